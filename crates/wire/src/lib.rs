@@ -1,0 +1,11 @@
+//! The vocabulary of Hearsay: the words that every other crate shares.
+//!
+//! *What this is:* names of content ([`ChunkId`], [`RecordId`], [`ObjectKey`]) and time
+//! ([`Instant`], [`Date`]). *Who calls it:* every crate. *What it never does:* read a clock, open
+//! anything, decide anything. *Where to start:* `id.rs`.
+
+mod id;
+mod time;
+
+pub use id::{ChunkId, ObjectKey, ParseIdError, RecordId};
+pub use time::{Date, Instant};
