@@ -1,0 +1,161 @@
+//! The rolling hash: 64 bytes of content seen as one number, moved on byte by byte.
+//!
+//! *What this is:* a gear hash. Every byte value has a fixed 64-bit word in [`GEAR`]; to take in a
+//! byte, the hash is shifted left by one and the byte's word is added. After [`WINDOW`] bytes
+//! whatever came earlier has been shifted out, so the hash is a function of exactly the last 64
+//! bytes. *Who calls it:* `boundary`, for every level. *What it never does:* decide what a boundary
+//! is; it only compares the hash with a limit that the profile gives. *Where to start:* [`roll`],
+//! then [`find`]. *Source:* the gear hash is that of Xia et al., "Ddelta" (Performance Evaluation
+//! 79, 2014). Departures: a match is `hash < limit` and not a mask, which looks at the highest bits
+//! (the ones that depend on most of the window) and allows odds that are no power of two; and the
+//! table is made so that runs of one byte never match (see [`QUIET`]).
+//!
+//! *Cost:* two loads, one or two additions and one compare per byte; the table (2 KiB) stays in the
+//! first-level cache.
+
+/// How many bytes the hash depends on.
+pub(crate) const WINDOW: usize = 64;
+
+/// No run of 64 equal bytes hashes below this, and no level's limit may lie above it.
+///
+/// Padding and zeroed blocks then match at no level: a run is cut at the maximum length, neither
+/// into a swarm of minimum-size chunks nor beyond the maximum.
+pub(crate) const QUIET: u64 = 1 << 60;
+
+/// The word of each byte value; part of the format, like everything that decides boundaries.
+pub(crate) static GEAR: [u64; 256] = gear();
+
+/// The table's program: draws words until every byte value has one whose run is quiet.
+///
+/// A run of byte `b` hashes to `GEAR[b] * (2^64 - 1)`, which is `-GEAR[b]` modulo 2^64.
+const fn gear() -> [u64; 256] {
+    let mut table = [0; 256];
+    let mut state = SEED;
+    let mut byte = 0;
+    while byte < table.len() {
+        state = state.wrapping_add(STEP);
+        let word = mix(state);
+        if word.wrapping_neg() >= QUIET {
+            table[byte] = word;
+            byte += 1;
+        }
+    }
+    table
+}
+
+/// The ASCII letters "hearsay!", read as a big-endian number: a seed with nothing up its sleeve.
+const SEED: u64 = u64::from_be_bytes(*b"hearsay!");
+
+/// 2^64 divided by the golden ratio, made odd: SplitMix64's increment (Steele et al., OOPSLA 2014).
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// SplitMix64's output function.
+const fn mix(state: u64) -> u64 {
+    let a = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let b = (a ^ (a >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    b ^ (b >> 31)
+}
+
+/// The hash after one more byte.
+#[inline(always)]
+pub(crate) fn roll(hash: u64, byte: u8) -> u64 {
+    (hash << 1).wrapping_add(GEAR[byte as usize])
+}
+
+/// The hash after more bytes, none of which may end anything.
+pub(crate) fn roll_over(hash: u64, bytes: &[u8]) -> u64 {
+    let (steps, tail) = bytes.as_chunks();
+    let hash = steps.iter().fold(hash, |hash, step| roll_step(hash, step)[STEP_BYTES - 1]);
+    tail.iter().fold(hash, |hash, &byte| roll(hash, byte))
+}
+
+/// Rolls `hash` over `bytes` up to and including the first byte after which it is below `limit`,
+/// and answers how many bytes that took; `None` if it never is, with all bytes rolled over.
+#[inline]
+pub(crate) fn find(hash: &mut u64, bytes: &[u8], limit: u64) -> Option<usize> {
+    let (steps, tail) = bytes.as_chunks::<STEP_BYTES>();
+    for (number, step) in steps.iter().enumerate() {
+        let hashes = roll_step(*hash, step);
+        for (index, &after) in hashes.iter().enumerate() {
+            if after < limit {
+                *hash = after;
+                return Some(number * STEP_BYTES + index + 1);
+            }
+        }
+        *hash = hashes[STEP_BYTES - 1];
+    }
+    let at = find_bytewise(hash, tail, limit)?;
+    Some(steps.len() * STEP_BYTES + at)
+}
+
+/// How many bytes [`find`] takes at a time: with more, the code grows and the speed does not.
+const STEP_BYTES: usize = 8;
+
+/// The hash after each byte of a step.
+///
+/// Rolled one by one, each hash has to wait for the one before. Here the words are added up four
+/// at a time without the hash, which enters last: one wait for four bytes.
+#[inline(always)]
+fn roll_step(hash: u64, step: &[u8; STEP_BYTES]) -> [u64; STEP_BYTES] {
+    let word = step.map(|byte| GEAR[byte as usize]);
+    let [a, b, c, d] = roll_four(hash, [word[0], word[1], word[2], word[3]]);
+    let [e, f, g, h] = roll_four(d, [word[4], word[5], word[6], word[7]]);
+    [a, b, c, d, e, f, g, h]
+}
+
+#[inline(always)]
+fn roll_four(hash: u64, word: [u64; 4]) -> [u64; 4] {
+    let one = word[0];
+    let two = (one << 1).wrapping_add(word[1]);
+    let three = (two << 1).wrapping_add(word[2]);
+    let four = (three << 1).wrapping_add(word[3]);
+    [
+        (hash << 1).wrapping_add(one),
+        (hash << 2).wrapping_add(two),
+        (hash << 3).wrapping_add(three),
+        (hash << 4).wrapping_add(four),
+    ]
+}
+
+fn find_bytewise(hash: &mut u64, bytes: &[u8], limit: u64) -> Option<usize> {
+    bytes
+        .iter()
+        .position(|&byte| {
+            *hash = roll(*hash, byte);
+            *hash < limit
+        })
+        .map(|index| index + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hash_forgets_what_left_its_window() {
+        // Of the oldest byte's word only the lowest bit is left, so take a byte that has it set.
+        let oldest = (0..=255).find(|&byte| GEAR[byte as usize] & 1 == 1);
+        let tail: Vec<u8> = oldest.into_iter().chain(1..WINDOW as u8).collect();
+        let after = |head: &[u8]| head.iter().chain(&tail).fold(0, |hash, &byte| roll(hash, byte));
+        assert_eq!(after(b""), after(b"whatever came before"));
+        assert_ne!(after(b""), roll_over(0, &tail[1..]));
+    }
+
+    #[test]
+    fn a_run_of_any_byte_is_quiet() {
+        for byte in 0..=255 {
+            let hash = [byte; WINDOW].iter().fold(0, |hash, &byte| roll(hash, byte));
+            assert_eq!(hash, GEAR[byte as usize].wrapping_neg());
+            assert!(hash >= QUIET);
+        }
+    }
+
+    #[test]
+    fn the_table_is_frozen() {
+        let bytes: Vec<u8> = GEAR.iter().flat_map(|word| word.to_le_bytes()).collect();
+        assert_eq!(
+            blake3::hash(&bytes).to_string(),
+            "17d79a862e78eab2d1b81c7d58d7c6675e2a6250a6b81e035958905dbd5ec36e"
+        );
+    }
+}
