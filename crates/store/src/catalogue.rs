@@ -1,0 +1,383 @@
+//! The catalogue: which objects the units make up, as rows that mean nothing here.
+//!
+//! *What this is:* a redb database in one file of the store's directory: a row per object key, the
+//! segments of its records' manifests, and enough order to give up the oldest. *Who calls it:* the
+//! writer thread changes it, readers look up. *What it never does:* look into a row, or decide
+//! that an object is fresh. *Where to start:* `tables.rs` for what a change does, `backend.rs` for
+//! how damage is noticed.
+//!
+//! *What survives a crash:* all that was applied before a [`Catalogue::sync`] that returned. What
+//! was applied after it is lost as a whole, back to that sync; so it is when the file system fails,
+//! because redb then has to be opened again. Segments whose record no row names
+//! are swept at the next start. A file that cannot be used is set aside under another name, and a
+//! new one begun.
+
+mod backend;
+mod tables;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use redb::{Builder, Database, Durability, ReadableDatabase};
+use wire::{ObjectKey, RecordId};
+
+use crate::error::{Doing, Error};
+use crate::files::Files;
+use backend::{Backend, Health};
+use tables::{ROWS, Row, SEGMENTS, Tables, segment_key};
+
+/// The catalogue's file in the store's directory.
+pub const CATALOGUE_FILE: &str = "catalogue";
+
+/// Longest row or manifest segment in bytes.
+const VALUE_BYTES_MAX: usize = 1 << 20;
+
+/// How a catalogue is to be.
+#[derive(Clone, Copy, Debug)]
+pub struct CatalogueOptions {
+    /// Bytes of memory for its pages.
+    pub cache_bytes: usize,
+    /// Bytes that rows and segments may take, each with what its pages waste. The file may be
+    /// larger by half: pages that a sync has yet to free, and room to grow.
+    pub budget_bytes: u64,
+}
+
+impl Default for CatalogueOptions {
+    fn default() -> Self {
+        Self { cache_bytes: 2 << 20, budget_bytes: 64 << 20 }
+    }
+}
+
+/// One change of the catalogue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Sets an object's row. Segments of records that its former row owned and this one does not
+    /// name are dropped.
+    Put {
+        /// The object.
+        key: ObjectKey,
+        /// Its row.
+        row: Vec<u8>,
+        /// The records whose segments belong to it from now on.
+        records: Vec<RecordId>,
+    },
+    /// Removes an object's row and the segments of its records.
+    Remove {
+        /// The object.
+        key: ObjectKey,
+    },
+    /// Sets one segment of a record's manifest. If no row owns the record by the next start, it is
+    /// dropped then.
+    PutSegment {
+        /// The record.
+        record: RecordId,
+        /// Which segment.
+        number: u32,
+        /// Its bytes.
+        bytes: Vec<u8>,
+    },
+    /// Drops all segments of a record.
+    DropSegments {
+        /// The record.
+        record: RecordId,
+    },
+}
+
+/// What the catalogue holds and what it has let go since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CatalogueReport {
+    /// Rows.
+    pub rows: u64,
+    /// Bytes against the budget.
+    pub used_bytes: u64,
+    /// Bytes of the file.
+    pub file_bytes: u64,
+    /// Rows that left to make room.
+    pub evicted_rows: u64,
+    /// Segments that found no room.
+    pub refused_segments: u64,
+    /// Records without a row whose segments were swept when it was opened.
+    pub swept_records: u64,
+    /// How often the file could not be used and was set aside.
+    pub set_aside: u64,
+    /// How often redb was opened again after the file system had failed.
+    pub reopened: u64,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Catalogue {
+    current: Arc<Current>,
+    health: Arc<Health>,
+    files: Arc<dyn Files>,
+    options: CatalogueOptions,
+    report: CatalogueReport,
+    /// Whether the file's name has been made durable.
+    is_name_synced: bool,
+    /// Whether the last transaction failed, so that redb takes no more.
+    has_failed: bool,
+}
+
+/// The database that readers are to use: another one after a failure.
+#[derive(Debug)]
+struct Current(Mutex<Arc<Database>>);
+
+impl Current {
+    fn get(&self) -> Arc<Database> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set(&self, database: Arc<Database>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = database;
+    }
+}
+
+/// Looks rows up, from any thread. Clones share the database.
+#[derive(Clone, Debug)]
+pub struct CatalogueReader {
+    current: Arc<Current>,
+}
+
+impl Catalogue {
+    /// Opens or begins the catalogue in the store's directory.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the file can be neither used nor set aside.
+    pub fn open(files: Arc<dyn Files>, options: CatalogueOptions) -> Result<Self, Error> {
+        let mut report = CatalogueReport::default();
+        let (database, health) = open_or_begin(&*files, &options, &mut report)?;
+        let mut catalogue = Self {
+            current: Arc::new(Current(Mutex::new(Arc::new(database)))),
+            health,
+            files,
+            options,
+            report,
+            is_name_synced: false,
+            has_failed: false,
+        };
+        catalogue.sweep()?;
+        Ok(catalogue)
+    }
+
+    /// A handle for looking up.
+    pub fn reader(&self) -> CatalogueReader {
+        CatalogueReader { current: self.current.clone() }
+    }
+
+    /// What it holds.
+    pub fn report(&self) -> CatalogueReport {
+        let file = self.files.open(CATALOGUE_FILE).and_then(|file| file.len());
+        CatalogueReport { file_bytes: file.unwrap_or(0), ..self.report }
+    }
+
+    /// Makes changes, all or none, visible to readers at once and durable with the next
+    /// [`Catalogue::sync`]. Where the budget is exceeded the rows written longest ago leave.
+    ///
+    /// # Errors
+    /// [`Error::TooLong`]: none of the changes was made. [`Error::Io`] and [`Error::Catalogue`]: the
+    /// same, and those since the last sync may be lost too. The next call opens redb again.
+    pub fn apply(&mut self, changes: &[Change]) -> Result<(), Error> {
+        changes.iter().try_for_each(check_length)?;
+        self.transact(Durability::None, |tables, budget_bytes| {
+            changes.iter().try_for_each(|change| tables.apply(change, budget_bytes))?;
+            tables.fit(budget_bytes)
+        })
+    }
+
+    /// Makes all that was applied durable.
+    ///
+    /// # Errors
+    /// [`Error::Catalogue`], [`Error::Io`]: what was applied since the last successful call may or
+    /// may not be durable.
+    pub fn sync(&mut self) -> Result<(), Error> {
+        self.transact(Durability::Immediate, |_, _| Ok(()))?;
+        if !self.is_name_synced {
+            self.files.sync_names().doing("make the catalogue's name durable")?;
+            self.is_name_synced = true;
+        }
+        Ok(())
+    }
+
+    fn sweep(&mut self) -> Result<(), Error> {
+        let mut swept = 0;
+        self.transact(Durability::None, |tables, _| {
+            swept = tables.sweep()?;
+            Ok(())
+        })?;
+        self.report.swept_records = swept;
+        Ok(())
+    }
+
+    fn transact(
+        &mut self,
+        durability: Durability,
+        work: impl FnOnce(&mut Tables<'_>, u64) -> Result<(), redb::Error>,
+    ) -> Result<(), Error> {
+        if self.has_failed || self.health.is_damaged() {
+            self.reopen()?;
+        }
+        let done = self.try_transact(durability, work);
+        self.has_failed = done.is_err();
+        self.report = done.map_err(failed)?;
+        Ok(())
+    }
+
+    /// After a failure of the file system redb refuses to go on; after damage it should not.
+    fn reopen(&mut self) -> Result<(), Error> {
+        // Whoever is still reading may go on; but the file has a new writer from here on.
+        self.health.retire();
+        self.has_failed = true;
+        if self.health.is_damaged() {
+            set_aside(&*self.files, &mut self.report)?;
+        }
+        let (database, health) = open_or_begin(&*self.files, &self.options, &mut self.report)?;
+        self.current.set(Arc::new(database));
+        (self.health, self.has_failed, self.is_name_synced) = (health, false, false);
+        self.report.reopened += 1;
+        Ok(())
+    }
+
+    fn try_transact(
+        &self,
+        durability: Durability,
+        work: impl FnOnce(&mut Tables<'_>, u64) -> Result<(), redb::Error>,
+    ) -> Result<CatalogueReport, redb::Error> {
+        let mut transaction = self.current.get().begin_write()?;
+        transaction.set_durability(durability)?;
+        // What is freed is saved with each durable commit, so that a start after a kill need not
+        // walk the file to find out.
+        transaction.set_quick_repair(matches!(durability, Durability::Immediate));
+        let mut tables = Tables::open(&transaction, self.report)?;
+        work(&mut tables, self.options.budget_bytes)?;
+        let report = tables.close()?;
+        transaction.commit()?;
+        Ok(report)
+    }
+}
+
+impl CatalogueReader {
+    /// An object's row.
+    ///
+    /// # Errors
+    /// [`Error::Catalogue`] if the file cannot be read.
+    pub fn get(&self, key: &ObjectKey) -> Result<Option<Vec<u8>>, Error> {
+        self.try_get(key).map_err(failed)
+    }
+
+    fn try_get(&self, key: &ObjectKey) -> Result<Option<Vec<u8>>, redb::Error> {
+        let rows = self.current.get().begin_read()?.open_table(ROWS)?;
+        let row = rows.get(key.as_bytes())?;
+        Ok(row.and_then(|row| Row::parse(row.value()).map(|row| row.bytes.to_vec())))
+    }
+
+    /// One segment of a record's manifest.
+    ///
+    /// # Errors
+    /// [`Error::Catalogue`] if the file cannot be read.
+    pub fn segment(&self, record: &RecordId, number: u32) -> Result<Option<Vec<u8>>, Error> {
+        self.try_segment(record, number).map_err(failed)
+    }
+
+    fn try_segment(&self, record: &RecordId, number: u32) -> Result<Option<Vec<u8>>, redb::Error> {
+        let segments = self.current.get().begin_read()?.open_table(SEGMENTS)?;
+        let bytes = segments.get(&segment_key(record, number))?;
+        Ok(bytes.map(|bytes| bytes.value().to_vec()))
+    }
+
+    /// Shows rows in the order of their keys, behind `after`, until `show` answers `false`.
+    ///
+    /// # Errors
+    /// [`Error::Catalogue`] if the file cannot be read.
+    pub fn for_each(
+        &self,
+        after: Option<&ObjectKey>,
+        show: impl FnMut(ObjectKey, &[u8]) -> bool,
+    ) -> Result<(), Error> {
+        self.try_for_each(after, show).map_err(failed)
+    }
+
+    fn try_for_each(
+        &self,
+        after: Option<&ObjectKey>,
+        mut show: impl FnMut(ObjectKey, &[u8]) -> bool,
+    ) -> Result<(), redb::Error> {
+        use std::ops::Bound;
+
+        let rows = self.current.get().begin_read()?.open_table(ROWS)?;
+        let start = after.map_or(Bound::Unbounded, |key| Bound::Excluded(key.as_bytes()));
+        for item in rows.range::<&[u8; 32]>((start, Bound::Unbounded))? {
+            let (key, row) = item?;
+            let Some(row) = Row::parse(row.value()) else { continue };
+            if !show(ObjectKey(*key.value()), row.bytes) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Opens what is there; if that cannot be used, sets it aside and begins anew.
+fn open_or_begin(
+    files: &dyn Files,
+    options: &CatalogueOptions,
+    report: &mut CatalogueReport,
+) -> Result<(Database, Arc<Health>), Error> {
+    let health = Arc::new(Health::default());
+    match open_database(files, options, health.clone()) {
+        Err(error) if health.is_damaged() || is_corrupt(&error) => {
+            set_aside(files, report)?;
+            let health = Arc::new(Health::default());
+            Ok((open_database(files, options, health.clone())?, health))
+        }
+        opened => Ok((opened?, health)),
+    }
+}
+
+fn open_database(
+    files: &dyn Files,
+    options: &CatalogueOptions,
+    health: Arc<Health>,
+) -> Result<Database, Error> {
+    let file = match files.open(CATALOGUE_FILE) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => files.create(CATALOGUE_FILE),
+        opened => opened,
+    };
+    let backend = file.and_then(|file| Backend::open(file, health)).doing("open the catalogue")?;
+    let mut builder = Builder::new();
+    builder.set_cache_size(options.cache_bytes);
+    let database = builder.create_with_backend(backend).map_err(failed)?;
+    tables::begin(&database).map_err(failed)?;
+    Ok(database)
+}
+
+/// Whether the fault lies in what the file says, not in the file system.
+fn is_corrupt(error: &Error) -> bool {
+    let Error::Catalogue(error) = error else { return false };
+    match &**error {
+        redb::Error::Io(error) => error.kind() == std::io::ErrorKind::InvalidData,
+        redb::Error::PreviousIo | redb::Error::DatabaseAlreadyOpen => false,
+        _ => true,
+    }
+}
+
+fn set_aside(files: &dyn Files, report: &mut CatalogueReport) -> Result<(), Error> {
+    let aside = format!("{CATALOGUE_FILE}.corrupt");
+    files.rename(CATALOGUE_FILE, &aside).doing("set the catalogue aside")?;
+    report.set_aside += 1;
+    Ok(())
+}
+
+fn check_length(change: &Change) -> Result<(), Error> {
+    let length = match change {
+        Change::Put { row, records, .. } => row.len() + records.len() * RecordId::LEN,
+        Change::PutSegment { bytes, .. } => bytes.len(),
+        Change::Remove { .. } | Change::DropSegments { .. } => 0,
+    };
+    if length > VALUE_BYTES_MAX {
+        return Err(Error::TooLong { bytes: length as u64, bytes_max: VALUE_BYTES_MAX as u64 });
+    }
+    Ok(())
+}
+
+fn failed(error: impl Into<redb::Error>) -> Error {
+    Error::Catalogue(Box::new(error.into()))
+}

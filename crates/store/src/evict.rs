@@ -1,0 +1,223 @@
+//! What leaves when room is short: the two policies, as arithmetic on a byte of life per unit.
+//!
+//! *What this is:* [`Lru`], with a coarse age in the byte, and [`S3Fifo`], with a count of uses and
+//! a list of ghosts. *Who calls it:* `index.rs`. *What it never does:* see names, places or files;
+//! measure time other than in bytes used.
+
+use crate::table::Key;
+
+/// Which units leave first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// The least recently used.
+    Lru,
+    /// S3-FIFO (Yang et al., SOSP 2023): what is not used again soon after it came leaves early,
+    /// so that a scan does not push out what is used often.
+    S3Fifo,
+}
+
+/// A policy and its state.
+#[derive(Debug)]
+pub(crate) enum Evictor {
+    Lru(Lru),
+    S3Fifo(S3Fifo),
+}
+
+impl Evictor {
+    pub fn new(policy: Policy, budget_bytes: u64) -> Self {
+        match policy {
+            Policy::Lru => Self::Lru(Lru::new(budget_bytes)),
+            Policy::S3Fifo => Self::S3Fifo(S3Fifo::new(budget_bytes)),
+        }
+    }
+
+    /// Bytes of memory.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Lru(_) => EPOCHS * size_of::<u64>(),
+            Self::S3Fifo(s3) => s3.ghosts.len() * size_of::<u16>(),
+        }
+    }
+}
+
+/// Values that a byte of life can take.
+pub(crate) const EPOCHS: usize = 256;
+
+/// Least recently used, up to the width of an epoch.
+///
+/// The life of a unit is the epoch of its last use. A new epoch begins when the present one holds
+/// 1/128 of the budget, so uses of what is young already do not hurry the clock. When numbers run
+/// out, all are halved, which joins neighbouring epochs two by two: the older an epoch, the wider,
+/// yet order is never lost. The table catches up shard by shard ([`crate::table::Table::settle`]).
+#[derive(Debug)]
+pub(crate) struct Lru {
+    now: u8,
+    /// How often the numbers have been halved.
+    pub halvings: u32,
+    /// Bytes last used in each epoch.
+    ages: Box<[u64; EPOCHS]>,
+    epoch_bytes: u64,
+}
+
+/// The share of all bytes that counts as cold, so that some segment is mostly cold and reclaiming
+/// it rewrites little. A larger share is cheaper in writes and further from exact LRU.
+const COLD_SHARE: u64 = 16;
+
+impl Lru {
+    fn new(budget_bytes: u64) -> Self {
+        let epoch_bytes = (budget_bytes / 128).max(1);
+        Self { now: 0, halvings: 0, ages: Box::new([0; EPOCHS]), epoch_bytes }
+    }
+
+    /// The present epoch, for a unit of so many bytes; `true` if all numbers were just halved.
+    ///
+    /// Halving comes before the answer: the answer counts in the new numbers.
+    pub fn enter(&mut self, bytes: u32) -> (u8, bool) {
+        let mut halved = false;
+        if self.ages[usize::from(self.now)] >= self.epoch_bytes {
+            if self.now == u8::MAX {
+                self.halve();
+                halved = true;
+            }
+            self.now += 1;
+        }
+        self.ages[usize::from(self.now)] += u64::from(bytes);
+        (self.now, halved)
+    }
+
+    /// Forgets a unit's bytes in the epoch where they were.
+    pub fn leave(&mut self, epoch: u8, bytes: u32) {
+        let age = &mut self.ages[usize::from(epoch)];
+        *age = age.saturating_sub(u64::from(bytes));
+    }
+
+    fn halve(&mut self) {
+        self.halvings = self.halvings.wrapping_add(1);
+        self.now = u8::MAX / 2;
+        halve(self.ages.as_mut_slice());
+    }
+
+    /// The youngest epoch that counts as cold.
+    pub fn cold(&self) -> u8 {
+        let wanted = self.ages.iter().sum::<u64>() / COLD_SHARE;
+        let mut seen = 0;
+        let cold = self.ages.iter().position(|bytes| {
+            seen += bytes;
+            seen > wanted
+        });
+        cold.unwrap_or(0) as u8
+    }
+}
+
+/// Joins neighbouring counts two by two, in the lower half.
+pub(crate) fn halve<T: Copy + Default + std::ops::Add<Output = T>>(counts: &mut [T]) {
+    for at in 0..counts.len() / 2 {
+        counts[at] = counts[2 * at] + counts[2 * at + 1];
+    }
+    counts[EPOCHS / 2..].fill(T::default());
+}
+
+/// S3-FIFO on a log: fresh segments are its small queue, segments of kept units its main queue.
+///
+/// The life of a unit is its count of uses, at most three. Two deviations from the paper, both
+/// because a unit's segment is settled before it arrives: a returning ghost enters the small
+/// queue with two uses, which take it to the main queue when its turn comes; and each reclaiming
+/// frees a quarter of its segment, whatever the counts say.
+#[derive(Debug)]
+pub(crate) struct S3Fifo {
+    /// Fingerprints of what left the small queue unused, in sets that each forget the oldest.
+    ghosts: Box<[u16]>,
+}
+
+const USES_MAX: u8 = 3;
+/// Uses with which a unit moves on from the small queue (the paper's `freq > 1`).
+const USES_TO_MOVE_ON: u8 = 2;
+const GHOSTS_PER_SET: usize = 8;
+/// One ghost for each unit of the default size that the budget holds, as in the paper.
+const BYTES_PER_GHOST: u64 = 8 << 10;
+const GHOSTS_MAX: u64 = 8 << 20;
+/// The small queue's share of all bytes (the paper's 10 %).
+pub(crate) const SMALL_SHARE: u64 = 10;
+
+impl S3Fifo {
+    fn new(budget_bytes: u64) -> Self {
+        let ghosts = (budget_bytes / BYTES_PER_GHOST).min(GHOSTS_MAX) as usize;
+        let sets = ghosts.div_ceil(GHOSTS_PER_SET).max(1);
+        Self { ghosts: vec![0; sets * GHOSTS_PER_SET].into_boxed_slice() }
+    }
+
+    /// The life of a unit that arrives.
+    pub fn enter(&mut self, key: Key) -> u8 {
+        let (set, print) = self.ghost(key);
+        let known = set.iter_mut().find(|ghost| **ghost == print);
+        known.map_or(0, |ghost| {
+            *ghost = 0;
+            USES_TO_MOVE_ON
+        })
+    }
+
+    /// The life of a unit that is used.
+    pub fn used(life: u8) -> u8 {
+        (life + 1).min(USES_MAX)
+    }
+
+    /// The life with which a unit stays when its segment's turn has come.
+    pub fn bar(is_small: bool) -> usize {
+        if is_small { usize::from(USES_TO_MOVE_ON) } else { 1 }
+    }
+
+    /// The life of a unit that stays.
+    pub fn stayed(life: u8, is_small: bool) -> u8 {
+        if is_small { 0 } else { life.saturating_sub(1) }
+    }
+
+    /// Remembers a unit that left the small queue.
+    pub fn gone(&mut self, key: Key) {
+        let (set, print) = self.ghost(key);
+        set.rotate_right(1);
+        set[0] = print;
+    }
+
+    fn ghost(&mut self, key: Key) -> (&mut [u16], u16) {
+        let sets = (self.ghosts.len() / GHOSTS_PER_SET) as u64;
+        // Upper half: the set. Lower half: the print, never zero, which means none.
+        let bits = key.bits().wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let set = ((bits >> 32) * sets) >> 32;
+        let start = set as usize * GHOSTS_PER_SET;
+        let print = (bits >> 16) as u16 | 1;
+        (&mut self.ghosts[start..start + GHOSTS_PER_SET], print)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn epochs_keep_their_order_when_numbers_run_out() {
+        let mut lru = Lru::new(128 * 100);
+        let mut oldest = lru.enter(100).0;
+        let mut halved = 0;
+        for _ in 0..1000 {
+            let (now, halve) = lru.enter(100);
+            if halve {
+                oldest /= 2;
+                halved += 1;
+            }
+            assert!(oldest <= now);
+        }
+        assert!(halved >= 6, "{halved}");
+        assert_eq!(lru.ages.iter().sum::<u64>(), 1001 * 100);
+        assert!(lru.cold() < lru.now);
+    }
+
+    #[test]
+    fn a_ghost_returns_once() {
+        let mut s3 = S3Fifo::new(1 << 20);
+        let key = Key::of(&wire::ChunkId([7; 32]));
+        assert_eq!(s3.enter(key), 0);
+        s3.gone(key);
+        assert!(usize::from(s3.enter(key)) >= S3Fifo::bar(true));
+        assert_eq!(s3.enter(key), 0);
+    }
+}

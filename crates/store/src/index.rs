@@ -1,0 +1,447 @@
+//! Where every unit is, which are in use, and which segment to reclaim next.
+//!
+//! *What this is:* the store's memory: ten bytes a unit in `table.rs`, a row a segment in
+//! `segments.rs`, a policy in `evict.rs`. *Who calls it:* the engine, which owns it; recovery,
+//! which fills it. *What it never does:* touch a file, a lock or a clock; know whole names: what
+//! it answers is a candidate until the name stored with the bytes has been read.
+//!
+//! *Where to start:* the life of a unit is `insert`, `touch` …, then [`Index::victim`] →
+//! [`Index::judge`] → [`Index::moved`] for the segment where it lies.
+//!
+//! *What survives a crash:* nothing; recovery fills it again from the segments' footers. Ages and
+//! uses are lost: units count as used in the order of their segments.
+
+use wire::ChunkId;
+
+use crate::evict::{EPOCHS, Evictor, Policy, S3Fifo};
+use crate::segment::{
+    ALIGN, Entry, Kind, Location, Provenance, SegmentId, segment_bytes, unit_disk_bytes,
+};
+use crate::segments::Segments;
+use crate::table::{Key, Place, Table, class_bytes, length_class};
+
+/// Most candidates for one name. More would take many copies of one unit, or names ground to
+/// collide; what is beyond waits for its turn to be evicted.
+const CANDIDATES_MAX: usize = 4;
+
+/// The places where a unit may be: an iterator, in no particular order.
+#[derive(Clone, Debug, Default)]
+pub struct Candidates {
+    places: [Option<Location>; CANDIDATES_MAX],
+    next: usize,
+}
+
+impl Iterator for Candidates {
+    type Item = Location;
+
+    fn next(&mut self) -> Option<Location> {
+        let place = *self.places.get(self.next)?;
+        self.next += 1;
+        place
+    }
+}
+
+/// What the index holds and what it has let go. Bytes of units are without headers, except
+/// `bytes_on_disk`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IndexReport {
+    /// Units that can be found.
+    pub units: u64,
+    /// Bytes of all segment files: units found or not, headers and footers.
+    pub bytes_on_disk: u64,
+    /// Bytes of memory that the index takes.
+    pub index_bytes: u64,
+    /// Units that left to make room.
+    pub evicted_units: u64,
+    /// Their bytes.
+    pub evicted_bytes: u64,
+    /// Bytes of units that were written again because their segment was reclaimed.
+    pub rewritten_bytes: u64,
+    /// Units that could not be entered: no room in the table's neighbourhood, or no row for the
+    /// segment.
+    pub refused_units: u64,
+    /// Segments on disk.
+    pub segments: u64,
+}
+
+/// Who survives a reclaiming.
+struct Bar {
+    /// Whoever has this much life.
+    life: usize,
+    /// And of those with one less, so many bytes.
+    spare_bytes: u64,
+}
+
+impl Bar {
+    fn passes(&mut self, life: u8, bytes: u32) -> bool {
+        let is_next = usize::from(life) + 1 == self.life && u64::from(bytes) <= self.spare_bytes;
+        if is_next {
+            self.spare_bytes -= u64::from(bytes);
+        }
+        is_next || usize::from(life) >= self.life
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Index {
+    table: Table,
+    segments: Segments,
+    evictor: Evictor,
+    budget_bytes: u64,
+    segment_bytes: u32,
+    /// The segment being reclaimed. One at a time: the budget has room for one's survivors.
+    victim: Option<SegmentId>,
+    counts: IndexReport,
+}
+
+impl Index {
+    /// An empty index for a store of at most so many bytes on disk.
+    pub fn new(budget_bytes: u64, policy: Policy) -> Self {
+        Self {
+            table: Table::new(),
+            segments: Segments::new(policy == Policy::Lru),
+            evictor: Evictor::new(policy, budget_bytes),
+            budget_bytes,
+            segment_bytes: segment_bytes(budget_bytes),
+            victim: None,
+            counts: IndexReport::default(),
+        }
+    }
+
+    /// Most bytes that all segment files may take together.
+    pub fn budget_bytes(&self) -> u64 {
+        self.budget_bytes
+    }
+
+    /// Bytes of a full segment.
+    pub fn segment_bytes(&self) -> u32 {
+        self.segment_bytes
+    }
+
+    /// The places where this unit may be. What is read there must bear its name.
+    pub fn locate(&self, id: &ChunkId) -> Candidates {
+        let mut candidates = Candidates::default();
+        let places = self.table.find(Key::of(id)).filter_map(|place| self.location(place));
+        for (slot, location) in candidates.places.iter_mut().zip(places) {
+            *slot = Some(location);
+        }
+        candidates
+    }
+
+    fn location(&self, place: Place) -> Option<Location> {
+        let segment = self.segments.at(place.segment)?;
+        Some(Location { segment: segment.id, offset: place.offset })
+    }
+
+    /// Whether there is a candidate for this unit.
+    pub fn holds(&self, id: &ChunkId) -> bool {
+        self.table.find(Key::of(id)).next().is_some()
+    }
+
+    /// How this unit came here, if it is held.
+    pub fn provenance(&self, id: &ChunkId) -> Option<Provenance> {
+        self.table.find(Key::of(id)).next().map(|place| place.provenance)
+    }
+
+    /// Whether `next` is stored right behind a unit of `first_length` bytes at `first`, so that
+    /// one read takes both.
+    pub fn adjacent(first: Location, first_length: u32, next: Location) -> bool {
+        first.segment == next.segment
+            && first.offset.checked_add(unit_disk_bytes(first_length)) == Some(next.offset)
+    }
+
+    /// A unit has been used: it is to stay longer.
+    pub fn touch(&mut self, id: &ChunkId) {
+        let key = Key::of(id);
+        // The last, because that is the first that `retain` comes to.
+        let Some(found) = self.table.find(key).last() else { return };
+        let bytes = class_bytes(found.class);
+        let entered = self.renewed(bytes);
+        self.settle(key);
+        let Self { table, segments, evictor, .. } = self;
+        let mut is_first = true;
+        table.retain(key, |place| {
+            let before = place.life;
+            match (&mut *evictor, entered) {
+                (Evictor::Lru(lru), Some(now)) if is_first => {
+                    lru.leave(before, bytes);
+                    place.life = now;
+                }
+                (Evictor::S3Fifo(_), _) => place.life = S3Fifo::used(before),
+                _ => {}
+            }
+            is_first = false;
+            if let Some(segment) = segments.at_mut(place.segment) {
+                segment.subtract(before, class_bytes(place.class));
+                segment.add(place.life, class_bytes(place.class));
+            }
+            true
+        });
+    }
+
+    /// Enters a unit that has been written. The newest segment named here or in
+    /// [`Index::moved`] counts as being written to.
+    pub fn insert(&mut self, id: &ChunkId, at: Location, length: u32, provenance: Provenance) {
+        let Some(row) = self.segments.head(at.segment, Kind::Fresh) else {
+            self.counts.refused_units += 1;
+            return;
+        };
+        self.segments.written(row, length);
+        self.enter(id, row, at.offset, length, provenance);
+    }
+
+    /// Enters what recovery found in one segment file.
+    pub(crate) fn recovered(
+        &mut self,
+        segment: SegmentId,
+        kind: Kind,
+        file_bytes: u64,
+        entries: &[Entry],
+    ) {
+        let Some(row) = self.segments.recovered(segment, kind, file_bytes) else {
+            self.counts.refused_units += entries.len() as u64;
+            return;
+        };
+        for entry in entries {
+            self.enter(&entry.id, row, entry.offset, entry.length, entry.provenance);
+        }
+    }
+
+    fn enter(&mut self, id: &ChunkId, row: u16, offset: u32, length: u32, provenance: Provenance) {
+        let key = Key::of(id);
+        if self.table.find(key).any(|place| place.segment == row && place.offset == offset) {
+            return;
+        }
+        let class = length_class(length);
+        let life = self.born(key, class_bytes(class));
+        self.settle(key);
+        let place = Place { segment: row, offset: offset / ALIGN * ALIGN, class, provenance, life };
+        if !self.table.insert(key, place) {
+            self.counts.refused_units += 1;
+            self.weigh_out(life, class);
+        } else if let Some(segment) = self.segments.at_mut(row) {
+            segment.add(life, class_bytes(class));
+        }
+    }
+
+    /// The life of a unit that arrives.
+    fn born(&mut self, key: Key, bytes: u32) -> u8 {
+        match &mut self.evictor {
+            Evictor::S3Fifo(s3) => s3.enter(key),
+            Evictor::Lru(_) => self.renewed(bytes).unwrap_or(0),
+        }
+    }
+
+    /// The epoch of a use that happens now, where the policy has epochs.
+    fn renewed(&mut self, bytes: u32) -> Option<u8> {
+        let Evictor::Lru(lru) = &mut self.evictor else { return None };
+        let (now, halved) = lru.enter(bytes);
+        if halved {
+            self.segments.halve();
+        }
+        Some(now)
+    }
+
+    /// Brings the ages near a key up to date, before any is read or written.
+    fn settle(&mut self, key: Key) {
+        if let Evictor::Lru(lru) = &self.evictor {
+            self.table.settle(key, lru.halvings);
+        }
+    }
+
+    fn weigh_out(&mut self, life: u8, class: u8) {
+        if let Evictor::Lru(lru) = &mut self.evictor {
+            lru.leave(life, class_bytes(class));
+        }
+    }
+
+    /// Takes a unit out, because what rests there turned out not to be it. `false` if it was not
+    /// entered for this place.
+    pub fn remove(&mut self, id: &ChunkId, at: Location) -> bool {
+        let Some(row) = self.segments.row(at.segment) else { return false };
+        self.take_out(Key::of(id), row, at.offset).is_some()
+    }
+
+    fn take_out(&mut self, key: Key, row: u16, offset: u32) -> Option<Place> {
+        self.settle(key);
+        let mut taken = None;
+        self.table.retain(key, |place| {
+            let is_it = taken.is_none() && place.segment == row && place.offset == offset;
+            if is_it {
+                taken = Some(*place);
+            }
+            !is_it
+        });
+        let place = taken?;
+        self.weigh_out(place.life, place.class);
+        if let Some(segment) = self.segments.at_mut(row) {
+            segment.subtract(place.life, class_bytes(place.class));
+        }
+        Some(place)
+    }
+
+    /// The segment to reclaim next, if the budget is nearly used up.
+    ///
+    /// Never one that is being written to; and one at a time: `None` until [`Index::moved`] or
+    /// [`Index::spare`] has been called for the last one.
+    pub fn victim(&mut self) -> Option<SegmentId> {
+        // One segment's room for appending meanwhile, and one for the survivors.
+        let reserve = 2 * u64::from(self.segment_bytes);
+        let is_over = self.segments.disk_bytes() + reserve > self.budget_bytes;
+        if self.victim.is_some() || !is_over {
+            return None;
+        }
+        self.victim = match &self.evictor {
+            Evictor::Lru(lru) => self.segments.coldest(lru.cold()),
+            Evictor::S3Fifo(_) => self.segments.first_in(),
+        };
+        self.victim
+    }
+
+    /// Decides who survives the reclaiming of a segment, given all its entries.
+    ///
+    /// The others leave the index now. At least a quarter of the segment's bytes is freed,
+    /// whatever is in use, so that reclaiming always gets somewhere. Survivors are found at their
+    /// old place until [`Index::moved`].
+    pub fn judge(&mut self, segment: SegmentId, entries: &[Entry]) -> Vec<Entry> {
+        let Some(row) = self.segments.row(segment) else { return Vec::new() };
+        let mut known: Vec<(u8, Entry)> = Vec::with_capacity(entries.len());
+        for entry in entries {
+            known.extend(self.life_of(row, entry).map(|life| (life, *entry)));
+        }
+        let mut bar = self.bar(row, &known);
+        let mut kept = Vec::new();
+        for (life, entry) in known {
+            if bar.passes(life, unit_disk_bytes(entry.length)) {
+                self.renew(row, &entry);
+                kept.push(entry);
+            } else {
+                self.evict(row, &entry);
+            }
+        }
+        kept
+    }
+
+    fn life_of(&mut self, row: u16, entry: &Entry) -> Option<u8> {
+        let key = Key::of(&entry.id);
+        self.settle(key);
+        let mut places = self.table.find(key);
+        places.find(|place| place.segment == row && place.offset == entry.offset).map(|it| it.life)
+    }
+
+    /// What survives: by the policy's measure, or less if that would free too little.
+    fn bar(&self, row: u16, known: &[(u8, Entry)]) -> Bar {
+        let Some(segment) = self.segments.at(row) else { return Bar { life: 256, spare_bytes: 0 } };
+        let wanted = match &self.evictor {
+            Evictor::Lru(lru) => usize::from(lru.cold()) + 1,
+            Evictor::S3Fifo(_) => S3Fifo::bar(segment.kind == Kind::Fresh),
+        };
+        let mut by_life = [0; EPOCHS];
+        for (life, entry) in known {
+            by_life[usize::from(*life)] += u64::from(unit_disk_bytes(entry.length));
+        }
+        let most_bytes = segment.disk_bytes / 4 * 3;
+        let mut kept_bytes: u64 = by_life[wanted..].iter().sum();
+        let mut life = wanted;
+        while kept_bytes > most_bytes {
+            kept_bytes -= by_life[life];
+            life += 1;
+        }
+        let spare_bytes = if life > wanted { most_bytes - kept_bytes } else { 0 };
+        Bar { life, spare_bytes }
+    }
+
+    fn renew(&mut self, row: u16, entry: &Entry) {
+        let Self { table, segments, evictor: Evictor::S3Fifo(_), .. } = self else { return };
+        let is_small = segments.at(row).is_some_and(|segment| segment.kind == Kind::Fresh);
+        table.retain(Key::of(&entry.id), |place| {
+            if place.segment == row && place.offset == entry.offset {
+                place.life = S3Fifo::stayed(place.life, is_small);
+            }
+            true
+        });
+    }
+
+    fn evict(&mut self, row: u16, entry: &Entry) {
+        let key = Key::of(&entry.id);
+        self.take_out(key, row, entry.offset);
+        self.counts.evicted_units += 1;
+        self.counts.evicted_bytes += u64::from(entry.length);
+        let is_small = self.segments.at(row).is_some_and(|segment| segment.kind == Kind::Fresh);
+        if let (Evictor::S3Fifo(s3), true) = (&mut self.evictor, is_small) {
+            s3.gone(key);
+        }
+    }
+
+    /// A victim's file is gone, and these of its units, each with its length in bytes, live on
+    /// elsewhere. Whatever else was still found in it is not any more.
+    pub fn moved(&mut self, segment: SegmentId, moved: &[(ChunkId, u32, Location)]) {
+        let Some(old) = self.segments.row(segment) else { return };
+        for (id, length, to) in moved {
+            let Some(new) = self.segments.head(to.segment, Kind::Kept) else {
+                self.counts.refused_units += 1;
+                continue;
+            };
+            self.segments.written(new, *length);
+            self.counts.rewritten_bytes += u64::from(*length);
+            self.relocate(Key::of(id), old, new, to.offset);
+        }
+        if self.segments.at(old).is_some_and(|segment| segment.units > 0) {
+            self.forget_all_of(old);
+        }
+        self.segments.remove(segment);
+        self.victim.take_if(|victim| *victim == segment);
+    }
+
+    fn relocate(&mut self, key: Key, old: u16, new: u16, offset: u32) {
+        self.settle(key);
+        let Self { table, segments, .. } = self;
+        let mut is_done = false;
+        table.retain(key, |place| {
+            if !is_done && place.segment == old {
+                is_done = true;
+                let bytes = class_bytes(place.class);
+                segments.at_mut(old).into_iter().for_each(|it| it.subtract(place.life, bytes));
+                segments.at_mut(new).into_iter().for_each(|it| it.add(place.life, bytes));
+                (place.segment, place.offset) = (new, offset);
+            }
+            true
+        });
+    }
+
+    /// Units that were to survive and did not: rare, so the whole table is searched for them.
+    fn forget_all_of(&mut self, row: u16) {
+        let before = self.table.units();
+        let Self { table, evictor, .. } = self;
+        if let Evictor::Lru(lru) = evictor {
+            table.settle_all(lru.halvings);
+        }
+        table.retain_all(|place| {
+            let is_gone = place.segment == row;
+            if let (Evictor::Lru(lru), true) = (&mut *evictor, is_gone) {
+                lru.leave(place.life, class_bytes(place.class));
+            }
+            !is_gone
+        });
+        self.counts.evicted_units += (before - self.table.units()) as u64;
+    }
+
+    /// A victim could not be reclaimed now: it is as it was, less what [`Index::judge`] let go,
+    /// and may be named again.
+    pub fn spare(&mut self, segment: SegmentId) {
+        self.victim.take_if(|victim| *victim == segment);
+    }
+
+    /// What it holds and what it has let go.
+    pub fn report(&self) -> IndexReport {
+        let bytes = self.table.bytes() + self.segments.bytes() + self.evictor.bytes();
+        IndexReport {
+            units: self.table.units() as u64,
+            bytes_on_disk: self.segments.disk_bytes(),
+            index_bytes: (bytes + size_of::<Self>()) as u64,
+            segments: self.segments.len() as u64,
+            ..self.counts
+        }
+    }
+}

@@ -1,0 +1,515 @@
+//! The log: units go to the end of a segment file, whole segments are reclaimed.
+//!
+//! *What this is:* the only writer of segment files. *Who calls it:* the writer thread, on behalf of
+//! the engine. *What it never does:* choose a victim, change the index after it was opened, or
+//! overwrite a unit that has been given a place.
+//!
+//! *Where to start:* [`Log::append`], [`Log::sync`], [`Log::rewrite`].
+//!
+//! *What survives a crash:* units whose `append` was followed by a `sync` that returned. A segment
+//! is sealed in this order: its units are made durable, then its footer is written. A reclaimed
+//! segment's survivors are made durable at their new place before its file is removed. After a
+//! failed sync the system may have forgotten that bytes were never written, so they are written
+//! again before the next.
+
+mod parts;
+
+use std::io::IoSlice;
+use std::sync::Arc;
+
+use wire::ChunkId;
+
+use crate::error::{Doing, Error};
+use crate::files::{File, Files};
+use crate::index::Index;
+use crate::reader::{Handles, Reader, file_name, segment_of};
+use crate::recover::{Found, Recovery, read_segment, read_unit};
+use crate::segment::{
+    Entry, FOOTER_ENTRY, Kind, Location, SEGMENT_BYTES_MAX, SEGMENT_HEADER, SegmentHeader,
+    SegmentId, TRAILER, Unit, emit_footer, footer_bytes, unit_disk_bytes,
+};
+use parts::{Head, Piece, Unsynced, fitting};
+
+/// The file that says what the directory is.
+const VERSION_FILE: &str = "hearsay-store";
+const VERSION: &[u8] = b"hearsay-store 1\n";
+/// Bytes of survivors held in memory at a time while a segment is rewritten.
+const REWRITE_BYTES: usize = 256 << 10;
+
+/// How a log is to be.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LogOptions {
+    /// Bytes of a full segment; the index's own figure if `None`, and never more than that.
+    pub segment_bytes: Option<u32>,
+    /// 64 unpredictable bits: they keep units whose bytes imitate a footer from passing for one.
+    pub seed: u64,
+}
+
+/// What a log has done since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogReport {
+    /// Bytes of all segment files, with room for the footers to come.
+    pub bytes_on_disk: u64,
+    /// Units appended.
+    pub appended_units: u64,
+    /// Their bytes on disk.
+    pub appended_bytes: u64,
+    /// Bytes on disk of units written again by [`Log::rewrite`].
+    pub rewritten_bytes: u64,
+    /// Segments reclaimed.
+    pub reclaimed_segments: u64,
+    /// Survivors that could not be read back and were dropped.
+    pub dropped_units: u64,
+    /// Writes and syncs that failed.
+    pub failures: u64,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Log {
+    files: Arc<dyn Files>,
+    handles: Arc<Handles>,
+    segment_bytes: u32,
+    budget_bytes: u64,
+    seed: u64,
+    next: u32,
+    /// Where fresh units go, and where survivors go.
+    heads: [Option<Head>; 2],
+    /// Written, not durable. As many as were begun since the last sync.
+    unsynced: Vec<Unsynced>,
+    /// Whether files came or went since the last sync.
+    are_names_unsynced: bool,
+    report: LogReport,
+}
+
+impl Log {
+    /// Opens or begins a store, and enters into `index` what it holds.
+    ///
+    /// Reads the footers of all segments, not their units; what a crash left without a footer is
+    /// walked, and sealed if the disk allows.
+    ///
+    /// # Errors
+    /// [`Error::Version`] if the directory is another version's; [`Error::Io`] if it cannot be
+    /// listed. A segment that is damaged or cannot be read is no error: see [`Recovery`].
+    pub fn open(
+        files: Arc<dyn Files>,
+        options: LogOptions,
+        index: &mut Index,
+    ) -> Result<(Self, Recovery), Error> {
+        check_version(&*files)?;
+        let names = files.names().doing("list the store's directory")?;
+        let mut ids: Vec<SegmentId> = names.iter().filter_map(|name| segment_of(name)).collect();
+        ids.sort_unstable();
+        let wanted = options.segment_bytes.unwrap_or(u32::MAX);
+        let mut log = Self {
+            handles: Arc::new(Handles::new(files.clone())),
+            files,
+            segment_bytes: wanted.min(index.segment_bytes()).min(SEGMENT_BYTES_MAX),
+            budget_bytes: index.budget_bytes(),
+            seed: options.seed,
+            next: ids.last().map_or(1, |last| last.0.saturating_add(1)),
+            heads: [None, None],
+            unsynced: Vec::new(),
+            are_names_unsynced: false,
+            report: LogReport::default(),
+        };
+        let mut recovery = Recovery::default();
+        for id in ids {
+            log.recover(id, index, &mut recovery);
+        }
+        Ok((log, recovery))
+    }
+
+    fn recover(&mut self, id: SegmentId, index: &mut Index, recovery: &mut Recovery) {
+        let name = file_name(id);
+        let found = self.files.open(&name).and_then(|file| Ok((read_segment(&*file, id)?, file)));
+        let Ok((mut found, file)) = found else {
+            recovery.dropped_segments += 1;
+            return;
+        };
+        recovery.dropped_units += found.dropped_units;
+        recovery.dropped_bytes += found.dropped_bytes;
+        if found.entries.is_empty() && self.files.remove(&name).is_ok() {
+            recovery.dropped_segments += 1;
+            self.are_names_unsynced = true;
+            return;
+        }
+        if !found.is_sealed {
+            recovery.walked_segments += 1;
+            self.seal_found(file, &mut found);
+        }
+        recovery.segments += 1;
+        recovery.units += found.entries.len() as u64;
+        let kind = found.header.map_or(Kind::Fresh, |header| header.kind);
+        self.report.bytes_on_disk += found.file_bytes;
+        index.recovered(id, kind, found.file_bytes, &found.entries);
+    }
+
+    /// Seals what a crash left open, so that the next start need not walk it. Where that fails it
+    /// stays as it is.
+    fn seal_found(&mut self, file: Arc<dyn File>, found: &mut Found) {
+        let Some(header) = found.header else { return };
+        let entries = std::mem::take(&mut found.entries);
+        let mut head = Head { header, file, end: found.end, entries, has_tail: true };
+        if head.file.sync().is_ok() && self.write_footer(&mut head).is_ok() {
+            found.file_bytes = u64::from(head.end + footer_bytes(head.entries.len()));
+        }
+        found.entries = head.entries;
+    }
+
+    /// What it has done.
+    pub fn report(&self) -> LogReport {
+        self.report
+    }
+
+    /// A handle for reading, for any thread.
+    pub fn reader(&self) -> Reader {
+        Reader::new(self.handles.clone())
+    }
+
+    /// Writes units behind each other, with one write where they fit into one segment, and
+    /// returns their places in order. They are not durable yet.
+    ///
+    /// # Errors
+    /// [`Error::TooLong`] and [`Error::Full`] before anything is written; [`Error::Io`] if the
+    /// disk fails: what was written then has no place and will be overwritten. A group so large
+    /// that it takes several writes may come out cut short instead: the answer then has fewer
+    /// places than there are units, and the rest may be tried again.
+    pub fn append(&mut self, units: &[Unit]) -> Result<Vec<Location>, Error> {
+        let pieces: Vec<Piece> = units.iter().map(Piece::of).collect::<Result<_, _>>()?;
+        let bytes = pieces.iter().map(|piece| u64::from(piece.cost())).sum();
+        self.check_room(bytes)?;
+        let places = self.write_all(Kind::Fresh, &pieces)?;
+        self.report.appended_units += places.len() as u64;
+        let appended = pieces.iter().take(places.len());
+        self.report.appended_bytes += appended.map(|it| u64::from(it.disk_bytes())).sum::<u64>();
+        Ok(places)
+    }
+
+    /// Keeps one segment's room free, where the survivors of the next reclaimed one go.
+    fn check_room(&self, bytes: u64) -> Result<(), Error> {
+        let bytes = bytes + u64::from(SEGMENT_HEADER + TRAILER);
+        let reserve = u64::from(self.segment_bytes);
+        if self.report.bytes_on_disk + bytes + reserve > self.budget_bytes {
+            return Err(Error::Full { bytes });
+        }
+        Ok(())
+    }
+
+    fn write_all(&mut self, kind: Kind, mut pieces: &[Piece]) -> Result<Vec<Location>, Error> {
+        let mut places = Vec::with_capacity(pieces.len());
+        while !pieces.is_empty() {
+            let batch =
+                self.room_for(kind, pieces).and_then(|fit| self.write(kind, &pieces[..fit]));
+            match batch {
+                Ok(batch) => {
+                    pieces = &pieces[batch.len()..];
+                    places.extend(batch);
+                }
+                Err(error) => {
+                    self.report.failures += 1;
+                    return if places.is_empty() { Err(error) } else { Ok(places) };
+                }
+            }
+        }
+        Ok(places)
+    }
+
+    /// Makes sure that there is a head with room, for all pieces if one segment can take them;
+    /// returns for how many there is.
+    fn room_for(&mut self, kind: Kind, pieces: &[Piece]) -> Result<usize, Error> {
+        let all = pieces.iter().map(|piece| u64::from(piece.cost())).sum::<u64>();
+        let capacity = self.segment_bytes - SEGMENT_HEADER - TRAILER;
+        let room =
+            self.heads[kind as usize].as_ref().map_or(0, |head| head.room(self.segment_bytes));
+        let first = pieces.first().map_or(0, Piece::cost);
+        if first > room || (all > u64::from(room) && all <= u64::from(capacity)) {
+            self.seal(kind);
+            self.begin(kind)?;
+            return Ok(fitting(pieces, capacity));
+        }
+        Ok(fitting(pieces, room))
+    }
+
+    fn begin(&mut self, kind: Kind) -> Result<(), Error> {
+        let id = SegmentId(self.next);
+        let next = self.next.checked_add(1).ok_or(Error::Exhausted)?;
+        let file = self.files.create(&file_name(id)).doing("create a segment")?;
+        // From here on the number is used, whether or not the rest succeeds.
+        self.next = next;
+        self.are_names_unsynced = true;
+        let salt = salt(self.seed, id);
+        let header = SegmentHeader { id, kind, salt };
+        let bytes = header.emit();
+        if let Err(source) = file.write_at(0, &mut [IoSlice::new(&bytes)]) {
+            // A file without a header holds nothing; if it stays, the next start removes it.
+            let _ = self.files.remove(&file_name(id));
+            return Err(Error::Io { what: "begin a segment", source });
+        }
+        self.report.bytes_on_disk += u64::from(SEGMENT_HEADER + TRAILER);
+        self.handles.add(id, file.clone());
+        let unsynced = Unsynced { id, file: file.clone(), from: 0, has_failed: false };
+        self.unsynced.push(unsynced);
+        let end = SEGMENT_HEADER;
+        let head = Head { header, file, end, entries: Vec::new(), has_tail: false };
+        self.heads[kind as usize] = Some(head);
+        Ok(())
+    }
+
+    /// Writes pieces for which there is room, with one call.
+    fn write(&mut self, kind: Kind, pieces: &[Piece]) -> Result<Vec<Location>, Error> {
+        let Some(head) = &mut self.heads[kind as usize] else { return Ok(Vec::new()) };
+        let entries = head.write(pieces)?;
+        if !self.unsynced.iter().any(|unsynced| unsynced.id == head.header.id) {
+            let (id, file, from) = (head.header.id, head.file.clone(), head.end);
+            self.unsynced.push(Unsynced { id, file, from, has_failed: false });
+        }
+        let segment = head.header.id;
+        let places = entries.iter().map(|it| Location { segment, offset: it.offset }).collect();
+        let bytes = pieces.iter().map(|piece| u64::from(piece.cost())).sum::<u64>();
+        head.end += pieces.iter().map(Piece::disk_bytes).sum::<u32>();
+        head.entries.extend(entries);
+        self.report.bytes_on_disk += bytes;
+        Ok(places)
+    }
+
+    /// Ends a segment with its footer. Where that fails it stays without: recovery walks it.
+    fn seal(&mut self, kind: Kind) {
+        let Some(mut head) = self.heads[kind as usize].take() else { return };
+        if head.entries.is_empty() {
+            let _ = self.remove(head.header.id, u64::from(SEGMENT_HEADER + TRAILER));
+            return;
+        }
+        let is_sealed = self.sync_one(head.header.id).and_then(|()| self.write_footer(&mut head));
+        if is_sealed.is_err() {
+            self.report.failures += 1;
+        }
+    }
+
+    /// Only after its units are durable.
+    fn write_footer(&mut self, head: &mut Head) -> Result<(), Error> {
+        let footer = emit_footer(&head.header, head.end, &head.entries);
+        if head.has_tail {
+            head.file.set_len(u64::from(head.end)).doing("cut a segment")?;
+        }
+        let written = head.file.write_at(u64::from(head.end), &mut [IoSlice::new(&footer)]);
+        written.doing("seal a segment")?;
+        let (id, file, from) = (head.header.id, head.file.clone(), head.end);
+        self.unsynced.push(Unsynced { id, file, from, has_failed: false });
+        Ok(())
+    }
+
+    /// Makes all that was appended durable, and what came and went of files.
+    ///
+    /// # Errors
+    /// [`Error::Io`]: what was appended since the last successful call may or may not be durable.
+    /// It can be read, and a later call that succeeds covers it too.
+    pub fn sync(&mut self) -> Result<(), Error> {
+        while let Some(unsynced) = self.unsynced.last() {
+            self.sync_one(unsynced.id)?;
+        }
+        if self.are_names_unsynced {
+            self.files.sync_names().doing("make segment names durable")?;
+            self.are_names_unsynced = false;
+        }
+        Ok(())
+    }
+
+    /// Makes one segment's bytes durable.
+    fn sync_one(&mut self, id: SegmentId) -> Result<(), Error> {
+        for unsynced in self.unsynced.iter_mut().filter(|unsynced| unsynced.id == id) {
+            let synced = unsynced.sync();
+            unsynced.has_failed = synced.is_err();
+            if let Err(error) = synced {
+                self.report.failures += 1;
+                return Err(error);
+            }
+        }
+        self.unsynced.retain(|unsynced| unsynced.id != id);
+        Ok(())
+    }
+
+    /// What is in a segment, in the order of its offsets.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] if there is no such segment; [`Error::Io`] if it cannot be read.
+    pub fn entries(&self, segment: SegmentId) -> Result<Vec<Entry>, Error> {
+        let mut heads = self.heads.iter().flatten();
+        if let Some(head) = heads.find(|head| head.header.id == segment) {
+            return Ok(head.entries.clone());
+        }
+        let file = self.handles.open(segment)?;
+        Ok(read_segment(&*file, segment).doing("read a segment's footer")?.entries)
+    }
+
+    /// Reclaims a segment: writes these of its units elsewhere, makes them durable, and removes
+    /// its file. Returns where they are now; a unit that cannot be read back is left out.
+    ///
+    /// With nothing to keep it only removes the file, which needs no room on disk.
+    ///
+    /// # Errors
+    /// [`Error::Io`] or [`Error::Missing`]: the segment is still there and its units are where
+    /// they were.
+    pub fn rewrite(
+        &mut self,
+        segment: SegmentId,
+        keep: &[Entry],
+    ) -> Result<Vec<(ChunkId, u32, Location)>, Error> {
+        for kind in [Kind::Fresh, Kind::Kept] {
+            if self.heads[kind as usize].as_ref().is_some_and(|head| head.header.id == segment) {
+                self.seal(kind);
+            }
+        }
+        let file = self.handles.open(segment)?;
+        let file_bytes = file.len().doing("measure a segment")?;
+        let before = self.reserve(keep)?;
+        let moved = self.copy(&*file, segment, keep).and_then(|moved| {
+            self.remove(segment, file_bytes)?;
+            self.report.reclaimed_segments += 1;
+            Ok(moved)
+        });
+        if moved.is_err() {
+            self.take_back(before);
+        }
+        moved
+    }
+
+    /// Sees to it that all survivors go into one segment; returns it and where they begin.
+    fn reserve(&mut self, keep: &[Entry]) -> Result<Option<(SegmentId, usize)>, Error> {
+        let bytes: u32 = keep.iter().map(|it| unit_disk_bytes(it.length) + FOOTER_ENTRY).sum();
+        let head = self.heads[Kind::Kept as usize].as_ref();
+        if bytes > head.map_or(0, |head| head.room(self.segment_bytes)) {
+            self.seal(Kind::Kept);
+            self.begin(Kind::Kept)?;
+        }
+        let head = self.heads[Kind::Kept as usize].as_ref();
+        Ok(head.map(|head| (head.header.id, head.entries.len())))
+    }
+
+    /// Makes room again for survivors that were written in vain.
+    fn take_back(&mut self, before: Option<(SegmentId, usize)>) {
+        let Some(head) = &mut self.heads[Kind::Kept as usize] else { return };
+        let Some((_, units)) = before.filter(|(id, _)| *id == head.header.id) else { return };
+        let Some(first) = head.entries.get(units) else { return };
+        let bytes = u64::from(head.end - first.offset);
+        let footer_bytes = (head.entries.len() - units) as u64 * u64::from(FOOTER_ENTRY);
+        head.end = first.offset;
+        head.entries.truncate(units);
+        head.has_tail = true;
+        for unsynced in self.unsynced.iter_mut().filter(|it| it.id == head.header.id) {
+            unsynced.from = unsynced.from.min(head.end);
+        }
+        self.report.bytes_on_disk -= bytes + footer_bytes;
+    }
+
+    /// Copies survivors and makes them durable.
+    fn copy(
+        &mut self,
+        file: &dyn File,
+        segment: SegmentId,
+        keep: &[Entry],
+    ) -> Result<Vec<(ChunkId, u32, Location)>, Error> {
+        let mut moved = Vec::with_capacity(keep.len());
+        let mut rest = keep;
+        while !rest.is_empty() {
+            let (pieces, taken) = self.survivors(file, segment, rest)?;
+            rest = &rest[taken..];
+            moved.extend(self.rewrite_batch(&pieces)?);
+        }
+        if !moved.is_empty() {
+            self.sync()?;
+        }
+        Ok(moved)
+    }
+
+    /// Reads the next survivors, a few at a time; returns them and how many entries that took.
+    fn survivors(
+        &mut self,
+        file: &dyn File,
+        segment: SegmentId,
+        keep: &[Entry],
+    ) -> Result<(Vec<Piece>, usize), Error> {
+        let (mut pieces, mut bytes, mut taken) = (Vec::new(), 0, 0);
+        for entry in keep {
+            if bytes >= REWRITE_BYTES {
+                break;
+            }
+            taken += 1;
+            let unit = read_unit(file, segment, entry).doing("read a unit to keep")?;
+            let Some((header, body)) = unit else {
+                self.report.dropped_units += 1;
+                continue;
+            };
+            bytes += body.len();
+            pieces.push(Piece { header, body: body.into() });
+        }
+        Ok((pieces, taken))
+    }
+
+    fn rewrite_batch(&mut self, pieces: &[Piece]) -> Result<Vec<(ChunkId, u32, Location)>, Error> {
+        let mut moved = Vec::with_capacity(pieces.len());
+        while let Some(rest) = pieces.get(moved.len()..).filter(|rest| !rest.is_empty()) {
+            let places = self.write_all(Kind::Kept, rest)?;
+            for (piece, place) in rest.iter().zip(places) {
+                self.report.rewritten_bytes += u64::from(piece.disk_bytes());
+                moved.push((piece.header.id, piece.header.length, place));
+            }
+        }
+        Ok(moved)
+    }
+
+    fn remove(&mut self, segment: SegmentId, file_bytes: u64) -> Result<(), Error> {
+        self.handles.close(segment);
+        self.files.remove(&file_name(segment)).doing("remove a segment")?;
+        self.are_names_unsynced = true;
+        self.unsynced.retain(|unsynced| unsynced.id != segment);
+        self.report.bytes_on_disk = self.report.bytes_on_disk.saturating_sub(file_bytes);
+        Ok(())
+    }
+}
+
+/// So that an orderly end leaves nothing to walk. Errors do not matter: a start copes.
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.seal(Kind::Fresh);
+        self.seal(Kind::Kept);
+        let _ = self.sync();
+    }
+}
+
+fn check_version(files: &dyn Files) -> Result<(), Error> {
+    match files.open(VERSION_FILE) {
+        Ok(file) => {
+            let mut found = vec![0; 64];
+            let got = file.read_at(0, &mut found).doing("read the store's version")?;
+            found.truncate(got);
+            if found == VERSION {
+                return Ok(());
+            }
+            // A power cut can leave the name without the bytes.
+            if found.iter().any(|byte| *byte != 0) && !VERSION.starts_with(&found) {
+                let found = String::from_utf8_lossy(&found).into_owned();
+                return Err(Error::Version { found });
+            }
+            write_version(&*file)
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let file = files.create(VERSION_FILE).doing("begin a store")?;
+            write_version(&*file)
+        }
+        Err(error) => Err(error).doing("open the store's version"),
+    }
+}
+
+fn write_version(file: &dyn File) -> Result<(), Error> {
+    file.write_at(0, &mut [IoSlice::new(VERSION)]).doing("write the store's version")?;
+    file.sync().doing("make the store's version durable")
+}
+
+/// The salt of a segment: what the seed gives to its number (SplitMix64's finish).
+fn salt(seed: u64, id: SegmentId) -> u64 {
+    let mut bits = seed ^ u64::from(id.0).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ bits >> 31
+}

@@ -1,0 +1,143 @@
+//! What a log is made of: the segment being written, the bytes not yet durable, a unit on its way.
+//!
+//! *Who calls it:* `log.rs` alone. *What it never does:* choose a segment, or report.
+
+use std::io::IoSlice;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::error::{Doing, Error};
+use crate::files::{File, read_exact};
+use crate::segment::{
+    Entry, FOOTER_ENTRY, Location, SegmentHeader, SegmentId, TRAILER, UNIT_BYTES_MAX, UNIT_HEADER,
+    Unit, UnitHeader, unit_disk_bytes,
+};
+
+/// Most units in one vectored write: each takes three parts, and the system takes 1,024.
+const WRITE_UNITS_MAX: usize = 340;
+/// Bytes read back at a time when they have to be written again.
+const AGAIN_BYTES: u64 = 256 << 10;
+
+/// A segment that is being written.
+#[derive(Debug)]
+pub(super) struct Head {
+    pub header: SegmentHeader,
+    pub file: Arc<dyn File>,
+    /// Where the next unit goes.
+    pub end: u32,
+    pub entries: Vec<Entry>,
+    /// Whether a failed write may have left bytes beyond the end.
+    pub has_tail: bool,
+}
+
+/// A file with bytes that are not durable.
+#[derive(Debug)]
+pub(super) struct Unsynced {
+    pub id: SegmentId,
+    pub file: Arc<dyn File>,
+    /// Where they begin.
+    pub from: u32,
+    pub has_failed: bool,
+}
+
+/// A unit on its way into a segment.
+pub(super) struct Piece {
+    pub header: UnitHeader,
+    pub body: Bytes,
+}
+
+impl Head {
+    /// Bytes left for units, each counted with its place in the footer.
+    pub fn room(&self, segment_bytes: u32) -> u32 {
+        let used = self.end + self.entries.len() as u32 * FOOTER_ENTRY + TRAILER;
+        segment_bytes.saturating_sub(used)
+    }
+
+    /// Writes at the end without moving it; returns the entries that are to be added.
+    pub fn write(&mut self, pieces: &[Piece]) -> Result<Vec<Entry>, Error> {
+        let segment = self.header.id;
+        let (mut entries, mut offset) = (Vec::with_capacity(pieces.len()), self.end);
+        let mut heads = Vec::with_capacity(pieces.len());
+        for piece in pieces {
+            heads.push(piece.header.emit(Location { segment, offset }));
+            let UnitHeader { id, length, provenance, .. } = piece.header;
+            entries.push(Entry { id, length, offset, provenance });
+            offset += piece.disk_bytes();
+        }
+        let padding = [0; 16];
+        let mut parts = Vec::with_capacity(pieces.len() * 3);
+        for (piece, head) in pieces.iter().zip(&heads) {
+            parts.push(IoSlice::new(head));
+            parts.push(IoSlice::new(&piece.body));
+            parts.push(IoSlice::new(&padding[..piece.padding()]));
+        }
+        parts.retain(|part| !part.is_empty());
+        let written = self.file.write_at(u64::from(self.end), &mut parts);
+        if written.is_err() {
+            self.has_tail = true;
+        }
+        written.doing("append to a segment")?;
+        Ok(entries)
+    }
+}
+
+impl Piece {
+    pub fn of(unit: &Unit) -> Result<Self, Error> {
+        let length = u32::try_from(unit.bytes.len()).unwrap_or(u32::MAX);
+        if length > UNIT_BYTES_MAX {
+            let bytes = unit.bytes.len() as u64;
+            return Err(Error::TooLong { bytes, bytes_max: u64::from(UNIT_BYTES_MAX) });
+        }
+        let body_crc = crc32fast::hash(&unit.bytes);
+        let header = UnitHeader { id: unit.id, length, provenance: unit.provenance, body_crc };
+        Ok(Self { header, body: unit.bytes.clone() })
+    }
+
+    pub fn disk_bytes(&self) -> u32 {
+        unit_disk_bytes(self.header.length)
+    }
+
+    fn padding(&self) -> usize {
+        (self.disk_bytes() - UNIT_HEADER - self.header.length) as usize
+    }
+
+    /// With its place in the footer.
+    pub fn cost(&self) -> u32 {
+        self.disk_bytes() + FOOTER_ENTRY
+    }
+}
+
+/// How many of the pieces fit into so many bytes and one write.
+pub(super) fn fitting(pieces: &[Piece], room: u32) -> usize {
+    let mut left = room;
+    let fits = |piece: &&Piece| {
+        let fitting = left.checked_sub(piece.cost());
+        left = fitting.unwrap_or(0);
+        fitting.is_some()
+    };
+    pieces.iter().take(WRITE_UNITS_MAX).take_while(fits).count()
+}
+
+impl Unsynced {
+    pub fn sync(&mut self) -> Result<(), Error> {
+        if self.has_failed {
+            self.write_again()?;
+        }
+        self.file.sync().doing("make a segment durable")
+    }
+
+    /// After a failed sync the system may count the bytes as written though they are not.
+    fn write_again(&self) -> Result<(), Error> {
+        let end = self.file.len().doing("measure a segment")?;
+        let mut at = u64::from(self.from);
+        while at < end {
+            let length = (end - at).min(AGAIN_BYTES);
+            let bytes = read_exact(&*self.file, at, length as usize).doing("read a segment")?;
+            let Some(bytes) = bytes else { break };
+            self.file.write_at(at, &mut [IoSlice::new(&bytes)]).doing("write a segment again")?;
+            at += length;
+        }
+        Ok(())
+    }
+}

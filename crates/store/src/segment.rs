@@ -1,0 +1,288 @@
+//! What lies in a segment file: the words for it, and the bytes of each header.
+//!
+//! *What this is:* names ([`SegmentId`], [`Location`], [`Entry`], [`Unit`]) and the only place
+//! where they become bytes and back. *Who calls it:* the log writes with it, recovery and readers
+//! parse with it, the index counts with it. *What it never does:* open a file, or trust a byte.
+//!
+//! ```text
+//! segment  = header 32 B | unit … unit | footer, once it is full
+//! unit     = header 48 B | its bytes   | zeros up to a multiple of 16
+//! footer   = entry 40 B × units | trailer 32 B, which ends the file
+//! ```
+//!
+//! Every header carries a CRC-32, bound to the segment and the offset where it stands, so that
+//! bytes of another place are never taken for it. The trailer's is also bound to the segment's
+//! salt, which nobody outside can know: no unit whose bytes look like a trailer can pass for one.
+//!
+//! *What survives a crash:* a trailer is written after the units before it are durable. So a
+//! segment with a good trailer is taken at its word, and any other is walked unit by unit.
+
+use bytes::Bytes;
+use wire::ChunkId;
+
+/// Longest unit in bytes: the largest that any chunking profile cuts.
+pub const UNIT_BYTES_MAX: u32 = 32 * 1024;
+
+/// Largest segment in bytes: what the index can address in 21 bits of 16 bytes.
+pub(crate) const SEGMENT_BYTES_MAX: u32 = 32 << 20;
+/// Smallest segment in bytes: a few of the longest units.
+pub(crate) const SEGMENT_BYTES_MIN: u32 = 128 << 10;
+/// Units start at multiples of this many bytes.
+pub(crate) const ALIGN: u32 = 16;
+pub(crate) const SEGMENT_HEADER: u32 = 32;
+pub(crate) const UNIT_HEADER: u32 = 48;
+pub(crate) const FOOTER_ENTRY: u32 = 40;
+pub(crate) const TRAILER: u32 = 32;
+
+const SEGMENT_MAGIC: &[u8; 8] = b"HEARSEG1";
+const TRAILER_MAGIC: &[u8; 8] = b"HEARFTR1";
+pub(crate) const UNIT_MAGIC: &[u8; 3] = b"HU\x01";
+
+/// The number of a segment file. Later segments have higher numbers; none is used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SegmentId(pub u32);
+
+/// Where a unit rests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Location {
+    /// The file.
+    pub segment: SegmentId,
+    /// Bytes from the segment's start to the unit's header; a multiple of 16.
+    pub offset: u32,
+}
+
+/// How a unit came here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Provenance {
+    /// A client of this node asked for it.
+    Own = 0,
+    /// It passed through on behalf of another node.
+    Relayed = 1,
+    /// It was heard on the air.
+    Overheard = 2,
+    /// It was published here.
+    Put = 3,
+}
+
+impl Provenance {
+    /// From the low two bits of a byte.
+    pub(crate) fn from_bits(bits: u8) -> Self {
+        match bits & 3 {
+            0 => Self::Own,
+            1 => Self::Relayed,
+            2 => Self::Overheard,
+            _ => Self::Put,
+        }
+    }
+}
+
+/// One unit as a segment's footer lists it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name.
+    pub id: ChunkId,
+    /// Its length in bytes, without header and padding.
+    pub length: u32,
+    /// Bytes from the segment's start to its header.
+    pub offset: u32,
+    /// How it came here.
+    pub provenance: Provenance,
+}
+
+/// A unit to be stored.
+#[derive(Clone, Debug)]
+pub struct Unit {
+    /// Its name; nothing here checks that it fits the bytes.
+    pub id: ChunkId,
+    /// Its bytes, at most [`UNIT_BYTES_MAX`].
+    pub bytes: Bytes,
+    /// How it came here.
+    pub provenance: Provenance,
+}
+
+/// The segment size for a budget, both in bytes: a 64th of it, within 128 KiB and 32 MiB.
+///
+/// A few segments are always in motion, so they must be small against the budget; beyond 32 MiB
+/// larger ones bring nothing.
+pub fn segment_bytes(budget_bytes: u64) -> u32 {
+    let wanted = (budget_bytes / 64).min(u64::from(SEGMENT_BYTES_MAX)) as u32;
+    wanted.max(SEGMENT_BYTES_MIN) / ALIGN * ALIGN
+}
+
+/// Bytes that a unit of `length` bytes takes between its header's start and the next unit's.
+pub const fn unit_disk_bytes(length: u32) -> u32 {
+    (UNIT_HEADER + length).next_multiple_of(ALIGN)
+}
+
+/// What a segment is filled with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Units that came from outside.
+    Fresh = 0,
+    /// Units that outlived the segment they were in.
+    Kept = 1,
+}
+
+/// What a segment's first bytes say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SegmentHeader {
+    pub id: SegmentId,
+    pub kind: Kind,
+    pub salt: u64,
+}
+
+impl SegmentHeader {
+    pub fn emit(&self) -> [u8; SEGMENT_HEADER as usize] {
+        let mut out = [0; SEGMENT_HEADER as usize];
+        out[..8].copy_from_slice(SEGMENT_MAGIC);
+        out[8..12].copy_from_slice(&self.id.0.to_le_bytes());
+        out[12] = self.kind as u8;
+        out[16..24].copy_from_slice(&self.salt.to_le_bytes());
+        let crc = crc32fast::hash(&out[..28]);
+        out[28..].copy_from_slice(&crc.to_le_bytes());
+        out
+    }
+
+    pub fn parse(bytes: &[u8], id: SegmentId) -> Option<Self> {
+        let bytes: &[u8; SEGMENT_HEADER as usize] = bytes.first_chunk()?;
+        let sound = bytes.starts_with(SEGMENT_MAGIC)
+            && u32_at(bytes, 28)? == crc32fast::hash(&bytes[..28])
+            && u32_at(bytes, 8)? == id.0;
+        let kind = if bytes[12] == Kind::Kept as u8 { Kind::Kept } else { Kind::Fresh };
+        sound.then_some(Self { id, kind, salt: u64_at(bytes, 16)? })
+    }
+}
+
+/// What stands before a unit's bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct UnitHeader {
+    pub id: ChunkId,
+    pub length: u32,
+    pub provenance: Provenance,
+    /// CRC-32 of the unit's bytes. Recovery checks it; readers leave that to whoever knows the
+    /// name's hash.
+    pub body_crc: u32,
+}
+
+impl UnitHeader {
+    pub fn emit(&self, at: Location) -> [u8; UNIT_HEADER as usize] {
+        let mut out = [0; UNIT_HEADER as usize];
+        out[..3].copy_from_slice(UNIT_MAGIC);
+        out[3] = self.provenance as u8;
+        out[4..8].copy_from_slice(&self.length.to_le_bytes());
+        out[8..40].copy_from_slice(self.id.as_bytes());
+        out[40..44].copy_from_slice(&self.body_crc.to_le_bytes());
+        let crc = crc_at(at, &out[..44]);
+        out[44..].copy_from_slice(&crc.to_le_bytes());
+        out
+    }
+
+    pub fn parse(bytes: &[u8], at: Location) -> Option<Self> {
+        let bytes: &[u8; UNIT_HEADER as usize] = bytes.first_chunk()?;
+        let length = u32_at(bytes, 4)?;
+        let sound = bytes.starts_with(UNIT_MAGIC)
+            && length <= UNIT_BYTES_MAX
+            && u32_at(bytes, 44)? == crc_at(at, &bytes[..44]);
+        sound.then_some(Self {
+            id: ChunkId(*bytes[8..].first_chunk()?),
+            length,
+            provenance: Provenance::from_bits(bytes[3]),
+            body_crc: u32_at(bytes, 40)?,
+        })
+    }
+}
+
+/// The footer of a sealed segment: its entries and the trailer that ends the file.
+pub(crate) fn emit_footer(header: &SegmentHeader, offset: u32, entries: &[Entry]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(footer_bytes(entries.len()) as usize);
+    for entry in entries {
+        out.extend_from_slice(entry.id.as_bytes());
+        out.extend_from_slice(&entry.offset.to_le_bytes());
+        out.extend_from_slice(&(entry.length << 2 | entry.provenance as u32).to_le_bytes());
+    }
+    let entries_crc = salted(header, &out);
+    let start = out.len();
+    out.extend_from_slice(TRAILER_MAGIC);
+    out.extend_from_slice(&header.id.0.to_le_bytes());
+    out.extend_from_slice(&offset.to_le_bytes());
+    out.extend_from_slice(&(entries.len() as u32).to_le_bytes());
+    out.extend_from_slice(&entries_crc.to_le_bytes());
+    out.extend_from_slice(&[0; 4]);
+    let trailer_crc = salted(header, &out[start..]);
+    out.extend_from_slice(&trailer_crc.to_le_bytes());
+    out
+}
+
+/// Bytes of a footer with this many entries.
+pub(crate) fn footer_bytes(entries: usize) -> u32 {
+    entries as u32 * FOOTER_ENTRY + TRAILER
+}
+
+/// What a segment's last bytes say.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Trailer {
+    /// Where the footer begins, in bytes from the segment's start.
+    pub footer_offset: u32,
+    /// Bytes of all entries.
+    pub entries_bytes: u32,
+    entries_crc: u32,
+}
+
+impl Trailer {
+    /// Reads the trailer that ends a file of `file_bytes`.
+    pub fn parse(bytes: &[u8], header: &SegmentHeader, file_bytes: u64) -> Option<Self> {
+        let bytes: &[u8; TRAILER as usize] = bytes.first_chunk()?;
+        let footer_offset = u32_at(bytes, 12)?;
+        let entries_bytes = u32_at(bytes, 16)?.checked_mul(FOOTER_ENTRY)?;
+        let end = u64::from(footer_offset) + u64::from(entries_bytes) + u64::from(TRAILER);
+        let sound = bytes.starts_with(TRAILER_MAGIC)
+            && u32_at(bytes, 28)? == salted(header, &bytes[..28])
+            && u32_at(bytes, 8)? == header.id.0
+            && end == file_bytes;
+        sound.then_some(Self { footer_offset, entries_bytes, entries_crc: u32_at(bytes, 20)? })
+    }
+
+    /// Reads the entries in front of it; `None` if any of them is not whole.
+    pub fn entries(&self, bytes: &[u8], header: &SegmentHeader) -> Option<Vec<Entry>> {
+        if salted(header, bytes) != self.entries_crc {
+            return None;
+        }
+        bytes.chunks_exact(FOOTER_ENTRY as usize).map(|entry| self.entry(entry)).collect()
+    }
+
+    fn entry(&self, bytes: &[u8]) -> Option<Entry> {
+        let (offset, packed) = (u32_at(bytes, 32)?, u32_at(bytes, 36)?);
+        let length = packed >> 2;
+        let sound = offset.is_multiple_of(ALIGN)
+            && offset >= SEGMENT_HEADER
+            && length <= UNIT_BYTES_MAX
+            && offset.checked_add(unit_disk_bytes(length))? <= self.footer_offset;
+        let id = ChunkId(*bytes.first_chunk()?);
+        let provenance = Provenance::from_bits(packed as u8);
+        sound.then_some(Entry { id, length, offset, provenance })
+    }
+}
+
+fn crc_at(at: Location, bytes: &[u8]) -> u32 {
+    let mut crc = crc32fast::Hasher::new();
+    crc.update(&at.segment.0.to_le_bytes());
+    crc.update(&at.offset.to_le_bytes());
+    crc.update(bytes);
+    crc.finalize()
+}
+
+fn salted(header: &SegmentHeader, bytes: &[u8]) -> u32 {
+    let mut crc = crc32fast::Hasher::new();
+    crc.update(&header.salt.to_le_bytes());
+    crc.update(&header.id.0.to_le_bytes());
+    crc.update(bytes);
+    crc.finalize()
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+}

@@ -1,0 +1,197 @@
+//! The index's table of segments: what each weighs, and which goes next.
+//!
+//! *What this is:* one row for each segment that is on disk, at most 65,535. *Who calls it:*
+//! `index.rs`. *What it never does:* see units.
+
+use std::collections::BTreeMap;
+
+use crate::evict::{EPOCHS, SMALL_SHARE, halve};
+use crate::segment::{FOOTER_ENTRY, Kind, SEGMENT_HEADER, SegmentId, TRAILER, unit_disk_bytes};
+
+/// One segment on disk.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    pub id: SegmentId,
+    pub kind: Kind,
+    /// Units of it that the index knows.
+    pub units: u32,
+    /// Bytes of the file, its footer counted ahead.
+    pub disk_bytes: u64,
+    /// Bytes of the units that the index knows, by length class.
+    pub live_bytes: u64,
+    /// The same by epoch of last use; empty where the policy has no epochs.
+    pub ages: Box<[u32]>,
+    /// Whether nothing more is written to it.
+    pub is_closed: bool,
+}
+
+impl Segment {
+    /// Adds a unit's weight in memory.
+    pub fn add(&mut self, life: u8, bytes: u32) {
+        self.units += 1;
+        self.live_bytes += u64::from(bytes);
+        if let Some(age) = self.ages.get_mut(usize::from(life)) {
+            *age = age.saturating_add(bytes);
+        }
+    }
+
+    /// Takes it away again.
+    pub fn subtract(&mut self, life: u8, bytes: u32) {
+        self.units = self.units.saturating_sub(1);
+        self.live_bytes = self.live_bytes.saturating_sub(u64::from(bytes));
+        if let Some(age) = self.ages.get_mut(usize::from(life)) {
+            *age = age.saturating_sub(bytes);
+        }
+    }
+
+    /// What reclaiming it would keep, in thousandths of what it takes on disk.
+    fn kept_share(&self, cold: u8) -> u64 {
+        let young = self.ages.iter().skip(usize::from(cold) + 1).map(|bytes| u64::from(*bytes));
+        young.sum::<u64>() * 1000 / self.disk_bytes.max(1)
+    }
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Segments {
+    rows: Vec<Option<Segment>>,
+    by_id: BTreeMap<SegmentId, u16>,
+    /// The segments that fresh and kept units go to, as far as is known here.
+    heads: [Option<SegmentId>; 2],
+    disk_bytes: u64,
+    has_epochs: bool,
+}
+
+impl Segments {
+    pub fn new(has_epochs: bool) -> Self {
+        Self { has_epochs, ..Self::default() }
+    }
+
+    pub fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    /// Bytes of all files.
+    pub fn disk_bytes(&self) -> u64 {
+        self.disk_bytes
+    }
+
+    /// Bytes of memory.
+    pub fn bytes(&self) -> usize {
+        // A node of the tree is about two thirds full, and holds pointers too.
+        let tree = size_of::<(SegmentId, u16)>() * 2;
+        let ages = if self.has_epochs { EPOCHS * size_of::<u32>() } else { 0 };
+        self.rows.capacity() * size_of::<Option<Segment>>() + self.len() * (tree + ages)
+    }
+
+    pub fn row(&self, id: SegmentId) -> Option<u16> {
+        self.by_id.get(&id).copied()
+    }
+
+    pub fn at(&self, row: u16) -> Option<&Segment> {
+        self.rows.get(usize::from(row))?.as_ref()
+    }
+
+    pub fn at_mut(&mut self, row: u16) -> Option<&mut Segment> {
+        self.rows.get_mut(usize::from(row))?.as_mut()
+    }
+
+    /// The row where units of this kind are being written. A segment not seen before becomes the
+    /// head of its kind, and closes the head before it. `None` if all rows are taken.
+    pub fn head(&mut self, id: SegmentId, kind: Kind) -> Option<u16> {
+        if let Some(row) = self.row(id) {
+            return Some(row);
+        }
+        let row = self.add(id, kind)?;
+        if let Some(before) = self.heads[kind as usize].replace(id) {
+            self.close(before);
+        }
+        Some(row)
+    }
+
+    /// A row for a segment found on disk, closed from the first, with the length of its file.
+    pub fn recovered(&mut self, id: SegmentId, kind: Kind, disk_bytes: u64) -> Option<u16> {
+        let row = self.add(id, kind)?;
+        self.close(id);
+        self.weigh(row, |segment| segment.disk_bytes = disk_bytes);
+        Some(row)
+    }
+
+    fn close(&mut self, id: SegmentId) {
+        let row = self.row(id);
+        if let Some(segment) = row.and_then(|row| self.at_mut(row)) {
+            segment.is_closed = true;
+        }
+    }
+
+    fn add(&mut self, id: SegmentId, kind: Kind) -> Option<u16> {
+        let free = self.rows.iter().position(Option::is_none).unwrap_or(self.rows.len());
+        let row = u16::try_from(free).ok()?;
+        if free == self.rows.len() {
+            self.rows.push(None);
+        }
+        let epochs = if self.has_epochs { EPOCHS } else { 0 };
+        self.rows[free] = Some(Segment {
+            id,
+            kind,
+            units: 0,
+            disk_bytes: 0,
+            live_bytes: 0,
+            ages: vec![0; epochs].into(),
+            is_closed: false,
+        });
+        self.by_id.insert(id, row);
+        self.weigh(row, |segment| segment.disk_bytes = u64::from(SEGMENT_HEADER + TRAILER));
+        Some(row)
+    }
+
+    /// Counts a unit of so many bytes that was written to the segment.
+    pub fn written(&mut self, row: u16, length: u32) {
+        let bytes = u64::from(unit_disk_bytes(length) + FOOTER_ENTRY);
+        self.weigh(row, |segment| segment.disk_bytes += bytes);
+    }
+
+    fn weigh(&mut self, row: u16, change: impl FnOnce(&mut Segment)) {
+        let Some(segment) = self.rows.get_mut(usize::from(row)).and_then(Option::as_mut) else {
+            return;
+        };
+        let before = segment.disk_bytes;
+        change(segment);
+        self.disk_bytes = self.disk_bytes + segment.disk_bytes - before;
+    }
+
+    /// Forgets a segment whose file is gone.
+    pub fn remove(&mut self, id: SegmentId) {
+        let Some(row) = self.by_id.remove(&id) else { return };
+        let segment = self.rows[usize::from(row)].take();
+        self.disk_bytes -= segment.map_or(0, |segment| segment.disk_bytes);
+        for head in self.heads.iter_mut().filter(|head| **head == Some(id)) {
+            *head = None;
+        }
+    }
+
+    /// The epochs' numbers were halved.
+    pub fn halve(&mut self) {
+        self.rows.iter_mut().flatten().for_each(|segment| halve(&mut segment.ages));
+    }
+
+    fn closed(&self) -> impl Iterator<Item = &Segment> {
+        self.by_id.values().filter_map(|row| self.at(*row)).filter(|segment| segment.is_closed)
+    }
+
+    /// The closed segment whose reclaiming keeps the least of it; the oldest of such.
+    pub fn coldest(&self, cold: u8) -> Option<SegmentId> {
+        self.closed().min_by_key(|segment| segment.kept_share(cold)).map(|segment| segment.id)
+    }
+
+    /// The oldest closed segment of the queue whose turn it is.
+    pub fn first_in(&self) -> Option<SegmentId> {
+        let segments = self.rows.iter().flatten();
+        let fresh = segments.filter(|segment| segment.kind == Kind::Fresh);
+        let small_bytes: u64 = fresh.map(|segment| segment.disk_bytes).sum();
+        let turn =
+            if small_bytes * SMALL_SHARE > self.disk_bytes { Kind::Fresh } else { Kind::Kept };
+        let of_turn = self.closed().find(|segment| segment.kind == turn);
+        of_turn.or_else(|| self.closed().next()).map(|segment| segment.id)
+    }
+}
