@@ -1,1 +1,35 @@
-//! (being written)
+//! Everything one mesh node decides.
+//!
+//! *What this is:* a state machine without sockets, clocks, threads or files. What happens goes in
+//! as an [`Input`] with a time; what is to be done comes out as an [`Output`]. The daemon drives it
+//! with tokio and Linux; tests drive it in virtual time. *Who calls it:* a driver: give one input,
+//! drain [`Node::poll_output`], sleep until [`Node::poll_timeout`]. *What it never does:* read a
+//! clock, draw chance that was not given as a seed, block, or call back. *Where to start:* `node.rs`,
+//! then the files in `node/` in the order of a request: `ask`, `answer`, `serve`, `origin`, `keep`.
+//! *Sources:* RFC 9110, 9111, 9112, 9211; MeshCache §3 (architecture A1, the gateway's cache).
+
+mod access;
+#[doc(hidden)]
+pub mod checks;
+mod chunks;
+mod clock;
+mod dice;
+mod exchange;
+mod fetch;
+mod hasher;
+mod http;
+mod input;
+mod manifests;
+mod names;
+mod node;
+mod output;
+mod report;
+mod rows;
+mod tickets;
+
+pub use access::{Prefix, PrefixError, is_local, may_dial, may_use, plain};
+pub use http::{OPEN_KEY, Record, Refusal, Row, Screen, Target, Verdict, looks_like_http};
+pub use input::{Config, Entrance, ExchangeId, FetchError, FetchId, Input, Request, Ticket};
+pub use node::Node;
+pub use output::{Dial, Fetch, Head, Output};
+pub use report::{Report, Requests, Unstored};

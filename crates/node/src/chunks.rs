@@ -1,0 +1,331 @@
+//! The one door for chunks: what is held, what is being read, what waits to be written.
+//!
+//! Every unit that enters is named here, and every answer of the disk is hashed again before
+//! anybody sees it.
+//!
+//! Cost of a unit of 8 KiB: 2 µs to hash, one look into the index; memory is bounded by the hot
+//! budget plus what is pinned until the disk has it.
+
+use crate::hasher::{Map, Mix, Set};
+use crate::input::{ExchangeId, FetchId, Ticket};
+use crate::output::Output;
+use crate::tickets::Tickets;
+use bytes::Bytes;
+use quick_cache::Weighter;
+use quick_cache::unsync::Cache;
+use std::collections::VecDeque;
+use std::hash::BuildHasherDefault;
+use store::{Entry, Index, Location, Provenance, SegmentId, Unit};
+use wire::ChunkId;
+
+/// Units known not to be where the index supposes, at most; the set is then begun anew.
+const ABSENT_MAX: usize = 4096;
+
+/// Units by name, in memory, on disk, and in between.
+pub struct Chunks {
+    index: Index,
+    hot: Cache<ChunkId, Bytes, ByLength, BuildHasherDefault<Mix>>,
+    /// Units that the disk does not have yet, or refused.
+    pinned: Map<ChunkId, Bytes>,
+    pinned_bytes: u64,
+    appends: Map<Ticket, Group>,
+    reads: Map<Ticket, Run>,
+    /// In which read a unit is under way, so that nobody asks for it twice.
+    reading: Map<ChunkId, Ticket>,
+    absent: Set<ChunkId>,
+    reclaiming: Option<SegmentId>,
+    counts: Counts,
+}
+
+/// What happened to units.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    pub cut: u64,
+    pub known: u64,
+    pub known_bytes: u64,
+    pub bad: u64,
+}
+
+/// Units being written side by side, for a fetch.
+struct Group {
+    fetch: FetchId,
+    units: Vec<(ChunkId, u32)>,
+}
+
+/// Adjacent units being read, and who waits for them.
+struct Run {
+    units: Vec<(ChunkId, Location, u32)>,
+    waiters: Vec<ExchangeId>,
+}
+
+/// What came of a read.
+pub struct Arrived {
+    /// Who waited.
+    pub waiters: Vec<ExchangeId>,
+    /// What is whole and true, in order.
+    pub units: Vec<(ChunkId, Bytes)>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct ByLength;
+
+impl Weighter<ChunkId, Bytes> for ByLength {
+    fn weight(&self, _: &ChunkId, bytes: &Bytes) -> u64 {
+        bytes.len() as u64 + 128
+    }
+}
+
+impl Chunks {
+    /// Begins with what the store holds, and this much memory for hot units.
+    pub fn new(index: Index, hot_bytes: u64) -> Self {
+        let items = (hot_bytes / 8192).max(16) as usize;
+        Self {
+            index,
+            hot: Cache::with(
+                items,
+                hot_bytes,
+                ByLength,
+                BuildHasherDefault::default(),
+                Default::default(),
+            ),
+            pinned: Map::default(),
+            pinned_bytes: 0,
+            appends: Map::default(),
+            reads: Map::default(),
+            reading: Map::default(),
+            absent: Set::default(),
+            reclaiming: None,
+            counts: Counts::default(),
+        }
+    }
+
+    /// A unit, if memory has it.
+    pub fn get(&mut self, id: &ChunkId) -> Option<Bytes> {
+        let bytes = self.pinned.get(id).or_else(|| self.hot.get(id)).cloned();
+        if bytes.is_some() {
+            self.index.touch(id);
+        }
+        bytes
+    }
+
+    /// Whether a unit seems to be held.
+    pub fn holds(&self, id: &ChunkId) -> bool {
+        self.pinned.contains_key(id) || (self.index.holds(id) && !self.absent.contains(id))
+    }
+
+    /// Takes in a unit that was just cut from content; true if it has to be written.
+    pub fn enter(&mut self, id: ChunkId, bytes: &Bytes) -> bool {
+        self.counts.cut += 1;
+        if self.holds(&id) {
+            self.index.touch(&id);
+            self.counts.known += 1;
+            self.counts.known_bytes += bytes.len() as u64;
+            return false;
+        }
+        self.pinned_bytes += bytes.len() as u64;
+        self.pinned.insert(id, bytes.clone());
+        true
+    }
+
+    /// Writes units side by side, which [`enter`](Self::enter) said are to be written.
+    pub fn append(
+        &mut self,
+        fetch: FetchId,
+        units: Vec<(ChunkId, Bytes)>,
+        tickets: &mut Tickets,
+        out: &mut VecDeque<Output>,
+    ) {
+        if units.is_empty() {
+            return;
+        }
+        let ticket = tickets.draw();
+        let lengths = units.iter().map(|(id, bytes)| (*id, bytes.len() as u32)).collect();
+        self.appends.insert(ticket, Group { fetch, units: lengths });
+        let unit = |(id, bytes)| Unit { id, bytes, provenance: Provenance::Own };
+        out.push_back(Output::Append(ticket, units.into_iter().map(unit).collect()));
+    }
+
+    /// Units were written, or not: answers whose they were, and those that only memory has.
+    pub fn handle_appended(
+        &mut self,
+        ticket: Ticket,
+        places: Option<Vec<Location>>,
+        out: &mut VecDeque<Output>,
+    ) -> Option<(FetchId, Vec<ChunkId>)> {
+        let group = self.appends.remove(&ticket)?;
+        let Some(places) = places else {
+            return Some((group.fetch, group.units.into_iter().map(|(id, _)| id).collect()));
+        };
+        for ((id, length), place) in group.units.into_iter().zip(places) {
+            self.index.insert(&id, place, length, Provenance::Own);
+            self.absent.remove(&id);
+            self.release(&id);
+        }
+        self.reclaim(out);
+        Some((group.fetch, Vec::new()))
+    }
+
+    /// A unit need not be kept in memory any longer.
+    pub fn release(&mut self, id: &ChunkId) {
+        if let Some(bytes) = self.pinned.remove(id) {
+            self.pinned_bytes -= bytes.len() as u64;
+            self.hot.insert(*id, bytes);
+        }
+    }
+
+    /// Asks the disk for units that memory does not have: the first, and those stored right behind
+    /// it, up to `bytes_max`. False if the store does not have the first.
+    pub fn want(
+        &mut self,
+        units: impl Iterator<Item = (ChunkId, u32)>,
+        bytes_max: u64,
+        waiter: ExchangeId,
+        tickets: &mut Tickets,
+        out: &mut VecDeque<Output>,
+    ) -> bool {
+        let mut units = units.peekable();
+        let Some((first, _)) = units.peek() else { return false };
+        if let Some(run) = self.reading.get(first).and_then(|ticket| self.reads.get_mut(ticket)) {
+            run.waiters.push(waiter);
+            return true;
+        }
+        let units = self.adjacent(units, bytes_max);
+        if units.is_empty() {
+            return false;
+        }
+        self.read(Run { units, waiters: vec![waiter] }, tickets, out);
+        true
+    }
+
+    fn read(&mut self, run: Run, tickets: &mut Tickets, out: &mut VecDeque<Output>) {
+        let Some((_, first, _)) = run.units.first().copied() else { return };
+        let ticket = tickets.draw();
+        for (id, ..) in &run.units {
+            self.reading.insert(*id, ticket);
+        }
+        let lengths = run.units.iter().map(|(_, _, length)| *length).collect();
+        self.reads.insert(ticket, run);
+        out.push_back(Output::Read(ticket, first, lengths));
+    }
+
+    fn adjacent(
+        &mut self,
+        units: impl Iterator<Item = (ChunkId, u32)>,
+        bytes_max: u64,
+    ) -> Vec<(ChunkId, Location, u32)> {
+        let (mut run, mut sum) = (Vec::new(), 0);
+        let mut last: Option<(Location, u32)> = None;
+        for (id, length) in units {
+            sum += u64::from(length);
+            if last.is_some() && (sum > bytes_max || self.reading.contains_key(&id)) {
+                break;
+            }
+            let behind = |at: &Location| {
+                last.is_none_or(|(first, length)| Index::adjacent(first, length, *at))
+            };
+            let Some(at) = self.index.locate(&id).into_iter().find(behind) else { break };
+            self.index.touch(&id);
+            last = Some((at, length));
+            run.push((id, at, length));
+        }
+        run
+    }
+
+    /// The disk answered: what is true enters memory, what is not leaves the index. `None` if
+    /// nobody waits for it yet.
+    pub fn handle_units(
+        &mut self,
+        ticket: Ticket,
+        units: Option<Vec<(ChunkId, Bytes)>>,
+        tickets: &mut Tickets,
+        out: &mut VecDeque<Output>,
+    ) -> Option<Arrived> {
+        let mut run = self.reads.remove(&ticket)?;
+        for (id, ..) in &run.units {
+            self.reading.remove(id);
+        }
+        if units.is_none() && run.units.len() > 1 {
+            // Some unit of the run spoils the read of all: the first may be good.
+            run.units.truncate(1);
+            self.read(run, tickets, out);
+            return None;
+        }
+        let mut answers = units.unwrap_or_default().into_iter();
+        let mut arrived = Vec::with_capacity(run.units.len());
+        for (id, at, _) in run.units {
+            match answers.next() {
+                Some((named, bytes)) if named == id && content::name(&bytes) == id => {
+                    self.hot.insert(id, bytes.clone());
+                    arrived.push((id, bytes));
+                }
+                _ => self.spoil(&id, at),
+            }
+        }
+        Some(Arrived { waiters: run.waiters, units: arrived })
+    }
+
+    fn spoil(&mut self, id: &ChunkId, at: Location) {
+        self.index.remove(id, at);
+        if self.absent.len() >= ABSENT_MAX {
+            self.absent.clear();
+        }
+        self.absent.insert(*id);
+        self.counts.bad += 1;
+    }
+
+    /// Makes room, one segment at a time.
+    fn reclaim(&mut self, out: &mut VecDeque<Output>) {
+        if self.reclaiming.is_none() {
+            self.reclaiming = self.index.victim();
+            out.extend(self.reclaiming.map(Output::List));
+        }
+    }
+
+    /// A victim's content is known: says what of it stays.
+    pub fn handle_entries(
+        &mut self,
+        segment: SegmentId,
+        entries: Option<Vec<Entry>>,
+        out: &mut VecDeque<Output>,
+    ) {
+        // What cannot be listed cannot be saved; reads of its units fail, and leave the index then.
+        let keep = self.index.judge(segment, &entries.unwrap_or_default());
+        out.push_back(Output::Rewrite(segment, keep));
+    }
+
+    /// A victim is gone, and what stays lies elsewhere.
+    pub fn handle_rewritten(
+        &mut self,
+        segment: SegmentId,
+        moved: Option<Vec<(ChunkId, u32, Location)>>,
+        out: &mut VecDeque<Output>,
+    ) {
+        self.reclaiming = None;
+        match moved {
+            Some(moved) => {
+                self.index.moved(segment, &moved);
+                self.reclaim(out);
+            }
+            // It is tried again when something has been written.
+            None => self.index.spare(segment),
+        }
+    }
+
+    /// Bytes that wait to be written.
+    pub fn pinned_bytes(&self) -> u64 {
+        self.pinned_bytes
+    }
+
+    /// Bytes of units in memory besides.
+    pub fn hot_bytes(&self) -> u64 {
+        self.hot.weight()
+    }
+
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    pub fn index(&self) -> &Index {
+        &self.index
+    }
+}

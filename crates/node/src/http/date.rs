@@ -1,0 +1,51 @@
+//! HTTP dates (RFC 9110 §5.6.7): all three forms are read, the preferred one is written.
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use wire::Date;
+
+/// Reads a date; `None` for what is none.
+pub fn parse(text: &str) -> Option<Date> {
+    // httpdate reads past what it does not expect in places; a date has a weekday and GMT or none.
+    let date = httpdate::parse_http_date(text.trim()).ok()?;
+    Some(Date::from_unix(date.duration_since(UNIX_EPOCH).ok()?.as_secs()))
+}
+
+/// Writes a date in the preferred form (IMF-fixdate).
+pub fn format(date: Date) -> HeaderValue {
+    // Beyond the year 9999 the form has no digits left.
+    let seconds = date.as_unix().min(253_402_300_799);
+    let text = httpdate::fmt_http_date(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds));
+    HeaderValue::try_from(text).expect("a date is ASCII")
+}
+
+/// The date in a header that stands once; `None` if it is absent, doubled or unreadable.
+pub fn header(headers: &HeaderMap, name: HeaderName) -> Option<Date> {
+    let mut values = headers.get_all(name).iter();
+    let value = values.next()?;
+    if values.next().is_some() {
+        return None;
+    }
+    parse(value.to_str().ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_three_forms_mean_the_same_moment() {
+        let date = Date::from_unix(784_111_777);
+        assert_eq!(parse("Sun, 06 Nov 1994 08:49:37 GMT"), Some(date));
+        assert_eq!(parse("Sunday, 06-Nov-94 08:49:37 GMT"), Some(date));
+        assert_eq!(parse("Sun Nov  6 08:49:37 1994"), Some(date));
+        assert_eq!(format(date), "Sun, 06 Nov 1994 08:49:37 GMT");
+    }
+
+    #[test]
+    fn what_is_no_date_is_none() {
+        for text in ["", "0", "-1", "Sun, 06 Nov 1994", "Sun, 36 Nov 1994 08:49:37 GMT"] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! `Cache-Control` and its elders, parsed (RFC 9111 §5.2, §5.4).
+//!
+//! Where a value cannot be understood, the reading that caches less is taken (§4.2.1).
+
+use http::{HeaderMap, header};
+
+/// The longest time span that is told apart from "for ever" (RFC 9111 §1.2.2), in seconds.
+const SPAN_MAX: u64 = 1 << 31;
+
+/// What `Cache-Control` says, in a request or a response. Time spans are in seconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CacheControl {
+    /// Neither the message nor its answer may be stored.
+    pub no_store: bool,
+    /// Not to be used without asking the origin. With field names it counts as without (§5.2.2.4).
+    pub no_cache: bool,
+    /// For one user only. With field names it counts as without (§5.2.2.7).
+    pub private: bool,
+    /// May be stored even where it otherwise might not.
+    pub public: bool,
+    /// Once stale, never used without asking.
+    pub must_revalidate: bool,
+    /// The same, for shared caches.
+    pub proxy_revalidate: bool,
+    /// Stored only by a cache that knows the status code.
+    pub must_understand: bool,
+    /// The client wants a stored answer or none.
+    pub only_if_cached: bool,
+    /// How long it is fresh; in a request, how old the answer may be.
+    pub max_age: Option<u64>,
+    /// How long it is fresh in a shared cache.
+    pub s_maxage: Option<u64>,
+    /// How long the answer must still be fresh.
+    pub min_fresh: Option<u64>,
+    /// How long the answer may have been stale; a bare `max-stale` is [`u64::MAX`].
+    pub max_stale: Option<u64>,
+    /// How long a stale answer may be used while it is being revalidated (RFC 5861 §3).
+    pub stale_while_revalidate: Option<u64>,
+    /// How long a stale answer may be used when the origin fails (RFC 5861 §4).
+    pub stale_if_error: Option<u64>,
+}
+
+impl CacheControl {
+    /// What a request asks for; `Pragma: no-cache` counts where there is no `Cache-Control`.
+    pub fn of_request(headers: &HeaderMap) -> Self {
+        let mut parsed = Self::of_response(headers);
+        if !headers.contains_key(header::CACHE_CONTROL) {
+            parsed.no_cache = headers.get_all(header::PRAGMA).iter().any(|value| {
+                value.to_str().is_ok_and(|text| {
+                    text.split(',').any(|word| word.trim().eq_ignore_ascii_case("no-cache"))
+                })
+            });
+        }
+        parsed
+    }
+
+    /// What a response permits.
+    pub fn of_response(headers: &HeaderMap) -> Self {
+        let mut parsed = Self::default();
+        for line in headers.get_all(header::CACHE_CONTROL) {
+            // Directives are ASCII; a line with other bytes is read as far as that goes.
+            let text = String::from_utf8_lossy(line.as_bytes());
+            for directive in (Directives { rest: &text }) {
+                parsed.take(directive.0, directive.1);
+            }
+        }
+        parsed
+    }
+
+    fn take(&mut self, name: &str, value: Option<&str>) {
+        match name.to_ascii_lowercase().as_str() {
+            "no-store" => self.no_store = true,
+            "no-cache" => self.no_cache = true,
+            "private" => self.private = true,
+            "public" => self.public = true,
+            "must-revalidate" => self.must_revalidate = true,
+            "proxy-revalidate" => self.proxy_revalidate = true,
+            "must-understand" => self.must_understand = true,
+            "only-if-cached" => self.only_if_cached = true,
+            "max-age" => shorter(&mut self.max_age, value),
+            "s-maxage" => shorter(&mut self.s_maxage, value),
+            "min-fresh" => self.min_fresh = value.and_then(span),
+            "max-stale" => self.max_stale = value.map_or(Some(u64::MAX), span),
+            "stale-while-revalidate" => shorter(&mut self.stale_while_revalidate, value),
+            "stale-if-error" => shorter(&mut self.stale_if_error, value),
+            _ => {}
+        }
+    }
+}
+
+/// Of two contradicting spans the shorter counts, and what is no span counts as none at all.
+fn shorter(known: &mut Option<u64>, value: Option<&str>) {
+    let span = value.and_then(span).unwrap_or(0);
+    *known = Some(known.map_or(span, |known| known.min(span)));
+}
+
+/// Reads delta-seconds (RFC 9111 §1.2.2).
+pub fn span(text: &str) -> Option<u64> {
+    let digits = !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
+    digits.then(|| text.parse().unwrap_or(SPAN_MAX).min(SPAN_MAX))
+}
+
+/// Walks the directives of one line: `name`, `name=token`, `name="quoted, with commas"`.
+struct Directives<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Iterator for Directives<'a> {
+    type Item = (&'a str, Option<&'a str>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.rest = self.rest.trim_start_matches([',', ' ', '\t']);
+        if self.rest.is_empty() {
+            return None;
+        }
+        let end = end_of_item(self.rest);
+        let (item, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        Some(match item.split_once('=') {
+            None => (item.trim(), None),
+            // White space around `=` is an error (RFC 9110 §5.6.6): the value stays unreadable.
+            Some((name, value)) => (name.trim(), Some(unquoted(value.trim_end()))),
+        })
+    }
+}
+
+/// Where the first list item ends: at the first comma outside quotes.
+fn end_of_item(text: &str) -> usize {
+    let (mut quoted, mut escaped) = (false, false);
+    for (at, c) in text.bytes().enumerate() {
+        match c {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b',' if !quoted => return at,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+fn unquoted(value: &str) -> &str {
+    value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(lines: &[&'static str]) -> CacheControl {
+        let mut headers = HeaderMap::new();
+        for line in lines {
+            headers.append(header::CACHE_CONTROL, line.parse().unwrap());
+        }
+        CacheControl::of_response(&headers)
+    }
+
+    #[test]
+    fn directives_are_read_in_any_case_order_and_quoting() {
+        let parsed = parse(&["Max-Age=\"60\", PUBLIC", "foo=\"no-store, x\\\"\",s-maxage=5"]);
+        assert_eq!((parsed.max_age, parsed.s_maxage), (Some(60), Some(5)));
+        assert!(parsed.public && !parsed.no_store);
+    }
+
+    #[test]
+    fn what_is_no_span_counts_as_stale() {
+        for line in ["max-age", "max-age=", "max-age=-1", "max-age=1.5", "max-age=a1", "max-age= 9"]
+        {
+            assert_eq!(parse(&[line]).max_age, Some(0), "{line}");
+        }
+        assert_eq!(parse(&["max-age=99999999999999999999"]).max_age, Some(SPAN_MAX));
+        assert_eq!(parse(&["max-age=10, max-age=3"]).max_age, Some(3));
+    }
+
+    #[test]
+    fn pragma_counts_in_a_request_without_cache_control() {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::PRAGMA, "foo, No-Cache".parse().unwrap());
+        assert!(CacheControl::of_request(&headers).no_cache);
+        assert!(!CacheControl::of_response(&headers).no_cache);
+        headers.insert(header::CACHE_CONTROL, "max-age=1".parse().unwrap());
+        assert!(!CacheControl::of_request(&headers).no_cache);
+    }
+}

@@ -1,0 +1,109 @@
+//! How old a stored response is, and how long it stays fresh (RFC 9111 §4.2).
+
+use super::date;
+use super::directives::{CacheControl, span};
+use super::record::Record;
+use http::{HeaderMap, StatusCode, header};
+use wire::Date;
+
+/// A response without explicit lifetime is fresh for this share of the time since it was last
+/// modified (RFC 9111 §4.2.2 names a tenth as typical) …
+const HEURISTIC_SHARE: u64 = 10;
+/// … but not longer than this, in seconds.
+const HEURISTIC_MAX: u64 = 86_400;
+
+/// Seconds of freshness that the origin gave, if it gave any.
+pub fn explicit_lifetime(
+    headers: &HeaderMap,
+    control: &CacheControl,
+    received: Date,
+) -> Option<u64> {
+    if let Some(seconds) = control.s_maxage.or(control.max_age) {
+        return Some(seconds);
+    }
+    headers.contains_key(header::EXPIRES).then(|| {
+        // An unreadable or doubled date means "already expired" (§5.3).
+        let expires = date::header(headers, header::EXPIRES).unwrap_or_default();
+        expires.since(date::header(headers, header::DATE).unwrap_or(received))
+    })
+}
+
+/// Seconds for which it is fresh, from the time at which the origin made it.
+pub fn lifetime(record: &Record, control: &CacheControl) -> u64 {
+    explicit_lifetime(&record.headers, control, record.received).unwrap_or_else(|| {
+        if heuristic(record.status) || control.public { heuristic_lifetime(record) } else { 0 }
+    })
+}
+
+fn heuristic_lifetime(record: &Record) -> u64 {
+    let headers = &record.headers;
+    let made = date::header(headers, header::DATE).unwrap_or(record.received);
+    let Some(modified) = date::header(headers, header::LAST_MODIFIED) else { return 0 };
+    (made.since(modified) / HEURISTIC_SHARE).min(HEURISTIC_MAX)
+}
+
+/// Status codes that may be stored without explicit freshness (RFC 9110 §15.1), except 206.
+pub fn heuristic(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 200 | 203 | 204 | 300 | 301 | 308 | 404 | 405 | 410 | 414 | 501)
+}
+
+/// Seconds since the origin made or confirmed it (§4.2.3).
+pub fn age(record: &Record, now: Date) -> u64 {
+    let said = header_age(&record.headers) + record.received.since(record.requested);
+    // An origin's clock is only compared with ours if ours is right.
+    let apparent = match date::header(&record.headers, header::DATE) {
+        Some(made) if record.clocked => record.received.since(made),
+        _ => 0,
+    };
+    said.max(apparent).saturating_add(now.since(record.received))
+}
+
+/// The first value of `Age` counts; what is no number counts as none (§5.1).
+pub fn header_age(headers: &HeaderMap) -> u64 {
+    let Some(Ok(text)) = headers.get(header::AGE).map(|value| value.to_str()) else { return 0 };
+    span(text.split(',').next().unwrap_or_default().trim()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::tests::record;
+    use super::*;
+
+    fn lifetime_of(headers: &[(&'static str, &'static str)]) -> u64 {
+        let record = record(headers);
+        lifetime(&record, &CacheControl::of_response(&record.headers))
+    }
+
+    const DATE: (&str, &str) = ("date", "Thu, 01 Jan 1970 00:16:40 GMT"); // 1000 s
+
+    #[test]
+    fn the_nearest_rule_gives_the_lifetime() {
+        let expires = ("expires", "Thu, 01 Jan 1970 00:18:20 GMT"); // 1100 s
+        assert_eq!(lifetime_of(&[DATE, expires]), 100);
+        assert_eq!(lifetime_of(&[expires]), 100, "received counts where there is no Date");
+        assert_eq!(lifetime_of(&[DATE, expires, ("cache-control", "max-age=7")]), 7);
+        assert_eq!(lifetime_of(&[("cache-control", "max-age=7, s-maxage=9")]), 9);
+        assert_eq!(lifetime_of(&[DATE, ("expires", "0")]), 0);
+        assert_eq!(lifetime_of(&[DATE, expires, expires]), 0, "doubled");
+    }
+
+    #[test]
+    fn without_explicit_lifetime_a_tenth_of_its_age() {
+        let modified = ("last-modified", "Thu, 01 Jan 1970 00:06:40 GMT"); // 400 s
+        assert_eq!(lifetime_of(&[DATE, modified]), 60);
+        assert_eq!(lifetime_of(&[DATE]), 0);
+    }
+
+    #[test]
+    fn age_adds_what_was_said_and_what_passed() {
+        let now = Date::from_unix(1010);
+        assert_eq!(age(&record(&[("age", "5")]), now), 15);
+        assert_eq!(age(&record(&[("age", "5, 7")]), now), 15);
+        assert_eq!(age(&record(&[("age", "x")]), now), 10);
+        let old = ("date", "Thu, 01 Jan 1970 00:15:00 GMT"); // 900 s
+        assert_eq!(age(&record(&[old]), now), 110);
+        let mut unclocked = record(&[old]);
+        unclocked.clocked = false;
+        assert_eq!(age(&unclocked, now), 10);
+    }
+}

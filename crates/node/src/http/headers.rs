@@ -1,0 +1,111 @@
+//! Header fields on their way through an intermediary (RFC 9110 §7.6), and what we add.
+
+use http::{HeaderMap, HeaderName, HeaderValue, Version, header};
+
+/// Fields that end at the next hop whether `Connection` names them or not.
+const HOP_BY_HOP: [HeaderName; 9] = [
+    header::CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+    header::PROXY_AUTHENTICATE,
+    header::PROXY_AUTHORIZATION,
+    header::TE,
+    header::TRAILER,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+];
+
+/// The fields without those that end here.
+pub fn end_to_end(headers: &HeaderMap) -> HeaderMap {
+    let mut kept = headers.clone();
+    strip_hop_by_hop(&mut kept);
+    kept
+}
+
+/// Removes the fields that end here.
+pub fn strip_hop_by_hop(headers: &mut HeaderMap) {
+    if headers.contains_key(header::CONNECTION) {
+        for name in connection_names(headers) {
+            headers.remove(name);
+        }
+    }
+    for name in HOP_BY_HOP {
+        headers.remove(name);
+    }
+}
+
+fn connection_names(headers: &HeaderMap) -> Vec<HeaderName> {
+    let lines = headers.get_all(header::CONNECTION).iter();
+    let names = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
+    names
+        .filter_map(|name| HeaderName::from_bytes(name.trim_ascii()).ok())
+        // Whoever names these would make the next hop misread the message.
+        .filter(|name| {
+            ![header::CONTENT_LENGTH, header::HOST, header::CACHE_CONTROL].contains(name)
+        })
+        .collect()
+}
+
+/// Whether `Connection` asks for an upgrade, as WebSocket does. One to HTTP/2 is passed over: it is
+/// obsolete (RFC 9113 §3.1), optional, and would only hide what could be cached.
+pub fn wants_upgrade(headers: &HeaderMap) -> bool {
+    headers.get(header::UPGRADE).is_some_and(|to| !to.as_bytes().eq_ignore_ascii_case(b"h2c"))
+        && connection_names(headers).contains(&header::UPGRADE)
+}
+
+/// Adds us to `Via` (§7.6.3), by pseudonym and comment.
+pub fn add_via(headers: &mut HeaderMap, version: Version, us: &str) {
+    let number = if version == Version::HTTP_10 { "1.0" } else { "1.1" };
+    let via = HeaderValue::try_from(format!("{number} {us}")).expect("a token is ASCII");
+    headers.append(header::VIA, via);
+}
+
+/// Whether the message has already passed us: a loop.
+pub fn passed(headers: &HeaderMap, us: &str) -> bool {
+    headers.get_all(header::VIA).iter().any(|line| {
+        line.to_str().is_ok_and(|text| {
+            let mut hops = text.split(',').filter_map(|hop| hop.trim().split_once(' '));
+            hops.any(|(_, by)| by.trim() == us)
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::tests::record;
+    use super::*;
+
+    #[test]
+    fn what_ends_here_does_not_go_on() {
+        let headers = record(&[
+            ("connection", "X-Gone, close, Content-Length"),
+            ("x-gone", "1"),
+            ("keep-alive", "5"),
+            ("te", "trailers"),
+            ("content-length", "3"),
+            ("x-kept", "1"),
+        ])
+        .headers;
+        let kept: Vec<_> = end_to_end(&headers).keys().map(ToString::to_string).collect();
+        assert_eq!(kept, ["content-length", "x-kept"]);
+    }
+
+    #[test]
+    fn a_loop_is_seen_by_name() {
+        let mut headers = HeaderMap::new();
+        add_via(&mut headers, Version::HTTP_11, "other");
+        assert!(!passed(&headers, "me"));
+        add_via(&mut headers, Version::HTTP_10, "me (x 1)");
+        assert!(passed(&headers, "me (x 1)") && !passed(&headers, "me (x 2)"));
+        assert_eq!(headers.get_all(header::VIA).iter().next_back().unwrap(), "1.0 me (x 1)");
+    }
+
+    #[test]
+    fn an_upgrade_needs_both_fields() {
+        assert!(wants_upgrade(
+            &record(&[("connection", "x, Upgrade"), ("upgrade", "websocket")]).headers
+        ));
+        assert!(!wants_upgrade(&record(&[("upgrade", "websocket")]).headers));
+        assert!(!wants_upgrade(&record(&[("connection", "Upgrade"), ("upgrade", "h2c")]).headers));
+    }
+}

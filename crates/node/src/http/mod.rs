@@ -1,0 +1,30 @@
+//! The rules of HTTP caching (RFC 9110, RFC 9111): heads in, decisions out.
+//!
+//! `storing` says what may be kept, `freshness` for how long, `reuse` whether it answers a request,
+//! `validate` and `ranges` what of it the client needs, `headers` what an intermediary changes, and
+//! `screen` what never reaches a parser. `record` is what is kept of a response beside its bytes.
+
+mod bytes;
+mod date;
+mod directives;
+mod freshness;
+mod headers;
+mod ranges;
+mod record;
+mod reuse;
+mod screen;
+mod storing;
+mod uri;
+mod validate;
+
+pub use date::format as format_date;
+pub use directives::CacheControl;
+pub use freshness::age;
+pub use headers::{add_via, passed, strip_hop_by_hop, wants_upgrade};
+pub use ranges::{Ranges, content_range, parse as parse_ranges};
+pub use record::{Record, Row};
+pub use reuse::{Reuse, decide, selects, stale_permitted};
+pub use screen::{Refusal, Screen, Verdict, looks_like_http};
+pub use storing::{Asked, judge, selecting, vary};
+pub use uri::{OPEN_KEY, Target};
+pub use validate::{CONDITIONS, confirms, freshened, make_conditional, not_modified, range_holds};

@@ -1,0 +1,136 @@
+//! Byte ranges of stored content (RFC 9110 §14).
+
+use http::{HeaderMap, HeaderValue, header};
+use std::ops::Range;
+
+/// More ranges than this in one request are not honoured: the whole is sent (§14.2 permits it).
+const RANGES_MAX: usize = 16;
+
+/// What a `Range` field asks of content of a known length.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ranges {
+    /// No ranges, or none that we honour: send it all.
+    Whole,
+    /// These bytes, in the order asked for; at least one, none of them empty.
+    Some(Vec<Range<u64>>),
+    /// None of the ranges touches the content: 416.
+    Unsatisfiable,
+}
+
+/// Reads `Range` for content of `length` bytes.
+pub fn parse(headers: &HeaderMap, length: u64) -> Ranges {
+    let mut lines = headers.get_all(header::RANGE).iter();
+    let (Some(line), None) = (lines.next(), lines.next()) else { return Ranges::Whole };
+    let Some(specs) = line.to_str().ok().and_then(specs) else { return Ranges::Whole };
+    if specs.len() > RANGES_MAX {
+        return Ranges::Whole;
+    }
+    let wanted: Vec<Range<u64>> =
+        specs.into_iter().filter_map(|spec| spec.resolve(length)).collect();
+    if wanted.is_empty() {
+        return Ranges::Unsatisfiable;
+    }
+    // Overlapping ranges would send bytes twice: an attack rather than a need (§14.2).
+    let sum: u64 = wanted.iter().map(|range| range.end - range.start).sum();
+    if sum > length { Ranges::Whole } else { Ranges::Some(wanted) }
+}
+
+/// `Content-Range` of a part.
+pub fn content_range(range: &Range<u64>, length: u64) -> HeaderValue {
+    let text = format!("bytes {}-{}/{length}", range.start, range.end - 1);
+    HeaderValue::try_from(text).expect("digits are ASCII")
+}
+
+enum Spec {
+    From(u64, Option<u64>),
+    Last(u64),
+}
+
+impl Spec {
+    fn resolve(self, length: u64) -> Option<Range<u64>> {
+        let range = match self {
+            Self::From(first, last) => {
+                first..last.map_or(length, |last| length.min(last.saturating_add(1)))
+            }
+            Self::Last(count) => length.saturating_sub(count)..length,
+        };
+        (range.start < range.end).then_some(range)
+    }
+}
+
+/// The specs of `bytes=…`; `None` if any is malformed, or the unit is another: then it is ignored.
+fn specs(text: &str) -> Option<Vec<Spec>> {
+    let (unit, set) = text.split_once('=')?;
+    if !unit.trim().eq_ignore_ascii_case("bytes") {
+        return None;
+    }
+    set.split(',').map(str::trim).filter(|spec| !spec.is_empty()).map(spec).collect()
+}
+
+fn spec(text: &str) -> Option<Spec> {
+    let (first, last) = text.split_once('-')?;
+    match (first.is_empty(), last.is_empty()) {
+        (true, _) => Some(Spec::Last(number(last)?)),
+        (false, true) => Some(Spec::From(number(first)?, None)),
+        (false, false) => {
+            let (first, last) = (number(first)?, number(last)?);
+            (first <= last).then_some(Spec::From(first, Some(last)))
+        }
+    }
+}
+
+fn number(text: &str) -> Option<u64> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    digits.then(|| text.parse().unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::tests::record;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parsed(value: &'static str) -> Ranges {
+        parse(&record(&[("range", value)]).headers, 100)
+    }
+
+    fn one(range: Range<u64>) -> Ranges {
+        Ranges::Some(Vec::from([range]))
+    }
+
+    #[test]
+    fn ranges_are_cut_to_the_content() {
+        assert_eq!(parsed("bytes=0-9"), one(0..10));
+        assert_eq!(parsed("Bytes=90-"), one(90..100));
+        assert_eq!(parsed("bytes=90-9999999999999999999999"), one(90..100));
+        assert_eq!(parsed("bytes=-7"), one(93..100));
+        assert_eq!(parsed("bytes=-700"), one(0..100));
+        assert_eq!(parsed("bytes=5-6, 0-0,,500-"), Ranges::Some(vec![5..7, 0..1]));
+        assert_eq!(parsed("bytes=100-, -0"), Ranges::Unsatisfiable);
+    }
+
+    #[test]
+    fn what_is_not_understood_is_ignored() {
+        for text in ["bytes", "bytes=a-b", "bytes=9-5", "lines=0-1", "bytes=-", "bytes=0-9,0-99"] {
+            assert_eq!(parsed(text), Ranges::Whole, "{text}");
+        }
+        assert_eq!(parse(&HeaderMap::new(), 100), Ranges::Whole);
+    }
+
+    #[test]
+    fn content_range_counts_inclusively() {
+        assert_eq!(content_range(&(0..10), 100), "bytes 0-9/100");
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_asked_stays_inside(text in "bytes=[-0-9, ]{0,40}", length in 0u64..200) {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::RANGE, text.parse().unwrap());
+            if let Ranges::Some(ranges) = parse(&headers, length) {
+                prop_assert!(!ranges.is_empty());
+                prop_assert!(ranges.iter().all(|r| r.start < r.end && r.end <= length));
+            }
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! A record: one stored version of a resource, without its bytes; and a row: all records of a URI.
+//!
+//! A row is what the catalogue keeps under an object's key. A record never promises that its
+//! units are present (protocol: A record).
+
+use super::bytes::{Reader, Writer};
+use super::directives::CacheControl;
+use super::freshness;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use std::rc::Rc;
+use wire::{Date, RecordId};
+
+/// One closed, complete response to a GET.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// Drawn at random when the response began.
+    pub id: RecordId,
+    /// The status of the response.
+    pub status: StatusCode,
+    /// Its end-to-end header fields.
+    pub headers: HeaderMap,
+    /// The request fields that `Vary` names, in normal form, as the request had them (RFC 9111 §4.1).
+    pub selecting: Vec<(HeaderName, Option<Vec<u8>>)>,
+    /// When the request was sent.
+    pub requested: Date,
+    /// When the response, or the latest 304 for it, was received.
+    pub received: Date,
+    /// Whether the clock could be believed then; if not, it is revalidated after a restart.
+    pub clocked: bool,
+    /// To be revalidated before its next use, whatever its age (RFC 9111 §4.4).
+    pub invalid: bool,
+    /// Bytes of content.
+    pub length: u64,
+    /// For each segment of the manifest, the offset of its first byte in the content.
+    pub offsets: Vec<u64>,
+}
+
+/// All records of one URI, the newest first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Row {
+    /// The canonical URI, for people; empty where a mesh key hides it.
+    pub uri: String,
+    /// At most [`Row::RECORDS_MAX`].
+    pub records: Vec<Rc<Record>>,
+}
+
+const VERSION: u8 = 1;
+const CLOCKED: u8 = 1;
+const INVALID: u8 = 2;
+
+impl Row {
+    /// How many variants of one URI are kept; the oldest leaves first.
+    pub const RECORDS_MAX: usize = 8;
+
+    /// Adds a record, in place of those that were selected by the same request fields.
+    pub fn put(&mut self, record: Rc<Record>) {
+        self.records.retain(|old| old.id != record.id && old.selecting != record.selecting);
+        self.records.insert(0, record);
+        self.records.truncate(Self::RECORDS_MAX);
+    }
+
+    /// The row as the catalogue keeps it.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Writer::default();
+        out.u8(VERSION).text(self.uri.as_bytes()).u8(self.records.len() as u8);
+        for record in &self.records {
+            record.encode(&mut out);
+        }
+        out.finish()
+    }
+
+    /// Reads what [`encode`](Self::encode) wrote; `None` for anything else.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut from = Reader::new(bytes);
+        if from.u8()? != VERSION {
+            return None;
+        }
+        let uri = String::from_utf8(from.text()?.to_vec()).ok()?;
+        let count = usize::from(from.u8()?);
+        if count > Self::RECORDS_MAX {
+            return None;
+        }
+        let records =
+            (0..count).map(|_| Record::decode(&mut from).map(Rc::new)).collect::<Option<_>>()?;
+        from.is_empty().then_some(Self { uri, records })
+    }
+
+    /// Roughly what it takes in memory, in bytes.
+    pub fn weight(&self) -> usize {
+        self.records.iter().map(|record| record.weight()).sum::<usize>() + self.uri.len() + 64
+    }
+}
+
+impl Record {
+    /// Whether a request with these fields would be answered by it (RFC 9111 §4.1).
+    pub fn is_selected_by(&self, request: &HeaderMap) -> bool {
+        super::reuse::selects(self, request)
+    }
+
+    /// Its age in seconds, and the seconds for which it stays fresh; below zero, it has been stale
+    /// for so long.
+    pub fn age_and_freshness(&self, now: Date) -> (u64, i64) {
+        let age = freshness::age(self, now);
+        let lifetime = freshness::lifetime(self, &CacheControl::of_response(&self.headers));
+        (age, lifetime as i64 - age as i64)
+    }
+
+    /// Request fields that select it.
+    fn encode_selecting(&self, out: &mut Writer) {
+        out.u16(self.selecting.len() as u16);
+        for (name, value) in &self.selecting {
+            out.text(name.as_str().as_bytes()).u8(u8::from(value.is_some()));
+            if let Some(value) = value {
+                out.text(value);
+            }
+        }
+    }
+
+    fn encode(&self, out: &mut Writer) {
+        let flags = if self.clocked { CLOCKED } else { 0 } | if self.invalid { INVALID } else { 0 };
+        out.raw(&self.id.0).u16(self.status.as_u16()).u8(flags);
+        out.u64(self.requested.as_unix()).u64(self.received.as_unix()).u64(self.length);
+        out.u16(self.headers.len() as u16);
+        for (name, value) in &self.headers {
+            out.text(name.as_str().as_bytes()).text(value.as_bytes());
+        }
+        self.encode_selecting(out);
+        out.u32(self.offsets.len() as u32);
+        for offset in &self.offsets {
+            out.u64(*offset);
+        }
+    }
+
+    fn decode(from: &mut Reader<'_>) -> Option<Self> {
+        let id = RecordId(from.array()?);
+        let status = StatusCode::from_u16(from.u16()?).ok()?;
+        let flags = from.u8()?;
+        let requested = Date::from_unix(from.u64()?);
+        let received = Date::from_unix(from.u64()?);
+        let length = from.u64()?;
+        let mut headers = HeaderMap::new();
+        for _ in 0..from.u16()? {
+            let name = HeaderName::from_bytes(from.text()?).ok()?;
+            headers.try_append(name, HeaderValue::from_bytes(from.text()?).ok()?).ok()?;
+        }
+        let selecting = Self::decode_selecting(from)?;
+        let offsets = Self::decode_offsets(from, length)?;
+        Some(Self {
+            id,
+            status,
+            headers,
+            selecting,
+            requested,
+            received,
+            clocked: flags & CLOCKED != 0,
+            invalid: flags & INVALID != 0,
+            length,
+            offsets,
+        })
+    }
+
+    fn decode_selecting(from: &mut Reader<'_>) -> Option<Vec<(HeaderName, Option<Vec<u8>>)>> {
+        let mut selecting = Vec::new();
+        for _ in 0..from.u16()? {
+            let name = HeaderName::from_bytes(from.text()?).ok()?;
+            let value = match from.u8()? {
+                0 => None,
+                1 => Some(from.text()?.to_vec()),
+                _ => return None,
+            };
+            selecting.push((name, value));
+        }
+        Some(selecting)
+    }
+
+    fn decode_offsets(from: &mut Reader<'_>, length: u64) -> Option<Vec<u64>> {
+        let count = from.u32()? as usize;
+        if count > from.left() / 8 {
+            return None;
+        }
+        let offsets: Vec<u64> = (0..count).map(|_| from.u64()).collect::<Option<_>>()?;
+        let rising = offsets.windows(2).all(|pair| pair[0] < pair[1]);
+        let starts = offsets.first() == Some(&0) && offsets.last().is_some_and(|at| *at <= length);
+        (rising && starts).then_some(offsets)
+    }
+
+    fn weight(&self) -> usize {
+        let headers: usize =
+            self.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 96).sum();
+        headers + self.selecting.len() * 64 + self.offsets.len() * 8 + 256
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use http::header;
+    use proptest::prelude::*;
+
+    /// A fresh 200 of five bytes with these header fields, received at 1000 s.
+    pub(crate) fn record(headers: &[(&'static str, &'static str)]) -> Record {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        Record {
+            id: RecordId([7; 16]),
+            status: StatusCode::OK,
+            headers: map,
+            selecting: Vec::new(),
+            requested: Date::from_unix(1000),
+            received: Date::from_unix(1000),
+            clocked: true,
+            invalid: false,
+            length: 5,
+            offsets: vec![0],
+        }
+    }
+
+    #[test]
+    fn a_row_reads_back_what_it_wrote() {
+        let mut varied = record(&[("vary", "accept"), ("etag", "\"x\""), ("set-cookie", "a")]);
+        varied.headers.append(header::SET_COOKIE, HeaderValue::from_static("b"));
+        varied.selecting = vec![(header::ACCEPT, Some(b"*/*".to_vec())), (header::COOKIE, None)];
+        varied.offsets = vec![0, 3];
+        let mut row = Row { uri: "http://a/".into(), ..Row::default() };
+        row.put(Rc::new(record(&[("age", "5")])));
+        varied.id = RecordId([8; 16]);
+        row.put(Rc::new(varied));
+        assert_eq!(row.records.len(), 2);
+        assert_eq!(Row::decode(&row.encode()), Some(row));
+    }
+
+    #[test]
+    fn a_row_is_bounded_and_replaces_the_same_variant() {
+        let mut row = Row::default();
+        for n in 0..20 {
+            let mut next = record(&[]);
+            next.id = RecordId([n; 16]);
+            next.selecting = vec![(header::ACCEPT, Some(vec![n / 2]))];
+            row.put(Rc::new(next));
+        }
+        assert_eq!(row.records.len(), Row::RECORDS_MAX);
+        let kept: Vec<u8> = row.records.iter().map(|record| record.id.0[0]).collect();
+        assert_eq!(kept, [19, 17, 15, 13, 11, 9, 7, 5]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_decode_or_not_without_harm(bytes: Vec<u8>, at: prop::sample::Index, to: u8) {
+            let _ = Row::decode(&bytes);
+            let mut row = Row::default();
+            row.put(Rc::new(record(&[("etag", "\"x\"")])));
+            let mut good = row.encode();
+            let at = at.index(good.len());
+            good[at] = to;
+            if let Some(row) = Row::decode(&good) {
+                prop_assert_eq!(Row::decode(&row.encode()), Some(row));
+            }
+        }
+    }
+}

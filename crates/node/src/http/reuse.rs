@@ -1,0 +1,152 @@
+//! Whether a stored response answers a request (RFC 9111 §4).
+
+use super::directives::CacheControl;
+use super::freshness::{age, lifetime};
+use super::record::{Record, Row};
+use super::storing::normal;
+use http::HeaderMap;
+use std::rc::Rc;
+use wire::Date;
+
+/// What to do with the stored responses of a URI.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reuse {
+    /// Use this one; it is fresh for so many seconds more (less than zero: stale but permitted).
+    Hit(Rc<Record>, i64),
+    /// Use this one now, and revalidate it meanwhile (RFC 5861 §3).
+    WhileRevalidating(Rc<Record>, i64),
+    /// Ask the origin whether this one still holds.
+    Revalidate(Rc<Record>),
+    /// Nothing stored fits; `true` if something was there but for other request fields.
+    Miss(bool),
+}
+
+/// Decides for one request. `clock_right` is whether the date can be believed.
+pub fn decide(row: &Row, request: &HeaderMap, now: Date, clock_right: bool) -> Reuse {
+    // The newest comes first, and is the one to use (§4.1).
+    let Some(record) = row.records.iter().find(|record| selects(record, request)) else {
+        return Reuse::Miss(!row.records.is_empty());
+    };
+    let asked = CacheControl::of_request(request);
+    let control = CacheControl::of_response(&record.headers);
+    let age = age(record, now);
+    let left = lifetime(record, &control) as i64 - age as i64;
+    let unknown_age = !record.clocked && clock_right;
+    if record.invalid || control.no_cache || asked.no_cache || unknown_age {
+        return Reuse::Revalidate(Rc::clone(record));
+    }
+    let too_old = asked.max_age.is_some_and(|max| age > max);
+    let too_short = asked.min_fresh.is_some_and(|min| left < min as i64);
+    if left > 0 {
+        let fits = !too_old && !too_short;
+        return if fits { hit(record, left) } else { Reuse::Revalidate(Rc::clone(record)) };
+    }
+    if too_old || too_short || !may_be_stale(&control) {
+        return Reuse::Revalidate(Rc::clone(record));
+    }
+    let stale = left.unsigned_abs();
+    if asked.max_stale.is_some_and(|max| stale <= max) {
+        return hit(record, left);
+    }
+    match control.stale_while_revalidate {
+        Some(max) if stale <= max => Reuse::WhileRevalidating(Rc::clone(record), left),
+        _ => Reuse::Revalidate(Rc::clone(record)),
+    }
+}
+
+fn hit(record: &Rc<Record>, left: i64) -> Reuse {
+    Reuse::Hit(Rc::clone(record), left)
+}
+
+/// Whether every field that `Vary` named is as it was (§4.1).
+pub fn selects(record: &Record, request: &HeaderMap) -> bool {
+    record.selecting.iter().all(|(name, value)| normal(request, name) == *value)
+}
+
+/// Whether nothing forbids its use once it is stale (§4.2.4).
+fn may_be_stale(control: &CacheControl) -> bool {
+    !(control.must_revalidate
+        || control.proxy_revalidate
+        || control.s_maxage.is_some()
+        || control.no_cache)
+}
+
+/// Whether a stale response may be used because the origin cannot be asked, or failed.
+/// Out of reach (§4.2.4) is reason enough; a 5xx needs permission (RFC 5861 §4).
+pub fn stale_permitted(record: &Record, request: &HeaderMap, now: Date, reached: bool) -> bool {
+    let control = CacheControl::of_response(&record.headers);
+    let asked = CacheControl::of_request(request);
+    if record.invalid || !may_be_stale(&control) || asked.no_cache || asked.max_age == Some(0) {
+        return false;
+    }
+    let stale = age(record, now).saturating_sub(lifetime(record, &control));
+    let permitted = control.stale_if_error.or(asked.stale_if_error);
+    if reached { permitted.is_some_and(|max| stale <= max) } else { true }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::tests::record;
+    use super::*;
+
+    /// Decides 100 s after the record came, and says it in a word.
+    fn word(
+        response: &[(&'static str, &'static str)],
+        request: &[(&'static str, &'static str)],
+    ) -> String {
+        let mut row = Row::default();
+        row.put(Rc::new(record(response)));
+        match decide(&row, &record(request).headers, Date::from_unix(1100), true) {
+            Reuse::Hit(_, left) => format!("hit {left}"),
+            Reuse::WhileRevalidating(_, left) => format!("while {left}"),
+            Reuse::Revalidate(_) => "revalidate".into(),
+            Reuse::Miss(_) => "miss".into(),
+        }
+    }
+
+    #[test]
+    fn fresh_is_used_and_stale_is_not() {
+        assert_eq!(word(&[("cache-control", "max-age=101")], &[]), "hit 1");
+        assert_eq!(word(&[("cache-control", "max-age=100")], &[]), "revalidate");
+        assert_eq!(word(&[("cache-control", "max-age=999, no-cache")], &[]), "revalidate");
+        assert_eq!(
+            word(&[("cache-control", "max-age=50, stale-while-revalidate=60")], &[]),
+            "while -50"
+        );
+        assert_eq!(
+            word(&[("cache-control", "max-age=50, stale-while-revalidate=40")], &[]),
+            "revalidate"
+        );
+    }
+
+    #[test]
+    fn the_client_may_want_it_fresher_or_staler() {
+        let fresh = [("cache-control", "max-age=200")];
+        assert_eq!(word(&fresh, &[("cache-control", "max-age=99")]), "revalidate");
+        assert_eq!(word(&fresh, &[("cache-control", "max-age=100")]), "hit 100");
+        assert_eq!(word(&fresh, &[("cache-control", "min-fresh=100")]), "hit 100");
+        assert_eq!(word(&fresh, &[("cache-control", "min-fresh=101")]), "revalidate");
+        assert_eq!(word(&fresh, &[("pragma", "no-cache")]), "revalidate");
+        let stale = [("cache-control", "max-age=50")];
+        assert_eq!(word(&stale, &[("cache-control", "max-stale=50")]), "hit -50");
+        assert_eq!(word(&stale, &[("cache-control", "max-stale")]), "hit -50");
+        assert_eq!(word(&stale, &[("cache-control", "max-stale=49")]), "revalidate");
+        let strict = [("cache-control", "max-age=50, must-revalidate")];
+        assert_eq!(word(&strict, &[("cache-control", "max-stale")]), "revalidate");
+    }
+
+    #[test]
+    fn a_failed_origin_permits_stale_only_where_nothing_forbids_it() {
+        let permitted = |control, reached| {
+            let record = record(&[("cache-control", control)]);
+            stale_permitted(&record, &HeaderMap::new(), Date::from_unix(1100), reached)
+        };
+        assert!(permitted("max-age=1", false));
+        assert!(!permitted("max-age=1", true));
+        assert!(permitted("max-age=1, stale-if-error=99", true));
+        assert!(!permitted("max-age=1, stale-if-error=98", true));
+        for strict in ["must-revalidate", "proxy-revalidate", "no-cache", "s-maxage=1"] {
+            assert!(!permitted(strict, false), "{strict}");
+        }
+    }
+}

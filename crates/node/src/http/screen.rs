@@ -1,0 +1,432 @@
+//! Looks at raw HTTP/1 messages before a parser does, and refuses what two parsers could read in
+//! two ways: the stuff of request smuggling (RFC 9112 §6.1, §6.3, §11.2).
+//!
+//! It follows the framing of each message so that it finds the head of the next one on a kept-alive
+//! connection. What it lets pass has exactly one reading.
+
+use http::StatusCode;
+
+/// Bytes of one head, at most.
+pub const HEAD_MAX: usize = 64 * 1024;
+/// Bytes of one chunk-size line with its extensions, at most.
+const CHUNK_LINE_MAX: usize = 1024;
+/// Bytes of the trailer fields, at most.
+const TRAILERS_MAX: usize = 16 * 1024;
+
+/// What the screen says of the bytes at hand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The first so many bytes (at least one) may be given on; show the rest again.
+    Pass(usize),
+    /// Nothing can be said before more bytes have come.
+    More,
+    /// These bytes must not be given on, and the connection is to be closed.
+    Refuse(Refusal),
+}
+
+/// Why bytes were refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The first line is not of HTTP/1.
+    #[error("the first line is not one of HTTP/1")]
+    StartLine,
+    /// A field line is malformed: no colon, no name, a folded line, a control character.
+    #[error("a header line is malformed")]
+    FieldLine,
+    /// A carriage return without line feed, or a NUL.
+    #[error("a bare CR or a NUL in the head")]
+    Control,
+    /// `Content-Length` is no number, or there are several.
+    #[error("Content-Length is ambiguous")]
+    ContentLength,
+    /// `Transfer-Encoding` beside `Content-Length`, in HTTP/1.0, or other than `chunked`.
+    #[error("Transfer-Encoding is ambiguous or not supported")]
+    TransferEncoding,
+    /// `Host` is absent from HTTP/1.1, or doubled.
+    #[error("there must be exactly one Host")]
+    Host,
+    /// The chunked coding is broken.
+    #[error("the chunked coding is malformed")]
+    Chunk,
+    /// The head, a chunk's size line or the trailers are too large.
+    #[error("the message head is too large")]
+    TooLarge,
+}
+
+impl Refusal {
+    /// The status that tells a client what it did wrong.
+    pub fn status(self) -> StatusCode {
+        match self {
+            Self::TooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+            _ => StatusCode::BAD_REQUEST,
+        }
+    }
+}
+
+/// Follows one direction of one connection.
+#[derive(Debug)]
+pub struct Screen {
+    side: Side,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Side {
+    Request,
+    Response { to_head: bool },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum State {
+    Head,
+    Body(u64),
+    ChunkSize,
+    ChunkData(u64),
+    Trailers(usize),
+    /// The rest of the connection is none of our business.
+    Opaque,
+}
+
+impl Screen {
+    /// For what a client sends.
+    pub fn requests() -> Self {
+        Self { side: Side::Request, state: State::Head }
+    }
+
+    /// For what an origin answers.
+    pub fn responses() -> Self {
+        Self { side: Side::Response { to_head: false }, state: State::Head }
+    }
+
+    /// Says, before each response, whether it answers a HEAD and so has no body.
+    pub fn expect(&mut self, to_head: bool) {
+        if let Side::Response { to_head: expected } = &mut self.side {
+            *expected = to_head;
+        }
+    }
+
+    /// How many of the next bytes pass whatever they are: content. They need not be shown, if
+    /// [`skip`](Self::skip) is told of them.
+    pub fn unseen(&self) -> u64 {
+        match self.state {
+            State::Body(left) | State::ChunkData(left) => left,
+            State::Opaque => u64::MAX,
+            _ => 0,
+        }
+    }
+
+    /// So many bytes, at most [`unseen`](Self::unseen), have passed without being shown.
+    pub fn skip(&mut self, count: u64) {
+        match &mut self.state {
+            State::Body(left) if *left == count => self.state = State::Head,
+            State::Body(left) | State::ChunkData(left) => *left = left.saturating_sub(count),
+            _ => {}
+        }
+    }
+
+    /// Judges the bytes at hand, which begin where the last passed ones ended.
+    pub fn judge(&mut self, bytes: &[u8]) -> Verdict {
+        if bytes.is_empty() {
+            return Verdict::More;
+        }
+        match self.state {
+            State::Opaque => Verdict::Pass(bytes.len()),
+            State::Head => self.judge_head(bytes),
+            State::Body(left) => self.pass_body(bytes, left),
+            State::ChunkSize => self.judge_chunk_size(bytes),
+            State::ChunkData(left) => self.judge_chunk_data(bytes, left),
+            State::Trailers(seen) => self.judge_trailer(bytes, seen),
+        }
+    }
+
+    fn judge_head(&mut self, bytes: &[u8]) -> Verdict {
+        // Empty lines before a request line are to be ignored (RFC 9112 §2.2).
+        let blank = bytes.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+        if blank > 0 {
+            return Verdict::Pass(blank);
+        }
+        let Some(end) = end_of_head(bytes) else {
+            let ready = if bytes.len() > HEAD_MAX { Some(Refusal::TooLarge) } else { early(bytes) };
+            return ready.map_or(Verdict::More, Verdict::Refuse);
+        };
+        if end > HEAD_MAX {
+            return Verdict::Refuse(Refusal::TooLarge);
+        }
+        match next_state(self.side, &bytes[..end]) {
+            Ok(state) => {
+                self.state = state;
+                Verdict::Pass(end)
+            }
+            Err(refusal) => Verdict::Refuse(refusal),
+        }
+    }
+
+    fn pass_body(&mut self, bytes: &[u8], left: u64) -> Verdict {
+        let taken = left.min(bytes.len() as u64);
+        self.state = if taken == left { State::Head } else { State::Body(left - taken) };
+        Verdict::Pass(taken as usize)
+    }
+
+    fn judge_chunk_size(&mut self, bytes: &[u8]) -> Verdict {
+        let Some(line) = line(bytes) else {
+            let long = bytes.len() > CHUNK_LINE_MAX;
+            return if long { Verdict::Refuse(Refusal::TooLarge) } else { Verdict::More };
+        };
+        if line.len() > CHUNK_LINE_MAX {
+            return Verdict::Refuse(Refusal::TooLarge);
+        }
+        let size = line.strip_suffix(b"\r\n").and_then(chunk_size);
+        self.state = match size {
+            None => return Verdict::Refuse(Refusal::Chunk),
+            Some(0) => State::Trailers(0),
+            Some(size) => State::ChunkData(size),
+        };
+        Verdict::Pass(line.len())
+    }
+
+    fn judge_chunk_data(&mut self, bytes: &[u8], left: u64) -> Verdict {
+        if left > 0 {
+            let taken = left.min(bytes.len() as u64);
+            self.state = State::ChunkData(left - taken);
+            return Verdict::Pass(taken as usize);
+        }
+        match bytes {
+            [b'\r', b'\n', ..] => {
+                self.state = State::ChunkSize;
+                Verdict::Pass(2)
+            }
+            [b'\r'] => Verdict::More,
+            _ => Verdict::Refuse(Refusal::Chunk),
+        }
+    }
+
+    fn judge_trailer(&mut self, bytes: &[u8], seen: usize) -> Verdict {
+        let Some(line) = line(bytes) else {
+            let long = seen + bytes.len() > TRAILERS_MAX;
+            return if long { Verdict::Refuse(Refusal::TooLarge) } else { Verdict::More };
+        };
+        let seen = seen + line.len();
+        if seen > TRAILERS_MAX {
+            return Verdict::Refuse(Refusal::TooLarge);
+        }
+        if line == b"\r\n" {
+            self.state = State::Head;
+        } else if let Err(refusal) = field(trim_line(line)) {
+            return Verdict::Refuse(refusal);
+        } else {
+            self.state = State::Trailers(seen);
+        }
+        Verdict::Pass(line.len())
+    }
+}
+
+/// Whether the first bytes of a connection look like a request of HTTP/1: a method, a space.
+/// `None`: too early to say.
+pub fn looks_like_http(bytes: &[u8]) -> Option<bool> {
+    const METHOD_MAX: usize = 32;
+    let start = bytes.iter().position(|byte| !matches!(byte, b'\r' | b'\n'))?;
+    let bytes = &bytes[start..];
+    match bytes.iter().position(|byte| !is_token(*byte)) {
+        None if bytes.len() < METHOD_MAX => None,
+        Some(end) if end > 0 && bytes[end] == b' ' => {
+            // The preface of HTTP/2 is made to look like this (RFC 9113 §3.4).
+            Some(&bytes[..end] != b"PRI")
+        }
+        _ => Some(false),
+    }
+}
+
+fn end_of_head(bytes: &[u8]) -> Option<usize> {
+    let mut from = 0;
+    while let Some(at) = bytes[from..].iter().position(|byte| *byte == b'\n') {
+        let next = from + at + 1;
+        match bytes[next..] {
+            [b'\n', ..] => return Some(next + 1),
+            [b'\r', b'\n', ..] => return Some(next + 2),
+            _ => from = next,
+        }
+    }
+    None
+}
+
+/// What can be refused before the head is whole.
+fn early(bytes: &[u8]) -> Option<Refusal> {
+    bytes.contains(&0).then_some(Refusal::Control)
+}
+
+/// Reads a whole head: what follows it, or why it is refused.
+fn next_state(side: Side, head: &[u8]) -> Result<State, Refusal> {
+    if head.contains(&0) || bare_cr(head) {
+        return Err(Refusal::Control);
+    }
+    let mut lines = head.split(|byte| *byte == b'\n').map(trim_line);
+    let start = Start::read(side, lines.next().unwrap_or_default())?;
+    let mut framing = Framing::default();
+    for line in lines.take_while(|line| !line.is_empty()) {
+        let (name, value) = field(line)?;
+        framing.take(name, value)?;
+    }
+    framing.check(&start, side)?;
+    Ok(framing.state(&start, side))
+}
+
+fn bare_cr(head: &[u8]) -> bool {
+    head.windows(2).any(|pair| pair[0] == b'\r' && pair[1] != b'\n')
+}
+
+/// What the first line says that matters for framing.
+#[derive(Default)]
+struct Start {
+    old: bool,
+    connect: bool,
+    bodiless: bool,
+    interim: bool,
+    switching: bool,
+}
+
+impl Start {
+    fn read(side: Side, line: &[u8]) -> Result<Self, Refusal> {
+        let text = std::str::from_utf8(line).ok();
+        match side {
+            Side::Request => Self::of_request(line),
+            Side::Response { to_head } => text.and_then(|text| Self::of_response(text, to_head)),
+        }
+        .ok_or(Refusal::StartLine)
+    }
+
+    fn of_request(line: &[u8]) -> Option<Self> {
+        let mut parts = line.split(|byte| *byte == b' ');
+        let (method, target, version) = (parts.next()?, parts.next()?, parts.next()?);
+        let sound = parts.next().is_none()
+            && !method.is_empty()
+            && method.iter().all(|byte| is_token(*byte))
+            && !target.is_empty()
+            && target.iter().all(|byte| *byte > b' ' && *byte != 0x7f);
+        let old = match version {
+            b"HTTP/1.1" => false,
+            b"HTTP/1.0" => true,
+            _ => return None,
+        };
+        sound.then(|| Self { old, connect: method == b"CONNECT", ..Self::default() })
+    }
+
+    fn of_response(line: &str, to_head: bool) -> Option<Self> {
+        let rest = line.strip_prefix("HTTP/1.")?;
+        let (minor, rest) = rest.split_once(' ')?;
+        let code = rest.get(..3).filter(|code| code.bytes().all(|byte| byte.is_ascii_digit()))?;
+        let old = match minor {
+            "0" => true,
+            "1" => false,
+            _ => return None,
+        };
+        let interim = code.starts_with('1') && code != "101";
+        let bodiless = to_head || interim || code == "204" || code == "304";
+        Some(Self { old, bodiless, interim, switching: code == "101", connect: false })
+    }
+}
+
+/// What the fields say that matters for framing.
+#[derive(Default)]
+struct Framing {
+    length: Option<u64>,
+    lengths: usize,
+    chunked: bool,
+    hosts: usize,
+    upgrade: bool,
+}
+
+impl Framing {
+    fn take(&mut self, name: &[u8], value: &[u8]) -> Result<(), Refusal> {
+        if name.eq_ignore_ascii_case(b"content-length") {
+            let length = number(value).ok_or(Refusal::ContentLength)?;
+            if self.length.is_some_and(|known| known != length) {
+                return Err(Refusal::ContentLength);
+            }
+            self.length = Some(length);
+            self.lengths += 1;
+        } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
+            if self.chunked || !value.eq_ignore_ascii_case(b"chunked") {
+                return Err(Refusal::TransferEncoding);
+            }
+            self.chunked = true;
+        } else if name.eq_ignore_ascii_case(b"host") {
+            self.hosts += 1;
+        } else if name.eq_ignore_ascii_case(b"upgrade") {
+            self.upgrade = true;
+        }
+        Ok(())
+    }
+
+    fn check(&self, start: &Start, side: Side) -> Result<(), Refusal> {
+        if self.chunked && (self.length.is_some() || start.old) {
+            return Err(Refusal::TransferEncoding);
+        }
+        if side == Side::Request {
+            if self.lengths > 1 {
+                return Err(Refusal::ContentLength);
+            }
+            if self.hosts > 1 || (self.hosts == 0 && !start.old) {
+                return Err(Refusal::Host);
+            }
+        }
+        Ok(())
+    }
+
+    fn state(&self, start: &Start, side: Side) -> State {
+        let request = side == Side::Request;
+        if start.connect || start.switching || (request && self.upgrade) {
+            // Of a request with Upgrade, the answer either switches or closes.
+            return State::Opaque;
+        }
+        match self.length {
+            _ if start.interim || start.bodiless => State::Head,
+            _ if self.chunked => State::ChunkSize,
+            Some(0) => State::Head,
+            Some(length) => State::Body(length),
+            None if request => State::Head,
+            None => State::Opaque,
+        }
+    }
+}
+
+/// Takes a field line apart, refusing folded lines and white space around the name.
+fn field(line: &[u8]) -> Result<(&[u8], &[u8]), Refusal> {
+    let colon = line.iter().position(|byte| *byte == b':').ok_or(Refusal::FieldLine)?;
+    let (name, value) = (&line[..colon], &line[colon + 1..]);
+    let sound = !name.is_empty()
+        && name.iter().all(|byte| is_token(*byte))
+        && value.iter().all(|byte| *byte >= b' ' && *byte != 0x7f || *byte == b'\t');
+    if sound { Ok((name, value.trim_ascii())) } else { Err(Refusal::FieldLine) }
+}
+
+fn line(bytes: &[u8]) -> Option<&[u8]> {
+    let end = bytes.iter().position(|byte| *byte == b'\n')?;
+    Some(&bytes[..=end])
+}
+
+fn trim_line(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+fn chunk_size(line: &[u8]) -> Option<u64> {
+    let end = line.iter().position(|byte| !byte.is_ascii_hexdigit()).unwrap_or(line.len());
+    let (digits, extension) = line.split_at(end);
+    let sound = (1..=15).contains(&digits.len())
+        && matches!(extension.trim_ascii_start(), [] | [b';', ..])
+        && extension.iter().all(|byte| *byte >= b' ' || *byte == b'\t');
+    let digits = std::str::from_utf8(digits).ok().filter(|_| sound)?;
+    u64::from_str_radix(digits, 16).ok()
+}
+
+fn number(value: &[u8]) -> Option<u64> {
+    let sound = (1..=19).contains(&value.len()) && value.iter().all(u8::is_ascii_digit);
+    std::str::from_utf8(value).ok().filter(|_| sound)?.parse().ok()
+}
+
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,182 @@
+use super::*;
+use proptest::prelude::*;
+
+/// Shows the bytes in pieces; gives back what passed, and the refusal if there was one.
+fn screen(mut screen: Screen, bytes: &[u8], piece: usize) -> (Vec<u8>, Option<Refusal>) {
+    let (mut passed, mut held) = (Vec::new(), Vec::new());
+    for bytes in bytes.chunks(piece) {
+        held.extend_from_slice(bytes);
+        loop {
+            match screen.judge(&held) {
+                Verdict::Pass(count) => passed.extend(held.drain(..count)),
+                Verdict::More => break,
+                Verdict::Refuse(refusal) => return (passed, Some(refusal)),
+            }
+        }
+    }
+    (passed, None)
+}
+
+fn refused(head: &str) -> Option<Refusal> {
+    let text = head.replace('\n', "\r\n");
+    let whole = screen(Screen::requests(), text.as_bytes(), usize::MAX).1;
+    assert_eq!(whole, screen(Screen::requests(), text.as_bytes(), 1).1, "byte by byte: {head:?}");
+    whole
+}
+
+fn refused_response(head: &str) -> Option<Refusal> {
+    screen(Screen::responses(), head.replace('\n', "\r\n").as_bytes(), 1).1
+}
+
+#[test]
+fn sound_requests_pass_one_after_the_other() {
+    let requests = "GET / HTTP/1.1\r\nHost: a\r\n\r\n\
+        POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nGET \
+        PUT /y HTTP/1.1\r\nhost: a\r\ntransfer-encoding: Chunked\r\n\r\n\
+        3;ext=\"v\"\r\nabc\r\n0\r\nTrailer: x\r\n\r\n\r\n\
+        GET / HTTP/1.0\n\n";
+    for piece in [1, 2, 7, 1000] {
+        let (passed, refusal) = screen(Screen::requests(), requests.as_bytes(), piece);
+        assert_eq!((passed.len(), refusal), (requests.len(), None));
+    }
+}
+
+#[test]
+fn smuggling_shapes_are_refused() {
+    use Refusal::*;
+    let post = "POST / HTTP/1.1\nHost: a\n";
+    for (fields, refusal) in [
+        ("Content-Length: 5\nTransfer-Encoding: chunked\n\n", TransferEncoding),
+        ("Transfer-Encoding: chunked\nTransfer-Encoding: chunked\n\n", TransferEncoding),
+        ("Transfer-Encoding: gzip, chunked\n\n", TransferEncoding),
+        ("Transfer-Encoding: xchunked\n\n", TransferEncoding),
+        ("Transfer-Encoding : chunked\n\n", FieldLine),
+        ("Content-Length: 5\nContent-Length: 5\n\n", ContentLength),
+        ("Content-Length: 5\nContent-Length: 6\n\n", ContentLength),
+        ("Content-Length: 5, 5\n\n", ContentLength),
+        ("Content-Length: +5\n\n", ContentLength),
+        ("Content-Length: 0x5\n\n", ContentLength),
+        ("Content-Length:\n\n", ContentLength),
+        ("Content-Length: 99999999999999999999\n\n", ContentLength),
+        ("X: a\n b\n\n", FieldLine),
+        (" X: a\n\n", FieldLine),
+        ("X\n\n", FieldLine),
+        (": x\n\n", FieldLine),
+        ("X: \u{1}\n\n", FieldLine),
+        ("Host: b\n\n", Host),
+        ("X: a\rb: c\n\n", Control),
+        ("X: \0\n\n", Control),
+    ] {
+        assert_eq!(refused(&format!("{post}{fields}")), Some(refusal), "{fields:?}");
+    }
+}
+
+#[test]
+fn first_lines_must_be_of_http_1() {
+    for line in ["GET /", "GET  / HTTP/1.1", "GET / HTTP/2.0", "G(T / HTTP/1.1", "GET /\t HTTP/1.1"]
+    {
+        let request = format!("{line}\nHost: a\n\n");
+        assert_eq!(refused(&request), Some(Refusal::StartLine), "{line:?}");
+    }
+    assert_eq!(refused("GET / HTTP/1.1\n\n"), Some(Refusal::Host));
+    assert_eq!(
+        refused("GET / HTTP/1.0\nTransfer-Encoding: chunked\n\n"),
+        Some(Refusal::TransferEncoding)
+    );
+}
+
+#[test]
+fn broken_chunks_are_refused() {
+    let head = "POST / HTTP/1.1\nHost: a\nTransfer-Encoding: chunked\n\n";
+    for body in ["x\n", "\n", "-1\n", "5 x\n", "3\nabcd\n", "fffffffffffffffff\n", "1;\u{1}\na\n"] {
+        assert_eq!(refused(&format!("{head}{body}")), Some(Refusal::Chunk), "{body:?}");
+    }
+    let bare = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\nabc";
+    assert_eq!(screen(Screen::requests(), bare, 1).1, Some(Refusal::Chunk));
+}
+
+#[test]
+fn nothing_grows_without_bound() {
+    let long = format!("GET / HTTP/1.1\nHost: a\nX: {}\n\n", "x".repeat(HEAD_MAX));
+    assert_eq!(refused(&long), Some(Refusal::TooLarge));
+    let head = "POST / HTTP/1.1\nHost: a\nTransfer-Encoding: chunked\n\n";
+    let extension = format!("{head}1;{}\n", "x".repeat(CHUNK_LINE_MAX));
+    assert_eq!(refused(&extension), Some(Refusal::TooLarge));
+    let trailers = format!("{head}0\n{}\n", "X: y\n".repeat(TRAILERS_MAX / 4));
+    assert_eq!(refused(&trailers), Some(Refusal::TooLarge));
+}
+
+#[test]
+fn what_follows_connect_or_upgrade_is_not_looked_at() {
+    assert_eq!(refused("CONNECT a:443 HTTP/1.1\nHost: a\n\n\u{1}\r\0"), None);
+    assert_eq!(refused("GET / HTTP/1.1\nHost: a\nUpgrade: x\n\n\u{1}\r\0"), None);
+}
+
+#[test]
+fn responses_are_followed_by_their_own_rules() {
+    assert_eq!(refused_response("HTTP/1.1 200 OK\n\nanything\0"), None, "until close");
+    let next = "HTTP/1.1 200\nContent-Length: 0\n\n";
+    for first in [
+        "HTTP/1.1 100 Continue\n\n",
+        "HTTP/1.1 304 x\nContent-Length: 9\n\n",
+        "HTTP/1.0 204 \n\n",
+        "HTTP/1.1 200 OK\nContent-Length: 3\nContent-Length: 3\n\nabc",
+        "HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n3\nabc\n0\n\n",
+    ] {
+        assert_eq!(refused_response(&format!("{first}{next}")), None, "{first:?}");
+        let broken = format!("{first}HTTP/1.1 2x0\n\n");
+        assert_eq!(refused_response(&broken), Some(Refusal::StartLine), "{first:?}");
+    }
+    let both = "HTTP/1.1 200 OK\nContent-Length: 3\nTransfer-Encoding: chunked\n\n";
+    assert_eq!(refused_response(both), Some(Refusal::TransferEncoding));
+    let two = "HTTP/1.1 200 OK\nContent-Length: 3\nContent-Length: 4\n\n";
+    assert_eq!(refused_response(two), Some(Refusal::ContentLength));
+    assert_eq!(refused_response("HTTP/1.1 200 OK\nX: a\n b\n\n"), Some(Refusal::FieldLine));
+}
+
+#[test]
+fn a_response_to_head_has_no_body() {
+    let mut responses = Screen::responses();
+    responses.expect(true);
+    let text = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nHTTP/1.1 204 x\r\n\r\n";
+    assert_eq!(screen(responses, text, 1), (text.to_vec(), None));
+}
+
+#[test]
+fn http_is_told_from_the_rest_by_its_first_bytes() {
+    assert_eq!(looks_like_http(b"GET / HT"), Some(true));
+    assert_eq!(looks_like_http(b"\r\nM-SEARCH * "), Some(true));
+    assert_eq!(looks_like_http(b"GE"), None);
+    assert_eq!(looks_like_http(b"\r\n"), None);
+    assert_eq!(looks_like_http(b"\x16\x03\x01"), Some(false));
+    assert_eq!(looks_like_http(b" GET"), Some(false));
+    assert_eq!(looks_like_http(b"PRI * HTTP/2.0\r\n"), Some(false));
+    assert_eq!(looks_like_http(&[b'a'; 40]), Some(false));
+}
+
+proptest! {
+    #[test]
+    fn how_the_bytes_are_split_does_not_matter(
+        parts in prop::collection::vec(prop_oneof![
+            Just("GET / HTTP/1.1\r\n"), Just("Host: a\r\n"), Just("\r\n"), Just("Content-Length: 3\r\n"),
+            Just("Transfer-Encoding: chunked\r\n"), Just("3\r\nabc\r\n0\r\n"), Just("abc"), Just("\n"),
+            Just("\r"), Just("HTTP/1.1 200 OK\r\n"), Just("Upgrade: x\r\n"), Just(" "),
+        ], 0..12),
+        piece in 1usize..9,
+    ) {
+        let text = parts.concat();
+        for make in [Screen::requests, Screen::responses] {
+            let (whole, refusal) = screen(make(), text.as_bytes(), usize::MAX);
+            let (split, split_refusal) = screen(make(), text.as_bytes(), piece);
+            prop_assert_eq!(refusal, split_refusal);
+            prop_assert_eq!(whole, split);
+        }
+    }
+
+    #[test]
+    fn arbitrary_bytes_do_no_harm(bytes: Vec<u8>) {
+        let _ = screen(Screen::requests(), &bytes, 3);
+        let _ = screen(Screen::responses(), &bytes, 3);
+        let _ = looks_like_http(&bytes);
+    }
+}

@@ -1,0 +1,210 @@
+//! Conditional requests, on both sides (RFC 9110 §13, RFC 9111 §4.3).
+
+use super::date;
+use super::headers::end_to_end;
+use super::record::Record;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use wire::Date;
+
+/// The request fields that make a request conditional.
+pub const CONDITIONS: [HeaderName; 5] = [
+    header::IF_NONE_MATCH,
+    header::IF_MODIFIED_SINCE,
+    header::IF_MATCH,
+    header::IF_UNMODIFIED_SINCE,
+    header::IF_RANGE,
+];
+
+/// Makes a request ask whether `record` still holds (RFC 9111 §4.3.1). False if it cannot be asked.
+pub fn make_conditional(request: &mut HeaderMap, record: &Record) -> bool {
+    let etag = record.headers.get(header::ETAG);
+    let modified = record.headers.get(header::LAST_MODIFIED);
+    for name in CONDITIONS {
+        request.remove(name);
+    }
+    if let Some(etag) = etag {
+        request.insert(header::IF_NONE_MATCH, etag.clone());
+    }
+    if let Some(modified) = modified {
+        request.insert(header::IF_MODIFIED_SINCE, modified.clone());
+    }
+    etag.is_some() || modified.is_some()
+}
+
+/// Whether a 304 speaks of this record (§4.3.4): its validators, where it has any, agree.
+pub fn confirms(headers: &HeaderMap, record: &Record) -> bool {
+    match headers.get(header::ETAG) {
+        Some(etag) => {
+            record.headers.get(header::ETAG).is_some_and(|ours| opaque(ours) == opaque(etag))
+        }
+        None => headers
+            .get(header::LAST_MODIFIED)
+            .is_none_or(|modified| record.headers.get(header::LAST_MODIFIED) == Some(modified)),
+    }
+}
+
+/// The record with the header fields of a 304 (or of a HEAD's 200) put in (§3.2, §4.3.4).
+pub fn freshened(
+    record: &Record,
+    update: &HeaderMap,
+    requested: Date,
+    received: Date,
+    clocked: bool,
+) -> Record {
+    let mut fresh = Record { requested, received, clocked, invalid: false, ..record.clone() };
+    let update = end_to_end(update);
+    for name in update.keys().filter(|name| !describes_content(name)) {
+        fresh.headers.remove(name);
+    }
+    // What the stored response was old by does not count any more.
+    fresh.headers.remove(header::AGE);
+    for (name, value) in update.iter().filter(|(name, _)| !describes_content(name)) {
+        fresh.headers.append(name.clone(), value.clone());
+    }
+    fresh
+}
+
+/// Fields that belong to the stored bytes, and so are never taken from a later answer (§3.2).
+fn describes_content(name: &HeaderName) -> bool {
+    [header::CONTENT_LENGTH, header::CONTENT_ENCODING, header::CONTENT_TYPE, header::CONTENT_RANGE]
+        .contains(name)
+}
+
+/// Whether the client already has what the record holds, so that it gets a 304 (RFC 9110 §13.2.2).
+pub fn not_modified(request: &HeaderMap, record: &Record) -> bool {
+    if record.status != StatusCode::OK {
+        return false;
+    }
+    if request.contains_key(header::IF_NONE_MATCH) {
+        let ours = record.headers.get(header::ETAG);
+        return lists(request.get_all(header::IF_NONE_MATCH).iter(), ours);
+    }
+    let Some(since) = date::header(request, header::IF_MODIFIED_SINCE) else { return false };
+    let modified = date::header(&record.headers, header::LAST_MODIFIED)
+        .or_else(|| date::header(&record.headers, header::DATE))
+        .unwrap_or(record.received);
+    modified <= since
+}
+
+/// Whether a list of entity tags names ours by weak comparison (RFC 9110 §8.8.3.2), or any by `*`.
+fn lists<'a>(lines: impl Iterator<Item = &'a HeaderValue>, ours: Option<&HeaderValue>) -> bool {
+    lines.into_iter().any(|line| {
+        line.as_bytes().trim_ascii() == b"*"
+            || ours.is_some_and(|ours| has_tag(line.as_bytes(), opaque(ours)))
+    })
+}
+
+/// Walks a list of entity tags; a comma may stand inside the quotes of one.
+fn has_tag(mut list: &[u8], ours: &[u8]) -> bool {
+    while !list.is_empty() {
+        list = list.trim_ascii_start();
+        let quote = list.iter().position(|byte| *byte == b'"');
+        let comma = list.iter().position(|byte| *byte == b',').unwrap_or(list.len());
+        let end = match quote {
+            Some(open) if open < comma => list[open + 1..]
+                .iter()
+                .position(|byte| *byte == b'"')
+                .map_or(list.len(), |close| open + close + 2),
+            _ => comma,
+        };
+        let (tag, rest) = list.split_at(end);
+        if !tag.is_empty() && strip_weak(tag.trim_ascii()) == ours {
+            return true;
+        }
+        let next = rest.iter().position(|byte| *byte == b',').map_or(rest.len(), |at| at + 1);
+        list = &rest[next..];
+    }
+    false
+}
+
+fn opaque(etag: &HeaderValue) -> &[u8] {
+    strip_weak(etag.as_bytes().trim_ascii())
+}
+
+fn strip_weak(tag: &[u8]) -> &[u8] {
+    tag.strip_prefix(b"W/").unwrap_or(tag)
+}
+
+/// Whether an `If-Range` condition holds, or there is none: the range may be served
+/// (RFC 9110 §13.1.5: strong comparison).
+pub fn range_holds(request: &HeaderMap, record: &Record) -> bool {
+    let Some(condition) = request.get(header::IF_RANGE) else { return true };
+    let condition = condition.as_bytes().trim_ascii();
+    if condition.starts_with(b"W/") {
+        return false;
+    }
+    if condition.starts_with(b"\"") {
+        return record.headers.get(header::ETAG).is_some_and(|etag| etag.as_bytes() == condition);
+    }
+    record.headers.get(header::LAST_MODIFIED).is_some_and(|at| at.as_bytes() == condition)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::tests::record;
+    use super::*;
+
+    #[test]
+    fn a_request_asks_with_all_validators_there_are() {
+        let mut request = record(&[("if-range", "x"), ("if-none-match", "\"z\"")]).headers;
+        assert!(make_conditional(&mut request, &record(&[("etag", "\"a\"")])));
+        assert_eq!(request.len(), 1);
+        assert_eq!(request[header::IF_NONE_MATCH], "\"a\"");
+        assert!(!make_conditional(&mut request, &record(&[])));
+        assert!(request.is_empty());
+    }
+
+    #[test]
+    fn entity_tags_are_compared_weakly_in_lists() {
+        let tagged = record(&[("etag", "W/\"a,b\"")]);
+        let matches =
+            |list: &'static str| not_modified(&record(&[("if-none-match", list)]).headers, &tagged);
+        assert!(matches("\"x\", \"a,b\""));
+        assert!(matches("W/\"a,b\""));
+        assert!(matches("*"));
+        assert!(!matches("\"a\", \"b\""));
+        assert!(!matches("a,b"));
+        assert!(!matches(",,\""));
+    }
+
+    #[test]
+    fn dates_count_only_without_tags() {
+        let since = ("if-modified-since", "Thu, 01 Jan 1970 00:10:00 GMT");
+        let old = record(&[("last-modified", "Thu, 01 Jan 1970 00:10:00 GMT")]);
+        let new = record(&[("last-modified", "Thu, 01 Jan 1970 00:10:01 GMT")]);
+        assert!(not_modified(&record(&[since]).headers, &old));
+        assert!(!not_modified(&record(&[since]).headers, &new));
+        assert!(!not_modified(&record(&[since, ("if-none-match", "\"x\"")]).headers, &old));
+    }
+
+    #[test]
+    fn a_304_updates_all_but_what_describes_the_bytes() {
+        let old = record(&[("etag", "\"a\""), ("x", "1"), ("content-length", "5"), ("age", "9")]);
+        let update =
+            record(&[("x", "2"), ("content-length", "0"), ("connection", "y"), ("y", "3")]);
+        let now = Date::from_unix(2000);
+        let fresh = freshened(&old, &update.headers, now, now, true);
+        assert_eq!(fresh.headers["x"], "2");
+        assert_eq!(fresh.headers["content-length"], "5");
+        assert!(!fresh.headers.contains_key("y") && !fresh.headers.contains_key("age"));
+        assert_eq!((fresh.received, fresh.id), (now, old.id));
+    }
+
+    #[test]
+    fn a_304_for_another_version_confirms_nothing() {
+        let ours = record(&[("etag", "\"a\""), ("last-modified", "x")]);
+        let confirms = |headers: &[_]| confirms(&record(headers).headers, &ours);
+        assert!(confirms(&[]) && confirms(&[("etag", "W/\"a\"")]));
+        assert!(confirms(&[("last-modified", "x")]));
+        assert!(!confirms(&[("etag", "\"b\"")]) && !confirms(&[("last-modified", "y")]));
+    }
+
+    #[test]
+    fn if_range_compares_strongly() {
+        let ours = record(&[("etag", "\"a\""), ("last-modified", "Thu, 01 Jan 1970 00:10:00 GMT")]);
+        let holds = |value| range_holds(&record(&[("if-range", value)]).headers, &ours);
+        assert!(holds("\"a\"") && holds("Thu, 01 Jan 1970 00:10:00 GMT"));
+        assert!(!holds("W/\"a\"") && !holds("\"b\"") && !holds("Thu, 01 Jan 1970 00:10:01 GMT"));
+        assert!(range_holds(&HeaderMap::new(), &ours));
+    }
+}

@@ -1,0 +1,125 @@
+//! What can happen to a node.
+
+use crate::access::Prefix;
+use bytes::Bytes;
+use http::{HeaderMap, Method, StatusCode, Uri, Version};
+use std::net::{IpAddr, SocketAddr};
+use store::{Entry, Location, SegmentId};
+use wire::{ChunkId, Date, ObjectKey, RecordId};
+
+/// One request of one client, until its response has ended. Numbered by the driver, never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ExchangeId(pub u64);
+
+/// One request of ours to an origin, until its response has ended. Numbered by the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FetchId(pub u64);
+
+/// One thing asked of the disk, answered once. Numbered by the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ticket(pub u64);
+
+/// What a node is told at birth.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Its name in `Via` and `Cache-Status`: a token.
+    pub name: String,
+    /// Keys the names of objects; [`crate::OPEN_KEY`] where there is no mesh key.
+    pub secret: [u8; 32],
+    /// All its chance comes from here.
+    pub seed: [u8; 32],
+    /// Budget in bytes for what it keeps in memory: hot units, rows, manifests, units to be written.
+    pub memory_bytes: u64,
+    /// Objects larger than this, in bytes, are not stored.
+    pub object_bytes_max: u64,
+    /// Clients that may use it besides local ones.
+    pub allow: Vec<Prefix>,
+    /// When the program was built: a clock before this is wrong.
+    pub built: Date,
+}
+
+/// How a request reached us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entrance {
+    /// The client knows that we are a proxy.
+    Explicit,
+    /// The client meant to dial this address.
+    Intercepted(SocketAddr),
+}
+
+/// The head of a client's request, parsed and screened.
+#[derive(Debug)]
+pub struct Request {
+    /// Its method.
+    pub method: Method,
+    /// Its target: absolute from clients of a proxy, a path from intercepted ones, an authority
+    /// for `CONNECT`.
+    pub uri: Uri,
+    /// Its version, for `Via`.
+    pub version: Version,
+    /// Its header fields, as they came.
+    pub headers: HeaderMap,
+    /// Whether content follows.
+    pub has_body: bool,
+    /// Where the client is.
+    pub client: IpAddr,
+    /// How it reached us.
+    pub entrance: Entrance,
+}
+
+/// Why an origin did not answer, or did not end its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FetchError {
+    /// Its name has no address.
+    Unresolved,
+    /// The rules forbid to dial it ([`crate::may_dial`]).
+    Forbidden,
+    /// It refuses connections, or the network is unreachable.
+    Unreachable,
+    /// It did not answer, or paused, for too long.
+    TimedOut,
+    /// It answered with something other than sound HTTP.
+    Malformed,
+    /// It ended the connection before the response was complete.
+    Truncated,
+}
+
+/// One thing that happened. Bytes are reference-counted slices.
+#[derive(Debug)]
+pub enum Input {
+    /// The date was learnt, or the clock set.
+    Clock(Date),
+    /// [`crate::Node::poll_timeout`] has come.
+    Tick,
+    /// A client asks.
+    Request(ExchangeId, Box<Request>),
+    /// A client can take so many more bytes of content.
+    Credit(ExchangeId, u64),
+    /// A client has left; nothing more is to be said to it.
+    Gone(ExchangeId),
+    /// A name's addresses; empty if it has none, or if asking failed.
+    Resolved(String, Vec<IpAddr>),
+    /// The row that the catalogue has under a key, if any.
+    Row(ObjectKey, Option<Vec<u8>>),
+    /// A segment of a manifest, if the catalogue has it.
+    Segment(RecordId, u32, Option<Vec<u8>>),
+    /// The catalogue took changes, or could not.
+    Changed(Ticket, bool),
+    /// All that was written before [`crate::Output::Sync`] is durable, or could not be made so.
+    Synced(bool),
+    /// The head of an origin's response, after any interim ones.
+    Head(FetchId, StatusCode, HeaderMap),
+    /// Content of an origin's response.
+    Body(FetchId, Bytes),
+    /// An origin's response has ended; with an error, it may not even have begun.
+    End(FetchId, Result<(), FetchError>),
+    /// Units that were asked for by place, in order; `None` if they cannot be read.
+    Units(Ticket, Option<Vec<(ChunkId, Bytes)>>),
+    /// Where units now lie, in order; `None` if they could not be written.
+    Appended(Ticket, Option<Vec<Location>>),
+    /// What a segment of the log holds; `None` if it cannot be read.
+    Entries(SegmentId, Option<Vec<Entry>>),
+    /// A segment of the log is gone, and what was to be kept of it lies elsewhere; `None` if
+    /// that failed and the segment is still there.
+    Rewritten(SegmentId, Option<Vec<(ChunkId, u32, Location)>>),
+}

@@ -1,0 +1,86 @@
+//! Segments of manifests in memory.
+
+use crate::hasher::{Map, Mix};
+use crate::input::ExchangeId;
+use crate::output::Output;
+use content::Segment;
+use quick_cache::Weighter;
+use quick_cache::unsync::Cache;
+use std::collections::VecDeque;
+use std::hash::BuildHasherDefault;
+use std::rc::Rc;
+use wire::RecordId;
+
+type Place = (RecordId, u32);
+
+/// Segments by record and number.
+pub struct Manifests {
+    cache: Cache<Place, Rc<Segment>, ByEntries, BuildHasherDefault<Mix>>,
+    waiting: Map<Place, Vec<ExchangeId>>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct ByEntries;
+
+impl Weighter<Place, Rc<Segment>> for ByEntries {
+    fn weight(&self, _: &Place, segment: &Rc<Segment>) -> u64 {
+        (segment.entries.len() * size_of::<content::Entry>()) as u64 + 256
+    }
+}
+
+impl Manifests {
+    /// With this much memory.
+    pub fn new(bytes: u64) -> Self {
+        let items = (bytes / 1024).max(16) as usize;
+        Self {
+            cache: Cache::with(
+                items,
+                bytes,
+                ByEntries,
+                BuildHasherDefault::default(),
+                Default::default(),
+            ),
+            waiting: Map::default(),
+        }
+    }
+
+    /// A segment, if memory has it.
+    pub fn get(&self, record: RecordId, number: u32) -> Option<Rc<Segment>> {
+        self.cache.get(&(record, number)).cloned()
+    }
+
+    /// Keeps a segment that was just made.
+    pub fn put(&mut self, record: RecordId, segment: Rc<Segment>) {
+        self.cache.insert((record, segment.number as u32), segment);
+    }
+
+    /// Has it read for someone.
+    pub fn read(&mut self, at: Place, waiter: ExchangeId, out: &mut VecDeque<Output>) {
+        let waiters = self.waiting.entry(at).or_default();
+        if waiters.is_empty() {
+            out.push_back(Output::ReadSegment(at.0, at.1));
+        }
+        waiters.push(waiter);
+    }
+
+    /// The catalogue answered: who waited, and the segment if it is sound.
+    pub fn handle_segment(
+        &mut self,
+        at: Place,
+        bytes: Option<&[u8]>,
+    ) -> (Vec<ExchangeId>, Option<Rc<Segment>>) {
+        let segment = bytes
+            .and_then(|bytes| Segment::decode(bytes).ok())
+            .filter(|segment| segment.number == u64::from(at.1))
+            .map(Rc::new);
+        if let Some(segment) = &segment {
+            self.cache.insert(at, Rc::clone(segment));
+        }
+        (self.waiting.remove(&at).unwrap_or_default(), segment)
+    }
+
+    /// Bytes in memory, roughly.
+    pub fn bytes(&self) -> u64 {
+        self.cache.weight()
+    }
+}

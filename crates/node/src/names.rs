@@ -1,0 +1,68 @@
+//! Addresses of hosts, to see whether an intercepted `Host` is what the client dialled.
+
+use crate::hasher::{Map, Mix};
+use crate::input::ExchangeId;
+use crate::output::Output;
+use quick_cache::unsync::Cache;
+use std::collections::VecDeque;
+use std::hash::BuildHasherDefault;
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::time::Duration;
+use wire::Instant;
+
+/// The resolver gives no lifetimes; answers are believed for this long.
+const FRESH: Duration = Duration::from_secs(60);
+/// Hosts that are remembered, at most.
+const HOSTS_MAX: usize = 1024;
+
+type Answer = (Instant, Rc<[IpAddr]>);
+
+/// Addresses by host.
+pub struct Names {
+    cache: Cache<String, Answer, quick_cache::UnitWeighter, BuildHasherDefault<Mix>>,
+    waiting: Map<String, Vec<ExchangeId>>,
+}
+
+impl Names {
+    pub fn new() -> Self {
+        Self {
+            cache: Cache::with(
+                HOSTS_MAX,
+                HOSTS_MAX as u64,
+                Default::default(),
+                BuildHasherDefault::default(),
+                Default::default(),
+            ),
+            waiting: Map::default(),
+        }
+    }
+
+    /// A host's addresses, if they are known.
+    pub fn get(&self, host: &str, now: Instant) -> Option<Rc<[IpAddr]>> {
+        let (at, addresses) = self.cache.get(host)?;
+        (now - *at < FRESH).then(|| Rc::clone(addresses))
+    }
+
+    /// Has them looked up for someone.
+    pub fn resolve(&mut self, host: &str, waiter: ExchangeId, out: &mut VecDeque<Output>) {
+        let waiters = self.waiting.entry(host.to_owned()).or_default();
+        if waiters.is_empty() {
+            out.push_back(Output::Resolve(host.to_owned()));
+        }
+        waiters.push(waiter);
+    }
+
+    /// The resolver answered: who waited.
+    pub fn handle_resolved(
+        &mut self,
+        now: Instant,
+        host: String,
+        addresses: Vec<IpAddr>,
+    ) -> Vec<ExchangeId> {
+        let waiters = self.waiting.remove(&host).unwrap_or_default();
+        let addresses = addresses.into_iter().map(|address| address.to_canonical()).collect();
+        self.cache.insert(host, (now, addresses));
+        waiters
+    }
+}

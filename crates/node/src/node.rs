@@ -1,0 +1,202 @@
+//! The engine: joins requests, rows, manifests, chunks and fetches. The only place that moves
+//! values between them; each part of its work has a file of its own below.
+
+mod answer;
+mod ask;
+mod keep;
+mod origin;
+mod repair;
+mod serve;
+
+use crate::chunks::Chunks;
+use crate::clock::Clock;
+use crate::dice::Dice;
+use crate::exchange::Exchange;
+use crate::fetch::Fetch;
+use crate::hasher::Map;
+use crate::input::{Config, ExchangeId, FetchId, Input, Ticket};
+use crate::manifests::Manifests;
+use crate::names::Names;
+use crate::output::Output;
+use crate::report::Report;
+use crate::rows::Rows;
+use crate::tickets::Tickets;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::time::Duration;
+use store::Index;
+use wire::{Date, Instant, ObjectKey};
+
+/// What is written becomes durable at most this long afterwards (protocol: Durable).
+const SYNC_AFTER: Duration = Duration::from_secs(5);
+/// A store that failed is tried again after this long.
+const STORE_RETRY: Duration = Duration::from_secs(30);
+/// An origin may be ahead of the fastest reader by this many bytes.
+const AHEAD: u64 = 256 * 1024;
+/// An abandoned transfer goes on if at most this many bytes remain.
+const ABANDONED_MAX: u64 = 1024 * 1024;
+
+/// Everything one mesh node decides.
+///
+/// Drive it so: give one input, drain [`poll_output`](Self::poll_output) until it is empty, and at
+/// [`poll_timeout`](Self::poll_timeout) give [`Input::Tick`].
+pub struct Node {
+    config: Config,
+    /// What we put into `Via`: the name, which others may bear too, and a comment that is ours alone.
+    via: String,
+    now: Instant,
+    clock: Clock,
+    dice: Dice,
+    tickets: Tickets,
+    exchanges: Map<ExchangeId, Exchange>,
+    fetches: Map<FetchId, Fetch>,
+    /// Which fetch of an object others may join.
+    joinable: Map<ObjectKey, FetchId>,
+    /// Which fetch a segment of a manifest was written for, and its number.
+    segments: Map<Ticket, (FetchId, u32)>,
+    names: Names,
+    rows: Rows,
+    manifests: Manifests,
+    chunks: Chunks,
+    /// When to ask for what is written to be made durable.
+    sync_at: Option<Instant>,
+    /// It was asked, and is not done yet.
+    syncing: bool,
+    /// Until when the store is left alone because it failed.
+    store_off_until: Option<Instant>,
+    report: Report,
+    out: VecDeque<Output>,
+}
+
+impl Node {
+    /// A node that holds what the index says.
+    pub fn new(config: Config, index: Index) -> Self {
+        let memory = config.memory_bytes;
+        Self {
+            via: via(&config),
+            now: Instant::ZERO,
+            clock: Clock::new(config.built),
+            dice: Dice::new(config.seed),
+            tickets: Tickets::default(),
+            exchanges: Map::default(),
+            fetches: Map::default(),
+            joinable: Map::default(),
+            segments: Map::default(),
+            names: Names::new(),
+            rows: Rows::new(memory / 8),
+            manifests: Manifests::new(memory / 8),
+            chunks: Chunks::new(index, memory / 4),
+            sync_at: None,
+            syncing: false,
+            store_off_until: None,
+            report: Report { store_works: true, ..Report::default() },
+            out: VecDeque::new(),
+            config,
+        }
+    }
+
+    /// Takes in one thing that happened.
+    pub fn handle_input(&mut self, now: Instant, input: Input) {
+        debug_assert!(self.out.is_empty(), "drain the outputs of one input before the next");
+        self.now = self.now.max(now);
+        match input {
+            Input::Clock(date) => self.set_clock(date),
+            Input::Tick => self.tick(),
+            Input::Request(id, request) => self.ask(id, *request),
+            Input::Credit(id, bytes) => self.credit(id, bytes),
+            Input::Gone(id) => self.leave(id),
+            Input::Resolved(host, addresses) => {
+                for id in self.names.handle_resolved(self.now, host, addresses) {
+                    self.look(id);
+                }
+            }
+            Input::Row(key, bytes) => {
+                let (waiters, row) = self.rows.handle_row(key, bytes.as_deref());
+                row.records.iter().filter(|r| r.clocked).for_each(|r| self.clock.seen(r.received));
+                for id in waiters {
+                    self.decide(id, &Rc::clone(&row));
+                }
+            }
+            Input::Segment(record, number, bytes) => self.segment_read(record, number, bytes),
+            Input::Changed(ticket, done) => self.changed(ticket, done),
+            Input::Synced(done) => self.synced(done),
+            Input::Head(id, status, headers) => self.head(id, status, headers),
+            Input::Body(id, bytes) => self.body(id, bytes),
+            Input::End(id, result) => self.end(id, result),
+            Input::Units(ticket, units) => self.units_read(ticket, units),
+            Input::Appended(ticket, places) => self.appended(ticket, places),
+            Input::Entries(segment, entries) => {
+                self.chunks.handle_entries(segment, entries, &mut self.out);
+            }
+            Input::Rewritten(segment, moved) => {
+                self.dirty();
+                self.chunks.handle_rewritten(segment, moved, &mut self.out);
+            }
+        }
+    }
+
+    /// Gives out one thing to do; drain it until `None`.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.out.pop_front()
+    }
+
+    /// When it wants an [`Input::Tick`], if nothing else happens.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        [self.sync_at, self.store_off_until].into_iter().flatten().min()
+    }
+
+    /// What was counted, and what is held now.
+    pub fn report(&self) -> Report {
+        let counts = self.chunks.counts();
+        Report {
+            units_cut: counts.cut,
+            units_known: counts.known,
+            known_bytes: counts.known_bytes,
+            units_bad: counts.bad,
+            pinned_bytes: self.chunks.pinned_bytes(),
+            hot_bytes: self.chunks.hot_bytes(),
+            row_bytes: self.rows.bytes(),
+            manifest_bytes: self.manifests.bytes(),
+            exchanges: self.exchanges.len() as u64,
+            fetches: self.fetches.len() as u64,
+            store_works: self.store_works(),
+            unsynced: self.syncing || self.sync_at.is_some(),
+            index: self.chunks.index().report(),
+            ..self.report.clone()
+        }
+    }
+
+    fn set_clock(&mut self, date: Date) {
+        let jump = self.clock.date(self.now).as_unix().abs_diff(date.as_unix());
+        self.clock.set(self.now, date);
+        if jump > 1 {
+            // Rows made by a clock that was wrong say so on disk.
+            self.rows.forget();
+        }
+    }
+
+    fn date(&self) -> Date {
+        self.clock.date(self.now)
+    }
+
+    fn clock_right(&self) -> bool {
+        self.clock.right(self.now)
+    }
+
+    fn tick(&mut self) {
+        if self.sync_at.is_some_and(|at| at <= self.now) {
+            self.sync_at = None;
+            self.syncing = true;
+            self.out.push_back(Output::Sync);
+        }
+        if self.store_off_until.is_some_and(|until| until <= self.now) {
+            self.store_off_until = None;
+        }
+    }
+}
+
+fn via(config: &Config) -> String {
+    let hash = blake3::derive_key("hearsay 2026-11 instance in Via", &config.seed);
+    let instance = u32::from_le_bytes([hash[0], hash[1], hash[2], hash[3]]);
+    format!("{} (hearsay {instance:08x})", config.name)
+}

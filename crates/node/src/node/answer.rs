@@ -1,0 +1,200 @@
+//! Responses out of the store, and errors of our own.
+
+use super::Node;
+use super::origin::add_status;
+use crate::exchange::{Piece, Serving, Source, State};
+use crate::http::{self, Ranges, Record};
+use crate::input::{ExchangeId, FetchError};
+use crate::output::{Head, Output};
+use ::http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
+use bytes::Bytes;
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::rc::Rc;
+
+/// Between the parts of a multipart response; 62 random characters' worth of luck is not needed,
+/// because the parts' lengths are known to whoever wrote them.
+const BOUNDARY: &str = "hearsay-part-4d1f0c3a9be57286";
+
+/// What a client gets of a record.
+struct Selected {
+    status: StatusCode,
+    headers: HeaderMap,
+    pieces: VecDeque<Piece>,
+    length: u64,
+}
+
+impl Node {
+    /// Answers out of the store. `left` is the freshness left in seconds; `forwarded` what
+    /// `Cache-Status` says if the origin was asked first.
+    pub(super) fn answer(
+        &mut self,
+        id: ExchangeId,
+        record: &Rc<Record>,
+        left: i64,
+        forwarded: Option<&str>,
+    ) {
+        let Some(exchange) = self.exchanges.get(&id) else { return };
+        let mut headers = record.headers.clone();
+        headers.insert(header::AGE, HeaderValue::from(http::age(record, self.date())));
+        let detail = match forwarded {
+            Some(detail) => detail.to_owned(),
+            None => format!("hit; ttl={left}"),
+        };
+        add_status(&mut headers, &self.config.name, &detail);
+        http::add_via(&mut headers, Version::HTTP_11, &self.via);
+        let counts = &mut self.report.requests;
+        *(match forwarded {
+            Some(_) if left >= 0 => &mut counts.revalidated,
+            None if left > 0 => &mut counts.hit,
+            _ => &mut counts.stale,
+        }) += 1;
+        let ask = &exchange.ask;
+        let chosen = select(&ask.method, &ask.headers, record, headers);
+        let head =
+            Head { status: chosen.status, headers: chosen.headers, length: Some(chosen.length) };
+        self.out.push_back(Output::Respond(id, Box::new(head)));
+        let serving = Serving::new(Source::Closed(Rc::clone(record)), record.id, chosen.pieces);
+        self.put_state(id, State::Serving(Box::new(serving)));
+        self.pump(id);
+    }
+
+    /// An error of our own: refuses a request that was not yet understood, or cannot be met.
+    pub(super) fn refuse(&mut self, id: ExchangeId, status: StatusCode, why: &str) {
+        self.respond_error(id, status, why, None);
+    }
+
+    /// The origin could not be reached, or gave no sound answer (RFC 9209 names why).
+    pub(super) fn unreachable(&mut self, id: ExchangeId, error: Option<FetchError>) {
+        let (status, kind, why) = match error {
+            Some(FetchError::Unresolved) => (502, "dns_error", "the host has no address"),
+            Some(FetchError::Forbidden) => (
+                403,
+                "destination_ip_prohibited",
+                "this node does not dial that address for others",
+            ),
+            Some(FetchError::Unreachable) => {
+                (502, "destination_unavailable", "the origin cannot be reached")
+            }
+            Some(FetchError::TimedOut) => {
+                (504, "connection_timeout", "the origin did not answer in time")
+            }
+            Some(FetchError::Malformed) => {
+                (502, "http_protocol_error", "the origin's answer is not sound HTTP")
+            }
+            Some(FetchError::Truncated) | None => {
+                (502, "http_response_incomplete", "the origin closed before it answered")
+            }
+        };
+        self.report.requests.error += 1;
+        let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
+        self.respond_error(id, status, why, Some(kind));
+    }
+
+    fn respond_error(&mut self, id: ExchangeId, status: StatusCode, why: &str, kind: Option<&str>) {
+        let name = &self.config.name;
+        let text = Bytes::from(format!("{name} {}: {why}\n", status.as_u16()));
+        let mut headers = HeaderMap::new();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(text.len()));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if let Some(kind) = kind {
+            let detail = HeaderValue::try_from(format!("{name}; error={kind}"));
+            headers.insert("proxy-status", detail.expect("tokens are ASCII"));
+        }
+        let to_head =
+            self.exchanges.remove(&id).is_some_and(|exchange| exchange.ask.method == Method::HEAD);
+        let length = if to_head { 0 } else { text.len() as u64 };
+        let head = Head { status, headers, length: Some(length) };
+        self.out.push_back(Output::Respond(id, Box::new(head)));
+        if !to_head {
+            // So little is given without asking for credit.
+            self.out.push_back(Output::Data(id, text));
+        }
+        self.out.push_back(Output::Finish(id));
+    }
+}
+
+/// Chooses between 200, 206, 304 and 416 (RFC 9110 §13.2.2, §14.2).
+fn select(
+    method: &Method,
+    request: &HeaderMap,
+    record: &Record,
+    mut headers: HeaderMap,
+) -> Selected {
+    if http::not_modified(request, record) {
+        headers.remove(header::CONTENT_TYPE);
+        return Selected {
+            status: StatusCode::NOT_MODIFIED,
+            headers,
+            pieces: VecDeque::new(),
+            length: 0,
+        };
+    }
+    let ranged = *method == Method::GET
+        && record.status == StatusCode::OK
+        && http::range_holds(request, record);
+    let ranges = if ranged { http::parse_ranges(request, record.length) } else { Ranges::Whole };
+    match ranges {
+        Ranges::Whole => whole(method, record, headers),
+        Ranges::Some(ranges) => match &ranges[..] {
+            [range] => part(range.clone(), record, headers),
+            ranges => parts(ranges, record, headers),
+        },
+        Ranges::Unsatisfiable => {
+            let range = format!("bytes */{}", record.length);
+            headers.insert(
+                header::CONTENT_RANGE,
+                HeaderValue::try_from(range).expect("digits are ASCII"),
+            );
+            headers.insert(header::CONTENT_LENGTH, HeaderValue::from(0));
+            headers.remove(header::CONTENT_TYPE);
+            let status = StatusCode::RANGE_NOT_SATISFIABLE;
+            Selected { status, headers, pieces: VecDeque::new(), length: 0 }
+        }
+    }
+}
+
+fn whole(method: &Method, record: &Record, mut headers: HeaderMap) -> Selected {
+    let bodiless = matches!(record.status.as_u16(), 204);
+    if !bodiless {
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(record.length));
+    }
+    let sends = *method == Method::GET && record.length > 0 && !bodiless;
+    let pieces = if sends { [Piece::Object(0..record.length)].into() } else { VecDeque::new() };
+    let length = if sends { record.length } else { 0 };
+    Selected { status: record.status, headers, pieces, length }
+}
+
+fn part(range: Range<u64>, record: &Record, mut headers: HeaderMap) -> Selected {
+    let length = range.end - range.start;
+    headers.insert(header::CONTENT_RANGE, http::content_range(&range, record.length));
+    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    let pieces = [Piece::Object(range)].into();
+    Selected { status: StatusCode::PARTIAL_CONTENT, headers, pieces, length }
+}
+
+/// Several ranges at once: `multipart/byteranges` (RFC 9110 §14.6).
+fn parts(ranges: &[Range<u64>], record: &Record, mut headers: HeaderMap) -> Selected {
+    let kind = headers.remove(header::CONTENT_TYPE);
+    let kind = kind.as_ref().and_then(|kind| kind.to_str().ok());
+    let (mut pieces, mut length) = (VecDeque::new(), 0);
+    for range in ranges {
+        let mut lines = format!("\r\n--{BOUNDARY}\r\n");
+        if let Some(kind) = kind {
+            lines += &format!("Content-Type: {kind}\r\n");
+        }
+        let position = http::content_range(range, record.length);
+        lines += &format!("Content-Range: {}\r\n\r\n", position.to_str().expect("made of ASCII"));
+        length += lines.len() as u64 + (range.end - range.start);
+        pieces.push_back(Piece::Literal(lines.into()));
+        pieces.push_back(Piece::Object(range.clone()));
+    }
+    let last = format!("\r\n--{BOUNDARY}--\r\n");
+    length += last.len() as u64;
+    pieces.push_back(Piece::Literal(last.into()));
+    let kind = HeaderValue::try_from(format!("multipart/byteranges; boundary={BOUNDARY}"));
+    headers.insert(header::CONTENT_TYPE, kind.expect("made of ASCII"));
+    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    Selected { status: StatusCode::PARTIAL_CONTENT, headers, pieces, length }
+}

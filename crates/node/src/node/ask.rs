@@ -1,0 +1,355 @@
+//! From a client's request to the decision where its answer comes from.
+
+use super::Node;
+use crate::access::may_use;
+use crate::exchange::{Ask, Exchange, State};
+use crate::fetch::{self, Fetch};
+use crate::http::{self, CacheControl, Record, Reuse, Row, Target};
+use crate::input::{Entrance, ExchangeId, Request};
+use crate::output::{Dial, Output};
+use ::http::uri::Authority;
+use ::http::{HeaderValue, Method, StatusCode, Uri, header};
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+impl Node {
+    /// A client asks.
+    pub(super) fn ask(&mut self, id: ExchangeId, request: Request) {
+        if request.entrance == Entrance::Explicit && !may_use(request.client, &self.config.allow) {
+            self.report.requests.error += 1;
+            return self.refuse(id, StatusCode::FORBIDDEN, "this proxy serves local clients only");
+        }
+        if http::passed(&request.headers, &self.via) {
+            self.report.requests.error += 1;
+            return self.refuse(id, StatusCode::LOOP_DETECTED, "this request was here before");
+        }
+        if request.method == Method::CONNECT {
+            return self.tunnel(id, &request);
+        }
+        match understand(request, &self.via, &self.config.secret) {
+            Err(why) => {
+                self.report.requests.error += 1;
+                self.refuse(id, StatusCode::BAD_REQUEST, why);
+            }
+            Ok(ask) => {
+                self.exchanges.insert(id, Exchange { ask, credit: 0, state: State::Looking });
+                self.admit(id);
+            }
+        }
+    }
+
+    fn tunnel(&mut self, id: ExchangeId, request: &Request) {
+        let target = request.uri.authority().and_then(|authority| {
+            Some((authority.host().to_owned(), authority.port_u16().filter(|port| *port != 0)?))
+        });
+        match (target, request.entrance) {
+            (Some((host, port)), Entrance::Explicit) => {
+                self.report.requests.tunnel += 1;
+                self.out.push_back(Output::Tunnel(id, Dial::Name(host, port), request.client));
+            }
+            _ => {
+                self.report.requests.error += 1;
+                self.refuse(id, StatusCode::BAD_REQUEST, "CONNECT wants HOST:PORT of a proxy");
+            }
+        }
+    }
+
+    /// Sorts out what the request alone says cannot be cached.
+    fn admit(&mut self, id: ExchangeId) {
+        let ask = &self.exchanges[&id].ask;
+        if let Some(reason) = ask.bypass() {
+            let why = if reason == "method" { "method" } else { "bypass" };
+            return self.pass(id, why, reason);
+        }
+        let known = ask.target.address().is_some();
+        let host = ask.target.host();
+        match ask.entrance {
+            Entrance::Intercepted(_) if !known && self.names.get(host, self.now).is_none() => {
+                self.names.resolve(host, id, &mut self.out);
+                self.put_state(id, State::Resolving);
+            }
+            _ => self.look(id),
+        }
+    }
+
+    /// The host's addresses are known: goes on to the catalogue.
+    pub(super) fn look(&mut self, id: ExchangeId) {
+        let Some(exchange) = self.exchanges.get_mut(&id) else { return };
+        exchange.state = State::Looking;
+        let ask = &exchange.ask;
+        if let Entrance::Intercepted(dialled) = ask.entrance {
+            let addresses = match ask.target.address() {
+                Some(address) => Some([address.to_canonical()].into()),
+                None => self.names.get(ask.target.host(), self.now),
+            };
+            let meant =
+                addresses.is_some_and(|addresses| addresses.contains(&dialled.ip().to_canonical()));
+            if !meant || ask.target.port() != dialled.port() {
+                return self.pass(id, "bypass", "host-mismatch");
+            }
+        }
+        let key = ask.key;
+        match self.rows.get(&key) {
+            Some(row) => self.decide(id, &row),
+            None => self.rows.look_up(key, id, &mut self.out),
+        }
+    }
+
+    /// The row is known: decides.
+    pub(super) fn decide(&mut self, id: ExchangeId, row: &Row) {
+        let (now, clock_right) = (self.date(), self.clock_right());
+        let Some(exchange) = self.exchanges.get(&id) else { return };
+        let ask = &exchange.ask;
+        match http::decide(row, &ask.headers, now, clock_right) {
+            Reuse::Hit(record, left) => self.check(id, record, left),
+            Reuse::WhileRevalidating(record, left) => {
+                let ask = ask.clone();
+                self.check(id, Rc::clone(&record), left);
+                if !self.joinable.contains_key(&ask.key) {
+                    self.fetch(ask, Some(record), "stale", Vec::new());
+                }
+            }
+            Reuse::Revalidate(record) => self.miss(id, Some(record), "stale"),
+            Reuse::Miss(true) => self.miss(id, None, "vary-miss"),
+            Reuse::Miss(false) => self.miss(id, None, "uri-miss"),
+        }
+    }
+
+    /// Nothing stored will do: joins a transfer, or begins one.
+    pub(super) fn miss(&mut self, id: ExchangeId, old: Option<Rc<Record>>, why: &'static str) {
+        let Some(exchange) = self.exchanges.get(&id) else { return };
+        let ask = exchange.ask.clone();
+        if CacheControl::of_request(&ask.headers).only_if_cached {
+            self.report.requests.error += 1;
+            return self.refuse(id, StatusCode::GATEWAY_TIMEOUT, "not cached, as was asked for");
+        }
+        if ask.method == Method::HEAD {
+            return self.pass(id, why, "head");
+        }
+        if old.is_none() && ask.headers.contains_key(header::RANGE) {
+            return self.pass(id, "partial", "range");
+        }
+        let joins = ask.is_plain() && !ask.is_insistent() && !ask.alone;
+        if joins && self.join(id) {
+            return;
+        }
+        let why = if ask.is_insistent() { "request" } else { why };
+        let fetch = self.fetch(ask, old, why, vec![id]);
+        self.put_state(id, State::Waiting(fetch));
+    }
+
+    /// Joins the transfer of the same object, if there is one that will do.
+    fn join(&mut self, id: ExchangeId) -> bool {
+        let ask = &self.exchanges[&id].ask;
+        let Some(fetch_id) = self.joinable.get(&ask.key).copied() else { return false };
+        let Some(fetch) = self.fetches.get_mut(&fetch_id) else { return false };
+        let crowded = self.chunks.pinned_bytes() > self.config.memory_bytes / 4;
+        match &fetch.state {
+            fetch::State::Asking => {
+                fetch.waiters.push(id);
+                self.put_state(id, State::Waiting(fetch_id));
+            }
+            fetch::State::Storing(storing) => {
+                let selected = storing.selecting.iter().all(|(name, value)| {
+                    http::selecting(vec![name.clone()], &ask.headers)[0].1 == *value
+                });
+                if !selected || storing.failed || crowded {
+                    return false;
+                }
+                self.report.requests.collapsed += 1;
+                self.serve_growing(id, fetch_id, true);
+            }
+            fetch::State::Passing(..) | fetch::State::Repairing(_) => return false,
+        }
+        true
+    }
+
+    /// Begins a transfer whose response may be stored.
+    pub(super) fn fetch(
+        &mut self,
+        ask: Ask,
+        old: Option<Rc<Record>>,
+        why: &'static str,
+        waiters: Vec<ExchangeId>,
+    ) -> crate::input::FetchId {
+        let mut headers = ask.headers.clone();
+        // With a range asked for, a changed object is given on, not fetched whole.
+        let ranged = headers.contains_key(header::RANGE);
+        let old = old.filter(|old| {
+            let mut asked = headers.clone();
+            let can = http::make_conditional(&mut asked, old);
+            if can {
+                headers = asked;
+            }
+            can
+        });
+        let key = ask.key;
+        let merges = ask.is_plain() || waiters.is_empty();
+        let id = self.start(ask, headers, why, waiters, old, !ranged);
+        if merges {
+            self.joinable.insert(key, id);
+        }
+        id
+    }
+
+    /// Gives a request on to its origin, and the answer back, unstored.
+    pub(super) fn pass(&mut self, id: ExchangeId, why: &'static str, reason: &'static str) {
+        let Some(exchange) = self.exchanges.get(&id) else { return };
+        let ask = exchange.ask.clone();
+        let headers = ask.headers.clone();
+        let fetch = self.start(ask, headers, why, vec![id], None, false);
+        if let Some(fetch) = self.fetches.get_mut(&fetch) {
+            fetch.state = fetch::State::Passing(id, reason);
+        }
+        self.put_state(id, State::Waiting(fetch));
+    }
+
+    pub(super) fn start(
+        &mut self,
+        ask: Ask,
+        mut headers: ::http::HeaderMap,
+        why: &'static str,
+        waiters: Vec<ExchangeId>,
+        old: Option<Rc<Record>>,
+        storable: bool,
+    ) -> crate::input::FetchId {
+        let id = self.tickets.fetch();
+        let host = HeaderValue::try_from(ask.target.authority()).expect("it was read as one");
+        headers.insert(header::HOST, host);
+        let exchange = waiters.first().copied().filter(|_| ask.has_body || ask.upgrade);
+        self.out.push_back(Output::Fetch(
+            id,
+            Box::new(crate::output::Fetch {
+                dial: ask.dial.clone(),
+                client: ask.client,
+                method: ask.method.clone(),
+                path: ask.target.path().to_owned(),
+                headers,
+                exchange,
+            }),
+        ));
+        let requested = self.date();
+        let state = fetch::State::Asking;
+        let fetch =
+            Fetch { ask, old, storable, why, waiters, requested, granted: 0, received: 0, state };
+        self.fetches.insert(id, fetch);
+        id
+    }
+
+    /// A stored response will do: sees first whether its units are still there.
+    fn check(&mut self, id: ExchangeId, record: Rc<Record>, left: i64) {
+        let Some(exchange) = self.exchanges.get(&id) else { return };
+        let needs_content = exchange.ask.method == Method::GET
+            && record.length > 0
+            && !http::not_modified(&exchange.ask.headers, &record);
+        if !needs_content {
+            return self.answer(id, &record, left, None);
+        }
+        match self.manifests.get(record.id, 0) {
+            Some(segment) if self.is_sound(&record, &segment) => {
+                self.answer(id, &record, left, None);
+            }
+            Some(_) => self.lost(id, &record),
+            None => {
+                self.manifests.read((record.id, 0), id, &mut self.out);
+                self.put_state(id, State::Checking(record, left));
+            }
+        }
+    }
+
+    /// The first segment has come, or is gone.
+    pub(super) fn checked(&mut self, id: ExchangeId, segment: Option<&content::Segment>) {
+        let Some(exchange) = self.exchanges.get_mut(&id) else { return };
+        let State::Checking(record, left) = &exchange.state else { return };
+        let (record, left) = (Rc::clone(record), *left);
+        if segment.is_some_and(|segment| self.is_sound(&record, segment)) {
+            self.answer(id, &record, left, None);
+        } else {
+            self.lost(id, &record);
+        }
+    }
+
+    /// Whether the units of a first segment are there; where holes can be mended, most will do.
+    fn is_sound(&self, record: &Record, segment: &content::Segment) -> bool {
+        let held = segment.entries.iter().filter(|entry| self.chunks.holds(&entry.id)).count();
+        let mendable = super::repair::strong_etag(record).is_some();
+        held == segment.entries.len() || (mendable && held * 2 >= segment.entries.len())
+    }
+
+    /// The content of a record is gone, or so much of it that mending would not pay: as if it had
+    /// never been stored.
+    fn lost(&mut self, id: ExchangeId, record: &Rc<Record>) {
+        let Some(exchange) = self.exchanges.get(&id) else { return };
+        self.forget_record(exchange.ask.key, record);
+        self.miss(id, None, "uri-miss");
+    }
+
+    pub(super) fn put_state(&mut self, id: ExchangeId, state: State) {
+        if let Some(exchange) = self.exchanges.get_mut(&id) {
+            exchange.state = state;
+        }
+    }
+}
+
+/// Reads a request's target, from its first line or from `Host` (RFC 9112 §3.3).
+fn understand(request: Request, via: &str, secret: &[u8; 32]) -> Result<Ask, &'static str> {
+    let Request { method, uri, version, mut headers, has_body, client, entrance } = request;
+    let target = target(&uri, headers.get(header::HOST), entrance)?;
+    let dial = match entrance {
+        Entrance::Intercepted(dialled) => Dial::Address(dialled),
+        Entrance::Explicit => Dial::Name(target.host().to_owned(), target.port()),
+    };
+    let upgrade = http::wants_upgrade(&headers);
+    let upgrades = headers.get(header::UPGRADE).cloned().filter(|_| upgrade);
+    http::strip_hop_by_hop(&mut headers);
+    headers.remove(header::HOST);
+    // The body is sent as soon as it comes: nobody waits for a 100.
+    headers.remove(header::EXPECT);
+    if let Some(upgrades) = upgrades {
+        headers.insert(header::UPGRADE, upgrades);
+        headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
+    }
+    http::add_via(&mut headers, version, via);
+    let key = target.key(secret);
+    Ok(Ask {
+        method,
+        target,
+        key,
+        headers,
+        client,
+        entrance,
+        dial,
+        has_body,
+        upgrade,
+        alone: false,
+    })
+}
+
+fn target(
+    uri: &Uri,
+    host: Option<&HeaderValue>,
+    entrance: Entrance,
+) -> Result<Target, &'static str> {
+    match (uri.scheme_str(), entrance) {
+        (Some("http"), _) => {
+            let authority = uri.authority().ok_or("the target has no host")?;
+            Target::new(authority, uri.path_and_query()).ok_or("the target has no host")
+        }
+        (Some(_), _) => Err("only http:// can be asked of this proxy; use CONNECT for the rest"),
+        (None, Entrance::Explicit) => Err("this is a proxy: ask it for http://HOST/PATH"),
+        (None, Entrance::Intercepted(dialled)) => {
+            let authority = match host {
+                Some(host) => {
+                    Authority::try_from(host.as_bytes()).map_err(|_| "Host is no host")?
+                }
+                None => literal(dialled)?,
+            };
+            Target::new(&authority, uri.path_and_query()).ok_or("Host is no host")
+        }
+    }
+}
+
+fn literal(address: SocketAddr) -> Result<Authority, &'static str> {
+    let plain = SocketAddr::new(address.ip().to_canonical(), address.port());
+    Authority::try_from(plain.to_string()).map_err(|_| "the address is no host")
+}

@@ -1,0 +1,139 @@
+//! What goes to the store, and what comes of it.
+
+use super::{Node, STORE_RETRY, SYNC_AFTER};
+use crate::exchange::State;
+use crate::fetch::{self, Fetch};
+use crate::http::{Record, Row};
+use crate::input::{FetchId, Ticket};
+use crate::output::Output;
+use bytes::Bytes;
+use content::Segment;
+use std::rc::Rc;
+use store::{Change, Location};
+use wire::ChunkId;
+
+impl Node {
+    /// Whether the store is used at present.
+    pub(super) fn store_works(&self) -> bool {
+        self.store_off_until.is_none()
+    }
+
+    /// Something was written that is not durable yet.
+    pub(super) fn dirty(&mut self) {
+        self.sync_at.get_or_insert(self.now + SYNC_AFTER);
+    }
+
+    /// Writes units side by side.
+    pub(super) fn append(&mut self, id: FetchId, group: Vec<(ChunkId, Bytes)>) {
+        if !group.is_empty() {
+            self.dirty();
+            self.chunks.append(id, group, &mut self.tickets, &mut self.out);
+        }
+    }
+
+    /// Units were written, or could not be.
+    pub(super) fn appended(&mut self, ticket: Ticket, places: Option<Vec<Location>>) {
+        let appended = self.chunks.handle_appended(ticket, places, &mut self.out);
+        let Some((id, refused)) = appended else { return };
+        if !refused.is_empty() {
+            self.store_failed();
+            self.fail_storing(id, &refused);
+        }
+        self.grant_ahead(id);
+    }
+
+    /// The store did not take units of a transfer: it goes on without the store.
+    fn fail_storing(&mut self, id: FetchId, refused: &[ChunkId]) {
+        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else {
+            // The transfer is over, and its record names units that will be missed.
+            refused.iter().for_each(|id| self.chunks.release(id));
+            return;
+        };
+        storing.failed = true;
+        // Kept until every reader is past what had come by then.
+        let end = storing.cut_bytes();
+        storing.unstored.extend(refused.iter().map(|id| (end, *id)));
+        let group = storing.flush();
+        storing.unstored.extend(group.into_iter().map(|(id, _)| (end, id)));
+        self.passed(id);
+    }
+
+    /// Readers have moved on: lets go of what none of them needs any more.
+    pub(super) fn passed(&mut self, id: FetchId) {
+        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let fetch::State::Storing(storing) = &mut fetch.state else { return };
+        if !storing.failed {
+            return;
+        }
+        let positions =
+            storing.readers.iter().filter_map(|reader| match &self.exchanges.get(reader)?.state {
+                State::Serving(serving) => serving.position(),
+                _ => None,
+            });
+        let slowest = positions.min().unwrap_or(u64::MAX);
+        while storing.unstored.front().is_some_and(|(end, _)| *end <= slowest) {
+            if let Some((_, unit)) = storing.unstored.pop_front() {
+                self.chunks.release(&unit);
+            }
+        }
+    }
+
+    /// What was written is durable, or could not be made so.
+    pub(super) fn synced(&mut self, done: bool) {
+        self.syncing = false;
+        if !done {
+            self.store_failed();
+        }
+    }
+
+    pub(super) fn store_failed(&mut self) {
+        self.report.store_failures += 1;
+        self.store_off_until = Some(self.now + STORE_RETRY);
+    }
+
+    /// Writes a segment of a manifest; until the catalogue has it, the transfer keeps it.
+    pub(super) fn write_segment(&mut self, id: FetchId, segment: &Rc<Segment>) {
+        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
+        let number = segment.number as u32;
+        let record = storing.record;
+        self.manifests.put(record, Rc::clone(segment));
+        if storing.failed {
+            return;
+        }
+        let ticket = self.tickets.draw();
+        self.segments.insert(ticket, (id, number));
+        let bytes = segment.encode();
+        let change = Change::PutSegment { record, number, bytes };
+        self.out.push_back(Output::Change(ticket, vec![change]));
+        self.dirty();
+    }
+
+    /// The catalogue has taken changes, or could not.
+    pub(super) fn changed(&mut self, ticket: Ticket, done: bool) {
+        if !done {
+            self.store_failed();
+        }
+        if let Some((id, number)) = self.segments.remove(&ticket) {
+            if done && let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) {
+                storing.closed.remove(&number);
+            }
+            return;
+        }
+        self.rows.handle_changed(ticket);
+    }
+
+    /// Puts a record under its key, in place of those it replaces.
+    pub(super) fn put_record(&mut self, fetch: &Fetch, record: Rc<Record>) {
+        let key = fetch.ask.key;
+        let mut row = self.rows.get(&key).map(|row| Row::clone(&row)).unwrap_or_default();
+        if self.config.secret == crate::http::OPEN_KEY {
+            row.uri = fetch.ask.target.to_string();
+        }
+        if record.clocked {
+            self.clock.seen(record.received);
+        }
+        row.put(record);
+        self.rows.put(key, Rc::new(row), &mut self.tickets, &mut self.out);
+        self.dirty();
+    }
+}

@@ -1,0 +1,149 @@
+//! Holes in stored objects: units that eviction or decay took are fetched anew, by range, and each is
+//! held against its name before a client sees it.
+
+use super::Node;
+use crate::exchange::{Serving, Source, State};
+use crate::fetch::{self, Repairing};
+use crate::http::{self, Record, Row};
+use crate::input::{ExchangeId, FetchId};
+use ::http::{HeaderMap, HeaderValue, StatusCode, header};
+use bytes::Bytes;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use wire::{ChunkId, ObjectKey};
+
+/// One request to an origin asks for so many bytes of a hole, at most, and so holds as much memory.
+const HOLE_BYTES: u64 = 256 * 1024;
+
+impl Node {
+    /// A reader has come to a unit that is gone: asks the origin for it. False if that cannot be done.
+    pub(super) fn repair(&mut self, reader: ExchangeId) -> bool {
+        let Some(exchange) = self.exchanges.get(&reader) else { return false };
+        let State::Serving(serving) = &exchange.state else { return false };
+        let Source::Closed(record) = &serving.source else { return false };
+        let (Some(etag), Some(cursor)) = (strong_etag(record), &serving.cursor) else {
+            return false;
+        };
+        let units: VecDeque<_> = self.hole(cursor.units());
+        let length: u64 = units.iter().map(|(_, length)| u64::from(*length)).sum();
+        let (first, etag, ask) = (cursor.offset, etag.clone(), exchange.ask.clone());
+        let mut headers = ask.headers.clone();
+        for name in http::CONDITIONS {
+            headers.remove(name);
+        }
+        let range = format!("bytes={first}-{}", first + length - 1);
+        headers.insert(header::RANGE, HeaderValue::try_from(range).expect("digits are ASCII"));
+        headers.insert(header::IF_RANGE, etag);
+        let id = self.start(ask, headers, "partial", Vec::new(), None, false);
+        if let Some(fetch) = self.fetches.get_mut(&id) {
+            fetch.state = fetch::State::Repairing(Box::new(Repairing::new(reader, first, units)));
+        }
+        self.with_serving(reader, |serving| {
+            serving.waits = true;
+            serving.repair = Some(id);
+        });
+        true
+    }
+
+    fn hole(&self, units: impl Iterator<Item = (ChunkId, u32)>) -> VecDeque<(ChunkId, u32)> {
+        let mut left = HOLE_BYTES;
+        units
+            .enumerate()
+            .take_while(|(position, (id, length))| {
+                let fits = u64::from(*length) <= left;
+                left = left.saturating_sub(u64::from(*length));
+                *position == 0 || (fits && !self.chunks.holds(id))
+            })
+            .map(|(_, unit)| unit)
+            .collect()
+    }
+
+    /// The head of an answer to a repair: it must be the very bytes of the very version.
+    pub(super) fn repair_head(&mut self, id: FetchId, status: StatusCode, headers: &HeaderMap) {
+        let Some(fetch) = self.fetches.get(&id) else { return };
+        let fetch::State::Repairing(repairing) = &fetch.state else { return };
+        let begins = format!("bytes {}-", repairing.first);
+        let fits = status == StatusCode::PARTIAL_CONTENT
+            && headers
+                .get(header::CONTENT_RANGE)
+                .is_some_and(|range| range.as_bytes().starts_with(begins.as_bytes()));
+        if fits {
+            let bytes = repairing.wanted();
+            self.grant(id, bytes);
+        } else {
+            self.give_up(id);
+        }
+    }
+
+    /// Content of a repair.
+    pub(super) fn repair_body(&mut self, id: FetchId, bytes: &Bytes) {
+        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let fetch::State::Repairing(repairing) = &mut fetch.state else { return };
+        let reader = repairing.reader;
+        let Ok(units) = repairing.take(bytes) else { return self.give_up(id) };
+        let complete = repairing.units.is_empty();
+        let mut group = Vec::new();
+        for (unit, bytes) in &units {
+            if self.chunks.enter(*unit, bytes) {
+                group.push((*unit, bytes.clone()));
+            }
+        }
+        self.append(id, group);
+        self.with_serving(reader, |serving| {
+            serving.waits &= units.is_empty();
+            serving.ahead.extend(units);
+            if complete {
+                serving.repair = None;
+            }
+        });
+        if complete {
+            self.fetches.remove(&id);
+        }
+        self.pump(reader);
+    }
+
+    /// A hole cannot be mended: the client's transfer breaks off, and the record goes.
+    pub(super) fn give_up(&mut self, id: FetchId) {
+        let Some(fetch) = self.fetches.get(&id) else { return };
+        let fetch::State::Repairing(repairing) = &fetch.state else { return };
+        let reader = repairing.reader;
+        self.cancel(id);
+        self.abandon(reader);
+    }
+
+    /// A reader's object cannot be completed: as if it had never been stored.
+    pub(super) fn abandon(&mut self, reader: ExchangeId) {
+        if let Some(exchange) = self.exchanges.get(&reader)
+            && let State::Serving(serving) = &exchange.state
+            && let Source::Closed(record) = &serving.source
+        {
+            let (key, record) = (exchange.ask.key, Rc::clone(record));
+            self.forget_record(key, &record);
+        }
+        self.abort(reader);
+    }
+
+    /// Takes a record out of its row.
+    pub(super) fn forget_record(&mut self, key: ObjectKey, record: &Rc<Record>) {
+        if let Some(row) = self.rows.get(&key) {
+            let mut rest = Row::clone(&row);
+            rest.records.retain(|kept| kept.id != record.id);
+            self.rows.put(key, Rc::new(rest), &mut self.tickets, &mut self.out);
+            self.dirty();
+        }
+    }
+
+    pub(super) fn with_serving(&mut self, id: ExchangeId, change: impl FnOnce(&mut Serving)) {
+        if let Some(exchange) = self.exchanges.get_mut(&id)
+            && let State::Serving(serving) = &mut exchange.state
+        {
+            change(serving);
+        }
+    }
+}
+
+/// Whether holes in a record can be mended: only a strong validator promises the same bytes.
+pub(super) fn strong_etag(record: &Record) -> Option<&HeaderValue> {
+    let etag = record.headers.get(header::ETAG)?;
+    (record.status == StatusCode::OK && etag.as_bytes().starts_with(b"\"")).then_some(etag)
+}

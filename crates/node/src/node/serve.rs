@@ -1,0 +1,275 @@
+//! Giving an object's bytes to a client, within its credit.
+
+use super::Node;
+use crate::exchange::{Cursor, Piece, Serving, Source, State};
+use crate::fetch::segment_number;
+use crate::http::Record;
+use crate::input::{ExchangeId, FetchId, Ticket};
+use crate::output::Output;
+use bytes::Bytes;
+use content::Segment;
+use std::rc::Rc;
+use wire::{ChunkId, RecordId};
+
+/// One read of the disk, at most, in bytes.
+const READ_BYTES: u64 = 128 * 1024;
+
+/// What to do next for a reader.
+enum Step {
+    /// Send these bytes of the object.
+    Send(Bytes),
+    /// Nothing before something else happens.
+    Wait,
+    /// All is sent.
+    Finish,
+    /// What is missing cannot be had.
+    Abort,
+}
+
+impl Node {
+    /// Sends what can be sent.
+    pub(super) fn pump(&mut self, id: ExchangeId) {
+        loop {
+            match self.step(id) {
+                Step::Send(bytes) => self.send(id, bytes),
+                Step::Wait => break,
+                Step::Finish => return self.finish(id),
+                Step::Abort => return self.abandon(id),
+            }
+        }
+    }
+
+    fn step(&mut self, id: ExchangeId) -> Step {
+        let Some(exchange) = self.exchanges.get_mut(&id) else { return Step::Wait };
+        let credit = exchange.credit;
+        let State::Serving(serving) = &mut exchange.state else { return Step::Wait };
+        match serving.pieces.front() {
+            None => Step::Finish,
+            Some(_) if credit <= 0 || serving.waits => Step::Wait,
+            Some(Piece::Literal(bytes)) => {
+                let bytes = bytes.clone();
+                serving.pieces.pop_front();
+                Step::Send(bytes)
+            }
+            Some(Piece::Object(range)) => {
+                let (position, count) = (range.start, (range.end - range.start).min(credit as u64));
+                match serving.source {
+                    Source::Growing(fetch) => self.step_growing(id, fetch, position, count),
+                    Source::Closed(_) => self.step_unit(id, position, count),
+                }
+            }
+        }
+    }
+
+    /// Takes bytes out of an object that is still coming, where it has come so far.
+    fn step_growing(&mut self, id: ExchangeId, fetch: FetchId, position: u64, count: u64) -> Step {
+        let Some(fetch) = self.fetches.get_mut(&fetch) else { return Step::Abort };
+        let received = fetch.received;
+        let Some(storing) = fetch.storing() else { return Step::Abort };
+        if position >= received {
+            return Step::Wait;
+        }
+        if position < storing.cut_bytes() {
+            return self.step_unit(id, position, count);
+        }
+        let bytes = storing.tail_from(position, count as usize);
+        self.with_serving(id, |serving| serving.sent(bytes.len() as u64));
+        Step::Send(bytes)
+    }
+
+    /// Takes bytes out of the unit that covers a position.
+    fn step_unit(&mut self, id: ExchangeId, position: u64, count: u64) -> Step {
+        if !self.find(id, position) {
+            return Step::Wait;
+        }
+        let Some(exchange) = self.exchanges.get_mut(&id) else { return Step::Wait };
+        let State::Serving(serving) = &mut exchange.state else { return Step::Wait };
+        let Some(cursor) = &serving.cursor else { return Step::Wait };
+        let entry = cursor.segment.entries[cursor.entry];
+        while serving.ahead.front().is_some_and(|(ahead, _)| *ahead != entry.id) {
+            serving.ahead.pop_front();
+        }
+        let ahead = serving.ahead.front().map(|(_, bytes)| bytes.clone());
+        if let Some(unit) = ahead.or_else(|| self.chunks.get(&entry.id)) {
+            let from = (position - cursor.offset) as usize;
+            let to = unit.len().min(from + count as usize);
+            let bytes = unit.slice(from..to);
+            serving.sent(bytes.len() as u64);
+            if to == unit.len() {
+                serving.ahead.pop_front();
+            }
+            return Step::Send(bytes);
+        }
+        let units = cursor.units();
+        let wanted =
+            self.chunks.want(units, count.min(READ_BYTES), id, &mut self.tickets, &mut self.out);
+        serving.waits = wanted;
+        if wanted || self.repair(id) { Step::Wait } else { Step::Abort }
+    }
+
+    /// Moves a reader's cursor to a position; false if its segment has to be read first.
+    fn find(&mut self, id: ExchangeId, position: u64) -> bool {
+        let Some(exchange) = self.exchanges.get_mut(&id) else { return false };
+        let State::Serving(serving) = &mut exchange.state else { return false };
+        if serving.cursor.as_mut().is_some_and(|cursor| cursor.advance(position)) {
+            return true;
+        }
+        let (number, segment) = match &serving.source {
+            Source::Closed(record) => (segment_number(&record.offsets, position), None),
+            Source::Growing(fetch) => match self.fetches.get_mut(fetch).and_then(|f| f.storing()) {
+                Some(storing) => storing.segment_at(position),
+                None => return false,
+            },
+        };
+        match segment.or_else(|| self.manifests.get(serving.record, number)) {
+            Some(segment) => serving.turn_to(segment, position),
+            None => {
+                serving.waits = true;
+                self.manifests.read((serving.record, number), id, &mut self.out);
+                false
+            }
+        }
+    }
+
+    /// A segment of a manifest has come, or is gone.
+    pub(super) fn segment_read(&mut self, record: RecordId, number: u32, bytes: Option<Vec<u8>>) {
+        let (waiters, segment) = self.manifests.handle_segment((record, number), bytes.as_deref());
+        for id in waiters {
+            let Some(exchange) = self.exchanges.get_mut(&id) else { continue };
+            match (&mut exchange.state, &segment) {
+                (State::Checking(..), segment) => self.checked(id, segment.as_deref()),
+                (State::Serving(serving), Some(segment)) => {
+                    serving.waits = false;
+                    let position = serving.position().unwrap_or_default();
+                    if serving.turn_to(Rc::clone(segment), position) {
+                        self.pump(id);
+                    } else {
+                        self.abort(id);
+                    }
+                }
+                (State::Serving(_), None) => self.abort(id),
+                _ => {}
+            }
+        }
+    }
+
+    /// Units have come from the disk.
+    pub(super) fn units_read(&mut self, ticket: Ticket, units: Option<Vec<(ChunkId, Bytes)>>) {
+        let arrived = self.chunks.handle_units(ticket, units, &mut self.tickets, &mut self.out);
+        let Some(arrived) = arrived else { return };
+        for id in arrived.waiters {
+            let Some(exchange) = self.exchanges.get_mut(&id) else { continue };
+            let State::Serving(serving) = &mut exchange.state else { continue };
+            serving.waits = false;
+            serving.ahead = arrived.units.iter().cloned().collect();
+            self.pump(id);
+        }
+    }
+
+    /// The client can take more.
+    pub(super) fn credit(&mut self, id: ExchangeId, bytes: u64) {
+        let Some(exchange) = self.exchanges.get_mut(&id) else { return };
+        exchange.credit = exchange.credit.saturating_add_unsigned(bytes);
+        match exchange.state {
+            State::Passing(fetch) => self.grant(fetch, bytes),
+            State::Serving(_) => {
+                self.pump(id);
+                if let Some(fetch) = self.reads_growing(id) {
+                    self.passed(fetch);
+                    self.grant_ahead(fetch);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Sends content, and counts it.
+    pub(super) fn send(&mut self, id: ExchangeId, bytes: Bytes) {
+        let Some(exchange) = self.exchanges.get_mut(&id) else { return };
+        exchange.credit -= bytes.len() as i64;
+        let local = matches!(&exchange.state, State::Serving(serving) if !serving.leads);
+        let report = &mut self.report;
+        *(if local { &mut report.served_local_bytes } else { &mut report.served_origin_bytes }) +=
+            bytes.len() as u64;
+        self.out.push_back(Output::Data(id, bytes));
+    }
+
+    /// A growing object turns out to end here.
+    pub(super) fn object_ends(&mut self, id: ExchangeId, length: u64) {
+        if let Some(exchange) = self.exchanges.get_mut(&id)
+            && let State::Serving(serving) = &mut exchange.state
+        {
+            serving.ends(length);
+        }
+    }
+
+    /// A growing object is closed: its readers go on from the store.
+    pub(super) fn read_closed(&mut self, id: ExchangeId, record: &Rc<Record>) {
+        if let Some(exchange) = self.exchanges.get_mut(&id)
+            && let State::Serving(serving) = &mut exchange.state
+        {
+            serving.source = Source::Closed(Rc::clone(record));
+        }
+    }
+
+    /// The response is complete.
+    pub(super) fn finish(&mut self, id: ExchangeId) {
+        self.out.push_back(Output::Finish(id));
+        self.close_exchange(id);
+    }
+
+    /// The response cannot be completed.
+    pub(super) fn abort(&mut self, id: ExchangeId) {
+        self.out.push_back(Output::Abort(id));
+        self.close_exchange(id);
+    }
+
+    /// The client has left.
+    pub(super) fn leave(&mut self, id: ExchangeId) {
+        let waiting = match self.exchanges.get(&id).map(|exchange| &exchange.state) {
+            Some(State::Waiting(fetch) | State::Passing(fetch)) => Some(*fetch),
+            _ => None,
+        };
+        self.close_exchange(id);
+        let Some(fetch_id) = waiting else { return };
+        let Some(fetch) = self.fetches.get_mut(&fetch_id) else { return };
+        fetch.waiters.retain(|waiter| *waiter != id);
+        if fetch.waiters.is_empty() {
+            self.cancel(fetch_id);
+        }
+    }
+
+    fn close_exchange(&mut self, id: ExchangeId) {
+        let growing = self.reads_growing(id);
+        if let Some(exchange) = self.exchanges.remove(&id)
+            && let State::Serving(serving) = exchange.state
+            && let Some(repair) = serving.repair
+        {
+            self.cancel(repair);
+        }
+        if let Some(fetch) = growing {
+            self.unread(fetch, id);
+        }
+    }
+
+    /// The transfer that a client reads from while it grows.
+    fn reads_growing(&self, id: ExchangeId) -> Option<FetchId> {
+        match &self.exchanges.get(&id)?.state {
+            State::Serving(serving) => match serving.source {
+                Source::Growing(fetch) => Some(fetch),
+                Source::Closed(_) => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+impl Serving {
+    /// Reads on in another segment; false if that does not cover the position.
+    fn turn_to(&mut self, segment: Rc<Segment>, position: u64) -> bool {
+        let mut cursor = Cursor::begin(segment);
+        let covers = cursor.advance(position);
+        self.cursor = covers.then_some(cursor);
+        covers
+    }
+}

@@ -1,0 +1,87 @@
+//! What a node asks its driver to do.
+
+use crate::input::{ExchangeId, FetchId, Ticket};
+use bytes::Bytes;
+use http::{HeaderMap, Method, StatusCode};
+use std::net::{IpAddr, SocketAddr};
+use store::{Change, Entry, Location, SegmentId, Unit};
+use wire::{ObjectKey, RecordId};
+
+/// Whom to dial.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Dial {
+    /// The addresses of a name, or a literal address, with a port; each subject to
+    /// [`crate::may_dial`].
+    Name(String, u16),
+    /// The address that the client meant to dial.
+    Address(SocketAddr),
+}
+
+/// A request to an origin.
+#[derive(Debug)]
+pub struct Fetch {
+    /// Whom to ask.
+    pub dial: Dial,
+    /// The client it is for: [`crate::may_dial`] wants to know.
+    pub client: IpAddr,
+    /// The method.
+    pub method: Method,
+    /// Path and query.
+    pub path: String,
+    /// The header fields, `Host` among them.
+    pub headers: HeaderMap,
+    /// Whose content goes with it, and whose connection is joined to the origin's on a 101; `None`
+    /// if neither can happen.
+    pub exchange: Option<ExchangeId>,
+}
+
+/// The head of a response to a client.
+#[derive(Debug)]
+pub struct Head {
+    /// The status.
+    pub status: StatusCode,
+    /// The header fields.
+    pub headers: HeaderMap,
+    /// Bytes of content that follow; `None` if that is not known, and zero if none may follow.
+    pub length: Option<u64>,
+}
+
+/// Something to do. What comes of it comes back as an [`crate::Input`], where one is named.
+#[derive(Debug)]
+pub enum Output {
+    /// Answer a client.
+    Respond(ExchangeId, Box<Head>),
+    /// Give content to a client, within the credit it gave.
+    Data(ExchangeId, Bytes),
+    /// The response is complete.
+    Finish(ExchangeId),
+    /// The response cannot be completed: break the connection, so that the client knows.
+    Abort(ExchangeId),
+    /// Dial for a `CONNECT`, answer it, and join the two connections.
+    Tunnel(ExchangeId, Dial, IpAddr),
+    /// Look up a name → [`crate::Input::Resolved`].
+    Resolve(String),
+    /// Look up a row → [`crate::Input::Row`].
+    Lookup(ObjectKey),
+    /// Read a segment of a manifest → [`crate::Input::Segment`].
+    ReadSegment(RecordId, u32),
+    /// Change the catalogue → [`crate::Input::Changed`].
+    Change(Ticket, Vec<Change>),
+    /// Ask an origin → [`crate::Input::Head`], `Body`, `End`.
+    Fetch(FetchId, Box<Fetch>),
+    /// Accept so many more bytes of an origin's content.
+    Grant(FetchId, u64),
+    /// Break off a request to an origin; nothing more of it is wanted.
+    Cancel(FetchId),
+    /// Read adjacent units, the first at this place, of these lengths → [`crate::Input::Units`].
+    Read(Ticket, Location, Vec<u32>),
+    /// Write units side by side → [`crate::Input::Appended`].
+    Append(Ticket, Vec<Unit>),
+    /// Make all that was written durable: first the log, then the catalogue →
+    /// [`crate::Input::Synced`].
+    Sync,
+    /// List a segment of the log → [`crate::Input::Entries`].
+    List(SegmentId),
+    /// Write these units anew, then remove the segment → [`crate::Input::Rewritten`].
+    Rewrite(SegmentId, Vec<Entry>),
+}

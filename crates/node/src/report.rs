@@ -1,0 +1,77 @@
+//! What a node has counted since it began, and what it holds now.
+
+use std::collections::BTreeMap;
+use store::IndexReport;
+
+/// Counters (monotonic) and gauges of one node; the control socket shows them.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// How requests were answered.
+    pub requests: Requests,
+    /// Content bytes given to clients out of the store or memory.
+    pub served_local_bytes: u64,
+    /// Content bytes given to clients as they came from an origin.
+    pub served_origin_bytes: u64,
+    /// Content bytes received from origins.
+    pub origin_bytes: u64,
+    /// Responses and their content bytes that were not stored, by reason.
+    pub not_stored: BTreeMap<&'static str, Unstored>,
+    /// Units cut from content of origins.
+    pub units_cut: u64,
+    /// Units among them that the store already had, and their bytes.
+    pub units_known: u64,
+    /// Bytes of the units that the store already had.
+    pub known_bytes: u64,
+    /// Units that the disk gave back wrong or not at all.
+    pub units_bad: u64,
+    /// Units waiting to be written, in bytes.
+    pub pinned_bytes: u64,
+    /// Units in memory, in bytes.
+    pub hot_bytes: u64,
+    /// Rows of the catalogue in memory, in bytes.
+    pub row_bytes: u64,
+    /// Manifest segments in memory, in bytes.
+    pub manifest_bytes: u64,
+    /// Requests being answered.
+    pub exchanges: u64,
+    /// Transfers from origins under way.
+    pub fetches: u64,
+    /// Whether the latest write to the store worked.
+    pub store_works: bool,
+    /// Whether something was written that a power cut would still take.
+    pub unsynced: bool,
+    /// Writes to the store that failed.
+    pub store_failures: u64,
+    /// The index of the store.
+    pub index: IndexReport,
+}
+
+/// How requests were answered; each request counts once.
+#[derive(Clone, Debug, Default)]
+pub struct Requests {
+    /// Out of the store, fresh.
+    pub hit: u64,
+    /// Out of the store, stale but permitted.
+    pub stale: u64,
+    /// Out of the store, after the origin confirmed it.
+    pub revalidated: u64,
+    /// From the origin, stored.
+    pub miss: u64,
+    /// From a transfer that another request had begun.
+    pub collapsed: u64,
+    /// From the origin, not stored.
+    pub pass: u64,
+    /// Tunnelled by `CONNECT`.
+    pub tunnel: u64,
+    /// Refused or failed by ourselves.
+    pub error: u64,
+}
+
+/// What was not stored for one reason.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unstored {
+    /// Responses.
+    pub responses: u64,
+    /// Content bytes.
+    pub bytes: u64,
+}

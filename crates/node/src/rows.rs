@@ -1,0 +1,120 @@
+//! Rows of the catalogue in memory, so that a hot object costs no look-up.
+
+use crate::hasher::{Map, Mix};
+use crate::http::Row;
+use crate::input::{ExchangeId, Ticket};
+use crate::output::Output;
+use crate::tickets::Tickets;
+use quick_cache::Weighter;
+use quick_cache::unsync::Cache;
+use std::collections::VecDeque;
+use std::hash::BuildHasherDefault;
+use std::rc::Rc;
+use store::Change;
+use wire::ObjectKey;
+
+/// Rows by key.
+pub struct Rows {
+    cache: Cache<ObjectKey, Rc<Row>, ByWeight, BuildHasherDefault<Mix>>,
+    /// Rows that the catalogue does not have yet.
+    pinned: Map<ObjectKey, (Ticket, Rc<Row>)>,
+    changes: Map<Ticket, ObjectKey>,
+    waiting: Map<ObjectKey, Vec<ExchangeId>>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct ByWeight;
+
+impl Weighter<ObjectKey, Rc<Row>> for ByWeight {
+    fn weight(&self, _: &ObjectKey, row: &Rc<Row>) -> u64 {
+        row.weight() as u64
+    }
+}
+
+impl Rows {
+    /// With this much memory.
+    pub fn new(bytes: u64) -> Self {
+        let items = (bytes / 1024).max(16) as usize;
+        Self {
+            cache: Cache::with(
+                items,
+                bytes,
+                ByWeight,
+                BuildHasherDefault::default(),
+                Default::default(),
+            ),
+            pinned: Map::default(),
+            changes: Map::default(),
+            waiting: Map::default(),
+        }
+    }
+
+    /// A row, if memory has it.
+    pub fn get(&self, key: &ObjectKey) -> Option<Rc<Row>> {
+        self.pinned.get(key).map(|(_, row)| row).or_else(|| self.cache.get(key)).cloned()
+    }
+
+    /// Has it looked up for someone.
+    pub fn look_up(&mut self, key: ObjectKey, waiter: ExchangeId, out: &mut VecDeque<Output>) {
+        let waiters = self.waiting.entry(key).or_default();
+        if waiters.is_empty() {
+            out.push_back(Output::Lookup(key));
+        }
+        waiters.push(waiter);
+    }
+
+    /// The catalogue answered: who waited, and the row; empty if there is none.
+    pub fn handle_row(
+        &mut self,
+        key: ObjectKey,
+        bytes: Option<&[u8]>,
+    ) -> (Vec<ExchangeId>, Rc<Row>) {
+        // What was put meanwhile is newer than what was read.
+        let row = self.get(&key).unwrap_or_else(|| {
+            // What cannot be read is as good as absent, and will be written anew.
+            let row = Rc::new(bytes.and_then(Row::decode).unwrap_or_default());
+            self.cache.insert(key, Rc::clone(&row));
+            row
+        });
+        (self.waiting.remove(&key).unwrap_or_default(), row)
+    }
+
+    /// Puts a row in place of what was there, in memory and in the catalogue.
+    pub fn put(
+        &mut self,
+        key: ObjectKey,
+        row: Rc<Row>,
+        tickets: &mut Tickets,
+        out: &mut VecDeque<Output>,
+    ) {
+        let ticket = tickets.draw();
+        let records = row.records.iter().map(|record| record.id).collect();
+        out.push_back(Output::Change(
+            ticket,
+            vec![Change::Put { key, row: row.encode(), records }],
+        ));
+        self.changes.insert(ticket, key);
+        self.pinned.insert(key, (ticket, row));
+    }
+
+    /// The catalogue has taken a row, or could not; false if the ticket is not one of ours.
+    pub fn handle_changed(&mut self, ticket: Ticket) -> bool {
+        let Some(key) = self.changes.remove(&ticket) else { return false };
+        if self.pinned.get(&key).is_some_and(|(latest, _)| *latest == ticket)
+            && let Some((_, row)) = self.pinned.remove(&key)
+        {
+            self.cache.insert(key, row);
+        }
+        true
+    }
+
+    /// Forgets what it can: ages in it may be wrong, as the clock was set.
+    pub fn forget(&mut self) {
+        self.cache.clear();
+    }
+
+    /// Bytes in memory, roughly.
+    pub fn bytes(&self) -> u64 {
+        self.cache.weight() + self.pinned.values().map(|(_, row)| row.weight() as u64).sum::<u64>()
+    }
+}

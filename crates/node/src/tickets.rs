@@ -1,0 +1,19 @@
+//! Numbers for what is asked of the driver.
+
+use crate::input::{FetchId, Ticket};
+
+/// Draws numbers that are never used twice.
+#[derive(Debug, Default)]
+pub struct Tickets(u64);
+
+impl Tickets {
+    pub fn draw(&mut self) -> Ticket {
+        self.0 += 1;
+        Ticket(self.0)
+    }
+
+    pub fn fetch(&mut self) -> FetchId {
+        self.0 += 1;
+        FetchId(self.0)
+    }
+}

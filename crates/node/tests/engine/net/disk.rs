@@ -1,0 +1,221 @@
+//! The store, in memory, driven as the daemon drives it: one writer in order, reads in any order.
+
+use super::{Dice, Options};
+use bytes::Bytes;
+use node::{Input, Output, Ticket};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+use store::{
+    Catalogue, CatalogueOptions, CatalogueReader, Error, Files, Index, Log, LogOptions, Memory,
+    Policy, Reader, Unit,
+};
+use wire::{ChunkId, Instant};
+
+/// A unit that found no room waits so long for the engine to make some.
+const ROOM_PATIENCE: Duration = Duration::from_secs(1);
+
+/// What the disk will do when its time comes.
+pub enum Answer {
+    /// The next write in line.
+    Write,
+    Read(Output),
+    /// Units that still wait for room do not get any.
+    NoRoom(u64),
+}
+
+/// The store and what goes wrong with it.
+pub struct Shelf {
+    files: Arc<dyn Files>,
+    log: Log,
+    catalogue: Catalogue,
+    units: Reader,
+    rows: CatalogueReader,
+    /// No unit can be written.
+    pub fail_appends: bool,
+    /// The catalogue takes nothing.
+    pub fail_changes: bool,
+    /// Every read of units fails.
+    pub fail_reads: bool,
+    /// One byte of each unit that is read is wrong.
+    pub corrupt: bool,
+    /// Segments of manifests are gone.
+    pub lose_segments: bool,
+    /// Writes are not answered until this is false again.
+    pub stuck: bool,
+    /// Syncs that were asked for.
+    pub syncs: u64,
+    writes: VecDeque<Output>,
+    writer_free: Instant,
+    roomless: VecDeque<(u64, Ticket, Vec<Unit>)>,
+    parked: u64,
+    dice: Dice,
+    delay: Duration,
+}
+
+impl Shelf {
+    pub fn open(options: &Options) -> (Self, Index) {
+        let files: Arc<dyn Files> = Arc::new(Memory::new());
+        let (log, catalogue, index) = open(&files, options);
+        let shelf = Self {
+            units: log.reader(),
+            rows: catalogue.reader(),
+            files,
+            log,
+            catalogue,
+            fail_appends: false,
+            fail_changes: false,
+            fail_reads: false,
+            corrupt: false,
+            lose_segments: false,
+            stuck: false,
+            syncs: 0,
+            writes: VecDeque::new(),
+            writer_free: Instant::ZERO,
+            roomless: VecDeque::new(),
+            parked: 0,
+            dice: Dice(options.seed ^ 0xd15c),
+            delay: options.disk_delay,
+        };
+        (shelf, index)
+    }
+
+    pub fn reopen(&mut self, options: &Options) -> Index {
+        self.log.sync().expect("memory does not fail");
+        self.catalogue.sync().expect("memory does not fail");
+        // The old ones must be closed first.
+        let (other, _) = Self::open(options);
+        let Self { files, .. } = std::mem::replace(self, other);
+        let (log, catalogue, index) = open(&files, options);
+        (self.units, self.rows) = (log.reader(), catalogue.reader());
+        (self.files, self.log, self.catalogue) = (files, log, catalogue);
+        index
+    }
+
+    /// Takes in what is to be done; says when it will be.
+    pub fn perform(&mut self, output: Output, now: Instant) -> Option<(Duration, Answer)> {
+        let wait = match self.delay.as_micros() as u64 {
+            0 => Duration::ZERO,
+            most => Duration::from_micros(self.dice.below(most)),
+        };
+        match output {
+            Output::Sync => {
+                self.syncs += 1;
+                self.log.sync().expect("memory does not fail");
+                self.catalogue.sync().expect("memory does not fail");
+                None
+            }
+            Output::Read(..) | Output::Lookup(_) | Output::ReadSegment(..) => {
+                Some((wait, Answer::Read(output)))
+            }
+            write => {
+                self.writes.push_back(write);
+                self.writer_free = self.writer_free.max(now) + wait;
+                Some((self.writer_free - now, Answer::Write))
+            }
+        }
+    }
+
+    /// Does the next thing.
+    pub fn happen(&mut self, answer: Answer) -> (Vec<Input>, Option<(Duration, Answer)>) {
+        match answer {
+            Answer::Read(output) => (vec![self.read(output)], None),
+            Answer::Write if self.stuck => (Vec::new(), None),
+            Answer::Write => match self.writes.pop_front() {
+                Some(output) => self.write(output),
+                None => (Vec::new(), None),
+            },
+            Answer::NoRoom(parked) => {
+                let is_it = |(number, ..): &(u64, Ticket, Vec<Unit>)| *number == parked;
+                let Some(at) = self.roomless.iter().position(is_it) else {
+                    return (Vec::new(), None);
+                };
+                let (_, ticket, _) = self.roomless.remove(at).expect("it was just found");
+                (vec![Input::Appended(ticket, None)], None)
+            }
+        }
+    }
+
+    fn read(&mut self, output: Output) -> Input {
+        match output {
+            Output::Lookup(key) => Input::Row(key, self.rows.get(&key).ok().flatten()),
+            Output::ReadSegment(record, number) => {
+                let bytes = self.rows.segment(&record, number).ok().flatten();
+                Input::Segment(record, number, bytes.filter(|_| !self.lose_segments))
+            }
+            Output::Read(ticket, first, lengths) => {
+                let units = self.units.read(first, &lengths).ok().filter(|_| !self.fail_reads);
+                Input::Units(ticket, units.map(|units| self.spoiled(units)))
+            }
+            other => panic!("this is no read: {other:?}"),
+        }
+    }
+
+    fn spoiled(&self, units: Vec<(ChunkId, Bytes)>) -> Vec<(ChunkId, Bytes)> {
+        let spoil = |(id, bytes): (ChunkId, Bytes)| {
+            let mut bytes = bytes.to_vec();
+            bytes[0] ^= u8::from(self.corrupt);
+            (id, bytes.into())
+        };
+        units.into_iter().map(spoil).collect()
+    }
+
+    fn write(&mut self, output: Output) -> (Vec<Input>, Option<(Duration, Answer)>) {
+        match output {
+            Output::Append(ticket, units) => self.append(ticket, units),
+            Output::Change(ticket, changes) => {
+                let done = !self.fail_changes && self.catalogue.apply(&changes).is_ok();
+                (vec![Input::Changed(ticket, done)], None)
+            }
+            Output::List(segment) => {
+                (vec![Input::Entries(segment, self.log.entries(segment).ok())], None)
+            }
+            Output::Rewrite(segment, keep) => {
+                let moved = self.log.rewrite(segment, &keep).ok();
+                let mut inputs = vec![Input::Rewritten(segment, moved)];
+                let mut later = None;
+                for (_, ticket, units) in std::mem::take(&mut self.roomless) {
+                    let (answers, parked) = self.append(ticket, units);
+                    inputs.extend(answers);
+                    later = parked.or(later);
+                }
+                (inputs, later)
+            }
+            other => panic!("this is no write: {other:?}"),
+        }
+    }
+
+    fn append(&mut self, ticket: Ticket, units: Vec<Unit>) -> (Vec<Input>, Option<(Duration, Answer)>) {
+        if self.fail_appends {
+            return (vec![Input::Appended(ticket, None)], None);
+        }
+        match self.log.append(&units) {
+            Err(Error::Full { .. }) => {
+                self.parked += 1;
+                self.roomless.push_back((self.parked, ticket, units));
+                (Vec::new(), Some((ROOM_PATIENCE, Answer::NoRoom(self.parked))))
+            }
+            places => (vec![Input::Appended(ticket, places.ok())], None),
+        }
+    }
+
+    /// The writer goes on after it was stuck.
+    pub fn unstick(&mut self) -> Vec<Input> {
+        self.stuck = false;
+        let mut inputs = Vec::new();
+        while let Some(output) = self.writes.pop_front() {
+            inputs.extend(self.write(output).0);
+        }
+        inputs
+    }
+}
+
+fn open(files: &Arc<dyn Files>, options: &Options) -> (Log, Catalogue, Index) {
+    let mut index = Index::new(options.store_bytes, Policy::S3Fifo);
+    let log_options = LogOptions { segment_bytes: None, seed: options.seed };
+    let (log, _) = Log::open(Arc::clone(files), log_options, &mut index).expect("memory opens");
+    let options =
+        CatalogueOptions { cache_bytes: 1 << 20, budget_bytes: options.store_bytes / 16 + (1 << 20) };
+    let catalogue = Catalogue::open(Arc::clone(files), options).expect("memory opens");
+    (log, catalogue, index)
+}

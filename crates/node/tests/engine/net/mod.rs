@@ -1,0 +1,363 @@
+//! A node in a small world of its own: virtual time, scripted origins, a real store in memory, and
+//! clients that read as they are told. The same seed gives the same run.
+//!
+//! Everything that happens is an event at a time; [`Net::settle`] lets events happen until there are
+//! none, [`Net::pass`] lets time pass besides. What must always hold is checked at every step: each
+//! client gets a prefix of what its origin holds, within its credit, and nothing after its end;
+//! memory stays within the budget.
+
+mod client;
+mod disk;
+mod origin;
+
+pub use client::{Call, Client, End, Pace};
+pub use disk::Shelf;
+pub use origin::{Origin, Page, Seen};
+
+use client::{check, Turn};
+use disk::Answer;
+use node::{Config, Entrance, ExchangeId, FetchId, Input, Node, OPEN_KEY, Output, Report, Request};
+use origin::Event as OriginEvent;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::time::Duration;
+use wire::{Date, Instant};
+
+/// What date it is when a test begins.
+pub const BEGIN: Date = Date::from_unix(2_000_000_000);
+/// No test needs more events than this: one that does goes round in circles.
+const EVENTS_MAX: u64 = 2_000_000;
+/// What may be in memory above the share for units to be written: pieces that were under way when
+/// it was reached.
+const PIECES: u64 = 48 * 1024;
+
+/// How a world is made.
+pub struct Options {
+    pub seed: u64,
+    pub memory_bytes: u64,
+    pub store_bytes: u64,
+    pub object_bytes_max: u64,
+    /// The disk answers after up to so long, and reads out of order.
+    pub disk_delay: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            memory_bytes: 8 << 20,
+            store_bytes: 64 << 20,
+            object_bytes_max: 32 << 20,
+            disk_delay: Duration::ZERO,
+        }
+    }
+}
+
+/// Chance for a test: SplitMix64.
+#[derive(Clone)]
+pub struct Dice(pub u64);
+
+impl Dice {
+    /// A number below `end`.
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % end.max(1)
+    }
+
+    /// True once in `of` times.
+    pub fn once_in(&mut self, of: u64) -> bool {
+        self.below(of) == 0
+    }
+}
+
+enum Event {
+    Input(Input),
+    Client(usize, Turn),
+    Origin(FetchId, OriginEvent),
+    Disk(Answer),
+}
+
+/// The world.
+pub struct Net {
+    pub node: Node,
+    pub origin: Origin,
+    pub disk: Shelf,
+    /// Addresses by name; a name that is not here has none.
+    pub names: BTreeMap<String, Vec<IpAddr>>,
+    /// Tunnels that were asked for.
+    pub tunnels: Vec<node::Dial>,
+    /// A summary of every output so far.
+    pub trace: blake3::Hasher,
+    clients: Vec<Client>,
+    now: Instant,
+    queue: BTreeMap<(Instant, u64), Event>,
+    events: u64,
+    memory_bytes: u64,
+}
+
+impl Net {
+    pub fn new() -> Self {
+        Self::with(Options::default())
+    }
+
+    pub fn with(options: Options) -> Self {
+        let (disk, index) = Shelf::open(&options);
+        let mut net = Self {
+            node: Node::new(config(&options), index),
+            origin: Origin::default(),
+            disk,
+            names: BTreeMap::new(),
+            tunnels: Vec::new(),
+            trace: blake3::Hasher::new(),
+            clients: Vec::new(),
+            now: Instant::ZERO,
+            queue: BTreeMap::new(),
+            events: 0,
+            memory_bytes: options.memory_bytes,
+        };
+        net.feed(Input::Clock(BEGIN));
+        net
+    }
+
+    /// The daemon ends and begins again on the same disk.
+    pub fn restart(&mut self, options: &Options) {
+        let index = self.disk.reopen(options);
+        self.node = Node::new(config(options), index);
+        self.queue.clear();
+        self.feed(Input::Clock(self.date()));
+    }
+
+    /// A client asks; what it gets is seen in [`Net::client`].
+    pub fn call(&mut self, call: Call) -> usize {
+        let id = self.clients.len();
+        let exchange = ExchangeId(id as u64);
+        let request = Request {
+            method: call.method.clone(),
+            uri: call.target(),
+            version: http::Version::HTTP_11,
+            headers: call.headers.clone(),
+            has_body: call.has_body,
+            client: call.from,
+            entrance: call.dialling.map_or(Entrance::Explicit, Entrance::Intercepted),
+        };
+        let window = call.pace.window();
+        self.clients.push(Client::new(call, window));
+        self.after(Duration::ZERO, Event::Input(Input::Request(exchange, Box::new(request))));
+        self.after(Duration::ZERO, Event::Client(id, Turn::Open(window)));
+        id
+    }
+
+    /// A client asks and reads all it gets.
+    pub fn get(&mut self, url: &str) -> usize {
+        let id = self.call(Call::get(url));
+        self.settle();
+        id
+    }
+
+    /// A client leaves.
+    pub fn leave(&mut self, id: usize) {
+        self.after(Duration::ZERO, Event::Client(id, Turn::Leave));
+        self.settle();
+    }
+
+    /// A client that read slowly, or not at all, reads on as fast as it can.
+    pub fn hurry(&mut self, id: usize) {
+        self.clients[id].call.pace = Pace::Fast;
+        self.after(Duration::ZERO, Event::Client(id, Turn::Digest));
+        self.settle();
+    }
+
+    pub fn client(&self, id: usize) -> &Client {
+        &self.clients[id]
+    }
+
+    pub fn clients(&self) -> &[Client] {
+        &self.clients
+    }
+
+    pub fn report(&self) -> Report {
+        self.node.report()
+    }
+
+    pub fn date(&self) -> Date {
+        BEGIN.plus((self.now - Instant::ZERO).as_secs())
+    }
+
+    /// Lets everything happen that is under way.
+    pub fn settle(&mut self) {
+        while self.step(None) {}
+        self.check_memory();
+    }
+
+    /// Lets so much time pass, and all that happens in it.
+    pub fn pass(&mut self, time: Duration) {
+        let until = self.now + time;
+        while self.step(Some(until)) {}
+        self.now = until;
+        self.check_memory();
+    }
+
+    /// Lets seconds pass.
+    pub fn pass_seconds(&mut self, seconds: u64) {
+        self.pass(Duration::from_secs(seconds));
+    }
+
+    /// Nobody is served any more, and nothing is left of those who were.
+    pub fn done(&mut self) {
+        self.settle();
+        let report = self.report();
+        assert_eq!((report.exchanges, report.fetches), (0, 0), "something was left behind");
+        assert_eq!(report.pinned_bytes, 0, "units were left in memory");
+        for (id, client) in self.clients.iter().enumerate() {
+            assert!(client.end.is_some(), "client {id} never got an end: {client:?}");
+        }
+    }
+
+    fn after(&mut self, wait: Duration, event: Event) {
+        self.events += 1;
+        self.queue.insert((self.now + wait, self.events), event);
+    }
+
+    /// Lets the next thing happen, if there is one in time; timers go off only where time may pass.
+    fn step(&mut self, until: Option<Instant>) -> bool {
+        assert!(self.events < EVENTS_MAX, "it goes round in circles");
+        let next = self.queue.first_key_value().map(|(at, _)| *at);
+        let timer = until.and_then(|until| self.node.poll_timeout().filter(|at| *at <= until));
+        if let Some(at) = timer
+            && next.is_none_or(|(next, _)| at <= next)
+        {
+            self.now = self.now.max(at);
+            self.events += 1;
+            self.feed(Input::Tick);
+            return true;
+        }
+        match next {
+            Some(at) if until.is_none_or(|until| at.0 <= until) => {
+                let event = self.queue.remove(&at).expect("it was just seen");
+                self.now = at.0;
+                self.happen(event);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::Input(input) => self.feed(input),
+            Event::Client(id, turn) => self.turn(id, turn),
+            Event::Origin(fetch, event) => {
+                let (inputs, next) = self.origin.happen(fetch, event);
+                if let Some((wait, event)) = next {
+                    self.after(wait, Event::Origin(fetch, event));
+                }
+                inputs.into_iter().for_each(|input| self.feed(input));
+            }
+            Event::Disk(answer) => {
+                let (inputs, later) = self.disk.happen(answer);
+                later.into_iter().for_each(|(wait, answer)| self.after(wait, Event::Disk(answer)));
+                inputs.into_iter().for_each(|input| self.feed(input));
+            }
+        }
+    }
+
+    fn turn(&mut self, id: usize, turn: Turn) {
+        let (input, next) = self.clients[id].turn(ExchangeId(id as u64), turn);
+        if let Some((wait, turn)) = next {
+            self.after(wait, Event::Client(id, turn));
+        }
+        input.into_iter().for_each(|input| self.feed(input));
+    }
+
+    fn feed(&mut self, input: Input) {
+        self.node.handle_input(self.now, input);
+        while let Some(output) = self.node.poll_output() {
+            self.trace.update(summary(&output).as_bytes());
+            self.perform(output);
+        }
+        if self.events.is_multiple_of(32) {
+            self.check_memory();
+        }
+    }
+
+    fn perform(&mut self, output: Output) {
+        match output {
+            Output::Respond(id, head) => {
+                let expected = self.origin.expected(&head);
+                self.clients[id.0 as usize].respond(*head, expected);
+            }
+            Output::Data(id, bytes) => {
+                if let Some((wait, turn)) = self.clients[id.0 as usize].take(&bytes) {
+                    self.after(wait, Event::Client(id.0 as usize, turn));
+                }
+            }
+            Output::Finish(id) => self.clients[id.0 as usize].finish(End::Finished),
+            Output::Abort(id) => self.clients[id.0 as usize].finish(End::Broken),
+            Output::Tunnel(id, dial, _) => {
+                self.tunnels.push(dial);
+                self.clients[id.0 as usize].finish(End::Tunnelled);
+            }
+            Output::Resolve(host) => {
+                let addresses = self.names.get(&host).cloned().unwrap_or_default();
+                self.after(Duration::ZERO, Event::Input(Input::Resolved(host, addresses)));
+            }
+            Output::Fetch(id, fetch) => {
+                let (wait, event) = self.origin.ask(id, *fetch);
+                self.after(wait, Event::Origin(id, event));
+            }
+            Output::Grant(id, bytes) => {
+                if let Some((wait, event)) = self.origin.grant(id, bytes) {
+                    self.after(wait, Event::Origin(id, event));
+                }
+            }
+            Output::Cancel(id) => self.origin.cancel(id),
+            store => {
+                if let Some((wait, answer)) = self.disk.perform(store, self.now) {
+                    self.after(wait, Event::Disk(answer));
+                }
+            }
+        }
+    }
+
+    fn check_memory(&self) {
+        let report = self.report();
+        let share = self.memory_bytes / 8;
+        let pinned_max = 2 * share + PIECES * (report.fetches + 4);
+        check(report.pinned_bytes <= pinned_max, || {
+            format!("{} bytes are pinned by {} transfers", report.pinned_bytes, report.fetches)
+        });
+        check(report.hot_bytes <= 2 * share, || "too many hot units".into());
+        check(report.manifest_bytes <= share, || "too many manifests".into());
+        // Rows that the catalogue does not have yet come on top.
+        check(report.row_bytes <= 2 * share, || format!("{} bytes of rows", report.row_bytes));
+    }
+}
+
+fn config(options: &Options) -> Config {
+    let mut seed = [0; 32];
+    seed[..8].copy_from_slice(&options.seed.to_le_bytes());
+    Config {
+        name: "hearsay".into(),
+        secret: OPEN_KEY,
+        seed,
+        memory_bytes: options.memory_bytes,
+        object_bytes_max: options.object_bytes_max,
+        allow: vec!["192.0.2.0/24".parse().expect("a prefix")],
+        built: Date::from_unix(BEGIN.as_unix() - 1000),
+    }
+}
+
+/// One output in a line; bytes by their digest.
+fn summary(output: &Output) -> String {
+    match output {
+        Output::Data(id, bytes) => format!("data {id:?} {}", blake3::hash(bytes)),
+        Output::Append(ticket, units) => {
+            let names: Vec<_> = units.iter().map(|unit| unit.id).collect();
+            format!("append {ticket:?} {names:?}")
+        }
+        other => format!("{other:?}"),
+    }
+}

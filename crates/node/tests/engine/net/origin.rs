@@ -1,0 +1,337 @@
+//! Origins: pages by URL, given out as HTTP would, within what is granted; every request is kept.
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use node::{Dial, Fetch, FetchError, FetchId, Head, Input};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::time::Duration;
+
+/// Says which version of a page a response is; the harness finds the right bytes by it.
+const VERSION: &str = "x-version";
+
+/// One version of a resource.
+#[derive(Clone, Debug)]
+pub struct Page {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+    /// Without `Content-Length`.
+    pub chunked: bool,
+    /// Time to the head; `None` if none ever comes.
+    pub head_after: Option<Duration>,
+    /// Time between pieces.
+    pub pause: Duration,
+    pub piece: usize,
+    /// Ends too early, after so many bytes.
+    pub breaks_at: Option<usize>,
+    /// Only for requests with this field.
+    pub only_for: Option<(&'static str, String)>,
+}
+
+impl Page {
+    /// So many bytes that no other page has.
+    pub fn of(length: usize) -> Self {
+        Self::new(Bytes::from(vec![0; length])).scrambled()
+    }
+
+    pub fn new(body: Bytes) -> Self {
+        Self {
+            status: 200,
+            headers: HeaderMap::new(),
+            body,
+            chunked: false,
+            head_after: Some(Duration::from_millis(1)),
+            pause: Duration::ZERO,
+            piece: 8192,
+            breaks_at: None,
+            only_for: None,
+        }
+    }
+
+    fn scrambled(mut self) -> Self {
+        thread_local!(static MADE: std::cell::Cell<u64> = const { std::cell::Cell::new(0) });
+        let number = MADE.with(|made| made.replace(made.get() + 1));
+        self.body = noise(number, self.body.len());
+        self
+    }
+
+    pub fn with(mut self, name: &'static str, value: &str) -> Self {
+        let value = HeaderValue::try_from(value).expect("a header value");
+        self.headers.append(HeaderName::from_static(name), value);
+        self
+    }
+
+    pub fn fresh(self, seconds: u64) -> Self {
+        self.with("cache-control", &format!("max-age={seconds}"))
+    }
+
+    pub fn etag(self, tag: &str) -> Self {
+        self.with("etag", &format!("\"{tag}\""))
+    }
+
+    pub fn status(mut self, status: u16) -> Self {
+        self.status = status;
+        self
+    }
+
+    pub fn chunked(mut self) -> Self {
+        self.chunked = true;
+        self
+    }
+
+    pub fn breaking_at(mut self, bytes: usize) -> Self {
+        self.breaks_at = Some(bytes);
+        self
+    }
+
+    /// A head only after so long.
+    pub fn waiting(mut self, time: Duration) -> Self {
+        self.head_after = Some(time);
+        self
+    }
+
+    /// A piece each millisecond.
+    pub fn steady(mut self) -> Self {
+        self.pause = Duration::from_millis(1);
+        self
+    }
+
+    pub fn only_for(mut self, name: &'static str, value: &str) -> Self {
+        self.only_for = Some((name, value.into()));
+        self
+    }
+}
+
+/// Bytes that look random.
+pub fn noise(number: u64, length: usize) -> Bytes {
+    let mut bytes = vec![0; length];
+    blake3::Hasher::new().update(&number.to_le_bytes()).finalize_xof().fill(&mut bytes);
+    bytes.into()
+}
+
+/// A request that came to an origin.
+#[derive(Debug)]
+pub struct Seen {
+    pub method: Method,
+    pub url: String,
+    pub headers: HeaderMap,
+    pub dial: Dial,
+}
+
+/// What a client is to get.
+#[derive(Debug)]
+pub struct Expected {
+    pub bytes: Bytes,
+}
+
+/// What happens at an origin.
+#[derive(Clone, Copy, Debug)]
+pub enum Event {
+    Head,
+    Piece,
+    Never,
+}
+
+/// A response that is being sent.
+#[derive(Debug)]
+struct Live {
+    page: Page,
+    sent: usize,
+    granted: i64,
+    /// A piece is on its way.
+    busy: bool,
+}
+
+/// All origins of the world.
+#[derive(Default)]
+pub struct Origin {
+    pages: BTreeMap<String, Vec<Page>>,
+    bodies: Vec<Bytes>,
+    live: BTreeMap<FetchId, Live>,
+    pub seen: Vec<Seen>,
+    /// Content bytes sent.
+    pub sent: u64,
+    /// Nobody answers.
+    pub down: Option<FetchError>,
+}
+
+impl Origin {
+    /// Puts a page in place of all that was at a URL.
+    pub fn put(&mut self, url: &str, page: Page) {
+        self.pages.remove(url);
+        self.add(url, page);
+    }
+
+    /// Puts another variant of a page beside those at a URL.
+    pub fn add(&mut self, url: &str, mut page: Page) {
+        page.headers.insert(VERSION, HeaderValue::from(self.bodies.len()));
+        self.bodies.push(page.body.clone());
+        self.pages.entry(url.into()).or_default().push(page);
+    }
+
+    /// How many requests came for a URL.
+    pub fn asked(&self, url: &str) -> usize {
+        self.seen.iter().filter(|seen| seen.url == url).count()
+    }
+
+    /// The latest request.
+    pub fn last(&self) -> &Seen {
+        self.seen.last().expect("somebody asked")
+    }
+
+    /// The version that is at a URL now.
+    pub fn version(&self, url: &str) -> Option<usize> {
+        version_of(&self.pages.get(url)?.last()?.headers)
+    }
+
+    pub fn ask(&mut self, id: FetchId, fetch: Fetch) -> (Duration, Event) {
+        let host = fetch.headers.get("host").and_then(|host| host.to_str().ok()).unwrap_or("");
+        let url = format!("http://{host}{}", fetch.path);
+        let page = self.choose(&url, &fetch);
+        let Fetch { method, headers, dial, .. } = fetch;
+        self.seen.push(Seen { method, url, headers, dial });
+        let head_after = page.head_after;
+        self.live.insert(id, Live { page, sent: 0, granted: 0, busy: true });
+        match head_after {
+            Some(wait) => (wait, Event::Head),
+            None => (Duration::ZERO, Event::Never),
+        }
+    }
+
+    fn choose(&self, url: &str, fetch: &Fetch) -> Page {
+        let fits = |page: &&Page| match &page.only_for {
+            Some((name, value)) => fetch.headers.get(*name).is_some_and(|given| given == value),
+            None => true,
+        };
+        let page = self.pages.get(url).and_then(|pages| pages.iter().find(fits));
+        let Some(page) = page else { return Page::new(Bytes::new()).status(404) };
+        let mut page = page.clone();
+        if page.status == 200 && confirms(&page, &fetch.headers) {
+            page.status = 304;
+        } else if page.status == 200 {
+            cut(&mut page, &fetch.headers);
+        }
+        if fetch.method == Method::HEAD || matches!(page.status, 204 | 304) {
+            if !page.chunked && page.status == 200 {
+                page.headers.insert("content-length", HeaderValue::from(page.body.len()));
+            }
+            page.body = Bytes::new();
+        } else if !page.chunked {
+            page.headers.insert("content-length", HeaderValue::from(page.body.len()));
+        }
+        page
+    }
+
+    pub fn grant(&mut self, id: FetchId, bytes: u64) -> Option<(Duration, Event)> {
+        let live = self.live.get_mut(&id)?;
+        live.granted += bytes as i64;
+        let begins = !live.busy && live.granted > 0;
+        live.busy |= begins;
+        begins.then_some((live.page.pause, Event::Piece))
+    }
+
+    pub fn cancel(&mut self, id: FetchId) {
+        self.live.remove(&id);
+    }
+
+    /// How many responses are under way.
+    pub fn busy(&self) -> usize {
+        self.live.len()
+    }
+
+    pub fn happen(&mut self, id: FetchId, event: Event) -> (Vec<Input>, Option<(Duration, Event)>) {
+        let Some(live) = self.live.get_mut(&id) else { return (Vec::new(), None) };
+        match event {
+            Event::Never => (Vec::new(), None),
+            Event::Head if self.down.is_some() => {
+                self.live.remove(&id);
+                (vec![Input::End(id, Err(self.down.expect("it is down")))], None)
+            }
+            Event::Head => {
+                let status = StatusCode::from_u16(live.page.status).expect("a status");
+                let head = Input::Head(id, status, live.page.headers.clone());
+                (vec![head], Some((live.page.pause, Event::Piece)))
+            }
+            Event::Piece => self.piece(id),
+        }
+    }
+
+    fn piece(&mut self, id: FetchId) -> (Vec<Input>, Option<(Duration, Event)>) {
+        let Some(live) = self.live.get_mut(&id) else { return (Vec::new(), None) };
+        let page = &live.page;
+        let end = page.breaks_at.unwrap_or(usize::MAX).min(page.body.len());
+        // The end of a chunked body is read like its content.
+        let needs_grant = live.sent < end || (page.chunked && !page.body.is_empty());
+        if needs_grant && live.granted <= 0 {
+            live.busy = false;
+            return (Vec::new(), None);
+        }
+        if live.sent == end {
+            let result = match page.breaks_at {
+                Some(at) if at < page.body.len() => Err(FetchError::Truncated),
+                _ => Ok(()),
+            };
+            self.live.remove(&id);
+            return (vec![Input::End(id, result)], None);
+        }
+        let to = end.min(live.sent + page.piece);
+        let bytes = page.body.slice(live.sent..to);
+        live.granted -= bytes.len() as i64;
+        live.sent = to;
+        self.sent += bytes.len() as u64;
+        (vec![Input::Body(id, bytes)], Some((page.pause, Event::Piece)))
+    }
+
+    /// What a client is to get that sees this head; `None` where that cannot be known.
+    pub fn expected(&self, head: &Head) -> Option<Expected> {
+        let body = self.bodies.get(version_of(&head.headers)?)?;
+        let bytes = match head.status.as_u16() {
+            304 => Bytes::new(),
+            206 => {
+                let range = head.headers.get("content-range")?.to_str().ok()?;
+                let (range, _) = range.strip_prefix("bytes ")?.split_once('/')?;
+                let (first, last) = range.split_once('-')?;
+                body.slice(first.parse().ok()?..last.parse::<usize>().ok()? + 1)
+            }
+            416 => return None,
+            _ => body.clone(),
+        };
+        Some(Expected { bytes })
+    }
+}
+
+pub fn version_of(headers: &HeaderMap) -> Option<usize> {
+    headers.get(VERSION)?.to_str().ok()?.parse().ok()
+}
+
+/// `If-None-Match` with one tag, or `If-Modified-Since` with the very date (RFC 9110 §13.2.2).
+fn confirms(page: &Page, asked: &HeaderMap) -> bool {
+    match asked.get("if-none-match") {
+        Some(tag) => page.headers.get("etag") == Some(tag),
+        None => asked
+            .get("if-modified-since")
+            .is_some_and(|since| page.headers.get("last-modified") == Some(since)),
+    }
+}
+
+/// One range of a page, if it is asked for and `If-Range` does not forbid it.
+fn cut(page: &mut Page, asked: &HeaderMap) {
+    let condition = asked.get("if-range");
+    if condition.is_some_and(|tag| page.headers.get("etag") != Some(tag)) {
+        return;
+    }
+    let length = page.body.len();
+    let range = asked.get("range").and_then(|range| range.to_str().ok()).and_then(|range| {
+        let (first, last) = range.strip_prefix("bytes=")?.split_once('-')?;
+        let end = last.parse().map_or(length, |last: usize| length.min(last + 1));
+        let range: Range<usize> = first.parse().ok()?..end;
+        (range.start < range.end).then_some(range)
+    });
+    if let Some(range) = range {
+        let place = format!("bytes {}-{}/{length}", range.start, range.end - 1);
+        page.headers.insert("content-range", HeaderValue::try_from(place).expect("ASCII"));
+        page.status = 206;
+        page.body = page.body.slice(range);
+    }
+}

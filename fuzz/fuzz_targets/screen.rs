@@ -1,0 +1,6 @@
+//! Raw HTTP from either side: the same verdict however the bytes are split.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| node::checks::screen(bytes));
