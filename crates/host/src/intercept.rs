@@ -1,0 +1,672 @@
+//! Transparent interception: the firewall and routing rules that hand a client's connections to us.
+//!
+//! Three parts work together, and all three are ours alone, so that nobody else's rules are touched:
+//!
+//! 1. the nftables table `inet hearsay`: new TCP connections that come in by a chosen interface
+//!    for a chosen port are given to the listening socket (TPROXY) and marked;
+//! 2. one `ip rule` per address family: marked packets are routed by a table of our own;
+//! 3. one route in that table: everything is local, so the marked packets go up to the socket.
+//!
+//! If nothing listens, the first part does not match and packets are forwarded as if there were
+//! no rules: a dead daemon stops nobody's traffic. Read the kernel's
+//! `Documentation/networking/tproxy.rst` before editing.
+
+use std::fmt;
+use std::io::Write as _;
+use std::process::{Command, Output, Stdio};
+
+use thiserror::Error;
+
+/// The nftables table that holds everything we put into the firewall.
+pub const TABLE_NAME: &str = "hearsay";
+
+/// The priority of our `ip rule`: after the kernel's `local` table (0), before anything that
+/// chooses between uplinks (mwan3 1000 and up, tailscale 5210, wg-quick 32764, `main` 32766),
+/// because a packet that is ours must not be sent to an uplink.
+pub const RULE_PRIORITY: u32 = 313;
+
+/// The kernel's limit for an interface's name, without the final zero (IFNAMSIZ is 16).
+const INTERFACE_NAME_MAX: usize = 15;
+
+/// What to intercept, and by which numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// Interfaces whose clients are served. Nothing is intercepted anywhere else.
+    pub interfaces: Vec<String>,
+    /// Destination ports that are intercepted.
+    pub ports: Vec<u16>,
+    /// The port of the transparent listener.
+    pub listen_port: u16,
+    /// Bits set in the mark of packets that are ours. They are their own mask, so the other bits
+    /// of a mark, which belong to other programs, survive.
+    pub mark: u32,
+    /// The number of the routing table that makes marked packets local.
+    pub table: u32,
+}
+
+impl Default for Rules {
+    /// Port 80 to 3130; mark bit 26, which mwan3, tailscale, wg-quick, kube-proxy and OpenWrt's
+    /// pbr leave alone; routing table 3130, far from the numbers people use by hand.
+    fn default() -> Self {
+        Self {
+            interfaces: Vec::new(),
+            ports: vec![80],
+            listen_port: 3130,
+            mark: 0x0400_0000,
+            table: 3130,
+        }
+    }
+}
+
+/// An address family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+impl Family {
+    /// Both, in the order in which they are set up.
+    pub const ALL: [Self; 2] = [Self::V4, Self::V6];
+
+    /// Whether the kernel speaks it in this network namespace. IPv6 may be compiled out, switched
+    /// off at boot, or switched off by sysctl; our route on `lo` needs it there.
+    #[must_use]
+    pub fn is_available(self) -> bool {
+        self == Self::V4 || sysctl("net/ipv6/conf/lo/disable_ipv6").as_deref() == Some("0")
+    }
+
+    fn ip_flag(self) -> &'static str {
+        match self {
+            Self::V4 => "-4",
+            Self::V6 => "-6",
+        }
+    }
+
+    /// The words nftables has for it: as an address and as a protocol.
+    fn nft_words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::V4 => ("ip", "ipv4"),
+            Self::V6 => ("ip6", "ipv6"),
+        }
+    }
+}
+
+impl fmt::Display for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::V4 => "IPv4",
+            Self::V6 => "IPv6",
+        })
+    }
+}
+
+/// Why the rules could not be set, looked at or removed. After an error from [`Rules::apply`]
+/// everything that the call had added is taken away again, and what was there before still is.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The caller's fault; nothing was changed.
+    #[error(
+        "{0:?} is not the name of an interface: 1 to 15 letters, digits, '.', '_' or '-', not starting with '-'; see `ip link`"
+    )]
+    InterfaceName(String),
+    /// The caller's fault; nothing was changed.
+    #[error("nothing to intercept: {0}")]
+    Empty(&'static str),
+    /// The machine lacks a program; nothing was changed by it.
+    #[error(
+        "the program `{program}` is not installed: install {package} (Debian: `apt install {package}`)"
+    )]
+    ProgramMissing {
+        /// What was to be run.
+        program: &'static str,
+        /// The package that has it.
+        package: &'static str,
+    },
+    /// We lack CAP_NET_ADMIN.
+    #[error(
+        "`{command}` was not permitted: run as root, or with the ambient capability CAP_NET_ADMIN (systemd: AmbientCapabilities=CAP_NET_ADMIN)"
+    )]
+    NotPermitted {
+        /// The command that was refused.
+        command: String,
+    },
+    /// The kernel or nft refused the ruleset.
+    #[error(
+        "nft refused the rules: {message}. The kernel needs nft_tproxy, nft_socket and nft_fib_inet (OpenWrt: kmod-nft-tproxy, kmod-nft-socket, kmod-nft-fib)"
+    )]
+    Ruleset {
+        /// The first line of what nft said.
+        message: String,
+    },
+    /// A command failed for another reason.
+    #[error("`{command}` failed: {message}")]
+    Command {
+        /// The command line.
+        command: String,
+        /// The first line of what it said.
+        message: String,
+    },
+}
+
+/// What [`Rules::apply`] did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Applied {
+    /// What the operator should know, for instance that a family was skipped.
+    pub notes: Vec<String>,
+}
+
+/// What is there for one address family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FamilyReport {
+    /// Which family.
+    pub family: Family,
+    /// Whether the kernel speaks it; if not, nothing else is expected.
+    pub available: bool,
+    /// Whether our nftables table hands the wanted connections to the listener.
+    pub redirect: bool,
+    /// Whether marked packets are routed by our table.
+    pub rule: bool,
+    /// Whether our table makes them local.
+    pub route: bool,
+}
+
+impl FamilyReport {
+    /// Whether nothing is missing.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        !self.available || (self.redirect && self.rule && self.route)
+    }
+
+    /// Whether nothing of ours is there.
+    #[must_use]
+    pub fn is_absent(&self) -> bool {
+        !(self.redirect || self.rule || self.route)
+    }
+}
+
+/// What [`Rules::check`] found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// IPv4, then IPv6.
+    pub families: Vec<FamilyReport>,
+    /// Interfaces that were asked for and are not on this machine.
+    pub interfaces_missing: Vec<String>,
+    /// What may make clients go past us although the rules are there.
+    pub warnings: Vec<String>,
+}
+
+impl Report {
+    /// Whether everything that was asked for is there.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.interfaces_missing.is_empty() && self.families.iter().all(FamilyReport::is_complete)
+    }
+
+    /// Whether nothing of ours is there.
+    #[must_use]
+    pub fn is_absent(&self) -> bool {
+        self.families.iter().all(FamilyReport::is_absent)
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = |there| if there { "ok" } else { "MISSING" };
+        for it in &self.families {
+            if it.available {
+                writeln!(
+                    f,
+                    "{}: nftables {}, ip rule {}, route {}",
+                    it.family,
+                    word(it.redirect),
+                    word(it.rule),
+                    word(it.route)
+                )?;
+            } else {
+                writeln!(f, "{}: off in this kernel, skipped", it.family)?;
+            }
+        }
+        for name in &self.interfaces_missing {
+            writeln!(f, "interface {name}: NOT THERE; the rules take effect when it appears")?;
+        }
+        for warning in &self.warnings {
+            writeln!(f, "warning: {warning}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Rules {
+    /// The text given to `nft -f -`: one transaction that replaces our table and nothing else.
+    /// (The first line makes sure that there is a table for the second to delete.)
+    ///
+    /// # Errors
+    /// If the rules name no interface, no port, no mark, or something that is not an interface.
+    pub fn ruleset(&self) -> Result<String, Error> {
+        self.validate()?;
+        let mark = format!("meta mark set meta mark | {:#010x} accept", self.mark);
+        let interfaces = set(self.interfaces.iter().map(|name| format!("\"{name}\"")));
+        let ports = set(self.ports.iter().map(u16::to_string));
+        let listen_port = self.listen_port;
+        let redirects: String = Family::ALL
+            .iter()
+            .map(|family| {
+                let (address, protocol) = family.nft_words();
+                format!(
+                    "    iifname {interfaces} meta nfproto {protocol} tcp dport {ports} \
+                     tproxy {address} to :{listen_port} {mark}\n"
+                )
+            })
+            .collect();
+        // `socket wildcard 0`: the listener itself is bound to every address, so without it any
+        // packet for this port of any machine in the world, passing through, would be taken.
+        // The drop: only what is intercepted may reach the listener, or it were an open proxy.
+        Ok(format!(
+            "add table inet {TABLE_NAME}
+delete table inet {TABLE_NAME}
+table inet {TABLE_NAME} {{
+  chain intercept {{
+    type filter hook prerouting priority mangle; policy accept;
+    meta l4proto tcp socket transparent 1 socket wildcard 0 {mark}
+    fib daddr type local tcp dport {listen_port} drop
+    fib daddr type {{ local, broadcast, anycast, multicast }} return
+    ip daddr {{ 127.0.0.0/8, 169.254.0.0/16, 224.0.0.0/4 }} return
+    ip6 daddr {{ ::1, fe80::/10, ff00::/8 }} return
+{redirects}  }}
+}}
+"
+        ))
+    }
+
+    /// Puts the rules in force. Applying twice is the same as applying once.
+    ///
+    /// # Errors
+    /// See [`Error`]; then what this call had added is taken away again.
+    pub fn apply(&self) -> Result<Applied, Error> {
+        let ruleset = self.ruleset()?;
+        let mut added = Vec::new();
+        let outcome = self.apply_parts(&ruleset, &mut added);
+        if outcome.is_err() {
+            for undo in added.iter().rev() {
+                // Nothing better is left to be done if even this fails; the first error counts.
+                let _ = run("ip", undo, None);
+            }
+        }
+        outcome
+    }
+
+    /// What is in force, what is missing, and what may bypass it. Without interfaces in `self`
+    /// it is enough that our table redirects from any.
+    ///
+    /// # Errors
+    /// If `nft` or `ip` is missing or refuses to answer.
+    pub fn check(&self) -> Result<Report, Error> {
+        let ruleset = query("nft", &words("list table inet hearsay"))?.unwrap_or_default();
+        let mut families = Vec::new();
+        for family in Family::ALL {
+            let available = family.is_available();
+            families.push(FamilyReport {
+                family,
+                available,
+                redirect: self.redirects(family, &ruleset),
+                rule: available && self.has_rule(family)?,
+                route: available && self.has_route(family)?,
+            });
+        }
+        let flowtables = query("nft", &words("list flowtables"))?.unwrap_or_default();
+        let mut warnings: Vec<_> = flowtable_names(&flowtables).iter().map(offload).collect();
+        warnings.extend(self.mark_trap());
+        let mut interfaces_missing = Vec::new();
+        for name in &self.interfaces {
+            if query("ip", &words(&format!("-o link show dev {name}")))?.is_none() {
+                interfaces_missing.push(name.clone());
+            }
+        }
+        Ok(Report { families, interfaces_missing, warnings })
+    }
+
+    /// Takes our rules away, and only ours. Removing what is not there is no error.
+    ///
+    /// # Errors
+    /// See [`Error`]; the other parts are removed all the same.
+    pub fn remove(&self) -> Result<(), Error> {
+        let delete = format!("add table inet {TABLE_NAME}\ndelete table inet {TABLE_NAME}\n");
+        let mut outcome = run("nft", &words("-f -"), Some(&delete)).map(drop);
+        for family in Family::ALL {
+            outcome = outcome.and(self.remove_routing(family));
+        }
+        outcome
+    }
+
+    fn validate(&self) -> Result<(), Error> {
+        if let Some(name) = self.interfaces.iter().find(|name| !is_interface_name(name)) {
+            return Err(Error::InterfaceName(name.clone()));
+        }
+        if self.interfaces.is_empty() {
+            return Err(Error::Empty("name at least one interface (--interface)"));
+        }
+        if self.ports.is_empty() || self.ports.contains(&0) || self.listen_port == 0 {
+            return Err(Error::Empty("name at least one port from 1 to 65535 (--dport)"));
+        }
+        if self.mark == 0 || self.table == 0 {
+            return Err(Error::Empty("the mark and the routing table must not be 0"));
+        }
+        Ok(())
+    }
+
+    /// Routing first, so that no packet is marked before there is a way for it to go.
+    fn apply_parts(&self, ruleset: &str, added: &mut Vec<Vec<String>>) -> Result<Applied, Error> {
+        let mut applied = Applied::default();
+        for family in Family::ALL {
+            if !family.is_available() {
+                applied.notes.push(format!("{family} is off in this kernel: not intercepted"));
+                continue;
+            }
+            if !self.has_route(family)? {
+                run("ip", &self.route(family, "add"), None)?;
+                added.push(self.route(family, "del"));
+            }
+            if !self.has_rule(family)? {
+                run("ip", &self.rule(family, "add"), None)?;
+                added.push(self.rule(family, "del"));
+            }
+        }
+        run("nft", &words("-f -"), Some(ruleset))?;
+        Ok(applied)
+    }
+
+    fn remove_routing(&self, family: Family) -> Result<(), Error> {
+        if !family.is_available() {
+            return Ok(());
+        }
+        if self.has_rule(family)? {
+            run("ip", &self.rule(family, "del"), None)?;
+        }
+        if self.has_route(family)? {
+            run("ip", &self.route(family, "del"), None)?;
+        }
+        Ok(())
+    }
+
+    fn rule(&self, family: Family, verb: &str) -> Vec<String> {
+        let (flag, mark, table) = (family.ip_flag(), self.mark, self.table);
+        words(&format!(
+            "{flag} rule {verb} priority {RULE_PRIORITY} fwmark {mark:#x}/{mark:#x} lookup {table}"
+        ))
+    }
+
+    fn route(&self, family: Family, verb: &str) -> Vec<String> {
+        words(&format!(
+            "{} route {verb} local default dev lo table {}",
+            family.ip_flag(),
+            self.table
+        ))
+    }
+
+    fn has_rule(&self, family: Family) -> Result<bool, Error> {
+        let shown = query("ip", &words(&format!("{} rule show", family.ip_flag())))?;
+        Ok(shown.is_some_and(|text| self.is_rule_shown(&text)))
+    }
+
+    fn is_rule_shown(&self, text: &str) -> bool {
+        let wanted = format!("fwmark {0:#x}/{0:#x} lookup {1}", self.mark, self.table);
+        let priority = format!("{RULE_PRIORITY}:");
+        text.lines().any(|line| line.starts_with(&priority) && line.trim_end().ends_with(&wanted))
+    }
+
+    fn has_route(&self, family: Family) -> Result<bool, Error> {
+        // A table without routes does not exist for `ip`, which then fails: no route.
+        let args = words(&format!("{} route show table {}", family.ip_flag(), self.table));
+        let shown = query("ip", &args)?.unwrap_or_default();
+        Ok(shown.lines().any(|line| line.starts_with("local default dev lo")))
+    }
+
+    /// Whether nft's listing of our table has both the shortcut for established connections and
+    /// a line that takes every wanted interface and port of this family to our listener.
+    fn redirects(&self, family: Family, listing: &str) -> bool {
+        let target = format!("tproxy {} to :{} ", family.nft_words().0, self.listen_port);
+        let mark = format!("{:#010x}", self.mark);
+        let shortcut = listing.lines().any(|line| {
+            line.contains("socket transparent 1") && line.contains(&mark) && line.contains("accept")
+        });
+        shortcut
+            && listing.lines().any(|line| {
+                let has = |word: &str| {
+                    line.split([' ', ',', '\t', '{', '}', '"']).any(|found| found == word)
+                };
+                line.contains(&target)
+                    && has(&mark)
+                    && self.interfaces.iter().all(|name| has(name))
+                    && self.ports.iter().all(|port| has(&port.to_string()))
+            })
+    }
+
+    /// With `src_valid_mark` (wg-quick sets it) the kernel looks up a marked packet's *source* in
+    /// our table too, finds it local, and drops the packet as forged.
+    fn mark_trap(&self) -> Option<String> {
+        let is_set = |name: &str| {
+            sysctl(&format!("net/ipv4/conf/{name}/src_valid_mark")).as_deref() == Some("1")
+        };
+        let name = std::iter::once("all")
+            .chain(self.interfaces.iter().map(String::as_str))
+            .find(|name| is_set(name))?;
+        Some(format!(
+            "net.ipv4.conf.{name}.src_valid_mark is 1 (wg-quick sets it): the kernel drops what we \
+             intercept. Set it to 0: `sysctl -w net.ipv4.conf.{name}.src_valid_mark=0`"
+        ))
+    }
+}
+
+fn offload(flowtable: &String) -> String {
+    format!(
+        "flow offload is on ({flowtable}): connections that it already carries go past us until \
+         they end, and a switch's hardware may go on. If clients are not served, turn it off"
+    )
+}
+
+/// The names of all flowtables in the output of `nft list flowtables`, as `family table name`.
+fn flowtable_names(listing: &str) -> Vec<String> {
+    let mut table = "";
+    let mut names = Vec::new();
+    for line in listing.lines().map(|line| line.trim().trim_end_matches(" {")) {
+        if let Some(rest) = line.strip_prefix("table ") {
+            table = rest;
+        } else if let Some(name) = line.strip_prefix("flowtable ") {
+            names.push(format!("{table} {name}"));
+        }
+    }
+    names
+}
+
+/// What may stand in a ruleset between quotes, and after `dev`, without meaning anything else.
+fn is_interface_name(name: &str) -> bool {
+    let is_allowed = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_' | b'-');
+    (1..=INTERFACE_NAME_MAX).contains(&name.len())
+        && name.bytes().all(is_allowed)
+        && !name.starts_with('-')
+        && name != "."
+        && name != ".."
+}
+
+fn set(items: impl Iterator<Item = String>) -> String {
+    format!("{{ {} }}", items.collect::<Vec<_>>().join(", "))
+}
+
+fn words(line: &str) -> Vec<String> {
+    line.split_whitespace().map(str::to_owned).collect()
+}
+
+/// A kernel setting of the network namespace this thread is in.
+fn sysctl(path: &str) -> Option<String> {
+    let text = std::fs::read_to_string(format!("/proc/sys/{path}")).ok()?;
+    Some(text.trim().to_owned())
+}
+
+/// Runs a command that asks. `None`: it says that there is no such thing.
+fn query(program: &'static str, args: &[String]) -> Result<Option<String>, Error> {
+    match run(program, args, None) {
+        Ok(text) => Ok(Some(text)),
+        Err(Error::Command { .. } | Error::Ruleset { .. }) => Ok(None),
+        Err(other) => Err(other),
+    }
+}
+
+/// Runs a command to its end and returns what it printed.
+fn run(program: &'static str, args: &[String], input: Option<&str>) -> Result<String, Error> {
+    let command = format!("{program} {}", args.join(" "));
+    let output = output_of(program, args, input).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => Error::ProgramMissing {
+            program,
+            package: if program == "nft" { "nftables" } else { "iproute2" },
+        },
+        _ => Error::Command { command: command.clone(), message: error.to_string() },
+    })?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let message = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("no reason given");
+    let message = message.trim().to_owned();
+    Err(if said.contains("Operation not permitted") {
+        Error::NotPermitted { command }
+    } else if program == "nft" {
+        Error::Ruleset { message }
+    } else {
+        Error::Command { command, message }
+    })
+}
+
+fn output_of(program: &str, args: &[String], input: Option<&str>) -> std::io::Result<Output> {
+    let mut child = spawn(program, args, input.is_some()).or_else(|error| {
+        // Ordinary users' PATH lacks /usr/sbin, where Debian keeps both programs.
+        if error.kind() == std::io::ErrorKind::NotFound {
+            spawn(&format!("/usr/sbin/{program}"), args, input.is_some())
+        } else {
+            Err(error)
+        }
+    })?;
+    if let (Some(text), Some(mut stdin)) = (input, child.stdin.take()) {
+        // A program that gives up early closes its end; its exit status then says why.
+        let _ = stdin.write_all(text.as_bytes());
+    }
+    child.wait_with_output()
+}
+
+fn spawn(program: &str, args: &[String], has_input: bool) -> std::io::Result<std::process::Child> {
+    Command::new(program)
+        .args(args)
+        .env("LC_ALL", "C")
+        .stdin(if has_input { Stdio::piped() } else { Stdio::null() })
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn on(interfaces: &[&str]) -> Rules {
+        Rules { interfaces: interfaces.iter().map(|&s| s.to_owned()).collect(), ..Rules::default() }
+    }
+
+    #[test]
+    fn the_ruleset_is_pinned() {
+        let rules = Rules { ports: vec![80, 8080], ..on(&["br-lan", "wl0.1"]) };
+        let expected = r#"add table inet hearsay
+delete table inet hearsay
+table inet hearsay {
+  chain intercept {
+    type filter hook prerouting priority mangle; policy accept;
+    meta l4proto tcp socket transparent 1 socket wildcard 0 meta mark set meta mark | 0x04000000 accept
+    fib daddr type local tcp dport 3130 drop
+    fib daddr type { local, broadcast, anycast, multicast } return
+    ip daddr { 127.0.0.0/8, 169.254.0.0/16, 224.0.0.0/4 } return
+    ip6 daddr { ::1, fe80::/10, ff00::/8 } return
+    iifname { "br-lan", "wl0.1" } meta nfproto ipv4 tcp dport { 80, 8080 } tproxy ip to :3130 meta mark set meta mark | 0x04000000 accept
+    iifname { "br-lan", "wl0.1" } meta nfproto ipv6 tcp dport { 80, 8080 } tproxy ip6 to :3130 meta mark set meta mark | 0x04000000 accept
+  }
+}
+"#;
+        assert_eq!(rules.ruleset().unwrap(), expected);
+    }
+
+    #[test]
+    fn names_that_could_say_more_than_a_name_are_refused() {
+        for name in [
+            "",
+            ".",
+            "..",
+            "-lan",
+            "lan*",
+            "a b",
+            "lan0\" accept; #",
+            "l\n",
+            "sixteen_letters_",
+            "é",
+        ] {
+            assert!(matches!(on(&[name]).ruleset(), Err(Error::InterfaceName(_))), "{name:?}");
+        }
+        for name in ["lan0", "br-lan", "eth0.100", "wl_0", "fifteen_letters"] {
+            assert!(on(&[name]).ruleset().is_ok(), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn rules_that_would_do_nothing_are_refused() {
+        assert!(matches!(on(&[]).ruleset(), Err(Error::Empty(_))));
+        assert!(matches!(Rules { ports: vec![], ..on(&["a"]) }.ruleset(), Err(Error::Empty(_))));
+        assert!(matches!(Rules { mark: 0, ..on(&["a"]) }.ruleset(), Err(Error::Empty(_))));
+    }
+
+    #[test]
+    fn nfts_own_way_of_listing_is_understood() {
+        let listing = r#"table inet hearsay {
+	chain intercept {
+		meta l4proto tcp socket transparent 1 socket wildcard 0 meta mark set meta mark | 0x04000000 accept
+		iifname "lan0" meta nfproto ipv4 tcp dport 80 tproxy ip to :3130 meta mark set meta mark | 0x04000000 accept
+		iifname { "wl1", "lan0" } meta nfproto ipv6 tcp dport { 80, 8080 } tproxy ip6 to :3130 meta mark set meta mark | 0x04000000 accept
+	}
+}"#;
+        assert!(on(&["lan0"]).redirects(Family::V4, listing));
+        assert!(on(&[]).redirects(Family::V4, listing));
+        assert!(!on(&["lan"]).redirects(Family::V4, listing));
+        assert!(!on(&["wl1", "lan0"]).redirects(Family::V4, listing));
+        assert!(on(&["wl1", "lan0"]).redirects(Family::V6, listing));
+        assert!(
+            !Rules { listen_port: 313, ..on(&["lan0"]) }.redirects(Family::V4, listing),
+            "another port"
+        );
+        assert!(!Rules { mark: 1, ..on(&["lan0"]) }.redirects(Family::V4, listing));
+        assert!(!on(&[]).redirects(Family::V4, ""));
+    }
+
+    #[test]
+    fn only_our_own_rule_counts_as_ours() {
+        let ours = "313:\tfrom all fwmark 0x4000000/0x4000000 lookup 3130\n";
+        assert!(on(&[]).is_rule_shown(&format!("0:\tfrom all lookup local\n{ours}")));
+        for other in [
+            "314:\tfrom all fwmark 0x4000000/0x4000000 lookup 3130",
+            "313:\tfrom all fwmark 0x4000000/0x4000000 lookup 31301",
+            "313:\tfrom all fwmark 0x1/0x1 lookup 3130",
+        ] {
+            assert!(!on(&[]).is_rule_shown(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn flowtables_are_found() {
+        let listing = "table inet fw4 {\n\tflowtable ft {\n\t\thook ingress priority filter\n\t\tdevices = { lan1, lan2 }\n\t}\n}\ntable inet hearsay {\n}\n";
+        assert_eq!(flowtable_names(listing), ["inet fw4 ft"]);
+        assert!(flowtable_names("table inet hearsay {\n}\n").is_empty());
+    }
+
+    #[test]
+    fn a_missing_program_is_named_with_its_package() {
+        let error = run("hearsay-no-such-program", &[], None).unwrap_err();
+        assert!(matches!(error, Error::ProgramMissing { .. }), "{error}");
+    }
+}

@@ -1,0 +1,201 @@
+//! Requests to origins, over connections that are kept for the next one.
+
+use crate::dial::{dial, is_own};
+use crate::screened::{Screened, Signs, refusal};
+use bytes::{Bytes, BytesMut};
+use http::{Request, Response, Version};
+use http_body_util::{Either, Empty};
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use node::{Dial, Fetch, FetchError, Screen};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// A request's content: a client's, or none.
+pub type Content = Either<Incoming, Empty<Bytes>>;
+
+/// An origin gets so long to begin its answer.
+const HEAD_PATIENCE: Duration = Duration::from_secs(60);
+/// An idle connection is kept for so long …
+const IDLE_MAX: Duration = Duration::from_secs(15);
+/// … and so many to one origin …
+const IDLE_EACH_MAX: usize = 4;
+/// … and in all.
+const IDLE_ALL_MAX: usize = 128;
+/// hyper reads so much at once, so that a grant is not overdrawn by more.
+const READ_BYTES_MAX: usize = 64 * 1024;
+
+/// Connections to origins that wait for their next request.
+#[derive(Clone, Default)]
+pub struct Pool(Rc<RefCell<HashMap<Key, Vec<Idle>>>>);
+
+/// Since when it waits, and the connection.
+type Idle = (Instant, Connection);
+
+/// A connection made for a client of this machine is not for others: it may lead inward.
+type Key = (Dial, bool);
+
+struct Connection {
+    sender: http1::SendRequest<Content>,
+    signs: Arc<Signs>,
+}
+
+/// A response's head, and what to do when its content has ended.
+pub struct Answer {
+    /// Head and content.
+    pub response: Response<Incoming>,
+    key: Key,
+    connection: Connection,
+}
+
+impl Pool {
+    /// Sends a request and waits for the head of the answer.
+    pub async fn ask(
+        &self,
+        fetch: &Fetch,
+        content: Option<Incoming>,
+    ) -> Result<Answer, FetchError> {
+        let key = (fetch.dial.clone(), at_home(fetch.client));
+        let mut content = content.map_or(Either::Right(Empty::new()), Either::Left);
+        let repeatable = fetch.method.is_idempotent() && matches!(content, Either::Right(_));
+        if repeatable && let Some(kept) = self.take(&key) {
+            match send(kept, fetch, content).await {
+                Ok((response, connection)) => return Ok(Answer { response, key, connection }),
+                // The origin had closed it meanwhile: nothing was lost, ask anew.
+                Err(Failed::Stale) => content = Either::Right(Empty::new()),
+                Err(Failed::For(error)) => return Err(error),
+            }
+        }
+        let connection = connect(&fetch.dial, fetch.client).await?;
+        match send(connection, fetch, content).await {
+            Ok((response, connection)) => Ok(Answer { response, key, connection }),
+            Err(Failed::Stale) => Err(FetchError::Truncated),
+            Err(Failed::For(error)) => Err(error),
+        }
+    }
+
+    /// Keeps the connection of an answer whose content has ended.
+    pub async fn keep(&self, key: Key, mut connection: Connected) {
+        // Not ready means that the origin closes, or that the content was not read to its end.
+        let ready = tokio::time::timeout(Duration::from_secs(1), connection.0.sender.ready()).await;
+        if matches!(ready, Ok(Ok(()))) {
+            self.put(key, connection.0);
+        }
+    }
+
+    fn take(&self, key: &Key) -> Option<Connection> {
+        let mut pool = self.0.borrow_mut();
+        let idle = pool.get_mut(key)?;
+        idle.retain(|(since, kept)| since.elapsed() < IDLE_MAX && kept.sender.is_ready());
+        let kept = idle.pop();
+        if idle.is_empty() {
+            pool.remove(key);
+        }
+        kept.map(|(_, connection)| connection)
+    }
+
+    fn put(&self, key: Key, connection: Connection) {
+        let mut pool = self.0.borrow_mut();
+        pool.retain(|_, idle| {
+            idle.retain(|(since, kept)| since.elapsed() < IDLE_MAX && !kept.sender.is_closed());
+            !idle.is_empty()
+        });
+        let all: usize = pool.values().map(Vec::len).sum();
+        let idle = pool.entry(key).or_default();
+        if all < IDLE_ALL_MAX && idle.len() < IDLE_EACH_MAX {
+            idle.push((Instant::now(), connection));
+        }
+    }
+}
+
+/// A connection whose answer has been read.
+pub struct Connected(Connection);
+
+impl Answer {
+    /// Takes the answer apart: the response, and what [`Pool::keep`] wants afterwards.
+    pub fn split(self) -> (Response<Incoming>, Key, Connected) {
+        (self.response, self.key, Connected(self.connection))
+    }
+}
+
+enum Failed {
+    /// The connection was closed before the request went out.
+    Stale,
+    For(FetchError),
+}
+
+async fn send(
+    mut connection: Connection,
+    fetch: &Fetch,
+    content: Content,
+) -> Result<(Response<Incoming>, Connection), Failed> {
+    connection.signs.to_head.store(fetch.method == http::Method::HEAD, Ordering::Relaxed);
+    let request = request(fetch, content).ok_or(Failed::For(FetchError::Malformed))?;
+    let sent = connection.sender.send_request(request);
+    match tokio::time::timeout(HEAD_PATIENCE, sent).await {
+        Ok(Ok(response)) => Ok((response, connection)),
+        Ok(Err(error)) => Err(failure(&error)),
+        Err(_) => Err(Failed::For(FetchError::TimedOut)),
+    }
+}
+
+/// hyper's error in our words.
+fn failure(error: &hyper::Error) -> Failed {
+    if error.is_canceled() || error.is_closed() {
+        Failed::Stale
+    } else if error.is_parse() || refusal(error).is_some() {
+        Failed::For(FetchError::Malformed)
+    } else if error.is_incomplete_message() {
+        Failed::Stale
+    } else {
+        Failed::For(FetchError::Truncated)
+    }
+}
+
+/// What an error in the middle of content means.
+pub fn broken(error: &hyper::Error) -> FetchError {
+    if error.is_parse() || refusal(error).is_some() {
+        FetchError::Malformed
+    } else {
+        FetchError::Truncated
+    }
+}
+
+fn request(fetch: &Fetch, content: Content) -> Option<Request<Content>> {
+    let mut request = Request::new(content);
+    *request.method_mut() = fetch.method.clone();
+    *request.uri_mut() = fetch.path.parse().ok()?;
+    *request.version_mut() = Version::HTTP_11;
+    *request.headers_mut() = fetch.headers.clone();
+    Some(request)
+}
+
+async fn connect(to: &Dial, client: IpAddr) -> Result<Connection, FetchError> {
+    let stream = dial(to, client).await?;
+    let screened = Screened::new(stream, Screen::responses(), BytesMut::new());
+    let signs = screened.signs();
+    // Nothing but the end of the connection may follow from what is "refused" here.
+    signs.busy.store(true, Ordering::Relaxed);
+    let (sender, driver) = http1::Builder::new()
+        .max_buf_size(READ_BYTES_MAX)
+        .handshake(TokioIo::new(screened))
+        .await
+        .map_err(|_| FetchError::Truncated)?;
+    // It ends when the sender is dropped, or the origin closes; errors reach the request itself.
+    tokio::task::spawn_local(async move {
+        if let Err(error) = driver.with_upgrades().await {
+            tracing::debug!(%error, "a connection to an origin ended");
+        }
+    });
+    Ok(Connection { sender, signs })
+}
+
+fn at_home(client: IpAddr) -> bool {
+    client.to_canonical().is_loopback() || is_own(client.to_canonical())
+}

@@ -1,0 +1,299 @@
+//! The interception rules against a real kernel, in network namespaces that nobody else sees.
+//!
+//! Each test starts itself again inside `unshare`: its own network, mounts, process ids and /run.
+//! That process is the router; when it ends, the kernel takes everything away. Inside there are
+//!
+//! ```text
+//!   client (lan) 10.1.0.2 ── lan0 router wan0 ── 10.2.0.2 origin
+//!            fd01::2                              fd02::2
+//! ```
+//!
+//! Where namespaces are not allowed the tests say `SKIPPED:` on standard error, past the capture.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Stdio};
+
+use host::intercept::{Family, Rules};
+
+const INSIDE: &str = "HEARSAY_TEST_INSIDE_NAMESPACE";
+
+/// A server that answers every connection with who it is and where the client meant to go.
+/// Its arguments: name, port, and `transparent` if it is to play the daemon's listener.
+const SERVER: &str = r#"
+import socket, sys
+name, port, transparent = sys.argv[1], int(sys.argv[2]), "transparent" in sys.argv[3:]
+s = socket.socket(socket.AF_INET6)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+if transparent:
+    s.setsockopt(socket.SOL_IP, 19, 1)
+    s.setsockopt(socket.IPPROTO_IPV6, 75, 1)
+s.bind(("::", port)); s.listen(16)
+print("ready", flush=True)
+while True:
+    c = s.accept()[0]
+    c.recv(4096)
+    body = f"{name} for {c.getsockname()[0]}".encode()
+    c.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+    c.close()
+"#;
+
+#[test]
+fn applying_twice_is_applying_once_and_removal_leaves_the_rest() {
+    inside("applying_twice_is_applying_once_and_removal_leaves_the_rest", || {
+        sh("nft add table inet operator; nft add chain inet operator keep");
+        sh(
+            "ip rule add priority 313 fwmark 0x1/0x1 lookup 100; ip -6 rule add priority 90 lookup 99",
+        );
+        let before = everything();
+        let rules = rules();
+
+        rules.apply().expect("first");
+        let once = everything();
+        assert!(rules.check().unwrap().is_complete(), "{}", rules.check().unwrap());
+        assert_ne!(before, once);
+
+        rules.apply().expect("second");
+        assert_eq!(once, everything(), "applying twice changed something");
+
+        rules.remove().expect("remove");
+        assert_eq!(before, everything(), "something was left, or something else was taken");
+        assert!(rules.check().unwrap().is_absent());
+        rules.remove().expect("removing what is not there");
+        assert_eq!(before, everything());
+    });
+}
+
+#[test]
+fn without_a_listener_clients_reach_the_origin_directly() {
+    inside("without_a_listener_clients_reach_the_origin_directly", || {
+        let Some(_origin) = Server::start("origin", "origin", 80, "") else { return };
+        rules().apply().expect("apply");
+        assert_eq!(fetch("http://10.2.0.2/"), "origin for ::ffff:10.2.0.2");
+        assert_eq!(fetch("http://[fd02::2]/"), "origin for fd02::2");
+    });
+}
+
+#[test]
+fn a_listener_gets_the_connections_and_their_original_destination() {
+    inside("a_listener_gets_the_connections_and_their_original_destination", || {
+        let Some(_origin) = Server::start("origin", "origin", 80, "") else { return };
+        let Some(_other) = Server::start("origin", "origin", 3130, "") else { return };
+        let Some(daemon) = Server::start("router", "daemon", 3130, "transparent") else { return };
+        rules().apply().expect("apply");
+        assert_eq!(fetch("http://10.2.0.2/"), "daemon for ::ffff:10.2.0.2");
+        assert_eq!(fetch("http://[fd02::2]/"), "daemon for fd02::2");
+        // Another machine's port that happens to be ours is none of our business …
+        assert_eq!(fetch("http://10.2.0.2:3130/"), "origin for ::ffff:10.2.0.2");
+        assert_eq!(fetch("http://[fd02::2]:3130/"), "origin for fd02::2");
+        // … and nobody reaches the listener by naming the router: that would be an open proxy.
+        assert!(!curl("http://10.1.0.1:3130/", 1).0, "the listener answered on its own address");
+
+        drop(daemon);
+        assert_eq!(fetch("http://10.2.0.2/"), "origin for ::ffff:10.2.0.2", "after its death");
+        assert_eq!(fetch("http://[fd02::2]/"), "origin for fd02::2", "after its death");
+    });
+}
+
+#[test]
+fn the_check_names_what_is_missing() {
+    inside("the_check_names_what_is_missing", || {
+        let rules = rules();
+        rules.apply().expect("apply");
+        sh("ip -6 rule del priority 313; ip -4 route flush table 3130");
+        sh("sysctl -qw net.ipv4.conf.lan0.src_valid_mark=1");
+        let wanted = Rules { interfaces: vec!["lan0".into(), "ghost0".into()], ..rules.clone() };
+        let report = wanted.check().unwrap();
+        let [v4, v6] = report.families[..] else { panic!("{report}") };
+        assert!(!v4.redirect && v4.rule && !v4.route, "{report}");
+        assert!(!v6.redirect && !v6.rule && v6.route, "{report}");
+        assert_eq!(report.interfaces_missing, ["ghost0"]);
+        assert!(report.warnings.iter().any(|w| w.contains("lan0.src_valid_mark")), "{report}");
+
+        rules.apply().expect("apply mends it");
+        assert!(rules.check().unwrap().is_complete());
+    });
+}
+
+#[test]
+fn the_source_mark_trap_is_real() {
+    inside("the_source_mark_trap_is_real", || {
+        let Some(_daemon) = Server::start("router", "daemon", 3130, "transparent") else { return };
+        rules().apply().expect("apply");
+        sh("sysctl -qw net.ipv4.conf.lan0.src_valid_mark=1");
+        assert!(!curl("http://10.2.0.2/", 1).0, "no trap any more: the warning can go");
+        sh("sysctl -qw net.ipv4.conf.lan0.src_valid_mark=0");
+        assert_eq!(fetch("http://10.2.0.2/"), "daemon for ::ffff:10.2.0.2");
+    });
+}
+
+#[test]
+fn a_kernel_without_ipv6_is_served_in_ipv4_alone() {
+    inside("a_kernel_without_ipv6_is_served_in_ipv4_alone", || {
+        sh("sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.lo.disable_ipv6=1");
+        let Some(_daemon) = Server::start("router", "daemon", 3130, "transparent") else { return };
+        let applied = rules().apply().expect("apply");
+        assert_eq!(applied.notes, ["IPv6 is off in this kernel: not intercepted"]);
+        let report = rules().check().unwrap();
+        assert!(report.is_complete(), "{report}");
+        assert!(!Family::V6.is_available());
+        assert_eq!(fetch("http://10.2.0.2/"), "daemon for ::ffff:10.2.0.2");
+        rules().remove().expect("remove");
+        assert!(rules().check().unwrap().is_absent());
+    });
+}
+
+#[test]
+fn a_part_that_fails_takes_back_the_parts_before_it() {
+    inside("a_part_that_fails_takes_back_the_parts_before_it", || {
+        // With `lo` down the kernel takes IPv4's rule and route and then refuses IPv6's.
+        sh("ip link set lo down");
+        let before = everything();
+        let error = rules().apply().expect_err("lo is down").to_string();
+        assert!(error.contains("ip -6 route add local default dev lo table 3130"), "{error}");
+        assert_eq!(before, everything());
+
+        sh("ip link set lo up");
+        rules().apply().expect("apply");
+        let before = everything();
+        let broken = Rules { table: 3132, listen_port: 3131, ..rules() };
+        sh("mount --bind /bin/false /usr/sbin/nft");
+        broken.apply().expect_err("nft fails");
+        sh("umount /usr/sbin/nft");
+        assert_eq!(before, everything(), "the old rules stay, the new ones are gone");
+    });
+}
+
+#[test]
+fn a_process_without_the_right_is_told_what_to_do() {
+    inside("a_process_without_the_right_is_told_what_to_do", || {
+        sh("cat > /run/nft <<'END'
+#!/bin/sh
+echo 'Operation not permitted (you must be root)' >&2; exit 1
+END
+            chmod +x /run/nft; mount --bind /run/nft /usr/sbin/nft");
+        let error = rules().apply().expect_err("not permitted").to_string();
+        assert!(error.contains("CAP_NET_ADMIN"), "{error}");
+    });
+}
+
+fn rules() -> Rules {
+    Rules { interfaces: vec!["lan0".into()], ..Rules::default() }
+}
+
+/// Runs `body` as the router of a private network, or says that it cannot be done here.
+fn inside(test: &str, body: fn()) {
+    if std::env::var_os(INSIDE).is_some() {
+        build_network();
+        return body();
+    }
+    let is_root = fs::metadata("/proc/self").is_ok_and(|it| {
+        use std::os::unix::fs::MetadataExt as _;
+        it.uid() == 0
+    });
+    let flags = if is_root { "-nm" } else { "-Urnm" };
+    let args = [flags, "--pid", "--fork", "--mount-proc", "--kill-child"];
+    let can = Command::new("unshare")
+        .args(args)
+        .args(["sh", "-c", "nft list tables && ip link"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    if !can.is_ok_and(|status| status.success()) {
+        return skipped(test, "network namespaces or nft are not available here");
+    }
+    let output = Command::new("unshare")
+        .args(args)
+        .arg(std::env::current_exe().expect("the test's own path"))
+        .args(["--exact", test, "--nocapture", "--test-threads=1"])
+        .env(INSIDE, "1")
+        .stderr(Stdio::inherit())
+        .output()
+        .expect("unshare starts");
+    // A wrong name would run no test at all and succeed.
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "inside its namespace: {said}");
+}
+
+fn skipped(test: &str, why: &str) {
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {test}: {why}");
+}
+
+fn build_network() {
+    sh("mount -t tmpfs none /run; mount -t sysfs none /sys; ip link set lo up
+        sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
+        for peer in 'client lan0 1' 'origin wan0 2'; do
+            set -- $peer
+            ip netns add $1
+            ip link add $2 type veth peer name eth0 netns $1
+            ip addr add 10.$3.0.1/24 dev $2; ip addr add fd0$3::1/64 dev $2 nodad; ip link set $2 up
+            ip -n $1 link set lo up
+            ip -n $1 addr add 10.$3.0.2/24 dev eth0; ip -n $1 addr add fd0$3::2/64 dev eth0 nodad
+            ip -n $1 link set eth0 up
+            ip -n $1 route add default via 10.$3.0.1; ip -n $1 route add default via fd0$3::1
+        done");
+}
+
+/// The machine's rules, as text to be compared.
+fn everything() -> String {
+    let show = "nft list ruleset; for f in -4 -6; do ip $f rule show; ip $f route show table all | grep -v fe80 | sort; done";
+    let output = Command::new("sh").args(["-c", show]).output().expect("sh starts");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+fn sh(script: &str) {
+    let status = Command::new("sh").args(["-ec", script]).status().expect("sh starts");
+    assert!(status.success(), "failed: {script}");
+}
+
+/// What the client gets; the whole test fails if it gets nothing.
+fn fetch(url: &str) -> String {
+    let (is_ok, text) = curl(url, 10);
+    assert!(is_ok, "no answer from {url}: {text}");
+    text
+}
+
+fn curl(url: &str, seconds_max: u32) -> (bool, String) {
+    let output = Command::new("ip")
+        .args(["netns", "exec", "client", "curl", "-sS", "--noproxy", "*", "--max-time"])
+        .args([&seconds_max.to_string(), url])
+        .output()
+        .expect("ip starts");
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8_lossy(&text).into_owned())
+}
+
+/// A server process; it ends when this is dropped.
+struct Server(Child);
+
+impl Server {
+    /// Starts one in a namespace and waits until it listens. `None`: there is no python3 here.
+    fn start(place: &str, name: &str, port: u16, kind: &str) -> Option<Self> {
+        let port = port.to_string();
+        let python = ["python3", "-c", SERVER, name, &port, kind];
+        let mut command = if place == "router" {
+            Command::new("env")
+        } else {
+            let mut command = Command::new("ip");
+            command.args(["netns", "exec", place]);
+            command
+        };
+        let mut child = command.args(python).stdout(Stdio::piped()).spawn().ok()?;
+        let mut line = String::new();
+        BufReader::new(child.stdout.take()?).read_line(&mut line).ok()?;
+        if line.trim() == "ready" {
+            return Some(Self(child));
+        }
+        let _ = child.wait();
+        skipped(name, "python3, which plays the servers, does not start here");
+        None
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
