@@ -1,1 +1,116 @@
-fn main() {}
+//! `hearsay`: a caching daemon for small mesh routers, and the commands that look at it.
+//!
+//! *Where to start:* `drive.rs` for the daemon; `cli.rs` for what can be asked; [`dispatch`] for who
+//! does it. Exit codes are in `exit.rs`.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser as _};
+
+mod ask;
+mod cache;
+mod cli;
+mod clients;
+mod config;
+mod control;
+mod disk;
+mod drive;
+mod entropy;
+mod exit;
+mod get;
+mod intercept;
+mod log;
+mod metrics;
+mod observe;
+mod origins;
+mod query;
+mod shell;
+mod status;
+mod term;
+
+use cli::{Cli, Command, Run};
+use config::{Config, FILE_DEFAULT, Overrides, control_paths};
+use exit::Failure;
+use term::Style;
+
+fn main() -> ExitCode {
+    match dispatch(Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            failure.message.lines().for_each(|line| eprintln!("hearsay: {line}"));
+            failure.exit.into()
+        }
+    }
+}
+
+fn dispatch(cli: Cli) -> Result<(), Failure> {
+    let control = cli.control;
+    let paths = || control_paths(control.as_deref());
+    match cli.command {
+        Command::Run(run) => start(&run, control),
+        Command::Status { json } => wait(show_status(&paths(), json)),
+        Command::Cache { json, limit } => wait(cache::show(&paths(), limit, json)),
+        Command::Get(args) => wait(get::run(&args, &paths())),
+        Command::Intercept { action } => intercept::run(&action),
+        Command::CheckConfig { file } => check_config(file.as_deref()),
+        Command::Completions { shell } => {
+            complete(shell);
+            Ok(())
+        }
+        Command::Man => print_manual().map_err(Failure::failed),
+    }
+}
+
+fn start(run: &Run, control: Option<std::path::PathBuf>) -> Result<(), Failure> {
+    log::start(run.log)?;
+    let config = Config::load(run.config.as_deref(), &run.overrides(control));
+    drive::run(config.map_err(Failure::usage)?).map_err(Failure::failed)
+}
+
+/// Commands need a loop of their own, for one conversation.
+fn wait(command: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(Failure::failed)?.block_on(command)
+}
+
+async fn show_status(paths: &[std::path::PathBuf], json: bool) -> Result<(), Failure> {
+    let status = ask::status(paths).await?;
+    if json {
+        println!("{}", serde_json::to_string(&status).map_err(Failure::failed)?);
+    } else {
+        print!("{}", status.page(Style::of_stdout()));
+    }
+    Ok(())
+}
+
+fn check_config(file: Option<&Path>) -> Result<(), Failure> {
+    let config = Config::load(file, &Overrides::default()).map_err(Failure::usage)?;
+    let name = file.unwrap_or(Path::new(FILE_DEFAULT));
+    if file.is_none() && !name.exists() {
+        println!("{} is not there: the defaults hold", name.display());
+    } else {
+        println!("{} is right", name.display());
+    }
+    print!("{config}");
+    Ok(())
+}
+
+fn complete(shell: clap_complete::Shell) {
+    clap_complete::generate(shell, &mut Cli::command(), "hearsay", &mut std::io::stdout());
+}
+
+/// One page for the program and all its commands.
+fn print_manual() -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    let mut command = Cli::command();
+    command.build();
+    clap_mangen::Man::new(command.clone()).render(&mut out)?;
+    for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+        let manual = clap_mangen::Man::new(sub.clone());
+        manual.render_name_section(&mut out)?;
+        manual.render_synopsis_section(&mut out)?;
+        manual.render_options_section(&mut out)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,120 @@
+//! The control socket, the asking side: what `status`, `cache` and `get` need of a running daemon.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, StatusCode};
+use http_body_util::{BodyExt as _, Empty, Limited};
+use hyper_util::rt::TokioIo;
+use serde::de::DeserializeOwned;
+use tokio::net::UnixStream;
+
+use crate::control::{ManifestPage, ObjectLine};
+use crate::exit::Failure;
+use crate::query;
+use crate::status::Status;
+
+/// How long a daemon may take for an answer.
+const ANSWER_MAX: Duration = Duration::from_secs(20);
+
+/// How long an answer may be, in bytes.
+const ANSWER_BYTES_MAX: usize = 64 << 20;
+
+/// How the daemon is.
+pub async fn status(paths: &[PathBuf]) -> Result<Status, Failure> {
+    ask(paths, "/status").await?.ok_or_else(|| strange("it has no /status"))
+}
+
+/// At most `limit` stored objects.
+pub async fn objects(paths: &[PathBuf], limit: usize) -> Result<Vec<ObjectLine>, Failure> {
+    let target = format!("/cache?limit={limit}");
+    ask(paths, &target).await?.ok_or_else(|| strange("it has no /cache"))
+}
+
+/// A page of the manifest for a URL, if something is stored for it.
+pub async fn manifest_page(
+    paths: &[PathBuf],
+    url: &str,
+    page: u64,
+) -> Result<Option<ManifestPage>, Failure> {
+    ask(paths, &format!("/manifest?url={}&page={page}", query::encode(url))).await
+}
+
+/// Asks the first socket that somebody listens on. `None`: there is no such thing.
+async fn ask<T: DeserializeOwned>(paths: &[PathBuf], target: &str) -> Result<Option<T>, Failure> {
+    let (stream, path) = connect(paths).await?;
+    let answer = tokio::time::timeout(ANSWER_MAX, exchange(stream, target)).await;
+    let (status, body) = answer
+        .map_err(|_| {
+            let seconds = ANSWER_MAX.as_secs();
+            Failure::unreachable(format!(
+                "hearsay at {} said nothing for {seconds} s",
+                path.display()
+            ))
+        })?
+        .map_err(|error| {
+            Failure::unreachable(format!("hearsay at {} broke off: {error}", path.display()))
+        })?;
+    match status {
+        StatusCode::OK => {
+            serde_json::from_slice(&body).map(Some).map_err(|error| strange(&error.to_string()))
+        }
+        StatusCode::NOT_FOUND => Ok(None),
+        other => Err(strange(&format!("{other}: {}", String::from_utf8_lossy(&body).trim()))),
+    }
+}
+
+/// A daemon that answers what we do not expect is of another version.
+fn strange(what: &str) -> Failure {
+    Failure::failed(format!(
+        "hearsay answers strangely ({what}): is it of the same version as this command?"
+    ))
+}
+
+async fn connect(paths: &[PathBuf]) -> Result<(UnixStream, &Path), Failure> {
+    let mut refused = None;
+    for path in paths {
+        match UnixStream::connect(path).await {
+            Ok(stream) => return Ok((stream, path)),
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => refused = Some(path),
+            Err(_) => {}
+        }
+    }
+    if let Some(path) = refused {
+        return Err(Failure::unreachable(format!(
+            "{} is there, but you may not use it: ask as root, or as a member of its group",
+            path.display()
+        )));
+    }
+    let paths: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
+    Err(Failure::unreachable(format!(
+        "no hearsay answers at {}: is `hearsay run` running? (--control PATH)",
+        paths.join(" or ")
+    )))
+}
+
+type AnyError = Box<dyn std::error::Error + Send + Sync>;
+
+async fn exchange(stream: UnixStream, target: &str) -> Result<(StatusCode, Bytes), AnyError> {
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+    let request = Request::get(target).header("host", "hearsay").body(Empty::<Bytes>::new())?;
+    let answer = async {
+        let response = sender.send_request(request).await?;
+        let status = response.status();
+        let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await?;
+        Ok((status, body.to_bytes()))
+    };
+    tokio::pin!(connection);
+    // The connection may well end before its answer has been read; only then is the answer alone.
+    tokio::pin!(answer);
+    tokio::select! {
+        answer = &mut answer => answer,
+        ended = &mut connection => {
+            ended?;
+            answer.await
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! `hearsay cache`: what is stored, as a list.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::ask;
+use crate::control::ObjectLine;
+use crate::exit::Failure;
+use crate::term::{self, Style};
+
+/// Asks the daemon and prints the list.
+pub async fn show(paths: &[PathBuf], limit: usize, json: bool) -> Result<(), Failure> {
+    let objects = ask::objects(paths, limit).await?;
+    if json {
+        println!("{}", serde_json::to_string(&objects).map_err(Failure::failed)?);
+    } else {
+        print!("{}", page(&objects, limit, Style::of_stdout()));
+    }
+    Ok(())
+}
+
+fn page(objects: &[ObjectLine], limit: usize, style: Style) -> String {
+    if objects.is_empty() {
+        return "nothing is stored yet\n".to_owned();
+    }
+    let head = format!("{:>9} {:>12} {:>12} URL", "SIZE", "AGE", "FRESH FOR");
+    let room = style.width.saturating_sub(36).max(16);
+    let mut page = style.strong(&head) + "\n";
+    for object in objects {
+        let size = term::bytes(object.length);
+        let age = term::duration(Duration::from_secs(object.age_seconds));
+        let (fresh, url) = (freshness(object.fresh_seconds), term::tame(&object.url, room));
+        page.push_str(&format!("{size:>9} {age:>12} {fresh:>12} {url}\n"));
+    }
+    if objects.len() >= limit {
+        page.push_str(&format!("(the first {limit}; --limit N shows more)\n"));
+    }
+    page
+}
+
+fn freshness(seconds: i64) -> String {
+    let stale = || "stale".to_owned();
+    u64::try_from(seconds).map_or_else(|_| stale(), |it| term::duration(Duration::from_secs(it)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_are_lines_and_keep_to_the_width() {
+        let object = ObjectLine {
+            url: format!("http://a.example/{}\x1b[2J", "x".repeat(100)),
+            length: 3 << 20,
+            age_seconds: 61,
+            fresh_seconds: -1,
+        };
+        let page = page(&[object.clone(), object], 2, Style { width: 70, colour: false });
+        let lines: Vec<_> = page.lines().collect();
+        assert!(lines[1].starts_with("  3.0 MiB    1 min 1 s        stale http://a"), "{page}");
+        assert_eq!(lines[1].chars().count(), 70);
+        assert!(lines[3].contains("--limit"));
+    }
+}

@@ -1,0 +1,289 @@
+//! Clients: their connections, requests and responses.
+
+use crate::shell::{End, Port, Shell, wake};
+use bytes::{Bytes, BytesMut};
+use host::listen::{First, first_bytes};
+use host::screened::{Screened, Signs, refusal};
+use host::splice::splice;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use node::{Dial, Entrance, ExchangeId, FetchError, Head, Input, Screen};
+use std::cell::RefCell;
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::spawn_local;
+
+/// Connections of clients at one time; more wait in the kernel.
+pub const CONNECTIONS_MAX: usize = 2048;
+/// A client has so long for the head of its next request.
+const HEAD_PATIENCE: Duration = Duration::from_secs(60);
+/// After a failed accept, as when descriptors run out, there is a pause.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Which port a client came in by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Door {
+    /// The explicit proxy's.
+    Explicit,
+    /// The one that TPROXY rules point to.
+    Transparent,
+}
+
+/// Takes clients in; never returns.
+pub async fn accept(shell: Shell, listener: TcpListener, door: Door, places: Arc<Semaphore>) {
+    loop {
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        match listener.accept().await {
+            Ok((stream, client)) => {
+                let shell = shell.clone();
+                spawn_local(async move {
+                    let _ = stream.set_nodelay(true);
+                    match door {
+                        Door::Explicit => {
+                            let first = BytesMut::new();
+                            converse(shell, stream, first, client.ip(), Entrance::Explicit).await;
+                        }
+                        Door::Transparent => intercepted(shell, stream, client.ip()).await,
+                    }
+                    drop(place);
+                });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept a client");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+/// A client that meant to dial somebody else.
+async fn intercepted(shell: Shell, mut stream: TcpStream, client: IpAddr) {
+    let Ok(dialled) = stream.local_addr() else { return };
+    match first_bytes(&mut stream).await {
+        First::Http(first) => {
+            converse(shell, stream, first, client, Entrance::Intercepted(dialled)).await;
+        }
+        First::Other(first) => relay(shell, stream, &first, client, dialled).await,
+        First::Gone => {}
+    }
+}
+
+/// What is not HTTP crosses untouched.
+async fn relay(
+    shell: Shell,
+    mut stream: TcpStream,
+    first: &[u8],
+    client: IpAddr,
+    dialled: SocketAddr,
+) {
+    if let Ok(mut origin) = host::dial::dial(&Dial::Address(dialled), client).await
+        && let Ok((there, back)) = splice(&mut stream, &mut origin, first).await
+    {
+        shell.relayed().set(shell.relayed().get() + there + back);
+    }
+}
+
+/// Serves one connection, request after request.
+async fn converse(
+    shell: Shell,
+    stream: TcpStream,
+    first: BytesMut,
+    client: IpAddr,
+    entrance: Entrance,
+) {
+    let screened = Screened::new(stream, Screen::requests(), first);
+    let signs = screened.signs();
+    let service = service_fn(move |request| {
+        serve(shell.clone(), request, client, entrance, Arc::clone(&signs))
+    });
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_PATIENCE)
+        .max_buf_size(64 * 1024)
+        .serve_connection(TokioIo::new(screened), service)
+        .with_upgrades()
+        .await;
+    if let Err(error) = served {
+        match refusal(&error) {
+            Some(refusal) => tracing::info!(%client, "refused a request: {refusal}"),
+            None => tracing::debug!(%client, %error, "a client's connection ended"),
+        }
+    }
+}
+
+async fn serve(
+    shell: Shell,
+    mut request: Request<Incoming>,
+    client: IpAddr,
+    entrance: Entrance,
+    signs: Arc<Signs>,
+) -> Result<Response<Content>, Infallible> {
+    signs.busy.store(true, Ordering::Relaxed);
+    let (id, port) = shell.open();
+    let switches = request.method() == Method::CONNECT
+        || request.headers().contains_key(header::UPGRADE);
+    if switches {
+        port.borrow_mut().upgrade = Some(hyper::upgrade::on(&mut request));
+    }
+    let (head, content) = request.into_parts();
+    let has_body = !content.is_end_stream();
+    port.borrow_mut().content = Some(content).filter(|_| has_body);
+    let request = node::Request {
+        method: head.method,
+        uri: head.uri,
+        version: head.version,
+        headers: head.headers,
+        has_body,
+        client,
+        entrance,
+    };
+    shell.feed(Input::Request(id, Box::new(request)));
+    // Whoever breaks off from here on leaves through this value.
+    let mut content = Content { shell, id, port, left: None, owed: 0, signs };
+    let window = content.shell.window();
+    content.shell.feed(Input::Credit(id, window));
+    let head = poll_fn(|cx| content.poll_head(cx)).await;
+    content.left = head.length;
+    Ok(respond(head, content, switches))
+}
+
+fn respond(head: Head, content: Content, switches: bool) -> Response<Content> {
+    let mut response = Response::new(content);
+    *response.status_mut() = head.status;
+    *response.headers_mut() = head.headers;
+    let switched = head.status == StatusCode::SWITCHING_PROTOCOLS || head.status.is_success();
+    if switches && !switched {
+        // What follows on this connection was not screened.
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}
+
+/// A response's content, as the engine leaves it.
+pub struct Content {
+    shell: Shell,
+    id: ExchangeId,
+    port: Rc<RefCell<Port>>,
+    /// Bytes still to come, where that is known.
+    left: Option<u64>,
+    /// Bytes taken for which no credit has been given yet.
+    owed: u64,
+    signs: Arc<Signs>,
+}
+
+/// The response cannot be completed; the connection is closed, so that the client knows.
+#[derive(Debug, thiserror::Error)]
+#[error("the response was broken off")]
+pub struct Broken;
+
+impl Content {
+    fn poll_head(&self, cx: &mut Context<'_>) -> Poll<Head> {
+        let mut port = self.port.borrow_mut();
+        match port.head.take() {
+            Some(head) => Poll::Ready(head),
+            None if port.end.is_some() => Poll::Ready(nothing()),
+            None => {
+                port.waker = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Gives back what was taken, in larger portions.
+    fn settle(&mut self, all: bool) {
+        if self.owed > 0 && (all || self.owed >= self.shell.window() / 2) {
+            let owed = std::mem::take(&mut self.owed);
+            self.shell.feed(Input::Credit(self.id, owed));
+        }
+    }
+}
+
+/// The engine never ends an exchange without a head; should it, the client is told so.
+fn nothing() -> Head {
+    Head { status: StatusCode::BAD_GATEWAY, headers: HeaderMap::new(), length: Some(0) }
+}
+
+impl Body for Content {
+    type Data = Bytes;
+    type Error = Broken;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+        let this = self.get_mut();
+        loop {
+            let (bytes, end) = {
+                let mut port = this.port.borrow_mut();
+                (port.queue.pop_front(), port.end)
+            };
+            if let Some(bytes) = bytes {
+                this.owed += bytes.len() as u64;
+                this.left = this.left.map(|left| left.saturating_sub(bytes.len() as u64));
+                this.settle(false);
+                return Poll::Ready(Some(Ok(Frame::data(bytes))));
+            }
+            match end {
+                Some(End::Complete) => return Poll::Ready(None),
+                Some(End::Broken) => return Poll::Ready(Some(Err(Broken))),
+                None if this.owed > 0 => this.settle(true),
+                None => {
+                    this.port.borrow_mut().waker = Some(cx.waker().clone());
+                    return Poll::Pending;
+                }
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        let port = self.port.borrow();
+        port.queue.is_empty() && port.end == Some(End::Complete)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.left.map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+}
+
+impl Drop for Content {
+    fn drop(&mut self) {
+        self.signs.busy.store(false, Ordering::Relaxed);
+        self.shell.close(self.id);
+    }
+}
+
+/// Dials for a `CONNECT`, answers it, and joins the two connections.
+pub async fn tunnel(shell: Shell, port: Rc<RefCell<Port>>, dial: Dial, client: IpAddr) {
+    let dialled = host::dial::dial(&dial, client).await;
+    let status = match &dialled {
+        Ok(_) => StatusCode::OK,
+        Err(FetchError::Forbidden) => StatusCode::FORBIDDEN,
+        Err(FetchError::TimedOut) => StatusCode::GATEWAY_TIMEOUT,
+        Err(_) => StatusCode::BAD_GATEWAY,
+    };
+    let upgrade = {
+        let mut port = port.borrow_mut();
+        port.head = Some(Head { status, headers: HeaderMap::new(), length: Some(0) });
+        port.end = Some(End::Complete);
+        port.upgrade.take()
+    };
+    wake(&port);
+    if let (Ok(mut origin), Some(upgrade)) = (dialled, upgrade)
+        && let Ok(near) = upgrade.await
+        && let Ok((there, back)) = splice(&mut TokioIo::new(near), &mut origin, &[]).await
+    {
+        shell.relayed().set(shell.relayed().get() + there + back);
+    }
+}

@@ -1,0 +1,610 @@
+//! The settings: one commented TOML file, the command line over it, defaults under it.
+//!
+//! *What this is:* [`Config`], settings that cannot be wrong any more; `config/file.rs` is the file as
+//! it is written, `config/machine.rs` what the defaults depend on. *Who calls it:* `main.rs`, for the
+//! daemon and for the commands that look for its control socket. *What it never does:* open sockets or
+//! the store, so `hearsay check-config` is safe beside a running daemon. *Where to start:*
+//! [`Config::load`], then `packaging/hearsay.toml`, which shows every key.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use host::intercept::Rules;
+use node::Prefix;
+use toml::Spanned;
+
+mod file;
+mod machine;
+mod problem;
+mod size;
+
+use file::{File, Source};
+pub use machine::{CONTROL_OF_ROOT, Machine};
+pub use problem::ConfigError;
+pub use size::Size;
+
+/// The file that is read if it is there and no other is named.
+pub const FILE_DEFAULT: &str = "/etc/hearsay/hearsay.toml";
+
+/// Caches and buffers must have room for a few transfers at once.
+const MEMORY_MIN: Size = Size::mib(4);
+const MEMORY_DEFAULT: Size = Size::mib(16);
+/// A store on disk reclaims whole segments, so it must have room for several.
+const STORE_MIN: Size = Size::mib(16);
+const STORE_DEFAULT: Size = Size::mib(1024);
+const MEMORY_STORE_MIN: Size = Size::mib(8);
+/// A gigabyte would be more than most routers have.
+const MEMORY_STORE_DEFAULT: Size = Size::mib(32);
+const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 3128);
+
+/// What the daemon is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Where the explicit proxy listens.
+    pub listen: Vec<SocketAddr>,
+    /// Clients that may use us besides private and local ones.
+    pub allow: Vec<Prefix>,
+    /// What we call ourselves in `Via` and `Cache-Status`.
+    pub name: String,
+    /// The budget of caches and buffers, in bytes.
+    pub memory_bytes: u64,
+    /// Where the control socket lies.
+    pub control: PathBuf,
+    /// The store.
+    pub store: Store,
+    /// Transparent interception.
+    pub intercept: Intercept,
+    /// Where metrics are served, besides on the control socket.
+    pub metrics: Option<SocketAddr>,
+}
+
+/// Where units rest, and how many.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Store {
+    /// Where.
+    pub place: Place,
+    /// At most so many bytes.
+    pub size_bytes: u64,
+    /// What leaves when room is short.
+    pub policy: store::Policy,
+}
+
+/// Where units rest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In memory, until the daemon ends.
+    Memory,
+    /// In this directory.
+    Dir(PathBuf),
+}
+
+/// Whose connections are intercepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Intercept {
+    /// Interfaces whose clients are served; none: nothing is intercepted.
+    pub interfaces: Vec<String>,
+    /// The port of the transparent listener.
+    pub port: u16,
+    /// Destination ports that are intercepted.
+    pub ports: Vec<u16>,
+}
+
+/// What the command line says; it counts more than the file.
+#[derive(Clone, Debug, Default)]
+pub struct Overrides {
+    /// Replaces the whole list.
+    pub listen: Vec<SocketAddr>,
+    /// `[store] path`.
+    pub store: Option<Place>,
+    /// `[store] size`.
+    pub store_size: Option<Size>,
+    /// `memory`.
+    pub memory: Option<Size>,
+    /// Replaces the whole list of interfaces.
+    pub intercept: Vec<String>,
+    /// `[intercept] port`.
+    pub intercept_port: Option<u16>,
+    /// `[metrics] listen`.
+    pub metrics: Option<SocketAddr>,
+    /// `control`.
+    pub control: Option<PathBuf>,
+}
+
+impl Config {
+    /// The settings of the file (or of [`FILE_DEFAULT`] if there is one), with what the command line says.
+    pub fn load(path: Option<&Path>, overrides: &Overrides) -> Result<Self, ConfigError> {
+        let name = path.unwrap_or(Path::new(FILE_DEFAULT)).display().to_string();
+        let text = read_text(path)?;
+        Self::from_text(Source { name: &name, text: &text }, overrides, &Machine::here())
+    }
+
+    fn from_text(
+        source: Source<'_>,
+        overrides: &Overrides,
+        machine: &Machine,
+    ) -> Result<Self, ConfigError> {
+        let file = file::read(source)?;
+        let mut wrong = ConfigError::default();
+        let mut reader = Reader { source, machine, wrong: &mut wrong };
+        let config = reader.config(file, overrides);
+        // What is missing because it was misspelt need not be missed once more.
+        wrong.unless(())?;
+        config.check(machine).unless(config)
+    }
+
+    /// What does not fit together, whoever said it.
+    fn check(&self, machine: &Machine) -> ConfigError {
+        let mut wrong = ConfigError::default();
+        self.check_addresses(&mut wrong);
+        self.check_sizes(&mut wrong, machine);
+        if let Some(rules) = self.intercept.rules()
+            && let Err(error) = rules.ruleset()
+        {
+            wrong.add("intercept", error.to_string());
+        }
+        wrong
+    }
+
+    fn check_addresses(&self, wrong: &mut ConfigError) {
+        if self.listen.is_empty() && self.intercept.interfaces.is_empty() {
+            let text =
+                "nothing to listen on: give `listen` an address, or [intercept] an interface";
+            wrong.add("listen", text);
+        }
+        let mut taken: Vec<(&str, SocketAddr)> = Vec::new();
+        let explicit = self.listen.iter().map(|address| ("listen", *address));
+        let metrics = self.metrics.iter().map(|address| ("[metrics] listen", *address));
+        let everywhere = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), self.intercept.port);
+        let intercept = self.intercept.rules().map(|_| ("[intercept] port", everywhere));
+        for (key, address) in explicit.chain(metrics).chain(intercept) {
+            if let Some((other, before)) = taken.iter().find(|(_, it)| collide(*it, address)) {
+                let text = format!("{address} is taken by {other} ({before}): choose another port");
+                wrong.add(key, text);
+            }
+            taken.push((key, address));
+        }
+    }
+
+    fn check_sizes(&self, wrong: &mut ConfigError, machine: &Machine) {
+        let (memory, size) = (Size(self.memory_bytes), Size(self.store.size_bytes));
+        if memory < MEMORY_MIN {
+            wrong.add("memory", format!("{memory} is too little: at least {MEMORY_MIN}"));
+        }
+        let (min, in_memory) = match self.store.place {
+            Place::Memory => (MEMORY_STORE_MIN, size),
+            Place::Dir(_) => (STORE_MIN, Size(0)),
+        };
+        if size < min {
+            wrong.add("[store] size", format!("{size} is too little: at least {min}"));
+        }
+        let wanted = Size(memory.0.saturating_add(in_memory.0));
+        if let Some(there) = machine.memory_bytes.filter(|there| wanted.0 > *there) {
+            let (key, of) = match self.store.place {
+                Place::Memory => ("[store] size", "the store and `memory` together"),
+                Place::Dir(_) => ("memory", "the budget"),
+            };
+            let there = there >> 20;
+            let text =
+                format!("{of} would be {wanted}, and this machine has {there}MiB: take less");
+            wrong.add(key, text);
+        }
+    }
+}
+
+impl Intercept {
+    /// The rules for the firewall; `None` if nothing is intercepted.
+    pub fn rules(&self) -> Option<Rules> {
+        (!self.interfaces.is_empty()).then(|| Rules {
+            interfaces: self.interfaces.clone(),
+            ports: self.ports.clone(),
+            listen_port: self.port,
+            ..Rules::default()
+        })
+    }
+}
+
+impl FromStr for Place {
+    type Err = std::io::Error;
+
+    /// `memory`, or a directory; a relative one is taken from where we are.
+    fn from_str(text: &str) -> Result<Self, std::io::Error> {
+        if text == "memory" { Ok(Self::Memory) } else { std::path::absolute(text).map(Self::Dir) }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Memory => f.write_str("memory"),
+            Self::Dir(path) => path.display().fmt(f),
+        }
+    }
+}
+
+/// What holds, for people; the file's own form is in `packaging/hearsay.toml`.
+impl fmt::Display for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let listen: Vec<_> = self.listen.iter().map(ToString::to_string).collect();
+        let (store, intercept) = (&self.store, &self.intercept);
+        writeln!(f, "listens    {}", listen.join(", "))?;
+        writeln!(f, "name       {}", self.name)?;
+        writeln!(f, "memory     {}", Size(self.memory_bytes))?;
+        writeln!(f, "store      {}, {}", store.place, Size(store.size_bytes))?;
+        match intercept.rules() {
+            Some(_) => writeln!(
+                f,
+                "intercept  {}: port {:?} to {}",
+                intercept.interfaces.join(" "),
+                intercept.ports,
+                intercept.port
+            )?,
+            None => writeln!(f, "intercept  off")?,
+        }
+        if let Some(metrics) = self.metrics {
+            writeln!(f, "metrics    {metrics}")?;
+        }
+        writeln!(f, "control    {}", self.control.display())
+    }
+}
+
+/// Where clients look for a daemon, best first: what was asked for alone, else what the file says,
+/// else the user's own and root's.
+pub fn control_paths(asked: Option<&Path>) -> Vec<PathBuf> {
+    if let Some(path) = asked {
+        return vec![path.to_owned()];
+    }
+    // A file that is wrong is the daemon's business; whoever asks for status wants to know more.
+    let configured = Config::load(None, &Overrides::default()).ok().map(|config| config.control);
+    let candidates = [configured, Machine::here().control(), Some(CONTROL_OF_ROOT.into())];
+    let mut seen = BTreeSet::new();
+    candidates.into_iter().flatten().filter(|path| seen.insert(path.clone())).collect()
+}
+
+fn read_text(path: Option<&Path>) -> Result<String, ConfigError> {
+    let file = path.unwrap_or(Path::new(FILE_DEFAULT));
+    match std::fs::read_to_string(file) {
+        Err(error) if path.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
+            Ok(String::new())
+        }
+        outcome => outcome.map_err(|error| {
+            let mut wrong = ConfigError::default();
+            wrong.add(file.display().to_string(), format!("cannot be read: {error}"));
+            wrong
+        }),
+    }
+}
+
+/// Whether two listeners cannot both be there. Port 0 is a different one each time.
+fn collide(a: SocketAddr, b: SocketAddr) -> bool {
+    let covers = a.ip() == b.ip() || a.ip().is_unspecified() || b.ip().is_unspecified();
+    a.port() == b.port() && a.port() != 0 && covers
+}
+
+/// Whether a prefix covers addresses that no one site has all of.
+fn is_the_world(prefix: &Prefix) -> bool {
+    let far_apart = [("8.8.8.8", "100.0.0.1"), ("129.0.0.1", "200.0.0.1"), ("2001::1", "3fff::1")];
+    let covers = |text: &str| text.parse().is_ok_and(|address| prefix.covers(address));
+    far_apart.iter().any(|(a, b)| covers(a) && covers(b))
+}
+
+/// Turns what is written into what it means, and collects what is wrong.
+struct Reader<'a> {
+    source: Source<'a>,
+    machine: &'a Machine,
+    wrong: &'a mut ConfigError,
+}
+
+impl Reader<'_> {
+    fn config(&mut self, file: File, overrides: &Overrides) -> Config {
+        let listen = match &file.listen {
+            Some(texts) => texts.iter().filter_map(|text| self.address(text)).collect(),
+            None => vec![LISTEN_DEFAULT],
+        };
+        let metrics = file.metrics.listen.and_then(|text| self.address(&text));
+        let memory = overrides.memory.or(file.memory.map(Spanned::into_inner));
+        Config {
+            listen: some_or(&overrides.listen, listen),
+            allow: file.allow.iter().filter_map(|text| self.prefix(text)).collect(),
+            name: self.name(file.name),
+            memory_bytes: memory.unwrap_or(MEMORY_DEFAULT).0,
+            control: self.control(file.control, overrides),
+            store: self.store(file.store, overrides),
+            intercept: intercept(file.intercept, overrides),
+            metrics: overrides.metrics.or(metrics),
+        }
+    }
+
+    fn store(&mut self, file: file::Store, overrides: &Overrides) -> Store {
+        let place = match (&overrides.store, file.path) {
+            (Some(place), _) => place.clone(),
+            (None, Some(text)) if text.get_ref() == "memory" => Place::Memory,
+            (None, Some(text)) => Place::Dir(self.path("[store] path", &text)),
+            (None, None) => Place::Dir(self.default_path("[store] path", self.machine.store_dir())),
+        };
+        let size_default =
+            if place == Place::Memory { MEMORY_STORE_DEFAULT } else { STORE_DEFAULT };
+        let size = overrides.store_size.or(file.size.map(Spanned::into_inner));
+        let policy = file.policy.map_or(store::Policy::S3Fifo, |text| self.policy(&text));
+        Store { place, size_bytes: size.unwrap_or(size_default).0, policy }
+    }
+
+    fn policy(&mut self, text: &Spanned<String>) -> store::Policy {
+        match text.get_ref().as_str() {
+            "s3-fifo" => store::Policy::S3Fifo,
+            "lru" => store::Policy::Lru,
+            other => {
+                let text_ = format!("{other:?} is no policy: \"s3-fifo\" or \"lru\"");
+                self.complain(text, &text_);
+                store::Policy::S3Fifo
+            }
+        }
+    }
+
+    fn address(&mut self, text: &Spanned<String>) -> Option<SocketAddr> {
+        let address = text.get_ref().parse().ok();
+        if address.is_none() {
+            let form = "an address and a port, like 127.0.0.1:3128 or [::1]:3128";
+            self.complain(text, &format!("{:?} is not {form}", text.get_ref()));
+        }
+        address
+    }
+
+    /// The whole internet is refused: nobody means to run an open proxy.
+    fn prefix(&mut self, text: &Spanned<String>) -> Option<Prefix> {
+        match text.get_ref().parse() {
+            Ok(prefix) if is_the_world(&prefix) => {
+                let advice = "would make an open proxy of us: name your own networks";
+                self.complain(text, &format!("{:?} {advice}", text.get_ref()));
+                None
+            }
+            Ok(prefix) => Some(prefix),
+            Err(error) => {
+                self.complain(text, &format!("{:?} is {error}", text.get_ref()));
+                None
+            }
+        }
+    }
+
+    fn name(&mut self, text: Option<Spanned<String>>) -> String {
+        let Some(text) = text else { return self.machine.pseudonym() };
+        if !machine::is_pseudonym(text.get_ref()) {
+            let advice = "letters, digits, '.', '-' and '_', beginning with a letter";
+            self.complain(&text, &format!("{:?} cannot be our name: {advice}", text.get_ref()));
+        }
+        text.into_inner()
+    }
+
+    fn control(&mut self, text: Option<Spanned<String>>, overrides: &Overrides) -> PathBuf {
+        match (&overrides.control, text) {
+            (Some(path), _) => path.clone(),
+            (None, Some(text)) => self.path("control", &text),
+            (None, None) => self.default_path("control", self.machine.control()),
+        }
+    }
+
+    /// A daemon's working directory is an accident, so a file's paths must not depend on it.
+    fn path(&mut self, key: &str, text: &Spanned<String>) -> PathBuf {
+        let path = PathBuf::from(text.get_ref());
+        if !path.is_absolute() {
+            let advice = "is relative: give the whole path, from / on";
+            self.complain(text, &format!("{key}: {:?} {advice}", text.get_ref()));
+        }
+        path
+    }
+
+    fn default_path(&mut self, key: &str, path: Option<PathBuf>) -> PathBuf {
+        if path.is_none() {
+            self.wrong.add(key, "no default without $HOME or $XDG_CACHE_HOME: give the path");
+        }
+        path.unwrap_or_default()
+    }
+
+    fn complain<T>(&mut self, value: &Spanned<T>, text: &str) {
+        self.wrong.add(self.source.place_of(value), text);
+    }
+}
+
+fn intercept(file: file::Intercept, overrides: &Overrides) -> Intercept {
+    let default = Rules::default();
+    Intercept {
+        interfaces: some_or(&overrides.intercept, file.interfaces.unwrap_or_default()),
+        port: overrides.intercept_port.or(file.port).unwrap_or(default.listen_port),
+        ports: file.ports.unwrap_or(default.ports),
+    }
+}
+
+fn some_or<T: Clone>(first: &[T], second: Vec<T>) -> Vec<T> {
+    if first.is_empty() { second } else { first.to_vec() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn root() -> Machine {
+        Machine {
+            is_root: true,
+            host_name: "router-12".into(),
+            memory_bytes: Some(128 << 20),
+            ..Machine::default()
+        }
+    }
+
+    fn load(text: &str) -> Result<Config, ConfigError> {
+        load_with(text, &Overrides::default())
+    }
+
+    fn load_with(text: &str, overrides: &Overrides) -> Result<Config, ConfigError> {
+        Config::from_text(Source { name: "h.toml", text }, overrides, &root())
+    }
+
+    fn complaint(text: &str) -> String {
+        load(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn no_file_at_all_is_enough() {
+        let config = load("").unwrap();
+        assert_eq!(config.listen, [LISTEN_DEFAULT]);
+        assert_eq!(config.name, "router-12");
+        assert_eq!(config.memory_bytes, 16 << 20);
+        assert_eq!(config.control, Path::new("/run/hearsay/control.sock"));
+        assert_eq!(config.store.place, Place::Dir("/var/cache/hearsay".into()));
+        assert_eq!(config.store.size_bytes, 1 << 30);
+        assert_eq!((config.intercept.rules(), config.metrics), (None, None));
+    }
+
+    const EXAMPLE: &str = include_str!("../../../packaging/hearsay.toml");
+
+    /// The example's settings as if nobody had commented them out: `#key`, not `# prose`.
+    fn example_in_force() -> String {
+        let is_setting =
+            |line: &&str| line.starts_with(|c: char| c.is_ascii_lowercase() || c == '[');
+        let line = |line: &'static str| {
+            line.strip_prefix('#').filter(is_setting).unwrap_or(line).to_owned() + "\n"
+        };
+        EXAMPLE.lines().map(line).collect()
+    }
+
+    #[test]
+    fn the_packaged_example_is_the_defaults() {
+        let defaults = load("").unwrap();
+        assert_eq!(load(EXAMPLE).unwrap(), defaults);
+        assert_ne!(example_in_force(), EXAMPLE);
+        assert_eq!(load(&example_in_force()).unwrap(), defaults);
+    }
+
+    #[test]
+    fn the_packaged_example_shows_every_key() {
+        for key in file::KEYS.iter().flat_map(|(_, keys)| keys.iter()) {
+            let forms = [format!("#{key} = "), format!("# {key} = "), format!("[{key}]")];
+            let has = |form: &String| EXAMPLE.lines().any(|line| line.starts_with(form.as_str()));
+            assert!(forms.iter().any(has), "{key}");
+        }
+    }
+
+    #[test]
+    fn a_file_says_all_there_is() {
+        let text = r#"
+            listen = ["192.0.2.1:8080", "[::1]:0"]
+            allow = ["2001:db8::/32"]
+            name = "mesh.north"
+            memory = 8388608
+            control = "/tmp/c.sock"
+            [store]
+            path = "memory"
+            policy = "lru"
+            [intercept]
+            interfaces = ["br-lan"]
+            port = 3131
+            ports = [80, 8080]
+            [metrics]
+            listen = "127.0.0.1:9128"
+        "#;
+        let config = load(text).unwrap();
+        assert_eq!(config.listen.len(), 2);
+        assert_eq!(config.allow, ["2001:db8::/32".parse().unwrap()]);
+        assert_eq!((config.name.as_str(), config.memory_bytes), ("mesh.north", 8 << 20));
+        assert_eq!(config.store.place, Place::Memory);
+        assert_eq!(config.store.size_bytes, MEMORY_STORE_DEFAULT.0);
+        assert_eq!(config.store.policy, store::Policy::Lru);
+        let rules = config.intercept.rules().unwrap();
+        assert_eq!((rules.listen_port, rules.ports), (3131, vec![80, 8080]));
+        assert_eq!(config.metrics, Some("127.0.0.1:9128".parse().unwrap()));
+    }
+
+    #[test]
+    fn the_command_line_counts_more() {
+        let overrides = Overrides {
+            listen: vec!["127.0.0.1:1".parse().unwrap()],
+            store: Some(Place::Memory),
+            store_size: Some(Size::mib(9)),
+            intercept: vec!["wl0".into()],
+            intercept_port: Some(7),
+            ..Overrides::default()
+        };
+        let text = "listen = [\"127.0.0.1:2\"]\n[store]\npath = \"/x\"\n[intercept]\nport = 8";
+        let config = load_with(text, &overrides).unwrap();
+        assert_eq!(config.listen, overrides.listen);
+        assert_eq!((config.store.place, config.store.size_bytes), (Place::Memory, 9 << 20));
+        assert_eq!((config.intercept.interfaces, config.intercept.port), (vec!["wl0".into()], 7));
+    }
+
+    #[test]
+    fn each_mistake_is_one_clear_line() {
+        for (text, expected) in [
+            (
+                "\nlisten = [\"localhost\"]",
+                "h.toml:2: \"localhost\" is not an address and a port, like 127.0.0.1:3128 or [::1]:3128",
+            ),
+            (
+                "listen = [\"127.0.0.1:1\", \"0.0.0.0:1\"]",
+                "listen: 0.0.0.0:1 is taken by listen (127.0.0.1:1): choose another port",
+            ),
+            (
+                "[metrics]\nlisten = \"127.0.0.1:3128\"",
+                "[metrics] listen: 127.0.0.1:3128 is taken by listen (127.0.0.1:3128): choose another port",
+            ),
+            ("memory = \"1MiB\"", "memory: 1MiB is too little: at least 4MiB"),
+            (
+                "memory = \"1GiB\"",
+                "memory: the budget would be 1GiB, and this machine has 128MiB: take less",
+            ),
+            ("[store]\nsize = 5", "[store] size: 5 is too little: at least 16MiB"),
+            (
+                "[store]\npath = \"memory\"\nsize = \"120MiB\"",
+                "[store] size: the store and `memory` together would be 136MiB, and this machine has 128MiB: take less",
+            ),
+            (
+                "[store]\npolicy = \"fifo\"",
+                "h.toml:2: \"fifo\" is no policy: \"s3-fifo\" or \"lru\"",
+            ),
+            (
+                "[store]\npath = \"cache\"",
+                "h.toml:2: [store] path: \"cache\" is relative: give the whole path, from / on",
+            ),
+            (
+                "allow = [\"0.0.0.0/0\"]",
+                "h.toml:1: \"0.0.0.0/0\" would make an open proxy of us: name your own networks",
+            ),
+            (
+                "allow = [\"lan\"]",
+                "h.toml:1: \"lan\" is not an address prefix: expected something like 192.0.2.0/24 or 2001:db8::/32",
+            ),
+            (
+                "name = \"my router\"",
+                "h.toml:1: \"my router\" cannot be our name: letters, digits, '.', '-' and '_', beginning with a letter",
+            ),
+            (
+                "listen = []",
+                "listen: nothing to listen on: give `listen` an address, or [intercept] an interface",
+            ),
+        ] {
+            assert_eq!(complaint(text), expected);
+        }
+        assert!(complaint("[intercept]\ninterfaces = [\"a b\"]").starts_with("intercept: \"a b\""));
+        assert_eq!(complaint("memory = 1\n[store]\nsize = 1").lines().count(), 2);
+    }
+
+    #[test]
+    fn a_user_without_a_home_is_told_what_to_give() {
+        let machine = Machine::default();
+        let source = Source { name: "h.toml", text: "" };
+        let error = Config::from_text(source, &Overrides::default(), &machine).unwrap_err();
+        assert!(error.to_string().contains("give the path"), "{error}");
+    }
+
+    #[test]
+    fn half_of_the_internet_is_not_ones_own_network() {
+        let is_world = |text: &str| is_the_world(&text.parse().unwrap());
+        for world in ["0.0.0.0/0", "0.0.0.0/1", "128.0.0.0/1", "::/0", "2000::/3"] {
+            assert!(is_world(world), "{world}");
+        }
+        for site in ["192.0.2.0/24", "44.0.0.0/8", "2001:db8::/32", "2a00::/12"] {
+            assert!(!is_world(site), "{site}");
+        }
+    }
+}

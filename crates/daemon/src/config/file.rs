@@ -1,0 +1,213 @@
+//! The configuration file as it is written: which keys there are, and on which line each stands.
+
+use serde::Deserialize;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::problem::ConfigError;
+use super::size::Size;
+
+/// The file; whatever it does not say is `None`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct File {
+    pub listen: Option<Vec<Spanned<String>>>,
+    pub allow: Vec<Spanned<String>>,
+    pub name: Option<Spanned<String>>,
+    pub memory: Option<Spanned<Size>>,
+    pub control: Option<Spanned<String>>,
+    pub store: Store,
+    pub intercept: Intercept,
+    pub metrics: Metrics,
+}
+
+/// Table `[store]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Store {
+    pub path: Option<Spanned<String>>,
+    pub size: Option<Spanned<Size>>,
+    pub policy: Option<Spanned<String>>,
+}
+
+/// Table `[intercept]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Intercept {
+    pub interfaces: Option<Vec<String>>,
+    pub port: Option<u16>,
+    pub ports: Option<Vec<u16>>,
+}
+
+/// Table `[metrics]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Metrics {
+    pub listen: Option<Spanned<String>>,
+}
+
+/// Every key, by table; the first are outside of any table.
+pub const KEYS: [(&str, &[&str]); 4] = [
+    ("", &["listen", "allow", "name", "memory", "control", "store", "intercept", "metrics"]),
+    ("store", &["path", "size", "policy"]),
+    ("intercept", &["interfaces", "port", "ports"]),
+    ("metrics", &["listen"]),
+];
+
+/// A text and its name, to say where in it something is.
+#[derive(Clone, Copy)]
+pub struct Source<'a> {
+    pub name: &'a str,
+    pub text: &'a str,
+}
+
+impl Source<'_> {
+    /// `file:line` of a byte.
+    pub fn place(&self, at: usize) -> String {
+        let before = self.text.as_bytes().iter().take(at);
+        format!("{}:{}", self.name, 1 + before.filter(|byte| **byte == b'\n').count())
+    }
+
+    /// `file:line` of a value.
+    pub fn place_of<T>(&self, value: &Spanned<T>) -> String {
+        self.place(value.span().start)
+    }
+}
+
+/// Reads the file; keys that do not exist are errors, because a misspelt one would do nothing.
+pub fn read(source: Source<'_>) -> Result<File, ConfigError> {
+    let mut wrong = ConfigError::default();
+    let table = match DeTable::parse(source.text) {
+        Ok(table) => table,
+        Err(error) => return refuse(source, &error),
+    };
+    for (key, value) in table.get_ref().iter() {
+        let name: &str = key.get_ref();
+        check_key(&mut wrong, source, "", name, key.span().start);
+        if let (true, DeValue::Table(inner)) = (is_table(name), value.get_ref()) {
+            for inner_key in inner.keys() {
+                check_key(&mut wrong, source, name, inner_key.get_ref(), inner_key.span().start);
+            }
+        }
+    }
+    wrong.unless(())?;
+    toml::from_str(source.text).or_else(|error| refuse(source, &error))
+}
+
+fn refuse<T>(source: Source<'_>, error: &toml::de::Error) -> Result<T, ConfigError> {
+    let mut wrong = ConfigError::default();
+    let place = error.span().map_or(source.name.to_owned(), |span| source.place(span.start));
+    let text = error.message().replace('\n', "; ");
+    wrong.add(place, text.replace("expected a sequence", "expected a list in brackets"));
+    Err(wrong)
+}
+
+fn is_table(name: &str) -> bool {
+    KEYS.iter().any(|(table, _)| !table.is_empty() && *table == name)
+}
+
+fn check_key(wrong: &mut ConfigError, source: Source<'_>, table: &str, key: &str, at: usize) {
+    let known = KEYS.iter().find(|(name, _)| *name == table).map_or(&[][..], |(_, keys)| keys);
+    if !known.contains(&key) {
+        let text = format!("unknown key `{key}`{}: {}", within(table), advice(table, known, key));
+        wrong.add(source.place(at), text);
+    }
+}
+
+/// The nearest key of the same table, or the same key in another one, or all there are.
+fn advice(table: &str, known: &[&str], key: &str) -> String {
+    let near = known.iter().map(|known| (distance(key, known), known)).min();
+    if let Some((distance, near)) = near
+        && distance <= (key.len() / 3).max(1)
+    {
+        return format!("did you mean `{near}`?");
+    }
+    let elsewhere = KEYS.iter().find(|(other, keys)| *other != table && keys.contains(&key));
+    match elsewhere {
+        Some((other, _)) => format!("did you mean `{key}`{}?", within(other)),
+        None => format!("known here: {}", known.join(", ")),
+    }
+}
+
+fn within(table: &str) -> String {
+    if table.is_empty() { String::new() } else { format!(" in [{table}]") }
+}
+
+/// How many letters must be put in, left out, changed or swapped with the next to make `b` of `a`.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![(0..=b.len()).collect::<Vec<_>>()];
+    for i in 0..a.len() {
+        let mut row = vec![i + 1];
+        for j in 0..b.len() {
+            let change = rows[i][j] + usize::from(a[i] != b[j]);
+            let mut best = change.min(rows[i][j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
+                best = best.min(rows[i - 1][j - 1] + 1);
+            }
+            row.push(best);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn complaint(text: &str) -> String {
+        read(Source { name: "h.toml", text }).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn an_unknown_key_names_file_line_and_the_nearest_known_one() {
+        assert_eq!(
+            complaint("# x\nlistne = []"),
+            "h.toml:2: unknown key `listne`: did you mean `listen`?"
+        );
+        assert_eq!(
+            complaint("[store]\n\nsizes = 1"),
+            "h.toml:3: unknown key `sizes` in [store]: did you mean `size`?"
+        );
+        assert_eq!(
+            complaint("policy = \"lru\""),
+            "h.toml:1: unknown key `policy`: did you mean `policy` in [store]?"
+        );
+        assert_eq!(
+            complaint("[intercept]\nwombat = 1"),
+            "h.toml:2: unknown key `wombat` in [intercept]: known here: interfaces, port, ports"
+        );
+        assert!(complaint("[stroe]\npath = 1").ends_with("did you mean `store`?"));
+    }
+
+    #[test]
+    fn all_unknown_keys_are_told_at_once() {
+        assert_eq!(complaint("lisen = []\nmemry = 1").lines().count(), 2);
+    }
+
+    #[test]
+    fn a_wrong_type_or_broken_text_names_the_line() {
+        assert_eq!(
+            complaint("\nlisten = \"127.0.0.1:1\""),
+            "h.toml:2: invalid type: string \"127.0.0.1:1\", expected a list in brackets"
+        );
+        assert_eq!(
+            complaint("\nmemory = \"lots\""),
+            "h.toml:2: \"lots\" is not a size: expected something like 16MiB, 1.5GB or 4096 (bytes)"
+        );
+        assert!(complaint("\n\nlisten = [").starts_with("h.toml:3: "));
+        assert!(complaint("memory = 1\nmemory = 2").starts_with("h.toml:2: duplicate key"));
+        assert!(complaint("store = 1").starts_with("h.toml:1: invalid type"));
+        assert!(complaint("[intercept]\nport = 70000").starts_with("h.toml:2: invalid value"));
+    }
+
+    #[test]
+    fn distance_counts_single_slips() {
+        for (a, b, expected) in
+            [("", "ab", 2), ("size", "size", 0), ("szie", "size", 1), ("siz", "sizes", 2)]
+        {
+            assert_eq!(distance(a, b), expected, "{a} {b}");
+        }
+    }
+}

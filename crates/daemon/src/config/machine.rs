@@ -1,0 +1,111 @@
+//! What the defaults depend on: who runs us, and on which machine.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
+
+/// The facts that defaults and limits are made of.
+#[derive(Clone, Debug, Default)]
+pub struct Machine {
+    /// Whether we run as root.
+    pub is_root: bool,
+    /// The host name.
+    pub host_name: String,
+    /// The main memory, in bytes, if it is known.
+    pub memory_bytes: Option<u64>,
+    /// `$HOME`.
+    pub home: Option<PathBuf>,
+    /// `$XDG_CACHE_HOME`.
+    pub cache_home: Option<PathBuf>,
+    /// `$XDG_RUNTIME_DIR`.
+    pub runtime_dir: Option<PathBuf>,
+}
+
+/// Where a daemon that runs as root answers.
+pub const CONTROL_OF_ROOT: &str = "/run/hearsay/control.sock";
+
+impl Machine {
+    /// The one we are on.
+    pub fn here() -> Self {
+        let host_name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        Self {
+            is_root: std::fs::metadata("/proc/self").is_ok_and(|it| it.uid() == 0),
+            host_name: host_name.trim().to_owned(),
+            memory_bytes: memory_bytes(),
+            home: directory("HOME"),
+            cache_home: directory("XDG_CACHE_HOME"),
+            runtime_dir: directory("XDG_RUNTIME_DIR"),
+        }
+    }
+
+    /// Where the store lies unless told otherwise; `None` for a user without a home.
+    pub fn store_dir(&self) -> Option<PathBuf> {
+        if self.is_root {
+            return Some(PathBuf::from("/var/cache/hearsay"));
+        }
+        let caches = self.cache_home.clone().or_else(|| Some(self.home.as_ref()?.join(".cache")));
+        Some(caches?.join("hearsay"))
+    }
+
+    /// Where the control socket lies unless told otherwise.
+    pub fn control(&self) -> Option<PathBuf> {
+        if self.is_root {
+            return Some(PathBuf::from(CONTROL_OF_ROOT));
+        }
+        let beside = || Some(self.store_dir()?.join("control.sock"));
+        self.runtime_dir.as_ref().map(|dir| dir.join("hearsay.sock")).or_else(beside)
+    }
+
+    /// What we call ourselves unless told otherwise: the host name if it can stand in a header.
+    pub fn pseudonym(&self) -> String {
+        let name = if is_pseudonym(&self.host_name) { &self.host_name } else { "hearsay" };
+        name.to_owned()
+    }
+}
+
+/// Whether a text can name us in `Via` (RFC 9110 §5.6.2, token) and in `Cache-Status`
+/// (RFC 9651 §3.3.4, a token that begins with a letter or `*`).
+pub fn is_pseudonym(text: &str) -> bool {
+    let is_token = |c: u8| c.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&c);
+    text.bytes().all(is_token) && text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '*')
+}
+
+/// Relative directories in these variables are to be ignored (XDG Base Directory Specification).
+fn directory(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+fn memory_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib << 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_follow_the_user() {
+        let root = Machine { is_root: true, host_name: "router-12".into(), ..Machine::default() };
+        assert_eq!(root.store_dir(), Some("/var/cache/hearsay".into()));
+        assert_eq!(root.control(), Some(CONTROL_OF_ROOT.into()));
+        assert_eq!(root.pseudonym(), "router-12");
+        let mut user = Machine { home: Some("/home/ann".into()), ..Machine::default() };
+        assert_eq!(user.store_dir(), Some("/home/ann/.cache/hearsay".into()));
+        assert_eq!(user.control(), Some("/home/ann/.cache/hearsay/control.sock".into()));
+        user.cache_home = Some("/c".into());
+        user.runtime_dir = Some("/run/user/7".into());
+        assert_eq!(user.store_dir(), Some("/c/hearsay".into()));
+        assert_eq!(user.control(), Some("/run/user/7/hearsay.sock".into()));
+        assert_eq!(Machine::default().store_dir(), None);
+    }
+
+    #[test]
+    fn what_cannot_stand_in_a_header_is_no_name() {
+        for name in ["", "1st", "my router", "routér", "a,b"] {
+            assert!(!is_pseudonym(name), "{name}");
+        }
+        assert!(is_pseudonym("a.mesh-1"));
+    }
+}

@@ -1,0 +1,376 @@
+//! The control socket, the daemon's side: HTTP/1.1 on a Unix socket, read-only.
+//!
+//! | path | answer |
+//! |---|---|
+//! | `GET /status` | [`Status`] as JSON |
+//! | `GET /metrics` | the same as Prometheus' text |
+//! | `GET /cache?limit=N` | a JSON list of [`ObjectLine`] |
+//! | `GET /manifest?url=U&page=P` | [`ManifestPage`] as JSON, or 404 |
+//!
+//! *Who calls it:* the driver, which implements [`Observed`]; `ask.rs` is the other side. Metrics can
+//! be had on a TCP port too, and nothing else there. *What it never does:* change anything. *Limits:*
+//! [`CONNECTIONS_MAX`] connections at once, one request each, [`CONNECTION_SECONDS_MAX`] long.
+
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::metrics;
+use crate::query;
+use crate::status::Status;
+
+/// Connections served at once; more wait in the kernel's queue.
+pub const CONNECTIONS_MAX: usize = 16;
+
+/// After so many seconds a connection is cut, whatever it is doing.
+pub const CONNECTION_SECONDS_MAX: u64 = 30;
+
+/// How many objects are listed if nobody says, and at most.
+const LIMIT_DEFAULT: usize = 50;
+const LIMIT_MAX: usize = 10_000;
+
+/// How long to wait when the machine is out of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+
+/// What can be seen of a running daemon. All on the thread of its loop, so nothing need be `Send`.
+pub trait Observed {
+    /// How it is.
+    fn status(&self) -> Status;
+
+    /// At most `limit` stored objects, the latest fetched or confirmed first.
+    async fn objects(&self, limit: usize) -> Vec<ObjectLine>;
+
+    /// A page of what is stored for a URL (for a plain GET), from page 0 on; `None` if nothing is.
+    async fn manifest(&self, url: &str, page: u64) -> Option<ManifestPage>;
+}
+
+/// A stored object, in a list of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObjectLine {
+    /// Its URL.
+    pub url: String,
+    /// Content bytes.
+    pub length: u64,
+    /// Seconds since it was fetched or confirmed (RFC 9111 §4.2.3).
+    pub age_seconds: u64,
+    /// Seconds for which it stays fresh; below zero, it has been stale so long.
+    pub fresh_seconds: i64,
+}
+
+/// Some of the units that an object is made of. A segment of the manifest makes a good page.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ManifestPage {
+    /// Which version of the object; the same on all pages, or the object changed in between.
+    pub record: String,
+    /// `ETag` of that version.
+    pub etag: Option<String>,
+    /// `Last-Modified` of that version.
+    pub last_modified: Option<String>,
+    /// Content bytes of the whole object.
+    pub length: u64,
+    /// This page's units, in order.
+    pub units: Vec<UnitLine>,
+    /// The page after this one.
+    pub next_page: Option<u64>,
+}
+
+/// A unit of an object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnitLine {
+    /// Its name, in hexadecimal.
+    pub name: String,
+    /// Its bytes.
+    pub length: u32,
+}
+
+/// Why the control socket could not be opened; nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlError {
+    /// A daemon answers there.
+    #[error(
+        "another hearsay is running: it answers at {0}. Stop it, or give this one its own --control PATH"
+    )]
+    Taken(PathBuf),
+    /// Something is there that we did not make.
+    #[error("{0} is there and is no socket: remove it, or choose another --control PATH")]
+    NotASocket(PathBuf),
+    /// The file system refused.
+    #[error(
+        "the control socket {path} cannot be made: {error}. Choose another --control PATH, or run as root"
+    )]
+    Io {
+        /// The socket.
+        path: PathBuf,
+        /// What the kernel said.
+        error: io::Error,
+    },
+}
+
+/// The open control socket; its file goes when this goes.
+#[derive(Debug)]
+pub struct Door {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl Door {
+    /// Opens it. What a dead daemon left behind is replaced; a living one is not disturbed.
+    pub fn open(path: &Path) -> Result<Self, ControlError> {
+        let failed = |error| ControlError::Io { path: path.to_owned(), error };
+        if let Some(dir) = path.parent() {
+            std::fs::DirBuilder::new().recursive(true).mode(0o755).create(dir).map_err(failed)?;
+        }
+        make_way(path)?;
+        let listener = UnixListener::bind(path).map_err(failed)?;
+        let door = Self { listener, path: path.to_owned() };
+        let mode = std::fs::Permissions::from_mode(0o660);
+        std::fs::set_permissions(path, mode).map_err(failed)?;
+        Ok(door)
+    }
+
+    /// Answers, until it is dropped. Needs a `LocalSet`.
+    pub async fn serve<O: Observed + 'static>(self, observed: Rc<O>) {
+        let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        loop {
+            let place = take(&places).await;
+            match self.listener.accept().await {
+                Ok((stream, _)) => converse(stream, Rc::clone(&observed), Scope::All, place),
+                Err(error) => pause(&error).await,
+            }
+        }
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        // It may be gone already; there is nothing to be done about it at the end.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Answers `GET /metrics` on a TCP port. Needs a `LocalSet`.
+pub async fn serve_metrics<O: Observed + 'static>(listener: TcpListener, observed: Rc<O>) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    loop {
+        let place = take(&places).await;
+        match listener.accept().await {
+            Ok((stream, _)) => converse(stream, Rc::clone(&observed), Scope::Metrics, place),
+            Err(error) => pause(&error).await,
+        }
+    }
+}
+
+/// What may be asked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    All,
+    /// Nothing that names what somebody reads.
+    Metrics,
+}
+
+/// Removes a socket that nobody listens on any more.
+fn make_way(path: &Path) -> Result<(), ControlError> {
+    let Ok(there) = std::fs::symlink_metadata(path) else { return Ok(()) };
+    if !there.file_type().is_socket() {
+        return Err(ControlError::NotASocket(path.to_owned()));
+    }
+    match std::os::unix::net::UnixStream::connect(path) {
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => std::fs::remove_file(path)
+            .map_err(|error| ControlError::Io { path: path.to_owned(), error }),
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            Err(ControlError::Io { path: path.to_owned(), error })
+        }
+        // It answers, or is too busy to.
+        _ => Err(ControlError::Taken(path.to_owned())),
+    }
+}
+
+async fn take(places: &Arc<Semaphore>) -> OwnedSemaphorePermit {
+    Arc::clone(places).acquire_owned().await.expect("nobody closes it")
+}
+
+async fn pause(error: &io::Error) {
+    tracing::warn!("the control socket cannot accept: {error}");
+    tokio::time::sleep(ACCEPT_PAUSE).await;
+}
+
+/// Serves one connection beside everything else.
+fn converse<S, O>(stream: S, observed: Rc<O>, scope: Scope, place: OwnedSemaphorePermit)
+where
+    S: AsyncRead + AsyncWrite + Unpin + 'static,
+    O: Observed + 'static,
+{
+    tokio::task::spawn_local(async move {
+        let service = service_fn(|request: Request<hyper::body::Incoming>| {
+            let observed = Rc::clone(&observed);
+            async move { Ok::<_, std::convert::Infallible>(answer(&*observed, scope, request).await) }
+        });
+        let connection = hyper::server::conn::http1::Builder::new()
+            .timer(TokioTimer::new())
+            .keep_alive(false)
+            .serve_connection(TokioIo::new(stream), service);
+        let limit = Duration::from_secs(CONNECTION_SECONDS_MAX);
+        // Whoever asked has gone or is too slow; the daemon loses nothing by it.
+        let _ = tokio::time::timeout(limit, connection).await;
+        drop(place);
+    });
+}
+
+async fn answer<O: Observed, B>(
+    observed: &O,
+    scope: Scope,
+    request: Request<B>,
+) -> Response<Full<Bytes>> {
+    if request.method() != Method::GET {
+        return refuse(StatusCode::METHOD_NOT_ALLOWED, "only GET");
+    }
+    let query = request.uri().query().unwrap_or("");
+    match (request.uri().path(), scope) {
+        ("/metrics", _) => page(metrics::CONTENT_TYPE, metrics::render(&observed.status())),
+        ("/status", Scope::All) => json(&observed.status()),
+        ("/cache", Scope::All) => {
+            let limit = query::number(query, "limit").map_or(LIMIT_DEFAULT, |it| it as usize);
+            json(&observed.objects(limit.min(LIMIT_MAX)).await)
+        }
+        ("/manifest", Scope::All) => manifest(observed, query).await,
+        _ => refuse(StatusCode::NOT_FOUND, "no such page"),
+    }
+}
+
+async fn manifest<O: Observed>(observed: &O, query: &str) -> Response<Full<Bytes>> {
+    let Some(url) = query::text(query, "url") else {
+        return refuse(StatusCode::BAD_REQUEST, "which one? ?url=…");
+    };
+    match observed.manifest(&url, query::number(query, "page").unwrap_or(0)).await {
+        Some(found) => json(&found),
+        None => refuse(StatusCode::NOT_FOUND, "nothing is stored for this URL"),
+    }
+}
+
+fn json<T: Serialize>(value: &T) -> Response<Full<Bytes>> {
+    match serde_json::to_string(value) {
+        Ok(text) => page("application/json", text),
+        Err(error) => refuse(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
+    }
+}
+
+fn refuse(status: StatusCode, text: &str) -> Response<Full<Bytes>> {
+    let mut response = page("text/plain; charset=utf-8", format!("{text}\n"));
+    *response.status_mut() = status;
+    response
+}
+
+fn page(kind: &'static str, text: String) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from(text)));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpStream;
+    use tokio::task::LocalSet;
+
+    use super::*;
+    use crate::ask;
+    use crate::exit::Exit;
+
+    /// A daemon that answers what it is told to.
+    #[derive(Default)]
+    pub(crate) struct Puppet {
+        pub(crate) status: Status,
+        pub(crate) objects: Vec<ObjectLine>,
+        pub(crate) pages: Vec<ManifestPage>,
+    }
+
+    impl Observed for Puppet {
+        fn status(&self) -> Status {
+            self.status.clone()
+        }
+
+        async fn objects(&self, limit: usize) -> Vec<ObjectLine> {
+            self.objects.iter().take(limit).cloned().collect()
+        }
+
+        async fn manifest(&self, url: &str, page: u64) -> Option<ManifestPage> {
+            assert!(url.starts_with("http://"), "{url}");
+            self.pages.get(page as usize).cloned()
+        }
+    }
+
+    pub(crate) fn run<T>(test: impl Future<Output = T>) -> T {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        LocalSet::new().block_on(&runtime, test)
+    }
+
+    #[test]
+    fn status_and_objects_come_through_the_socket() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("new/control.sock");
+        let status = crate::status::tests::busy();
+        let line = |url: &str| ObjectLine { url: url.into(), ..ObjectLine::default() };
+        let objects = vec![line("http://a/"), line("http://b/")];
+        run(async {
+            let door = Door::open(&path).unwrap();
+            assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o660);
+            let puppet = Puppet { status: status.clone(), objects, pages: Vec::new() };
+            let served = tokio::task::spawn_local(door.serve(Rc::new(puppet)));
+            let paths = [path.clone()];
+            assert_eq!(ask::status(&paths).await.unwrap(), status);
+            assert_eq!(ask::objects(&paths, 1).await.unwrap().len(), 1);
+            assert_eq!(ask::manifest_page(&paths, "http://x/?a=b&c", 0).await.unwrap(), None);
+            assert!(matches!(Door::open(&path), Err(ControlError::Taken(_))));
+            served.abort();
+            let _ = served.await;
+            assert!(!path.exists());
+            let failure = ask::status(&paths).await.unwrap_err();
+            assert_eq!(failure.exit, Exit::Unreachable);
+            assert!(failure.message.contains("is `hearsay run` running?"), "{failure}");
+        });
+    }
+
+    #[test]
+    fn a_dead_daemons_socket_is_replaced_and_other_files_are_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let (dead, file) = (dir.path().join("dead"), dir.path().join("file"));
+        drop(std::os::unix::net::UnixListener::bind(&dead).unwrap());
+        std::fs::write(&file, "precious").unwrap();
+        run(async {
+            assert!(Door::open(&dead).is_ok());
+            assert!(matches!(Door::open(&file), Err(ControlError::NotASocket(_))));
+        });
+        assert_eq!(std::fs::read(&file).unwrap(), b"precious");
+    }
+
+    #[test]
+    fn the_metrics_port_shows_metrics_and_nothing_else() {
+        run(async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap();
+            tokio::task::spawn_local(serve_metrics(listener, Rc::new(Puppet::default())));
+            for (path, status) in [("/metrics", "200 OK"), ("/status", "404 Not Found")] {
+                let mut stream = TcpStream::connect(address).await.unwrap();
+                let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\n\r\n");
+                stream.write_all(request.as_bytes()).await.unwrap();
+                let mut answer = String::new();
+                stream.read_to_string(&mut answer).await.unwrap();
+                assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{answer}");
+            }
+        });
+    }
+}

@@ -1,0 +1,320 @@
+//! The store's threads: one writes, one reads what the page cache does not have.
+//!
+//! The engine's thread never waits for the disk: a hit that the kernel has in memory is read at
+//! once without a hand-over, everything else is a message, and its answer is an input.
+
+use crate::config::{Place, Store};
+use bytes::Bytes;
+use node::{Input, Output, Ticket};
+use std::collections::VecDeque;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+use store::{
+    Catalogue, CatalogueOptions, CatalogueReader, Change, Disk as Directory, Error, Files, Index,
+    Log, LogOptions, Memory, Reader, Recovery, Unit,
+};
+use tokio::sync::mpsc::UnboundedSender;
+use wire::{ChunkId, ObjectKey, RecordId};
+
+/// Pages of the catalogue in memory, in bytes.
+const CATALOGUE_CACHE: usize = 2 * 1024 * 1024;
+/// The catalogue may take this share of the store's budget.
+const CATALOGUE_SHARE: u64 = 16;
+/// A unit that found no room waits so long for the engine to make some.
+const ROOM_PATIENCE: Duration = Duration::from_secs(1);
+
+/// The store as the engine's thread sees it.
+pub struct Disk {
+    /// `None` where the store cannot be used at all.
+    open: Option<Open>,
+    trouble: Trouble,
+}
+
+/// What is wrong with the store, in words for the operator; shared with the threads.
+pub type Trouble = Arc<Mutex<Option<String>>>;
+
+struct Open {
+    writes: mpsc::Sender<Write>,
+    looks: mpsc::Sender<Look>,
+    units: Reader,
+    rows: CatalogueReader,
+}
+
+enum Write {
+    Append(Ticket, Vec<Unit>),
+    Change(Ticket, Vec<Change>),
+    Sync,
+    List(store::SegmentId),
+    Rewrite(store::SegmentId, Vec<store::Entry>),
+    /// Makes everything durable, then answers.
+    Finish(mpsc::Sender<()>),
+}
+
+enum Look {
+    Row(ObjectKey),
+    Segment(RecordId, u32),
+    Units(Ticket, store::Location, Vec<u32>),
+}
+
+impl Disk {
+    /// Opens the store and starts its threads; answers come as inputs. A store that is in use by
+    /// another process is an error; one that is broken otherwise is done without.
+    pub fn open(
+        config: &Store,
+        answers: &UnboundedSender<Input>,
+    ) -> Result<(Self, Index, Recovery), Error> {
+        let trouble = Trouble::default();
+        match open_parts(config) {
+            Ok((index, log, catalogue, recovery)) => {
+                let open = start(log, catalogue, answers, &trouble);
+                Ok((Self { open: Some(open), trouble }, index, recovery))
+            }
+            Err(error @ Error::InUse { .. }) => Err(error),
+            Err(error) => {
+                tracing::warn!(%error, "the store cannot be used: going on without it");
+                *lock(&trouble) = Some(error.to_string());
+                let index = Index::new(config.size_bytes, config.policy);
+                Ok((Self { open: None, trouble }, index, Recovery::default()))
+            }
+        }
+    }
+
+    /// Does what concerns the store; the answer, where it is there at once.
+    pub fn perform(&self, output: Output) -> Option<Input> {
+        let Some(open) = &self.open else { return absent(output) };
+        // The threads end only with this value, so the sends cannot fail.
+        match output {
+            Output::Read(ticket, first, lengths) => match open.units.try_read(first, &lengths) {
+                Some(units) => return Some(Input::Units(ticket, units.ok())),
+                None => drop(open.looks.send(Look::Units(ticket, first, lengths))),
+            },
+            Output::Lookup(key) => drop(open.looks.send(Look::Row(key))),
+            Output::ReadSegment(record, number) => {
+                drop(open.looks.send(Look::Segment(record, number)));
+            }
+            Output::Append(ticket, units) => drop(open.writes.send(Write::Append(ticket, units))),
+            Output::Change(ticket, changes) => {
+                drop(open.writes.send(Write::Change(ticket, changes)));
+            }
+            Output::Sync => drop(open.writes.send(Write::Sync)),
+            Output::List(segment) => drop(open.writes.send(Write::List(segment))),
+            Output::Rewrite(segment, keep) => {
+                drop(open.writes.send(Write::Rewrite(segment, keep)));
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// What is wrong with the store, if anything.
+    pub fn trouble(&self) -> Option<String> {
+        lock(&self.trouble).clone()
+    }
+
+    /// For whoever lists the catalogue.
+    pub fn rows(&self) -> Option<&CatalogueReader> {
+        self.open.as_ref().map(|open| &open.rows)
+    }
+
+    /// Makes everything durable. Blocks.
+    pub fn finish(&self) {
+        if let Some(open) = &self.open {
+            let (done, wait) = mpsc::channel();
+            if open.writes.send(Write::Finish(done)).is_ok() {
+                let _ = wait.recv();
+            }
+        }
+    }
+}
+
+/// What a store says that is not there.
+fn absent(output: Output) -> Option<Input> {
+    Some(match output {
+        Output::Lookup(key) => Input::Row(key, None),
+        Output::ReadSegment(record, number) => Input::Segment(record, number, None),
+        Output::Read(ticket, ..) => Input::Units(ticket, None),
+        Output::Append(ticket, _) => Input::Appended(ticket, None),
+        Output::Change(ticket, _) => Input::Changed(ticket, false),
+        Output::Sync => Input::Synced(false),
+        Output::List(segment) => Input::Entries(segment, None),
+        Output::Rewrite(segment, _) => Input::Rewritten(segment, None),
+        _ => return None,
+    })
+}
+
+fn lock(trouble: &Trouble) -> std::sync::MutexGuard<'_, Option<String>> {
+    trouble.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+fn open_parts(config: &Store) -> Result<(Index, Log, Catalogue, Recovery), Error> {
+    let files: Arc<dyn Files> = match &config.place {
+        Place::Memory => Arc::new(Memory::new()),
+        Place::Dir(path) => Arc::new(Directory::open(path.clone())?),
+    };
+    let catalogue_bytes = config.size_bytes / CATALOGUE_SHARE;
+    let mut index = Index::new(config.size_bytes - catalogue_bytes, config.policy);
+    let seed = u64::from_le_bytes(crate::entropy::bytes());
+    let options = LogOptions { segment_bytes: None, seed };
+    let (log, recovery) = Log::open(Arc::clone(&files), options, &mut index)?;
+    let options = CatalogueOptions { cache_bytes: CATALOGUE_CACHE, budget_bytes: catalogue_bytes };
+    let catalogue = Catalogue::open(files, options)?;
+    Ok((index, log, catalogue, recovery))
+}
+
+fn start(
+    log: Log,
+    catalogue: Catalogue,
+    answers: &UnboundedSender<Input>,
+    trouble: &Trouble,
+) -> Open {
+    let (units, rows) = (log.reader(), catalogue.reader());
+    let (writes, to_write) = mpsc::channel();
+    let (looks, to_look) = mpsc::channel();
+    let mut writer = Writer {
+        log,
+        catalogue,
+        answers: answers.clone(),
+        trouble: Arc::clone(trouble),
+        roomless: VecDeque::new(),
+    };
+    thread::Builder::new()
+        .name("hearsay-write".into())
+        .spawn(move || writer.run(&to_write))
+        .expect("a thread can be started at start-up");
+    let (looker_units, looker_rows, answers) = (units.clone(), rows.clone(), answers.clone());
+    thread::Builder::new()
+        .name("hearsay-read".into())
+        .spawn(move || {
+            for look in to_look {
+                let _ = answers.send(answer(look, &looker_units, &looker_rows));
+            }
+        })
+        .expect("a thread can be started at start-up");
+    Open { writes, looks, units, rows }
+}
+
+fn answer(look: Look, units: &Reader, rows: &CatalogueReader) -> Input {
+    match look {
+        Look::Row(key) => Input::Row(key, rows.get(&key).ok().flatten()),
+        Look::Segment(record, number) => {
+            Input::Segment(record, number, rows.segment(&record, number).ok().flatten())
+        }
+        Look::Units(ticket, first, lengths) => Input::Units(ticket, read(units, first, &lengths)),
+    }
+}
+
+fn read(
+    units: &Reader,
+    first: store::Location,
+    lengths: &[u32],
+) -> Option<Vec<(ChunkId, Bytes)>> {
+    units.read(first, lengths).inspect_err(|error| tracing::debug!(%error, "a read failed")).ok()
+}
+
+/// The thread that alone changes the store.
+struct Writer {
+    log: Log,
+    catalogue: Catalogue,
+    answers: UnboundedSender<Input>,
+    trouble: Trouble,
+    /// Units for which there was no room yet.
+    roomless: VecDeque<(Ticket, Vec<Unit>)>,
+}
+
+impl Writer {
+    fn run(&mut self, writes: &Receiver<Write>) {
+        loop {
+            match writes.recv_timeout(ROOM_PATIENCE) {
+                Ok(write) => self.perform(write),
+                Err(RecvTimeoutError::Timeout) => self.give_up(),
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    fn perform(&mut self, write: Write) {
+        match write {
+            Write::Append(ticket, units) => self.append(ticket, units),
+            Write::Change(ticket, changes) => {
+                let result = self.catalogue.apply(&changes);
+                let done = self.note("write to the catalogue", result).is_some();
+                self.answer(Input::Changed(ticket, done));
+            }
+            Write::Sync => {
+                let done = self.sync();
+                self.answer(Input::Synced(done));
+            }
+            Write::List(segment) => {
+                let entries = self.log.entries(segment).ok();
+                self.answer(Input::Entries(segment, entries));
+            }
+            Write::Rewrite(segment, keep) => {
+                let result = self.log.rewrite(segment, &keep);
+                let moved = self.note("make room", result);
+                self.answer(Input::Rewritten(segment, moved));
+                for (ticket, units) in std::mem::take(&mut self.roomless) {
+                    self.append(ticket, units);
+                }
+            }
+            Write::Finish(done) => {
+                // Why it failed has been logged; the end is the end.
+                let _ = self.sync();
+                let _ = done.send(());
+            }
+        }
+    }
+
+    fn append(&mut self, ticket: Ticket, units: Vec<Unit>) {
+        match self.log.append(&units) {
+            // The engine is making room, or will when it has heard of what was written before.
+            Err(Error::Full { .. }) => self.roomless.push_back((ticket, units)),
+            result => {
+                let places = self.note("write units", result);
+                self.answer(Input::Appended(ticket, places));
+            }
+        }
+    }
+
+    /// No room was made: what waits for it is not stored.
+    fn give_up(&mut self) {
+        for (ticket, _) in std::mem::take(&mut self.roomless) {
+            self.answer(Input::Appended(ticket, None));
+        }
+    }
+
+    /// Units first: a row that is durable should not name what is not.
+    fn sync(&mut self) -> bool {
+        let result = self.log.sync();
+        let units = self.note("make units durable", result);
+        let result = self.catalogue.sync();
+        let rows = self.note("make the catalogue durable", result);
+        units.is_some() && rows.is_some()
+    }
+
+    /// Says once that the store has begun to fail, and once that it works again.
+    fn note<T>(&self, what: &str, result: Result<T, Error>) -> Option<T> {
+        let mut trouble = lock(&self.trouble);
+        match result {
+            Ok(value) => {
+                if trouble.take().is_some() {
+                    tracing::info!("the store works again");
+                }
+                Some(value)
+            }
+            Err(error) => {
+                if trouble.is_none() {
+                    tracing::warn!(%error, "cannot {what}: going on without storing");
+                }
+                *trouble = Some(error.to_string());
+                None
+            }
+        }
+    }
+
+    fn answer(&self, input: Input) {
+        // Nobody listens any more only when the program ends.
+        let _ = self.answers.send(input);
+    }
+}

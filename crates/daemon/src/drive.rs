@@ -1,0 +1,240 @@
+//! `hearsay run`: opens what the daemon needs, then loops until it is told to stop.
+//!
+//! *Start-up:* control socket, store, engine, listeners, interception rules; whatever cannot be had
+//! and is not needed for traffic is done without and said. *The loop* is tokio's, on one thread:
+//! clients (`clients.rs`), origins (`origins.rs`) and the store's answers feed the engine through
+//! [`Shell`]. *The end:* rules go first, so that new connections go straight to their origins; then
+//! clients get a moment to finish; then what was written is made durable.
+
+use crate::clients::{self, Door as ClientDoor};
+use crate::config::Config;
+use crate::control::{self, ControlError};
+use crate::disk::Disk;
+use crate::entropy;
+use crate::observe::Observer;
+use crate::shell::Shell;
+use host::intercept::Rules;
+use node::{Input, Node};
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::Semaphore;
+use tokio::sync::mpsc::{self, UnboundedReceiver};
+use tokio::task::{LocalSet, spawn_local};
+use wire::Date;
+
+/// At the end, clients have so long to finish.
+const FAREWELL: Duration = Duration::from_secs(3);
+/// How often the clock is looked at.
+const CLOCK_EVERY: Duration = Duration::from_secs(30);
+/// A clock that shows less is wrong: this version was made in November 2026.
+const BUILT: Date = Date::from_unix(1_793_491_200);
+
+/// Why the daemon could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum DriveError {
+    /// The control socket.
+    #[error(transparent)]
+    Control(#[from] ControlError),
+    /// The store is another daemon's.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// A port.
+    #[error("cannot listen on {address}: {error}{hint}")]
+    Listen {
+        /// Which.
+        address: SocketAddr,
+        /// What the kernel said.
+        error: std::io::Error,
+        /// What to do about it.
+        hint: &'static str,
+    },
+    /// The loop itself.
+    #[error("the system refuses what every program needs: {0}")]
+    Runtime(#[from] std::io::Error),
+}
+
+/// Runs the daemon until it is told to stop.
+pub fn run(config: Config) -> Result<(), DriveError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    LocalSet::new().block_on(&runtime, drive(config))
+}
+
+async fn drive(config: Config) -> Result<(), DriveError> {
+    let stop = Stop::new()?;
+    let control = control::Door::open(&config.control)?;
+    let listeners = open_listeners(&config)?;
+    let (answers, answered) = mpsc::unbounded_channel();
+    let (disk, index, recovery) = Disk::open(&config.store, &answers)?;
+    tracing::info!(
+        units = recovery.units,
+        segments = recovery.segments,
+        index_bytes = index.report().index_bytes,
+        dropped_units = recovery.dropped_units,
+        dropped_segments = recovery.dropped_segments,
+        "the store is open"
+    );
+    let shell = Shell::new(Node::new(engine_config(&config), index), disk, config.memory_bytes);
+    shell.set_clock();
+    spawn_loops(&shell, answered);
+    let observer = Rc::new(Observer::new(shell.clone(), &config, listeners.addresses()));
+    spawn_local(control.serve(Rc::clone(&observer)));
+    let rules = intercept(&config, &observer);
+    listeners.serve(&shell, &observer);
+    let addresses = &observer.addresses;
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), ?addresses, "ready");
+
+    stop.wait().await;
+    if let Some(rules) = rules
+        && let Err(error) = rules.remove()
+    {
+        tracing::warn!(%error, "cannot remove the interception rules: run `hearsay intercept remove`");
+    }
+    farewell(&shell).await;
+    shell.with_disk(Disk::finish);
+    tracing::info!("stopped");
+    Ok(())
+}
+
+fn engine_config(config: &Config) -> node::Config {
+    node::Config {
+        name: config.name.clone(),
+        secret: node::OPEN_KEY,
+        seed: entropy::bytes(),
+        memory_bytes: config.memory_bytes,
+        // One object never pushes out everything else.
+        object_bytes_max: config.store.size_bytes / 2,
+        allow: config.allow.clone(),
+        built: BUILT,
+    }
+}
+
+/// What gives the engine its inputs, besides clients and origins.
+fn spawn_loops(shell: &Shell, mut answered: UnboundedReceiver<Input>) {
+    let disk = shell.clone();
+    spawn_local(async move {
+        while let Some(answer) = answered.recv().await {
+            disk.feed(answer);
+        }
+    });
+    let timer = shell.clone();
+    spawn_local(async move { timer.tick().await });
+    let clock = shell.clone();
+    spawn_local(async move {
+        loop {
+            tokio::time::sleep(CLOCK_EVERY).await;
+            clock.set_clock();
+        }
+    });
+}
+
+/// Ports that are open already.
+struct Listeners {
+    explicit: Vec<(SocketAddr, TcpListener)>,
+    transparent: Option<TcpListener>,
+    metrics: Option<TcpListener>,
+}
+
+fn open_listeners(config: &Config) -> Result<Listeners, DriveError> {
+    let mut explicit = Vec::new();
+    for address in &config.listen {
+        let listener = listen(*address, host::listen::explicit)?;
+        explicit.push((listener.local_addr()?, listener));
+    }
+    let transparent = match config.intercept.interfaces.is_empty() {
+        true => None,
+        false => {
+            let address = SocketAddr::from(([0; 16], config.intercept.port));
+            Some(listen(address, |address| host::listen::transparent(address.port()))?)
+        }
+    };
+    let metrics =
+        config.metrics.map(|address| listen(address, host::listen::explicit)).transpose()?;
+    Ok(Listeners { explicit, transparent, metrics })
+}
+
+fn listen(
+    address: SocketAddr,
+    open: impl Fn(SocketAddr) -> std::io::Result<TcpListener>,
+) -> Result<TcpListener, DriveError> {
+    use std::io::ErrorKind;
+    open(address).map_err(|error| {
+        let hint = match error.kind() {
+            ErrorKind::AddrInUse => ". Another program has this port: stop it, or choose another",
+            ErrorKind::AddrNotAvailable => ". This machine does not have that address",
+            ErrorKind::PermissionDenied => ". That needs root, or CAP_NET_ADMIN to intercept",
+            _ => "",
+        };
+        DriveError::Listen { address, error, hint }
+    })
+}
+
+impl Listeners {
+    fn addresses(&self) -> Vec<SocketAddr> {
+        self.explicit.iter().map(|(address, _)| *address).collect()
+    }
+
+    fn serve(self, shell: &Shell, observer: &Rc<Observer>) {
+        let places = Arc::new(Semaphore::new(clients::CONNECTIONS_MAX));
+        let explicit = self.explicit.into_iter().map(|(_, port)| (port, ClientDoor::Explicit));
+        let transparent = self.transparent.into_iter().map(|port| (port, ClientDoor::Transparent));
+        for (listener, door) in explicit.chain(transparent) {
+            spawn_local(clients::accept(shell.clone(), listener, door, Arc::clone(&places)));
+        }
+        if let Some(listener) = self.metrics {
+            spawn_local(control::serve_metrics(listener, Rc::clone(observer)));
+        }
+    }
+}
+
+/// Brings clients here, where that was asked for and is possible.
+fn intercept(config: &Config, observer: &Observer) -> Option<Rules> {
+    let rules = config.intercept.rules()?;
+    match rules.apply() {
+        Ok(applied) => {
+            applied.notes.iter().for_each(|note| tracing::warn!("interception: {note}"));
+            observer.intercepts(true, applied.notes.first().cloned());
+            Some(rules)
+        }
+        Err(error) => {
+            tracing::warn!(%error, "nothing is intercepted: traffic goes on without us");
+            observer.intercepts(false, Some(error.to_string()));
+            None
+        }
+    }
+}
+
+/// Waits until nobody is being served, but not for ever.
+async fn farewell(shell: &Shell) {
+    let idle = async {
+        while shell.report().exchanges > 0 {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    if tokio::time::timeout(FAREWELL, idle).await.is_err() {
+        tracing::info!(exchanges = shell.report().exchanges, "not all clients had finished");
+    }
+}
+
+/// The signals that mean: stop.
+struct Stop {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Stop {
+    fn new() -> Result<Self, std::io::Error> {
+        let terminate = signal(SignalKind::terminate())?;
+        Ok(Self { terminate, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    async fn wait(mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,482 @@
+//! `hearsay get`: a download through the running daemon that survives a bad link, and proves what it got.
+//!
+//! *What this is:* the course of one download. `get/part.rs` keeps what has arrived, `get/answer.rs`
+//! decides what a response means for it, `get/fetch.rs` talks to the proxy, `get/verify.rs` checks what
+//! lies on disk. *What it never does:* join two versions of a file; give a file its name before it has
+//! been verified; fetch https. *Where to start:* [`Job::run`].
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use content::ChunkId;
+use http::Uri;
+use hyper::body::Incoming;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
+
+use crate::ask;
+use crate::cli::Get;
+use crate::control::ManifestPage;
+use crate::exit::{Exit, Failure};
+use crate::term;
+
+mod answer;
+mod digest;
+mod fetch;
+mod part;
+mod verify;
+
+use answer::Answer;
+use digest::Sha256;
+use part::{Meta, Part};
+use verify::Promises;
+
+/// How long to wait before each further try without progress.
+const PAUSES: [Duration; 5] = [
+    Duration::from_secs(1),
+    Duration::from_secs(2),
+    Duration::from_secs(4),
+    Duration::from_secs(8),
+    Duration::from_secs(16),
+];
+
+/// More redirects than this are a loop.
+const REDIRECTS_MAX: usize = 10;
+
+/// An origin that keeps refusing what it offered is not asked for ever.
+const RESTARTS_MAX: usize = 3;
+
+/// A manifest is closed a little after the last byte has gone out, so it is asked for again.
+const MANIFEST_PAUSES: [Duration; 3] =
+    [Duration::from_millis(100), Duration::from_millis(300), Duration::ZERO];
+
+/// More pages than this are no manifest.
+const MANIFEST_PAGES_MAX: usize = 1 << 20;
+
+/// Why what has arrived cannot be continued.
+const ANEW: &str = "the origin names no version (a strong ETag), so the same command begins anew";
+
+/// Does what was asked, and says what came of it.
+pub async fn run(args: &Get, control: &[PathBuf]) -> Result<(), Failure> {
+    let job = Job::new(args, control).await?;
+    let outcome = tokio::select! {
+        outcome = job.run() => outcome,
+        _ = tokio::signal::ctrl_c() => Err(interrupted(&job.output)),
+    };
+    job.bar.finish_and_clear();
+    let report = outcome?;
+    if args.json {
+        println!("{}", serde_json::to_string(&report).map_err(Failure::failed)?);
+    } else if !args.quiet {
+        print!("{}", report.page());
+    }
+    Ok(())
+}
+
+/// What is to be done.
+struct Job<'a> {
+    url: Uri,
+    output: PathBuf,
+    proxy: SocketAddr,
+    control: &'a [PathBuf],
+    sha256: Option<Sha256>,
+    pauses: &'a [Duration],
+    bar: ProgressBar,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+struct Report {
+    url: String,
+    file: PathBuf,
+    bytes: u64,
+    /// Bytes that an earlier download had left.
+    resumed_bytes: u64,
+    seconds: f64,
+    /// Which cache answered; `None`: the origin.
+    answered_by: Option<String>,
+    cache_status: Option<String>,
+    verified: Vec<String>,
+    notes: Vec<String>,
+}
+
+/// A response that ended as it should.
+#[derive(Default)]
+struct Arrived {
+    /// Where redirects led.
+    url: Uri,
+    /// Whether nothing of an earlier download is in it.
+    is_from_the_start: bool,
+    cache_status: Option<String>,
+    /// Only of a whole that came at once.
+    content_digest: Option<Sha256>,
+}
+
+/// Why a try did not bring the end of the file.
+enum Broken {
+    /// No other try will.
+    For(Failure),
+    /// Another may, from where this one ended.
+    Lost(Failure),
+    /// Another may, from the beginning.
+    StartOver,
+}
+
+impl<'a> Job<'a> {
+    async fn new(args: &Get, control: &'a [PathBuf]) -> Result<Self, Failure> {
+        let url = parse_url(&args.url)?;
+        let sha256 = args.sha256.as_deref().map(|text| {
+            let wrong = || Failure::usage("--sha256: expected 64 hexadecimal digits");
+            digest::of_hex(text).ok_or_else(wrong)
+        });
+        Ok(Self {
+            output: output(args.output.as_deref(), &url)?,
+            sha256: sha256.transpose()?,
+            proxy: match args.proxy {
+                Some(proxy) => proxy,
+                None => proxy_of(&ask::status(control).await?.listeners)?,
+            },
+            url,
+            control,
+            pauses: &PAUSES,
+            bar: progress(args.quiet || args.json),
+        })
+    }
+
+    async fn run(&self) -> Result<Report, Failure> {
+        let begun = Instant::now();
+        let path = part::part_path(&self.output);
+        let mut part = Part::open(&self.output, &self.url.to_string()).map_err(|error| {
+            Failure::failed(format!("cannot write {}: {error}", path.display()))
+        })?;
+        let resumed_bytes = part.bytes();
+        let arrived = self.download(&mut part).await?;
+        let cache_status = arrived.cache_status.clone();
+        let mut report = Report {
+            url: self.url.to_string(),
+            file: self.output.clone(),
+            bytes: part.bytes(),
+            resumed_bytes: if arrived.is_from_the_start { 0 } else { resumed_bytes },
+            seconds: begun.elapsed().as_secs_f64(),
+            answered_by: cache_status.as_deref().and_then(answer::answered_by).map(str::to_owned),
+            cache_status,
+            ..Report::default()
+        };
+        match self.verify(&mut part, &arrived, &mut report).await {
+            Ok(()) => part.finish(&self.output).map_err(|error| self.cannot_write(&error))?,
+            Err(failure) if failure.exit == Exit::Unverified => {
+                part.condemn();
+                let kept = format!("{} is left to be looked at", path.display());
+                return Err(Failure::unverified(format!("{failure}; {kept}, and not resumed")));
+            }
+            Err(failure) => return Err(failure),
+        }
+        Ok(report)
+    }
+
+    /// Tries until the part is whole. What has arrived is never asked for again if that can be helped.
+    async fn download(&self, part: &mut Part) -> Result<Arrived, Failure> {
+        let (mut pauses, mut restarts) = (self.pauses.iter(), 0);
+        let mut is_from_the_start = false;
+        while !part.is_whole() {
+            let before = part.bytes();
+            match self.attempt(part).await {
+                Ok(arrived) => {
+                    is_from_the_start |= arrived.is_from_the_start;
+                    return Ok(Arrived { is_from_the_start, ..arrived });
+                }
+                Err(Broken::For(failure)) => return Err(failure),
+                Err(Broken::StartOver) => {
+                    restarts += 1;
+                    if restarts > RESTARTS_MAX {
+                        return Err(Failure::failed(
+                            "the origin offers ranges and then refuses them",
+                        ));
+                    }
+                    self.begin(part, Meta { url: self.url.to_string(), ..Meta::default() })?;
+                    is_from_the_start = true;
+                }
+                Err(Broken::Lost(failure)) => {
+                    if part.bytes() > before {
+                        pauses = self.pauses.iter();
+                    }
+                    // With nothing in hand the user decides; with something we go on by ourselves.
+                    let pause = part.resumable().and_then(|_| pauses.next());
+                    let Some(pause) = pause else { return Err(self.unfinished(part, &failure)) };
+                    self.bar.set_message("waiting");
+                    tokio::time::sleep(*pause).await;
+                }
+            }
+        }
+        Ok(Arrived { is_from_the_start, ..Arrived::default() })
+    }
+
+    /// One request, or as many as redirects ask for.
+    async fn attempt(&self, part: &mut Part) -> Result<Arrived, Broken> {
+        let mut url = self.url.clone();
+        for _ in 0..=REDIRECTS_MAX {
+            let resume = part.resumable();
+            let asked_bytes = resume.map_or(0, |(bytes, _)| bytes);
+            let response = fetch::ask(self.proxy, &url, resume).await.map_err(Broken::Lost)?;
+            let (head, body) = response.into_parts();
+            let headers = &head.headers;
+            let mut arrived = Arrived {
+                url: url.clone(),
+                cache_status: answer::cache_status(headers),
+                ..Arrived::default()
+            };
+            match answer::judge(head.status, headers, part.meta(), asked_bytes) {
+                Answer::Continue => {
+                    part.learn(answer::whole_length(headers), answer::repr_digest(headers));
+                }
+                Answer::Anew(meta) => {
+                    self.begin(part, Meta { url: self.url.to_string(), ..*meta })
+                        .map_err(Broken::For)?;
+                    arrived.is_from_the_start = true;
+                    arrived.content_digest = answer::content_digest(headers);
+                }
+                Answer::StartOver => return Err(Broken::StartOver),
+                Answer::Redirect(to) => {
+                    url = follow(&url, &to).map_err(Broken::For)?;
+                    continue;
+                }
+                Answer::Refused(why) => return Err(Broken::For(refused(&url, &why, &arrived))),
+            }
+            self.receive(part, body).await?;
+            return Ok(arrived);
+        }
+        Err(Broken::For(Failure::failed(format!("{} redirects in a circle", self.url))))
+    }
+
+    async fn receive(&self, part: &mut Part, mut body: Incoming) -> Result<(), Broken> {
+        self.show(part);
+        while let Some(bytes) = fetch::next(&mut body).await.map_err(Broken::Lost)? {
+            part.append(&bytes).map_err(|error| Broken::For(self.cannot_write(&error)))?;
+            self.bar.set_position(part.bytes());
+        }
+        match part.meta().length {
+            Some(length) if part.bytes() < length => {
+                Err(Broken::Lost(Failure::failed("the body ended too early")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn show(&self, part: &Part) {
+        self.bar.set_message("");
+        if let Some(length) = part.meta().length {
+            self.bar.set_length(length);
+        }
+        // What was there already says nothing about the rate.
+        self.bar.set_position(part.bytes());
+        self.bar.reset_eta();
+    }
+
+    fn begin(&self, part: &mut Part, meta: Meta) -> Result<(), Failure> {
+        part.begin(meta).map_err(|error| self.cannot_write(&error))
+    }
+
+    /// Checks every promise there is, and says in the report which.
+    async fn verify(
+        &self,
+        part: &mut Part,
+        arrived: &Arrived,
+        report: &mut Report,
+    ) -> Result<(), Failure> {
+        self.bar.set_message("verifying");
+        let said = part.meta().repr_digest.as_deref().and_then(digest::of_header);
+        let sha256 = [
+            said.map(|digest| ("Repr-Digest", digest)),
+            arrived.content_digest.map(|digest| ("Content-Digest", digest)),
+            self.sha256.map(|digest| ("--sha256", digest)),
+        ];
+        let units = self.manifest(&arrived.url, part).await;
+        let promises = Promises {
+            length: part.meta().length,
+            sha256: sha256.into_iter().flatten().collect(),
+            units: units.map_err(|note| report.notes.push(note)).ok(),
+        };
+        if promises.sha256.is_empty() {
+            report.notes.push("the origin promised no SHA-256".to_owned());
+        }
+        let file = part.reread().map_err(|error| self.cannot_write(&error))?;
+        report.verified = verify::verify(file, &promises).await?;
+        Ok(())
+    }
+
+    /// The units that the daemon has for this very version; or why there is nothing to compare with.
+    async fn manifest(&self, url: &Uri, part: &Part) -> Result<Vec<(ChunkId, u32)>, String> {
+        let url = url.to_string();
+        let nothing = || "the daemon has stored no manifest of it".to_owned();
+        let first = self.first_page(&url).await?.ok_or_else(nothing)?;
+        let meta = part.meta();
+        let is_same = first.length == part.bytes()
+            && first.etag == meta.etag
+            && first.last_modified == meta.last_modified;
+        if !is_same {
+            return Err("the daemon has stored another version of it".to_owned());
+        }
+        let (mut units, record) = (Vec::new(), first.record.clone());
+        let mut page = first;
+        for _ in 0..MANIFEST_PAGES_MAX {
+            for unit in &page.units {
+                let name = unit.name.parse().map_err(|_| "the daemon's manifest cannot be read")?;
+                units.push((name, unit.length));
+            }
+            let Some(next) = page.next_page else { break };
+            let asked = ask::manifest_page(self.control, &url, next).await;
+            page = asked.map_err(|failure| failure.message)?.ok_or_else(nothing)?;
+            if page.record != record {
+                return Err("the daemon has just stored another version of it".to_owned());
+            }
+        }
+        let sum: u64 = units.iter().map(|(_, length)| u64::from(*length)).sum();
+        if sum == part.bytes() {
+            Ok(units)
+        } else {
+            Err("the daemon's manifest is not whole".into())
+        }
+    }
+
+    async fn first_page(&self, url: &str) -> Result<Option<ManifestPage>, String> {
+        for pause in MANIFEST_PAUSES {
+            match ask::manifest_page(self.control, url, 0).await {
+                Ok(None) => tokio::time::sleep(pause).await,
+                Ok(found) => return Ok(found),
+                Err(failure) => return Err(format!("no manifest to compare with: {failure}")),
+            }
+        }
+        Ok(None)
+    }
+
+    /// The link gave up; what to do about it depends on whether the origin lets us go on.
+    fn unfinished(&self, part: &Part, failure: &Failure) -> Failure {
+        let bytes = term::bytes(part.bytes());
+        let advice = match part.resumable() {
+            Some(_) => {
+                format!("{bytes} are in {}; the same command resumes", part.path().display())
+            }
+            None if part.bytes() == 0 => return failure.clone(),
+            None => format!("{bytes} had come; {ANEW}"),
+        };
+        Failure { exit: failure.exit, message: format!("{failure}; {advice}") }
+    }
+
+    fn cannot_write(&self, error: &std::io::Error) -> Failure {
+        Failure::failed(format!("cannot write {}: {error}", self.output.display()))
+    }
+}
+
+impl Report {
+    fn page(&self) -> String {
+        let rate = (self.bytes - self.resumed_bytes) as f64 / self.seconds.max(0.001);
+        let resumed = match self.resumed_bytes {
+            0 => String::new(),
+            bytes => format!(", {} of them resumed", term::bytes(bytes)),
+        };
+        let source = match (&self.answered_by, &self.cache_status) {
+            (Some(cache), _) => format!("from the cache of {}", term::tame(cache, 64)),
+            (None, Some(said)) => format!("from the origin ({})", term::tame(said, 120)),
+            (None, None) => "without a cache".to_owned(),
+        };
+        let mut page = format!(
+            "{}: {}{resumed}, in {:.1} s ({}/s), {source}\n",
+            self.file.display(),
+            term::bytes(self.bytes),
+            self.seconds,
+            term::bytes(rate as u64)
+        );
+        let verified =
+            if self.verified.is_empty() { "nothing".into() } else { self.verified.join(", ") };
+        page.push_str(&format!("verified: {verified}\n"));
+        self.notes.iter().for_each(|note| page.push_str(&format!("note: {note}\n")));
+        page
+    }
+}
+
+fn parse_url(text: &str) -> Result<Uri, Failure> {
+    let url: Uri = text.parse().map_err(|error| Failure::usage(format!("{text}: {error}")))?;
+    match (url.scheme_str(), url.authority()) {
+        (Some("https"), _) => Err(Failure::usage(format!(
+            "{text}: what https carries is sealed from end to end, so no cache on the way can keep \
+             it, and this command does not fetch it. Is there an http:// URL? Its content can be \
+             proved by --sha256"
+        ))),
+        (Some("http"), Some(host)) if host.as_str().contains('@') => {
+            Err(Failure::usage("a URL with a password in it is not fetched"))
+        }
+        (Some("http"), Some(_)) => Ok(url),
+        _ => Err(Failure::usage(format!("{text}: expected a whole URL, like http://host/file"))),
+    }
+}
+
+/// Where a redirect leads; it may not lead to what we would not have fetched.
+fn follow(from: &Uri, location: &str) -> Result<Uri, Failure> {
+    let to = answer::resolve(from, location)
+        .ok_or_else(|| Failure::failed(format!("{from} redirects to {location:?}: no URL")))?;
+    parse_url(&to.to_string())
+        .map_err(|failure| Failure::failed(format!("{from} redirects elsewhere. {failure}")))
+}
+
+fn refused(url: &Uri, why: &str, arrived: &Arrived) -> Failure {
+    let by = arrived.cache_status.as_deref().map(|said| format!(" (Cache-Status: {said})"));
+    Failure::failed(term::tame(&format!("{url}: {why}{}", by.unwrap_or_default()), 500))
+}
+
+/// The file to write: what was asked for, or the last part of the URL.
+fn output(asked: Option<&Path>, url: &Uri) -> Result<PathBuf, Failure> {
+    if asked == Some(Path::new("-")) {
+        return Err(Failure::usage(
+            "-o -: what has gone down a pipe cannot be verified first; give a file",
+        ));
+    }
+    let name = url.path().rsplit('/').next().filter(|name| !["", ".", ".."].contains(name));
+    let no_name = || Failure::usage(format!("{url} ends in no file name: give one by -o FILE"));
+    match asked {
+        Some(path) if path.is_dir() => Ok(path.join(name.ok_or_else(no_name)?)),
+        Some(path) => Ok(path.to_owned()),
+        None => Ok(PathBuf::from(name.ok_or_else(no_name)?)),
+    }
+}
+
+/// The first listener, as seen from this machine.
+fn proxy_of(listeners: &[SocketAddr]) -> Result<SocketAddr, Failure> {
+    let first = listeners.first().ok_or_else(|| {
+        Failure::usage("the running daemon has no explicit proxy: give it a `listen` address")
+    })?;
+    let ip = match first.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    Ok(SocketAddr::new(ip, first.port()))
+}
+
+/// On a terminal only: `indicatif` hides what would go anywhere else.
+fn progress(is_quiet: bool) -> ProgressBar {
+    if is_quiet {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(8));
+    let template = "{bar:24} {bytes}/{total_bytes} {bytes_per_sec} eta {eta} {msg}";
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style.progress_chars("=> "));
+    }
+    bar
+}
+
+fn interrupted(output: &Path) -> Failure {
+    let (bytes, is_resumable) = part::left(output);
+    let (path, amount) = (part::part_path(output), term::bytes(bytes));
+    Failure::failed(match (bytes, is_resumable) {
+        (0, _) => "interrupted; nothing had arrived".to_owned(),
+        (_, true) => {
+            format!("interrupted; {amount} are in {}; the same command resumes", path.display())
+        }
+        (_, false) => format!("interrupted after {amount}; {ANEW}"),
+    })
+}
+
+#[cfg(test)]
+mod tests;

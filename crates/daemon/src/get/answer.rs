@@ -1,0 +1,262 @@
+//! What a response means for a part of a file. Read RFC 9110 §13.1.5 (If-Range), §14.4 (Content-Range)
+//! and §15.3.7 (206) before editing.
+
+use http::header::{
+    CONTENT_LENGTH, CONTENT_RANGE, DATE, ETAG, HeaderMap, HeaderName, LAST_MODIFIED, LOCATION,
+    TRANSFER_ENCODING,
+};
+use http::{StatusCode, Uri};
+
+use super::digest::{self, Sha256};
+use super::part::Meta;
+
+/// The digest of the whole (RFC 9530 §3).
+const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
+/// The digest of what this message carries (RFC 9530 §2).
+const CONTENT_DIGEST: HeaderName = HeaderName::from_static("content-digest");
+/// How caches dealt with the request (RFC 9211).
+const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
+
+/// By so many seconds `Last-Modified` must be older than `Date` to be a strong validator, unless one
+/// trusts the origin's two clocks to be one (RFC 9110 §8.8.2.2).
+const LAST_MODIFIED_SECONDS_MIN: u64 = 60;
+
+/// What to do with a response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Its body goes on where the part ends.
+    Continue,
+    /// Its body is a whole, of this.
+    Anew(Box<Meta>),
+    /// What we have is of no use: ask again, for all of it.
+    StartOver,
+    /// Ask there.
+    Redirect(String),
+    /// It is not what was asked for; why.
+    Refused(String),
+}
+
+/// What to do with a response to a request for `meta.url`, of which `bytes` are there and were asked
+/// to be continued (none: all was asked for).
+pub fn judge(status: StatusCode, headers: &HeaderMap, meta: &Meta, bytes: u64) -> Answer {
+    match status {
+        StatusCode::OK | StatusCode::NON_AUTHORITATIVE_INFORMATION => {
+            Answer::Anew(Box::new(describe(headers, &meta.url)))
+        }
+        StatusCode::PARTIAL_CONTENT if bytes > 0 => continued(headers, meta, bytes),
+        StatusCode::RANGE_NOT_SATISFIABLE if bytes > 0 => Answer::StartOver,
+        _ if status.is_redirection() => match text(headers, &LOCATION) {
+            Some(location) => Answer::Redirect(location),
+            None => Answer::Refused(format!("answered {status} without saying where to go")),
+        },
+        _ => Answer::Refused(format!("answered {status}")),
+    }
+}
+
+/// The URL that a `Location` means: absolute, or a path on the same host (RFC 3986 §5.2, as far as
+/// anybody sends it).
+pub fn resolve(base: &Uri, location: &str) -> Option<Uri> {
+    let location = location.split('#').next()?;
+    let (scheme, host) = (base.scheme_str()?, base.authority()?);
+    let absolute = if location.starts_with("//") {
+        format!("{scheme}:{location}")
+    } else if location.starts_with('/') {
+        format!("{scheme}://{host}{location}")
+    } else if location.contains("://") {
+        location.to_owned()
+    } else {
+        let (dir, _) = base.path().rsplit_once('/')?;
+        format!("{scheme}://{host}{dir}/{location}")
+    };
+    absolute.parse().ok()
+}
+
+/// How much is left to come, if it was said; what was not framed by a length may end too early.
+pub fn body_length(headers: &HeaderMap) -> Option<u64> {
+    if headers.contains_key(TRANSFER_ENCODING) {
+        return None;
+    }
+    text(headers, &CONTENT_LENGTH)?.parse().ok()
+}
+
+/// `Repr-Digest`, as it came.
+pub fn repr_digest(headers: &HeaderMap) -> Option<String> {
+    text(headers, &REPR_DIGEST)
+}
+
+/// The SHA-256 of what this message carries, if it says one.
+pub fn content_digest(headers: &HeaderMap) -> Option<Sha256> {
+    digest::of_header(&text(headers, &CONTENT_DIGEST)?)
+}
+
+/// What the caches on the way said, the nearest last.
+pub fn cache_status(headers: &HeaderMap) -> Option<String> {
+    let values = headers.get_all(CACHE_STATUS).iter().filter_map(|value| value.to_str().ok());
+    let all = values.collect::<Vec<_>>().join(", ");
+    (!all.is_empty()).then_some(all)
+}
+
+/// Which cache answered, going by [`cache_status`]; `None`: the origin did.
+pub fn answered_by(cache_status: &str) -> Option<&str> {
+    cache_status.split(',').find_map(|member| {
+        let mut items = member.split(';').map(str::trim);
+        let name = items.next()?;
+        items.any(|item| item == "hit" || item == "hit=?1").then_some(name.trim_matches('"'))
+    })
+}
+
+fn describe(headers: &HeaderMap, url: &str) -> Meta {
+    Meta {
+        url: url.to_owned(),
+        etag: text(headers, &ETAG),
+        last_modified: text(headers, &LAST_MODIFIED),
+        validator: strong_validator(headers),
+        length: body_length(headers),
+        repr_digest: repr_digest(headers),
+        synced_bytes: 0,
+    }
+}
+
+/// What identifies this very version, byte for byte. A weak tag does not, and forbids the date too
+/// (RFC 9110 §13.1.5).
+fn strong_validator(headers: &HeaderMap) -> Option<String> {
+    if let Some(etag) = text(headers, &ETAG) {
+        return etag.starts_with('"').then_some(etag);
+    }
+    let last_modified = text(headers, &LAST_MODIFIED)?;
+    let changed = httpdate::parse_http_date(&last_modified).ok()?;
+    let sent = httpdate::parse_http_date(&text(headers, &DATE)?).ok()?;
+    let age = sent.duration_since(changed).ok()?;
+    (age.as_secs() >= LAST_MODIFIED_SECONDS_MIN).then_some(last_modified)
+}
+
+/// A 206 must begin where we end, be of the same length, and, where it says so, of the same version.
+fn continued(headers: &HeaderMap, meta: &Meta, bytes: u64) -> Answer {
+    let range = text(headers, &CONTENT_RANGE).and_then(|range| content_range(&range));
+    let fits = range.is_some_and(|range| {
+        let is_same = |whole: u64| meta.length.is_none_or(|length| length == whole);
+        let to_the_end = |whole: u64| range.last + 1 == whole;
+        range.first == bytes && range.whole.is_none_or(|it| is_same(it) && to_the_end(it))
+    });
+    let etag = text(headers, &ETAG);
+    let same_version = etag.is_none() || meta.etag.is_none() || etag == meta.etag;
+    if fits && same_version { Answer::Continue } else { Answer::StartOver }
+}
+
+/// The length of the whole, going by a `Content-Range`.
+pub fn whole_length(headers: &HeaderMap) -> Option<u64> {
+    content_range(&text(headers, &CONTENT_RANGE)?)?.whole
+}
+
+struct ContentRange {
+    first: u64,
+    last: u64,
+    whole: Option<u64>,
+}
+
+fn content_range(text: &str) -> Option<ContentRange> {
+    let (range, whole) = text.strip_prefix("bytes ")?.trim().split_once('/')?;
+    let (first, last) = range.split_once('-')?;
+    let whole = if whole == "*" { None } else { Some(whole.parse().ok()?) };
+    let (first, last) = (first.parse().ok()?, last.parse().ok()?);
+    (first <= last && last < u64::MAX).then_some(ContentRange { first, last, whole })
+}
+
+fn text(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
+    Some(headers.get(name)?.to_str().ok()?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(text: &str) -> HeaderMap {
+        let pair = |line: &str| {
+            let (name, value) = line.trim().split_once(": ").unwrap();
+            (name.parse::<HeaderName>().unwrap(), value.parse().unwrap())
+        };
+        text.lines().filter(|line| !line.trim().is_empty()).map(pair).collect()
+    }
+
+    fn meta() -> Meta {
+        Meta {
+            url: "http://a/".into(),
+            etag: Some("\"1\"".into()),
+            length: Some(10),
+            ..Meta::default()
+        }
+    }
+
+    #[test]
+    fn a_part_is_continued_only_by_what_fits() {
+        let judge = |text: &str| judge(StatusCode::PARTIAL_CONTENT, &headers(text), &meta(), 4);
+        for fits in [
+            "content-range: bytes 4-9/10\netag: \"1\"",
+            "content-range: bytes 4-9/10",
+            "content-range: bytes 4-7/*",
+        ] {
+            assert_eq!(judge(fits), Answer::Continue, "{fits}");
+        }
+        for not in [
+            "",
+            "content-type: multipart/byteranges",
+            "content-range: bytes 5-9/10",
+            "content-range: bytes 4-9/11",
+            "content-range: bytes 4-8/10",
+            "content-range: bytes 4-3/10",
+            "content-range: bytes 4-9/10\netag: \"2\"",
+        ] {
+            assert_eq!(judge(not), Answer::StartOver, "{not}");
+        }
+    }
+
+    #[test]
+    fn other_answers_begin_anew_lead_elsewhere_or_are_refused() {
+        let judge = |status: u16, text: &str, bytes| {
+            judge(StatusCode::from_u16(status).unwrap(), &headers(text), &meta(), bytes)
+        };
+        assert_eq!(judge(416, "content-range: bytes */3", 4), Answer::StartOver);
+        assert_eq!(judge(302, "location: /b", 0), Answer::Redirect("/b".into()));
+        assert!(matches!(judge(200, "", 4), Answer::Anew(_)));
+        for status in [204, 206, 304, 404, 416, 504] {
+            assert!(matches!(judge(status, "", 0), Answer::Refused(_)), "{status}");
+        }
+    }
+
+    #[test]
+    fn only_strong_validators_count() {
+        let date = "date: Sun, 06 Nov 1994 08:49:37 GMT\n";
+        for (text, expected) in [
+            ("etag: \"x\"", Some("\"x\"")),
+            ("etag: W/\"x\"", None),
+            ("etag: W/\"x\"\nlast-modified: Sun, 06 Nov 1994 08:00:00 GMT", None),
+            ("last-modified: Sun, 06 Nov 1994 08:00:00 GMT", Some("Sun, 06 Nov 1994 08:00:00 GMT")),
+            ("last-modified: Sun, 06 Nov 1994 08:49:00 GMT", None),
+            ("last-modified: yesterday", None),
+            ("", None),
+        ] {
+            let found = strong_validator(&headers(&format!("{date}{text}")));
+            assert_eq!(found.as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn redirects_are_resolved() {
+        let base: Uri = "http://a:81/b/c?d".parse().unwrap();
+        for (location, expected) in [
+            ("http://e/f#g", "http://e/f"),
+            ("//e/f", "http://e/f"),
+            ("/f?g", "http://a:81/f?g"),
+            ("f", "http://a:81/b/f"),
+        ] {
+            assert_eq!(resolve(&base, location), Some(expected.parse().unwrap()), "{location}");
+        }
+    }
+
+    #[test]
+    fn a_cache_says_whether_it_answered() {
+        assert_eq!(answered_by("edge; fwd=miss, router-12; hit; ttl=9"), Some("router-12"));
+        assert_eq!(answered_by("\"router 12\"; hit"), Some("router 12"));
+        assert_eq!(answered_by("router-12; fwd=uri-miss; stored"), None);
+    }
+}

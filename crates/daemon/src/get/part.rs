@@ -1,0 +1,267 @@
+//! A file that is not whole yet: `FILE.part`, and beside it `FILE.part.meta`, which says of what.
+//!
+//! What the meta file counts as there has been synced before, so a power cut costs at most
+//! [`CHECKPOINT_BYTES`] and never leaves holes in what is resumed.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// How much may be lost by a power cut.
+const CHECKPOINT_BYTES: u64 = 16 << 20;
+
+/// What a part is a part of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meta {
+    /// What was asked for.
+    pub url: String,
+    /// The version's `ETag`, as it came.
+    pub etag: Option<String>,
+    /// The version's `Last-Modified`, as it came.
+    pub last_modified: Option<String>,
+    /// What to send as `If-Range`; without it nothing can be resumed.
+    pub validator: Option<String>,
+    /// The length of the whole, in bytes, if it was said.
+    pub length: Option<u64>,
+    /// The whole's `Repr-Digest`, as it came.
+    pub repr_digest: Option<String>,
+    /// Bytes that are on disk for certain.
+    pub synced_bytes: u64,
+}
+
+/// A file that is not whole yet, and open. Dropping it keeps what is there, to be resumed.
+#[derive(Debug)]
+pub struct Part {
+    file: File,
+    path: PathBuf,
+    meta: Meta,
+    bytes: u64,
+    is_finished: bool,
+}
+
+/// `FILE.part`.
+pub fn part_path(output: &Path) -> PathBuf {
+    with_suffix(output, ".part")
+}
+
+/// How many bytes an earlier download has left, and whether they can be continued.
+pub fn left(output: &Path) -> (u64, bool) {
+    let path = part_path(output);
+    let bytes = std::fs::metadata(&path).map_or(0, |there| there.len());
+    (bytes, read_meta(&path).is_some_and(|meta| meta.validator.is_some()))
+}
+
+fn read_meta(part: &Path) -> Option<Meta> {
+    serde_json::from_slice(&std::fs::read(meta_path(part)).ok()?).ok()
+}
+
+fn meta_path(part: &Path) -> PathBuf {
+    with_suffix(part, ".meta")
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+impl Part {
+    /// Opens what an earlier download of the same URL has left, or begins.
+    pub fn open(output: &Path, url: &str) -> io::Result<Self> {
+        let path = part_path(output);
+        let file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path)?;
+        file.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => io::Error::other("another download is writing it"),
+            TryLockError::Error(error) => error,
+        })?;
+        let mut part = Self { file, path, meta: Meta::default(), bytes: 0, is_finished: false };
+        let there = part.file.metadata()?.len();
+        match read_meta(&part.path) {
+            Some(meta) if meta.url == url && meta.synced_bytes <= there => {
+                part.cut(meta.synced_bytes)?;
+                part.meta = meta;
+            }
+            _ => part.begin(Meta { url: url.to_owned(), ..Meta::default() })?,
+        }
+        Ok(part)
+    }
+
+    /// What it is a part of.
+    pub fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    /// How much of it is there.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether nothing is missing.
+    pub fn is_whole(&self) -> bool {
+        self.bytes > 0 && self.meta.length == Some(self.bytes)
+    }
+
+    /// What to resume by: from where, and if what has not changed.
+    pub fn resumable(&self) -> Option<(u64, &str)> {
+        let validator = self.meta.validator.as_deref()?;
+        (self.bytes > 0).then_some((self.bytes, validator))
+    }
+
+    /// Empties it; what comes now is a part of something else.
+    pub fn begin(&mut self, meta: Meta) -> io::Result<()> {
+        self.meta = Meta { synced_bytes: 0, ..meta };
+        // The note goes first: at no time may it speak of other bytes than those that are there.
+        self.write_meta()?;
+        self.cut(0)
+    }
+
+    /// What was learnt about the same version later.
+    pub fn learn(&mut self, length: Option<u64>, repr_digest: Option<String>) {
+        self.meta.length = self.meta.length.or(length);
+        self.meta.repr_digest = self.meta.repr_digest.take().or(repr_digest);
+    }
+
+    /// Adds bytes at the end.
+    pub fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)?;
+        self.bytes += bytes.len() as u64;
+        if self.bytes - self.meta.synced_bytes >= CHECKPOINT_BYTES {
+            self.checkpoint()
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The file, to be read from its beginning.
+    pub fn reread(&mut self) -> io::Result<&mut File> {
+        self.file.seek(SeekFrom::Start(0))?;
+        Ok(&mut self.file)
+    }
+
+    /// Gives it its name, durably; the note goes.
+    pub fn finish(mut self, output: &Path) -> io::Result<()> {
+        self.file.sync_all()?;
+        std::fs::rename(&self.path, output)?;
+        self.is_finished = true;
+        self.forget();
+        let dir = output.parent().filter(|dir| !dir.as_os_str().is_empty());
+        File::open(dir.unwrap_or(Path::new(".")))?.sync_all()
+    }
+
+    /// Makes the next download begin anew; the bytes stay, to be looked at.
+    pub fn condemn(mut self) {
+        self.is_finished = true;
+        self.forget();
+    }
+
+    /// Makes what is there count.
+    fn checkpoint(&mut self) -> io::Result<()> {
+        self.file.sync_data()?;
+        self.meta.synced_bytes = self.bytes;
+        self.write_meta()
+    }
+
+    fn cut(&mut self, bytes: u64) -> io::Result<()> {
+        self.file.set_len(bytes)?;
+        self.file.seek(SeekFrom::Start(bytes))?;
+        self.bytes = bytes;
+        Ok(())
+    }
+
+    /// Replaced in one step, because a half-written note would cost the whole part.
+    fn write_meta(&self) -> io::Result<()> {
+        let path = meta_path(&self.path);
+        let fresh = with_suffix(&path, ".new");
+        let mut file = File::create(&fresh)?;
+        file.write_all(&serde_json::to_vec(&self.meta)?)?;
+        file.sync_data()?;
+        std::fs::rename(&fresh, &path)
+    }
+
+    fn forget(&self) {
+        // Without its part a note says nothing, so one that stays does no harm.
+        let _ = std::fs::remove_file(meta_path(&self.path));
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        if self.is_finished {
+            return;
+        }
+        if self.bytes == 0 {
+            self.forget();
+            let _ = std::fs::remove_file(&self.path);
+        } else if self.bytes > self.meta.synced_bytes {
+            // If this fails, the next download resumes from the checkpoint before.
+            let _ = self.checkpoint();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meta(url: &str) -> Meta {
+        Meta {
+            url: url.into(),
+            validator: Some("\"1\"".into()),
+            length: Some(6),
+            ..Meta::default()
+        }
+    }
+
+    #[test]
+    fn a_part_is_continued_and_then_gets_its_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let output = dir.path().join("file");
+        let mut part = Part::open(&output, "http://a/").unwrap();
+        part.begin(meta("http://a/")).unwrap();
+        part.append(b"abc").unwrap();
+        assert!(Part::open(&output, "http://a/").is_err(), "two writers at once");
+        drop(part);
+        let mut part = Part::open(&output, "http://a/").unwrap();
+        assert_eq!((part.resumable(), part.is_whole()), (Some((3, "\"1\"")), false));
+        part.append(b"def").unwrap();
+        assert!(part.is_whole());
+        part.finish(&output).unwrap();
+        assert_eq!(std::fs::read(&output).unwrap(), b"abcdef");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn only_what_was_synced_counts() {
+        let dir = tempfile::tempdir().unwrap();
+        let output = dir.path().join("file");
+        let mut part = Part::open(&output, "http://a/").unwrap();
+        part.begin(meta("http://a/")).unwrap();
+        part.append(b"abc").unwrap();
+        drop(part);
+        let mut file = OpenOptions::new().append(true).open(part_path(&output)).unwrap();
+        file.write_all(&[0; 9]).unwrap();
+        assert_eq!(Part::open(&output, "http://a/").unwrap().bytes(), 3);
+    }
+
+    #[test]
+    fn a_part_of_something_else_is_begun_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let output = dir.path().join("file");
+        let mut part = Part::open(&output, "http://a/").unwrap();
+        part.begin(meta("http://a/")).unwrap();
+        part.append(b"abc").unwrap();
+        drop(part);
+        let part = Part::open(&output, "http://b/").unwrap();
+        assert_eq!((part.bytes(), part.resumable()), (0, None));
+        drop(part);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "nothing, so no part");
+    }
+}

@@ -1,0 +1,147 @@
+//! Whether a file is what was promised: one pass over what is on disk, for all promises at once.
+
+use std::fs::File;
+use std::io::Read as _;
+
+use content::ChunkId;
+use sha2::{Digest as _, Sha256 as Hasher};
+
+use super::digest::{self, Sha256};
+use crate::exit::Failure;
+
+/// How much is read at once where no unit says so, and at most, in bytes.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// What a file shall be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Promises {
+    /// Its length, in bytes.
+    pub length: Option<u64>,
+    /// SHA-256s of all of it, and who promised each.
+    pub sha256: Vec<(&'static str, Sha256)>,
+    /// The names and lengths of the units it is made of.
+    pub units: Option<Vec<(ChunkId, u32)>>,
+}
+
+/// Checks the promises, and says which were kept.
+pub async fn verify(file: &mut File, promises: &Promises) -> Result<Vec<String>, Failure> {
+    let mut hasher = (!promises.sha256.is_empty()).then(Hasher::new);
+    let mut units = promises.units.iter().flatten();
+    let mut buffer = vec![0; PIECE_BYTES];
+    let mut length = 0;
+    loop {
+        let unit = units.next();
+        let wanted = unit.map_or(PIECE_BYTES, |(_, length)| *length as usize).min(PIECE_BYTES);
+        let piece = &mut buffer[..wanted];
+        let got = read_full(file, piece)?;
+        let piece = &piece[..got];
+        if let Some((name, size)) = unit
+            && (got != *size as usize || content::name(piece) != *name)
+        {
+            return Err(broken(format!(
+                "the {got} bytes from {length} on are not the unit {name} of the daemon's manifest"
+            )));
+        }
+        length += got as u64;
+        if let Some(hasher) = &mut hasher {
+            hasher.update(piece);
+        }
+        if got == 0 && unit.is_none() {
+            break;
+        }
+        // Big files take their time; Ctrl-C shall not.
+        tokio::task::yield_now().await;
+    }
+    let mut kept = check_length(length, promises)?;
+    let digest: Option<Sha256> = hasher.map(|hasher| hasher.finalize().into());
+    kept.extend(check_digests(digest, promises)?);
+    if let Some(units) = &promises.units {
+        let plural = if units.len() == 1 { "" } else { "s" };
+        kept.push(format!("{} unit{plural} of the daemon's manifest", units.len()));
+    }
+    Ok(kept)
+}
+
+fn check_length(length: u64, promises: &Promises) -> Result<Vec<String>, Failure> {
+    match promises.length {
+        Some(promised) if promised != length => {
+            Err(broken(format!("{length} bytes arrived and {promised} were promised")))
+        }
+        Some(_) => Ok(vec!["length".to_owned()]),
+        None => Ok(Vec::new()),
+    }
+}
+
+fn check_digests(digest: Option<Sha256>, promises: &Promises) -> Result<Vec<String>, Failure> {
+    let Some(digest) = digest else { return Ok(Vec::new()) };
+    for (who, promised) in &promises.sha256 {
+        if *promised != digest {
+            let (is, promised) = (digest::to_hex(&digest), digest::to_hex(promised));
+            return Err(broken(format!("its SHA-256 is {is}, and {who} promised {promised}")));
+        }
+    }
+    Ok(promises.sha256.iter().map(|(who, _)| format!("SHA-256 ({who})")).collect())
+}
+
+fn broken(what: String) -> Failure {
+    Failure::unverified(format!("what arrived is not what was promised: {what}"))
+}
+
+fn read_full(file: &mut File, buffer: &mut [u8]) -> Result<usize, Failure> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match file.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(Failure::failed(format!("cannot read it again: {error}"))),
+        }
+    }
+    Ok(filled)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Seek as _, Write as _};
+
+    use super::*;
+    use crate::exit::Exit;
+
+    fn check(bytes: &[u8], promises: &Promises) -> Result<Vec<String>, Failure> {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(bytes).unwrap();
+        file.rewind().unwrap();
+        crate::control::tests::run(verify(&mut file, promises))
+    }
+
+    fn units(pieces: &[&[u8]]) -> Option<Vec<(ChunkId, u32)>> {
+        Some(pieces.iter().map(|piece| (content::name(piece), piece.len() as u32)).collect())
+    }
+
+    #[test]
+    fn kept_promises_are_named() {
+        let digest: Sha256 = Hasher::digest(b"hello").into();
+        let promises = Promises {
+            length: Some(5),
+            sha256: vec![("Repr-Digest", digest)],
+            units: units(&[b"he", b"llo"]),
+        };
+        let kept = check(b"hello", &promises).unwrap();
+        assert_eq!(kept, ["length", "SHA-256 (Repr-Digest)", "2 units of the daemon's manifest"]);
+        assert_eq!(check(b"hello", &Promises::default()), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn each_broken_promise_is_found() {
+        for (promises, what) in [
+            (Promises { length: Some(6), ..Promises::default() }, "5 bytes arrived and 6"),
+            (Promises { sha256: vec![("--sha256", [0; 32])], ..Promises::default() }, "--sha256"),
+            (Promises { units: units(&[b"he", b"lla"]), ..Promises::default() }, "from 2 on"),
+            (Promises { units: units(&[b"hello", b"x"]), ..Promises::default() }, "from 5 on"),
+        ] {
+            let failure = check(b"hello", &promises).unwrap_err();
+            assert_eq!(failure.exit, Exit::Unverified);
+            assert!(failure.message.contains(what), "{failure}");
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! The status as metrics: Prometheus' text format, version 0.0.4.
+//!
+//! Names follow <https://prometheus.io/docs/practices/naming/>: one prefix, base units, `_total` for
+//! what only grows. Labels take a handful of values; no URL, no client.
+
+use std::fmt::Write as _;
+
+use crate::status::{Counts, Status};
+
+/// The media type of [`render`].
+pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// One page of metrics.
+pub fn render(status: &Status) -> String {
+    let mut page = Page(String::with_capacity(8 << 10));
+    page.process(status);
+    page.requests(&status.report);
+    let help = "Bytes passed on unlooked at: tunnels, upgrades, and what is no HTTP.";
+    page.one("hearsay_relayed_bytes_total", Counter, help, status.relayed_bytes);
+    page.not_stored(&status.report);
+    page.units(&status.report);
+    page.store(status);
+    page.memory(status);
+    page.0
+}
+
+struct Page(String);
+
+/// What a metric is to Prometheus.
+#[derive(Clone, Copy)]
+enum Kind {
+    Counter,
+    Gauge,
+}
+use Kind::{Counter, Gauge};
+
+impl Page {
+    fn process(&mut self, status: &Status) {
+        let name = "hearsay_build_info";
+        self.head(name, Gauge, "1, labelled with what runs.");
+        self.labelled(name, "version", &status.version, 1);
+        let process = &status.process;
+        let help = "Start of the process, in seconds since 1970.";
+        self.one("process_start_time_seconds", Gauge, help, process.start_time_seconds);
+        let help = "Resident memory, in bytes.";
+        self.one("process_resident_memory_bytes", Gauge, help, process.rss_bytes);
+        let help = "Whether everything that was to be intercepted is.";
+        let works = status.intercept.interfaces.is_empty() || status.intercept.works;
+        self.one("hearsay_intercept_up", Gauge, help, works.into());
+    }
+
+    fn requests(&mut self, report: &Counts) {
+        let name = "hearsay_requests_total";
+        self.head(name, Counter, "Requests, by how they were answered.");
+        for (result, count) in report.requests.by_result() {
+            self.labelled(name, "result", result, count);
+        }
+        let name = "hearsay_served_bytes_total";
+        self.head(name, Counter, "Content bytes given to clients, by where they came from.");
+        self.labelled(name, "source", "local", report.served_local_bytes);
+        self.labelled(name, "source", "origin", report.served_origin_bytes);
+        let help = "Content bytes received from origins.";
+        self.one("hearsay_origin_bytes_total", Counter, help, report.origin_bytes);
+        let help = "Requests being answered.";
+        self.one("hearsay_exchanges", Gauge, help, report.exchanges);
+        let help = "Transfers from origins under way.";
+        self.one("hearsay_fetches", Gauge, help, report.fetches);
+    }
+
+    fn not_stored(&mut self, report: &Counts) {
+        let name = "hearsay_not_stored_total";
+        self.head(name, Counter, "Responses that were not stored, by reason.");
+        for (reason, it) in &report.not_stored {
+            self.labelled(name, "reason", reason, it.responses);
+        }
+        let name = "hearsay_not_stored_bytes_total";
+        self.head(name, Counter, "Content bytes that were not stored, by reason.");
+        for (reason, it) in &report.not_stored {
+            self.labelled(name, "reason", reason, it.bytes);
+        }
+    }
+
+    fn units(&mut self, report: &Counts) {
+        let help = "Units cut from content of origins.";
+        self.one("hearsay_units_cut_total", Counter, help, report.units_cut);
+        let help = "Units among them that the store already had.";
+        self.one("hearsay_units_known_total", Counter, help, report.units_known);
+        let help = "Bytes of the units that the store already had.";
+        self.one("hearsay_known_bytes_total", Counter, help, report.known_bytes);
+        let help = "Units that the disk gave back wrong or not at all.";
+        self.one("hearsay_units_bad_total", Counter, help, report.units_bad);
+    }
+
+    fn store(&mut self, status: &Status) {
+        let (report, index) = (&status.report, &status.report.index);
+        let help = "Whether the store works.";
+        self.one("hearsay_store_up", Gauge, help, status.store.works.into());
+        let help = "Writes to the store that failed.";
+        self.one("hearsay_store_failures_total", Counter, help, report.store_failures);
+        let help = "Bytes that the store uses.";
+        self.one("hearsay_store_bytes", Gauge, help, status.store.used_bytes);
+        let help = "Bytes that the store may use.";
+        self.one("hearsay_store_limit_bytes", Gauge, help, status.store.size_bytes);
+        let help = "Units that can be found in the store.";
+        self.one("hearsay_store_units", Gauge, help, index.units);
+        let help = "Bytes of memory that the store's index takes.";
+        self.one("hearsay_index_bytes", Gauge, help, index.index_bytes);
+        let help = "Units that left to make room.";
+        self.one("hearsay_evicted_units_total", Counter, help, index.evicted_units);
+        let help = "Bytes of units that left to make room.";
+        self.one("hearsay_evicted_bytes_total", Counter, help, index.evicted_bytes);
+        let help = "Bytes of units written again because their segment was reclaimed.";
+        self.one("hearsay_rewritten_bytes_total", Counter, help, index.rewritten_bytes);
+        let help = "Units that the index had no room for.";
+        self.one("hearsay_refused_units_total", Counter, help, index.refused_units);
+    }
+
+    fn memory(&mut self, status: &Status) {
+        let name = "hearsay_memory_bytes";
+        self.head(name, Gauge, "Bytes of memory, by what they are used for.");
+        for (what, bytes) in status.report.memory() {
+            self.labelled(name, "what", what, bytes);
+        }
+        let help = "The budget of caches and buffers, in bytes.";
+        self.one("hearsay_memory_limit_bytes", Gauge, help, status.memory_budget_bytes);
+    }
+
+    fn one(&mut self, name: &str, kind: Kind, help: &str, value: u64) {
+        self.head(name, kind, help);
+        self.line(format_args!("{name} {value}"));
+    }
+
+    fn head(&mut self, name: &str, kind: Kind, help: &str) {
+        let kind = match kind {
+            Counter => "counter",
+            Gauge => "gauge",
+        };
+        self.line(format_args!("# HELP {name} {help}"));
+        self.line(format_args!("# TYPE {name} {kind}"));
+    }
+
+    fn labelled(&mut self, name: &str, label: &str, value: &str, count: u64) {
+        let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+        self.line(format_args!("{name}{{{label}=\"{value}\"}} {count}"));
+    }
+
+    fn line(&mut self, line: std::fmt::Arguments<'_>) {
+        writeln!(self.0, "{line}").expect("writing to a String cannot fail");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn is_name(text: &str) -> bool {
+        !text.is_empty() && text.bytes().all(|c| c.is_ascii_lowercase() || c == b'_')
+    }
+
+    /// The kind of each metric and the value of each series; panics at what is not a metric.
+    fn parse(text: &str) -> (BTreeMap<String, String>, BTreeMap<String, u64>) {
+        let (mut kinds, mut series) = (BTreeMap::new(), BTreeMap::new());
+        let mut helped = "";
+        for line in text.lines() {
+            if let Some(rest) = line.strip_prefix("# HELP ") {
+                helped = rest.split_once(' ').expect("a help text").0;
+            } else if let Some(rest) = line.strip_prefix("# TYPE ") {
+                let (name, kind) = rest.split_once(' ').expect("a kind");
+                assert_eq!(name, helped);
+                assert!(is_name(name) && ["counter", "gauge"].contains(&kind), "{line}");
+                assert_eq!(name.ends_with("_total"), kind == "counter", "{line}");
+                assert_eq!(kinds.insert(name.to_owned(), kind.to_owned()), None, "{line}");
+            } else {
+                let (key, value) = line.rsplit_once(' ').expect("a value");
+                let name = key.split_once('{').map_or(key, |(name, _)| name);
+                assert_eq!(name, helped, "{line}");
+                if let Some((_, labels)) = key.split_once('{') {
+                    let (label, value) = labels.split_once("=\"").expect("a label");
+                    assert!(is_name(label) && value.ends_with("\"}"), "{line}");
+                }
+                assert_eq!(series.insert(key.to_owned(), value.parse().unwrap()), None, "{line}");
+            }
+        }
+        (kinds, series)
+    }
+
+    #[test]
+    fn every_line_is_a_metric() {
+        let (kinds, series) = parse(&render(&crate::status::tests::busy()));
+        for (key, value) in [
+            ("hearsay_requests_total{result=\"hit\"}", 400),
+            ("hearsay_served_bytes_total{source=\"local\"}", 1 << 30),
+            ("hearsay_not_stored_total{reason=\"private\"}", 20),
+            ("hearsay_not_stored_bytes_total{reason=\"no-store\"}", 1 << 30),
+            ("hearsay_memory_bytes{what=\"index\"}", 1 << 20),
+            ("hearsay_store_up", 1),
+            ("hearsay_build_info{version=\"0.1.0\"}", 1),
+            ("process_resident_memory_bytes", 23 << 20),
+        ] {
+            assert_eq!(series.get(key), Some(&value), "{key}");
+        }
+        assert!(kinds.len() > 25, "{kinds:?}");
+    }
+
+    #[test]
+    fn a_label_cannot_break_out() {
+        let mut page = Page(String::new());
+        page.labelled("m", "l", "a\"b\\c\nd", 1);
+        assert_eq!(page.0, "m{l=\"a\\\"b\\\\c\\nd\"} 1\n");
+    }
+}

@@ -1,0 +1,146 @@
+//! What the control socket shows of the running daemon.
+
+use crate::config::{Config, Place};
+use crate::control::{ManifestPage, ObjectLine, Observed, UnitLine};
+use crate::shell::Shell;
+use crate::status::{Intercept, Process, Status, Store, StoreKind};
+use node::{Record, Row, Target};
+use std::cell::RefCell;
+use std::net::SocketAddr;
+use std::time::{Instant, SystemTime};
+use store::CatalogueReader;
+use wire::{Date, ObjectKey};
+
+/// Rows that are looked at for one listing, at most.
+const ROWS_MAX: usize = 100_000;
+
+/// Sees the daemon through its shell and its configuration.
+pub struct Observer {
+    shell: Shell,
+    config: Config,
+    started: Instant,
+    /// Where the explicit proxy listens.
+    pub addresses: Vec<SocketAddr>,
+    intercept: RefCell<(bool, Option<String>)>,
+}
+
+impl Observer {
+    /// Begins to observe.
+    pub fn new(shell: Shell, config: &Config, addresses: Vec<SocketAddr>) -> Self {
+        let (config, intercept) = (config.clone(), RefCell::default());
+        Self { shell, config, started: Instant::now(), addresses, intercept }
+    }
+
+    /// Interception works, or not.
+    pub fn intercepts(&self, works: bool, note: Option<String>) {
+        *self.intercept.borrow_mut() = (works, note);
+    }
+
+    fn catalogue(&self) -> Option<CatalogueReader> {
+        self.shell.with_disk(|disk| disk.rows().cloned())
+    }
+}
+
+impl Observed for Observer {
+    fn status(&self) -> Status {
+        let report = self.shell.report();
+        let (works, note) = self.intercept.borrow().clone();
+        let store = &self.config.store;
+        let (kind, path) = match &store.place {
+            Place::Memory => (StoreKind::Memory, None),
+            Place::Dir(path) => (StoreKind::Disk, Some(path.clone())),
+        };
+        let error = self.shell.with_disk(|disk| disk.trouble());
+        Status {
+            version: env!("CARGO_PKG_VERSION").into(),
+            name: self.config.name.clone(),
+            process: Process::here(self.started),
+            listeners: self.addresses.clone(),
+            metrics: self.config.metrics,
+            intercept: Intercept {
+                interfaces: self.config.intercept.interfaces.clone(),
+                port: self.config.intercept.port,
+                ports: self.config.intercept.ports.clone(),
+                works,
+                note,
+            },
+            store: Store {
+                kind,
+                path,
+                size_bytes: store.size_bytes,
+                used_bytes: report.index.bytes_on_disk,
+                works: report.store_works && error.is_none(),
+                error,
+            },
+            memory_budget_bytes: self.config.memory_bytes,
+            relayed_bytes: self.shell.relayed().get(),
+            report: (&report).into(),
+        }
+    }
+
+    async fn objects(&self, limit: usize) -> Vec<ObjectLine> {
+        let Some(catalogue) = self.catalogue() else { return Vec::new() };
+        // A walk through the catalogue waits for the disk: not on the engine's thread.
+        let listed = tokio::task::spawn_blocking(move || newest(&catalogue, limit)).await;
+        listed.unwrap_or_default()
+    }
+
+    async fn manifest(&self, url: &str, page: u64) -> Option<ManifestPage> {
+        let catalogue = self.catalogue()?;
+        let uri: http::Uri = url.parse().ok()?;
+        let target = Target::new(uri.authority()?, uri.path_and_query())?;
+        let key = target.key(&node::OPEN_KEY);
+        let read = tokio::task::spawn_blocking(move || read_page(&catalogue, &key, page));
+        read.await.ok()?
+    }
+}
+
+fn newest(catalogue: &CatalogueReader, limit: usize) -> Vec<ObjectLine> {
+    let (mut lines, mut seen) = (Vec::new(), 0);
+    let now = today();
+    // What cannot be read is not listed; the log has said why.
+    let _ = catalogue.for_each(None, |_, bytes| {
+        seen += 1;
+        if let Some(row) = Row::decode(bytes) {
+            lines.extend(row.records.iter().map(|record| line(&row.uri, record, now)));
+        }
+        seen < ROWS_MAX
+    });
+    lines.sort_by_key(|line| line.age_seconds);
+    lines.truncate(limit);
+    lines
+}
+
+fn line(url: &str, record: &Record, now: Date) -> ObjectLine {
+    let (age_seconds, fresh_seconds) = record.age_and_freshness(now);
+    ObjectLine { url: url.to_owned(), length: record.length, age_seconds, fresh_seconds }
+}
+
+fn read_page(catalogue: &CatalogueReader, key: &ObjectKey, page: u64) -> Option<ManifestPage> {
+    let row = Row::decode(&catalogue.get(key).ok()??)?;
+    // What `hearsay get` asks with.
+    let mut request = http::HeaderMap::new();
+    request.insert(http::header::ACCEPT_ENCODING, http::HeaderValue::from_static("identity"));
+    let record = row.records.iter().find(|record| record.is_selected_by(&request))?;
+    let number = u32::try_from(page).ok()?;
+    let segment = catalogue.segment(&record.id, number).ok()??;
+    let segment = content::Segment::decode(&segment).ok()?;
+    let text = |name| record.headers.get(name).and_then(|value| value.to_str().ok());
+    let unit = |entry: &content::Entry| UnitLine {
+        name: entry.id.to_string(),
+        length: entry.length,
+    };
+    Some(ManifestPage {
+        record: record.id.to_string(),
+        etag: text(http::header::ETAG).map(ToOwned::to_owned),
+        last_modified: text(http::header::LAST_MODIFIED).map(ToOwned::to_owned),
+        length: record.length,
+        units: segment.entries.iter().map(unit).collect(),
+        next_page: segment.closing.is_none().then_some(page + 1),
+    })
+}
+
+fn today() -> Date {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Date::from_unix(since.as_secs())
+}

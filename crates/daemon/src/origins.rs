@@ -1,0 +1,90 @@
+//! Transfers from origins.
+
+use crate::shell::{Shell, Valve};
+use host::origin::{Answer, broken};
+use host::splice::splice;
+use http::StatusCode;
+use hyper::body::{Body, Incoming};
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use node::{Fetch, FetchError, FetchId, Input};
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// An origin may pause for so long within its content.
+const PAUSE_MAX: Duration = Duration::from_secs(60);
+
+/// Asks an origin, and gives the engine what it answers.
+pub async fn fetch(shell: Shell, id: FetchId, fetch: Fetch, valve: Rc<Valve>) {
+    let port = fetch.exchange.and_then(|exchange| shell.port(exchange));
+    let content = port.as_ref().and_then(|port| port.borrow_mut().content.take());
+    match shell.pool().ask(&fetch, content).await {
+        Err(error) => {
+            tracing::debug!(?error, dial = ?fetch.dial, "an origin did not answer");
+            shell.feed(Input::End(id, Err(error)));
+        }
+        Ok(answer) if answer.response.status() == StatusCode::SWITCHING_PROTOCOLS => {
+            let near = port.and_then(|port| port.borrow_mut().upgrade.take());
+            switch(&shell, id, answer, near).await;
+        }
+        Ok(answer) => take(&shell, id, answer, &valve).await,
+    }
+    shell.fetched(id);
+}
+
+/// Gives the engine a response, as fast as it grants.
+async fn take(shell: &Shell, id: FetchId, answer: Answer, valve: &Valve) {
+    let (response, key, connection) = answer.split();
+    let (head, mut content) = response.into_parts();
+    shell.feed(Input::Head(id, head.status, head.headers));
+    let result = take_content(shell, id, &mut content, valve).await;
+    drop(content);
+    shell.feed(Input::End(id, result));
+    if result.is_ok() {
+        shell.pool().keep(key, connection).await;
+    }
+}
+
+async fn take_content(
+    shell: &Shell,
+    id: FetchId,
+    content: &mut Incoming,
+    valve: &Valve,
+) -> Result<(), FetchError> {
+    loop {
+        // A response without content, or at its end, needs no grant.
+        while valve.granted.get() <= 0 && !content.is_end_stream() {
+            valve.opened.notified().await;
+        }
+        let frame = poll_fn(|cx| Pin::new(&mut *content).poll_frame(cx));
+        match tokio::time::timeout(PAUSE_MAX, frame).await {
+            Err(_) => return Err(FetchError::TimedOut),
+            Ok(None) => return Ok(()),
+            Ok(Some(Err(error))) => return Err(broken(&error)),
+            // Trailers end here.
+            Ok(Some(Ok(frame))) => {
+                if let Ok(bytes) = frame.into_data() {
+                    valve.granted.set(valve.granted.get() - bytes.len() as i64);
+                    shell.feed(Input::Body(id, bytes));
+                }
+            }
+        }
+    }
+}
+
+/// Both sides leave HTTP: joins their connections.
+async fn switch(shell: &Shell, id: FetchId, answer: Answer, near: Option<OnUpgrade>) {
+    let (mut response, _, connection) = answer.split();
+    let far = hyper::upgrade::on(&mut response);
+    shell.feed(Input::Head(id, response.status(), response.headers().clone()));
+    shell.feed(Input::End(id, Ok(())));
+    drop(connection);
+    if let Some(near) = near
+        && let (Ok(near), Ok(far)) = tokio::join!(near, far)
+        && let Ok((there, back)) = splice(&mut TokioIo::new(near), &mut TokioIo::new(far), &[]).await
+    {
+        shell.relayed().set(shell.relayed().get() + there + back);
+    }
+}

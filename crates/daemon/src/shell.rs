@@ -1,0 +1,267 @@
+//! The engine's driver: gives it what happens, and does what it says. Everything here runs on one
+//! thread; a hit is answered within the call that brings the request.
+
+use crate::disk::Disk;
+use crate::{clients, origins};
+use bytes::Bytes;
+use host::origin::Pool;
+use hyper::body::Incoming;
+use hyper::upgrade::OnUpgrade;
+use node::{ExchangeId, FetchId, Head, Input, Node, Output, Report};
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
+use std::task::Waker;
+use std::time::SystemTime;
+use tokio::sync::Notify;
+use tokio::task::{AbortHandle, spawn_local};
+use tokio::time::Instant;
+use wire::Date;
+
+/// A client has so many bytes on their way to it, at most and at least.
+const WINDOW: std::ops::RangeInclusive<u64> = 16 * 1024..=128 * 1024;
+
+/// The driver; cloned into every task.
+#[derive(Clone)]
+pub struct Shell(Rc<Inner>);
+
+struct Inner {
+    state: RefCell<State>,
+    /// The engine may want to be woken earlier than before.
+    rearm: Notify,
+    pub pool: Pool,
+    pub relayed: Cell<u64>,
+}
+
+struct State {
+    node: Node,
+    disk: Disk,
+    zero: Instant,
+    memory_bytes: u64,
+    pending: VecDeque<Input>,
+    ports: HashMap<ExchangeId, Rc<RefCell<Port>>>,
+    fetches: HashMap<FetchId, (AbortHandle, Rc<Valve>)>,
+    exchanges: u64,
+}
+
+/// Where the engine leaves what a client is to get.
+#[derive(Default)]
+pub struct Port {
+    /// The head, until it is taken.
+    pub head: Option<Head>,
+    /// Content on its way.
+    pub queue: VecDeque<Bytes>,
+    /// How it ended, once it has.
+    pub end: Option<End>,
+    /// Who waits for any of these.
+    pub waker: Option<Waker>,
+    /// The request's content, until somebody sends it on.
+    pub content: Option<Incoming>,
+    /// The connection itself, once it is no longer HTTP.
+    pub upgrade: Option<OnUpgrade>,
+}
+
+/// How a response ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It is complete.
+    Complete,
+    /// It cannot be completed.
+    Broken,
+}
+
+/// How much of an origin's content may be taken.
+#[derive(Default)]
+pub struct Valve {
+    /// Bytes; less than nothing if the last piece was larger than what was granted.
+    pub granted: Cell<i64>,
+    /// Tells of more.
+    pub opened: Notify,
+}
+
+impl Shell {
+    /// Drives an engine.
+    pub fn new(node: Node, disk: Disk, memory_bytes: u64) -> Self {
+        let state = State {
+            node,
+            disk,
+            zero: Instant::now(),
+            memory_bytes,
+            pending: VecDeque::new(),
+            ports: HashMap::new(),
+            fetches: HashMap::new(),
+            exchanges: 0,
+        };
+        Self(Rc::new(Inner {
+            state: RefCell::new(state),
+            rearm: Notify::new(),
+            pool: Pool::default(),
+            relayed: Cell::new(0),
+        }))
+    }
+
+    /// Tells the engine what happened, and does all that it says, until it says no more.
+    pub fn feed(&self, input: Input) {
+        let mut state = self.0.state.borrow_mut();
+        let before = state.node.poll_timeout();
+        state.pending.push_back(input);
+        while let Some(input) = state.pending.pop_front() {
+            let now = state.now();
+            state.node.handle_input(now, input);
+            while let Some(output) = state.node.poll_output() {
+                self.perform(&mut state, output);
+            }
+        }
+        if state.node.poll_timeout() != before {
+            self.0.rearm.notify_one();
+        }
+    }
+
+    /// Wakes the engine whenever it wants to be woken; never returns.
+    pub async fn tick(&self) {
+        loop {
+            let timeout = {
+                let state = self.0.state.borrow();
+                let after = |at: wire::Instant| std::time::Duration::from_nanos(at.as_nanos());
+                state.node.poll_timeout().map(|at| state.zero + after(at))
+            };
+            let sleep = async {
+                match timeout {
+                    Some(at) => tokio::time::sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = sleep => self.feed(Input::Tick),
+                () = self.0.rearm.notified() => {}
+            }
+        }
+    }
+
+    /// A new exchange, and where its answer will be left.
+    pub fn open(&self) -> (ExchangeId, Rc<RefCell<Port>>) {
+        let mut state = self.0.state.borrow_mut();
+        state.exchanges += 1;
+        let (id, port) = (ExchangeId(state.exchanges), Rc::default());
+        state.ports.insert(id, Rc::clone(&port));
+        (id, port)
+    }
+
+    /// How many bytes one client may have on their way: all of them share a quarter of the memory.
+    pub fn window(&self) -> u64 {
+        let state = self.0.state.borrow();
+        let share = state.memory_bytes / 4 / state.ports.len().max(1) as u64;
+        share.clamp(*WINDOW.start(), *WINDOW.end())
+    }
+
+    /// An exchange's client has left, or has everything.
+    pub fn close(&self, id: ExchangeId) {
+        let removed = self.0.state.borrow_mut().ports.remove(&id);
+        if removed.is_some() {
+            self.feed(Input::Gone(id));
+        }
+    }
+
+    /// A transfer has ended, or was broken off.
+    pub fn fetched(&self, id: FetchId) {
+        self.0.state.borrow_mut().fetches.remove(&id);
+    }
+
+    /// Where an exchange's answer is left.
+    pub fn port(&self, id: ExchangeId) -> Option<Rc<RefCell<Port>>> {
+        self.0.state.borrow().ports.get(&id).cloned()
+    }
+
+    /// Connections to origins.
+    pub fn pool(&self) -> &Pool {
+        &self.0.pool
+    }
+
+    /// Bytes that crossed unlooked at.
+    pub fn relayed(&self) -> &Cell<u64> {
+        &self.0.relayed
+    }
+
+    /// What the engine has counted.
+    pub fn report(&self) -> Report {
+        self.0.state.borrow().node.report()
+    }
+
+    /// Looks at the store.
+    pub fn with_disk<T>(&self, look: impl FnOnce(&Disk) -> T) -> T {
+        look(&self.0.state.borrow().disk)
+    }
+
+    /// Tells the engine the date.
+    pub fn set_clock(&self) {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        self.feed(Input::Clock(Date::from_unix(since.as_secs())));
+    }
+
+    fn perform(&self, state: &mut State, output: Output) {
+        match output {
+            Output::Respond(id, head) => state.leave(id, |port| port.head = Some(*head)),
+            Output::Data(id, bytes) => state.leave(id, |port| port.queue.push_back(bytes)),
+            Output::Finish(id) => state.leave_last(id, End::Complete),
+            Output::Abort(id) => state.leave_last(id, End::Broken),
+            Output::Tunnel(id, dial, client) => {
+                if let Some(port) = state.ports.remove(&id) {
+                    spawn_local(clients::tunnel(self.clone(), port, dial, client));
+                }
+            }
+            Output::Resolve(host) => {
+                let shell = self.clone();
+                spawn_local(async move {
+                    let addresses = host::dial::resolve(&host, 80).await;
+                    let addresses = addresses.into_iter().map(|address| address.ip()).collect();
+                    shell.feed(Input::Resolved(host, addresses));
+                });
+            }
+            Output::Fetch(id, fetch) => {
+                let valve = Rc::<Valve>::default();
+                let task = origins::fetch(self.clone(), id, *fetch, Rc::clone(&valve));
+                state.fetches.insert(id, (spawn_local(task).abort_handle(), valve));
+            }
+            Output::Grant(id, bytes) => {
+                if let Some((_, valve)) = state.fetches.get(&id) {
+                    valve.granted.set(valve.granted.get().saturating_add_unsigned(bytes));
+                    valve.opened.notify_one();
+                }
+            }
+            Output::Cancel(id) => {
+                if let Some((task, _)) = state.fetches.remove(&id) {
+                    task.abort();
+                }
+            }
+            store => state.pending.extend(state.disk.perform(store)),
+        }
+    }
+}
+
+impl State {
+    fn now(&self) -> wire::Instant {
+        wire::Instant::from_nanos(self.zero.elapsed().as_nanos() as u64)
+    }
+
+    fn leave(&mut self, id: ExchangeId, put: impl FnOnce(&mut Port)) {
+        if let Some(port) = self.ports.get(&id) {
+            put(&mut port.borrow_mut());
+            wake(port);
+        }
+    }
+
+    fn leave_last(&mut self, id: ExchangeId, end: End) {
+        if let Some(port) = self.ports.remove(&id) {
+            port.borrow_mut().end = Some(end);
+            wake(&port);
+        }
+    }
+}
+
+/// Wakes whoever waits at a port.
+pub fn wake(port: &RefCell<Port>) {
+    let waker = port.borrow_mut().waker.take();
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+}

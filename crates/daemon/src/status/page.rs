@@ -1,0 +1,272 @@
+//! The status as a page for people: first what was saved, then why not more, then how we are.
+
+use super::{Counts, Status, StoreKind};
+use crate::term::{self, Style};
+
+/// Where the values begin, in columns.
+const INDENT: usize = 13;
+
+/// How many reasons for not storing are listed; the rest is added up.
+const REASONS_MAX: usize = 6;
+
+impl Status {
+    /// A compact overview in aligned lines.
+    pub fn page(&self, style: Style) -> String {
+        let mut page = Page { style, text: String::new() };
+        let title = format!("hearsay {} on {}", self.version, self.name);
+        let uptime = term::duration(self.process.uptime());
+        page.text.push_str(&format!("{}, up {uptime}\n\n", style.strong(&title)));
+        page.saved(&self.report);
+        page.requests(&self.report);
+        page.relayed(self.relayed_bytes);
+        page.not_stored(&self.report);
+        page.store(self);
+        page.memory(self);
+        page.row("listening", &self.listening());
+        page.intercept(self);
+        page.text
+    }
+
+    fn listening(&self) -> Vec<String> {
+        let mut items: Vec<_> = self.listeners.iter().map(ToString::to_string).collect();
+        items.extend(self.metrics.map(|address| format!("metrics {address}")));
+        items
+    }
+}
+
+struct Page {
+    style: Style,
+    text: String,
+}
+
+impl Page {
+    fn saved(&mut self, report: &Counts) {
+        let served = report.served_local_bytes + report.served_origin_bytes;
+        let saved = served.saturating_sub(report.origin_bytes);
+        let amount = self.style.strong(&term::bytes(saved));
+        let share = term::percent(saved, served);
+        let from = [
+            format!("{} of {} served", share, term::bytes(served)),
+            format!("{} fetched from origins", term::bytes(report.origin_bytes)),
+        ];
+        self.row("saved", &[format!("{amount}: {}", from[0]), from[1].clone()]);
+        let local = report.served_local_bytes;
+        let share = term::percent(local, served);
+        self.row("from here", &[format!("{} ({share} of bytes)", term::bytes(local))]);
+    }
+
+    fn requests(&mut self, report: &Counts) {
+        let requests = &report.requests;
+        let all = requests.by_result().iter().map(|(_, count)| count).sum();
+        let share = term::percent(requests.local(), requests.visible());
+        let mut items = vec![format!("{}, {share} answered from here", term::count(all))];
+        let seen = requests.by_result().into_iter().filter(|(_, count)| *count > 0);
+        items.extend(seen.map(|(name, count)| format!("{} {name}", term::count(count))));
+        self.row("requests", &items);
+    }
+
+    fn relayed(&mut self, bytes: u64) {
+        if bytes > 0 {
+            self.row(
+                "passed on",
+                &[format!("{} unlooked at (tunnels and the like)", term::bytes(bytes))],
+            );
+        }
+    }
+
+    fn not_stored(&mut self, report: &Counts) {
+        let mut reasons: Vec<_> = report.not_stored.iter().collect();
+        if reasons.is_empty() {
+            return;
+        }
+        reasons.sort_by_key(|(_, it)| std::cmp::Reverse((it.bytes, it.responses)));
+        let total = reasons.iter().map(|(_, it)| it.bytes).sum();
+        let responses = reasons.iter().map(|(_, it)| it.responses).sum();
+        let first = format!("{} in {} responses", term::bytes(total), term::count(responses));
+        self.row("not stored", &[first]);
+        let rest = reasons.split_off(reasons.len().min(REASONS_MAX));
+        for (reason, it) in reasons {
+            self.reason(reason, it.bytes, it.responses);
+        }
+        if !rest.is_empty() {
+            let bytes = rest.iter().map(|(_, it)| it.bytes).sum();
+            self.reason("others", bytes, rest.iter().map(|(_, it)| it.responses).sum());
+        }
+    }
+
+    fn reason(&mut self, reason: &str, bytes: u64, responses: u64) {
+        let reason = term::tame(reason, 24);
+        let (bytes, responses) = (term::bytes(bytes), term::count(responses));
+        self.row("", &[format!("{reason:<24} {bytes:>9} {responses:>9}")]);
+    }
+
+    fn store(&mut self, status: &Status) {
+        let (store, index) = (&status.store, &status.report.index);
+        let place = match (&store.kind, &store.path) {
+            (StoreKind::Disk, Some(path)) => path.display().to_string(),
+            (StoreKind::Disk, None) => "disk".to_owned(),
+            (StoreKind::Memory, _) => "in memory".to_owned(),
+        };
+        let (used, size) = (term::bytes(store.used_bytes), term::bytes(store.size_bytes));
+        let mut items =
+            vec![place, format!("{used} of {size}"), format!("{} units", term::count(index.units))];
+        if index.evicted_units > 0 {
+            items.push(format!("{} evicted", term::count(index.evicted_units)));
+        }
+        if status.report.units_bad > 0 {
+            items.push(format!("{} bad", term::count(status.report.units_bad)));
+        }
+        self.row("store", &items);
+        if !store.works {
+            let why = store.error.as_deref().unwrap_or("writes fail");
+            let text = format!("does not work: {why}; requests are passed on");
+            self.alarm(&text);
+        }
+        if status.report.units_known > 0 {
+            let share = term::percent(status.report.units_known, status.report.units_cut);
+            let bytes = term::bytes(status.report.known_bytes);
+            self.row("", &[format!("{share} of new units were there already ({bytes})")]);
+        }
+    }
+
+    fn memory(&mut self, status: &Status) {
+        let report = &status.report;
+        let mut items = vec![
+            format!("{} resident", term::bytes(status.process.rss_bytes)),
+            format!("budget {}", term::bytes(status.memory_budget_bytes)),
+        ];
+        for (what, bytes) in report.memory() {
+            if bytes > 0 {
+                items.push(format!("{what} {}", term::bytes(bytes)));
+            }
+        }
+        self.row("memory", &items);
+        self.row(
+            "now",
+            &[format!("{} requests", report.exchanges), format!("{} fetches", report.fetches)],
+        );
+    }
+
+    fn intercept(&mut self, status: &Status) {
+        let it = &status.intercept;
+        if it.interfaces.is_empty() {
+            return self.row("intercept", &["off".to_owned()]);
+        }
+        let ports: Vec<_> = it.ports.iter().map(u16::to_string).collect();
+        let what = format!("{} port {}", it.interfaces.join(" "), ports.join(" "));
+        self.row("intercept", &[what, format!("to port {}", it.port)]);
+        match (&it.note, it.works) {
+            (note, false) => {
+                let why = note.as_deref().unwrap_or("see the log");
+                self.alarm(&format!("does not work: {why}"));
+            }
+            (Some(note), true) => self.row("", std::slice::from_ref(note)),
+            (None, true) => {}
+        }
+    }
+
+    fn alarm(&mut self, text: &str) {
+        for line in term::wrap(text, self.room()) {
+            let line = self.style.alarm(&line);
+            self.line("", &line);
+        }
+    }
+
+    /// A label, then items with commas between, in as many lines as it takes.
+    fn row(&mut self, label: &str, items: &[String]) {
+        let mut line = String::new();
+        let mut label = label;
+        for (at, item) in items.iter().enumerate() {
+            let comma = if at + 1 < items.len() { "," } else { "" };
+            let width = console::measure_text_width(&line) + console::measure_text_width(item) + 2;
+            if !line.is_empty() && width > self.room() {
+                self.line(std::mem::take(&mut label), &line);
+                line.clear();
+            }
+            let space = if line.is_empty() { "" } else { " " };
+            line.push_str(&format!("{space}{item}{comma}"));
+        }
+        self.line(label, &line);
+    }
+
+    fn line(&mut self, label: &str, text: &str) {
+        let line = format!("{label:<INDENT$}{text}");
+        self.text.push_str(line.trim_end());
+        self.text.push('\n');
+    }
+
+    fn room(&self) -> usize {
+        self.style.width.saturating_sub(INDENT).max(8)
+    }
+}
+
+impl Counts {
+    /// What memory is used for, in bytes; the names are labels of the metrics.
+    pub fn memory(&self) -> [(&'static str, u64); 5] {
+        [
+            ("index", self.index.index_bytes),
+            ("hot", self.hot_bytes),
+            ("pinned", self.pinned_bytes),
+            ("rows", self.row_bytes),
+            ("manifests", self.manifest_bytes),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::busy;
+    use super::*;
+
+    const PLAIN: Style = Style { width: 80, colour: false };
+
+    #[test]
+    fn the_page_says_first_what_was_saved() {
+        let expected = "\
+hearsay 0.1.0 on router-12, up 3 d 4 h
+
+saved        1.0 GiB: 25 % of 4.0 GiB served, 3.0 GiB fetched from origins
+from here    1.0 GiB (25 % of bytes)
+requests     1 050, 40 % answered from here, 400 hit, 500 miss, 100 pass,
+             50 tunnel
+passed on    7.0 MiB unlooked at (tunnels and the like)
+not stored   1.0 GiB in 100 responses
+             no-store                   1.0 GiB        80
+             private                    1.0 MiB        20
+store        /var/cache/hearsay, 512 MiB of 1.0 GiB, 65 432 units, 123 evicted
+             12 % of new units were there already (96 MiB)
+memory       23 MiB resident, budget 16 MiB, index 1.0 MiB
+now          0 requests, 0 fetches
+listening    127.0.0.1:3128
+intercept    br-lan port 80, to port 3130
+";
+        assert_eq!(busy().page(PLAIN), expected);
+    }
+
+    #[test]
+    fn a_narrow_terminal_gets_narrow_lines() {
+        let page = busy().page(Style { width: 50, colour: false });
+        let widest = page.lines().map(|line| line.chars().count()).max();
+        assert!(widest.is_some_and(|widest| widest <= 60), "{page}");
+    }
+
+    #[test]
+    fn colours_change_no_column() {
+        let colourful = busy().page(Style { width: 80, colour: true });
+        assert!(colourful.contains("\x1b[1m"));
+        assert_eq!(console::strip_ansi_codes(&colourful), busy().page(PLAIN));
+    }
+
+    #[test]
+    fn what_does_not_work_is_said() {
+        let mut status = busy();
+        status.store.works = false;
+        status.store.error = Some("No space left on device".into());
+        status.intercept.works = false;
+        status.intercept.note = Some("nft is not installed".into());
+        let page = status.page(PLAIN);
+        assert!(page.contains("does not work: No space left on device"), "{page}");
+        assert!(page.contains("does not work: nft is not installed"), "{page}");
+        assert!(Status::default().page(PLAIN).contains("– of 0 B served"));
+    }
+}

@@ -1,0 +1,585 @@
+//! The explicit proxy, as curl and other clients see it, with nginx or a script as the origin.
+
+mod world;
+
+use std::io::Write as _;
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex};
+
+use world::network::{self, CLIENT};
+use world::{Curl, Hearsay, Nginx, Raw, Script, World, assert_same, noise, wait_until};
+
+const FRESH: &str = "Cache-Control: max-age=3600\r\n";
+
+/// A file on nginx that is larger than what is granted at once, and an origin to serve it.
+fn with_file(world: &World, bytes: usize) -> (Nginx, Vec<u8>) {
+    let nginx = Nginx::start(world, "");
+    let file = noise(7, bytes);
+    nginx.put("file", &file);
+    (nginx, file)
+}
+
+#[test]
+fn the_first_request_is_a_miss_and_the_second_a_hit() {
+    let world = World::new();
+    let (nginx, file) = with_file(&world, 3_000_000);
+    let hearsay = Hearsay::start(&world);
+    let first = hearsay.get(&nginx.url("file")).expect(200);
+    assert_same(&first.body, &file);
+    assert!(first.cache_status().contains("fwd=uri-miss; fwd-status=200; stored"), "{first:?}");
+    assert!(first.field("via").starts_with("1.1 "), "{first:?}");
+    assert_eq!(nginx.count("/file"), 1);
+
+    let second = hearsay.get(&nginx.url("file")).expect(200).expect_hit();
+    assert_same(&second.body, &file);
+    assert!(second.field("age").parse::<u64>().is_ok_and(|age| age < 60), "{second:?}");
+    assert!(second.field("via").starts_with("1.1 "), "{second:?}");
+    assert_eq!(second.field("etag"), first.field("etag"));
+    assert_eq!(nginx.count("/file"), 1, "the origin was asked again");
+    assert_eq!(hearsay.number("/report/requests/hit"), 1);
+    assert_eq!(hearsay.number("/report/requests/miss"), 1);
+}
+
+#[test]
+fn what_is_stored_outlives_a_clean_stop() {
+    let world = World::new();
+    let (nginx, file) = with_file(&world, 700_000);
+    let mut hearsay = Hearsay::start(&world);
+    hearsay.get(&nginx.url("file")).expect(200);
+    hearsay.terminate();
+    hearsay.restart();
+    assert_same(&hearsay.get(&nginx.url("file")).expect_hit().body, &file);
+    assert_eq!(nginx.count("/file"), 1, "the origin was asked again");
+}
+
+#[test]
+fn what_is_durable_outlives_a_kill() {
+    let world = World::new();
+    let (nginx, file) = with_file(&world, 700_000);
+    let mut hearsay = Hearsay::start(&world);
+    hearsay.get(&nginx.url("file")).expect(200);
+    hearsay.wait_until_durable();
+    hearsay.kill();
+    hearsay.restart();
+    assert_same(&hearsay.get(&nginx.url("file")).expect_hit().body, &file);
+    assert_eq!(nginx.count("/file"), 1, "the origin was asked again");
+}
+
+#[test]
+fn ranges_are_cut_out_of_the_stored_object() {
+    let world = World::new();
+    let (nginx, file) = with_file(&world, 500_000);
+    let hearsay = Hearsay::start(&world);
+    let url = nginx.url("file");
+    hearsay.get(&url).expect(200);
+    let range = |text: &str| hearsay.curl(&url).args(&["-r", text]).run();
+
+    let middle = range("100000-299999").expect(206).expect_hit();
+    assert_same(&middle.body, &file[100_000..300_000]);
+    assert_eq!(middle.field("content-range"), "bytes 100000-299999/500000");
+    assert_same(&range("-5").expect(206).body, &file[499_995..]);
+    assert_same(&range("499999-").expect(206).body, &file[499_999..]);
+    assert_same(&range("499990-600000").expect(206).body, &file[499_990..]);
+    let beyond = range("500000-").expect(416);
+    assert_eq!(beyond.field("content-range"), "bytes */500000");
+
+    let several = range("0-9,250000-250019").expect(206).expect_hit();
+    let kind = several.field("content-type").to_owned();
+    let boundary = kind.strip_prefix("multipart/byteranges; boundary=").expect("a boundary");
+    let mut expected = Vec::new();
+    for (range, part) in [("0-9", &file[..10]), ("250000-250019", &file[250_000..250_020])] {
+        let kind = "Content-Type: application/octet-stream";
+        let place = format!("Content-Range: bytes {range}/500000");
+        write!(expected, "\r\n--{boundary}\r\n{kind}\r\n{place}\r\n\r\n").expect("memory");
+        expected.extend_from_slice(part);
+    }
+    write!(expected, "\r\n--{boundary}--\r\n").expect("memory");
+    assert_same(&several.body, &expected);
+    assert_eq!(nginx.count("/file"), 1, "the origin was asked for a range");
+}
+
+#[test]
+fn if_range_gives_a_part_of_the_same_version_only() {
+    let world = World::new();
+    let (nginx, file) = with_file(&world, 50_000);
+    let hearsay = Hearsay::start(&world);
+    let url = nginx.url("file");
+    let etag = hearsay.get(&url).expect(200).field("etag").to_owned();
+    let ask = |tag: &str| {
+        hearsay.curl(&url).args(&["-r", "10-19"]).field(&format!("If-Range: {tag}")).run()
+    };
+    assert_same(&ask(&etag).expect(206).body, &file[10..20]);
+    assert_same(&ask("\"another\"").expect(200).body, &file);
+}
+
+#[test]
+fn head_and_conditions_are_answered_from_the_stored_get() {
+    let world = World::new();
+    let (nginx, file) = with_file(&world, 50_000);
+    let hearsay = Hearsay::start(&world);
+    let url = nginx.url("file");
+    let first = hearsay.get(&url).expect(200);
+
+    let head = hearsay.curl(&url).args(&["-I"]).run().expect(200).expect_hit();
+    assert_eq!(head.field("content-length"), file.len().to_string());
+    assert_eq!(head.field("etag"), first.field("etag"));
+
+    let etag = format!("If-None-Match: \"other\", {}", first.field("etag"));
+    let same = hearsay.curl(&url).field(&etag).run().expect(304);
+    assert!(same.body.is_empty() && same.field("etag") == first.field("etag"), "{same:?}");
+    let since = format!("If-Modified-Since: {}", first.field("last-modified"));
+    hearsay.curl(&url).field(&since).run().expect(304);
+    let other = hearsay.curl(&url).field("If-None-Match: \"other\"").run().expect(200);
+    assert_same(&other.body, &file);
+    assert_eq!(nginx.count("/file"), 1, "the origin was asked again");
+}
+
+#[test]
+fn a_client_that_insists_has_the_stored_response_confirmed() {
+    let world = World::new();
+    let (nginx, file) = with_file(&world, 50_000);
+    let hearsay = Hearsay::start(&world);
+    let url = nginx.url("file");
+    hearsay.get(&url).expect(200);
+    // A response of this very second is not older than max-age=0 allows.
+    wait_until("it to be a second old", || hearsay.get(&url).field("age") != "0");
+    for (number, wish) in ["max-age=0", "no-cache"].iter().enumerate() {
+        let reply = hearsay.curl(&url).field(&format!("Cache-Control: {wish}")).run().expect(200);
+        assert_same(&reply.body, &file);
+        assert!(reply.cache_status().contains("fwd-status=304"), "{reply:?}");
+        let asked = nginx.asked();
+        assert_eq!(asked.len(), number + 2, "{asked:?}");
+        assert!(asked[number + 1].starts_with("GET /file 304 0"), "{asked:?}");
+    }
+    assert_eq!(hearsay.number("/report/requests/revalidated"), 2);
+
+    let changed = noise(8, 40_000);
+    nginx.put("file", &changed);
+    let reply = hearsay.curl(&url).field("Cache-Control: no-cache").run().expect(200);
+    assert_same(&reply.body, &changed);
+    assert_same(&hearsay.get(&url).expect_hit().body, &changed);
+}
+
+#[test]
+fn each_accepted_encoding_has_its_own_response() {
+    let world = World::new();
+    let nginx = Nginx::start(
+        &world,
+        "location /text/ { gzip on; gzip_vary on; gzip_proxied any; gzip_http_version 1.0;
+            gzip_types *; gzip_min_length 1; add_header Cache-Control max-age=3600; }",
+    );
+    std::fs::create_dir_all(world.path("nginx/www/text")).expect("mkdir");
+    let text = "the same line over and over\n".repeat(1000);
+    nginx.put("text/a", text.as_bytes());
+    let hearsay = Hearsay::start(&world);
+    let url = nginx.url("text/a");
+    let zipped = || hearsay.curl(&url).args(&["--compressed"]).field("Accept-Encoding: gzip").run();
+
+    assert_same(&hearsay.get(&url).expect(200).body, text.as_bytes());
+    let first = zipped().expect(200);
+    assert!(!first.is_hit() && first.field("content-encoding") == "gzip", "{first:?}");
+    assert_same(&first.body, text.as_bytes());
+    let second = zipped().expect_hit();
+    assert_eq!(second.field("content-encoding"), "gzip");
+    assert_same(&second.body, text.as_bytes());
+    assert_same(&hearsay.get(&url).expect_hit().body, text.as_bytes());
+    assert_eq!(nginx.count("/text/a"), 2, "{:?}", nginx.asked());
+}
+
+/// Answers GETs and takes bodies in; remembers the bodies.
+fn counting_origin() -> (Script, Arc<Mutex<Vec<Vec<u8>>>>) {
+    let bodies = Arc::<Mutex<Vec<Vec<u8>>>>::default();
+    let kept = Arc::clone(&bodies);
+    let script = Script::start(move |visit| {
+        while let Some(head) = visit.head() {
+            let length = world::Reply::of_head(&head).field("content-length").parse().unwrap_or(0);
+            let Some(body) = visit.body(length) else { return };
+            if head.starts_with("POST") || head.starts_with("PUT") {
+                kept.lock().unwrap().push(body);
+            }
+            let count = kept.lock().unwrap().len();
+            let text = format!("after {count} changes");
+            let length = text.len();
+            visit.send(format!("HTTP/1.1 200 OK\r\n{FRESH}Content-Length: {length}\r\n\r\n{text}"));
+        }
+    });
+    (script, bodies)
+}
+
+#[test]
+fn a_post_reaches_the_origin_and_makes_what_is_stored_invalid() {
+    let world = World::new();
+    let (origin, bodies) = counting_origin();
+    let hearsay = Hearsay::start(&world);
+    let url = origin.url("things");
+    assert_eq!(hearsay.get(&url).expect(200).text(), "after 0 changes");
+    assert_eq!(hearsay.get(&url).expect_hit().text(), "after 0 changes");
+    let posted = hearsay.curl(&url).args(&["--data-binary", "a=1&b=2"]).run().expect(200);
+    assert!(posted.cache_status().contains("fwd=method"), "{posted:?}");
+    assert_eq!(bodies.lock().unwrap()[..], [b"a=1&b=2".to_vec()]);
+    let after = hearsay.get(&url).expect(200);
+    assert_eq!(after.text(), "after 1 changes");
+}
+
+#[test]
+fn a_large_upload_reaches_the_origin_whole() {
+    let world = World::new();
+    let (origin, bodies) = counting_origin();
+    let hearsay = Hearsay::start(&world);
+    let file = noise(3, 12_000_000);
+    let path = world.write("upload", &file);
+    let name = path.to_str().expect("a plain path");
+    hearsay.curl(&origin.url("put")).args(&["-T", name]).run().expect(200);
+    assert_same(&bodies.lock().unwrap()[0], &file);
+}
+
+#[test]
+fn an_upload_of_unknown_length_reaches_the_origin_whole() {
+    let world = World::new();
+    let (told, heard) = mpsc::channel();
+    let origin = Script::start(move |visit| {
+        if visit.head().is_some() {
+            let mut all = Vec::new();
+            while !all.ends_with(b"0\r\n\r\n") {
+                let Some(byte) = visit.body(1) else { break };
+                all.extend(byte);
+            }
+            let _ = told.send(unchunked(&all));
+            visit.send("HTTP/1.1 204 No Content\r\n\r\n");
+        }
+    });
+    let hearsay = Hearsay::start(&world);
+    let file = noise(4, 300_000);
+    let path = world.write("upload", &file);
+    let name = path.to_str().expect("a plain path");
+    let chunked = ["-T", name, "-H", "Transfer-Encoding: chunked"];
+    hearsay.curl(&origin.url("put")).args(&chunked).run().expect(204);
+    assert_same(&heard.recv().expect("the origin heard it"), &file);
+    assert!(origin.heads()[0].to_lowercase().contains("transfer-encoding: chunked"));
+}
+
+fn unchunked(mut bytes: &[u8]) -> Vec<u8> {
+    let mut whole = Vec::new();
+    loop {
+        let end = bytes.windows(2).position(|pair| pair == b"\r\n").expect("a size line");
+        let size = std::str::from_utf8(&bytes[..end]).expect("digits");
+        let size = usize::from_str_radix(size, 16).expect("a size");
+        if size == 0 {
+            return whole;
+        }
+        whole.extend_from_slice(&bytes[end + 2..end + 2 + size]);
+        bytes = &bytes[end + 2 + size + 2..];
+    }
+}
+
+#[test]
+fn connect_gives_a_tunnel_and_counts_it() {
+    let world = World::new();
+    let (nginx, file) = with_file(&world, 400_000);
+    let hearsay = Hearsay::start(&world);
+    let reply = hearsay.curl(&nginx.url("file")).args(&["-p"]).run().expect(200);
+    assert_same(&reply.body, &file);
+    assert!(reply.cache_status().is_empty(), "a tunnel was looked into: {reply:?}");
+    assert_eq!(hearsay.number("/report/requests/tunnel"), 1);
+    wait_until("the relayed bytes to be counted", || {
+        hearsay.number("/relayed_bytes") > file.len() as u64
+    });
+}
+
+#[test]
+fn a_tunnel_carries_any_bytes_both_ways_and_half_closes() {
+    let world = World::new();
+    let origin = Script::start(|visit| {
+        visit.send("who is there?");
+        let said = visit.body(3).unwrap_or_default();
+        visit.wait_for_end();
+        visit.send([b"you said ", &said[..]].concat());
+    });
+    let hearsay = Hearsay::start(&world);
+    let to = origin.address;
+    let mut client = Raw::connect(hearsay.proxy);
+    client.send(format!("CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n\r\n"));
+    assert_eq!(client.reply().status, 200);
+    assert_eq!(client.take(13), b"who is there?");
+    client.send([0, 255, b'\n']).finish();
+    assert_eq!(client.rest(), b"you said \0\xff\n");
+}
+
+#[test]
+fn a_tunnel_to_where_nobody_listens_is_a_502() {
+    let world = World::new();
+    let hearsay = Hearsay::start(&world);
+    let to = format!("127.0.0.1:{}", world::free_port());
+    let mut client = Raw::connect(hearsay.proxy);
+    client.send(format!("CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n\r\n"));
+    assert_eq!(client.reply().status, 502);
+}
+
+#[test]
+fn many_clients_of_a_slow_origin_cost_it_one_request() {
+    let world = World::new();
+    let body = noise(5, 2_000_000);
+    let (release, held) = mpsc::channel::<()>();
+    let (held, sent) = (Mutex::new(held), body.clone());
+    let origin = Script::start(move |visit| {
+        if visit.head().is_some() {
+            let length = sent.len();
+            visit.send(format!("HTTP/1.1 200 OK\r\n{FRESH}Content-Length: {length}\r\n\r\n"));
+            visit.send(&sent[..1000]);
+            // The rest comes when all clients are there.
+            let _ = held.lock().unwrap().recv();
+            visit.send(&sent[1000..]);
+        }
+    });
+    let hearsay = Hearsay::start(&world);
+    let url = origin.url("slow");
+    let clients: Vec<_> = (0..8).map(|_| hearsay.curl(&url).start()).collect();
+    wait_until("all clients to be served", || hearsay.number("/report/exchanges") == 8);
+    drop(release);
+    for client in clients {
+        assert_same(&client.wait().expect(200).body, &body);
+    }
+    assert_eq!(origin.heads().len(), 1);
+    assert_eq!(hearsay.number("/report/requests/miss"), 1);
+    assert_eq!(hearsay.number("/report/requests/collapsed"), 7);
+}
+
+#[test]
+fn a_chunked_response_of_unknown_length_arrives_and_is_stored() {
+    let world = World::new();
+    let body = noise(6, 10_000_000);
+    let sent = body.clone();
+    let origin = Script::start(move |visit| {
+        if visit.head().is_some() {
+            visit.send(format!("HTTP/1.1 200 OK\r\n{FRESH}Transfer-Encoding: chunked\r\n\r\n"));
+            for part in sent.chunks(77_777) {
+                visit.send(format!("{:x};a=b\r\n", part.len()));
+                visit.send(part);
+                visit.send("\r\n");
+            }
+            visit.send("0\r\nTrailer: dropped\r\n\r\n");
+        }
+    });
+    let hearsay = Hearsay::start(&world);
+    assert_same(&hearsay.get(&origin.url("long")).expect(200).body, &body);
+    let hit = hearsay.get(&origin.url("long")).expect_hit();
+    assert_same(&hit.body, &body);
+    assert_eq!(hit.field("content-length"), body.len().to_string());
+    assert_eq!(origin.heads().len(), 1);
+}
+
+#[test]
+fn a_response_that_ends_with_its_connection_arrives() {
+    let world = World::new();
+    let body = noise(9, 600_000);
+    let mut answer = format!("HTTP/1.0 200 OK\r\n{FRESH}\r\n").into_bytes();
+    answer.extend_from_slice(&body);
+    let origin = Script::saying(answer);
+    let hearsay = Hearsay::start(&world);
+    assert_same(&hearsay.get(&origin.url("old")).expect(200).body, &body);
+    assert_same(&hearsay.get(&origin.url("old")).expect(200).body, &body);
+}
+
+#[test]
+fn responses_without_content_are_stored_like_others() {
+    let world = World::new();
+    let origin = Script::start(|visit| {
+        while let Some(head) = visit.head() {
+            let answer = match head.contains(" /empty ") {
+                true => "HTTP/1.1 200 OK\r\nCache-Control: max-age=99\r\nContent-Length: 0\r\n\r\n",
+                false => "HTTP/1.1 204 No Content\r\nCache-Control: max-age=99\r\n\r\n",
+            };
+            visit.send(answer);
+        }
+    });
+    let hearsay = Hearsay::start(&world);
+    for (path, status) in [("empty", 200), ("nothing", 204)] {
+        let first = hearsay.get(&origin.url(path)).expect(status);
+        assert!(first.body.is_empty() && !first.is_hit(), "{first:?}");
+        let second = hearsay.get(&origin.url(path)).expect(status).expect_hit();
+        assert!(second.body.is_empty(), "{second:?}");
+    }
+    assert_eq!(origin.heads().len(), 2);
+}
+
+#[test]
+fn a_client_of_http_1_0_gets_content_up_to_the_end_of_the_connection() {
+    let world = World::new();
+    let body = noise(10, 300_000);
+    let sent = body.clone();
+    let origin = Script::start(move |visit| {
+        if visit.head().is_some() {
+            visit.send("HTTP/1.1 200 OK\r\nCache-Control: no-store\r\n");
+            visit.send(format!("Transfer-Encoding: chunked\r\n\r\n{:x}\r\n", sent.len()));
+            visit.send(&sent);
+            visit.send("\r\n0\r\n\r\n");
+        }
+    });
+    let hearsay = Hearsay::start(&world);
+    let mut client = Raw::connect(hearsay.proxy);
+    client.send(format!("GET {} HTTP/1.0\r\n\r\n", origin.url("a")));
+    let all = client.rest();
+    let at = all.windows(4).position(|it| it == b"\r\n\r\n").expect("a head") + 4;
+    let head = String::from_utf8_lossy(&all[..at]).to_lowercase();
+    assert!(!head.contains("transfer-encoding"), "{head}");
+    assert_same(&all[at..], &body);
+}
+
+#[test]
+fn many_requests_on_one_connection_are_answered_in_order() {
+    let world = World::new();
+    let nginx = Nginx::start(&world, "");
+    let hearsay = Hearsay::start(&world);
+    let mut requests = String::new();
+    for number in 0..20 {
+        nginx.put(&format!("{number}"), format!("this is {number}").as_bytes());
+        requests += &format!("GET {} HTTP/1.1\r\nHost: x\r\n\r\n", nginx.url(&number.to_string()));
+    }
+    let mut client = Raw::connect(hearsay.proxy);
+    for _ in 0..2 {
+        client.send(&requests);
+        for number in 0..20 {
+            assert_eq!(client.reply().expect(200).text(), format!("this is {number}"));
+        }
+    }
+    assert_eq!(hearsay.number("/report/requests/hit"), 20);
+}
+
+#[test]
+fn only_if_cached_is_met_or_refused_with_504() {
+    let world = World::new();
+    let (nginx, file) = with_file(&world, 9000);
+    let hearsay = Hearsay::start(&world);
+    let url = nginx.url("file");
+    let ask = || hearsay.curl(&url).field("Cache-Control: only-if-cached").run();
+    ask().expect(504);
+    assert!(nginx.asked().is_empty());
+    hearsay.get(&url).expect(200);
+    assert_same(&ask().expect(200).body, &file);
+}
+
+#[test]
+fn what_must_not_be_stored_is_not() {
+    let world = World::new();
+    let nginx = Nginx::start(
+        &world,
+        "location /no-store { return 200 a; add_header Cache-Control no-store; }
+         location /private { return 200 a; add_header Cache-Control 'private, max-age=99'; }
+         location /silent { return 200 a; }
+         location /cookie { return 200 a; }",
+    );
+    let hearsay = Hearsay::start(&world);
+    for path in ["no-store", "private", "silent"] {
+        for _ in 0..2 {
+            assert!(!hearsay.get(&nginx.url(path)).expect(200).is_hit(), "{path}");
+        }
+        assert_eq!(nginx.count(&format!("/{path}")), 2, "{path}");
+    }
+    nginx.put("secret", b"only for you");
+    for _ in 0..2 {
+        let reply = hearsay.curl(&nginx.url("secret")).args(&["-u", "me:pass"]).run().expect(200);
+        assert!(!reply.is_hit(), "{reply:?}");
+    }
+    assert_eq!(nginx.count("/secret"), 2);
+}
+
+#[test]
+fn an_origin_that_cannot_be_reached_is_a_502_that_says_why() {
+    let world = World::new();
+    let hearsay = Hearsay::start(&world);
+    let url = format!("http://127.0.0.1:{}/", world::free_port());
+    let reply = hearsay.get(&url).expect(502);
+    assert!(reply.field("proxy-status").contains("destination_unavailable"), "{reply:?}");
+    let unknown = hearsay.get("http://no-such-name.invalid/").expect(502);
+    assert!(unknown.field("proxy-status").contains("dns_error"), "{unknown:?}");
+}
+
+#[test]
+fn a_stale_response_is_better_than_none() {
+    let world = World::new();
+    let origin = Script::start(|visit| {
+        if visit.number == 0 && visit.head().is_some() {
+            visit.send("HTTP/1.1 200 OK\r\nCache-Control: max-age=0, stale-if-error=600\r\n");
+            visit.send("ETag: \"1\"\r\nContent-Length: 3\r\n\r\nold");
+        }
+        // Whoever comes later is turned away.
+    });
+    let hearsay = Hearsay::start(&world);
+    hearsay.get(&origin.url("a")).expect(200);
+    let reply = hearsay.get(&origin.url("a")).expect(200);
+    assert_eq!(reply.text(), "old");
+    assert!(reply.cache_status().contains("stale"), "{reply:?}");
+}
+
+#[test]
+fn a_request_that_comes_back_to_the_same_proxy_is_refused() {
+    let world = World::new();
+    let hearsay = Hearsay::start(&world);
+    hearsay.get(&format!("http://{}/", hearsay.proxy)).expect(508);
+    let tunnel = hearsay.curl("http://origin.invalid/").args(&["-p", "--preproxy"]);
+    let nested = tunnel.args(&[&format!("http://{}", hearsay.proxy)]).run();
+    assert_ne!(nested.status, 200, "{nested:?}");
+    // Over another proxy it would come back with the Via that it left with.
+    let (nginx, _) = with_file(&world, 10);
+    let reply = hearsay.get(&nginx.url("file")).expect(200);
+    let via = format!("Via: 1.1 other, {}", reply.field("via"));
+    hearsay.curl(&nginx.url("another")).field(&via).run().expect(508);
+    assert_eq!(nginx.count("/another"), 0);
+    wait_until("no exchange to be left", || hearsay.number("/report/exchanges") == 0);
+}
+
+#[test]
+fn clients_from_elsewhere_are_refused() {
+    network::inside("clients_from_elsewhere_are_refused", || {
+        world::sh("ip addr add 198.51.100.1/24 dev lan0
+            ip -n client addr add 198.51.100.2/24 dev eth0");
+        let world = World::new();
+        let nginx = Nginx::start_in(&world, network::ORIGIN, "");
+        nginx.put("file", b"hello");
+        let hearsay = Hearsay::start_with(&world, &["--listen", "0.0.0.0:3128"]);
+        let ask = |proxy: &str, from: &str| {
+            let by = ["-x", proxy, "--interface", from];
+            Curl::new(CLIENT, "http://10.2.0.2/file").args(&by).run()
+        };
+        ask("http://198.51.100.1:3128", "198.51.100.2").expect(403);
+        assert!(nginx.asked().is_empty(), "an open proxy");
+        assert_eq!(ask("http://10.1.0.1:3128", "10.1.0.2").expect(200).text(), "hello");
+        ask("http://198.51.100.1:3128", "198.51.100.2").expect(403);
+
+        drop(hearsay);
+        let config = world.write("conf", b"listen = [\"0.0.0.0:3128\"]\nallow = [\"198.51.100.0/24\"]");
+        let _hearsay = Hearsay::start_with(&world, &["--config", config.to_str().unwrap()]);
+        ask("http://198.51.100.1:3128", "198.51.100.2").expect(200);
+    });
+}
+
+#[test]
+fn nobody_is_led_to_the_routers_own_services() {
+    network::inside("nobody_is_led_to_the_routers_own_services", || {
+        let world = World::new();
+        let answer = "HTTP/1.1 200 OK\r\nCache-Control: max-age=99\r\nContent-Length: 6\r\n\r\nsecret";
+        let inner = Script::on(std::net::TcpListener::bind("0.0.0.0:8000").unwrap(), move |visit| {
+            if visit.head().is_some() {
+                visit.send(answer);
+            }
+        });
+        let hearsay = Hearsay::start_with(&world, &["--listen", "0.0.0.0:3128"]);
+        let ask = |url: &str, args: &[&str]| {
+            Curl::new(CLIENT, url).args(&["-x", "http://10.1.0.1:3128"]).args(args).run()
+        };
+        for host in ["127.0.0.1", "localhost", "10.1.0.1", "10.2.0.1", "[::1]", "0.0.0.0", "127.9.9.9"] {
+            let url = format!("http://{host}:8000/");
+            ask(&url, &[]).expect(403);
+            let tunnel = ask(&url, &["-p"]);
+            assert!(tunnel.exit != 0 && tunnel.body.is_empty(), "{host}: {tunnel:?}");
+        }
+        assert!(inner.heads().is_empty(), "{:?}", inner.heads());
+
+        // Who is at home may; and what came that way is not handed to the others.
+        let url = "http://127.0.0.1:8000/";
+        Curl::by_proxy(([127, 0, 0, 1], 3128).into(), url).run().expect(200);
+        let told = ask(url, &[]);
+        assert!(told.status == 403 && !told.text().contains("secret"), "led in by the cache: {told:?}");
+        drop(hearsay);
+    });
+}

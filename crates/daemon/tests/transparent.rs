@@ -1,0 +1,324 @@
+//! Interception: a client that knows of no proxy, a router that runs the daemon, an origin, each in
+//! a network namespace of its own, over IPv4 and IPv6.
+
+mod world;
+
+use std::net::TcpListener;
+
+use world::network::{self, CLIENT, ORIGIN, connect, there};
+use world::{Curl, Hearsay, Nginx, Reply, Script, World, assert_same, noise, wait_until};
+
+const INTERCEPT: [&str; 2] = ["--intercept", "lan0"];
+
+/// What the client's curl gets, which was told nothing.
+fn get(url: &str) -> Reply {
+    Curl::new(CLIENT, url).run()
+}
+
+/// The same, over one family only.
+fn get_by(family: &str, url: &str) -> Reply {
+    Curl::new(CLIENT, url).args(&[family]).run()
+}
+
+/// An origin on port 80 of its namespace, for both families, that follows a script.
+fn script(script: impl Fn(&mut world::Visit) + Send + Sync + 'static) -> Script {
+    Script::on(there(ORIGIN, || TcpListener::bind("[::]:80")).expect("port 80 is free"), script)
+}
+
+#[test]
+fn an_unmodified_client_is_served_from_the_store_the_second_time() {
+    network::inside("an_unmodified_client_is_served_from_the_store_the_second_time", || {
+        let world = World::new();
+        let nginx = Nginx::start_in(&world, ORIGIN, "");
+        let hearsay = Hearsay::start_with(&world, &INTERCEPT);
+        for (number, (family, name)) in [("-4", "four"), ("-6", "six")].into_iter().enumerate() {
+            let file = noise(number as u64, 1_500_000);
+            nginx.put(name, &file);
+            let url = format!("http://origin.test/{name}");
+            let first = get_by(family, &url).expect(200);
+            assert!(first.cache_status().contains("stored"), "{first:?}");
+            assert_same(&first.body, &file);
+            assert_same(&get_by(family, &url).expect_hit().body, &file);
+            // It is the same object, whichever way one comes.
+            let other = if family == "-4" { "-6" } else { "-4" };
+            assert_same(&get_by(other, &url).expect_hit().body, &file);
+            assert_eq!(nginx.count(&format!("/{name}")), 1, "{:?}", nginx.asked());
+        }
+        assert_eq!(hearsay.number("/report/requests/hit"), 4);
+        assert_eq!(hearsay.status()["intercept"]["works"], true);
+    });
+}
+
+#[test]
+fn an_address_in_place_of_a_name_is_served_too() {
+    network::inside("an_address_in_place_of_a_name_is_served_too", || {
+        let world = World::new();
+        let nginx = Nginx::start_in(&world, ORIGIN, "");
+        nginx.put("file", b"hello");
+        let _hearsay = Hearsay::start_with(&world, &INTERCEPT);
+        for url in ["http://10.2.0.2/file", "http://[fd02::2]/file"] {
+            assert_eq!(get(url).expect(200).text(), "hello");
+            assert_eq!(get(url).expect_hit().text(), "hello");
+        }
+        assert_eq!(nginx.count("/file"), 2);
+    });
+}
+
+#[test]
+fn other_ports_and_other_interfaces_are_left_alone() {
+    network::inside("other_ports_and_other_interfaces_are_left_alone", || {
+        let world = World::new();
+        let nginx = Nginx::start_in(&world, ORIGIN, "");
+        nginx.put("file", b"hello");
+        let _hearsay = Hearsay::start_with(&world, &INTERCEPT);
+        let other_port = get("http://origin.test:8080/file").expect(200);
+        let router = Curl::new(world::Place::Here, "http://origin.test/file").run().expect(200);
+        assert!(other_port.field("via").is_empty() && router.field("via").is_empty());
+        // Nobody reaches the listener by its own address: it would be an open proxy.
+        for url in ["http://10.1.0.1:3130/", "http://[fd01::1]:3130/"] {
+            let reply = Curl::new(CLIENT, url).args(&["--connect-timeout", "2"]).run();
+            assert!(reply.exit != 0 && reply.status == 0, "{reply:?}");
+        }
+    });
+}
+
+#[test]
+fn a_host_that_is_not_at_the_dialled_address_is_relayed_and_never_stored() {
+    network::inside("a_host_that_is_not_at_the_dialled_address_is_relayed_and_never_stored", || {
+        let world = World::new();
+        let nginx = Nginx::start_in(&world, ORIGIN, "");
+        nginx.put("file", b"forged");
+        let hearsay = Hearsay::start_with(&world, &INTERCEPT);
+        let mut asked = 0;
+        for host in ["elsewhere.test", "unknown.test", "10.2.0.99", "[fd02::99]", "origin.test:81"] {
+            for url in ["http://10.2.0.2/file", "http://[fd02::2]/file"] {
+                let ask = || Curl::new(CLIENT, url).field(&format!("Host: {host}")).run();
+                for _ in 0..2 {
+                    let reply = ask().expect(200);
+                    assert_eq!(reply.text(), "forged", "the client's own choice was not respected");
+                    assert!(!reply.is_hit(), "{host} at {url}: {reply:?}");
+                    asked += 1;
+                }
+            }
+        }
+        assert_eq!(nginx.count("/file"), asked);
+        assert_eq!(hearsay.number("/report/requests/miss"), 0);
+        assert!(hearsay.status()["report"]["not_stored"]["host-mismatch"]["responses"] == asked);
+        // Nobody else is given what was claimed to be there.
+        let list = hearsay.command(&["cache", "--json"]);
+        assert_eq!(String::from_utf8_lossy(&list.stdout).trim(), "[]");
+    });
+}
+
+#[test]
+fn what_is_not_http_is_relayed_when_the_client_speaks_first() {
+    network::inside("what_is_not_http_is_relayed_when_the_client_speaks_first", || {
+        let world = World::new();
+        let greeting = b"\x00\x01binary\r\n\r\n\xff".to_vec();
+        let length = greeting.len();
+        let _origin = script(move |visit| {
+            let said = visit.body(length).unwrap_or_default();
+            visit.send([b"heard ", &said[..]].concat());
+            visit.wait_for_end();
+            visit.send("bye");
+        });
+        let hearsay = Hearsay::start_with(&world, &INTERCEPT);
+        for address in ["10.2.0.2:80", "[fd02::2]:80"] {
+            let mut client = connect(address);
+            client.send(&greeting);
+            assert_eq!(client.take(6 + length), [b"heard ", &greeting[..]].concat());
+            assert_eq!(client.finish().rest_text(), "bye");
+        }
+        wait_until("the bytes to be counted", || {
+            hearsay.number("/relayed_bytes") == 2 * (6 + 2 * length as u64 + 3)
+        });
+        assert_eq!(hearsay.number("/report/requests/error"), 0);
+    });
+}
+
+#[test]
+fn what_is_not_http_is_relayed_when_the_server_speaks_first() {
+    network::inside("what_is_not_http_is_relayed_when_the_server_speaks_first", || {
+        let world = World::new();
+        let _origin = script(|visit| {
+            visit.send("220 mail.test ESMTP\r\n");
+            let said = visit.body(11).unwrap_or_default();
+            visit.send([b"250 ", &said[..]].concat());
+        });
+        let _hearsay = Hearsay::start_with(&world, &INTERCEPT);
+        for address in ["10.2.0.2:80", "[fd02::2]:80"] {
+            let mut client = connect(address);
+            assert_eq!(client.take(21), b"220 mail.test ESMTP\r\n");
+            assert_eq!(client.send("EHLO me\r\nxx").take(15), b"250 EHLO me\r\nxx");
+            assert!(client.rest().is_empty());
+        }
+    });
+}
+
+#[test]
+fn an_upgraded_connection_carries_any_bytes() {
+    network::inside("an_upgraded_connection_carries_any_bytes", || {
+        let world = World::new();
+        let origin = script(|visit| {
+            let Some(_) = visit.head() else { return };
+            visit.send("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n");
+            visit.send("Upgrade: websocket\r\nSec-WebSocket-Accept: x\r\n\r\n\x01first");
+            let said = visit.body(4).unwrap_or_default();
+            visit.send([b"echo ", &said[..]].concat());
+        });
+        let hearsay = Hearsay::start_with(&world, &INTERCEPT);
+        for address in ["10.2.0.2:80", "[fd02::2]:80"] {
+            let mut client = connect(address);
+            client.send("GET /chat HTTP/1.1\r\nHost: origin.test\r\nConnection: keep-alive, Upgrade\r\n");
+            client.send("Upgrade: websocket\r\nSec-WebSocket-Key: k\r\n\r\n");
+            let head = client.reply();
+            assert_eq!(head.status, 101, "{head:?}");
+            assert_eq!(head.field("upgrade"), "websocket");
+            assert_eq!(head.field("sec-websocket-accept"), "x");
+            assert_eq!(client.take(6), b"\x01first");
+            assert_eq!(client.send(b"\xff\0\r\n").rest(), b"echo \xff\0\r\n");
+        }
+        let heads = origin.heads();
+        assert!(heads.iter().all(|head| head.to_lowercase().contains("upgrade: websocket")), "{heads:?}");
+        wait_until("the bytes to be counted", || hearsay.number("/relayed_bytes") >= 2 * 19);
+    });
+}
+
+#[test]
+fn a_refused_upgrade_is_an_ordinary_response() {
+    network::inside("a_refused_upgrade_is_an_ordinary_response", || {
+        let world = World::new();
+        let _origin = script(|visit| {
+            if visit.head().is_some() {
+                visit.send("HTTP/1.1 426 Upgrade Required\r\nContent-Length: 2\r\n\r\nno");
+            }
+        });
+        let _hearsay = Hearsay::start_with(&world, &INTERCEPT);
+        let mut client = connect("10.2.0.2:80");
+        client.send("GET / HTTP/1.1\r\nHost: origin.test\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n");
+        assert_eq!(client.reply().expect(426).text(), "no");
+        assert!(client.rest().is_empty(), "what follows is not screened, so it must close");
+    });
+}
+
+#[test]
+fn a_killed_daemon_stops_nobody_and_finds_its_store_again() {
+    network::inside("a_killed_daemon_stops_nobody_and_finds_its_store_again", || {
+        let world = World::new();
+        let nginx = Nginx::start_in(&world, ORIGIN, "");
+        let file = noise(1, 900_000);
+        nginx.put("file", &file);
+        let url = "http://origin.test/file";
+        let mut hearsay = Hearsay::start_with(&world, &INTERCEPT);
+        get(url).expect(200);
+        hearsay.wait_until_durable();
+        hearsay.kill();
+        for family in ["-4", "-6"] {
+            let straight = get_by(family, url).expect(200);
+            assert!(straight.field("via").is_empty(), "{straight:?}");
+            assert_same(&straight.body, &file);
+        }
+        assert_eq!(nginx.count("/file"), 3);
+
+        hearsay.restart();
+        for family in ["-4", "-6"] {
+            assert_same(&get_by(family, url).expect_hit().body, &file);
+        }
+        assert_eq!(nginx.count("/file"), 3, "{:?}", nginx.asked());
+    });
+}
+
+#[test]
+fn a_stopped_daemon_leaves_no_rule_behind() {
+    network::inside("a_stopped_daemon_leaves_no_rule_behind", || {
+        let world = World::new();
+        let nginx = Nginx::start_in(&world, ORIGIN, "");
+        nginx.put("file", b"hello");
+        let before = rules();
+        let mut hearsay = Hearsay::start_with(&world, &INTERCEPT);
+        get("http://origin.test/file").expect(200);
+        assert_ne!(rules(), before);
+        hearsay.terminate();
+        assert_eq!(rules(), before);
+        assert!(get("http://origin.test/file").expect(200).field("via").is_empty());
+        assert!(hearsay.log().contains("stopped"), "{}", hearsay.log());
+    });
+}
+
+#[test]
+fn a_stop_lets_a_transfer_that_is_under_way_finish() {
+    network::inside("a_stop_lets_a_transfer_that_is_under_way_finish", || {
+        let world = World::new();
+        let nginx = Nginx::start_in(&world, ORIGIN, "limit_rate 1m;");
+        let file = noise(2, 1_500_000);
+        nginx.put("file", &file);
+        let mut hearsay = Hearsay::start_with(&world, &INTERCEPT);
+        let curl = Curl::new(CLIENT, "http://origin.test/file").start();
+        wait_until("the transfer to begin", || curl.received() > 0);
+        hearsay.terminate();
+        assert_same(&curl.wait().expect(200).body, &file);
+    });
+}
+
+#[test]
+fn the_rules_can_be_set_looked_at_and_removed_by_hand() {
+    network::inside("the_rules_can_be_set_looked_at_and_removed_by_hand", || {
+        let world = World::new();
+        let nginx = Nginx::start_in(&world, ORIGIN, "");
+        nginx.put("file", b"hello");
+        let before = rules();
+        let (code, said) = intercept(&["check", "--interface", "lan0"]);
+        assert_eq!(code, 1, "{said}");
+        assert!(said.contains("hearsay intercept apply"), "no advice: {said}");
+
+        let (code, said) = intercept(&["apply", "--interface", "lan0"]);
+        assert_eq!(code, 0, "{said}");
+        assert!(said.contains("lan0: port 80 is intercepted, to port 3130"), "{said}");
+        assert_eq!(intercept(&["check", "--interface", "lan0"]).0, 0);
+        let (_, json) = intercept(&["check", "--interface", "lan0", "--json"]);
+        let report: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        assert_eq!(report["complete"], true, "{report}");
+        assert_eq!(report["families"].as_array().map(Vec::len), Some(2), "{report}");
+        let applied = rules();
+        assert_eq!(intercept(&["apply", "--interface", "lan0"]).0, 0);
+        assert_eq!(rules(), applied, "twice is not the same as once");
+        // Nobody listens yet, and nobody is in the way.
+        assert!(get("http://origin.test/file").expect(200).field("via").is_empty());
+
+        world::sh("ip -6 rule del priority 313");
+        let (code, said) = intercept(&["check", "--interface", "lan0"]);
+        assert_eq!(code, 1, "{said}");
+        assert!(said.contains("not complete"), "{said}");
+
+        let (code, said) = intercept(&["remove"]);
+        assert_eq!(code, 0, "{said}");
+        assert_eq!(rules(), before);
+        assert_eq!(intercept(&["remove"]).0, 0, "removing what is not there");
+    });
+}
+
+#[test]
+fn impossible_rules_are_refused_as_wrong_usage() {
+    network::inside("impossible_rules_are_refused_as_wrong_usage", || {
+        let (code, said) = intercept(&["apply"]);
+        assert_eq!(code, 2, "{said}");
+        let (code, said) = intercept(&["apply", "--interface", "a name that is no name"]);
+        assert_eq!(code, 2, "{said}");
+        let (code, said) = intercept(&["check", "--interface", "ghost0"]);
+        assert_eq!(code, 1, "{said}");
+        assert!(said.contains("ghost0"), "{said}");
+    });
+}
+
+fn intercept(args: &[&str]) -> (i32, String) {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_hearsay"));
+    let output = command.arg("intercept").args(args).output().expect("it starts");
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&said).into_owned())
+}
+
+/// The machine's rules, as text to be compared.
+fn rules() -> String {
+    world::sh("nft list ruleset; for f in -4 -6; do ip $f rule show
+        ip $f route show table all | grep -v fe80 | sort; done")
+}

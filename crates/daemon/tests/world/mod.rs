@@ -1,0 +1,186 @@
+//! What the black-box tests are made of: the daemon, clients and origins as real processes on
+//! loopback or in a private network.
+//!
+//! *What this is:* [`World`], a directory that vanishes; [`Hearsay`], the daemon under test;
+//! [`Nginx`] and [`Script`], origins that behave and origins that do not; [`Curl`] and [`Raw`],
+//! clients; [`network`], three namespaces in a row. *What it never does:* wait for a fixed time, or
+//! end a process that it did not start. Everything ends and goes in `Drop`, so what is made first
+//! must be declared first.
+
+#![allow(dead_code, unused_imports, reason = "no test file uses all of it")]
+
+use std::fmt::Debug;
+use std::io::Write as _;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+mod client;
+mod hearsay;
+pub mod network;
+mod nginx;
+mod reply;
+mod script;
+
+pub use client::{Curl, Raw};
+pub use hearsay::Hearsay;
+pub use nginx::Nginx;
+pub use reply::Reply;
+pub use script::{Script, Visit};
+
+/// Whatever a test waits for must have happened after so long; a busy machine may need most of it.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often a condition is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// A directory for one test.
+pub struct World(tempfile::TempDir);
+
+impl World {
+    pub fn new() -> Self {
+        let dir = tempfile::Builder::new().prefix("hearsay-test.").tempdir();
+        Self(dir.expect("a directory for the test"))
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Writes a file, and the directories above it.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().expect("it is below the world")).expect("mkdir");
+        std::fs::write(&path, bytes).expect("write");
+        path
+    }
+}
+
+/// Where a program runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Where the test runs; in a private network that is the router.
+    Here,
+    /// In a namespace of the private network.
+    In(&'static str),
+}
+
+impl Place {
+    pub fn command(self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        match self {
+            Self::Here => Command::new(program),
+            Self::In(name) => {
+                let mut command = Command::new(tool("ip"));
+                command.args(["netns", "exec", name]).arg(program);
+                command
+            }
+        }
+    }
+}
+
+/// Debian keeps some programs where ordinary users' PATH does not look.
+pub fn tool(name: &str) -> PathBuf {
+    let sbin = Path::new("/usr/sbin").join(name);
+    if sbin.exists() { sbin } else { name.into() }
+}
+
+/// Waits until there is something.
+pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begun.elapsed() < PATIENCE, "waited in vain for {what}");
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// Waits until something holds.
+pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    wait_for(what, || holds().then_some(()));
+}
+
+/// A process that ends with this value.
+pub struct Process(pub Child);
+
+impl Process {
+    pub fn id(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// Sends a signal by name, like `TERM`.
+    pub fn signal(&self, name: &str) {
+        let done = Command::new("kill").args(["-s", name, &self.id().to_string()]).status();
+        assert!(done.is_ok_and(|it| it.success()), "kill -s {name}");
+    }
+
+    pub fn has_ended(&mut self) -> bool {
+        matches!(self.0.try_wait(), Ok(Some(_)))
+    }
+
+    /// Ends it without giving it a chance to do anything, and waits until it is gone.
+    pub fn kill(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// A port that was free a moment ago; whoever uses it must be ready to try another.
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port on loopback");
+    listener.local_addr().expect("its address").port()
+}
+
+/// Bytes that do not compress and do not repeat, the same for the same seed.
+pub fn noise(seed: u64, length: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut bytes = Vec::with_capacity(length + 8);
+    while bytes.len() < length {
+        // Marsaglia's xorshift64.
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        bytes.extend_from_slice(&state.to_le_bytes());
+    }
+    bytes.truncate(length);
+    bytes
+}
+
+/// Compares contents without printing megabytes.
+#[track_caller]
+pub fn assert_same(got: &[u8], expected: &[u8]) {
+    let at = got.iter().zip(expected).position(|(a, b)| a != b);
+    assert!(
+        got == expected,
+        "wrong content: {} bytes instead of {}, first difference at {at:?}",
+        got.len(),
+        expected.len()
+    );
+}
+
+/// Says, past the harness's capture, that a test was not run.
+pub fn skipped(test: &str, why: &str) {
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {test}: {why}");
+}
+
+/// Runs a script of the shell; it must succeed.
+#[track_caller]
+pub fn sh(script: &str) -> String {
+    let output = Command::new("sh")
+        .args(["-ec", script])
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin")
+        .output()
+        .expect("sh starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "failed: {script}\n{said}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}

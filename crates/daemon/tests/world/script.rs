@@ -1,0 +1,150 @@
+//! An origin that says exactly what a test's script tells it to.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use super::{PATIENCE, client::find};
+
+/// A listener; each connection is given to the script on a thread of its own.
+pub struct Script {
+    pub address: SocketAddr,
+    shared: Arc<Shared>,
+    acceptor: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    stops: AtomicBool,
+    heads: Mutex<Vec<String>>,
+    streams: Mutex<Vec<TcpStream>>,
+}
+
+/// One connection to the origin. It is closed when the script returns.
+pub struct Visit {
+    /// Which connection it is, from 0 on.
+    pub number: usize,
+    pub stream: TcpStream,
+    held: Vec<u8>,
+    shared: Arc<Shared>,
+}
+
+impl Script {
+    /// On loopback.
+    pub fn start(script: impl Fn(&mut Visit) + Send + Sync + 'static) -> Self {
+        Self::on(TcpListener::bind("127.0.0.1:0").expect("a port on loopback"), script)
+    }
+
+    /// On a socket that is open already, perhaps in another namespace.
+    pub fn on(listener: TcpListener, script: impl Fn(&mut Visit) + Send + Sync + 'static) -> Self {
+        let address = listener.local_addr().expect("its address");
+        let (shared, script) = (Arc::<Shared>::default(), Arc::new(script));
+        let for_acceptor = Arc::clone(&shared);
+        let acceptor = thread::spawn(move || {
+            for (number, stream) in listener.incoming().flatten().enumerate() {
+                if for_acceptor.stops.load(Ordering::Relaxed) {
+                    return;
+                }
+                let (script, shared) = (Arc::clone(&script), Arc::clone(&for_acceptor));
+                shared.remember(&stream);
+                let _ = stream.set_nodelay(true);
+                let _ = stream.set_read_timeout(Some(PATIENCE));
+                let mut visit = Visit { number, stream, held: Vec::new(), shared };
+                thread::spawn(move || script(&mut visit));
+            }
+        });
+        Self { address, shared, acceptor: Some(acceptor) }
+    }
+
+    /// Answers every request with these bytes and closes.
+    pub fn saying(answer: impl Into<Vec<u8>>) -> Self {
+        let answer = answer.into();
+        Self::start(move |visit| {
+            if visit.head().is_some() {
+                visit.send(&answer);
+            }
+        })
+    }
+
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}/{path}", self.address)
+    }
+
+    /// The heads of all requests so far.
+    pub fn heads(&self) -> Vec<String> {
+        self.shared.heads.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Shared {
+    fn remember(&self, stream: &TcpStream) {
+        let clone = stream.try_clone().expect("a second handle");
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner).push(clone);
+    }
+}
+
+impl Drop for Script {
+    fn drop(&mut self) {
+        self.shared.stops.store(true, Ordering::Relaxed);
+        for stream in self.shared.streams.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            // Whoever waits in a script is woken by this; most have ended long ago.
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+        // The acceptor sits in `accept`, which only a connection ends. One in another namespace
+        // cannot be reached from here, and ends with the test's process.
+        if TcpStream::connect(self.address).is_ok()
+            && let Some(acceptor) = self.acceptor.take()
+        {
+            let _ = acceptor.join();
+        }
+    }
+}
+
+impl Visit {
+    /// The next request's head, or `None` if the connection ends before.
+    pub fn head(&mut self) -> Option<String> {
+        let end = self.fill_until(|held| find(held, b"\r\n\r\n").map(|at| at + 4))?;
+        let head: Vec<u8> = self.held.drain(..end).collect();
+        let head = String::from_utf8_lossy(&head).into_owned();
+        self.shared.heads.lock().unwrap_or_else(PoisonError::into_inner).push(head.clone());
+        Some(head)
+    }
+
+    /// So many bytes behind it.
+    pub fn body(&mut self, length: usize) -> Option<Vec<u8>> {
+        self.fill_until(|held| (held.len() >= length).then_some(length))?;
+        Some(self.held.drain(..length).collect())
+    }
+
+    /// Sends bytes. Whoever does not want them any more is no concern of a script.
+    pub fn send(&mut self, bytes: impl AsRef<[u8]>) -> bool {
+        self.stream.write_all(bytes.as_ref()).is_ok()
+    }
+
+    /// Waits until the other end closes.
+    pub fn wait_for_end(&mut self) {
+        self.fill_until(|_| None::<usize>);
+    }
+
+    fn fill_until(&mut self, enough: impl Fn(&[u8]) -> Option<usize>) -> Option<usize> {
+        let mut buffer = [0; 16 * 1024];
+        loop {
+            if let Some(end) = enough(&self.held) {
+                return Some(end);
+            }
+            match self.stream.read(&mut buffer) {
+                Ok(count) if count > 0 => self.held.extend_from_slice(&buffer[..count]),
+                _ => return None,
+            }
+        }
+    }
+}
+
+impl Drop for Visit {
+    fn drop(&mut self) {
+        // Other handles on it are still there; this alone does not end the connection.
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
+}
