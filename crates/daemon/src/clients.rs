@@ -11,6 +11,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use node::{Dial, Entrance, ExchangeId, FetchError, Head, Input, Screen};
+use rustix::process::{Resource, getrlimit, setrlimit};
 use std::cell::RefCell;
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -26,7 +27,9 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_local;
 
 /// Connections of clients at one time; more wait in the kernel.
-pub const CONNECTIONS_MAX: usize = 2048;
+const CONNECTIONS_MAX: usize = 2048;
+/// Descriptors for everything else: the store, the control socket, idle connections to origins.
+const DESCRIPTORS_KEPT: u64 = 256;
 /// A client has so long for the head of its next request.
 const HEAD_PATIENCE: Duration = Duration::from_secs(60);
 /// After a failed accept, as when descriptors run out, there is a pause.
@@ -39,6 +42,23 @@ pub enum Door {
     Explicit,
     /// The one that TPROXY rules point to.
     Transparent,
+}
+
+/// How many clients the descriptors suffice for, after asking for as many as we are allowed: a client
+/// that is being served needs one for itself and one for its origin.
+pub fn connections_max() -> usize {
+    let mut limit = getrlimit(Resource::Nofile);
+    let wanted = 2 * CONNECTIONS_MAX as u64 + DESCRIPTORS_KEPT;
+    let raised = limit.maximum.map_or(wanted, |most| most.min(wanted));
+    if limit.current.is_some_and(|current| current < raised) {
+        limit.current = Some(raised);
+        if let Err(error) = setrlimit(Resource::Nofile, limit) {
+            tracing::warn!(%error, "cannot have more descriptors: fewer clients at one time");
+        }
+    }
+    let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(wanted);
+    let clients = descriptors.saturating_sub(DESCRIPTORS_KEPT) / 2;
+    usize::try_from(clients).unwrap_or(CONNECTIONS_MAX).clamp(16, CONNECTIONS_MAX)
 }
 
 /// Takes clients in; never returns.

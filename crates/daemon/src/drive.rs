@@ -28,6 +28,8 @@ use wire::Date;
 
 /// At the end, clients have so long to finish.
 const FAREWELL: Duration = Duration::from_secs(3);
+/// Names that are looked up at one time.
+const RESOLVERS_MAX: usize = 8;
 /// How often the clock is looked at.
 const CLOCK_EVERY: Duration = Duration::from_secs(30);
 /// A clock that shows less is wrong: this version was made in November 2026.
@@ -59,7 +61,11 @@ pub enum DriveError {
 
 /// Runs the daemon until it is told to stop.
 pub fn run(config: Config) -> Result<(), DriveError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        // The resolver blocks; however many names are asked for, so many wait at once.
+        .max_blocking_threads(RESOLVERS_MAX)
+        .build()?;
     LocalSet::new().block_on(&runtime, drive(config))
 }
 
@@ -178,7 +184,7 @@ impl Listeners {
     }
 
     fn serve(self, shell: &Shell, observer: &Rc<Observer>) {
-        let places = Arc::new(Semaphore::new(clients::CONNECTIONS_MAX));
+        let places = Arc::new(Semaphore::new(clients::connections_max()));
         let explicit = self.explicit.into_iter().map(|(_, port)| (port, ClientDoor::Explicit));
         let transparent = self.transparent.into_iter().map(|port| (port, ClientDoor::Transparent));
         for (listener, door) in explicit.chain(transparent) {

@@ -253,7 +253,7 @@ fn a_stop_lets_a_transfer_that_is_under_way_finish() {
         let file = noise(2, 1_500_000);
         nginx.put("file", &file);
         let mut hearsay = Hearsay::start_with(&world, &INTERCEPT);
-        let curl = Curl::new(CLIENT, "http://origin.test/file").start();
+        let curl = Curl::new(CLIENT, "http://origin.test/file").args(&["--max-time", "9"]).start();
         wait_until("the transfer to begin", || curl.received() > 0);
         hearsay.terminate();
         assert_same(&curl.wait().expect(200).body, &file);

@@ -3,8 +3,8 @@
 //! *What this is:* the compression function written for [`LANES`] independent states at once, in plain
 //! arithmetic that the compiler turns into vector instructions. The blake3 crate does the same for the
 //! chunks inside one long input, but a short input has nothing to put side by side: it is four times
-//! slower there. *Who calls it:* `name::names`. *What it never does:* hash long inputs (from
-//! [`SHORT_MAX`] on the blake3 crate is as fast), keys, or outputs above 32 bytes. *Where to start:*
+//! slower there. *Who calls it:* `name::names`. *What it never does:* hash long inputs (above
+//! [`SHORT_MAX`] the blake3 crate finds enough inside one), keys, or outputs above 32 bytes. *Where to start:*
 //! [`hash_all`]. *Source:* the BLAKE3 paper, sections 2.2 to 2.5; names of constants are its own.
 //!
 //! *Cost:* a group of sixteen takes as long as its longest input; so inputs of one length in blocks

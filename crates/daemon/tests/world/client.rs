@@ -3,6 +3,7 @@
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use super::{PATIENCE, Place, Process, Reply};
 
@@ -152,6 +153,13 @@ impl Raw {
         self.held.drain(..until).collect()
     }
 
+    /// Whether the connection has ended by now, as far as can be seen without waiting long.
+    pub fn has_ended(&mut self) -> bool {
+        let _ = self.stream.set_read_timeout(Some(Duration::from_secs(1)));
+        let read = self.stream.read(&mut [0; 1024]);
+        !matches!(read, Ok(1..)) && !read.is_err_and(|error| is_timeout(&error))
+    }
+
     /// Everything until the other end closes, which it must.
     #[track_caller]
     pub fn rest(&mut self) -> Vec<u8> {
@@ -177,7 +185,7 @@ impl Raw {
             match self.stream.read(&mut buffer) {
                 Ok(0) => return None,
                 Ok(count) => self.held.extend_from_slice(&buffer[..count]),
-                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                Err(error) if is_timeout(&error) => {
                     let held = String::from_utf8_lossy(&self.held);
                     panic!("the connection neither answers nor ends; it said {held:?}")
                 }
@@ -186,6 +194,10 @@ impl Raw {
             }
         }
     }
+}
+
+fn is_timeout(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
 
 pub(super) fn find(bytes: &[u8], part: &[u8]) -> Option<usize> {

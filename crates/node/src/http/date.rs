@@ -4,11 +4,22 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use wire::Date;
 
-/// Reads a date; `None` for what is none.
+/// Reads a date; `None` for what is none. Caches read names in any case (RFC 9111 §4.2).
 pub fn parse(text: &str) -> Option<Date> {
-    // httpdate reads past what it does not expect in places; a date has a weekday and GMT or none.
-    let date = httpdate::parse_http_date(text.trim()).ok()?;
+    let date = httpdate::parse_http_date(&capitalised(text.trim())).ok()?;
     Some(Date::from_unix(date.duration_since(UNIX_EPOCH).ok()?.as_secs()))
+}
+
+/// `sun` and `SUN` become `Sun`; the zone becomes `GMT`.
+fn capitalised(text: &str) -> String {
+    let zone = text.len().saturating_sub(3);
+    let mut after_letter = false;
+    let letters = text.char_indices().map(|(at, letter)| {
+        let inside = after_letter && at < zone;
+        after_letter = letter.is_ascii_alphabetic();
+        if inside { letter.to_ascii_lowercase() } else { letter.to_ascii_uppercase() }
+    });
+    letters.collect()
 }
 
 /// Writes a date in the preferred form (IMF-fixdate).
@@ -39,6 +50,8 @@ mod tests {
         assert_eq!(parse("Sun, 06 Nov 1994 08:49:37 GMT"), Some(date));
         assert_eq!(parse("Sunday, 06-Nov-94 08:49:37 GMT"), Some(date));
         assert_eq!(parse("Sun Nov  6 08:49:37 1994"), Some(date));
+        assert_eq!(parse("SUN, 06 nov 1994 08:49:37 gmt"), Some(date));
+        assert_eq!(parse("sunday, 06-NOV-94 08:49:37 Gmt"), Some(date));
         assert_eq!(format(date), "Sun, 06 Nov 1994 08:49:37 GMT");
     }
 

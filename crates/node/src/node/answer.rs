@@ -12,10 +12,6 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// Between the parts of a multipart response; 62 random characters' worth of luck is not needed,
-/// because the parts' lengths are known to whoever wrote them.
-const BOUNDARY: &str = "hearsay-part-4d1f0c3a9be57286";
-
 /// What a client gets of a record.
 struct Selected {
     status: StatusCode,
@@ -50,7 +46,9 @@ impl Node {
             _ => &mut counts.stale,
         }) += 1;
         let ask = &exchange.ask;
-        let chosen = select(&ask.method, &ask.headers, record, headers);
+        // Nobody who wrote the content can have known it.
+        let boundary = self.dice.record_id().to_string();
+        let chosen = select(&ask.method, &ask.headers, record, headers, &boundary);
         let head =
             Head { status: chosen.status, headers: chosen.headers, length: Some(chosen.length) };
         self.out.push_back(Output::Respond(id, Box::new(head)));
@@ -121,6 +119,7 @@ fn select(
     request: &HeaderMap,
     record: &Record,
     mut headers: HeaderMap,
+    boundary: &str,
 ) -> Selected {
     if http::not_modified(request, record) {
         headers.remove(header::CONTENT_TYPE);
@@ -139,7 +138,7 @@ fn select(
         Ranges::Whole => whole(method, record, headers),
         Ranges::Some(ranges) => match &ranges[..] {
             [range] => part(range.clone(), record, headers),
-            ranges => parts(ranges, record, headers),
+            ranges => parts(ranges, record, headers, boundary),
         },
         Ranges::Unsatisfiable => {
             let range = format!("bytes */{}", record.length);
@@ -175,12 +174,17 @@ fn part(range: Range<u64>, record: &Record, mut headers: HeaderMap) -> Selected 
 }
 
 /// Several ranges at once: `multipart/byteranges` (RFC 9110 §14.6).
-fn parts(ranges: &[Range<u64>], record: &Record, mut headers: HeaderMap) -> Selected {
+fn parts(
+    ranges: &[Range<u64>],
+    record: &Record,
+    mut headers: HeaderMap,
+    boundary: &str,
+) -> Selected {
     let kind = headers.remove(header::CONTENT_TYPE);
     let kind = kind.as_ref().and_then(|kind| kind.to_str().ok());
     let (mut pieces, mut length) = (VecDeque::new(), 0);
     for range in ranges {
-        let mut lines = format!("\r\n--{BOUNDARY}\r\n");
+        let mut lines = format!("\r\n--{boundary}\r\n");
         if let Some(kind) = kind {
             lines += &format!("Content-Type: {kind}\r\n");
         }
@@ -190,10 +194,10 @@ fn parts(ranges: &[Range<u64>], record: &Record, mut headers: HeaderMap) -> Sele
         pieces.push_back(Piece::Literal(lines.into()));
         pieces.push_back(Piece::Object(range.clone()));
     }
-    let last = format!("\r\n--{BOUNDARY}--\r\n");
+    let last = format!("\r\n--{boundary}--\r\n");
     length += last.len() as u64;
     pieces.push_back(Piece::Literal(last.into()));
-    let kind = HeaderValue::try_from(format!("multipart/byteranges; boundary={BOUNDARY}"));
+    let kind = HeaderValue::try_from(format!("multipart/byteranges; boundary={boundary}"));
     headers.insert(header::CONTENT_TYPE, kind.expect("made of ASCII"));
     headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
     Selected { status: StatusCode::PARTIAL_CONTENT, headers, pieces, length }
