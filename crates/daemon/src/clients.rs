@@ -3,14 +3,14 @@
 use crate::shell::{End, Port, Shell, wake};
 use bytes::{Bytes, BytesMut};
 use host::listen::{First, first_bytes};
-use host::screened::{Screened, Signs, refusal};
+use host::screened::{Screened, Signs};
 use host::splice::splice;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use node::{Dial, Entrance, ExchangeId, FetchError, Head, Input, Screen};
+use node::{Dial, Entrance, ExchangeId, FetchError, Head, Input, Refusal};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -123,10 +123,17 @@ async fn converse(
     client: IpAddr,
     entrance: Entrance,
 ) {
-    let screened = Screened::new(stream, Screen::requests(), first);
+    let screened = Screened::client(stream, first);
     let signs = screened.signs();
     let service = service_fn(move |request| {
-        serve(shell.clone(), request, client, entrance, Arc::clone(&signs))
+        let turn = Turn::begin(&signs);
+        let (shell, refused) = (shell.clone(), signs.refused());
+        async move {
+            Ok::<_, Infallible>(match refused {
+                Some(refusal) => refuse(shell, refusal, client, turn),
+                None => serve(shell, request, client, entrance, turn).await,
+            })
+        }
     });
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -136,10 +143,7 @@ async fn converse(
         .with_upgrades()
         .await;
     if let Err(error) = served {
-        match refusal(&error) {
-            Some(refusal) => tracing::info!(%client, "refused a request: {refusal}"),
-            None => tracing::debug!(%client, %error, "a client's connection ended"),
-        }
+        tracing::debug!(%client, %error, "a client's connection ended");
     }
 }
 
@@ -148,12 +152,11 @@ async fn serve(
     mut request: Request<Incoming>,
     client: IpAddr,
     entrance: Entrance,
-    signs: Arc<Signs>,
-) -> Result<Response<Content>, Infallible> {
-    signs.busy.store(true, Ordering::Relaxed);
+    turn: Turn,
+) -> Response<Content> {
     let (id, port) = shell.open();
-    let switches = request.method() == Method::CONNECT
-        || request.headers().contains_key(header::UPGRADE);
+    let switches =
+        request.method() == Method::CONNECT || request.headers().contains_key(header::UPGRADE);
     if switches {
         port.borrow_mut().upgrade = Some(hyper::upgrade::on(&mut request));
     }
@@ -171,15 +174,16 @@ async fn serve(
     };
     shell.feed(Input::Request(id, Box::new(request)));
     // Whoever breaks off from here on leaves through this value.
-    let mut content = Content { shell, id, port, left: None, owed: 0, signs };
+    let mut content = Content { shell, id, port, left: None, owed: 0, turn };
     let window = content.shell.window();
     content.shell.feed(Input::Credit(id, window));
     let head = poll_fn(|cx| content.poll_head(cx)).await;
     content.left = head.length;
-    Ok(respond(head, content, switches))
+    respond(head, content, switches)
 }
 
 fn respond(head: Head, content: Content, switches: bool) -> Response<Content> {
+    content.turn.answer();
     let mut response = Response::new(content);
     *response.status_mut() = head.status;
     *response.headers_mut() = head.headers;
@@ -191,6 +195,42 @@ fn respond(head: Head, content: Content, switches: bool) -> Response<Content> {
     response
 }
 
+/// Answers a request that was refused before it was parsed, and ends the connection.
+fn refuse(shell: Shell, refusal: Refusal, client: IpAddr, turn: Turn) -> Response<Content> {
+    tracing::info!(%client, "refused a request: {refusal}");
+    let (id, port) = shell.open();
+    let text = Bytes::from(format!("{refusal}\n"));
+    let left = Some(text.len() as u64);
+    let mut headers = HeaderMap::new();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+    headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    port.borrow_mut().queue.push_back(text);
+    port.borrow_mut().end = Some(End::Complete);
+    let head = Head { status: refusal.status(), headers, length: left };
+    respond(head, Content { shell, id, port, left, owed: 0, turn }, false)
+}
+
+/// A request's turn on its connection: the next one is not looked at before it is over.
+struct Turn(Arc<Signs>);
+
+impl Turn {
+    fn begin(signs: &Arc<Signs>) -> Self {
+        signs.answering.store(false, Ordering::Relaxed);
+        signs.busy.store(true, Ordering::Relaxed);
+        Self(Arc::clone(signs))
+    }
+
+    fn answer(&self) {
+        self.0.answering.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.0.busy.store(false, Ordering::Relaxed);
+    }
+}
+
 /// A response's content, as the engine leaves it.
 pub struct Content {
     shell: Shell,
@@ -200,7 +240,7 @@ pub struct Content {
     left: Option<u64>,
     /// Bytes taken for which no credit has been given yet.
     owed: u64,
-    signs: Arc<Signs>,
+    turn: Turn,
 }
 
 /// The response cannot be completed; the connection is closed, so that the client knows.
@@ -279,7 +319,6 @@ impl Body for Content {
 
 impl Drop for Content {
     fn drop(&mut self) {
-        self.signs.busy.store(false, Ordering::Relaxed);
         self.shell.close(self.id);
     }
 }

@@ -6,9 +6,10 @@
 use crate::config::{Place, Store};
 use bytes::Bytes;
 use node::{Input, Output, Ticket};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 use store::{
@@ -32,8 +33,8 @@ pub struct Disk {
     trouble: Trouble,
 }
 
-/// What is wrong with the store, in words for the operator; shared with the threads.
-pub type Trouble = Arc<Mutex<Option<String>>>;
+/// What does not work, and why, in words for the operator; shared with the threads.
+pub type Trouble = Arc<Mutex<BTreeMap<&'static str, String>>>;
 
 struct Open {
     writes: mpsc::Sender<Write>,
@@ -74,7 +75,7 @@ impl Disk {
             Err(error @ Error::InUse { .. }) => Err(error),
             Err(error) => {
                 tracing::warn!(%error, "the store cannot be used: going on without it");
-                *lock(&trouble) = Some(error.to_string());
+                lock(&trouble).insert("open the store", error.to_string());
                 let index = Index::new(config.size_bytes, config.policy);
                 Ok((Self { open: None, trouble }, index, Recovery::default()))
             }
@@ -110,7 +111,7 @@ impl Disk {
 
     /// What is wrong with the store, if anything.
     pub fn trouble(&self) -> Option<String> {
-        lock(&self.trouble).clone()
+        lock(&self.trouble).values().next().cloned()
     }
 
     /// For whoever lists the catalogue.
@@ -144,14 +145,14 @@ fn absent(output: Output) -> Option<Input> {
     })
 }
 
-fn lock(trouble: &Trouble) -> std::sync::MutexGuard<'_, Option<String>> {
+fn lock(trouble: &Trouble) -> MutexGuard<'_, BTreeMap<&'static str, String>> {
     trouble.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 fn open_parts(config: &Store) -> Result<(Index, Log, Catalogue, Recovery), Error> {
     let files: Arc<dyn Files> = match &config.place {
         Place::Memory => Arc::new(Memory::new()),
-        Place::Dir(path) => Arc::new(Directory::open(path.clone())?),
+        Place::Dir(path) => Arc::new(open_directory(path)?),
     };
     let catalogue_bytes = config.size_bytes / CATALOGUE_SHARE;
     let mut index = Index::new(config.size_bytes - catalogue_bytes, config.policy);
@@ -160,7 +161,24 @@ fn open_parts(config: &Store) -> Result<(Index, Log, Catalogue, Recovery), Error
     let (log, recovery) = Log::open(Arc::clone(&files), options, &mut index)?;
     let options = CatalogueOptions { cache_bytes: CATALOGUE_CACHE, budget_bytes: catalogue_bytes };
     let catalogue = Catalogue::open(files, options)?;
+    if catalogue.report().set_aside > 0 {
+        tracing::warn!(
+            "the catalogue was damaged: it is set aside as catalogue.corrupt, and begun anew"
+        );
+    }
+    if recovery.units > 0 && catalogue.report().rows == 0 {
+        tracing::warn!("the catalogue is empty though the store is not: what is there will be named anew");
+    }
     Ok((index, log, catalogue, recovery))
+}
+
+fn open_directory(path: &Path) -> Result<Directory, Error> {
+    let directory = Directory::open(path)?;
+    if directory.is_read_only() {
+        let source = std::io::ErrorKind::ReadOnlyFilesystem.into();
+        return Err(Error::Io { what: "write to the store", source });
+    }
+    Ok(directory)
 }
 
 fn start(
@@ -205,11 +223,7 @@ fn answer(look: Look, units: &Reader, rows: &CatalogueReader) -> Input {
     }
 }
 
-fn read(
-    units: &Reader,
-    first: store::Location,
-    lengths: &[u32],
-) -> Option<Vec<(ChunkId, Bytes)>> {
+fn read(units: &Reader, first: store::Location, lengths: &[u32]) -> Option<Vec<(ChunkId, Bytes)>> {
     units.read(first, lengths).inspect_err(|error| tracing::debug!(%error, "a read failed")).ok()
 }
 
@@ -293,21 +307,22 @@ impl Writer {
         units.is_some() && rows.is_some()
     }
 
-    /// Says once that the store has begun to fail, and once that it works again.
-    fn note<T>(&self, what: &str, result: Result<T, Error>) -> Option<T> {
+    /// Says once that something has begun to fail, and once that it works again.
+    fn note<T>(&self, what: &'static str, result: Result<T, Error>) -> Option<T> {
         let mut trouble = lock(&self.trouble);
         match result {
             Ok(value) => {
-                if trouble.take().is_some() {
-                    tracing::info!("the store works again");
+                if trouble.remove(what).is_some() {
+                    tracing::info!("can {what} again");
+                    // Whatever else had failed for the same reason shows itself if it fails again.
+                    trouble.clear();
                 }
                 Some(value)
             }
             Err(error) => {
-                if trouble.is_none() {
+                if trouble.insert(what, error.to_string()).is_none() {
                     tracing::warn!(%error, "cannot {what}: going on without storing");
                 }
-                *trouble = Some(error.to_string());
                 None
             }
         }

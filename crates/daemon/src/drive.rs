@@ -3,8 +3,8 @@
 //! *Start-up:* control socket, store, engine, listeners, interception rules; whatever cannot be had
 //! and is not needed for traffic is done without and said. *The loop* is tokio's, on one thread:
 //! clients (`clients.rs`), origins (`origins.rs`) and the store's answers feed the engine through
-//! [`Shell`]. *The end:* rules go first, so that new connections go straight to their origins; then
-//! clients get a moment to finish; then what was written is made durable.
+//! [`Shell`]. *The end:* the listeners go first, so that new connections go straight to their origins;
+//! then clients get a moment to finish; then the rules go, and what was written is made durable.
 
 use crate::clients::{self, Door as ClientDoor};
 use crate::config::Config;
@@ -23,7 +23,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
-use tokio::task::{LocalSet, spawn_local};
+use tokio::task::{AbortHandle, LocalSet, spawn_local};
 use wire::Date;
 
 /// At the end, clients have so long to finish.
@@ -74,32 +74,38 @@ async fn drive(config: Config) -> Result<(), DriveError> {
     let control = control::Door::open(&config.control)?;
     let listeners = open_listeners(&config)?;
     let (answers, answered) = mpsc::unbounded_channel();
+    say_panics();
     let (disk, index, recovery) = Disk::open(&config.store, &answers)?;
-    tracing::info!(
-        units = recovery.units,
-        segments = recovery.segments,
-        index_bytes = index.report().index_bytes,
-        dropped_units = recovery.dropped_units,
-        dropped_segments = recovery.dropped_segments,
-        "the store is open"
-    );
+    if disk.trouble().is_none() {
+        tracing::info!(
+            units = recovery.units,
+            segments = recovery.segments,
+            index_bytes = index.report().index_bytes,
+            dropped_units = recovery.dropped_units,
+            dropped_segments = recovery.dropped_segments,
+            "the store is open"
+        );
+    }
+    abort_on_panic();
     let shell = Shell::new(Node::new(engine_config(&config), index), disk, config.memory_bytes);
     shell.set_clock();
     spawn_loops(&shell, answered);
     let observer = Rc::new(Observer::new(shell.clone(), &config, listeners.addresses()));
     spawn_local(control.serve(Rc::clone(&observer)));
     let rules = intercept(&config, &observer);
-    listeners.serve(&shell, &observer);
+    let accepting = listeners.serve(&shell, &observer);
     let addresses = &observer.addresses;
     tracing::info!(version = env!("CARGO_PKG_VERSION"), ?addresses, "ready");
 
     stop.wait().await;
+    // New connections go straight from here on; those that are open still come by the rules.
+    accepting.iter().for_each(AbortHandle::abort);
+    farewell(&shell).await;
     if let Some(rules) = rules
         && let Err(error) = rules.remove()
     {
         tracing::warn!(%error, "cannot remove the interception rules: run `hearsay intercept remove`");
     }
-    farewell(&shell).await;
     shell.with_disk(Disk::finish);
     tracing::info!("stopped");
     Ok(())
@@ -183,16 +189,19 @@ impl Listeners {
         self.explicit.iter().map(|(address, _)| *address).collect()
     }
 
-    fn serve(self, shell: &Shell, observer: &Rc<Observer>) {
+    /// Answers who takes clients in, so that they can be told to stop.
+    fn serve(self, shell: &Shell, observer: &Rc<Observer>) -> Vec<AbortHandle> {
         let places = Arc::new(Semaphore::new(clients::connections_max()));
         let explicit = self.explicit.into_iter().map(|(_, port)| (port, ClientDoor::Explicit));
         let transparent = self.transparent.into_iter().map(|port| (port, ClientDoor::Transparent));
-        for (listener, door) in explicit.chain(transparent) {
-            spawn_local(clients::accept(shell.clone(), listener, door, Arc::clone(&places)));
-        }
         if let Some(listener) = self.metrics {
             spawn_local(control::serve_metrics(listener, Rc::clone(observer)));
         }
+        let accept = |(listener, door)| {
+            let accept = clients::accept(shell.clone(), listener, door, Arc::clone(&places));
+            spawn_local(accept).abort_handle()
+        };
+        explicit.chain(transparent).map(accept).collect()
     }
 }
 
@@ -213,6 +222,27 @@ fn intercept(config: &Config, observer: &Observer) -> Option<Rules> {
     }
 }
 
+/// While the store is opened, a panic is the library's way of saying that a file is damaged; the store
+/// begins that file anew.
+fn say_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let payload = panic.payload();
+        let text = payload.downcast_ref::<&str>().copied();
+        let text = text.or(payload.downcast_ref::<String>().map(String::as_str));
+        tracing::warn!(at = ?panic.location(), "damaged data: {}", text.unwrap_or_default());
+    }));
+}
+
+/// From here on a panic is the end: a daemon that is half dead is worse for traffic than none.
+fn abort_on_panic() {
+    drop(std::panic::take_hook());
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        report(panic);
+        std::process::abort();
+    }));
+}
+
 /// Waits until nobody is being served, but not for ever.
 async fn farewell(shell: &Shell) {
     let idle = async {
@@ -229,12 +259,16 @@ async fn farewell(shell: &Shell) {
 struct Stop {
     terminate: Signal,
     interrupt: Signal,
+    /// Not to be heeded: a file that may not grow is an error like others, not the end.
+    _file_size: Signal,
 }
 
 impl Stop {
     fn new() -> Result<Self, std::io::Error> {
         let terminate = signal(SignalKind::terminate())?;
-        Ok(Self { terminate, interrupt: signal(SignalKind::interrupt())? })
+        let interrupt = signal(SignalKind::interrupt())?;
+        let file_size = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
+        Ok(Self { terminate, interrupt, _file_size: signal(file_size)? })
     }
 
     async fn wait(mut self) {

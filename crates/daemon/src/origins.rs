@@ -83,7 +83,8 @@ async fn switch(shell: &Shell, id: FetchId, answer: Answer, near: Option<OnUpgra
     drop(connection);
     if let Some(near) = near
         && let (Ok(near), Ok(far)) = tokio::join!(near, far)
-        && let Ok((there, back)) = splice(&mut TokioIo::new(near), &mut TokioIo::new(far), &[]).await
+        && let Ok((there, back)) =
+            splice(&mut TokioIo::new(near), &mut TokioIo::new(far), &[]).await
     {
         shell.relayed().set(shell.relayed().get() + there + back);
     }

@@ -484,6 +484,123 @@ fn what_must_not_be_stored_is_not() {
 }
 
 #[test]
+fn an_answer_to_a_part_of_the_question_is_not_stored_as_the_whole() {
+    let world = World::new();
+    let (nginx, file) = with_file(&world, 60_000);
+    let hearsay = Hearsay::start(&world);
+    let url = nginx.url("file");
+    let part = hearsay.curl(&url).args(&["-r", "5-9"]).run().expect(206);
+    assert_same(&part.body, &file[5..10]);
+    let head = hearsay.curl(&url).args(&["-I"]).run().expect(200);
+    assert_eq!(head.field("content-length"), "60000");
+    let etag = format!("If-None-Match: {}", head.field("etag"));
+    assert!(hearsay.curl(&url).field(&etag).run().expect(304).body.is_empty());
+    let since = format!("If-Modified-Since: {}", head.field("last-modified"));
+    hearsay.curl(&url).field(&since).run().expect(304);
+    let whole = hearsay.get(&url).expect(200);
+    assert_same(&whole.body, &file);
+    assert_same(&hearsay.get(&url).expect_hit().body, &file);
+}
+
+#[test]
+fn one_resource_has_one_place_however_it_is_spelt() {
+    let world = World::new();
+    let (origin, _) = counting_origin();
+    let hearsay = Hearsay::start(&world);
+    let port = origin.address.port();
+    hearsay.get(&format!("http://localhost:{port}/a%41?b")).expect(200);
+    hearsay.get(&format!("http://LocalHost:{port}/a%41?b")).expect_hit();
+    hearsay.get(&format!("http://localhost:{port}/a%41?b#part")).expect_hit();
+    for other in ["a%41?c", "a%41", "A%41?b", "a%41?b&"] {
+        assert!(!hearsay.get(&format!("http://localhost:{port}/{other}")).is_hit(), "{other}");
+    }
+}
+
+#[test]
+fn the_origin_is_asked_in_its_own_form_and_name() {
+    let world = World::new();
+    let origin = willing_origin();
+    let hearsay = Hearsay::start(&world);
+    let mut client = Raw::connect(hearsay.proxy);
+    client.send(format!("GET {} HTTP/1.1\r\nHost: other.test\r\n", origin.url("a?b")));
+    client.send("Connection: keep-alive, X-Hop\r\nX-Hop: 1\r\nX-End: 2\r\nTE: trailers\r\n");
+    client.send("Proxy-Connection: keep-alive\r\nProxy-Authorization: Basic eA==\r\n\r\n");
+    client.reply().expect(200);
+    let head = origin.heads()[0].to_lowercase();
+    assert!(head.starts_with("get /a?b http/1.1\r\n"), "{head}");
+    // The target counts more than a Host that contradicts it (RFC 9112 §3.2.2).
+    assert!(head.contains(&format!("\r\nhost: {}\r\n", origin.address)), "{head}");
+    assert!(head.contains("\r\nx-end: 2\r\n") && head.contains("\r\nvia: 1.1 "), "{head}");
+    for gone in ["x-hop", "te:", "proxy-", "other.test"] {
+        assert!(!head.contains(gone), "{gone} in {head}");
+    }
+}
+
+fn willing_origin() -> Script {
+    Script::saying(format!("HTTP/1.1 200 OK\r\n{FRESH}Content-Length: 2\r\n\r\nok"))
+}
+
+#[test]
+fn the_age_that_a_response_arrives_with_counts() {
+    let world = World::new();
+    let origin = Script::start(|visit| {
+        while let Some(head) = visit.head() {
+            let control = if head.contains(" /old ") { "max-age=50" } else { "max-age=500" };
+            visit.send(format!("HTTP/1.1 200 OK\r\nCache-Control: {control}\r\nAge: 100\r\n"));
+            visit.send("Content-Length: 2\r\n\r\nok");
+        }
+    });
+    let hearsay = Hearsay::start(&world);
+    hearsay.get(&origin.url("young")).expect(200);
+    let hit = hearsay.get(&origin.url("young")).expect_hit();
+    assert!(hit.field("age").parse::<u64>().is_ok_and(|age| (100..160).contains(&age)), "{hit:?}");
+    hearsay.get(&origin.url("old")).expect(200);
+    assert!(!hearsay.get(&origin.url("old")).is_hit());
+    assert_eq!(origin.heads().len(), 3);
+}
+
+#[test]
+fn a_client_that_says_it_is_done_still_gets_its_answer() {
+    let world = World::new();
+    let (release, held) = mpsc::channel::<()>();
+    let held = Mutex::new(held);
+    let origin = Script::start(move |visit| {
+        if visit.head().is_some() {
+            let _ = held.lock().unwrap().recv();
+            visit.send(format!("HTTP/1.1 200 OK\r\n{FRESH}Content-Length: 2\r\n\r\nok"));
+        }
+    });
+    let hearsay = Hearsay::start(&world);
+    // As `printf … | nc` does: it closes its side, and waits for the other.
+    let mut client = Raw::connect(hearsay.proxy);
+    client.send(format!("GET {} HTTP/1.1\r\nHost: h\r\n\r\n", origin.url("a"))).finish();
+    wait_until("the origin to be asked, or the client to be let down", || {
+        origin.heads().len() == 1 || client.has_ended()
+    });
+    drop(release);
+    assert_eq!(client.reply().expect(200).text(), "ok");
+}
+
+#[test]
+fn an_origin_that_refuses_an_upload_before_its_end_is_heard() {
+    let world = World::new();
+    let origin = Script::start(|visit| {
+        if visit.head().is_some() {
+            visit.send("HTTP/1.1 413 Content Too Large\r\nConnection: close\r\n");
+            visit.send("Content-Length: 8\r\n\r\ntoo much");
+            // It reads no further, but waits so that its answer is not lost to a reset.
+            let _ = visit.stream.shutdown(std::net::Shutdown::Write);
+            visit.wait_for_end();
+        }
+    });
+    let hearsay = Hearsay::start(&world);
+    let path = world.write("upload", &noise(1, 5_000_000));
+    let name = path.to_str().expect("a plain path");
+    let reply = hearsay.curl(&origin.url("a")).args(&["-T", name]).run();
+    assert_eq!((reply.status, reply.text().as_str()), (413, "too much"), "{reply:?}");
+}
+
+#[test]
 fn an_origin_that_cannot_be_reached_is_a_502_that_says_why() {
     let world = World::new();
     let hearsay = Hearsay::start(&world);
@@ -531,8 +648,10 @@ fn a_request_that_comes_back_to_the_same_proxy_is_refused() {
 #[test]
 fn clients_from_elsewhere_are_refused() {
     network::inside("clients_from_elsewhere_are_refused", || {
-        world::sh("ip addr add 198.51.100.1/24 dev lan0
-            ip -n client addr add 198.51.100.2/24 dev eth0");
+        world::sh(
+            "ip addr add 198.51.100.1/24 dev lan0
+            ip -n client addr add 198.51.100.2/24 dev eth0",
+        );
         let world = World::new();
         let nginx = Nginx::start_in(&world, network::ORIGIN, "");
         nginx.put("file", b"hello");
@@ -547,7 +666,8 @@ fn clients_from_elsewhere_are_refused() {
         ask("http://198.51.100.1:3128", "198.51.100.2").expect(403);
 
         drop(hearsay);
-        let config = world.write("conf", b"listen = [\"0.0.0.0:3128\"]\nallow = [\"198.51.100.0/24\"]");
+        let config =
+            world.write("conf", b"listen = [\"0.0.0.0:3128\"]\nallow = [\"198.51.100.0/24\"]");
         let _hearsay = Hearsay::start_with(&world, &["--config", config.to_str().unwrap()]);
         ask("http://198.51.100.1:3128", "198.51.100.2").expect(200);
     });
@@ -557,17 +677,21 @@ fn clients_from_elsewhere_are_refused() {
 fn nobody_is_led_to_the_routers_own_services() {
     network::inside("nobody_is_led_to_the_routers_own_services", || {
         let world = World::new();
-        let answer = "HTTP/1.1 200 OK\r\nCache-Control: max-age=99\r\nContent-Length: 6\r\n\r\nsecret";
-        let inner = Script::on(std::net::TcpListener::bind("0.0.0.0:8000").unwrap(), move |visit| {
-            if visit.head().is_some() {
-                visit.send(answer);
-            }
-        });
+        let answer =
+            "HTTP/1.1 200 OK\r\nCache-Control: max-age=99\r\nContent-Length: 6\r\n\r\nsecret";
+        let inner =
+            Script::on(std::net::TcpListener::bind("0.0.0.0:8000").unwrap(), move |visit| {
+                if visit.head().is_some() {
+                    visit.send(answer);
+                }
+            });
         let hearsay = Hearsay::start_with(&world, &["--listen", "0.0.0.0:3128"]);
         let ask = |url: &str, args: &[&str]| {
             Curl::new(CLIENT, url).args(&["-x", "http://10.1.0.1:3128"]).args(args).run()
         };
-        for host in ["127.0.0.1", "localhost", "10.1.0.1", "10.2.0.1", "[::1]", "0.0.0.0", "127.9.9.9"] {
+        for host in
+            ["127.0.0.1", "localhost", "10.1.0.1", "10.2.0.1", "[::1]", "0.0.0.0", "127.9.9.9"]
+        {
             let url = format!("http://{host}:8000/");
             ask(&url, &[]).expect(403);
             let tunnel = ask(&url, &["-p"]);
@@ -579,7 +703,10 @@ fn nobody_is_led_to_the_routers_own_services() {
         let url = "http://127.0.0.1:8000/";
         Curl::by_proxy(([127, 0, 0, 1], 3128).into(), url).run().expect(200);
         let told = ask(url, &[]);
-        assert!(told.status == 403 && !told.text().contains("secret"), "led in by the cache: {told:?}");
+        assert!(
+            told.status == 403 && !told.text().contains("secret"),
+            "led in by the cache: {told:?}"
+        );
         drop(hearsay);
     });
 }

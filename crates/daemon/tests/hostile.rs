@@ -20,27 +20,66 @@ fn willing_origin() -> Script {
 
 /// Request heads that two parsers could read in two ways, or that are none. `U` is an absolute URL.
 const AMBIGUOUS: [(&str, &str); 28] = [
-    ("length and coding", "POST U HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
-    ("coding and length", "POST U HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n"),
-    ("two lengths", "POST U HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nabcdef"),
-    ("one length twice", "POST U HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nabcde"),
+    (
+        "length and coding",
+        "POST U HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    ),
+    (
+        "coding and length",
+        "POST U HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n",
+    ),
+    (
+        "two lengths",
+        "POST U HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nabcdef",
+    ),
+    (
+        "one length twice",
+        "POST U HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nabcde",
+    ),
     ("a list of lengths", "POST U HTTP/1.1\r\nHost: h\r\nContent-Length: 5, 5\r\n\r\nabcde"),
     ("a length with a sign", "POST U HTTP/1.1\r\nHost: h\r\nContent-Length: +5\r\n\r\nabcde"),
     ("a negative length", "POST U HTTP/1.1\r\nHost: h\r\nContent-Length: -5\r\n\r\nabcde"),
     ("a hexadecimal length", "POST U HTTP/1.1\r\nHost: h\r\nContent-Length: 0x5\r\n\r\nabcde"),
-    ("an endless length", "POST U HTTP/1.1\r\nHost: h\r\nContent-Length: 99999999999999999999\r\n\r\nab"),
+    (
+        "an endless length",
+        "POST U HTTP/1.1\r\nHost: h\r\nContent-Length: 99999999999999999999\r\n\r\nab",
+    ),
     ("no length at all", "POST U HTTP/1.1\r\nHost: h\r\nContent-Length:\r\n\r\nabcde"),
-    ("an unknown coding", "POST U HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n"),
-    ("a coding in quotes", "POST U HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: \"chunked\"\r\n\r\n0\r\n\r\n"),
-    ("two codings", "POST U HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"),
-    ("chunked twice", "POST U HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
-    ("a coding in HTTP/1.0", "POST U HTTP/1.0\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
-    ("a space before the colon", "POST U HTTP/1.1\r\nHost: h\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n"),
-    ("a control before the colon", "POST U HTTP/1.1\r\nHost: h\r\nTransfer-Encoding\x0b: chunked\r\n\r\n0\r\n\r\n"),
+    (
+        "an unknown coding",
+        "POST U HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+    ),
+    (
+        "a coding in quotes",
+        "POST U HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: \"chunked\"\r\n\r\n0\r\n\r\n",
+    ),
+    (
+        "two codings",
+        "POST U HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+    ),
+    (
+        "chunked twice",
+        "POST U HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    ),
+    (
+        "a coding in HTTP/1.0",
+        "POST U HTTP/1.0\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    ),
+    (
+        "a space before the colon",
+        "POST U HTTP/1.1\r\nHost: h\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
+    ),
+    (
+        "a control before the colon",
+        "POST U HTTP/1.1\r\nHost: h\r\nTransfer-Encoding\x0b: chunked\r\n\r\n0\r\n\r\n",
+    ),
     ("a bare CR in a value", "GET U HTTP/1.1\r\nHost: h\r\nX: a\rContent-Length: 5\r\n\r\n"),
     ("a bare CR as a line's end", "GET U HTTP/1.1\r\nHost: h\rX: a\r\n\r\n"),
     ("a NUL", "GET U HTTP/1.1\r\nHost: h\r\nX: a\0b\r\n\r\n"),
-    ("a folded line", "POST U HTTP/1.1\r\nHost: h\r\nTransfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n"),
+    (
+        "a folded line",
+        "POST U HTTP/1.1\r\nHost: h\r\nTransfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n",
+    ),
     ("a folded first field", "GET U HTTP/1.1\r\n Host: h\r\nHost: h\r\n\r\n"),
     ("a line without a colon", "GET U HTTP/1.1\r\nHost: h\r\nContent-Length 5\r\n\r\n"),
     ("a field without a name", "GET U HTTP/1.1\r\nHost: h\r\n: 5\r\n\r\n"),
@@ -71,7 +110,8 @@ fn a_good_request_does_not_open_the_door_to_a_bad_one() {
     let origin = willing_origin();
     let hearsay = Hearsay::start(&world);
     let good = format!("GET {} HTTP/1.1\r\nHost: h\r\n\r\n", origin.url("good"));
-    let posted = format!("POST {} HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\na\r\n", origin.url("p"));
+    let posted =
+        format!("POST {} HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\na\r\n", origin.url("p"));
     let chunked = format!(
         "POST {} HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
         origin.url("c")
@@ -248,13 +288,27 @@ fn unsound_answers_become_an_error_and_are_not_stored() {
         ("half a head", format!("HTTP/1.1 200 OK\r\n{sound}")),
         ("no status", "HTTP/1.1 abc OK\r\n\r\n".into()),
         ("another version", format!("HTTP/3.0 200 OK\r\n{sound}Content-Length: 0\r\n\r\n")),
-        ("length and coding", format!("HTTP/1.1 200 OK\r\n{sound}Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")),
-        ("two lengths", format!("HTTP/1.1 200 OK\r\n{sound}Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd")),
+        (
+            "length and coding",
+            format!(
+                "HTTP/1.1 200 OK\r\n{sound}Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+            ),
+        ),
+        (
+            "two lengths",
+            format!("HTTP/1.1 200 OK\r\n{sound}Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd"),
+        ),
         ("a negative length", format!("HTTP/1.1 200 OK\r\n{sound}Content-Length: -3\r\n\r\nabcd")),
-        ("an unknown coding", format!("HTTP/1.1 200 OK\r\n{sound}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n")),
+        (
+            "an unknown coding",
+            format!("HTTP/1.1 200 OK\r\n{sound}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"),
+        ),
         ("a bare CR", format!("HTTP/1.1 200 OK\r\n{sound}X: a\rContent-Length: 3\r\n\r\nabc")),
         ("a NUL", format!("HTTP/1.1 200 OK\r\n{sound}X: a\0\r\nContent-Length: 3\r\n\r\nabc")),
-        ("a space before the colon", format!("HTTP/1.1 200 OK\r\n{sound}Content-Length : 3\r\n\r\nabc")),
+        (
+            "a space before the colon",
+            format!("HTTP/1.1 200 OK\r\n{sound}Content-Length : 3\r\n\r\nabc"),
+        ),
         ("a huge head", huge),
         ("many fields", many),
     ] {
@@ -278,10 +332,14 @@ fn interim_responses_and_slow_heads_are_no_trouble() {
         while let Some(head) = visit.head() {
             let last = format!("HTTP/1.1 200 OK\r\n{FRESH}Content-Length: 2\r\n\r\nok");
             if head.contains(" /interim ") {
-                visit.send("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n");
+                visit.send(
+                    "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n",
+                );
                 visit.send(last);
             } else {
-                last.as_bytes().iter().for_each(|byte| drop(visit.send([*byte])));
+                for byte in last.as_bytes() {
+                    visit.send([*byte]);
+                }
             }
         }
     });
@@ -293,7 +351,11 @@ fn interim_responses_and_slow_heads_are_no_trouble() {
 }
 
 /// Sends the first half of a body, then what the script says; whole on later connections.
-fn breaking_origin(body: &[u8], chunked: bool, breaks: impl Fn(&mut Visit) + Send + Sync + 'static) -> Script {
+fn breaking_origin(
+    body: &[u8],
+    chunked: bool,
+    breaks: impl Fn(&mut Visit) + Send + Sync + 'static,
+) -> Script {
     let body = body.to_vec();
     Script::start(move |visit| {
         if visit.head().is_none() {
@@ -379,7 +441,9 @@ fn merged_clients_all_learn_that_their_origin_died() {
     let (release, held) = mpsc::channel::<()>();
     let held = Mutex::new(held);
     let body = noise(4, 3_000_000);
-    let origin = breaking_origin(&body, false, move |_| drop(held.lock().unwrap().recv()));
+    let origin = breaking_origin(&body, false, move |_| {
+        let _ = held.lock().unwrap().recv();
+    });
     let hearsay = Hearsay::start(&world);
     let clients: Vec<_> = (0..6).map(|_| hearsay.curl(&origin.url("a")).start()).collect();
     wait_until("all clients to be served", || {
@@ -406,7 +470,7 @@ fn a_daemon_killed_in_mid_transfer_serves_no_part_as_the_whole() {
     let client = hearsay.curl(&origin.url("a")).start();
     wait_until("half of it to arrive", || client.received() > 1_500_000);
     // Even what is durable of it is no object.
-    hearsay.wait_until_durable();
+    hearsay.wait_until_synced();
     hearsay.kill();
     let broken = client.wait();
     assert!(broken.exit != 0 && body.starts_with(&broken.body), "{broken:?}");

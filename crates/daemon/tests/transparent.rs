@@ -84,29 +84,108 @@ fn other_ports_and_other_interfaces_are_left_alone() {
 
 #[test]
 fn a_host_that_is_not_at_the_dialled_address_is_relayed_and_never_stored() {
-    network::inside("a_host_that_is_not_at_the_dialled_address_is_relayed_and_never_stored", || {
+    network::inside(
+        "a_host_that_is_not_at_the_dialled_address_is_relayed_and_never_stored",
+        || {
+            let world = World::new();
+            let nginx = Nginx::start_in(&world, ORIGIN, "");
+            nginx.put("file", b"forged");
+            let hearsay = Hearsay::start_with(&world, &INTERCEPT);
+            let mut asked = 0;
+            for host in
+                ["elsewhere.test", "unknown.test", "10.2.0.99", "[fd02::99]", "origin.test:81"]
+            {
+                for url in ["http://10.2.0.2/file", "http://[fd02::2]/file"] {
+                    let ask = || Curl::new(CLIENT, url).field(&format!("Host: {host}")).run();
+                    for _ in 0..2 {
+                        let reply = ask().expect(200);
+                        assert_eq!(
+                            reply.text(),
+                            "forged",
+                            "the client's own choice was not respected"
+                        );
+                        assert!(!reply.is_hit(), "{host} at {url}: {reply:?}");
+                        asked += 1;
+                    }
+                }
+            }
+            assert_eq!(nginx.count("/file"), asked);
+            assert_eq!(hearsay.number("/report/requests/miss"), 0);
+            assert!(
+                hearsay.status()["report"]["not_stored"]["host-mismatch"]["responses"] == asked
+            );
+            // Nobody else is given what was claimed to be there.
+            let list = hearsay.command(&["cache", "--json"]);
+            assert_eq!(String::from_utf8_lossy(&list.stdout).trim(), "[]");
+        },
+    );
+}
+
+#[test]
+fn a_target_that_contradicts_the_dialled_address_is_not_stored_either() {
+    network::inside("a_target_that_contradicts_the_dialled_address_is_not_stored_either", || {
         let world = World::new();
         let nginx = Nginx::start_in(&world, ORIGIN, "");
         nginx.put("file", b"forged");
         let hearsay = Hearsay::start_with(&world, &INTERCEPT);
-        let mut asked = 0;
-        for host in ["elsewhere.test", "unknown.test", "10.2.0.99", "[fd02::99]", "origin.test:81"] {
-            for url in ["http://10.2.0.2/file", "http://[fd02::2]/file"] {
-                let ask = || Curl::new(CLIENT, url).field(&format!("Host: {host}")).run();
-                for _ in 0..2 {
-                    let reply = ask().expect(200);
-                    assert_eq!(reply.text(), "forged", "the client's own choice was not respected");
-                    assert!(!reply.is_hit(), "{host} at {url}: {reply:?}");
-                    asked += 1;
-                }
-            }
+        for _ in 0..2 {
+            let mut client = connect("10.2.0.2:80");
+            client.send("GET http://elsewhere.test/file HTTP/1.1\r\nHost: origin.test\r\n\r\n");
+            let reply = client.reply().expect(200);
+            assert!(reply.text() == "forged" && !reply.is_hit(), "{reply:?}");
         }
-        assert_eq!(nginx.count("/file"), asked);
-        assert_eq!(hearsay.number("/report/requests/miss"), 0);
-        assert!(hearsay.status()["report"]["not_stored"]["host-mismatch"]["responses"] == asked);
-        // Nobody else is given what was claimed to be there.
         let list = hearsay.command(&["cache", "--json"]);
         assert_eq!(String::from_utf8_lossy(&list.stdout).trim(), "[]");
+    });
+}
+
+#[test]
+fn an_old_client_that_names_no_host_is_served() {
+    network::inside("an_old_client_that_names_no_host_is_served", || {
+        let world = World::new();
+        let nginx = Nginx::start_in(&world, ORIGIN, "");
+        nginx.put("file", b"hello");
+        let _hearsay = Hearsay::start_with(&world, &INTERCEPT);
+        for address in ["10.2.0.2:80", "[fd02::2]:80"] {
+            let text = connect(address).send("GET /file HTTP/1.0\r\n\r\n").rest_text();
+            assert!(text.starts_with("HTTP/1.") && text.ends_with("\r\n\r\nhello"), "{text}");
+        }
+    });
+}
+
+#[test]
+fn the_client_keeps_its_connection_to_an_origin_that_is_down() {
+    network::inside("the_client_keeps_its_connection_to_an_origin_that_is_down", || {
+        let world = World::new();
+        let _hearsay = Hearsay::start_with(&world, &INTERCEPT);
+        let reply = get("http://origin.test/file").expect(502);
+        assert!(reply.field("proxy-status").contains("destination_unavailable"), "{reply:?}");
+        let reply = Curl::new(CLIENT, "http://10.2.0.2/").field("Host: 127.0.0.1").run();
+        assert_eq!(reply.status, 502, "{reply:?}");
+    });
+}
+
+#[test]
+fn the_router_itself_is_not_reached_through_its_daemon() {
+    network::inside("the_router_itself_is_not_reached_through_its_daemon", || {
+        let world = World::new();
+        let inner = Script::on(TcpListener::bind("[::]:80").expect("port 80 is free"), |visit| {
+            if visit.head().is_some() {
+                visit.send(
+                    "HTTP/1.1 200 OK\r\nCache-Control: max-age=9\r\nContent-Length: 4\r\n\r\nhere",
+                );
+            }
+        });
+        let hearsay = Hearsay::start_with(&world, &INTERCEPT);
+        // Its own web page is between the client and the router: nothing of it is stored.
+        for url in ["http://10.1.0.1/", "http://[fd01::1]/", "http://10.2.0.1/"] {
+            let reply = get(url);
+            let direct = reply.status == 200 && reply.field("via").is_empty();
+            assert!(direct || reply.status == 403, "{url}: {reply:?}");
+        }
+        let list = hearsay.command(&["cache", "--json"]);
+        assert_eq!(String::from_utf8_lossy(&list.stdout).trim(), "[]");
+        drop(inner);
     });
 }
 
@@ -169,7 +248,9 @@ fn an_upgraded_connection_carries_any_bytes() {
         let hearsay = Hearsay::start_with(&world, &INTERCEPT);
         for address in ["10.2.0.2:80", "[fd02::2]:80"] {
             let mut client = connect(address);
-            client.send("GET /chat HTTP/1.1\r\nHost: origin.test\r\nConnection: keep-alive, Upgrade\r\n");
+            client.send(
+                "GET /chat HTTP/1.1\r\nHost: origin.test\r\nConnection: keep-alive, Upgrade\r\n",
+            );
             client.send("Upgrade: websocket\r\nSec-WebSocket-Key: k\r\n\r\n");
             let head = client.reply();
             assert_eq!(head.status, 101, "{head:?}");
@@ -179,7 +260,10 @@ fn an_upgraded_connection_carries_any_bytes() {
             assert_eq!(client.send(b"\xff\0\r\n").rest(), b"echo \xff\0\r\n");
         }
         let heads = origin.heads();
-        assert!(heads.iter().all(|head| head.to_lowercase().contains("upgrade: websocket")), "{heads:?}");
+        assert!(
+            heads.iter().all(|head| head.to_lowercase().contains("upgrade: websocket")),
+            "{heads:?}"
+        );
         wait_until("the bytes to be counted", || hearsay.number("/relayed_bytes") >= 2 * 19);
     });
 }
@@ -195,7 +279,9 @@ fn a_refused_upgrade_is_an_ordinary_response() {
         });
         let _hearsay = Hearsay::start_with(&world, &INTERCEPT);
         let mut client = connect("10.2.0.2:80");
-        client.send("GET / HTTP/1.1\r\nHost: origin.test\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n");
+        client.send(
+            "GET / HTTP/1.1\r\nHost: origin.test\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n",
+        );
         assert_eq!(client.reply().expect(426).text(), "no");
         assert!(client.rest().is_empty(), "what follows is not screened, so it must close");
     });
@@ -319,6 +405,8 @@ fn intercept(args: &[&str]) -> (i32, String) {
 
 /// The machine's rules, as text to be compared.
 fn rules() -> String {
-    world::sh("nft list ruleset; for f in -4 -6; do ip $f rule show
-        ip $f route show table all | grep -v fe80 | sort; done")
+    world::sh(
+        "nft list ruleset; for f in -4 -6; do ip $f rule show
+        ip $f route show table all | grep -v fe80 | sort; done",
+    )
 }

@@ -2,13 +2,13 @@
 
 use crate::dial::{dial, is_own};
 use crate::screened::{Screened, Signs, refusal};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::{Request, Response, Version};
 use http_body_util::{Either, Empty};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use node::{Dial, Fetch, FetchError, Screen};
+use node::{Dial, Fetch, FetchError};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -178,10 +178,8 @@ fn request(fetch: &Fetch, content: Content) -> Option<Request<Content>> {
 
 async fn connect(to: &Dial, client: IpAddr) -> Result<Connection, FetchError> {
     let stream = dial(to, client).await?;
-    let screened = Screened::new(stream, Screen::responses(), BytesMut::new());
+    let screened = Screened::origin(stream);
     let signs = screened.signs();
-    // Nothing but the end of the connection may follow from what is "refused" here.
-    signs.busy.store(true, Ordering::Relaxed);
     let (sender, driver) = http1::Builder::new()
         .max_buf_size(READ_BYTES_MAX)
         .handshake(TokioIo::new(screened))

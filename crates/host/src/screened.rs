@@ -4,15 +4,17 @@ use bytes::{Buf, BytesMut};
 use node::{Refusal, Screen, Verdict};
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// How much of a head is read at once, in bytes; content does not pass this way.
 const READ_BYTES: usize = 4096;
 
-/// Wraps a connection; what is refused ends it with an error that carries a [`Refusal`].
+/// Wraps a connection. From a client, a head that is refused becomes a stand-in that is answered with
+/// the error ([`Signs::refused`]); everything else that is refused ends the connection with an error
+/// that carries a [`Refusal`].
 #[derive(Debug)]
 pub struct Screened<S> {
     stream: S,
@@ -22,6 +24,10 @@ pub struct Screened<S> {
     held: BytesMut,
     /// How much of what is held may be given on.
     cleared: usize,
+    /// The other side will send no more, or what it sends is not looked at any more.
+    ended: bool,
+    /// Whether this side answers.
+    answers: bool,
 }
 
 /// What whoever uses the connection and the wrapper tell each other.
@@ -29,14 +35,37 @@ pub struct Screened<S> {
 pub struct Signs {
     /// The next response answers a HEAD.
     pub to_head: AtomicBool,
-    /// A response is being written: nothing may be said between.
+    /// A request is being answered: the next one waits.
     pub busy: AtomicBool,
+    /// The answer has begun: a client that ends the connection from here on has left.
+    pub answering: AtomicBool,
+    /// The request at hand stands for one that was refused, for this reason.
+    refused: Mutex<Option<Refusal>>,
 }
 
+impl Signs {
+    /// Why the request at hand is to be answered with an error, if it is.
+    pub fn refused(&self) -> Option<Refusal> {
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Stands for a request that was refused, so that the answer comes in its turn.
+const STAND_IN: &[u8] = b"GET / HTTP/1.1\r\nHost: refused\r\n\r\n";
+
 impl<S> Screened<S> {
-    /// Screens a connection from its beginning; `first` has been read from it already.
-    pub fn new(stream: S, screen: Screen, first: BytesMut) -> Self {
-        Self { stream, screen, signs: Arc::default(), held: first, cleared: 0 }
+    /// Screens a client's connection; `first` has been read from it already.
+    pub fn client(stream: S, first: BytesMut) -> Self {
+        Self::new(stream, Screen::requests(), first, true)
+    }
+
+    /// Screens a connection to an origin.
+    pub fn origin(stream: S) -> Self {
+        Self::new(stream, Screen::responses(), BytesMut::new(), false)
+    }
+
+    fn new(stream: S, screen: Screen, held: BytesMut, answers: bool) -> Self {
+        Self { stream, screen, signs: Arc::default(), held, cleared: 0, ended: false, answers }
     }
 
     /// What to tell the wrapper once it is in somebody else's hands.
@@ -66,26 +95,7 @@ pub fn refusal(error: &(dyn std::error::Error + 'static)) -> Option<Refusal> {
     None
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Screened<S> {
-    /// Tells the client, as far as its socket takes it at once, and ends the connection.
-    fn refuse(&mut self, cx: &mut Context<'_>, refusal: Refusal) -> io::Error {
-        if !self.signs.busy.load(Ordering::Relaxed) {
-            let status = refusal.status();
-            let text = format!(
-                "HTTP/1.1 {} {}\r\nConnection: close\r\nContent-Type: text/plain\r\n\
-                 Content-Length: {}\r\n\r\n{refusal}\n",
-                status.as_u16(),
-                status.canonical_reason().unwrap_or_default(),
-                refusal.to_string().len() + 1,
-            );
-            // The connection ends in any case: what cannot be written at once is not worth a wait.
-            let _ = Pin::new(&mut self.stream).poll_write(cx, text.as_bytes());
-        }
-        io::Error::new(io::ErrorKind::InvalidData, refusal)
-    }
-}
-
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Screened<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for Screened<S> {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -100,23 +110,54 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Screened<S> {
             if this.held.is_empty() && this.screen.unseen() > 0 {
                 return this.read_through(cx, out);
             }
+            if this.screen.is_between() && this.signs.busy.load(Ordering::Relaxed) {
+                return this.watch(cx);
+            }
             this.screen.expect(this.signs.to_head.load(Ordering::Relaxed));
             match this.screen.judge(&this.held) {
                 Verdict::Pass(count) => this.cleared = count,
-                Verdict::Refuse(refusal) => return Poll::Ready(Err(this.refuse(cx, refusal))),
-                Verdict::More => {
-                    this.held.reserve(READ_BYTES);
-                    let read = read_behind(&mut this.stream, cx, &mut this.held);
-                    if ready!(read)? == 0 {
-                        return Poll::Ready(Ok(()));
-                    }
-                }
+                Verdict::Refuse(refusal) => this.refuse(refusal)?,
+                Verdict::More if this.ended => return Poll::Ready(Ok(())),
+                Verdict::More => this.ended = ready!(this.read_more(cx))? == 0,
             }
         }
     }
 }
 
 impl<S: AsyncRead + Unpin> Screened<S> {
+    /// While a request is being answered, nothing more is given on; but the client may leave.
+    fn watch(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.ended || !self.held.is_empty() {
+            return Poll::Pending;
+        }
+        let before = !self.signs.answering.load(Ordering::Relaxed);
+        self.ended = ready!(self.read_more(cx))? == 0;
+        match self.ended {
+            // It says that it will ask no more, and waits for its answer: that is its right.
+            true if before => Poll::Pending,
+            true => Poll::Ready(Ok(())),
+            false => Poll::Pending,
+        }
+    }
+
+    fn read_more(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        self.held.reserve(READ_BYTES);
+        read_behind(&mut self.stream, cx, &mut self.held)
+    }
+
+    /// A head that is refused is answered in its turn, and nothing behind it is looked at. In the
+    /// middle of content there is no turn: the connection ends.
+    fn refuse(&mut self, refusal: Refusal) -> io::Result<()> {
+        if !self.screen.is_between() || !self.answers {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, refusal));
+        }
+        *self.signs.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(refusal);
+        self.held = BytesMut::from(STAND_IN);
+        self.cleared = STAND_IN.len();
+        self.ended = true;
+        Ok(())
+    }
+
     /// Content is not looked at, so it is not copied either.
     fn read_through(
         &mut self,
@@ -187,23 +228,58 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Screened<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+
+    const SOUND: &[u8] = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n\0\r\n:)";
+
+    async fn client() -> (DuplexStream, Screened<DuplexStream>) {
+        let (mut client, server) = duplex(1 << 16);
+        let (first, rest) = SOUND.split_at(6);
+        client.write_all(rest).await.unwrap();
+        (client, Screened::client(server, BytesMut::from(first)))
+    }
 
     #[tokio::test(flavor = "current_thread")]
-    async fn sound_bytes_pass_and_others_end_the_connection() {
-        let (mut client, server) = duplex(1 << 16);
-        let mut server = Screened::new(server, Screen::requests(), BytesMut::from(&b"POST /"[..]));
-        let sound = b" HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n\0\r\n:)";
-        client.write_all(sound).await.unwrap();
-        client.write_all(b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n").await.unwrap();
+    async fn a_bad_head_becomes_a_stand_in_and_nothing_follows() {
+        let (mut client, mut server) = client().await;
+        client.write_all(b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\nGET ").await.unwrap();
         let mut passed = Vec::new();
-        let error = server.read_to_end(&mut passed).await.unwrap_err();
-        assert_eq!(passed, [b"POST /", &sound[..]].concat());
-        assert_eq!(refusal(&error), Some(Refusal::Host));
-        drop(server);
-        let mut answer = String::new();
-        client.read_to_string(&mut answer).await.unwrap();
-        assert!(answer.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{answer}");
-        assert!(answer.ends_with("there must be exactly one Host\n"), "{answer}");
+        server.read_to_end(&mut passed).await.unwrap();
+        assert_eq!(passed, [SOUND, STAND_IN].concat());
+        assert_eq!(server.signs().refused(), Some(Refusal::Host));
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn bad_content_ends_the_connection() {
+        let (mut client, mut server) = client().await;
+        let bad = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n";
+        client.write_all(bad).await.unwrap();
+        let error = server.read_to_end(&mut Vec::new()).await.unwrap_err();
+        assert_eq!(refusal(&error), Some(Refusal::Chunk));
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn the_next_request_waits_for_its_turn() {
+        let (mut client, mut server) = client().await;
+        server.read_exact(&mut vec![0; SOUND.len()]).await.unwrap();
+        server.signs().busy.store(true, Ordering::Relaxed);
+        client.write_all(SOUND).await.unwrap();
+        let next = tokio::time::timeout(std::time::Duration::ZERO, server.read_u8()).await;
+        assert!(next.is_err(), "it was given on at once");
+        server.signs().busy.store(false, Ordering::Relaxed);
+        server.read_exact(&mut vec![0; SOUND.len()]).await.unwrap();
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_client_that_ends_has_left_only_once_its_answer_has_begun() {
+        for answering in [false, true] {
+            let (client, mut server) = client().await;
+            server.read_exact(&mut vec![0; SOUND.len()]).await.unwrap();
+            server.signs().busy.store(true, Ordering::Relaxed);
+            server.signs().answering.store(answering, Ordering::Relaxed);
+            drop(client);
+            let end = tokio::time::timeout(std::time::Duration::ZERO, server.read_u8()).await;
+            assert_eq!(end.is_ok(), answering, "answering: {answering}");
+        }
     }
 }

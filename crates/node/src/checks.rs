@@ -1,6 +1,9 @@
 //! What must hold for any bytes at all; the fuzz targets and the tests over their corpus share it.
 
-use crate::http::{Row, Screen, Verdict};
+use crate::http::{self, CacheControl, Ranges, Record, Row, Screen, Verdict};
+use ::http::{HeaderMap, HeaderValue, StatusCode, header};
+use std::rc::Rc;
+use wire::{Date, RecordId};
 
 /// A screen gives the same verdict however the bytes are split, and always comes to an end.
 ///
@@ -40,5 +43,62 @@ fn pass(mut screen: Screen, bytes: &[u8], piece: usize) -> (usize, bool) {
 pub fn row(bytes: &[u8]) {
     if let Some(row) = Row::decode(bytes) {
         assert_eq!(Row::decode(&row.encode()), Some(row));
+    }
+}
+
+/// Whatever stands in header fields is understood or passed over, and what comes of it is in bounds.
+/// The bytes are one value for each field that is read, a line each.
+///
+/// # Panics
+/// If it does not hold.
+pub fn fields(bytes: &[u8]) {
+    const LENGTH: u64 = 1000;
+    let names = [
+        header::CACHE_CONTROL,
+        header::RANGE,
+        header::EXPIRES,
+        header::VARY,
+        header::IF_NONE_MATCH,
+        header::CONNECTION,
+        header::AGE,
+        header::VIA,
+    ];
+    let mut headers = HeaderMap::new();
+    for (name, line) in names.into_iter().zip(bytes.split(|byte| *byte == b'\n')) {
+        if let Ok(value) = HeaderValue::from_bytes(line) {
+            headers.append(name, value);
+        }
+    }
+    let _ = CacheControl::of_request(&headers);
+    if let Ranges::Some(ranges) = http::parse_ranges(&headers, LENGTH) {
+        assert!(ranges.iter().all(|range| range.start < range.end && range.end <= LENGTH));
+        assert!(ranges.iter().map(|range| range.end - range.start).sum::<u64>() <= LENGTH);
+    }
+    let _ = http::vary(&headers).map(|names| http::selecting(names, &headers));
+    let record = Rc::new(of_length(LENGTH, &headers));
+    let _ = http::not_modified(&headers, &record);
+    let _ = http::range_holds(&headers, &record);
+    let row = Row { records: vec![record], ..Row::default() };
+    let _ = http::decide(&row, &headers, Date::from_unix(2000), true);
+    let _ = http::passed(&headers, "name (x)");
+    let _ = http::wants_upgrade(&headers);
+    http::strip_hop_by_hop(&mut headers);
+    assert!(!headers.contains_key(header::CONNECTION));
+}
+
+fn of_length(length: u64, headers: &HeaderMap) -> Record {
+    let mut headers = headers.clone();
+    headers.insert(header::ETAG, HeaderValue::from_static("\"a,b\""));
+    Record {
+        id: RecordId([0; 16]),
+        status: StatusCode::OK,
+        headers,
+        selecting: Vec::new(),
+        requested: Date::from_unix(1000),
+        received: Date::from_unix(1001),
+        clocked: true,
+        invalid: false,
+        length,
+        offsets: vec![0],
     }
 }

@@ -113,6 +113,21 @@ impl Chunks {
         self.pinned.contains_key(id) || (self.index.holds(id) && !self.absent.contains(id))
     }
 
+    /// Whether memory alone has it for certain.
+    pub fn is_pinned(&self, id: &ChunkId) -> bool {
+        self.pinned.contains_key(id)
+    }
+
+    /// Whether units are being written.
+    pub fn is_writing(&self) -> bool {
+        !self.appends.is_empty()
+    }
+
+    /// Whether units are being written for a transfer.
+    pub fn is_writing_for(&self, fetch: FetchId) -> bool {
+        self.appends.values().any(|group| group.fetch == fetch)
+    }
+
     /// Takes in a unit that was just cut from content; true if it has to be written.
     pub fn enter(&mut self, id: ChunkId, bytes: &Bytes) -> bool {
         self.counts.cut += 1;
@@ -153,16 +168,20 @@ impl Chunks {
         out: &mut VecDeque<Output>,
     ) -> Option<(FetchId, Vec<ChunkId>)> {
         let group = self.appends.remove(&ticket)?;
-        let Some(places) = places else {
-            return Some((group.fetch, group.units.into_iter().map(|(id, _)| id).collect()));
-        };
-        for ((id, length), place) in group.units.into_iter().zip(places) {
+        let mut places = places.unwrap_or_default().into_iter();
+        let mut refused = Vec::new();
+        for (id, length) in group.units {
+            // A disk that fails half-way may have taken the first of a group.
+            let Some(place) = places.next() else {
+                refused.push(id);
+                continue;
+            };
             self.index.insert(&id, place, length, Provenance::Own);
             self.absent.remove(&id);
             self.release(&id);
         }
         self.reclaim(out);
-        Some((group.fetch, Vec::new()))
+        Some((group.fetch, refused))
     }
 
     /// A unit need not be kept in memory any longer.

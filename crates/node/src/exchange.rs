@@ -54,6 +54,18 @@ impl Ask {
         }
     }
 
+    /// The same for nobody in particular: the whole of the current version, from wherever.
+    pub fn in_background(mut self) -> Self {
+        self.method = Method::GET;
+        for name in CONDITIONS {
+            self.headers.remove(name);
+        }
+        for name in [header::RANGE, header::CACHE_CONTROL, header::PRAGMA] {
+            self.headers.remove(name);
+        }
+        self
+    }
+
     /// Whether it asks for the whole of the current version, as others do.
     pub fn is_plain(&self) -> bool {
         self.method == Method::GET
@@ -77,6 +89,13 @@ pub struct Exchange {
     pub state: State,
 }
 
+impl Exchange {
+    /// Whether it reads an object, and waits for something that it has asked for.
+    pub fn waits(&self) -> bool {
+        matches!(&self.state, State::Serving(serving) if serving.waits)
+    }
+}
+
 /// What an exchange waits for, or does.
 #[derive(Debug)]
 pub enum State {
@@ -84,8 +103,9 @@ pub enum State {
     Resolving,
     /// For its row of the catalogue.
     Looking,
-    /// For the first segment of a stored object, to see whether its units are there.
-    Checking(Rc<Record>, i64),
+    /// For the first segment of a stored object, to see whether its units are there. The freshness
+    /// left, and what is said if the origin was asked first.
+    Checking(Rc<Record>, i64, Option<String>),
     /// For the head of an origin's response.
     Waiting(FetchId),
     /// It gets an origin's content as it comes, unstored.

@@ -18,13 +18,17 @@ const GROUP_BYTES: u64 = 256 * 1024;
 pub struct Fetch {
     /// The request that began it.
     pub ask: Ask,
-    /// The record that it asks the origin to confirm.
+    /// The stale record that may stand in for the origin.
     pub old: Option<Rc<Record>>,
+    /// Whether it asks the origin to confirm that record.
+    pub confirms: bool,
     /// Whether the response may be stored, and others may join.
     pub storable: bool,
     /// Why we ask, in the words of RFC 9211 §2.2.
     pub why: &'static str,
-    /// Who waits for the head; the first is the one that began it.
+    /// Whose request it was made of; a response that may not be shared is for nobody else.
+    pub starter: Option<ExchangeId>,
+    /// Who waits for the head.
     pub waiters: Vec<ExchangeId>,
     /// When it was asked.
     pub requested: Date,
@@ -122,6 +126,8 @@ pub struct Storing {
     pub unstored: VecDeque<(u64, ChunkId)>,
     /// The origin has sent everything.
     pub ended: bool,
+    /// The record, once it is closed; readers that remain wait until the disk has what it names.
+    pub whole: Option<Rc<Record>>,
 }
 
 /// A unit that was just cut.
@@ -156,6 +162,7 @@ impl Storing {
             failed: false,
             unstored: VecDeque::new(),
             ended: false,
+            whole: None,
         }
     }
 
@@ -225,7 +232,12 @@ impl Storing {
         let builder = std::mem::replace(&mut self.builder, ManifestBuilder::new(Profile::DEFAULT));
         let last = Rc::new(builder.close());
         self.close(&last);
-        let record = Record {
+        (self.so_far(requested, clocked), last)
+    }
+
+    /// The record as far as it is known.
+    pub fn so_far(&self, requested: Date, clocked: bool) -> Record {
+        Record {
             id: self.record,
             status: self.status,
             headers: self.headers.clone(),
@@ -236,8 +248,7 @@ impl Storing {
             invalid: false,
             length: self.cut,
             offsets: self.offsets.clone(),
-        };
-        (record, last)
+        }
     }
 
     /// Bytes in whole units so far.
@@ -255,7 +266,8 @@ impl Storing {
     /// The number of the segment that lists the unit at a position, and the segment if it is here.
     pub fn segment_at(&self, position: u64) -> (u32, Option<Rc<Segment>>) {
         let open = self.builder.open();
-        if position >= open.first_offset {
+        // Once the manifest is closed, no segment is open.
+        if !self.ended && position >= open.first_offset {
             return (open.number as u32, Some(self.open_from(position)));
         }
         let number = segment_number(&self.offsets, position);
@@ -288,6 +300,14 @@ pub fn segment_number(offsets: &[u64], position: u64) -> u32 {
 }
 
 impl Fetch {
+    /// Content bytes that may come at any time, to be kept until they are written.
+    pub fn promised(&self) -> u64 {
+        match self.state {
+            State::Storing(_) => self.granted.saturating_sub(self.received),
+            _ => 0,
+        }
+    }
+
     /// The object that is being stored, if it is.
     pub fn storing(&mut self) -> Option<&mut Storing> {
         match &mut self.state {

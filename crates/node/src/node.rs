@@ -33,6 +33,8 @@ const SYNC_AFTER: Duration = Duration::from_secs(5);
 const STORE_RETRY: Duration = Duration::from_secs(30);
 /// An origin may be ahead of the fastest reader by this many bytes.
 const AHEAD: u64 = 256 * 1024;
+/// However little memory there is, so many bytes may be on their way.
+const AHEAD_MIN: u64 = 16 * 1024;
 /// An abandoned transfer goes on if at most this many bytes remain.
 const ABANDONED_MAX: u64 = 1024 * 1024;
 
@@ -58,6 +60,8 @@ pub struct Node {
     rows: Rows,
     manifests: Manifests,
     chunks: Chunks,
+    /// Transfers may be waiting for memory.
+    ungranted: bool,
     /// When to ask for what is written to be made durable.
     sync_at: Option<Instant>,
     /// It was asked, and is not done yet.
@@ -86,6 +90,7 @@ impl Node {
             rows: Rows::new(memory / 8),
             manifests: Manifests::new(memory / 8),
             chunks: Chunks::new(index, memory / 4),
+            ungranted: false,
             sync_at: None,
             syncing: false,
             store_off_until: None,
@@ -133,6 +138,7 @@ impl Node {
                 self.chunks.handle_rewritten(segment, moved, &mut self.out);
             }
         }
+        self.grant_others();
     }
 
     /// Gives out one thing to do; drain it until `None`.

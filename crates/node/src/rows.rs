@@ -79,6 +79,11 @@ impl Rows {
         (self.waiting.remove(&key).unwrap_or_default(), row)
     }
 
+    /// Whether the catalogue has been asked for it and did not answer yet.
+    pub fn is_awaited(&self, key: &ObjectKey) -> bool {
+        self.waiting.contains_key(key)
+    }
+
     /// Puts a row in place of what was there, in memory and in the catalogue.
     pub fn put(
         &mut self,

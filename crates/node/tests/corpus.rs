@@ -18,6 +18,11 @@ fn raw_http() {
 }
 
 #[test]
+fn header_fields() {
+    each("fields", node::checks::fields);
+}
+
+#[test]
 fn rows_of_the_catalogue() {
     each("row", node::checks::row);
 }

@@ -15,6 +15,7 @@
 mod backend;
 mod tables;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use redb::{Builder, Database, Durability, ReadableDatabase};
@@ -344,9 +345,19 @@ fn open_database(
     let backend = file.and_then(|file| Backend::open(file, health)).doing("open the catalogue")?;
     let mut builder = Builder::new();
     builder.set_cache_size(options.cache_bytes);
-    let database = builder.create_with_backend(backend).map_err(failed)?;
+    let database = create(&builder, backend)?;
     tables::begin(&database).map_err(failed)?;
     Ok(database)
+}
+
+/// redb trusts the lengths in a file's header, and panics where the file is shorter: what it says
+/// then is that the file is corrupt.
+fn create(builder: &Builder, backend: Backend) -> Result<Database, Error> {
+    let created = catch_unwind(AssertUnwindSafe(|| builder.create_with_backend(backend)));
+    match created {
+        Ok(created) => created.map_err(failed),
+        Err(_) => Err(failed(redb::Error::Corrupted("it is not what its header says".into()))),
+    }
 }
 
 /// Whether the fault lies in what the file says, not in the file system.

@@ -156,7 +156,8 @@ impl Raw {
     /// Whether the connection has ended by now, as far as can be seen without waiting long.
     pub fn has_ended(&mut self) -> bool {
         let _ = self.stream.set_read_timeout(Some(Duration::from_secs(1)));
-        let read = self.stream.read(&mut [0; 1024]);
+        let read = self.stream.peek(&mut [0; 1]);
+        let _ = self.stream.set_read_timeout(Some(PATIENCE));
         !matches!(read, Ok(1..)) && !read.is_err_and(|error| is_timeout(&error))
     }
 
@@ -203,4 +204,3 @@ fn is_timeout(error: &std::io::Error) -> bool {
 pub(super) fn find(bytes: &[u8], part: &[u8]) -> Option<usize> {
     bytes.windows(part.len()).position(|window| window == part)
 }
-

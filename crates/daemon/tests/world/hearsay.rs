@@ -4,7 +4,6 @@ use std::fs::{self, OpenOptions};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Output, Stdio};
-use std::time::SystemTime;
 
 use serde_json::Value;
 
@@ -47,15 +46,28 @@ impl Hearsay {
         Self::launch(Launch::new(world, before, args))
     }
 
+    /// With a store that may make it fail: why, if it did.
+    pub fn may_start(world: &World) -> Result<Self, String> {
+        Self::try_launch(Launch::new(world, &[], &[]))
+    }
+
     fn launch(launch: Launch) -> Self {
+        Self::try_launch(launch).unwrap_or_else(|why| panic!("{why}"))
+    }
+
+    fn try_launch(launch: Launch) -> Result<Self, String> {
         let mut process = launch.spawn();
         let status = wait_for("the daemon to be ready", || {
-            assert!(!process.has_ended(), "the daemon ended: {}", launch.text());
-            launch.status()
+            if process.has_ended() { Some(Err(launch.text())) } else { launch.status().map(Ok) }
         });
+        let status = status.map_err(|said| format!("the daemon did not start: {said}"))?;
         let listener = status["listeners"][0].as_str().and_then(|text| text.parse().ok());
         let proxy = listener.unwrap_or_else(|| SocketAddr::from(([0; 4], 0)));
-        Self { process, launch, proxy }
+        Ok(Self { process, launch, proxy })
+    }
+
+    pub fn has_ended(&mut self) -> bool {
+        self.process.has_ended()
     }
 
     /// A start that should fail: how it ended and what it said. One that goes on is ended.
@@ -130,20 +142,15 @@ impl Hearsay {
         *self = Self::launch(self.launch.clone());
     }
 
-    /// Waits until everything that it has stored so far is durable: the catalogue is written last,
-    /// and only when it is made durable.
+    /// Waits until all transfers have ended and what they stored is durable, as far as it says.
     pub fn wait_until_durable(&self) {
-        let begun = SystemTime::now();
-        let changed = || fs::metadata(self.store().join("catalogue")).and_then(|it| it.modified());
-        wait_until("the catalogue to be made durable", || changed().is_ok_and(|at| at > begun));
-        let mut last = changed().ok();
-        let mut looks = 0;
-        wait_until("the catalogue to rest", || {
-            let now = changed().ok();
-            looks = if now == last { looks + 1 } else { 0 };
-            last = now;
-            looks > 10
-        });
+        wait_until("the transfers to end", || self.number("/report/fetches") == 0);
+        self.wait_until_synced();
+    }
+
+    /// Waits until what was written so far is durable, even of transfers under way.
+    pub fn wait_until_synced(&self) {
+        wait_until("the store to be synced", || self.status()["report"]["unsynced"] == false);
     }
 }
 

@@ -54,7 +54,11 @@ impl Nginx {
             ended = nginx.process.has_ended();
             ended || nginx.waiting_writers().is_some()
         });
-        if ended { Err(fs::read_to_string(nginx.dir.join("said")).unwrap_or_default()) } else { Ok(nginx) }
+        if ended {
+            Err(fs::read_to_string(nginx.dir.join("said")).unwrap_or_default())
+        } else {
+            Ok(nginx)
+        }
     }
 
     /// A file to be served.
@@ -89,11 +93,12 @@ impl Nginx {
     }
 }
 
-/// No master process, so that one signal ends all of it.
+/// No master process, so that one signal ends all of it. Inside a user namespace there is nobody but
+/// root; an ordinary user is only warned.
 fn configuration(dir: &Path, port: u16, locations: &str) -> String {
     let dir = dir.display();
     let mut text = format!(
-        "daemon off; master_process off; pid {dir}/pid; error_log {dir}/errors;
+        "user root root; daemon off; master_process off; pid {dir}/pid; error_log {dir}/errors;
         events {{ worker_connections 512; }}
         http {{
             default_type application/octet-stream;
@@ -106,7 +111,8 @@ fn configuration(dir: &Path, port: u16, locations: &str) -> String {
         let _ = writeln!(text, "{part}_temp_path {dir}/{part};");
     }
     let listen = if port == 80 { "listen 80; listen [::]:80; listen 8080;" } else { "" };
-    let listen = if listen.is_empty() { format!("listen 127.0.0.1:{port};") } else { listen.into() };
+    let listen =
+        if listen.is_empty() { format!("listen 127.0.0.1:{port};") } else { listen.into() };
     let _ = write!(
         text,
         "server {{

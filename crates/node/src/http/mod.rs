@@ -9,6 +9,8 @@ mod date;
 mod directives;
 mod freshness;
 mod headers;
+#[cfg(test)]
+mod oracle_tests;
 mod ranges;
 mod record;
 mod reuse;
@@ -23,7 +25,7 @@ pub use freshness::age;
 pub use headers::{add_via, passed, strip_hop_by_hop, wants_upgrade};
 pub use ranges::{Ranges, content_range, parse as parse_ranges};
 pub use record::{Record, Row};
-pub use reuse::{Reuse, decide, selects, stale_permitted};
+pub use reuse::{Reuse, decide, may_join, selects, stale_permitted};
 pub use screen::{Refusal, Screen, Verdict, looks_like_http};
 pub use storing::{Asked, judge, selecting, vary};
 pub use uri::{OPEN_KEY, Target};

@@ -1,7 +1,7 @@
 //! Whether a stored response answers a request (RFC 9111 §4).
 
 use super::directives::CacheControl;
-use super::freshness::{age, lifetime};
+use super::freshness::{age, explicit_lifetime, lifetime};
 use super::record::{Record, Row};
 use super::storing::normal;
 use http::HeaderMap;
@@ -35,7 +35,8 @@ pub fn decide(row: &Row, request: &HeaderMap, now: Date, clock_right: bool) -> R
     if record.invalid || control.no_cache || asked.no_cache || unknown_age {
         return Reuse::Revalidate(Rc::clone(record));
     }
-    let too_old = asked.max_age.is_some_and(|max| age > max);
+    // Zero is what a reload asks: not even what came this second will do.
+    let too_old = asked.max_age.is_some_and(|max| max == 0 || age > max);
     let too_short = asked.min_fresh.is_some_and(|min| left < min as i64);
     if left > 0 {
         let fits = !too_old && !too_short;
@@ -63,6 +64,21 @@ pub fn selects(record: &Record, request: &HeaderMap) -> bool {
     record.selecting.iter().all(|(name, value)| normal(request, name) == *value)
 }
 
+/// Whether a response that is still coming answers another request, too: where it could be reused
+/// for it (§4). A lifetime that is ours to guess lasts as long as the response comes.
+pub fn may_join(record: &Record, request: &HeaderMap, now: Date) -> bool {
+    let control = CacheControl::of_response(&record.headers);
+    let asked = CacheControl::of_request(request);
+    let age = age(record, now);
+    let given = explicit_lifetime(&record.headers, &control, record.received);
+    selects(record, request)
+        && !control.no_cache
+        && !asked.no_cache
+        && given.is_none_or(|lifetime| age < lifetime)
+        && asked.max_age.is_none_or(|max| age <= max)
+        && asked.min_fresh.is_none_or(|min| lifetime(record, &control) >= age.saturating_add(min))
+}
+
 /// Whether nothing forbids its use once it is stale (§4.2.4).
 fn may_be_stale(control: &CacheControl) -> bool {
     !(control.must_revalidate
@@ -76,7 +92,12 @@ fn may_be_stale(control: &CacheControl) -> bool {
 pub fn stale_permitted(record: &Record, request: &HeaderMap, now: Date, reached: bool) -> bool {
     let control = CacheControl::of_response(&record.headers);
     let asked = CacheControl::of_request(request);
-    if record.invalid || !may_be_stale(&control) || asked.no_cache || asked.max_age == Some(0) {
+    if !selects(record, request)
+        || record.invalid
+        || !may_be_stale(&control)
+        || asked.no_cache
+        || asked.max_age == Some(0)
+    {
         return false;
     }
     let stale = age(record, now).saturating_sub(lifetime(record, &control));

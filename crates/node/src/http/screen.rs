@@ -105,6 +105,11 @@ impl Screen {
         }
     }
 
+    /// Whether the next bytes begin a message.
+    pub fn is_between(&self) -> bool {
+        self.state == State::Head
+    }
+
     /// How many of the next bytes pass whatever they are: content. They need not be shown, if
     /// [`skip`](Self::skip) is told of them.
     pub fn unseen(&self) -> u64 {

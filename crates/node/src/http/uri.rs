@@ -1,6 +1,7 @@
 //! The canonical URI and the key made of it.
 
 use http::uri::{Authority, PathAndQuery};
+use std::net::IpAddr;
 use wire::ObjectKey;
 
 /// Whom a request is for: host, port and path, in canonical form (RFC 3986 §6.2).
@@ -58,13 +59,27 @@ impl Target {
     }
 
     /// The address, where the host is a literal one.
-    pub fn address(&self) -> Option<std::net::IpAddr> {
+    pub fn address(&self) -> Option<IpAddr> {
         self.host.trim_start_matches('[').trim_end_matches(']').parse().ok()
     }
 
-    /// The key of the object: keyed BLAKE3 of the canonical URI.
-    pub fn key(&self, secret: &[u8; 32]) -> ObjectKey {
-        let mut hasher = blake3::Hasher::new_keyed(secret);
+    /// Whether it means the machine that asks, and so another one for everybody who asks.
+    fn is_inward(&self) -> bool {
+        match self.address() {
+            Some(IpAddr::V4(v4)) => v4.is_loopback() || v4.is_unspecified() || v4.is_link_local(),
+            Some(IpAddr::V6(v6)) => {
+                v6.is_loopback() || v6.is_unspecified() || v6.is_unicast_link_local()
+            }
+            None => self.host == "localhost" || self.host.ends_with(".localhost"),
+        }
+    }
+
+    /// The key of the object: keyed BLAKE3 of the canonical URI. What this machine serves to itself
+    /// has a key of its own, so that nobody else is given it.
+    pub fn key(&self, secret: &[u8; 32], client: IpAddr) -> ObjectKey {
+        let own = self.is_inward() && client.to_canonical().is_loopback();
+        let secret = if own { blake3::derive_key(OWN_CONTEXT, secret) } else { *secret };
+        let mut hasher = blake3::Hasher::new_keyed(&secret);
         hasher.update(b"http://").update(self.authority().as_bytes()).update(self.path.as_bytes());
         ObjectKey(*hasher.finalize().as_bytes())
     }
@@ -75,6 +90,8 @@ impl std::fmt::Display for Target {
         write!(f, "http://{}{}", self.authority(), self.path)
     }
 }
+
+const OWN_CONTEXT: &str = "hearsay 2026-11 objects that a machine serves to itself";
 
 /// `?q` alone is a query on the root.
 fn absolute(path: &str) -> String {
@@ -95,7 +112,7 @@ mod tests {
 
     #[test]
     fn spellings_of_one_uri_have_one_key() {
-        let key = |t: Target| t.key(&OPEN_KEY);
+        let key = |t: Target| t.key(&OPEN_KEY, [10, 0, 0, 1].into());
         let one = key(target("Example.org:80", "/a?b"));
         assert_eq!(one, key(target("example.org", "/a?b")));
         assert_eq!(one, key(target("example.org.", "/a?b")));
@@ -106,7 +123,20 @@ mod tests {
     #[test]
     fn the_key_is_keyed() {
         let t = target("example.org", "/");
-        assert_ne!(t.key(&OPEN_KEY), t.key(&[1; 32]));
+        let client = [10, 0, 0, 1].into();
+        assert_ne!(t.key(&OPEN_KEY, client), t.key(&[1; 32], client));
+    }
+
+    #[test]
+    fn what_a_machine_serves_to_itself_is_nobody_elses() {
+        let (own, other) = (IpAddr::from([127, 0, 0, 1]), IpAddr::from([10, 0, 0, 1]));
+        for host in ["127.0.0.1", "[::1]", "localhost:8000", "x.localhost", "0.0.0.0", "[fe80::1]"]
+        {
+            let t = target(host, "/");
+            assert_ne!(t.key(&OPEN_KEY, own), t.key(&OPEN_KEY, other), "{host}");
+        }
+        let t = target("10.0.0.2", "/");
+        assert_eq!(t.key(&OPEN_KEY, own), t.key(&OPEN_KEY, other));
     }
 
     #[test]

@@ -19,7 +19,9 @@ pub const CONDITIONS: [HeaderName; 5] = [
 pub fn make_conditional(request: &mut HeaderMap, record: &Record) -> bool {
     let etag = record.headers.get(header::ETAG);
     let modified = record.headers.get(header::LAST_MODIFIED);
-    for name in CONDITIONS {
+    // A range is still for who has the rest of it alone (RFC 9110 §13.1.5).
+    let ranged = request.contains_key(header::RANGE);
+    for name in CONDITIONS.into_iter().filter(|name| !ranged || *name != header::IF_RANGE) {
         request.remove(name);
     }
     if let Some(etag) = etag {
@@ -58,6 +60,11 @@ pub fn freshened(
     }
     // What the stored response was old by does not count any more.
     fresh.headers.remove(header::AGE);
+    // Nor when it was made; a response without a date was made when it came (RFC 9110 §6.6.1).
+    fresh.headers.remove(header::DATE);
+    if clocked && !update.contains_key(header::DATE) {
+        fresh.headers.insert(header::DATE, date::format(received));
+    }
     for (name, value) in update.iter().filter(|(name, _)| !describes_content(name)) {
         fresh.headers.append(name.clone(), value.clone());
     }

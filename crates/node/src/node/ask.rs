@@ -101,10 +101,10 @@ impl Node {
         let Some(exchange) = self.exchanges.get(&id) else { return };
         let ask = &exchange.ask;
         match http::decide(row, &ask.headers, now, clock_right) {
-            Reuse::Hit(record, left) => self.check(id, record, left),
+            Reuse::Hit(record, left) => self.check(id, record, left, None),
             Reuse::WhileRevalidating(record, left) => {
-                let ask = ask.clone();
-                self.check(id, Rc::clone(&record), left);
+                let ask = ask.clone().in_background();
+                self.check(id, Rc::clone(&record), left, None);
                 if !self.joinable.contains_key(&ask.key) {
                     self.fetch(ask, Some(record), "stale", Vec::new());
                 }
@@ -123,7 +123,7 @@ impl Node {
             self.report.requests.error += 1;
             return self.refuse(id, StatusCode::GATEWAY_TIMEOUT, "not cached, as was asked for");
         }
-        if ask.method == Method::HEAD {
+        if old.is_none() && ask.method == Method::HEAD {
             return self.pass(id, why, "head");
         }
         if old.is_none() && ask.headers.contains_key(header::RANGE) {
@@ -142,6 +142,7 @@ impl Node {
     fn join(&mut self, id: ExchangeId) -> bool {
         let ask = &self.exchanges[&id].ask;
         let Some(fetch_id) = self.joinable.get(&ask.key).copied() else { return false };
+        let (now, right) = (self.date(), self.clock_right());
         let Some(fetch) = self.fetches.get_mut(&fetch_id) else { return false };
         let crowded = self.chunks.pinned_bytes() > self.config.memory_bytes / 4;
         match &fetch.state {
@@ -150,10 +151,9 @@ impl Node {
                 self.put_state(id, State::Waiting(fetch_id));
             }
             fetch::State::Storing(storing) => {
-                let selected = storing.selecting.iter().all(|(name, value)| {
-                    http::selecting(vec![name.clone()], &ask.headers)[0].1 == *value
-                });
-                if !selected || storing.failed || crowded {
+                let record = storing.so_far(fetch.requested, right);
+                let fits = http::may_join(&record, &ask.headers, now);
+                if !fits || storing.failed || crowded {
                     return false;
                 }
                 self.report.requests.collapsed += 1;
@@ -175,7 +175,7 @@ impl Node {
         let mut headers = ask.headers.clone();
         // With a range asked for, a changed object is given on, not fetched whole.
         let ranged = headers.contains_key(header::RANGE);
-        let old = old.filter(|old| {
+        let confirms = old.as_ref().is_some_and(|old| {
             let mut asked = headers.clone();
             let can = http::make_conditional(&mut asked, old);
             if can {
@@ -185,7 +185,10 @@ impl Node {
         });
         let key = ask.key;
         let merges = ask.is_plain() || waiters.is_empty();
-        let id = self.start(ask, headers, why, waiters, old, !ranged);
+        let id = self.start(ask, headers, why, waiters, !ranged);
+        if let Some(fetch) = self.fetches.get_mut(&id) {
+            (fetch.old, fetch.confirms) = (old, confirms);
+        }
         if merges {
             self.joinable.insert(key, id);
         }
@@ -197,7 +200,7 @@ impl Node {
         let Some(exchange) = self.exchanges.get(&id) else { return };
         let ask = exchange.ask.clone();
         let headers = ask.headers.clone();
-        let fetch = self.start(ask, headers, why, vec![id], None, false);
+        let fetch = self.start(ask, headers, why, vec![id], false);
         if let Some(fetch) = self.fetches.get_mut(&fetch) {
             fetch.state = fetch::State::Passing(id, reason);
         }
@@ -210,13 +213,13 @@ impl Node {
         mut headers: ::http::HeaderMap,
         why: &'static str,
         waiters: Vec<ExchangeId>,
-        old: Option<Rc<Record>>,
         storable: bool,
     ) -> crate::input::FetchId {
         let id = self.tickets.fetch();
         let host = HeaderValue::try_from(ask.target.authority()).expect("it was read as one");
         headers.insert(header::HOST, host);
-        let exchange = waiters.first().copied().filter(|_| ask.has_body || ask.upgrade);
+        let starter = waiters.first().copied();
+        let exchange = starter.filter(|_| ask.has_body || ask.upgrade);
         self.out.push_back(Output::Fetch(
             id,
             Box::new(crate::output::Fetch {
@@ -230,29 +233,46 @@ impl Node {
         ));
         let requested = self.date();
         let state = fetch::State::Asking;
-        let fetch =
-            Fetch { ask, old, storable, why, waiters, requested, granted: 0, received: 0, state };
+        let fetch = Fetch {
+            ask,
+            old: None,
+            confirms: false,
+            storable,
+            why,
+            starter,
+            waiters,
+            requested,
+            granted: 0,
+            received: 0,
+            state,
+        };
         self.fetches.insert(id, fetch);
         id
     }
 
     /// A stored response will do: sees first whether its units are still there.
-    fn check(&mut self, id: ExchangeId, record: Rc<Record>, left: i64) {
+    pub(super) fn check(
+        &mut self,
+        id: ExchangeId,
+        record: Rc<Record>,
+        left: i64,
+        forwarded: Option<String>,
+    ) {
         let Some(exchange) = self.exchanges.get(&id) else { return };
         let needs_content = exchange.ask.method == Method::GET
             && record.length > 0
             && !http::not_modified(&exchange.ask.headers, &record);
         if !needs_content {
-            return self.answer(id, &record, left, None);
+            return self.answer(id, &record, left, forwarded.as_deref());
         }
         match self.manifests.get(record.id, 0) {
             Some(segment) if self.is_sound(&record, &segment) => {
-                self.answer(id, &record, left, None);
+                self.answer(id, &record, left, forwarded.as_deref());
             }
             Some(_) => self.lost(id, &record),
             None => {
                 self.manifests.read((record.id, 0), id, &mut self.out);
-                self.put_state(id, State::Checking(record, left));
+                self.put_state(id, State::Checking(record, left, forwarded));
             }
         }
     }
@@ -260,10 +280,10 @@ impl Node {
     /// The first segment has come, or is gone.
     pub(super) fn checked(&mut self, id: ExchangeId, segment: Option<&content::Segment>) {
         let Some(exchange) = self.exchanges.get_mut(&id) else { return };
-        let State::Checking(record, left) = &exchange.state else { return };
-        let (record, left) = (Rc::clone(record), *left);
+        let State::Checking(record, left, forwarded) = &mut exchange.state else { return };
+        let (record, left, forwarded) = (Rc::clone(record), *left, forwarded.take());
         if segment.is_some_and(|segment| self.is_sound(&record, segment)) {
-            self.answer(id, &record, left, None);
+            self.answer(id, &record, left, forwarded.as_deref());
         } else {
             self.lost(id, &record);
         }
@@ -310,7 +330,7 @@ fn understand(request: Request, via: &str, secret: &[u8; 32]) -> Result<Ask, &'s
         headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
     }
     http::add_via(&mut headers, version, via);
-    let key = target.key(secret);
+    let key = target.key(secret, client);
     Ok(Ask {
         method,
         target,

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use content::Segment;
 use std::rc::Rc;
 use store::{Change, Location};
-use wire::ChunkId;
+use wire::{ChunkId, ObjectKey};
 
 impl Node {
     /// Whether the store is used at present.
@@ -24,10 +24,19 @@ impl Node {
     }
 
     /// Writes units side by side.
-    pub(super) fn append(&mut self, id: FetchId, group: Vec<(ChunkId, Bytes)>) {
-        if !group.is_empty() {
+    pub(super) fn append(&mut self, id: FetchId, mut group: Vec<(ChunkId, Bytes)>) {
+        // The store keeps a segment's room free: what needs more than that might wait for ever.
+        let bytes_max = self.chunks.index().segment_bytes() as usize / 2;
+        while !group.is_empty() {
+            let mut sum = 0;
+            let fits = group.iter().take_while(|(_, bytes)| {
+                sum += bytes.len();
+                sum <= bytes_max
+            });
+            let rest = group.split_off(fits.count().max(1));
             self.dirty();
             self.chunks.append(id, group, &mut self.tickets, &mut self.out);
+            group = rest;
         }
     }
 
@@ -39,12 +48,15 @@ impl Node {
             self.store_failed();
             self.fail_storing(id, &refused);
         }
+        self.settle(id);
         self.grant_ahead(id);
     }
 
     /// The store did not take units of a transfer: it goes on without the store.
-    fn fail_storing(&mut self, id: FetchId, refused: &[ChunkId]) {
-        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else {
+    pub(super) fn fail_storing(&mut self, id: FetchId, refused: &[ChunkId]) {
+        let key = self.fetches.get(&id).map(|fetch| fetch.ask.key);
+        let storing = self.fetches.get_mut(&id).and_then(Fetch::storing);
+        let (Some(key), Some(storing)) = (key, storing) else {
             // The transfer is over, and its record names units that will be missed.
             refused.iter().for_each(|id| self.chunks.release(id));
             return;
@@ -55,6 +67,13 @@ impl Node {
         storing.unstored.extend(refused.iter().map(|id| (end, *id)));
         let group = storing.flush();
         storing.unstored.extend(group.into_iter().map(|(id, _)| (end, id)));
+        let (whole, unread) = (storing.whole.clone(), storing.readers.is_empty());
+        if let Some(record) = whole {
+            self.forget_record(key, &record);
+        }
+        if unread {
+            return self.cancel(id);
+        }
         self.passed(id);
     }
 
@@ -72,7 +91,9 @@ impl Node {
             });
         let slowest = positions.min().unwrap_or(u64::MAX);
         while storing.unstored.front().is_some_and(|(end, _)| *end <= slowest) {
-            if let Some((_, unit)) = storing.unstored.pop_front() {
+            let Some((_, unit)) = storing.unstored.pop_front() else { return };
+            // Content may repeat itself.
+            if !storing.unstored.iter().any(|(_, other)| *other == unit) {
                 self.chunks.release(&unit);
             }
         }
@@ -117,17 +138,17 @@ impl Node {
             if done && let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) {
                 storing.closed.remove(&number);
             }
+            self.settle(id);
             return;
         }
         self.rows.handle_changed(ticket);
     }
 
     /// Puts a record under its key, in place of those it replaces.
-    pub(super) fn put_record(&mut self, fetch: &Fetch, record: Rc<Record>) {
-        let key = fetch.ask.key;
+    pub(super) fn put_record(&mut self, key: ObjectKey, uri: String, record: Rc<Record>) {
         let mut row = self.rows.get(&key).map(|row| Row::clone(&row)).unwrap_or_default();
         if self.config.secret == crate::http::OPEN_KEY {
-            row.uri = fetch.ask.target.to_string();
+            row.uri = uri;
         }
         if record.clocked {
             self.clock.seen(record.received);

@@ -1,6 +1,6 @@
 //! What origins answer, and what becomes of it.
 
-use super::{ABANDONED_MAX, AHEAD, Node};
+use super::{ABANDONED_MAX, AHEAD, AHEAD_MIN, Node};
 use crate::exchange::{Piece, Serving, Source, State};
 use crate::fetch::{self, Fetch, Fresh, Storing};
 use crate::http::{self, Asked, Record, Row};
@@ -28,7 +28,7 @@ impl Node {
         if let fetch::State::Passing(client, reason) = fetch.state {
             return self.pass_on(id, client, reason, status, headers);
         }
-        if let (Some(old), StatusCode::NOT_MODIFIED) = (&fetch.old, status) {
+        if let (Some(old), true, StatusCode::NOT_MODIFIED) = (&fetch.old, fetch.confirms, status) {
             let old = Rc::clone(old);
             return self.confirmed(id, &old, &headers);
         }
@@ -48,6 +48,9 @@ impl Node {
         headers: &HeaderMap,
     ) -> Result<(), &'static str> {
         let fetch = &self.fetches[&id];
+        if fetch.ask.method == Method::HEAD {
+            return Err("head");
+        }
         if !fetch.storable {
             return Err("range");
         }
@@ -59,7 +62,7 @@ impl Node {
         if self.store_works() { Ok(()) } else { Err("store") }
     }
 
-    /// The response is not stored: the first who asked gets it, the others ask for themselves.
+    /// The response is not stored: who began the transfer gets it, the others ask for themselves.
     fn do_not_store(
         &mut self,
         id: FetchId,
@@ -67,13 +70,18 @@ impl Node {
         status: StatusCode,
         headers: HeaderMap,
     ) {
-        let waiters = self.retire(id);
-        let Some((first, others)) = waiters.split_first() else { return self.cancel(id) };
-        if let Some(fetch) = self.fetches.get_mut(&id) {
-            fetch.state = fetch::State::Passing(*first, reason);
+        let mut others = self.retire(id);
+        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        // It may be for that one alone, and made with that one's fields.
+        let starter = others.iter().position(|waiter| Some(*waiter) == fetch.starter);
+        match starter.map(|at| others.remove(at)) {
+            Some(starter) => {
+                fetch.state = fetch::State::Passing(starter, reason);
+                self.pass_on(id, starter, reason, status, headers);
+            }
+            None => self.cancel(id),
         }
-        self.pass_on(id, *first, reason, status, headers);
-        self.ask_alone(others);
+        self.ask_alone(&others);
     }
 
     /// These could not share somebody else's response.
@@ -130,11 +138,12 @@ impl Node {
         }
         let fresh = http::freshened(old, headers, fetch.requested, self.date(), self.clock_right());
         let fresh = Rc::new(fresh);
-        self.put_record(&fetch, Rc::clone(&fresh));
+        self.put_record(fetch.ask.key, fetch.ask.target.to_string(), Rc::clone(&fresh));
         for waiter in waiters {
             let Some(exchange) = self.exchanges.get(&waiter) else { continue };
             if http::selects(&fresh, &exchange.ask.headers) {
-                self.answer(waiter, &fresh, 0, Some("fwd=stale; fwd-status=304"));
+                let forwarded = Some("fwd=stale; fwd-status=304".to_owned());
+                self.check(waiter, Rc::clone(&fresh), 0, forwarded);
             } else {
                 self.ask_alone(&[waiter]);
             }
@@ -161,7 +170,7 @@ impl Node {
         self.cancel(id);
         let detail = format!("fwd=stale; fwd-status={}", status.as_u16());
         for waiter in waiters {
-            self.answer(waiter, &old, -1, Some(&detail));
+            self.check(waiter, Rc::clone(&old), -1, Some(detail.clone()));
         }
         true
     }
@@ -173,15 +182,21 @@ impl Node {
             return;
         }
         let target = fetch.ask.target.clone();
+        let client = fetch.ask.client;
         let mut keys = vec![fetch.ask.key];
         for name in [header::LOCATION, header::CONTENT_LOCATION] {
             let path = headers.get(name).and_then(|value| same_host(value, &target));
-            keys.extend(path.map(|path| target.with_path(&path).key(&self.config.secret)));
+            keys.extend(path.map(|path| target.with_path(&path).key(&self.config.secret, client)));
         }
         for key in keys {
             // What only the catalogue has is not worth a look-up: it goes.
             match self.rows.get(&key) {
                 Some(row) => self.mark_invalid(key, &row),
+                // The answer to a look-up that is under way may be older than this.
+                None if self.rows.is_awaited(&key) => {
+                    let nothing = Rc::new(Row::default());
+                    self.rows.put(key, nothing, &mut self.tickets, &mut self.out);
+                }
                 None => self.out.push_back(Output::Change(
                     self.tickets.draw(),
                     vec![store::Change::Remove { key }],
@@ -215,20 +230,20 @@ impl Node {
         storing.announced = announced;
         let names = http::vary(&storing.headers).unwrap_or_default();
         storing.selecting = http::selecting(names, &fetch.ask.headers);
-        let selecting = storing.selecting.clone();
-        let waiters = std::mem::take(&mut fetch.waiters);
+        let record = storing.so_far(fetch.requested, right);
+        let (starter, waiters) = (fetch.starter, std::mem::take(&mut fetch.waiters));
         fetch.state = fetch::State::Storing(Box::new(storing));
         let mut others = Vec::new();
-        for (position, waiter) in waiters.into_iter().enumerate() {
+        for waiter in waiters {
             let Some(exchange) = self.exchanges.get(&waiter) else { continue };
-            let names = selecting.iter().map(|(name, _)| name.clone()).collect();
-            if position > 0 && http::selecting(names, &exchange.ask.headers) != selecting {
+            let joins = starter != Some(waiter);
+            if joins && !http::may_join(&record, &exchange.ask.headers, now) {
                 others.push(waiter);
                 continue;
             }
             let counts = &mut self.report.requests;
-            *(if position > 0 { &mut counts.collapsed } else { &mut counts.miss }) += 1;
-            self.serve_growing(waiter, id, position > 0);
+            *(if joins { &mut counts.collapsed } else { &mut counts.miss }) += 1;
+            self.serve_growing(waiter, id, joins);
         }
         self.ask_alone(&others);
         self.grant_ahead(id);
@@ -236,10 +251,15 @@ impl Node {
 
     /// A client reads an object while it grows.
     pub(super) fn serve_growing(&mut self, client: ExchangeId, id: FetchId, collapsed: bool) {
+        let (now, right) = (self.date(), self.clock_right());
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        let why = fetch.why;
+        let (why, requested) = (fetch.why, fetch.requested);
         let Some(storing) = fetch.storing() else { return };
         let mut headers = storing.headers.clone();
+        if collapsed {
+            let age = http::age(&storing.so_far(requested, right), now);
+            headers.insert(header::AGE, HeaderValue::from(age));
+        }
         let code = storing.status.as_u16();
         let with = if collapsed { "; collapsed" } else { "" };
         let detail = format!("fwd={why}; fwd-status={code}; stored{with}");
@@ -280,11 +300,23 @@ impl Node {
                 for unit in fresh {
                     self.keep(id, unit);
                 }
+                if before + bytes.len() as u64 > self.config.object_bytes_max {
+                    self.outgrow(id);
+                }
                 for reader in readers {
                     self.feed(reader, before, &bytes);
                 }
                 self.grant_ahead(id);
             }
+        }
+    }
+
+    /// An object whose length was not announced is larger than what is stored.
+    fn outgrow(&mut self, id: FetchId) {
+        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
+        if !storing.failed {
+            self.report.not_stored.entry("body-size").or_default().responses += 1;
+            self.fail_storing(id, &[]);
         }
     }
 
@@ -302,6 +334,7 @@ impl Node {
 
     /// A unit is whole: lists it, and has it written with its neighbours.
     fn keep(&mut self, id: FetchId, unit: Fresh) {
+        let full_memory = self.chunks.pinned_bytes() > self.pinned_max();
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         let Some(storing) = fetch.storing() else { return };
         let full = storing.list(&unit);
@@ -313,9 +346,15 @@ impl Node {
                 Vec::new()
             }
             true => storing.collect(unit),
+            false if storing.failed && self.chunks.is_pinned(&unit.id) => {
+                storing.unstored.push_back((unit.end, unit.id));
+                Vec::new()
+            }
             false if parent_end => storing.flush(),
             false => Vec::new(),
         };
+        // Neighbours are worth waiting for only while there is memory.
+        let group = if group.is_empty() && full_memory { storing.flush() } else { group };
         if let Some(segment) = full {
             self.write_segment(id, &segment);
         }
@@ -326,8 +365,12 @@ impl Node {
     pub(super) fn end(&mut self, id: FetchId, result: Result<(), FetchError>) {
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         match (&mut fetch.state, result) {
-            (fetch::State::Storing(_), Ok(())) => self.close(id),
-            (fetch::State::Storing(_), Err(_)) => self.broken(id),
+            (fetch::State::Storing(storing), Ok(()))
+                if storing.announced.is_none_or(|length| length == fetch.received) =>
+            {
+                self.close(id);
+            }
+            (fetch::State::Storing(_), _) => self.broken(id),
             (fetch::State::Passing(client, _), result) => {
                 let client = *client;
                 self.fetches.remove(&id);
@@ -358,7 +401,10 @@ impl Node {
                 .as_ref()
                 .filter(|old| http::stale_permitted(old, &exchange.ask.headers, now, false));
             match stale {
-                Some(old) => self.answer(waiter, old, -1, Some("fwd=stale; detail=unreachable")),
+                Some(old) => {
+                    let forwarded = Some("fwd=stale; detail=unreachable".to_owned());
+                    self.check(waiter, Rc::clone(old), -1, forwarded);
+                }
                 None => self.unreachable(waiter, error),
             }
         }
@@ -388,40 +434,58 @@ impl Node {
         }
         if !failed {
             let record = Rc::new(record);
-            let Some(fetch) = self.fetches.remove(&id) else { return };
-            self.put_record(&fetch, Rc::clone(&record));
-            for reader in &readers {
-                self.read_closed(*reader, &record);
+            let Some(fetch) = self.fetches.get_mut(&id) else { return };
+            let (key, uri) = (fetch.ask.key, fetch.ask.target.to_string());
+            if let Some(storing) = fetch.storing() {
+                storing.whole = Some(Rc::clone(&record));
             }
+            self.put_record(key, uri, record);
         }
         for reader in readers {
             self.pump(reader);
         }
         self.forget_if_read(id);
+        self.settle(id);
+    }
+
+    /// The disk has all of a closed object: its readers go on from there.
+    pub(super) fn settle(&mut self, id: FetchId) {
+        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
+        let Some(record) = storing.whole.clone() else { return };
+        if storing.failed || !storing.closed.is_empty() || self.chunks.is_writing_for(id) {
+            return;
+        }
+        let readers = std::mem::take(&mut storing.readers);
+        self.fetches.remove(&id);
+        for reader in readers {
+            self.read_closed(reader, &record);
+        }
     }
 
     /// The origin ended too early: nobody takes the part for the whole (RFC 9111 §3.3).
     fn broken(&mut self, id: FetchId) {
         self.retire(id);
         let Some(fetch) = self.fetches.remove(&id) else { return };
-        let readers = self.drop_storing(fetch);
+        let readers = self.drop_storing(id, fetch);
         for reader in readers {
             self.abort(reader);
         }
     }
 
     /// Lets go of all that a transfer had kept; answers who still reads.
-    pub(super) fn drop_storing(&mut self, mut fetch: Fetch) -> Vec<ExchangeId> {
+    pub(super) fn drop_storing(&mut self, id: FetchId, mut fetch: Fetch) -> Vec<ExchangeId> {
         let Some(storing) = fetch.storing() else { return Vec::new() };
-        for (id, _) in storing.flush() {
-            self.chunks.release(&id);
+        let (group, readers) = (storing.flush(), std::mem::take(&mut storing.readers));
+        for (_, unit) in &storing.unstored {
+            self.chunks.release(unit);
         }
-        for (_, id) in &storing.unstored {
-            self.chunks.release(id);
+        if storing.whole.is_none() || storing.failed {
+            let drop = store::Change::DropSegments { record: storing.record };
+            self.out.push_back(Output::Change(self.tickets.draw(), vec![drop]));
         }
-        let drop = store::Change::DropSegments { record: storing.record };
-        self.out.push_back(Output::Change(self.tickets.draw(), vec![drop]));
-        std::mem::take(&mut storing.readers)
+        // Another transfer may have met the same units, and count on their being written.
+        self.append(id, group);
+        readers
     }
 
     /// Breaks off a request to an origin.
@@ -429,7 +493,7 @@ impl Node {
         self.retire(id);
         if let Some(fetch) = self.fetches.remove(&id) {
             self.out.push_back(Output::Cancel(id));
-            for reader in self.drop_storing(fetch) {
+            for reader in self.drop_storing(id, fetch) {
                 self.abort(reader);
             }
         }
@@ -445,10 +509,14 @@ impl Node {
         }
     }
 
-    /// Keeps the origin a little ahead of its fastest reader, as long as the disk keeps up.
+    /// Keeps the origin a little ahead of its fastest reader, as long as the disk keeps up and there
+    /// is memory. A little is always granted: what others were promised may never come.
     pub(super) fn grant_ahead(&mut self, id: FetchId) {
-        let pinned = self.chunks.pinned_bytes();
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        if self.is_crowded() {
+            self.ungranted = true;
+            return;
+        }
+        let Some(fetch) = self.fetches.get(&id) else { return };
         let fetch::State::Storing(storing) = &fetch.state else { return };
         let positions =
             storing.readers.iter().filter_map(|reader| match &self.exchanges.get(reader)?.state {
@@ -457,12 +525,38 @@ impl Node {
             });
         // Where the store has failed, nothing may be forgotten before the slowest has it.
         let pace = if storing.failed { positions.min() } else { positions.max() };
-        let target = pace.unwrap_or(fetch.received) + AHEAD;
+        let full_memory = self.chunks.pinned_bytes() > self.pinned_max();
+        let ahead = if full_memory { AHEAD_MIN } else { AHEAD };
+        self.ungranted |= full_memory;
+        let target = pace.unwrap_or(fetch.received) + ahead;
         let open = target.saturating_sub(fetch.granted.max(fetch.received));
-        let full = pinned > self.config.memory_bytes / 4 && fetch.granted > fetch.received;
-        if open >= AHEAD / 4 && !full && pinned <= self.config.memory_bytes / 4 {
-            self.grant(id, open);
+        let little = AHEAD_MIN.saturating_sub(fetch.promised());
+        if open < AHEAD / 4 && (little == 0 || open < AHEAD_MIN) {
+            return;
         }
+        let promised: u64 = self.fetches.values().map(Fetch::promised).sum();
+        let room = self.pinned_max().saturating_sub(self.chunks.pinned_bytes() + promised);
+        self.grant(id, open.min(room.max(little)));
+    }
+
+    pub(super) fn pinned_max(&self) -> u64 {
+        self.config.memory_bytes / 4
+    }
+
+    /// Whether there are too many units in memory, and waiting for the disk will help.
+    fn is_crowded(&self) -> bool {
+        self.chunks.pinned_bytes() > self.pinned_max() && self.chunks.is_writing()
+    }
+
+    /// Goes on with transfers that waited for memory, once there is some.
+    pub(super) fn grant_others(&mut self) {
+        if !self.ungranted || self.is_crowded() {
+            return;
+        }
+        self.ungranted = false;
+        let mut ids: Vec<FetchId> = self.fetches.keys().copied().collect();
+        ids.sort_unstable();
+        ids.into_iter().for_each(|id| self.grant_ahead(id));
     }
 
     /// A reader has left a growing object, or has all of it.
@@ -471,8 +565,13 @@ impl Node {
         let received = fetch.received;
         let Some(storing) = fetch.storing() else { return };
         storing.readers.retain(|other| *other != reader);
-        if !storing.readers.is_empty() || storing.ended {
+        if storing.ended {
             return self.forget_if_read(id);
+        }
+        if !storing.readers.is_empty() {
+            // Perhaps the others waited for this one.
+            self.passed(id);
+            return self.grant_ahead(id);
         }
         let left = storing.announced.map(|length| length.saturating_sub(received));
         if left.is_some_and(|left| left <= ABANDONED_MAX) && !storing.failed {
@@ -490,7 +589,7 @@ impl Node {
             && storing.readers.is_empty()
             && let Some(fetch) = self.fetches.remove(&id)
         {
-            self.drop_storing(fetch);
+            self.drop_storing(id, fetch);
         }
     }
 }

@@ -21,6 +21,11 @@ impl Node {
         let Some(exchange) = self.exchanges.get(&reader) else { return false };
         let State::Serving(serving) = &exchange.state else { return false };
         let Source::Closed(record) = &serving.source else { return false };
+        if serving.repair.is_some() {
+            // It has used up what has come of the hole so far.
+            self.with_serving(reader, |serving| serving.waits = true);
+            return true;
+        }
         let (Some(etag), Some(cursor)) = (strong_etag(record), &serving.cursor) else {
             return false;
         };
@@ -34,7 +39,7 @@ impl Node {
         let range = format!("bytes={first}-{}", first + length - 1);
         headers.insert(header::RANGE, HeaderValue::try_from(range).expect("digits are ASCII"));
         headers.insert(header::IF_RANGE, etag);
-        let id = self.start(ask, headers, "partial", Vec::new(), None, false);
+        let id = self.start(ask, headers, "partial", Vec::new(), false);
         if let Some(fetch) = self.fetches.get_mut(&id) {
             fetch.state = fetch::State::Repairing(Box::new(Repairing::new(reader, first, units)));
         }
@@ -82,9 +87,11 @@ impl Node {
         let reader = repairing.reader;
         let Ok(units) = repairing.take(bytes) else { return self.give_up(id) };
         let complete = repairing.units.is_empty();
+        // What is on its way to a reader need not be stored: where memory or the store fails, it is not.
+        let stores = self.store_works() && self.chunks.pinned_bytes() <= self.pinned_max();
         let mut group = Vec::new();
         for (unit, bytes) in &units {
-            if self.chunks.enter(*unit, bytes) {
+            if stores && self.chunks.enter(*unit, bytes) {
                 group.push((*unit, bytes.clone()));
             }
         }

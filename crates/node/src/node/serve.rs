@@ -1,7 +1,7 @@
 //! Giving an object's bytes to a client, within its credit.
 
 use super::Node;
-use crate::exchange::{Cursor, Piece, Serving, Source, State};
+use crate::exchange::{Cursor, Exchange, Piece, Serving, Source, State};
 use crate::fetch::segment_number;
 use crate::http::Record;
 use crate::input::{ExchangeId, FetchId, Ticket};
@@ -80,7 +80,9 @@ impl Node {
     /// Takes bytes out of the unit that covers a position.
     fn step_unit(&mut self, id: ExchangeId, position: u64, count: u64) -> Step {
         if !self.find(id, position) {
-            return Step::Wait;
+            // A segment that does not list what it should never will.
+            let waits = self.exchanges.get(&id).is_some_and(Exchange::waits);
+            return if waits { Step::Wait } else { Step::Abort };
         }
         let Some(exchange) = self.exchanges.get_mut(&id) else { return Step::Wait };
         let State::Serving(serving) = &mut exchange.state else { return Step::Wait };

@@ -20,7 +20,7 @@ const LOCK: &str = "lock";
 pub struct Disk {
     root: PathBuf,
     /// Open for its lock only; the system lets go of it however the process ends.
-    _lock: Option<fs::File>,
+    lock: Option<fs::File>,
 }
 
 impl Disk {
@@ -37,7 +37,12 @@ impl Disk {
             fs::create_dir_all(&root).doing("make the store's directory")?;
         }
         let lock = lock(&root)?;
-        Ok(Self { root, _lock: lock })
+        Ok(Self { root, lock })
+    }
+
+    /// Whether nothing can be written there.
+    pub fn is_read_only(&self) -> bool {
+        self.lock.is_none()
     }
 
     /// The directory.

@@ -92,6 +92,11 @@ impl Shelf {
         index
     }
 
+    /// Answers after up to so long from now on.
+    pub fn slow_down(&mut self, delay: Duration) {
+        self.delay = delay;
+    }
+
     /// Takes in what is to be done; says when it will be.
     pub fn perform(&mut self, output: Output, now: Instant) -> Option<(Duration, Answer)> {
         let wait = match self.delay.as_micros() as u64 {
@@ -99,12 +104,6 @@ impl Shelf {
             most => Duration::from_micros(self.dice.below(most)),
         };
         match output {
-            Output::Sync => {
-                self.syncs += 1;
-                self.log.sync().expect("memory does not fail");
-                self.catalogue.sync().expect("memory does not fail");
-                None
-            }
             Output::Read(..) | Output::Lookup(_) | Output::ReadSegment(..) => {
                 Some((wait, Answer::Read(output)))
             }
@@ -162,6 +161,11 @@ impl Shelf {
 
     fn write(&mut self, output: Output) -> (Vec<Input>, Option<(Duration, Answer)>) {
         match output {
+            Output::Sync => {
+                self.syncs += 1;
+                let done = self.log.sync().is_ok() && self.catalogue.sync().is_ok();
+                (vec![Input::Synced(done)], None)
+            }
             Output::Append(ticket, units) => self.append(ticket, units),
             Output::Change(ticket, changes) => {
                 let done = !self.fail_changes && self.catalogue.apply(&changes).is_ok();
@@ -185,7 +189,11 @@ impl Shelf {
         }
     }
 
-    fn append(&mut self, ticket: Ticket, units: Vec<Unit>) -> (Vec<Input>, Option<(Duration, Answer)>) {
+    fn append(
+        &mut self,
+        ticket: Ticket,
+        units: Vec<Unit>,
+    ) -> (Vec<Input>, Option<(Duration, Answer)>) {
         if self.fail_appends {
             return (vec![Input::Appended(ticket, None)], None);
         }
@@ -214,8 +222,10 @@ fn open(files: &Arc<dyn Files>, options: &Options) -> (Log, Catalogue, Index) {
     let mut index = Index::new(options.store_bytes, Policy::S3Fifo);
     let log_options = LogOptions { segment_bytes: None, seed: options.seed };
     let (log, _) = Log::open(Arc::clone(files), log_options, &mut index).expect("memory opens");
-    let options =
-        CatalogueOptions { cache_bytes: 1 << 20, budget_bytes: options.store_bytes / 16 + (1 << 20) };
+    let options = CatalogueOptions {
+        cache_bytes: 1 << 20,
+        budget_bytes: options.store_bytes / 16 + (1 << 20),
+    };
     let catalogue = Catalogue::open(Arc::clone(files), options).expect("memory opens");
     (log, catalogue, index)
 }

@@ -27,6 +27,7 @@ pub struct Page {
     pub breaks_at: Option<usize>,
     /// Only for requests with this field.
     pub only_for: Option<(&'static str, String)>,
+    unchecked: bool,
 }
 
 impl Page {
@@ -46,6 +47,7 @@ impl Page {
             piece: 8192,
             breaks_at: None,
             only_for: None,
+            unchecked: false,
         }
     }
 
@@ -94,6 +96,12 @@ impl Page {
     /// A piece each millisecond.
     pub fn steady(mut self) -> Self {
         self.pause = Duration::from_millis(1);
+        self
+    }
+
+    /// The harness does not check what clients get of it.
+    pub fn unchecked(mut self) -> Self {
+        self.unchecked = true;
         self
     }
 
@@ -165,7 +173,9 @@ impl Origin {
 
     /// Puts another variant of a page beside those at a URL.
     pub fn add(&mut self, url: &str, mut page: Page) {
-        page.headers.insert(VERSION, HeaderValue::from(self.bodies.len()));
+        if !page.unchecked {
+            page.headers.insert(VERSION, HeaderValue::from(self.bodies.len()));
+        }
         self.bodies.push(page.body.clone());
         self.pages.entry(url.into()).or_default().push(page);
     }
@@ -178,11 +188,6 @@ impl Origin {
     /// The latest request.
     pub fn last(&self) -> &Seen {
         self.seen.last().expect("somebody asked")
-    }
-
-    /// The version that is at a URL now.
-    pub fn version(&self, url: &str) -> Option<usize> {
-        version_of(&self.pages.get(url)?.last()?.headers)
     }
 
     pub fn ask(&mut self, id: FetchId, fetch: Fetch) -> (Duration, Event) {
@@ -204,7 +209,9 @@ impl Origin {
             Some((name, value)) => fetch.headers.get(*name).is_some_and(|given| given == value),
             None => true,
         };
-        let page = self.pages.get(url).and_then(|pages| pages.iter().find(fits));
+        let pages = self.pages.get(url).map_or(&[][..], Vec::as_slice);
+        let mut fitting = pages.iter().filter(fits);
+        let page = fitting.clone().find(|page| page.only_for.is_some()).or(fitting.next());
         let Some(page) = page else { return Page::new(Bytes::new()).status(404) };
         let mut page = page.clone();
         if page.status == 200 && confirms(&page, &fetch.headers) {
@@ -301,7 +308,7 @@ impl Origin {
     }
 }
 
-pub fn version_of(headers: &HeaderMap) -> Option<usize> {
+fn version_of(headers: &HeaderMap) -> Option<usize> {
     headers.get(VERSION)?.to_str().ok()?.parse().ok()
 }
 

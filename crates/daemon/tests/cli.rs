@@ -1,0 +1,413 @@
+//! The commands as a user or a script meets them: what they print and how they end.
+
+mod world;
+
+use std::collections::BTreeMap;
+use std::process::{Command, Output};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use world::{Curl, Hearsay, Nginx, Place, Script, World, assert_same, noise, wait_until};
+
+/// How a command ended and what it printed.
+struct Ended {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+fn run(args: &[&str]) -> Ended {
+    ended(Command::new(env!("CARGO_BIN_EXE_hearsay")).args(args).output().expect("it starts"))
+}
+
+fn ended(output: Output) -> Ended {
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+    Ended {
+        code: output.status.code().unwrap_or(-1),
+        out: text(output.stdout),
+        err: text(output.stderr),
+    }
+}
+
+/// It ended with this code, said this on standard error, and did not panic.
+#[track_caller]
+fn expect(ended: &Ended, code: i32, parts: &[&str]) {
+    assert_eq!(ended.code, code, "{}{}", ended.out, ended.err);
+    for part in parts {
+        assert!(ended.err.contains(part), "no {part:?} in: {}", ended.err);
+    }
+    assert!(!ended.err.contains("panicked"), "{}", ended.err);
+}
+
+#[test]
+fn an_unknown_key_is_refused_with_the_nearest_known_one() {
+    let world = World::new();
+    let file = world.write("conf", b"memory = \"16MiB\"\n[store]\nsise = \"1GiB\"\n");
+    let file = file.to_str().expect("a plain path");
+    for args in [&["check-config", file][..], &["run", "--config", file]] {
+        expect(&run(args), 2, &["sise", "size", file]);
+    }
+    let file = world.write("conf2", b"lisen = [\"127.0.0.1:0\"]\n");
+    expect(&run(&["check-config", file.to_str().unwrap()]), 2, &["lisen", "listen"]);
+}
+
+#[test]
+fn a_configuration_that_cannot_be_is_refused_before_anything_is_made() {
+    let world = World::new();
+    for (text, parts) in [
+        ("memory = \"1KiB\"", &["memory", "at least 4"][..]),
+        ("memory = \"900TiB\"", &["memory", "this machine has"]),
+        ("[store]\nsize = \"1MiB\"", &["size", "at least 16"]),
+        ("[store]\npath = \"memory\"\nsize = \"900TiB\"", &["size", "this machine has"]),
+        ("[store]\nsize = \"lots\"", &["size", "lots"]),
+        ("[store]\npath = \"relative\"", &["path", "relative"]),
+        ("[store]\npolicy = \"fifo\"", &["fifo", "s3-fifo", "lru"]),
+        ("listen = [\"localhost\"]", &["localhost", "127.0.0.1:3128"]),
+        ("listen = []", &["nothing to listen on"]),
+        ("allow = [\"0.0.0.0/0\"]", &["0.0.0.0/0", "open proxy"]),
+        ("allow = [\"1.2.3.4/40\"]", &["1.2.3.4/40"]),
+        ("name = \"a b\"", &["name"]),
+        (
+            "listen = [\"127.0.0.1:3131\"]\n[metrics]\nlisten = \"127.0.0.1:3131\"",
+            &["3131", "choose another"],
+        ),
+        ("[intercept]\ninterfaces = [\"a/b\"]", &["a/b"]),
+        ("memory = ", &["conf"]),
+    ] {
+        let file = world.write("conf", text.as_bytes());
+        let control = world.path("control").display().to_string();
+        let args = ["--control", &control, "run", "--config", file.to_str().expect("a plain path")];
+        let ended = run(&args);
+        expect(&ended, 2, parts);
+        assert!(ended.err.lines().all(|line| line.starts_with("hearsay: ")), "{}", ended.err);
+        assert!(!world.path("control").exists(), "{text}");
+    }
+    let missing = world.path("missing").display().to_string();
+    expect(&run(&["check-config", &missing]), 2, &[&missing]);
+}
+
+#[test]
+fn a_sound_configuration_is_shown() {
+    let world = World::new();
+    let file = world.write("conf", b"name = \"router-7\"\n[store]\npath = \"/var/x\"\n");
+    let shown = run(&["check-config", file.to_str().expect("a plain path")]);
+    expect(&shown, 0, &[]);
+    assert!(shown.out.contains("router-7") && shown.out.contains("/var/x"), "{}", shown.out);
+    let packaged = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/hearsay.toml");
+    if std::path::Path::new(packaged).exists() {
+        expect(&run(&["check-config", packaged]), 0, &[]);
+    }
+}
+
+#[test]
+fn a_port_in_use_is_named_in_one_line() {
+    let world = World::new();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("its address").to_string();
+    for option in ["--listen", "--metrics"] {
+        let (status, said) = Hearsay::try_start(&world, &[option, &address]);
+        assert_eq!(status.code(), Some(1), "{said}");
+        let last = said.lines().last().unwrap_or_default();
+        assert!(last.contains(&address) && last.contains("choose another"), "{said}");
+        assert!(!world.path("control").exists(), "{option}: its control socket was left behind");
+    }
+}
+
+#[test]
+fn wrong_command_lines_end_with_2() {
+    for args in [
+        &["run", "--listen", "nowhere"][..],
+        &["run", "--store-size", "lots"],
+        &["run", "--no-such-option"],
+        &["stat"],
+        &["get"],
+        &["get", "ftp://a/b"],
+        &["get", "https://a/b"],
+        &["get", "not a url"],
+        &["get", "/file"],
+        &["get", "http://me:secret@a/b"],
+        &["get", "http://a/b", "--sha256", "abc"],
+        &["completions", "klingon"],
+    ] {
+        let ended = run(args);
+        assert_eq!(ended.code, 2, "{args:?}: {}{}", ended.out, ended.err);
+        assert!(
+            !ended.err.is_empty() && !ended.err.contains("panicked"),
+            "{args:?}: {}",
+            ended.err
+        );
+    }
+    expect(&run(&["get", "https://a/b"]), 2, &["https", "--sha256"]);
+    expect(&run(&["statuss"]), 2, &["status"]);
+}
+
+#[test]
+fn commands_without_a_daemon_end_with_3() {
+    let world = World::new();
+    let control = world.path("control").display().to_string();
+    for command in [&["status"][..], &["status", "--json"], &["cache"], &["get", "http://a/b"]] {
+        let args = [&["--control", &control], command].concat();
+        expect(&run(&args), 3, &[&control, "hearsay run"]);
+    }
+}
+
+#[test]
+fn a_socket_that_a_killed_daemon_left_is_taken_over() {
+    let world = World::new();
+    let mut hearsay = Hearsay::start(&world);
+    hearsay.kill();
+    assert!(hearsay.control().exists(), "nothing was left to be taken over");
+    expect(&ended(hearsay.command(&["status"])), 3, &["is `hearsay run` running?"]);
+    hearsay.restart();
+    hearsay.terminate();
+    assert!(!hearsay.control().exists(), "a clean stop takes the socket away");
+    // What is no socket is not ours to remove.
+    world.write("control", b"a file");
+    let (status, said) = Hearsay::try_start(&world, &[]);
+    assert!(!status.success() && said.contains("is no socket"), "{said}");
+    assert_eq!(std::fs::read(world.path("control")).expect("it is still there"), b"a file");
+}
+
+#[test]
+fn help_version_completions_and_the_manual_are_printed() {
+    for (args, part) in [
+        (&["--help"][..], "Exit codes"),
+        (&["help", "run"], "--intercept"),
+        (&["--version"], env!("CARGO_PKG_VERSION")),
+        (&["completions", "bash"], "complete"),
+        (&["man"], ".TH"),
+    ] {
+        let ended = run(args);
+        assert!(ended.code == 0 && ended.out.contains(part), "{args:?}: {}", ended.out);
+    }
+}
+
+#[test]
+fn what_is_printed_as_json_is_json() {
+    let world = World::new();
+    let nginx = Nginx::start(&world, "");
+    nginx.put("file", &noise(1, 100_000));
+    let hearsay = Hearsay::start(&world);
+    hearsay.get(&nginx.url("file")).expect(200);
+    hearsay.get(&nginx.url("file")).expect_hit();
+    let json = |args: &[&str]| -> Value {
+        let ended = ended(hearsay.command(args));
+        assert_eq!((ended.code, ended.out.lines().count()), (0, 1), "{}{}", ended.out, ended.err);
+        serde_json::from_str(&ended.out).expect("JSON")
+    };
+    let status = json(&["status", "--json"]);
+    assert_eq!(status["report"]["requests"]["hit"], 1, "{status}");
+    assert_eq!(status["listeners"][0], hearsay.proxy.to_string());
+    let list = json(&["cache", "--json"]);
+    assert_eq!(list[0]["url"], nginx.url("file"), "{list}");
+    assert_eq!(list[0]["length"], 100_000, "{list}");
+    assert_eq!(json(&["cache", "--json", "--limit", "0"]), serde_json::json!([]));
+    let page = ended(hearsay.command(&["cache"]));
+    assert!(page.out.contains(&nginx.url("file")), "{}", page.out);
+    let page = ended(hearsay.command(&["status"]));
+    assert!(page.code == 0 && !page.out.contains('\x1b'), "colours in a pipe: {}", page.out);
+
+    let file = world.path("got").display().to_string();
+    let report = json(&["get", "--json", "-o", &file, &nginx.url("file")]);
+    assert_eq!(report["bytes"], 100_000, "{report}");
+    assert!(report["answered_by"].is_string(), "{report}");
+}
+
+#[test]
+fn each_family_of_metrics_has_help_and_type() {
+    let world = World::new();
+    let nginx = Nginx::start(&world, "");
+    nginx.put("file", b"hello");
+    let hearsay = Hearsay::start_with(&world, &["--metrics", "127.0.0.1:0"]);
+    hearsay.get(&nginx.url("file")).expect(200);
+    let by_socket = Curl::new(Place::Here, "http://hearsay/metrics")
+        .args(&["--unix-socket", hearsay.control().to_str().expect("a plain path")])
+        .run()
+        .expect(200);
+    check_metrics(&by_socket.text());
+    assert!(by_socket.text().contains("hearsay_requests_total{result=\"miss\"} 1"));
+}
+
+#[test]
+fn metrics_on_a_port_show_nothing_else() {
+    let world = World::new();
+    let address = format!("127.0.0.1:{}", world::free_port());
+    let hearsay = Hearsay::start_with(&world, &["--metrics", &address]);
+    let get = |path: &str| Curl::new(Place::Here, &format!("http://{address}/{path}")).run();
+    let metrics = get("metrics").expect(200);
+    assert!(metrics.field("content-type").starts_with("text/plain; version=0.0.4"), "{metrics:?}");
+    check_metrics(&metrics.text());
+    for path in ["status", "cache", "manifest?url=http://a/"] {
+        get(path).expect(404);
+    }
+    assert_eq!(hearsay.status()["metrics"], address);
+}
+
+/// Every sample belongs to a family that was introduced before it, once.
+fn check_metrics(text: &str) {
+    let mut families: BTreeMap<&str, (usize, usize, usize)> = BTreeMap::new();
+    for line in text.lines() {
+        let words: Vec<_> = line.split(' ').collect();
+        match words[..] {
+            ["#", "HELP", name, _, ..] => families.entry(name).or_default().0 += 1,
+            ["#", "TYPE", name, "counter" | "gauge"] => families.entry(name).or_default().1 += 1,
+            [sample, value] if !line.starts_with('#') => {
+                let name = sample.split('{').next().expect("a name");
+                assert!(value.parse::<f64>().is_ok(), "{line}");
+                let family = families.get_mut(name);
+                family.unwrap_or_else(|| panic!("before HELP and TYPE: {line}")).2 += 1;
+            }
+            _ => panic!("not a line of metrics: {line}"),
+        }
+    }
+    assert!(families.len() > 15, "{text}");
+    let sound = families.values().all(|(help, kind, _)| (*help, *kind) == (1, 1));
+    assert!(sound, "{families:?}");
+}
+
+/// An origin whose connection is cut after `cut` bytes of each answer until it is repaired. It
+/// offers ranges of one version.
+fn cutting_origin(body: &[u8], cut: usize) -> (Script, Arc<AtomicBool>) {
+    let repaired = Arc::new(AtomicBool::new(false));
+    let (is_repaired, body) = (Arc::clone(&repaired), body.to_vec());
+    let origin = Script::start(move |visit| {
+        while let Some(head) = visit.head() {
+            let range = world::Reply::of_head(&head).field("range").to_owned();
+            let from =
+                range.strip_prefix("bytes=").and_then(|it| it.split('-').next()?.parse().ok());
+            let part = &body[from.unwrap_or(0)..];
+            let status = if from.is_some() { "206 Partial Content" } else { "200 OK" };
+            let fields = "ETag: \"v1\"\r\nCache-Control: max-age=99\r\nAccept-Ranges: bytes\r\n";
+            visit.send(format!("HTTP/1.1 {status}\r\n{fields}Content-Length: {}\r\n", part.len()));
+            if let Some(from) = from {
+                let (last, all) = (body.len() - 1, body.len());
+                visit.send(format!("Content-Range: bytes {from}-{last}/{all}\r\n"));
+            }
+            visit.send("\r\n");
+            if is_repaired.load(Ordering::Relaxed) {
+                visit.send(part);
+            } else {
+                visit.send(&part[..cut.min(part.len())]);
+                return;
+            }
+        }
+    });
+    (origin, repaired)
+}
+
+#[test]
+fn get_downloads_names_and_verifies_a_file() {
+    let world = World::new();
+    let nginx = Nginx::start(&world, "");
+    let file = noise(2, 1_200_000);
+    nginx.put("file.bin", &file);
+    let hearsay = Hearsay::start(&world);
+    let sha256: String = Sha256::digest(&file).iter().map(|byte| format!("{byte:02x}")).collect();
+    let got = world.path("got");
+    let name = got.to_str().expect("a plain path");
+    let url = nginx.url("file.bin");
+
+    let first = ended(hearsay.command(&["get", "-o", name, "--sha256", &sha256, &url]));
+    expect(&first, 0, &[]);
+    assert_same(&std::fs::read(&got).expect("the file"), &file);
+    assert!(
+        first.out.contains("verified") && first.out.contains("SHA-256")
+            || first.out.contains("sha256"),
+        "{}",
+        first.out
+    );
+
+    let wrong = format!("{}{}", if sha256.starts_with('0') { "1" } else { "0" }, &sha256[1..]);
+    let other = world.path("other");
+    let args = ["get", "-o", other.to_str().unwrap(), "--sha256", &wrong, &url];
+    expect(&ended(hearsay.command(&args)), 4, &["--sha256"]);
+    assert!(!other.exists(), "it got its name without being what was promised");
+    let quiet = ended(hearsay.command(&["get", "-q", "-o", name, &url]));
+    assert!(quiet.code == 0 && quiet.out.is_empty() && quiet.err.is_empty(), "{}", quiet.err);
+    expect(&ended(hearsay.command(&["get", "-o", name, &nginx.url("missing")])), 1, &["404"]);
+}
+
+#[test]
+fn get_goes_on_by_itself_after_a_cut() {
+    let world = World::new();
+    let body = noise(3, 2_000_000);
+    let (origin, _) = cutting_origin(&body, 900_000);
+    let hearsay = Hearsay::start(&world);
+    let got = world.path("got");
+    let args = ["get", "--json", "-o", got.to_str().expect("a plain path"), &origin.url("file")];
+    let ended = ended(hearsay.command(&args));
+    expect(&ended, 0, &[]);
+    assert_same(&std::fs::read(&got).expect("the file"), &body);
+}
+
+#[test]
+fn get_resumes_after_its_daemon_was_killed() {
+    let world = World::new();
+    let nginx = Nginx::start(&world, "location /slow { limit_rate 700k; }");
+    let body = noise(4, 2_000_000);
+    nginx.put("slow", &body);
+    let mut hearsay = Hearsay::start(&world);
+    let got = world.path("got");
+    let name = got.to_str().expect("a plain path").to_owned();
+    let control = hearsay.control().display().to_string();
+    let url = nginx.url("slow");
+    let get = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hearsay"));
+        command.args(["--control", &control, "get", "--json", "-o", &name, &url]);
+        command
+    };
+    let mut first = world::Process(get().spawn().expect("it starts"));
+    wait_until("some of it to arrive", || part_bytes(&world) > 300_000);
+    first.signal("INT");
+    wait_until("the download to stop", || first.has_ended());
+    assert!(!got.exists(), "a part has the file's name");
+    let kept = part_bytes(&world);
+    assert!(kept > 300_000 && kept < 2_000_000, "{kept}");
+    hearsay.kill();
+    hearsay.restart();
+
+    let second = ended(get().output().expect("it starts"));
+    expect(&second, 0, &[]);
+    let report: Value = serde_json::from_str(&second.out).expect("JSON");
+    assert!(report["resumed_bytes"].as_u64() >= Some(300_000), "{report}");
+    assert_same(&std::fs::read(&got).expect("the file"), &body);
+    assert_eq!(part_bytes(&world), 0, "the part is still there");
+}
+
+/// Bytes of what `get` keeps beside the file that it downloads to `got`.
+fn part_bytes(world: &World) -> u64 {
+    let dir = world.path("got");
+    let entries = std::fs::read_dir(dir.parent().expect("the world")).expect("the world");
+    let parts = entries.filter_map(|entry| {
+        let entry = entry.ok()?;
+        let name = entry.file_name().into_string().ok()?;
+        let is_part = name != "got" && name.contains("got");
+        is_part.then(|| entry.metadata().map_or(0, |it| it.len()))
+    });
+    parts.max().unwrap_or(0)
+}
+
+#[test]
+fn get_never_joins_two_versions() {
+    let world = World::new();
+    let (old, new) = (noise(5, 1_000_000), noise(6, 1_100_000));
+    let (first, second) = (old.clone(), new.clone());
+    let origin = Script::start(move |visit| {
+        if visit.head().is_some() {
+            let (body, cut) =
+                if visit.number == 0 { (&first, 400_000) } else { (&second, second.len()) };
+            let fields =
+                format!("ETag: \"v{}\"\r\nCache-Control: no-store\r\n", visit.number.min(1));
+            visit
+                .send(format!("HTTP/1.1 200 OK\r\n{fields}Content-Length: {}\r\n\r\n", body.len()));
+            visit.send(&body[..cut]);
+        }
+    });
+    let hearsay = Hearsay::start(&world);
+    let got = world.path("got");
+    let args = ["get", "-o", got.to_str().expect("a plain path"), &origin.url("file")];
+    expect(&ended(hearsay.command(&args)), 0, &[]);
+    assert_same(&std::fs::read(&got).expect("the file"), &new);
+}

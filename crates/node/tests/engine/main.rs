@@ -1,0 +1,27 @@
+//! The engine from outside: one file per behaviour, on a small world in virtual time (`net`).
+//!
+//! One program, because that many would take longer to link than to run.
+
+mod net;
+
+mod abandoned;
+mod access;
+mod corruption;
+mod crowding;
+mod determinism;
+mod early_close;
+mod eviction;
+mod freshness;
+mod head;
+mod interception;
+mod leaving;
+mod merging;
+mod never_stored;
+mod ranges;
+mod restart;
+mod revalidation;
+mod slow_clients;
+mod store_failure;
+mod torture;
+mod unsafe_methods;
+mod vary;
