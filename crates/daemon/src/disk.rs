@@ -167,7 +167,9 @@ fn open_parts(config: &Store) -> Result<(Index, Log, Catalogue, Recovery), Error
         );
     }
     if recovery.units > 0 && catalogue.report().rows == 0 {
-        tracing::warn!("the catalogue is empty though the store is not: what is there will be named anew");
+        tracing::warn!(
+            "the catalogue is empty though the store is not: what is there will be named anew"
+        );
     }
     Ok((index, log, catalogue, recovery))
 }

@@ -5,7 +5,7 @@
 //! with tokio and Linux; tests drive it in virtual time. *Who calls it:* a driver: give one input,
 //! drain [`Node::poll_output`], sleep until [`Node::poll_timeout`]. *What it never does:* read a
 //! clock, draw chance that was not given as a seed, block, or call back. *Where to start:* `node.rs`,
-//! then the files in `node/` in the order of a request: `ask`, `answer`, `serve`, `origin`, `keep`.
+//! then the files in `node/` in the order of a request: `ask`, `answer`, `serve`, `origin`, `grow`, `keep`.
 //! *Sources:* RFC 9110, 9111, 9112, 9211; MeshCache §3 (architecture A1, the gateway's cache).
 
 mod access;

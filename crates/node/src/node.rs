@@ -3,6 +3,8 @@
 
 mod answer;
 mod ask;
+mod grants;
+mod grow;
 mod keep;
 mod origin;
 mod repair;

@@ -1,8 +1,8 @@
 //! What origins answer, and what becomes of it.
 
-use super::{ABANDONED_MAX, AHEAD, AHEAD_MIN, Node};
-use crate::exchange::{Piece, Serving, Source, State};
-use crate::fetch::{self, Fetch, Fresh, Storing};
+use super::Node;
+use crate::exchange::State;
+use crate::fetch;
 use crate::http::{self, Asked, Record, Row};
 use crate::input::{ExchangeId, FetchError, FetchId};
 use crate::output::{Head, Output};
@@ -85,7 +85,7 @@ impl Node {
     }
 
     /// These could not share somebody else's response.
-    fn ask_alone(&mut self, ids: &[ExchangeId]) {
+    pub(super) fn ask_alone(&mut self, ids: &[ExchangeId]) {
         for id in ids {
             if let Some(exchange) = self.exchanges.get_mut(id) {
                 exchange.ask.alone = true;
@@ -95,7 +95,7 @@ impl Node {
     }
 
     /// Nobody may join any more; answers who waits.
-    fn retire(&mut self, id: FetchId) -> Vec<ExchangeId> {
+    pub(super) fn retire(&mut self, id: FetchId) -> Vec<ExchangeId> {
         let Some(fetch) = self.fetches.get_mut(&id) else { return Vec::new() };
         let key = fetch.ask.key;
         let waiters = std::mem::take(&mut fetch.waiters);
@@ -217,68 +217,6 @@ impl Node {
         self.dirty();
     }
 
-    fn begin_storing(&mut self, id: FetchId, status: StatusCode, mut headers: HeaderMap) {
-        let (now, right) = (self.date(), self.clock_right());
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        let announced =
-            if bodiless(&Method::GET, status) { Some(0) } else { content_length(&headers) };
-        headers.remove(header::CONTENT_LENGTH);
-        if right && !headers.contains_key(header::DATE) {
-            headers.insert(header::DATE, http::format_date(now));
-        }
-        let mut storing = Storing::new(self.dice.record_id(), status, headers, now);
-        storing.announced = announced;
-        let names = http::vary(&storing.headers).unwrap_or_default();
-        storing.selecting = http::selecting(names, &fetch.ask.headers);
-        let record = storing.so_far(fetch.requested, right);
-        let (starter, waiters) = (fetch.starter, std::mem::take(&mut fetch.waiters));
-        fetch.state = fetch::State::Storing(Box::new(storing));
-        let mut others = Vec::new();
-        for waiter in waiters {
-            let Some(exchange) = self.exchanges.get(&waiter) else { continue };
-            let joins = starter != Some(waiter);
-            if joins && !http::may_join(&record, &exchange.ask.headers, now) {
-                others.push(waiter);
-                continue;
-            }
-            let counts = &mut self.report.requests;
-            *(if joins { &mut counts.collapsed } else { &mut counts.miss }) += 1;
-            self.serve_growing(waiter, id, joins);
-        }
-        self.ask_alone(&others);
-        self.grant_ahead(id);
-    }
-
-    /// A client reads an object while it grows.
-    pub(super) fn serve_growing(&mut self, client: ExchangeId, id: FetchId, collapsed: bool) {
-        let (now, right) = (self.date(), self.clock_right());
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        let (why, requested) = (fetch.why, fetch.requested);
-        let Some(storing) = fetch.storing() else { return };
-        let mut headers = storing.headers.clone();
-        if collapsed {
-            let age = http::age(&storing.so_far(requested, right), now);
-            headers.insert(header::AGE, HeaderValue::from(age));
-        }
-        let code = storing.status.as_u16();
-        let with = if collapsed { "; collapsed" } else { "" };
-        let detail = format!("fwd={why}; fwd-status={code}; stored{with}");
-        add_status(&mut headers, &self.config.name, &detail);
-        http::add_via(&mut headers, ::http::Version::HTTP_11, &self.via);
-        let end = storing.announced.unwrap_or(u64::MAX);
-        if end < u64::MAX && !bodiless(&Method::GET, storing.status) {
-            headers.insert(header::CONTENT_LENGTH, HeaderValue::from(end));
-        }
-        let pieces = if end == 0 { [].into() } else { [Piece::Object(0..end)].into() };
-        let head = Head { status: storing.status, headers, length: storing.announced };
-        let mut serving = Serving::new(Source::Growing(id), storing.record, pieces);
-        serving.leads = !collapsed;
-        storing.readers.push(client);
-        self.out.push_back(Output::Respond(client, Box::new(head)));
-        self.put_state(client, State::Serving(Box::new(serving)));
-        self.pump(client);
-    }
-
     /// Content of a response.
     pub(super) fn body(&mut self, id: FetchId, bytes: Bytes) {
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
@@ -309,56 +247,6 @@ impl Node {
                 self.grant_ahead(id);
             }
         }
-    }
-
-    /// An object whose length was not announced is larger than what is stored.
-    fn outgrow(&mut self, id: FetchId) {
-        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
-        if !storing.failed {
-            self.report.not_stored.entry("body-size").or_default().responses += 1;
-            self.fail_storing(id, &[]);
-        }
-    }
-
-    /// Gives a reader who is up to date what has just come; the others will come for it.
-    fn feed(&mut self, reader: ExchangeId, before: u64, bytes: &Bytes) {
-        let Some(exchange) = self.exchanges.get_mut(&reader) else { return };
-        let State::Serving(serving) = &mut exchange.state else { return };
-        if serving.position() == Some(before) && exchange.credit > 0 {
-            let count = bytes.len().min(exchange.credit as usize);
-            serving.sent(count as u64);
-            self.send(reader, bytes.slice(..count));
-        }
-        self.pump(reader);
-    }
-
-    /// A unit is whole: lists it, and has it written with its neighbours.
-    fn keep(&mut self, id: FetchId, unit: Fresh) {
-        let full_memory = self.chunks.pinned_bytes() > self.pinned_max();
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        let Some(storing) = fetch.storing() else { return };
-        let full = storing.list(&unit);
-        let fresh = self.chunks.enter(unit.id, &unit.bytes);
-        let parent_end = unit.parent_end;
-        let group = match fresh {
-            true if storing.failed => {
-                storing.unstored.push_back((unit.end, unit.id));
-                Vec::new()
-            }
-            true => storing.collect(unit),
-            false if storing.failed && self.chunks.is_pinned(&unit.id) => {
-                storing.unstored.push_back((unit.end, unit.id));
-                Vec::new()
-            }
-            false if parent_end => storing.flush(),
-            false => Vec::new(),
-        };
-        // Neighbours are worth waiting for only while there is memory.
-        let group = if group.is_empty() && full_memory { storing.flush() } else { group };
-        if let Some(segment) = full {
-            self.write_segment(id, &segment);
-        }
-        self.append(id, group);
     }
 
     /// A response has ended, well or not.
@@ -410,84 +298,6 @@ impl Node {
         }
     }
 
-    /// The object is whole: closes its record.
-    fn close(&mut self, id: FetchId) {
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        let Some(storing) = fetch.storing() else { return };
-        if let Some(unit) = storing.end() {
-            self.keep(id, unit);
-        }
-        self.retire(id);
-        let right = self.clock_right();
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        let (requested, received) = (fetch.requested, fetch.received);
-        let Some(storing) = fetch.storing() else { return };
-        storing.announced = Some(received);
-        let group = storing.flush();
-        let (record, last) = storing.finish(requested, right);
-        let readers = storing.readers.clone();
-        let failed = storing.failed;
-        self.append(id, group);
-        self.write_segment(id, &last);
-        for reader in &readers {
-            self.object_ends(*reader, received);
-        }
-        if !failed {
-            let record = Rc::new(record);
-            let Some(fetch) = self.fetches.get_mut(&id) else { return };
-            let (key, uri) = (fetch.ask.key, fetch.ask.target.to_string());
-            if let Some(storing) = fetch.storing() {
-                storing.whole = Some(Rc::clone(&record));
-            }
-            self.put_record(key, uri, record);
-        }
-        for reader in readers {
-            self.pump(reader);
-        }
-        self.forget_if_read(id);
-        self.settle(id);
-    }
-
-    /// The disk has all of a closed object: its readers go on from there.
-    pub(super) fn settle(&mut self, id: FetchId) {
-        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
-        let Some(record) = storing.whole.clone() else { return };
-        if storing.failed || !storing.closed.is_empty() || self.chunks.is_writing_for(id) {
-            return;
-        }
-        let readers = std::mem::take(&mut storing.readers);
-        self.fetches.remove(&id);
-        for reader in readers {
-            self.read_closed(reader, &record);
-        }
-    }
-
-    /// The origin ended too early: nobody takes the part for the whole (RFC 9111 §3.3).
-    fn broken(&mut self, id: FetchId) {
-        self.retire(id);
-        let Some(fetch) = self.fetches.remove(&id) else { return };
-        let readers = self.drop_storing(id, fetch);
-        for reader in readers {
-            self.abort(reader);
-        }
-    }
-
-    /// Lets go of all that a transfer had kept; answers who still reads.
-    pub(super) fn drop_storing(&mut self, id: FetchId, mut fetch: Fetch) -> Vec<ExchangeId> {
-        let Some(storing) = fetch.storing() else { return Vec::new() };
-        let (group, readers) = (storing.flush(), std::mem::take(&mut storing.readers));
-        for (_, unit) in &storing.unstored {
-            self.chunks.release(unit);
-        }
-        if storing.whole.is_none() || storing.failed {
-            let drop = store::Change::DropSegments { record: storing.record };
-            self.out.push_back(Output::Change(self.tickets.draw(), vec![drop]));
-        }
-        // Another transfer may have met the same units, and count on their being written.
-        self.append(id, group);
-        readers
-    }
-
     /// Breaks off a request to an origin.
     pub(super) fn cancel(&mut self, id: FetchId) {
         self.retire(id);
@@ -498,108 +308,14 @@ impl Node {
             }
         }
     }
-
-    /// Accepts so much more from an origin.
-    pub(super) fn grant(&mut self, id: FetchId, bytes: u64) {
-        if let Some(fetch) = self.fetches.get_mut(&id)
-            && bytes > 0
-        {
-            fetch.granted += bytes;
-            self.out.push_back(Output::Grant(id, bytes));
-        }
-    }
-
-    /// Keeps the origin a little ahead of its fastest reader, as long as the disk keeps up and there
-    /// is memory. A little is always granted: what others were promised may never come.
-    pub(super) fn grant_ahead(&mut self, id: FetchId) {
-        if self.is_crowded() {
-            self.ungranted = true;
-            return;
-        }
-        let Some(fetch) = self.fetches.get(&id) else { return };
-        let fetch::State::Storing(storing) = &fetch.state else { return };
-        let positions =
-            storing.readers.iter().filter_map(|reader| match &self.exchanges.get(reader)?.state {
-                State::Serving(serving) => serving.position(),
-                _ => None,
-            });
-        // Where the store has failed, nothing may be forgotten before the slowest has it.
-        let pace = if storing.failed { positions.min() } else { positions.max() };
-        let full_memory = self.chunks.pinned_bytes() > self.pinned_max();
-        let ahead = if full_memory { AHEAD_MIN } else { AHEAD };
-        self.ungranted |= full_memory;
-        let target = pace.unwrap_or(fetch.received) + ahead;
-        let open = target.saturating_sub(fetch.granted.max(fetch.received));
-        let little = AHEAD_MIN.saturating_sub(fetch.promised());
-        if open < AHEAD / 4 && (little == 0 || open < AHEAD_MIN) {
-            return;
-        }
-        let promised: u64 = self.fetches.values().map(Fetch::promised).sum();
-        let room = self.pinned_max().saturating_sub(self.chunks.pinned_bytes() + promised);
-        self.grant(id, open.min(room.max(little)));
-    }
-
-    pub(super) fn pinned_max(&self) -> u64 {
-        self.config.memory_bytes / 4
-    }
-
-    /// Whether there are too many units in memory, and waiting for the disk will help.
-    fn is_crowded(&self) -> bool {
-        self.chunks.pinned_bytes() > self.pinned_max() && self.chunks.is_writing()
-    }
-
-    /// Goes on with transfers that waited for memory, once there is some.
-    pub(super) fn grant_others(&mut self) {
-        if !self.ungranted || self.is_crowded() {
-            return;
-        }
-        self.ungranted = false;
-        let mut ids: Vec<FetchId> = self.fetches.keys().copied().collect();
-        ids.sort_unstable();
-        ids.into_iter().for_each(|id| self.grant_ahead(id));
-    }
-
-    /// A reader has left a growing object, or has all of it.
-    pub(super) fn unread(&mut self, id: FetchId, reader: ExchangeId) {
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        let received = fetch.received;
-        let Some(storing) = fetch.storing() else { return };
-        storing.readers.retain(|other| *other != reader);
-        if storing.ended {
-            return self.forget_if_read(id);
-        }
-        if !storing.readers.is_empty() {
-            // Perhaps the others waited for this one.
-            self.passed(id);
-            return self.grant_ahead(id);
-        }
-        let left = storing.announced.map(|length| length.saturating_sub(received));
-        if left.is_some_and(|left| left <= ABANDONED_MAX) && !storing.failed {
-            self.grant_ahead(id);
-        } else {
-            self.cancel(id);
-        }
-    }
-
-    /// A transfer whose object could not be stored ends with its last reader.
-    pub(super) fn forget_if_read(&mut self, id: FetchId) {
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        let Some(storing) = fetch.storing() else { return };
-        if storing.ended
-            && storing.readers.is_empty()
-            && let Some(fetch) = self.fetches.remove(&id)
-        {
-            self.drop_storing(id, fetch);
-        }
-    }
 }
 
 /// `Content-Length`; the screen has seen to it that it is one number.
-fn content_length(headers: &HeaderMap) -> Option<u64> {
+pub(super) fn content_length(headers: &HeaderMap) -> Option<u64> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.trim().parse().ok()
 }
 
-fn bodiless(method: &Method, status: StatusCode) -> bool {
+pub(super) fn bodiless(method: &Method, status: StatusCode) -> bool {
     method == Method::HEAD || matches!(status.as_u16(), 100..200 | 204 | 304)
 }
 

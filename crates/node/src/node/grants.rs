@@ -1,0 +1,70 @@
+//! How much origins may send: a little ahead of the fastest reader, and never more than memory and disk
+//! can take.
+
+use super::{AHEAD, AHEAD_MIN, Node};
+use crate::exchange::State;
+use crate::fetch::{self, Fetch};
+use crate::input::FetchId;
+use crate::output::Output;
+
+impl Node {
+    /// Accepts so much more from an origin.
+    pub(super) fn grant(&mut self, id: FetchId, bytes: u64) {
+        if let Some(fetch) = self.fetches.get_mut(&id)
+            && bytes > 0
+        {
+            fetch.granted += bytes;
+            self.out.push_back(Output::Grant(id, bytes));
+        }
+    }
+
+    /// Keeps the origin a little ahead of its fastest reader, as long as the disk keeps up and there
+    /// is memory. A little is always granted: what others were promised may never come.
+    pub(super) fn grant_ahead(&mut self, id: FetchId) {
+        if self.is_crowded() {
+            self.ungranted = true;
+            return;
+        }
+        let Some(fetch) = self.fetches.get(&id) else { return };
+        let fetch::State::Storing(storing) = &fetch.state else { return };
+        let positions =
+            storing.readers.iter().filter_map(|reader| match &self.exchanges.get(reader)?.state {
+                State::Serving(serving) => serving.position(),
+                _ => None,
+            });
+        // Where the store has failed, nothing may be forgotten before the slowest has it.
+        let pace = if storing.failed { positions.min() } else { positions.max() };
+        let full_memory = self.chunks.pinned_bytes() > self.pinned_max();
+        let ahead = if full_memory { AHEAD_MIN } else { AHEAD };
+        self.ungranted |= full_memory;
+        let target = pace.unwrap_or(fetch.received) + ahead;
+        let open = target.saturating_sub(fetch.granted.max(fetch.received));
+        let little = AHEAD_MIN.saturating_sub(fetch.promised());
+        if open < AHEAD / 4 && (little == 0 || open < AHEAD_MIN) {
+            return;
+        }
+        let promised: u64 = self.fetches.values().map(Fetch::promised).sum();
+        let room = self.pinned_max().saturating_sub(self.chunks.pinned_bytes() + promised);
+        self.grant(id, open.min(room.max(little)));
+    }
+
+    pub(super) fn pinned_max(&self) -> u64 {
+        self.config.memory_bytes / 4
+    }
+
+    /// Whether there are too many units in memory, and waiting for the disk will help.
+    fn is_crowded(&self) -> bool {
+        self.chunks.pinned_bytes() > self.pinned_max() && self.chunks.is_writing()
+    }
+
+    /// Goes on with transfers that waited for memory, once there is some.
+    pub(super) fn grant_others(&mut self) {
+        if !self.ungranted || self.is_crowded() {
+            return;
+        }
+        self.ungranted = false;
+        let mut ids: Vec<FetchId> = self.fetches.keys().copied().collect();
+        ids.sort_unstable();
+        ids.into_iter().for_each(|id| self.grant_ahead(id));
+    }
+}
