@@ -31,8 +31,8 @@ start_origin() {
 # start_proxy NAME : one of the contenders; until it answers.
 start_proxy() {
     case $1 in
-    hearsay) start_hearsay "$1" "$work/store" ;;
-    hearsay-memory) start_hearsay "$1" memory ;;
+    hearsay) start_hearsay "$1" "$work/store" 16GiB ;;
+    hearsay-memory) start_hearsay "$1" memory 256MiB ;;
     squid) start_squid "$1" "cache_mem 512 MB
 maximum_object_size_in_memory 4 MB" ;;
     squid-rock)
@@ -59,7 +59,7 @@ ask() {
 }
 
 start_hearsay() {
-    start "$1" taskset -c "$proxy_core" "$hearsay" run --listen "127.0.0.1:${ports[$1]}" --store "$2" --control "$work/$1.control"
+    start "$1" taskset -c "$proxy_core" "$hearsay" run --listen "127.0.0.1:${ports[$1]}" --store "$2" --store-size "$3" --control "$work/$1.control"
 }
 
 # Debian's squid, without what would slow it: no access log, no ICMP. It is unknown where it keeps
