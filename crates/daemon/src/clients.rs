@@ -1,8 +1,10 @@
 //! Clients: their connections, requests and responses.
 
+use crate::places::{Place, Places};
 use crate::shell::{End, Port, Shell, wake};
 use bytes::{Bytes, BytesMut};
-use host::listen::{First, first_bytes};
+use host::dial::is_own;
+use host::listen::{First, first_bytes, settle};
 use host::screened::{Screened, Signs};
 use host::splice::splice;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
@@ -23,7 +25,6 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::task::spawn_local;
 
 /// Connections of clients at one time; more wait in the kernel.
@@ -62,23 +63,18 @@ pub fn connections_max() -> usize {
 }
 
 /// Takes clients in; never returns.
-pub async fn accept(shell: Shell, listener: TcpListener, door: Door, places: Arc<Semaphore>) {
+pub async fn accept(shell: Shell, listener: TcpListener, door: Door, places: Rc<Places>) {
+    let own_port = listener.local_addr().map_or(0, |address| address.port());
     loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        let vacant = places.wait().await;
         match listener.accept().await {
             Ok((stream, client)) => {
-                let shell = shell.clone();
-                spawn_local(async move {
-                    let _ = stream.set_nodelay(true);
-                    match door {
-                        Door::Explicit => {
-                            let first = BytesMut::new();
-                            converse(shell, stream, first, client.ip(), Entrance::Explicit).await;
-                        }
-                        Door::Transparent => intercepted(shell, stream, client.ip()).await,
-                    }
-                    drop(place);
-                });
+                let Some(place) = places.take(vacant, client.ip()) else {
+                    tracing::debug!(%client, "it has its share of all connections: refused");
+                    continue;
+                };
+                settle(&stream);
+                spawn_local(receive(shell.clone(), stream, client.ip(), door, own_port, place));
             }
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a client");
@@ -88,13 +84,41 @@ pub async fn accept(shell: Shell, listener: TcpListener, door: Door, places: Arc
     }
 }
 
+async fn receive(
+    shell: Shell,
+    stream: TcpStream,
+    client: IpAddr,
+    door: Door,
+    own_port: u16,
+    place: Rc<Place>,
+) {
+    match door {
+        Door::Explicit => {
+            converse(shell, stream, BytesMut::new(), client, Entrance::Explicit, place).await;
+        }
+        Door::Transparent => intercepted(shell, stream, client, own_port, place).await,
+    }
+}
+
 /// A client that meant to dial somebody else.
-async fn intercepted(shell: Shell, mut stream: TcpStream, client: IpAddr) {
+async fn intercepted(
+    shell: Shell,
+    mut stream: TcpStream,
+    client: IpAddr,
+    own_port: u16,
+    place: Rc<Place>,
+) {
     let Ok(dialled) = stream.local_addr() else { return };
+    if dialled.port() == own_port && is_own(dialled.ip().to_canonical()) != Some(false) {
+        // It meant us, and no rule brought it here: we would dial ourselves, again and again.
+        tracing::debug!(%client, "it dialled the transparent port itself: refused");
+        return;
+    }
     match first_bytes(&mut stream).await {
         First::Http(first) => {
-            converse(shell, stream, first, client, Entrance::Intercepted(dialled)).await;
+            converse(shell, stream, first, client, Entrance::Intercepted(dialled), place).await;
         }
+        // The place is kept until it ends.
         First::Other(first) => relay(shell, stream, &first, client, dialled).await,
         First::Gone => {}
     }
@@ -122,16 +146,22 @@ async fn converse(
     first: BytesMut,
     client: IpAddr,
     entrance: Entrance,
+    place: Rc<Place>,
 ) {
+    let here = stream.local_addr().map(|address| address.ip().to_canonical());
+    let near = client.to_canonical();
+    // Who dials an address of its own machine does so from that address.
+    let at_home = near.is_loopback() || here.is_ok_and(|here| here == near);
+    let caller = Caller { client, at_home, entrance };
     let screened = Screened::client(stream, first);
     let signs = screened.signs();
     let service = service_fn(move |request| {
         let turn = Turn::begin(&signs);
-        let (shell, refused) = (shell.clone(), signs.refused());
+        let (shell, refused, place) = (shell.clone(), signs.refused(), Rc::clone(&place));
         async move {
             Ok::<_, Infallible>(match refused {
                 Some(refusal) => refuse(shell, refusal, client, turn),
-                None => serve(shell, request, client, entrance, turn).await,
+                None => serve(shell, request, caller, turn, place).await,
             })
         }
     });
@@ -147,18 +177,26 @@ async fn converse(
     }
 }
 
+/// Who asks on a connection.
+#[derive(Clone, Copy)]
+struct Caller {
+    client: IpAddr,
+    /// On this machine.
+    at_home: bool,
+    entrance: Entrance,
+}
+
 async fn serve(
     shell: Shell,
     mut request: Request<Incoming>,
-    client: IpAddr,
-    entrance: Entrance,
+    Caller { client, at_home, entrance }: Caller,
     turn: Turn,
+    place: Rc<Place>,
 ) -> Response<Content> {
     let (id, port) = shell.open();
-    let switches =
-        request.method() == Method::CONNECT || request.headers().contains_key(header::UPGRADE);
-    if switches {
-        port.borrow_mut().upgrade = Some(hyper::upgrade::on(&mut request));
+    let wish = Wish::of(&request);
+    if wish != Wish::Answer {
+        port.borrow_mut().upgrade = Some((hyper::upgrade::on(&mut request), place));
     }
     let (head, content) = request.into_parts();
     let has_body = !content.is_end_stream();
@@ -170,6 +208,7 @@ async fn serve(
         headers: head.headers,
         has_body,
         client,
+        at_home,
         entrance,
     };
     shell.feed(Input::Request(id, Box::new(request)));
@@ -179,17 +218,47 @@ async fn serve(
     content.shell.feed(Input::Credit(id, window));
     let head = poll_fn(|cx| content.poll_head(cx)).await;
     content.left = head.length;
-    respond(head, content, switches)
+    respond(head, content, wish)
 }
 
-fn respond(head: Head, content: Content, switches: bool) -> Response<Content> {
+/// What a request is to make of its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wish {
+    /// Nothing: it wants an answer.
+    Answer,
+    /// A tunnel.
+    Tunnel,
+    /// Another protocol, if the origin knows it.
+    Upgrade,
+}
+
+impl Wish {
+    fn of<B>(request: &Request<B>) -> Self {
+        if request.method() == Method::CONNECT {
+            Self::Tunnel
+        } else if request.headers().contains_key(header::UPGRADE) {
+            Self::Upgrade
+        } else {
+            Self::Answer
+        }
+    }
+
+    /// Whether such an answer leaves the connection to HTTP, though what follows was not screened.
+    fn leaves_unscreened(self, status: StatusCode) -> bool {
+        match self {
+            Self::Answer => false,
+            Self::Tunnel => !status.is_success(),
+            Self::Upgrade => status != StatusCode::SWITCHING_PROTOCOLS,
+        }
+    }
+}
+
+fn respond(head: Head, content: Content, wish: Wish) -> Response<Content> {
     content.turn.answer();
     let mut response = Response::new(content);
     *response.status_mut() = head.status;
     *response.headers_mut() = head.headers;
-    let switched = head.status == StatusCode::SWITCHING_PROTOCOLS || head.status.is_success();
-    if switches && !switched {
-        // What follows on this connection was not screened.
+    if wish.leaves_unscreened(head.status) {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     response
@@ -207,7 +276,7 @@ fn refuse(shell: Shell, refusal: Refusal, client: IpAddr, turn: Turn) -> Respons
     port.borrow_mut().queue.push_back(text);
     port.borrow_mut().end = Some(End::Complete);
     let head = Head { status: refusal.status(), headers, length: left };
-    respond(head, Content { shell, id, port, left, owed: 0, turn }, false)
+    respond(head, Content { shell, id, port, left, owed: 0, turn }, Wish::Answer)
 }
 
 /// A request's turn on its connection: the next one is not looked at before it is over.
@@ -227,7 +296,7 @@ impl Turn {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        self.0.busy.store(false, Ordering::Relaxed);
+        self.0.end_turn();
     }
 }
 
@@ -339,7 +408,7 @@ pub async fn tunnel(shell: Shell, port: Rc<RefCell<Port>>, dial: Dial, client: I
         port.upgrade.take()
     };
     wake(&port);
-    if let (Ok(mut origin), Some(upgrade)) = (dialled, upgrade)
+    if let (Ok(mut origin), Some((upgrade, _place))) = (dialled, upgrade)
         && let Ok(near) = upgrade.await
         && let Ok((there, back)) = splice(&mut TokioIo::new(near), &mut origin, &[]).await
     {

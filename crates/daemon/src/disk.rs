@@ -7,11 +7,12 @@ use crate::config::{Place, Store};
 use bytes::Bytes;
 use node::{Input, Output, Ticket};
 use std::collections::{BTreeMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use store::{
     Catalogue, CatalogueOptions, CatalogueReader, Change, Disk as Directory, Error, Files, Index,
     Log, LogOptions, Memory, Reader, Recovery, Unit,
@@ -25,6 +26,9 @@ const CATALOGUE_CACHE: usize = 2 * 1024 * 1024;
 const CATALOGUE_SHARE: u64 = 16;
 /// A unit that found no room waits so long for the engine to make some.
 const ROOM_PATIENCE: Duration = Duration::from_secs(1);
+
+/// The name of the thread that writes.
+pub const WRITER: &str = "hearsay-write";
 
 /// The store as the engine's thread sees it.
 pub struct Disk {
@@ -200,8 +204,13 @@ fn start(
         roomless: VecDeque::new(),
     };
     thread::Builder::new()
-        .name("hearsay-write".into())
-        .spawn(move || writer.run(&to_write))
+        .name(WRITER.into())
+        .spawn(move || {
+            // The store catches what means that a file is damaged; anything else is the end.
+            if catch_unwind(AssertUnwindSafe(|| writer.run(&to_write))).is_err() {
+                std::process::abort();
+            }
+        })
         .expect("a thread can be started at start-up");
     let (looker_units, looker_rows, answers) = (units.clone(), rows.clone(), answers.clone());
     thread::Builder::new()
@@ -235,24 +244,33 @@ struct Writer {
     catalogue: Catalogue,
     answers: UnboundedSender<Input>,
     trouble: Trouble,
-    /// Units for which there was no room yet.
-    roomless: VecDeque<(Ticket, Vec<Unit>)>,
+    /// Units for which there was no room yet, and until when they wait for some: the first least.
+    roomless: VecDeque<(Instant, Ticket, Vec<Unit>)>,
 }
 
 impl Writer {
     fn run(&mut self, writes: &Receiver<Write>) {
         loop {
-            match writes.recv_timeout(ROOM_PATIENCE) {
+            let next = match self.roomless.front() {
+                None => writes.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some((deadline, ..)) => {
+                    writes.recv_timeout(deadline.saturating_duration_since(Instant::now()))
+                }
+            };
+            match next {
                 Ok(write) => self.perform(write),
-                Err(RecvTimeoutError::Timeout) => self.give_up(),
+                Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
+            self.give_up(Instant::now());
         }
     }
 
     fn perform(&mut self, write: Write) {
         match write {
-            Write::Append(ticket, units) => self.append(ticket, units),
+            Write::Append(ticket, units) => {
+                self.append(Instant::now() + ROOM_PATIENCE, ticket, units);
+            }
             Write::Change(ticket, changes) => {
                 let result = self.catalogue.apply(&changes);
                 let done = self.note("write to the catalogue", result).is_some();
@@ -269,9 +287,11 @@ impl Writer {
             Write::Rewrite(segment, keep) => {
                 let result = self.log.rewrite(segment, &keep);
                 let moved = self.note("make room", result);
+                // Room is being made: whatever finds none yet may wait for the next piece.
+                let renewed = moved.is_some().then(|| Instant::now() + ROOM_PATIENCE);
                 self.answer(Input::Rewritten(segment, moved));
-                for (ticket, units) in std::mem::take(&mut self.roomless) {
-                    self.append(ticket, units);
+                for (deadline, ticket, units) in std::mem::take(&mut self.roomless) {
+                    self.append(renewed.unwrap_or(deadline), ticket, units);
                 }
             }
             Write::Finish(done) => {
@@ -282,10 +302,10 @@ impl Writer {
         }
     }
 
-    fn append(&mut self, ticket: Ticket, units: Vec<Unit>) {
+    fn append(&mut self, deadline: Instant, ticket: Ticket, units: Vec<Unit>) {
         match self.log.append(&units) {
             // The engine is making room, or will when it has heard of what was written before.
-            Err(Error::Full { .. }) => self.roomless.push_back((ticket, units)),
+            Err(Error::Full { .. }) => self.roomless.push_back((deadline, ticket, units)),
             result => {
                 let places = self.note("write units", result);
                 self.answer(Input::Appended(ticket, places));
@@ -293,9 +313,10 @@ impl Writer {
         }
     }
 
-    /// No room was made: what waits for it is not stored.
-    fn give_up(&mut self) {
-        for (ticket, _) in std::mem::take(&mut self.roomless) {
+    /// No room was made in time: what waited for it is not stored.
+    fn give_up(&mut self, now: Instant) {
+        let expired = self.roomless.iter().take_while(|(until, ..)| *until <= now).count();
+        for (_, ticket, _) in self.roomless.drain(..expired).collect::<Vec<_>>() {
             self.answer(Input::Appended(ticket, None));
         }
     }

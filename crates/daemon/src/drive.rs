@@ -9,27 +9,26 @@
 use crate::clients::{self, Door as ClientDoor};
 use crate::config::Config;
 use crate::control::{self, ControlError};
-use crate::disk::Disk;
+use crate::disk::{self, Disk};
 use crate::entropy;
 use crate::observe::Observer;
+use crate::places::Places;
 use crate::shell::Shell;
 use host::intercept::Rules;
 use node::{Input, Node};
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::task::{AbortHandle, LocalSet, spawn_local};
 use wire::Date;
 
 /// At the end, clients have so long to finish.
 const FAREWELL: Duration = Duration::from_secs(3);
-/// Names that are looked up at one time.
-const RESOLVERS_MAX: usize = 8;
+/// Threads that answer questions about the store, beside those that look up names.
+const OBSERVERS_MAX: usize = 2;
 /// How often the clock is looked at.
 const CLOCK_EVERY: Duration = Duration::from_secs(30);
 /// A clock that shows less is wrong: this version was made in November 2026.
@@ -63,8 +62,7 @@ pub enum DriveError {
 pub fn run(config: Config) -> Result<(), DriveError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        // The resolver blocks; however many names are asked for, so many wait at once.
-        .max_blocking_threads(RESOLVERS_MAX)
+        .max_blocking_threads(host::dial::LOOKUPS_MAX + OBSERVERS_MAX)
         .build()?;
     LocalSet::new().block_on(&runtime, drive(config))
 }
@@ -72,7 +70,7 @@ pub fn run(config: Config) -> Result<(), DriveError> {
 async fn drive(config: Config) -> Result<(), DriveError> {
     let stop = Stop::new()?;
     let control = control::Door::open(&config.control)?;
-    let listeners = open_listeners(&config)?;
+    let mut listeners = open_listeners(&config)?;
     let (answers, answered) = mpsc::unbounded_channel();
     say_panics();
     let (disk, index, recovery) = Disk::open(&config.store, &answers)?;
@@ -93,6 +91,10 @@ async fn drive(config: Config) -> Result<(), DriveError> {
     let observer = Rc::new(Observer::new(shell.clone(), &config, listeners.addresses()));
     spawn_local(control.serve(Rc::clone(&observer)));
     let rules = intercept(&config, &observer);
+    if rules.is_none() {
+        // Without the rules nothing keeps others from coming in by that port.
+        listeners.transparent = None;
+    }
     let accepting = listeners.serve(&shell, &observer);
     let addresses = &observer.addresses;
     tracing::info!(version = env!("CARGO_PKG_VERSION"), ?addresses, "ready");
@@ -191,14 +193,14 @@ impl Listeners {
 
     /// Answers who takes clients in, so that they can be told to stop.
     fn serve(self, shell: &Shell, observer: &Rc<Observer>) -> Vec<AbortHandle> {
-        let places = Arc::new(Semaphore::new(clients::connections_max()));
+        let places = Places::new(clients::connections_max());
         let explicit = self.explicit.into_iter().map(|(_, port)| (port, ClientDoor::Explicit));
         let transparent = self.transparent.into_iter().map(|port| (port, ClientDoor::Transparent));
         if let Some(listener) = self.metrics {
             spawn_local(control::serve_metrics(listener, Rc::clone(observer)));
         }
         let accept = |(listener, door)| {
-            let accept = clients::accept(shell.clone(), listener, door, Arc::clone(&places));
+            let accept = clients::accept(shell.clone(), listener, door, Rc::clone(&places));
             spawn_local(accept).abort_handle()
         };
         explicit.chain(transparent).map(accept).collect()
@@ -233,13 +235,17 @@ fn say_panics() {
     }));
 }
 
-/// From here on a panic is the end: a daemon that is half dead is worse for traffic than none.
+/// From here on a panic is the end: a daemon that is half dead is worse for traffic than none. Only
+/// the thread that writes may begin a damaged file anew even now; it ends the process itself if it
+/// cannot.
 fn abort_on_panic() {
     drop(std::panic::take_hook());
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         report(panic);
-        std::process::abort();
+        if std::thread::current().name() != Some(disk::WRITER) {
+            std::process::abort();
+        }
     }));
 }
 

@@ -24,6 +24,7 @@ mod log;
 mod metrics;
 mod observe;
 mod origins;
+mod places;
 mod query;
 mod shell;
 mod status;

@@ -6,7 +6,7 @@ use crate::shell::Shell;
 use crate::status::{Intercept, Process, Status, Store, StoreKind};
 use node::{Record, Row, Target};
 use std::cell::RefCell;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::{Instant, SystemTime};
 use store::CatalogueReader;
 use wire::{Date, ObjectKey};
@@ -90,7 +90,7 @@ impl Observed for Observer {
         let uri: http::Uri = url.parse().ok()?;
         let target = Target::new(uri.authority()?, uri.path_and_query())?;
         // Whoever asks here is on this machine.
-        let key = target.key(&node::OPEN_KEY, Ipv4Addr::LOCALHOST.into());
+        let key = target.key(&node::OPEN_KEY, true);
         let read = tokio::task::spawn_blocking(move || read_page(&catalogue, &key, page));
         read.await.ok()?
     }

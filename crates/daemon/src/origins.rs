@@ -1,11 +1,10 @@
 //! Transfers from origins.
 
-use crate::shell::{Shell, Valve};
+use crate::shell::{Shell, Upgrade, Valve};
 use host::origin::{Answer, broken};
 use host::splice::splice;
-use http::StatusCode;
+use http::{StatusCode, header};
 use hyper::body::{Body, Incoming};
-use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use node::{Fetch, FetchError, FetchId, Input};
 use std::future::poll_fn;
@@ -13,8 +12,9 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// An origin may pause for so long within its content.
-const PAUSE_MAX: Duration = Duration::from_secs(60);
+/// An origin may pause for so long within its content: some only speak when there is news. One that
+/// vanished is noticed earlier, by the connection itself.
+const PAUSE_MAX: Duration = Duration::from_secs(15 * 60);
 
 /// Asks an origin, and gives the engine what it answers.
 pub async fn fetch(shell: Shell, id: FetchId, fetch: Fetch, valve: Rc<Valve>) {
@@ -26,8 +26,12 @@ pub async fn fetch(shell: Shell, id: FetchId, fetch: Fetch, valve: Rc<Valve>) {
             shell.feed(Input::End(id, Err(error)));
         }
         Ok(answer) if answer.response.status() == StatusCode::SWITCHING_PROTOCOLS => {
-            let near = port.and_then(|port| port.borrow_mut().upgrade.take());
-            switch(&shell, id, answer, near).await;
+            let asked = fetch.headers.contains_key(header::UPGRADE);
+            match port.filter(|_| asked).and_then(|port| port.borrow_mut().upgrade.take()) {
+                Some(near) => switch(&shell, id, answer, near).await,
+                // Nobody asked for that.
+                None => shell.feed(Input::End(id, Err(FetchError::Malformed))),
+            }
         }
         Ok(answer) => take(&shell, id, answer, &valve).await,
     }
@@ -75,14 +79,13 @@ async fn take_content(
 }
 
 /// Both sides leave HTTP: joins their connections.
-async fn switch(shell: &Shell, id: FetchId, answer: Answer, near: Option<OnUpgrade>) {
+async fn switch(shell: &Shell, id: FetchId, answer: Answer, (near, _place): Upgrade) {
     let (mut response, _, connection) = answer.split();
     let far = hyper::upgrade::on(&mut response);
     shell.feed(Input::Head(id, response.status(), response.headers().clone()));
     shell.feed(Input::End(id, Ok(())));
     drop(connection);
-    if let Some(near) = near
-        && let (Ok(near), Ok(far)) = tokio::join!(near, far)
+    if let (Ok(near), Ok(far)) = tokio::join!(near, far)
         && let Ok((there, back)) =
             splice(&mut TokioIo::new(near), &mut TokioIo::new(far), &[]).await
     {

@@ -2,6 +2,7 @@
 //! thread; a hit is answered within the call that brings the request.
 
 use crate::disk::Disk;
+use crate::places::Place;
 use crate::{clients, origins};
 use bytes::Bytes;
 use host::origin::Pool;
@@ -58,8 +59,11 @@ pub struct Port {
     /// The request's content, until somebody sends it on.
     pub content: Option<Incoming>,
     /// The connection itself, once it is no longer HTTP.
-    pub upgrade: Option<OnUpgrade>,
+    pub upgrade: Option<Upgrade>,
 }
+
+/// A connection that may leave HTTP, and the place that it keeps then.
+pub type Upgrade = (OnUpgrade, Rc<Place>);
 
 /// How a response ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -557,3 +557,26 @@ fn a_client_that_does_not_read_holds_the_origin_back() {
         wait_until("the origin to be left alone", || hearsay.number("/report/fetches") == 0);
     }
 }
+
+#[test]
+fn a_connection_that_was_to_be_upgraded_and_is_not_ends() {
+    let world = World::new();
+    let origin = willing_origin();
+    let hearsay = Hearsay::start(&world);
+    let head = "HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n";
+    let smuggled = format!("GET {} HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", origin.url("bad"));
+    let mut client = Raw::connect(hearsay.proxy);
+    let reply = client.send(format!("GET {} {head}{smuggled}", origin.url("a"))).reply();
+    assert_eq!((reply.status, reply.field("connection")), (200, "close"), "{reply:?}");
+    assert!(client.rest().is_empty(), "more was answered");
+    assert!(origin.heads().iter().all(|head| !head.contains("/bad")), "it reached the origin");
+}
+
+#[test]
+fn another_protocol_that_nobody_asked_for_is_no_answer() {
+    let world = World::new();
+    let origin = Script::saying("HTTP/1.1 101 x\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\nxyz");
+    let hearsay = Hearsay::start(&world);
+    let reply = hearsay.get(&origin.url("a"));
+    assert_eq!(reply.status, 502, "{reply:?}");
+}

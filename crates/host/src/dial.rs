@@ -1,10 +1,12 @@
 //! Connections to origins, within the rules of whom a node may dial.
 
+use crate::listen::settle;
 use node::{Dial, FetchError, may_dial};
 use std::io::ErrorKind;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::time::Duration;
-use tokio::net::{TcpStream, lookup_host};
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
 
 /// One address gets so long to answer, if there are others.
 const EACH: Duration = Duration::from_secs(5);
@@ -12,8 +14,17 @@ const EACH: Duration = Duration::from_secs(5);
 const LAST: Duration = Duration::from_secs(20);
 /// Looking up a name gets so long.
 const LOOKUP: Duration = Duration::from_secs(10);
+/// Names that are looked up at one time, each in a thread that nothing can interrupt …
+pub const LOOKUPS_MAX: usize = 8;
+/// … and names that may wait for that; more are not looked up.
+const LOOKUPS_WAITING_MAX: usize = 64;
 /// Addresses of one name that are tried, at most.
 const ADDRESSES_MAX: usize = 8;
+
+/// Places for names that are being looked up …
+static LOOKUPS: Semaphore = Semaphore::const_new(LOOKUPS_MAX);
+/// … and for whoever wants one of those.
+static QUEUE: Semaphore = Semaphore::const_new(LOOKUPS_MAX + LOOKUPS_WAITING_MAX);
 
 /// Connects to an origin for a client.
 pub async fn dial(to: &Dial, client: IpAddr) -> Result<TcpStream, FetchError> {
@@ -21,7 +32,7 @@ pub async fn dial(to: &Dial, client: IpAddr) -> Result<TcpStream, FetchError> {
     let known = !addresses.is_empty();
     let allowed: Vec<SocketAddr> = addresses
         .into_iter()
-        .filter(|address| may_dial(client, address.ip(), is_own))
+        .filter(|address| is_allowed(client, address.ip()))
         .take(ADDRESSES_MAX)
         .collect();
     let Some((last, others)) = allowed.split_last() else {
@@ -38,10 +49,29 @@ pub async fn dial(to: &Dial, client: IpAddr) -> Result<TcpStream, FetchError> {
 /// The addresses of a name, in the resolver's order.
 pub async fn resolve(host: &str, port: u16) -> Vec<SocketAddr> {
     let host = host.trim_start_matches('[').trim_end_matches(']');
-    match tokio::time::timeout(LOOKUP, lookup_host((host, port))).await {
-        Ok(Ok(addresses)) => addresses.collect(),
-        _ => Vec::new(),
+    if let Ok(address) = host.parse() {
+        return vec![SocketAddr::new(address, port)];
     }
+    let Ok(_queued) = QUEUE.try_acquire() else { return Vec::new() };
+    tokio::time::timeout(LOOKUP, look_up(host.to_owned(), port)).await.unwrap_or_default()
+}
+
+/// Asks the system's resolver. Its thread keeps the place even if nobody waits any more.
+async fn look_up(host: String, port: u16) -> Vec<SocketAddr> {
+    let Ok(place) = LOOKUPS.acquire().await else { return Vec::new() };
+    let look = move || {
+        let found = (host.as_str(), port).to_socket_addrs().map(Iterator::collect);
+        drop(place);
+        found.unwrap_or_default()
+    };
+    tokio::task::spawn_blocking(look).await.unwrap_or_default()
+}
+
+/// Whether it may be dialled; not if it cannot be told whether it is our own.
+fn is_allowed(client: IpAddr, to: IpAddr) -> bool {
+    let to = to.to_canonical();
+    let Some(own) = is_own(to) else { return false };
+    may_dial(client, to, |address| if address == to { own } else { is_own(address) == Some(true) })
 }
 
 async fn addresses(to: &Dial) -> Result<Vec<SocketAddr>, FetchError> {
@@ -59,8 +89,7 @@ async fn addresses(to: &Dial) -> Result<Vec<SocketAddr>, FetchError> {
 async fn connect(address: SocketAddr, patience: Duration) -> Result<TcpStream, FetchError> {
     match tokio::time::timeout(patience, TcpStream::connect(address)).await {
         Ok(Ok(stream)) => {
-            // What we write is whole messages: waiting for more would only delay them.
-            let _ = stream.set_nodelay(true);
+            settle(&stream);
             Ok(stream)
         }
         Ok(Err(error)) if error.kind() == ErrorKind::TimedOut => Err(FetchError::TimedOut),
@@ -70,16 +99,19 @@ async fn connect(address: SocketAddr, patience: Duration) -> Result<TcpStream, F
 }
 
 /// Whether an address is one of this machine's. Connecting a UDP socket sends nothing, but makes
-/// the kernel choose a source address: for a destination of our own it chooses the same.
-pub fn is_own(address: IpAddr) -> bool {
+/// the kernel choose a source address: for a destination of our own it chooses the same. `None`: there
+/// is no socket to be had, so it cannot be told.
+pub fn is_own(address: IpAddr) -> Option<bool> {
     let unspecified: IpAddr = match address {
         IpAddr::V4(_) => [0; 4].into(),
         IpAddr::V6(_) => [0; 16].into(),
     };
-    UdpSocket::bind((unspecified, 0)).is_ok_and(|socket| {
-        socket.connect((address, 9)).is_ok()
-            && socket.local_addr().is_ok_and(|local| local.ip() == address)
-    })
+    let socket = UdpSocket::bind((unspecified, 0)).ok()?;
+    if socket.connect((address, 9)).is_err() {
+        // There is no way to it; to ourselves there always is one.
+        return Some(false);
+    }
+    Some(socket.local_addr().ok()?.ip() == address)
 }
 
 #[cfg(test)]
@@ -88,7 +120,16 @@ mod tests {
 
     #[test]
     fn our_own_addresses_are_known_without_asking_anybody() {
-        assert!(is_own([127, 0, 0, 1].into()));
-        assert!(!is_own([192, 0, 2, 1].into()));
+        assert_eq!(is_own([127, 0, 0, 1].into()), Some(true));
+        assert_eq!(is_own([192, 0, 2, 1].into()), Some(false));
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn addresses_are_not_looked_up_and_names_only_while_there_is_room() {
+        assert!(!resolve("localhost", 80).await.is_empty());
+        let _all = QUEUE.acquire_many((LOOKUPS_MAX + LOOKUPS_WAITING_MAX) as u32).await.unwrap();
+        assert!(resolve("localhost", 80).await.is_empty(), "it was looked up");
+        assert_eq!(resolve("[::1]", 80).await, ["[::1]:80".parse().unwrap()]);
+        assert_eq!(resolve("192.0.2.1", 80).await, ["192.0.2.1:80".parse().unwrap()]);
     }
 }

@@ -10,5 +10,6 @@ pub mod dial;
 pub mod intercept;
 pub mod listen;
 pub mod origin;
+mod progress;
 pub mod screened;
 pub mod splice;

@@ -2,7 +2,7 @@
 
 use bytes::BytesMut;
 use node::looks_like_http;
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -13,6 +13,28 @@ use tokio::net::{TcpListener, TcpStream};
 const SILENCE: Duration = Duration::from_secs(3);
 /// Connections that wait to be accepted, at most.
 const BACKLOG: i32 = 1024;
+
+/// A peer that says nothing for so long is asked whether it is still there …
+const ALIVE_AFTER: Duration = Duration::from_secs(60);
+/// … again after so long …
+const ALIVE_EVERY: Duration = Duration::from_secs(15);
+/// … and so often before it is given up.
+const ALIVE_PROBES: u32 = 4;
+/// A peer that takes nothing of what we send for so long has left.
+const TAKE_PATIENCE: Duration = Duration::from_secs(600);
+
+/// Sets what every connection needs: that whole messages go at once, and that a peer which vanishes,
+/// or never reads, ends it. A kernel that knows less of this has the connection all the same.
+pub fn settle(stream: &TcpStream) {
+    let _ = stream.set_nodelay(true);
+    let alive = TcpKeepalive::new()
+        .with_time(ALIVE_AFTER)
+        .with_interval(ALIVE_EVERY)
+        .with_retries(ALIVE_PROBES);
+    let socket = SockRef::from(stream);
+    let _ = socket.set_tcp_keepalive(&alive);
+    let _ = socket.set_tcp_user_timeout(Some(TAKE_PATIENCE));
+}
 
 /// Opens the port of an explicit proxy.
 pub fn explicit(address: SocketAddr) -> io::Result<TcpListener> {
@@ -77,5 +99,21 @@ pub async fn first_bytes(stream: &mut TcpStream) -> First {
             Some(false) => return First::Other(bytes),
             None => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_settled_connection_notices_that_its_peer_is_gone() {
+        let listener = explicit(([127, 0, 0, 1], 0).into()).unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        settle(&stream);
+        let socket = SockRef::from(&stream);
+        assert!(socket.keepalive().unwrap());
+        assert_eq!(socket.tcp_keepalive_time().unwrap(), ALIVE_AFTER);
+        assert_eq!(socket.tcp_user_timeout().unwrap(), Some(TAKE_PATIENCE));
     }
 }

@@ -1,6 +1,7 @@
 //! Requests to origins, over connections that are kept for the next one.
 
 use crate::dial::{dial, is_own};
+use crate::progress::{Progress, Watched};
 use crate::screened::{Screened, Signs, refusal};
 use bytes::Bytes;
 use http::{Request, Response, Version};
@@ -20,8 +21,11 @@ use std::time::{Duration, Instant};
 /// A request's content: a client's, or none.
 pub type Content = Either<Incoming, Empty<Bytes>>;
 
-/// An origin gets so long to begin its answer.
-const HEAD_PATIENCE: Duration = Duration::from_secs(60);
+/// An origin gets so long to begin its answer, once it has the whole request: as long as others give
+/// it, since some answer only when there is something to say.
+const HEAD_PATIENCE: Duration = Duration::from_secs(15 * 60);
+/// The request's content may pause for so long on its way.
+const CONTENT_PATIENCE: Duration = Duration::from_secs(60);
 /// An idle connection is kept for so long …
 const IDLE_MAX: Duration = Duration::from_secs(15);
 /// … and so many to one origin …
@@ -42,7 +46,7 @@ type Idle = (Instant, Connection);
 type Key = (Dial, bool);
 
 struct Connection {
-    sender: http1::SendRequest<Content>,
+    sender: http1::SendRequest<Watched<Content>>,
     signs: Arc<Signs>,
 }
 
@@ -136,12 +140,31 @@ async fn send(
     content: Content,
 ) -> Result<(Response<Incoming>, Connection), Failed> {
     connection.signs.to_head.store(fetch.method == http::Method::HEAD, Ordering::Relaxed);
+    let (content, progress) = Watched::new(content);
     let request = request(fetch, content).ok_or(Failed::For(FetchError::Malformed))?;
     let sent = connection.sender.send_request(request);
-    match tokio::time::timeout(HEAD_PATIENCE, sent).await {
-        Ok(Ok(response)) => Ok((response, connection)),
-        Ok(Err(error)) => Err(failure(&error)),
-        Err(_) => Err(Failed::For(FetchError::TimedOut)),
+    match patiently(sent, &progress).await {
+        Some(Ok(response)) => Ok((response, connection)),
+        Some(Err(error)) => Err(failure(&error)),
+        None => Err(Failed::For(FetchError::TimedOut)),
+    }
+}
+
+/// Waits for an answer as long as the request moves on, and then as long as an origin may think.
+async fn patiently<F: Future>(answer: F, progress: &Progress) -> Option<F::Output> {
+    let deadline = || {
+        let patience = if progress.is_done() { HEAD_PATIENCE } else { CONTENT_PATIENCE };
+        progress.last() + patience
+    };
+    let mut answer = std::pin::pin!(answer);
+    loop {
+        let until = deadline();
+        match tokio::time::timeout_at(until, answer.as_mut()).await {
+            Ok(answer) => return Some(answer),
+            Err(_) if deadline() <= until => return None,
+            // It has moved on meanwhile.
+            Err(_) => {}
+        }
     }
 }
 
@@ -167,7 +190,7 @@ pub fn broken(error: &hyper::Error) -> FetchError {
     }
 }
 
-fn request(fetch: &Fetch, content: Content) -> Option<Request<Content>> {
+fn request(fetch: &Fetch, content: Watched<Content>) -> Option<Request<Watched<Content>>> {
     let mut request = Request::new(content);
     *request.method_mut() = fetch.method.clone();
     *request.uri_mut() = fetch.path.parse().ok()?;
@@ -195,5 +218,24 @@ async fn connect(to: &Dial, client: IpAddr) -> Result<Connection, FetchError> {
 }
 
 fn at_home(client: IpAddr) -> bool {
-    client.to_canonical().is_loopback() || is_own(client.to_canonical())
+    client.to_canonical().is_loopback() || is_own(client.to_canonical()) == Some(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http_body_util::Full;
+
+    #[tokio::test(flavor = "current_thread", start_paused = true)]
+    async fn an_origin_may_think_longer_than_a_request_may_pause() {
+        let begun = tokio::time::Instant::now();
+        let (content, progress) = Watched::new(Full::new(Bytes::from("abc")));
+        assert_eq!(patiently(std::future::pending::<()>(), &progress).await, None);
+        assert_eq!(begun.elapsed().as_secs(), CONTENT_PATIENCE.as_secs());
+        // From here on all of it has been sent.
+        drop(content);
+        assert_eq!(patiently(std::future::pending::<()>(), &progress).await, None);
+        let both = CONTENT_PATIENCE + HEAD_PATIENCE;
+        assert_eq!(begun.elapsed().as_secs(), both.as_secs());
+    }
 }

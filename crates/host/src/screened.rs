@@ -6,7 +6,7 @@ use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// How much of a head is read at once, in bytes; content does not pass this way.
@@ -41,12 +41,28 @@ pub struct Signs {
     pub answering: AtomicBool,
     /// The request at hand stands for one that was refused, for this reason.
     refused: Mutex<Option<Refusal>>,
+    /// Who waits for the turn of the next request.
+    waiting: Mutex<Option<Waker>>,
 }
 
 impl Signs {
     /// Why the request at hand is to be answered with an error, if it is.
     pub fn refused(&self) -> Option<Refusal> {
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The request at hand has been answered: the next one may come.
+    pub fn end_turn(&self) {
+        self.busy.store(false, Ordering::Relaxed);
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(waiting) = waiting {
+            waiting.wake();
+        }
+    }
+
+    fn wait_for_turn(&self, cx: &Context<'_>) {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        *waiting = Some(cx.waker().clone());
     }
 }
 
@@ -127,6 +143,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Screened<S> {
 impl<S: AsyncRead + Unpin> Screened<S> {
     /// While a request is being answered, nothing more is given on; but the client may leave.
     fn watch(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.signs.wait_for_turn(cx);
         if self.ended || !self.held.is_empty() {
             return Poll::Pending;
         }
@@ -268,6 +285,22 @@ mod tests {
         assert!(next.is_err(), "it was given on at once");
         server.signs().busy.store(false, Ordering::Relaxed);
         server.read_exact(&mut vec![0; SOUND.len()]).await.unwrap();
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn the_end_of_a_turn_wakes_whoever_waits_for_the_next() {
+        let (mut client, mut server) = client().await;
+        server.read_exact(&mut vec![0; SOUND.len()]).await.unwrap();
+        let signs = server.signs();
+        signs.busy.store(true, Ordering::Relaxed);
+        client.write_all(SOUND).await.unwrap();
+        let end = async {
+            tokio::task::yield_now().await;
+            signs.end_turn();
+        };
+        let mut next = vec![0; SOUND.len()];
+        let both = async { tokio::join!(server.read_exact(&mut next), end) };
+        tokio::time::timeout(std::time::Duration::from_secs(5), both).await.unwrap().0.unwrap();
     }
 
     #[tokio::test(flavor = "current_thread")]

@@ -30,6 +30,8 @@ pub struct Chunks {
     pinned_bytes: u64,
     appends: Map<Ticket, Group>,
     reads: Map<Ticket, Run>,
+    /// Units that the index seems to have and that wait, pinned, for the disk to say so.
+    doubts: Map<Ticket, Doubt>,
     /// In which read a unit is under way, so that nobody asks for it twice.
     reading: Map<ChunkId, Ticket>,
     absent: Set<ChunkId>,
@@ -50,6 +52,13 @@ pub struct Counts {
 struct Group {
     fetch: FetchId,
     units: Vec<(ChunkId, u32)>,
+}
+
+/// A unit that may be on disk already, for a fetch.
+struct Doubt {
+    fetch: FetchId,
+    id: ChunkId,
+    at: Location,
 }
 
 /// Adjacent units being read, and who waits for them.
@@ -92,6 +101,7 @@ impl Chunks {
             pinned_bytes: 0,
             appends: Map::default(),
             reads: Map::default(),
+            doubts: Map::default(),
             reading: Map::default(),
             absent: Set::default(),
             reclaiming: None,
@@ -118,28 +128,86 @@ impl Chunks {
         self.pinned.contains_key(id)
     }
 
-    /// Whether units are being written.
+    /// Whether units are being written, or looked for on disk.
     pub fn is_writing(&self) -> bool {
-        !self.appends.is_empty()
+        !self.appends.is_empty() || !self.doubts.is_empty()
     }
 
     /// Whether units are being written for a transfer.
     pub fn is_writing_for(&self, fetch: FetchId) -> bool {
         self.appends.values().any(|group| group.fetch == fetch)
+            || self.doubts.values().any(|doubt| doubt.fetch == fetch)
     }
 
     /// Takes in a unit that was just cut from content; true if it has to be written.
-    pub fn enter(&mut self, id: ChunkId, bytes: &Bytes) -> bool {
+    ///
+    /// What the index has may be another unit, or gone from the disk: until the disk has shown it,
+    /// the unit stays in memory.
+    pub fn enter(
+        &mut self,
+        fetch: FetchId,
+        id: ChunkId,
+        bytes: &Bytes,
+        tickets: &mut Tickets,
+        out: &mut VecDeque<Output>,
+    ) -> bool {
         self.counts.cut += 1;
-        if self.holds(&id) {
-            self.index.touch(&id);
-            self.counts.known += 1;
-            self.counts.known_bytes += bytes.len() as u64;
+        if self.pinned.contains_key(&id) {
+            return false;
+        }
+        let held = self.holds(&id);
+        if held && self.hot.get(&id).is_some() {
+            self.know(&id, bytes.len());
             return false;
         }
         self.pinned_bytes += bytes.len() as u64;
         self.pinned.insert(id, bytes.clone());
+        !(held && self.doubt(fetch, id, tickets, out))
+    }
+
+    fn know(&mut self, id: &ChunkId, length: usize) {
+        self.index.touch(id);
+        self.counts.known += 1;
+        self.counts.known_bytes += length as u64;
+    }
+
+    /// Asks the disk for a pinned unit that the index seems to have; false if it has no more places.
+    fn doubt(
+        &mut self,
+        fetch: FetchId,
+        id: ChunkId,
+        tickets: &mut Tickets,
+        out: &mut VecDeque<Output>,
+    ) -> bool {
+        let place = self.index.locate(&id).next();
+        let (Some(at), Some(bytes)) = (place, self.pinned.get(&id)) else { return false };
+        let ticket = tickets.draw();
+        out.push_back(Output::Read(ticket, at, vec![bytes.len() as u32]));
+        self.doubts.insert(ticket, Doubt { fetch, id, at });
         true
+    }
+
+    /// The disk has shown what it has in a doubtful place: answers whose doubt it was.
+    pub fn handle_doubt(
+        &mut self,
+        ticket: Ticket,
+        units: Option<&[(ChunkId, Bytes)]>,
+        tickets: &mut Tickets,
+        out: &mut VecDeque<Output>,
+    ) -> Option<FetchId> {
+        let Doubt { fetch, id, at } = self.doubts.remove(&ticket)?;
+        let Some(ours) = self.pinned.get(&id).cloned() else { return Some(fetch) };
+        let same = units.and_then(|units| units.first()).is_some_and(|(_, there)| *there == ours);
+        if same {
+            self.know(&id, ours.len());
+            self.release(&id);
+        } else {
+            self.index.remove(&id, at);
+            if !self.doubt(fetch, id, tickets, out) {
+                self.append(fetch, vec![(id, ours)], tickets, out);
+            }
+        }
+        Some(fetch)
     }
 
     /// Writes units side by side, which [`enter`](Self::enter) said are to be written.

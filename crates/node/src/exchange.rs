@@ -23,12 +23,15 @@ pub struct Ask {
     /// End-to-end fields, with our `Via` but without `Host`.
     pub headers: HeaderMap,
     pub client: IpAddr,
+    pub at_home: bool,
     pub entrance: Entrance,
     pub dial: Dial,
     pub has_body: bool,
     pub upgrade: bool,
     /// Fetches for itself from now on: joining others did not work out.
     pub alone: bool,
+    /// The host is known to be the one that was dialled: it may speak for its URIs.
+    pub verified: bool,
 }
 
 impl Ask {

@@ -63,6 +63,9 @@ pub struct Request {
     pub has_body: bool,
     /// Where the client is.
     pub client: IpAddr,
+    /// Whether that is this very machine: what is fetched for it may come from within, and is kept
+    /// apart.
+    pub at_home: bool,
     /// How it reached us.
     pub entrance: Entrance,
 }

@@ -37,6 +37,10 @@ const STORE_RETRY: Duration = Duration::from_secs(30);
 const AHEAD: u64 = 256 * 1024;
 /// However little memory there is, so many bytes may be on their way.
 const AHEAD_MIN: u64 = 16 * 1024;
+/// Transfers that nobody waits for have so long …
+const ORPHAN_PATIENCE: Duration = Duration::from_secs(60);
+/// … and are so many, at most.
+const ORPHANS_MAX: usize = 32;
 /// An abandoned transfer goes on if at most this many bytes remain.
 const ABANDONED_MAX: u64 = 1024 * 1024;
 
@@ -64,6 +68,8 @@ pub struct Node {
     chunks: Chunks,
     /// Transfers may be waiting for memory.
     ungranted: bool,
+    /// Transfers that nobody waited for when this was noted, and until when they may go on.
+    orphans: VecDeque<(Instant, FetchId)>,
     /// When to ask for what is written to be made durable.
     sync_at: Option<Instant>,
     /// It was asked, and is not done yet.
@@ -93,6 +99,7 @@ impl Node {
             manifests: Manifests::new(memory / 8),
             chunks: Chunks::new(index, memory / 4),
             ungranted: false,
+            orphans: VecDeque::new(),
             sync_at: None,
             syncing: false,
             store_off_until: None,
@@ -150,7 +157,8 @@ impl Node {
 
     /// When it wants an [`Input::Tick`], if nothing else happens.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        [self.sync_at, self.store_off_until].into_iter().flatten().min()
+        let orphan = self.orphans.front().map(|(until, _)| *until);
+        [self.sync_at, self.store_off_until, orphan].into_iter().flatten().min()
     }
 
     /// What was counted, and what is held now.
@@ -199,6 +207,9 @@ impl Node {
         }
         if self.store_off_until.is_some_and(|until| until <= self.now) {
             self.store_off_until = None;
+        }
+        while self.orphans.front().is_some_and(|(until, _)| *until <= self.now) {
+            self.orphans.pop_front().into_iter().for_each(|(_, id)| self.end_orphan(id));
         }
     }
 }

@@ -18,7 +18,10 @@ pub struct Rows {
     cache: Cache<ObjectKey, Rc<Row>, ByWeight, BuildHasherDefault<Mix>>,
     /// Rows that the catalogue does not have yet.
     pinned: Map<ObjectKey, (Ticket, Rc<Row>)>,
-    changes: Map<Ticket, ObjectKey>,
+    /// What the catalogue has not answered yet, and the bytes of each.
+    changes: Map<Ticket, (ObjectKey, u64)>,
+    changing_bytes: u64,
+    changing_bytes_max: u64,
     waiting: Map<ObjectKey, Vec<ExchangeId>>,
 }
 
@@ -45,6 +48,8 @@ impl Rows {
             ),
             pinned: Map::default(),
             changes: Map::default(),
+            changing_bytes: 0,
+            changing_bytes_max: bytes,
             waiting: Map::default(),
         }
     }
@@ -84,7 +89,8 @@ impl Rows {
         self.waiting.contains_key(key)
     }
 
-    /// Puts a row in place of what was there, in memory and in the catalogue.
+    /// Puts a row in place of what was there, in memory and in the catalogue. While the catalogue is
+    /// far behind, in memory alone: what is lost by that is asked for again.
     pub fn put(
         &mut self,
         key: ObjectKey,
@@ -92,19 +98,25 @@ impl Rows {
         tickets: &mut Tickets,
         out: &mut VecDeque<Output>,
     ) {
+        if self.changing_bytes > self.changing_bytes_max {
+            self.pinned.remove(&key);
+            self.cache.insert(key, row);
+            return;
+        }
         let ticket = tickets.draw();
         let records = row.records.iter().map(|record| record.id).collect();
-        out.push_back(Output::Change(
-            ticket,
-            vec![Change::Put { key, row: row.encode(), records }],
-        ));
-        self.changes.insert(ticket, key);
+        let encoded = row.encode();
+        let bytes = encoded.len() as u64;
+        out.push_back(Output::Change(ticket, vec![Change::Put { key, row: encoded, records }]));
+        self.changing_bytes += bytes;
+        self.changes.insert(ticket, (key, bytes));
         self.pinned.insert(key, (ticket, row));
     }
 
     /// The catalogue has taken a row, or could not; false if the ticket is not one of ours.
     pub fn handle_changed(&mut self, ticket: Ticket) -> bool {
-        let Some(key) = self.changes.remove(&ticket) else { return false };
+        let Some((key, bytes)) = self.changes.remove(&ticket) else { return false };
+        self.changing_bytes -= bytes;
         if self.pinned.get(&key).is_some_and(|(latest, _)| *latest == ticket)
             && let Some((_, row)) = self.pinned.remove(&key)
         {
@@ -120,6 +132,8 @@ impl Rows {
 
     /// Bytes in memory, roughly.
     pub fn bytes(&self) -> u64 {
-        self.cache.weight() + self.pinned.values().map(|(_, row)| row.weight() as u64).sum::<u64>()
+        self.cache.weight()
+            + self.changing_bytes
+            + self.pinned.values().map(|(_, row)| row.weight() as u64).sum::<u64>()
     }
 }

@@ -7,7 +7,7 @@
 use http::StatusCode;
 
 /// Bytes of one head, at most.
-pub const HEAD_MAX: usize = 64 * 1024;
+pub const HEAD_MAX: usize = 32 * 1024;
 /// Bytes of one chunk-size line with its extensions, at most.
 const CHUNK_LINE_MAX: usize = 1024;
 /// Bytes of the trailer fields, at most.
@@ -78,7 +78,10 @@ enum Side {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum State {
-    Head,
+    /// Between two messages, or in a head of which so many bytes were looked at in vain.
+    Head {
+        scanned: usize,
+    },
     Body(u64),
     ChunkSize,
     ChunkData(u64),
@@ -87,15 +90,20 @@ enum State {
     Opaque,
 }
 
+impl State {
+    /// The next byte begins a message.
+    const NEXT: Self = Self::Head { scanned: 0 };
+}
+
 impl Screen {
     /// For what a client sends.
     pub fn requests() -> Self {
-        Self { side: Side::Request, state: State::Head }
+        Self { side: Side::Request, state: State::NEXT }
     }
 
     /// For what an origin answers.
     pub fn responses() -> Self {
-        Self { side: Side::Response { to_head: false }, state: State::Head }
+        Self { side: Side::Response { to_head: false }, state: State::NEXT }
     }
 
     /// Says, before each response, whether it answers a HEAD and so has no body.
@@ -105,9 +113,9 @@ impl Screen {
         }
     }
 
-    /// Whether the next bytes begin a message.
+    /// Whether the next bytes begin a message, or are of its head.
     pub fn is_between(&self) -> bool {
-        self.state == State::Head
+        matches!(self.state, State::Head { .. })
     }
 
     /// How many of the next bytes pass whatever they are: content. They need not be shown, if
@@ -123,7 +131,7 @@ impl Screen {
     /// So many bytes, at most [`unseen`](Self::unseen), have passed without being shown.
     pub fn skip(&mut self, count: u64) {
         match &mut self.state {
-            State::Body(left) if *left == count => self.state = State::Head,
+            State::Body(left) if *left == count => self.state = State::NEXT,
             State::Body(left) | State::ChunkData(left) => *left = left.saturating_sub(count),
             _ => {}
         }
@@ -136,7 +144,7 @@ impl Screen {
         }
         match self.state {
             State::Opaque => Verdict::Pass(bytes.len()),
-            State::Head => self.judge_head(bytes),
+            State::Head { scanned } => self.judge_head(bytes, scanned),
             State::Body(left) => self.pass_body(bytes, left),
             State::ChunkSize => self.judge_chunk_size(bytes),
             State::ChunkData(left) => self.judge_chunk_data(bytes, left),
@@ -144,15 +152,20 @@ impl Screen {
         }
     }
 
-    fn judge_head(&mut self, bytes: &[u8]) -> Verdict {
+    fn judge_head(&mut self, bytes: &[u8], scanned: usize) -> Verdict {
         // Empty lines before a request line are to be ignored (RFC 9112 §2.2).
         let blank = bytes.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
         if blank > 0 {
             return Verdict::Pass(blank);
         }
-        let Some(end) = end_of_head(bytes) else {
-            let ready = if bytes.len() > HEAD_MAX { Some(Refusal::TooLarge) } else { early(bytes) };
-            return ready.map_or(Verdict::More, Verdict::Refuse);
+        // Its end may have begun in the last three bytes: CR and LF, CR.
+        let from = scanned.min(bytes.len()).saturating_sub(3);
+        let Some(end) = end_of_head(bytes, from) else {
+            if bytes.len() > HEAD_MAX {
+                return Verdict::Refuse(Refusal::TooLarge);
+            }
+            self.state = State::Head { scanned: bytes.len() };
+            return early(&bytes[from..]).map_or(Verdict::More, Verdict::Refuse);
         };
         if end > HEAD_MAX {
             return Verdict::Refuse(Refusal::TooLarge);
@@ -168,7 +181,7 @@ impl Screen {
 
     fn pass_body(&mut self, bytes: &[u8], left: u64) -> Verdict {
         let taken = left.min(bytes.len() as u64);
-        self.state = if taken == left { State::Head } else { State::Body(left - taken) };
+        self.state = if taken == left { State::NEXT } else { State::Body(left - taken) };
         Verdict::Pass(taken as usize)
     }
 
@@ -215,7 +228,7 @@ impl Screen {
             return Verdict::Refuse(Refusal::TooLarge);
         }
         if line == b"\r\n" {
-            self.state = State::Head;
+            self.state = State::NEXT;
         } else if let Err(refusal) = field(trim_line(line)) {
             return Verdict::Refuse(refusal);
         } else {
@@ -241,8 +254,8 @@ pub fn looks_like_http(bytes: &[u8]) -> Option<bool> {
     }
 }
 
-fn end_of_head(bytes: &[u8]) -> Option<usize> {
-    let mut from = 0;
+/// Where the first empty line after `from` ends.
+fn end_of_head(bytes: &[u8], mut from: usize) -> Option<usize> {
     while let Some(at) = bytes[from..].iter().position(|byte| *byte == b'\n') {
         let next = from + at + 1;
         match bytes[next..] {
@@ -291,10 +304,9 @@ struct Start {
 
 impl Start {
     fn read(side: Side, line: &[u8]) -> Result<Self, Refusal> {
-        let text = std::str::from_utf8(line).ok();
         match side {
             Side::Request => Self::of_request(line),
-            Side::Response { to_head } => text.and_then(|text| Self::of_response(text, to_head)),
+            Side::Response { to_head } => Self::of_response(line, to_head),
         }
         .ok_or(Refusal::StartLine)
     }
@@ -315,18 +327,18 @@ impl Start {
         sound.then(|| Self { old, connect: method == b"CONNECT", ..Self::default() })
     }
 
-    fn of_response(line: &str, to_head: bool) -> Option<Self> {
-        let rest = line.strip_prefix("HTTP/1.")?;
-        let (minor, rest) = rest.split_once(' ')?;
-        let code = rest.get(..3).filter(|code| code.bytes().all(|byte| byte.is_ascii_digit()))?;
-        let old = match minor {
-            "0" => true,
-            "1" => false,
+    /// The reason may be in any coding: nobody reads it.
+    fn of_response(line: &[u8], to_head: bool) -> Option<Self> {
+        let (old, rest) = match line.strip_prefix(b"HTTP/1.")? {
+            [b'0', b' ', rest @ ..] => (true, rest),
+            [b'1', b' ', rest @ ..] => (false, rest),
             _ => return None,
         };
-        let interim = code.starts_with('1') && code != "101";
-        let bodiless = to_head || interim || code == "204" || code == "304";
-        Some(Self { old, bodiless, interim, switching: code == "101", connect: false })
+        let code = rest.get(..3).filter(|code| code.iter().all(u8::is_ascii_digit))?;
+        let switching = code == b"101";
+        let interim = code[0] == b'1' && !switching;
+        let bodiless = to_head || interim || code == b"204" || code == b"304";
+        Some(Self { old, bodiless, interim, switching, connect: false })
     }
 }
 
@@ -384,11 +396,11 @@ impl Framing {
             return State::Opaque;
         }
         match self.length {
-            _ if start.interim || start.bodiless => State::Head,
+            _ if start.interim || start.bodiless => State::NEXT,
             _ if self.chunked => State::ChunkSize,
-            Some(0) => State::Head,
+            Some(0) => State::NEXT,
             Some(length) => State::Body(length),
-            None if request => State::Head,
+            None if request => State::NEXT,
             None => State::Opaque,
         }
     }

@@ -103,9 +103,10 @@ fn usable(
     let validator =
         headers.contains_key(header::ETAG) || headers.contains_key(header::LAST_MODIFIED);
     let permitted = control.public || lifetime.is_some() || heuristic(status);
-    // A guess is not good enough for what sets a cookie.
-    let guessed = lifetime.is_none() && headers.contains_key(header::SET_COOKIE);
-    if !permitted || guessed || (lifetime.unwrap_or(0) == 0 && !validator) {
+    // What sets a cookie is for others only if the origin says for how long.
+    let fresh = lifetime.unwrap_or(0) > 0;
+    let guessed = !fresh && headers.contains_key(header::SET_COOKIE);
+    if !permitted || guessed || (!fresh && !validator) {
         return Err(NotStored::Unusable);
     }
     Ok(())

@@ -54,13 +54,9 @@ impl Node {
         }
     }
 
-    /// Sorts out what the request alone says cannot be cached.
+    /// Learns the addresses of an intercepted request's host.
     fn admit(&mut self, id: ExchangeId) {
         let ask = &self.exchanges[&id].ask;
-        if let Some(reason) = ask.bypass() {
-            let why = if reason == "method" { "method" } else { "bypass" };
-            return self.pass(id, why, reason);
-        }
         let known = ask.target.address().is_some();
         let host = ask.target.host();
         match ask.entrance {
@@ -72,21 +68,28 @@ impl Node {
         }
     }
 
-    /// The host's addresses are known: goes on to the catalogue.
+    /// The host's addresses are known: sorts out what the request alone says cannot be cached, and
+    /// goes on to the catalogue.
     pub(super) fn look(&mut self, id: ExchangeId) {
         let Some(exchange) = self.exchanges.get_mut(&id) else { return };
         exchange.state = State::Looking;
-        let ask = &exchange.ask;
-        if let Entrance::Intercepted(dialled) = ask.entrance {
-            let addresses = match ask.target.address() {
+        if let Entrance::Intercepted(dialled) = exchange.ask.entrance {
+            let target = &exchange.ask.target;
+            let addresses = match target.address() {
                 Some(address) => Some([address.to_canonical()].into()),
-                None => self.names.get(ask.target.host(), self.now),
+                None => self.names.get(target.host(), self.now),
             };
             let meant =
                 addresses.is_some_and(|addresses| addresses.contains(&dialled.ip().to_canonical()));
-            if !meant || ask.target.port() != dialled.port() {
+            if !meant || target.port() != dialled.port() {
                 return self.pass(id, "bypass", "host-mismatch");
             }
+            exchange.ask.verified = true;
+        }
+        let ask = &exchange.ask;
+        if let Some(reason) = ask.bypass() {
+            let why = if reason == "method" { "method" } else { "bypass" };
+            return self.pass(id, why, reason);
         }
         let key = ask.key;
         match self.rows.get(&key) {
@@ -106,7 +109,8 @@ impl Node {
                 let ask = ask.clone().in_background();
                 self.check(id, Rc::clone(&record), left, None);
                 if !self.joinable.contains_key(&ask.key) {
-                    self.fetch(ask, Some(record), "stale", Vec::new());
+                    let id = self.fetch(ask, Some(record), "stale", Vec::new());
+                    self.orphan(id);
                 }
             }
             Reuse::Revalidate(record) => self.miss(id, Some(record), "stale"),
@@ -292,7 +296,7 @@ impl Node {
     /// Whether the units of a first segment are there; where holes can be mended, most will do.
     fn is_sound(&self, record: &Record, segment: &content::Segment) -> bool {
         let held = segment.entries.iter().filter(|entry| self.chunks.holds(&entry.id)).count();
-        let mendable = super::repair::strong_etag(record).is_some();
+        let mendable = record.status == StatusCode::OK;
         held == segment.entries.len() || (mendable && held * 2 >= segment.entries.len())
     }
 
@@ -313,7 +317,8 @@ impl Node {
 
 /// Reads a request's target, from its first line or from `Host` (RFC 9112 §3.3).
 fn understand(request: Request, via: &str, secret: &[u8; 32]) -> Result<Ask, &'static str> {
-    let Request { method, uri, version, mut headers, has_body, client, entrance } = request;
+    let Request { method, uri, version, mut headers, has_body, client, at_home, entrance } =
+        request;
     let target = target(&uri, headers.get(header::HOST), entrance)?;
     let dial = match entrance {
         Entrance::Intercepted(dialled) => Dial::Address(dialled),
@@ -330,18 +335,20 @@ fn understand(request: Request, via: &str, secret: &[u8; 32]) -> Result<Ask, &'s
         headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
     }
     http::add_via(&mut headers, version, via);
-    let key = target.key(secret, client);
+    let key = target.key(secret, at_home);
     Ok(Ask {
         method,
         target,
         key,
         headers,
         client,
+        at_home,
         entrance,
         dial,
         has_body,
         upgrade,
         alone: false,
+        verified: entrance == Entrance::Explicit,
     })
 }
 

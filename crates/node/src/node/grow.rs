@@ -1,7 +1,7 @@
 //! Objects while they come: cut, named, written, and read by whoever wants them.
 
 use super::origin::{add_status, bodiless, content_length};
-use super::{ABANDONED_MAX, Node};
+use super::{ABANDONED_MAX, Node, ORPHAN_PATIENCE, ORPHANS_MAX};
 use crate::exchange::{Piece, Serving, Source, State};
 use crate::fetch::{self, Fetch, Fresh, Storing};
 use crate::http;
@@ -106,7 +106,7 @@ impl Node {
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         let Some(storing) = fetch.storing() else { return };
         let full = storing.list(&unit);
-        let fresh = self.chunks.enter(unit.id, &unit.bytes);
+        let fresh = self.chunks.enter(id, unit.id, &unit.bytes, &mut self.tickets, &mut self.out);
         let parent_end = unit.parent_end;
         let group = match fresh {
             true if storing.failed => {
@@ -223,6 +223,7 @@ impl Node {
         }
         let left = storing.announced.map(|length| length.saturating_sub(received));
         if left.is_some_and(|left| left <= ABANDONED_MAX) && !storing.failed {
+            self.orphan(id);
             self.grant_ahead(id);
         } else {
             self.cancel(id);
@@ -238,6 +239,29 @@ impl Node {
             && let Some(fetch) = self.fetches.remove(&id)
         {
             self.drop_storing(id, fetch);
+        }
+    }
+
+    /// Nobody waits for a transfer: it may go on for a while.
+    pub(super) fn orphan(&mut self, id: FetchId) {
+        self.orphans.push_back((self.now + ORPHAN_PATIENCE, id));
+        if self.orphans.len() > ORPHANS_MAX
+            && let Some((_, oldest)) = self.orphans.pop_front()
+        {
+            self.end_orphan(oldest);
+        }
+    }
+
+    /// A transfer that nobody waited for has had its time; somebody may have joined it since.
+    pub(super) fn end_orphan(&mut self, id: FetchId) {
+        let Some(fetch) = self.fetches.get(&id) else { return };
+        let unread = match &fetch.state {
+            fetch::State::Storing(storing) => storing.readers.is_empty() && !storing.ended,
+            fetch::State::Asking => fetch.waiters.is_empty(),
+            _ => false,
+        };
+        if unread {
+            self.cancel(id);
         }
     }
 }

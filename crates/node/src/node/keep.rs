@@ -135,7 +135,9 @@ impl Node {
             self.store_failed();
         }
         if let Some((id, number)) = self.segments.remove(&ticket) {
-            if done && let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) {
+            if !done {
+                self.fail_storing(id, &[]);
+            } else if let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) {
                 storing.closed.remove(&number);
             }
             self.settle(id);

@@ -178,17 +178,22 @@ impl Node {
     /// A successful unsafe request makes what is stored for its target doubtful (RFC 9111 §4.4).
     fn invalidate(&mut self, id: FetchId, status: StatusCode, headers: &HeaderMap) {
         let fetch = &self.fetches[&id];
-        if fetch.ask.method.is_safe() || !(200..400).contains(&status.as_u16()) {
+        // Whoever is not known to be the host does not speak for its URIs.
+        let speaks = fetch.ask.verified && !fetch.ask.method.is_safe();
+        if !speaks || !(200..400).contains(&status.as_u16()) {
             return;
         }
         let target = fetch.ask.target.clone();
-        let client = fetch.ask.client;
+        let at_home = fetch.ask.at_home;
         let mut keys = vec![fetch.ask.key];
         for name in [header::LOCATION, header::CONTENT_LOCATION] {
             let path = headers.get(name).and_then(|value| same_host(value, &target));
-            keys.extend(path.map(|path| target.with_path(&path).key(&self.config.secret, client)));
+            keys.extend(path.map(|path| target.with_path(&path).key(&self.config.secret, at_home)));
         }
         for key in keys {
+            // What is under way is from before it.
+            self.joinable.remove(&key);
+            self.dirty();
             // What only the catalogue has is not worth a look-up: it goes.
             match self.rows.get(&key) {
                 Some(row) => self.mark_invalid(key, &row),
@@ -219,7 +224,10 @@ impl Node {
 
     /// Content of a response.
     pub(super) fn body(&mut self, id: FetchId, bytes: Bytes) {
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let Some(fetch) = self.fetches.get_mut(&id) else {
+            // More than was asked for, of what is done with.
+            return self.out.push_back(Output::Cancel(id));
+        };
         let before = fetch.received;
         fetch.received += bytes.len() as u64;
         self.report.origin_bytes += bytes.len() as u64;

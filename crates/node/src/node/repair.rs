@@ -20,25 +20,34 @@ impl Node {
     pub(super) fn repair(&mut self, reader: ExchangeId) -> bool {
         let Some(exchange) = self.exchanges.get(&reader) else { return false };
         let State::Serving(serving) = &exchange.state else { return false };
-        let Source::Closed(record) = &serving.source else { return false };
         if serving.repair.is_some() {
             // It has used up what has come of the hole so far.
             self.with_serving(reader, |serving| serving.waits = true);
             return true;
         }
-        let (Some(etag), Some(cursor)) = (strong_etag(record), &serving.cursor) else {
+        let (status, etag) = match &serving.source {
+            Source::Closed(record) => (record.status, strong_etag(&record.headers)),
+            Source::Growing(fetch) => match self.fetches.get(fetch).map(|fetch| &fetch.state) {
+                Some(fetch::State::Storing(growing)) => {
+                    (growing.status, strong_etag(&growing.headers))
+                }
+                _ => return false,
+            },
+        };
+        let Some(cursor) = serving.cursor.as_ref().filter(|_| status == StatusCode::OK) else {
             return false;
         };
         let units: VecDeque<_> = self.hole(cursor.units());
         let length: u64 = units.iter().map(|(_, length)| u64::from(*length)).sum();
-        let (first, etag, ask) = (cursor.offset, etag.clone(), exchange.ask.clone());
+        let (first, ask) = (cursor.offset, exchange.ask.clone());
         let mut headers = ask.headers.clone();
         for name in http::CONDITIONS {
             headers.remove(name);
         }
         let range = format!("bytes={first}-{}", first + length - 1);
         headers.insert(header::RANGE, HeaderValue::try_from(range).expect("digits are ASCII"));
-        headers.insert(header::IF_RANGE, etag);
+        // Other bytes than those that are missing are found out by their names in any case.
+        headers.extend(etag.map(|etag| (header::IF_RANGE, etag)));
         let id = self.start(ask, headers, "partial", Vec::new(), false);
         if let Some(fetch) = self.fetches.get_mut(&id) {
             fetch.state = fetch::State::Repairing(Box::new(Repairing::new(reader, first, units)));
@@ -73,7 +82,8 @@ impl Node {
                 .get(header::CONTENT_RANGE)
                 .is_some_and(|range| range.as_bytes().starts_with(begins.as_bytes()));
         if fits {
-            let bytes = repairing.wanted();
+            // One more, so that the end can be seen.
+            let bytes = repairing.wanted() + 1;
             self.grant(id, bytes);
         } else {
             self.give_up(id);
@@ -91,7 +101,7 @@ impl Node {
         let stores = self.store_works() && self.chunks.pinned_bytes() <= self.pinned_max();
         let mut group = Vec::new();
         for (unit, bytes) in &units {
-            if stores && self.chunks.enter(*unit, bytes) {
+            if stores && self.chunks.enter(id, *unit, bytes, &mut self.tickets, &mut self.out) {
                 group.push((*unit, bytes.clone()));
             }
         }
@@ -149,8 +159,7 @@ impl Node {
     }
 }
 
-/// Whether holes in a record can be mended: only a strong validator promises the same bytes.
-pub(super) fn strong_etag(record: &Record) -> Option<&HeaderValue> {
-    let etag = record.headers.get(header::ETAG)?;
-    (record.status == StatusCode::OK && etag.as_bytes().starts_with(b"\"")).then_some(etag)
+/// An entity tag that promises the same bytes.
+fn strong_etag(headers: &HeaderMap) -> Option<HeaderValue> {
+    headers.get(header::ETAG).filter(|etag| etag.as_bytes().starts_with(b"\"")).cloned()
 }

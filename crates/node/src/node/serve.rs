@@ -146,10 +146,10 @@ impl Node {
                     if serving.turn_to(Rc::clone(segment), position) {
                         self.pump(id);
                     } else {
-                        self.abort(id);
+                        self.abandon(id);
                     }
                 }
-                (State::Serving(_), None) => self.abort(id),
+                (State::Serving(_), None) => self.abandon(id),
                 _ => {}
             }
         }
@@ -157,6 +157,13 @@ impl Node {
 
     /// Units have come from the disk.
     pub(super) fn units_read(&mut self, ticket: Ticket, units: Option<Vec<(ChunkId, Bytes)>>) {
+        let doubt =
+            self.chunks.handle_doubt(ticket, units.as_deref(), &mut self.tickets, &mut self.out);
+        if let Some(fetch) = doubt {
+            self.dirty();
+            self.settle(fetch);
+            return self.grant_ahead(fetch);
+        }
         let arrived = self.chunks.handle_units(ticket, units, &mut self.tickets, &mut self.out);
         let Some(arrived) = arrived else { return };
         for id in arrived.waiters {

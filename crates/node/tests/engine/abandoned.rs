@@ -68,3 +68,17 @@ fn it_is_not_finished_for_a_store_that_fails() {
     net.settle();
     net.done();
 }
+
+#[test]
+fn it_has_a_minute_and_not_for_ever() {
+    let mut net = Net::new();
+    let mut page = Page::of(900_000).fresh(60);
+    (page.piece, page.pause) = (1_000, std::time::Duration::from_secs(5));
+    net.origin.put(URL, page);
+    net.call(Call::get(URL).pace(Pace::Leaves(2_000)));
+    net.pass_seconds(50);
+    assert_eq!(net.origin.busy(), 1, "little remains, so it goes on");
+    net.pass_seconds(60);
+    assert_eq!(net.origin.busy(), 0, "but not at this pace");
+    net.done();
+}

@@ -135,6 +135,25 @@ fn responses_are_followed_by_their_own_rules() {
 }
 
 #[test]
+fn a_reason_may_be_in_any_coding() {
+    let text = b"HTTP/1.1 404 Nicht gef\xfcnden\r\nContent-Length: 0\r\n\r\n";
+    assert_eq!(screen(Screen::responses(), text, 1), (text.to_vec(), None));
+}
+
+#[test]
+fn what_of_a_head_was_looked_at_is_not_looked_at_again() {
+    let mut requests = Screen::requests();
+    let head = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+    for end in 1..head.len() {
+        assert_eq!(requests.judge(&head[..end]), Verdict::More);
+        assert!(requests.is_between());
+        assert_eq!(requests.state, State::Head { scanned: end });
+    }
+    assert_eq!(requests.judge(head), Verdict::Pass(head.len()));
+    assert_eq!(requests.state, State::NEXT);
+}
+
+#[test]
 fn a_response_to_head_has_no_body() {
     let mut responses = Screen::responses();
     responses.expect(true);

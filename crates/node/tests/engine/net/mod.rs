@@ -146,6 +146,7 @@ impl Net {
         let id = self.clients.len();
         let exchange = ExchangeId(id as u64);
         let request = Request {
+            at_home: false,
             method: call.method.clone(),
             uri: call.target(),
             version: http::Version::HTTP_11,

@@ -1,0 +1,98 @@
+//! How far a request's content has come on its way to an origin.
+
+use hyper::body::{Body, Frame, SizeHint};
+use std::cell::Cell;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use tokio::time::Instant;
+
+/// Content that says when a piece of it was taken last, and when all of it was.
+#[derive(Debug)]
+pub struct Watched<B> {
+    content: B,
+    progress: Progress,
+}
+
+/// What [`Watched`] says.
+#[derive(Clone, Debug)]
+pub struct Progress(Rc<Cell<(Instant, bool)>>);
+
+impl<B: Body> Watched<B> {
+    /// Watches content that has not been taken yet.
+    pub fn new(content: B) -> (Self, Progress) {
+        let progress = Progress(Rc::new(Cell::new((Instant::now(), content.is_end_stream()))));
+        (Self { content, progress: progress.clone() }, progress)
+    }
+}
+
+impl Progress {
+    /// When something was taken last.
+    pub fn last(&self) -> Instant {
+        self.0.get().0
+    }
+
+    /// Whether nothing more will be taken.
+    pub fn is_done(&self) -> bool {
+        self.0.get().1
+    }
+
+    fn note(&self, done: bool) {
+        self.0.set((Instant::now(), done));
+    }
+}
+
+impl<B: Body + Unpin> Body for Watched<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        let frame = Pin::new(&mut self.content).poll_frame(cx);
+        if let Poll::Ready(frame) = &frame {
+            let more = matches!(frame, Some(Ok(_))) && !self.content.is_end_stream();
+            self.progress.note(!more);
+        }
+        frame
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.content.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.content.size_hint()
+    }
+}
+
+/// Whoever sent it drops it when it is sent, or when no more of it is wanted.
+impl<B> Drop for Watched<B> {
+    fn drop(&mut self) {
+        if !self.progress.is_done() {
+            self.progress.note(true);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use http_body_util::{BodyExt, Empty, Full};
+
+    #[tokio::test(flavor = "current_thread", start_paused = true)]
+    async fn content_is_done_when_all_of_it_was_taken_or_it_is_dropped() {
+        assert!(Watched::new(Empty::<Bytes>::new()).1.is_done());
+        let (mut content, progress) = Watched::new(Full::new(Bytes::from("abc")));
+        let begun = progress.last();
+        tokio::time::advance(std::time::Duration::from_secs(5)).await;
+        assert!(!progress.is_done() && progress.last() == begun);
+        content.frame().await.unwrap().unwrap();
+        assert!(progress.is_done() && progress.last() > begun);
+        let (content, progress) = Watched::new(Full::new(Bytes::from("abc")));
+        drop(content);
+        assert!(progress.is_done());
+    }
+}
