@@ -284,7 +284,7 @@ table inet {TABLE_NAME} {{
     /// Puts the rules in force. Applying twice is the same as applying once.
     ///
     /// # Errors
-    /// See [`Error`]; then what this call had added is taken away again.
+    /// See [`enum@Error`]; then what this call had added is taken away again.
     pub fn apply(&self) -> Result<Applied, Error> {
         let ruleset = self.ruleset()?;
         let mut added = Vec::new();
@@ -331,7 +331,7 @@ table inet {TABLE_NAME} {{
     /// Takes our rules away, and only ours. Removing what is not there is no error.
     ///
     /// # Errors
-    /// See [`Error`]; the other parts are removed all the same.
+    /// See [`enum@Error`]; the other parts are removed all the same.
     pub fn remove(&self) -> Result<(), Error> {
         let delete = format!("add table inet {TABLE_NAME}\ndelete table inet {TABLE_NAME}\n");
         let mut outcome = run("nft", &words("-f -"), Some(&delete)).map(drop);
