@@ -6,15 +6,13 @@
 //! Cost of a unit of 8 KiB: 2 µs to hash, one look into the index; memory is bounded by the hot
 //! budget plus what is pinned until the disk has it.
 
-use crate::hasher::{Map, Mix, Set};
+use crate::hasher::{Cache, Map, Set, cache};
 use crate::input::{ExchangeId, FetchId, Ticket};
 use crate::output::Output;
 use crate::tickets::Tickets;
 use bytes::Bytes;
 use quick_cache::Weighter;
-use quick_cache::unsync::Cache;
 use std::collections::VecDeque;
-use std::hash::BuildHasherDefault;
 use store::{Entry, Index, Location, Provenance, SegmentId, Unit};
 use wire::ChunkId;
 
@@ -24,7 +22,7 @@ const ABSENT_MAX: usize = 4096;
 /// Units by name, in memory, on disk, and in between.
 pub struct Chunks {
     index: Index,
-    hot: Cache<ChunkId, Bytes, ByLength, BuildHasherDefault<Mix>>,
+    hot: Cache<ChunkId, Bytes, ByLength>,
     /// Units that the disk does not have yet, or refused.
     pinned: Map<ChunkId, Bytes>,
     pinned_bytes: u64,
@@ -90,13 +88,7 @@ impl Chunks {
         let items = (hot_bytes / 8192).max(16) as usize;
         Self {
             index,
-            hot: Cache::with(
-                items,
-                hot_bytes,
-                ByLength,
-                BuildHasherDefault::default(),
-                Default::default(),
-            ),
+            hot: cache(items, hot_bytes, ByLength),
             pinned: Map::default(),
             pinned_bytes: 0,
             appends: Map::default(),

@@ -93,6 +93,14 @@ pub struct Exchange {
 }
 
 impl Exchange {
+    /// Where it reads in an object, if it does.
+    pub fn position(&self) -> Option<u64> {
+        match &self.state {
+            State::Serving(serving) => serving.position(),
+            _ => None,
+        }
+    }
+
     /// Whether it reads an object, and waits for something that it has asked for.
     pub fn waits(&self) -> bool {
         matches!(&self.state, State::Serving(serving) if serving.waits)

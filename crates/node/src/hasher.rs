@@ -1,13 +1,27 @@
 //! The hasher of our tables: the same on every run, and quick, because what is hashed is mostly
 //! digests already.
 
+use quick_cache::Weighter;
 use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 /// A map whose order is the same on every run.
 pub type Map<K, V> = HashMap<K, V, BuildHasherDefault<Mix>>;
 /// A set whose order is the same on every run.
 pub type Set<K> = HashSet<K, BuildHasherDefault<Mix>>;
+
+/// A bounded cache that is the same on every run.
+pub type Cache<K, V, W> = quick_cache::unsync::Cache<K, V, W, BuildHasherDefault<Mix>>;
+
+/// An empty cache for some `items` of `weight_max` in all, as `weigher` weighs them.
+pub fn cache<K: Eq + Hash, V, W: Weighter<K, V>>(
+    items: usize,
+    weight_max: u64,
+    weigher: W,
+) -> Cache<K, V, W> {
+    let hasher = BuildHasherDefault::default();
+    Cache::with(items, weight_max, weigher, hasher, Default::default())
+}
 
 /// Multiplies and folds, eight bytes at a time.
 #[derive(Clone, Copy, Debug, Default)]

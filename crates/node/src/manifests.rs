@@ -1,13 +1,11 @@
 //! Segments of manifests in memory.
 
-use crate::hasher::{Map, Mix};
+use crate::hasher::{Cache, Map, cache};
 use crate::input::ExchangeId;
 use crate::output::Output;
 use content::Segment;
 use quick_cache::Weighter;
-use quick_cache::unsync::Cache;
 use std::collections::VecDeque;
-use std::hash::BuildHasherDefault;
 use std::rc::Rc;
 use wire::RecordId;
 
@@ -15,7 +13,7 @@ type Place = (RecordId, u32);
 
 /// Segments by record and number.
 pub struct Manifests {
-    cache: Cache<Place, Rc<Segment>, ByEntries, BuildHasherDefault<Mix>>,
+    cache: Cache<Place, Rc<Segment>, ByEntries>,
     waiting: Map<Place, Vec<ExchangeId>>,
 }
 
@@ -32,16 +30,7 @@ impl Manifests {
     /// With this much memory.
     pub fn new(bytes: u64) -> Self {
         let items = (bytes / 1024).max(16) as usize;
-        Self {
-            cache: Cache::with(
-                items,
-                bytes,
-                ByEntries,
-                BuildHasherDefault::default(),
-                Default::default(),
-            ),
-            waiting: Map::default(),
-        }
+        Self { cache: cache(items, bytes, ByEntries), waiting: Map::default() }
     }
 
     /// A segment, if memory has it.

@@ -1,11 +1,10 @@
 //! Addresses of hosts, to see whether an intercepted `Host` is what the client dialled.
 
-use crate::hasher::{Map, Mix};
+use crate::hasher::{Cache, Map, cache};
 use crate::input::ExchangeId;
 use crate::output::Output;
-use quick_cache::unsync::Cache;
+use quick_cache::UnitWeighter;
 use std::collections::VecDeque;
-use std::hash::BuildHasherDefault;
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Duration;
@@ -20,22 +19,13 @@ type Answer = (Instant, Rc<[IpAddr]>);
 
 /// Addresses by host.
 pub struct Names {
-    cache: Cache<String, Answer, quick_cache::UnitWeighter, BuildHasherDefault<Mix>>,
+    cache: Cache<String, Answer, UnitWeighter>,
     waiting: Map<String, Vec<ExchangeId>>,
 }
 
 impl Names {
     pub fn new() -> Self {
-        Self {
-            cache: Cache::with(
-                HOSTS_MAX,
-                HOSTS_MAX as u64,
-                Default::default(),
-                BuildHasherDefault::default(),
-                Default::default(),
-            ),
-            waiting: Map::default(),
-        }
+        Self { cache: cache(HOSTS_MAX, HOSTS_MAX as u64, UnitWeighter), waiting: Map::default() }
     }
 
     /// A host's addresses, if they are known.

@@ -1,21 +1,19 @@
 //! Rows of the catalogue in memory, so that a hot object costs no look-up.
 
-use crate::hasher::{Map, Mix};
+use crate::hasher::{Cache, Map, cache};
 use crate::http::Row;
 use crate::input::{ExchangeId, Ticket};
 use crate::output::Output;
 use crate::tickets::Tickets;
 use quick_cache::Weighter;
-use quick_cache::unsync::Cache;
 use std::collections::VecDeque;
-use std::hash::BuildHasherDefault;
 use std::rc::Rc;
 use store::Change;
 use wire::ObjectKey;
 
 /// Rows by key.
 pub struct Rows {
-    cache: Cache<ObjectKey, Rc<Row>, ByWeight, BuildHasherDefault<Mix>>,
+    cache: Cache<ObjectKey, Rc<Row>, ByWeight>,
     /// Rows that the catalogue does not have yet.
     pinned: Map<ObjectKey, (Ticket, Rc<Row>)>,
     /// What the catalogue has not answered yet, and the bytes of each.
@@ -39,13 +37,7 @@ impl Rows {
     pub fn new(bytes: u64) -> Self {
         let items = (bytes / 1024).max(16) as usize;
         Self {
-            cache: Cache::with(
-                items,
-                bytes,
-                ByWeight,
-                BuildHasherDefault::default(),
-                Default::default(),
-            ),
+            cache: cache(items, bytes, ByWeight),
             pinned: Map::default(),
             changes: Map::default(),
             changing_bytes: 0,

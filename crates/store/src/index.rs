@@ -139,11 +139,6 @@ impl Index {
         self.table.find(Key::of(id)).next().is_some()
     }
 
-    /// How this unit came here, if it is held.
-    pub fn provenance(&self, id: &ChunkId) -> Option<Provenance> {
-        self.table.find(Key::of(id)).next().map(|place| place.provenance)
-    }
-
     /// Whether `next` is stored right behind a unit of `first_length` bytes at `first`, so that
     /// one read takes both.
     pub fn adjacent(first: Location, first_length: u32, next: Location) -> bool {

@@ -84,12 +84,12 @@ impl Node {
                 (502, "http_response_incomplete", "the origin closed before it answered")
             }
         };
-        self.report.requests.error += 1;
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
         self.respond_error(id, status, why, Some(kind));
     }
 
     fn respond_error(&mut self, id: ExchangeId, status: StatusCode, why: &str, kind: Option<&str>) {
+        self.report.requests.error += 1;
         let name = &self.config.name;
         let text = Bytes::from(format!("{name} {}: {why}\n", status.as_u16()));
         let mut headers = HeaderMap::new();

@@ -16,11 +16,9 @@ impl Node {
     /// A client asks.
     pub(super) fn ask(&mut self, id: ExchangeId, request: Request) {
         if request.entrance == Entrance::Explicit && !may_use(request.client, &self.config.allow) {
-            self.report.requests.error += 1;
             return self.refuse(id, StatusCode::FORBIDDEN, "this proxy serves local clients only");
         }
         if http::passed(&request.headers, &self.via) {
-            self.report.requests.error += 1;
             return self.refuse(id, StatusCode::LOOP_DETECTED, "this request was here before");
         }
         if request.method == Method::CONNECT {
@@ -28,7 +26,6 @@ impl Node {
         }
         match understand(request, &self.via, &self.config.secret) {
             Err(why) => {
-                self.report.requests.error += 1;
                 self.refuse(id, StatusCode::BAD_REQUEST, why);
             }
             Ok(ask) => {
@@ -48,7 +45,6 @@ impl Node {
                 self.out.push_back(Output::Tunnel(id, Dial::Name(host, port), request.client));
             }
             _ => {
-                self.report.requests.error += 1;
                 self.refuse(id, StatusCode::BAD_REQUEST, "CONNECT wants HOST:PORT of a proxy");
             }
         }
@@ -124,7 +120,6 @@ impl Node {
         let Some(exchange) = self.exchanges.get(&id) else { return };
         let ask = exchange.ask.clone();
         if CacheControl::of_request(&ask.headers).only_if_cached {
-            self.report.requests.error += 1;
             return self.refuse(id, StatusCode::GATEWAY_TIMEOUT, "not cached, as was asked for");
         }
         if old.is_none() && ask.method == Method::HEAD {
@@ -147,8 +142,8 @@ impl Node {
         let ask = &self.exchanges[&id].ask;
         let Some(fetch_id) = self.joinable.get(&ask.key).copied() else { return false };
         let (now, right) = (self.date(), self.clock_right());
+        let crowded = self.chunks.pinned_bytes() > self.pinned_max();
         let Some(fetch) = self.fetches.get_mut(&fetch_id) else { return false };
-        let crowded = self.chunks.pinned_bytes() > self.config.memory_bytes / 4;
         match &fetch.state {
             fetch::State::Asking => {
                 fetch.waiters.push(id);

@@ -2,7 +2,6 @@
 //! can take.
 
 use super::{AHEAD, AHEAD_MIN, Node};
-use crate::exchange::State;
 use crate::fetch::{self, Fetch};
 use crate::input::FetchId;
 use crate::output::Output;
@@ -27,11 +26,8 @@ impl Node {
         }
         let Some(fetch) = self.fetches.get(&id) else { return };
         let fetch::State::Storing(storing) = &fetch.state else { return };
-        let positions =
-            storing.readers.iter().filter_map(|reader| match &self.exchanges.get(reader)?.state {
-                State::Serving(serving) => serving.position(),
-                _ => None,
-            });
+        let readers = storing.readers.iter();
+        let positions = readers.filter_map(|reader| self.exchanges.get(reader)?.position());
         // Where the store has failed, nothing may be forgotten before the slowest has it.
         let pace = if storing.failed { positions.min() } else { positions.max() };
         let full_memory = self.chunks.pinned_bytes() > self.pinned_max();

@@ -1,7 +1,6 @@
 //! What goes to the store, and what comes of it.
 
 use super::{Node, STORE_RETRY, SYNC_AFTER};
-use crate::exchange::State;
 use crate::fetch::{self, Fetch};
 use crate::http::{Record, Row};
 use crate::input::{FetchId, Ticket};
@@ -84,11 +83,8 @@ impl Node {
         if !storing.failed {
             return;
         }
-        let positions =
-            storing.readers.iter().filter_map(|reader| match &self.exchanges.get(reader)?.state {
-                State::Serving(serving) => serving.position(),
-                _ => None,
-            });
+        let readers = storing.readers.iter();
+        let positions = readers.filter_map(|reader| self.exchanges.get(reader)?.position());
         let slowest = positions.min().unwrap_or(u64::MAX);
         while storing.unstored.front().is_some_and(|(end, _)| *end <= slowest) {
             let Some((_, unit)) = storing.unstored.pop_front() else { return };
