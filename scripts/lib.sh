@@ -100,33 +100,6 @@ can_have_private_network() {
     unshare "${flags[@]}" --pid --fork --mount-proc sh -c 'mount -t tmpfs tmpfs /run && ip netns add try && ip link add try0 type veth peer name try1' >/dev/null 2>&1
 }
 
-# connect NAME IFACE NET : a namespace NAME, joined to namespace `router` by IFACE there and eth0
-# here. The router is 10.77.NET.1 and fd77:NET::1, the other end .2 and ::2, its default route.
-connect() {
-    local name=$1 iface=$2 net=$3
-    ip netns add "$name"
-    ip -n "$name" link set lo up
-    ip link add "$iface" netns router type veth peer name eth0 netns "$name"
-    # An address that is checked for duplicates cannot be used for a second or two.
-    ip netns exec "$name" sysctl -qw net.ipv6.conf.eth0.accept_dad=0
-    ip netns exec router sysctl -qw "net.ipv6.conf.$iface.accept_dad=0"
-    ip -n router addr add "10.77.$net.1/24" dev "$iface"
-    ip -n router addr add "fd77:$net::1/64" dev "$iface" nodad
-    ip -n "$name" addr add "10.77.$net.2/24" dev eth0
-    ip -n "$name" addr add "fd77:$net::2/64" dev eth0 nodad
-    ip -n router link set "$iface" up
-    ip -n "$name" link set eth0 up
-    ip -n "$name" route add default via "10.77.$net.1"
-    ip -n "$name" route add default via "fd77:$net::1"
-}
-
-# make_router : the namespace `router`, which forwards both families.
-make_router() {
-    ip netns add router
-    ip -n router link set lo up
-    ip netns exec router sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
-}
-
 # nginx_config NAME EVENTS_AND_HTTP : prints a configuration that writes below $work/NAME only.
 # No tcp_nopush: with it small answers wait for the other end's delayed acknowledgement.
 nginx_config() {
@@ -160,15 +133,20 @@ run_nginx() {
     exec nginx -g "user $(id -un) $(id -gn);" -e "$1.err" -c "$1"
 }
 
-# hearsay_binary : builds the daemon, or takes HEARSAY_BIN; its path goes to $hearsay.
-hearsay_binary() {
+# binaries : builds the daemon and the lab, or takes HEARSAY_BIN and what stands beside it; their
+# paths go to $hearsay and $lab.
+binaries() {
     hearsay=${HEARSAY_BIN:-}
     if [[ -z $hearsay ]]; then
         need cargo
-        say "building the daemon (release) …"
-        (cd "$root" && cargo build --release --locked --quiet -p daemon --bin hearsay)
+        say "building the daemon and the lab (release) …"
+        (cd "$root" && cargo build --release --locked --quiet -p daemon -p lab)
         hearsay=${CARGO_TARGET_DIR:-$root/target}/release/hearsay
     fi
-    [[ -x $hearsay ]] || die "$hearsay is not an executable: unset HEARSAY_BIN or build it"
-    export hearsay
+    lab=${hearsay%/*}/hearsay-lab
+    local program
+    for program in "$hearsay" "$lab"; do
+        [[ -x $program ]] || die "$program is not an executable: unset HEARSAY_BIN or build it"
+    done
+    export hearsay lab HEARSAY_BIN=$hearsay
 }

@@ -1,9 +1,11 @@
 //! The vocabulary of Hearsay: the words that every other crate shares.
 //!
-//! *What this is:* names of content ([`ChunkId`], [`RecordId`], [`ObjectKey`]) and time
-//! ([`Instant`], [`Date`]). *Who calls it:* every crate. *What it never does:* read a clock, open
-//! anything, decide anything. *Where to start:* `id.rs`.
+//! *What this is:* names of content ([`ChunkId`], [`RecordId`], [`ObjectKey`]), time
+//! ([`Instant`], [`Date`]) and frames as monitor interfaces show them ([`capture`]). *Who calls
+//! it:* every crate. *What it never does:* read a clock, open anything, decide anything. *Where to
+//! start:* `id.rs`.
 
+pub mod capture;
 mod id;
 mod time;
 

@@ -1,0 +1,85 @@
+//! Who has which name and address. Routers are counted from 0 in the scenario's order.
+
+use std::net::Ipv4Addr;
+
+use sim::scenario::Scenario;
+use wire::capture::ieee80211::Mac;
+
+/// The namespace of the origin, and its name in the namespaces' `/etc/hosts`.
+pub const ORIGIN: &str = "origin";
+
+/// The origin's end of the uplink.
+pub const ORIGIN_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 79, 0, 2);
+
+/// The gateway's end of the uplink.
+pub const UPLINK_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 79, 0, 1);
+
+/// All routers' addresses, and all clients' networks, as the origin routes them.
+pub const MESH_NET: &str = "10.77.0.0/16";
+pub const CLIENTS_NET: &str = "10.78.0.0/16";
+
+/// The ad hoc network's own address on the air.
+pub const BSSID: Mac = [0x02, 0x68, 0x65, 0x61, 0x72, 0x00];
+
+/// The namespace of a router.
+pub fn router(scenario: &Scenario, router: usize) -> String {
+    format!("router-{}", scenario.routers[router].name)
+}
+
+/// The namespace of the client that is wired to a router.
+pub fn client(scenario: &Scenario, router: usize) -> String {
+    format!("client-{}", scenario.routers[router].name)
+}
+
+/// A router's address on the mesh.
+pub fn mesh(router: usize) -> Ipv4Addr {
+    Ipv4Addr::new(10, 77, 0, number(router))
+}
+
+/// A router's address where its client is.
+pub fn lan(router: usize) -> Ipv4Addr {
+    Ipv4Addr::new(10, 78, number(router), 1)
+}
+
+/// The network between a router and its client.
+pub fn lan_net(router: usize) -> String {
+    format!("10.78.{}.0/24", number(router))
+}
+
+/// The address of a router's client.
+pub fn lan_client(router: usize) -> Ipv4Addr {
+    Ipv4Addr::new(10, 78, number(router), 2)
+}
+
+/// A router's link-layer address on the air.
+pub fn mac(router: usize) -> Mac {
+    [0x02, 0x68, 0x65, 0x61, 0x72, number(router)]
+}
+
+/// The router that has this link-layer address.
+pub fn router_of(mac: &[u8], routers: usize) -> Option<usize> {
+    let [0x02, 0x68, 0x65, 0x61, 0x72, number] = *mac else { return None };
+    usize::from(number).checked_sub(1).filter(|router| *router < routers)
+}
+
+/// As `ip` wants to read it.
+pub fn mac_text(mac: Mac) -> String {
+    mac.map(|byte| format!("{byte:02x}")).join(":")
+}
+
+fn number(router: usize) -> u8 {
+    u8::try_from(router + 1).expect("scenarios have at most 200 routers")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_router_is_found_by_its_address_on_the_air() {
+        assert_eq!(router_of(&mac(7), 8), Some(7));
+        for stranger in [&mac(8)[..], &BSSID, &[0xff; 6], &[]] {
+            assert_eq!(router_of(stranger, 8), None, "{stranger:?}");
+        }
+    }
+}

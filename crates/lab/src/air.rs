@@ -1,0 +1,304 @@
+//! The medium and the uplink in real time: frames come from TAP devices, wait in the engines until
+//! their time has come, and go to the TAP devices of those who receive them.
+//!
+//! One thread does it all. The engines work in virtual time, which the wall clock pulls along: when
+//! this thread is late, a frame arrives late, but those after it do not. How late is counted.
+
+use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
+use std::os::fd::AsFd as _;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant as WallInstant};
+
+use radio::{Destination, Input, Medium, Output, Report, Station};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::{ClockId, Timespec, clock_gettime};
+use sim::pipe::Pipe;
+use wire::Instant;
+
+use crate::address;
+use crate::captures::Captures;
+use crate::lateness::Lateness;
+use crate::monitor::Monitor;
+use crate::realtime;
+use crate::tap::Tap;
+
+/// Longest Ethernet frame: an MTU of 1500 bytes and the header.
+const FRAME_MAX: usize = ETHERNET_HEADER + 1500;
+const ETHERNET_HEADER: usize = 14;
+
+/// Frames taken from one interface before another has its turn.
+const BATCH: usize = 64;
+
+/// The interfaces that the air and the uplink join.
+#[derive(Debug)]
+pub struct Ports {
+    /// Each router's interface on the mesh.
+    pub mesh: Vec<Tap>,
+    /// Each router's monitor interface.
+    pub monitor: Vec<Tap>,
+    /// The uplink's ends, at the gateway and at the origin.
+    pub uplink: [Tap; 2],
+}
+
+/// What happens to frames between the interfaces.
+pub struct Engines {
+    pub medium: Medium<Buffer>,
+    /// From the gateway to the origin, and back.
+    pub uplink: [Pipe<Buffer>; 2],
+    pub captures: Captures,
+}
+
+/// One Ethernet frame.
+#[derive(Debug)]
+pub struct Buffer {
+    bytes: Box<[u8; FRAME_MAX]>,
+    length: usize,
+}
+
+/// The state of the counters at one moment.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// By station.
+    pub stations: Vec<Report>,
+    /// Bytes of packets that came to the gateway over the uplink.
+    pub from_origin: u64,
+    pub late: Lateness,
+    /// Processor time of this thread.
+    pub busy: Duration,
+    pub at: WallInstant,
+    /// Whether the thread runs before all ordinary ones.
+    pub realtime: bool,
+}
+
+/// The running thread. It ends when this is dropped.
+#[derive(Debug)]
+pub struct Air {
+    ask: Option<PipeWriter>,
+    answers: mpsc::Receiver<Snapshot>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Air {
+    /// Starts it.
+    pub fn start(ports: Ports, engines: Engines) -> io::Result<Self> {
+        let (questions, ask) = io::pipe()?;
+        let (answer, answers) = mpsc::channel();
+        let thread = std::thread::Builder::new().name("air".into()).spawn(move || {
+            let mut work = Work::new(engines, ports.mesh.len());
+            work.realtime = realtime::claim();
+            work.run(&ports, questions, &answer);
+        })?;
+        Ok(Self { ask: Some(ask), answers, thread: Some(thread) })
+    }
+
+    /// The counters now. Fails if the thread has ended.
+    pub fn snapshot(&mut self) -> io::Result<Snapshot> {
+        let ask = self.ask.as_mut().expect("it is there until dropped");
+        ask.write_all(b"?")?;
+        self.answers.recv().map_err(|_| io::Error::other("the medium has stopped"))
+    }
+}
+
+impl Drop for Air {
+    fn drop(&mut self) {
+        drop(self.ask.take());
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+struct Work {
+    zero: WallInstant,
+    engines: Engines,
+    monitor: Monitor,
+    stations: usize,
+    spare: Vec<Buffer>,
+    from_origin: u64,
+    late: Lateness,
+    realtime: bool,
+}
+
+impl Work {
+    fn new(engines: Engines, stations: usize) -> Self {
+        Self {
+            zero: WallInstant::now(),
+            engines,
+            monitor: Monitor::default(),
+            stations,
+            spare: Vec::new(),
+            from_origin: 0,
+            late: Lateness::default(),
+            realtime: false,
+        }
+    }
+
+    fn run(&mut self, ports: &Ports, mut questions: PipeReader, answer: &mpsc::Sender<Snapshot>) {
+        // A second handle, because the first is borrowed for as long as it is watched.
+        let Ok(watched) = questions.try_clone() else { return };
+        let taps: Vec<_> = ports.mesh.iter().chain(&ports.uplink).collect();
+        let mut polled: Vec<_> = taps.iter().map(|tap| PollFd::new(tap, PollFlags::IN)).collect();
+        polled.push(PollFd::from_borrowed_fd(watched.as_fd(), PollFlags::IN));
+        loop {
+            self.advance(ports);
+            if poll(&mut polled, self.wait().as_ref()).is_err() {
+                continue;
+            }
+            for (port, polled) in polled[..taps.len()].iter().enumerate() {
+                if !polled.revents().is_empty() {
+                    self.take_in(port, taps[port], ports);
+                }
+            }
+            if !polled[taps.len()].revents().is_empty() {
+                match questions.read(&mut [0]) {
+                    Ok(1) if answer.send(self.snapshot()).is_ok() => {}
+                    _ => return,
+                }
+            }
+        }
+    }
+
+    fn now(&self) -> Instant {
+        Instant::from_nanos(self.zero.elapsed().as_nanos() as u64)
+    }
+
+    /// How long nothing is due; `None` is for ever.
+    fn wait(&self) -> Option<Timespec> {
+        let [up, down] = &self.engines.uplink;
+        let due = [self.engines.medium.poll_timeout(), up.poll_timeout(), down.poll_timeout()];
+        let due = due.into_iter().flatten().min()?;
+        Some(Timespec::try_from(due.since(self.now())).expect("a wait of less than ages"))
+    }
+
+    /// Does what is due.
+    fn advance(&mut self, ports: &Ports) {
+        let now = self.now();
+        self.engines.medium.handle_timeout(now);
+        self.drain(now, ports);
+        for (pipe, tap) in self.engines.uplink.iter_mut().zip(ports.uplink.iter().rev()) {
+            while let Some((due, frame)) = pipe.receive(now) {
+                self.late.add(now.since(due));
+                tap.send(frame.bytes());
+                if std::ptr::eq(tap, &ports.uplink[0]) {
+                    self.from_origin += u64::from(frame.packet_length());
+                }
+                self.spare.push(frame);
+            }
+        }
+    }
+
+    /// Carries out what the medium says.
+    fn drain(&mut self, now: Instant, ports: &Ports) {
+        while let Some(output) = self.engines.medium.poll_output() {
+            match output {
+                Output::Heard { frame, payload, by } => {
+                    self.late.add(now.since(frame.ended));
+                    self.monitor.data(&frame, payload.ethertype(), payload.packet());
+                    for reception in by {
+                        let station = usize::from(reception.by.0);
+                        let shown = self.monitor.shown_to(reception);
+                        ports.monitor[station].send(shown);
+                        self.engines.captures.add(station, frame.ended, shown);
+                        let is_for_it = match frame.to {
+                            Destination::Station(to) => to == reception.by,
+                            Destination::Broadcast => true,
+                        };
+                        if is_for_it && reception.is_new {
+                            ports.mesh[station].send(payload.bytes());
+                        }
+                    }
+                }
+                Output::HeardAck { to, at, rate, by, .. } => {
+                    self.monitor.ack(to, at, rate);
+                    for reception in by {
+                        let station = usize::from(reception.by.0);
+                        let shown = self.monitor.shown_to(reception);
+                        ports.monitor[station].send(shown);
+                        self.engines.captures.add(station, at, shown);
+                    }
+                }
+                Output::Done { payload, .. } => self.spare.push(payload),
+            }
+        }
+    }
+
+    /// Takes in what an interface has sent.
+    fn take_in(&mut self, port: usize, tap: &Tap, ports: &Ports) {
+        for _ in 0..BATCH {
+            let mut frame = self.spare.pop().unwrap_or_else(Buffer::new);
+            let Ok(Some(length)) = tap.receive(&mut frame.bytes[..]) else {
+                self.spare.push(frame);
+                return;
+            };
+            frame.length = length;
+            if length < ETHERNET_HEADER {
+                self.spare.push(frame);
+            } else if let Some(end) = port.checked_sub(self.stations) {
+                let length = frame.length as u32;
+                if let Err(lost) = self.engines.uplink[end].send(self.now(), length, frame) {
+                    self.spare.push(lost);
+                }
+            } else {
+                self.send(port, frame, ports);
+            }
+        }
+    }
+
+    fn send(&mut self, station: usize, frame: Buffer, ports: &Ports) {
+        let to = match address::router_of(frame.destination(), self.stations) {
+            Some(router) => Destination::Station(Station(router as u16)),
+            None if frame.is_for_many() => Destination::Broadcast,
+            // Nobody has this address, so nobody would acknowledge.
+            None => return self.spare.push(frame),
+        };
+        let (from, bytes) = (Station(station as u16), frame.packet_length());
+        let now = self.now();
+        self.engines.medium.handle_input(now, Input::Send { from, to, bytes, payload: frame });
+        self.drain(now, ports);
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let medium = &self.engines.medium;
+        let reports = (0..self.stations).map(|it| medium.report(Station(it as u16)).clone());
+        let busy = clock_gettime(ClockId::ThreadCPUTime);
+        Snapshot {
+            stations: reports.collect(),
+            from_origin: self.from_origin,
+            late: self.late.clone(),
+            busy: Duration::new(busy.tv_sec as u64, busy.tv_nsec as u32),
+            at: WallInstant::now(),
+            realtime: self.realtime,
+        }
+    }
+}
+
+impl Buffer {
+    fn new() -> Self {
+        Self { bytes: Box::new([0; FRAME_MAX]), length: 0 }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+
+    fn destination(&self) -> &[u8] {
+        &self.bytes[..6]
+    }
+
+    /// Broadcast and multicast.
+    fn is_for_many(&self) -> bool {
+        self.bytes[0] & 1 == 1
+    }
+
+    fn ethertype(&self) -> [u8; 2] {
+        [self.bytes[12], self.bytes[13]]
+    }
+
+    /// What the network layer sent.
+    fn packet(&self) -> &[u8] {
+        &self.bytes[ETHERNET_HEADER..self.length]
+    }
+
+    fn packet_length(&self) -> u32 {
+        (self.length - ETHERNET_HEADER) as u32
+    }
+}

@@ -1,0 +1,119 @@
+//! The command line, as clap reads it. What the commands do is in the files named like them.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use sim::scenario::Scenario;
+
+const EXIT_CODES: &str = "Exit codes: 0 done; 1 failed; 2 wrong command line or scenario, or \
+    something is missing: nothing was built; 4 a transfer was not what the origin has; \
+    130 interrupted.";
+
+/// A wireless mesh on one machine: real routers, real traffic, an emulated radio.
+#[derive(Debug, Parser)]
+#[command(name = "hearsay-lab", version, after_help = EXIT_CODES)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Build a scenario's mesh, run its transfers, and take everything down again
+    Run(Run),
+    /// Inside the namespaces that `run` has made: do it
+    #[command(hide = true)]
+    Inside(Run),
+    /// Show the scenarios and their keys
+    List {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print completions for a shell
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    Man,
+}
+
+/// `hearsay-lab run`.
+#[derive(Debug, Clone, Args)]
+pub struct Run {
+    /// A scenario's name (see `hearsay-lab list`), or a file: ./NAME.toml
+    pub scenario: String,
+    /// Who intercepts and caches
+    #[arg(long, value_name = "SCHEME", value_enum, default_value_t = Scheme::Default)]
+    pub scheme: Scheme,
+    /// Another value for a key of the scenario; may be given more than once
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
+    pub set: Vec<(String, String)>,
+    /// All chance comes from here: losses, back-off, order, content of files
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Write the result as JSON; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write a report with pictures, as one HTML file
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Capture what a router's monitor interface shows; may be given more than once
+    #[arg(long, value_name = "ROUTER=FILE", value_parser = setting)]
+    pub pcap: Vec<(String, String)>,
+    /// Leave the mesh standing after the transfers, until ctrl-C
+    #[arg(long)]
+    pub keep: bool,
+    /// No progress, no table
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Who intercepts and caches: MeshCache's architectures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Scheme {
+    /// Nobody intercepts; no cache anywhere
+    EndToEnd,
+    /// The gateway alone, on its mesh interface (A1)
+    Default,
+}
+
+impl Scheme {
+    /// Its name, as on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::EndToEnd => "end-to-end",
+            Self::Default => "default",
+        }
+    }
+
+    /// The interface that a router's daemon intercepts, if any.
+    pub fn intercepted(self, scenario: &Scenario, router: usize) -> Option<&'static str> {
+        (self == Self::Default && router == scenario.gateway).then_some("wl0")
+    }
+
+    /// Whether any router intercepts.
+    pub fn intercepts(self) -> bool {
+        self != Self::EndToEnd
+    }
+}
+
+fn setting(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.trim().to_owned(), value.to_owned())),
+        _ => Err("this is not of the form KEY=VALUE".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        super::Cli::command().debug_assert();
+    }
+}

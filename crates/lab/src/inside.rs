@@ -1,0 +1,165 @@
+//! A run, inside its namespaces: build, start, transfer, write down. Nothing is taken down here:
+//! when this process ends, the kernel does it.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::time::Instant;
+
+use radio::Medium;
+use sim::pipe::Pipe;
+use sim::result::RunResult;
+use sim::scenario::{Routing, Scenario};
+
+use crate::air::{Air, Engines, Ports, Snapshot};
+use crate::captures::Captures;
+use crate::child::Background;
+use crate::cli::Run;
+use crate::failure::Failure;
+use crate::lifeline::Lifeline;
+use crate::origin::Files;
+use crate::progress::Progress;
+use crate::require::Programs;
+use crate::{address, clients, network, origin, report, require, routers, table, verdict};
+
+/// Packets that may wait at an end of the uplink, as in a Linux interface's queue.
+const UPLINK_PACKETS_MAX: usize = 1000;
+
+/// `hearsay-lab inside`.
+pub fn run(args: &Run) -> Result<(), Failure> {
+    let lifeline = Lifeline::watch();
+    let began = Instant::now();
+    let scenario = Scenario::load(&args.scenario, &args.set).map_err(Failure::refused)?;
+    let programs = require::programs(&scenario, args.scheme)?;
+    let progress = Progress::new(args.quiet);
+    network::make_private_places()?;
+    let mut air = build(args, &scenario, &progress)?;
+    let _running = start(args, &scenario, &programs, &progress)?;
+    let (result, snapshots) = transfer(args, &scenario, &programs, &progress, &mut air, began)?;
+    tell(args, &scenario, &result, [&snapshots[0], &snapshots[1]])?;
+    if args.keep {
+        keep(&scenario, lifeline);
+    }
+    drop(air);
+    match result.transfers.iter().filter(|it| !it.sha256_ok).count() {
+        0 => Ok(()),
+        wrong => {
+            let all = result.transfers.len();
+            Err(Failure::wrong_bytes(format!("{wrong} of {all} transfers failed or were wrong")))
+        }
+    }
+}
+
+fn build(args: &Run, scenario: &Scenario, progress: &Progress) -> Result<Air, Failure> {
+    let step = progress.step("namespaces", network::size(scenario));
+    let ports = network::build(scenario, || step.tick())?;
+    step.done();
+    let engines = engines(args, scenario, &ports)?;
+    Ok(Air::start(ports, engines)?)
+}
+
+fn engines(args: &Run, scenario: &Scenario, ports: &Ports) -> io::Result<Engines> {
+    let wanted: Vec<_> = args
+        .pcap
+        .iter()
+        .filter_map(|(router, path)| {
+            let station = scenario.routers.iter().position(|it| it.name == *router)?;
+            Some((station, Path::new(path)))
+        })
+        .collect();
+    let uplink =
+        || Pipe::new(scenario.uplink.bits_per_second, scenario.uplink.delay, UPLINK_PACKETS_MAX);
+    Ok(Engines {
+        medium: Medium::new(scenario.radio.clone(), scenario.links.clone(), args.seed),
+        uplink: [uplink(), uplink()],
+        captures: Captures::start(ports.mesh.len(), &wanted)?,
+    })
+}
+
+/// Starts all programs and waits until they are ready; they end when what this returns is dropped.
+fn start(
+    args: &Run,
+    scenario: &Scenario,
+    programs: &Programs,
+    progress: &Progress,
+) -> io::Result<Vec<Background>> {
+    let mut running = vec![origin::start(&programs.nginx)?];
+    if scenario.routing == Routing::Babel {
+        let step = progress.step("routes", scenario.receivers.len());
+        let babeld = programs.babeld.as_deref().expect("it was looked for");
+        let mut babelds = routers::start_babeld(scenario, babeld)?;
+        routers::wait_for_routes(scenario, &mut babelds, || step.tick())?;
+        step.done();
+        running.append(&mut babelds);
+    }
+    let step = progress.step("daemons", scenario.routers.len());
+    let mut daemons = routers::start_hearsay(scenario, args.scheme, &programs.hearsay)?;
+    routers::wait_for_hearsay(scenario, &programs.hearsay, &mut daemons, || step.tick())?;
+    step.done();
+    running.append(&mut daemons);
+    Ok(running)
+}
+
+fn transfer(
+    args: &Run,
+    scenario: &Scenario,
+    programs: &Programs,
+    progress: &Progress,
+    air: &mut Air,
+    began: Instant,
+) -> io::Result<(RunResult, [Snapshot; 2])> {
+    let files = Files::make(scenario.workload.files, scenario.workload.bytes, args.seed)?;
+    let requests = scenario.requests(args.seed);
+    let step = progress.step("transfers", requests.len());
+    let before = air.snapshot()?;
+    let transfers = clients::run(scenario, &requests, &files, &programs.curl, |transfer| {
+        step.tell(format!("router {}: {:.0} kbit/s", transfer.client, transfer.kbps));
+    })?;
+    let after = air.snapshot()?;
+    step.done();
+    let snapshots = [&before, &after];
+    let result = verdict::result(args, scenario, transfers, snapshots, began.elapsed());
+    Ok((result, [before, after]))
+}
+
+fn tell(
+    args: &Run,
+    scenario: &Scenario,
+    result: &RunResult,
+    snapshots: [&Snapshot; 2],
+) -> Result<(), Failure> {
+    let json_goes_to_stdout = args.json.as_deref() == Some(Path::new("-"));
+    if !args.quiet && !json_goes_to_stdout {
+        let realtime = snapshots[1].realtime;
+        print!("{}", table::page(result, verdict::busy_share(snapshots), realtime));
+    }
+    if !result.valid {
+        eprintln!("hearsay-lab: {}", table::late(result));
+    }
+    if let Some(path) = &args.json {
+        let text = serde_json::to_string_pretty(result).map_err(Failure::failed)? + "\n";
+        if json_goes_to_stdout {
+            io::stdout().write_all(text.as_bytes())?;
+        } else {
+            write(path, &text)?;
+        }
+    }
+    if let Some(path) = &args.html {
+        write(path, &sim::report::html(result, &report::ground(scenario)))?;
+    }
+    Ok(())
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    fs::write(path, text)
+        .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))
+}
+
+/// Says how to get in, and waits for ctrl-C.
+fn keep(scenario: &Scenario, lifeline: Lifeline) {
+    let inside = "pgrep -f 'hearsay-lab inside' | tail -n 1";
+    let namespace = address::router(scenario, scenario.gateway);
+    eprintln!("hearsay-lab: the mesh stands until ctrl-C. A shell on its gateway:");
+    eprintln!("  nsenter --target $({inside}) --all ip netns exec {namespace} bash");
+    lifeline.wait();
+}

@@ -1,0 +1,89 @@
+//! How late the medium acts: a histogram of fixed size.
+
+use std::time::Duration;
+
+/// Finest step, up to a millisecond.
+const FINE: Duration = Duration::from_micros(1);
+const FINE_STEPS: usize = 1_000;
+
+/// Step from there on.
+const COARSE: Duration = Duration::from_micros(100);
+const COARSE_STEPS: usize = 10_000;
+
+/// Counts of how late, in steps of 1 µs up to 1 ms, then of 100 µs up to a second.
+#[derive(Clone, Debug)]
+pub struct Lateness {
+    steps: Vec<u64>,
+    count: u64,
+}
+
+impl Default for Lateness {
+    fn default() -> Self {
+        Self { steps: vec![0; FINE_STEPS + COARSE_STEPS + 1], count: 0 }
+    }
+}
+
+impl Lateness {
+    /// Something happened so long after it should have.
+    pub fn add(&mut self, late: Duration) {
+        let fine = (late.as_nanos() / FINE.as_nanos()) as usize;
+        let step = if fine < FINE_STEPS {
+            fine
+        } else {
+            FINE_STEPS - 10 + ((late.as_nanos() / COARSE.as_nanos()) as usize).min(COARSE_STEPS)
+        };
+        self.steps[step] += 1;
+        self.count += 1;
+    }
+
+    /// The part of all that was at most so late, rounded up to a step; zero if nothing happened.
+    pub fn quantile(&self, part: f64) -> Duration {
+        let wanted = (self.count as f64 * part).ceil() as u64;
+        let mut seen = 0;
+        for (step, count) in self.steps.iter().enumerate() {
+            seen += count;
+            if seen >= wanted && seen > 0 {
+                return upper(step);
+            }
+        }
+        Duration::ZERO
+    }
+
+    /// What was added since `earlier`, a former state of this.
+    pub fn since(&self, earlier: &Self) -> Self {
+        let steps = self.steps.iter().zip(&earlier.steps).map(|(now, then)| now - then).collect();
+        Self { steps, count: self.count - earlier.count }
+    }
+}
+
+fn upper(step: usize) -> Duration {
+    if step < FINE_STEPS {
+        FINE * (step as u32 + 1)
+    } else {
+        COARSE * ((step - FINE_STEPS) as u32 + 11)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_rounded_up_to_a_step() {
+        let mut late = Lateness::default();
+        assert_eq!(late.quantile(0.99), Duration::ZERO);
+        for micros in 0..100 {
+            late.add(Duration::from_micros(micros));
+        }
+        assert_eq!(late.quantile(0.5), Duration::from_micros(50));
+        assert_eq!(late.quantile(0.99), Duration::from_micros(99));
+        let before = late.clone();
+        late.add(Duration::from_millis(1));
+        late.add(Duration::from_millis(3));
+        late.add(Duration::from_secs(90));
+        let since = late.since(&before);
+        assert_eq!(since.quantile(0.1), Duration::from_micros(1_100));
+        assert_eq!(since.quantile(0.6), Duration::from_micros(3_100));
+        assert!(since.quantile(1.0) >= Duration::from_secs(1), "the last step has no upper end");
+    }
+}

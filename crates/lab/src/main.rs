@@ -1,0 +1,75 @@
+//! `hearsay-lab`: a wireless mesh on one machine, in real time, with real daemons.
+//!
+//! *What this is:* each router of a scenario in a network namespace, its interface `wl0` joined to
+//! the others' by the medium of `radio`, which this program drives by the clock. *Where to start:*
+//! `inside.rs`, a run from beginning to end; `air.rs`, the medium's loop; `outside.rs`, how a run
+//! is begun and ended. *What it never does:* send anything out of its own namespaces, or end
+//! anything that it did not start.
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser as _};
+
+mod address;
+mod air;
+mod captures;
+mod child;
+mod cli;
+mod clients;
+mod failure;
+mod inside;
+mod lateness;
+mod lifeline;
+mod list;
+mod monitor;
+mod namespace;
+mod network;
+mod origin;
+mod outside;
+mod progress;
+mod realtime;
+mod report;
+mod require;
+mod routers;
+mod table;
+mod tap;
+mod verdict;
+
+use cli::{Cli, Command};
+use failure::Failure;
+
+fn main() -> ExitCode {
+    match dispatch(Cli::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.show(),
+    }
+}
+
+fn dispatch(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Run(args) => outside::run(&args),
+        Command::Inside(args) => inside::run(&args),
+        Command::List { json } => list::show(json),
+        Command::Completions { shell } => {
+            let out = &mut std::io::stdout();
+            clap_complete::generate(shell, &mut Cli::command(), "hearsay-lab", out);
+            Ok(())
+        }
+        Command::Man => print_manual().map_err(Failure::failed),
+    }
+}
+
+/// One page for the program and its commands.
+fn print_manual() -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    let mut command = Cli::command();
+    command.build();
+    clap_mangen::Man::new(command.clone()).render(&mut out)?;
+    for sub in command.get_subcommands().filter(|it| !it.is_hide_set() && it.get_name() != "help") {
+        let manual = clap_mangen::Man::new(sub.clone());
+        manual.render_name_section(&mut out)?;
+        manual.render_synopsis_section(&mut out)?;
+        manual.render_options_section(&mut out)?;
+    }
+    Ok(())
+}

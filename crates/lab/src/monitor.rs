@@ -1,0 +1,77 @@
+//! Frames as a monitor interface shows them.
+
+use radio::{Destination, Frame, Rate, Reception, Station};
+use wire::Instant;
+use wire::capture::ieee80211::{self, Data, Mac};
+use wire::capture::radiotap::{self, Radiotap};
+
+use crate::address;
+
+/// The channel that we say it is: 1.
+const CHANNEL_MHZ: u16 = 2412;
+
+/// Power that [`signal`] shows as [`POWER_SHOWN_DBM`].
+const POWER_SHOWN: f64 = 1e9;
+const POWER_SHOWN_DBM: f64 = -82.0;
+
+/// How long an acknowledgement takes after the frame, at 1 Mbit/s with the long preamble.
+const ACK_DURATION_US: u16 = 10 + 304;
+
+/// One frame, made once and shown to all who heard it; the signal alone differs.
+#[derive(Debug, Default)]
+pub struct Monitor {
+    shown: Vec<u8>,
+}
+
+impl Monitor {
+    /// Shows a data frame.
+    pub fn data(&mut self, frame: &Frame, ethertype: [u8; 2], packet: &[u8]) {
+        let (to, duration_us) = match frame.to {
+            Destination::Station(to) => (mac(to), ACK_DURATION_US),
+            Destination::Broadcast => ([0xff; 6], 0),
+        };
+        let header = Data {
+            to,
+            from: mac(frame.from),
+            bssid: address::BSSID,
+            duration_us,
+            sequence: frame.sequence,
+            retry: frame.retry,
+        };
+        self.begin(frame.began, frame.rate);
+        self.shown.extend_from_slice(&header.to_bytes(ethertype));
+        self.shown.extend_from_slice(packet);
+    }
+
+    /// Shows an acknowledgement.
+    pub fn ack(&mut self, to: Station, at: Instant, rate: Rate) {
+        self.begin(at, rate);
+        self.shown.extend_from_slice(&ieee80211::ack(mac(to)));
+    }
+
+    /// The frame as one receiver got it.
+    pub fn shown_to(&mut self, reception: &Reception) -> &[u8] {
+        self.shown[radiotap::SIGNAL_AT] = signal(reception.power).to_le_bytes()[0];
+        &self.shown
+    }
+
+    fn begin(&mut self, at: Instant, rate: Rate) {
+        let radiotap = Radiotap {
+            tsft_us: at.as_nanos() / 1000,
+            rate: rate.units_of_500_kbps(),
+            channel_mhz: CHANNEL_MHZ,
+            signal_dbm: 0,
+        };
+        self.shown.clear();
+        self.shown.extend_from_slice(&radiotap.to_bytes());
+    }
+}
+
+fn mac(station: Station) -> Mac {
+    address::mac(usize::from(station.0))
+}
+
+/// In dBm, as far as that means something where power has no unit.
+fn signal(power: u64) -> i8 {
+    (POWER_SHOWN_DBM + 10.0 * (power as f64 / POWER_SHOWN).log10()) as i8
+}

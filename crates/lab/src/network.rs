@@ -1,0 +1,167 @@
+//! The namespaces of a run and what joins them:
+//!
+//! ```text
+//!   client-7 eth0 ── lan0 router-7 wl0 ~~ the air ~~ wl0 router-8 wan0 ── uplink ── eth0 origin
+//!                           mon0                       mon0
+//! ```
+//!
+//! All of it is inside a mount, process and network namespace of the run's own, so that no name can
+//! clash with anything outside, and the kernel takes all of it away when the run's process ends.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use rustix::mount::{MountFlags, mount, mount_bind};
+use sim::scenario::{Routing, Scenario};
+
+use crate::address;
+use crate::air::Ports;
+use crate::namespace::{ip, sysctl, within};
+use crate::tap::{Kind, Tap};
+
+/// Where everything that programs write during a run is: in memory, seen by the run alone.
+pub const WORKSPACE: &str = "/run/lab";
+
+/// What every namespace needs. The second line: an address that is first checked for duplicates
+/// cannot be used for a second; the third: routers of a mesh send on the interface they received on.
+const SETTINGS: [&str; 9] = [
+    "net.ipv4.ip_forward=1",
+    "net.ipv6.conf.default.accept_dad=0",
+    "net.ipv6.conf.default.dad_transmits=0",
+    "net.ipv6.conf.default.router_solicitations=0",
+    "net.ipv4.conf.all.send_redirects=0",
+    "net.ipv4.conf.default.send_redirects=0",
+    "net.ipv4.conf.all.accept_redirects=0",
+    "net.ipv4.conf.default.accept_redirects=0",
+    "net.ipv4.conf.default.rp_filter=0",
+];
+
+/// Makes /run and /etc/hosts ours. To be called once, inside the run's own mount namespace.
+pub fn make_private_places() -> io::Result<()> {
+    mount("tmpfs", "/run", "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, None)?;
+    fs::create_dir_all(WORKSPACE)?;
+    let hosts = Path::new(WORKSPACE).join("hosts");
+    let text = format!("127.0.0.1 localhost\n{} {}\n", address::ORIGIN_ADDRESS, address::ORIGIN);
+    fs::write(&hosts, text)?;
+    mount_bind(&hosts, "/etc/hosts")?;
+    Ok(())
+}
+
+/// Builds all namespaces and interfaces; `built` is told each namespace.
+pub fn build(scenario: &Scenario, mut built: impl FnMut()) -> io::Result<Ports> {
+    let routers = 0..scenario.routers.len();
+    let mut names: Vec<_> = routers.clone().map(|it| address::router(scenario, it)).collect();
+    names.extend(scenario.receivers.iter().map(|it| address::client(scenario, *it)));
+    names.push(address::ORIGIN.to_owned());
+    ip(None, &names.iter().map(|name| format!("netns add {name}")).collect::<Vec<_>>())?;
+    for name in &names {
+        within(name, || sysctl(&SETTINGS))??;
+    }
+    let wires = scenario.receivers.iter().map(|it| wire(scenario, *it)).collect::<Vec<_>>();
+    ip(None, &wires)?;
+    let mut mesh = Vec::new();
+    let mut monitor = Vec::new();
+    for router in routers {
+        let (wl0, mon0) = within(&address::router(scenario, router), || {
+            Ok::<_, io::Error>((Tap::new("wl0", Kind::Ethernet)?, Tap::new("mon0", Kind::Monitor)?))
+        })??;
+        mesh.push(wl0);
+        monitor.push(mon0);
+    }
+    let tap = |namespace: &str, name| within(namespace, || Tap::new(name, Kind::Ethernet))?;
+    let uplink =
+        [tap(&address::router(scenario, scenario.gateway), "wan0")?, tap(address::ORIGIN, "eth0")?];
+    for router in 0..scenario.routers.len() {
+        ip(Some(&address::router(scenario, router)), &router_commands(scenario, router))?;
+        built();
+    }
+    for receiver in &scenario.receivers {
+        ip(Some(&address::client(scenario, *receiver)), &client_commands(*receiver))?;
+        built();
+    }
+    ip(Some(address::ORIGIN), &origin_commands())?;
+    built();
+    Ok(Ports { mesh, monitor, uplink })
+}
+
+/// How many namespaces [`build`] builds.
+pub fn size(scenario: &Scenario) -> usize {
+    scenario.routers.len() + scenario.receivers.len() + 1
+}
+
+fn wire(scenario: &Scenario, router: usize) -> String {
+    let (router, client) = (address::router(scenario, router), address::client(scenario, router));
+    format!("link add lan0 netns {router} type veth peer name eth0 netns {client}")
+}
+
+fn router_commands(scenario: &Scenario, router: usize) -> Vec<String> {
+    let mut commands = vec![
+        "link set lo up".to_owned(),
+        format!("link set wl0 address {}", address::mac_text(address::mac(router))),
+        // What waits, waits in the medium's queue, whose length the scenario sets.
+        "link set wl0 up".to_owned(),
+        "link set mon0 up".to_owned(),
+        format!("addr add {}/32 dev wl0", address::mesh(router)),
+    ];
+    if scenario.receivers.contains(&router) {
+        commands.push("link set lan0 up".to_owned());
+        commands.push(format!("addr add {}/24 dev lan0", address::lan(router)));
+    }
+    if router == scenario.gateway {
+        commands.push("link set wan0 up".to_owned());
+        commands.push(format!("addr add {}/30 dev wan0", address::UPLINK_ADDRESS));
+        commands.push(format!("route add default via {} proto static", address::ORIGIN_ADDRESS));
+    }
+    if scenario.routing == Routing::Static {
+        commands.extend(static_routes(scenario, router));
+    }
+    commands
+}
+
+/// Routes to all others, and the neighbours they lead over: in a network without a routing daemon
+/// nothing but data is to be on the air.
+fn static_routes(scenario: &Scenario, router: usize) -> Vec<String> {
+    let mut commands = Vec::new();
+    let mut neighbours = vec![false; scenario.routers.len()];
+    for other in 0..scenario.routers.len() {
+        let Some(hop) = scenario.next_hop(router, other) else { continue };
+        if !std::mem::replace(&mut neighbours[hop], true) {
+            let mac = address::mac_text(address::mac(hop));
+            commands.push(format!(
+                "neigh replace {} lladdr {mac} dev wl0 nud permanent",
+                address::mesh(hop)
+            ));
+        }
+        let over = format!("via {} dev wl0 onlink", address::mesh(hop));
+        commands.push(format!("route add {}/32 {over}", address::mesh(other)));
+        if scenario.receivers.contains(&other) {
+            commands.push(format!("route add {} {over}", address::lan_net(other)));
+        }
+        if other == scenario.gateway {
+            commands.push(format!("route add default {over}"));
+        }
+    }
+    commands
+}
+
+fn client_commands(router: usize) -> Vec<String> {
+    vec![
+        "link set lo up".to_owned(),
+        "link set eth0 up".to_owned(),
+        format!("addr add {}/24 dev eth0", address::lan_client(router)),
+        format!("route add default via {}", address::lan(router)),
+    ]
+}
+
+fn origin_commands() -> Vec<String> {
+    let mut commands = vec![
+        "link set lo up".to_owned(),
+        "link set eth0 up".to_owned(),
+        format!("addr add {}/30 dev eth0", address::ORIGIN_ADDRESS),
+    ];
+    for net in [address::MESH_NET, address::CLIENTS_NET] {
+        commands.push(format!("route add {net} via {}", address::UPLINK_ADDRESS));
+    }
+    commands
+}

@@ -1,0 +1,103 @@
+//! The part of a run that stays outside its namespaces: it looks whether everything is there,
+//! starts itself again inside, and waits.
+//!
+//! Its end of the inside's standard input is the lifeline: when it closes, on a signal or because
+//! this process is no more, the inside ends, and the kernel ends all that the inside started and
+//! takes away its namespaces, devices and files.
+
+use std::env;
+use std::io;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use sim::scenario::Scenario;
+
+use crate::cli::Run;
+use crate::failure::Failure;
+use crate::require;
+
+/// How long the inside may take to end when it has been told to.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What the process waits for.
+enum Event {
+    Signal(i32),
+    Ended(io::Result<ExitStatus>),
+}
+
+/// `hearsay-lab run`, as the user started it.
+pub fn run(args: &Run) -> Result<(), Failure> {
+    let scenario = Scenario::load(&args.scenario, &args.set).map_err(Failure::refused)?;
+    require::programs(&scenario, args.scheme)?;
+    require::routers(&scenario, args)?;
+    require::rights()?;
+    // From here on a signal is answered by taking down what was built.
+    let (events, next) = channel();
+    let signals = events.clone();
+    let mut caught = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    std::thread::spawn(move || {
+        caught.forever().try_for_each(|signal| signals.send(Event::Signal(signal)))
+    });
+    let mut child = start_inside()?;
+    let lifeline = child.stdin.take();
+    let inside = rustix::process::Pid::from_child(&child);
+    std::thread::spawn(move || events.send(Event::Ended(child.wait())));
+    wait(&next, lifeline, inside)
+}
+
+fn start_inside() -> io::Result<Child> {
+    Command::new("unshare")
+        .args(require::unshare_flags())
+        .arg("--")
+        .arg(env::current_exe()?)
+        .arg("inside")
+        .args(env::args_os().skip(2))
+        .env("PATH", env::join_paths(require::complete_path()).map_err(io::Error::other)?)
+        .stdin(Stdio::piped())
+        // A group of its own: ctrl-C on the terminal is for us.
+        .process_group(0)
+        .spawn()
+}
+
+fn wait(
+    next: &Receiver<Event>,
+    mut lifeline: Option<ChildStdin>,
+    inside: rustix::process::Pid,
+) -> Result<(), Failure> {
+    let mut interrupted = None;
+    loop {
+        let event = if interrupted.is_some() {
+            next.recv_timeout(PATIENCE)
+        } else {
+            next.recv().map_err(|_| RecvTimeoutError::Disconnected)
+        };
+        match event {
+            Ok(Event::Signal(signal)) => {
+                interrupted.get_or_insert(signal);
+                drop(lifeline.take());
+            }
+            Ok(Event::Ended(status)) => return ended(status?, interrupted),
+            // It hangs. `unshare` takes the inside with it.
+            Err(_) => rustix::process::kill_process(inside, rustix::process::Signal::KILL)
+                .map_err(io::Error::from)?,
+        }
+    }
+}
+
+fn ended(status: ExitStatus, interrupted: Option<i32>) -> Result<(), Failure> {
+    match (status.code(), interrupted) {
+        (Some(0), _) => Ok(()),
+        (_, Some(signal)) => {
+            Err(Failure { code: 128 + signal as u8, message: "interrupted".into() })
+        }
+        (Some(code), None) => Err(Failure::said(code as u8)),
+        (None, None) => {
+            let signal = status.signal().unwrap_or(0);
+            Err(Failure::failed(format!("the inside of the run was ended by signal {signal}")))
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! What runs on the routers: babeld, where it makes the routes, and one `hearsay` each.
+
+use std::io;
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use sim::scenario::Scenario;
+
+use crate::address;
+use crate::child::{Background, wait_for};
+use crate::cli::Scheme;
+use crate::namespace::within;
+use crate::network::WORKSPACE;
+
+/// How long routes may take to appear, with the slowest hellos and many losses.
+const ROUTES_PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long one attempt to reach the origin may take.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(3);
+
+/// How long the daemons may take to start, all of them on a slow machine.
+const DAEMONS_PATIENCE: Duration = Duration::from_secs(60);
+
+/// Starts babeld on every router.
+pub fn start_babeld(scenario: &Scenario, babeld: &Path) -> io::Result<Vec<Background>> {
+    (0..scenario.routers.len())
+        .map(|router| {
+            let namespace = address::router(scenario, router);
+            let file = |kind: &str| PathBuf::from(WORKSPACE).join(format!("{namespace}.{kind}"));
+            let mut command = Command::new(babeld);
+            command
+                .args(["-h", "0.5", "-H", "0.5", "-I"])
+                .arg(file("babeld-pid"))
+                .arg("-S")
+                .arg(file("babeld-state"))
+                .args(["-g", "33123"])
+                .args(["-C", "interface wl0 type wireless update-interval 4"])
+                // The client's network and, at the gateway, the way out. Nothing else of the kernel's.
+                .args(["-C", &format!("redistribute ip {} eq 24", address::lan_net(router))])
+                .args(["-C", "redistribute ip 0.0.0.0/0 le 0 metric 128"])
+                .args(["-C", "redistribute local ip 10.77.0.0/16 ge 32"])
+                .args(["-C", "redistribute local deny"]);
+            Background::start(&namespace, &format!("{namespace}.babeld"), command.arg("wl0"))
+        })
+        .collect()
+}
+
+/// Waits until every client reaches the origin; `reached` is told each.
+pub fn wait_for_routes(
+    scenario: &Scenario,
+    babelds: &mut [Background],
+    mut reached: impl FnMut(),
+) -> io::Result<()> {
+    for receiver in &scenario.receivers {
+        let client = address::client(scenario, *receiver);
+        let router = &scenario.routers[*receiver].name;
+        let what = format!("router {router} has a route to the gateway and back");
+        wait_for(&what, ROUTES_PATIENCE, babelds, || {
+            let origin = SocketAddr::from((address::ORIGIN_ADDRESS, 80));
+            within(&client, || TcpStream::connect_timeout(&origin, CONNECT_PATIENCE).is_ok())
+        })?;
+        reached();
+    }
+    Ok(())
+}
+
+/// Starts `hearsay` on every router; the scheme says whose interfaces it intercepts.
+pub fn start_hearsay(
+    scenario: &Scenario,
+    scheme: Scheme,
+    hearsay: &Path,
+) -> io::Result<Vec<Background>> {
+    (0..scenario.routers.len())
+        .map(|router| {
+            let namespace = address::router(scenario, router);
+            let name = format!("{namespace}.hearsay");
+            let mut command = Command::new(hearsay);
+            command
+                .args(["run", "--listen", "127.0.0.1:3128", "--store-size", "1GiB"])
+                .arg("--store")
+                .arg(PathBuf::from(WORKSPACE).join(format!("{namespace}.store")))
+                .arg("--control")
+                .arg(control(scenario, router))
+                .args(scheme.intercepted(scenario, router).map(|it| format!("--intercept={it}")));
+            Background::start(&namespace, &name, &mut command)
+        })
+        .collect()
+}
+
+/// Waits until all daemons answer; `ready` is told each.
+pub fn wait_for_hearsay(
+    scenario: &Scenario,
+    hearsay: &Path,
+    daemons: &mut [Background],
+    mut ready: impl FnMut(),
+) -> io::Result<()> {
+    for router in 0..scenario.routers.len() {
+        let what = format!("hearsay on router {} answers", scenario.routers[router].name);
+        wait_for(&what, DAEMONS_PATIENCE, daemons, || {
+            let mut status = Command::new(hearsay);
+            status.args(["status", "--json", "--control"]).arg(control(scenario, router));
+            Ok(status.output()?.status.success())
+        })?;
+        ready();
+    }
+    Ok(())
+}
+
+/// The control socket of a router's daemon.
+pub fn control(scenario: &Scenario, router: usize) -> PathBuf {
+    PathBuf::from(WORKSPACE).join(format!("{}.control", address::router(scenario, router)))
+}

@@ -1,0 +1,80 @@
+//! A run's result as text.
+
+use std::fmt::Write as _;
+
+use sim::result::{RunResult, Transfer};
+
+/// Everything that a person wants to know first.
+pub fn page(result: &RunResult, busy_share: f64, realtime: bool) -> String {
+    let mut page = format!(
+        "{:<8} {:<26} {:>10} {:>8} {:>8} {:>8}  {:<8} sha256\n",
+        "router", "url", "bytes", "ttfb s", "seconds", "kbit/s", "source"
+    );
+    for transfer in &result.transfers {
+        let _ = writeln!(page, "{}", line(transfer));
+    }
+    let radio = &result.radio;
+    let lines = [
+        ("median", format!("{:.0} kbit/s", median(result))),
+        ("origin", format!("{} bytes over the uplink", result.gateway.bytes_from_origin)),
+        ("gateway", format!("{} bytes into the air", result.gateway.bytes_over_air)),
+        (
+            "air",
+            format!(
+                "{} data and {} control frames, {:.2} s; {:.0} packets a file",
+                radio.data_frames,
+                radio.control_frames,
+                radio.airtime_seconds,
+                radio.packets_per_file
+            ),
+        ),
+        (
+            "medium",
+            format!(
+                "{:.3} ms late (p99), {:.1} % of a processor{}",
+                radio.late_ms_p99,
+                busy_share * 100.0,
+                if realtime { ", SCHED_FIFO" } else { "; SCHED_FIFO is not allowed here" }
+            ),
+        ),
+    ];
+    page.push('\n');
+    for (name, text) in lines {
+        let _ = writeln!(page, "{name:<8} {text}");
+    }
+    page
+}
+
+/// Why a run does not count.
+pub fn late(result: &RunResult) -> String {
+    format!(
+        "this run is NOT VALID: the medium was late by {:.2} ms (p99). Let nothing else run here{}",
+        result.radio.late_ms_p99, ", or run as root, where SCHED_FIFO is allowed"
+    )
+}
+
+fn line(transfer: &Transfer) -> String {
+    let sources = transfer.bytes_by_source.keys().cloned().collect::<Vec<_>>().join("+");
+    format!(
+        "{:<8} {:<26} {:>10} {:>8.3} {:>8.3} {:>8.0}  {:<8} {}",
+        transfer.client,
+        transfer.url,
+        transfer.bytes,
+        transfer.ttfb_s,
+        transfer.seconds,
+        transfer.kbps,
+        sources,
+        if transfer.sha256_ok { "ok" } else { "WRONG" }
+    )
+}
+
+fn median(result: &RunResult) -> f64 {
+    let mut rates: Vec<_> = result.transfers.iter().map(|it| it.kbps).collect();
+    rates.sort_by(f64::total_cmp);
+    let middle = rates.len() / 2;
+    match rates.len() {
+        0 => 0.0,
+        odd if odd % 2 == 1 => rates[middle],
+        _ => (rates[middle - 1] + rates[middle]) / 2.0,
+    }
+}

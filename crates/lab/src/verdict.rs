@@ -1,0 +1,57 @@
+//! What a run gave, from the transfers and the medium's counters before and after them.
+
+use std::time::Duration;
+
+use radio::Report;
+use sim::result::{Gateway, Radio, RunResult, Transfer};
+use sim::scenario::Scenario;
+
+use crate::air::Snapshot;
+use crate::cli::Run;
+
+/// A medium later than this at the 99th percentile has not shown what the scenario's would have:
+/// a third of what a full frame and its acknowledgement take on the air at 11 Mbit/s.
+const LATE_MAX: Duration = Duration::from_micros(500);
+
+/// What is written as JSON.
+pub fn result(
+    args: &Run,
+    scenario: &Scenario,
+    transfers: Vec<Transfer>,
+    [before, after]: [&Snapshot; 2],
+    wall: Duration,
+) -> RunResult {
+    let late = after.late.since(&before.late).quantile(0.99);
+    let sum = |count: fn(&Report) -> u64| {
+        let total = |snapshot: &Snapshot| snapshot.stations.iter().map(count).sum::<u64>();
+        total(after) - total(before)
+    };
+    let of_gateway = |snapshot: &Snapshot| snapshot.stations[scenario.gateway].packet_bytes_sent;
+    let packets = sum(|report| report.packets_sent) as f64;
+    RunResult {
+        scenario: scenario.name.clone(),
+        scheme: args.scheme.name().to_owned(),
+        seed: args.seed,
+        mode: "lab".to_owned(),
+        valid: late <= LATE_MAX,
+        gateway: Gateway {
+            bytes_from_origin: after.from_origin - before.from_origin,
+            bytes_over_air: of_gateway(after) - of_gateway(before),
+        },
+        radio: Radio {
+            data_frames: sum(|report| report.data_frames),
+            control_frames: sum(|report| report.control_frames),
+            airtime_seconds: sum(|report| report.airtime.as_nanos() as u64) as f64 / 1e9,
+            packets_per_file: packets / transfers.len().max(1) as f64,
+            late_ms_p99: late.as_secs_f64() * 1e3,
+        },
+        transfers,
+        wall_seconds: wall.as_secs_f64(),
+    }
+}
+
+/// The processor's share that the medium took, between two snapshots.
+pub fn busy_share([before, after]: [&Snapshot; 2]) -> f64 {
+    let busy = after.busy.saturating_sub(before.busy).as_secs_f64();
+    busy / (after.at - before.at).as_secs_f64().max(1e-9)
+}

@@ -1,0 +1,106 @@
+//! Chance, all of it from one seed: a stream for each station and purpose.
+//!
+//! So an additional draw in one place shifts none in another.
+
+use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
+
+/// Probabilities are counted in parts of this many, which a double holds exactly.
+const PROBABILITY_BITS: u32 = 53;
+
+/// What a stream is for; the numbers are part of what a seed means.
+#[derive(Clone, Copy, Debug)]
+enum Purpose {
+    Backoff = 1,
+    Loss = 2,
+}
+
+/// The streams of one station.
+#[derive(Clone, Debug)]
+pub struct Chance {
+    backoff: Xoshiro256PlusPlus,
+    loss: Xoshiro256PlusPlus,
+}
+
+impl Chance {
+    /// The streams of the station with this number.
+    pub fn new(seed: u64, station: u16) -> Self {
+        Self {
+            backoff: stream(seed, Purpose::Backoff, station),
+            loss: stream(seed, Purpose::Loss, station),
+        }
+    }
+
+    /// A number of slots from 0 to `window`, each as likely.
+    ///
+    /// `window + 1` is a power of two, so multiplying and shifting (Lemire, 2019) is exact.
+    pub fn slots(&mut self, window: u32) -> u32 {
+        debug_assert!((window + 1).is_power_of_two());
+        let product = u128::from(self.backoff.next_u64()) * u128::from(window + 1);
+        (product >> 64) as u32
+    }
+
+    /// Whether what has this probability happens.
+    pub fn happens(&mut self, probability: Probability) -> bool {
+        probability.0 > 0 && self.loss.next_u64() >> (64 - PROBABILITY_BITS) < probability.0
+    }
+}
+
+/// A probability in units of 2^-53.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Probability(u64);
+
+impl Probability {
+    /// The nearest from 0 to 1; not a number counts as 0.
+    pub fn new(probability: f64) -> Self {
+        Self((probability.clamp(0.0, 1.0) * (1_u64 << PROBABILITY_BITS) as f64) as u64)
+    }
+}
+
+fn stream(seed: u64, purpose: Purpose, station: u16) -> Xoshiro256PlusPlus {
+    let root = SplitMix64::seed_from_u64(seed).next_u64();
+    let place = (purpose as u64) << 16 | u64::from(station);
+    Xoshiro256PlusPlus::seed_from_u64(SplitMix64::seed_from_u64(root ^ place).next_u64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_even_over_the_window() {
+        let mut chance = Chance::new(1, 0);
+        let mut counts = [0_u32; 32];
+        (0..32_000).for_each(|_| counts[chance.slots(31) as usize] += 1);
+        assert!(counts.iter().all(|count| (850..1150).contains(count)), "{counts:?}");
+    }
+
+    #[test]
+    fn probabilities_are_kept_at_both_ends() {
+        let mut chance = Chance::new(1, 0);
+        let mut count = |p| (0..10_000).filter(|_| chance.happens(Probability::new(p))).count();
+        assert_eq!((count(0.0), count(-1.0), count(f64::NAN)), (0, 0, 0));
+        assert_eq!((count(1.0), count(7.0)), (10_000, 10_000));
+        assert!((2_850..3_150).contains(&count(0.3)));
+    }
+
+    #[test]
+    fn streams_are_apart_and_come_back() {
+        let draw = |seed, station| {
+            let mut chance = Chance::new(seed, station);
+            (0..8).map(|_| chance.slots(1023)).collect::<Vec<_>>()
+        };
+        assert_eq!(draw(1, 0), draw(1, 0));
+        assert_ne!(draw(1, 0), draw(1, 1));
+        assert_ne!(draw(1, 0), draw(2, 0));
+        // Draws of losses do not move those of backoffs.
+        let mut chance = Chance::new(1, 0);
+        let drawn: Vec<_> = (0..8)
+            .map(|_| {
+                chance.happens(Probability::new(0.5));
+                chance.slots(1023)
+            })
+            .collect();
+        assert_eq!(drawn, draw(1, 0));
+    }
+}

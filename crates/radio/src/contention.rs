@@ -1,0 +1,252 @@
+//! One station's part in sharing the medium: carrier sense, interframe spaces, NAV and backoff.
+//!
+//! The DCF clause of IEEE 802.11-2016, "basic access" and "backoff procedure". Nothing here ticks:
+//! slots that have passed are counted when the medium gets busy, so a station costs two steps for
+//! each transmission it senses, however long that lasts.
+
+use crate::airtime::{self, DIFS, SLOT, WINDOW_MAX, WINDOW_MIN};
+use crate::chance::Chance;
+use wire::Instant;
+
+/// One station's view of the medium, and its turn.
+#[derive(Clone, Debug)]
+pub struct Contention {
+    /// How many transmissions it senses, its own included.
+    carriers: u32,
+    /// When the last of them ended.
+    idle_since: Instant,
+    /// Others have the medium until then, as frames said that it received (virtual carrier sense).
+    nav_until: Instant,
+    /// After a reception that failed the medium counts as idle only from here on.
+    eifs_until: Instant,
+    /// When the backoff was drawn: no slot before counts.
+    drawn_at: Instant,
+    /// Slots yet to pass before it may send; none if no backoff is under way. Slots of the present
+    /// idle time are not taken off yet.
+    backoff: Option<u32>,
+    /// A backoff is drawn from 0 to this many slots.
+    window: u32,
+    /// It has a frame to send.
+    wanting: bool,
+    /// When that frame was ready to be sent.
+    wanting_since: Instant,
+}
+
+impl Contention {
+    /// Of a station that has sensed nothing yet.
+    pub fn new() -> Self {
+        Self {
+            carriers: 0,
+            idle_since: Instant::ZERO,
+            nav_until: Instant::ZERO,
+            eifs_until: Instant::ZERO,
+            drawn_at: Instant::ZERO,
+            backoff: None,
+            window: WINDOW_MIN,
+            wanting: false,
+            wanting_since: Instant::ZERO,
+        }
+    }
+
+    /// There is a frame to send: at once if the medium is idle and no backoff is under way.
+    pub fn want(&mut self, now: Instant, chance: &mut Chance) {
+        self.settle(now);
+        self.wanting = true;
+        self.wanting_since = now;
+        if self.backoff.is_none() && (self.carriers > 0 || now < self.nav_until) {
+            self.draw(now, chance);
+        }
+    }
+
+    /// When the frame may go, if there is one and nobody begins to send before.
+    pub fn access_at(&self) -> Option<Instant> {
+        let ready = self.ready_at().max(self.wanting_since);
+        let wants = self.wanting && self.carriers == 0;
+        wants.then(|| self.backoff.map_or(ready, |slots| self.backoff_ends(slots).max(ready)))
+    }
+
+    /// The frame goes on the air now; [`carrier_on`](Self::carrier_on) follows.
+    pub fn access(&mut self) {
+        self.wanting = false;
+        self.backoff = None;
+    }
+
+    /// A transmission begins that it senses. Whether it sends at this same instant too, `going` says:
+    /// it cannot have sensed the other yet.
+    pub fn carrier_on(&mut self, now: Instant, going: bool, chance: &mut Chance) {
+        self.carriers += 1;
+        if self.carriers > 1 || going {
+            return;
+        }
+        self.settle_idle(now);
+        if self.wanting && self.backoff.is_none() {
+            self.draw(now, chance);
+        }
+    }
+
+    /// A transmission ends that it sensed.
+    pub fn carrier_off(&mut self, now: Instant) {
+        self.carriers -= 1;
+        if self.carriers == 0 {
+            self.idle_since = now;
+        }
+    }
+
+    /// A reception failed (EIFS).
+    pub fn received_badly(&mut self, now: Instant) {
+        self.eifs_until = now + airtime::eifs();
+    }
+
+    /// A frame was received: it ends what a failed reception began.
+    pub fn received_well(&mut self) {
+        self.eifs_until = Instant::ZERO;
+    }
+
+    /// Others have the medium until then.
+    pub fn reserve(&mut self, until: Instant) {
+        self.nav_until = self.nav_until.max(until);
+    }
+
+    /// Its frame is done with, well or not: the next window is the first one again, and a backoff
+    /// comes before the next frame even if there is none yet.
+    pub fn done(&mut self, now: Instant, chance: &mut Chance) {
+        self.window = WINDOW_MIN;
+        self.draw(now, chance);
+    }
+
+    /// Its frame was not acknowledged and is to be sent again: from a window twice as wide.
+    pub fn again(&mut self, now: Instant, chance: &mut Chance) {
+        self.window = (2 * self.window + 1).min(WINDOW_MAX);
+        self.draw(now, chance);
+        self.wanting = true;
+        self.wanting_since = now;
+    }
+
+    fn draw(&mut self, now: Instant, chance: &mut Chance) {
+        self.backoff = Some(chance.slots(self.window));
+        self.drawn_at = now;
+    }
+
+    /// Ends a backoff whose slots have all passed while there was nothing to send.
+    fn settle(&mut self, now: Instant) {
+        if self.carriers == 0 && self.backoff.is_some_and(|slots| self.backoff_ends(slots) <= now) {
+            self.backoff = None;
+        }
+    }
+
+    /// Takes off the slots of the idle time that ends now.
+    fn settle_idle(&mut self, now: Instant) {
+        let passed = now.since(self.counts_from()).as_nanos() / SLOT.as_nanos();
+        let left = |slots: u32| u32::try_from(u128::from(slots).saturating_sub(passed)).ok();
+        self.backoff = match self.backoff.and_then(left) {
+            Some(0) if !self.wanting && self.counts_from() <= now => None,
+            backoff => backoff,
+        };
+    }
+
+    /// When the medium has been idle for long enough.
+    fn ready_at(&self) -> Instant {
+        (self.idle_since.max(self.nav_until) + DIFS).max(self.eifs_until)
+    }
+
+    fn counts_from(&self) -> Instant {
+        self.ready_at().max(self.drawn_at)
+    }
+
+    fn backoff_ends(&self, slots: u32) -> Instant {
+        self.counts_from() + SLOT * slots
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(micros: u64) -> Instant {
+        Instant::from_nanos(micros * 1000)
+    }
+
+    /// A station that sensed a transmission from 0 to 1000 microseconds.
+    fn after_a_frame() -> (Contention, Chance) {
+        let (mut contention, mut chance) = (Contention::new(), Chance::new(1, 0));
+        contention.carrier_on(at(0), false, &mut chance);
+        contention.carrier_off(at(1000));
+        (contention, chance)
+    }
+
+    #[test]
+    fn a_frame_goes_at_once_if_the_medium_has_been_idle_for_a_difs() {
+        let (mut contention, mut chance) = after_a_frame();
+        assert_eq!(contention.access_at(), None);
+        contention.want(at(5000), &mut chance);
+        assert_eq!(contention.access_at(), Some(at(5000)));
+        let (mut contention, mut chance) = after_a_frame();
+        contention.want(at(1020), &mut chance);
+        assert_eq!(contention.access_at(), Some(at(1050)));
+        // Another begins within the DIFS: now it has to draw.
+        contention.carrier_on(at(1030), false, &mut chance);
+        assert!(contention.backoff.is_some());
+    }
+
+    #[test]
+    fn a_failed_reception_makes_it_wait_longer_and_a_good_one_ends_that() {
+        let (mut contention, mut chance) = after_a_frame();
+        contention.received_badly(at(1000));
+        contention.want(at(1020), &mut chance);
+        assert_eq!(contention.access_at(), Some(at(1364)));
+        contention.received_well();
+        assert_eq!(contention.access_at(), Some(at(1050)));
+    }
+
+    #[test]
+    fn a_reservation_is_a_carrier_too() {
+        let (mut contention, mut chance) = after_a_frame();
+        contention.reserve(at(1314));
+        contention.reserve(at(1200));
+        contention.want(at(1020), &mut chance);
+        let slots = contention.backoff.expect("it arrived while the medium was reserved");
+        assert_eq!(contention.access_at(), Some(at(1364) + SLOT * slots));
+    }
+
+    #[test]
+    fn a_backoff_stands_still_while_the_medium_is_busy() {
+        let (mut contention, mut chance) = after_a_frame();
+        contention.want(at(1000), &mut chance);
+        contention.backoff = Some(10);
+        assert_eq!(contention.access_at(), Some(at(1250)));
+        contention.carrier_on(at(1050 + 79), false, &mut chance);
+        assert_eq!((contention.access_at(), contention.backoff), (None, Some(7)));
+        contention.carrier_on(at(1500), false, &mut chance);
+        contention.carrier_off(at(1600));
+        assert_eq!(contention.access_at(), None);
+        contention.carrier_off(at(2000));
+        assert_eq!(contention.access_at(), Some(at(2000 + 50 + 140)));
+    }
+
+    #[test]
+    fn windows_double_to_the_widest_and_begin_anew() {
+        let (mut contention, mut chance) = after_a_frame();
+        let windows: Vec<u32> = (0..7)
+            .map(|_| {
+                contention.again(at(2000), &mut chance);
+                contention.window
+            })
+            .collect();
+        assert_eq!(windows, [63, 127, 255, 511, 1023, 1023, 1023]);
+        contention.done(at(2000), &mut chance);
+        assert_eq!(contention.window, 31);
+    }
+
+    #[test]
+    fn a_backoff_passes_though_there_is_nothing_to_send() {
+        let (mut contention, mut chance) = after_a_frame();
+        contention.done(at(1000), &mut chance);
+        contention.backoff = Some(5);
+        contention.want(at(1100), &mut chance);
+        assert_eq!(contention.access_at(), Some(at(1150)));
+        let (mut contention, mut chance) = after_a_frame();
+        contention.done(at(1000), &mut chance);
+        contention.want(at(9000), &mut chance);
+        assert_eq!((contention.access_at(), contention.backoff), (Some(at(9000)), None));
+    }
+}

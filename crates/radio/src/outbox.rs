@@ -1,0 +1,85 @@
+//! What is ready for the driver, kept without allocating: packets and receptions stay in tables.
+
+use crate::airtime::Rate;
+use crate::output::{Frame, Outcome, Output, Reception, Station};
+use crate::packets::{Packet, PacketId, Packets};
+use std::collections::VecDeque;
+use std::ops::Range;
+use wire::Instant;
+
+/// Outputs in the order in which they came to be.
+#[derive(Clone, Debug, Default)]
+pub struct Outbox {
+    ready: VecDeque<Ready>,
+    /// Of all outputs in `ready`.
+    receptions: Vec<Reception>,
+    /// Where those begin that belong to no output yet.
+    unclaimed: usize,
+}
+
+#[derive(Clone, Debug)]
+enum Ready {
+    Heard { frame: Frame, packet: PacketId, by: Range<usize> },
+    HeardAck { from: Station, to: Station, at: Instant, rate: Rate, by: Range<usize> },
+    Done { packet: PacketId, at: Instant, outcome: Outcome, tries: u8 },
+}
+
+impl Outbox {
+    pub fn is_empty(&self) -> bool {
+        self.ready.is_empty()
+    }
+
+    /// One more station received the transmission that is ending.
+    pub fn reception(&mut self, reception: Reception) {
+        self.receptions.push(reception);
+    }
+
+    /// A data frame ended; the receptions since the last output are its.
+    pub fn heard(&mut self, frame: Frame, packet: PacketId) {
+        let by = self.claim();
+        self.ready.push_back(Ready::Heard { frame, packet, by });
+    }
+
+    /// An ACK ended; the receptions since the last output are its.
+    pub fn heard_ack(&mut self, from: Station, to: Station, at: Instant, rate: Rate) {
+        let by = self.claim();
+        self.ready.push_back(Ready::HeardAck { from, to, at, rate, by });
+    }
+
+    /// A packet is done with; it leaves its place when the driver takes it.
+    pub fn done(&mut self, packet: PacketId, at: Instant, outcome: Outcome, tries: u8) {
+        self.ready.push_back(Ready::Done { packet, at, outcome, tries });
+    }
+
+    /// Gives out the oldest.
+    pub fn poll<'a, F>(&'a mut self, packets: &'a mut Packets<F>) -> Option<Output<'a, F>> {
+        let Some(ready) = self.ready.pop_front() else {
+            self.receptions.clear();
+            self.unclaimed = 0;
+            return None;
+        };
+        Some(match ready {
+            Ready::Heard { frame, packet, by } => {
+                let payload = &packets.get(packet).payload;
+                Output::Heard { frame, payload, by: &self.receptions[by] }
+            }
+            Ready::HeardAck { from, to, at, rate, by } => {
+                Output::HeardAck { from, to, at, rate, by: &self.receptions[by] }
+            }
+            Ready::Done { packet, at, outcome, tries } => {
+                let Packet { from, to, payload, .. } = packets.remove(packet);
+                Output::Done { from, to, payload, at, outcome, tries }
+            }
+        })
+    }
+
+    fn claim(&mut self) -> Range<usize> {
+        let start = std::mem::replace(&mut self.unclaimed, self.receptions.len());
+        start..self.receptions.len()
+    }
+
+    #[cfg(test)]
+    pub fn capacity(&self) -> usize {
+        self.ready.capacity() + self.receptions.capacity()
+    }
+}

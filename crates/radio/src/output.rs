@@ -1,0 +1,122 @@
+//! The words at the door: stations, frames, and what goes in and comes out.
+
+use crate::airtime::Rate;
+use wire::Instant;
+
+/// A station: its place in [`Links`](crate::Links), from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Station(pub u16);
+
+/// Whom a frame is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Destination {
+    /// One station, which acknowledges it.
+    Station(Station),
+    /// All that hear it; nobody acknowledges it.
+    Broadcast,
+}
+
+/// What the driver tells the medium.
+#[derive(Clone, Debug)]
+pub enum Input<F> {
+    /// A station's network layer has a packet to send.
+    Send {
+        /// The station.
+        from: Station,
+        /// Whom it is for.
+        to: Destination,
+        /// Length of the network layer's packet, in bytes.
+        bytes: u32,
+        /// The packet itself, or a word for it; the medium does not look into it.
+        payload: F,
+    },
+}
+
+/// What the medium tells the driver.
+#[derive(Debug)]
+pub enum Output<'a, F> {
+    /// A data frame's transmission ended.
+    Heard {
+        /// What was sent.
+        frame: Frame,
+        /// What it carried.
+        payload: &'a F,
+        /// Those that received it, in order of their numbers: the addressee if it did, and whoever
+        /// else did. May be empty.
+        by: &'a [Reception],
+    },
+    /// An ACK's transmission ended.
+    HeardAck {
+        /// Who acknowledges.
+        from: Station,
+        /// Whose frame.
+        to: Station,
+        /// When it ended.
+        at: Instant,
+        /// How fast it was sent.
+        rate: Rate,
+        /// Those that received it, in order of their numbers; always new to them. May be empty.
+        by: &'a [Reception],
+    },
+    /// The sender is done with a packet. Every packet comes back so, once.
+    Done {
+        /// The sender.
+        from: Station,
+        /// Whom it was for.
+        to: Destination,
+        /// What was given in.
+        payload: F,
+        /// When it was done.
+        at: Instant,
+        /// How it went.
+        outcome: Outcome,
+        /// How often it was on the air.
+        tries: u8,
+    },
+}
+
+/// One transmission of a data frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Frame {
+    /// The sender.
+    pub from: Station,
+    /// Whom it is for.
+    pub to: Destination,
+    /// Length of the network layer's packet in it, in bytes.
+    pub bytes: u32,
+    /// How fast it was sent.
+    pub rate: Rate,
+    /// 12 bits, counted by each sender; the same for all tries of a packet.
+    pub sequence: u16,
+    /// This is not the first try.
+    pub retry: bool,
+    /// When its preamble began.
+    pub began: Instant,
+    /// When its last bit ended.
+    pub ended: Instant,
+}
+
+/// One station received a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Reception {
+    /// Who received it.
+    pub by: Station,
+    /// How strongly, in the unit of [`Link::power`](crate::Link::power).
+    pub power: u64,
+    /// False if this station already got this very frame in an earlier try: what an addressee's
+    /// duplicate filter does, but for overhearers too.
+    pub is_new: bool,
+}
+
+/// How sending went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// The addressee acknowledged it.
+    Acked,
+    /// It was sent once; nobody acknowledges a broadcast.
+    Broadcast,
+    /// No try was acknowledged, and there are no more. The addressee may have got it all the same.
+    GivenUp,
+    /// It was never sent: the station's queue was full.
+    QueueFull,
+}

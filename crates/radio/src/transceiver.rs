@@ -1,0 +1,98 @@
+//! All that belongs to one station: receiver, turn, queue, and what it has on the air.
+
+use crate::chance::Chance;
+use crate::contention::Contention;
+use crate::output::{Frame, Station};
+use crate::packets::PacketId;
+use crate::receiver::Receiver;
+use crate::report::Report;
+use std::collections::VecDeque;
+use wire::Instant;
+
+/// Sequence numbers have 12 bits (sequence control field).
+const SEQUENCE_MASK: u64 = 0xfff;
+
+/// One station.
+#[derive(Clone, Debug)]
+pub struct Transceiver {
+    pub receiver: Receiver,
+    pub contention: Contention,
+    pub chance: Chance,
+    pub report: Report,
+    /// What it sends at this moment.
+    pub on_air: Option<OnAir>,
+    /// To whom it owes an ACK.
+    pub owes: Option<Station>,
+    /// The packet that it is working on.
+    pub current: Option<Current>,
+    queue: VecDeque<PacketId>,
+    /// How many packets it has begun to work on.
+    begun: u64,
+}
+
+/// A transmission.
+#[derive(Clone, Copy, Debug)]
+pub enum OnAir {
+    /// Of a packet.
+    Data { frame: Frame, packet: PacketId, serial: u64 },
+    /// Of an ACK.
+    Ack { to: Station },
+}
+
+/// A packet that its station is working on: it waits for its turn, is on the air, or waits for its ACK.
+#[derive(Clone, Copy, Debug)]
+pub struct Current {
+    pub packet: PacketId,
+    /// Counted by the station from 1.
+    pub serial: u64,
+    /// How often it has been on the air.
+    pub tries: u8,
+}
+
+impl Current {
+    pub fn sequence(&self) -> u16 {
+        (self.serial & SEQUENCE_MASK) as u16
+    }
+}
+
+impl Transceiver {
+    pub fn new(chance: Chance, queue_frames_max: usize) -> Self {
+        Self {
+            receiver: Receiver::default(),
+            contention: Contention::new(),
+            chance,
+            report: Report::default(),
+            on_air: None,
+            owes: None,
+            current: None,
+            queue: VecDeque::with_capacity(queue_frames_max),
+            begun: 0,
+        }
+    }
+
+    /// Puts a packet behind the others, unless so many wait already; says whether it did.
+    pub fn enqueue(&mut self, packet: PacketId, frames_max: usize) -> bool {
+        let fits = self.current.is_none() || self.queue.len() < frames_max;
+        if fits {
+            self.queue.push_back(packet);
+        }
+        fits
+    }
+
+    /// Begins to work on the next packet, if it is not working on one and there is one.
+    pub fn next(&mut self, now: Instant) {
+        if self.current.is_some() {
+            return;
+        }
+        if let Some(packet) = self.queue.pop_front() {
+            self.begun += 1;
+            self.current = Some(Current { packet, serial: self.begun, tries: 0 });
+            self.contention.want(now, &mut self.chance);
+        }
+    }
+
+    #[cfg(test)]
+    pub fn capacity(&self) -> usize {
+        self.queue.capacity()
+    }
+}

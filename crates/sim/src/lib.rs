@@ -1,0 +1,11 @@
+//! Scenarios, and what running one of them gave.
+//!
+//! *What this is:* [`scenario`] reads the file that simulator and lab are driven by, [`pipe`] is the
+//! wire of a gateway's uplink, [`result`] what every run gives. *Who calls it:* the lab's program.
+//! *What it never does:* open sockets, read clocks, or touch any file but the scenario that a user
+//! names. *Where to start:* [`scenario::Scenario::load`].
+
+pub mod pipe;
+pub mod report;
+pub mod result;
+pub mod scenario;

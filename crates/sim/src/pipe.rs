@@ -1,0 +1,208 @@
+//! A wire: one direction of a link with a rate, a delay and a queue, in virtual time.
+//!
+//! *What this is:* [`Pipe`], for the gateway's uplink. *Who calls it:* the simulator's loop, and the
+//! lab's medium in real time. *What it never does:* lose or reorder what it has taken, or read a clock.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use wire::Instant;
+
+const NANOS_PER_SECOND: u128 = 1_000_000_000;
+
+/// One direction of a wired link.
+///
+/// A packet leaves when the ones before it have left and its own bits have been sent, and arrives one
+/// delay later. When packets leave is known to a fraction of a nanosecond, so a long run of packets
+/// takes as long as its bits take and does not drift.
+#[derive(Clone, Debug)]
+pub struct Pipe<F> {
+    bits_per_second: u64,
+    delay: Duration,
+    packets_max: usize,
+    /// Until when the wire is busy, in whole nanoseconds…
+    busy_nanos: u64,
+    /// … and in addition so many parts of a nanosecond, `bits_per_second` of which make one.
+    busy_parts: u64,
+    /// In the order in which they leave.
+    packets: VecDeque<Packet<F>>,
+    /// How many of them had left when something was last sent.
+    left: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Packet<F> {
+    leaves: Instant,
+    frame: F,
+}
+
+impl<F> Pipe<F> {
+    /// An empty one; at most `packets_max` packets wait while another is being sent.
+    ///
+    /// # Panics
+    ///
+    /// If the rate is 0.
+    pub fn new(bits_per_second: u64, delay: Duration, packets_max: usize) -> Self {
+        assert!(bits_per_second > 0, "a wire has a rate");
+        Self {
+            bits_per_second,
+            delay,
+            packets_max,
+            busy_nanos: 0,
+            busy_parts: 0,
+            packets: VecDeque::new(),
+            left: 0,
+        }
+    }
+
+    /// Takes a packet of so many bytes, or gives it back because the queue is full.
+    ///
+    /// `now` must not go back from one call to the next, here and in [`Pipe::receive`].
+    pub fn send(&mut self, now: Instant, bytes: u32, packet: F) -> Result<(), F> {
+        let leaving = self.packets.iter().skip(self.left);
+        self.left += leaving.take_while(|it| it.leaves <= now).count();
+        if self.packets.len() - self.left > self.packets_max {
+            return Err(packet);
+        }
+        if self.busy_nanos < now.as_nanos() {
+            (self.busy_nanos, self.busy_parts) = (now.as_nanos(), 0);
+        }
+        let rate = u128::from(self.bits_per_second);
+        let parts = u128::from(bytes) * 8 * NANOS_PER_SECOND + u128::from(self.busy_parts);
+        let nanos = u64::try_from(parts / rate).unwrap_or(u64::MAX);
+        self.busy_nanos = self.busy_nanos.saturating_add(nanos);
+        self.busy_parts = (parts % rate) as u64;
+        let leaves = self.busy_nanos.saturating_add(u64::from(self.busy_parts > 0));
+        self.packets.push_back(Packet { leaves: Instant::from_nanos(leaves), frame: packet });
+        Ok(())
+    }
+
+    /// When the next packet arrives, if one is on its way.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.packets.front().map(|packet| packet.leaves + self.delay)
+    }
+
+    /// The next packet that has arrived by now, with the moment of its arrival.
+    ///
+    /// That is the first whole nanosecond by which all of it is there.
+    pub fn receive(&mut self, now: Instant) -> Option<(Instant, F)> {
+        let arrived = self.poll_timeout().filter(|it| *it <= now)?;
+        let packet = self.packets.pop_front()?;
+        self.left = self.left.saturating_sub(1);
+        Some((arrived, packet.frame))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DELAY: Duration = Duration::from_millis(10);
+
+    fn at(nanos: u64) -> Instant {
+        Instant::from_nanos(nanos)
+    }
+
+    #[test]
+    fn a_packet_takes_its_bits_over_the_rate_and_the_delay() {
+        let mut pipe = Pipe::new(100_000_000, DELAY, 10);
+        assert_eq!(pipe.poll_timeout(), None);
+        pipe.send(at(5), 1500, 'a').unwrap();
+        let arrives = at(5 + 120_000 + 10_000_000);
+        assert_eq!(pipe.poll_timeout(), Some(arrives));
+        assert_eq!(pipe.receive(at(arrives.as_nanos() - 1)), None);
+        assert_eq!(pipe.receive(arrives), Some((arrives, 'a')));
+        assert_eq!((pipe.receive(arrives), pipe.poll_timeout()), (None, None));
+    }
+
+    #[test]
+    fn packets_arrive_in_order_one_after_the_other_whenever_they_are_fetched() {
+        let mut pipe = Pipe::new(8_000_000_000, DELAY, 10);
+        for (now, bytes, packet) in [(0, 100, 'a'), (30, 50, 'b'), (1000, 7, 'c')] {
+            pipe.send(at(now), bytes, packet).unwrap();
+        }
+        let late = at(1_000_000_000);
+        let start = Instant::ZERO + DELAY;
+        let mut next = || pipe.receive(late).map(|(at, it)| ((at - start).as_nanos(), it));
+        assert_eq!(next(), Some((100, 'a')));
+        assert_eq!(next(), Some((150, 'b')));
+        assert_eq!(next(), Some((1007, 'c')));
+        assert_eq!(next(), None);
+    }
+
+    #[test]
+    fn nothing_drifts_though_a_packet_takes_no_whole_number_of_nanoseconds() {
+        // 1 byte at 3 Gbit/s takes 8/3 ns.
+        let mut pipe = Pipe::new(3_000_000_000, Duration::ZERO, usize::MAX);
+        for packet in 1..=3_000_000_u64 {
+            pipe.send(Instant::ZERO, 1, packet).unwrap();
+            let (arrived, received) = pipe.receive(at(u64::MAX)).unwrap();
+            assert_eq!((arrived, received), (at((packet * 8).div_ceil(3)), packet));
+        }
+    }
+
+    #[test]
+    fn a_fraction_is_forgotten_when_the_wire_falls_idle() {
+        let mut pipe = Pipe::new(3_000_000_000, Duration::ZERO, 10);
+        pipe.send(at(0), 1, ()).unwrap();
+        // Busy until 8/3 ns: at 2 ns the next must wait, at 10 ns it need not.
+        pipe.send(at(2), 1, ()).unwrap();
+        pipe.send(at(10), 1, ()).unwrap();
+        let arrivals: Vec<_> =
+            std::iter::from_fn(|| pipe.receive(at(99))).map(|(at, ())| at.as_nanos()).collect();
+        assert_eq!(arrivals, [3, 6, 13]);
+    }
+
+    #[test]
+    fn a_full_queue_gives_packets_back_until_one_has_left() {
+        // 125 bytes at 1 Mbit/s take 1 ms.
+        let mut pipe = Pipe::new(1_000_000, DELAY, 2);
+        for packet in 0..3 {
+            assert_eq!(pipe.send(at(0), 125, packet), Ok(()));
+        }
+        assert_eq!(pipe.send(at(0), 125, 3), Err(3));
+        assert_eq!(pipe.send(at(999_999), 125, 4), Err(4));
+        // The first has left, though it has not arrived.
+        assert_eq!(pipe.send(at(1_000_000), 125, 5), Ok(()));
+        assert_eq!(pipe.send(at(1_000_000), 125, 6), Err(6));
+        let arrived: Vec<_> = std::iter::from_fn(|| pipe.receive(at(14_000_000))).collect();
+        let expected = [(11, 0), (12, 1), (13, 2), (14, 5)];
+        assert_eq!(arrived, expected.map(|(ms, packet)| (at(ms * 1_000_000), packet)));
+        // What has been fetched counts no more.
+        for packet in 7..10 {
+            assert_eq!(pipe.send(at(14_000_000), 125, packet), Ok(()));
+        }
+        assert_eq!(pipe.send(at(14_000_000), 125, 10), Err(10));
+    }
+
+    #[test]
+    fn without_a_queue_one_packet_is_taken_at_a_time() {
+        let mut pipe = Pipe::new(1_000_000, DELAY, 0);
+        assert_eq!(pipe.send(at(0), 125, 'a'), Ok(()));
+        assert_eq!(pipe.send(at(1), 125, 'b'), Err('b'));
+        assert_eq!(pipe.send(at(1_000_000), 125, 'b'), Ok(()));
+    }
+
+    #[test]
+    fn a_steady_stream_needs_no_more_room() {
+        let mut pipe = Pipe::new(1_000_000, DELAY, 10);
+        let mut room = 0;
+        for ms in 0..1000 {
+            let now = at(ms * 1_000_000);
+            pipe.send(now, 125, ms).unwrap();
+            while pipe.receive(now).is_some() {}
+            if ms == 100 {
+                room = pipe.packets.capacity();
+            }
+        }
+        assert_eq!(pipe.packets.capacity(), room);
+    }
+
+    #[test]
+    fn the_end_of_time_is_not_passed() {
+        let mut pipe = Pipe::new(1, Duration::MAX, 10);
+        pipe.send(at(u64::MAX - 1), u32::MAX, ()).unwrap();
+        pipe.send(at(u64::MAX), u32::MAX, ()).unwrap();
+        assert_eq!(pipe.poll_timeout(), Some(at(u64::MAX)));
+    }
+}

@@ -1,0 +1,221 @@
+//! The distribution of throughputs: for each scheme a curve of steps, its median marked.
+
+use maud::{Markup, html};
+
+use super::axis::Axis;
+use super::labels::Area;
+use super::picture::{self, px};
+use super::stats::{self, Scheme};
+use super::text;
+
+const WIDTH: f64 = 440.0;
+const PLOT: Area = Area { left: 44.0, top: 30.0, right: 420.0, bottom: 308.0 };
+/// From the plot to the foot of the axis title.
+const AXIS_HEIGHT: f64 = 46.0;
+const LEGEND_ROW: f64 = 19.0;
+const TEXT_SIZE: f64 = 12.0;
+
+/// One scheme's curve.
+struct Curve {
+    name: String,
+    /// Ascending.
+    values: Vec<f64>,
+    median: Option<f64>,
+}
+
+/// The picture as a file of its own.
+pub(super) fn svg(schemes: &[Scheme<'_>]) -> String {
+    let curves: Vec<_> = schemes.iter().map(Curve::of).collect();
+    let all = stats::sorted(curves.iter().flat_map(|curve| curve.values.iter().copied()));
+    let axis = Axis::over(&all);
+    let rows = if curves.len() > 1 { curves.len() } else { 0 };
+    let height = PLOT.bottom + AXIS_HEIGHT + LEGEND_ROW * rows as f64 + 2.0;
+    let zeros = axis.log && all.first() == Some(&0.0);
+    let body = html! {
+        (shares())
+        (throughputs(&axis, zeros))
+        @for (at, curve) in curves.iter().enumerate() { (steps(at, curve, &axis)) }
+        (medians(&curves, &axis))
+        @if rows > 0 { (legend(&curves)) }
+        @if all.is_empty() {
+            text class="mid" x=(px((PLOT.left + PLOT.right) / 2.0)) y="150" { "no transfers" }
+        }
+    };
+    picture::svg(WIDTH, height, "Distribution of throughput over the transfers", &body)
+}
+
+impl Curve {
+    fn of(scheme: &Scheme<'_>) -> Self {
+        let values = scheme.throughputs();
+        let median = stats::median(values.iter().copied());
+        Self { name: text::clean(&text::short(scheme.name, 24)), values, median }
+    }
+}
+
+fn x_of(axis: &Axis, value: f64) -> f64 {
+    px(PLOT.left + axis.share(value) * (PLOT.right - PLOT.left))
+}
+
+fn y_of(share: f64) -> f64 {
+    px(PLOT.bottom - share * (PLOT.bottom - PLOT.top))
+}
+
+/// The vertical axis.
+fn shares() -> Markup {
+    html! {
+        text x="8" y="15" { "share of transfers at or below" }
+        @for quarter in [0.0, 0.25, 0.5, 0.75, 1.0] {
+            @let y = y_of(quarter);
+            path class=(if quarter == 0.0 { "axis" } else { "grid" })
+                d=(format!("M{} {y}H{}", PLOT.left, PLOT.right)) {}
+            text class="end" x=(PLOT.left - 6.0) y=(px(y + 4.0)) { (100.0 * quarter) "%" }
+        }
+    }
+}
+
+/// The horizontal axis.
+fn throughputs(axis: &Axis, zeros: bool) -> Markup {
+    let title = match (axis.log, zeros) {
+        (false, _) => "throughput, kbit/s",
+        (true, false) => "throughput, kbit/s (logarithmic)",
+        (true, true) => "throughput, kbit/s (logarithmic; zero at the left edge)",
+    };
+    html! {
+        @for &tick in &axis.ticks {
+            @let x = x_of(axis, tick);
+            path class="axis" d=(format!("M{x} {}v5", PLOT.bottom)) {}
+            text class="mid" x=(x) y=(PLOT.bottom + 19.0) { (text::tick(tick)) }
+        }
+        text class="mid" x=(px((PLOT.left + PLOT.right) / 2.0)) y=(PLOT.bottom + 38.0) { (title) }
+    }
+}
+
+/// From the lower left, a rise at each value, to the upper right.
+fn steps(at: usize, curve: &Curve, axis: &Axis) -> Markup {
+    let step = |(value, share)| format!("H{}V{}", x_of(axis, value), y_of(share));
+    let steps: String = stats::cdf(&curve.values).into_iter().map(step).collect();
+    let path = format!("M{} {}{steps}H{}", PLOT.left, y_of(0.0), PLOT.right);
+    html! {
+        @if !curve.values.is_empty() {
+            path class={ "curve " (picture::stroke(at)) } stroke-dasharray=[picture::dashes(at)]
+                d=(path) { title { (curve.name) } }
+        }
+    }
+}
+
+/// A point on each curve. The outermost two have their values beside them, where no curve runs;
+/// the legend has the rest.
+fn medians(curves: &[Curve], axis: &Axis) -> Markup {
+    let point = |(at, curve): (usize, &Curve)| Some((at, curve.median?));
+    let mut points: Vec<_> = curves.iter().enumerate().filter_map(point).collect();
+    points.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let last = points.len().saturating_sub(1);
+    let alone = curves.len() == 1;
+    html! {
+        @for (rank, &(at, median)) in points.iter().enumerate() {
+            @let x = x_of(axis, median);
+            circle class={ "point " (picture::fill(at)) } cx=(x) cy=(y_of(0.5)) r="5.5" {}
+            @if rank == last {
+                (value_right(x, &median_text(median, alone)))
+            } @else if rank == 0 {
+                (value_left(x, &median_text(median, alone)))
+            }
+        }
+    }
+}
+
+fn median_text(median: f64, alone: bool) -> String {
+    let value = text::number(median);
+    if alone { format!("median {value} kbit/s") } else { value }
+}
+
+/// To the lower right of a point: curves rise to the right.
+fn value_right(x: f64, value: &str) -> Markup {
+    let room = x + 10.0 + 1.08 * picture::text_width(value, TEXT_SIZE) < WIDTH;
+    let (x, y) = (px(x + 10.0), px(y_of(0.5) + 19.0));
+    html! {
+        @if room {
+            text class="strong halo" x=(x) y=(y) { (value) }
+        } @else {
+            text class="strong halo end" x=(WIDTH - 4.0) y=(y) { (value) }
+        }
+    }
+}
+
+/// To the upper left of a point, but not over the axis.
+fn value_left(x: f64, value: &str) -> Markup {
+    let left = x - 10.0 - picture::text_width(value, TEXT_SIZE);
+    html! {
+        @if left > PLOT.left {
+            text class="strong halo end" x=(px(x - 10.0)) y=(px(y_of(0.5) - 9.0)) { (value) }
+        }
+    }
+}
+
+/// A row for each scheme: its line, its name, its median.
+fn legend(curves: &[Curve]) -> Markup {
+    html! {
+        @for (at, curve) in curves.iter().enumerate() {
+            @let y = px(PLOT.bottom + AXIS_HEIGHT + LEGEND_ROW * (at as f64 + 0.5));
+            path class={ "curve " (picture::stroke(at)) } stroke-dasharray=[picture::dashes(at)]
+                d=(format!("M{} {}h34", PLOT.left, y)) {}
+            text class="strong" x=(PLOT.left + 44.0) y=(px(y + 4.0)) { (curve.name) }
+            text class="end" x=(PLOT.right) y=(px(y + 4.0)) {
+                "median " (text::with_unit(curve.median, "kbit/s"))
+                ", " (text::plural(curve.values.len(), "transfer"))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::{assert_well_formed, run, transfer};
+    use crate::result::RunResult;
+
+    fn picture(runs: &[RunResult]) -> String {
+        let svg = svg(&stats::by_scheme(runs));
+        assert_well_formed(&svg);
+        svg
+    }
+
+    #[test]
+    fn a_curve_rises_where_values_are() {
+        let values = [100.0, 200.0, 200.0, 500.0];
+        let transfers = values.map(|kbps| transfer("a", kbps)).to_vec();
+        let svg = picture(&[run("ditto", 1, transfers)]);
+        // The scale runs from 0 to 500, hence 75.2 px for each 100.
+        assert!(svg.contains("M44 308H119.2V238.5H194.4V99.5H420V30H420"), "{svg}");
+        assert!(svg.contains("median 200 kbit/s"));
+        assert!(!svg.contains("logarithmic"));
+    }
+
+    #[test]
+    fn wide_spans_are_logarithmic_and_say_so() {
+        let transfers = vec![transfer("a", 0.0), transfer("a", 1.0), transfer("b", 100.0)];
+        let svg = picture(&[run("ditto", 1, transfers)]);
+        assert!(svg.contains("logarithmic; zero at the left edge"));
+        assert!(svg.contains("H44V215.3H44V122.7H420V30H420"), "{svg}");
+    }
+
+    #[test]
+    fn degenerate_runs_have_a_picture() {
+        assert!(picture(&[]).contains("no transfers"));
+        assert!(picture(&[run("a", 1, vec![])]).contains("no transfers"));
+        assert!(picture(&[run("a", 1, vec![transfer("r", f64::NAN)])]).contains("no transfers"));
+        for kbps in [0.0, 7.0, 1e300, 1e-300] {
+            let svg = picture(&[run("a<&\">", 1, vec![transfer("r", kbps); 3])]);
+            assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+        }
+    }
+
+    #[test]
+    fn each_scheme_has_a_row_with_its_median() {
+        let one = |name: &str, kbps| run(name, 1, vec![transfer("a", kbps)]);
+        let svg = picture(&[one("default", 100.0), one("dit<to", 300.0)]);
+        assert!(svg.contains("dit&lt;to"));
+        assert_eq!(svg.matches("class=\"curve").count(), 4);
+        assert!(svg.contains("median 300\u{a0}kbit/s"));
+    }
+}

@@ -1,0 +1,118 @@
+//! What the marks of the map mean, and how long a metre is.
+
+use maud::{Markup, html};
+
+use super::super::axis;
+use super::super::picture::{px, text_width};
+use super::super::text;
+use super::super::{Ground, map::square};
+use super::{Frame, Shades};
+
+const LEFT: f64 = 8.0;
+const ROW: f64 = 22.0;
+const TEXT_SIZE: f64 = 12.0;
+
+/// From a mark's start to its text.
+const MARK: f64 = 24.0;
+
+/// Of one colour.
+const SWATCH: (f64, f64) = (56.0, 10.0);
+
+/// One mark and its meaning; drawn with its middle at the left end.
+struct Entry {
+    mark: Markup,
+    meaning: &'static str,
+}
+
+/// The legend, to stand under the map, and its height.
+pub(super) fn legend(ground: &Ground, frame: &Frame, shades: &Shades) -> (Markup, f64) {
+    let top = frame.height + 14.0;
+    let (rows, marks) = marks(ground, frame.width);
+    let marks_top = top + ROW + 2.0;
+    let shades_top = marks_top + ROW * rows as f64 + 3.0;
+    let shades_height = if shades.edges.is_empty() { 0.0 } else { 44.0 };
+    let markup = html! {
+        (scale_bar(ground, frame, top))
+        g transform=(format!("translate(0 {})", px(marks_top))) { (marks) }
+        @if shades_height > 0.0 { (ramp(shades, shades_top)) }
+    };
+    (markup, shades_top + shades_height - frame.height)
+}
+
+fn scale_bar(ground: &Ground, frame: &Frame, y: f64) -> Markup {
+    let bar_m = frame.scale.map(|scale| axis::round_down(0.3 * frame.width / scale));
+    let bar = frame.scale.zip(bar_m).map_or(0.0, |(scale, bar_m)| px(bar_m * scale));
+    let range = (ground.range_m > 0.0).then(|| text::tick(ground.range_m));
+    html! {
+        @if let Some(bar_m) = bar_m {
+            path class="bar" d=(format!("M{LEFT} {}v8m0 -4h{bar}m0 -4v8", px(y - 4.0))) {}
+            text class="strong" x=(px(LEFT + bar + 8.0)) y=(px(y + 4.0)) { (text::tick(bar_m)) " m" }
+        } @else if ground.routers.len() > 1 {
+            text x=(LEFT) y=(px(y + 4.0)) { "all routers stand in one place" }
+        }
+        @if let Some(range) = range {
+            text class="end" x=(px(frame.width - LEFT)) y=(px(y + 4.0)) { "radio range " (range) " m" }
+        }
+    }
+}
+
+/// Entries one after another, in as many rows as they need.
+fn marks(ground: &Ground, width: f64) -> (usize, Markup) {
+    let (mut x, mut row) = (LEFT, 0);
+    let mut place = |entry: Entry| {
+        let length = MARK + text_width(entry.meaning, TEXT_SIZE);
+        if x > LEFT && x + length > width - 4.0 {
+            (x, row) = (LEFT, row + 1);
+        }
+        let at = (x, ROW * f64::from(row));
+        x += length + 10.0;
+        (at, entry)
+    };
+    let placed: Vec<_> = entries(ground).into_iter().map(&mut place).collect();
+    let markup = html! {
+        @for ((x, y), entry) in placed {
+            g transform=(format!("translate({} {})", px(x), px(y))) {
+                (entry.mark)
+                text x=(MARK) y="4" { (entry.meaning) }
+            }
+        }
+    };
+    (row as usize + 1, markup)
+}
+
+fn entries(ground: &Ground) -> Vec<Entry> {
+    let line = |class| html! { path class=(class) d="M0 0H18" {} };
+    let dot = html! { circle class="dot" cx="9" cy="0" r="5.5" {} };
+    let mut entries = vec![
+        Entry { mark: square(9.0, 0.0, 5.5), meaning: "gateway" },
+        Entry { mark: dot, meaning: "router" },
+    ];
+    if !ground.routes.is_empty() {
+        entries.push(Entry { mark: line("route"), meaning: "route" });
+    }
+    if !ground.links.is_empty() {
+        entries.push(Entry { mark: line("link"), meaning: "link, faint if lossy" });
+    }
+    entries
+}
+
+/// The colours from slow to fast, with the throughputs between them.
+fn ramp(shades: &Shades, top: f64) -> Markup {
+    let swatches = shades.edges.len() - 1;
+    let x = |at: usize| px(LEFT + SWATCH.0 * at as f64);
+    let (bar_y, text_y) = (px(top + 14.0), px(top + 40.0));
+    html! {
+        text x=(LEFT) y=(px(top + 3.0)) { "receiver’s median throughput, kbit/s" }
+        @for at in 0..swatches {
+            rect class=(shades.class(at)) x=(x(at)) y=(bar_y)
+                width=(SWATCH.0 - 2.0) height=(SWATCH.1) rx="2" {}
+        }
+        @if swatches == 1 {
+            text class="mid" x=(px(LEFT + SWATCH.0 / 2.0)) y=(text_y) { (text::number(shades.edges[0])) }
+        } @else {
+            @for (at, &edge) in shades.edges.iter().enumerate() {
+                text class=(if at == 0 { "start" } else { "mid" }) x=(x(at)) y=(text_y) { (text::number(edge)) }
+            }
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! The page: head, figures, pictures, tables, in this order.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::stats::{self, Scheme};
+use super::{Ground, cdf, map, tables, text};
+use crate::result::RunResult;
+
+const STYLE: &str = include_str!("page.css");
+
+pub(super) fn page(results: &[RunResult], ground: &Ground) -> String {
+    let schemes = stats::by_scheme(results);
+    let title = title(results);
+    let markup = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) " · Hearsay" }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                main {
+                    (head(&title, results, ground))
+                    (warnings(results))
+                    (figures(results, &schemes))
+                    (pictures(&schemes, ground))
+                    (transfers(results))
+                    (tables::keys(&ground.keys))
+                }
+            }
+        }
+    };
+    markup.into_string()
+}
+
+/// The scenario's name; all of them, should they differ.
+fn title(results: &[RunResult]) -> String {
+    let names = distinct(results.iter().map(|run| run.scenario.as_str()));
+    if names.is_empty() { "No runs".to_owned() } else { text::clean(&names.join(" + ")) }
+}
+
+/// Each text once, in the order of first appearance.
+fn distinct<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut seen = Vec::new();
+    for text in texts {
+        if !seen.contains(&text) {
+            seen.push(text);
+        }
+    }
+    seen
+}
+
+fn head(title: &str, results: &[RunResult], ground: &Ground) -> Markup {
+    let schemes = distinct(results.iter().map(|run| run.scheme.as_str()));
+    let modes = distinct(results.iter().map(|run| run.mode.as_str()));
+    html! {
+        header {
+            h1 { (title) }
+            p class="facts" {
+                @if let [run] = results {
+                    (fact("scheme", &run.scheme))
+                    (fact("seed", &run.seed.to_string()))
+                } @else if !results.is_empty() {
+                    (fact("schemes", &schemes.join(", ")))
+                    (fact("runs", &text::grouped(results.len() as u64)))
+                }
+                @if !modes.is_empty() { (fact("mode", &modes.join(", "))) }
+                (validity(results))
+            }
+            @if !ground.description.is_empty() {
+                p class="about" { (text::clean(&ground.description)) }
+            }
+        }
+    }
+}
+
+fn fact(name: &str, value: &str) -> Markup {
+    html! { span class="fact" { span class="of" { (name) } " " b { (text::clean(value)) } } " " }
+}
+
+fn validity(results: &[RunResult]) -> Markup {
+    let invalid = results.iter().filter(|run| !run.valid).count();
+    html! {
+        @if invalid > 0 && results.len() > 1 {
+            span class="fact bad" { "✗ " (invalid) " of " (text::plural(results.len(), "run")) " not valid" }
+        } @else if invalid > 0 {
+            span class="fact bad" { "✗ not valid" }
+        } @else if !results.is_empty() {
+            span class="fact good" { "✓ valid" }
+        }
+    }
+}
+
+/// What makes figures doubtful, before the figures.
+fn warnings(results: &[RunResult]) -> Markup {
+    let late: Vec<_> = results.iter().filter(|run| !run.valid).collect();
+    let off: Vec<_> = results.iter().filter(|run| wrong(run) > 0).collect();
+    html! {
+        @if !late.is_empty() {
+            div class="warning" role="note" {
+                p {
+                    b { "Not valid: the medium was late. " }
+                    "It did not keep up with the clock, so these figures tell of the machine, not of the \
+                     scheme. Run it again on a machine with less to do, or in the simulator."
+                }
+                (by_run(&late, |run| {
+                    format!("p99 {}", text::with_unit(Some(run.radio.late_ms_p99), "ms"))
+                }))
+            }
+        }
+        @if !off.is_empty() {
+            div class="warning" role="note" {
+                p {
+                    b { "Wrong bytes. " }
+                    "Bodies arrived that are not what the origin has: this must never happen."
+                }
+                (by_run(&off, |run| {
+                    format!("{} of {}", wrong(run), text::plural(run.transfers.len(), "transfer"))
+                }))
+            }
+        }
+    }
+}
+
+/// How many transfers of a run gave something else than the origin has.
+fn wrong(run: &RunResult) -> usize {
+    run.transfers.iter().filter(|transfer| !transfer.sha256_ok).count()
+}
+
+fn by_run(runs: &[&RunResult], what: impl Fn(&RunResult) -> String) -> Markup {
+    html! {
+        ul {
+            @for run in runs {
+                li { (text::clean(&run.scheme)) ", seed " (run.seed) ": " b { (what(run)) } }
+            }
+        }
+    }
+}
+
+/// Tiles for one run, a table for several.
+fn figures(results: &[RunResult], schemes: &[Scheme<'_>]) -> Markup {
+    html! {
+        @match results {
+            [] => p { "There are no runs to report." },
+            [run] => section class="tiles" aria-label="Summary" { (tiles(run)) },
+            _ => section {
+                h2 { "Schemes" }
+                (tables::schemes(schemes))
+                p class="note" {
+                    "Throughput and time to first byte: medians over all transfers of a scheme. \
+                     The rest: medians over its runs."
+                }
+            },
+        }
+    }
+}
+
+fn tiles(run: &RunResult) -> Markup {
+    let throughput = stats::median(run.transfers.iter().map(|transfer| transfer.kbps));
+    let first_byte = stats::median(run.transfers.iter().map(|transfer| transfer.ttfb_s));
+    let transfers = text::plural(run.transfers.len(), "transfer");
+    let (radio, origin) = (&run.radio, run.gateway.bytes_from_origin);
+    let frames = format!(
+        "{} data, {} control frames",
+        text::grouped(radio.data_frames),
+        text::grouped(radio.control_frames)
+    );
+    html! {
+        (tile("Median throughput", &text::with_unit(throughput, "kbit/s"), &format!("over {transfers}")))
+        (tile("Median time to first byte", &text::seconds(first_byte), &format!("over {transfers}")))
+        (tile("From the origin", &text::bytes(origin), &delivered(run)))
+        (tile("Network load", &text::number(radio.packets_per_file), "packets per file, at all hops"))
+        (tile("Airtime", &text::with_unit(Some(radio.airtime_seconds), "s"), &frames))
+        (tile("The run took", &text::with_unit(Some(run.wall_seconds), "s"), &lateness(run)))
+    }
+}
+
+fn tile(name: &str, value: &str, note: &str) -> Markup {
+    html! {
+        div class="tile" {
+            div class="of" { (name) }
+            div class="value" { (value) }
+            div class="note" { (note) }
+        }
+    }
+}
+
+fn delivered(run: &RunResult) -> String {
+    let delivered = tables::delivered(run);
+    let share = run.gateway.bytes_from_origin as f64 / delivered as f64;
+    match delivered {
+        0 => "nothing was delivered".to_owned(),
+        _ => format!("{} delivered, ratio {}", text::bytes(delivered), text::number(share)),
+    }
+}
+
+fn lateness(run: &RunResult) -> String {
+    match run.radio.late_ms_p99 {
+        0.0 => "of wall time; medium never late".to_owned(),
+        late => format!("of wall time; medium late p99 {}", text::with_unit(Some(late), "ms")),
+    }
+}
+
+fn pictures(schemes: &[Scheme<'_>], ground: &Ground) -> Markup {
+    let Some(first) = schemes.first() else { return html! {} };
+    let bare = ground.routers.is_empty();
+    let wide = map::is_wide(ground);
+    let coloured =
+        if schemes.len() > 1 { format!(", coloured by {}", first.name) } else { String::new() };
+    html! {
+        div class="pictures" {
+            @if !bare {
+                figure class=[wide.then_some("wide")] {
+                    figcaption { "The mesh" (text::clean(&coloured)) }
+                    div class="scroll" { (PreEscaped(map::svg(ground, &first.receivers()))) }
+                }
+            }
+            figure class=[(wide || bare).then_some("alone")] {
+                figcaption { "Throughput over the transfers" }
+                div class="scroll" { (PreEscaped(cdf::svg(schemes))) }
+            }
+        }
+    }
+}
+
+/// One table for each run; folded where there are several.
+fn transfers(results: &[RunResult]) -> Markup {
+    html! {
+        @if !results.is_empty() {
+            section {
+                h2 { "Transfers" }
+                @if let [run] = results {
+                    (tables::transfers(&run.transfers))
+                } @else {
+                    @for run in results {
+                        details {
+                            summary {
+                                (text::clean(&run.scheme)) ", seed " (run.seed) ": "
+                                (text::plural(run.transfers.len(), "transfer"))
+                            }
+                            (tables::transfers(&run.transfers))
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

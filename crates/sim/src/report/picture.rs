@@ -1,0 +1,83 @@
+//! What all pictures share: the frame, the colours, and how lengths and texts are measured.
+
+use maud::{Markup, PreEscaped, html};
+
+use super::text;
+
+/// The colours, light and dark. Sequential blues for amounts; hues that stay apart for the
+/// colour-blind for schemes.
+const STYLE: &str = include_str!("picture.css");
+
+/// How many hues the style has.
+const HUES: usize = 9;
+
+/// Neighbours differ by their dashes also, for print without colours.
+const DASHES: [Option<&str>; 3] = [None, Some("7 3"), Some("2 2.5")];
+
+/// The colour of a stroke by its place among all.
+pub(super) fn stroke(at: usize) -> String {
+    format!("c{}", at % HUES)
+}
+
+/// The colour of an area by its place among all.
+pub(super) fn fill(at: usize) -> String {
+    format!("f{}", at % HUES)
+}
+
+/// The dashes of a line by its place among all.
+pub(super) fn dashes(at: usize) -> Option<&'static str> {
+    DASHES[(at + at / HUES) % DASHES.len()]
+}
+
+/// A complete SVG: on its own a file, and as it is a part of a page.
+pub(super) fn svg(width: f64, height: f64, label: &str, body: &Markup) -> String {
+    let (width, height) = (px(width), px(height));
+    let markup = html! {
+        svg xmlns="http://www.w3.org/2000/svg" class="pic" viewBox=(format!("0 0 {width} {height}"))
+            width=(width) height=(height) role="img" aria-label=(text::clean(label)) {
+            style { (PreEscaped(STYLE)) }
+            rect class="paper" width=(width) height=(height) {}
+            (body)
+        }
+    };
+    markup.into_string()
+}
+
+/// To a tenth of a pixel, never minus zero; what is no number becomes zero.
+pub(super) fn px(value: f64) -> f64 {
+    if value.is_finite() { (value * 10.0).round() / 10.0 + 0.0 } else { 0.0 }
+}
+
+/// How wide a text is likely to be, rather too wide than too narrow.
+pub(super) fn text_width(text: &str, size: f64) -> f64 {
+    let em = |c: char| match c {
+        'i' | 'j' | 'l' | '.' | ',' | ':' | '\'' | '|' | ' ' | '\u{202f}' => 0.36,
+        'm' | 'w' | 'M' | 'W' | '%' | '@' | '…' => 0.96,
+        c if c.is_ascii() => 0.64,
+        _ => 1.0,
+    };
+    text.chars().map(em).sum::<f64>() * size
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pixels_are_short_and_finite() {
+        assert_eq!([1.26, -0.01, f64::NAN, f64::INFINITY].map(px), [1.3, 0.0, 0.0, 0.0]);
+        assert!(px(-0.01).is_sign_positive());
+    }
+
+    #[test]
+    fn many_lines_stay_apart() {
+        let looks: std::collections::BTreeSet<_> =
+            (0..27).map(|at| (stroke(at), dashes(at))).collect();
+        assert_eq!(looks.len(), 27);
+    }
+
+    #[test]
+    fn the_style_needs_no_escaping() {
+        assert!(!STYLE.contains(['<', '&', '>']));
+    }
+}

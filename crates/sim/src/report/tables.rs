@@ -1,0 +1,167 @@
+//! The tables: schemes, transfers, keys. On narrow screens rows become cards, and the cells'
+//! `data-label` stands for the head.
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, html};
+
+use super::stats::{self, Scheme};
+use super::text;
+use crate::result::{RunResult, Transfer};
+
+/// Bytes of all bodies that reached clients.
+pub(super) fn delivered(run: &RunResult) -> u64 {
+    run.transfers.iter().fold(0, |sum, transfer| sum.saturating_add(transfer.bytes))
+}
+
+/// The schemes with their medians; the first is what the others are held against.
+pub(super) fn schemes(schemes: &[Scheme<'_>]) -> Markup {
+    let medians: Vec<_> =
+        schemes.iter().map(|scheme| stats::median(scheme.throughputs())).collect();
+    let first = medians.first().copied().flatten();
+    let heads = [
+        "seeds",
+        "transfers",
+        "kbit/s",
+        "vs first",
+        "first byte",
+        "from origin",
+        "delivered",
+        "packets per file",
+        "airtime",
+    ];
+    html! {
+        div class="scroll" {
+            table class="cards" {
+                thead { tr {
+                    th scope="col" { "scheme" }
+                    @for head in heads { th class="n" scope="col" { (head) } }
+                } }
+                tbody {
+                    @for (at, (scheme, &median)) in schemes.iter().zip(&medians).enumerate() {
+                        tr {
+                            (scheme_name(at, scheme))
+                            @for (head, value) in heads.into_iter().zip(scheme_cells(scheme, median, first)) {
+                                td class="n" data-label=(head) { (value) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// With the colour of the scheme's curve, and a mark if not all its runs are valid.
+fn scheme_name(at: usize, scheme: &Scheme<'_>) -> Markup {
+    let invalid = scheme.runs.iter().filter(|run| !run.valid).count();
+    html! {
+        th class="key" scope="row" {
+            svg class="pic chip" viewBox="0 0 10 10" aria-hidden="true" {
+                circle class=(super::picture::fill(at)) cx="5" cy="5" r="5" {}
+            }
+            " " (text::clean(scheme.name))
+            @if invalid > 0 { " " span class="bad" { "✗ " (invalid) " not valid" } }
+        }
+    }
+}
+
+fn scheme_cells(scheme: &Scheme<'_>, median: Option<f64>, first: Option<f64>) -> [String; 9] {
+    let seeds: Vec<_> = scheme.runs.iter().map(|run| run.seed.to_string()).collect();
+    let ratio = median.zip(first).filter(|(_, first)| *first > 0.0);
+    let first_byte = stats::median(scheme.transfers().map(|transfer| transfer.ttfb_s));
+    let bytes =
+        |value: Option<f64>| value.map_or(text::NONE.into(), |value| text::bytes(value as u64));
+    [
+        seeds.join(", "),
+        text::grouped(scheme.transfers().count() as u64),
+        text::maybe(median),
+        ratio.map_or(text::NONE.into(), |(median, first)| {
+            format!("× {}", text::number(median / first))
+        }),
+        text::seconds(first_byte),
+        bytes(scheme.median_of(|run| run.gateway.bytes_from_origin as f64)),
+        bytes(scheme.median_of(|run| delivered(run) as f64)),
+        text::maybe(scheme.median_of(|run| run.radio.packets_per_file)),
+        text::with_unit(scheme.median_of(|run| run.radio.airtime_seconds), "s"),
+    ]
+}
+
+/// Every transfer, in the order in which they began.
+pub(super) fn transfers(transfers: &[Transfer]) -> Markup {
+    if transfers.is_empty() {
+        return html! { p class="note" { "No transfers." } };
+    }
+    html! {
+        div class="scroll" {
+            table class="cards" {
+                thead { tr {
+                    th scope="col" { "client" }
+                    th scope="col" { "URL" }
+                    @for head in ["bytes", "first byte", "took", "kbit/s"] { th class="n" scope="col" { (head) } }
+                    th scope="col" { "bytes came from" }
+                    th scope="col" { "sha256" }
+                } }
+                tbody { @for transfer in transfers { (row(transfer)) } }
+            }
+        }
+    }
+}
+
+fn row(transfer: &Transfer) -> Markup {
+    html! {
+        tr class=[(!transfer.sha256_ok).then_some("wrong")] {
+            th class="key" scope="row" { (text::clean(&transfer.client)) }
+            td class="url" { (text::clean(&transfer.url)) }
+            td class="n" data-label="bytes" { (text::grouped(transfer.bytes)) }
+            td class="n" data-label="first byte" { (text::seconds(Some(transfer.ttfb_s))) }
+            td class="n" data-label="took" { (text::seconds(Some(transfer.seconds))) }
+            td class="n" data-label="kbit/s" { (text::number(transfer.kbps)) }
+            td data-label="from" { (sources(&transfer.bytes_by_source)) }
+            td data-label="sha256" {
+                @if transfer.sha256_ok { span class="good" { "ok" } } @else { span class="bad" { "✗ WRONG" } }
+            }
+        }
+    }
+}
+
+/// The largest first; those that gave nothing are left out.
+fn sources(bytes_by_source: &BTreeMap<String, u64>) -> String {
+    let mut sources: Vec<_> = bytes_by_source.iter().filter(|(_, bytes)| **bytes > 0).collect();
+    sources.sort_by_key(|(_, bytes)| std::cmp::Reverse(**bytes));
+    let part = |(source, &bytes): (&String, &u64)| {
+        format!("{} {}", text::clean(source), text::bytes(bytes))
+    };
+    match sources.as_slice() {
+        [] => text::NONE.to_owned(),
+        [(source, _)] => text::clean(source),
+        _ => sources.into_iter().map(part).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// The scenario's keys.
+pub(super) fn keys(keys: &[(String, String, String)]) -> Markup {
+    html! {
+        @if !keys.is_empty() {
+            section {
+                h2 { "Scenario" }
+                div class="scroll" {
+                    table class="keys" {
+                        thead { tr {
+                            @for head in ["key", "value", "meaning"] { th scope="col" { (head) } }
+                        } }
+                        tbody {
+                            @for (name, value, meaning) in keys {
+                                tr {
+                                    th class="key" scope="row" { code { (text::clean(name)) } }
+                                    td { code { (text::clean(value)) } }
+                                    td class="meaning" { (text::clean(meaning)) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

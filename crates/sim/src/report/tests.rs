@@ -1,0 +1,186 @@
+//! Whole pages, and what the tests of the parts share.
+
+use super::*;
+use crate::result::{Gateway, Radio, Transfer};
+
+/// HTML elements that have no end.
+const VOID: [&str; 2] = ["meta", "!DOCTYPE"];
+
+pub(super) fn transfer(client: &str, kbps: f64) -> Transfer {
+    Transfer {
+        client: client.to_owned(),
+        url: "http://origin/file".to_owned(),
+        bytes: 1_000_000,
+        ttfb_s: 0.25,
+        seconds: 8000.0 / kbps,
+        kbps,
+        bytes_by_source: [("gateway".to_owned(), 1_000_000)].into(),
+        sha256_ok: true,
+    }
+}
+
+pub(super) fn run(scheme: &str, seed: u64, transfers: Vec<Transfer>) -> RunResult {
+    RunResult {
+        scenario: "chain".to_owned(),
+        scheme: scheme.to_owned(),
+        seed,
+        mode: "sim".to_owned(),
+        valid: true,
+        transfers,
+        gateway: Gateway { bytes_from_origin: 1_000_000, bytes_over_air: 2_000_000 },
+        radio: Radio { packets_per_file: 1234.0, ..Radio::default() },
+        wall_seconds: 3.5,
+    }
+}
+
+/// Routers on a line, 100 m apart, that hear two hops far.
+pub(super) fn chain(routers: usize) -> Ground {
+    let place = |at: usize| Place { name: format!("r{at}"), x_m: 100.0 * at as f64, y_m: 0.0 };
+    let line =
+        |from: usize, hops: usize| Line { from, to: from + hops, loss: 0.3 * (hops - 1) as f64 };
+    let lines = |hops| (0..routers.saturating_sub(hops)).map(move |from| line(from, hops));
+    Ground {
+        description: "Routers on a line.".to_owned(),
+        routers: (0..routers).map(place).collect(),
+        gateway: 0,
+        links: lines(1).chain(lines(2)).collect(),
+        routes: lines(1).collect(),
+        range_m: 220.0,
+        keys: vec![("loss".to_owned(), "0.1".to_owned(), "share of frames lost".to_owned())],
+    }
+}
+
+/// Every element ends in order, attributes are quoted, and no text holds a bare `<` or `&`.
+pub(super) fn assert_well_formed(markup: &str) {
+    let mut open = Vec::new();
+    let mut rest = markup;
+    while let Some(start) = rest.find('<') {
+        assert_text(&rest[..start]);
+        let end = start + rest[start..].find('>').expect("a tag ends");
+        let tag = &rest[start + 1..end];
+        rest = &rest[end + 1..];
+        if let Some(name) = tag.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(name), "before {:.60}", rest);
+            continue;
+        }
+        assert_eq!(tag.matches('"').count() % 2, 0, "{tag}");
+        let name = tag.split(' ').next().unwrap_or_default();
+        if !VOID.contains(&name) {
+            open.push(name);
+        }
+    }
+    assert_text(rest);
+    assert!(open.is_empty(), "{open:?} never end");
+}
+
+fn assert_text(text: &str) {
+    assert!(!text.contains('>'), "{text}");
+    let entities = ["amp;", "lt;", "gt;", "quot;"];
+    let known = |rest: &str| entities.iter().any(|entity| rest.starts_with(entity));
+    assert!(text.split('&').skip(1).all(known), "{text}");
+}
+
+fn page_of(results: &[RunResult], ground: &Ground) -> String {
+    let page = compare(results, ground);
+    assert_well_formed(&page);
+    let svgs = ["NaN", " inf", "=\"inf"];
+    assert!(!svgs.iter().any(|odd| page.contains(odd)));
+    page
+}
+
+#[test]
+fn a_run_has_its_figures() {
+    let transfers = vec![transfer("r1", 1000.0), transfer("r2", 500.0)];
+    let page = page_of(&[run("ditto", 7, transfers)], &chain(3));
+    let texts = [
+        "<b>ditto</b>",
+        "<b>7</b>",
+        "✓ valid",
+        ">750\u{a0}kbit/s<",
+        ">250\u{a0}ms<",
+        "2.00\u{a0}MB delivered, ratio 0.50",
+        ">1\u{202f}234<",
+        "share of frames lost",
+    ];
+    for text in texts {
+        assert!(page.contains(text), "{text}");
+    }
+    assert!(!page.contains("class=\"warning\""));
+}
+
+#[test]
+fn a_page_refers_to_nothing_outside() {
+    let page = page_of(&[run("ditto", 7, vec![transfer("r1", 1000.0)])], &chain(3));
+    let outside = ["<script", "<link", "href=", "src=", "url(", "@import"];
+    assert!(!outside.iter().any(|text| page.contains(text)));
+}
+
+#[test]
+fn a_late_medium_is_a_warning() {
+    let mut late = run("ditto", 7, vec![]);
+    (late.valid, late.radio.late_ms_p99) = (false, 12.34);
+    let page = page_of(&[late.clone()], &chain(2));
+    assert!(page.contains("Not valid: the medium was late."));
+    assert!(page.contains("<b>p99 12.3\u{a0}ms</b>"));
+    let page = page_of(&[run("ditto", 8, vec![]), late], &chain(2));
+    assert!(page.contains("1 of 2\u{a0}runs not valid"));
+}
+
+#[test]
+fn wrong_bytes_are_a_warning() {
+    let wrong = Transfer { sha256_ok: false, ..transfer("r1", 10.0) };
+    let page = page_of(&[run("ditto", 7, vec![transfer("r1", 10.0), wrong])], &chain(2));
+    assert!(page.contains("<b>1 of 2\u{a0}transfers</b>"));
+    assert_eq!(page.matches("✗ WRONG").count(), 1);
+}
+
+#[test]
+fn schemes_are_compared_by_pooled_medians() {
+    let runs = [
+        run("default", 1, vec![transfer("r1", 100.0)]),
+        run("ditto", 1, vec![transfer("r1", 150.0)]),
+        run("ditto", 2, vec![transfer("r1", 350.0)]),
+    ];
+    let page = page_of(&runs, &chain(2));
+    for text in
+        ["× 2.50", ">250<", ">1, 2<", "coloured by default", "ditto, seed 2: 1\u{a0}transfer<"]
+    {
+        assert!(page.contains(text), "{text}");
+    }
+    assert!(!page.contains("class=\"tiles\""));
+}
+
+#[test]
+fn any_text_is_escaped() {
+    let odd = "<&\"'>\u{1}\u{0}]]>--";
+    let mut odd_run = run(odd, 1, vec![Transfer { url: odd.to_owned(), ..transfer(odd, 1.0) }]);
+    (odd_run.scenario, odd_run.mode) = (odd.to_owned(), odd.to_owned());
+    odd_run.transfers[0].bytes_by_source = [(odd.to_owned(), 1), ("b".to_owned(), 2)].into();
+    let mut ground = chain(2);
+    ground.description = odd.to_owned();
+    ground.routers[1].name = odd.to_owned();
+    ground.keys = vec![(odd.to_owned(), odd.to_owned(), odd.to_owned())];
+    let page = page_of(&[odd_run.clone(), run("other", 2, vec![])], &ground);
+    assert!(!page.contains("<&") && !page.contains('\u{1}') && !page.contains('\u{0}'));
+    page_of(&[odd_run.clone()], &ground);
+    assert_well_formed(&map_svg(&[odd_run.clone()], &ground));
+    assert_well_formed(&cdf_svg(&[odd_run]));
+}
+
+#[test]
+fn degenerate_runs_have_a_page() {
+    assert!(page_of(&[], &Ground::default()).contains("There are no runs"));
+    assert!(page_of(&[run("a", 1, vec![])], &Ground::default()).contains("No transfers."));
+    let stopped = Transfer { bytes: 0, seconds: 0.0, ttfb_s: 0.0, ..transfer("r1", f64::NAN) };
+    let page = page_of(&[run("a", 1, vec![stopped])], &chain(2));
+    assert!(page.contains("nothing was delivered"));
+    page_of(&[run("a", 1, vec![transfer("r1", 5.0); 4])], &chain(2));
+    page_of(&[run("a", 1, vec![transfer("r1", 0.0)]), run("b", 1, vec![])], &chain(1));
+}
+
+#[test]
+fn the_same_results_give_the_same_bytes() {
+    let runs = [run("a", 1, vec![transfer("r1", 5.0)]), run("b", 1, vec![transfer("r2", 9.0)])];
+    assert_eq!(compare(&runs, &chain(4)), compare(&runs, &chain(4)));
+    assert_eq!(html(&runs[0], &chain(4)), compare(&runs[..1], &chain(4)));
+}

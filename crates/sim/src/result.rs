@@ -1,0 +1,74 @@
+//! What a run gave: the JSON that every driver of a scenario writes, and that reports are made of.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// One run of one scenario.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunResult {
+    /// The scenario's name.
+    pub scenario: String,
+    /// Who intercepts and caches: `end-to-end`, `default`, …
+    pub scheme: String,
+    /// All chance of the run came from here.
+    pub seed: u64,
+    /// `lab` (real time, real daemons) or `sim` (virtual time).
+    pub mode: String,
+    /// Whether the medium kept up with the clock; always so in virtual time.
+    pub valid: bool,
+    /// In the order in which they began.
+    pub transfers: Vec<Transfer>,
+    /// What the gateway carried.
+    pub gateway: Gateway,
+    /// What the air carried.
+    pub radio: Radio,
+    /// How long the run took, with building up and taking down.
+    pub wall_seconds: f64,
+}
+
+/// One client's download.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Transfer {
+    /// The access router that the client is wired to.
+    pub client: String,
+    /// What it asked for.
+    pub url: String,
+    /// Bytes of the body that arrived.
+    pub bytes: u64,
+    /// From the start to the first byte of the body.
+    pub ttfb_s: f64,
+    /// From the start to the last byte.
+    pub seconds: f64,
+    /// `bytes` over `seconds`, in kbit/s.
+    pub kbps: f64,
+    /// Where the bytes came from: `local`, `ph-local`, `remote`, `gateway`, `origin`, `overheard`.
+    pub bytes_by_source: BTreeMap<String, u64>,
+    /// Whether the body was what the origin has.
+    pub sha256_ok: bool,
+}
+
+/// What the gateway carried during the transfers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Gateway {
+    /// Bytes of IP packets that came from the origin over the uplink.
+    pub bytes_from_origin: u64,
+    /// Bytes of network-layer packets that the gateway sent into the air, repetitions by the link
+    /// layer not counted.
+    pub bytes_over_air: u64,
+}
+
+/// What the air carried during the transfers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Radio {
+    /// 802.11 data frames, repetitions included.
+    pub data_frames: u64,
+    /// 802.11 control frames: acknowledgements.
+    pub control_frames: u64,
+    /// Sum of the durations of all frames.
+    pub airtime_seconds: f64,
+    /// Network load: packets that the network layer sent, at all hops, over the number of transfers.
+    pub packets_per_file: f64,
+    /// How late the medium acted, in milliseconds, at the 99th percentile; 0 in virtual time.
+    pub late_ms_p99: f64,
+}

@@ -1,0 +1,182 @@
+//! What a run takes place in: routers, who hears whom, the uplink, and what is asked for.
+//!
+//! *What this is:* [`Scenario`], read from TOML, which cannot be wrong any more. *Who calls it:* the
+//! simulator and the lab; one file drives both. *What it never does:* draw by chance, except in
+//! [`Scenario::requests`] from a seed that is given; or read anything but the user's own file.
+//! *Where to start:* [`Scenario::load`], then `scenarios/chain.toml`, then `scenario/key.rs`, which
+//! lists every key.
+
+use std::time::Duration;
+
+use radio::Links;
+
+mod build;
+mod file;
+mod key;
+mod problem;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod workload;
+
+use file::Source;
+pub use problem::ScenarioError;
+use problem::{advice, quote};
+use tree::Tree;
+pub use workload::{Order, Request, Workload};
+
+/// Those that are there wherever the program is.
+const BUILT_IN: [(&str, &str); 3] = [
+    ("chain", include_str!("../../../scenarios/chain.toml")),
+    ("emulab8", include_str!("../../../scenarios/emulab8.toml")),
+    ("map21", include_str!("../../../scenarios/map21.toml")),
+];
+
+/// A mesh, its uplink, and what its clients do.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// Of a built-in one its name, else that of the file without its ending.
+    pub name: String,
+    /// What it is, in a sentence.
+    pub description: String,
+    /// The stations' rates and queues.
+    pub radio: radio::Config,
+    /// Who hears whom; a station's number is its router's place in `routers`.
+    pub links: Links,
+    /// Frames can be received up to here, in metres.
+    pub range_m: f64,
+    /// In the order of the file.
+    pub routers: Vec<Router>,
+    /// Which of the routers has the uplink.
+    pub gateway: usize,
+    /// Routers whose clients ask for files, in their order; never the gateway, none twice.
+    pub receivers: Vec<usize>,
+    /// Where the lab's routers get their routes from.
+    pub routing: Routing,
+    /// Between the gateway and the origin.
+    pub uplink: Uplink,
+    /// What the clients do.
+    pub workload: Workload,
+    /// Every key that applies, with its value now, for reports.
+    pub keys: Vec<Key>,
+    tree: Tree,
+}
+
+/// A node of the mesh.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Router {
+    /// At most 16 letters, digits, `-` and `_`.
+    pub name: String,
+    /// Where it stands, in metres.
+    pub x_m: f64,
+    /// Where it stands, in metres.
+    pub y_m: f64,
+}
+
+/// Who decides on routes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Routing {
+    /// The scenario, once and for all.
+    Static,
+    /// babeld, while it runs.
+    Babel,
+}
+
+/// A wire with the same rate and delay both ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Uplink {
+    /// Rate each way.
+    pub bits_per_second: u64,
+    /// Delay one way.
+    pub delay: Duration,
+}
+
+/// What may be changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// As it is written, with its unit.
+    pub name: &'static str,
+    /// As [`Scenario::load`] takes it.
+    pub value: String,
+    /// What it means.
+    pub meaning: &'static str,
+}
+
+impl Routing {
+    fn from_word(word: &str) -> Option<Self> {
+        [Self::Static, Self::Babel].into_iter().find(|it| it.word() == word)
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Static => "static",
+            Self::Babel => "babel",
+        }
+    }
+}
+
+impl Scenario {
+    /// The built-in scenario of this name, or the one in this file (whatever has a `/` or ends in
+    /// `.toml`), with keys changed as `settings` says; of two settings of a key the last counts.
+    ///
+    /// A setting's value is read as TOML if it is TOML, else as a text.
+    pub fn load(name_or_path: &str, settings: &[(String, String)]) -> Result<Self, ScenarioError> {
+        if name_or_path.contains('/') || name_or_path.ends_with(".toml") {
+            let path = std::path::Path::new(name_or_path);
+            let text = std::fs::read_to_string(path).map_err(|error| {
+                ScenarioError::one(name_or_path, &format!("cannot be read: {error}"))
+            })?;
+            let name = path.file_stem().unwrap_or_default().to_string_lossy();
+            return from_text(&name, Source { name: name_or_path, text: &text }, settings);
+        }
+        let Some((name, text)) = BUILT_IN.iter().find(|(name, _)| *name == name_or_path) else {
+            let text = format!(
+                "unknown scenario: {} (a file of yours needs a path, like ./mine.toml)",
+                advice(name_or_path, Self::built_in())
+            );
+            return Err(ScenarioError::one(&quote(name_or_path), &text));
+        };
+        from_text(name, Source { name: &format!("{name}.toml"), text }, settings)
+    }
+
+    /// The names of those that need no file, always in the same order.
+    pub fn built_in() -> impl Iterator<Item = &'static str> + Clone {
+        BUILT_IN.iter().map(|(name, _)| *name)
+    }
+
+    /// Where router `from` sends what is for router `to`, along the static routes; `None` if they
+    /// are one, or one of them has no route.
+    pub fn next_hop(&self, from: usize, to: usize) -> Option<usize> {
+        self.tree.next_hop(from, to)
+    }
+
+    /// The static route to a router, the gateway first and the router last; empty if it has none.
+    pub fn path(&self, to: usize) -> Vec<usize> {
+        self.tree.path(to)
+    }
+
+    /// How many links the static route to a router has; 0 for the gateway, and without a route.
+    pub fn hops(&self, router: usize) -> usize {
+        self.path(router).len().saturating_sub(1)
+    }
+
+    /// What is asked for, in the order in which the requests begin; the same for the same seed.
+    pub fn requests(&self, seed: u64) -> Vec<Request> {
+        self.workload.requests(&self.receivers, seed)
+    }
+}
+
+fn from_text(
+    name: &str,
+    source: Source<'_>,
+    settings: &[(String, String)],
+) -> Result<Scenario, ScenarioError> {
+    let mut file = file::read(source)?;
+    let mut wrong = ScenarioError::default();
+    for (key, value) in settings {
+        let outcome = file::set(&mut file, key, value);
+        wrong.lines.extend(outcome.err().into_iter().flat_map(|it| it.lines));
+    }
+    wrong.unless(())?;
+    build::build(name, source.name, file)
+}

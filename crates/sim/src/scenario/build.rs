@@ -1,0 +1,277 @@
+//! Puts together what a file and the settings say, and refuses what does not fit together.
+
+use std::time::Duration;
+
+use radio::{Links, Ranges};
+
+use super::file::{File, Route};
+use super::key::{self, Layout, Settings};
+use super::problem::{ScenarioError, advice, quote};
+use super::tree::{self, Tree};
+use super::{Router, Scenario, Uplink, Workload};
+
+/// A run with more would not end.
+const REQUESTS_MAX: usize = 100_000;
+
+/// The scenario that a file and the settings describe; `place` is the file's name.
+pub(super) fn build(name: &str, place: &str, file: File) -> Result<Scenario, ScenarioError> {
+    Builder::new(place, file)?.scenario(name)
+}
+
+struct Builder<'a> {
+    /// The file's name.
+    place: &'a str,
+    file: File,
+    routers: Vec<Router>,
+    gateway: usize,
+    links: Links,
+}
+
+impl<'a> Builder<'a> {
+    fn new(place: &'a str, mut file: File) -> Result<Self, ScenarioError> {
+        check_rates(place, &file.settings)?;
+        let routers = match file.layout {
+            Layout::Chain => chain(&file.settings),
+            Layout::Placed => std::mem::take(&mut file.routers),
+        };
+        let gateway = match (file.layout, &file.settings.gateway) {
+            (Layout::Chain, _) => 0,
+            (Layout::Placed, Some(name)) => find(&routers, name)
+                .map_err(|text| ScenarioError::one(place, &format!("the gateway is an {text}")))?,
+            (Layout::Placed, None) => {
+                let text = "names no gateway: say which router has the uplink, gateway = \"…\"";
+                return Err(ScenarioError::one(place, text));
+            }
+        };
+        let links = links(&routers, &file.settings);
+        Ok(Self { place, file, routers, gateway, links })
+    }
+
+    fn scenario(mut self, name: &str) -> Result<Scenario, ScenarioError> {
+        let receivers = self.receivers()?;
+        let tree = self.tree()?;
+        self.check_reach(&tree, &receivers)?;
+        let workload = workload(&self.file.settings);
+        let requests = receivers.len() * workload.files * workload.rounds;
+        if requests > REQUESTS_MAX {
+            let text = format!(
+                "{} receivers, `files` and `rounds` make {requests} requests, more than \
+                 {REQUESTS_MAX}: take fewer",
+                receivers.len()
+            );
+            return Err(ScenarioError::one(self.place, &text));
+        }
+        let names = receivers.iter().map(|it| self.routers[*it].name.clone());
+        self.file.settings.receivers = Some(names.collect());
+        let settings = &self.file.settings;
+        Ok(Scenario {
+            name: name.to_owned(),
+            description: self.file.description,
+            radio: radio::Config {
+                data_rate: settings.data,
+                basic_rate: settings.basic,
+                queue_frames_max: settings.queue_frames as usize,
+                ..radio::Config::default()
+            },
+            range_m: settings.range_m,
+            gateway: self.gateway,
+            receivers,
+            routing: settings.routing,
+            uplink: uplink(settings),
+            workload,
+            keys: settings.keys(self.file.layout),
+            links: self.links,
+            routers: self.routers,
+            tree,
+        })
+    }
+
+    /// Those that are named; else all but the gateway, and of a chain the last.
+    fn receivers(&self) -> Result<Vec<usize>, ScenarioError> {
+        let Some(names) = &self.file.settings.receivers else {
+            return Ok(match self.file.layout {
+                Layout::Chain => vec![self.routers.len() - 1],
+                Layout::Placed => {
+                    (0..self.routers.len()).filter(|it| *it != self.gateway).collect()
+                }
+            });
+        };
+        let mut wrong = ScenarioError::default();
+        let mut receivers = Vec::new();
+        for name in names {
+            match find(&self.routers, name) {
+                Ok(router) if router == self.gateway => {
+                    let text = format!("the gateway {name} cannot be among the `receivers`");
+                    wrong.add(self.place, &text);
+                }
+                Ok(router) if receivers.contains(&router) => {
+                    wrong.add(self.place, &format!("`receivers` names router {name} twice"));
+                }
+                Ok(router) => receivers.push(router),
+                Err(text) => wrong.add(self.place, &format!("`receivers` names an {text}")),
+            }
+        }
+        wrong.unless(receivers)
+    }
+
+    /// Of routes that are wrong the first is told: the others are mostly so for the same reason.
+    fn tree(&self) -> Result<Tree, ScenarioError> {
+        let mut tree = Tree::new(self.routers.len(), self.gateway);
+        match (self.file.layout, &self.file.routes) {
+            // A chain goes from each to the next, even where one could be left out.
+            (Layout::Chain, _) => {
+                let route: Vec<_> = (0..self.routers.len()).collect();
+                self.join(&mut tree, &route)
+                    .map_err(|text| ScenarioError::one(self.place, &format!("the chain {text}")))?;
+            }
+            (Layout::Placed, Some(routes)) => {
+                for route in routes {
+                    let outcome = self.route(route).and_then(|it| self.join(&mut tree, &it));
+                    outcome.map_err(|text| {
+                        let text = format!("route \"{}\" {text}", quote(&route.text));
+                        ScenarioError::one(&route.place, &text)
+                    })?;
+                }
+            }
+            (Layout::Placed, None) => tree = Tree::shortest(&self.links, self.gateway),
+        }
+        Ok(tree)
+    }
+
+    /// The routers of a route as it is written.
+    fn route(&self, route: &Route) -> Result<Vec<usize>, String> {
+        let mut routers = Vec::new();
+        for name in route.text.split_whitespace() {
+            let router = find(&self.routers, name).map_err(|text| format!("names an {text}"))?;
+            if routers.contains(&router) {
+                return Err(format!("passes router {name} twice"));
+            }
+            routers.push(router);
+        }
+        let gateway = &self.routers[self.gateway].name;
+        match routers.first() {
+            Some(first) if *first != self.gateway => {
+                Err(format!("must begin with the gateway, {gateway}"))
+            }
+            _ if routers.len() < 2 => {
+                Err(format!("must lead from the gateway {gateway} to a router"))
+            }
+            _ => Ok(routers),
+        }
+    }
+
+    /// Adds a route to the others.
+    fn join(&self, tree: &mut Tree, route: &[usize]) -> Result<(), String> {
+        let name = |router: usize| &self.routers[router].name;
+        for hop in route.windows(2) {
+            let (parent, router) = (hop[0], hop[1]);
+            if tree::loss(&self.links, parent, router).is_none() {
+                return Err(format!(
+                    "passes link {}-{}, which is {:.1} m long, and `range_m` is {}: bring the two \
+                     nearer, or raise `range_m`",
+                    name(parent),
+                    name(router),
+                    distance_m(&self.routers[parent], &self.routers[router]),
+                    self.file.settings.range_m
+                ));
+            }
+            tree.join(router, parent).map_err(|other| {
+                format!(
+                    "goes from {} to {}, and another from {} to it: let both go the same way",
+                    name(parent),
+                    name(router),
+                    name(other)
+                )
+            })?;
+        }
+        Ok(())
+    }
+
+    fn check_reach(&self, tree: &Tree, receivers: &[usize]) -> Result<(), ScenarioError> {
+        let mut wrong = ScenarioError::default();
+        let gateway = &self.routers[self.gateway].name;
+        let cure = match &self.file.routes {
+            Some(_) => "name it in a route of `routes`".to_owned(),
+            None => format!(
+                "bring it within {} m of one that has, or raise `range_m`",
+                self.file.settings.range_m
+            ),
+        };
+        for receiver in receivers.iter().filter(|it| !tree.connects(**it)) {
+            let name = &self.routers[*receiver].name;
+            let text = format!(
+                "router {name} has no route to the gateway {gateway}: {cure}, or leave it out of \
+                 `receivers`"
+            );
+            wrong.add(self.place, &text);
+        }
+        wrong.unless(())
+    }
+}
+
+fn check_rates(place: &str, settings: &Settings) -> Result<(), ScenarioError> {
+    let mut wrong = ScenarioError::default();
+    let (range, sense) = (settings.range_m, settings.carrier_sense_m);
+    if sense < range {
+        let text = format!(
+            "`carrier_sense_m` is {sense}, less than `range_m`, {range}: what can be received is \
+             sensed, so raise the one or lower the other"
+        );
+        wrong.add(place, &text);
+    }
+    if settings.basic > settings.data {
+        let text = format!(
+            "`basic_mbps` is {}, more than `data_mbps`, {}: frames are acknowledged no faster than \
+             they were sent, so lower it",
+            key::mbps(settings.basic),
+            key::mbps(settings.data)
+        );
+        wrong.add(place, &text);
+    }
+    wrong.unless(())
+}
+
+fn chain(settings: &Settings) -> Vec<Router> {
+    let places = (0..=settings.hops).map(|it| (it, it as f64 * settings.spacing_m));
+    places.map(|(number, x_m)| Router { name: number.to_string(), x_m, y_m: 0.0 }).collect()
+}
+
+fn links(routers: &[Router], settings: &Settings) -> Links {
+    let positions_m: Vec<_> = routers.iter().map(|router| (router.x_m, router.y_m)).collect();
+    let ranges = Ranges { receive_m: settings.range_m, sense_m: settings.carrier_sense_m };
+    // Through `libm`, so that it is the same on every machine.
+    Links::by_distance(&positions_m, ranges, |m| {
+        let share = libm::pow(m / settings.range_m, settings.loss_exponent);
+        (settings.loss * share).min(1.0)
+    })
+}
+
+fn workload(settings: &Settings) -> Workload {
+    let is_staggered = settings.stagger_s > 0.0;
+    Workload {
+        bytes: settings.bytes,
+        files: settings.files as usize,
+        rounds: settings.rounds as usize,
+        order: settings.order,
+        stagger: is_staggered.then(|| Duration::from_secs_f64(settings.stagger_s)),
+    }
+}
+
+fn uplink(settings: &Settings) -> Uplink {
+    Uplink {
+        bits_per_second: (settings.uplink_mbps * 1e6).round() as u64,
+        delay: Duration::from_secs_f64(settings.uplink_delay_ms / 1e3),
+    }
+}
+
+fn distance_m(a: &Router, b: &Router) -> f64 {
+    let (dx, dy) = (a.x_m - b.x_m, a.y_m - b.y_m);
+    (dx * dx + dy * dy).sqrt()
+}
+
+/// The place of the router of this name.
+fn find(routers: &[Router], name: &str) -> Result<usize, String> {
+    let names = routers.iter().map(|router| router.name.as_str());
+    let found = names.clone().position(|it| it == name);
+    found.ok_or_else(|| format!("unknown router `{}`: {}", quote(name), advice(name, names)))
+}

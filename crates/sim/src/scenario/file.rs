@@ -1,0 +1,230 @@
+//! A scenario's file as it is written: its tables, and on which line each thing stands.
+
+use toml::Spanned;
+use toml::de::{DeString, DeTable, DeValue};
+
+use super::Router;
+use super::key::{self, KEYS, Layout, METRES_MAX, Settings};
+use super::problem::{ScenarioError, advice, quote};
+
+/// More are too many for one channel, and for one machine that plays them all.
+const ROUTERS_MAX: usize = 200;
+/// Names become parts of the names of network namespaces and files.
+const NAME_CHARS_MAX: usize = 16;
+/// What a file may say besides keys.
+pub(super) const STRUCTURE: [&str; 3] = ["description", "routers", "routes"];
+
+/// A text and its name, to say where in it something is.
+#[derive(Clone, Copy)]
+pub(super) struct Source<'a> {
+    pub name: &'a str,
+    pub text: &'a str,
+}
+
+/// What a file says.
+#[derive(Debug)]
+pub(super) struct File {
+    pub description: String,
+    pub layout: Layout,
+    /// In the order of the file; none in a chain.
+    pub routers: Vec<Router>,
+    /// Each with its place in the file; `None`: they are to be found.
+    pub routes: Option<Vec<Route>>,
+    pub settings: Settings,
+}
+
+/// One route as it is written.
+#[derive(Debug)]
+pub(super) struct Route {
+    /// `file:line`.
+    pub place: String,
+    /// Names of routers between spaces, the gateway first.
+    pub text: String,
+}
+
+impl Source<'_> {
+    /// `file:line` of a byte.
+    fn place(&self, at: usize) -> String {
+        let before = self.text.as_bytes().iter().take(at);
+        format!("{}:{}", self.name, 1 + before.filter(|byte| **byte == b'\n').count())
+    }
+
+    fn place_of<T>(&self, value: &Spanned<T>) -> String {
+        self.place(value.span().start)
+    }
+
+    fn raw<T>(&self, value: &Spanned<T>) -> &str {
+        self.text.get(value.span()).unwrap_or_default()
+    }
+}
+
+/// Reads a file; whatever it says that has no meaning is an error, because it would do nothing.
+pub(super) fn read(source: Source<'_>) -> Result<File, ScenarioError> {
+    let table = DeTable::parse(source.text).map_err(|error| {
+        let place = error.span().map_or(source.name.to_owned(), |span| source.place(span.start));
+        ScenarioError::one(&place, &error.message().replace('\n', "; "))
+    })?;
+    let layout =
+        if table.get_ref().contains_key("routers") { Layout::Placed } else { Layout::Chain };
+    let mut file = File {
+        description: String::new(),
+        layout,
+        routers: Vec::new(),
+        routes: None,
+        settings: Settings::default(),
+    };
+    let mut reader = Reader { source, wrong: ScenarioError::default() };
+    for (name, value) in in_order(table.get_ref()) {
+        reader.entry(&mut file, name, value);
+    }
+    let is_chain = table.get_ref().contains_key("hops");
+    if layout == Layout::Chain && !is_chain && reader.wrong.lines.is_empty() {
+        let text = "says nothing of routers: give it a table [routers] with name = [x_m, y_m], \
+                    or `hops` for a chain";
+        reader.wrong.add(source.name, text);
+    }
+    reader.wrong.unless(file)
+}
+
+/// Changes one key; the place of what is wrong is `key=value`.
+pub(super) fn set(file: &mut File, name: &str, value: &str) -> Result<(), ScenarioError> {
+    let place = format!("{}={}", quote(name), quote(value));
+    let wrong = |text: String| ScenarioError::one(&place, &text);
+    let spec = match key::find(name) {
+        Some(spec) if spec.applies_to(file.layout) => spec,
+        Some(_) => return Err(wrong(misplaced(name, file.layout))),
+        None if STRUCTURE.contains(&name) => {
+            return Err(wrong(format!("`{name}` is no key: change it in a file of your own")));
+        }
+        None => return Err(wrong(unknown(name, known(file.layout)))),
+    };
+    // What is no TOML is a text, so that words need no quotes in a shell.
+    let parsed = DeValue::parse(value).map(Spanned::into_inner);
+    let parsed = parsed.unwrap_or_else(|_| DeValue::String(DeString::from(value)));
+    spec.set(&mut file.settings, &parsed, value).map_err(wrong)
+}
+
+struct Reader<'a> {
+    source: Source<'a>,
+    wrong: ScenarioError,
+}
+
+impl Reader<'_> {
+    fn entry(
+        &mut self,
+        file: &mut File,
+        name: &Spanned<DeString<'_>>,
+        value: &Spanned<DeValue<'_>>,
+    ) {
+        let place = self.source.place_of(name);
+        let word: &str = name.get_ref();
+        match (word, key::find(word)) {
+            ("description", _) => match value.get_ref().as_str() {
+                Some(text) => file.description = text.trim().to_owned(),
+                None => self.wrong.add(&place, "`description` must be a text"),
+            },
+            ("routers", _) => self.routers(file, &place, value.get_ref()),
+            ("routes", _) if file.layout == Layout::Chain => {
+                self.wrong.add(&place, "`routes` has no meaning in a chain: it has but one");
+            }
+            ("routes", _) => self.routes(file, &place, value.get_ref()),
+            (_, Some(spec)) if spec.applies_to(file.layout) => {
+                let raw = self.source.raw(value);
+                if let Err(text) = spec.set(&mut file.settings, value.get_ref(), raw) {
+                    self.wrong.add(&place, &text);
+                }
+            }
+            (_, Some(_)) => self.wrong.add(&place, &misplaced(word, file.layout)),
+            (_, None) => {
+                let known = known(file.layout).chain(STRUCTURE);
+                self.wrong.add(&place, &unknown(word, known));
+            }
+        }
+    }
+
+    fn routers(&mut self, file: &mut File, place: &str, value: &DeValue<'_>) {
+        let Some(table) = value.as_table() else {
+            return self.wrong.add(place, "`routers` must be a table of name = [x_m, y_m]");
+        };
+        if !(2..=ROUTERS_MAX).contains(&table.len()) {
+            let text = format!("a mesh has from 2 to {ROUTERS_MAX} routers, not {}", table.len());
+            return self.wrong.add(place, &text);
+        }
+        for (name, value) in in_order(table) {
+            match router(name.get_ref(), value.get_ref()) {
+                Ok(router) => file.routers.push(router),
+                Err(text) => self.wrong.add(&self.source.place_of(name), &text),
+            }
+        }
+    }
+
+    fn routes(&mut self, file: &mut File, place: &str, value: &DeValue<'_>) {
+        let form = "`routes` must be a list of texts like \"gateway relay router\"";
+        let Some(list) = value.as_array() else { return self.wrong.add(place, form) };
+        let mut routes = Vec::new();
+        for value in list.iter() {
+            let place = self.source.place_of(value);
+            match value.get_ref().as_str() {
+                Some(text) => routes.push(Route { place, text: text.to_owned() }),
+                None => self.wrong.add(&place, form),
+            }
+        }
+        file.routes = Some(routes);
+    }
+}
+
+fn router(name: &str, value: &DeValue<'_>) -> Result<Router, String> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let coordinate = |value: &Spanned<DeValue<'_>>| {
+        key::number(value.get_ref()).filter(|m| m.abs() <= METRES_MAX)
+    };
+    let position = value.as_array().and_then(|list| {
+        let mut list = list.iter();
+        let position = (coordinate(list.next()?)?, coordinate(list.next()?)?);
+        list.next().is_none().then_some(position)
+    });
+    match position {
+        // In TOML whatever stands below a table's head belongs to the table.
+        None if key::find(name).is_some() || STRUCTURE.contains(&name) => {
+            Err(format!("`{name}` stands among the routers: move it above [routers]"))
+        }
+        None => Err(format!(
+            "router `{}` must be a place, [x_m, y_m], with numbers from -{METRES_MAX} to \
+             {METRES_MAX}",
+            quote(name)
+        )),
+        Some(_) if name.is_empty() || name.len() > NAME_CHARS_MAX || !name.chars().all(is_name) => {
+            Err(format!(
+                "`{}` cannot be a router's name: at most {NAME_CHARS_MAX} letters, digits, '-' \
+                 and '_'",
+                quote(name)
+            ))
+        }
+        Some((x_m, y_m)) => Ok(Router { name: name.to_owned(), x_m, y_m }),
+    }
+}
+
+fn in_order<'a, 'i>(
+    table: &'a DeTable<'i>,
+) -> Vec<(&'a Spanned<DeString<'i>>, &'a Spanned<DeValue<'i>>)> {
+    let mut entries: Vec<_> = table.iter().collect();
+    entries.sort_by_key(|(name, _)| name.span().start);
+    entries
+}
+
+fn known(layout: Layout) -> impl Iterator<Item = &'static str> + Clone {
+    KEYS.iter().filter(move |spec| spec.applies_to(layout)).map(|spec| spec.name)
+}
+
+fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
+    format!("unknown key `{}`: {}", quote(name), advice(name, known))
+}
+
+fn misplaced(name: &str, layout: Layout) -> String {
+    match layout {
+        Layout::Placed => format!("`{name}` is for chains, and this scenario places its [routers]"),
+        Layout::Chain => {
+            format!("`{name}` is for scenarios with [routers]; a chain's gateway is router 0")
+        }
+    }
+}

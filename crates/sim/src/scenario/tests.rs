@@ -1,0 +1,288 @@
+use proptest::prelude::*;
+use radio::Station;
+
+use super::*;
+
+/// Three in a line, in range of the next only.
+const THREE: &str =
+    "gateway = 'g'\nroutes = ['g a b']\n[routers]\ng = [0, 0]\na = [200, 0]\nb = [400, 0.5]\n";
+
+fn load(text: &str, settings: &[(&str, &str)]) -> Result<Scenario, ScenarioError> {
+    let settings: Vec<_> =
+        settings.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+    from_text("mine", Source { name: "mine.toml", text }, &settings)
+}
+
+fn complaint(text: &str, settings: &[(&str, &str)]) -> String {
+    load(text, settings).expect_err(text).to_string()
+}
+
+fn value<'a>(scenario: &'a Scenario, name: &str) -> Option<&'a str> {
+    scenario.keys.iter().find(|key| key.name == name).map(|key| key.value.as_str())
+}
+
+#[test]
+fn a_file_and_settings_become_a_scenario() {
+    let text = "description = 'x'\nbytes = 5\nstagger_s = 2.5\nuplink_mbps = 1.5\nloss = 0.4\n";
+    let settings = [("uplink_delay_ms", "0.001"), ("bytes", "6"), ("bytes", "7")];
+    let scenario = load(&format!("{text}{THREE}"), &settings).unwrap();
+    assert_eq!((scenario.name.as_str(), scenario.description.as_str()), ("mine", "x"));
+    let names: Vec<_> = scenario.routers.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(names, ["g", "a", "b"]);
+    assert_eq!((scenario.gateway, scenario.receivers.as_slice()), (0, &[1, 2][..]));
+    assert_eq!(scenario.workload.bytes, 7);
+    assert_eq!(scenario.workload.stagger, Some(Duration::from_millis(2500)));
+    let uplink = Uplink { bits_per_second: 1_500_000, delay: Duration::from_micros(1) };
+    assert_eq!(scenario.uplink, uplink);
+    assert_eq!((scenario.path(2), scenario.hops(2)), (vec![0, 1, 2], 2));
+    assert_eq!((scenario.next_hop(2, 0), scenario.next_hop(0, 0)), (Some(1), None));
+    // 0.4 * (200 / 250)^2
+    let link = scenario.links.get(Station(0), Station(1)).unwrap();
+    assert!((link.loss - 0.256).abs() < 1e-12 && link.decodable);
+    assert!(!scenario.links.get(Station(0), Station(2)).unwrap().decodable);
+}
+
+#[test]
+fn reports_get_every_key_that_applies() {
+    let scenario = load(THREE, &[("receivers", "b")]).unwrap();
+    assert_eq!(value(&scenario, "gateway"), Some("g"));
+    assert_eq!(value(&scenario, "receivers"), Some("b"));
+    assert_eq!(value(&scenario, "data_mbps"), Some("11"));
+    assert_eq!(value(&scenario, "hops"), None);
+    let chain = load("hops = 3", &[]).unwrap();
+    assert_eq!((value(&chain, "hops"), value(&chain, "receivers")), (Some("3"), Some("3")));
+    assert_eq!(value(&chain, "gateway"), None);
+}
+
+#[test]
+fn a_chain_goes_from_each_to_the_next_however_near_they_are() {
+    let chain = load("hops = 5\nspacing_m = 10", &[("receivers", "[5, 2]")]).unwrap();
+    assert_eq!(chain.path(5), [0, 1, 2, 3, 4, 5]);
+    assert_eq!((chain.gateway, chain.receivers.as_slice()), (0, &[5, 2][..]));
+}
+
+#[test]
+fn routers_keep_the_order_of_the_file() {
+    let text = "gateway = 9\n[routers]\n9 = [0, 0]\n10 = [1, 0]\n1 = [2, 0]\n";
+    let names: Vec<_> = load(text, &[]).unwrap().routers.into_iter().map(|it| it.name).collect();
+    assert_eq!(names, ["9", "10", "1"]);
+}
+
+#[test]
+fn what_a_file_says_wrongly_is_told_with_its_line() {
+    let three = |before: &str| format!("{before}\n{THREE}");
+    for (text, expected) in [
+        ("\nhops = ".into(), "mine.toml:2: "),
+        ("hops = 1\nhops = 2".into(), "mine.toml:2: duplicate key"),
+        ("\nhops = 99".into(), "mine.toml:2: `hops` must be a whole number from 1 to 64, not 99"),
+        ("hosp = 4\nhops = 4".into(), "mine.toml:1: unknown key `hosp`: did you mean `hops`?"),
+        (three("hops = 4"), "mine.toml:1: `hops` is for chains"),
+        ("hops = 4\ngateway = 1".into(), "mine.toml:2: `gateway` is for scenarios with [routers]"),
+        ("hops = 4\nroutes = []".into(), "mine.toml:2: `routes` has no meaning in a chain"),
+        ("description = 4\nhops = 4".into(), "mine.toml:1: `description` must be a text"),
+        ("".into(), "mine.toml: says nothing of routers: give it a table [routers]"),
+        (
+            "bytes = 1\n[router]\na = [0, 0]".into(),
+            "mine.toml:2: unknown key `router`: did you mean",
+        ),
+        ("routers = 4".into(), "mine.toml:1: `routers` must be a table"),
+        ("[routers]\na = [0, 0]".into(), "mine.toml:1: a mesh has from 2 to 200 routers, not 1"),
+        (format!("{THREE}c = [0, 0, 0]"), "mine.toml:7: router `c` must be a place"),
+        (format!("{THREE}c = [0, nan]"), "mine.toml:7: router `c` must be a place"),
+        (format!("{THREE}c = [0, -1e7]"), "mine.toml:7: router `c` must be a place"),
+        (format!("{THREE}c = '0 0'"), "mine.toml:7: router `c` must be a place"),
+        (format!("{THREE}a = [0, 0]"), "mine.toml:7: duplicate key"),
+        (format!("{THREE}\"a b\" = [0, 0]"), "mine.toml:7: `a b` cannot be a router's name"),
+        (
+            format!("{THREE}loss = 0.5"),
+            "mine.toml:7: `loss` stands among the routers: move it above",
+        ),
+        (format!("{THREE}routes = ['g a']"), "mine.toml:7: `routes` stands among the routers"),
+    ] {
+        let complaint = complaint(&text, &[]);
+        assert!(complaint.starts_with(expected), "{complaint}\n{expected}");
+        assert_eq!(complaint.lines().count(), 1, "{complaint}");
+    }
+}
+
+#[test]
+fn everything_that_is_wrong_is_told_at_once() {
+    assert_eq!(complaint("hosp = 1\nbyte = 2\nloss = 2", &[]).lines().count(), 3);
+    assert_eq!(complaint(THREE, &[("a", "1"), ("loss", "2")]).lines().count(), 2);
+    assert_eq!(complaint(THREE, &[("receivers", "x y g")]).lines().count(), 3);
+}
+
+#[test]
+fn what_a_setting_says_wrongly_is_told_with_the_setting() {
+    for (key, value, expected) in [
+        ("losss", "1", "losss=1: unknown key `losss`: did you mean `loss`?"),
+        ("loss", "lots", "loss=lots: `loss` must be a number from 0 to 1, not lots"),
+        ("hops", "4", "hops=4: `hops` is for chains, and this scenario places its [routers]"),
+        ("routes", "[]", "routes=[]: `routes` is no key: change it in a file of your own"),
+        ("", "", "=: unknown key ``: known here: "),
+    ] {
+        let complaint = complaint(THREE, &[(key, value)]);
+        assert!(complaint.starts_with(expected), "{complaint}\n{expected}");
+    }
+}
+
+#[test]
+fn what_does_not_fit_together_is_refused() {
+    for (settings, expected) in [
+        (
+            &[("gateway", "x")][..],
+            "mine.toml: the gateway is an unknown router `x`: known here: g, a, b",
+        ),
+        (&[("receivers", "a g")], "mine.toml: the gateway g cannot be among the `receivers`"),
+        (&[("receivers", "a a")], "mine.toml: `receivers` names router a twice"),
+        (&[("receivers", "a c")], "mine.toml: `receivers` names an unknown router `c`"),
+        (&[("gateway", "a")], "mine.toml:2: route \"g a b\" must begin with the gateway, a"),
+        (
+            &[("range_m", "150")],
+            "mine.toml:2: route \"g a b\" passes link g-a, which is 200.0 m long, and `range_m` is 150",
+        ),
+        (
+            &[("carrier_sense_m", "100")],
+            "mine.toml: `carrier_sense_m` is 100, less than `range_m`, 250",
+        ),
+        (
+            &[("data_mbps", "1"), ("basic_mbps", "5.5")],
+            "mine.toml: `basic_mbps` is 5.5, more than `data_mbps`, 1",
+        ),
+        (
+            &[("files", "1000"), ("rounds", "1000")],
+            "mine.toml: 2 receivers, `files` and `rounds` make 2000000 requests, more than 100000",
+        ),
+    ] {
+        let complaint = complaint(THREE, settings);
+        assert!(complaint.starts_with(expected), "{complaint}\n{expected}");
+    }
+    let nobody = THREE.replace("gateway = 'g'", "");
+    assert!(complaint(&nobody, &[]).starts_with("mine.toml: names no gateway"));
+    let far = complaint("hops = 4", &[("spacing_m", "300")]);
+    assert!(
+        far.starts_with("mine.toml: the chain passes link 0-1, which is 300.0 m long"),
+        "{far}"
+    );
+}
+
+#[test]
+fn routes_must_make_a_tree_that_reaches_the_receivers() {
+    let with = |routes: &str| {
+        let text = THREE.replace("'g a b'", routes).replace("0.5]", "0]\nc = [200, 100]");
+        complaint(&text, &[])
+    };
+    for (routes, expected) in [
+        (
+            "'g a b', 'g c b'",
+            "mine.toml:2: route \"g c b\" goes from c to b, and another from a to it",
+        ),
+        ("'g a b', 'g a c a'", "mine.toml:2: route \"g a c a\" passes router a twice"),
+        ("'g a d'", "mine.toml:2: route \"g a d\" names an unknown router `d`"),
+        ("'g'", "mine.toml:2: route \"g\" must lead from the gateway g to a router"),
+        ("''", "mine.toml:2: route \"\" must lead from the gateway g to a router"),
+        ("4", "mine.toml:2: `routes` must be a list of texts"),
+        (
+            "'g a b'",
+            "mine.toml: router c has no route to the gateway g: name it in a route of `routes`",
+        ),
+    ] {
+        let complaint = with(routes);
+        assert!(complaint.starts_with(expected), "{complaint}\n{expected}");
+    }
+    let alone = THREE.replace("routes = ['g a b']", "").replace("400", "500");
+    let alone = complaint(&alone, &[]);
+    let expected = "mine.toml: router b has no route to the gateway g: bring it within 250 m";
+    assert!(alone.starts_with(expected), "{alone}");
+}
+
+/// What asks for nothing may stand alone.
+#[test]
+fn only_receivers_need_routes() {
+    let text = THREE.replace("g a b", "g a");
+    let scenario = load(&text, &[("receivers", "a")]).unwrap();
+    assert_eq!((scenario.hops(2), scenario.path(2), scenario.next_hop(0, 2)), (0, vec![], None));
+}
+
+#[test]
+fn the_routes_of_the_testbeds_are_those_that_would_be_found() {
+    for (name, text) in BUILT_IN.iter().filter(|(name, _)| *name != "chain") {
+        let scenario = load(text, &[]).unwrap();
+        let found = Tree::shortest(&scenario.links, scenario.gateway);
+        assert_eq!(scenario.tree, found, "{name}");
+    }
+}
+
+/// A line of a file: now and then as it should be.
+fn line() -> impl Strategy<Value = String> {
+    let names: Vec<_> = key::KEYS.iter().map(|spec| spec.name).chain(file::STRUCTURE).collect();
+    let name = prop_oneof![
+        8 => proptest::sample::select(names),
+        1 => Just("[routers]"),
+        1 => Just("g"),
+        1 => Just("a"),
+    ];
+    let value = prop_oneof![
+        "[0-9]{1,3}",
+        "-?[0-9]{1,20}(\\.[0-9]{1,3})?(e-?[0-9]{1,3})?",
+        Just("nan".to_owned()),
+        Just("\"random\"".to_owned()),
+        Just("\"babel\"".to_owned()),
+        Just("[0, 100.5]".to_owned()),
+        Just("[\"g a\"]".to_owned()),
+        Just("[\"a\"]".to_owned()),
+        "\\[(['\"a-z0-9 ,\\[\\]{}=.]{0,12})\\]",
+        "\\PC{0,12}",
+    ];
+    (name, value).prop_map(|(name, value)| match name {
+        "[routers]" => name.to_owned(),
+        _ => format!("{name} = {value}"),
+    })
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_it_panic(text in "\\PC{0,200}", key in "\\PC{0,10}", value in "\\PC{0,20}") {
+        let _ = load(&text, &[]);
+        let _ = load(THREE, &[(&key, &value)]);
+        let _ = load("hops = 2", &[(&key, &value)]);
+    }
+
+    #[test]
+    fn no_lines_make_it_panic_and_complaints_are_lines(
+        before in proptest::collection::vec(line(), 0..8),
+        after in proptest::collection::vec(line(), 0..4),
+        settings in proptest::collection::vec(line(), 0..3),
+        base in proptest::sample::select(&["hops = 2", "", THREE][..]),
+    ) {
+        let text = format!("{}\n{base}\n{}", before.join("\n"), after.join("\n"));
+        let settings: Vec<_> = settings.iter().filter_map(|it| it.split_once(" = ")).collect();
+        match load(&text, &settings) {
+            Err(error) => prop_assert!(error.lines.iter().all(|it| it.lines().count() == 1)),
+            Ok(scenario) => {
+                for receiver in &scenario.receivers {
+                    prop_assert_eq!(scenario.path(*receiver)[0], scenario.gateway);
+                }
+            }
+        }
+        let _ = load(base, &settings);
+    }
+
+    /// What a report says is what was run: loading it again gives the same.
+    #[test]
+    fn keys_are_shown_as_they_are_taken(
+        loss in 0.0..=1.0, exponent in 0.0..16.0, delay_ms in 0.0..60_000.0,
+        bytes in 1..=1_000_000_000_u64, stagger_s in 0.0..86_400.0,
+    ) {
+        let numbers = [
+            ("loss", loss), ("loss_exponent", exponent), ("uplink_delay_ms", delay_ms),
+            ("bytes", bytes as f64), ("stagger_s", stagger_s),
+        ];
+        let written = numbers.map(|(key, value)| (key, value.to_string()));
+        let settings: Vec<_> = written.iter().map(|(key, value)| (*key, value.as_str())).collect();
+        let once = load(THREE, &settings).unwrap();
+        let shown: Vec<_> = once.keys.iter().map(|key| (key.name, key.value.as_str())).collect();
+        let again = load(THREE, &shown).unwrap();
+        prop_assert_eq!(format!("{once:?}"), format!("{again:?}"));
+    }
+}

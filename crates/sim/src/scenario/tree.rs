@@ -1,0 +1,137 @@
+//! Routes to the gateway: a tree, given or found.
+
+use radio::{Links, Station};
+
+/// For each router its next hop towards the gateway.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Tree {
+    gateway: usize,
+    /// `None` for the gateway, and for whoever has no route.
+    parents: Vec<Option<usize>>,
+}
+
+impl Tree {
+    /// Nobody has a route yet.
+    pub fn new(routers: usize, gateway: usize) -> Self {
+        Self { gateway, parents: vec![None; routers] }
+    }
+
+    /// The routes with the fewest hops over links that can be received both ways, among those the
+    /// ones with the lowest sum of losses, among those the ones over routers listed first.
+    pub fn shortest(links: &Links, gateway: usize) -> Self {
+        let mut tree = Self::new(links.stations(), gateway);
+        let mut losses = vec![0.0; links.stations()];
+        let mut ring = vec![gateway];
+        while !ring.is_empty() {
+            let mut next = Vec::new();
+            for router in (0..links.stations()).filter(|it| !tree.connects(*it)) {
+                let routes = ring.iter().filter_map(|parent| {
+                    Some((losses[*parent] + loss(links, *parent, router)?, *parent))
+                });
+                let best = routes.min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+                next.extend(best.map(|(loss, parent)| (router, parent, loss)));
+            }
+            ring.clear();
+            for (router, parent, loss) in next {
+                tree.parents[router] = Some(parent);
+                losses[router] = loss;
+                ring.push(router);
+            }
+        }
+        tree
+    }
+
+    /// Adds the hop from `router` to `parent`; the other parent if it had one already.
+    pub fn join(&mut self, router: usize, parent: usize) -> Result<(), usize> {
+        match self.parents[router].replace(parent) {
+            Some(other) if other != parent => Err(other),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether this router has a route to the gateway, or is it.
+    pub fn connects(&self, router: usize) -> bool {
+        router == self.gateway || self.parent(router).is_some()
+    }
+
+    /// From `from` on the way to `to`.
+    pub fn next_hop(&self, from: usize, to: usize) -> Option<usize> {
+        if from == to || !self.connects(from) || !self.connects(to) {
+            return None;
+        }
+        let mut below = to;
+        while let Some(parent) = self.parent(below) {
+            if parent == from {
+                return Some(below);
+            }
+            below = parent;
+        }
+        self.parent(from)
+    }
+
+    /// From the gateway to a router, both included; empty if there is no route.
+    pub fn path(&self, to: usize) -> Vec<usize> {
+        let steps = self.connects(to).then_some(to);
+        let mut path: Vec<_> = std::iter::successors(steps, |it| self.parent(*it)).collect();
+        path.reverse();
+        path
+    }
+
+    fn parent(&self, router: usize) -> Option<usize> {
+        self.parents.get(router).copied().flatten()
+    }
+}
+
+/// What a link loses on average of both ways; `None` if frames cannot be received both ways.
+pub(super) fn loss(links: &Links, a: usize, b: usize) -> Option<f64> {
+    let one_way = |from: usize, to: usize| {
+        let station = |index| u16::try_from(index).ok().map(Station);
+        let link = links.get(station(from)?, station(to)?)?;
+        link.decodable.then_some(link.loss)
+    };
+    Some((one_way(a, b)? + one_way(b, a)?) / 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use radio::Ranges;
+
+    use super::*;
+
+    fn shortest(positions_m: &[(f64, f64)]) -> Tree {
+        let links = Links::by_distance(positions_m, Ranges::default(), |m| m / 1000.0);
+        Tree::shortest(&links, 0)
+    }
+
+    #[test]
+    fn next_hops_lead_along_the_tree_between_any_two() {
+        // 0 - 1 - 2, 1 - 3, 0 - 4; 5 stands alone.
+        let mut tree = Tree::new(6, 0);
+        for (router, parent) in [(1, 0), (2, 1), (3, 1), (4, 0), (2, 1)] {
+            assert_eq!(tree.join(router, parent), Ok(()));
+        }
+        assert_eq!(tree.path(2), [0, 1, 2]);
+        assert_eq!(tree.path(0), [0]);
+        assert!(tree.path(5).is_empty() && tree.path(9).is_empty());
+        let hops = [(2, 3, 1), (1, 3, 3), (3, 4, 1), (0, 2, 1), (1, 4, 0), (4, 2, 0), (0, 4, 4)];
+        for (from, to, hop) in hops {
+            assert_eq!(tree.next_hop(from, to), Some(hop), "{from} to {to}");
+        }
+        for (from, to) in [(0, 5), (5, 0), (2, 2), (0, 9), (9, 0)] {
+            assert_eq!(tree.next_hop(from, to), None, "{from} to {to}");
+        }
+        assert_eq!(tree.join(2, 4), Err(1));
+    }
+
+    #[test]
+    fn the_shortest_has_fewest_hops_then_least_loss_then_the_first() {
+        // 3 is reached over 1 or 2; 2 stands nearer to the straight line.
+        let tree = shortest(&[(0.0, 0.0), (200.0, 90.0), (200.0, 10.0), (400.0, 0.0)]);
+        assert_eq!(tree.path(3), [0, 2, 3]);
+        let tree = shortest(&[(0.0, 0.0), (200.0, 10.0), (200.0, -10.0), (400.0, 0.0)]);
+        assert_eq!(tree.path(3), [0, 1, 3]);
+        // One long hop is preferred to two short ones.
+        assert_eq!(shortest(&[(0.0, 0.0), (240.0, 0.0), (120.0, 0.0)]).path(1), [0, 1]);
+        assert!(!shortest(&[(0.0, 0.0), (251.0, 0.0)]).connects(1));
+    }
+}

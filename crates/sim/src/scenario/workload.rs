@@ -1,0 +1,135 @@
+//! What is asked for, by whom, and in which order.
+
+use std::time::Duration;
+
+use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
+
+/// Says which of the streams that come from one seed this is; part of what a seed means.
+const PURPOSE: u64 = 3 << 16;
+
+/// What the clients do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Workload {
+    /// Size of each file.
+    pub bytes: u64,
+    /// How many different files there are.
+    pub files: usize,
+    /// How many times each receiver asks for each file.
+    pub rounds: usize,
+    /// Of the requests.
+    pub order: Order,
+    /// From the start of one transfer to the start of the next; `None`: it starts when the one
+    /// before has ended.
+    pub stagger: Option<Duration>,
+}
+
+/// In which order requests begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Round by round, file by file, receivers as they are listed.
+    Listed,
+    /// All requests shuffled, by the seed.
+    Random,
+}
+
+/// One client asks for one file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Request {
+    /// The router that the client is wired to, by its place among the scenario's routers.
+    pub receiver: usize,
+    /// Which file, from 0.
+    pub file: usize,
+}
+
+impl Order {
+    pub(super) fn from_word(word: &str) -> Option<Self> {
+        [Self::Listed, Self::Random].into_iter().find(|it| it.word() == word)
+    }
+
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Listed => "listed",
+            Self::Random => "random",
+        }
+    }
+}
+
+impl Workload {
+    /// All requests in the order in which they begin.
+    pub(super) fn requests(&self, receivers: &[usize], seed: u64) -> Vec<Request> {
+        let files = (0..self.rounds).flat_map(|_| 0..self.files);
+        let mut requests: Vec<_> = files
+            .flat_map(|file| receivers.iter().map(move |receiver| (file, *receiver)))
+            .map(|(file, receiver)| Request { receiver, file })
+            .collect();
+        if self.order == Order::Random {
+            shuffle(&mut requests, seed);
+        }
+        requests
+    }
+}
+
+/// Fisher and Yates's shuffle; numbers below a bound by multiplying and shifting (Lemire, 2019),
+/// whose bias is below 2^-44 for what we have to shuffle.
+fn shuffle<T>(items: &mut [T], seed: u64) {
+    let root = SplitMix64::seed_from_u64(seed).next_u64();
+    let mut stream = Xoshiro256PlusPlus::seed_from_u64(root ^ PURPOSE);
+    for last in (1..items.len()).rev() {
+        let product = u128::from(stream.next_u64()) * (last as u128 + 1);
+        items.swap(last, (product >> 64) as usize);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn workload(order: Order) -> Workload {
+        Workload { bytes: 1, files: 2, rounds: 2, order, stagger: None }
+    }
+
+    fn pairs(order: Order, seed: u64) -> Vec<(usize, usize)> {
+        let requests = workload(order).requests(&[7, 5, 9], seed);
+        requests.into_iter().map(|it| (it.receiver, it.file)).collect()
+    }
+
+    #[test]
+    fn listed_is_by_round_then_file_then_receiver() {
+        let round = [(7, 0), (5, 0), (9, 0), (7, 1), (5, 1), (9, 1)];
+        assert_eq!(pairs(Order::Listed, 1), [round, round].concat());
+    }
+
+    #[test]
+    fn random_has_the_same_requests_in_an_order_of_the_seed() {
+        let (mut listed, mut random) = (pairs(Order::Listed, 0), pairs(Order::Random, 1));
+        assert_eq!(random, pairs(Order::Random, 1));
+        assert_ne!(random, pairs(Order::Random, 2));
+        assert_ne!(random, listed);
+        listed.sort_unstable();
+        random.sort_unstable();
+        assert_eq!(random, listed);
+    }
+
+    /// An experiment that is repeated must ask in the same order.
+    #[test]
+    fn what_a_seed_means_is_frozen() {
+        let mut items = [0, 1, 2, 3, 4, 5, 6, 7];
+        shuffle(&mut items, 42);
+        assert_eq!(items, [5, 4, 7, 1, 0, 2, 6, 3]);
+    }
+
+    #[test]
+    fn every_order_comes_up() {
+        let orders: BTreeSet<_> = (0..200)
+            .map(|seed| {
+                let mut items = [0, 1, 2];
+                shuffle(&mut items, seed);
+                items
+            })
+            .collect();
+        assert_eq!(orders.len(), 6);
+    }
+}
