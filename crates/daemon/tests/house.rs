@@ -115,7 +115,8 @@ fn unsafe_code_is_where_it_is_said_to_be() {
         let manifest: toml::Table = manifest.parse().expect("cargo has read it");
         let inherits = manifest.get("lints").and_then(|it| it.get("workspace")?.as_bool());
         let own = OWN_LINTS.iter().any(|(own, _)| *own == name(package));
-        let denies = manifest.get("lints").and_then(|it| it.get("rust")?.get("unsafe_code")?.as_str());
+        let denies =
+            manifest.get("lints").and_then(|it| it.get("rust")?.get("unsafe_code")?.as_str());
         if inherits != Some(true) && !(own && denies == Some("deny")) {
             wrong.push(name(package));
         }

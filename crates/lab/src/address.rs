@@ -43,7 +43,12 @@ pub fn lan(router: usize) -> Ipv4Addr {
 
 /// The network between a router and its client.
 pub fn lan_net(router: usize) -> String {
-    format!("10.78.{}.0/24", number(router))
+    format!("{}/24", lan_net_address(router))
+}
+
+/// That network's own address.
+pub fn lan_net_address(router: usize) -> Ipv4Addr {
+    Ipv4Addr::new(10, 78, number(router), 0)
 }
 
 /// The address of a router's client.

@@ -22,6 +22,9 @@ use crate::progress::Progress;
 use crate::require::Programs;
 use crate::{address, clients, network, origin, report, require, routers, table, verdict};
 
+/// Names the variable that says the process id of the part that stayed outside.
+pub const OUTSIDE: &str = "HEARSAY_LAB_OUTSIDE";
+
 /// Packets that may wait at an end of the uplink, as in a Linux interface's queue.
 const UPLINK_PACKETS_MAX: usize = 1000;
 
@@ -39,6 +42,8 @@ pub fn run(args: &Run) -> Result<(), Failure> {
     tell(args, &scenario, &result, [&snapshots[0], &snapshots[1]])?;
     if args.keep {
         keep(&scenario, lifeline);
+        let [_, before] = &snapshots;
+        eprintln!("medium   {}", table::medium([before, &air.snapshot()?]));
     }
     drop(air);
     match result.transfers.iter().filter(|it| !it.sha256_ok).count() {
@@ -130,8 +135,7 @@ fn tell(
 ) -> Result<(), Failure> {
     let json_goes_to_stdout = args.json.as_deref() == Some(Path::new("-"));
     if !args.quiet && !json_goes_to_stdout {
-        let realtime = snapshots[1].realtime;
-        print!("{}", table::page(result, verdict::busy_share(snapshots), realtime));
+        print!("{}", table::page(result, &table::medium(snapshots)));
     }
     if !result.valid {
         eprintln!("hearsay-lab: {}", table::late(result));
@@ -157,9 +161,13 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
 
 /// Says how to get in, and waits for ctrl-C.
 fn keep(scenario: &Scenario, lifeline: Lifeline) {
-    let inside = "pgrep -f 'hearsay-lab inside' | tail -n 1";
+    // Process ids in here are not those outside; the outside's child is `unshare`, whose child we are.
+    let outside = std::env::var(OUTSIDE).unwrap_or_default();
     let namespace = address::router(scenario, scenario.gateway);
     eprintln!("hearsay-lab: the mesh stands until ctrl-C. A shell on its gateway:");
-    eprintln!("  nsenter --target $({inside}) --all ip netns exec {namespace} bash");
+    eprintln!(
+        "  nsenter --target $(pgrep -P $(pgrep -P {outside})) --all --preserve-credentials \\\n    \
+         ip netns exec {namespace} bash"
+    );
     lifeline.wait();
 }

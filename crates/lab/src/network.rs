@@ -23,8 +23,8 @@ use crate::tap::{Kind, Tap};
 /// Where everything that programs write during a run is: in memory, seen by the run alone.
 pub const WORKSPACE: &str = "/run/lab";
 
-/// What every namespace needs. The second line: an address that is first checked for duplicates
-/// cannot be used for a second; the third: routers of a mesh send on the interface they received on.
+/// What every namespace needs. An address that is first checked for duplicates cannot be used for a
+/// second. Routers of a mesh send on the interface that they received on.
 const SETTINGS: [&str; 9] = [
     "net.ipv4.ip_forward=1",
     "net.ipv6.conf.default.accept_dad=0",
@@ -36,6 +36,11 @@ const SETTINGS: [&str; 9] = [
     "net.ipv4.conf.default.accept_redirects=0",
     "net.ipv4.conf.default.rp_filter=0",
 ];
+
+/// What a router's interface on the mesh needs: ARP asks by broadcast, which nobody repeats on the
+/// air, so it must not give up after three losses.
+const MESH_SETTINGS: [&str; 2] =
+    ["net.ipv4.neigh.wl0.mcast_solicit=20", "net.ipv4.neigh.wl0.retrans_time_ms=100"];
 
 /// Makes /run and /etc/hosts ours. To be called once, inside the run's own mount namespace.
 pub fn make_private_places() -> io::Result<()> {
@@ -64,7 +69,9 @@ pub fn build(scenario: &Scenario, mut built: impl FnMut()) -> io::Result<Ports> 
     let mut monitor = Vec::new();
     for router in routers {
         let (wl0, mon0) = within(&address::router(scenario, router), || {
-            Ok::<_, io::Error>((Tap::new("wl0", Kind::Ethernet)?, Tap::new("mon0", Kind::Monitor)?))
+            let taps = (Tap::new("wl0", Kind::Ethernet)?, Tap::new("mon0", Kind::Monitor)?);
+            sysctl(&MESH_SETTINGS)?;
+            Ok::<_, io::Error>(taps)
         })??;
         mesh.push(wl0);
         monitor.push(mon0);

@@ -18,6 +18,7 @@ use sim::scenario::Scenario;
 
 use crate::cli::Run;
 use crate::failure::Failure;
+use crate::inside::OUTSIDE;
 use crate::require;
 
 /// How long the inside may take to end when it has been told to.
@@ -57,6 +58,7 @@ fn start_inside() -> io::Result<Child> {
         .arg("inside")
         .args(env::args_os().skip(2))
         .env("PATH", env::join_paths(require::complete_path()).map_err(io::Error::other)?)
+        .env(OUTSIDE, std::process::id().to_string())
         .stdin(Stdio::piped())
         // A group of its own: ctrl-C on the terminal is for us.
         .process_group(0)

@@ -1,7 +1,8 @@
 //! What runs on the routers: babeld, where it makes the routes, and one `hearsay` each.
 
+use std::fs;
 use std::io;
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -18,7 +19,7 @@ use crate::network::WORKSPACE;
 const ROUTES_PATIENCE: Duration = Duration::from_secs(60);
 
 /// How long one attempt to reach the origin may take.
-const CONNECT_PATIENCE: Duration = Duration::from_secs(3);
+const CONNECT_PATIENCE: Duration = Duration::from_secs(1);
 
 /// How long the daemons may take to start, all of them on a slow machine.
 const DAEMONS_PATIENCE: Duration = Duration::from_secs(60);
@@ -36,7 +37,7 @@ pub fn start_babeld(scenario: &Scenario, babeld: &Path) -> io::Result<Vec<Backgr
                 .arg("-S")
                 .arg(file("babeld-state"))
                 .args(["-g", "33123"])
-                .args(["-C", "interface wl0 type wireless update-interval 4"])
+                .args(["-C", "interface wl0 type wireless update-interval 1"])
                 // The client's network and, at the gateway, the way out. Nothing else of the kernel's.
                 .args(["-C", &format!("redistribute ip {} eq 24", address::lan_net(router))])
                 .args(["-C", "redistribute ip 0.0.0.0/0 le 0 metric 128"])
@@ -47,16 +48,20 @@ pub fn start_babeld(scenario: &Scenario, babeld: &Path) -> io::Result<Vec<Backgr
         .collect()
 }
 
-/// Waits until every client reaches the origin; `reached` is told each.
+/// Waits until every router has a way out and the gateway a way to every client, and then until
+/// every client reaches the origin; `reached` is told each.
 pub fn wait_for_routes(
     scenario: &Scenario,
     babelds: &mut [Background],
     mut reached: impl FnMut(),
 ) -> io::Result<()> {
+    for router in 0..scenario.routers.len() {
+        let what = format!("router {} has its routes", scenario.routers[router].name);
+        wait_for(&what, ROUTES_PATIENCE, babelds, || has_routes(scenario, router))?;
+    }
     for receiver in &scenario.receivers {
         let client = address::client(scenario, *receiver);
-        let router = &scenario.routers[*receiver].name;
-        let what = format!("router {router} has a route to the gateway and back");
+        let what = format!("{client} reaches the origin");
         wait_for(&what, ROUTES_PATIENCE, babelds, || {
             let origin = SocketAddr::from((address::ORIGIN_ADDRESS, 80));
             within(&client, || TcpStream::connect_timeout(&origin, CONNECT_PATIENCE).is_ok())
@@ -64,6 +69,25 @@ pub fn wait_for_routes(
         reached();
     }
     Ok(())
+}
+
+fn has_routes(scenario: &Scenario, router: usize) -> io::Result<bool> {
+    let table = within(&address::router(scenario, router), || {
+        fs::read_to_string("/proc/thread-self/net/route")
+    })??;
+    let known: Vec<_> = table.lines().filter_map(destination).collect();
+    Ok(if router == scenario.gateway {
+        let has = |receiver: &usize| known.contains(&address::lan_net_address(*receiver));
+        scenario.receivers.iter().all(has)
+    } else {
+        known.contains(&Ipv4Addr::UNSPECIFIED)
+    })
+}
+
+/// The second field of a line of the kernel's table: an address, as a number in its byte order.
+fn destination(line: &str) -> Option<Ipv4Addr> {
+    let word = line.split_whitespace().nth(1)?;
+    u32::from_str_radix(word, 16).ok().map(|it| Ipv4Addr::from(it.to_ne_bytes()))
 }
 
 /// Starts `hearsay` on every router; the scheme says whose interfaces it intercepts.

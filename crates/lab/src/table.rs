@@ -4,8 +4,11 @@ use std::fmt::Write as _;
 
 use sim::result::{RunResult, Transfer};
 
-/// Everything that a person wants to know first.
-pub fn page(result: &RunResult, busy_share: f64, realtime: bool) -> String {
+use crate::air::Snapshot;
+use crate::verdict;
+
+/// Everything that a person wants to know first; `medium` is what [`medium`] says.
+pub fn page(result: &RunResult, medium: &str) -> String {
     let mut page = format!(
         "{:<8} {:<26} {:>10} {:>8} {:>8} {:>8}  {:<8} sha256\n",
         "router", "url", "bytes", "ttfb s", "seconds", "kbit/s", "source"
@@ -28,15 +31,7 @@ pub fn page(result: &RunResult, busy_share: f64, realtime: bool) -> String {
                 radio.packets_per_file
             ),
         ),
-        (
-            "medium",
-            format!(
-                "{:.3} ms late (p99), {:.1} % of a processor{}",
-                radio.late_ms_p99,
-                busy_share * 100.0,
-                if realtime { ", SCHED_FIFO" } else { "; SCHED_FIFO is not allowed here" }
-            ),
-        ),
+        ("medium", medium.to_owned()),
     ];
     page.push('\n');
     for (name, text) in lines {
@@ -45,11 +40,23 @@ pub fn page(result: &RunResult, busy_share: f64, realtime: bool) -> String {
     page
 }
 
+/// How the medium kept up between two snapshots.
+pub fn medium(snapshots: [&Snapshot; 2]) -> String {
+    let [before, after] = snapshots;
+    format!(
+        "{:.3} ms late (p99), {:.1} % of a processor{}",
+        after.late.since(&before.late).quantile(0.99).as_secs_f64() * 1e3,
+        verdict::busy_share(snapshots) * 100.0,
+        if after.realtime { ", SCHED_FIFO" } else { "; SCHED_FIFO is not allowed here" }
+    )
+}
+
 /// Why a run does not count.
 pub fn late(result: &RunResult) -> String {
     format!(
-        "this run is NOT VALID: the medium was late by {:.2} ms (p99). Let nothing else run here{}",
-        result.radio.late_ms_p99, ", or run as root, where SCHED_FIFO is allowed"
+        "this run is NOT VALID: the medium was late by {:.2} ms (p99). Let nothing else run here, \
+         or run as root, where SCHED_FIFO is allowed",
+        result.radio.late_ms_p99
     )
 }
 

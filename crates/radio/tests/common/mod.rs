@@ -52,6 +52,7 @@ pub struct Hop {
 }
 
 /// Saturated UDP flows over a medium.
+#[derive(Clone)]
 pub struct Flows {
     pub medium: Medium<Hop>,
     paths: Vec<Vec<Station>>,

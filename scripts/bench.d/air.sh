@@ -1,0 +1,75 @@
+# The lab's medium against theory and ns-3: one saturated flow over chains of routers without losses.
+# To be sourced by scripts/bench.
+# BENCH_SECONDS (20) of each flow, BENCH_SEEDS ("1 2 3"), BENCH_HOPS ("1 2 4 6 8").
+
+# ns-3.37, 802.11b, NewReno without SACK, three seeds of 30 s: kbit/s of TCP, and of UDP payloads of 1460 bytes.
+declare -A ns3_tcp=([1]=4961 [2]=2558 [4]=1275 [6]=1022 [8]=879)
+declare -A ns3_udp=([1]=5911 [2]=2938 [4]=1540 [6]=1390 [8]=1319)
+
+measure_air() {
+    local hops seed seconds=${BENCH_SECONDS:-20}
+    say ""
+    say "One flow of $seconds s, kbit/s of payload, mean (lowest to highest) of seeds ${BENCH_SEEDS:-1 2 3}."
+    say ""
+    say "| hops | UDP | ns-3 | ratio | TCP cubic | TCP reno | ns-3 NewReno | ratio of cubic | ratio of reno | late p99 ms | medium, % of a core |"
+    say "|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
+    for hops in ${BENCH_HOPS:-1 2 4 6 8}; do
+        for seed in ${BENCH_SEEDS:-1 2 3}; do
+            chain "$hops" "$seed" "$seconds"
+        done
+        row "$hops"
+    done
+}
+
+# chain HOPS SEED SECONDS : the three flows over one chain; figures go to $work/FLOW.HOPS.
+chain() {
+    "$lab" run chain --scheme end-to-end --set "hops=$1" --set bytes=1000 --seed "$2" --keep --quiet 2>"$work/lab" &
+    local lab_pid=$!
+    on_exit "kill -INT $lab_pid 2>/dev/null"
+    wait_for 30 "the chain to stand" grep -q 'the mesh stands' "$work/lab" || die "$(cat "$work/lab")"
+    inside=$(pgrep -P "$(pgrep -P "$lab_pid")")
+    on_router "$1" iperf3 --server --daemon >/dev/null
+    wait_for 10 "iperf3 to listen" on_router "$1" sh -c 'ss -Hltn sport = 5201 | grep -q .'
+    # More than fits, so that the sender's queue is never empty.
+    flow udp "$1" "$3" --udp --bitrate 7M --length 1460
+    flow cubic "$1" "$3" --congestion cubic
+    flow reno "$1" "$3" --congestion reno
+    kill -INT "$lab_pid"
+    wait "$lab_pid" || true
+    grep 'medium ' "$work/lab" | tail -n 1 >>"$work/medium.$1"
+}
+
+on_router() {
+    local router=$1
+    shift
+    nsenter --target "$inside" --all ip netns exec "router-$router" "$@"
+}
+
+# flow NAME HOPS SECONDS OPTIONS... : from the gateway to the last router.
+flow() {
+    local name=$1 hops=$2 seconds=$3
+    shift 3
+    on_router 0 iperf3 --client "10.77.0.$((hops + 1))" --time "$seconds" --omit 2 --json "$@" >"$work/flow.json" ||
+        die "iperf3: $(grep '"error"' "$work/flow.json")"
+    python3 -c 'import json, sys
+end = json.load(open(sys.argv[1]))["end"]
+got = end.get("sum_received") or end["sum"]
+print(got["bits_per_second"] / 1000)' "$work/flow.json" >>"$work/$name.$hops"
+}
+
+row() {
+    python3 - "$work" "$1" "${ns3_udp[$1]:-0}" "${ns3_tcp[$1]:-0}" <<'END'
+import pathlib, re, sys
+
+work, hops, udp, tcp = pathlib.Path(sys.argv[1]), sys.argv[2], float(sys.argv[3]), float(sys.argv[4])
+flows = {name: [float(line) for line in (work / f"{name}.{hops}").read_text().split()] for name in ("udp", "cubic", "reno")}
+mean = {name: sum(values) / len(values) for name, values in flows.items()}
+shown = {name: f"{mean[name]:.0f} ({min(values):.0f}–{max(values):.0f})" for name, values in flows.items()}
+medium = (work / f"medium.{hops}").read_text()
+late = max((float(it) for it in re.findall(r"([\d.]+) ms late", medium)), default=0)
+share = max((float(it) for it in re.findall(r"([\d.]+) % of", medium)), default=0)
+ratio = lambda value, reference: f"{value / reference:.2f}" if reference else "–"
+print(f"| {hops} | {shown['udp']} | {udp:.0f} | {ratio(mean['udp'], udp)} | {shown['cubic']} | {shown['reno']} | {tcp:.0f} "
+      f"| {ratio(mean['cubic'], tcp)} | {ratio(mean['reno'], tcp)} | {late:.3f} | {share:.1f} |")
+END
+}
