@@ -8,6 +8,7 @@ declare -A ns3_udp=([1]=5911 [2]=2938 [4]=1540 [6]=1390 [8]=1319)
 
 measure_air() {
     local hops seed seconds=${BENCH_SECONDS:-20}
+    on_exit '[[ -z ${lab_pid:-} ]] || kill -INT $lab_pid'
     say ""
     say "One flow of $seconds s, kbit/s of payload, mean (lowest to highest) of seeds ${BENCH_SEEDS:-1 2 3}."
     say ""
@@ -24,8 +25,7 @@ measure_air() {
 # chain HOPS SEED SECONDS : the three flows over one chain; figures go to $work/FLOW.HOPS.
 chain() {
     "$lab" run chain --scheme end-to-end --set "hops=$1" --set bytes=1000 --seed "$2" --keep --quiet 2>"$work/lab" &
-    local lab_pid=$!
-    on_exit "kill -INT $lab_pid 2>/dev/null"
+    lab_pid=$!
     wait_for 30 "the chain to stand" grep -q 'the mesh stands' "$work/lab" || die "$(cat "$work/lab")"
     inside=$(pgrep -P "$(pgrep -P "$lab_pid")")
     on_router "$1" iperf3 --server --daemon >/dev/null
@@ -36,6 +36,7 @@ chain() {
     flow reno "$1" "$3" --congestion reno
     kill -INT "$lab_pid"
     wait "$lab_pid" || true
+    lab_pid=
     grep 'medium ' "$work/lab" | tail -n 1 >>"$work/medium.$1"
 }
 

@@ -10,11 +10,13 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant as WallInstant};
 
-use radio::{Destination, Input, Medium, Output, Report, Station};
+use radio::{Destination, Frame, Input, Medium, Output, Reception, Report, Station};
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use sim::pipe::Pipe;
 use wire::Instant;
+use wire::capture::ieee80211::Mac;
 
 use crate::address;
 use crate::captures::Captures;
@@ -44,6 +46,9 @@ pub struct Ports {
 /// What happens to frames between the interfaces.
 pub struct Engines {
     pub medium: Medium<Buffer>,
+    pub config: radio::Config,
+    /// When virtual time is zero.
+    pub zero: WallInstant,
     /// From the gateway to the origin, and back.
     pub uplink: [Pipe<Buffer>; 2],
     pub captures: Captures,
@@ -121,9 +126,9 @@ struct Work {
 impl Work {
     fn new(engines: Engines, stations: usize) -> Self {
         Self {
-            zero: WallInstant::now(),
+            zero: engines.zero,
+            monitor: Monitor::new(&engines.config),
             engines,
-            monitor: Monitor::default(),
             stations,
             spare: Vec::new(),
             from_origin: 0,
@@ -136,29 +141,40 @@ impl Work {
         // A second handle, because the first is borrowed for as long as it is watched.
         let Ok(watched) = questions.try_clone() else { return };
         let taps: Vec<_> = ports.mesh.iter().chain(&ports.uplink).collect();
-        let mut polled: Vec<_> = taps.iter().map(|tap| PollFd::new(tap, PollFlags::IN)).collect();
-        polled.push(PollFd::from_borrowed_fd(watched.as_fd(), PollFlags::IN));
+        let mut asked = [PollFd::from_borrowed_fd(watched.as_fd(), PollFlags::IN)].to_vec();
+        asked.extend(taps.iter().map(|tap| PollFd::new(*tap, PollFlags::IN)));
+        let mut ports_asked: Vec<_> = (0..taps.len()).collect();
         loop {
             self.advance(ports);
-            if poll(&mut polled, self.wait().as_ref()).is_err() {
-                continue;
-            }
-            for (port, polled) in polled[..taps.len()].iter().enumerate() {
-                if !polled.revents().is_empty() {
-                    self.take_in(port, taps[port], ports);
+            match poll(&mut asked, self.wait().as_ref()) {
+                Ok(_) => {}
+                Err(Errno::INTR) => continue,
+                Err(error) => {
+                    eprintln!("hearsay-lab: the medium stops: {error}");
+                    return;
                 }
             }
-            if !polled[taps.len()].revents().is_empty() {
+            if !asked[0].revents().is_empty() {
                 match questions.read(&mut [0]) {
                     Ok(1) if answer.send(self.snapshot()).is_ok() => {}
                     _ => return,
+                }
+            }
+            for place in (0..ports_asked.len()).rev() {
+                let (port, events) = (ports_asked[place], asked[place + 1].revents());
+                if events.contains(PollFlags::IN) {
+                    self.take_in(port, taps[port], ports);
+                } else if !events.is_empty() {
+                    // Its device is gone, and would be ready for ever.
+                    ports_asked.swap_remove(place);
+                    asked.swap_remove(place + 1);
                 }
             }
         }
     }
 
     fn now(&self) -> Instant {
-        Instant::from_nanos(self.zero.elapsed().as_nanos() as u64)
+        elapsed(self.zero)
     }
 
     /// How long nothing is due; `None` is for ever.
@@ -173,12 +189,12 @@ impl Work {
     fn advance(&mut self, ports: &Ports) {
         let now = self.now();
         self.engines.medium.handle_timeout(now);
-        self.drain(now, ports);
+        self.drain(ports);
         for (pipe, tap) in self.engines.uplink.iter_mut().zip(ports.uplink.iter().rev()) {
             while let Some((due, frame)) = pipe.receive(now) {
-                self.late.add(now.since(due));
                 tap.send(frame.bytes());
-                if std::ptr::eq(tap, &ports.uplink[0]) {
+                self.late.add(elapsed(self.zero).since(due));
+                if std::ptr::eq(tap, &ports.uplink[0]) && frame.is_ip() {
                     self.from_origin += u64::from(frame.packet_length());
                 }
                 self.spare.push(frame);
@@ -187,36 +203,26 @@ impl Work {
     }
 
     /// Carries out what the medium says.
-    fn drain(&mut self, now: Instant, ports: &Ports) {
-        while let Some(output) = self.engines.medium.poll_output() {
+    fn drain(&mut self, ports: &Ports) {
+        let Self { engines, monitor, zero, late, spare, .. } = self;
+        let Engines { medium, captures, .. } = engines;
+        while let Some(output) = medium.poll_output() {
             match output {
                 Output::Heard { frame, payload, by } => {
-                    self.late.add(now.since(frame.ended));
-                    self.monitor.data(&frame, payload.ethertype(), payload.packet());
-                    for reception in by {
-                        let station = usize::from(reception.by.0);
-                        let shown = self.monitor.shown_to(reception);
-                        ports.monitor[station].send(shown);
-                        self.engines.captures.add(station, frame.ended, shown);
-                        let is_for_it = match frame.to {
-                            Destination::Station(to) => to == reception.by,
-                            Destination::Broadcast => true,
-                        };
-                        if is_for_it && reception.is_new {
-                            ports.mesh[station].send(payload.bytes());
-                        }
+                    for reception in by.iter().filter(|it| it.is_new && is_for(&frame, it.by)) {
+                        ports.mesh[usize::from(reception.by.0)].send(payload.bytes());
                     }
+                    // What was to happen first has happened; monitors may have it a little later.
+                    late.add(elapsed(*zero).since(frame.ended));
+                    let to = payload.destination();
+                    monitor.data(&frame, to, payload.ethertype(), payload.packet());
+                    show(monitor, by, frame.ended, ports, captures);
                 }
-                Output::HeardAck { to, at, rate, by, .. } => {
-                    self.monitor.ack(to, at, rate);
-                    for reception in by {
-                        let station = usize::from(reception.by.0);
-                        let shown = self.monitor.shown_to(reception);
-                        ports.monitor[station].send(shown);
-                        self.engines.captures.add(station, at, shown);
-                    }
+                Output::HeardAck { frame, by } => {
+                    monitor.ack(&frame);
+                    show(monitor, by, frame.ended, ports, captures);
                 }
-                Output::Done { payload, .. } => self.spare.push(payload),
+                Output::Done { payload, .. } => spare.push(payload),
             }
         }
     }
@@ -244,7 +250,7 @@ impl Work {
     }
 
     fn send(&mut self, station: usize, frame: Buffer, ports: &Ports) {
-        let to = match address::router_of(frame.destination(), self.stations) {
+        let to = match address::router_of(&frame.destination(), self.stations) {
             Some(router) => Destination::Station(Station(router as u16)),
             None if frame.is_for_many() => Destination::Broadcast,
             // Nobody has this address, so nobody would acknowledge.
@@ -253,7 +259,7 @@ impl Work {
         let (from, bytes) = (Station(station as u16), frame.packet_length());
         let now = self.now();
         self.engines.medium.handle_input(now, Input::Send { from, to, bytes, payload: frame });
-        self.drain(now, ports);
+        self.drain(ports);
     }
 
     fn snapshot(&self) -> Snapshot {
@@ -271,6 +277,33 @@ impl Work {
     }
 }
 
+fn elapsed(zero: WallInstant) -> Instant {
+    Instant::from_nanos(zero.elapsed().as_nanos() as u64)
+}
+
+fn is_for(frame: &Frame, station: Station) -> bool {
+    match frame.to {
+        Destination::Station(to) => to == station,
+        Destination::Broadcast => true,
+    }
+}
+
+/// Gives what the monitor holds to all that received it.
+fn show(
+    monitor: &mut Monitor,
+    by: &[Reception],
+    ended: Instant,
+    ports: &Ports,
+    captures: &mut Captures,
+) {
+    for reception in by {
+        let station = usize::from(reception.by.0);
+        let shown = monitor.shown_to(reception);
+        ports.monitor[station].send(shown);
+        captures.add(station, ended, shown);
+    }
+}
+
 impl Buffer {
     fn new() -> Self {
         Self { bytes: Box::new([0; FRAME_MAX]), length: 0 }
@@ -280,13 +313,17 @@ impl Buffer {
         &self.bytes[..self.length]
     }
 
-    fn destination(&self) -> &[u8] {
-        &self.bytes[..6]
+    fn destination(&self) -> Mac {
+        std::array::from_fn(|at| self.bytes[at])
     }
 
     /// Broadcast and multicast.
     fn is_for_many(&self) -> bool {
         self.bytes[0] & 1 == 1
+    }
+
+    fn is_ip(&self) -> bool {
+        matches!(self.ethertype(), [0x08, 0x00] | [0x86, 0xdd])
     }
 
     fn ethertype(&self) -> [u8; 2] {

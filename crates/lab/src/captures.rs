@@ -4,9 +4,9 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use wire::Instant;
 use wire::capture::pcap;
@@ -32,8 +32,13 @@ struct Record {
 }
 
 impl Captures {
-    /// Creates the files, and a thread that writes them. `wanted` are stations and their files.
-    pub fn start(stations: usize, wanted: &[(usize, &Path)]) -> io::Result<Self> {
+    /// Creates the files, and a thread that writes them. `wanted` are stations and their files,
+    /// `epoch` the date at which virtual time is zero.
+    pub fn start(
+        stations: usize,
+        wanted: &[(usize, &Path)],
+        epoch: SystemTime,
+    ) -> io::Result<Self> {
         if wanted.is_empty() {
             return Ok(Self { files: vec![None; stations], queue: None, writer: None, lost: 0 });
         }
@@ -46,18 +51,21 @@ impl Captures {
             writers.push(writer);
         }
         let (queue, records) = sync_channel(WAITING_MAX);
-        let epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let epoch = epoch.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let writer = std::thread::Builder::new()
             .name("captures".into())
-            .spawn(move || write(&records, writers, epoch.as_secs() as u32))?;
+            .spawn(move || write(&records, writers, epoch))?;
         Ok(Self { files, queue: Some(queue), writer: Some(writer), lost: 0 })
     }
 
     /// Keeps a frame, if this station's were asked for.
     pub fn add(&mut self, station: usize, time: Instant, frame: &[u8]) {
         let (Some(file), Some(queue)) = (self.files[station], &self.queue) else { return };
-        if queue.try_send(Record { file, time, frame: frame.to_vec() }).is_err() {
-            self.lost += 1;
+        match queue.try_send(Record { file, time, frame: frame.to_vec() }) {
+            Ok(()) => {}
+            Err(TrySendError::Full(_)) => self.lost += 1,
+            // The writer has failed; it says why at the end.
+            Err(TrySendError::Disconnected(_)) => self.queue = None,
         }
     }
 }
@@ -81,7 +89,7 @@ impl Drop for Captures {
 fn write(
     records: &Receiver<Record>,
     mut files: Vec<BufWriter<File>>,
-    epoch_s: u32,
+    epoch: Duration,
 ) -> io::Result<()> {
     loop {
         let record = match records.try_recv() {
@@ -93,7 +101,7 @@ fn write(
             }
         };
         let Record { file, time, frame } = record;
-        files[file].write_all(&pcap::record_header(epoch_s, time, frame.len() as u32))?;
+        files[file].write_all(&pcap::record_header(epoch, time, frame.len() as u32))?;
         files[file].write_all(&frame)?;
     }
 }

@@ -7,7 +7,8 @@ use sim::scenario::Scenario;
 
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 failed; 2 wrong command line or scenario, or \
     something is missing: nothing was built; 4 a transfer was not what the origin has; \
-    130 interrupted.";
+    128 and the signal's \
+    number: ended by a signal, like 130 after ctrl-C.";
 
 /// A wireless mesh on one machine: real routers, real traffic, an emulated radio.
 #[derive(Debug, Parser)]
@@ -26,6 +27,8 @@ pub enum Command {
     /// Inside the namespaces that `run` has made: do it
     #[command(hide = true)]
     Inside(Run),
+    /// Put several results of one scenario on one page, side by side
+    Compare(Compare),
     /// Show the scenarios and their keys
     List {
         /// As JSON
@@ -62,7 +65,7 @@ pub struct Run {
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Capture what a router's monitor interface shows; may be given more than once
-    #[arg(long, value_name = "ROUTER=FILE", value_parser = setting)]
+    #[arg(long, value_name = "ROUTER=FILE", value_parser = capture)]
     pub pcap: Vec<(String, String)>,
     /// Leave the mesh standing after the transfers, until ctrl-C
     #[arg(long)]
@@ -70,6 +73,20 @@ pub struct Run {
     /// No progress, no table
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// `hearsay-lab compare`.
+#[derive(Debug, Args)]
+pub struct Compare {
+    /// What `run --json` wrote; runs of one scheme with several seeds count as one
+    #[arg(required = true)]
+    pub results: Vec<PathBuf>,
+    /// Where the page goes
+    #[arg(long, value_name = "FILE")]
+    pub html: PathBuf,
+    /// The scenario, if it is a file of yours [default: the one that the results name]
+    #[arg(long, value_name = "FILE")]
+    pub scenario: Option<String>,
 }
 
 /// Who intercepts and caches: MeshCache's architectures.
@@ -99,6 +116,10 @@ impl Scheme {
     pub fn intercepts(self) -> bool {
         self != Self::EndToEnd
     }
+}
+
+fn capture(text: &str) -> Result<(String, String), String> {
+    setting(text).map_err(|_| "this is not of the form ROUTER=FILE".to_owned())
 }
 
 fn setting(text: &str) -> Result<(String, String), String> {

@@ -7,7 +7,8 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::sync::mpsc::sync_channel;
+use std::time::Instant;
 
 use sha2::{Digest as _, Sha256};
 use sim::result::Transfer;
@@ -18,10 +19,14 @@ use crate::namespace::within;
 use crate::network::WORKSPACE;
 use crate::origin::{Files, url};
 
-/// A transfer is given up after so long, and as much more as its bytes need at a rate that no one
-/// would bear.
-const PATIENCE: Duration = Duration::from_secs(60);
-const UNBEARABLE_BYTES_PER_SECOND: u64 = 1000;
+/// A transfer is given up if the origin cannot be reached, or if next to nothing comes, for so long.
+const PATIENCE_S: &str = "60";
+
+/// What is next to nothing, in bytes a second.
+const NEXT_TO_NOTHING: &str = "100";
+
+/// Transfers at one time; a further one begins when one of them has ended.
+const AT_ONCE_MAX: usize = 200;
 
 /// Sends all requests, and gives their transfers in the order in which they began. `ended` is told
 /// each as it ends.
@@ -31,70 +36,103 @@ pub fn run(
     files: &Files,
     curl: &Path,
     ended: impl Fn(&Transfer) + Sync,
-) -> io::Result<Vec<Transfer>> {
+) -> Vec<Transfer> {
     let transfers = Mutex::new(BTreeMap::new());
     let fetch = |number: usize| {
         let transfer = fetch(scenario, &requests[number], number, files, curl);
-        if let Ok(transfer) = &transfer {
-            ended(transfer);
-        }
+        ended(&transfer);
         transfers.lock().expect("nobody panics").insert(number, transfer);
     };
     let began = Instant::now();
+    let (places, place) = sync_channel(AT_ONCE_MAX);
+    let place = Mutex::new(place);
     std::thread::scope(|scope| {
         for number in 0..requests.len() {
-            match scenario.workload.stagger {
-                None => fetch(number),
-                Some(stagger) => {
-                    let due = began + stagger * number as u32;
-                    std::thread::sleep(due.saturating_duration_since(Instant::now()));
-                    let fetch = &fetch;
-                    scope.spawn(move || fetch(number));
-                }
-            }
+            let Some(stagger) = scenario.workload.stagger else {
+                fetch(number);
+                continue;
+            };
+            let due = began + stagger * number as u32;
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+            places.send(()).expect("the other end is here too");
+            let (fetch, place) = (&fetch, &place);
+            scope.spawn(move || {
+                fetch(number);
+                place.lock().expect("nobody panics").recv().expect("it was sent");
+            });
         }
     });
     transfers.into_inner().expect("nobody panicked").into_values().collect()
 }
 
+/// One transfer. Whatever goes wrong with it is told in it.
 fn fetch(
     scenario: &Scenario,
     request: &Request,
     number: usize,
     files: &Files,
     curl: &Path,
-) -> io::Result<Transfer> {
+) -> Transfer {
     let url = url(request.file);
+    let answer = ask(&address::client(scenario, request.receiver), &url, number, curl);
+    let (got, error) = match answer {
+        Ok(got) => {
+            let error = got.failure.clone();
+            (got, error)
+        }
+        Err(error) => (Got::default(), Some(format!("curl: {error}"))),
+    };
+    Transfer {
+        client: scenario.routers[request.receiver].name.clone(),
+        url,
+        bytes: got.bytes,
+        ttfb_s: got.ttfb_s,
+        seconds: got.seconds,
+        kbps: if got.seconds > 0.0 { got.bytes as f64 * 8.0 / got.seconds / 1000.0 } else { 0.0 },
+        bytes_by_source: BTreeMap::from([(source(&got.headers).to_owned(), got.bytes)]),
+        sha256_ok: error.is_none() && got.hash == files.hash(request.file),
+        error,
+    }
+}
+
+/// What curl got, and what it says of it.
+#[derive(Default)]
+struct Got {
+    headers: String,
+    bytes: u64,
+    hash: [u8; 32],
+    ttfb_s: f64,
+    seconds: f64,
+    /// Why this is not a whole answer, if it is not.
+    failure: Option<String>,
+}
+
+fn ask(namespace: &str, url: &str, number: usize, curl: &Path) -> io::Result<Got> {
     let head = PathBuf::from(WORKSPACE).join(format!("head-{number}"));
-    let patience = PATIENCE.as_secs() + scenario.workload.bytes / UNBEARABLE_BYTES_PER_SECOND;
     let mut command = Command::new(curl);
     command
         .args(["--disable", "--silent", "--show-error", "--noproxy", "*"])
-        .args(["--max-time", &patience.to_string(), "--dump-header"])
+        .args(["--connect-timeout", PATIENCE_S])
+        .args(["--speed-time", PATIENCE_S, "--speed-limit", NEXT_TO_NOTHING, "--dump-header"])
         .arg(&head)
-        .args(["--write-out", "%{stderr}%{http_code} %{time_starttransfer} %{time_total}\n", &url])
+        .args(["--write-out", "%{stderr}%{http_code} %{time_starttransfer} %{time_total}\n", url])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0);
-    let mut child = within(&address::client(scenario, request.receiver), || command.spawn())??;
+    let mut child = within(namespace, || command.spawn())??;
     let (bytes, hash) = digest(child.stdout.take().expect("it is piped"))?;
     let output = child.wait_with_output()?;
     let said = String::from_utf8_lossy(&output.stderr);
     let (status, ttfb_s, seconds) = times(&said);
+    let failure = match (output.status.success(), status) {
+        (true, 200) => None,
+        (true, status) => Some(format!("status {status}")),
+        (false, _) => Some(said.lines().next().unwrap_or("curl failed").to_owned()),
+    };
     let headers = fs::read_to_string(&head).unwrap_or_default();
     fs::remove_file(&head).ok();
-    let complete = output.status.success() && status == 200;
-    Ok(Transfer {
-        client: scenario.routers[request.receiver].name.clone(),
-        url,
-        bytes,
-        ttfb_s,
-        seconds,
-        kbps: if seconds > 0.0 { bytes as f64 * 8.0 / seconds / 1000.0 } else { 0.0 },
-        bytes_by_source: BTreeMap::from([(source(&headers).to_owned(), bytes)]),
-        sha256_ok: complete && hash == files.hash(request.file),
-    })
+    Ok(Got { headers, bytes, hash, ttfb_s, seconds, failure })
 }
 
 fn digest(mut body: impl Read) -> io::Result<(u64, [u8; 32])> {
@@ -120,15 +158,20 @@ fn times(said: &str) -> (u16, f64, f64) {
     (status, seconds(), seconds())
 }
 
-/// Where the bytes came from, as `Cache-Status` has it (RFC 9211): from the gateway's store or,
-/// without one on the way or with nothing in it, from the origin.
+/// Where the bytes came from, as the last cache on the way says in `Cache-Status` (RFC 9211): from
+/// its store, or from what it was fetching for another, or else from the origin.
 fn source(headers: &str) -> &'static str {
-    let is_hit = headers.lines().any(|line| {
-        let (name, value) = line.split_once(':').unwrap_or_default();
-        name.eq_ignore_ascii_case("cache-status")
-            && value.split(';').any(|parameter| parameter.trim() == "hit")
-    });
-    if is_hit { "gateway" } else { "origin" }
+    let fields = headers.lines().filter_map(|line| line.split_once(':'));
+    let last = fields
+        .filter(|(name, _)| name.eq_ignore_ascii_case("cache-status"))
+        .flat_map(|(_, value)| value.split(','))
+        .last();
+    match last {
+        Some(cache) if cache.split(';').any(|it| matches!(it.trim(), "hit" | "collapsed")) => {
+            "gateway"
+        }
+        _ => "origin",
+    }
 }
 
 #[cfg(test)]
@@ -140,6 +183,8 @@ mod tests {
         for (headers, expected) in [
             ("HTTP/1.1 200 OK\r\nCache-Status: router-8; hit; ttl=3\r\n", "gateway"),
             ("HTTP/1.1 200 OK\r\ncache-status: router-8; fwd=uri-miss; stored\r\n", "origin"),
+            ("HTTP/1.1 200 OK\r\nCache-Status: router-8; fwd=uri-miss; collapsed\r\n", "gateway"),
+            ("HTTP/1.1 200 OK\r\nCache-Status: a; hit, router-8; fwd=uri-miss\r\n", "origin"),
             ("HTTP/1.1 200 OK\r\n", "origin"),
             ("", "origin"),
         ] {

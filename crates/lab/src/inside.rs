@@ -4,7 +4,7 @@
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use radio::Medium;
 use sim::pipe::Pipe;
@@ -30,6 +30,10 @@ const UPLINK_PACKETS_MAX: usize = 1000;
 
 /// `hearsay-lab inside`.
 pub fn run(args: &Run) -> Result<(), Failure> {
+    // Elsewhere it would cover the machine's own /run.
+    if std::process::id() != 1 || std::env::var_os(OUTSIDE).is_none() {
+        return Err(Failure::refused("`inside` is for `hearsay-lab run` to start"));
+    }
     let lifeline = Lifeline::watch();
     let began = Instant::now();
     let scenario = Scenario::load(&args.scenario, &args.set).map_err(Failure::refused)?;
@@ -37,8 +41,10 @@ pub fn run(args: &Run) -> Result<(), Failure> {
     let progress = Progress::new(args.quiet);
     network::make_private_places()?;
     let mut air = build(args, &scenario, &progress)?;
-    let _running = start(args, &scenario, &programs, &progress)?;
+    let mut running = start(args, &scenario, &programs, &progress)?;
     let (result, snapshots) = transfer(args, &scenario, &programs, &progress, &mut air, began)?;
+    // What was measured without one of them is not what was to be measured.
+    running.iter_mut().try_for_each(Background::check)?;
     tell(args, &scenario, &result, [&snapshots[0], &snapshots[1]])?;
     if args.keep {
         keep(&scenario, lifeline);
@@ -46,12 +52,20 @@ pub fn run(args: &Run) -> Result<(), Failure> {
         eprintln!("medium   {}", table::medium([before, &air.snapshot()?]));
     }
     drop(air);
-    match result.transfers.iter().filter(|it| !it.sha256_ok).count() {
-        0 => Ok(()),
-        wrong => {
-            let all = result.transfers.len();
-            Err(Failure::wrong_bytes(format!("{wrong} of {all} transfers failed or were wrong")))
-        }
+    judge(&result)
+}
+
+/// Wrong bytes are worse than none.
+fn judge(result: &RunResult) -> Result<(), Failure> {
+    let all = result.transfers.len();
+    let failed = result.transfers.iter().filter(|it| it.error.is_some()).count();
+    let wrong = result.transfers.iter().filter(|it| it.error.is_none() && !it.sha256_ok).count();
+    if wrong > 0 {
+        Err(Failure::wrong_bytes(format!("{wrong} of {all} transfers brought wrong bytes")))
+    } else if failed > 0 {
+        Err(Failure::failed(format!("{failed} of {all} transfers failed")))
+    } else {
+        Ok(())
     }
 }
 
@@ -74,10 +88,13 @@ fn engines(args: &Run, scenario: &Scenario, ports: &Ports) -> io::Result<Engines
         .collect();
     let uplink =
         || Pipe::new(scenario.uplink.bits_per_second, scenario.uplink.delay, UPLINK_PACKETS_MAX);
+    let (zero, epoch) = (Instant::now(), SystemTime::now());
     Ok(Engines {
         medium: Medium::new(scenario.radio.clone(), scenario.links.clone(), args.seed),
+        config: scenario.radio.clone(),
+        zero,
         uplink: [uplink(), uplink()],
-        captures: Captures::start(ports.mesh.len(), &wanted)?,
+        captures: Captures::start(ports.mesh.len(), &wanted, epoch)?,
     })
 }
 
@@ -119,7 +136,7 @@ fn transfer(
     let before = air.snapshot()?;
     let transfers = clients::run(scenario, &requests, &files, &programs.curl, |transfer| {
         step.tell(format!("router {}: {:.0} kbit/s", transfer.client, transfer.kbps));
-    })?;
+    });
     let after = air.snapshot()?;
     step.done();
     let snapshots = [&before, &after];
@@ -133,25 +150,30 @@ fn tell(
     result: &RunResult,
     snapshots: [&Snapshot; 2],
 ) -> Result<(), Failure> {
+    let json = serde_json::to_string_pretty(result).map_err(Failure::failed)? + "\n";
     let json_goes_to_stdout = args.json.as_deref() == Some(Path::new("-"));
-    if !args.quiet && !json_goes_to_stdout {
-        print!("{}", table::page(result, &table::medium(snapshots)));
+    // Files first: whoever reads standard output may go away.
+    if let Some(path) = args.json.as_deref().filter(|_| !json_goes_to_stdout) {
+        write(path, &json)?;
+    }
+    if let Some(path) = &args.html {
+        let ground = report::ground(scenario, report::routes(scenario)?);
+        write(path, &sim::report::html(result, &ground))?;
     }
     if !result.valid {
         eprintln!("hearsay-lab: {}", table::late(result));
     }
-    if let Some(path) = &args.json {
-        let text = serde_json::to_string_pretty(result).map_err(Failure::failed)? + "\n";
-        if json_goes_to_stdout {
-            io::stdout().write_all(text.as_bytes())?;
-        } else {
-            write(path, &text)?;
-        }
+    let page = if json_goes_to_stdout {
+        json
+    } else if args.quiet {
+        String::new()
+    } else {
+        table::page(result, &table::medium(snapshots))
+    };
+    match io::stdout().write_all(page.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
     }
-    if let Some(path) = &args.html {
-        write(path, &sim::report::html(result, &report::ground(scenario)))?;
-    }
-    Ok(())
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {

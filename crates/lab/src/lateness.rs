@@ -8,7 +8,11 @@ const FINE_STEPS: usize = 1_000;
 
 /// Step from there on.
 const COARSE: Duration = Duration::from_micros(100);
-const COARSE_STEPS: usize = 10_000;
+/// The last one has no upper end.
+const COARSE_STEPS: usize = 9_991;
+
+/// Where the coarse steps begin, in coarse steps.
+const FIRST_COARSE: usize = 10;
 
 /// Counts of how late, in steps of 1 µs up to 1 ms, then of 100 µs up to a second.
 #[derive(Clone, Debug)]
@@ -19,7 +23,7 @@ pub struct Lateness {
 
 impl Default for Lateness {
     fn default() -> Self {
-        Self { steps: vec![0; FINE_STEPS + COARSE_STEPS + 1], count: 0 }
+        Self { steps: vec![0; FINE_STEPS + COARSE_STEPS], count: 0 }
     }
 }
 
@@ -30,13 +34,14 @@ impl Lateness {
         let step = if fine < FINE_STEPS {
             fine
         } else {
-            FINE_STEPS - 10 + ((late.as_nanos() / COARSE.as_nanos()) as usize).min(COARSE_STEPS)
+            let coarse = (late.as_nanos() / COARSE.as_nanos()) as usize - FIRST_COARSE;
+            FINE_STEPS + coarse.min(COARSE_STEPS - 1)
         };
         self.steps[step] += 1;
         self.count += 1;
     }
 
-    /// The part of all that was at most so late, rounded up to a step; zero if nothing happened.
+    /// How late this part of all that happened was at most, rounded up to a step; zero if nothing did.
     pub fn quantile(&self, part: f64) -> Duration {
         let wanted = (self.count as f64 * part).ceil() as u64;
         let mut seen = 0;
@@ -60,7 +65,7 @@ fn upper(step: usize) -> Duration {
     if step < FINE_STEPS {
         FINE * (step as u32 + 1)
     } else {
-        COARSE * ((step - FINE_STEPS) as u32 + 11)
+        COARSE * ((step - FINE_STEPS + FIRST_COARSE) as u32 + 1)
     }
 }
 

@@ -16,6 +16,7 @@ mod captures;
 mod child;
 mod cli;
 mod clients;
+mod compare;
 mod failure;
 mod inside;
 mod lateness;
@@ -49,6 +50,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
     match command {
         Command::Run(args) => outside::run(&args),
         Command::Inside(args) => inside::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::List { json } => list::show(json),
         Command::Completions { shell } => {
             let out = &mut std::io::stdout();

@@ -1,6 +1,8 @@
 //! Frames as a monitor interface shows them.
 
-use radio::{Destination, Frame, Rate, Reception, Station};
+use std::time::Duration;
+
+use radio::{AckFrame, Config, Destination, Frame, PREAMBLE_AND_HEADER, Rate, Reception, Station};
 use wire::Instant;
 use wire::capture::ieee80211::{self, Data, Mac};
 use wire::capture::radiotap::{self, Radiotap};
@@ -14,21 +16,24 @@ const CHANNEL_MHZ: u16 = 2412;
 const POWER_SHOWN: f64 = 1e9;
 const POWER_SHOWN_DBM: f64 = -82.0;
 
-/// How long an acknowledgement takes after the frame, at 1 Mbit/s with the long preamble.
-const ACK_DURATION_US: u16 = 10 + 304;
-
 /// One frame, made once and shown to all who heard it; the signal alone differs.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Monitor {
     shown: Vec<u8>,
+    reserved_for_ack: Duration,
 }
 
 impl Monitor {
-    /// Shows a data frame.
-    pub fn data(&mut self, frame: &Frame, ethertype: [u8; 2], packet: &[u8]) {
-        let (to, duration_us) = match frame.to {
-            Destination::Station(to) => (mac(to), ACK_DURATION_US),
-            Destination::Broadcast => ([0xff; 6], 0),
+    /// For the frames of such a channel.
+    pub fn new(config: &Config) -> Self {
+        Self { shown: Vec::new(), reserved_for_ack: config.reserved_for_ack() }
+    }
+
+    /// Shows a data frame that carries a packet to this link-layer address.
+    pub fn data(&mut self, frame: &Frame, to: Mac, ethertype: [u8; 2], packet: &[u8]) {
+        let duration_us = match frame.to {
+            Destination::Station(_) => self.reserved_for_ack.as_micros() as u16,
+            Destination::Broadcast => 0,
         };
         let header = Data {
             to,
@@ -44,9 +49,9 @@ impl Monitor {
     }
 
     /// Shows an acknowledgement.
-    pub fn ack(&mut self, to: Station, at: Instant, rate: Rate) {
-        self.begin(at, rate);
-        self.shown.extend_from_slice(&ieee80211::ack(mac(to)));
+    pub fn ack(&mut self, frame: &AckFrame) {
+        self.begin(frame.began, frame.rate);
+        self.shown.extend_from_slice(&ieee80211::ack(mac(frame.to)));
     }
 
     /// The frame as one receiver got it.
@@ -55,9 +60,10 @@ impl Monitor {
         &self.shown
     }
 
-    fn begin(&mut self, at: Instant, rate: Rate) {
+    /// Radiotap's time is that of the first bit behind preamble and header.
+    fn begin(&mut self, began: Instant, rate: Rate) {
         let radiotap = Radiotap {
-            tsft_us: at.as_nanos() / 1000,
+            tsft_us: (began + PREAMBLE_AND_HEADER).as_nanos() / 1000,
             rate: rate.units_of_500_kbps(),
             channel_mhz: CHANNEL_MHZ,
             signal_dbm: 0,

@@ -33,7 +33,8 @@ pub fn ip(namespace: Option<&str>, commands: &[String]) -> io::Result<()> {
         .stderr(Stdio::piped())
         .spawn()?;
     let text = commands.join("\n") + "\n";
-    child.stdin.take().expect("it is piped").write_all(text.as_bytes())?;
+    // If it ends before it has read everything, what it says is the error, not the broken pipe.
+    let _ = child.stdin.take().expect("it is piped").write_all(text.as_bytes());
     let output = child.wait_with_output()?;
     if output.status.success() {
         return Ok(());

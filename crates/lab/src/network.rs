@@ -23,13 +23,20 @@ use crate::tap::{Kind, Tap};
 /// Where everything that programs write during a run is: in memory, seen by the run alone.
 pub const WORKSPACE: &str = "/run/lab";
 
-/// What every namespace needs. An address that is first checked for duplicates cannot be used for a
-/// second. Routers of a mesh send on the interface that they received on.
-const SETTINGS: [&str; 9] = [
-    "net.ipv4.ip_forward=1",
+/// Without a routing daemon nothing but data is to be on the air, and IPv6 would announce itself.
+const WITHOUT_IPV6: [&str; 1] = ["net.ipv6.conf.default.disable_ipv6=1"];
+
+/// babeld speaks IPv6, over addresses that cannot be used for a second if they are first checked for
+/// duplicates.
+const WITH_IPV6: [&str; 3] = [
     "net.ipv6.conf.default.accept_dad=0",
     "net.ipv6.conf.default.dad_transmits=0",
     "net.ipv6.conf.default.router_solicitations=0",
+];
+
+/// What every namespace needs: routers of a mesh send on the interface that they received on.
+const SETTINGS: [&str; 6] = [
+    "net.ipv4.ip_forward=1",
     "net.ipv4.conf.all.send_redirects=0",
     "net.ipv4.conf.default.send_redirects=0",
     "net.ipv4.conf.all.accept_redirects=0",
@@ -60,8 +67,9 @@ pub fn build(scenario: &Scenario, mut built: impl FnMut()) -> io::Result<Ports> 
     names.extend(scenario.receivers.iter().map(|it| address::client(scenario, *it)));
     names.push(address::ORIGIN.to_owned());
     ip(None, &names.iter().map(|name| format!("netns add {name}")).collect::<Vec<_>>())?;
+    let ipv6 = ipv6_settings(scenario.routing);
     for name in &names {
-        within(name, || sysctl(&SETTINGS))??;
+        within(name, || sysctl(&SETTINGS).and_then(|()| sysctl(ipv6)))??;
     }
     let wires = scenario.receivers.iter().map(|it| wire(scenario, *it)).collect::<Vec<_>>();
     ip(None, &wires)?;
@@ -92,6 +100,14 @@ pub fn build(scenario: &Scenario, mut built: impl FnMut()) -> io::Result<Ports> 
     Ok(Ports { mesh, monitor, uplink })
 }
 
+fn ipv6_settings(routing: Routing) -> &'static [&'static str] {
+    match routing {
+        Routing::Babel => &WITH_IPV6,
+        Routing::Static if Path::new("/proc/sys/net/ipv6").exists() => &WITHOUT_IPV6,
+        Routing::Static => &[],
+    }
+}
+
 /// How many namespaces [`build`] builds.
 pub fn size(scenario: &Scenario) -> usize {
     scenario.routers.len() + scenario.receivers.len() + 1
@@ -106,7 +122,6 @@ fn router_commands(scenario: &Scenario, router: usize) -> Vec<String> {
     let mut commands = vec![
         "link set lo up".to_owned(),
         format!("link set wl0 address {}", address::mac_text(address::mac(router))),
-        // What waits, waits in the medium's queue, whose length the scenario sets.
         "link set wl0 up".to_owned(),
         "link set mon0 up".to_owned(),
         format!("addr add {}/32 dev wl0", address::mesh(router)),

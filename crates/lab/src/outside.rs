@@ -17,7 +17,7 @@ use signal_hook::iterator::Signals;
 use sim::scenario::Scenario;
 
 use crate::cli::Run;
-use crate::failure::Failure;
+use crate::failure::{Failure, INTERRUPTED};
 use crate::inside::OUTSIDE;
 use crate::require;
 
@@ -35,6 +35,7 @@ pub fn run(args: &Run) -> Result<(), Failure> {
     let scenario = Scenario::load(&args.scenario, &args.set).map_err(Failure::refused)?;
     require::programs(&scenario, args.scheme)?;
     require::routers(&scenario, args)?;
+    require::outputs(args)?;
     require::rights()?;
     // From here on a signal is answered by taking down what was built.
     let (events, next) = channel();
@@ -93,6 +94,7 @@ fn wait(
 fn ended(status: ExitStatus, interrupted: Option<i32>) -> Result<(), Failure> {
     match (status.code(), interrupted) {
         (Some(0), _) => Ok(()),
+        (Some(code), _) if code != i32::from(INTERRUPTED) => Err(Failure::said(code as u8)),
         (_, Some(signal)) => {
             Err(Failure { code: 128 + signal as u8, message: "interrupted".into() })
         }

@@ -1,11 +1,15 @@
 //! What the report needs of a scenario for its map.
 
+use std::io;
+
 use radio::Station;
 use sim::report::{Ground, Line, Place};
 use sim::scenario::Scenario;
 
-/// The ground that a run took place on.
-pub fn ground(scenario: &Scenario) -> Ground {
+use crate::routers;
+
+/// The ground that a run took place on, and the hops that traffic took.
+pub fn ground(scenario: &Scenario, routes: Vec<Line>) -> Ground {
     let places = scenario.routers.iter().map(|router| Place {
         name: router.name.clone(),
         x_m: router.x_m,
@@ -20,7 +24,7 @@ pub fn ground(scenario: &Scenario) -> Ground {
         routers: places.collect(),
         gateway: scenario.gateway,
         links: links(scenario),
-        routes: routes(scenario),
+        routes,
         range_m: scenario.range_m,
         keys: keys.collect(),
     }
@@ -32,18 +36,34 @@ fn links(scenario: &Scenario) -> Vec<Line> {
     pairs.filter_map(|(from, to)| line(scenario, from, to)).collect()
 }
 
-fn routes(scenario: &Scenario) -> Vec<Line> {
-    let mut pairs: Vec<_> = scenario
+/// The hops from the receivers to the gateway, as the routers' kernels have them now.
+pub fn routes(scenario: &Scenario) -> io::Result<Vec<Line>> {
+    let mut hops = Vec::new();
+    for receiver in &scenario.receivers {
+        let mut router = *receiver;
+        while let Some(next) = routers::next_hop(scenario, router)? {
+            // What others went before, or a loop.
+            if hops.contains(&(next, router)) {
+                break;
+            }
+            hops.push((next, router));
+            router = next;
+        }
+    }
+    Ok(hops.into_iter().filter_map(|(from, to)| line(scenario, from, to)).collect())
+}
+
+/// The hops of the scenario's own routes.
+pub fn static_routes(scenario: &Scenario) -> Vec<Line> {
+    let mut hops: Vec<_> = scenario
         .receivers
         .iter()
-        .flat_map(|receiver| {
-            let path = scenario.path(*receiver);
-            path.windows(2).map(|hop| (hop[0], hop[1])).collect::<Vec<_>>()
-        })
+        .map(|receiver| scenario.path(*receiver))
+        .flat_map(|path| path.windows(2).map(|hop| (hop[0], hop[1])).collect::<Vec<_>>())
         .collect();
-    pairs.sort_unstable();
-    pairs.dedup();
-    pairs.into_iter().filter_map(|(from, to)| line(scenario, from, to)).collect()
+    hops.sort_unstable();
+    hops.dedup();
+    hops.into_iter().filter_map(|(from, to)| line(scenario, from, to)).collect()
 }
 
 /// The link between two routers, if frames can be received over it.

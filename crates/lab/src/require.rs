@@ -38,6 +38,11 @@ pub fn complete_path() -> Vec<PathBuf> {
     folders
 }
 
+/// Whether a path leads below /run, which a run covers with its own.
+fn is_hidden(path: &Path) -> bool {
+    path.starts_with("/run")
+}
+
 /// Finds the programs, or says which are missing and what to install.
 pub fn programs(scenario: &Scenario, scheme: Scheme) -> Result<Programs, Failure> {
     let mut missing = Vec::new();
@@ -50,6 +55,7 @@ pub fn programs(scenario: &Scenario, scheme: Scheme) -> Result<Programs, Failure
     };
     find("ip", "iproute2");
     find("unshare", "util-linux");
+    find("chrt", "util-linux");
     if scheme.intercepts() {
         find("nft", "nftables");
     }
@@ -62,13 +68,58 @@ pub fn programs(scenario: &Scenario, scheme: Scheme) -> Result<Programs, Failure
             "not installed: {names}. On Debian: apt install {packages}"
         )));
     }
-    Ok(Programs { curl, nginx, hearsay: hearsay()?, babeld })
+    let hearsay = hearsay()?;
+    for program in [&env::current_exe()?, &hearsay] {
+        if is_hidden(program) {
+            let text = "a run has a /run of its own; put it elsewhere";
+            return Err(Failure::refused(format!("{}: {text}", program.display())));
+        }
+    }
+    Ok(Programs { curl, nginx, hearsay, babeld })
+}
+
+/// Looks whether what is to be written can be written when the run is over.
+pub fn outputs(args: &Run) -> Result<(), Failure> {
+    let json = args.json.as_deref().filter(|path| *path != Path::new("-"));
+    let captures = args.pcap.iter().map(|(_, path)| Path::new(path));
+    let mut seen = Vec::new();
+    for path in json.into_iter().chain(args.html.as_deref()).chain(captures) {
+        if seen.contains(&path) {
+            let text = format!("cannot write {}: two options name it", path.display());
+            return Err(Failure::refused(text));
+        }
+        seen.push(path);
+        writable(path)?;
+    }
+    Ok(())
+}
+
+fn writable(path: &Path) -> Result<(), Failure> {
+    let refuse =
+        |why: &str| Err(Failure::refused(format!("cannot write {}: {why}", path.display())));
+    if path.is_dir() {
+        return refuse("it is a directory");
+    }
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let Ok(folder) = fs::canonicalize(folder) else { return refuse("there is no such directory") };
+    let real = fs::canonicalize(path).unwrap_or_default();
+    if is_hidden(&folder) || is_hidden(&real) {
+        return refuse("a run has a /run of its own; choose another directory");
+    }
+    let target = if path.exists() { path } else { &folder };
+    match rustix::fs::access(target, rustix::fs::Access::WRITE_OK) {
+        Ok(()) => Ok(()),
+        Err(error) => refuse(&std::io::Error::from(error).to_string()),
+    }
 }
 
 /// Looks whether the routers that options name are in the scenario.
 pub fn routers(scenario: &Scenario, args: &Run) -> Result<(), Failure> {
     let names: Vec<_> = scenario.routers.iter().map(|it| it.name.as_str()).collect();
-    for (router, _) in &args.pcap {
+    for (place, (router, _)) in args.pcap.iter().enumerate() {
+        if args.pcap[..place].iter().any(|(other, _)| other == router) {
+            return Err(Failure::refused(format!("--pcap: router {router} is named twice")));
+        }
         if !names.contains(&router.as_str()) {
             let known = names.join(", ");
             let text = format!("--pcap: there is no router {router} in {}: {known}", scenario.name);

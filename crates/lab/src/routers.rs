@@ -32,7 +32,8 @@ pub fn start_babeld(scenario: &Scenario, babeld: &Path) -> io::Result<Vec<Backgr
             let file = |kind: &str| PathBuf::from(WORKSPACE).join(format!("{namespace}.{kind}"));
             let mut command = Command::new(babeld);
             command
-                .args(["-h", "0.5", "-H", "0.5", "-I"])
+                // Not the machine's own configuration.
+                .args(["-c", "/dev/null", "-h", "0.5", "-H", "0.5", "-I"])
                 .arg(file("babeld-pid"))
                 .arg("-S")
                 .arg(file("babeld-state"))
@@ -55,20 +56,32 @@ pub fn wait_for_routes(
     babelds: &mut [Background],
     mut reached: impl FnMut(),
 ) -> io::Result<()> {
-    for router in 0..scenario.routers.len() {
+    let connected = |router: &usize| !scenario.path(*router).is_empty();
+    for router in (0..scenario.routers.len()).filter(connected) {
         let what = format!("router {} has its routes", scenario.routers[router].name);
         wait_for(&what, ROUTES_PATIENCE, babelds, || has_routes(scenario, router))?;
     }
-    for receiver in &scenario.receivers {
-        let client = address::client(scenario, *receiver);
-        let what = format!("{client} reaches the origin");
-        wait_for(&what, ROUTES_PATIENCE, babelds, || {
-            let origin = SocketAddr::from((address::ORIGIN_ADDRESS, 80));
-            within(&client, || TcpStream::connect_timeout(&origin, CONNECT_PATIENCE).is_ok())
+    // All at once: most of the time goes by in waiting for ARP, which the first packets need.
+    let mut waiting: Vec<_> = scenario.receivers.clone();
+    wait_for("every client reaches the origin", ROUTES_PATIENCE, babelds, || {
+        let reaches = std::thread::scope(|scope| {
+            let reach = |receiver| scope.spawn(move || reaches_origin(scenario, receiver));
+            let attempts: Vec<_> = waiting.iter().map(|it| reach(*it)).collect();
+            let ends = attempts.into_iter().map(|it| it.join().expect("nobody panics"));
+            ends.collect::<io::Result<Vec<_>>>()
         })?;
-        reached();
-    }
-    Ok(())
+        reaches.iter().filter(|it| **it).for_each(|_| reached());
+        let mut reaches = reaches.into_iter();
+        waiting.retain(|_| reaches.next() == Some(false));
+        Ok(waiting.is_empty())
+    })
+}
+
+fn reaches_origin(scenario: &Scenario, receiver: usize) -> io::Result<bool> {
+    let origin = SocketAddr::from((address::ORIGIN_ADDRESS, 80));
+    within(&address::client(scenario, receiver), || {
+        TcpStream::connect_timeout(&origin, CONNECT_PATIENCE).is_ok()
+    })
 }
 
 fn has_routes(scenario: &Scenario, router: usize) -> io::Result<bool> {
@@ -86,8 +99,21 @@ fn has_routes(scenario: &Scenario, router: usize) -> io::Result<bool> {
 
 /// The second field of a line of the kernel's table: an address, as a number in its byte order.
 fn destination(line: &str) -> Option<Ipv4Addr> {
-    let word = line.split_whitespace().nth(1)?;
+    number(line.split_whitespace().nth(1)?)
+}
+
+fn number(word: &str) -> Option<Ipv4Addr> {
     u32::from_str_radix(word, 16).ok().map(|it| Ipv4Addr::from(it.to_ne_bytes()))
+}
+
+/// Where a router sends what is for the origin, as its kernel has it.
+pub fn next_hop(scenario: &Scenario, router: usize) -> io::Result<Option<usize>> {
+    let table = within(&address::router(scenario, router), || {
+        fs::read_to_string("/proc/thread-self/net/route")
+    })??;
+    let default = table.lines().find(|line| destination(line) == Some(Ipv4Addr::UNSPECIFIED));
+    let over = default.and_then(|line| number(line.split_whitespace().nth(2)?));
+    Ok((0..scenario.routers.len()).find(|it| over == Some(address::mesh(*it))))
 }
 
 /// Starts `hearsay` on every router; the scheme says whose interfaces it intercepts.
@@ -102,7 +128,9 @@ pub fn start_hearsay(
             let name = format!("{namespace}.hearsay");
             let mut command = Command::new(hearsay);
             command
-                .args(["run", "--listen", "127.0.0.1:3128", "--store-size", "1GiB"])
+                // Not the machine's own configuration.
+                .args(["run", "--config", "/dev/null"])
+                .args(["--listen", "127.0.0.1:3128", "--store-size", "1GiB"])
                 .arg("--store")
                 .arg(PathBuf::from(WORKSPACE).join(format!("{namespace}.store")))
                 .arg("--control")

@@ -18,7 +18,7 @@ pub fn page(result: &RunResult, medium: &str) -> String {
     }
     let radio = &result.radio;
     let lines = [
-        ("median", format!("{:.0} kbit/s", median(result))),
+        ("median", format!("{:.0} kbit/s", result.median_kbps())),
         ("origin", format!("{} bytes over the uplink", result.gateway.bytes_from_origin)),
         ("gateway", format!("{} bytes into the air", result.gateway.bytes_over_air)),
         (
@@ -47,15 +47,15 @@ pub fn medium(snapshots: [&Snapshot; 2]) -> String {
         "{:.3} ms late (p99), {:.1} % of a processor{}",
         after.late.since(&before.late).quantile(0.99).as_secs_f64() * 1e3,
         verdict::busy_share(snapshots) * 100.0,
-        if after.realtime { ", SCHED_FIFO" } else { "; SCHED_FIFO is not allowed here" }
+        if after.realtime { ", SCHED_FIFO" } else { ", without SCHED_FIFO" }
     )
 }
 
 /// Why a run does not count.
 pub fn late(result: &RunResult) -> String {
     format!(
-        "this run is NOT VALID: the medium was late by {:.2} ms (p99). Let nothing else run here, \
-         or run as root, where SCHED_FIFO is allowed",
+        "this run is NOT VALID: the medium was late by {:.2} ms (p99), or stood still for a while. \
+         Let nothing else run here, or run as root, where SCHED_FIFO is allowed",
         result.radio.late_ms_p99
     )
 }
@@ -71,17 +71,14 @@ fn line(transfer: &Transfer) -> String {
         transfer.seconds,
         transfer.kbps,
         sources,
-        if transfer.sha256_ok { "ok" } else { "WRONG" }
+        verdict(transfer)
     )
 }
 
-fn median(result: &RunResult) -> f64 {
-    let mut rates: Vec<_> = result.transfers.iter().map(|it| it.kbps).collect();
-    rates.sort_by(f64::total_cmp);
-    let middle = rates.len() / 2;
-    match rates.len() {
-        0 => 0.0,
-        odd if odd % 2 == 1 => rates[middle],
-        _ => (rates[middle - 1] + rates[middle]) / 2.0,
+fn verdict(transfer: &Transfer) -> String {
+    match &transfer.error {
+        Some(error) => format!("FAILED: {error}"),
+        None if transfer.sha256_ok => "ok".to_owned(),
+        None => "WRONG".to_owned(),
     }
 }

@@ -19,7 +19,7 @@
 //!   it, and then by chance with its link's loss; there is no bit-error curve and no fading.
 //! - A receiver stays with the first signal that it senses, however weak (see `receiver.rs`), and
 //!   thinks a reception failed whenever that signal turns out too weak: it waits an EIFS.
-//! - Losses of a link strike data frames only, never ACKs.
+//! - Losses of a link strike data frames only, never ACKs, and broadcasts as much as the driver says.
 //! - The NAV comes from data frames that were received, and ends with their ACK. There is no RTS/CTS,
 //!   no fragmentation, no rate control, no beacon.
 
@@ -38,9 +38,9 @@ mod report;
 mod timers;
 mod transceiver;
 
-pub use airtime::Rate;
+pub use airtime::{PREAMBLE_AND_HEADER, Rate};
 pub use config::Config;
 pub use links::{Link, Links, POWER_MAX, Ranges};
 pub use medium::Medium;
-pub use output::{Destination, Frame, Input, Outcome, Output, Reception, Station};
+pub use output::{AckFrame, Destination, Frame, Input, Outcome, Output, Reception, Station};
 pub use report::Report;

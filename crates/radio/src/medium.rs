@@ -73,7 +73,7 @@ impl<F> Medium<F> {
         Self {
             ack_time: airtime::ack(config.basic_rate),
             now: Instant::ZERO,
-            reach: Reach::new(&links),
+            reach: Reach::new(&links, config.broadcast_loss_share),
             stations: chance.map(|c| Transceiver::new(c, config.queue_frames_max)).collect(),
             timers: Timers::new(count),
             packets: Packets::with_capacity(count),

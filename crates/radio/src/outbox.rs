@@ -1,7 +1,6 @@
 //! What is ready for the driver, kept without allocating: packets and receptions stay in tables.
 
-use crate::airtime::Rate;
-use crate::output::{Frame, Outcome, Output, Reception, Station};
+use crate::output::{AckFrame, Frame, Outcome, Output, Reception};
 use crate::packets::{Packet, PacketId, Packets};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -20,7 +19,7 @@ pub struct Outbox {
 #[derive(Clone, Debug)]
 enum Ready {
     Heard { frame: Frame, packet: PacketId, by: Range<usize> },
-    HeardAck { from: Station, to: Station, at: Instant, rate: Rate, by: Range<usize> },
+    HeardAck { frame: AckFrame, by: Range<usize> },
     Done { packet: PacketId, at: Instant, outcome: Outcome, tries: u8 },
 }
 
@@ -41,9 +40,9 @@ impl Outbox {
     }
 
     /// An ACK ended; the receptions since the last output are its.
-    pub fn heard_ack(&mut self, from: Station, to: Station, at: Instant, rate: Rate) {
+    pub fn heard_ack(&mut self, frame: AckFrame) {
         let by = self.claim();
-        self.ready.push_back(Ready::HeardAck { from, to, at, rate, by });
+        self.ready.push_back(Ready::HeardAck { frame, by });
     }
 
     /// A packet is done with; it leaves its place when the driver takes it.
@@ -63,9 +62,7 @@ impl Outbox {
                 let payload = &packets.get(packet).payload;
                 Output::Heard { frame, payload, by: &self.receptions[by] }
             }
-            Ready::HeardAck { from, to, at, rate, by } => {
-                Output::HeardAck { from, to, at, rate, by: &self.receptions[by] }
-            }
+            Ready::HeardAck { frame, by } => Output::HeardAck { frame, by: &self.receptions[by] },
             Ready::Done { packet, at, outcome, tries } => {
                 let Packet { from, to, payload, .. } = packets.remove(packet);
                 Output::Done { from, to, payload, at, outcome, tries }

@@ -47,14 +47,8 @@ pub enum Output<'a, F> {
     },
     /// An ACK's transmission ended.
     HeardAck {
-        /// Who acknowledges.
-        from: Station,
-        /// Whose frame.
-        to: Station,
-        /// When it ended.
-        at: Instant,
-        /// How fast it was sent.
-        rate: Rate,
+        /// What was sent.
+        frame: AckFrame,
         /// Those that received it, in order of their numbers; always new to them. May be empty.
         by: &'a [Reception],
     },
@@ -90,6 +84,21 @@ pub struct Frame {
     pub sequence: u16,
     /// This is not the first try.
     pub retry: bool,
+    /// When its preamble began.
+    pub began: Instant,
+    /// When its last bit ended.
+    pub ended: Instant,
+}
+
+/// One transmission of an ACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AckFrame {
+    /// Who acknowledges.
+    pub from: Station,
+    /// Whose frame.
+    pub to: Station,
+    /// How fast it was sent.
+    pub rate: Rate,
     /// When its preamble began.
     pub began: Instant,
     /// When its last bit ended.

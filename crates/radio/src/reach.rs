@@ -12,6 +12,7 @@ pub struct Hearer {
     pub station: Station,
     pub signal: Signal,
     pub loss: Probability,
+    pub broadcast_loss: Probability,
     /// Serial number of the sender's latest packet that arrived here; 0 if none did.
     heard: u64,
 }
@@ -35,12 +36,15 @@ pub struct Reach {
 }
 
 impl Reach {
-    pub fn new(links: &Links) -> Self {
+    /// `broadcast_loss_share` as in [`Config`](crate::Config::broadcast_loss_share).
+    pub fn new(links: &Links, broadcast_loss_share: f64) -> Self {
         let (mut hearers, mut ends) = (Vec::new(), Vec::new());
         for sender in (0..links.stations()).map(|index| Station(index as u16)) {
             hearers.extend(links.hearers_of(sender).iter().map(|(station, link)| {
                 let signal = Signal { sender, power: link.power, decodable: link.decodable };
-                Hearer { station: *station, signal, loss: Probability::new(link.loss), heard: 0 }
+                let loss = Probability::new(link.loss);
+                let broadcast_loss = Probability::new(link.loss * broadcast_loss_share);
+                Hearer { station: *station, signal, loss, broadcast_loss, heard: 0 }
             }));
             ends.push(hearers.len());
         }

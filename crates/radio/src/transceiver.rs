@@ -36,7 +36,7 @@ pub enum OnAir {
     /// Of a packet.
     Data { frame: Frame, packet: PacketId, serial: u64 },
     /// Of an ACK.
-    Ack { to: Station },
+    Ack { to: Station, began: Instant },
 }
 
 /// A packet that its station is working on: it waits for its turn, is on the air, or waits for its ACK.
@@ -79,16 +79,17 @@ impl Transceiver {
         fits
     }
 
-    /// Begins to work on the next packet, if it is not working on one and there is one.
-    pub fn next(&mut self, now: Instant) {
+    /// Begins to work on the next packet, if it is not working on one and there is one; says whether
+    /// it did.
+    pub fn next(&mut self, now: Instant) -> bool {
         if self.current.is_some() {
-            return;
+            return false;
         }
-        if let Some(packet) = self.queue.pop_front() {
-            self.begun += 1;
-            self.current = Some(Current { packet, serial: self.begun, tries: 0 });
-            self.contention.want(now, &mut self.chance);
-        }
+        let Some(packet) = self.queue.pop_front() else { return false };
+        self.begun += 1;
+        self.current = Some(Current { packet, serial: self.begun, tries: 0 });
+        self.contention.want(now, &mut self.chance);
+        true
     }
 
     #[cfg(test)]

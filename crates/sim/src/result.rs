@@ -11,7 +11,7 @@ pub struct RunResult {
     pub scenario: String,
     /// Who intercepts and caches: `end-to-end`, `default`, …
     pub scheme: String,
-    /// All chance of the run came from here.
+    /// Losses, back-off, order and content came from here.
     pub seed: u64,
     /// `lab` (real time, real daemons) or `sim` (virtual time).
     pub mode: String,
@@ -23,8 +23,22 @@ pub struct RunResult {
     pub gateway: Gateway,
     /// What the air carried.
     pub radio: Radio,
-    /// How long the run took, with building up and taking down.
+    /// How long the run took, with building up.
     pub wall_seconds: f64,
+}
+
+impl RunResult {
+    /// The median of the transfers' throughputs, in kbit/s; 0 without transfers.
+    pub fn median_kbps(&self) -> f64 {
+        let mut rates: Vec<_> = self.transfers.iter().map(|transfer| transfer.kbps).collect();
+        rates.sort_by(f64::total_cmp);
+        let middle = rates.len() / 2;
+        match rates.len() {
+            0 => 0.0,
+            odd if odd % 2 == 1 => rates[middle],
+            _ => (rates[middle - 1] + rates[middle]) / 2.0,
+        }
+    }
 }
 
 /// One client's download.
@@ -36,7 +50,7 @@ pub struct Transfer {
     pub url: String,
     /// Bytes of the body that arrived.
     pub bytes: u64,
-    /// From the start to the first byte of the body.
+    /// From the start to the first byte of the response.
     pub ttfb_s: f64,
     /// From the start to the last byte.
     pub seconds: f64,
@@ -46,6 +60,9 @@ pub struct Transfer {
     pub bytes_by_source: BTreeMap<String, u64>,
     /// Whether the body was what the origin has.
     pub sha256_ok: bool,
+    /// Why it failed, if it did: then the body is not whole, rather than wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 /// What the gateway carried during the transfers.

@@ -123,9 +123,13 @@ impl Scenario {
     pub fn load(name_or_path: &str, settings: &[(String, String)]) -> Result<Self, ScenarioError> {
         if name_or_path.contains('/') || name_or_path.ends_with(".toml") {
             let path = std::path::Path::new(name_or_path);
-            let text = std::fs::read_to_string(path).map_err(|error| {
-                ScenarioError::one(name_or_path, &format!("cannot be read: {error}"))
-            })?;
+            let refuse =
+                |why: &str| ScenarioError::one(name_or_path, &format!("cannot be read: {why}"));
+            // It is read more than once, which a pipe cannot be.
+            if std::fs::metadata(path).is_ok_and(|it| !it.is_file()) {
+                return Err(refuse("it is no regular file"));
+            }
+            let text = std::fs::read_to_string(path).map_err(|error| refuse(&error.to_string()))?;
             let name = path.file_stem().unwrap_or_default().to_string_lossy();
             return from_text(&name, Source { name: name_or_path, text: &text }, settings);
         }

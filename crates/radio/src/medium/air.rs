@@ -2,7 +2,7 @@
 
 use super::Medium;
 use crate::airtime::SIFS;
-use crate::output::{Destination, Frame, Reception, Station};
+use crate::output::{AckFrame, Destination, Frame, Reception, Station};
 use crate::reach::Hearer;
 use crate::receiver::Ending;
 use crate::timers::Timer;
@@ -43,7 +43,7 @@ impl<F> Medium<F> {
                 }
                 Ending::Clear => match what {
                     OnAir::Data { frame, serial, .. } => self.receive_data(place, frame, serial),
-                    OnAir::Ack { to } => {
+                    OnAir::Ack { to, .. } => {
                         acked |= to == hearer.station;
                         self.receive(place, true);
                     }
@@ -57,8 +57,10 @@ impl<F> Medium<F> {
                 self.outbox.heard(frame, packet);
                 self.data_sent(from, frame.to);
             }
-            OnAir::Ack { to } => {
-                self.outbox.heard_ack(from, to, self.now, self.config.basic_rate);
+            OnAir::Ack { to, began } => {
+                let (ended, rate) = (self.now, self.config.basic_rate);
+                let frame = AckFrame { from, to, rate, began, ended };
+                self.outbox.heard_ack(frame);
                 if acked {
                     self.acked(to);
                 }
@@ -69,7 +71,11 @@ impl<F> Medium<F> {
     /// A data frame arrived undisturbed. ACKs are short and at the basic rate: of the losses that a
     /// link has, data frames alone have a share.
     fn receive_data(&mut self, place: usize, frame: Frame, serial: u64) {
-        let Hearer { station: by, loss, .. } = *self.reach.at(place);
+        let Hearer { station: by, loss, broadcast_loss, .. } = *self.reach.at(place);
+        let loss = match frame.to {
+            Destination::Station(_) => loss,
+            Destination::Broadcast => broadcast_loss,
+        };
         let station = self.station(by);
         if station.chance.happens(loss) {
             station.report.lost += 1;

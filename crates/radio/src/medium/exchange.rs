@@ -20,8 +20,10 @@ impl<F> Medium<F> {
         let frames_max = self.config.queue_frames_max;
         let station = self.station(from);
         if station.enqueue(id, frames_max) {
-            station.next(now);
-            self.plan(from);
+            // A turn that has come at this very instant stands, whoever else has begun by now.
+            if station.next(now) {
+                self.plan(from);
+            }
         } else {
             station.report.queue_full += 1;
             self.outbox.done(id, now, Outcome::QueueFull, 0);
@@ -66,11 +68,11 @@ impl<F> Medium<F> {
 
     /// A station sends the ACK that it owes, whether the medium is idle or not.
     pub(super) fn send_ack(&mut self, from: Station) {
-        let lasts = self.ack_time;
+        let (began, lasts) = (self.now, self.ack_time);
         let station = self.station(from);
         if let Some(to) = station.owes.take().filter(|_| station.on_air.is_none()) {
             station.report.control_frames += 1;
-            self.begin(from, OnAir::Ack { to }, lasts);
+            self.begin(from, OnAir::Ack { to, began }, lasts);
         }
     }
 

@@ -3,8 +3,8 @@
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 use radio::{
-    Config, Destination, Frame, Input, Link, Links, Medium, Outcome, Output, Ranges, Reception,
-    Station,
+    AckFrame, Config, Destination, Frame, Input, Link, Links, Medium, Outcome, Output, Ranges,
+    Reception, Station,
 };
 use std::time::Duration;
 use wire::Instant;
@@ -164,7 +164,7 @@ fn keep(medium: &mut Medium<u32>, events: &mut Vec<Event>) {
             Output::Heard { frame, payload, by } => {
                 Event::Heard { frame, payload: *payload, by: by.to_vec() }
             }
-            Output::HeardAck { from, to, at, by, .. } => {
+            Output::HeardAck { frame: AckFrame { from, to, ended: at, .. }, by } => {
                 Event::HeardAck { from, to, at, by: by.to_vec() }
             }
             Output::Done { payload, at, outcome, tries, .. } => {

@@ -98,6 +98,7 @@ fn validity(results: &[RunResult]) -> Markup {
 fn warnings(results: &[RunResult]) -> Markup {
     let late: Vec<_> = results.iter().filter(|run| !run.valid).collect();
     let off: Vec<_> = results.iter().filter(|run| wrong(run) > 0).collect();
+    let broken: Vec<_> = results.iter().filter(|run| failed(run) > 0).collect();
     html! {
         @if !late.is_empty() {
             div class="warning" role="note" {
@@ -108,6 +109,17 @@ fn warnings(results: &[RunResult]) -> Markup {
                 }
                 (by_run(&late, |run| {
                     format!("p99 {}", text::with_unit(Some(run.radio.late_ms_p99), "ms"))
+                }))
+            }
+        }
+        @if !broken.is_empty() {
+            div class="warning" role="note" {
+                p {
+                    b { "Transfers failed. " }
+                    "Their reasons are in the table of transfers; their figures are of what arrived."
+                }
+                (by_run(&broken, |run| {
+                    format!("{} of {}", failed(run), text::plural(run.transfers.len(), "transfer"))
                 }))
             }
         }
@@ -127,7 +139,12 @@ fn warnings(results: &[RunResult]) -> Markup {
 
 /// How many transfers of a run gave something else than the origin has.
 fn wrong(run: &RunResult) -> usize {
-    run.transfers.iter().filter(|transfer| !transfer.sha256_ok).count()
+    run.transfers.iter().filter(|it| !it.sha256_ok && it.error.is_none()).count()
+}
+
+/// How many transfers of a run did not come to their end.
+fn failed(run: &RunResult) -> usize {
+    run.transfers.iter().filter(|it| it.error.is_some()).count()
 }
 
 fn by_run(runs: &[&RunResult], what: impl Fn(&RunResult) -> String) -> Markup {

@@ -119,7 +119,13 @@ fn row(transfer: &Transfer) -> Markup {
             td class="n" data-label="kbit/s" { (text::number(transfer.kbps)) }
             td data-label="from" { (sources(&transfer.bytes_by_source)) }
             td data-label="sha256" {
-                @if transfer.sha256_ok { span class="good" { "ok" } } @else { span class="bad" { "✗ WRONG" } }
+                @if let Some(error) = &transfer.error {
+                    span class="bad" { "✗ failed: " (text::clean(error)) }
+                } @else if transfer.sha256_ok {
+                    span class="good" { "ok" }
+                } @else {
+                    span class="bad" { "✗ WRONG" }
+                }
             }
         }
     }

@@ -16,6 +16,7 @@ pub(super) fn transfer(client: &str, kbps: f64) -> Transfer {
         kbps,
         bytes_by_source: [("gateway".to_owned(), 1_000_000)].into(),
         sha256_ok: true,
+        error: None,
     }
 }
 

@@ -13,6 +13,9 @@ use super::{Router, Scenario, Uplink, Workload};
 /// A run with more would not end.
 const REQUESTS_MAX: usize = 100_000;
 
+/// What the origin may have, in bytes: the lab keeps it in memory.
+const CONTENT_BYTES_MAX: u64 = 1_000_000_000;
+
 /// The scenario that a file and the settings describe; `place` is the file's name.
 pub(super) fn build(name: &str, place: &str, file: File) -> Result<Scenario, ScenarioError> {
     Builder::new(place, file)?.scenario(name)
@@ -61,6 +64,13 @@ impl<'a> Builder<'a> {
             );
             return Err(ScenarioError::one(self.place, &text));
         }
+        if workload.files as u64 * workload.bytes > CONTENT_BYTES_MAX {
+            let text = format!(
+                "`files` and `bytes` make more than {CONTENT_BYTES_MAX} bytes, which the lab keeps \
+                 in memory: take less"
+            );
+            return Err(ScenarioError::one(self.place, &text));
+        }
         let names = receivers.iter().map(|it| self.routers[*it].name.clone());
         self.file.settings.receivers = Some(names.collect());
         let settings = &self.file.settings;
@@ -71,6 +81,7 @@ impl<'a> Builder<'a> {
                 data_rate: settings.data,
                 basic_rate: settings.basic,
                 queue_frames_max: settings.queue_frames as usize,
+                broadcast_loss_share: settings.broadcast_loss_share,
                 ..radio::Config::default()
             },
             range_m: settings.range_m,
@@ -197,11 +208,16 @@ impl<'a> Builder<'a> {
                 self.file.settings.range_m
             ),
         };
-        for receiver in receivers.iter().filter(|it| !tree.connects(**it)) {
-            let name = &self.routers[*receiver].name;
+        let mut cut_off = receivers.iter().filter(|it| !tree.connects(**it));
+        if let Some(first) = cut_off.next() {
+            let name = &self.routers[*first].name;
+            let others = match cut_off.count() {
+                0 => String::new(),
+                others => format!(" (nor have {others} others)"),
+            };
             let text = format!(
-                "router {name} has no route to the gateway {gateway}: {cure}, or leave it out of \
-                 `receivers`"
+                "router {name} has no route to the gateway {gateway}{others}: {cure}, or leave it \
+                 out of `receivers`"
             );
             wrong.add(self.place, &text);
         }

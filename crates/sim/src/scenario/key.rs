@@ -26,6 +26,7 @@ pub(super) struct Settings {
     pub carrier_sense_m: f64,
     pub loss: f64,
     pub loss_exponent: f64,
+    pub broadcast_loss_share: f64,
     pub data: Rate,
     pub basic: Rate,
     pub queue_frames: u64,
@@ -50,6 +51,7 @@ impl Default for Settings {
             carrier_sense_m: 550.0,
             loss: 0.0,
             loss_exponent: 2.0,
+            broadcast_loss_share: 0.25,
             data: Rate::Mbps11,
             basic: Rate::Mbps1,
             queue_frames: 50,
@@ -109,7 +111,7 @@ pub(super) const METRES_MAX: f64 = 1_000_000.0;
 const STAGGER_S_MAX: f64 = 86_400.0;
 
 /// Every key, in the order in which reports list them.
-pub(super) static KEYS: [Spec; 19] = [
+pub(super) static KEYS: [Spec; 20] = [
     Spec {
         name: "hops",
         meaning: "links from the gateway to the last router of a chain",
@@ -193,6 +195,12 @@ pub(super) static KEYS: [Spec; 19] = [
         meaning: "a link of length d loses loss * (d / range_m) ^ loss_exponent",
         layout: None,
         slot: Slot::Number(0.0..=16.0, |it| &mut it.loss_exponent),
+    },
+    Spec {
+        name: "broadcast_loss_share",
+        meaning: "of a link's loss, what broadcasts at the basic rate suffer of it",
+        layout: None,
+        slot: Slot::Number(0.0..=1.0, |it| &mut it.broadcast_loss_share),
     },
     Spec {
         name: "data_mbps",

@@ -1,5 +1,7 @@
 //! Capture files, in the classic format with nanoseconds (draft-ietf-opsawg-pcap).
 
+use std::time::Duration;
+
 use crate::Instant;
 
 /// The link type of frames with a radiotap header.
@@ -22,12 +24,11 @@ pub fn file_header(link_type: u32) -> [u8; 24] {
     header
 }
 
-/// What stands before each frame of `length` bytes. Its time is counted from the epoch's second
-/// `epoch_s`, the date of the driver's zero.
-pub fn record_header(epoch_s: u32, time: Instant, length: u32) -> [u8; 16] {
-    const NANOS_PER_SECOND: u64 = 1_000_000_000;
-    let seconds = epoch_s.wrapping_add((time.as_nanos() / NANOS_PER_SECOND) as u32);
-    let nanos = (time.as_nanos() % NANOS_PER_SECOND) as u32;
+/// What stands before each frame of `length` bytes; `epoch` is the date of the driver's zero, since
+/// 1970.
+pub fn record_header(epoch: Duration, time: Instant, length: u32) -> [u8; 16] {
+    let date = epoch.saturating_add(Duration::from_nanos(time.as_nanos()));
+    let (seconds, nanos) = (date.as_secs() as u32, date.subsec_nanos());
     let mut header = [0; 16];
     for (field, value) in header.chunks_exact_mut(4).zip([seconds, nanos, length, length]) {
         field.copy_from_slice(&value.to_le_bytes());
@@ -46,7 +47,7 @@ mod tests {
             0, 0, 0, 0, 0xff, 0xff, 0, 0, 127, 0, 0, 0,
         ];
         assert_eq!(file_header(LINKTYPE_IEEE802_11_RADIOTAP), expected);
-        let record = record_header(16, Instant::from_nanos(2_000_000_003), 5);
+        let record = record_header(Duration::new(16, 1), Instant::from_nanos(2_000_000_002), 5);
         assert_eq!(record, [18, 0, 0, 0, 3, 0, 0, 0, 5, 0, 0, 0, 5, 0, 0, 0]);
     }
 }

@@ -15,7 +15,7 @@ const CCK_2GHZ: u16 = 0x0020 | 0x0080;
 /// What a receiver knows of an 802.11b frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Radiotap {
-    /// When the frame began, in microseconds of the receiver's clock.
+    /// When the frame's first bit came, its preamble past, in microseconds of the receiver's clock.
     pub tsft_us: u64,
     /// Rate in units of 500 kbit/s.
     pub rate: u8,

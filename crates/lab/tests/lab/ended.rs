@@ -1,0 +1,48 @@
+//! What a command said and how it ended.
+
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use serde_json::Value;
+
+#[derive(Debug)]
+pub struct Ended {
+    pub status: ExitStatus,
+    pub out: String,
+    pub err: String,
+    pub took: Duration,
+}
+
+impl Ended {
+    /// It ended with this code and did not panic.
+    #[track_caller]
+    pub fn expect(self, code: i32) -> Self {
+        assert_eq!(self.status.code(), Some(code), "{}{}", self.out, self.err);
+        assert!(!self.err.contains("panicked"), "{}", self.err);
+        self
+    }
+
+    /// It was refused in one line that says these things.
+    #[track_caller]
+    pub fn expect_refusal(self, parts: &[&str]) -> Self {
+        let this = self.expect(2);
+        assert_eq!(this.out, "");
+        assert!(
+            this.err.starts_with("hearsay-lab: ")
+                && this.err.ends_with('\n')
+                && this.err.lines().count() == 1,
+            "not one line: {:?}",
+            this.err
+        );
+        for part in parts {
+            assert!(this.err.contains(part), "no {part:?} in: {}", this.err);
+        }
+        this
+    }
+
+    /// All of standard output as JSON.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {}", self.out))
+    }
+}

@@ -1,0 +1,203 @@
+//! What the black-box tests are made of: `hearsay-lab` as a real process, and looks at what it
+//! does to the machine.
+//!
+//! *What this is:* [`World`], a directory that vanishes, and the air, which one test has at a time;
+//! [`Run`], a lab that runs; [`Ended`], one that did; [`can_run`], whether this machine lets it.
+//! *What it never does:* wait for a fixed time, or end a process that no test started.
+
+#![allow(dead_code, unused_imports, reason = "no test file uses all of it")]
+
+use std::collections::BTreeSet;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+pub mod capture;
+mod ended;
+mod processes;
+mod run;
+
+pub use ended::Ended;
+pub use processes::Process;
+pub use run::{Run, kill};
+
+/// Whatever a test waits for must have happened after so long; a busy machine may need most of it.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How often a condition is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// Runs are in real time: on a small machine two at once make each other late.
+static AIR: Mutex<()> = Mutex::new(());
+
+/// A directory for one test, which has the air for as long as it has this.
+pub struct World {
+    dir: tempfile::TempDir,
+    before: Outside,
+    _air: MutexGuard<'static, ()>,
+}
+
+/// What a run must leave as it was.
+#[derive(Debug, PartialEq, Eq)]
+struct Outside {
+    namespaces: BTreeSet<String>,
+    interfaces: BTreeSet<String>,
+    mounts: String,
+    hosts: String,
+}
+
+impl World {
+    pub fn new() -> Self {
+        let air = AIR.lock().unwrap_or_else(PoisonError::into_inner);
+        let dir = tempfile::Builder::new().prefix("hearsay-lab-test.").tempdir();
+        let dir = dir.expect("a directory for the test");
+        // For runs of other users.
+        open_to_all(dir.path(), 0o755);
+        fs::create_dir(dir.path().join("tmp")).expect("mkdir");
+        open_to_all(&dir.path().join("tmp"), 0o777);
+        Self { dir, before: Outside::look(), _air: air }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// The same, for a command line.
+    pub fn text(&self, name: &str) -> String {
+        self.path(name).into_os_string().into_string().expect("a path of plain letters")
+    }
+
+    /// `hearsay-lab` with these arguments. Its processes can be told by their TMPDIR.
+    pub fn lab(&self, args: &[&str]) -> Command {
+        let mut command = self.command(env!("CARGO_BIN_EXE_hearsay-lab"));
+        command.args(args);
+        command
+    }
+
+    /// Any program, in the same surroundings.
+    pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(self.dir.path()).env("TMPDIR", self.path("tmp"));
+        command
+    }
+
+    /// Runs `hearsay-lab` to its end.
+    #[track_caller]
+    pub fn run(&self, args: &[&str]) -> Ended {
+        self.start(args).end()
+    }
+
+    /// Starts `hearsay-lab`.
+    #[track_caller]
+    pub fn start(&self, args: &[&str]) -> Run {
+        Run::start(self.lab(args))
+    }
+
+    /// Processes of its runs, but for those that overwrite their variables.
+    pub fn processes(&self) -> Vec<Process> {
+        processes::with_variable("TMPDIR", &self.path("tmp"))
+    }
+
+    /// Waits until the machine is as it was before the test, and no process of a run is left.
+    #[track_caller]
+    pub fn nothing_is_left(&self) {
+        let left = || self.processes();
+        wait_until(|| format!("processes are left: {:?}", left()), || left().is_empty());
+        let same = || Outside::look() == self.before;
+        wait_until(|| format!("{:#?} instead of {:#?}", Outside::look(), self.before), same);
+        let files: Vec<_> = fs::read_dir(self.path("tmp")).expect("it is there").collect();
+        assert!(files.is_empty(), "left in TMPDIR: {files:?}");
+    }
+}
+
+impl Outside {
+    fn look() -> Self {
+        Self {
+            namespaces: names("/run/netns"),
+            interfaces: names("/sys/class/net"),
+            mounts: fs::read_to_string("/proc/self/mounts").expect("Linux"),
+            hosts: fs::read_to_string("/etc/hosts").unwrap_or_default(),
+        }
+    }
+}
+
+fn names(folder: &str) -> BTreeSet<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+pub fn open_to_all(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("chmod");
+}
+
+/// Waits until something holds; `otherwise` says what it is instead.
+#[track_caller]
+pub fn wait_until(otherwise: impl Fn() -> String, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < PATIENCE, "waited in vain: {}", otherwise());
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// Whether this machine allows runs and has what they need; if not, says so.
+pub fn can_run(test: &str) -> bool {
+    let why = missing(&["ip", "unshare", "nft", "curl", "nginx"]).or_else(no_rights);
+    why.map(|why| skipped(test, &why)).is_none()
+}
+
+/// Why a run cannot be tried: one of these programs is not there.
+pub fn missing(programs: &[&str]) -> Option<String> {
+    let absent = programs.iter().find(|name| tool(name).is_none());
+    let absent = absent.map(|name| format!("{name} is not installed"));
+    let daemon = Path::new(env!("CARGO_BIN_EXE_hearsay-lab")).with_file_name("hearsay");
+    let build = || "there is no daemon beside hearsay-lab: cargo build -p daemon".to_owned();
+    absent.or_else(|| (!daemon.exists()).then(build))
+}
+
+fn no_rights() -> Option<String> {
+    if let Err(error) = OpenOptions::new().read(true).write(true).open("/dev/net/tun") {
+        return Some(format!("/dev/net/tun: {error}"));
+    }
+    let user: &[&str] = if is_root() { &[] } else { &["--user", "--map-root-user"] };
+    let output = Command::new("unshare")
+        .args(["--mount", "--net", "--pid", "--fork", "--mount-proc", "--kill-child"])
+        .args(user)
+        .args(["sh", "-c", "PATH=$PATH:/usr/sbin; mount -t tmpfs none /run && ip netns add try"])
+        .output();
+    let can = output.is_ok_and(|output| output.status.success());
+    (!can).then(|| "network namespaces are not allowed here".to_owned())
+}
+
+pub fn is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|it| it.uid() == 0)
+}
+
+/// Where a program is; Debian keeps some where ordinary users' PATH does not look.
+pub fn tool(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let more = ["/usr/sbin", "/sbin", "/usr/local/sbin"].map(PathBuf::from);
+    std::env::split_paths(&path).chain(more).map(|it| it.join(name)).find(|it| it.exists())
+}
+
+/// Runs a command inside a kept mesh, by the command that the lab has told for a shell, which a user
+/// types who is given as a prefix.
+#[track_caller]
+pub fn enter(said: &str, what: &str, user: &[&str]) -> String {
+    let at = said.find("nsenter").expect("the command is told");
+    let command = said[at..].trim_end().strip_suffix("bash").expect("it ends with the shell");
+    let script = format!("PATH=$PATH:/usr/sbin\n{command} {what}");
+    let words = [user, &["sh", "-ec", &script]].concat();
+    let output = Command::new(words[0]).args(&words[1..]).output().expect("it starts");
+    assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Says, past the harness's capture, that a test was not run.
+pub fn skipped(test: &str, why: &str) {
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {test}: {why}");
+}

@@ -1,0 +1,159 @@
+//! A `hearsay-lab` that runs.
+
+use std::io::Read;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::processes::{Process, family};
+use super::{Ended, wait_until};
+
+/// It is killed when this is dropped, and it must take all that it started with it.
+pub struct Run {
+    child: Child,
+    began: Instant,
+    out: Said,
+    err: Said,
+}
+
+/// What it has said so far.
+struct Said {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    reader: JoinHandle<()>,
+}
+
+impl Run {
+    #[track_caller]
+    pub fn start(mut command: Command) -> Self {
+        let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let began = Instant::now();
+        let mut child = command.spawn().expect("it starts");
+        let out = Said::listen(child.stdout.take().expect("it is piped"));
+        let err = Said::listen(child.stderr.take().expect("it is piped"));
+        Self { child, began, out, err }
+    }
+
+    pub fn id(&self) -> i32 {
+        self.child.id().cast_signed()
+    }
+
+    /// It and all that it has started.
+    pub fn family(&self) -> Vec<Process> {
+        family(self.id())
+    }
+
+    /// Waits until it has said this on standard error, and gives all that it has said there.
+    #[track_caller]
+    pub fn wait_for_word(&mut self, word: &str) -> String {
+        self.wait_while_it_runs(word, |run| run.err.text().contains(word));
+        self.err.text()
+    }
+
+    /// Waits until it has started a program of this name, at any depth.
+    #[track_caller]
+    pub fn wait_for_program(&mut self, name: &str) -> Process {
+        let find = |run: &Self| run.family().into_iter().rfind(|it| it.name == name);
+        let mut found = None;
+        self.wait_while_it_runs(name, |run| {
+            found = find(run);
+            found.is_some()
+        });
+        found.expect("it was waited for")
+    }
+
+    /// Waits until there is the part of it that is inside the namespaces.
+    #[track_caller]
+    pub fn wait_for_inside(&mut self) -> Process {
+        let mut found = None;
+        self.wait_while_it_runs("the inside", |run| {
+            let mut own = run.family().into_iter().skip(1);
+            found = own.rfind(|it| it.name.starts_with("hearsay-lab") && it.id != run.id());
+            found.is_some()
+        });
+        found.expect("it was waited for")
+    }
+
+    #[track_caller]
+    fn wait_while_it_runs(&mut self, what: &str, mut holds: impl FnMut(&Self) -> bool) {
+        let mut has_ended = false;
+        let said = Arc::clone(&self.err.bytes);
+        let otherwise = || format!("{what}: {}", text(&said));
+        wait_until(otherwise, || {
+            // What it said last is there once the reader has ended.
+            let holds = holds(self);
+            assert!(holds || !has_ended, "it ended before {what}: {}", self.err.text());
+            has_ended = matches!(self.child.try_wait(), Ok(Some(_))) && self.err.is_complete();
+            holds
+        });
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        send(self.id(), signal);
+    }
+
+    /// Waits for its end.
+    #[track_caller]
+    pub fn end(mut self) -> Ended {
+        let mut status = None;
+        let said = Arc::clone(&self.err.bytes);
+        wait_until(
+            || format!("it does not end: {}", text(&said)),
+            || {
+                status = self.child.try_wait().expect("it is our child");
+                status.is_some()
+            },
+        );
+        let took = self.began.elapsed();
+        let otherwise = || "somebody else still has its standard output or error".to_owned();
+        wait_until(otherwise, || self.out.is_complete() && self.err.is_complete());
+        let status = status.expect("it was waited for");
+        Ended { status, out: self.out.text(), err: self.err.text(), took }
+    }
+}
+
+/// Ends a process of a run without giving it a chance to do anything.
+pub fn kill(process: &Process) {
+    send(process.id, Signal::KILL);
+}
+
+/// It may have ended by itself.
+fn send(id: i32, signal: Signal) {
+    let _ = kill_process(Pid::from_raw(id).expect("no process has the id 0"), signal);
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Said {
+    fn listen(mut from: impl Read + Send + 'static) -> Self {
+        let bytes = Arc::<Mutex<Vec<u8>>>::default();
+        let to = Arc::clone(&bytes);
+        let reader = std::thread::spawn(move || {
+            let mut block = [0; 4096];
+            while let Ok(length @ 1..) = from.read(&mut block) {
+                to.lock().unwrap_or_else(PoisonError::into_inner).extend(&block[..length]);
+            }
+        });
+        Self { bytes, reader }
+    }
+
+    fn text(&self) -> String {
+        text(&self.bytes)
+    }
+
+    fn is_complete(&self) -> bool {
+        self.reader.is_finished()
+    }
+}
+
+fn text(bytes: &Mutex<Vec<u8>>) -> String {
+    String::from_utf8_lossy(&bytes.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+}

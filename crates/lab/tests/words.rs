@@ -1,0 +1,136 @@
+//! The commands that only say something.
+
+mod lab;
+
+use std::process::{Command, Stdio};
+
+use lab::{Ended, World, can_run};
+use serde_json::Value;
+
+#[track_caller]
+fn said(args: &[&str]) -> String {
+    let world = World::new();
+    let Ended { out, err, .. } = world.run(args).expect(0);
+    assert_eq!(err, "");
+    world.nothing_is_left();
+    out
+}
+
+#[test]
+fn the_list_names_the_scenarios_and_their_keys() {
+    let text = said(&["list"]);
+    let of = |name: &str| {
+        let at = text.find(&format!("\n{name}: ")).map_or(0, |at| at + 1);
+        assert!(text[at..].starts_with(name), "no {name} in: {text}");
+        text[at..].split("\n\n").next().unwrap_or_default()
+    };
+    for (name, keys) in [
+        ("chain", &["hops = 4 ", "bytes = 1000000 ", "range_m = 250 ", "carrier_sense_m = 550 "]),
+        ("emulab8", &["gateway = 8 ", "receivers = 1 2 3 4 5 6 7 ", "loss = ", "bytes = "]),
+        ("map21", &["gateway = 11 ", "routing = static ", "uplink_mbps = ", "uplink_delay_ms = "]),
+    ] {
+        for key in keys {
+            assert!(of(name).contains(key), "no {key} in: {}", of(name));
+        }
+    }
+    assert!(text.contains("--set"), "{text}");
+}
+
+#[test]
+fn the_list_is_there_for_programs_too() {
+    let list: Value = serde_json::from_str(&said(&["list", "--json"])).expect("JSON");
+    let list = list.as_array().expect("a list");
+    let names: Vec<_> = list.iter().filter_map(|it| it["name"].as_str()).collect();
+    assert_eq!(names, ["chain", "emulab8", "map21"]);
+    for scenario in list {
+        assert!(scenario["description"].as_str().is_some_and(|it| !it.is_empty()));
+        let keys = scenario["keys"].as_array().expect("keys");
+        assert!(keys.iter().any(|it| it["name"] == "bytes" && it["value"] == "1000000"));
+        assert!(keys.iter().all(|it| it["meaning"].as_str().is_some_and(|it| it.len() > 10)));
+    }
+}
+
+#[test]
+fn every_key_can_be_set_to_what_the_list_says() {
+    if !can_run("every_key_can_be_set_to_what_the_list_says") {
+        return;
+    }
+    let list: Value = serde_json::from_str(&said(&["list", "--json"])).expect("JSON");
+    let world = World::new();
+    for scenario in list.as_array().expect("a list") {
+        let name = scenario["name"].as_str().expect("a name");
+        let mut args = vec!["run".to_owned(), name.to_owned()];
+        for key in scenario["keys"].as_array().expect("keys") {
+            let text = |it: &Value| it.as_str().expect("text").to_owned();
+            args.extend([
+                "--set".to_owned(),
+                format!("{}={}", text(&key["name"]), text(&key["value"])),
+            ]);
+        }
+        // All are taken: what is refused is the capture of nobody.
+        args.extend(["--pcap".to_owned(), "nobody=x".to_owned()]);
+        let args: Vec<_> = args.iter().map(String::as_str).collect();
+        world.run(&args).expect_refusal(&["--pcap", "nobody"]);
+    }
+}
+
+#[test]
+fn help_names_every_option_and_hides_what_is_inner() {
+    let help = said(&["--help"]);
+    for part in ["run", "list", "completions", "man", "Exit codes"] {
+        assert!(help.contains(part), "no {part} in: {help}");
+    }
+    assert!(!help.contains("inside"), "{help}");
+    let help = said(&["run", "--help"]);
+    for part in ["--scheme", "--set", "--seed", "--json", "--html", "--pcap", "--keep", "--quiet"] {
+        assert!(help.contains(part), "no {part} in: {help}");
+    }
+    assert!(help.contains("end-to-end") && help.contains("default"), "{help}");
+    assert!(said(&["--version"]).starts_with("hearsay-lab "));
+}
+
+#[test]
+fn completions_and_manual_are_printed() {
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(said(&["completions", shell]).contains("hearsay-lab"));
+    }
+    let manual = said(&["man"]);
+    assert!(manual.contains(".TH hearsay-lab") && manual.contains("keep"), "{manual}");
+}
+
+#[test]
+fn whoever_stops_reading_is_no_error_of_ours() {
+    for args in [&["list"][..], &["list", "--json"], &["man"], &["completions", "bash"]] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_hearsay-lab"))
+            .args(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        drop(child.stdout.take());
+        let output = child.wait_with_output().expect("it ends");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!said.contains("panicked"), "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn a_run_whose_words_nobody_reads_ends_well() {
+    if !can_run("a_run_whose_words_nobody_reads_ends_well") {
+        return;
+    }
+    let world = World::new();
+    let mut command =
+        world.lab(&["run", "chain", "--set", "hops=1", "--set", "bytes=1000", "--json", "r.json"]);
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    drop(child.stderr.take());
+    let status = child.wait().expect("it ends");
+    assert_eq!(status.code(), Some(0));
+    assert!(world.path("r.json").exists());
+    world.nothing_is_left();
+}
