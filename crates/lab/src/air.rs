@@ -16,18 +16,15 @@ use rustix::io::Errno;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use sim::pipe::Pipe;
 use wire::Instant;
-use wire::capture::ieee80211::Mac;
 
 use crate::address;
+use crate::buffer::Buffer;
 use crate::captures::Captures;
 use crate::lateness::Lateness;
 use crate::monitor::Monitor;
 use crate::realtime;
+use crate::say;
 use crate::tap::Tap;
-
-/// Longest Ethernet frame: an MTU of 1500 bytes and the header.
-const FRAME_MAX: usize = ETHERNET_HEADER + 1500;
-const ETHERNET_HEADER: usize = 14;
 
 /// Frames taken from one interface before another has its turn.
 const BATCH: usize = 64;
@@ -52,13 +49,6 @@ pub struct Engines {
     /// From the gateway to the origin, and back.
     pub uplink: [Pipe<Buffer>; 2],
     pub captures: Captures,
-}
-
-/// One Ethernet frame.
-#[derive(Debug)]
-pub struct Buffer {
-    bytes: Box<[u8; FRAME_MAX]>,
-    length: usize,
 }
 
 /// The state of the counters at one moment.
@@ -150,7 +140,7 @@ impl Work {
                 Ok(_) => {}
                 Err(Errno::INTR) => continue,
                 Err(error) => {
-                    eprintln!("hearsay-lab: the medium stops: {error}");
+                    say::note(&format!("the medium stops: {error}"));
                     return;
                 }
             }
@@ -231,15 +221,12 @@ impl Work {
     fn take_in(&mut self, port: usize, tap: &Tap, ports: &Ports) {
         for _ in 0..BATCH {
             let mut frame = self.spare.pop().unwrap_or_else(Buffer::new);
-            let Ok(Some(length)) = tap.receive(&mut frame.bytes[..]) else {
+            if !frame.receive(tap) {
                 self.spare.push(frame);
                 return;
-            };
-            frame.length = length;
-            if length < ETHERNET_HEADER {
-                self.spare.push(frame);
-            } else if let Some(end) = port.checked_sub(self.stations) {
-                let length = frame.length as u32;
+            }
+            if let Some(end) = port.checked_sub(self.stations) {
+                let length = frame.bytes().len() as u32;
                 if let Err(lost) = self.engines.uplink[end].send(self.now(), length, frame) {
                     self.spare.push(lost);
                 }
@@ -301,41 +288,5 @@ fn show(
         let shown = monitor.shown_to(reception);
         ports.monitor[station].send(shown);
         captures.add(station, ended, shown);
-    }
-}
-
-impl Buffer {
-    fn new() -> Self {
-        Self { bytes: Box::new([0; FRAME_MAX]), length: 0 }
-    }
-
-    fn bytes(&self) -> &[u8] {
-        &self.bytes[..self.length]
-    }
-
-    fn destination(&self) -> Mac {
-        std::array::from_fn(|at| self.bytes[at])
-    }
-
-    /// Broadcast and multicast.
-    fn is_for_many(&self) -> bool {
-        self.bytes[0] & 1 == 1
-    }
-
-    fn is_ip(&self) -> bool {
-        matches!(self.ethertype(), [0x08, 0x00] | [0x86, 0xdd])
-    }
-
-    fn ethertype(&self) -> [u8; 2] {
-        [self.bytes[12], self.bytes[13]]
-    }
-
-    /// What the network layer sent.
-    fn packet(&self) -> &[u8] {
-        &self.bytes[ETHERNET_HEADER..self.length]
-    }
-
-    fn packet_length(&self) -> u32 {
-        (self.length - ETHERNET_HEADER) as u32
     }
 }

@@ -11,6 +11,8 @@ use std::time::{Duration, SystemTime};
 use wire::Instant;
 use wire::capture::pcap;
 
+use crate::say;
+
 /// Frames that may wait to be written, of all stations; more are not captured, and counted.
 const WAITING_MAX: usize = 16_384;
 
@@ -76,10 +78,10 @@ impl Drop for Captures {
         drop(self.queue.take());
         let written = self.writer.take().map(JoinHandle::join);
         if let Some(Ok(Err(error))) = written {
-            eprintln!("hearsay-lab: a capture file is not complete: {error}");
+            say::note(&format!("a capture file is not complete: {error}"));
         }
         if self.lost > 0 {
-            eprintln!("hearsay-lab: {} frames were not captured: the disk was slow", self.lost);
+            say::note(&format!("{} frames were not captured: the disk was slow", self.lost));
         }
     }
 }

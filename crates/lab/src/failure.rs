@@ -4,8 +4,14 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
+use crate::say;
+
 /// Exit code of a run that was broken off by ctrl-C.
 pub const INTERRUPTED: u8 = 130;
+
+/// What the inside of a run adds to its exit code, so that the outside knows it from those of
+/// `unshare`, which stands between them.
+const FROM_INSIDE: u8 = 64;
 
 /// The end of a command that did not do what it was asked to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,14 +38,20 @@ impl Failure {
         Self { code: 4, message: message.to_string() }
     }
 
-    /// Somebody said it already.
-    pub fn said(code: u8) -> Self {
-        Self { code, message: String::new() }
+    /// As the inside of a run tells it to the outside.
+    pub fn inside(self) -> Self {
+        Self { code: self.code + FROM_INSIDE, ..self }
+    }
+
+    /// What an exit code means if it is one of the inside's, which has said why.
+    pub fn said_inside(code: i32) -> Option<Self> {
+        let code = u8::try_from(code).ok()?.checked_sub(FROM_INSIDE)?;
+        (code < FROM_INSIDE).then_some(Self { code, message: String::new() })
     }
 
     /// Shows it on standard error.
     pub fn show(self) -> ExitCode {
-        self.message.lines().for_each(|line| eprintln!("hearsay-lab: {line}"));
+        self.message.lines().for_each(say::note);
         ExitCode::from(self.code)
     }
 }

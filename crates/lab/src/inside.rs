@@ -2,7 +2,7 @@
 //! when this process ends, the kernel does it.
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::Path;
 use std::time::{Instant, SystemTime};
 
@@ -20,10 +20,10 @@ use crate::lifeline::Lifeline;
 use crate::origin::Files;
 use crate::progress::Progress;
 use crate::require::Programs;
-use crate::{address, clients, network, origin, report, require, routers, table, verdict};
+use crate::{address, clients, network, origin, report, require, routers, say, table, verdict};
 
-/// Names the variable that says the process id of the part that stayed outside.
-pub const OUTSIDE: &str = "HEARSAY_LAB_OUTSIDE";
+/// Names the variable in which the outside says how to enter the namespaces from there.
+pub const ENTER: &str = "HEARSAY_LAB_ENTER";
 
 /// Packets that may wait at an end of the uplink, as in a Linux interface's queue.
 const UPLINK_PACKETS_MAX: usize = 1000;
@@ -31,7 +31,7 @@ const UPLINK_PACKETS_MAX: usize = 1000;
 /// `hearsay-lab inside`.
 pub fn run(args: &Run) -> Result<(), Failure> {
     // Elsewhere it would cover the machine's own /run.
-    if std::process::id() != 1 || std::env::var_os(OUTSIDE).is_none() {
+    if std::process::id() != 1 || std::env::var_os(ENTER).is_none() {
         return Err(Failure::refused("`inside` is for `hearsay-lab run` to start"));
     }
     let lifeline = Lifeline::watch();
@@ -49,7 +49,7 @@ pub fn run(args: &Run) -> Result<(), Failure> {
     if args.keep {
         keep(&scenario, lifeline);
         let [_, before] = &snapshots;
-        eprintln!("medium   {}", table::medium([before, &air.snapshot()?]));
+        say::err(&format!("medium   {}", table::medium([before, &air.snapshot()?])));
     }
     drop(air);
     judge(&result)
@@ -161,7 +161,7 @@ fn tell(
         write(path, &sim::report::html(result, &ground))?;
     }
     if !result.valid {
-        eprintln!("hearsay-lab: {}", table::late(result));
+        say::note(&table::late(result));
     }
     let page = if json_goes_to_stdout {
         json
@@ -170,10 +170,7 @@ fn tell(
     } else {
         table::page(result, &table::medium(snapshots))
     };
-    match io::stdout().write_all(page.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(()),
-    }
+    Ok(say::out(page.as_bytes())?)
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
@@ -183,13 +180,9 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
 
 /// Says how to get in, and waits for ctrl-C.
 fn keep(scenario: &Scenario, lifeline: Lifeline) {
-    // Process ids in here are not those outside; the outside's child is `unshare`, whose child we are.
-    let outside = std::env::var(OUTSIDE).unwrap_or_default();
+    let enter = std::env::var(ENTER).unwrap_or_default();
     let namespace = address::router(scenario, scenario.gateway);
-    eprintln!("hearsay-lab: the mesh stands until ctrl-C. A shell on its gateway:");
-    eprintln!(
-        "  nsenter --target $(pgrep -P $(pgrep -P {outside})) --all --preserve-credentials \\\n    \
-         ip netns exec {namespace} bash"
-    );
+    say::note("the mesh stands until ctrl-C. A shell on its gateway:");
+    say::err(&format!("  {enter} \\\n    ip netns exec {namespace} bash"));
     lifeline.wait();
 }

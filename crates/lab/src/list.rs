@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use sim::scenario::Scenario;
 
 use crate::failure::Failure;
+use crate::say;
 
 /// Shows them all.
 pub fn show(as_json: bool) -> Result<(), Failure> {
@@ -11,22 +12,24 @@ pub fn show(as_json: bool) -> Result<(), Failure> {
         .map(|name| Scenario::load(name, &[]))
         .collect::<Result<_, _>>()
         .map_err(Failure::failed)?;
-    if as_json {
-        let all: Vec<_> = scenarios.iter().map(object).collect();
-        println!("{}", Value::from(all));
-        return Ok(());
+    let page = if as_json {
+        format!("{}\n", Value::from(scenarios.iter().map(object).collect::<Vec<_>>()))
+    } else {
+        let each: String = scenarios.iter().map(text).collect();
+        each + "Set a key with --set KEY=VALUE. A file of your own: hearsay-lab run ./NAME.toml\n"
+    };
+    Ok(say::out(page.as_bytes())?)
+}
+
+fn text(scenario: &Scenario) -> String {
+    let mut text = format!("{}: {}\n", scenario.name, scenario.description);
+    let width = scenario.keys.iter().map(|key| key.name.len() + key.value.len()).max();
+    let width = width.unwrap_or(0) + " = ".len();
+    for key in &scenario.keys {
+        let setting = format!("{} = {}", key.name, key.value);
+        text += &format!("  {setting:<width$}  {}\n", key.meaning);
     }
-    for scenario in &scenarios {
-        println!("{}: {}", scenario.name, scenario.description);
-        let width = scenario.keys.iter().map(|key| key.name.len() + key.value.len()).max();
-        for key in &scenario.keys {
-            let setting = format!("{} = {}", key.name, key.value);
-            println!("  {setting:<width$}  {}", key.meaning, width = width.unwrap_or(0) + 3);
-        }
-        println!();
-    }
-    println!("Set a key with --set KEY=VALUE. A file of your own: hearsay-lab run ./NAME.toml");
-    Ok(())
+    text + "\n"
 }
 
 fn object(scenario: &Scenario) -> Value {

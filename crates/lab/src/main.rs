@@ -12,6 +12,7 @@ use clap::{CommandFactory as _, Parser as _};
 
 mod address;
 mod air;
+mod buffer;
 mod captures;
 mod child;
 mod cli;
@@ -32,6 +33,7 @@ mod realtime;
 mod report;
 mod require;
 mod routers;
+mod say;
 mod table;
 mod tap;
 mod verdict;
@@ -49,21 +51,21 @@ fn main() -> ExitCode {
 fn dispatch(command: Command) -> Result<(), Failure> {
     match command {
         Command::Run(args) => outside::run(&args),
-        Command::Inside(args) => inside::run(&args),
+        Command::Inside(args) => inside::run(&args).map_err(Failure::inside),
         Command::Compare(args) => compare::run(&args),
         Command::List { json } => list::show(json),
         Command::Completions { shell } => {
-            let out = &mut std::io::stdout();
-            clap_complete::generate(shell, &mut Cli::command(), "hearsay-lab", out);
-            Ok(())
+            let mut page = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "hearsay-lab", &mut page);
+            Ok(say::out(&page)?)
         }
-        Command::Man => print_manual().map_err(Failure::failed),
+        Command::Man => Ok(say::out(&manual()?)?),
     }
 }
 
 /// One page for the program and its commands.
-fn print_manual() -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
+fn manual() -> std::io::Result<Vec<u8>> {
+    let mut out = Vec::new();
     let mut command = Cli::command();
     command.build();
     clap_mangen::Man::new(command.clone()).render(&mut out)?;
@@ -73,5 +75,5 @@ fn print_manual() -> std::io::Result<()> {
         manual.render_synopsis_section(&mut out)?;
         manual.render_options_section(&mut out)?;
     }
-    Ok(())
+    Ok(out)
 }

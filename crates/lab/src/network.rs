@@ -35,7 +35,9 @@ const WITH_IPV6: [&str; 3] = [
 ];
 
 /// What every namespace needs: routers of a mesh send on the interface that they received on.
-const SETTINGS: [&str; 6] = [
+const SETTINGS: [&str; 7] = [
+    // Chains can have more hops than the usual 64.
+    "net.ipv4.ip_default_ttl=255",
     "net.ipv4.ip_forward=1",
     "net.ipv4.conf.all.send_redirects=0",
     "net.ipv4.conf.default.send_redirects=0",

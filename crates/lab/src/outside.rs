@@ -7,7 +7,7 @@
 
 use std::env;
 use std::io;
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
@@ -17,8 +17,8 @@ use signal_hook::iterator::Signals;
 use sim::scenario::Scenario;
 
 use crate::cli::Run;
-use crate::failure::{Failure, INTERRUPTED};
-use crate::inside::OUTSIDE;
+use crate::failure::Failure;
+use crate::inside::ENTER;
 use crate::require;
 
 /// How long the inside may take to end when it has been told to.
@@ -59,11 +59,18 @@ fn start_inside() -> io::Result<Child> {
         .arg("inside")
         .args(env::args_os().skip(2))
         .env("PATH", env::join_paths(require::complete_path()).map_err(io::Error::other)?)
-        .env(OUTSIDE, std::process::id().to_string())
+        .env(ENTER, how_to_enter())
         .stdin(Stdio::piped())
         // A group of its own: ctrl-C on the terminal is for us.
         .process_group(0)
         .spawn()
+}
+
+/// Our child is `unshare`, and its child the first process inside.
+fn how_to_enter() -> String {
+    let us = std::process::id();
+    let namespaces = require::namespaces().join(" ");
+    format!("nsenter --target $(pgrep -P $(pgrep -P {us})) {namespaces} --preserve-credentials")
 }
 
 fn wait(
@@ -92,16 +99,15 @@ fn wait(
 }
 
 fn ended(status: ExitStatus, interrupted: Option<i32>) -> Result<(), Failure> {
-    match (status.code(), interrupted) {
-        (Some(0), _) => Ok(()),
-        (Some(code), _) if code != i32::from(INTERRUPTED) => Err(Failure::said(code as u8)),
-        (_, Some(signal)) => {
-            Err(Failure { code: 128 + signal as u8, message: "interrupted".into() })
-        }
-        (Some(code), None) => Err(Failure::said(code as u8)),
-        (None, None) => {
-            let signal = status.signal().unwrap_or(0);
-            Err(Failure::failed(format!("the inside of the run was ended by signal {signal}")))
-        }
+    if status.success() {
+        return Ok(());
+    }
+    // A run that was kept ends by ctrl-C, and may have failed before.
+    if let Some(failure) = status.code().and_then(Failure::said_inside) {
+        return Err(failure);
+    }
+    match interrupted {
+        Some(signal) => Err(Failure { code: 128 + signal as u8, message: "interrupted".into() }),
+        None => Err(Failure::failed(format!("something ended the inside of the run ({status})"))),
     }
 }

@@ -5,6 +5,8 @@ use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::say;
+
 /// Says what goes on, on standard error.
 #[derive(Debug)]
 pub struct Progress {
@@ -58,7 +60,8 @@ impl Step {
         self.bar.finish_and_clear();
         if !self.quiet {
             let seconds = self.began.elapsed().as_secs_f64();
-            eprintln!("{:<12} {:>4} in {seconds:.1} s", self.what, self.bar.length().unwrap_or(0));
+            let parts = self.bar.length().unwrap_or(0);
+            say::err(&format!("{:<12} {parts:>4} in {seconds:.1} s", self.what));
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::tap::DEVICE;
 
 /// Where Debian keeps programs that ordinary users' PATH does not name.
-const MORE_FOLDERS: [&str; 3] = ["/usr/sbin", "/sbin", "/usr/local/sbin"];
+const MORE_FOLDERS: [&str; 5] = ["/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/bin", "/bin"];
 
 /// The programs that a run starts.
 #[derive(Clone, Debug)]
@@ -175,13 +175,21 @@ pub fn rights() -> Result<(), Failure> {
     )))
 }
 
-/// How to get namespaces that are ours: as an ordinary user, inside a user namespace.
-pub fn unshare_flags() -> Vec<&'static str> {
+/// The namespaces of a run, as options of `unshare` and `nsenter`: an ordinary user needs a user
+/// namespace too.
+pub fn namespaces() -> Vec<&'static str> {
     let is_root = fs::metadata("/proc/self").is_ok_and(|it| it.uid() == 0);
-    let mut flags = vec!["--mount", "--net", "--pid", "--fork", "--mount-proc", "--kill-child"];
-    if !is_root {
-        flags.extend(["--user", "--map-root-user"]);
+    let ours = ["--mount", "--net", "--pid"];
+    if is_root { ours.to_vec() } else { [&["--user"], &ours[..]].concat() }
+}
+
+/// How to get them.
+pub fn unshare_flags() -> Vec<&'static str> {
+    let mut flags = namespaces();
+    if flags.contains(&"--user") {
+        flags.push("--map-root-user");
     }
+    flags.extend(["--fork", "--mount-proc", "--kill-child"]);
     flags
 }
 

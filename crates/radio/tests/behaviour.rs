@@ -170,6 +170,19 @@ fn losses_are_as_frequent_as_the_link_says_and_independent_among_hearers() {
 }
 
 #[test]
+fn broadcasts_suffer_a_share_of_their_links_losses() {
+    const PACKETS: usize = 10_000;
+    let mut links = Links::new(2);
+    links.set(Station(0), Station(1), Link { loss: 0.8, ..link(1_000_000) });
+    let config =
+        Config { queue_frames_max: PACKETS, broadcast_loss_share: 0.25, ..Config::default() };
+    let mut medium = Medium::new(config, links, 7);
+    play(&mut medium, &one(0, Destination::Broadcast).repeat(PACKETS));
+    let lost = medium.report(Station(1)).lost as f64 / PACKETS as f64;
+    assert!((lost - 0.2).abs() < 0.016, "four standard deviations around 0.2: {lost}");
+}
+
+#[test]
 fn stations_that_begin_at_one_instant_collide() {
     let mut medium = medium(clique(3));
     let events = play(&mut medium, &[one(0, to(2)), one(1, to(2))].concat());

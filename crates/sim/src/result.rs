@@ -89,3 +89,53 @@ pub struct Radio {
     /// How late the medium acted, in milliseconds, at the 99th percentile; 0 in virtual time.
     pub late_ms_p99: f64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(rates: &[f64]) -> RunResult {
+        let transfer = |kbps: &f64| Transfer {
+            client: "1".to_owned(),
+            url: String::new(),
+            bytes: 0,
+            ttfb_s: 0.0,
+            seconds: 0.0,
+            kbps: *kbps,
+            bytes_by_source: BTreeMap::new(),
+            sha256_ok: true,
+            error: None,
+        };
+        RunResult {
+            scenario: "chain".to_owned(),
+            scheme: "default".to_owned(),
+            seed: 1,
+            mode: "lab".to_owned(),
+            valid: true,
+            transfers: rates.iter().map(transfer).collect(),
+            gateway: Gateway::default(),
+            radio: Radio::default(),
+            wall_seconds: 0.0,
+        }
+    }
+
+    #[test]
+    fn the_median_is_in_the_middle() {
+        for (rates, median) in
+            [(&[][..], 0.0), (&[3.0], 3.0), (&[9.0, 1.0], 5.0), (&[9.0, 1.0, 2.0], 2.0)]
+        {
+            assert_eq!(run(rates).median_kbps(), median);
+        }
+    }
+
+    #[test]
+    fn results_read_back_what_was_written() {
+        let mut result = run(&[1.5]);
+        let text = serde_json::to_string(&result).unwrap();
+        assert!(!text.contains("error"), "only failed transfers have one");
+        assert_eq!(serde_json::from_str::<RunResult>(&text).unwrap(), result);
+        result.transfers[0].error = Some("slow".to_owned());
+        let text = serde_json::to_string(&result).unwrap();
+        assert_eq!(serde_json::from_str::<RunResult>(&text).unwrap(), result);
+    }
+}

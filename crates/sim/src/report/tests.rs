@@ -136,6 +136,15 @@ fn wrong_bytes_are_a_warning() {
 }
 
 #[test]
+fn failures_are_told_with_their_reasons_and_are_no_wrong_bytes() {
+    let error = Some("curl: (28) <too slow>".to_owned());
+    let failed = Transfer { sha256_ok: false, error, ..transfer("r1", 10.0) };
+    let page = page_of(&[run("ditto", 7, vec![transfer("r1", 10.0), failed])], &chain(2));
+    assert!(page.contains("Transfers failed.") && !page.contains("Wrong bytes"));
+    assert!(page.contains("✗ failed: curl: (28) &lt;too slow&gt;"));
+}
+
+#[test]
 fn schemes_are_compared_by_pooled_medians() {
     let runs = [
         run("default", 1, vec![transfer("r1", 100.0)]),
