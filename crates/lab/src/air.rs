@@ -18,7 +18,7 @@ use sim::pipe::Pipe;
 use wire::Instant;
 
 use crate::address;
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, Carries};
 use crate::captures::Captures;
 use crate::lateness::Lateness;
 use crate::monitor::Monitor;
@@ -56,8 +56,11 @@ pub struct Engines {
 pub struct Snapshot {
     /// By station.
     pub stations: Vec<Report>,
-    /// Bytes of packets that came to the gateway over the uplink.
+    /// Bytes of IP packets that came to the gateway over the uplink.
     pub from_origin: u64,
+    /// Packets that were sent into the air, at all hops: of IP, and of the routing protocol.
+    pub ip_packets: u64,
+    pub routing_packets: u64,
     pub late: Lateness,
     /// Processor time of this thread.
     pub busy: Duration,
@@ -109,6 +112,8 @@ struct Work {
     stations: usize,
     spare: Vec<Buffer>,
     from_origin: u64,
+    ip_packets: u64,
+    routing_packets: u64,
     late: Lateness,
     realtime: bool,
 }
@@ -122,6 +127,8 @@ impl Work {
             stations,
             spare: Vec::new(),
             from_origin: 0,
+            ip_packets: 0,
+            routing_packets: 0,
             late: Lateness::default(),
             realtime: false,
         }
@@ -184,7 +191,7 @@ impl Work {
             while let Some((due, frame)) = pipe.receive(now) {
                 tap.send(frame.bytes());
                 self.late.add(elapsed(self.zero).since(due));
-                if std::ptr::eq(tap, &ports.uplink[0]) && frame.is_ip() {
+                if std::ptr::eq(tap, &ports.uplink[0]) && frame.carries() == Carries::Ip {
                     self.from_origin += u64::from(frame.packet_length());
                 }
                 self.spare.push(frame);
@@ -194,7 +201,7 @@ impl Work {
 
     /// Carries out what the medium says.
     fn drain(&mut self, ports: &Ports) {
-        let Self { engines, monitor, zero, late, spare, .. } = self;
+        let Self { engines, monitor, zero, late, spare, ip_packets, routing_packets, .. } = self;
         let Engines { medium, captures, .. } = engines;
         while let Some(output) = medium.poll_output() {
             match output {
@@ -212,7 +219,14 @@ impl Work {
                     monitor.ack(&frame);
                     show(monitor, by, frame.ended, ports, captures);
                 }
-                Output::Done { payload, .. } => spare.push(payload),
+                Output::Done { payload, tries, .. } => {
+                    match payload.carries() {
+                        Carries::Ip => *ip_packets += u64::from(tries > 0),
+                        Carries::Routing => *routing_packets += u64::from(tries > 0),
+                        Carries::Other => {}
+                    }
+                    spare.push(payload);
+                }
             }
         }
     }
@@ -256,6 +270,8 @@ impl Work {
         Snapshot {
             stations: reports.collect(),
             from_origin: self.from_origin,
+            ip_packets: self.ip_packets,
+            routing_packets: self.routing_packets,
             late: self.late.clone(),
             busy: Duration::new(busy.tv_sec as u64, busy.tv_nsec as u32),
             at: WallInstant::now(),

@@ -8,6 +8,20 @@ use crate::tap::Tap;
 const FRAME_MAX: usize = ETHERNET_HEADER + 1500;
 const ETHERNET_HEADER: usize = 14;
 
+/// The port of the Babel protocol (RFC 8966), which runs over UDP over IPv6.
+const BABEL_PORT: [u8; 2] = 6696u16.to_be_bytes();
+
+/// A kind of packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carries {
+    /// IP, of either version.
+    Ip,
+    /// The routing protocol's.
+    Routing,
+    /// Whatever finds neighbours and announces addresses: ARP, ICMPv6.
+    Other,
+}
+
 /// One Ethernet frame.
 #[derive(Debug)]
 pub struct Buffer {
@@ -42,12 +56,21 @@ impl Buffer {
         self.bytes[0] & 1 == 1
     }
 
-    /// Whether it carries an IP packet, rather than ARP or the like.
-    pub fn is_ip(&self) -> bool {
-        matches!(self.ethertype(), [0x08, 0x00] | [0x86, 0xdd])
+    /// What kind of packet it carries.
+    pub fn carries(&self) -> Carries {
+        let packet = self.packet();
+        match self.ethertype() {
+            [0x08, 0x00] => Carries::Ip,
+            [0x86, 0xdd] => match packet.get(6) {
+                Some(17) if packet.get(42..44) == Some(&BABEL_PORT) => Carries::Routing,
+                Some(58) => Carries::Other,
+                _ => Carries::Ip,
+            },
+            _ => Carries::Other,
+        }
     }
 
-    /// What it carries.
+    /// Its type, as in its header.
     pub fn ethertype(&self) -> [u8; 2] {
         [self.bytes[12], self.bytes[13]]
     }
@@ -60,5 +83,42 @@ impl Buffer {
     /// How long that is, in bytes.
     pub fn packet_length(&self) -> u32 {
         (self.length - ETHERNET_HEADER) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(ethertype: u16, packet: &[u8]) -> Buffer {
+        let mut frame = Buffer::new();
+        frame.length = ETHERNET_HEADER + packet.len();
+        frame.bytes[12..14].copy_from_slice(&ethertype.to_be_bytes());
+        frame.bytes[ETHERNET_HEADER..][..packet.len()].copy_from_slice(packet);
+        frame
+    }
+
+    /// An IPv6 packet of a protocol whose header has this destination port.
+    fn ipv6(next_header: u8, port: u16) -> [u8; 48] {
+        let mut packet = [0; 48];
+        packet[6] = next_header;
+        packet[42..44].copy_from_slice(&port.to_be_bytes());
+        packet
+    }
+
+    #[test]
+    fn packets_are_told_apart() {
+        for (ethertype, packet, carries) in [
+            (0x0800, &[0; 20][..], Carries::Ip),
+            (0x0806, &[0; 28], Carries::Other),
+            (0x86dd, &ipv6(17, 6696), Carries::Routing),
+            (0x86dd, &ipv6(17, 53), Carries::Ip),
+            (0x86dd, &ipv6(6, 6696), Carries::Ip),
+            (0x86dd, &ipv6(58, 0), Carries::Other),
+            (0x86dd, &[], Carries::Ip),
+            (0x0000, &[], Carries::Other),
+        ] {
+            assert_eq!(frame(ethertype, packet).carries(), carries, "{ethertype:04x} {packet:?}");
+        }
     }
 }

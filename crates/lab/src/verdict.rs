@@ -30,8 +30,8 @@ pub fn result(
         let total = |snapshot: &Snapshot| snapshot.stations.iter().map(count).sum::<u64>();
         total(after) - total(before)
     };
-    let of_gateway = |snapshot: &Snapshot| snapshot.stations[scenario.gateway].packet_bytes_sent;
-    let packets = sum(|report| report.packets_sent) as f64;
+    let of_gateway = |snapshot: &Snapshot| snapshot.stations[scenario.gateway].mac_bytes_sent;
+    let packets = after.ip_packets - before.ip_packets;
     RunResult {
         scenario: scenario.name.clone(),
         scheme: args.scheme.name().to_owned(),
@@ -46,7 +46,8 @@ pub fn result(
             data_frames: sum(|report| report.data_frames),
             control_frames: sum(|report| report.control_frames),
             airtime_seconds: sum(|report| report.airtime.as_nanos() as u64) as f64 / 1e9,
-            packets_per_file: packets / transfers.len().max(1) as f64,
+            packets_per_file: packets as f64 / transfers.len().max(1) as f64,
+            routing_packets: after.routing_packets - before.routing_packets,
             late_ms_p99: late.as_secs_f64() * 1e3,
         },
         transfers,

@@ -26,7 +26,7 @@ const MAC_HEADER_BYTES: u32 = 24;
 /// Frame check sequence (general frame format), in bytes.
 const FCS_BYTES: u32 = 4;
 /// An ACK frame with its FCS (ACK frame format), in bytes.
-const ACK_BYTES: u32 = 14;
+pub const ACK_BYTES: u32 = 14;
 
 /// A rate of 802.11b.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -68,8 +68,12 @@ impl Rate {
 
 /// How long a data frame that carries a packet of so many bytes is on the air.
 pub fn data(packet_bytes: u32, rate: Rate) -> Duration {
-    let overhead = LLC_SNAP_BYTES + MAC_HEADER_BYTES + FCS_BYTES;
-    frame(packet_bytes.saturating_add(overhead), rate)
+    frame(data_bytes(packet_bytes), rate)
+}
+
+/// Length of a data frame that carries a packet of so many bytes, in bytes.
+pub fn data_bytes(packet_bytes: u32) -> u32 {
+    packet_bytes.saturating_add(LLC_SNAP_BYTES + MAC_HEADER_BYTES + FCS_BYTES)
 }
 
 /// How long an ACK is on the air.

@@ -1,5 +1,6 @@
 //! What a station has counted since the beginning.
 
+use crate::airtime;
 use std::ops::AddAssign;
 use std::time::Duration;
 
@@ -16,6 +17,8 @@ pub struct Report {
     pub data_frames_failed: u64,
     /// ACKs sent.
     pub control_frames: u64,
+    /// Bytes of all frames sent, with repetitions, headers and frame check sequences.
+    pub mac_bytes_sent: u64,
     /// How long its own frames were on the air.
     pub airtime: Duration,
     /// Packets that no try got acknowledged.
@@ -35,9 +38,16 @@ pub struct Report {
 }
 
 impl Report {
+    /// An ACK goes on the air.
+    pub(crate) fn count_ack(&mut self) {
+        self.control_frames += 1;
+        self.mac_bytes_sent += u64::from(airtime::ACK_BYTES);
+    }
+
     /// A data frame with a packet of so many bytes goes on the air.
     pub(crate) fn count_data(&mut self, packet_bytes: u32, retry: bool) {
         self.data_frames += 1;
+        self.mac_bytes_sent += u64::from(airtime::data_bytes(packet_bytes));
         if !retry {
             self.packets_sent += 1;
             self.packet_bytes_sent += u64::from(packet_bytes);
@@ -52,6 +62,7 @@ impl AddAssign<&Self> for Report {
         self.data_frames += other.data_frames;
         self.data_frames_failed += other.data_frames_failed;
         self.control_frames += other.control_frames;
+        self.mac_bytes_sent += other.mac_bytes_sent;
         self.airtime += other.airtime;
         self.given_up += other.given_up;
         self.queue_full += other.queue_full;

@@ -51,6 +51,7 @@ fn a_lone_packet_goes_at_once_and_is_acknowledged() {
     assert!(matches!(done, Event::Done { outcome: Outcome::Acked, tries: 1, .. }));
     let total = medium.total();
     assert_eq!((total.packets_sent, total.packet_bytes_sent, total.data_frames), (1, 1500, 1));
+    assert_eq!(total.mac_bytes_sent, 1500 + 8 + 24 + 4 + 14);
     assert_eq!((total.control_frames, total.airtime), (1, DATA + ACK));
     assert_eq!((total.packets_received, total.overheard), (1, 1));
     assert_eq!((medium.report(Station(1)).airtime, medium.poll_timeout()), (ACK, None));

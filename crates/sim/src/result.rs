@@ -70,8 +70,7 @@ pub struct Transfer {
 pub struct Gateway {
     /// Bytes of IP packets that came from the origin over the uplink.
     pub bytes_from_origin: u64,
-    /// Bytes of network-layer packets that the gateway sent into the air, repetitions by the link
-    /// layer not counted.
+    /// Bytes of 802.11 frames that the gateway sent, repetitions and acknowledgements counted.
     pub bytes_over_air: u64,
 }
 
@@ -84,8 +83,11 @@ pub struct Radio {
     pub control_frames: u64,
     /// Sum of the durations of all frames.
     pub airtime_seconds: f64,
-    /// Network load: packets that the network layer sent, at all hops, over the number of transfers.
+    /// Network load: IP packets that were sent, at all hops, TCP's acknowledgements counted, over the
+    /// number of transfers.
     pub packets_per_file: f64,
+    /// Packets of the routing protocol that were sent; they are not in `packets_per_file`.
+    pub routing_packets: u64,
     /// How late the medium acted, in milliseconds, at the 99th percentile; 0 in virtual time.
     pub late_ms_p99: f64,
 }

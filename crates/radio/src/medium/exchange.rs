@@ -71,7 +71,7 @@ impl<F> Medium<F> {
         let (began, lasts) = (self.now, self.ack_time);
         let station = self.station(from);
         if let Some(to) = station.owes.take().filter(|_| station.on_air.is_none()) {
-            station.report.control_frames += 1;
+            station.report.count_ack();
             self.begin(from, OnAir::Ack { to, began }, lasts);
         }
     }
