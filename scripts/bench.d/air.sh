@@ -50,7 +50,7 @@ on_router() {
 flow() {
     local name=$1 hops=$2 seconds=$3
     shift 3
-    on_router 0 iperf3 --client "10.77.0.$((hops + 1))" --time "$seconds" --omit 2 --json "$@" >"$work/flow.json" ||
+    on_router 0 iperf3 --client "10.77.0.$((hops + 1))" --time "$seconds" --omit 2 --json "$@" >"$work/flow.json" 2>"$work/flow.err" ||
         die "iperf3: $(grep '"error"' "$work/flow.json")"
     python3 -c 'import json, sys
 end = json.load(open(sys.argv[1]))["end"]
