@@ -1,0 +1,62 @@
+//! Several results on one page.
+
+mod lab;
+
+use std::fs;
+
+use lab::World;
+
+/// A result as `run --json` writes it, of one transfer.
+fn result(scenario: &str, scheme: &str, kbps: u32) -> String {
+    format!(
+        r#"{{"scenario":"{scenario}","scheme":"{scheme}","seed":1,"mode":"lab","valid":true,
+        "transfers":[{{"client":"7","url":"http://origin/file-1.bin","bytes":1000,"ttfb_s":0.1,
+        "seconds":1.0,"kbps":{kbps}.0,"bytes_by_source":{{"origin":1000}},"sha256_ok":true}}],
+        "gateway":{{"bytes_from_origin":1100,"bytes_over_air":1200}},
+        "radio":{{"data_frames":4,"control_frames":4,"airtime_seconds":0.01,"packets_per_file":4.0,
+        "routing_packets":0,"late_ms_p99":0.1}},"wall_seconds":2.0}}"#
+    )
+}
+
+/// A world with two results of one scenario, one of another, and what is no result.
+fn world() -> World {
+    let world = World::new();
+    for (file, text) in [
+        ("slow.json", result("emulab8", "end-to-end", 321)),
+        ("fast.json", result("emulab8", "default", 654)),
+        ("other.json", result("map21", "default", 1)),
+        ("none.json", "{}".to_owned()),
+    ] {
+        fs::write(world.path(file), text).expect("a file");
+    }
+    world
+}
+
+#[test]
+fn schemes_stand_side_by_side() {
+    let world = world();
+    let [slow, fast, page] = ["slow.json", "fast.json", "page.html"].map(|it| world.text(it));
+    let ended = world.run(&["compare", &slow, &fast, "--html", &page]).expect(0);
+    assert_eq!((ended.out.as_str(), ended.err.as_str()), ("", ""));
+    let page = fs::read_to_string(page).expect("the page");
+    for part in ["end-to-end", "default", "321", "654", "<svg"] {
+        assert!(page.contains(part), "no {part}");
+    }
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_in_one_line() {
+    let world = world();
+    let [slow, other, none, page] =
+        ["slow.json", "other.json", "none.json", "page.html"].map(|it| world.text(it));
+    let missing = world.text("missing.json");
+    for (second, culprits) in [
+        (&other, &["emulab8", "map21"][..]),
+        (&none, &["none.json", "scenario"]),
+        (&missing, &["missing.json", "No such file"]),
+    ] {
+        let refused = world.run(&["compare", &slow, second, "--html", &page]);
+        refused.expect_refusal(culprits);
+        assert!(!world.path("page.html").exists());
+    }
+}
