@@ -90,6 +90,9 @@ pub struct Run {
     /// The port of the transparent listener
     #[arg(long, value_name = "PORT")]
     pub intercept_port: Option<u16>,
+    /// An interface by which other nodes of the mesh are reached; may be given more than once
+    #[arg(long, value_name = "IFACE")]
+    pub mesh: Vec<String>,
     /// Where Prometheus may ask for /metrics
     #[arg(long, value_name = "ADDR:PORT")]
     pub metrics: Option<SocketAddr>,
@@ -175,6 +178,7 @@ impl Run {
             memory: self.memory,
             intercept: self.intercept.clone(),
             intercept_port: self.intercept_port,
+            mesh: self.mesh.clone(),
             metrics: self.metrics,
             control,
         }
@@ -207,13 +211,14 @@ mod tests {
     #[test]
     fn what_run_is_told_goes_over_the_file() {
         let line = "hearsay run --listen [::1]:1 --listen 127.0.0.1:2 --store memory \
-                    --store-size 9MiB --intercept br-lan --control /c --log debug";
+                    --store-size 9MiB --intercept br-lan --mesh wl0 --mesh wl1 --control /c --log debug";
         let cli = Cli::try_parse_from(line.split_whitespace()).unwrap();
         let Command::Run(run) = cli.command else { panic!("not run") };
         let overrides = run.overrides(cli.control);
         assert_eq!(overrides.listen.len(), 2);
         assert_eq!(overrides.store, Some(Place::Memory));
         assert_eq!(overrides.store_size, Some(Size::mib(9)));
+        assert_eq!(overrides.mesh, ["wl0", "wl1"]);
         assert_eq!(overrides.control, Some("/c".into()));
         assert_eq!(run.log, Some(Level::Debug));
     }

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use host::intercept::Rules;
+use host::routing;
 use node::Prefix;
 use toml::Spanned;
 
@@ -57,6 +58,8 @@ pub struct Config {
     pub store: Store,
     /// Transparent interception.
     pub intercept: Intercept,
+    /// The mesh.
+    pub mesh: Mesh,
     /// Where metrics are served, besides on the control socket.
     pub metrics: Option<SocketAddr>,
 }
@@ -92,6 +95,17 @@ pub struct Intercept {
     pub ports: Vec<u16>,
 }
 
+/// The mesh that we are part of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mesh {
+    /// Interfaces by which other nodes are reached; none: there is no mesh.
+    pub interfaces: Vec<String>,
+    /// Where babeld's local socket is.
+    pub babeld: SocketAddr,
+    /// The gateway; `None`: where the default route leads.
+    pub gateway: Option<routing::Gateway>,
+}
+
 /// What the command line says; it counts more than the file.
 #[derive(Clone, Debug, Default)]
 pub struct Overrides {
@@ -107,6 +121,8 @@ pub struct Overrides {
     pub intercept: Vec<String>,
     /// `[intercept] port`.
     pub intercept_port: Option<u16>,
+    /// Replaces the whole list of `[mesh] interfaces`.
+    pub mesh: Vec<String>,
     /// `[metrics] listen`.
     pub metrics: Option<SocketAddr>,
     /// `control`.
@@ -144,6 +160,9 @@ impl Config {
             && let Err(error) = rules.ruleset()
         {
             wrong.add("intercept", error.to_string());
+        }
+        for name in self.mesh.interfaces.iter().filter(|it| !routing::is_interface_name(it)) {
+            wrong.add("mesh", format!("{name:?} is not the name of an interface; see `ip link`"));
         }
         wrong
     }
@@ -206,6 +225,17 @@ impl Intercept {
     }
 }
 
+impl Mesh {
+    /// What to follow; `None` if there is no mesh.
+    pub fn routing(&self) -> Option<routing::Settings> {
+        (!self.interfaces.is_empty()).then(|| routing::Settings {
+            interfaces: self.interfaces.clone(),
+            babeld: self.babeld,
+            gateway: self.gateway,
+        })
+    }
+}
+
 impl FromStr for Place {
     type Err = std::io::Error;
 
@@ -242,6 +272,13 @@ impl fmt::Display for Config {
                 intercept.port
             )?,
             None => writeln!(f, "intercept  off")?,
+        }
+        match (self.mesh.routing(), self.mesh.gateway) {
+            (None, _) => writeln!(f, "mesh       off")?,
+            (Some(it), None) => writeln!(f, "mesh       {}", it.interfaces.join(", "))?,
+            (Some(it), Some(gateway)) => {
+                writeln!(f, "mesh       {}: gateway {gateway}", it.interfaces.join(", "))?;
+            }
         }
         if let Some(metrics) = self.metrics {
             writeln!(f, "metrics    {metrics}")?;
@@ -313,6 +350,7 @@ impl Reader<'_> {
             control: self.control(file.control, overrides),
             store: self.store(file.store, overrides),
             intercept: intercept(file.intercept, overrides),
+            mesh: self.mesh(file.mesh, overrides),
             metrics: overrides.metrics.or(metrics),
         }
     }
@@ -329,6 +367,22 @@ impl Reader<'_> {
         let size = overrides.store_size.or(file.size.map(Spanned::into_inner));
         let policy = file.policy.map_or(store::Policy::S3Fifo, |text| self.policy(&text));
         Store { place, size_bytes: size.unwrap_or(size_default).0, policy }
+    }
+
+    fn mesh(&mut self, file: file::Mesh, overrides: &Overrides) -> Mesh {
+        let babeld = file.babeld.and_then(|text| self.address(&text));
+        Mesh {
+            interfaces: some_or(&overrides.mesh, file.interfaces.unwrap_or_default()),
+            babeld: babeld.unwrap_or(routing::BABELD_DEFAULT),
+            gateway: file.gateway.and_then(|text| self.gateway(&text)),
+        }
+    }
+
+    fn gateway(&mut self, text: &Spanned<String>) -> Option<routing::Gateway> {
+        let gateway = text.get_ref().parse();
+        gateway
+            .map_err(|error| self.complain(text, &format!("{:?} is {error}", text.get_ref())))
+            .ok()
     }
 
     fn policy(&mut self, text: &Spanned<String>) -> store::Policy {
@@ -455,6 +509,7 @@ mod tests {
         assert_eq!(config.store.place, Place::Dir("/var/cache/hearsay".into()));
         assert_eq!(config.store.size_bytes, 1 << 30);
         assert_eq!((config.intercept.rules(), config.metrics), (None, None));
+        assert_eq!(config.mesh.routing(), None);
     }
 
     const EXAMPLE: &str = include_str!("../../../packaging/hearsay.toml");
@@ -501,6 +556,10 @@ mod tests {
             interfaces = ["br-lan"]
             port = 3131
             ports = [80, 8080]
+            [mesh]
+            interfaces = ["wl0", "wl1"]
+            babeld = "[::1]:33124"
+            gateway = "10.77.0.8"
             [metrics]
             listen = "127.0.0.1:9128"
         "#;
@@ -513,6 +572,9 @@ mod tests {
         assert_eq!(config.store.policy, store::Policy::Lru);
         let rules = config.intercept.rules().unwrap();
         assert_eq!((rules.listen_port, rules.ports), (3131, vec![80, 8080]));
+        let mesh = config.mesh.routing().unwrap();
+        assert_eq!((mesh.interfaces.len(), mesh.babeld.port()), (2, 33124));
+        assert_eq!(mesh.gateway, "10.77.0.8".parse().ok());
         assert_eq!(config.metrics, Some("127.0.0.1:9128".parse().unwrap()));
     }
 
@@ -524,13 +586,15 @@ mod tests {
             store_size: Some(Size::mib(9)),
             intercept: vec!["wl0".into()],
             intercept_port: Some(7),
+            mesh: vec!["wl1".into()],
             ..Overrides::default()
         };
-        let text = "listen = [\"127.0.0.1:2\"]\n[store]\npath = \"/x\"\n[intercept]\nport = 8";
+        let text = "listen = [\"127.0.0.1:2\"]\n[store]\npath = \"/x\"\n[intercept]\nport = 8\n[mesh]\ninterfaces = [\"wl0\"]";
         let config = load_with(text, &overrides).unwrap();
         assert_eq!(config.listen, overrides.listen);
         assert_eq!((config.store.place, config.store.size_bytes), (Place::Memory, 9 << 20));
         assert_eq!((config.intercept.interfaces, config.intercept.port), (vec!["wl0".into()], 7));
+        assert_eq!(config.mesh.interfaces, ["wl1"]);
     }
 
     #[test]
@@ -577,6 +641,14 @@ mod tests {
             (
                 "name = \"my router\"",
                 "h.toml:1: \"my router\" cannot be our name: letters, digits, '.', '-' and '_', beginning with a letter",
+            ),
+            (
+                "[mesh]\ngateway = \"127.0.0.1\"",
+                "h.toml:2: \"127.0.0.1\" is not the address of a host: expected something like 10.77.0.8 or fd77::8",
+            ),
+            (
+                "[mesh]\ninterfaces = [\"a b\"]",
+                "mesh: \"a b\" is not the name of an interface; see `ip link`",
             ),
             (
                 "listen = []",

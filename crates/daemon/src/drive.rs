@@ -15,6 +15,7 @@ use crate::observe::Observer;
 use crate::places::Places;
 use crate::shell::Shell;
 use host::intercept::Rules;
+use host::routing::Routing;
 use node::{Input, Node};
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -89,6 +90,7 @@ async fn drive(config: Config) -> Result<(), DriveError> {
     shell.set_clock();
     spawn_loops(&shell, answered);
     let observer = Rc::new(Observer::new(shell.clone(), &config, listeners.addresses()));
+    follow_routes(&config, &observer);
     spawn_local(control.serve(Rc::clone(&observer)));
     let rules = intercept(&config, &observer);
     if rules.is_none() {
@@ -220,6 +222,21 @@ fn intercept(config: &Config, observer: &Observer) -> Option<Rules> {
             tracing::warn!(%error, "nothing is intercepted: traffic goes on without us");
             observer.intercepts(false, Some(error.to_string()));
             None
+        }
+    }
+}
+
+/// Follows the way to the gateway, where there is a mesh.
+fn follow_routes(config: &Config, observer: &Observer) {
+    let Some(settings) = config.mesh.routing() else { return };
+    match Routing::open(settings) {
+        Ok((routing, routes)) => {
+            spawn_local(routing.run());
+            observer.follows(Ok(routes));
+        }
+        Err(error) => {
+            tracing::warn!(%error, "routes cannot be known: the mesh is done without");
+            observer.follows(Err(error.to_string()));
         }
     }
 }

@@ -14,6 +14,7 @@ pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 pub fn render(status: &Status) -> String {
     let mut page = Page(String::with_capacity(8 << 10));
     page.process(status);
+    page.route(status);
     page.requests(&status.report);
     let help = "Bytes passed on unlooked at: tunnels, upgrades, and what is no HTTP.";
     page.one("hearsay_relayed_bytes_total", Counter, help, status.relayed_bytes);
@@ -47,6 +48,22 @@ impl Page {
         let help = "Whether everything that was to be intercepted is.";
         let works = status.intercept.interfaces.is_empty() || status.intercept.works;
         self.one("hearsay_intercept_up", Gauge, help, works.into());
+    }
+
+    /// Nothing where there is no mesh; no metric or hops while they are not known.
+    fn route(&mut self, status: &Status) {
+        let Some(route) = &status.route else { return };
+        let help = "Whether there is a way to the gateway.";
+        self.one("hearsay_route_up", Gauge, help, route.up.into());
+        let help = "Whether this node is the gateway.";
+        self.one("hearsay_route_is_gateway", Gauge, help, route.is_gateway.into());
+        if let Some(metric) = route.metric {
+            let help = "Cost of the way to the gateway, in the routing protocol's unit.";
+            self.one("hearsay_route_metric", Gauge, help, metric.into());
+        }
+        if let Some(hops) = route.hops {
+            self.one("hearsay_route_hops", Gauge, "Hops to the gateway.", hops.into());
+        }
     }
 
     fn requests(&mut self, report: &Counts) {
@@ -202,6 +219,22 @@ mod tests {
             assert_eq!(series.get(key), Some(&value), "{key}");
         }
         assert!(kinds.len() > 25, "{kinds:?}");
+    }
+
+    #[test]
+    fn in_a_mesh_the_way_is_told() {
+        let route = Some(crate::status::tests::over_one());
+        let (_, series) = parse(&render(&Status { route, ..crate::status::tests::busy() }));
+        for (key, value) in [
+            ("hearsay_route_up", 1),
+            ("hearsay_route_is_gateway", 0),
+            ("hearsay_route_metric", 512),
+        ] {
+            assert_eq!(series.get(key), Some(&value), "{key}");
+        }
+        assert!(!series.contains_key("hearsay_route_hops"));
+        let (_, series) = parse(&render(&crate::status::tests::busy()));
+        assert!(!series.keys().any(|key| key.starts_with("hearsay_route")));
     }
 
     #[test]

@@ -3,12 +3,13 @@
 use crate::config::{Config, Place};
 use crate::control::{ManifestPage, ObjectLine, Observed, UnitLine};
 use crate::shell::Shell;
-use crate::status::{Intercept, Process, Status, Store, StoreKind};
-use node::{Record, Row, Target};
+use crate::status::{Intercept, Process, Route, Status, Store, StoreKind};
+use node::{Record, RouteTable, Row, Target};
 use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::time::{Instant, SystemTime};
 use store::CatalogueReader;
+use tokio::sync::watch;
 use wire::{Date, ObjectKey};
 
 /// Rows that are looked at for one listing, at most.
@@ -22,13 +23,32 @@ pub struct Observer {
     /// Where the explicit proxy listens.
     pub addresses: Vec<SocketAddr>,
     intercept: RefCell<(bool, Option<String>)>,
+    routes: RefCell<Option<Routes>>,
 }
+
+/// The way to the gateway as it is now, or why it cannot be known.
+pub type Routes = Result<watch::Receiver<RouteTable>, String>;
 
 impl Observer {
     /// Begins to observe.
     pub fn new(shell: Shell, config: &Config, addresses: Vec<SocketAddr>) -> Self {
         let (config, intercept) = (config.clone(), RefCell::default());
-        Self { shell, config, started: Instant::now(), addresses, intercept }
+        let routes = RefCell::default();
+        Self { shell, config, started: Instant::now(), addresses, intercept, routes }
+    }
+
+    /// There is a mesh.
+    pub fn follows(&self, routes: Routes) {
+        *self.routes.borrow_mut() = Some(routes);
+    }
+
+    fn route(&self) -> Option<Route> {
+        let interfaces = &self.config.mesh.interfaces;
+        let routes = self.routes.borrow();
+        Some(match routes.as_ref()? {
+            Ok(routes) => Route::new(interfaces, &routes.borrow()),
+            Err(error) => Route::failed(interfaces, error.clone()),
+        })
     }
 
     /// Interception works, or not.
@@ -64,6 +84,7 @@ impl Observed for Observer {
                 works,
                 note,
             },
+            route: self.route(),
             store: Store {
                 kind,
                 path,

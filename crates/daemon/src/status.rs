@@ -11,6 +11,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 mod page;
+mod route;
+
+pub use route::Route;
 
 /// How the daemon is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +31,9 @@ pub struct Status {
     pub metrics: Option<SocketAddr>,
     /// Transparent interception.
     pub intercept: Intercept,
+    /// The way to the gateway; `null` where there is no mesh.
+    #[serde(default)]
+    pub route: Option<Route>,
     /// The store.
     pub store: Store,
     /// The budget of caches and buffers, in bytes.
@@ -271,6 +277,7 @@ fn rss_bytes() -> Option<u64> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    pub(crate) use route::tests::over_one;
 
     /// A daemon that has seen some work.
     pub(crate) fn busy() -> Status {
@@ -292,6 +299,7 @@ pub(crate) mod tests {
                 works: true,
                 note: None,
             },
+            route: None,
             store: Store {
                 kind: StoreKind::Disk,
                 path: Some("/var/cache/hearsay".into()),

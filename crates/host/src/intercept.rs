@@ -482,7 +482,7 @@ fn flowtable_names(listing: &str) -> Vec<String> {
 }
 
 /// What may stand in a ruleset between quotes, and after `dev`, without meaning anything else.
-fn is_interface_name(name: &str) -> bool {
+pub(crate) fn is_interface_name(name: &str) -> bool {
     let is_allowed = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_' | b'-');
     (1..=INTERFACE_NAME_MAX).contains(&name.len())
         && name.bytes().all(is_allowed)

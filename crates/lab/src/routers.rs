@@ -130,7 +130,7 @@ pub fn start_hearsay(
             command
                 // Not the machine's own configuration.
                 .args(["run", "--config", "/dev/null"])
-                .args(["--listen", "127.0.0.1:3128", "--store-size", "1GiB"])
+                .args(["--listen", "127.0.0.1:3128", "--store-size", "1GiB", "--mesh", "wl0"])
                 .arg("--store")
                 .arg(PathBuf::from(WORKSPACE).join(format!("{namespace}.store")))
                 .arg("--control")

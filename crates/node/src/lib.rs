@@ -24,6 +24,7 @@ mod names;
 mod node;
 mod output;
 mod report;
+mod routes;
 mod rows;
 mod tickets;
 
@@ -33,3 +34,4 @@ pub use input::{Config, Entrance, ExchangeId, FetchError, FetchId, Input, Reques
 pub use node::Node;
 pub use output::{Dial, Fetch, Head, Output};
 pub use report::{Report, Requests, Unstored};
+pub use routes::{Interface, Route, RouteSource, RouteTable, Uplink};

@@ -18,6 +18,7 @@ pub struct File {
     pub control: Option<Spanned<String>>,
     pub store: Store,
     pub intercept: Intercept,
+    pub mesh: Mesh,
     pub metrics: Metrics,
 }
 
@@ -39,6 +40,15 @@ pub struct Intercept {
     pub ports: Option<Vec<u16>>,
 }
 
+/// Table `[mesh]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Mesh {
+    pub interfaces: Option<Vec<String>>,
+    pub babeld: Option<Spanned<String>>,
+    pub gateway: Option<Spanned<String>>,
+}
+
 /// Table `[metrics]`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -47,10 +57,14 @@ pub struct Metrics {
 }
 
 /// Every key, by table; the first are outside of any table.
-pub const KEYS: [(&str, &[&str]); 4] = [
-    ("", &["listen", "allow", "name", "memory", "control", "store", "intercept", "metrics"]),
+pub const KEYS: [(&str, &[&str]); 5] = [
+    (
+        "",
+        &["listen", "allow", "name", "memory", "control", "store", "intercept", "mesh", "metrics"],
+    ),
     ("store", &["path", "size", "policy"]),
     ("intercept", &["interfaces", "port", "ports"]),
+    ("mesh", &["interfaces", "babeld", "gateway"]),
     ("metrics", &["listen"]),
 ];
 

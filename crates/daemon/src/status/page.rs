@@ -24,6 +24,7 @@ impl Status {
         page.memory(self);
         page.row("listening", &self.listening());
         page.intercept(self);
+        page.route(self);
         page.text
     }
 
@@ -165,6 +166,14 @@ impl Page {
         }
     }
 
+    fn route(&mut self, status: &Status) {
+        let Some(route) = &status.route else { return };
+        self.row("route", &[route.to_string()]);
+        if let Some(error) = &route.error {
+            self.alarm(&format!("cannot be known: {error}"));
+        }
+    }
+
     fn alarm(&mut self, text: &str) {
         for line in term::wrap(text, self.room()) {
             let line = self.style.alarm(&line);
@@ -215,7 +224,7 @@ impl Counts {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::busy;
+    use super::super::tests::{busy, over_one};
     use super::*;
 
     const PLAIN: Style = Style { width: 80, colour: false };
@@ -255,6 +264,20 @@ intercept    br-lan port 80, to port 3130
         let colourful = busy().page(Style { width: 80, colour: true });
         assert!(colourful.contains("\x1b[1m"));
         assert_eq!(console::strip_ansi_codes(&colourful), busy().page(PLAIN));
+    }
+
+    #[test]
+    fn in_a_mesh_the_way_is_said() {
+        let route = over_one();
+        let page = Status { route: Some(route.clone()), ..busy() }.page(PLAIN);
+        let line = "route        gateway 10.77.0.8 over 10.77.0.4 (wl0), metric 512, babeld\n";
+        assert!(page.ends_with(line), "{page}");
+        let failed = super::super::Route::failed(&route.interfaces, "no netlink".into());
+        let page = Status { route: Some(failed), ..busy() }.page(PLAIN);
+        assert!(
+            page.contains("no route\n") && page.contains("cannot be known: no netlink"),
+            "{page}"
+        );
     }
 
     #[test]

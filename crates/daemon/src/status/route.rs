@@ -1,0 +1,128 @@
+//! The way to the gateway on its way through the control socket, and in one line for people.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use node::RouteTable;
+use serde::{Deserialize, Serialize};
+
+/// The way to the gateway; [`RouteTable`] says what each is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Route {
+    /// Interfaces by which other nodes are reached.
+    pub interfaces: Vec<String>,
+    /// Whether there is one, be it that this node is the gateway.
+    pub up: bool,
+    /// Whether this node is the gateway.
+    pub is_gateway: bool,
+    /// The gateway's address, if it is known.
+    pub gateway: Option<IpAddr>,
+    /// The neighbour that takes what goes there.
+    pub next_hop: Option<IpAddr>,
+    /// The interface that leads there.
+    pub interface: Option<String>,
+    /// The cost of the way in the routing protocol's unit, if it is known.
+    pub metric: Option<u32>,
+    /// Hops to the gateway, if they are known.
+    pub hops: Option<u32>,
+    /// Who says so: `kernel`, `babeld` or `config`.
+    pub source: Option<String>,
+    /// Why routes are not known at all.
+    pub error: Option<String>,
+}
+
+impl Route {
+    /// What holds for these interfaces.
+    pub fn new(interfaces: &[String], table: &RouteTable) -> Self {
+        let mut it = Self {
+            interfaces: interfaces.to_vec(),
+            up: *table != RouteTable::Nowhere,
+            is_gateway: table.is_gateway(),
+            gateway: table.gateway(),
+            source: table.source().map(|source| source.as_str().to_owned()),
+            ..Self::default()
+        };
+        match table {
+            RouteTable::Nowhere => {}
+            RouteTable::Gateway(uplink) => {
+                it.interface = uplink.interface.as_ref().map(|it| it.name.clone());
+                it.hops = Some(0);
+            }
+            RouteTable::Mesh(route) => {
+                it.next_hop = Some(route.next_hop);
+                it.interface = Some(route.interface.name.clone());
+                (it.metric, it.hops) = (route.metric, route.hops);
+            }
+        }
+        it
+    }
+
+    /// Routes cannot be known.
+    pub fn failed(interfaces: &[String], error: String) -> Self {
+        Self { interfaces: interfaces.to_vec(), error: Some(error), ..Self::default() }
+    }
+}
+
+/// One line.
+impl fmt::Display for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.next_hop, self.is_gateway) {
+            (_, true) => f.write_str("this is the gateway")?,
+            (None, false) => return f.write_str("no route"),
+            (Some(next_hop), false) => match self.gateway {
+                Some(gateway) => write!(f, "gateway {gateway} over {next_hop}")?,
+                None => write!(f, "over {next_hop}")?,
+            },
+        }
+        if let Some(interface) = &self.interface {
+            write!(f, " ({interface})")?;
+        }
+        if let Some(metric) = self.metric {
+            write!(f, ", metric {metric}")?;
+        }
+        let source = self.source.as_deref().filter(|_| !self.is_gateway);
+        source.map_or(Ok(()), |source| write!(f, ", {source}"))
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use node::{Interface, RouteSource, Uplink};
+
+    fn interface(name: &str) -> Interface {
+        Interface { name: name.into(), index: 3 }
+    }
+
+    /// A way over one neighbour, as babeld tells it.
+    pub fn over_one() -> Route {
+        let route = node::Route {
+            next_hop: "10.77.0.4".parse().unwrap(),
+            interface: interface("wl0"),
+            gateway: "10.77.0.8".parse().ok(),
+            metric: Some(512),
+            hops: None,
+            source: RouteSource::Babeld,
+        };
+        Route::new(&["wl0".to_owned()], &RouteTable::Mesh(route))
+    }
+
+    #[test]
+    fn each_state_is_one_line() {
+        let line = "gateway 10.77.0.8 over 10.77.0.4 (wl0), metric 512, babeld";
+        assert_eq!(over_one().to_string(), line);
+        let without =
+            Route { gateway: None, metric: None, source: Some("kernel".into()), ..over_one() };
+        assert_eq!(without.to_string(), "over 10.77.0.4 (wl0), kernel");
+        let uplink = Uplink {
+            address: None,
+            interface: Some(interface("wan0")),
+            source: RouteSource::Kernel,
+        };
+        let gateway = Route::new(&[], &RouteTable::Gateway(uplink));
+        assert_eq!(gateway.to_string(), "this is the gateway (wan0)");
+        assert_eq!((gateway.up, gateway.hops), (true, Some(0)));
+        let nowhere = Route::new(&[], &RouteTable::Nowhere);
+        assert_eq!((nowhere.to_string().as_str(), nowhere.up), ("no route", false));
+    }
+}

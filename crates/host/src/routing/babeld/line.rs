@@ -1,0 +1,240 @@
+//! The lines that babeld says on its local socket, as types.
+//!
+//! The form is `verb kind key`, then pairs of a name and a value; names that are not known here are
+//! passed over, since every version of babeld adds some. Told by babeld 1.12; see `local.c` there.
+
+use std::net::IpAddr;
+
+use crate::routing::net::Net;
+
+/// An infinite metric or cost: no way at all (RFC 8966 §2.5).
+pub const INFINITY: u32 = 0xffff;
+
+/// Eight bytes that a router chose for itself.
+pub type RouterId = [u8; 8];
+
+/// One line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Line {
+    /// The protocol and its major version, first of all.
+    Greeting(u32),
+    /// The end of an answer.
+    Ok,
+    /// A request was refused or not understood.
+    Refused,
+    /// Something is there, or is different now.
+    Is(Thing),
+    /// Something is gone.
+    Gone(Key),
+    /// Nothing that matters here.
+    Other,
+}
+
+/// What a line is about. Numbers are babeld's own names for things, as long as it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key {
+    Route(u64),
+    Neighbour(u64),
+    Exported(Net),
+}
+
+/// What is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Thing {
+    Route(u64, Route),
+    Neighbour(u64, Neighbour),
+    /// A network that this very router announces.
+    Exported(Net),
+}
+
+/// A route that was learnt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    pub to: Net,
+    pub is_installed: bool,
+    /// Who announced it first.
+    pub id: RouterId,
+    pub metric: u32,
+    /// The neighbour it was learnt from.
+    pub via: IpAddr,
+    pub interface: String,
+}
+
+/// A router that was heard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Neighbour {
+    pub address: IpAddr,
+    pub interface: String,
+    /// Which of its latest hellos were heard, one bit each; unicast ones apart.
+    pub reach: (u16, u16),
+    /// How well we hear it, and how well it says that it hears us.
+    pub costs: (u32, u32),
+}
+
+impl Neighbour {
+    /// Whether both hear each other.
+    pub fn is_bidirectional(&self) -> bool {
+        self.reach != (0, 0) && self.costs.0 < INFINITY && self.costs.1 < INFINITY
+    }
+}
+
+/// Understands a line; `None` if it is broken.
+pub fn parse(line: &str) -> Option<Line> {
+    let mut words = line.split_ascii_whitespace();
+    let Some(verb) = words.next() else { return Some(Line::Other) };
+    let is_there = match verb {
+        "BABEL" => return words.next()?.split('.').next()?.parse().ok().map(Line::Greeting),
+        "ok" => return Some(Line::Ok),
+        "no" | "bad" => return Some(Line::Refused),
+        "add" | "change" => true,
+        "flush" => false,
+        _ => return Some(Line::Other),
+    };
+    let (kind, name) = (words.next()?, words.next()?);
+    let pairs = Pairs(words.collect());
+    if !matches!(kind, "route" | "xroute" | "neighbour") || !pairs.is_from_anywhere() {
+        return Some(Line::Other);
+    }
+    if is_there { thing(kind, name, &pairs).map(Line::Is) } else { gone(kind, name, &pairs) }
+}
+
+fn thing(kind: &str, name: &str, pairs: &Pairs<'_>) -> Option<Thing> {
+    match kind {
+        "route" => Some(Thing::Route(number(name)?, route(pairs)?)),
+        "xroute" => Some(Thing::Exported(pairs.get("prefix")?.parse().ok()?)),
+        _ => Some(Thing::Neighbour(number(name)?, neighbour(pairs)?)),
+    }
+}
+
+fn gone(kind: &str, name: &str, pairs: &Pairs<'_>) -> Option<Line> {
+    let key = match kind {
+        "route" => Key::Route(number(name)?),
+        "xroute" => Key::Exported(pairs.get("prefix")?.parse().ok()?),
+        _ => Key::Neighbour(number(name)?),
+    };
+    Some(Line::Gone(key))
+}
+
+fn route(pairs: &Pairs<'_>) -> Option<Route> {
+    Some(Route {
+        to: pairs.get("prefix")?.parse().ok()?,
+        is_installed: pairs.get("installed")? == "yes",
+        id: router_id(pairs.get("id")?)?,
+        metric: pairs.get("metric")?.parse().ok()?,
+        via: pairs.get("via")?.parse().ok()?,
+        interface: pairs.get("if")?.to_owned(),
+    })
+}
+
+fn neighbour(pairs: &Pairs<'_>) -> Option<Neighbour> {
+    let reach = |name| u16::from_str_radix(pairs.get(name).unwrap_or("0"), 16).ok();
+    let cost = |name| pairs.get(name)?.parse().ok();
+    Some(Neighbour {
+        address: pairs.get("address")?.parse().ok()?,
+        interface: pairs.get("if")?.to_owned(),
+        reach: (reach("reach")?, reach("ureach")?),
+        costs: (cost("rxcost")?, cost("txcost")?),
+    })
+}
+
+struct Pairs<'a>(Vec<&'a str>);
+
+impl<'a> Pairs<'a> {
+    fn get(&self, name: &str) -> Option<&'a str> {
+        self.0.chunks_exact(2).find(|pair| pair[0] == name).map(|pair| pair[1])
+    }
+
+    /// Whether what it says holds for packets from everywhere; others are none of our business.
+    fn is_from_anywhere(&self) -> bool {
+        self.get("from").is_none_or(|from| from.ends_with("/0"))
+    }
+}
+
+fn number(text: &str) -> Option<u64> {
+    u64::from_str_radix(text, 16).ok()
+}
+
+fn router_id(text: &str) -> Option<RouterId> {
+    let mut id = RouterId::default();
+    let mut parts = text.split(':');
+    for byte in &mut id {
+        *byte = u8::from_str_radix(parts.next()?, 16).ok()?;
+    }
+    parts.next().is_none().then_some(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_babeld_says_is_understood() {
+        let line = "change route 5617093ad6e0 prefix 0.0.0.0/0 from 0.0.0.0/0 installed yes \
+            id 40:d3:c5:cd:65:31:90:49 metric 650 refmetric 394 via fe80::8cae:f2ff:fece:46a3 if wl0";
+        let route = Route {
+            to: "0.0.0.0/0".parse().unwrap(),
+            is_installed: true,
+            id: [0x40, 0xd3, 0xc5, 0xcd, 0x65, 0x31, 0x90, 0x49],
+            metric: 650,
+            via: "fe80::8cae:f2ff:fece:46a3".parse().unwrap(),
+            interface: "wl0".into(),
+        };
+        assert_eq!(parse(line), Some(Line::Is(Thing::Route(0x5617_093a_d6e0, route))));
+        let line = "add neighbour 5617093abf80 address fe80::8cae:f2ff:fece:46a3 if wl0 \
+            reach ffc0 ureach 0000 rxcost 256 txcost 65535 rtt 1.3 cost 65535";
+        let neighbour = Neighbour {
+            address: "fe80::8cae:f2ff:fece:46a3".parse().unwrap(),
+            interface: "wl0".into(),
+            reach: (0xffc0, 0),
+            costs: (256, INFINITY),
+        };
+        assert!(!neighbour.is_bidirectional());
+        assert!(Neighbour { costs: (256, 264), ..neighbour.clone() }.is_bidirectional());
+        assert_eq!(parse(line), Some(Line::Is(Thing::Neighbour(0x5617_093a_bf80, neighbour))));
+        let line =
+            "flush xroute 10.77.0.3/32-0.0.0.0/0 prefix 10.77.0.3/32 from 0.0.0.0/0 metric 0";
+        let net = "10.77.0.3/32".parse().unwrap();
+        assert_eq!(parse(line), Some(Line::Gone(Key::Exported(net))));
+    }
+
+    #[test]
+    fn other_lines_are_passed_over_and_broken_ones_are_told_apart() {
+        for (line, expected) in [
+            ("BABEL 1.0", Some(Line::Greeting(1))),
+            ("ok", Some(Line::Ok)),
+            ("bad", Some(Line::Refused)),
+            ("no such thing", Some(Line::Refused)),
+            ("version babeld-1.12.1", Some(Line::Other)),
+            ("", Some(Line::Other)),
+            ("add interface wl0 up true ipv4 10.77.0.1", Some(Line::Other)),
+            ("add route 1 prefix 0.0.0.0/0 from 10.0.0.0/8 installed yes", Some(Line::Other)),
+            ("flush route 1", Some(Line::Gone(Key::Route(1)))),
+            ("add", None),
+            ("add route x", None),
+            ("add route 1 prefix 0.0.0.0/33", None),
+            ("add neighbour 1 address fe80::1 if wl0 reach ffff rxcost 256", None),
+            ("BABEL", None),
+        ] {
+            assert_eq!(parse(line), expected, "{line}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_can_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let _ = parse(&String::from_utf8_lossy(&bytes));
+        }
+
+        #[test]
+        fn no_words_can_make_it_panic(
+            words in proptest::collection::vec(
+                "add|change|flush|route|xroute|neighbour|prefix|from|id|via|if|reach|metric|installed\
+                |yes|0.0.0.0/0|::/0|10.0.0.1/32|fe80::1|ffff|256|40:d3:c5:cd:65:31:90:49|[^ ]{1,4}",
+                0..24,
+            )
+        ) {
+            let _ = parse(&words.join(" "));
+        }
+    }
+}

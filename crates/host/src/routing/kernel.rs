@@ -1,0 +1,221 @@
+//! The kernel's way to the gateway, by netlink: it says when something changed, and then everything
+//! is asked for anew.
+//!
+//! Changes are not applied one by one because the kernel does not tell them all: routes that go
+//! with a link or an address go in silence (IPv4). What may matter is rare: links, addresses, and
+//! routes that cover the gateway. Read rtnetlink(7) before editing.
+
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+use tokio::io::unix::AsyncFd;
+use tokio::time::{Instant, sleep_until};
+
+mod fib;
+mod message;
+
+pub use fib::{Fib, Way};
+use message::Message;
+
+#[cfg(test)]
+pub use fib::tests::{links, route};
+
+/// Changes come in bursts: after the first of them, so long until everything is asked for.
+const SETTLE: Duration = Duration::from_millis(25);
+/// After something went wrong, so long until everything is asked for again.
+const AGAIN: Duration = Duration::from_secs(1);
+/// The kernel fills no longer datagrams than this when it lists things.
+const DATAGRAM_MAX: usize = 32 * 1024;
+
+/// Multicast groups: links, addresses and routes of both families (`RTMGRP_…`).
+const GROUPS: u32 = 0x1 | 0x10 | 0x40 | 0x100 | 0x400;
+
+/// The conversation with the kernel.
+#[derive(Debug)]
+pub struct Kernel {
+    socket: AsyncFd<OwnedFd>,
+    /// The kernel's name for our socket.
+    port: u32,
+    sequence: u32,
+    phase: Phase,
+    buffer: Vec<u8>,
+    target: Option<IpAddr>,
+    /// What holds.
+    fib: Fib,
+    /// What is being listed.
+    coming: Fib,
+    /// Something changed meanwhile.
+    is_stale: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Nothing to do.
+    Idle,
+    /// Everything is to be asked for.
+    Due(Instant),
+    /// Links are being listed.
+    Links,
+    /// Routes are being listed.
+    Routes,
+}
+
+impl Kernel {
+    /// Begins to listen, for the way to a host or for the default one.
+    pub fn open(target: Option<IpAddr>) -> io::Result<Self> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        // Protocol 0 is NETLINK_ROUTE.
+        let socket =
+            rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
+        rustix::net::bind(&socket, &SocketAddrNetlink::new(0, GROUPS))?;
+        let own: SocketAddrNetlink = rustix::net::getsockname(&socket)?.try_into()?;
+        Ok(Self {
+            socket: watched(socket)?,
+            port: own.pid(),
+            sequence: 0,
+            phase: Phase::Due(Instant::now()),
+            buffer: vec![0; DATAGRAM_MAX],
+            target,
+            fib: Fib::default(),
+            coming: Fib::default(),
+            is_stale: false,
+        })
+    }
+
+    /// What holds.
+    pub fn fib(&self) -> &Fib {
+        &self.fib
+    }
+
+    /// Waits until something else holds. May be dropped at any time.
+    pub async fn changed(&mut self) {
+        loop {
+            let due = match self.phase {
+                Phase::Due(at) => Some(at),
+                _ => None,
+            };
+            let received = tokio::select! {
+                () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => None,
+                received = receive(&self.socket, &mut self.buffer) => Some(received),
+            };
+            match received {
+                None => self.ask(message::GETLINK),
+                Some(Ok(length)) => {
+                    if self.hear(length) {
+                        return;
+                    }
+                }
+                // More happened than the socket holds: what is missing is not known.
+                Some(Err(error)) if Errno::from_io_error(&error) == Some(Errno::NOBUFS) => {
+                    self.phase = Phase::Due(Instant::now() + SETTLE);
+                }
+                Some(Err(error)) => {
+                    tracing::warn!(%error, "the kernel's routes cannot be read: trying again");
+                    self.phase = Phase::Due(Instant::now() + AGAIN);
+                    tokio::time::sleep(AGAIN).await;
+                }
+            }
+        }
+    }
+
+    fn ask(&mut self, kind: u16) {
+        if kind == message::GETLINK {
+            (self.coming, self.is_stale) = (Fib::default(), false);
+        }
+        self.sequence = self.sequence.wrapping_add(1);
+        let request = message::dump(kind, self.sequence);
+        self.phase = match rustix::net::send(&self.socket, &request, SendFlags::empty()) {
+            Ok(_) if kind == message::GETLINK => Phase::Links,
+            Ok(_) => Phase::Routes,
+            Err(_) => Phase::Due(Instant::now() + AGAIN),
+        };
+    }
+
+    /// Takes in a datagram; whether something else holds now.
+    fn hear(&mut self, length: usize) -> bool {
+        let buffer = std::mem::take(&mut self.buffer);
+        let mut changed = false;
+        for message in message::messages(buffer.get(..length).unwrap_or(&buffer)) {
+            if message.port == self.port {
+                changed |= message.sequence == self.sequence && self.hear_answer(message);
+            } else if self.matters(message) {
+                match self.phase {
+                    Phase::Idle => self.phase = Phase::Due(Instant::now() + SETTLE),
+                    Phase::Due(_) => {}
+                    Phase::Links | Phase::Routes => self.is_stale = true,
+                }
+            }
+        }
+        self.buffer = buffer;
+        changed
+    }
+
+    /// Takes in what was asked for; whether something else holds now.
+    fn hear_answer(&mut self, message: Message<'_>) -> bool {
+        self.is_stale |= message.flags & message::FLAG_INTERRUPTED != 0;
+        match (message.kind, self.phase) {
+            (message::NEWLINK, Phase::Links) => {
+                message.link().into_iter().for_each(|link| self.coming.add_link(link));
+            }
+            (message::NEWROUTE, Phase::Routes) => {
+                let route = message.route();
+                route.into_iter().for_each(|route| self.coming.add_route(route, self.target));
+            }
+            (message::DONE, Phase::Links) => self.ask(message::GETROUTE),
+            (message::DONE, Phase::Routes) => return self.settle(),
+            (message::ERROR, _) => self.phase = Phase::Due(Instant::now() + AGAIN),
+            _ => {}
+        }
+        false
+    }
+
+    /// Everything is listed; whether it is something else than before.
+    fn settle(&mut self) -> bool {
+        self.phase = if self.is_stale { Phase::Due(Instant::now() + SETTLE) } else { Phase::Idle };
+        let before = std::mem::replace(&mut self.fib, std::mem::take(&mut self.coming));
+        before != self.fib
+    }
+
+    /// Whether an event may have changed what holds.
+    fn matters(&self, message: Message<'_>) -> bool {
+        match message.kind {
+            // Wireless drivers tell much that changes neither name nor state.
+            message::NEWLINK => message.link().is_some_and(|link| !self.fib.knows(&link)),
+            message::DELLINK => message.link().is_some(),
+            message::NEWADDR | message::DELADDR => true,
+            message::NEWROUTE | message::DELROUTE => {
+                message.route().is_some_and(|route| route.to.leads_to(self.target))
+            }
+            _ => false,
+        }
+    }
+}
+
+/// A socket whose readiness tokio tells.
+#[expect(deprecated, reason = "an OwnedFd keeps its promises by itself; the successor is unsafe")]
+fn watched(socket: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    AsyncFd::new(socket)
+}
+
+/// A datagram of the kernel's; others' are dropped.
+async fn receive(socket: &AsyncFd<OwnedFd>, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        let mut ready = socket.readable().await?;
+        let received = ready.try_io(|socket| {
+            let (_, length, from) =
+                rustix::net::recvfrom(socket, &mut *buffer, RecvFlags::empty())?;
+            let from = from.and_then(|from| SocketAddrNetlink::try_from(from).ok());
+            Ok((length, from.map(|from| from.pid())))
+        });
+        match received {
+            Ok(Ok((length, Some(0)))) => return Ok(length),
+            Ok(Err(error)) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The kernel's links and routes, and the one among them that packets to the gateway take.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use super::message::{Hop, Link, Route};
+
+/// Tables that count: the main one and, for addresses of our own, the local one.
+const TABLE_MAIN: u32 = 254;
+const TABLE_LOCAL: u32 = 255;
+/// What a route does: leads on, or up to ourselves (`RTN_UNICAST`, `RTN_LOCAL`).
+const UNICAST: u8 = 1;
+const LOCAL: u8 = 2;
+
+/// Routes that lead to the target, at most; more are not looked at.
+const ROUTES_MAX: usize = 256;
+/// Links, at most.
+const LINKS_MAX: usize = 4096;
+
+/// A snapshot, made by one dump of the links and one of the routes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fib {
+    links: BTreeMap<u32, Link>,
+    routes: Vec<Route>,
+}
+
+/// Where packets to the gateway go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// The gateway's address is our own.
+    Here,
+    /// Out by an interface, to a neighbour or to the gateway itself.
+    Out { via: Option<IpAddr>, interface: node::Interface, protocol: u8, is_ipv4: bool },
+}
+
+impl Fib {
+    /// Adds a link.
+    pub fn add_link(&mut self, link: Link) {
+        if self.links.len() < LINKS_MAX {
+            self.links.insert(link.index, link);
+        }
+    }
+
+    /// Adds a route if it leads to the target.
+    pub fn add_route(&mut self, route: Route, target: Option<IpAddr>) {
+        let counts = route.table == TABLE_MAIN || (route.table == TABLE_LOCAL && target.is_some());
+        if counts && route.to.leads_to(target) && self.routes.len() < ROUTES_MAX {
+            self.routes.push(route);
+        }
+    }
+
+    /// Whether a link is known just as it is.
+    pub fn knows(&self, link: &Link) -> bool {
+        self.links.get(&link.index) == Some(link)
+    }
+
+    /// The route that packets take, as the kernel chooses: the longest prefix, then the least number.
+    /// IPv4 counts before IPv6: it is what clients ask by.
+    pub fn way(&self) -> Option<Way> {
+        self.way_of(true).or_else(|| self.way_of(false))
+    }
+
+    fn way_of(&self, is_ipv4: bool) -> Option<Way> {
+        let usable = |route: &&Route| {
+            // A route that leads nowhere is one too; one whose link is gone is none.
+            route.to.is_ipv4() == is_ipv4 && (route.kind != UNICAST || self.live(route).is_some())
+        };
+        let best = self.routes.iter().filter(usable).min_by_key(|route| {
+            (route.table != TABLE_LOCAL, u8::MAX - route.to.bits(), route.priority)
+        })?;
+        match best.kind {
+            LOCAL => Some(Way::Here),
+            UNICAST => {
+                let hop = self.live(best)?;
+                let name = self.links.get(&hop.interface)?.name.clone();
+                let interface = node::Interface { name, index: hop.interface };
+                Some(Way::Out { via: hop.via, interface, protocol: best.protocol, is_ipv4 })
+            }
+            _ => None,
+        }
+    }
+
+    fn live<'a>(&self, route: &'a Route) -> Option<&'a Hop> {
+        let works = |hop: &&Hop| {
+            let link = self.links.get(&hop.interface);
+            !hop.is_dead && link.is_some_and(|link| link.works == (true, true))
+        };
+        route.hops.iter().find(works)
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    /// Interfaces 1 `wl0` and 2 `wan0`, both working.
+    pub fn links() -> Fib {
+        let mut fib = Fib::default();
+        for (index, name) in [(1, "wl0"), (2, "wan0")] {
+            fib.add_link(Link { index, name: name.into(), works: (true, true) });
+        }
+        fib
+    }
+
+    pub fn route(to: &str, via: &str, interface: u32) -> Route {
+        let hop = Hop { via: via.parse().ok(), interface, is_dead: false };
+        let to = to.parse().unwrap();
+        Route { to, table: TABLE_MAIN, protocol: 42, kind: UNICAST, priority: 0, hops: vec![hop] }
+    }
+
+    fn via(fib: &Fib) -> Option<String> {
+        match fib.way()? {
+            Way::Out { via, interface, .. } => {
+                Some(format!("{} {}", via.map_or("-".into(), |it| it.to_string()), interface.name))
+            }
+            Way::Here => Some("here".into()),
+        }
+    }
+
+    #[test]
+    fn the_kernels_choice_is_ours() {
+        let mut fib = links();
+        fib.add_route(Route { priority: 100, ..route("0.0.0.0/0", "10.0.0.1", 2) }, None);
+        fib.add_route(route("::/0", "fe80::1", 2), None);
+        fib.add_route(route("10.77.0.2/32", "10.77.0.9", 1), None);
+        fib.add_route(Route { table: 100, ..route("0.0.0.0/0", "10.9.0.1", 1) }, None);
+        assert_eq!(via(&fib).as_deref(), Some("10.0.0.1 wan0"));
+        fib.add_route(route("0.0.0.0/0", "10.77.0.2", 1), None);
+        assert_eq!(via(&fib).as_deref(), Some("10.77.0.2 wl0"));
+        fib.add_link(Link { index: 1, name: "wl0".into(), works: (true, false) });
+        assert_eq!(via(&fib).as_deref(), Some("10.0.0.1 wan0"));
+        fib.add_link(Link { index: 2, name: "wan0".into(), works: (false, false) });
+        assert_eq!(via(&fib), None);
+    }
+
+    #[test]
+    fn a_named_gateway_is_reached_by_its_longest_prefix() {
+        let target = "10.77.0.8".parse().ok();
+        let mut fib = links();
+        fib.add_route(route("0.0.0.0/0", "10.0.0.1", 2), target);
+        fib.add_route(route("10.77.0.0/16", "10.77.0.3", 1), target);
+        fib.add_route(route("10.77.0.9/32", "10.77.0.9", 1), target);
+        assert_eq!(via(&fib).as_deref(), Some("10.77.0.3 wl0"));
+        let unreachable = Route { kind: 7, hops: vec![], ..route("10.77.0.8/32", "", 0) };
+        let mut without = fib.clone();
+        without.add_route(unreachable, target);
+        assert_eq!(via(&without), None);
+        fib.add_route(route("10.77.0.8/32", "", 1), target);
+        assert_eq!(via(&fib).as_deref(), Some("- wl0"));
+        fib.add_route(
+            Route { table: TABLE_LOCAL, kind: LOCAL, ..route("10.77.0.8/32", "", 1) },
+            target,
+        );
+        assert_eq!(via(&fib).as_deref(), Some("here"));
+    }
+
+    #[test]
+    fn what_leads_nowhere_is_no_way() {
+        let mut fib = links();
+        fib.add_route(Route { kind: 7, ..route("0.0.0.0/0", "", 1) }, None);
+        assert_eq!(via(&fib), None);
+        fib.add_route(route("::/0", "fe80::1", 1), None);
+        assert_eq!(via(&fib).as_deref(), Some("fe80::1 wl0"));
+    }
+}

@@ -1,0 +1,297 @@
+//! Routing messages of the kernel (rtnetlink(7)), as far as the way to the gateway needs them.
+//!
+//! Written here and not taken from a library: it is six attributes, the router's binary stays small,
+//! and a newer kernel's other attributes cannot make it fail. Whatever is too short is passed over.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use crate::routing::net::Net;
+
+/// Message types and flags (linux/netlink.h, linux/rtnetlink.h).
+pub const ERROR: u16 = 2;
+pub const DONE: u16 = 3;
+pub const NEWLINK: u16 = 16;
+pub const DELLINK: u16 = 17;
+pub const GETLINK: u16 = 18;
+pub const NEWADDR: u16 = 20;
+pub const DELADDR: u16 = 21;
+pub const NEWROUTE: u16 = 24;
+pub const DELROUTE: u16 = 25;
+pub const GETROUTE: u16 = 26;
+const FLAG_REQUEST: u16 = 1;
+const FLAG_DUMP: u16 = 0x300;
+/// The table changed while it was dumped.
+pub const FLAG_INTERRUPTED: u16 = 0x10;
+
+const HEADER: usize = 16;
+const AF_UNSPEC: u8 = 0;
+const AF_INET: u8 = 2;
+const AF_INET6: u8 = 10;
+
+/// One message: its head, and what follows it.
+#[derive(Clone, Copy, Debug)]
+pub struct Message<'a> {
+    pub kind: u16,
+    pub flags: u16,
+    pub sequence: u32,
+    /// Who asked for it; an event has whoever made it happen.
+    pub port: u32,
+    payload: &'a [u8],
+}
+
+/// A network interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    pub index: u32,
+    pub name: String,
+    /// Whether it is up, and whether it has a carrier.
+    pub works: (bool, bool),
+}
+
+/// A route of the kernel's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    pub to: Net,
+    pub table: u32,
+    /// Who put it there (`RTPROT_…`).
+    pub protocol: u8,
+    /// What is done with packets (`RTN_…`).
+    pub kind: u8,
+    /// Among routes to the same network the least counts.
+    pub priority: u32,
+    /// Where it leads; more than one where packets are spread.
+    pub hops: Vec<Hop>,
+}
+
+/// One of the neighbours to which a route leads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hop {
+    /// `None`: the destination itself is on the link.
+    pub via: Option<IpAddr>,
+    pub interface: u32,
+    /// Whether the kernel calls it dead, or its link has no carrier.
+    pub is_dead: bool,
+}
+
+/// A request for all links or all routes.
+pub fn dump(kind: u16, sequence: u32) -> Vec<u8> {
+    // What follows the head is as long as the kernel wants it at least: `ifinfomsg` or `rtmsg`.
+    let payload: usize = if kind == GETLINK { 16 } else { 12 };
+    let length = u32::try_from(HEADER + payload).unwrap_or(0);
+    let mut bytes = Vec::with_capacity(HEADER + payload);
+    bytes.extend(length.to_ne_bytes());
+    bytes.extend(kind.to_ne_bytes());
+    bytes.extend((FLAG_REQUEST | FLAG_DUMP).to_ne_bytes());
+    bytes.extend(sequence.to_ne_bytes());
+    bytes.extend(0u32.to_ne_bytes());
+    bytes.resize(HEADER + payload, 0);
+    bytes
+}
+
+/// The messages of a datagram, up to the first that is not whole.
+pub fn messages(mut datagram: &[u8]) -> impl Iterator<Item = Message<'_>> {
+    std::iter::from_fn(move || {
+        let length = u32_at(datagram, 0)? as usize;
+        let message = Message {
+            kind: u16_at(datagram, 4)?,
+            flags: u16_at(datagram, 6)?,
+            sequence: u32_at(datagram, 8)?,
+            port: u32_at(datagram, 12)?,
+            payload: datagram.get(HEADER..length)?,
+        };
+        datagram = datagram.get(aligned(length)..).unwrap_or_default();
+        Some(message)
+    })
+}
+
+impl Message<'_> {
+    /// The link that it is about; not a bridge's view of its ports.
+    pub fn link(&self) -> Option<Link> {
+        let index = u32_at(self.payload, 4)?;
+        let flags = u32_at(self.payload, 8)?;
+        let name = attributes(self.payload.get(16..)?).find(|(kind, _)| *kind == 3)?.1;
+        let name = String::from_utf8_lossy(name.strip_suffix(&[0]).unwrap_or(name)).into_owned();
+        let works = (flags & 1 != 0, flags & (1 << 16) != 0);
+        (self.payload.first() == Some(&AF_UNSPEC)).then_some(Link { index, name, works })
+    }
+
+    /// The route that it is about, if where packets come from does not matter for it.
+    pub fn route(&self) -> Option<Route> {
+        let &[family, bits, source_bits, tos, table, protocol, _, kind, ..] = self.payload else {
+            return None;
+        };
+        let flags = u32_at(self.payload, 8)?;
+        let rest = self.payload.get(12..)?;
+        let anywhere = match family {
+            AF_INET => IpAddr::from(Ipv4Addr::UNSPECIFIED),
+            AF_INET6 => IpAddr::from(Ipv6Addr::UNSPECIFIED),
+            _ => return None,
+        };
+        if source_bits != 0 || tos != 0 {
+            return None;
+        }
+        let (mut address, mut table, mut priority) = (anywhere, u32::from(table), 0);
+        let mut hops = Vec::new();
+        for (attribute, value) in attributes(rest) {
+            match attribute {
+                1 => address = ip(value)?,
+                6 => priority = u32_at(value, 0)?,
+                9 => hops = spread(value),
+                15 => table = u32_at(value, 0)?,
+                _ => {}
+            }
+        }
+        if hops.is_empty() {
+            hops.push(hop(flags, 0, rest));
+        }
+        Some(Route { to: Net::new(address, bits)?, table, protocol, kind, priority, hops })
+    }
+}
+
+/// A hop out of the attributes of a route, or of one of several hops.
+fn hop(flags: u32, interface: u32, bytes: &[u8]) -> Hop {
+    // RTNH_F_DEAD, RTNH_F_LINKDOWN.
+    let mut hop = Hop { interface, is_dead: flags & (1 | 16) != 0, via: None };
+    for (attribute, value) in attributes(bytes) {
+        match attribute {
+            4 => hop.interface = u32_at(value, 0).unwrap_or(0),
+            5 => hop.via = ip(value),
+            // Of another family than the destination: its number, then the address.
+            18 => hop.via = value.get(2..).and_then(ip),
+            _ => {}
+        }
+    }
+    hop
+}
+
+/// The hops of a route that spreads packets: `rtnexthop`, each with attributes of its own.
+fn spread(mut bytes: &[u8]) -> Vec<Hop> {
+    let mut hops = Vec::new();
+    while let (Some(length), Some(flags), Some(interface)) =
+        (u16_at(bytes, 0), bytes.get(2), u32_at(bytes, 4))
+    {
+        let Some(rest) = bytes.get(8..usize::from(length)) else { break };
+        hops.push(hop(u32::from(*flags), interface, rest));
+        bytes = bytes.get(aligned(usize::from(length))..).unwrap_or_default();
+    }
+    hops
+}
+
+/// Types and values, up to the first that is not whole.
+fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let length = usize::from(u16_at(bytes, 0)?);
+        // The upper two bits say how the value is written.
+        let kind = u16_at(bytes, 2)? & 0x3fff;
+        let value = bytes.get(4..length)?;
+        bytes = bytes.get(aligned(length)..).unwrap_or_default();
+        Some((kind, value))
+    })
+}
+
+fn ip(bytes: &[u8]) -> Option<IpAddr> {
+    match bytes.len() {
+        4 => <[u8; 4]>::try_from(bytes).ok().map(IpAddr::from),
+        16 => <[u8; 16]>::try_from(bytes).ok().map(IpAddr::from),
+        _ => None,
+    }
+}
+
+fn aligned(length: usize) -> usize {
+    (length + 3) & !3
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    bytes.get(at..at + 2)?.try_into().ok().map(u16::from_ne_bytes)
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..at + 4)?.try_into().ok().map(u32::from_ne_bytes)
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+        let length = u16::try_from(4 + value.len()).unwrap();
+        let mut bytes = [length.to_ne_bytes(), kind.to_ne_bytes()].concat();
+        bytes.extend(value);
+        bytes.resize(aligned(bytes.len()), 0);
+        bytes
+    }
+
+    fn message(kind: u16, payload: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(HEADER + payload.len()).unwrap();
+        let mut bytes = length.to_ne_bytes().to_vec();
+        bytes.extend(kind.to_ne_bytes());
+        bytes.extend([0; 10]);
+        bytes.extend(payload);
+        bytes
+    }
+
+    #[test]
+    fn a_default_route_of_babeld_is_read() {
+        // family, bits, source bits, tos, table, protocol (babel), scope, unicast; flags: on-link.
+        let mut payload = vec![AF_INET, 0, 0, 0, 254, 42, 0, 1];
+        payload.extend(4u32.to_ne_bytes());
+        payload.extend(attribute(15, &254u32.to_ne_bytes()));
+        payload.extend(attribute(5, &[10, 77, 0, 2]));
+        payload.extend(attribute(4, &7u32.to_ne_bytes()));
+        let bytes = [message(NEWROUTE, &payload), message(DONE, &[0; 4])].concat();
+        let all: Vec<_> = messages(&bytes).collect();
+        assert_eq!((all.len(), all[0].kind, all[1].kind), (2, NEWROUTE, DONE));
+        let hop = Hop { via: "10.77.0.2".parse().ok(), interface: 7, is_dead: false };
+        let route = all[0].route().unwrap();
+        assert_eq!((route.to, route.hops), ("0.0.0.0/0".parse().unwrap(), vec![hop]));
+        assert_eq!((route.table, route.protocol, route.kind, route.priority), (254, 42, 1, 0));
+    }
+
+    #[test]
+    fn a_next_hop_of_the_other_family_and_several_next_hops_are_read() {
+        let via: Ipv6Addr = "fe80::2".parse().unwrap();
+        let other = [&10u16.to_ne_bytes()[..], &via.octets()].concat();
+        let mut inner = vec![32, 0, 1, 0];
+        inner.extend(3u32.to_ne_bytes());
+        inner.extend(attribute(18, &other));
+        let mut payload = vec![AF_INET, 0, 0, 0, 254, 42, 0, 1, 0, 0, 0, 0];
+        payload.extend(attribute(9, &inner));
+        let bytes = message(NEWROUTE, &payload);
+        let hops = messages(&bytes).next().unwrap().route().unwrap().hops;
+        assert_eq!(hops, [Hop { via: Some(via.into()), interface: 3, is_dead: true }]);
+    }
+
+    #[test]
+    fn a_link_is_read() {
+        let mut payload = vec![0; 4];
+        payload.extend(7u32.to_ne_bytes());
+        payload.extend((1u32 | 1 << 16).to_ne_bytes());
+        payload.extend([0; 4]);
+        payload.extend(attribute(3, b"wl0\0"));
+        let bytes = message(NEWLINK, &payload);
+        let link = messages(&bytes).next().unwrap().link().unwrap();
+        assert_eq!(link, Link { index: 7, name: "wl0".into(), works: (true, true) });
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_can_make_it_panic(
+            mut bytes in proptest::collection::vec(any::<u8>(), 0..300), length: u16, family: bool,
+        ) {
+            // As a whole message, so that chance comes past the head.
+            for whole in [false, true] {
+                if whole && bytes.len() >= 24 {
+                    let length = u32::from(length).min(300).to_ne_bytes();
+                    bytes[..4].copy_from_slice(&length);
+                    let family = if family { AF_INET } else { AF_INET6 };
+                    let bits = bytes[17] % 33;
+                    bytes[16..20].copy_from_slice(&[family, bits, 0, 0]);
+                }
+                for message in messages(&bytes).take(1000) {
+                    let _ = (message.link(), message.route());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Networks as routes name them: an address and how many of its bits count.
+
+use std::net::IpAddr;
+use std::str::FromStr;
+
+/// A network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Net {
+    address: IpAddr,
+    bits: u8,
+}
+
+impl Net {
+    /// `None` if an address has not so many bits.
+    pub fn new(address: IpAddr, bits: u8) -> Option<Self> {
+        (bits <= width(address)).then_some(Self { address, bits })
+    }
+
+    /// How many bits count.
+    pub fn bits(&self) -> u8 {
+        self.bits
+    }
+
+    /// Whether it is of IPv4.
+    pub fn is_ipv4(&self) -> bool {
+        self.address.is_ipv4()
+    }
+
+    /// The address, if it is the only one in this network.
+    pub fn host(&self) -> Option<IpAddr> {
+        (self.bits == width(self.address)).then_some(self.address)
+    }
+
+    /// Whether an address is in it.
+    pub fn covers(&self, address: IpAddr) -> bool {
+        match (self.address, address) {
+            (IpAddr::V4(a), IpAddr::V4(b)) => {
+                (a.to_bits() ^ b.to_bits()).leading_zeros() >= u32::from(self.bits)
+            }
+            (IpAddr::V6(a), IpAddr::V6(b)) => {
+                (a.to_bits() ^ b.to_bits()).leading_zeros() >= u32::from(self.bits)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a route to it is one to the target: a host, or whatever no other route covers.
+    pub fn leads_to(&self, target: Option<IpAddr>) -> bool {
+        target.map_or(self.bits == 0, |target| self.covers(target))
+    }
+}
+
+impl FromStr for Net {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (address, bits) = text.split_once('/').ok_or(())?;
+        Self::new(address.parse().map_err(drop)?, bits.parse().map_err(drop)?).ok_or(())
+    }
+}
+
+fn width(address: IpAddr) -> u8 {
+    if address.is_ipv4() { 32 } else { 128 }
+}
