@@ -15,6 +15,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 mod babeld;
+pub mod checks;
 mod fixed;
 mod kernel;
 mod merge;

@@ -18,7 +18,8 @@ mod lines;
 mod table;
 
 use line::Line;
-use lines::Lines;
+pub use line::parse;
+pub use lines::Lines;
 pub use table::Table;
 
 #[cfg(test)]
@@ -91,7 +92,7 @@ enum End {
 impl Stage {
     /// The stage after a line, which is taken into the table if it belongs there.
     fn after(self, text: &str, table: &mut Table) -> Result<Self, End> {
-        let line = line::parse(text);
+        let line = parse(text);
         match (self, line) {
             (Self::Silent, Some(Line::Greeting(1))) => Ok(Self::Greeting),
             (Self::Silent, _) | (_, Some(Line::Refused)) => Err(End::Strange),

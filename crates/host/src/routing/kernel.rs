@@ -21,6 +21,7 @@ mod message;
 
 pub use fib::{Fib, Way};
 use message::Message;
+pub use message::messages;
 
 #[cfg(test)]
 pub use fib::tests::{links, route};
@@ -140,7 +141,7 @@ impl Kernel {
     fn hear(&mut self, length: usize) -> bool {
         let buffer = std::mem::take(&mut self.buffer);
         let mut changed = false;
-        for message in message::messages(buffer.get(..length).unwrap_or(&buffer)) {
+        for message in messages(buffer.get(..length).unwrap_or(&buffer)) {
             if message.port == self.port {
                 changed |= message.sequence == self.sequence && self.hear_answer(message);
             } else if self.matters(message) {

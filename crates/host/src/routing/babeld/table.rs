@@ -10,7 +10,7 @@ use crate::routing::net::Net;
 const THINGS_MAX: usize = 4096;
 
 /// Routes, neighbours, and what this router announces itself.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
     routes: BTreeMap<u64, Route>,
     neighbours: BTreeMap<u64, Neighbour>,
