@@ -12,7 +12,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use host::intercept::Rules;
+use host::intercept::{Rules, is_interface_name};
 use host::routing;
 use node::Prefix;
 use toml::Spanned;
@@ -161,7 +161,7 @@ impl Config {
         {
             wrong.add("intercept", error.to_string());
         }
-        for name in self.mesh.interfaces.iter().filter(|it| !routing::is_interface_name(it)) {
+        for name in self.mesh.interfaces.iter().filter(|it| !is_interface_name(it)) {
             wrong.add("mesh", format!("{name:?} is not the name of an interface; see `ip link`"));
         }
         wrong

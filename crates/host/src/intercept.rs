@@ -481,8 +481,10 @@ fn flowtable_names(listing: &str) -> Vec<String> {
     names
 }
 
-/// What may stand in a ruleset between quotes, and after `dev`, without meaning anything else.
-pub(crate) fn is_interface_name(name: &str) -> bool {
+/// Whether a text can be the name of an interface: what may stand in a ruleset between quotes, and
+/// after `dev`, without meaning anything else.
+#[must_use]
+pub fn is_interface_name(name: &str) -> bool {
     let is_allowed = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_' | b'-');
     (1..=INTERFACE_NAME_MAX).contains(&name.len())
         && name.bytes().all(is_allowed)

@@ -92,9 +92,3 @@ impl Routing {
         });
     }
 }
-
-/// Whether a text can be the name of an interface.
-#[must_use]
-pub fn is_interface_name(name: &str) -> bool {
-    crate::intercept::is_interface_name(name)
-}

@@ -43,7 +43,6 @@ pub struct Ports {
 /// What happens to frames between the interfaces.
 pub struct Engines {
     pub medium: Medium<Buffer>,
-    pub config: radio::Config,
     /// When virtual time is zero.
     pub zero: WallInstant,
     /// From the gateway to the origin, and back.
@@ -122,7 +121,7 @@ impl Work {
     fn new(engines: Engines, stations: usize) -> Self {
         Self {
             zero: engines.zero,
-            monitor: Monitor::new(&engines.config),
+            monitor: Monitor::new(engines.medium.config()),
             engines,
             stations,
             spare: Vec::new(),

@@ -44,8 +44,11 @@ impl Background {
     /// The last lines that it said.
     pub fn said(&self) -> String {
         let text = fs::read_to_string(log_path(&self.name)).unwrap_or_default();
-        let lines: Vec<_> = text.lines().rev().take(3).collect();
-        if lines.is_empty() { "it said nothing".to_owned() } else { lines_in_order(&lines) }
+        let lines: Vec<_> = text.lines().collect();
+        match &lines[lines.len().saturating_sub(3)..] {
+            [] => "it said nothing".to_owned(),
+            last => last.join(" | "),
+        }
     }
 }
 
@@ -77,8 +80,4 @@ pub fn wait_for(
 
 fn log_path(name: &str) -> PathBuf {
     PathBuf::from(WORKSPACE).join(format!("{name}.log"))
-}
-
-fn lines_in_order(lines: &[&str]) -> String {
-    lines.iter().rev().copied().collect::<Vec<_>>().join(" | ")
 }

@@ -75,13 +75,8 @@ fn fetch(
 ) -> Transfer {
     let url = url(request.file);
     let answer = ask(&address::client(scenario, request.receiver), &url, number, curl);
-    let (got, error) = match answer {
-        Ok(got) => {
-            let error = got.failure.clone();
-            (got, error)
-        }
-        Err(error) => (Got::default(), Some(format!("curl: {error}"))),
-    };
+    let got = answer
+        .unwrap_or_else(|error| Got { failure: Some(format!("curl: {error}")), ..Got::default() });
     Transfer {
         client: scenario.routers[request.receiver].name.clone(),
         url,
@@ -90,8 +85,8 @@ fn fetch(
         seconds: got.seconds,
         kbps: if got.seconds > 0.0 { got.bytes as f64 * 8.0 / got.seconds / 1000.0 } else { 0.0 },
         bytes_by_source: BTreeMap::from([(source(&got.headers).to_owned(), got.bytes)]),
-        sha256_ok: error.is_none() && got.hash == files.hash(request.file),
-        error,
+        sha256_ok: got.failure.is_none() && got.hash == files.hash(request.file),
+        error: got.failure,
     }
 }
 

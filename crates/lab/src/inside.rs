@@ -91,7 +91,6 @@ fn engines(args: &Run, scenario: &Scenario, ports: &Ports) -> io::Result<Engines
     let (zero, epoch) = (Instant::now(), SystemTime::now());
     Ok(Engines {
         medium: Medium::new(scenario.radio.clone(), scenario.links.clone(), args.seed),
-        config: scenario.radio.clone(),
         zero,
         uplink: [uplink(), uplink()],
         captures: Captures::start(ports.mesh.len(), &wanted, epoch)?,

@@ -85,9 +85,7 @@ fn reaches_origin(scenario: &Scenario, receiver: usize) -> io::Result<bool> {
 }
 
 fn has_routes(scenario: &Scenario, router: usize) -> io::Result<bool> {
-    let table = within(&address::router(scenario, router), || {
-        fs::read_to_string("/proc/thread-self/net/route")
-    })??;
+    let table = kernel_routes(scenario, router)?;
     let known: Vec<_> = table.lines().filter_map(destination).collect();
     Ok(if router == scenario.gateway {
         let has = |receiver: &usize| known.contains(&address::lan_net_address(*receiver));
@@ -95,6 +93,12 @@ fn has_routes(scenario: &Scenario, router: usize) -> io::Result<bool> {
     } else {
         known.contains(&Ipv4Addr::UNSPECIFIED)
     })
+}
+
+fn kernel_routes(scenario: &Scenario, router: usize) -> io::Result<String> {
+    within(&address::router(scenario, router), || {
+        fs::read_to_string("/proc/thread-self/net/route")
+    })?
 }
 
 /// The second field of a line of the kernel's table: an address, as a number in its byte order.
@@ -108,9 +112,7 @@ fn number(word: &str) -> Option<Ipv4Addr> {
 
 /// Where a router sends what is for the origin, as its kernel has it.
 pub fn next_hop(scenario: &Scenario, router: usize) -> io::Result<Option<usize>> {
-    let table = within(&address::router(scenario, router), || {
-        fs::read_to_string("/proc/thread-self/net/route")
-    })??;
+    let table = kernel_routes(scenario, router)?;
     let default = table.lines().find(|line| destination(line) == Some(Ipv4Addr::UNSPECIFIED));
     let over = default.and_then(|line| number(line.split_whitespace().nth(2)?));
     Ok((0..scenario.routers.len()).find(|it| over == Some(address::mesh(*it))))

@@ -115,6 +115,11 @@ impl<F> Medium<F> {
         self.timers.next().map(|(at, ..)| at)
     }
 
+    /// What its stations have in common.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
     /// What a station has counted.
     ///
     /// # Panics

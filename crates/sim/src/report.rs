@@ -12,7 +12,7 @@ mod labels;
 mod map;
 mod page;
 mod picture;
-mod stats;
+pub(crate) mod stats;
 mod tables;
 mod text;
 

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::report::stats;
+
 /// One run of one scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunResult {
@@ -30,14 +32,7 @@ pub struct RunResult {
 impl RunResult {
     /// The median of the transfers' throughputs, in kbit/s; 0 without transfers.
     pub fn median_kbps(&self) -> f64 {
-        let mut rates: Vec<_> = self.transfers.iter().map(|transfer| transfer.kbps).collect();
-        rates.sort_by(f64::total_cmp);
-        let middle = rates.len() / 2;
-        match rates.len() {
-            0 => 0.0,
-            odd if odd % 2 == 1 => rates[middle],
-            _ => (rates[middle - 1] + rates[middle]) / 2.0,
-        }
+        stats::median(self.transfers.iter().map(|transfer| transfer.kbps)).unwrap_or(0.0)
     }
 }
 

@@ -47,8 +47,8 @@ fn an_object_whose_units_left_is_fetched_anew() {
     net.done();
 }
 
-#[test]
-fn a_stale_object_whose_units_left_is_not_confirmed_but_fetched() {
+/// A net in which `http://o.test/a` is stale and its units have left.
+fn with_a_hollow_object() -> Net {
     let mut net = Net::with(options(4 << 20));
     net.origin.put("http://o.test/a", Page::of(300_000).etag("a").fresh(5));
     net.get("http://o.test/a");
@@ -57,6 +57,12 @@ fn a_stale_object_whose_units_left_is_not_confirmed_but_fetched() {
         net.get(&url(number));
     }
     net.pass_seconds(10);
+    net
+}
+
+#[test]
+fn a_stale_object_whose_units_left_is_not_confirmed_but_fetched() {
+    let mut net = with_a_hollow_object();
     let id = net.get("http://o.test/a");
     assert!(net.client(id).is_ok(), "{:?}", net.client(id).end);
     net.done();
@@ -64,14 +70,7 @@ fn a_stale_object_whose_units_left_is_not_confirmed_but_fetched() {
 
 #[test]
 fn a_stale_object_whose_units_left_does_not_stand_in_for_its_origin() {
-    let mut net = Net::with(options(4 << 20));
-    net.origin.put("http://o.test/a", Page::of(300_000).etag("a").fresh(5));
-    net.get("http://o.test/a");
-    for number in 0..20 {
-        net.origin.put(&url(number), Page::of(500_000).fresh(600));
-        net.get(&url(number));
-    }
-    net.pass_seconds(10);
+    let mut net = with_a_hollow_object();
     net.origin.down = Some(node::FetchError::Unreachable);
     let id = net.get("http://o.test/a");
     assert_eq!(net.client(id).status(), 502);

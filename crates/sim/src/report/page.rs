@@ -96,42 +96,49 @@ fn validity(results: &[RunResult]) -> Markup {
 
 /// What makes figures doubtful, before the figures.
 fn warnings(results: &[RunResult]) -> Markup {
-    let late: Vec<_> = results.iter().filter(|run| !run.valid).collect();
-    let off: Vec<_> = results.iter().filter(|run| wrong(run) > 0).collect();
-    let broken: Vec<_> = results.iter().filter(|run| failed(run) > 0).collect();
+    let transfers = |count: usize, run: &RunResult| {
+        format!("{count} of {}", text::plural(run.transfers.len(), "transfer"))
+    };
     html! {
-        @if !late.is_empty() {
+        (warning(
+            results,
+            |run| !run.valid,
+            "Not valid: the medium was late.",
+            "It did not keep up with the clock, so these figures tell of the machine, not of the \
+             scheme. Run it again on a machine with less to do, or in the simulator.",
+            |run| format!("p99 {}", text::with_unit(Some(run.radio.late_ms_p99), "ms")),
+        ))
+        (warning(
+            results,
+            |run| failed(run) > 0,
+            "Transfers failed.",
+            "Their reasons are in the table of transfers; their figures are of what arrived.",
+            |run| transfers(failed(run), run),
+        ))
+        (warning(
+            results,
+            |run| wrong(run) > 0,
+            "Wrong bytes.",
+            "Bodies arrived that are not what the origin has: this must never happen.",
+            |run| transfers(wrong(run), run),
+        ))
+    }
+}
+
+/// One of them, with what each run that it strikes has to say; nothing if it strikes none.
+fn warning(
+    results: &[RunResult],
+    strikes: impl Fn(&RunResult) -> bool,
+    head: &str,
+    meaning: &str,
+    what: impl Fn(&RunResult) -> String,
+) -> Markup {
+    let struck: Vec<_> = results.iter().filter(|run| strikes(run)).collect();
+    html! {
+        @if !struck.is_empty() {
             div class="warning" role="note" {
-                p {
-                    b { "Not valid: the medium was late. " }
-                    "It did not keep up with the clock, so these figures tell of the machine, not of the \
-                     scheme. Run it again on a machine with less to do, or in the simulator."
-                }
-                (by_run(&late, |run| {
-                    format!("p99 {}", text::with_unit(Some(run.radio.late_ms_p99), "ms"))
-                }))
-            }
-        }
-        @if !broken.is_empty() {
-            div class="warning" role="note" {
-                p {
-                    b { "Transfers failed. " }
-                    "Their reasons are in the table of transfers; their figures are of what arrived."
-                }
-                (by_run(&broken, |run| {
-                    format!("{} of {}", failed(run), text::plural(run.transfers.len(), "transfer"))
-                }))
-            }
-        }
-        @if !off.is_empty() {
-            div class="warning" role="note" {
-                p {
-                    b { "Wrong bytes. " }
-                    "Bodies arrived that are not what the origin has: this must never happen."
-                }
-                (by_run(&off, |run| {
-                    format!("{} of {}", wrong(run), text::plural(run.transfers.len(), "transfer"))
-                }))
+                p { b { (head) " " } (meaning) }
+                (by_run(&struck, what))
             }
         }
     }

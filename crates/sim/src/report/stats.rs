@@ -57,7 +57,7 @@ pub(super) fn sorted(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
 }
 
 /// The middle value, or the mean of the two middle ones.
-pub(super) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let values = sorted(values);
     let upper = *values.get(values.len() / 2)?;
     if values.len() % 2 == 1 {
