@@ -70,6 +70,26 @@ identifier! {
     ObjectKey, 32
 }
 
+identifier! {
+    /// Which node it is: the first bytes of BLAKE3 of its [`PublicKey`].
+    NodeId, 16
+}
+
+identifier! {
+    /// The identity of a node: an Ed25519 key.
+    PublicKey, 32
+}
+
+identifier! {
+    /// An Ed25519 signature.
+    Signature, 64
+}
+
+identifier! {
+    /// Opens one data connection, once.
+    Token, 16
+}
+
 fn parse_hex(text: &str, bytes: &mut [u8]) -> Result<(), ParseIdError> {
     let digit = |c: u8| (c as char).to_digit(16).ok_or(ParseIdError);
     if text.len() != bytes.len() * 2 {

@@ -1,13 +1,15 @@
 //! The vocabulary of Hearsay: the words that every other crate shares.
 //!
 //! *What this is:* names of content ([`ChunkId`], [`RecordId`], [`ObjectKey`]), time
-//! ([`Instant`], [`Date`]) and frames as monitor interfaces show them ([`capture`]). *Who calls
+//! ([`Instant`], [`Date`]), what peers say to each other ([`peer`]) and frames as monitor interfaces
+//! show them ([`capture`]). *Who calls
 //! it:* every crate. *What it never does:* read a clock, open anything, decide anything. *Where to
 //! start:* `id.rs`.
 
 pub mod capture;
 mod id;
+pub mod peer;
 mod time;
 
-pub use id::{ChunkId, ObjectKey, ParseIdError, RecordId};
+pub use id::{ChunkId, NodeId, ObjectKey, ParseIdError, PublicKey, RecordId, Signature, Token};
 pub use time::{Date, Instant};

@@ -1,0 +1,28 @@
+//! What two nodes of a mesh say to each other.
+//!
+//! *What this is:* the words of both connections between two peers (protocol: A peer). The
+//! *control* connection begins with a [`Preamble`] and a Noise handshake, whose payloads are
+//! [`Introduction`]s; then each Noise message is one [`Message`]. The *data* connection begins
+//! with a [`Preamble`] and a [`Token`](crate::Token); then whole chunk frames come, a [`ChunkHead`] and the
+//! bytes it announces each. *Who calls it:* `node::mesh`. *What it never does:* encrypt, verify, or
+//! take memory that the bytes at hand do not pay for. *Where to start:* [`Message`]. *Source:* our
+//! own; docs/protocol.md.
+
+mod ask;
+mod chunk;
+mod codec;
+mod field;
+mod introduction;
+mod message;
+mod preamble;
+mod response;
+mod varint;
+
+pub use ask::{Ask, Resume, Want};
+pub use chunk::{ChunkHead, Source};
+pub use codec::{FrameError, VERSION};
+pub use field::{Field, Selecting};
+pub use introduction::{Gateway, Hello, Introduction};
+pub use message::{Message, Request};
+pub use preamble::{Connection, Preamble, Refusal};
+pub use response::{Head, Opaque, Outcome, segment_signed};

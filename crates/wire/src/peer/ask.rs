@@ -1,0 +1,212 @@
+//! What one node wants of another.
+//!
+//! # Bytes of an ask
+//!
+//! | bytes | field |
+//! |---|---|
+//! | varint | request |
+//! | 1 | hops |
+//! | varint, 16 each | visited: how many, then node ids |
+//! | 1 | flags: bit 0 merge, 1 per hop, 2 resume, 3 have; the others zero |
+//! | 16, varint | if resume: the record, the first segment that is missing |
+//! | 16 | if have: the record |
+//! | varint | cover |
+//! | varint | credit |
+//! | varint, … | the URI's length, the URI |
+//! | varint, … | fields: how many, then each |
+//!
+//! # Bytes of a want
+//!
+//! | bytes | field |
+//! |---|---|
+//! | 32 | name |
+//! | varint | the unit's length |
+//! | varint | how many ranges are missing |
+//! | varint, varint | each range: its first byte, and the byte after its last |
+
+use std::ops::Range;
+
+use super::codec::{
+    FrameError, Item, Part, Reader, check_line, check_list, sound, write_bytes, write_list,
+};
+use super::field::Field;
+use super::message::Request;
+use super::{chunk::ChunkHead, varint};
+use crate::{ChunkId, NodeId, RecordId};
+
+const MERGE: u8 = 1;
+const PER_HOP: u8 = 1 << 1;
+const RESUME: u8 = 1 << 2;
+const HAVE: u8 = 1 << 3;
+
+/// A request for an object (protocol: A transfer).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// Its number.
+    pub request: Request,
+    /// How many more nodes may pass it on.
+    pub hops: u8,
+    /// Nodes it has visited, who asks first; at most [`Ask::VISITED_MAX`].
+    pub visited: Vec<NodeId>,
+    /// Whether it may wait for a transfer that is under way.
+    pub merge: bool,
+    /// Whether each hop is to look, keep and forward, or only the one that was asked.
+    pub per_hop: bool,
+    /// Goes on with a transfer that was broken off.
+    pub resume: Option<Resume>,
+    /// The stale record that a confirmation would do for.
+    pub have: Option<RecordId>,
+    /// Segments of the manifest are welcome that begin before this offset of the object.
+    pub cover: u64,
+    /// Bytes that may come in [`Message::Bytes`](super::Message::Bytes) before there is more credit.
+    pub credit: u32,
+    /// The canonical URI: 1 to [`Ask::URI_MAX`] bytes, without control characters.
+    pub uri: String,
+    /// The end-to-end fields of the client's request; at most
+    /// [`Message::FIELDS_MAX`](super::Message::FIELDS_MAX).
+    pub fields: Vec<Field>,
+}
+
+impl Ask {
+    /// The most nodes that a request can visit.
+    pub const VISITED_MAX: usize = 16;
+    /// The longest URI, in bytes.
+    pub const URI_MAX: usize = 16 * 1024;
+}
+
+/// Where a transfer is taken up again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resume {
+    /// The record that it was of.
+    pub record: RecordId,
+    /// The first segment of the manifest that is missing.
+    pub segment: u32,
+}
+
+/// A unit that is wanted, or parts of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Want {
+    /// Its name.
+    pub name: ChunkId,
+    /// Its length in bytes: 1 to [`ChunkHead::TOTAL_MAX`].
+    pub length: u32,
+    /// Ranges of it that are missing, in order, apart from each other, at most [`Want::RANGES_MAX`];
+    /// none if all of it is.
+    pub missing: Vec<Range<u32>>,
+}
+
+impl Want {
+    /// The most ranges of one unit.
+    pub const RANGES_MAX: usize = 32;
+}
+
+impl Part for Ask {
+    fn write(&self, out: &mut Vec<u8>) {
+        self.request.write(out);
+        out.push(self.hops);
+        write_list(&self.visited, out);
+        out.push(self.flags());
+        if let Some(resume) = self.resume {
+            out.extend_from_slice(&resume.record.0);
+            varint::write(resume.segment.into(), out);
+        }
+        if let Some(record) = self.have {
+            out.extend_from_slice(&record.0);
+        }
+        varint::write(self.cover, out);
+        varint::write(self.credit.into(), out);
+        write_bytes(self.uri.as_bytes(), out);
+        write_list(&self.fields, out);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, FrameError> {
+        let request = Request::read(reader)?;
+        let hops = reader.byte()?;
+        let visited = reader.list()?;
+        let flags = reader.flags(MERGE | PER_HOP | RESUME | HAVE)?;
+        let resume = reader.option(flags & RESUME != 0, |reader| {
+            Ok(Resume { record: RecordId(reader.array()?), segment: reader.number()? })
+        })?;
+        let have = reader.option(flags & HAVE != 0, |reader| reader.array().map(RecordId))?;
+        Ok(Self {
+            request,
+            hops,
+            visited,
+            merge: flags & MERGE != 0,
+            per_hop: flags & PER_HOP != 0,
+            resume,
+            have,
+            cover: reader.number()?,
+            credit: reader.number()?,
+            uri: reader.text()?,
+            fields: reader.list()?,
+        })
+    }
+
+    fn check(&self) -> Result<(), FrameError> {
+        check_list(&self.visited)?;
+        sound(!self.uri.is_empty())?;
+        // It becomes a line of HTTP at whoever dials the origin.
+        check_line(&self.uri, Self::URI_MAX)?;
+        check_list(&self.fields)
+    }
+}
+
+impl Ask {
+    fn flags(&self) -> u8 {
+        [
+            (self.merge, MERGE),
+            (self.per_hop, PER_HOP),
+            (self.resume.is_some(), RESUME),
+            (self.have.is_some(), HAVE),
+        ]
+        .into_iter()
+        .fold(0, |flags, (set, bit)| if set { flags | bit } else { flags })
+    }
+}
+
+impl Part for Want {
+    fn write(&self, out: &mut Vec<u8>) {
+        self.name.write(out);
+        varint::write(self.length.into(), out);
+        write_list(&self.missing, out);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, FrameError> {
+        Ok(Self { name: ChunkId::read(reader)?, length: reader.number()?, missing: reader.list()? })
+    }
+
+    fn check(&self) -> Result<(), FrameError> {
+        sound((1..=ChunkHead::TOTAL_MAX).contains(&self.length))?;
+        check_list(&self.missing)?;
+        // Ranges that touch would be a second spelling of one range.
+        let mut pairs = self.missing.iter().zip(self.missing.iter().skip(1));
+        sound(pairs.all(|(one, next)| one.end < next.start))?;
+        sound(self.missing.last().is_none_or(|range| range.end <= self.length))
+    }
+}
+
+impl Item for Want {
+    const SHORTEST: usize = ChunkId::LEN + 2;
+    const MOST: usize = super::Message::WANTS_MAX;
+}
+
+impl Part for Range<u32> {
+    fn write(&self, out: &mut Vec<u8>) {
+        varint::write(self.start.into(), out);
+        varint::write(self.end.into(), out);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, FrameError> {
+        Ok(reader.number()?..reader.number()?)
+    }
+
+    fn check(&self) -> Result<(), FrameError> {
+        sound(!self.is_empty())
+    }
+}
+
+impl Item for Range<u32> {
+    const SHORTEST: usize = 2;
+    const MOST: usize = Want::RANGES_MAX;
+}

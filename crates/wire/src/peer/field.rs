@@ -1,0 +1,121 @@
+//! Header fields, and names in lists.
+//!
+//! | part | bytes |
+//! |---|---|
+//! | field | name: text; value: bytes |
+//! | selecting field | name: text; flags: bit 0 there is a value; the value, if so: bytes |
+//!
+//! Text and bytes have a varint length in front.
+
+use super::ask::Ask;
+use super::codec::{FrameError, Item, Part, Reader, sound, write_bytes};
+use super::message::Message;
+use crate::{ChunkId, NodeId};
+
+/// A header field: a name in lower case, and its value.
+///
+/// The name is a token (RFC 9110 §5.6.2); the value is without CR, LF and NUL.
+pub type Field = (String, Vec<u8>);
+
+/// A request field that selects a variant, in normal form; `None` if the request had none.
+pub type Selecting = (String, Option<Vec<u8>>);
+
+/// A selecting field has a value.
+const VALUE: u8 = 1;
+
+impl Part for Field {
+    fn write(&self, out: &mut Vec<u8>) {
+        write_bytes(self.0.as_bytes(), out);
+        write_bytes(&self.1, out);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, FrameError> {
+        Ok((reader.text()?, reader.bytes()?))
+    }
+
+    fn check(&self) -> Result<(), FrameError> {
+        sound(is_name(&self.0) && is_value(&self.1))
+    }
+}
+
+impl Item for Field {
+    const SHORTEST: usize = 3;
+    const MOST: usize = Message::FIELDS_MAX;
+}
+
+impl Part for Selecting {
+    fn write(&self, out: &mut Vec<u8>) {
+        write_bytes(self.0.as_bytes(), out);
+        match &self.1 {
+            None => out.push(0),
+            Some(value) => {
+                out.push(VALUE);
+                write_bytes(value, out);
+            }
+        }
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, FrameError> {
+        let name = reader.text()?;
+        let flags = reader.flags(VALUE)?;
+        Ok((name, reader.option(flags & VALUE != 0, Reader::bytes)?))
+    }
+
+    fn check(&self) -> Result<(), FrameError> {
+        sound(is_name(&self.0) && self.1.as_deref().is_none_or(is_value))
+    }
+}
+
+impl Item for Selecting {
+    const SHORTEST: usize = 3;
+    const MOST: usize = Message::FIELDS_MAX;
+}
+
+impl Part for ChunkId {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.0);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, FrameError> {
+        reader.array().map(Self)
+    }
+
+    fn check(&self) -> Result<(), FrameError> {
+        Ok(())
+    }
+}
+
+impl Item for ChunkId {
+    const SHORTEST: usize = Self::LEN;
+    const MOST: usize = Message::WANTS_MAX;
+}
+
+impl Part for NodeId {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.0);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, FrameError> {
+        reader.array().map(Self)
+    }
+
+    fn check(&self) -> Result<(), FrameError> {
+        Ok(())
+    }
+}
+
+impl Item for NodeId {
+    const SHORTEST: usize = Self::LEN;
+    const MOST: usize = Ask::VISITED_MAX;
+}
+
+fn is_name(name: &str) -> bool {
+    let is_lower_token = |byte: u8| {
+        byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"!#$%&'*+-.^_`|~".contains(&byte)
+    };
+    !name.is_empty() && name.bytes().all(is_lower_token)
+}
+
+fn is_value(value: &[u8]) -> bool {
+    !value.iter().any(|byte| matches!(byte, b'\r' | b'\n' | 0))
+}

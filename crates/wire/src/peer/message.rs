@@ -1,0 +1,273 @@
+//! The messages of a control connection.
+//!
+//! # Bytes of a message
+//!
+//! | type | bytes after it |
+//! |---|---|
+//! | 1 hello | the [`Hello`] |
+//! | 2 token | 16 |
+//! | 3 ping, 4 pong | number |
+//! | 5 ask | the [`Ask`] |
+//! | 6 head | request; the [`Head`] |
+//! | 7 segment | request; signature, 64; length; the segment |
+//! | 8 opaque | request; the [`Opaque`] |
+//! | 9 bytes | request; offset; length; the bytes |
+//! | 10 end | request; outcome, 1 |
+//! | 11 credit | request; bytes; offset |
+//! | 12 want | request; how many; each [`Want`] |
+//! | 13 lost | request; how many; names, 32 each |
+//! | 14 cancel | request |
+//!
+//! The type is one byte. Where no number of bytes is said, it is a varint.
+
+use super::ask::{Ask, Want};
+use super::codec::{self, FrameError, Part, Reader, at_most, check_list, sound};
+use super::codec::{write_bytes, write_list};
+use super::introduction::Hello;
+use super::response::{Head, Opaque, Outcome};
+use super::varint;
+use crate::{ChunkId, Signature, Token};
+
+/// Numbers a request on its control connection; chosen by who asks, counting up, never used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Request(pub u32);
+
+/// One message: a type in a byte, then its fields.
+///
+/// *Usage* is what its fields are (bytes: at the head of this file), *effects* what it makes the
+/// receiver do, *side effects* what else changes for the two.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// What the sender is has changed since its introduction.
+    ///
+    /// *Usage:* all that is to be known from now on. *Effects:* takes the place of what the receiver
+    /// knew. *Side effects:* none.
+    Hello(Hello),
+    /// Opens one more data connection towards the sender.
+    ///
+    /// *Usage:* the token. *Effects:* the receiver may dial. *Side effects:* the sender has to know
+    /// the token until it is used.
+    Token(Token),
+    /// Asks for a [`Message::Pong`] with the same number.
+    ///
+    /// *Usage:* a number of the sender's choice. *Effects:* an answer. *Side effects:* none.
+    Ping(u64),
+    /// Answers a [`Message::Ping`].
+    ///
+    /// *Usage:* the ping's number. *Effects:* the sender is alive. *Side effects:* none.
+    Pong(u64),
+    /// Asks for an object.
+    ///
+    /// *Usage:* the request, with its number. *Effects:* the receiver answers with a
+    /// [`Message::Head`] or a [`Message::Opaque`], or with a [`Message::End`] alone. *Side effects:*
+    /// the number is in use until the end or a [`Message::Cancel`].
+    Ask(Box<Ask>),
+    /// What is known of the object before its bytes.
+    ///
+    /// *Usage:* the request, and the record's head. *Effects:* the asker knows the response's fields;
+    /// segments may follow. *Side effects:* none.
+    Head(Request, Box<Head>),
+    /// The next segment of the object's manifest, as `content` encodes it, and its signature.
+    ///
+    /// *Usage:* the request; the signature over [`segment_signed`](super::segment_signed); 0 to
+    /// [`Message::SEGMENT_MAX`] bytes. *Effects:* the asker knows names, and can want them. *Side
+    /// effects:* the first units of a first segment may follow unasked.
+    Segment(Request, Box<Signature>, Vec<u8>),
+    /// The head of a response that nobody stores; [`Message::Bytes`] follow.
+    ///
+    /// *Usage:* the request, and the head. *Effects:* the asker knows the response's fields. *Side
+    /// effects:* none.
+    Opaque(Request, Box<Opaque>),
+    /// Bytes of the response from this offset on, which are in no unit; at most [`Message::BYTES_MAX`].
+    ///
+    /// *Usage:* the request, the offset, the bytes; they end within 64 bits. *Effects:* they are
+    /// passed on to the client. *Side effects:* uses up as much credit.
+    Bytes(Request, u64, Vec<u8>),
+    /// The response has ended; nothing more of this request follows.
+    ///
+    /// *Usage:* the request, and how it ended. *Effects:* what was not sent will not be. *Side
+    /// effects:* the request's number means nothing any more.
+    End(Request, Outcome),
+    /// So many more bytes may come in [`Message::Bytes`], and segments of the manifest that begin
+    /// before this offset of the object.
+    ///
+    /// *Usage:* the request, bytes on top of what is left, the offset; a lower one than before takes
+    /// nothing back. *Effects:* the receiver may send so much more. *Side effects:* none.
+    Credit(Request, u32, u64),
+    /// Units, or the missing ranges of units, to be sent over the data connection.
+    ///
+    /// *Usage:* the request, and at most [`Message::WANTS_MAX`] units. *Effects:* each is sent in
+    /// chunk frames, or comes back in a [`Message::Lost`]. *Side effects:* none.
+    Want(Request, Vec<Want>),
+    /// Units that were wanted, and cannot be had here or from here on.
+    ///
+    /// *Usage:* the request, and at most [`Message::WANTS_MAX`] names. *Effects:* the asker looks for
+    /// them elsewhere. *Side effects:* what was wanted of them is forgotten.
+    Lost(Request, Vec<ChunkId>),
+    /// Nothing more is wanted of this request.
+    ///
+    /// *Usage:* the request. *Effects:* the receiver stops working for it. *Side effects:* what was on
+    /// its way still comes, and is to be passed over.
+    Cancel(Request),
+}
+
+impl Message {
+    /// The most bytes of a response in one message.
+    pub const BYTES_MAX: usize = 16 * 1024;
+    /// The longest segment of a manifest, in bytes.
+    pub const SEGMENT_MAX: usize = 32 * 1024;
+    /// The most units in one [`Message::Want`] or [`Message::Lost`].
+    pub const WANTS_MAX: usize = 256;
+    /// The most header fields in one list.
+    pub const FIELDS_MAX: usize = 256;
+    /// The longest `Cache-Status`, in bytes.
+    pub const STATUS_LINE_MAX: usize = 4 * 1024;
+    /// The longest encoded message, in bytes: with its tag it fits a Noise message.
+    pub const LENGTH_MAX: usize = 65_535 - 16;
+
+    /// Its bytes, which decode to itself; `None` if it breaks a limit.
+    #[must_use]
+    pub fn encode(&self) -> Option<Vec<u8>> {
+        codec::encode(self, Self::LENGTH_MAX)
+    }
+
+    /// Reads exactly one message.
+    ///
+    /// # Errors
+    ///
+    /// Whatever is not the encoding of a message within the limits.
+    pub fn decode(bytes: &[u8]) -> Result<Self, FrameError> {
+        codec::decode(bytes, Self::LENGTH_MAX)
+    }
+
+    fn kind(&self) -> u8 {
+        match self {
+            Self::Hello(_) => 1,
+            Self::Token(_) => 2,
+            Self::Ping(_) => 3,
+            Self::Pong(_) => 4,
+            Self::Ask(_) => 5,
+            Self::Head(..) => 6,
+            Self::Segment(..) => 7,
+            Self::Opaque(..) => 8,
+            Self::Bytes(..) => 9,
+            Self::End(..) => 10,
+            Self::Credit(..) => 11,
+            Self::Want(..) => 12,
+            Self::Lost(..) => 13,
+            Self::Cancel(_) => 14,
+        }
+    }
+
+    /// The request that it is about, if it is about one.
+    #[must_use]
+    pub fn request(&self) -> Option<Request> {
+        match self {
+            Self::Hello(_) | Self::Token(_) | Self::Ping(_) | Self::Pong(_) => None,
+            Self::Ask(ask) => Some(ask.request),
+            Self::Head(request, _)
+            | Self::Segment(request, ..)
+            | Self::Opaque(request, _)
+            | Self::Bytes(request, ..)
+            | Self::End(request, _)
+            | Self::Credit(request, ..)
+            | Self::Want(request, _)
+            | Self::Lost(request, _)
+            | Self::Cancel(request) => Some(*request),
+        }
+    }
+}
+
+impl Part for Message {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.push(self.kind());
+        // An ask writes its own.
+        if let Some(request) = self.request().filter(|_| !matches!(self, Self::Ask(_))) {
+            request.write(out);
+        }
+        match self {
+            Self::Hello(hello) => hello.write(out),
+            Self::Token(token) => out.extend_from_slice(&token.0),
+            Self::Ping(number) | Self::Pong(number) => varint::write(*number, out),
+            Self::Ask(ask) => ask.write(out),
+            Self::Head(_, head) => head.write(out),
+            Self::Segment(_, signature, segment) => {
+                out.extend_from_slice(&signature.0);
+                write_bytes(segment, out);
+            }
+            Self::Opaque(_, opaque) => opaque.write(out),
+            Self::Bytes(_, offset, bytes) => {
+                varint::write(*offset, out);
+                write_bytes(bytes, out);
+            }
+            Self::End(_, outcome) => outcome.write(out),
+            Self::Credit(_, bytes, cover) => {
+                varint::write((*bytes).into(), out);
+                varint::write(*cover, out);
+            }
+            Self::Want(_, wants) => write_list(wants, out),
+            Self::Lost(_, names) => write_list(names, out),
+            Self::Cancel(_) => {}
+        }
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, FrameError> {
+        Ok(match reader.byte()? {
+            1 => Self::Hello(Hello::read(reader)?),
+            2 => Self::Token(Token(reader.array()?)),
+            3 => Self::Ping(reader.number()?),
+            4 => Self::Pong(reader.number()?),
+            5 => Self::Ask(Box::new(Ask::read(reader)?)),
+            6 => Self::Head(Request::read(reader)?, Box::new(Head::read(reader)?)),
+            7 => Self::Segment(
+                Request::read(reader)?,
+                Box::new(Signature(reader.array()?)),
+                reader.bytes()?,
+            ),
+            8 => Self::Opaque(Request::read(reader)?, Box::new(Opaque::read(reader)?)),
+            9 => Self::Bytes(Request::read(reader)?, reader.number()?, reader.bytes()?),
+            10 => Self::End(Request::read(reader)?, Outcome::read(reader)?),
+            11 => Self::Credit(Request::read(reader)?, reader.number()?, reader.number()?),
+            12 => Self::Want(Request::read(reader)?, reader.list()?),
+            13 => Self::Lost(Request::read(reader)?, reader.list()?),
+            14 => Self::Cancel(Request::read(reader)?),
+            _ => return Err(FrameError::Malformed),
+        })
+    }
+
+    fn check(&self) -> Result<(), FrameError> {
+        match self {
+            Self::Hello(hello) => hello.check(),
+            Self::Ask(ask) => ask.check(),
+            Self::Head(_, head) => head.check(),
+            Self::Segment(_, _, segment) => at_most(segment.len(), Self::SEGMENT_MAX),
+            Self::Opaque(_, opaque) => opaque.check(),
+            Self::Bytes(_, offset, bytes) => {
+                at_most(bytes.len(), Self::BYTES_MAX)?;
+                sound(offset.checked_add(bytes.len() as u64).is_some())
+            }
+            Self::Want(_, wants) => check_list(wants),
+            Self::Lost(_, names) => check_list(names),
+            Self::Token(_)
+            | Self::Ping(_)
+            | Self::Pong(_)
+            | Self::End(..)
+            | Self::Credit(..)
+            | Self::Cancel(_) => Ok(()),
+        }
+    }
+}
+
+impl Part for Request {
+    fn write(&self, out: &mut Vec<u8>) {
+        varint::write(self.0.into(), out);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, FrameError> {
+        reader.number().map(Self)
+    }
+
+    fn check(&self) -> Result<(), FrameError> {
+        Ok(())
+    }
+}

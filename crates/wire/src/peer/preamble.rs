@@ -1,0 +1,113 @@
+//! The first bytes of a connection, and how it is refused.
+//!
+//! # Bytes of a preamble
+//!
+//! | bytes | field |
+//! |---|---|
+//! | 4 | `HSPR` |
+//! | 1 | version: 1 |
+//! | 1 | connection: 1 control, 2 data |
+//! | 1 | flags: bit 0 sealed; the others zero |
+//! | 1 | zero |
+//!
+//! # Bytes of a refusal
+//!
+//! | bytes | field |
+//! |---|---|
+//! | 2 | zeros, where a handshake message has its length |
+//! | 1 | 1 version, 2 mesh key, 3 identity, 4 busy, 5 token |
+
+use super::codec::{FrameError, Reader, VERSION, sound};
+
+const MARKER: [u8; 4] = *b"HSPR";
+const SEALED: u8 = 1;
+
+/// The first bytes that the dialling side sends.
+///
+/// *Usage:* on a control connection the handshake follows, on a data connection a
+/// [`Token`](crate::Token). *Effects:* the dialled side goes on in this version, or refuses. *Side
+/// effects:* on a control connection it is the handshake's prologue: if anybody changes it on the way,
+/// the handshake fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Preamble {
+    /// What the connection is for.
+    pub connection: Connection,
+    /// Whether the dialling side has a mesh key.
+    pub sealed: bool,
+}
+
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Connection {
+    /// Messages, encrypted.
+    Control = 1,
+    /// Chunk frames, in clear, from the dialled side to the dialling one.
+    Data = 2,
+}
+
+impl Preamble {
+    /// Its length in bytes.
+    pub const LENGTH: usize = 8;
+
+    /// Its bytes.
+    #[must_use]
+    pub fn encode(&self) -> [u8; Self::LENGTH] {
+        let [a, b, c, d] = MARKER;
+        let flags = if self.sealed { SEALED } else { 0 };
+        [a, b, c, d, VERSION, self.connection as u8, flags, 0]
+    }
+
+    /// Reads a preamble.
+    ///
+    /// # Errors
+    ///
+    /// [`FrameError::Version`] if it is another version's, whatever else it says;
+    /// [`FrameError::Malformed`] if it is no preamble.
+    pub fn decode(bytes: &[u8; Self::LENGTH]) -> Result<Self, FrameError> {
+        let mut reader = Reader(bytes);
+        reader.opening(MARKER)?;
+        let connection = match reader.byte()? {
+            1 => Connection::Control,
+            2 => Connection::Data,
+            _ => return Err(FrameError::Malformed),
+        };
+        let sealed = reader.flags(SEALED)? & SEALED != 0;
+        sound(reader.byte()? == 0)?;
+        Ok(Self { connection, sealed })
+    }
+}
+
+/// Why the dialled side will not have a connection: in clear, in place of a handshake message.
+///
+/// *Usage:* a length of zero, then the code; on a data connection, where only chunk frames come,
+/// nothing. *Effects:* the dialling side can tell why; but anybody on the way could have sent it.
+/// *Side effects:* the connection ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It does not know the version.
+    Version = 1,
+    /// Its mesh key is another, or only one side has one.
+    MeshKey = 2,
+    /// The identity is not proven, or unwelcome.
+    Identity = 3,
+    /// It has too many peers.
+    Busy = 4,
+    /// The token is unknown, or was used before.
+    Token = 5,
+}
+
+impl Refusal {
+    const ALL: [Self; 5] = [Self::Version, Self::MeshKey, Self::Identity, Self::Busy, Self::Token];
+
+    /// The byte that says it.
+    #[must_use]
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// What the byte says; `None` if nothing that this version knows.
+    #[must_use]
+    pub fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.code() == code)
+    }
+}

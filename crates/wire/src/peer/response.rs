@@ -1,0 +1,243 @@
+//! What a response begins and ends with.
+//!
+//! # Bytes of a head
+//!
+//! | bytes | field |
+//! |---|---|
+//! | 1 | flags: bit 0 confirmed, 1 length; the others zero |
+//! | 16 | record |
+//! | varint | status |
+//! | varint, … | fields: how many, then each |
+//! | varint, … | selecting fields: how many, then each |
+//! | 32 | signer |
+//! | 64 | signature |
+//! | varint | age |
+//! | varint | if length: the object's length |
+//! | varint, … | the status line's length, the status line |
+//!
+//! # Bytes of an opaque head
+//!
+//! | bytes | field |
+//! |---|---|
+//! | 1 | flags: bit 0 length; the others zero |
+//! | varint | status |
+//! | varint, … | fields: how many, then each |
+//! | varint | if length: the response's length |
+//! | varint, … | the status line's length, the status line |
+//!
+//! # What is signed
+//!
+//! | of | bytes |
+//! |---|---|
+//! | a head | `hearsay 2026 head of a record` and a zero byte; the object's key, 32; record, 16; status; fields; selecting fields: as above |
+//! | a segment | `hearsay 2026 segment of a manifest` and a zero byte; record, 16; digest, 32 |
+
+use super::codec::{
+    FrameError, Part, Reader, check_line, check_list, sound, write_bytes, write_list,
+};
+use super::field::{Field, Selecting};
+use super::message::Message;
+use super::varint;
+use crate::{ObjectKey, PublicKey, RecordId, Signature};
+
+/// Begins what is signed of a head. No context begins another, so that no signature on one kind of
+/// thing is one on another kind.
+const HEAD_CONTEXT: &[u8] = b"hearsay 2026 head of a record\0";
+/// Begins what is signed of a segment.
+const SEGMENT_CONTEXT: &[u8] = b"hearsay 2026 segment of a manifest\0";
+
+const HEAD_CONFIRMED: u8 = 1;
+const HEAD_LENGTH: u8 = 1 << 1;
+const OPAQUE_LENGTH: u8 = 1;
+
+/// A record without its manifest, signed by whoever dialled the origin (protocol: A record).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// No segments follow: the record that the asker has still holds, with these fields.
+    pub confirmed: bool,
+    /// Which version of the object it is.
+    pub record: RecordId,
+    /// The status of the response: 100 to 999.
+    pub status: u16,
+    /// The end-to-end fields of the response; at most [`Message::FIELDS_MAX`].
+    pub fields: Vec<Field>,
+    /// The request fields that select it; at most [`Message::FIELDS_MAX`].
+    pub selecting: Vec<Selecting>,
+    /// Whose signature it is.
+    pub signer: PublicKey,
+    /// Over [`Head::signed`].
+    pub signature: Signature,
+    /// How old the response is when this is sent, in seconds; not signed, because it grows.
+    pub age: u32,
+    /// The object's length in bytes, where it has been announced.
+    pub length: Option<u64>,
+    /// `Cache-Status` of all caches so far, the one nearest to the origin first; at most
+    /// [`Message::STATUS_LINE_MAX`] bytes, without control characters.
+    pub status_line: String,
+}
+
+/// The head of a response that may not be stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opaque {
+    /// The status of the response: 100 to 999.
+    pub status: u16,
+    /// The end-to-end fields of the response; at most [`Message::FIELDS_MAX`].
+    pub fields: Vec<Field>,
+    /// Its length in bytes, where it has been announced.
+    pub length: Option<u64>,
+    /// `Cache-Status` of all caches so far, the one nearest to the origin first; at most
+    /// [`Message::STATUS_LINE_MAX`] bytes, without control characters.
+    pub status_line: String,
+}
+
+/// How a response ended: one byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// All of it was sent.
+    Complete = 0,
+    /// The origin's name has no address.
+    Unresolved = 1,
+    /// The rules forbid to dial the origin.
+    Forbidden = 2,
+    /// The origin refuses connections, or its network cannot be reached.
+    Unreachable = 3,
+    /// The origin did not answer, or paused, for too long.
+    TimedOut = 4,
+    /// The origin did not speak sound HTTP.
+    Malformed = 5,
+    /// The origin broke off.
+    Truncated = 6,
+    /// The request was here before, or has visited too many nodes.
+    Loop = 7,
+    /// The record that was to be gone on with is not known here.
+    UnknownRecord = 8,
+    /// There are too many requests.
+    Busy = 9,
+    /// It was cached under a condition that cannot be met: only-if-cached.
+    NotCached = 10,
+}
+
+impl Head {
+    /// The bytes that are signed: all that does not change on the way, and the key of the object.
+    #[must_use]
+    pub fn signed(&self, key: &ObjectKey) -> Vec<u8> {
+        let mut out = HEAD_CONTEXT.to_vec();
+        out.extend_from_slice(&key.0);
+        out.extend_from_slice(&self.record.0);
+        varint::write(self.status.into(), &mut out);
+        write_list(&self.fields, &mut out);
+        write_list(&self.selecting, &mut out);
+        out
+    }
+}
+
+/// The bytes that are signed of a manifest's segment. Its digest stands for those before it too.
+#[must_use]
+pub fn segment_signed(record: &RecordId, digest: &[u8; 32]) -> Vec<u8> {
+    [SEGMENT_CONTEXT, &record.0, digest].concat()
+}
+
+impl Part for Head {
+    fn write(&self, out: &mut Vec<u8>) {
+        let confirmed = if self.confirmed { HEAD_CONFIRMED } else { 0 };
+        let length = if self.length.is_some() { HEAD_LENGTH } else { 0 };
+        out.push(confirmed | length);
+        out.extend_from_slice(&self.record.0);
+        varint::write(self.status.into(), out);
+        write_list(&self.fields, out);
+        write_list(&self.selecting, out);
+        out.extend_from_slice(&self.signer.0);
+        out.extend_from_slice(&self.signature.0);
+        varint::write(self.age.into(), out);
+        if let Some(length) = self.length {
+            varint::write(length, out);
+        }
+        write_bytes(self.status_line.as_bytes(), out);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, FrameError> {
+        let flags = reader.flags(HEAD_CONFIRMED | HEAD_LENGTH)?;
+        Ok(Self {
+            confirmed: flags & HEAD_CONFIRMED != 0,
+            record: RecordId(reader.array()?),
+            status: reader.number()?,
+            fields: reader.list()?,
+            selecting: reader.list()?,
+            signer: PublicKey(reader.array()?),
+            signature: Signature(reader.array()?),
+            age: reader.number()?,
+            length: reader.option(flags & HEAD_LENGTH != 0, Reader::number)?,
+            status_line: reader.text()?,
+        })
+    }
+
+    fn check(&self) -> Result<(), FrameError> {
+        check_status(self.status)?;
+        check_list(&self.fields)?;
+        check_list(&self.selecting)?;
+        check_line(&self.status_line, Message::STATUS_LINE_MAX)
+    }
+}
+
+impl Part for Opaque {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.push(if self.length.is_some() { OPAQUE_LENGTH } else { 0 });
+        varint::write(self.status.into(), out);
+        write_list(&self.fields, out);
+        if let Some(length) = self.length {
+            varint::write(length, out);
+        }
+        write_bytes(self.status_line.as_bytes(), out);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, FrameError> {
+        let flags = reader.flags(OPAQUE_LENGTH)?;
+        Ok(Self {
+            status: reader.number()?,
+            fields: reader.list()?,
+            length: reader.option(flags & OPAQUE_LENGTH != 0, Reader::number)?,
+            status_line: reader.text()?,
+        })
+    }
+
+    fn check(&self) -> Result<(), FrameError> {
+        check_status(self.status)?;
+        check_list(&self.fields)?;
+        check_line(&self.status_line, Message::STATUS_LINE_MAX)
+    }
+}
+
+impl Outcome {
+    const ALL: [Self; 11] = [
+        Self::Complete,
+        Self::Unresolved,
+        Self::Forbidden,
+        Self::Unreachable,
+        Self::TimedOut,
+        Self::Malformed,
+        Self::Truncated,
+        Self::Loop,
+        Self::UnknownRecord,
+        Self::Busy,
+        Self::NotCached,
+    ];
+}
+
+impl Part for Outcome {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.push(*self as u8);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, FrameError> {
+        let code = reader.byte()?;
+        Self::ALL.into_iter().find(|it| *it as u8 == code).ok_or(FrameError::Malformed)
+    }
+
+    fn check(&self) -> Result<(), FrameError> {
+        Ok(())
+    }
+}
+
+fn check_status(status: u16) -> Result<(), FrameError> {
+    sound((100..=999).contains(&status))
+}

@@ -1,0 +1,210 @@
+//! Any frame that keeps the limits.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::ops::Range;
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use wire::peer::{
+    Ask, ChunkHead, Connection, Field, Gateway, Head, Hello, Introduction, Message, Opaque,
+    Outcome, Preamble, Request, Resume, Selecting, Source, Want,
+};
+use wire::{ChunkId, NodeId, PublicKey, RecordId, Signature, Token};
+
+const OUTCOMES: [Outcome; 11] = [
+    Outcome::Complete,
+    Outcome::Unresolved,
+    Outcome::Forbidden,
+    Outcome::Unreachable,
+    Outcome::TimedOut,
+    Outcome::Malformed,
+    Outcome::Truncated,
+    Outcome::Loop,
+    Outcome::UnknownRecord,
+    Outcome::Busy,
+    Outcome::NotCached,
+];
+
+pub fn message() -> impl Strategy<Value = Message> {
+    prop_oneof![
+        hello().prop_map(Message::Hello),
+        any::<[u8; 16]>().prop_map(|token| Message::Token(Token(token))),
+        number().prop_map(Message::Ping),
+        number().prop_map(Message::Pong),
+        ask().prop_map(|ask| Message::Ask(Box::new(ask))),
+        (request(), head()).prop_map(|(request, head)| Message::Head(request, Box::new(head))),
+        (request(), any::<[u8; 64]>(), bytes(Message::SEGMENT_MAX)).prop_map(
+            |(request, it, bytes)| Message::Segment(request, Box::new(Signature(it)), bytes)
+        ),
+        (request(), opaque()).prop_map(|(request, it)| Message::Opaque(request, Box::new(it))),
+        (request(), 0..=u64::MAX - Message::BYTES_MAX as u64, bytes(Message::BYTES_MAX))
+            .prop_map(|(request, offset, bytes)| Message::Bytes(request, offset, bytes)),
+        (request(), proptest::sample::select(&OUTCOMES[..]))
+            .prop_map(|(request, outcome)| Message::End(request, outcome)),
+        (request(), any::<u32>(), number())
+            .prop_map(|(request, bytes, cover)| Message::Credit(request, bytes, cover)),
+        (request(), few(want(), Message::WANTS_MAX))
+            .prop_map(|(request, wants)| Message::Want(request, wants)),
+        (request(), few(any::<[u8; 32]>().prop_map(ChunkId), Message::WANTS_MAX))
+            .prop_map(|(request, names)| Message::Lost(request, names)),
+        request().prop_map(Message::Cancel),
+    ]
+}
+
+pub fn introduction() -> impl Strategy<Value = Introduction> {
+    (any::<[u8; 32]>(), any::<[u8; 64]>(), any::<[u8; 16]>(), hello()).prop_map(
+        |(identity, signature, token, hello)| Introduction {
+            identity: PublicKey(identity),
+            signature: Signature(signature),
+            token: Token(token),
+            hello,
+        },
+    )
+}
+
+pub fn preamble() -> impl Strategy<Value = Preamble> {
+    (any::<bool>(), any::<bool>()).prop_map(|(control, sealed)| Preamble {
+        connection: if control { Connection::Control } else { Connection::Data },
+        sealed,
+    })
+}
+
+pub fn chunk_head() -> impl Strategy<Value = ChunkHead> {
+    let source = prop_oneof![Just(Source::Held), Just(Source::Relayed), Just(Source::Origin)];
+    (any::<[u8; 32]>(), source, 1..=ChunkHead::TOTAL_MAX)
+        .prop_flat_map(|(name, source, total)| {
+            (Just((name, source, total)), 0..total)
+                .prop_flat_map(|(head, offset)| (Just(head), Just(offset), 1..=head.2 - offset))
+        })
+        .prop_map(|((name, source, total), offset, length)| ChunkHead {
+            name: ChunkId(name),
+            total,
+            offset,
+            length,
+            source,
+        })
+}
+
+fn hello() -> impl Strategy<Value = Hello> {
+    let gateway = prop_oneof![
+        Just(Gateway::Unknown),
+        Just(Gateway::Here),
+        any::<Ipv4Addr>().prop_map(|address| Gateway::At(IpAddr::V4(address))),
+        any::<Ipv6Addr>().prop_map(|address| Gateway::At(IpAddr::V6(address))),
+    ];
+    // A character has at most four bytes.
+    ("\\PC{0,16}", any::<u8>(), gateway).prop_map(|(name, profile, gateway)| Hello {
+        name,
+        profile,
+        gateway,
+    })
+}
+
+fn ask() -> impl Strategy<Value = Ask> {
+    let resume = (any::<[u8; 16]>(), any::<u32>())
+        .prop_map(|(record, segment)| Resume { record: RecordId(record), segment });
+    let have = any::<[u8; 16]>().prop_map(RecordId);
+    let visited = vec(any::<[u8; 16]>().prop_map(NodeId), 0..=Ask::VISITED_MAX);
+    (
+        (request(), any::<u8>(), visited, any::<bool>(), any::<bool>()),
+        (option::of(resume), option::of(have), number(), any::<u32>()),
+        ("http://[a-z/%é]{1,40}", fields()),
+    )
+        .prop_map(|(first, then, (uri, fields))| {
+            let (request, hops, visited, merge, per_hop) = first;
+            let (resume, have, cover, credit) = then;
+            Ask { request, hops, visited, merge, per_hop, resume, have, cover, credit, uri, fields }
+        })
+}
+
+fn head() -> impl Strategy<Value = Head> {
+    (
+        (any::<bool>(), any::<[u8; 16]>(), 100_u16..=999, fields(), few(selecting(), 256)),
+        (any::<[u8; 32]>(), any::<[u8; 64]>(), any::<u32>(), option::of(number()), status_line()),
+    )
+        .prop_map(|((confirmed, record, status, fields, selecting), rest)| {
+            let (signer, signature, age, length, status_line) = rest;
+            Head {
+                confirmed,
+                record: RecordId(record),
+                status,
+                fields,
+                selecting,
+                signer: PublicKey(signer),
+                signature: Signature(signature),
+                age,
+                length,
+                status_line,
+            }
+        })
+}
+
+fn opaque() -> impl Strategy<Value = Opaque> {
+    (100_u16..=999, fields(), option::of(number()), status_line()).prop_map(
+        |(status, fields, length, status_line)| Opaque { status, fields, length, status_line },
+    )
+}
+
+fn want() -> impl Strategy<Value = Want> {
+    (any::<[u8; 32]>(), 1..=ChunkHead::TOTAL_MAX).prop_flat_map(|(name, length)| {
+        ranges(length).prop_map(move |missing| Want { name: ChunkId(name), length, missing })
+    })
+}
+
+/// Different offsets in order, taken in pairs: nonempty ranges that do not touch.
+fn ranges(length: u32) -> impl Strategy<Value = Vec<Range<u32>>> {
+    proptest::collection::btree_set(0..=length, 0..=(2 * Want::RANGES_MAX).min(length as usize))
+        .prop_map(|offsets| {
+            let offsets: Vec<u32> = offsets.into_iter().collect();
+            offsets.chunks_exact(2).map(|pair| pair[0]..pair[1]).collect()
+        })
+}
+
+fn fields() -> impl Strategy<Value = Vec<Field>> {
+    few((name(), value()), Message::FIELDS_MAX)
+}
+
+fn selecting() -> impl Strategy<Value = Selecting> {
+    (name(), option::of(value()))
+}
+
+fn name() -> impl Strategy<Value = String> {
+    "[a-z0-9!#$%&'*+.^_`|~-]{1,12}"
+}
+
+fn value() -> impl Strategy<Value = Vec<u8>> {
+    let allowed = any::<u8>().prop_filter("a value", |byte| !matches!(byte, 0 | b'\r' | b'\n'));
+    vec(allowed, 0..20)
+}
+
+fn status_line() -> impl Strategy<Value = String> {
+    prop_oneof!["\\PC{0,40}", Just("x".repeat(Message::STATUS_LINE_MAX))]
+}
+
+fn request() -> impl Strategy<Value = Request> {
+    prop_oneof![any::<u32>(), 0..300_u32].prop_map(Request)
+}
+
+/// Numbers of all lengths.
+fn number() -> impl Strategy<Value = u64> {
+    (any::<u64>(), 0..64_u32).prop_map(|(number, shift)| number >> shift)
+}
+
+/// Mostly few, seldom as many as there may be.
+fn few<T: Strategy>(item: T, most: usize) -> impl Strategy<Value = Vec<T::Value>>
+where
+    T::Value: Clone,
+{
+    (vec(item, 0..6), 0..20).prop_map(move |(items, dice)| match items.first() {
+        Some(first) if dice == 0 => vec![first.clone(); most],
+        _ => items,
+    })
+}
+
+fn bytes(most: usize) -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        9 => vec(any::<u8>(), 0..40),
+        1 => any::<u8>().prop_map(move |byte| vec![byte; most]),
+    ]
+}

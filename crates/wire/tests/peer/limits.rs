@@ -1,0 +1,246 @@
+//! What is refused, read or about to be sent.
+
+use wire::peer::{
+    Ask, ChunkHead, FrameError, Gateway, Hello, Introduction, Message, Opaque, Preamble, Request,
+    Source, Want,
+};
+use wire::{ChunkId, NodeId, PublicKey, Signature, Token};
+
+const REQUEST: Request = Request(1);
+
+/// `within` can be sent, `beyond` cannot. (One function judges both what is sent and what is read; what
+/// a sender without scruples could send is in [`what_a_liar_sends`].)
+fn edge(within: &Message, beyond: &Message) {
+    let bytes = within.encode().expect("within the limits");
+    assert_eq!(Message::decode(&bytes).as_ref(), Ok(within));
+    assert_eq!(beyond.encode(), None);
+}
+
+fn refused(bytes: &[u8], why: FrameError) {
+    assert_eq!(Message::decode(bytes), Err(why), "{bytes:02x?}");
+}
+
+fn hello(name: &str) -> Hello {
+    Hello { name: name.into(), profile: 1, gateway: Gateway::Unknown }
+}
+
+fn ask() -> Ask {
+    Ask {
+        request: REQUEST,
+        hops: 1,
+        visited: vec![],
+        merge: false,
+        per_hop: false,
+        resume: None,
+        have: None,
+        cover: 0,
+        credit: 0,
+        uri: "http://a/".into(),
+        fields: vec![],
+    }
+}
+
+fn opaque() -> Opaque {
+    Opaque { status: 200, fields: vec![], length: None, status_line: String::new() }
+}
+
+fn asking(change: impl FnOnce(&mut Ask)) -> Message {
+    let mut ask = ask();
+    change(&mut ask);
+    Message::Ask(Box::new(ask))
+}
+
+fn answering(change: impl FnOnce(&mut Opaque)) -> Message {
+    let mut opaque = opaque();
+    change(&mut opaque);
+    Message::Opaque(REQUEST, Box::new(opaque))
+}
+
+fn wanting(length: u32, missing: &[(u32, u32)]) -> Message {
+    let missing = missing.iter().map(|(start, end)| *start..*end).collect();
+    let want = Want { name: ChunkId([1; 32]), length, missing };
+    Message::Want(REQUEST, vec![want])
+}
+
+#[test]
+fn lengths() {
+    let bytes = |length| Message::Bytes(REQUEST, 0, vec![0; length]);
+    edge(&bytes(16 * 1024), &bytes(16 * 1024 + 1));
+    let segment = |length| Message::Segment(REQUEST, Signature([0; 64]).into(), vec![0; length]);
+    edge(&segment(32 * 1024), &segment(32 * 1024 + 1));
+    let lost = |count| Message::Lost(REQUEST, vec![ChunkId([1; 32]); count]);
+    edge(&lost(256), &lost(257));
+    let visited = |count| asking(|ask| ask.visited = vec![NodeId([1; 16]); count]);
+    edge(&visited(16), &visited(17));
+    let uri = |length| asking(|ask| ask.uri = "a".repeat(length));
+    edge(&uri(16 * 1024), &uri(16 * 1024 + 1));
+    edge(&uri(1), &uri(0));
+    let fields = |count| asking(|ask| ask.fields = vec![("a".into(), vec![]); count]);
+    edge(&fields(256), &fields(257));
+    let line = |length| answering(|it| it.status_line = "a".repeat(length));
+    edge(&line(4 * 1024), &line(4 * 1024 + 1));
+    let name = |length| Message::Hello(hello(&"a".repeat(length)));
+    edge(&name(64), &name(65));
+    let wants = |count| {
+        let want = Want { name: ChunkId([1; 32]), length: 1, missing: vec![] };
+        Message::Want(REQUEST, vec![want; count])
+    };
+    edge(&wants(256), &wants(257));
+}
+
+#[test]
+fn a_message_as_a_whole() {
+    // Type, flags, status (2), two counts of 1, name (2), the value's length (3), no status line.
+    let around = 1 + 1 + 1 + 2 + 1 + 2 + 3 + 1;
+    let with = |length| answering(|it| it.fields = vec![("a".into(), vec![b'x'; length])]);
+    let longest = Message::LENGTH_MAX - around;
+    edge(&with(longest), &with(longest + 1));
+    assert_eq!(with(longest).encode().map(|it| it.len()), Some(Message::LENGTH_MAX));
+    refused(&vec![0; Message::LENGTH_MAX + 1], FrameError::TooLong);
+}
+
+#[test]
+fn texts() {
+    for bad in ["a\n", "a\0", "\u{7f}", "\u{85}"] {
+        assert_eq!(Message::Hello(hello(bad)).encode(), None, "{bad:?}");
+        assert_eq!(answering(|it| it.status_line = bad.into()).encode(), None, "{bad:?}");
+        assert_eq!(asking(|ask| ask.uri = bad.into()).encode(), None, "{bad:?}");
+    }
+    for bad in ["", "A", "a b", "a:", "é"] {
+        assert_eq!(asking(|it| it.fields = vec![(bad.into(), vec![])]).encode(), None, "{bad:?}");
+    }
+    for bad in [b"\r", b"\n", b"\0"] {
+        let fields = vec![("a".into(), bad.to_vec())];
+        assert_eq!(answering(|it| it.fields = fields).encode(), None, "{bad:?}");
+    }
+    refused(&[1, 1, b'\n', 0, 0], FrameError::Malformed);
+    refused(&[1, 1, 0xff, 0, 0], FrameError::Malformed);
+}
+
+#[test]
+fn numbers() {
+    let status = |status| answering(|it| it.status = status);
+    edge(&status(100), &status(99));
+    edge(&status(999), &status(1000));
+    let bytes = |offset| Message::Bytes(REQUEST, offset, vec![1]);
+    edge(&bytes(u64::MAX - 1), &bytes(u64::MAX));
+    refused(&[14, 0x80, 0], FrameError::Malformed); // zero in two bytes
+    refused(&[14, 0xff, 0xff, 0xff, 0xff, 0x1f], FrameError::Malformed); // above 32 bits
+}
+
+#[test]
+fn ranges() {
+    edge(&wanting(1, &[]), &wanting(0, &[]));
+    edge(&wanting(32 * 1024, &[]), &wanting(32 * 1024 + 1, &[]));
+    edge(&wanting(9, &[(0, 9)]), &wanting(9, &[(0, 10)]));
+    edge(&wanting(9, &[(0, 1), (2, 9)]), &wanting(9, &[(0, 1), (1, 9)])); // touch
+    edge(&wanting(9, &[(3, 4), (6, 7)]), &wanting(9, &[(6, 7), (3, 4)])); // out of order
+    edge(&wanting(9, &[(3, 4)]), &wanting(9, &[(3, 3)])); // empty
+    edge(&wanting(9, &[(3, 4)]), &wanting(9, &[(5, 6), (2, 9)])); // overlap
+    edge(&wanting(9, &[(3, 4)]), &wanting(9, &[(4, 3)]));
+    let many =
+        |count: u32| wanting(100, &(0..count).map(|i| (2 * i, 2 * i + 1)).collect::<Vec<_>>());
+    edge(&many(32), &many(33));
+}
+
+#[test]
+fn what_a_liar_sends() {
+    let want = |length: u8, ranges: &[u8]| {
+        let count = ranges.len() as u8 / 2;
+        [&[12, 1, 1], &[7; 32][..], &[length, count], ranges].concat()
+    };
+    assert!(Message::decode(&want(9, &[0, 1, 2, 9])).is_ok());
+    refused(&want(0, &[]), FrameError::Malformed);
+    refused(&want(9, &[0, 10]), FrameError::Malformed);
+    refused(&want(9, &[3, 3]), FrameError::Malformed);
+    refused(&want(9, &[4, 3]), FrameError::Malformed);
+    refused(&want(9, &[0, 1, 1, 9]), FrameError::Malformed);
+    refused(&want(9, &[6, 7, 3, 4]), FrameError::Malformed);
+    refused(&want(9, &[5, 6, 2, 9]), FrameError::Malformed);
+    refused(&[&[1, 65], &[b'a'; 65][..], &[1, 0]].concat(), FrameError::TooLong);
+    refused(&[5, 1, 0, 0, 0, 0, 0, 0, 0], FrameError::Malformed); // no URI
+    assert!(Message::decode(&[8, 1, 0, 100, 1, 1, b'a', 1, b'b', 0]).is_ok());
+    refused(&[8, 1, 0, 99, 0, 0], FrameError::Malformed);
+    refused(&[8, 1, 0, 100, 1, 0, 1, b'b', 0], FrameError::Malformed); // no name
+    refused(&[8, 1, 0, 100, 1, 1, b'A', 1, b'b', 0], FrameError::Malformed);
+    refused(&[8, 1, 0, 100, 1, 1, b'a', 1, b'\n', 0], FrameError::Malformed);
+    let bytes = [&[9, 1, 0, 0x81, 0x80, 1][..], &[0; 16 * 1024 + 1]].concat();
+    refused(&bytes, FrameError::TooLong);
+}
+
+#[test]
+fn what_is_unknown() {
+    refused(&[], FrameError::Malformed);
+    refused(&[0], FrameError::Malformed);
+    refused(&[15, 1], FrameError::Malformed);
+    refused(&[10, 1, 11], FrameError::Malformed); // outcome
+    refused(&[1, 0, 1, 4], FrameError::Malformed); // where the gateway is
+    let mut bytes = Message::Ask(Box::new(ask())).encode().expect("within the limits");
+    bytes[4] = 0x10;
+    refused(&bytes, FrameError::Malformed);
+    let mut bytes = answering(|_| {}).encode().expect("within the limits");
+    bytes[2] = 2;
+    refused(&bytes, FrameError::Malformed);
+}
+
+#[test]
+fn counts_that_nothing_stands_behind() {
+    refused(&[13, 1, 0x80, 2], FrameError::Malformed); // 256 names
+    refused(&[13, 1, 0x81, 2], FrameError::TooLong); // one too many
+    refused(&[12, 1, 0xff, 0xff, 0xff, 0xff, 0x0f], FrameError::TooLong);
+    let most = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1];
+    refused(&[&[9, 1, 0][..], &most].concat(), FrameError::Malformed);
+}
+
+#[test]
+fn introductions() {
+    let introduction = |name: &str| Introduction {
+        identity: PublicKey([1; 32]),
+        signature: Signature([2; 64]),
+        token: Token([3; 16]),
+        hello: hello(name),
+    };
+    assert_eq!(introduction(&"a".repeat(65)).encode(), None);
+    let long = vec![0; Introduction::LENGTH_MAX + 1];
+    assert_eq!(Introduction::decode(&long), Err(FrameError::TooLong));
+    let mut bytes = introduction(&"a".repeat(64)).encode().expect("within the limits");
+    bytes.push(0);
+    assert_eq!(Introduction::decode(&bytes), Err(FrameError::Malformed), "trailing");
+}
+
+#[test]
+fn preambles() {
+    let decode = |bytes: &[u8; 8]| Preamble::decode(bytes).expect_err("refused");
+    assert_eq!(decode(b"HSPX\x01\x01\0\0"), FrameError::Malformed);
+    assert_eq!(decode(b"HSPR\x02\x09\xff\x01"), FrameError::Version(2));
+    assert_eq!(decode(b"HSPR\x01\0\0\0"), FrameError::Malformed);
+    assert_eq!(decode(b"HSPR\x01\x03\0\0"), FrameError::Malformed);
+    assert_eq!(decode(b"HSPR\x01\x01\x02\0"), FrameError::Malformed);
+    assert_eq!(decode(b"HSPR\x01\x01\0\x01"), FrameError::Malformed);
+}
+
+#[test]
+fn heads_of_chunks() {
+    let decode = |total, offset, length| {
+        let name = ChunkId([1; 32]);
+        let head = ChunkHead { name, total, offset, length, source: Source::Held };
+        ChunkHead::decode(&head.encode()).map(|_| ())
+    };
+    assert_eq!(decode(32 * 1024, 32 * 1024 - 1, 1), Ok(()));
+    assert_eq!(decode(32 * 1024 + 1, 0, 1), Err(FrameError::TooLong));
+    assert_eq!(decode(10, 0, 0), Err(FrameError::Malformed));
+    assert_eq!(decode(10, 10, 1), Err(FrameError::Malformed));
+    assert_eq!(decode(10, 5, 6), Err(FrameError::Malformed));
+    assert_eq!(decode(10, u32::MAX, 2), Err(FrameError::Malformed));
+    let good =
+        ChunkHead { name: ChunkId([1; 32]), total: 1, offset: 0, length: 1, source: Source::Held };
+    for (at, byte, why) in [
+        (0, b'X', FrameError::Malformed),
+        (4, 0, FrameError::Version(0)),
+        (49, 3, FrameError::Malformed),
+    ] {
+        let mut bytes = good.encode();
+        bytes[at] = byte;
+        assert_eq!(ChunkHead::decode(&bytes), Err(why));
+    }
+}

@@ -1,0 +1,278 @@
+//! The bytes of every frame, frozen.
+
+use std::net::IpAddr;
+
+use wire::peer::{
+    Ask, ChunkHead, Connection, Gateway, Head, Hello, Introduction, Message, Opaque, Outcome,
+    Preamble, Refusal, Request, Resume, Source, VERSION, Want, segment_signed,
+};
+use wire::{ChunkId, NodeId, ObjectKey, PublicKey, RecordId, Signature, Token};
+
+const REQUEST: Request = Request(300);
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn frozen<const N: usize>(message: &Message, expected: [&str; N]) {
+    let bytes = message.encode().expect("within the limits");
+    assert_eq!(hex(&bytes), expected.concat());
+    assert_eq!(Message::decode(&bytes).as_ref(), Ok(message));
+}
+
+fn hello(gateway: Gateway) -> Hello {
+    Hello { name: "ab".into(), profile: 1, gateway }
+}
+
+fn head() -> Head {
+    Head {
+        confirmed: true,
+        record: RecordId([0x22; 16]),
+        status: 200,
+        fields: vec![("etag".into(), b"\"1\"".to_vec()), ("x".into(), Vec::new())],
+        selecting: vec![("dnt".into(), None), ("te".into(), Some(b"a".to_vec()))],
+        signer: PublicKey([0x33; 32]),
+        signature: Signature([0x44; 64]),
+        age: 128,
+        length: Some(100_000),
+        status_line: "a; hit".into(),
+    }
+}
+
+#[test]
+fn hellos() {
+    let at = |address: &str| Gateway::At(address.parse::<IpAddr>().unwrap());
+    frozen(&Message::Hello(hello(Gateway::Unknown)), ["01", "026162", "01", "00"]);
+    frozen(&Message::Hello(hello(Gateway::Here)), ["01", "026162", "01", "01"]);
+    frozen(&Message::Hello(hello(at("10.0.0.1"))), ["01", "026162", "01", "02", "0a000001"]);
+    let v6 = ["01", "026162", "01", "03", "fe80", "000000000000", "0000000000000001"];
+    frozen(&Message::Hello(hello(at("fe80::1"))), v6);
+}
+
+#[test]
+fn tokens_and_pings() {
+    frozen(&Message::Token(Token([0x55; 16])), ["02", &"55".repeat(16)]);
+    frozen(&Message::Ping(300), ["03", "ac02"]);
+    frozen(&Message::Ping(u64::MAX), ["03", &"ff".repeat(9), "01"]);
+    frozen(&Message::Pong(0), ["04", "00"]);
+}
+
+#[test]
+fn asks() {
+    let ask = Ask {
+        request: REQUEST,
+        hops: 3,
+        visited: vec![NodeId([0x11; 16]), NodeId([0x12; 16])],
+        merge: true,
+        per_hop: false,
+        resume: Some(Resume { record: RecordId([0x22; 16]), segment: 5 }),
+        have: None,
+        cover: 16_384,
+        credit: 65_536,
+        uri: "http://a/".into(),
+        fields: vec![("te".into(), b"x".to_vec())],
+    };
+    let expected = [
+        "05",
+        "ac02",               // request: 300
+        "03",                 // hops
+        "02",                 // visited two
+        &"11".repeat(16),     // this
+        &"12".repeat(16),     // and that
+        "05",                 // merge, resume
+        &"22".repeat(16),     // record
+        "05",                 // segment
+        "808001",             // cover: 16 384
+        "808004",             // credit: 65 536
+        "09",                 // a URI of nine bytes
+        "687474703a2f2f612f", // http://a/
+        "01",                 // one field
+        "027465",             // te
+        "0178",               // x
+    ];
+    frozen(&Message::Ask(Box::new(ask)), expected);
+    let plain = Ask {
+        request: Request(0),
+        hops: 0,
+        visited: vec![],
+        merge: false,
+        per_hop: true,
+        resume: None,
+        have: Some(RecordId([0x66; 16])),
+        cover: 0,
+        credit: 0,
+        uri: "a".into(),
+        fields: vec![],
+    };
+    let expected = ["05", "00", "00", "00", "0a", &"66".repeat(16), "00", "00", "0161", "00"];
+    frozen(&Message::Ask(Box::new(plain)), expected);
+}
+
+#[test]
+fn heads() {
+    let expected = [
+        "06",
+        "ac02",           // request: 300
+        "03",             // confirmed, length
+        &"22".repeat(16), // record
+        "c801",           // status: 200
+        "02",             // two fields
+        "0465746167",     // etag
+        "03223122",       // "1"
+        "0178",           // x
+        "00",             // nothing
+        "02",             // two selecting fields
+        "03646e74",       // dnt
+        "00",             // absent
+        "027465",         // te
+        "010161",         // a
+        &"33".repeat(32), // signer
+        &"44".repeat(64), // signature
+        "8001",           // age: 128
+        "a08d06",         // length: 100 000
+        "06613b20686974", // a; hit
+    ];
+    frozen(&Message::Head(REQUEST, Box::new(head())), expected);
+}
+
+#[test]
+fn what_is_signed() {
+    let expected = [
+        "68656172736179203230323620",         // hearsay 2026
+        "68656164206f662061207265636f726400", // head of a record
+        &"77".repeat(32),                     // the object's key
+        &"22".repeat(16),                     // record
+        "c801",                               // status
+        "02046574616703223122017800",         // fields
+        "0203646e7400027465010161",           // selecting fields
+    ];
+    assert_eq!(hex(&head().signed(&ObjectKey([0x77; 32]))), expected.concat());
+    // What grows or is added on the way is not signed.
+    let later = Head { age: 9, length: None, status_line: "b".into(), ..head() };
+    assert_eq!(later.signed(&ObjectKey([0x77; 32])), head().signed(&ObjectKey([0x77; 32])));
+    let expected = [
+        "68656172736179203230323620",                   // hearsay 2026
+        "7365676d656e74206f662061206d616e696665737400", // segment of a manifest
+        &"22".repeat(16),
+        &"88".repeat(32),
+    ];
+    let signed = segment_signed(&RecordId([0x22; 16]), &[0x88; 32]);
+    assert_eq!(hex(&signed), expected.concat());
+}
+
+#[test]
+fn segments_and_bytes() {
+    let segment = Message::Segment(REQUEST, Box::new(Signature([0x44; 64])), vec![1, 2, 3]);
+    frozen(&segment, ["07", "ac02", &"44".repeat(64), "03", "010203"]);
+    let opaque = Opaque {
+        status: 404,
+        fields: vec![("a".into(), b"b".to_vec())],
+        length: Some(0),
+        status_line: String::new(),
+    };
+    let expected = ["08", "ac02", "01", "9403", "01", "0161", "0162", "00", "00"];
+    frozen(&Message::Opaque(REQUEST, Box::new(opaque.clone())), expected);
+    let chunked = Opaque { length: None, fields: vec![], ..opaque };
+    let expected = ["08", "ac02", "00", "9403", "00", "00"];
+    frozen(&Message::Opaque(REQUEST, Box::new(chunked)), expected);
+    let bytes = Message::Bytes(REQUEST, 16_384, vec![0xaa, 0xbb]);
+    frozen(&bytes, ["09", "ac02", "808001", "02", "aabb"]);
+}
+
+#[test]
+fn ends() {
+    let outcomes = [
+        (Outcome::Complete, "00"),
+        (Outcome::Unresolved, "01"),
+        (Outcome::Forbidden, "02"),
+        (Outcome::Unreachable, "03"),
+        (Outcome::TimedOut, "04"),
+        (Outcome::Malformed, "05"),
+        (Outcome::Truncated, "06"),
+        (Outcome::Loop, "07"),
+        (Outcome::UnknownRecord, "08"),
+        (Outcome::Busy, "09"),
+        (Outcome::NotCached, "0a"),
+    ];
+    for (outcome, code) in outcomes {
+        frozen(&Message::End(REQUEST, outcome), ["0a", "ac02", code]);
+    }
+    let expected = ["0e", "ffffffff0f"];
+    frozen(&Message::Cancel(Request(u32::MAX)), expected);
+}
+
+#[test]
+fn wants() {
+    frozen(&Message::Credit(REQUEST, 1, 128), ["0b", "ac02", "01", "8001"]);
+    let whole = Want { name: ChunkId([0x99; 32]), length: 8_192, missing: vec![] };
+    let parts = Want { name: ChunkId([0x98; 32]), length: 200, missing: vec![0..1, 100..200] };
+    let expected = [
+        "0c",
+        "ac02",           // request: 300
+        "02",             // two units
+        &"99".repeat(32), // this one:
+        "8040",           // 8 192 bytes,
+        "00",             // all of them
+        &"98".repeat(32), // that one:
+        "c801",           // 200 bytes,
+        "02",             // two ranges:
+        "0001",           // 0..1
+        "64c801",         // 100..200
+    ];
+    frozen(&Message::Want(REQUEST, vec![whole, parts]), expected);
+    let lost = Message::Lost(REQUEST, vec![ChunkId([0x99; 32])]);
+    frozen(&lost, ["0d", "ac02", "01", &"99".repeat(32)]);
+}
+
+#[test]
+fn introductions() {
+    let introduction = Introduction {
+        identity: PublicKey([0x33; 32]),
+        signature: Signature([0x44; 64]),
+        token: Token([0x55; 16]),
+        hello: hello(Gateway::Here),
+    };
+    let expected =
+        [&"33".repeat(32), &"44".repeat(64), &"55".repeat(16), "02", "6162", "01", "01"].concat();
+    let bytes = introduction.encode().expect("within the limits");
+    assert_eq!(hex(&bytes), expected);
+    assert_eq!(Introduction::decode(&bytes), Ok(introduction));
+}
+
+#[test]
+fn preambles_and_refusals() {
+    assert_eq!(VERSION, 1);
+    let control = Preamble { connection: Connection::Control, sealed: true };
+    assert_eq!(hex(&control.encode()), "4853505201010100");
+    let data = Preamble { connection: Connection::Data, sealed: false };
+    assert_eq!(hex(&data.encode()), "4853505201020000");
+    let refusals =
+        [Refusal::Version, Refusal::MeshKey, Refusal::Identity, Refusal::Busy, Refusal::Token];
+    assert_eq!(refusals.map(Refusal::code), [1, 2, 3, 4, 5]);
+    assert_eq!([1, 2, 3, 4, 5].map(Refusal::from_code), refusals.map(Some));
+    assert_eq!([0, 6, 255].map(Refusal::from_code), [None; 3]);
+}
+
+#[test]
+fn heads_of_chunks() {
+    let head = ChunkHead {
+        name: ChunkId([0x99; 32]),
+        total: 8_192,
+        offset: 256,
+        length: 7_936,
+        source: Source::Held,
+    };
+    let expected = [
+        "48534348",
+        "01",             // HSCH, version
+        &"99".repeat(32), // name
+        "00002000",       // total
+        "00000100",       // offset
+        "00001f00",       // length
+    ]
+    .concat();
+    for (source, code) in [(Source::Held, "00"), (Source::Relayed, "01"), (Source::Origin, "02")] {
+        let bytes = ChunkHead { source, ..head }.encode();
+        assert_eq!(hex(&bytes), format!("{expected}{code}"));
+    }
+}
