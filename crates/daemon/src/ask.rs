@@ -1,4 +1,4 @@
-//! The control socket, the asking side: what `status`, `cache` and `get` need of a running daemon.
+//! The control socket, the asking side: what `status`, `peers`, `cache` and `get` need of a running daemon.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use tokio::net::UnixStream;
 use crate::control::{ManifestPage, ObjectLine};
 use crate::exit::Failure;
 use crate::query;
-use crate::status::Status;
+use crate::status::{PeerLine, Status};
 
 /// How long a daemon may take for an answer.
 const ANSWER_MAX: Duration = Duration::from_secs(20);
@@ -25,6 +25,11 @@ const ANSWER_BYTES_MAX: usize = 64 << 20;
 /// How the daemon is.
 pub async fn status(paths: &[PathBuf]) -> Result<Status, Failure> {
     ask(paths, "/status").await?.ok_or_else(|| strange("it has no /status"))
+}
+
+/// The peers that are there.
+pub async fn peers(paths: &[PathBuf]) -> Result<Vec<PeerLine>, Failure> {
+    ask(paths, "/peers").await?.ok_or_else(|| strange("it has no /peers"))
 }
 
 /// At most `limit` stored objects.

@@ -3,11 +3,13 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use node::Scheme;
 use tracing::level_filters::LevelFilter;
 
-use crate::config::{Overrides, Place, Size};
+use crate::config::{Overrides, Place, Size, scheme, scheme_names};
 
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 failed; 2 wrong command line or configuration; \
     3 no daemon answers; 4 what arrived is not what was promised.";
@@ -31,6 +33,12 @@ pub enum Command {
     Run(Box<Run>),
     /// Show what the running daemon saved, and how it is
     Status {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the other nodes of the mesh that the running daemon is connected with
+    Peers {
         /// As JSON
         #[arg(long)]
         json: bool,
@@ -93,6 +101,12 @@ pub struct Run {
     /// An interface by which other nodes of the mesh are reached; may be given more than once
     #[arg(long, value_name = "IFACE")]
     pub mesh: Vec<String>,
+    /// Whom to ask for what is not here: the next hop towards the gateway, or the gateway itself
+    #[arg(long, value_name = "SCHEME", value_parser = schemes())]
+    pub scheme: Option<Scheme>,
+    /// A file with the secret that all nodes of the mesh share
+    #[arg(long, value_name = "FILE")]
+    pub mesh_key_file: Option<PathBuf>,
     /// Where Prometheus may ask for /metrics
     #[arg(long, value_name = "ADDR:PORT")]
     pub metrics: Option<SocketAddr>,
@@ -168,6 +182,10 @@ pub struct InterceptWhat {
     pub json: bool,
 }
 
+fn schemes() -> impl TypedValueParser<Value = Scheme> {
+    PossibleValuesParser::new(scheme_names()).try_map(|name| scheme(&name).ok_or("no scheme"))
+}
+
 impl Run {
     /// What it says over the file.
     pub fn overrides(&self, control: Option<PathBuf>) -> Overrides {
@@ -179,6 +197,8 @@ impl Run {
             intercept: self.intercept.clone(),
             intercept_port: self.intercept_port,
             mesh: self.mesh.clone(),
+            scheme: self.scheme,
+            mesh_key_file: self.mesh_key_file.clone(),
             metrics: self.metrics,
             control,
         }
@@ -211,7 +231,8 @@ mod tests {
     #[test]
     fn what_run_is_told_goes_over_the_file() {
         let line = "hearsay run --listen [::1]:1 --listen 127.0.0.1:2 --store memory \
-                    --store-size 9MiB --intercept br-lan --mesh wl0 --mesh wl1 --control /c --log debug";
+                    --store-size 9MiB --intercept br-lan --mesh wl0 --mesh wl1 --scheme thcp \
+                    --mesh-key-file k --control /c --log debug";
         let cli = Cli::try_parse_from(line.split_whitespace()).unwrap();
         let Command::Run(run) = cli.command else { panic!("not run") };
         let overrides = run.overrides(cli.control);
@@ -219,6 +240,8 @@ mod tests {
         assert_eq!(overrides.store, Some(Place::Memory));
         assert_eq!(overrides.store_size, Some(Size::mib(9)));
         assert_eq!(overrides.mesh, ["wl0", "wl1"]);
+        assert_eq!(overrides.scheme, Some(Scheme::Thcp));
+        assert_eq!(overrides.mesh_key_file, Some("k".into()));
         assert_eq!(overrides.control, Some("/c".into()));
         assert_eq!(run.log, Some(Level::Debug));
     }

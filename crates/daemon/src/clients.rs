@@ -29,8 +29,8 @@ use tokio::task::spawn_local;
 
 /// Connections of clients at one time; more wait in the kernel.
 const CONNECTIONS_MAX: usize = 2048;
-/// Descriptors for everything else: the store, the control socket, idle connections to origins.
-const DESCRIPTORS_KEPT: u64 = 256;
+/// Descriptors for everything else: peers, the store, the control socket, idle connections to origins.
+const DESCRIPTORS_KEPT: u64 = crate::links::DESCRIPTORS + 256;
 /// A client has so long for the head of its next request.
 const HEAD_PATIENCE: Duration = Duration::from_secs(60);
 /// After a failed accept, as when descriptors run out, there is a pause.

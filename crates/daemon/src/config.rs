@@ -12,18 +12,19 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use host::intercept::{Rules, is_interface_name};
-use host::routing;
-use node::Prefix;
+use host::intercept::Rules;
+use node::{Prefix, Scheme};
 use toml::Spanned;
 
 mod file;
 mod machine;
+mod mesh;
 mod problem;
 mod size;
 
 use file::{File, Source};
 pub use machine::{CONTROL_OF_ROOT, Machine};
+pub use mesh::{Mesh, scheme, scheme_name, scheme_names};
 pub use problem::ConfigError;
 pub use size::Size;
 
@@ -95,17 +96,6 @@ pub struct Intercept {
     pub ports: Vec<u16>,
 }
 
-/// The mesh that we are part of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mesh {
-    /// Interfaces by which other nodes are reached; none: there is no mesh.
-    pub interfaces: Vec<String>,
-    /// Where babeld's local socket is.
-    pub babeld: SocketAddr,
-    /// The gateway; `None`: where the default route leads.
-    pub gateway: Option<routing::Gateway>,
-}
-
 /// What the command line says; it counts more than the file.
 #[derive(Clone, Debug, Default)]
 pub struct Overrides {
@@ -123,6 +113,10 @@ pub struct Overrides {
     pub intercept_port: Option<u16>,
     /// Replaces the whole list of `[mesh] interfaces`.
     pub mesh: Vec<String>,
+    /// `[mesh] scheme`.
+    pub scheme: Option<Scheme>,
+    /// Replaces `[mesh] key` and `key-file`.
+    pub mesh_key_file: Option<PathBuf>,
     /// `[metrics] listen`.
     pub metrics: Option<SocketAddr>,
     /// `control`.
@@ -161,9 +155,7 @@ impl Config {
         {
             wrong.add("intercept", error.to_string());
         }
-        for name in self.mesh.interfaces.iter().filter(|it| !is_interface_name(it)) {
-            wrong.add("mesh", format!("{name:?} is not the name of an interface; see `ip link`"));
-        }
+        self.mesh.check(&mut wrong);
         wrong
     }
 
@@ -176,9 +168,11 @@ impl Config {
         let mut taken: Vec<(&str, SocketAddr)> = Vec::new();
         let explicit = self.listen.iter().map(|address| ("listen", *address));
         let metrics = self.metrics.iter().map(|address| ("[metrics] listen", *address));
-        let everywhere = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), self.intercept.port);
-        let intercept = self.intercept.rules().map(|_| ("[intercept] port", everywhere));
-        for (key, address) in explicit.chain(metrics).chain(intercept) {
+        let everywhere = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port);
+        let intercept = self.intercept.rules().map(|it| ("[intercept] port", it.listen_port));
+        let mesh = self.mesh.routing().map(|_| ("[mesh] port", self.mesh.port));
+        let wide = intercept.into_iter().chain(mesh).map(|(key, port)| (key, everywhere(port)));
+        for (key, address) in explicit.chain(metrics).chain(wide) {
             if let Some((other, before)) = taken.iter().find(|(_, it)| collide(*it, address)) {
                 let text = format!("{address} is taken by {other} ({before}): choose another port");
                 wrong.add(key, text);
@@ -225,17 +219,6 @@ impl Intercept {
     }
 }
 
-impl Mesh {
-    /// What to follow; `None` if there is no mesh.
-    pub fn routing(&self) -> Option<routing::Settings> {
-        (!self.interfaces.is_empty()).then(|| routing::Settings {
-            interfaces: self.interfaces.clone(),
-            babeld: self.babeld,
-            gateway: self.gateway,
-        })
-    }
-}
-
 impl FromStr for Place {
     type Err = std::io::Error;
 
@@ -273,13 +256,7 @@ impl fmt::Display for Config {
             )?,
             None => writeln!(f, "intercept  off")?,
         }
-        match (self.mesh.routing(), self.mesh.gateway) {
-            (None, _) => writeln!(f, "mesh       off")?,
-            (Some(it), None) => writeln!(f, "mesh       {}", it.interfaces.join(", "))?,
-            (Some(it), Some(gateway)) => {
-                writeln!(f, "mesh       {}: gateway {gateway}", it.interfaces.join(", "))?;
-            }
-        }
+        writeln!(f, "mesh       {}", self.mesh)?;
         if let Some(metrics) = self.metrics {
             writeln!(f, "metrics    {metrics}")?;
         }
@@ -293,11 +270,21 @@ pub fn control_paths(asked: Option<&Path>) -> Vec<PathBuf> {
     if let Some(path) = asked {
         return vec![path.to_owned()];
     }
-    // A file that is wrong is the daemon's business; whoever asks for status wants to know more.
-    let configured = Config::load(None, &Overrides::default()).ok().map(|config| config.control);
-    let candidates = [configured, Machine::here().control(), Some(CONTROL_OF_ROOT.into())];
+    let candidates =
+        [configured_control(), Machine::here().control(), Some(CONTROL_OF_ROOT.into())];
     let mut seen = BTreeSet::new();
     candidates.into_iter().flatten().filter(|path| seen.insert(path.clone())).collect()
+}
+
+/// What the file says of it. All else that is wrong there is the daemon's business, and whoever asks
+/// for status need not be able to read the mesh's key.
+fn configured_control() -> Option<PathBuf> {
+    let source = Source { name: FILE_DEFAULT, text: &read_text(None).ok()? };
+    let file = file::read(source).ok()?;
+    let mut wrong = ConfigError::default();
+    let mut reader = Reader { source, machine: &Machine::here(), wrong: &mut wrong };
+    let control = reader.control(file.control, &Overrides::default());
+    wrong.unless(control).ok()
 }
 
 fn read_text(path: Option<&Path>) -> Result<String, ConfigError> {
@@ -367,22 +354,6 @@ impl Reader<'_> {
         let size = overrides.store_size.or(file.size.map(Spanned::into_inner));
         let policy = file.policy.map_or(store::Policy::S3Fifo, |text| self.policy(&text));
         Store { place, size_bytes: size.unwrap_or(size_default).0, policy }
-    }
-
-    fn mesh(&mut self, file: file::Mesh, overrides: &Overrides) -> Mesh {
-        let babeld = file.babeld.and_then(|text| self.address(&text));
-        Mesh {
-            interfaces: some_or(&overrides.mesh, file.interfaces.unwrap_or_default()),
-            babeld: babeld.unwrap_or(routing::BABELD_DEFAULT),
-            gateway: file.gateway.and_then(|text| self.gateway(&text)),
-        }
-    }
-
-    fn gateway(&mut self, text: &Spanned<String>) -> Option<routing::Gateway> {
-        let gateway = text.get_ref().parse();
-        gateway
-            .map_err(|error| self.complain(text, &format!("{:?} is {error}", text.get_ref())))
-            .ok()
     }
 
     fn policy(&mut self, text: &Spanned<String>) -> store::Policy {
@@ -487,15 +458,15 @@ mod tests {
         }
     }
 
-    fn load(text: &str) -> Result<Config, ConfigError> {
+    pub(super) fn load(text: &str) -> Result<Config, ConfigError> {
         load_with(text, &Overrides::default())
     }
 
-    fn load_with(text: &str, overrides: &Overrides) -> Result<Config, ConfigError> {
+    pub(super) fn load_with(text: &str, overrides: &Overrides) -> Result<Config, ConfigError> {
         Config::from_text(Source { name: "h.toml", text }, overrides, &root())
     }
 
-    fn complaint(text: &str) -> String {
+    pub(super) fn complaint(text: &str) -> String {
         load(text).unwrap_err().to_string()
     }
 
@@ -554,7 +525,7 @@ mod tests {
             policy = "lru"
             [intercept]
             interfaces = ["br-lan"]
-            port = 3131
+            port = 3132
             ports = [80, 8080]
             [mesh]
             interfaces = ["wl0", "wl1"]
@@ -571,7 +542,7 @@ mod tests {
         assert_eq!(config.store.size_bytes, MEMORY_STORE_DEFAULT.0);
         assert_eq!(config.store.policy, store::Policy::Lru);
         let rules = config.intercept.rules().unwrap();
-        assert_eq!((rules.listen_port, rules.ports), (3131, vec![80, 8080]));
+        assert_eq!((rules.listen_port, rules.ports), (3132, vec![80, 8080]));
         let mesh = config.mesh.routing().unwrap();
         assert_eq!((mesh.interfaces.len(), mesh.babeld.port()), (2, 33124));
         assert_eq!(mesh.gateway, "10.77.0.8".parse().ok());
@@ -587,6 +558,7 @@ mod tests {
             intercept: vec!["wl0".into()],
             intercept_port: Some(7),
             mesh: vec!["wl1".into()],
+            scheme: Some(Scheme::Thcp),
             ..Overrides::default()
         };
         let text = "listen = [\"127.0.0.1:2\"]\n[store]\npath = \"/x\"\n[intercept]\nport = 8\n[mesh]\ninterfaces = [\"wl0\"]";
@@ -594,7 +566,10 @@ mod tests {
         assert_eq!(config.listen, overrides.listen);
         assert_eq!((config.store.place, config.store.size_bytes), (Place::Memory, 9 << 20));
         assert_eq!((config.intercept.interfaces, config.intercept.port), (vec!["wl0".into()], 7));
-        assert_eq!(config.mesh.interfaces, ["wl1"]);
+        assert_eq!(
+            (config.mesh.interfaces, config.mesh.scheme),
+            (vec!["wl1".into()], Scheme::Thcp)
+        );
     }
 
     #[test]

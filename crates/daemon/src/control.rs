@@ -3,7 +3,8 @@
 //! | path | answer |
 //! |---|---|
 //! | `GET /status` | [`Status`] as JSON |
-//! | `GET /metrics` | the same as Prometheus' text |
+//! | `GET /peers` | a JSON list of [`PeerLine`] |
+//! | `GET /metrics` | both as Prometheus' text |
 //! | `GET /cache?limit=N` | a JSON list of [`ObjectLine`] |
 //! | `GET /manifest?url=U&page=P` | [`ManifestPage`] as JSON, or 404 |
 //!
@@ -31,7 +32,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::metrics;
 use crate::query;
-use crate::status::Status;
+use crate::status::{PeerLine, Status};
 
 /// Connections served at once; more wait in the kernel's queue.
 pub const CONNECTIONS_MAX: usize = 16;
@@ -50,6 +51,9 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 pub trait Observed {
     /// How it is.
     fn status(&self) -> Status;
+
+    /// The peers that are there, by their identities.
+    fn peers(&self) -> Vec<PeerLine>;
 
     /// At most `limit` stored objects, the latest fetched or confirmed first.
     async fn objects(&self, limit: usize) -> Vec<ObjectLine>;
@@ -240,8 +244,12 @@ async fn answer<O: Observed, B>(
     }
     let query = request.uri().query().unwrap_or("");
     match (request.uri().path(), scope) {
-        ("/metrics", _) => page(metrics::CONTENT_TYPE, metrics::render(&observed.status())),
+        ("/metrics", _) => {
+            let text = metrics::render(&observed.status(), &observed.peers());
+            page(metrics::CONTENT_TYPE, text)
+        }
         ("/status", Scope::All) => json(&observed.status()),
+        ("/peers", Scope::All) => json(&observed.peers()),
         ("/cache", Scope::All) => {
             let limit = query::number(query, "limit").map_or(LIMIT_DEFAULT, |it| it as usize);
             json(&observed.objects(limit.min(LIMIT_MAX)).await)
@@ -294,6 +302,7 @@ pub(crate) mod tests {
     #[derive(Default)]
     pub(crate) struct Puppet {
         pub(crate) status: Status,
+        pub(crate) peers: Vec<PeerLine>,
         pub(crate) objects: Vec<ObjectLine>,
         pub(crate) pages: Vec<ManifestPage>,
     }
@@ -301,6 +310,10 @@ pub(crate) mod tests {
     impl Observed for Puppet {
         fn status(&self) -> Status {
             self.status.clone()
+        }
+
+        fn peers(&self) -> Vec<PeerLine> {
+            self.peers.clone()
         }
 
         async fn objects(&self, limit: usize) -> Vec<ObjectLine> {
@@ -328,10 +341,13 @@ pub(crate) mod tests {
         run(async {
             let door = Door::open(&path).unwrap();
             assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o660);
-            let puppet = Puppet { status: status.clone(), objects, pages: Vec::new() };
+            let peers = vec![crate::status::tests::peer("r2", 1)];
+            let (status_, peers_) = (status.clone(), peers.clone());
+            let puppet = Puppet { status: status_, peers: peers_, objects, pages: Vec::new() };
             let served = tokio::task::spawn_local(door.serve(Rc::new(puppet)));
             let paths = [path.clone()];
             assert_eq!(ask::status(&paths).await.unwrap(), status);
+            assert_eq!(ask::peers(&paths).await.unwrap(), peers);
             assert_eq!(ask::objects(&paths, 1).await.unwrap().len(), 1);
             assert_eq!(ask::manifest_page(&paths, "http://x/?a=b&c", 0).await.unwrap(), None);
             assert!(matches!(Door::open(&path), Err(ControlError::Taken(_))));
@@ -363,7 +379,9 @@ pub(crate) mod tests {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let address = listener.local_addr().unwrap();
             tokio::task::spawn_local(serve_metrics(listener, Rc::new(Puppet::default())));
-            for (path, status) in [("/metrics", "200 OK"), ("/status", "404 Not Found")] {
+            for (path, status) in
+                [("/metrics", "200 OK"), ("/status", "404 Not Found"), ("/peers", "404 Not Found")]
+            {
                 let mut stream = TcpStream::connect(address).await.unwrap();
                 let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\n\r\n");
                 stream.write_all(request.as_bytes()).await.unwrap();

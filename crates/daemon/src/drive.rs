@@ -2,20 +2,21 @@
 //!
 //! *Start-up:* control socket, store, engine, listeners, interception rules; whatever cannot be had
 //! and is not needed for traffic is done without and said. *The loop* is tokio's, on one thread:
-//! clients (`clients.rs`), origins (`origins.rs`) and the store's answers feed the engine through
-//! [`Shell`]. *The end:* the listeners go first, so that new connections go straight to their origins;
-//! then clients get a moment to finish; then the rules go, and what was written is made durable.
+//! clients (`clients.rs`), origins (`origins.rs`), peers (`links.rs`) and the store's answers feed the
+//! engine through [`Shell`]. *The end:* the listeners go first, so that new connections go straight to their origins;
+//! then clients get a moment to finish; then peers are left and the rules go, and what was written is made durable.
 
 use crate::clients::{self, Door as ClientDoor};
 use crate::config::Config;
 use crate::control::{self, ControlError};
 use crate::disk::{self, Disk};
 use crate::entropy;
+use crate::identity::Identity;
+use crate::mesh;
 use crate::observe::Observer;
 use crate::places::Places;
 use crate::shell::Shell;
 use host::intercept::Rules;
-use host::routing::Routing;
 use node::{Input, Node};
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -28,6 +29,8 @@ use wire::Date;
 
 /// At the end, clients have so long to finish.
 const FAREWELL: Duration = Duration::from_secs(3);
+/// What was said to peers has so long to reach them.
+const HANG_UP: Duration = Duration::from_millis(500);
 /// Threads that answer questions about the store, beside those that look up names.
 const OBSERVERS_MAX: usize = 2;
 /// How often the clock is looked at.
@@ -86,18 +89,22 @@ async fn drive(config: Config) -> Result<(), DriveError> {
         );
     }
     abort_on_panic();
-    let shell = Shell::new(Node::new(engine_config(&config), index), disk, config.memory_bytes);
+    let identity = config.mesh.routing().map(|_| Identity::of(&config.store.place));
+    let engine = Node::new(engine_config(&config, identity.as_ref()), index);
+    let shell = Shell::new(engine, disk, config.memory_bytes);
     shell.set_clock();
     spawn_loops(&shell, answered);
     let observer = Rc::new(Observer::new(shell.clone(), &config, listeners.addresses()));
-    follow_routes(&config, &observer);
+    observer.is(identity);
+    mesh::follow_routes(&config, &shell, &observer);
     spawn_local(control.serve(Rc::clone(&observer)));
     let rules = intercept(&config, &observer);
     if rules.is_none() {
         // Without the rules nothing keeps others from coming in by that port.
         listeners.transparent = None;
     }
-    let accepting = listeners.serve(&shell, &observer);
+    let mut accepting = listeners.serve(&shell, &observer);
+    accepting.extend(mesh::accept_peers(&config, &shell));
     let addresses = &observer.addresses;
     tracing::info!(version = env!("CARGO_PKG_VERSION"), ?addresses, "ready");
 
@@ -105,6 +112,7 @@ async fn drive(config: Config) -> Result<(), DriveError> {
     // New connections go straight from here on; those that are open still come by the rules.
     accepting.iter().for_each(AbortHandle::abort);
     farewell(&shell).await;
+    shell.links().hang_up(HANG_UP).await;
     if let Some(rules) = rules
         && let Err(error) = rules.remove()
     {
@@ -115,16 +123,17 @@ async fn drive(config: Config) -> Result<(), DriveError> {
     Ok(())
 }
 
-fn engine_config(config: &Config) -> node::Config {
+fn engine_config(config: &Config, identity: Option<&Identity>) -> node::Config {
     node::Config {
         name: config.name.clone(),
-        secret: node::OPEN_KEY,
+        secret: config.mesh.object_secret(),
         seed: entropy::bytes(),
         memory_bytes: config.memory_bytes,
         // One object never pushes out everything else.
         object_bytes_max: config.store.size_bytes / 2,
         allow: config.allow.clone(),
         built: BUILT,
+        mesh: mesh::engine_config(config, identity),
     }
 }
 
@@ -222,21 +231,6 @@ fn intercept(config: &Config, observer: &Observer) -> Option<Rules> {
             tracing::warn!(%error, "nothing is intercepted: traffic goes on without us");
             observer.intercepts(false, Some(error.to_string()));
             None
-        }
-    }
-}
-
-/// Follows the way to the gateway, where there is a mesh.
-fn follow_routes(config: &Config, observer: &Observer) {
-    let Some(settings) = config.mesh.routing() else { return };
-    match Routing::open(settings) {
-        Ok((routing, routes)) => {
-            spawn_local(routing.run());
-            observer.follows(Ok(routes));
-        }
-        Err(error) => {
-            tracing::warn!(%error, "routes cannot be known: the mesh is done without");
-            observer.follows(Err(error.to_string()));
         }
     }
 }

@@ -19,11 +19,15 @@ mod drive;
 mod entropy;
 mod exit;
 mod get;
+mod identity;
 mod intercept;
+mod links;
 mod log;
+mod mesh;
 mod metrics;
 mod observe;
 mod origins;
+mod peers;
 mod places;
 mod query;
 mod shell;
@@ -51,6 +55,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
     match cli.command {
         Command::Run(run) => start(&run, control),
         Command::Status { json } => wait(show_status(&paths(), json)),
+        Command::Peers { json } => wait(peers::show(&paths(), json)),
         Command::Cache { json, limit } => wait(cache::show(&paths(), limit, json)),
         Command::Get(args) => wait(get::run(&args, &paths())),
         Command::Intercept { action } => intercept::run(&action),

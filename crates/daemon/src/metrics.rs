@@ -1,20 +1,24 @@
 //! The status as metrics: Prometheus' text format, version 0.0.4.
 //!
 //! Names follow <https://prometheus.io/docs/practices/naming/>: one prefix, base units, `_total` for
-//! what only grows. Labels take a handful of values; no URL, no client.
+//! what only grows. Labels take a handful of values, or one for each peer; no URL, no client.
 
 use std::fmt::Write as _;
 
-use crate::status::{Counts, Status};
+use crate::status::{Counts, PeerLine, Status};
 
 /// The media type of [`render`].
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// One page of metrics.
-pub fn render(status: &Status) -> String {
+pub fn render(status: &Status, peers: &[PeerLine]) -> String {
     let mut page = Page(String::with_capacity(8 << 10));
     page.process(status);
     page.route(status);
+    if status.mesh.is_some() {
+        page.mesh(&status.report);
+        page.peers(peers);
+    }
     page.requests(&status.report);
     let help = "Bytes passed on unlooked at: tunnels, upgrades, and what is no HTTP.";
     page.one("hearsay_relayed_bytes_total", Counter, help, status.relayed_bytes);
@@ -66,6 +70,54 @@ impl Page {
         }
     }
 
+    fn mesh(&mut self, report: &Counts) {
+        self.one("hearsay_peers", Gauge, "Peers that are there.", report.peers);
+        let mut both = |name, help, inwards, outwards| {
+            self.head(name, Counter, help);
+            self.labelled(name, "direction", "in", inwards);
+            self.labelled(name, "direction", "out", outwards);
+        };
+        let (inwards, outwards) = (report.peer_in_bytes, report.peer_out_bytes);
+        both(
+            "hearsay_mesh_bytes_total",
+            "Bytes of everything from and to peers.",
+            inwards,
+            outwards,
+        );
+        let (inwards, outwards) = (report.peer_units_in_bytes, report.peer_units_out_bytes);
+        both("hearsay_mesh_unit_bytes_total", "Bytes of units among them.", inwards, outwards);
+        let (inwards, outwards) = (report.asks_in, report.asks_out);
+        both("hearsay_asks_total", "Requests of peers, and to peers.", inwards, outwards);
+        let help = "Bytes of responses given on to peers without being stored.";
+        self.one("hearsay_relayed_opaque_bytes_total", Counter, help, report.relayed_opaque_bytes);
+        let help = "Transfers that went on by another way after theirs had broken.";
+        self.one("hearsay_resumes_total", Counter, help, report.resumes);
+        let help = "Units that a peer was asked for and did not have.";
+        self.one("hearsay_wants_lost_total", Counter, help, report.wants_lost);
+        let help = "Units of peers that were not what they were called.";
+        self.one("hearsay_units_false_total", Counter, help, report.units_false);
+        let help = "Units that peers were asked for and have not sent yet.";
+        self.one("hearsay_units_on_their_way", Gauge, help, report.units_on_their_way);
+    }
+
+    /// A peer's counters begin anew when it comes back.
+    fn peers(&mut self, peers: &[PeerLine]) {
+        let name = "hearsay_peer_bytes_total";
+        self.head(name, Counter, "Bytes of everything from and to a peer while it is there.");
+        for peer in peers {
+            let is_namesake = |other: &&PeerLine| other.name == peer.name;
+            let is_name_enough = peers.iter().filter(is_namesake).count() == 1;
+            // Nor can a name be taken for an identity.
+            let is_short = peer.name.len() < peer.id.len();
+            let label = if is_name_enough && is_short { &peer.name } else { &peer.id };
+            let label = escaped(label);
+            for (direction, bytes) in [("in", peer.in_bytes), ("out", peer.out_bytes)] {
+                let labels = format_args!("peer=\"{label}\",direction=\"{direction}\"");
+                self.line(format_args!("{name}{{{labels}}} {bytes}"));
+            }
+        }
+    }
+
     fn requests(&mut self, report: &Counts) {
         let name = "hearsay_requests_total";
         self.head(name, Counter, "Requests, by how they were answered.");
@@ -75,6 +127,7 @@ impl Page {
         let name = "hearsay_served_bytes_total";
         self.head(name, Counter, "Content bytes given to clients, by where they came from.");
         self.labelled(name, "source", "local", report.served_local_bytes);
+        self.labelled(name, "source", "peer", report.served_peer_bytes);
         self.labelled(name, "source", "origin", report.served_origin_bytes);
         let help = "Content bytes received from origins.";
         self.one("hearsay_origin_bytes_total", Counter, help, report.origin_bytes);
@@ -157,13 +210,17 @@ impl Page {
     }
 
     fn labelled(&mut self, name: &str, label: &str, value: &str, count: u64) {
-        let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+        let value = escaped(value);
         self.line(format_args!("{name}{{{label}=\"{value}\"}} {count}"));
     }
 
     fn line(&mut self, line: std::fmt::Arguments<'_>) {
         writeln!(self.0, "{line}").expect("writing to a String cannot fail");
     }
+}
+
+fn escaped(label: &str) -> String {
+    label.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
 #[cfg(test)]
@@ -205,7 +262,7 @@ mod tests {
 
     #[test]
     fn every_line_is_a_metric() {
-        let (kinds, series) = parse(&render(&crate::status::tests::busy()));
+        let (kinds, series) = parse(&render(&crate::status::tests::busy(), &[]));
         for (key, value) in [
             ("hearsay_requests_total{result=\"hit\"}", 400),
             ("hearsay_served_bytes_total{source=\"local\"}", 1 << 30),
@@ -224,7 +281,7 @@ mod tests {
     #[test]
     fn in_a_mesh_the_way_is_told() {
         let route = Some(crate::status::tests::over_one());
-        let (_, series) = parse(&render(&Status { route, ..crate::status::tests::busy() }));
+        let (_, series) = parse(&render(&Status { route, ..crate::status::tests::busy() }, &[]));
         for (key, value) in [
             ("hearsay_route_up", 1),
             ("hearsay_route_is_gateway", 0),
@@ -233,8 +290,30 @@ mod tests {
             assert_eq!(series.get(key), Some(&value), "{key}");
         }
         assert!(!series.contains_key("hearsay_route_hops"));
-        let (_, series) = parse(&render(&crate::status::tests::busy()));
+        let (_, series) = parse(&render(&crate::status::tests::busy(), &[]));
         assert!(!series.keys().any(|key| key.starts_with("hearsay_route")));
+    }
+
+    #[test]
+    fn peers_have_series_of_their_own() {
+        use crate::status::tests::{busy, in_mesh, peer};
+        let mut status = Status { mesh: Some(in_mesh()), ..busy() };
+        status.report.peer_units_in_bytes = 7;
+        let peers = [peer("r2", 1), peer("r3", 2), peer("r3", 3)];
+        let (kinds, series) = parse(&render(&status, &peers));
+        let id = "02".repeat(16);
+        for (key, value) in [
+            ("hearsay_peer_bytes_total{peer=\"r2\",direction=\"in\"}", 99 << 20),
+            ("hearsay_peer_bytes_total{peer=\"r2\",direction=\"out\"}", 1 << 20),
+            (&format!("hearsay_peer_bytes_total{{peer=\"{id}\",direction=\"in\"}}"), 99 << 20),
+            ("hearsay_mesh_unit_bytes_total{direction=\"in\"}", 7),
+            ("hearsay_served_bytes_total{source=\"peer\"}", 0),
+        ] {
+            assert_eq!(series.get(key), Some(&value), "{key}");
+        }
+        assert!(kinds.contains_key("hearsay_peers"));
+        let (kinds, _) = parse(&render(&busy(), &peers));
+        assert!(!kinds.contains_key("hearsay_peers"));
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! What the control socket shows of the running daemon.
 
-use crate::config::{Config, Place};
+use crate::config::{Config, Place, scheme_name};
 use crate::control::{ManifestPage, ObjectLine, Observed, UnitLine};
+use crate::identity::Identity;
 use crate::shell::Shell;
-use crate::status::{Intercept, Process, Route, Status, Store, StoreKind};
+use crate::status::{Intercept, Mesh, PeerLine, Process, Route, Status, Store, StoreKind};
 use node::{Record, RouteTable, Row, Target};
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -24,6 +25,8 @@ pub struct Observer {
     pub addresses: Vec<SocketAddr>,
     intercept: RefCell<(bool, Option<String>)>,
     routes: RefCell<Option<Routes>>,
+    /// Why the identity is a temporary one, if it is.
+    is_temporary: RefCell<Option<String>>,
 }
 
 /// The way to the gateway as it is now, or why it cannot be known.
@@ -33,13 +36,32 @@ impl Observer {
     /// Begins to observe.
     pub fn new(shell: Shell, config: &Config, addresses: Vec<SocketAddr>) -> Self {
         let (config, intercept) = (config.clone(), RefCell::default());
-        let routes = RefCell::default();
-        Self { shell, config, started: Instant::now(), addresses, intercept, routes }
+        let (routes, is_temporary) = (RefCell::default(), RefCell::default());
+        let started = Instant::now();
+        Self { shell, config, started, addresses, intercept, routes, is_temporary }
     }
 
     /// There is a mesh.
     pub fn follows(&self, routes: Routes) {
         *self.routes.borrow_mut() = Some(routes);
+    }
+
+    /// The identity that the engine was given.
+    pub fn is(&self, identity: Option<Identity>) {
+        *self.is_temporary.borrow_mut() = identity.and_then(|it| it.is_temporary);
+    }
+
+    fn mesh(&self) -> Option<Mesh> {
+        let (id, public_key) = self.shell.identity()?;
+        let mesh = &self.config.mesh;
+        Some(Mesh {
+            scheme: scheme_name(mesh.scheme).into(),
+            port: mesh.port,
+            has_key: mesh.key.is_some(),
+            id: id.to_string(),
+            public_key: public_key.to_string(),
+            is_temporary: self.is_temporary.borrow().clone(),
+        })
     }
 
     fn route(&self) -> Option<Route> {
@@ -85,6 +107,7 @@ impl Observed for Observer {
                 note,
             },
             route: self.route(),
+            mesh: self.mesh(),
             store: Store {
                 kind,
                 path,
@@ -99,6 +122,10 @@ impl Observed for Observer {
         }
     }
 
+    fn peers(&self) -> Vec<PeerLine> {
+        self.shell.peers().iter().map(PeerLine::from).collect()
+    }
+
     async fn objects(&self, limit: usize) -> Vec<ObjectLine> {
         let Some(catalogue) = self.catalogue() else { return Vec::new() };
         // A walk through the catalogue waits for the disk: not on the engine's thread.
@@ -111,7 +138,7 @@ impl Observed for Observer {
         let uri: http::Uri = url.parse().ok()?;
         let target = Target::new(uri.authority()?, uri.path_and_query())?;
         // Whoever asks here is on this machine.
-        let key = target.key(&node::OPEN_KEY, true);
+        let key = target.key(&self.config.mesh.object_secret(), true);
         let read = tokio::task::spawn_blocking(move || read_page(&catalogue, &key, page));
         read.await.ok()?
     }

@@ -2,13 +2,14 @@
 //! thread; a hit is answered within the call that brings the request.
 
 use crate::disk::Disk;
+use crate::links::{Links, Tell};
 use crate::places::Place;
 use crate::{clients, origins};
 use bytes::Bytes;
 use host::origin::Pool;
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
-use node::{ExchangeId, FetchId, Head, Input, Node, Output, Report};
+use node::{ExchangeId, FetchId, Head, Input, LinkInput, Node, Output, PeerInfo, Report};
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -17,7 +18,7 @@ use std::time::SystemTime;
 use tokio::sync::Notify;
 use tokio::task::{AbortHandle, spawn_local};
 use tokio::time::Instant;
-use wire::Date;
+use wire::{Date, NodeId, PublicKey};
 
 /// A client has so many bytes on their way to it, at most and at least.
 const WINDOW: std::ops::RangeInclusive<u64> = 16 * 1024..=128 * 1024;
@@ -31,6 +32,7 @@ struct Inner {
     /// The engine may want to be woken earlier than before.
     rearm: Notify,
     pub pool: Pool,
+    links: Links,
     pub relayed: Cell<u64>,
 }
 
@@ -100,6 +102,7 @@ impl Shell {
             state: RefCell::new(state),
             rearm: Notify::new(),
             pool: Pool::default(),
+            links: Links::new(),
             relayed: Cell::new(0),
         }))
     }
@@ -181,6 +184,11 @@ impl Shell {
         &self.0.pool
     }
 
+    /// Connections with peers.
+    pub fn links(&self) -> &Links {
+        &self.0.links
+    }
+
     /// Bytes that crossed unlooked at.
     pub fn relayed(&self) -> &Cell<u64> {
         &self.0.relayed
@@ -189,6 +197,16 @@ impl Shell {
     /// What the engine has counted.
     pub fn report(&self) -> Report {
         self.0.state.borrow().node.report()
+    }
+
+    /// The peers that are there.
+    pub fn peers(&self) -> Vec<PeerInfo> {
+        self.0.state.borrow().node.peers()
+    }
+
+    /// Who this node is to its peers, if it is in a mesh.
+    pub fn identity(&self) -> Option<(NodeId, PublicKey)> {
+        self.0.state.borrow().node.identity()
     }
 
     /// Looks at the store.
@@ -237,8 +255,16 @@ impl Shell {
                     task.abort();
                 }
             }
+            Output::Notice(text) => tracing::warn!("{text}"),
+            Output::Link(link) => self.0.links.perform(link, self),
             store => state.pending.extend(state.disk.perform(store)),
         }
+    }
+}
+
+impl Tell for Shell {
+    fn tell(&self, input: LinkInput) {
+        self.feed(Input::Link(input));
     }
 }
 

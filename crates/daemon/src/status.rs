@@ -10,9 +10,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+mod mesh;
 mod page;
 mod route;
 
+pub use mesh::{Mesh, PeerLine, Recent};
 pub use route::Route;
 
 /// How the daemon is.
@@ -34,6 +36,9 @@ pub struct Status {
     /// The way to the gateway; `null` where there is no mesh.
     #[serde(default)]
     pub route: Option<Route>,
+    /// What this node is to its peers; `null` where there is no mesh.
+    #[serde(default)]
+    pub mesh: Option<Mesh>,
     /// The store.
     pub store: Store,
     /// The budget of caches and buffers, in bytes.
@@ -100,12 +105,26 @@ pub enum StoreKind {
 
 /// [`node::Report`] on its way through the control socket; see there for what each is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 #[allow(missing_docs)]
 pub struct Counts {
     pub requests: Requests,
     pub served_local_bytes: u64,
     pub served_origin_bytes: u64,
+    pub served_peer_bytes: u64,
     pub origin_bytes: u64,
+    pub peers: u64,
+    pub peer_units_in_bytes: u64,
+    pub peer_units_out_bytes: u64,
+    pub peer_in_bytes: u64,
+    pub peer_out_bytes: u64,
+    pub relayed_opaque_bytes: u64,
+    pub asks_in: u64,
+    pub asks_out: u64,
+    pub resumes: u64,
+    pub wants_lost: u64,
+    pub units_false: u64,
+    pub units_on_their_way: u64,
     pub not_stored: BTreeMap<String, Unstored>,
     pub units_cut: u64,
     pub units_known: u64,
@@ -121,6 +140,8 @@ pub struct Counts {
     pub unsynced: bool,
     pub store_failures: u64,
     pub index: Index,
+    /// The latest objects that clients got, the newest last.
+    pub recent: Vec<Recent>,
 }
 
 /// [`node::Requests`].
@@ -209,15 +230,21 @@ impl From<&node::Report> for Counts {
             requests: (&report.requests).into(),
             served_local_bytes: report.served_local_bytes,
             served_origin_bytes: report.served_origin_bytes,
+            served_peer_bytes: report.served_peer_bytes,
             origin_bytes: report.origin_bytes,
-            not_stored: report
-                .not_stored
-                .iter()
-                .map(|(reason, it)| {
-                    let unstored = Unstored { responses: it.responses, bytes: it.bytes };
-                    ((*reason).to_owned(), unstored)
-                })
-                .collect(),
+            peers: report.peers,
+            peer_units_in_bytes: report.peer_units_in_bytes,
+            peer_units_out_bytes: report.peer_units_out_bytes,
+            peer_in_bytes: report.peer_in_bytes,
+            peer_out_bytes: report.peer_out_bytes,
+            relayed_opaque_bytes: report.relayed_opaque_bytes,
+            asks_in: report.asks_in,
+            asks_out: report.asks_out,
+            resumes: report.resumes,
+            wants_lost: report.wants_lost,
+            units_false: report.units_false,
+            units_on_their_way: report.units_on_their_way,
+            not_stored: unstored(report),
             units_cut: report.units_cut,
             units_known: report.units_known,
             known_bytes: report.known_bytes,
@@ -232,8 +259,14 @@ impl From<&node::Report> for Counts {
             unsynced: report.unsynced,
             store_failures: report.store_failures,
             index: (&report.index).into(),
+            recent: report.recent.iter().map(Recent::from).collect(),
         }
     }
+}
+
+fn unstored(report: &node::Report) -> BTreeMap<String, Unstored> {
+    let unstored = |it: &node::Unstored| Unstored { responses: it.responses, bytes: it.bytes };
+    report.not_stored.iter().map(|(reason, it)| ((*reason).to_owned(), unstored(it))).collect()
 }
 
 impl From<&node::Requests> for Requests {
@@ -277,6 +310,7 @@ fn rss_bytes() -> Option<u64> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    pub(crate) use mesh::tests::{in_mesh, peer};
     pub(crate) use route::tests::over_one;
 
     /// A daemon that has seen some work.
@@ -300,6 +334,7 @@ pub(crate) mod tests {
                 note: None,
             },
             route: None,
+            mesh: None,
             store: Store {
                 kind: StoreKind::Disk,
                 path: Some("/var/cache/hearsay".into()),

@@ -74,6 +74,14 @@ fn a_configuration_that_cannot_be_is_refused_before_anything_is_made() {
             &["3131", "choose another"],
         ),
         ("[intercept]\ninterfaces = [\"a/b\"]", &["a/b"]),
+        ("[mesh]\nscheme = \"phthcp\"", &["conf:2", "ph-thcp", "thcp"]),
+        ("[mesh]\n\nkey = \"secret\"", &["conf:3", "at least 16 characters"]),
+        ("[mesh]\nkey = \"0123456789abcdef\"\nkey-file = \"/dev/null\"", &["conf:3", "not both"]),
+        ("[mesh]\nkey-file = \"/nowhere/key\"", &["conf:2", "/nowhere/key: cannot be read"]),
+        ("[mesh]\ngateways = [\n\"10.0.0.1\"]", &["conf:3", "64 hexadecimal digits"]),
+        ("[mesh]\nport = 0", &["conf:2"]),
+        ("[mesh]\ndirect = [\"lan\"]", &["conf:2", "lan"]),
+        ("listen = [\"[::]:3131\"]\n[mesh]\ninterfaces = [\"wl0\"]", &["[mesh] port"]),
         ("memory = ", &["conf"]),
     ] {
         let file = world.write("conf", text.as_bytes());

@@ -3,14 +3,15 @@
 //! *What this is:* the world's side of the engine's inputs and outputs: [`listen`] takes clients in,
 //! [`screened`] holds what they say against the rules before a parser sees it, [`origin`] asks
 //! origins, [`splice`] joins connections that are none of our business, [`intercept`] keeps the
-//! rules that bring clients here, and [`routing`] follows the way to the gateway. *Who calls it:*
-//! the daemon's loop. *What it never does:* decide anything about a request. *Where to start:*
+//! rules that bring clients here, [`routing`] follows the way to the gateway, and [`peers`] connects
+//! with other nodes. *Who calls it:* the daemon's loop. *What it never does:* decide anything about a request. *Where to start:*
 //! `listen.rs`.
 
 pub mod dial;
 pub mod intercept;
 pub mod listen;
 pub mod origin;
+pub mod peers;
 mod progress;
 pub mod routing;
 pub mod screened;

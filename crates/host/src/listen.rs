@@ -65,7 +65,7 @@ fn transparent_v4(port: u16) -> io::Result<TcpListener> {
     bind(socket, SocketAddr::from(([0, 0, 0, 0], port)))
 }
 
-fn bind(socket: Socket, address: SocketAddr) -> io::Result<TcpListener> {
+pub(crate) fn bind(socket: Socket, address: SocketAddr) -> io::Result<TcpListener> {
     socket.set_reuse_address(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;

@@ -98,6 +98,8 @@ fn of_length(length: u64, headers: &HeaderMap) -> Record {
         received: Date::from_unix(1001),
         clocked: true,
         invalid: false,
+        carried: 0,
+        voucher: None,
         length,
         offsets: vec![0],
     }

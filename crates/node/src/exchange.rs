@@ -1,8 +1,9 @@
 //! One request of one client, from its head to the end of its response.
 
 use crate::http::{CacheControl, Target};
-use crate::input::{Entrance, FetchId};
+use crate::input::{Entrance, ExchangeId, FetchId};
 use crate::output::Dial;
+use crate::supplying::Supplying;
 use bytes::Bytes;
 use content::Segment;
 use http::{HeaderMap, Method, header};
@@ -10,13 +11,46 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::ops::Range;
 use std::rc::Rc;
-use wire::{ChunkId, ObjectKey, RecordId};
+use wire::peer::{Request, Resume};
+use wire::{ChunkId, NodeId, ObjectKey, RecordId};
 
 use crate::http::{CONDITIONS, Record};
 
-/// What a client asks, understood.
+/// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asker {
+    /// A client, of whom the driver knows.
+    Client,
+    /// A peer, by this request of its.
+    Peer(NodeId, Request),
+}
+
+/// How far a request has come through the mesh.
+#[derive(Clone, Debug, Default)]
+pub struct Trail {
+    /// Nodes it has visited.
+    pub visited: Vec<NodeId>,
+    /// How many more nodes may pass it on.
+    pub hops: u8,
+    /// Whether a peer wants each hop to look, keep and forward.
+    pub per_hop: bool,
+    /// It goes straight to the gateway: waiting for others on the way did not work out.
+    pub to_gateway: bool,
+    /// The transfer that it takes up again.
+    pub resume: Option<Resume>,
+    /// The stale record that a peer has.
+    pub have: Option<RecordId>,
+    /// How far a peer welcomes the manifest at first.
+    pub cover: u64,
+    /// Content bytes that a peer was given of a response that is not stored.
+    pub given: u64,
+}
+
+/// What a client asks, or a peer for one, understood.
 #[derive(Clone, Debug)]
 pub struct Ask {
+    pub asker: Asker,
+    pub trail: Trail,
     pub method: Method,
     pub target: Target,
     pub key: ObjectKey,
@@ -28,7 +62,7 @@ pub struct Ask {
     pub dial: Dial,
     pub has_body: bool,
     pub upgrade: bool,
-    /// Fetches for itself from now on: joining others did not work out.
+    /// Fetches for itself from now on: joining others did not work out, or is not wished.
     pub alone: bool,
     /// The host is known to be the one that was dialled: it may speak for its URIs.
     pub verified: bool,
@@ -71,7 +105,8 @@ impl Ask {
 
     /// Whether it asks for the whole of the current version, as others do.
     pub fn is_plain(&self) -> bool {
-        self.method == Method::GET
+        self.trail.resume.is_none()
+            && self.method == Method::GET
             && !self.headers.contains_key(header::RANGE)
             && !CONDITIONS.iter().any(|name| self.headers.contains_key(name))
     }
@@ -97,7 +132,33 @@ impl Exchange {
     pub fn position(&self) -> Option<u64> {
         match &self.state {
             State::Serving(serving) => serving.position(),
+            State::Supplying(supplying) => Some(supplying.position()),
             _ => None,
+        }
+    }
+
+    /// The exchange by which a peer gets what is in no unit, if it does.
+    pub fn flow(&self) -> Option<ExchangeId> {
+        match &self.state {
+            State::Supplying(supplying) => supplying.flow,
+            _ => None,
+        }
+    }
+
+    /// Whether it needs nothing more of an object of this length from a peer; peers may always.
+    pub fn has_wanted(&self, length: u64) -> bool {
+        match &self.state {
+            State::Serving(serving) => serving.pieces.is_empty() || serving.wanted_to >= length,
+            State::Supplying(_) => false,
+            _ => true,
+        }
+    }
+
+    /// The peer that asks, and its request, if it is one that asks.
+    pub fn peer(&self) -> Option<(NodeId, Request)> {
+        match self.ask.asker {
+            Asker::Client => None,
+            Asker::Peer(peer, request) => Some((peer, request)),
         }
     }
 
@@ -123,6 +184,8 @@ pub enum State {
     Passing(FetchId),
     /// It reads an object.
     Serving(Box<Serving>),
+    /// A peer, which is told of an object and asks for units.
+    Supplying(Box<Supplying>),
 }
 
 /// Reading an object, perhaps while it grows.
@@ -136,12 +199,30 @@ pub struct Serving {
     pub cursor: Option<Cursor>,
     /// Units that the disk gave for it and that are not sent yet.
     pub ahead: VecDeque<(ChunkId, Bytes)>,
+    /// Holes in it are for the origin to fill: no peer can.
+    pub unfillable: bool,
     /// The transfer that the object comes from was begun for it: what it gets crossed the uplink.
     pub leads: bool,
     /// It has asked for something and waits.
     pub waits: bool,
     /// The transfer that fills a hole for it.
     pub repair: Option<FetchId>,
+    /// How far in the object units that are missing have been asked of a peer.
+    pub wanted_to: u64,
+    /// Bytes of what comes next that come from a peer.
+    pub from_peer: u64,
+    /// What it was sent so far, by source.
+    pub sent: Sent,
+    /// The peer that was asked for it, if one was.
+    pub asked: Option<NodeId>,
+}
+
+/// Bytes that a client was sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sent {
+    pub local: u64,
+    pub peer: u64,
+    pub origin: u64,
 }
 
 /// Where the rest of an object comes from.
@@ -151,6 +232,16 @@ pub enum Source {
     Growing(FetchId),
     /// A closed record.
     Closed(Rc<Record>),
+}
+
+impl Source {
+    /// The transfer that is under way, if one is.
+    pub fn growing(&self) -> Option<FetchId> {
+        match self {
+            Self::Growing(fetch) => Some(*fetch),
+            Self::Closed(_) => None,
+        }
+    }
 }
 
 /// Part of a response's content.
@@ -206,9 +297,14 @@ impl Serving {
             pieces,
             cursor: None,
             ahead: VecDeque::new(),
+            unfillable: false,
             leads: false,
             waits: false,
             repair: None,
+            wanted_to: 0,
+            from_peer: 0,
+            sent: Sent::default(),
+            asked: None,
         }
     }
 
@@ -221,13 +317,22 @@ impl Serving {
     }
 
     /// So many bytes of the object were sent.
-    pub fn sent(&mut self, count: u64) {
+    pub fn advance(&mut self, count: u64) {
         if let Some(Piece::Object(range)) = self.pieces.front_mut() {
             range.start += count;
             if range.start >= range.end {
                 self.pieces.pop_front();
             }
         }
+    }
+
+    /// Where the last byte of the object that is wanted ends; `None` if that is not known.
+    pub fn end(&self) -> Option<u64> {
+        let ends = self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Object(range) => Some(range.end),
+            Piece::Literal(_) => None,
+        });
+        ends.max().filter(|end| *end < u64::MAX)
     }
 
     /// The object has turned out to end here.

@@ -1,11 +1,12 @@
 //! What can happen to a node.
 
 use crate::access::Prefix;
+use crate::routes::RouteTable;
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, Uri, Version};
 use std::net::{IpAddr, SocketAddr};
 use store::{Entry, Location, SegmentId};
-use wire::{ChunkId, Date, ObjectKey, RecordId};
+use wire::{ChunkId, Date, ObjectKey, PublicKey, RecordId};
 
 /// One request of one client, until its response has ended. Numbered by the driver, never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,6 +19,53 @@ pub struct FetchId(pub u64);
 /// One thing asked of the disk, answered once. Numbered by the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
+
+/// A connection with a peer. Even numbers are those that the engine dialled, odd ones those that the
+/// driver accepted; none is used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LinkId(pub u64);
+
+/// Something that happened to a connection with a peer. After `Closed`, or after
+/// [`crate::LinkOutput::Hangup`], nothing more is said of it.
+#[derive(Debug)]
+pub enum LinkInput {
+    /// Somebody connected from there to our port for peers.
+    Accepted(LinkId, SocketAddr),
+    /// What was dialled answered.
+    Connected(LinkId),
+    /// Bytes came, within what [`crate::LinkOutput::Receive`] granted.
+    Received(LinkId, Bytes),
+    /// So many more bytes can be written; begins at nothing.
+    Room(LinkId, u64),
+    /// It has ended, or never came to be.
+    Closed(LinkId),
+}
+
+/// How a mesh node finds what it does not hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// Asks the gateway, over one connection end to end (MeshCache: THCP, architecture A2).
+    Thcp,
+    /// Asks the next hop towards the gateway, which looks, keeps and forwards (PH-THCP, A3).
+    PhThcp,
+}
+
+/// What a node is told of its mesh at birth.
+#[derive(Clone, Debug)]
+pub struct MeshConfig {
+    /// Whom it asks.
+    pub scheme: Scheme,
+    /// The seed of its Ed25519 key: its identity.
+    pub identity: [u8; 32],
+    /// The secret that all nodes of the mesh share, if there is one.
+    pub key: Option<[u8; 32]>,
+    /// Whose signatures on records are believed; none: that of whom was asked.
+    pub gateways: Vec<PublicKey>,
+    /// The port for peers, the same on all nodes.
+    pub port: u16,
+    /// Origins with these addresses are within the mesh: dialled directly.
+    pub direct: Vec<Prefix>,
+}
 
 /// What a node is told at birth.
 #[derive(Clone, Debug)]
@@ -36,6 +84,8 @@ pub struct Config {
     pub allow: Vec<Prefix>,
     /// When the program was built: a clock before this is wrong.
     pub built: Date,
+    /// The mesh, if it is in one.
+    pub mesh: Option<MeshConfig>,
 }
 
 /// How a request reached us.
@@ -85,6 +135,8 @@ pub enum FetchError {
     Malformed,
     /// It ended the connection before the response was complete.
     Truncated,
+    /// Nobody who could have asked it is reachable.
+    NoRoute,
 }
 
 /// One thing that happened. Bytes are reference-counted slices.
@@ -94,6 +146,10 @@ pub enum Input {
     Clock(Date),
     /// [`crate::Node::poll_timeout`] has come.
     Tick,
+    /// The way to the gateway, whole, whenever it changes.
+    Routes(RouteTable),
+    /// Something happened to a connection with a peer.
+    Link(LinkInput),
     /// A client asks.
     Request(ExchangeId, Box<Request>),
     /// A client can take so many more bytes of content.

@@ -13,6 +13,7 @@ mod access;
 pub mod checks;
 mod chunks;
 mod clock;
+mod cutting;
 mod dice;
 mod exchange;
 mod fetch;
@@ -20,18 +21,27 @@ mod hasher;
 mod http;
 mod input;
 mod manifests;
+mod mesh;
 mod names;
 mod node;
 mod output;
+#[doc(hidden)]
+pub mod peering;
 mod report;
 mod routes;
 mod rows;
+mod storing;
+mod supplying;
 mod tickets;
 
 pub use access::{Prefix, PrefixError, is_local, may_dial, may_use, plain};
 pub use http::{OPEN_KEY, Record, Refusal, Row, Screen, Target, Verdict, looks_like_http};
-pub use input::{Config, Entrance, ExchangeId, FetchError, FetchId, Input, Request, Ticket};
+pub use input::{
+    Config, Entrance, ExchangeId, FetchError, FetchId, Input, LinkId, LinkInput, MeshConfig,
+    Request, Scheme, Ticket,
+};
+pub use mesh::PeerInfo;
 pub use node::Node;
-pub use output::{Dial, Fetch, Head, Output};
-pub use report::{Report, Requests, Unstored};
+pub use output::{Dial, Fetch, Head, LinkOutput, Output};
+pub use report::{Recent, Report, Requests, Unstored};
 pub use routes::{Interface, Route, RouteSource, RouteTable, Uplink};

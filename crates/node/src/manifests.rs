@@ -3,6 +3,7 @@
 use crate::hasher::{Cache, Map, cache};
 use crate::input::ExchangeId;
 use crate::output::Output;
+use crate::storing::Signed;
 use content::Segment;
 use quick_cache::Weighter;
 use std::collections::VecDeque;
@@ -13,16 +14,16 @@ type Place = (RecordId, u32);
 
 /// Segments by record and number.
 pub struct Manifests {
-    cache: Cache<Place, Rc<Segment>, ByEntries>,
+    cache: Cache<Place, Rc<Signed>, ByEntries>,
     waiting: Map<Place, Vec<ExchangeId>>,
 }
 
 #[derive(Clone, Copy, Default)]
 struct ByEntries;
 
-impl Weighter<Place, Rc<Segment>> for ByEntries {
-    fn weight(&self, _: &Place, segment: &Rc<Segment>) -> u64 {
-        (segment.entries.len() * size_of::<content::Entry>()) as u64 + 256
+impl Weighter<Place, Rc<Signed>> for ByEntries {
+    fn weight(&self, _: &Place, signed: &Rc<Signed>) -> u64 {
+        (signed.segment.entries.len() * size_of::<content::Entry>()) as u64 + 384
     }
 }
 
@@ -35,12 +36,17 @@ impl Manifests {
 
     /// A segment, if memory has it.
     pub fn get(&self, record: RecordId, number: u32) -> Option<Rc<Segment>> {
+        self.signed(record, number).map(|signed| Rc::clone(&signed.segment))
+    }
+
+    /// A segment with what vouches for it, if memory has it.
+    pub fn signed(&self, record: RecordId, number: u32) -> Option<Rc<Signed>> {
         self.cache.get(&(record, number)).cloned()
     }
 
-    /// Keeps a segment that was just made.
-    pub fn put(&mut self, record: RecordId, segment: Rc<Segment>) {
-        self.cache.insert((record, segment.number as u32), segment);
+    /// Keeps a segment that was just made, or has just come.
+    pub fn put(&mut self, record: RecordId, signed: Rc<Signed>) {
+        self.cache.insert((record, signed.segment.number as u32), signed);
     }
 
     /// Has it read for someone.
@@ -58,13 +64,14 @@ impl Manifests {
         at: Place,
         bytes: Option<&[u8]>,
     ) -> (Vec<ExchangeId>, Option<Rc<Segment>>) {
-        let segment = bytes
-            .and_then(|bytes| Segment::decode(bytes).ok())
-            .filter(|segment| segment.number == u64::from(at.1))
+        let signed = bytes
+            .and_then(Signed::decode)
+            .filter(|signed| signed.segment.number == u64::from(at.1))
             .map(Rc::new);
-        if let Some(segment) = &segment {
-            self.cache.insert(at, Rc::clone(segment));
+        if let Some(signed) = &signed {
+            self.cache.insert(at, Rc::clone(signed));
         }
+        let segment = signed.map(|signed| Rc::clone(&signed.segment));
         (self.waiting.remove(&at).unwrap_or_default(), segment)
     }
 

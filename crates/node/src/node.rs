@@ -3,12 +3,19 @@
 
 mod answer;
 mod ask;
+mod fill;
+mod flow;
+mod follow;
 mod grants;
 mod grow;
+mod hear;
 mod keep;
 mod origin;
+mod reach;
 mod repair;
 mod serve;
+mod supply;
+mod want;
 
 use crate::chunks::Chunks;
 use crate::clock::Clock;
@@ -18,16 +25,17 @@ use crate::fetch::Fetch;
 use crate::hasher::Map;
 use crate::input::{Config, ExchangeId, FetchId, Input, Ticket};
 use crate::manifests::Manifests;
+use crate::mesh::{Mesh, PeerInfo};
 use crate::names::Names;
 use crate::output::Output;
 use crate::report::Report;
 use crate::rows::Rows;
 use crate::tickets::Tickets;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
 use store::Index;
-use wire::{Date, Instant, ObjectKey};
+use wire::{Date, Instant, NodeId, ObjectKey, PublicKey};
 
 /// What is written becomes durable at most this long afterwards (protocol: Durable).
 const SYNC_AFTER: Duration = Duration::from_secs(5);
@@ -43,6 +51,10 @@ const ORPHAN_PATIENCE: Duration = Duration::from_secs(60);
 const ORPHANS_MAX: usize = 32;
 /// An abandoned transfer goes on if at most this many bytes remain.
 const ABANDONED_MAX: u64 = 1024 * 1024;
+/// Units that peers wait for are listed so soon after they were cut, however few they are.
+const LIST_AFTER: Duration = Duration::from_millis(20);
+/// While something is asked of peers, the engine looks this often whether it comes on.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Everything one mesh node decides.
 ///
@@ -66,6 +78,18 @@ pub struct Node {
     rows: Rows,
     manifests: Manifests,
     chunks: Chunks,
+    /// What it has because of its mesh, if it is in one.
+    mesh: Option<Mesh>,
+    /// When to look whether what peers were asked for comes on.
+    look_at: Option<Instant>,
+    /// Whose wait was for units that are not on their way any more.
+    later: BTreeSet<ExchangeId>,
+    /// Transfers that peers read, and when each counts as pausing.
+    pauses: BTreeSet<(Instant, FetchId)>,
+    /// The request of a peer that last had its turn to be sent units.
+    last_turn: ExchangeId,
+    /// Transfers whose open segment of the manifest is to be closed for peers, and when.
+    to_list: VecDeque<(Instant, FetchId)>,
     /// Transfers may be waiting for memory.
     ungranted: bool,
     /// Transfers that nobody waited for when this was noted, and until when they may go on.
@@ -84,7 +108,17 @@ impl Node {
     /// A node that holds what the index says.
     pub fn new(config: Config, index: Index) -> Self {
         let memory = config.memory_bytes;
+        let mesh = config.mesh.clone().map(|mesh| {
+            let seed = blake3::derive_key("hearsay 2026-11 chance of peers", &config.seed);
+            Mesh::new(mesh, config.name.clone(), content::Profile::DEFAULT.id, seed)
+        });
         Self {
+            mesh,
+            look_at: None,
+            later: BTreeSet::new(),
+            pauses: BTreeSet::new(),
+            last_turn: ExchangeId(0),
+            to_list: VecDeque::new(),
             via: via(&config),
             now: Instant::ZERO,
             clock: Clock::new(config.built),
@@ -116,6 +150,8 @@ impl Node {
         match input {
             Input::Clock(date) => self.set_clock(date),
             Input::Tick => self.tick(),
+            Input::Routes(routes) => self.routes(routes),
+            Input::Link(link) => self.link(link),
             Input::Request(id, request) => self.ask(id, *request),
             Input::Credit(id, bytes) => self.credit(id, bytes),
             Input::Gone(id) => self.leave(id),
@@ -148,6 +184,7 @@ impl Node {
             }
         }
         self.grant_others();
+        self.hear();
     }
 
     /// Gives out one thing to do; drain it until `None`.
@@ -158,13 +195,29 @@ impl Node {
     /// When it wants an [`Input::Tick`], if nothing else happens.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let orphan = self.orphans.front().map(|(until, _)| *until);
-        [self.sync_at, self.store_off_until, orphan].into_iter().flatten().min()
+        let list = self.to_list.front().map(|(at, _)| *at);
+        let peers = self.mesh.as_ref().and_then(|mesh| mesh.peers.poll_timeout());
+        let pause = self.pauses.first().map(|(at, _)| *at);
+        let own = [self.sync_at, self.store_off_until, orphan, self.look_at, list, pause, peers];
+        own.into_iter().flatten().min()
+    }
+
+    /// All peers, by id.
+    pub fn peers(&self) -> Vec<PeerInfo> {
+        self.mesh.as_ref().map_or_else(Vec::new, |mesh| mesh.peers.list(self.now))
+    }
+
+    /// Who it is to its peers, if it is in a mesh.
+    pub fn identity(&self) -> Option<(NodeId, PublicKey)> {
+        self.mesh.as_ref().map(|mesh| (mesh.peers.own_id(), mesh.peers.own_key()))
     }
 
     /// What was counted, and what is held now.
     pub fn report(&self) -> Report {
         let counts = self.chunks.counts();
         Report {
+            peers: self.mesh.as_ref().map_or(0, |mesh| mesh.peers.count() as u64),
+            units_on_their_way: self.mesh.as_ref().map_or(0, |mesh| mesh.flights.len() as u64),
             units_cut: counts.cut,
             units_known: counts.known,
             known_bytes: counts.known_bytes,
@@ -210,6 +263,19 @@ impl Node {
         }
         while self.orphans.front().is_some_and(|(until, _)| *until <= self.now) {
             self.orphans.pop_front().into_iter().for_each(|(_, id)| self.end_orphan(id));
+        }
+        while self.to_list.front().is_some_and(|(at, _)| *at <= self.now) {
+            self.to_list.pop_front().into_iter().for_each(|(_, id)| self.list_open(id));
+        }
+        while self.pauses.first().is_some_and(|(at, _)| *at <= self.now) {
+            self.pauses.pop_first().into_iter().for_each(|(_, id)| self.paused(id));
+        }
+        if self.look_at.is_some_and(|at| at <= self.now) {
+            self.look_at = None;
+            self.look_after();
+        }
+        if let Some(mesh) = &mut self.mesh {
+            mesh.peers.handle_timeout(self.now);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What a node asks its driver to do.
 
-use crate::input::{ExchangeId, FetchId, Ticket};
+use crate::input::{ExchangeId, FetchId, LinkId, Ticket};
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 use std::net::{IpAddr, SocketAddr};
@@ -46,6 +46,19 @@ pub struct Head {
     pub length: Option<u64>,
 }
 
+/// Something to do with a connection to a peer.
+#[derive(Debug)]
+pub enum LinkOutput {
+    /// Dial a peer's port → [`crate::LinkInput::Connected`] or `Closed`.
+    Connect(LinkId, SocketAddr),
+    /// Write bytes, within the room that [`crate::LinkInput::Room`] gave.
+    Write(LinkId, Bytes),
+    /// Accept so many more bytes; begins at nothing.
+    Receive(LinkId, u64),
+    /// Send what was written, then close it.
+    Hangup(LinkId),
+}
+
 /// Something to do. What comes of it comes back as an [`crate::Input`], where one is named.
 #[derive(Debug)]
 pub enum Output {
@@ -82,6 +95,10 @@ pub enum Output {
     Sync,
     /// List a segment of the log → [`crate::Input::Entries`].
     List(SegmentId),
+    /// Do something with a connection to a peer.
+    Link(LinkOutput),
+    /// Tell whoever runs this node, in a line.
+    Notice(String),
     /// Write these units anew, then remove the segment → [`crate::Input::Rewritten`].
     Rewrite(SegmentId, Vec<Entry>),
 }

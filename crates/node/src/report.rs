@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use store::IndexReport;
+use wire::Date;
 
 /// Counters (monotonic) and gauges of one node; the control socket shows them.
 #[derive(Clone, Debug, Default)]
@@ -12,8 +13,34 @@ pub struct Report {
     pub served_local_bytes: u64,
     /// Content bytes given to clients as they came from an origin.
     pub served_origin_bytes: u64,
+    /// Content bytes given to clients as they came from a peer.
+    pub served_peer_bytes: u64,
     /// Content bytes received from origins.
     pub origin_bytes: u64,
+    /// Bytes of units received from peers and sent to peers, whole or in part.
+    pub peer_units_in_bytes: u64,
+    /// Bytes of units sent to peers.
+    pub peer_units_out_bytes: u64,
+    /// Bytes of everything received from peers.
+    pub peer_in_bytes: u64,
+    /// Bytes of everything sent to peers.
+    pub peer_out_bytes: u64,
+    /// Bytes of responses that were given on to peers without being stored.
+    pub relayed_opaque_bytes: u64,
+    /// Requests of peers, and ours to peers.
+    pub asks_in: u64,
+    /// Our requests to peers.
+    pub asks_out: u64,
+    /// Transfers that went on by another way after theirs had broken.
+    pub resumes: u64,
+    /// Units that a peer was asked for and did not have.
+    pub wants_lost: u64,
+    /// Units of peers that were not what they were called.
+    pub units_false: u64,
+    /// Units that peers were asked for and have not sent yet.
+    pub units_on_their_way: u64,
+    /// Peers that are there now.
+    pub peers: u64,
     /// Responses and their content bytes that were not stored, by reason.
     pub not_stored: BTreeMap<&'static str, Unstored>,
     /// Units cut from content of origins.
@@ -44,6 +71,27 @@ pub struct Report {
     pub store_failures: u64,
     /// The index of the store.
     pub index: IndexReport,
+    /// The latest objects that clients got, the newest last; none where a mesh key hides what they are.
+    pub recent: Vec<Recent>,
+}
+
+/// Where the bytes of an object came from that a client got.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recent {
+    /// What was asked for.
+    pub uri: String,
+    /// When it was complete.
+    pub when: Date,
+    /// Content bytes the client got.
+    pub bytes: u64,
+    /// Among them: out of the store or memory here.
+    pub local_bytes: u64,
+    /// As they came from a peer.
+    pub peer_bytes: u64,
+    /// As they came from the origin.
+    pub origin_bytes: u64,
+    /// The name of the peer that was asked, if one was.
+    pub source: String,
 }
 
 /// How requests were answered; each request counts once.

@@ -47,6 +47,13 @@ pub struct Mesh {
     pub interfaces: Option<Vec<String>>,
     pub babeld: Option<Spanned<String>>,
     pub gateway: Option<Spanned<String>>,
+    pub scheme: Option<Spanned<String>>,
+    pub key: Option<Spanned<String>>,
+    #[serde(rename = "key-file")]
+    pub key_file: Option<Spanned<String>>,
+    pub gateways: Vec<Spanned<String>>,
+    pub port: Option<Spanned<u16>>,
+    pub direct: Vec<Spanned<String>>,
 }
 
 /// Table `[metrics]`.
@@ -56,6 +63,9 @@ pub struct Metrics {
     pub listen: Option<Spanned<String>>,
 }
 
+const MESH: [&str; 9] =
+    ["interfaces", "babeld", "gateway", "scheme", "key", "key-file", "gateways", "port", "direct"];
+
 /// Every key, by table; the first are outside of any table.
 pub const KEYS: [(&str, &[&str]); 5] = [
     (
@@ -64,7 +74,7 @@ pub const KEYS: [(&str, &[&str]); 5] = [
     ),
     ("store", &["path", "size", "policy"]),
     ("intercept", &["interfaces", "port", "ports"]),
-    ("mesh", &["interfaces", "babeld", "gateway"]),
+    ("mesh", &MESH),
     ("metrics", &["listen"]),
 ];
 

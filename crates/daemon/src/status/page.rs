@@ -1,6 +1,6 @@
 //! The status as a page for people: first what was saved, then why not more, then how we are.
 
-use super::{Counts, Status, StoreKind};
+use super::{Counts, Mesh, Recent, Status, StoreKind};
 use crate::term::{self, Style};
 
 /// Where the values begin, in columns.
@@ -8,6 +8,9 @@ const INDENT: usize = 13;
 
 /// How many reasons for not storing are listed; the rest is added up.
 const REASONS_MAX: usize = 6;
+
+/// How many of the latest objects are listed.
+const RECENT_MAX: usize = 8;
 
 impl Status {
     /// A compact overview in aligned lines.
@@ -25,6 +28,10 @@ impl Status {
         page.row("listening", &self.listening());
         page.intercept(self);
         page.route(self);
+        if let Some(mesh) = &self.mesh {
+            page.mesh(mesh, &self.report);
+        }
+        page.recent(&self.report.recent);
         page.text
     }
 
@@ -41,19 +48,30 @@ struct Page {
 }
 
 impl Page {
+    /// What left here without having come in: to clients, and to peers on behalf of theirs.
     fn saved(&mut self, report: &Counts) {
-        let served = report.served_local_bytes + report.served_origin_bytes;
-        let saved = served.saturating_sub(report.origin_bytes);
+        let served =
+            report.served_local_bytes + report.served_peer_bytes + report.served_origin_bytes;
+        let given = served + report.peer_out_bytes;
+        let saved = given.saturating_sub(report.origin_bytes + report.peer_in_bytes);
         let amount = self.style.strong(&term::bytes(saved));
-        let share = term::percent(saved, served);
-        let from = [
-            format!("{} of {} served", share, term::bytes(served)),
+        let share = term::percent(saved, given);
+        let mut items = vec![
+            format!("{amount}: {share} of {} served", term::bytes(given)),
             format!("{} fetched from origins", term::bytes(report.origin_bytes)),
         ];
-        self.row("saved", &[format!("{amount}: {}", from[0]), from[1].clone()]);
-        let local = report.served_local_bytes;
-        let share = term::percent(local, served);
-        self.row("from here", &[format!("{} ({share} of bytes)", term::bytes(local))]);
+        if report.peer_in_bytes > 0 {
+            items.push(format!("{} from peers", term::bytes(report.peer_in_bytes)));
+        }
+        self.row("saved", &items);
+        let mut part = |label, bytes| {
+            let share = term::percent(bytes, served);
+            self.row(label, &[format!("{} ({share} of bytes)", term::bytes(bytes))]);
+        };
+        part("from here", report.served_local_bytes);
+        if report.served_peer_bytes > 0 {
+            part("from peers", report.served_peer_bytes);
+        }
     }
 
     fn requests(&mut self, report: &Counts) {
@@ -174,6 +192,38 @@ impl Page {
         }
     }
 
+    fn mesh(&mut self, mesh: &Mesh, report: &Counts) {
+        let (units_in, units_out) = (report.peer_units_in_bytes, report.peer_units_out_bytes);
+        let all = report.peer_in_bytes + report.peer_out_bytes;
+        let mut items = vec![
+            format!("{} ({})", report.peers, mesh.scheme),
+            format!("{} of units in", term::bytes(units_in)),
+            format!("{} out", term::bytes(units_out)),
+        ];
+        if all > 0 {
+            let overhead = all.saturating_sub(units_in + units_out);
+            items.push(format!("{} overhead", term::percent(overhead, all)));
+        }
+        self.row("peers", &items);
+        self.row("identity", std::slice::from_ref(&mesh.id));
+        self.row("public key", std::slice::from_ref(&mesh.public_key));
+        if let Some(why) = &mesh.is_temporary {
+            self.alarm(&format!("holds until this daemon stops: {why}"));
+        }
+    }
+
+    /// The latest objects, the newest first.
+    fn recent(&mut self, recent: &[Recent]) {
+        let mut label = "latest";
+        for it in recent.iter().rev().take(RECENT_MAX) {
+            let from = it.whence();
+            let start = format!("{:>9}  {from:<20}  ", term::bytes(it.bytes));
+            let room = self.room().saturating_sub(start.chars().count()).max(16);
+            let uri = term::tame(&it.uri, room);
+            self.line(std::mem::take(&mut label), &format!("{start}{uri}"));
+        }
+    }
+
     fn alarm(&mut self, text: &str) {
         for line in term::wrap(text, self.room()) {
             let line = self.style.alarm(&line);
@@ -224,7 +274,7 @@ impl Counts {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{busy, over_one};
+    use super::super::tests::{busy, in_mesh, over_one};
     use super::*;
 
     const PLAIN: Style = Style { width: 80, colour: false };
@@ -278,6 +328,37 @@ intercept    br-lan port 80, to port 3130
             page.contains("no route\n") && page.contains("cannot be known: no netlink"),
             "{page}"
         );
+    }
+
+    #[test]
+    fn in_a_mesh_peers_and_sources_are_said() {
+        let mut status = Status { mesh: Some(in_mesh()), ..busy() };
+        let report = &mut status.report;
+        (report.peers, report.served_peer_bytes) = (2, 1 << 30);
+        (report.peer_units_in_bytes, report.peer_in_bytes) = (95 << 20, 100 << 20);
+        let recent = |uri: &str, peer_bytes, source: &str| {
+            let (uri, source) = (uri.into(), source.into());
+            Recent { uri, bytes: 5 << 20, peer_bytes, source, ..Recent::default() }
+        };
+        report.recent = (0..9).map(|at| recent(&format!("http://a/{at}"), 5 << 20, "r2")).collect();
+        let page = status.page(PLAIN);
+        let expected = "\
+from here    1.0 GiB (20 % of bytes)
+from peers   1.0 GiB (20 % of bytes)
+";
+        assert!(page.contains(expected), "{page}");
+        assert!(page.contains(" of 5.0 GiB served, 3.0 GiB fetched from origins,"), "{page}");
+        let expected = "\
+peers        2 (ph-thcp), 95 MiB of units in, 0 B out, 5 % overhead
+identity     1a2b3c4d5e6f70819a2b3c4d5e6f7081
+public key   abababababababababababababababababababababababababababababababab
+latest         5.0 MiB  r2                    http://a/8
+               5.0 MiB  r2                    http://a/7
+";
+        assert!(page.contains(expected), "{page}");
+        assert!(page.ends_with("http://a/1\n"), "{page}");
+        status.mesh = Some(Mesh { is_temporary: Some("no disk".into()), ..in_mesh() });
+        assert!(status.page(PLAIN).contains("holds until this daemon stops: no disk"));
     }
 
     #[test]

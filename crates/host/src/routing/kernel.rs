@@ -16,9 +16,11 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use tokio::io::unix::AsyncFd;
 use tokio::time::{Instant, sleep_until};
 
+mod addresses;
 mod fib;
 mod message;
 
+pub use addresses::addresses;
 pub use fib::{Fib, Way};
 use message::Message;
 pub use message::messages;

@@ -49,7 +49,8 @@ pub fn heuristic(status: StatusCode) -> bool {
 
 /// Seconds since the origin made or confirmed it (§4.2.3).
 pub fn age(record: &Record, now: Date) -> u64 {
-    let said = header_age(&record.headers) + record.received.since(record.requested);
+    let said =
+        header_age(&record.headers).max(record.carried) + record.received.since(record.requested);
     // An origin's clock is only compared with ours if ours is right.
     let apparent = match date::header(&record.headers, header::DATE) {
         Some(made) if record.clocked => record.received.since(made),

@@ -24,7 +24,7 @@ pub use directives::CacheControl;
 pub use freshness::age;
 pub use headers::{add_via, passed, strip_hop_by_hop, wants_upgrade};
 pub use ranges::{Ranges, content_range, parse as parse_ranges};
-pub use record::{Record, Row};
+pub use record::{Record, Row, Voucher};
 pub use reuse::{Reuse, decide, may_join, selects, stale_permitted};
 pub use screen::{Refusal, Screen, Verdict, looks_like_http};
 pub use storing::{Asked, judge, selecting, vary};

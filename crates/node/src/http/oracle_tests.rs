@@ -156,6 +156,8 @@ fn record((status, response, first, _): &Heads) -> Record {
         received: RECEIVED,
         clocked: true,
         invalid: false,
+        carried: 0,
+        voucher: None,
         length: 5,
         offsets: vec![0],
     }

@@ -8,7 +8,7 @@ use super::directives::CacheControl;
 use super::freshness;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use std::rc::Rc;
-use wire::{Date, RecordId};
+use wire::{Date, PublicKey, RecordId, Signature};
 
 /// One closed, complete response to a GET.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,10 +29,23 @@ pub struct Record {
     pub clocked: bool,
     /// To be revalidated before its next use, whatever its age (RFC 9111 §4.4).
     pub invalid: bool,
+    /// How old it was when it came from a peer, in seconds; zero from an origin.
+    pub carried: u64,
+    /// Who vouches for it, if that is not ourselves.
+    pub voucher: Option<Voucher>,
     /// Bytes of content.
     pub length: u64,
     /// For each segment of the manifest, the offset of its first byte in the content.
     pub offsets: Vec<u64>,
+}
+
+/// The signature of whoever dialled the origin (protocol: Trust).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Voucher {
+    /// Whose it is.
+    pub signer: PublicKey,
+    /// Over the head of the record.
+    pub signature: Signature,
 }
 
 /// All records of one URI, the newest first.
@@ -47,6 +60,8 @@ pub struct Row {
 const VERSION: u8 = 1;
 const CLOCKED: u8 = 1;
 const INVALID: u8 = 2;
+const CARRIED: u8 = 4;
+const VOUCHED: u8 = 8;
 
 impl Row {
     /// How many variants of one URI are kept; the oldest leaves first.
@@ -91,6 +106,12 @@ impl Row {
     }
 }
 
+impl Voucher {
+    fn decode(from: &mut Reader<'_>) -> Option<Self> {
+        Some(Self { signer: PublicKey(from.array()?), signature: Signature(from.array()?) })
+    }
+}
+
 impl Record {
     /// Whether a request with these fields would be answered by it (RFC 9111 §4.1).
     pub fn is_selected_by(&self, request: &HeaderMap) -> bool {
@@ -117,7 +138,11 @@ impl Record {
     }
 
     fn encode(&self, out: &mut Writer) {
-        let flags = if self.clocked { CLOCKED } else { 0 } | if self.invalid { INVALID } else { 0 };
+        let flag = |set, flag| if set { flag } else { 0 };
+        let flags = flag(self.clocked, CLOCKED)
+            | flag(self.invalid, INVALID)
+            | flag(self.carried > 0, CARRIED)
+            | flag(self.voucher.is_some(), VOUCHED);
         out.raw(&self.id.0).u16(self.status.as_u16()).u8(flags);
         out.u64(self.requested.as_unix()).u64(self.received.as_unix()).u64(self.length);
         out.u16(self.headers.len() as u16);
@@ -128,6 +153,12 @@ impl Record {
         out.u32(self.offsets.len() as u32);
         for offset in &self.offsets {
             out.u64(*offset);
+        }
+        if self.carried > 0 {
+            out.u64(self.carried);
+        }
+        if let Some(voucher) = &self.voucher {
+            out.raw(&voucher.signer.0).raw(&voucher.signature.0);
         }
     }
 
@@ -145,6 +176,9 @@ impl Record {
         }
         let selecting = Self::decode_selecting(from)?;
         let offsets = Self::decode_offsets(from, length)?;
+        let carried = if flags & CARRIED != 0 { from.u64()? } else { 0 };
+        let vouched = flags & VOUCHED != 0;
+        let voucher = if vouched { Some(Voucher::decode(from)?) } else { None };
         Some(Self {
             id,
             status,
@@ -154,6 +188,8 @@ impl Record {
             received,
             clocked: flags & CLOCKED != 0,
             invalid: flags & INVALID != 0,
+            carried,
+            voucher,
             length,
             offsets,
         })
@@ -187,7 +223,7 @@ impl Record {
     fn weight(&self) -> usize {
         let headers: usize =
             self.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 96).sum();
-        headers + self.selecting.len() * 64 + self.offsets.len() * 8 + 256
+        headers + self.selecting.len() * 64 + self.offsets.len() * 8 + 384
     }
 }
 
@@ -212,6 +248,8 @@ pub(crate) mod tests {
             received: Date::from_unix(1000),
             clocked: true,
             invalid: false,
+            carried: 0,
+            voucher: None,
             length: 5,
             offsets: vec![0],
         }

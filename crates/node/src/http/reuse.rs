@@ -31,7 +31,8 @@ pub fn decide(row: &Row, request: &HeaderMap, now: Date, clock_right: bool) -> R
     let control = CacheControl::of_response(&record.headers);
     let age = age(record, now);
     let left = lifetime(record, &control) as i64 - age as i64;
-    let unknown_age = !record.clocked && clock_right;
+    // What one clock says is not to be held against another that is wrong.
+    let unknown_age = record.clocked != clock_right;
     if record.invalid || control.no_cache || asked.no_cache || unknown_age {
         return Reuse::Revalidate(Rc::clone(record));
     }

@@ -53,7 +53,15 @@ pub fn freshened(
     received: Date,
     clocked: bool,
 ) -> Record {
-    let mut fresh = Record { requested, received, clocked, invalid: false, ..record.clone() };
+    let mut fresh = Record {
+        requested,
+        received,
+        clocked,
+        invalid: false,
+        carried: 0,
+        voucher: None,
+        ..record.clone()
+    };
     let update = end_to_end(update);
     for name in update.keys().filter(|name| !describes_content(name)) {
         fresh.headers.remove(name);

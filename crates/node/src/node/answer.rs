@@ -11,6 +11,7 @@ use bytes::Bytes;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::rc::Rc;
+use wire::peer::Outcome;
 
 /// What a client gets of a record.
 struct Selected {
@@ -31,12 +32,15 @@ impl Node {
         forwarded: Option<&str>,
     ) {
         let Some(exchange) = self.exchanges.get(&id) else { return };
-        let mut headers = record.headers.clone();
-        headers.insert(header::AGE, HeaderValue::from(http::age(record, self.date())));
         let detail = match forwarded {
             Some(detail) => detail.to_owned(),
             None => format!("hit; ttl={left}"),
         };
+        if exchange.peer().is_some() {
+            return self.supply_closed(id, record, &detail);
+        }
+        let mut headers = record.headers.clone();
+        headers.insert(header::AGE, HeaderValue::from(http::age(record, self.date())));
         add_status(&mut headers, &self.config.name, &detail);
         http::add_via(&mut headers, Version::HTTP_11, &self.via);
         let counts = &mut self.report.requests;
@@ -59,11 +63,17 @@ impl Node {
 
     /// An error of our own: refuses a request that was not yet understood, or cannot be met.
     pub(super) fn refuse(&mut self, id: ExchangeId, status: StatusCode, why: &str) {
+        if self.end_supply(id, Outcome::NotCached) {
+            return self.leave(id);
+        }
         self.respond_error(id, status, why, None);
     }
 
     /// The origin could not be reached, or gave no sound answer (RFC 9209 names why).
     pub(super) fn unreachable(&mut self, id: ExchangeId, error: Option<FetchError>) {
+        if self.end_supply(id, super::supply::outcome(error)) {
+            return self.leave(id);
+        }
         let (status, kind, why) = match error {
             Some(FetchError::Unresolved) => (502, "dns_error", "the host has no address"),
             Some(FetchError::Forbidden) => (
@@ -77,6 +87,11 @@ impl Node {
             Some(FetchError::TimedOut) => {
                 (504, "connection_timeout", "the origin did not answer in time")
             }
+            Some(FetchError::NoRoute) => (
+                504,
+                "destination_ip_unroutable",
+                "neither the mesh's gateway nor the origin can be reached from here",
+            ),
             Some(FetchError::Malformed) => {
                 (502, "http_protocol_error", "the origin's answer is not sound HTTP")
             }

@@ -2,15 +2,20 @@
 
 use super::Node;
 use crate::access::may_use;
-use crate::exchange::{Ask, Exchange, State};
-use crate::fetch::{self, Fetch};
+use crate::exchange::{Ask, Asker, Exchange, State, Trail};
+use crate::fetch::{self, Fetch, Via};
 use crate::http::{self, CacheControl, Record, Reuse, Row, Target};
 use crate::input::{Entrance, ExchangeId, Request};
 use crate::output::{Dial, Output};
+use crate::supplying::COVER;
 use ::http::uri::Authority;
 use ::http::{HeaderValue, Method, StatusCode, Uri, header};
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::rc::Rc;
+
+/// A request is passed on so many times, at most: a mesh that is wider has no use for a cache.
+const HOPS_MAX: u8 = wire::peer::Ask::VISITED_MAX as u8;
 
 impl Node {
     /// A client asks.
@@ -99,6 +104,9 @@ impl Node {
         let (now, clock_right) = (self.date(), self.clock_right());
         let Some(exchange) = self.exchanges.get(&id) else { return };
         let ask = &exchange.ask;
+        if let Some(resume) = ask.trail.resume {
+            return self.take_up(id, resume, row);
+        }
         match http::decide(row, &ask.headers, now, clock_right) {
             Reuse::Hit(record, left) => self.check(id, record, left, None),
             Reuse::WhileRevalidating(record, left) => {
@@ -144,15 +152,20 @@ impl Node {
         let (now, right) = (self.date(), self.clock_right());
         let crowded = self.chunks.pinned_bytes() > self.pinned_max();
         let Some(fetch) = self.fetches.get_mut(&fetch_id) else { return false };
+        // What waits for us is not waited for (protocol: No loops).
+        if fetch.peer().is_some_and(|peer| ask.trail.visited.contains(&peer)) {
+            return false;
+        }
         match &fetch.state {
             fetch::State::Asking => {
                 fetch.waiters.push(id);
+                fetch.joined.push((self.now, id));
                 self.put_state(id, State::Waiting(fetch_id));
             }
             fetch::State::Storing(storing) => {
                 let record = storing.so_far(fetch.requested, right);
                 let fits = http::may_join(&record, &ask.headers, now);
-                if !fits || storing.failed || crowded {
+                if !fits || storing.failed || storing.is_hollow() || crowded {
                     return false;
                 }
                 self.report.requests.collapsed += 1;
@@ -184,13 +197,14 @@ impl Node {
         });
         let key = ask.key;
         let merges = ask.is_plain() || waiters.is_empty();
-        let id = self.start(ask, headers, why, waiters, !ranged);
+        let id = self.start(ask, headers, why, waiters, ranged.then_some("range"));
         if let Some(fetch) = self.fetches.get_mut(&id) {
             (fetch.old, fetch.confirms) = (old, confirms);
         }
         if merges {
             self.joinable.insert(key, id);
         }
+        self.reach(id);
         id
     }
 
@@ -199,51 +213,45 @@ impl Node {
         let Some(exchange) = self.exchanges.get(&id) else { return };
         let ask = exchange.ask.clone();
         let headers = ask.headers.clone();
-        let fetch = self.start(ask, headers, why, vec![id], false);
-        if let Some(fetch) = self.fetches.get_mut(&fetch) {
+        let fetch_id = self.start(ask, headers, why, vec![id], Some(reason));
+        if let Some(fetch) = self.fetches.get_mut(&fetch_id) {
             fetch.state = fetch::State::Passing(id, reason);
         }
-        self.put_state(id, State::Waiting(fetch));
+        self.put_state(id, State::Waiting(fetch_id));
+        self.dial_origin(fetch_id);
     }
 
+    /// Notes a request of ours; nobody is asked yet.
     pub(super) fn start(
         &mut self,
         ask: Ask,
-        mut headers: ::http::HeaderMap,
+        headers: ::http::HeaderMap,
         why: &'static str,
         waiters: Vec<ExchangeId>,
-        storable: bool,
+        unstorable: Option<&'static str>,
     ) -> crate::input::FetchId {
         let id = self.tickets.fetch();
-        let host = HeaderValue::try_from(ask.target.authority()).expect("it was read as one");
-        headers.insert(header::HOST, host);
-        let starter = waiters.first().copied();
-        let exchange = starter.filter(|_| ask.has_body || ask.upgrade);
-        self.out.push_back(Output::Fetch(
-            id,
-            Box::new(crate::output::Fetch {
-                dial: ask.dial.clone(),
-                client: ask.client,
-                method: ask.method.clone(),
-                path: ask.target.path().to_owned(),
-                headers,
-                exchange,
-            }),
-        ));
-        let requested = self.date();
-        let state = fetch::State::Asking;
         let fetch = Fetch {
             ask,
             old: None,
             confirms: false,
-            storable,
+            unstorable,
+            headers,
+            via: Via::Nobody,
+            tried: Vec::new(),
+            stranded: None,
+            moved: self.now,
+            status_line: String::new(),
             why,
-            starter,
+            starter: waiters.first().copied(),
             waiters,
-            requested,
+            joined: Vec::new(),
+            requested: self.date(),
             granted: 0,
             received: 0,
-            state,
+            held: VecDeque::new(),
+            over: None,
+            state: fetch::State::Asking,
         };
         self.fetches.insert(id, fetch);
         id
@@ -258,9 +266,11 @@ impl Node {
         forwarded: Option<String>,
     ) {
         let Some(exchange) = self.exchanges.get(&id) else { return };
-        let needs_content = exchange.ask.method == Method::GET
-            && record.length > 0
-            && !http::not_modified(&exchange.ask.headers, &record);
+        let known = match exchange.peer() {
+            Some(_) => exchange.ask.trail.have == Some(record.id),
+            None => http::not_modified(&exchange.ask.headers, &record),
+        };
+        let needs_content = exchange.ask.method == Method::GET && record.length > 0 && !known;
         if !needs_content {
             return self.answer(id, &record, left, forwarded.as_deref());
         }
@@ -332,6 +342,8 @@ fn understand(request: Request, via: &str, secret: &[u8; 32]) -> Result<Ask, &'s
     http::add_via(&mut headers, version, via);
     let key = target.key(secret, at_home);
     Ok(Ask {
+        asker: Asker::Client,
+        trail: Trail { hops: HOPS_MAX, cover: COVER, ..Trail::default() },
         method,
         target,
         key,

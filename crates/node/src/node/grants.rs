@@ -2,9 +2,11 @@
 //! can take.
 
 use super::{AHEAD, AHEAD_MIN, Node};
-use crate::fetch::{self, Fetch};
+use crate::fetch::{self, Fetch, Via};
 use crate::input::FetchId;
 use crate::output::Output;
+use crate::storing::Inflow;
+use wire::peer::Message;
 
 impl Node {
     /// Accepts so much more from an origin.
@@ -13,7 +15,13 @@ impl Node {
             && bytes > 0
         {
             fetch.granted += bytes;
-            self.out.push_back(Output::Grant(id, bytes));
+            match fetch.via {
+                Via::Peer(peer, request) => {
+                    let credit = u32::try_from(bytes).unwrap_or(u32::MAX);
+                    self.say(peer, Message::Credit(request, credit, 0));
+                }
+                _ => self.out.push_back(Output::Grant(id, bytes)),
+            }
         }
     }
 
@@ -26,6 +34,9 @@ impl Node {
         }
         let Some(fetch) = self.fetches.get(&id) else { return };
         let fetch::State::Storing(storing) = &fetch.state else { return };
+        if let Inflow::Listed(_) = storing.inflow {
+            return self.want_ahead(id);
+        }
         let readers = storing.readers.iter();
         let positions = readers.filter_map(|reader| self.exchanges.get(reader)?.position());
         // Where the store has failed, nothing may be forgotten before the slowest has it.
@@ -49,7 +60,7 @@ impl Node {
     }
 
     /// Whether there are too many units in memory, and waiting for the disk will help.
-    fn is_crowded(&self) -> bool {
+    pub(super) fn is_crowded(&self) -> bool {
         self.chunks.pinned_bytes() > self.pinned_max() && self.chunks.is_writing()
     }
 

@@ -1,15 +1,22 @@
 //! Objects while they come: cut, named, written, and read by whoever wants them.
 
-use super::origin::{add_status, bodiless, content_length};
-use super::{ABANDONED_MAX, Node, ORPHAN_PATIENCE, ORPHANS_MAX};
+use super::origin::{add_status, add_upstream, bodiless, content_length};
+use super::{ABANDONED_MAX, LIST_AFTER, Node, ORPHAN_PATIENCE, ORPHANS_MAX};
+use crate::cutting::{Cutting, Fresh};
 use crate::exchange::{Piece, Serving, Source, State};
-use crate::fetch::{self, Fetch, Fresh, Storing};
+use crate::fetch::{self, Fetch};
 use crate::http;
 use crate::input::{ExchangeId, FetchId};
 use crate::output::{Head, Output};
+use crate::storing::{Inflow, Signed, Storing};
+use crate::supplying::UNASKED_BYTES;
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use bytes::Bytes;
+use content::Segment;
 use std::rc::Rc;
+
+/// Units in a segment that is closed because peers wait for it, at most: a signature for each 128 KiB.
+const LISTED_UNITS: usize = 16;
 
 impl Node {
     pub(super) fn begin_storing(
@@ -26,11 +33,21 @@ impl Node {
         if right && !headers.contains_key(header::DATE) {
             headers.insert(header::DATE, http::format_date(now));
         }
-        let mut storing = Storing::new(self.dice.record_id(), status, headers, now);
+        let inflow = Inflow::Cut(Box::new(Cutting::new()));
+        let mut storing = Storing::new(self.dice.record_id(), status, headers, now, inflow);
         storing.announced = announced;
         let names = http::vary(&storing.headers).unwrap_or_default();
         storing.selecting = http::selecting(names, &fetch.ask.headers);
+        self.begin(id, storing);
+        self.grant_ahead(id);
+    }
+
+    /// An object begins to come: whoever waited reads it, if it is for them.
+    pub(super) fn begin(&mut self, id: FetchId, storing: Storing) {
+        let (now, right) = (self.date(), self.clock_right());
+        let Some(fetch) = self.fetches.get_mut(&id) else { return };
         let record = storing.so_far(fetch.requested, right);
+        fetch.joined.clear();
         let (starter, waiters) = (fetch.starter, std::mem::take(&mut fetch.waiters));
         fetch.state = fetch::State::Storing(Box::new(storing));
         let mut others = Vec::new();
@@ -46,23 +63,28 @@ impl Node {
             self.serve_growing(waiter, id, joins);
         }
         self.ask_alone(&others);
-        self.grant_ahead(id);
     }
 
-    /// A client reads an object while it grows.
+    /// A client, or a peer, reads an object while it grows.
     pub(super) fn serve_growing(&mut self, client: ExchangeId, id: FetchId, collapsed: bool) {
         let (now, right) = (self.date(), self.clock_right());
+        let peer = self.exchanges.get(&client).is_some_and(|exchange| exchange.peer().is_some());
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         let (why, requested) = (fetch.why, fetch.requested);
+        let upstream = fetch.status_line.clone();
         let Some(storing) = fetch.storing() else { return };
-        let mut headers = storing.headers.clone();
-        if collapsed {
-            let age = http::age(&storing.so_far(requested, right), now);
-            headers.insert(header::AGE, HeaderValue::from(age));
-        }
         let code = storing.status.as_u16();
         let with = if collapsed { "; collapsed" } else { "" };
         let detail = format!("fwd={why}; fwd-status={code}; stored{with}");
+        if peer {
+            return self.supply_growing(client, id, &detail);
+        }
+        let mut headers = storing.headers.clone();
+        if collapsed || storing.carried > 0 {
+            let age = http::age(&storing.so_far(requested, right), now);
+            headers.insert(header::AGE, HeaderValue::from(age));
+        }
+        add_upstream(&mut headers, &upstream);
         add_status(&mut headers, &self.config.name, &detail);
         http::add_via(&mut headers, ::http::Version::HTTP_11, &self.via);
         let end = storing.announced.unwrap_or(u64::MAX);
@@ -74,6 +96,9 @@ impl Node {
         let mut serving = Serving::new(Source::Growing(id), storing.record, pieces);
         serving.leads = !collapsed;
         storing.readers.push(client);
+        if let Some(listed) = storing.listed() {
+            listed.wanted_here = true;
+        }
         self.out.push_back(Output::Respond(client, Box::new(head)));
         self.put_state(client, State::Serving(Box::new(serving)));
         self.pump(client);
@@ -94,7 +119,7 @@ impl Node {
         let State::Serving(serving) = &mut exchange.state else { return };
         if serving.position() == Some(before) && exchange.credit > 0 {
             let count = bytes.len().min(exchange.credit as usize);
-            serving.sent(count as u64);
+            serving.advance(count as u64);
             self.send(reader, bytes.slice(..count));
         }
         self.pump(reader);
@@ -102,18 +127,33 @@ impl Node {
 
     /// A unit is whole: lists it, and has it written with its neighbours.
     pub(super) fn keep(&mut self, id: FetchId, unit: Fresh) {
+        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
+        let full = storing.cutting().and_then(|cutting| cutting.list(&unit));
+        if let Some(segment) = full {
+            self.add_segment(id, Rc::new(segment));
+        }
+        self.enter(id, unit);
+    }
+
+    /// Our own manifest has one more segment.
+    fn add_segment(&mut self, id: FetchId, segment: Rc<Segment>) {
+        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
+        storing.close_segment(&segment, None);
+        self.write_segment(id, Signed { segment, signature: None });
+    }
+
+    /// A unit of an object is here, and named: has it written with its neighbours.
+    pub(super) fn enter(&mut self, id: FetchId, unit: Fresh) {
         let full_memory = self.chunks.pinned_bytes() > self.pinned_max();
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        let Some(storing) = fetch.storing() else { return };
-        let full = storing.list(&unit);
         let fresh = self.chunks.enter(id, unit.id, &unit.bytes, &mut self.tickets, &mut self.out);
+        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
         let parent_end = unit.parent_end;
         let group = match fresh {
             true if storing.failed => {
                 storing.unstored.push_back((unit.end, unit.id));
                 Vec::new()
             }
-            true => storing.collect(unit),
+            true => storing.collect((unit.id, unit.bytes), parent_end),
             false if storing.failed && self.chunks.is_pinned(&unit.id) => {
                 storing.unstored.push_back((unit.end, unit.id));
                 Vec::new()
@@ -123,17 +163,64 @@ impl Node {
         };
         // Neighbours are worth waiting for only while there is memory.
         let group = if group.is_empty() && full_memory { storing.flush() } else { group };
-        if let Some(segment) = full {
-            self.write_segment(id, &segment);
-        }
         self.append(id, group);
+    }
+
+    /// Closes the open segment for peers that read along, once it is worth its signature: one unit at
+    /// first, then more and more. What is too little waits a moment.
+    pub(super) fn list_for_peers(&mut self, id: FetchId) {
+        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
+        let closed = storing.offsets.len() as u32;
+        // A small object is told of in one piece, so that all of it can follow unasked.
+        let small = storing.announced.is_some_and(|length| length <= UNASKED_BYTES);
+        let Some(cutting) = storing.cutting() else { return };
+        let open = cutting.open_units();
+        let worth = if small { usize::MAX } else { LISTED_UNITS.min(1 << closed.min(8)) };
+        if open == 0 || !self.is_read_by_peers(id) {
+            return;
+        }
+        if open >= worth {
+            self.list_open(id);
+        } else if !self.to_list.iter().any(|(_, waiting)| *waiting == id) {
+            self.to_list.push_back((self.now + LIST_AFTER, id));
+        }
+    }
+
+    /// Closes the open segment, and tells the peers.
+    pub(super) fn list_open(&mut self, id: FetchId) {
+        if !self.is_read_by_peers(id) {
+            return;
+        }
+        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
+        let Some(segment) = storing.cutting().and_then(Cutting::flush) else { return };
+        self.add_segment(id, Rc::new(segment));
+        self.pump_peers(id);
+    }
+
+    /// Lets those readers of an object go on that are peers.
+    fn pump_peers(&mut self, id: FetchId) {
+        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
+        for reader in storing.readers.clone() {
+            if self.exchanges.get(&reader).is_some_and(|exchange| exchange.peer().is_some()) {
+                self.pump(reader);
+            }
+        }
+    }
+
+    pub(super) fn is_read_by_peers(&self, id: FetchId) -> bool {
+        match self.fetches.get(&id).map(|fetch| &fetch.state) {
+            Some(fetch::State::Storing(storing)) => storing.readers.iter().any(|reader| {
+                self.exchanges.get(reader).is_some_and(|exchange| exchange.peer().is_some())
+            }),
+            _ => false,
+        }
     }
 
     /// The object is whole: closes its record.
     pub(super) fn close(&mut self, id: FetchId) {
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        let Some(storing) = fetch.storing() else { return };
-        if let Some(unit) = storing.end() {
+        let Some(cutting) = fetch.storing().and_then(Storing::cutting) else { return };
+        if let Some(unit) = cutting.end() {
             self.keep(id, unit);
         }
         self.retire(id);
@@ -142,12 +229,15 @@ impl Node {
         let (requested, received) = (fetch.requested, fetch.received);
         let Some(storing) = fetch.storing() else { return };
         storing.announced = Some(received);
+        storing.ended = true;
         let group = storing.flush();
-        let (record, last) = storing.finish(requested, right);
+        let Some(last) = storing.cutting().map(Cutting::close) else { return };
+        self.append(id, group);
+        self.add_segment(id, Rc::new(last));
+        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
+        let record = storing.so_far(requested, right);
         let readers = storing.readers.clone();
         let failed = storing.failed;
-        self.append(id, group);
-        self.write_segment(id, &last);
         for reader in &readers {
             self.object_ends(*reader, received);
         }
@@ -174,8 +264,11 @@ impl Node {
         if storing.failed || !storing.closed.is_empty() || self.chunks.is_writing_for(id) {
             return;
         }
+        if let Inflow::Listed(_) = storing.inflow {
+            return self.settle_listed(id, record);
+        }
         let readers = std::mem::take(&mut storing.readers);
-        self.fetches.remove(&id);
+        self.remove_fetch(id);
         for reader in readers {
             self.read_closed(reader, &record);
         }
@@ -183,8 +276,11 @@ impl Node {
 
     /// The origin ended too early: nobody takes the part for the whole (RFC 9111 §3.3).
     pub(super) fn broken(&mut self, id: FetchId) {
+        if self.cannot_fill(id) {
+            return;
+        }
         self.retire(id);
-        let Some(fetch) = self.fetches.remove(&id) else { return };
+        let Some(fetch) = self.remove_fetch(id) else { return };
         let readers = self.drop_storing(id, fetch);
         for reader in readers {
             self.abort(reader);
@@ -198,7 +294,8 @@ impl Node {
         for (_, unit) in &storing.unstored {
             self.chunks.release(unit);
         }
-        if storing.whole.is_none() || storing.failed {
+        let kept = storing.whole.is_some() && !storing.failed && !storing.is_hollow();
+        if !kept && !storing.is_reopened() {
             let drop = store::Change::DropSegments { record: storing.record };
             self.out.push_back(Output::Change(self.tickets.draw(), vec![drop]));
         }
@@ -208,11 +305,14 @@ impl Node {
     }
 
     /// A reader has left a growing object, or has all of it.
-    pub(super) fn unread(&mut self, id: FetchId, reader: ExchangeId) {
+    pub(super) fn unread(&mut self, id: FetchId, reader: ExchangeId, of_peer: bool) {
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         let received = fetch.received;
         let Some(storing) = fetch.storing() else { return };
         storing.readers.retain(|other| *other != reader);
+        if storing.listed().is_some() {
+            return self.unread_listed(id);
+        }
         if storing.ended {
             return self.forget_if_read(id);
         }
@@ -225,6 +325,9 @@ impl Node {
         if left.is_some_and(|left| left <= ABANDONED_MAX) && !storing.failed {
             self.orphan(id);
             self.grant_ahead(id);
+        } else if of_peer && !storing.failed {
+            // It may come back by another way, and go on (protocol: Resume).
+            self.orphan(id);
         } else {
             self.cancel(id);
         }
@@ -236,7 +339,7 @@ impl Node {
         let Some(storing) = fetch.storing() else { return };
         if storing.ended
             && storing.readers.is_empty()
-            && let Some(fetch) = self.fetches.remove(&id)
+            && let Some(fetch) = self.remove_fetch(id)
         {
             self.drop_storing(id, fetch);
         }

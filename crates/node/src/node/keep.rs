@@ -5,8 +5,8 @@ use crate::fetch::{self, Fetch};
 use crate::http::{Record, Row};
 use crate::input::{FetchId, Ticket};
 use crate::output::Output;
+use crate::storing::Signed;
 use bytes::Bytes;
-use content::Segment;
 use std::rc::Rc;
 use store::{Change, Location};
 use wire::{ChunkId, ObjectKey};
@@ -62,7 +62,7 @@ impl Node {
         };
         storing.failed = true;
         // Kept until every reader is past what had come by then.
-        let end = storing.cut_bytes();
+        let end = storing.known_bytes();
         storing.unstored.extend(refused.iter().map(|id| (end, *id)));
         let group = storing.flush();
         storing.unstored.extend(group.into_iter().map(|(id, _)| (end, id)));
@@ -109,17 +109,17 @@ impl Node {
     }
 
     /// Writes a segment of a manifest; until the catalogue has it, the transfer keeps it.
-    pub(super) fn write_segment(&mut self, id: FetchId, segment: &Rc<Segment>) {
+    pub(super) fn write_segment(&mut self, id: FetchId, signed: Signed) {
         let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
-        let number = segment.number as u32;
+        let number = signed.segment.number as u32;
         let record = storing.record;
-        self.manifests.put(record, Rc::clone(segment));
+        let bytes = signed.encode();
+        self.manifests.put(record, Rc::new(signed));
         if storing.failed {
             return;
         }
         let ticket = self.tickets.draw();
         self.segments.insert(ticket, (id, number));
-        let bytes = segment.encode();
         let change = Change::PutSegment { record, number, bytes };
         self.out.push_back(Output::Change(ticket, vec![change]));
         self.dirty();

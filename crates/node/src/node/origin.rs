@@ -2,7 +2,7 @@
 
 use super::Node;
 use crate::exchange::State;
-use crate::fetch;
+use crate::fetch::{self, Fetch, Via};
 use crate::http::{self, Asked, Record, Row};
 use crate::input::{ExchangeId, FetchError, FetchId};
 use crate::output::{Head, Output};
@@ -51,8 +51,8 @@ impl Node {
         if fetch.ask.method == Method::HEAD {
             return Err("head");
         }
-        if !fetch.storable {
-            return Err("range");
+        if let Some(reason) = fetch.unstorable {
+            return Err(reason);
         }
         let asked = Asked { method: &fetch.ask.method, headers: &fetch.ask.headers };
         http::judge(&asked, status, headers, self.date()).map_err(|reason| reason.as_str())?;
@@ -114,38 +114,50 @@ impl Node {
         mut headers: HeaderMap,
     ) {
         let Some(exchange) = self.exchanges.get_mut(&client) else { return self.cancel(id) };
-        let fetch = &self.fetches[&id];
-        let detail = format!("fwd={}; fwd-status={}; detail={reason}", fetch.why, status.as_u16());
-        add_status(&mut headers, &self.config.name, &detail);
-        http::add_via(&mut headers, ::http::Version::HTTP_11, &self.via);
         exchange.state = State::Passing(id);
         let credit = exchange.credit;
+        let fetch = &self.fetches[&id];
+        let detail = format!("fwd={}; fwd-status={}; detail={reason}", fetch.why, status.as_u16());
+        add_upstream(&mut headers, &fetch.status_line);
+        add_status(&mut headers, &self.config.name, &detail);
         let length =
             if bodiless(&fetch.ask.method, status) { Some(0) } else { content_length(&headers) };
         self.report.requests.pass += 1;
         self.report.not_stored.entry(reason).or_default().responses += 1;
-        self.out.push_back(Output::Respond(client, Box::new(Head { status, headers, length })));
-        self.grant(id, credit.max(0) as u64);
+        if self.exchanges[&client].peer().is_some() {
+            self.supply_opaque(client, status, &headers, length);
+        } else {
+            http::add_via(&mut headers, ::http::Version::HTTP_11, &self.via);
+            self.out.push_back(Output::Respond(client, Box::new(Head { status, headers, length })));
+        }
+        // A peer was given some credit with the request.
+        let granted = self.fetches.get(&id).map_or(0, |fetch| fetch.granted);
+        self.grant(id, (credit.max(0) as u64).saturating_sub(granted));
     }
 
     /// The origin says that the old record still holds (RFC 9111 §4.3.4).
     fn confirmed(&mut self, id: FetchId, old: &Rc<Record>, headers: &HeaderMap) {
         let waiters = self.retire(id);
-        let Some(fetch) = self.fetches.remove(&id) else { return };
+        let Some(fetch) = self.remove_fetch(id) else { return };
         if !http::confirms(headers, old) {
             // It speaks of another version: ask again, without conditions.
             return self.ask_alone(&waiters);
         }
         let fresh = http::freshened(old, headers, fetch.requested, self.date(), self.clock_right());
+        self.serve_confirmed(&fetch, fresh, &waiters);
+    }
+
+    /// A record holds again: whoever waited is served from the store.
+    pub(super) fn serve_confirmed(&mut self, fetch: &Fetch, fresh: Record, waiters: &[ExchangeId]) {
         let fresh = Rc::new(fresh);
         self.put_record(fetch.ask.key, fetch.ask.target.to_string(), Rc::clone(&fresh));
         for waiter in waiters {
-            let Some(exchange) = self.exchanges.get(&waiter) else { continue };
+            let Some(exchange) = self.exchanges.get(waiter) else { continue };
             if http::selects(&fresh, &exchange.ask.headers) {
                 let forwarded = Some("fwd=stale; fwd-status=304".to_owned());
-                self.check(waiter, Rc::clone(&fresh), 0, forwarded);
+                self.check(*waiter, Rc::clone(&fresh), 0, forwarded);
             } else {
-                self.ask_alone(&[waiter]);
+                self.ask_alone(&[*waiter]);
             }
         }
     }
@@ -230,18 +242,23 @@ impl Node {
         };
         let before = fetch.received;
         fetch.received += bytes.len() as u64;
-        self.report.origin_bytes += bytes.len() as u64;
+        fetch.moved = self.now;
+        if fetch.via == Via::Origin {
+            self.report.origin_bytes += bytes.len() as u64;
+        }
         match &mut fetch.state {
             fetch::State::Asking => {}
             fetch::State::Repairing(_) => self.repair_body(id, &bytes),
-            fetch::State::Passing(client, reason) => {
-                let (client, reason) = (*client, *reason);
+            fetch::State::Passing(_, reason) => {
+                let reason = *reason;
+                fetch.held.push_back(bytes.clone());
                 let count: &mut Unstored = self.report.not_stored.entry(reason).or_default();
                 count.bytes += bytes.len() as u64;
-                self.send(client, bytes);
+                self.let_go(id);
             }
             fetch::State::Storing(storing) => {
-                let fresh = storing.take(&bytes);
+                let Some(cutting) = storing.cutting() else { return };
+                let fresh = cutting.take(&bytes);
                 let readers = storing.readers.clone();
                 for unit in fresh {
                     self.keep(id, unit);
@@ -252,7 +269,29 @@ impl Node {
                 for reader in readers {
                     self.feed(reader, before, &bytes);
                 }
+                self.list_for_peers(id);
+                self.watch(id);
                 self.grant_ahead(id);
+            }
+        }
+    }
+
+    /// Gives a client what it can take of a response that is not stored.
+    pub(super) fn let_go(&mut self, id: FetchId) {
+        while let Some(fetch) = self.fetches.get_mut(&id) {
+            let fetch::State::Passing(client, _) = fetch.state else { return };
+            let credit = self.exchanges.get(&client).map_or(0, |exchange| exchange.credit);
+            let over = fetch.over;
+            match fetch.held.pop_front() {
+                Some(mut bytes) if credit > 0 => {
+                    let rest = bytes.split_off(bytes.len().min(credit as usize));
+                    if !rest.is_empty() {
+                        fetch.held.push_front(rest);
+                    }
+                    self.send(client, bytes);
+                }
+                Some(bytes) => return fetch.held.push_front(bytes),
+                None => return over.into_iter().for_each(|result| self.end(id, result)),
             }
         }
     }
@@ -267,9 +306,12 @@ impl Node {
                 self.close(id);
             }
             (fetch::State::Storing(_), _) => self.broken(id),
+            (fetch::State::Passing(..), result) if !fetch.held.is_empty() => {
+                fetch.over = Some(result);
+            }
             (fetch::State::Passing(client, _), result) => {
                 let client = *client;
-                self.fetches.remove(&id);
+                self.remove_fetch(id);
                 let answered = self
                     .exchanges
                     .get(&client)
@@ -288,7 +330,10 @@ impl Node {
     /// No head came: a stale response where that is permitted, else an honest error.
     fn unanswered(&mut self, id: FetchId, error: Option<FetchError>) {
         let waiters = self.retire(id);
-        let Some(fetch) = self.fetches.remove(&id) else { return };
+        let Some(fetch) = self.remove_fetch(id) else { return };
+        // Where peers were asked in vain before, it is the mesh that could not help.
+        let helpless = fetch.via == Via::Origin && !fetch.tried.is_empty();
+        let error = if helpless { Some(FetchError::NoRoute) } else { error };
         let now = self.date();
         for waiter in waiters {
             let Some(exchange) = self.exchanges.get(&waiter) else { continue };
@@ -309,8 +354,10 @@ impl Node {
     /// Breaks off a request to an origin.
     pub(super) fn cancel(&mut self, id: FetchId) {
         self.retire(id);
-        if let Some(fetch) = self.fetches.remove(&id) {
-            self.out.push_back(Output::Cancel(id));
+        if let Some(fetch) = self.remove_fetch(id) {
+            if fetch.via == Via::Origin {
+                self.out.push_back(Output::Cancel(id));
+            }
             for reader in self.drop_storing(id, fetch) {
                 self.abort(reader);
             }
@@ -331,6 +378,15 @@ pub(super) fn bodiless(method: &Method, status: StatusCode) -> bool {
 pub(super) fn add_status(headers: &mut HeaderMap, name: &str, detail: &str) {
     let value = HeaderValue::try_from(format!("{name}; {detail}")).expect("tokens are ASCII");
     headers.append("cache-status", value);
+}
+
+/// Puts the members of the caches before us first (RFC 9211 §2).
+pub(super) fn add_upstream(headers: &mut HeaderMap, status_line: &str) {
+    if !status_line.is_empty()
+        && let Ok(value) = HeaderValue::try_from(status_line)
+    {
+        headers.append("cache-status", value);
+    }
 }
 
 /// The path that a URI reference names on the same host; `None` for another host.

@@ -48,10 +48,11 @@ impl Node {
         headers.insert(header::RANGE, HeaderValue::try_from(range).expect("digits are ASCII"));
         // Other bytes than those that are missing are found out by their names in any case.
         headers.extend(etag.map(|etag| (header::IF_RANGE, etag)));
-        let id = self.start(ask, headers, "partial", Vec::new(), false);
+        let id = self.start(ask, headers, "partial", Vec::new(), Some("repair"));
         if let Some(fetch) = self.fetches.get_mut(&id) {
             fetch.state = fetch::State::Repairing(Box::new(Repairing::new(reader, first, units)));
         }
+        self.dial_origin(id);
         self.with_serving(reader, |serving| {
             serving.waits = true;
             serving.repair = Some(id);
@@ -114,7 +115,7 @@ impl Node {
             }
         });
         if complete {
-            self.fetches.remove(&id);
+            self.remove_fetch(id);
         }
         self.pump(reader);
     }

@@ -1,18 +1,23 @@
 //! Giving an object's bytes to a client, within its credit.
 
 use super::Node;
-use crate::exchange::{Cursor, Exchange, Piece, Serving, Source, State};
-use crate::fetch::segment_number;
+use crate::exchange::{Cursor, Exchange, Piece, Sent, Serving, Source, State};
+use crate::fetch::Via;
 use crate::http::Record;
 use crate::input::{ExchangeId, FetchId, Ticket};
 use crate::output::Output;
+use crate::report::Recent;
+use crate::storing::{Inflow, segment_number};
 use bytes::Bytes;
 use content::Segment;
 use std::rc::Rc;
+use wire::peer::Outcome;
 use wire::{ChunkId, RecordId};
 
 /// One read of the disk, at most, in bytes.
 const READ_BYTES: u64 = 128 * 1024;
+/// Objects whose sources are remembered.
+const RECENT_MAX: usize = 16;
 
 /// What to do next for a reader.
 enum Step {
@@ -29,6 +34,11 @@ enum Step {
 impl Node {
     /// Sends what can be sent.
     pub(super) fn pump(&mut self, id: ExchangeId) {
+        match self.exchanges.get(&id).map(|exchange| &exchange.state) {
+            Some(State::Supplying(_)) => return self.supply(id),
+            Some(State::Serving(_)) => self.want_for(id),
+            _ => return,
+        }
         loop {
             match self.step(id) {
                 Step::Send(bytes) => self.send(id, bytes),
@@ -64,16 +74,22 @@ impl Node {
     /// Takes bytes out of an object that is still coming, where it has come so far.
     fn step_growing(&mut self, id: ExchangeId, fetch: FetchId, position: u64, count: u64) -> Step {
         let Some(fetch) = self.fetches.get_mut(&fetch) else { return Step::Abort };
-        let received = fetch.received;
+        let frontier = fetch.frontier();
         let Some(storing) = fetch.storing() else { return Step::Abort };
-        if position >= received {
+        if position >= frontier {
             return Step::Wait;
         }
-        if position < storing.cut_bytes() {
+        if position < storing.known_bytes() {
             return self.step_unit(id, position, count);
         }
-        let bytes = storing.tail_from(position, count as usize);
-        self.with_serving(id, |serving| serving.sent(bytes.len() as u64));
+        let bytes = match &storing.inflow {
+            Inflow::Cut(cutting) => cutting.tail_from(position, count as usize),
+            Inflow::Listed(listed) => match listed.tail.from(position, count as usize) {
+                Some(bytes) => bytes,
+                None => return Step::Abort,
+            },
+        };
+        self.with_serving(id, |serving| serving.advance(bytes.len() as u64));
         Step::Send(bytes)
     }
 
@@ -96,7 +112,7 @@ impl Node {
             let from = (position - cursor.offset) as usize;
             let to = unit.len().min(from + count as usize);
             let bytes = unit.slice(from..to);
-            serving.sent(bytes.len() as u64);
+            serving.advance(bytes.len() as u64);
             if to == unit.len() {
                 serving.ahead.pop_front();
             }
@@ -106,7 +122,8 @@ impl Node {
         let wanted =
             self.chunks.want(units, count.min(READ_BYTES), id, &mut self.tickets, &mut self.out);
         serving.waits = wanted;
-        if wanted || self.repair(id) { Step::Wait } else { Step::Abort }
+        let waits = wanted || self.wait_for_unit(id) || self.fill(id) || self.repair(id);
+        if waits { Step::Wait } else { Step::Abort }
     }
 
     /// Moves a reader's cursor to a position; false if its segment has to be read first.
@@ -150,6 +167,11 @@ impl Node {
                     }
                 }
                 (State::Serving(_), None) => self.abandon(id),
+                (State::Supplying(supplying), Some(_)) => {
+                    supplying.turning = false;
+                    self.pump(id);
+                }
+                (State::Supplying(_), None) => self.abandon(id),
                 _ => {}
             }
         }
@@ -168,9 +190,18 @@ impl Node {
         let Some(arrived) = arrived else { return };
         for id in arrived.waiters {
             let Some(exchange) = self.exchanges.get_mut(&id) else { continue };
-            let State::Serving(serving) = &mut exchange.state else { continue };
-            serving.waits = false;
-            serving.ahead = arrived.units.iter().cloned().collect();
+            let ahead = arrived.units.iter().cloned();
+            match &mut exchange.state {
+                State::Serving(serving) => {
+                    serving.waits = false;
+                    serving.ahead = ahead.collect();
+                }
+                State::Supplying(supplying) => {
+                    supplying.reading = false;
+                    supplying.ahead = ahead.collect();
+                }
+                _ => continue,
+            }
             self.pump(id);
         }
     }
@@ -180,11 +211,17 @@ impl Node {
         let Some(exchange) = self.exchanges.get_mut(&id) else { return };
         exchange.credit = exchange.credit.saturating_add_unsigned(bytes);
         match exchange.state {
-            State::Passing(fetch) => self.grant(fetch, bytes),
+            State::Passing(fetch) => {
+                if self.fetches.get(&fetch).is_some_and(|fetch| fetch.over.is_none()) {
+                    self.grant(fetch, bytes);
+                }
+                self.let_go(fetch);
+            }
             State::Serving(_) => {
                 self.pump(id);
                 if let Some(fetch) = self.reads_growing(id) {
                     self.passed(fetch);
+                    self.loose_passed(fetch);
                     self.grant_ahead(fetch);
                 }
             }
@@ -196,11 +233,38 @@ impl Node {
     pub(super) fn send(&mut self, id: ExchangeId, bytes: Bytes) {
         let Some(exchange) = self.exchanges.get_mut(&id) else { return };
         exchange.credit -= bytes.len() as i64;
-        let local = matches!(&exchange.state, State::Serving(serving) if !serving.leads);
-        let report = &mut self.report;
-        *(if local { &mut report.served_local_bytes } else { &mut report.served_origin_bytes }) +=
-            bytes.len() as u64;
+        if exchange.peer().is_some() {
+            return self.send_opaque(id, &bytes);
+        }
+        self.count_sent(id, bytes.len() as u64);
         self.out.push_back(Output::Data(id, bytes));
+    }
+
+    /// Counts bytes that a client gets, by where they came from.
+    fn count_sent(&mut self, id: ExchangeId, bytes: u64) {
+        let report = &mut self.report;
+        let State::Serving(serving) =
+            &mut self.exchanges.get_mut(&id).expect("it gets bytes").state
+        else {
+            report.served_origin_bytes += bytes;
+            return;
+        };
+        let peer = bytes.min(serving.from_peer);
+        serving.from_peer -= peer;
+        let from_peers = match serving.source {
+            Source::Growing(fetch) => {
+                self.fetches.get(&fetch).is_none_or(|it| it.via != Via::Origin)
+            }
+            Source::Closed(_) => true,
+        };
+        let (local, origin) =
+            if serving.leads && !from_peers { (0, bytes - peer) } else { (bytes - peer, 0) };
+        serving.sent.peer += peer;
+        serving.sent.local += local;
+        serving.sent.origin += origin;
+        report.served_peer_bytes += peer;
+        report.served_local_bytes += local;
+        report.served_origin_bytes += origin;
     }
 
     /// A growing object turns out to end here.
@@ -214,22 +278,54 @@ impl Node {
 
     /// A growing object is closed: its readers go on from the store.
     pub(super) fn read_closed(&mut self, id: ExchangeId, record: &Rc<Record>) {
-        if let Some(exchange) = self.exchanges.get_mut(&id)
-            && let State::Serving(serving) = &mut exchange.state
-        {
-            serving.source = Source::Closed(Rc::clone(record));
+        if let Some(exchange) = self.exchanges.get_mut(&id) {
+            match &mut exchange.state {
+                State::Serving(it) => it.source = Source::Closed(Rc::clone(record)),
+                State::Supplying(it) => it.source = Source::Closed(Rc::clone(record)),
+                _ => {}
+            }
         }
     }
 
     /// The response is complete.
     pub(super) fn finish(&mut self, id: ExchangeId) {
-        self.out.push_back(Output::Finish(id));
+        if !self.end_supply(id, Outcome::Complete) {
+            self.remember(id);
+            self.out.push_back(Output::Finish(id));
+        }
         self.close_exchange(id);
+    }
+
+    /// Notes where the bytes of an object came from that a client has got.
+    fn remember(&mut self, id: ExchangeId) {
+        let Some(exchange) = self.exchanges.get(&id) else { return };
+        let State::Serving(serving) = &exchange.state else { return };
+        if self.config.secret != crate::http::OPEN_KEY {
+            return;
+        }
+        let Sent { local, peer, origin } = serving.sent;
+        let asked = self.mesh.as_ref().zip(serving.asked);
+        let source = asked.and_then(|(mesh, peer)| mesh.peers.hello(peer));
+        let recent = Recent {
+            uri: exchange.ask.target.to_string(),
+            when: self.date(),
+            bytes: local + peer + origin,
+            local_bytes: local,
+            peer_bytes: peer,
+            origin_bytes: origin,
+            source: source.map(|hello| hello.name.clone()).unwrap_or_default(),
+        };
+        if self.report.recent.len() >= RECENT_MAX {
+            self.report.recent.remove(0);
+        }
+        self.report.recent.push(recent);
     }
 
     /// The response cannot be completed.
     pub(super) fn abort(&mut self, id: ExchangeId) {
-        self.out.push_back(Output::Abort(id));
+        if !self.end_supply(id, Outcome::Truncated) {
+            self.out.push_back(Output::Abort(id));
+        }
         self.close_exchange(id);
     }
 
@@ -243,6 +339,7 @@ impl Node {
         let Some(fetch_id) = waiting else { return };
         let Some(fetch) = self.fetches.get_mut(&fetch_id) else { return };
         fetch.waiters.retain(|waiter| *waiter != id);
+        fetch.joined.retain(|(_, waiter)| *waiter != id);
         if fetch.waiters.is_empty() {
             self.cancel(fetch_id);
         }
@@ -250,24 +347,35 @@ impl Node {
 
     fn close_exchange(&mut self, id: ExchangeId) {
         let growing = self.reads_growing(id);
-        if let Some(exchange) = self.exchanges.remove(&id)
-            && let State::Serving(serving) = exchange.state
+        let exchange = self.exchanges.remove(&id);
+        let of_peer = exchange.as_ref().is_some_and(|exchange| exchange.peer().is_some());
+        if let Some(mesh) = &mut self.mesh
+            && let Some(exchange) = &exchange
+        {
+            mesh.flights.leave(id);
+            let request = exchange.peer();
+            let other = request.and_then(|request| mesh.supplied.remove(&request));
+            let flow = exchange.flow();
+            // What is told and what flows end together.
+            for other in [other, flow].into_iter().flatten().filter(|other| *other != id) {
+                self.leave(other);
+            }
+        }
+        if let Some(State::Serving(serving)) = exchange.map(|exchange| exchange.state)
             && let Some(repair) = serving.repair
         {
             self.cancel(repair);
         }
         if let Some(fetch) = growing {
-            self.unread(fetch, id);
+            self.unread(fetch, id, of_peer);
         }
     }
 
     /// The transfer that a client reads from while it grows.
     fn reads_growing(&self, id: ExchangeId) -> Option<FetchId> {
         match &self.exchanges.get(&id)?.state {
-            State::Serving(serving) => match serving.source {
-                Source::Growing(fetch) => Some(fetch),
-                Source::Closed(_) => None,
-            },
+            State::Serving(serving) => serving.source.growing(),
+            State::Supplying(supplying) => supplying.source.growing(),
             _ => None,
         }
     }

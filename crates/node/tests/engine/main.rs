@@ -2,6 +2,9 @@
 //!
 //! One program, because that many would take longer to link than to run.
 
+#[allow(dead_code, reason = "the tests of the mesh use the rest")]
+#[path = "../common/mod.rs"]
+mod common;
 mod net;
 
 mod abandoned;

@@ -15,6 +15,7 @@ pub const DELLINK: u16 = 17;
 pub const GETLINK: u16 = 18;
 pub const NEWADDR: u16 = 20;
 pub const DELADDR: u16 = 21;
+pub const GETADDR: u16 = 22;
 pub const NEWROUTE: u16 = 24;
 pub const DELROUTE: u16 = 25;
 pub const GETROUTE: u16 = 26;
@@ -73,9 +74,10 @@ pub struct Hop {
     pub is_dead: bool,
 }
 
-/// A request for all links or all routes.
+/// A request for all links, addresses or routes.
 pub fn dump(kind: u16, sequence: u32) -> Vec<u8> {
-    // What follows the head is as long as the kernel wants it at least: `ifinfomsg` or `rtmsg`.
+    // What follows the head is as long as the kernel wants it at least: `ifinfomsg`, or no more than
+    // `rtmsg`.
     let payload: usize = if kind == GETLINK { 16 } else { 12 };
     let length = u32::try_from(HEADER + payload).unwrap_or(0);
     let mut bytes = Vec::with_capacity(HEADER + payload);
@@ -113,6 +115,15 @@ impl Message<'_> {
         let name = String::from_utf8_lossy(name.strip_suffix(&[0]).unwrap_or(name)).into_owned();
         let works = (flags & 1 != 0, flags & (1 << 16) != 0);
         (self.payload.first() == Some(&AF_UNSPEC)).then_some(Link { index, name, works })
+    }
+
+    /// The address of this machine's that it is about, and its interface.
+    pub fn address(&self) -> Option<(u32, IpAddr)> {
+        let interface = u32_at(self.payload, 4)?;
+        let values = || self.payload.get(8..).map(attributes).into_iter().flatten();
+        // Behind a link from point to point, `IFA_ADDRESS` is the other end, `IFA_LOCAL` ours.
+        let value = |wanted| values().find(|(kind, _)| *kind == wanted).map(|(_, value)| value);
+        Some((interface, ip(value(2).or_else(|| value(1))?)?))
     }
 
     /// The route that it is about, if where packets come from does not matter for it.

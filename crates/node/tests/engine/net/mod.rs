@@ -6,75 +6,19 @@
 //! client gets a prefix of what its origin holds, within its credit, and nothing after its end;
 //! memory stays within the budget.
 
-mod client;
-mod disk;
-mod origin;
+pub use crate::common::{
+    BEGIN, Call, Client, Dice, End, Options, Origin, Pace, Page, Shelf, noise,
+};
 
-pub use client::{Call, Client, End, Pace};
-pub use disk::Shelf;
-pub use origin::{Origin, Page, noise};
-
-use client::{Turn, check};
-use disk::Answer;
+use crate::common::{Answer, OriginEvent, Turn, check_memory, summary};
 use node::{Config, Entrance, ExchangeId, FetchId, Input, Node, OPEN_KEY, Output, Report, Request};
-use origin::Event as OriginEvent;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 use wire::{Date, Instant};
 
-/// What date it is when a test begins.
-pub const BEGIN: Date = Date::from_unix(2_000_000_000);
 /// No test needs more events than this: one that does goes round in circles.
 const EVENTS_MAX: u64 = 1_000_000;
-/// What may be in memory above the share for units to be written: pieces that were under way when
-/// it was reached.
-const PIECES: u64 = 48 * 1024;
-/// And what one reader's mending of a hole may take.
-const HOLE: u64 = 256 * 1024;
-
-/// How a world is made.
-pub struct Options {
-    pub seed: u64,
-    pub memory_bytes: u64,
-    pub store_bytes: u64,
-    pub object_bytes_max: u64,
-    /// The disk answers after up to so long, and reads out of order.
-    pub disk_delay: Duration,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            seed: 1,
-            memory_bytes: 8 << 20,
-            store_bytes: 64 << 20,
-            object_bytes_max: 32 << 20,
-            disk_delay: Duration::ZERO,
-        }
-    }
-}
-
-/// Chance for a test: SplitMix64.
-#[derive(Clone)]
-pub struct Dice(pub u64);
-
-impl Dice {
-    /// A number below `end`.
-    pub fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % end.max(1)
-    }
-
-    /// True once in `of` times.
-    pub fn once_in(&mut self, of: u64) -> bool {
-        self.below(of) == 0
-    }
-}
-
 enum Event {
     Input(Input),
     Client(usize, Turn),
@@ -282,7 +226,7 @@ impl Net {
             Event::Input(input) => self.feed(input),
             Event::Client(id, turn) => self.turn(id, turn),
             Event::Origin(fetch, event) => {
-                let (inputs, next) = self.origin.happen(fetch, event);
+                let (inputs, next) = self.origin.happen((0, fetch), event);
                 if let Some((wait, event)) = next {
                     self.after(wait, Event::Origin(fetch, event));
                 }
@@ -337,15 +281,18 @@ impl Net {
                 self.after(Duration::ZERO, Event::Input(Input::Resolved(host, addresses)));
             }
             Output::Fetch(id, fetch) => {
-                let (wait, event) = self.origin.ask(id, *fetch);
+                let (wait, event) = self.origin.ask((0, id), *fetch);
                 self.after(wait, Event::Origin(id, event));
             }
             Output::Grant(id, bytes) => {
-                if let Some((wait, event)) = self.origin.grant(id, bytes) {
+                if let Some((wait, event)) = self.origin.grant((0, id), bytes) {
                     self.after(wait, Event::Origin(id, event));
                 }
             }
-            Output::Cancel(id) => self.origin.cancel(id),
+            Output::Cancel(id) => {
+                self.origin.cancel((0, id));
+            }
+            Output::Notice(_) => {}
             store => {
                 if let Some((wait, answer)) = self.disk.perform(store, self.now) {
                     self.after(wait, Event::Disk(answer));
@@ -355,16 +302,7 @@ impl Net {
     }
 
     fn check_memory(&self) {
-        let report = self.report();
-        let share = self.memory_bytes / 8;
-        let pinned_max = 2 * share + HOLE + PIECES * (report.fetches + 2);
-        check(report.pinned_bytes <= pinned_max, || {
-            format!("{} bytes are pinned by {} transfers", report.pinned_bytes, report.fetches)
-        });
-        check(report.hot_bytes <= 2 * share, || "too many hot units".into());
-        check(report.manifest_bytes <= share, || "too many manifests".into());
-        // Rows that the catalogue does not have yet come on top.
-        check(report.row_bytes <= 2 * share, || format!("{} bytes of rows", report.row_bytes));
+        check_memory(&self.report(), self.memory_bytes);
     }
 }
 
@@ -379,17 +317,6 @@ fn config(options: &Options) -> Config {
         object_bytes_max: options.object_bytes_max,
         allow: vec!["192.0.2.0/24".parse().expect("a prefix")],
         built: Date::from_unix(BEGIN.as_unix() - 1000),
-    }
-}
-
-/// One output in a line; bytes by their digest.
-fn summary(output: &Output) -> String {
-    match output {
-        Output::Data(id, bytes) => format!("data {id:?} {}", blake3::hash(bytes)),
-        Output::Append(ticket, units) => {
-            let names: Vec<_> = units.iter().map(|unit| unit.id).collect();
-            format!("append {ticket:?} {names:?}")
-        }
-        other => format!("{other:?}"),
+        mesh: None,
     }
 }

@@ -1,4 +1,5 @@
 //! Origins: pages by URL, given out as HTTP would, within what is granted; every request is kept.
+//! Nodes are told apart by a number.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
@@ -118,9 +119,14 @@ pub fn noise(number: u64, length: usize) -> Bytes {
     bytes.into()
 }
 
+/// A request of a node.
+pub type Asker = (usize, FetchId);
+
 /// A request that came to an origin.
 #[derive(Debug)]
 pub struct Seen {
+    /// Which node dialled.
+    pub by: usize,
     pub method: Method,
     pub url: String,
     pub headers: HeaderMap,
@@ -156,7 +162,7 @@ struct Live {
 pub struct Origin {
     pages: BTreeMap<String, Vec<Page>>,
     bodies: Vec<Bytes>,
-    live: BTreeMap<FetchId, Live>,
+    live: BTreeMap<Asker, Live>,
     pub seen: Vec<Seen>,
     /// Content bytes sent.
     pub sent: u64,
@@ -190,12 +196,12 @@ impl Origin {
         self.seen.last().expect("somebody asked")
     }
 
-    pub fn ask(&mut self, id: FetchId, fetch: Fetch) -> (Duration, Event) {
+    pub fn ask(&mut self, id: Asker, fetch: Fetch) -> (Duration, Event) {
         let host = fetch.headers.get("host").and_then(|host| host.to_str().ok()).unwrap_or("");
         let url = format!("http://{host}{}", fetch.path);
         let page = self.choose(&url, &fetch);
         let Fetch { method, headers, dial, .. } = fetch;
-        self.seen.push(Seen { method, url, headers, dial });
+        self.seen.push(Seen { by: id.0, method, url, headers, dial });
         let head_after = page.head_after;
         self.live.insert(id, Live { page, sent: 0, granted: 0, busy: true });
         match head_after {
@@ -230,7 +236,7 @@ impl Origin {
         page
     }
 
-    pub fn grant(&mut self, id: FetchId, bytes: u64) -> Option<(Duration, Event)> {
+    pub fn grant(&mut self, id: Asker, bytes: u64) -> Option<(Duration, Event)> {
         let live = self.live.get_mut(&id)?;
         live.granted += bytes as i64;
         let begins = !live.busy && live.granted > 0;
@@ -238,8 +244,19 @@ impl Origin {
         begins.then_some((live.page.pause, Event::Piece))
     }
 
-    pub fn cancel(&mut self, id: FetchId) {
-        self.live.remove(&id);
+    /// Breaks off a response; whether it was under way.
+    pub fn cancel(&mut self, id: Asker) -> bool {
+        self.live.remove(&id).is_some()
+    }
+
+    /// Breaks off all that a node had asked for.
+    pub fn forget(&mut self, node: usize) {
+        self.live.retain(|(by, _), _| *by != node);
+    }
+
+    /// Which nodes asked for a URL, in order.
+    pub fn askers(&self, url: &str) -> Vec<usize> {
+        self.seen.iter().filter(|seen| seen.url == url).map(|seen| seen.by).collect()
     }
 
     /// How many responses are under way.
@@ -247,24 +264,24 @@ impl Origin {
         self.live.len()
     }
 
-    pub fn happen(&mut self, id: FetchId, event: Event) -> (Vec<Input>, Option<(Duration, Event)>) {
+    pub fn happen(&mut self, id: Asker, event: Event) -> (Vec<Input>, Option<(Duration, Event)>) {
         let Some(live) = self.live.get_mut(&id) else { return (Vec::new(), None) };
         match event {
             Event::Never => (Vec::new(), None),
             Event::Head if self.down.is_some() => {
                 self.live.remove(&id);
-                (vec![Input::End(id, Err(self.down.expect("it is down")))], None)
+                (vec![Input::End(id.1, Err(self.down.expect("it is down")))], None)
             }
             Event::Head => {
                 let status = StatusCode::from_u16(live.page.status).expect("a status");
-                let head = Input::Head(id, status, live.page.headers.clone());
+                let head = Input::Head(id.1, status, live.page.headers.clone());
                 (vec![head], Some((live.page.pause, Event::Piece)))
             }
             Event::Piece => self.piece(id),
         }
     }
 
-    fn piece(&mut self, id: FetchId) -> (Vec<Input>, Option<(Duration, Event)>) {
+    fn piece(&mut self, id: Asker) -> (Vec<Input>, Option<(Duration, Event)>) {
         let Some(live) = self.live.get_mut(&id) else { return (Vec::new(), None) };
         let page = &live.page;
         let end = page.breaks_at.unwrap_or(usize::MAX).min(page.body.len());
@@ -280,14 +297,14 @@ impl Origin {
                 _ => Ok(()),
             };
             self.live.remove(&id);
-            return (vec![Input::End(id, result)], None);
+            return (vec![Input::End(id.1, result)], None);
         }
         let to = end.min(live.sent + page.piece);
         let bytes = page.body.slice(live.sent..to);
         live.granted -= bytes.len() as i64;
         live.sent = to;
         self.sent += bytes.len() as u64;
-        (vec![Input::Body(id, bytes)], Some((page.pause, Event::Piece)))
+        (vec![Input::Body(id.1, bytes)], Some((page.pause, Event::Piece)))
     }
 
     /// What a client is to get that sees this head; `None` where that cannot be known.

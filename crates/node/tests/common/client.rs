@@ -1,5 +1,6 @@
 //! Clients: what they ask, how they read, and what they got.
 
+use super::check;
 use super::origin::Expected;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
@@ -10,6 +11,8 @@ use std::time::Duration;
 /// The engine may send so much more than the credit: its own short error texts, and what an origin
 /// sends beyond its grant in one piece.
 const SURPLUS: i64 = 17 * 1024;
+/// And in a mesh, what a peer may send of a response that is not stored before it has credit.
+const SURPLUS_OF_PEERS: i64 = 16 * 1024;
 
 /// How a client reads.
 #[derive(Clone, Copy, Debug)]
@@ -125,6 +128,7 @@ pub struct Client {
     pub content: Vec<u8>,
     expected: Option<Expected>,
     credit: i64,
+    surplus: i64,
     owed: u64,
     digesting: bool,
 }
@@ -138,9 +142,16 @@ impl Client {
             content: Vec::new(),
             expected: None,
             credit: 0,
+            surplus: SURPLUS,
             owed: 0,
             digesting: false,
         }
+    }
+
+    /// Its node has peers.
+    pub fn in_mesh(mut self) -> Self {
+        self.surplus += SURPLUS_OF_PEERS;
+        self
     }
 
     pub fn status(&self) -> u16 {
@@ -186,7 +197,9 @@ impl Client {
     pub fn take(&mut self, bytes: &Bytes) -> Option<(Duration, Turn)> {
         assert!(self.head.is_some() && self.end.is_none(), "content before or after its time");
         self.credit -= bytes.len() as i64;
-        check(self.credit >= -SURPLUS, || format!("more than it can take: {self:?}"));
+        check(self.credit >= -self.surplus, || {
+            format!("{} bytes more than it can take: {:?}", -self.credit, self.call)
+        });
         if let Some(expected) = &self.expected {
             let from = self.content.len();
             let right = expected.bytes.get(from..from + bytes.len());
@@ -249,12 +262,10 @@ impl Client {
         if let (End::Finished, Some(expected)) = (end, &self.expected) {
             let all =
                 self.call.method == Method::HEAD || self.content.len() == expected.bytes.len();
-            check(all, || format!("a part was given for the whole: {:?}", self.head));
+            check(all, || {
+                let (got, of) = (self.content.len(), expected.bytes.len());
+                format!("a part was given for the whole: {got} of {of} bytes, {:?}", self.head)
+            });
         }
     }
-}
-
-/// Asserts, and says why only if it has to.
-pub fn check(holds: bool, why: impl FnOnce() -> String) {
-    assert!(holds, "{}", why());
 }

@@ -1,0 +1,304 @@
+//! Table `[mesh]`: who else is there, by which ways, and whom to believe.
+
+use std::fmt;
+use std::fs::File;
+use std::io::Read as _;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use host::intercept::is_interface_name;
+use host::routing;
+use node::{Prefix, Scheme};
+use toml::Spanned;
+use wire::PublicKey;
+
+use super::file;
+use super::{ConfigError, Overrides, Reader, some_or};
+
+/// Where peers listen unless told otherwise.
+pub const PORT_DEFAULT: u16 = 3131;
+
+/// The mesh's secret has so many characters at least, and so many bytes at most.
+const KEY_CHARS_MIN: usize = 16;
+const KEY_BYTES_MAX: u64 = 4096;
+
+/// The schemes by their names.
+const SCHEMES: [(&str, Scheme); 2] = [("ph-thcp", Scheme::PhThcp), ("thcp", Scheme::Thcp)];
+
+/// The mesh that we are part of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mesh {
+    /// Interfaces by which other nodes are reached; none: there is no mesh.
+    pub interfaces: Vec<String>,
+    /// Where babeld's local socket is.
+    pub babeld: SocketAddr,
+    /// The gateway; `None`: where the default route leads.
+    pub gateway: Option<routing::Gateway>,
+    /// Whom a node asks for what it does not hold.
+    pub scheme: Scheme,
+    /// The secret that all nodes of the mesh share.
+    pub key: Option<MeshKey>,
+    /// Whose signatures are believed; none: that of whom was asked.
+    pub gateways: Vec<PublicKey>,
+    /// The port for peers, the same on all nodes.
+    pub port: u16,
+    /// Origins with these addresses are within the mesh: dialled directly.
+    pub direct: Vec<Prefix>,
+}
+
+/// The mesh's secret. Never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct MeshKey(String);
+
+impl MeshKey {
+    /// Without the space around it; the error says what is wrong.
+    fn new(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        if text.chars().count() >= KEY_CHARS_MIN {
+            return Ok(Self(text.to_owned()));
+        }
+        Err(format!("the mesh's key is too short: at least {KEY_CHARS_MIN} characters"))
+    }
+
+    fn read(path: &Path) -> Result<Self, String> {
+        let mut text = String::new();
+        let read = File::open(path)
+            .and_then(|file| file.take(KEY_BYTES_MAX + 1).read_to_string(&mut text))
+            .map_err(|error| format!("cannot be read: {error}"));
+        if read? as u64 > KEY_BYTES_MAX {
+            return Err(format!("the mesh's key is too long: at most {KEY_BYTES_MAX} bytes"));
+        }
+        Self::new(&text)
+    }
+
+    /// What peers prove to each other that they know.
+    pub fn for_peers(&self) -> [u8; 32] {
+        blake3::derive_key("hearsay 2026-11 key between peers", self.0.as_bytes())
+    }
+
+    /// What keys the names of objects.
+    fn for_objects(&self) -> [u8; 32] {
+        blake3::derive_key("hearsay 2026-11 key of object names", self.0.as_bytes())
+    }
+}
+
+impl fmt::Debug for MeshKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MeshKey(…)")
+    }
+}
+
+impl Mesh {
+    /// What to follow; `None` if there is no mesh.
+    pub fn routing(&self) -> Option<routing::Settings> {
+        (!self.interfaces.is_empty()).then(|| routing::Settings {
+            interfaces: self.interfaces.clone(),
+            babeld: self.babeld,
+            gateway: self.gateway,
+        })
+    }
+
+    /// What keys the names of objects: who does not have it cannot tell what is stored and asked for.
+    pub fn object_secret(&self) -> [u8; 32] {
+        self.key.as_ref().map_or(node::OPEN_KEY, MeshKey::for_objects)
+    }
+
+    pub(super) fn check(&self, wrong: &mut ConfigError) {
+        for name in self.interfaces.iter().filter(|it| !is_interface_name(it)) {
+            wrong.add("mesh", format!("{name:?} is not the name of an interface; see `ip link`"));
+        }
+    }
+}
+
+/// One line, without the key.
+impl fmt::Display for Mesh {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.interfaces.is_empty() {
+            return f.write_str("off");
+        }
+        let interfaces = self.interfaces.join(", ");
+        write!(f, "{interfaces}: {}, port {}", scheme_name(self.scheme), self.port)?;
+        if self.key.is_some() {
+            f.write_str(", with a key")?;
+        }
+        if !self.gateways.is_empty() {
+            write!(f, ", {} gateways believed", self.gateways.len())?;
+        }
+        self.gateway.map_or(Ok(()), |gateway| write!(f, ", gateway {gateway}"))
+    }
+}
+
+/// What a scheme is called.
+pub fn scheme_name(scheme: Scheme) -> &'static str {
+    SCHEMES.iter().find(|(_, it)| *it == scheme).map_or("", |(name, _)| name)
+}
+
+/// The names of all schemes.
+pub fn scheme_names() -> [&'static str; 2] {
+    SCHEMES.map(|(name, _)| name)
+}
+
+/// The scheme of this name.
+pub fn scheme(name: &str) -> Option<Scheme> {
+    SCHEMES.iter().find(|(it, _)| *it == name).map(|(_, scheme)| *scheme)
+}
+
+impl Reader<'_> {
+    pub(super) fn mesh(&mut self, file: file::Mesh, overrides: &Overrides) -> Mesh {
+        let babeld = file.babeld.and_then(|text| self.address(&text));
+        let scheme = file.scheme.and_then(|text| self.scheme(&text));
+        let port = file.port.and_then(|port| self.peers_port(&port));
+        let key = self.key(file.key, file.key_file, overrides.mesh_key_file.as_ref());
+        Mesh {
+            interfaces: some_or(&overrides.mesh, file.interfaces.unwrap_or_default()),
+            babeld: babeld.unwrap_or(routing::BABELD_DEFAULT),
+            gateway: file.gateway.and_then(|text| self.parse(&text)),
+            scheme: overrides.scheme.or(scheme).unwrap_or(Scheme::PhThcp),
+            key,
+            gateways: file.gateways.iter().filter_map(|text| self.public_key(text)).collect(),
+            port: port.unwrap_or(PORT_DEFAULT),
+            direct: file.direct.iter().filter_map(|text| self.parse(text)).collect(),
+        }
+    }
+
+    fn parse<T>(&mut self, text: &Spanned<String>) -> Option<T>
+    where
+        T: std::str::FromStr<Err: fmt::Display>,
+    {
+        let parsed = text.get_ref().parse::<T>();
+        parsed
+            .map_err(|error| self.complain(text, &format!("{:?} is {error}", text.get_ref())))
+            .ok()
+    }
+
+    fn scheme(&mut self, text: &Spanned<String>) -> Option<Scheme> {
+        let found = scheme(text.get_ref());
+        if found.is_none() {
+            let known = scheme_names().map(|name| format!("{name:?}")).join(" or ");
+            self.complain(text, &format!("{:?} is no scheme: {known}", text.get_ref()));
+        }
+        found
+    }
+
+    fn peers_port(&mut self, port: &Spanned<u16>) -> Option<u16> {
+        if *port.get_ref() == 0 {
+            self.complain(port, "0 is no port: all nodes of the mesh must know it");
+        }
+        Some(*port.get_ref())
+    }
+
+    fn public_key(&mut self, text: &Spanned<String>) -> Option<PublicKey> {
+        let key = text.get_ref().parse().ok();
+        if key.is_none() {
+            let advice = "64 hexadecimal digits, as `hearsay status` shows them on the gateway";
+            self.complain(text, &format!("{:?} is no public key: {advice}", text.get_ref()));
+        }
+        key
+    }
+
+    fn key(
+        &mut self,
+        key: Option<Spanned<String>>,
+        file: Option<Spanned<String>>,
+        asked: Option<&PathBuf>,
+    ) -> Option<MeshKey> {
+        if let (Some(_), Some(file)) = (&key, &file) {
+            self.complain(file, "the mesh has one key: give `key` or `key-file`, not both");
+        }
+        if let Some(path) = asked {
+            let key = MeshKey::read(path);
+            let place = format!("--mesh-key-file {}", path.display());
+            return key.map_err(|text| self.wrong.add(place, text)).ok();
+        }
+        if let Some(text) = file {
+            let path = self.path("[mesh] key-file", &text);
+            // A relative one was complained of.
+            let key = path.is_absolute().then(|| MeshKey::read(&path))?;
+            let complain = |why| self.complain(&text, &format!("{}: {why}", path.display()));
+            return key.map_err(complain).ok();
+        }
+        let text = key?;
+        MeshKey::new(text.get_ref()).map_err(|why| self.complain(&text, &why)).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{complaint, load, load_with};
+    use super::*;
+
+    const KEY: &str = "correct horse battery staple";
+
+    #[test]
+    fn all_of_a_mesh_is_read() {
+        let id = "ab".repeat(32);
+        let text = format!(
+            "[mesh]\ninterfaces = [\"wl0\"]\nscheme = \"thcp\"\nkey = \"{KEY}\"\n\
+             gateways = [\"{id}\"]\nport = 7\ndirect = [\"10.0.0.0/8\"]"
+        );
+        let mesh = load(&text).unwrap().mesh;
+        assert_eq!((mesh.scheme, mesh.port), (Scheme::Thcp, 7));
+        assert_eq!(mesh.gateways, [PublicKey([0xab; 32])]);
+        assert_eq!(mesh.direct, ["10.0.0.0/8".parse().unwrap()]);
+        assert_eq!(mesh.to_string(), "wl0: thcp, port 7, with a key, 1 gateways believed");
+        assert!(!format!("{mesh:?}{mesh}").contains("horse"));
+        let plain = load("[mesh]\ninterfaces = [\"wl0\"]").unwrap().mesh;
+        assert_eq!(plain.to_string(), "wl0: ph-thcp, port 3131");
+        assert_eq!(plain.object_secret(), node::OPEN_KEY);
+    }
+
+    #[test]
+    fn a_key_means_the_same_wherever_it_stands() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, other) = (dir.path().join("key"), dir.path().join("other"));
+        std::fs::write(&file, format!("{KEY}\n")).unwrap();
+        std::fs::write(&other, "another key of another mesh").unwrap();
+        let here = load(&format!("[mesh]\nkey = \"{KEY}\"")).unwrap().mesh.key.unwrap();
+        let text = format!("[mesh]\nkey-file = {file:?}");
+        let there = load(&text).unwrap().mesh.key.unwrap();
+        assert_eq!(
+            (here.for_peers(), here.for_objects()),
+            (there.for_peers(), there.for_objects())
+        );
+        assert_ne!(here.for_peers(), here.for_objects());
+        let overrides = Overrides { mesh_key_file: Some(other), ..Overrides::default() };
+        assert_ne!(load_with(&text, &overrides).unwrap().mesh.key, Some(here));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_mesh_names_its_line() {
+        for (text, expected) in [
+            ("scheme = \"phthcp\"", "\"phthcp\" is no scheme: \"ph-thcp\" or \"thcp\""),
+            ("key = \"short\"", "the mesh's key is too short: at least 16 characters"),
+            (
+                "key-file = \"key\"",
+                "[mesh] key-file: \"key\" is relative: give the whole path, from / on",
+            ),
+            (
+                "key-file = \"/nowhere\"",
+                "/nowhere: cannot be read: No such file or directory (os error 2)",
+            ),
+            ("port = 0", "0 is no port: all nodes of the mesh must know it"),
+            (
+                "gateways = [\"10.0.0.1\"]",
+                "\"10.0.0.1\" is no public key: 64 hexadecimal digits, as `hearsay status` shows them on the gateway",
+            ),
+            (
+                "direct = [\"lan\"]",
+                "\"lan\" is not an address prefix: expected something like 192.0.2.0/24 or 2001:db8::/32",
+            ),
+        ] {
+            assert_eq!(complaint(&format!("[mesh]\n{text}")), format!("h.toml:2: {expected}"));
+        }
+        let both = complaint(&format!("[mesh]\nkey = \"{KEY}\"\nkey-file = \"/dev/null\""));
+        assert!(both.starts_with("h.toml:3: the mesh has one key"), "{both}");
+        let endless = complaint("[mesh]\nkey-file = \"/dev/zero\"");
+        assert!(endless.ends_with("too long: at most 4096 bytes"), "{endless}");
+        let taken = "listen = [\"[::]:3131\"]\n[mesh]\ninterfaces = [\"wl0\"]";
+        assert!(complaint(taken).contains("[mesh] port"), "{}", complaint(taken));
+        let overrides =
+            Overrides { mesh_key_file: Some("/nowhere".into()), ..Overrides::default() };
+        let error = load_with("", &overrides).unwrap_err().to_string();
+        assert!(error.starts_with("--mesh-key-file /nowhere: cannot be read"), "{error}");
+    }
+}

@@ -1,0 +1,529 @@
+//! Connections with peers: what the engine says of them done to sockets, and what sockets do told to
+//! the engine.
+//!
+//! *What this is:* each link is one task with one socket; what passes between it and the engine is a
+//! [`Line`]. What the engine writes while it takes in one input goes out together. *What it never
+//! does:* look at the bytes, or copy those that are written. *Limits:* [`ACCEPTED_MAX`] accepted
+//! links, which wait in the kernel beyond that, and [`DIALLED_MAX`] dialled ones, which fail.
+
+use crate::places::{Place, Places};
+use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
+use host::peers::{self, Port};
+use node::{LinkId, LinkInput, LinkOutput};
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, VecDeque};
+use std::io::{self, ErrorKind, IoSlice};
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::io::{AsyncWriteExt as _, Interest};
+use tokio::net::TcpStream;
+use tokio::sync::Notify;
+use tokio::task::spawn_local;
+
+/// Links that others made, at one time.
+const ACCEPTED_MAX: usize = 160;
+/// Links that we made, at one time.
+const DIALLED_MAX: usize = 96;
+/// Descriptors for all links.
+pub const DESCRIPTORS: u64 = (ACCEPTED_MAX + DIALLED_MAX) as u64;
+/// The engine may have so many bytes on their way to a socket.
+const ROOM: u64 = 128 * 1024;
+/// As many bytes are read at one time …
+const READ_MAX: usize = 64 * 1024;
+/// … and a buffer with less room than this is not worth a read.
+const READ_MIN: usize = 16 * 1024;
+/// As many pieces are written at one time.
+const PIECES_MAX: usize = 64;
+/// What was written before a hang-up has so long to be sent, and the other side to read it.
+const FAREWELL: Duration = Duration::from_secs(5);
+/// After a failed accept, as when descriptors run out, there is a pause.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Who is told what happens to links.
+pub trait Tell: Clone + 'static {
+    /// Something happened.
+    fn tell(&self, input: LinkInput);
+}
+
+/// All links; cloned into every task.
+#[derive(Clone)]
+pub struct Links(Rc<Inner>);
+
+struct Inner {
+    /// Those that the engine may still say something of.
+    lines: RefCell<HashMap<LinkId, Rc<Line>>>,
+    places: Rc<Places>,
+    accepted: Cell<u64>,
+    dialled: Cell<usize>,
+    /// Tasks that have not ended.
+    alive: Cell<usize>,
+    /// What is read goes here, and on from here without a copy. Empty between reads.
+    buffer: RefCell<BytesMut>,
+}
+
+/// What the engine wants of one link.
+#[derive(Default)]
+struct Line {
+    granted: Cell<u64>,
+    queue: RefCell<VecDeque<Bytes>>,
+    hung_up: Cell<bool>,
+    changed: Notify,
+}
+
+impl Links {
+    /// None yet.
+    pub fn new() -> Self {
+        Self(Rc::new(Inner {
+            lines: RefCell::default(),
+            places: Places::new(ACCEPTED_MAX),
+            accepted: Cell::new(0),
+            dialled: Cell::new(0),
+            alive: Cell::new(0),
+            buffer: RefCell::default(),
+        }))
+    }
+
+    /// Does what the engine says. Tells nothing before it returns.
+    pub fn perform(&self, output: LinkOutput, tell: &impl Tell) {
+        match output {
+            LinkOutput::Connect(id, address) => {
+                let (links, line, tell) = (self.clone(), self.add(id), tell.clone());
+                spawn_local(async move { links.dial(id, address, &line, &tell).await });
+            }
+            LinkOutput::Write(id, bytes) => self.change(id, |line| {
+                line.queue.borrow_mut().push_back(bytes);
+            }),
+            LinkOutput::Receive(id, bytes) => self.change(id, |line| {
+                line.granted.set(line.granted.get().saturating_add(bytes));
+            }),
+            LinkOutput::Hangup(id) => {
+                self.change(id, |line| line.hung_up.set(true));
+                self.0.lines.borrow_mut().remove(&id);
+            }
+        }
+    }
+
+    /// Takes peers in by a port; never returns.
+    pub async fn accept(self, mut port: Port, tell: impl Tell) {
+        loop {
+            let vacant = self.0.places.wait().await;
+            match port.accept().await {
+                Ok((stream, peer)) => match self.0.places.take(vacant, peer.ip()) {
+                    Some(place) => self.take(stream, peer, place, tell.clone()),
+                    None => tracing::debug!(%peer, "it has its share of all links: refused"),
+                },
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept a peer");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    }
+
+    /// Hangs up all links, and waits until what was written is sent, but not for long.
+    pub async fn hang_up(&self, patience: Duration) {
+        for (_, line) in self.0.lines.take() {
+            line.hung_up.set(true);
+            line.changed.notify_one();
+        }
+        let gone = async {
+            while self.0.alive.get() > 0 {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        // Whoever does not listen is left.
+        let _ = tokio::time::timeout(patience, gone).await;
+    }
+
+    fn add(&self, id: LinkId) -> Rc<Line> {
+        let line = Rc::<Line>::default();
+        self.0.lines.borrow_mut().insert(id, Rc::clone(&line));
+        line
+    }
+
+    fn change(&self, id: LinkId, change: impl FnOnce(&Line)) {
+        if let Some(line) = self.0.lines.borrow().get(&id) {
+            change(line);
+            line.changed.notify_one();
+        }
+    }
+
+    fn take(&self, stream: TcpStream, peer: SocketAddr, place: Rc<Place>, tell: impl Tell) {
+        let id = LinkId(2 * self.0.accepted.get() + 1);
+        self.0.accepted.set(self.0.accepted.get() + 1);
+        let (links, line) = (self.clone(), self.add(id));
+        spawn_local(async move {
+            let _place = place;
+            let _alive = Counted::new(&links, |inner| &inner.alive);
+            line.say(&tell, LinkInput::Accepted(id, peer));
+            links.carry(id, stream, &line, &tell).await;
+        });
+    }
+
+    async fn dial(&self, id: LinkId, address: SocketAddr, line: &Line, tell: &impl Tell) {
+        let _alive = Counted::new(self, |inner| &inner.alive);
+        let _dialled = Counted::new(self, |inner| &inner.dialled);
+        let is_too_many = self.0.dialled.get() > DIALLED_MAX;
+        let dialled = tokio::select! {
+            dialled = peers::dial(address), if !is_too_many => dialled,
+            () = line.hang_up(), if !is_too_many => return,
+            else => Err(io::Error::other("too many links")),
+        };
+        match dialled {
+            Ok(stream) => {
+                line.say(tell, LinkInput::Connected(id));
+                self.carry(id, stream, line, tell).await;
+            }
+            Err(error) => {
+                tracing::debug!(%address, %error, "a peer does not answer");
+                self.close(id, tell);
+            }
+        }
+    }
+
+    /// Lets bytes pass until the link ends.
+    async fn carry(&self, id: LinkId, stream: TcpStream, line: &Line, tell: &impl Tell) {
+        line.say(tell, LinkInput::Room(id, ROOM));
+        if let Err(error) = self.pass(id, &stream, line, tell).await {
+            tracing::debug!(link = id.0, %error, "a link broke");
+        }
+        if line.hung_up.get() {
+            let _ = tokio::time::timeout(FAREWELL, self.part(stream, line)).await;
+        } else {
+            self.close(id, tell);
+        }
+    }
+
+    /// Lets bytes pass until one side ends it.
+    async fn pass(
+        &self,
+        id: LinkId,
+        stream: &TcpStream,
+        line: &Line,
+        tell: &impl Tell,
+    ) -> io::Result<()> {
+        while !line.hung_up.get() {
+            let Some(interest) = line.interest() else {
+                line.changed.notified().await;
+                continue;
+            };
+            let ready = tokio::select! {
+                biased;
+                ready = stream.ready(interest) => ready?,
+                () = line.changed.notified() => continue,
+            };
+            if ready.is_writable() {
+                let written = line.write(stream)?;
+                if written > 0 {
+                    line.say(tell, LinkInput::Room(id, written));
+                }
+            }
+            if ready.is_readable() && line.granted.get() > 0 {
+                match self.read(stream, line.granted.get()) {
+                    Ok(bytes) if bytes.is_empty() => break,
+                    Ok(bytes) => {
+                        line.granted.set(line.granted.get() - bytes.len() as u64);
+                        line.say(tell, LinkInput::Received(id, bytes));
+                        // Others have their turn, and more comes meanwhile.
+                        tokio::task::yield_now().await;
+                    }
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads at most so much; nothing is the end.
+    fn read(&self, stream: &TcpStream, most: u64) -> io::Result<Bytes> {
+        let mut buffer = self.0.buffer.borrow_mut();
+        if buffer.capacity() < READ_MIN {
+            buffer.reserve(READ_MAX);
+        }
+        let most = usize::try_from(most).unwrap_or(READ_MAX).min(buffer.capacity());
+        stream.try_read_buf(&mut (&mut *buffer).limit(most))?;
+        Ok(buffer.split().freeze())
+    }
+
+    /// Sends what is left, says that no more comes, and waits for the other side to end too: a socket
+    /// that is closed while it has unread bytes takes back what it sent.
+    async fn part(&self, mut stream: TcpStream, line: &Line) -> io::Result<()> {
+        while !line.queue.borrow().is_empty() {
+            stream.writable().await?;
+            line.write(&stream)?;
+        }
+        stream.shutdown().await?;
+        loop {
+            stream.readable().await?;
+            match self.read(&stream, READ_MAX as u64) {
+                Ok(bytes) if bytes.is_empty() => return Ok(()),
+                Err(error) if error.kind() != ErrorKind::WouldBlock => return Err(error),
+                _ => {}
+            }
+        }
+    }
+
+    /// It has ended by itself.
+    fn close(&self, id: LinkId, tell: &impl Tell) {
+        let line = self.0.lines.borrow_mut().remove(&id);
+        if let Some(line) = line {
+            line.say(tell, LinkInput::Closed(id));
+        }
+    }
+}
+
+impl Line {
+    /// What it waits for at its socket; `None`: the engine wants nothing of it now.
+    fn interest(&self) -> Option<Interest> {
+        match (self.granted.get() > 0, !self.queue.borrow().is_empty()) {
+            (true, true) => Some(Interest::READABLE | Interest::WRITABLE),
+            (true, false) => Some(Interest::READABLE),
+            (false, true) => Some(Interest::WRITABLE),
+            (false, false) => None,
+        }
+    }
+
+    /// Nothing is said of a link that was hung up.
+    fn say(&self, tell: &impl Tell, input: LinkInput) {
+        if !self.hung_up.get() {
+            tell.tell(input);
+        }
+    }
+
+    /// Waits until it is hung up.
+    async fn hang_up(&self) {
+        while !self.hung_up.get() {
+            self.changed.notified().await;
+        }
+    }
+
+    /// Writes what the socket takes; how much that was.
+    fn write(&self, stream: &TcpStream) -> io::Result<u64> {
+        let mut queue = self.queue.borrow_mut();
+        let mut pieces = [IoSlice::new(&[]); PIECES_MAX];
+        let mut count = 0;
+        for (piece, bytes) in pieces.iter_mut().zip(queue.iter()) {
+            *piece = IoSlice::new(bytes);
+            count += 1;
+        }
+        let written = match stream.try_write_vectored(&pieces[..count]) {
+            Ok(written) => written,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(0),
+            Err(error) => return Err(error),
+        };
+        let mut left = written;
+        while let Some(front) = queue.front_mut() {
+            if front.len() > left {
+                front.advance(left);
+                break;
+            }
+            left -= front.len();
+            queue.pop_front();
+        }
+        Ok(written as u64)
+    }
+}
+
+/// Counts something for as long as it is there.
+struct Counted {
+    links: Links,
+    count: fn(&Inner) -> &Cell<usize>,
+}
+
+impl Counted {
+    fn new(links: &Links, count: fn(&Inner) -> &Cell<usize>) -> Self {
+        let it = count(&links.0);
+        it.set(it.get() + 1);
+        Self { links: links.clone(), count }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        let it = (self.count)(&self.links.0);
+        it.set(it.get() - 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::AsyncReadExt as _;
+    use tokio::net::TcpListener;
+    use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+    use tokio::task::LocalSet;
+
+    /// An engine that notes what it is told.
+    #[derive(Clone)]
+    struct Ear(UnboundedSender<LinkInput>);
+
+    impl Tell for Ear {
+        fn tell(&self, input: LinkInput) {
+            self.0.send(input).expect("the test listens");
+        }
+    }
+
+    struct Bench {
+        links: Links,
+        ear: Ear,
+        told: UnboundedReceiver<LinkInput>,
+        listener: TcpListener,
+    }
+
+    const ID: LinkId = LinkId(2);
+
+    impl Bench {
+        async fn new() -> Self {
+            let (sender, told) = unbounded_channel();
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            Self { links: Links::new(), ear: Ear(sender), told, listener }
+        }
+
+        fn say(&self, output: LinkOutput) {
+            self.links.perform(output, &self.ear);
+        }
+
+        /// A link of ours, up to its first room, and the other end.
+        async fn dial(&mut self) -> TcpStream {
+            self.say(LinkOutput::Connect(ID, self.listener.local_addr().unwrap()));
+            let (peer, _) = self.listener.accept().await.unwrap();
+            assert!(matches!(self.told.recv().await, Some(LinkInput::Connected(ID))));
+            assert!(matches!(self.told.recv().await, Some(LinkInput::Room(ID, ROOM))));
+            peer
+        }
+
+        /// Waits until no task is left; nothing more may have been said.
+        async fn quiet(mut self) {
+            self.links.hang_up(Duration::from_secs(9)).await;
+            assert_eq!(self.links.0.alive.get() + self.links.0.dialled.get(), 0);
+            drop(self.ear);
+            assert!(self.told.recv().await.is_none(), "something was said");
+        }
+    }
+
+    async fn dial_until_open(port: u16) -> TcpStream {
+        loop {
+            match peers::dial(([127, 0, 0, 1], port).into()).await {
+                Ok(stream) => return stream,
+                Err(_) => tokio::task::yield_now().await,
+            }
+        }
+    }
+
+    fn run(test: impl Future<Output = ()>) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        LocalSet::new().block_on(&runtime, test);
+    }
+
+    #[test]
+    fn bytes_go_out_in_order_and_their_room_comes_back() {
+        run(async {
+            let mut bench = Bench::new().await;
+            let mut peer = bench.dial().await;
+            let pieces: Vec<_> = (0..200).map(|at| Bytes::from(vec![at as u8; 50 + at])).collect();
+            pieces.iter().for_each(|piece| bench.say(LinkOutput::Write(ID, piece.clone())));
+            let expected = pieces.concat();
+            let mut got = vec![0; expected.len()];
+            peer.read_exact(&mut got).await.unwrap();
+            assert_eq!(got, expected);
+            let mut room = 0;
+            while room < expected.len() as u64 {
+                let Some(LinkInput::Room(ID, bytes)) = bench.told.recv().await else { panic!() };
+                room += bytes;
+            }
+            assert_eq!(room, expected.len() as u64);
+            drop(peer);
+            bench.quiet().await;
+        });
+    }
+
+    #[test]
+    fn no_more_is_read_than_was_granted() {
+        run(async {
+            let mut bench = Bench::new().await;
+            let mut peer = bench.dial().await;
+            peer.write_all(&[7; 5000]).await.unwrap();
+            drop(peer);
+            for granted in [1000, 3999] {
+                bench.say(LinkOutput::Receive(ID, granted));
+                let Some(LinkInput::Received(ID, bytes)) = bench.told.recv().await else {
+                    panic!()
+                };
+                assert_eq!(bytes.len() as u64, granted);
+            }
+            bench.say(LinkOutput::Receive(ID, 2));
+            let last = bench.told.recv().await;
+            assert!(matches!(last, Some(LinkInput::Received(ID, bytes)) if bytes.len() == 1));
+            assert!(matches!(bench.told.recv().await, Some(LinkInput::Closed(ID))));
+            bench.quiet().await;
+        });
+    }
+
+    #[test]
+    fn a_hang_up_sends_what_was_written_and_is_the_last_word() {
+        run(async {
+            let mut bench = Bench::new().await;
+            let mut peer = bench.dial().await;
+            // What has come unread must not take back what is sent.
+            peer.write_all(&[1; 100]).await.unwrap();
+            let farewell = Bytes::from(vec![9; ROOM as usize]);
+            bench.say(LinkOutput::Write(ID, farewell.clone()));
+            bench.say(LinkOutput::Hangup(ID));
+            let mut got = Vec::new();
+            peer.read_to_end(&mut got).await.unwrap();
+            assert_eq!(got, farewell);
+            drop(peer);
+            bench.say(LinkOutput::Write(ID, farewell));
+            bench.quiet().await;
+        });
+    }
+
+    #[test]
+    fn a_dial_that_fails_is_told_unless_it_was_hung_up() {
+        run(async {
+            let mut bench = Bench::new().await;
+            let nobody = SocketAddr::from(([127, 0, 0, 1], 1));
+            bench.say(LinkOutput::Connect(ID, nobody));
+            assert!(matches!(bench.told.recv().await, Some(LinkInput::Closed(ID))));
+            bench.say(LinkOutput::Connect(LinkId(4), nobody));
+            bench.say(LinkOutput::Hangup(LinkId(4)));
+            bench.quiet().await;
+        });
+    }
+
+    #[test]
+    fn too_many_dials_fail() {
+        run(async {
+            let mut bench = Bench::new().await;
+            bench.links.0.dialled.set(DIALLED_MAX);
+            bench.say(LinkOutput::Connect(ID, bench.listener.local_addr().unwrap()));
+            assert!(matches!(bench.told.recv().await, Some(LinkInput::Closed(ID))));
+            bench.links.0.dialled.set(0);
+            bench.quiet().await;
+        });
+    }
+
+    #[test]
+    fn whoever_connects_gets_an_odd_number() {
+        run(async {
+            let mut bench = Bench::new().await;
+            let port = bench.listener.local_addr().unwrap().port();
+            bench.listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let own = Port::new("lo".into(), port);
+            let accepting = spawn_local(bench.links.clone().accept(own, bench.ear.clone()));
+            for id in [1, 3] {
+                let peer = dial_until_open(port).await;
+                let Some(LinkInput::Accepted(LinkId(told), from)) = bench.told.recv().await else {
+                    panic!()
+                };
+                assert_eq!((told, from), (id, peer.local_addr().unwrap()));
+                assert!(matches!(bench.told.recv().await, Some(LinkInput::Room(..))));
+            }
+            accepting.abort();
+            let _ = accepting.await;
+            bench.quiet().await;
+        });
+    }
+}

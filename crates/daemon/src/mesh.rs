@@ -1,0 +1,61 @@
+//! What the daemon does because it is in a mesh: an identity, the way to the gateway, the port for
+//! peers.
+
+use crate::config::Config;
+use crate::identity::Identity;
+use crate::observe::Observer;
+use crate::shell::Shell;
+use host::peers::Port;
+use host::routing::Routing;
+use node::{Input, RouteTable};
+use tokio::sync::watch;
+use tokio::task::{AbortHandle, spawn_local};
+
+/// What the engine is told of its mesh; `None` if it is in none.
+pub fn engine_config(config: &Config, identity: Option<&Identity>) -> Option<node::MeshConfig> {
+    let mesh = &config.mesh;
+    Some(node::MeshConfig {
+        scheme: mesh.scheme,
+        identity: identity?.seed,
+        key: mesh.key.as_ref().map(|key| key.for_peers()),
+        gateways: mesh.gateways.clone(),
+        port: mesh.port,
+        direct: mesh.direct.clone(),
+    })
+}
+
+/// Follows the way to the gateway, where there is a mesh.
+pub fn follow_routes(config: &Config, shell: &Shell, observer: &Observer) {
+    let Some(settings) = config.mesh.routing() else { return };
+    match Routing::open(settings) {
+        Ok((routing, routes)) => {
+            spawn_local(routing.run());
+            spawn_local(tell_routes(shell.clone(), routes.clone()));
+            observer.follows(Ok(routes));
+        }
+        Err(error) => {
+            tracing::warn!(%error, "routes cannot be known: the mesh is done without");
+            observer.follows(Err(error.to_string()));
+        }
+    }
+}
+
+async fn tell_routes(shell: Shell, mut routes: watch::Receiver<RouteTable>) {
+    loop {
+        let table = routes.borrow_and_update().clone();
+        shell.feed(Input::Routes(table));
+        if routes.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Takes peers in, on each of the mesh's interfaces; answers who does, so that they can be told to
+/// stop.
+pub fn accept_peers(config: &Config, shell: &Shell) -> Vec<AbortHandle> {
+    let accept = |interface: &String| {
+        let port = Port::new(interface.clone(), config.mesh.port);
+        spawn_local(shell.links().clone().accept(port, shell.clone())).abort_handle()
+    };
+    config.mesh.interfaces.iter().map(accept).collect()
+}

@@ -1,0 +1,213 @@
+//! The mesh on its way through the control socket: who this node is, its peers, and where the latest
+//! objects came from.
+
+use std::net::IpAddr;
+
+use node::PeerInfo;
+use serde::{Deserialize, Serialize};
+use wire::peer::Gateway;
+
+use crate::term;
+
+/// Digits of an identity that people are shown.
+const ID_SHOWN: usize = 8;
+
+/// What this node is to its peers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mesh {
+    /// `ph-thcp` or `thcp`.
+    pub scheme: String,
+    /// The port for peers, on the mesh's interfaces.
+    pub port: u16,
+    /// Whether the nodes of this mesh share a secret.
+    pub has_key: bool,
+    /// Its short name, in hexadecimal.
+    pub id: String,
+    /// Its public key, in hexadecimal: what others put into `gateways`.
+    pub public_key: String,
+    /// Why its identity holds until the daemon ends, and no longer.
+    pub is_temporary: Option<String>,
+}
+
+/// A peer, in a list of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PeerLine {
+    /// What it calls itself.
+    pub name: String,
+    /// Where it is.
+    pub address: Option<IpAddr>,
+    /// Its short name, in hexadecimal.
+    pub id: String,
+    /// Whether it says that it is the gateway.
+    pub is_gateway: bool,
+    /// Where it says that the gateway is.
+    pub gateway: Option<IpAddr>,
+    /// For how long it has been there, in seconds.
+    pub since_seconds: u64,
+    /// Bytes of units received from it.
+    pub units_in_bytes: u64,
+    /// Bytes of units sent to it.
+    pub units_out_bytes: u64,
+    /// Bytes of everything received from it.
+    pub in_bytes: u64,
+    /// Bytes of everything sent to it.
+    pub out_bytes: u64,
+}
+
+/// [`node::Recent`]: where the bytes of an object came from that a client got.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Recent {
+    pub uri: String,
+    /// When it was complete, in seconds since 1970.
+    pub when: u64,
+    pub bytes: u64,
+    pub local_bytes: u64,
+    pub peer_bytes: u64,
+    pub origin_bytes: u64,
+    /// The name of the peer that was asked, if one was.
+    pub source: String,
+}
+
+impl PeerLine {
+    /// The first digits of its identity.
+    pub fn short_id(&self) -> &str {
+        self.id.get(..ID_SHOWN).unwrap_or(&self.id)
+    }
+
+    /// How much of what passed was no content, in bytes, and how much passed.
+    pub fn overhead(&self) -> (u64, u64) {
+        let all = self.in_bytes + self.out_bytes;
+        (all.saturating_sub(self.units_in_bytes + self.units_out_bytes), all)
+    }
+}
+
+impl Recent {
+    /// In a few words, like `here 40 %, router-3 60 %`.
+    pub fn whence(&self) -> String {
+        let peer = if self.source.is_empty() { "peers" } else { &self.source };
+        let peer = term::tame(peer, 24);
+        let parts =
+            [("here", self.local_bytes), (&peer, self.peer_bytes), ("origin", self.origin_bytes)];
+        let all = parts.iter().map(|(_, bytes)| bytes).sum();
+        // What would be 0 % is not told.
+        let parts: Vec<_> = parts.into_iter().filter(|(_, bytes)| *bytes > all / 200).collect();
+        match parts[..] {
+            [] => "–".to_owned(),
+            [(name, _)] => name.to_owned(),
+            _ => {
+                let part = |(name, bytes)| format!("{name} {}", term::percent(bytes, all));
+                parts.into_iter().map(part).collect::<Vec<_>>().join(", ")
+            }
+        }
+    }
+}
+
+impl From<&PeerInfo> for PeerLine {
+    fn from(it: &PeerInfo) -> Self {
+        Self {
+            name: it.name.clone(),
+            address: Some(it.address),
+            id: it.id.to_string(),
+            is_gateway: it.gateway == Gateway::Here,
+            gateway: match it.gateway {
+                Gateway::Unknown => None,
+                Gateway::Here => Some(it.address),
+                Gateway::At(address) => Some(address),
+            },
+            since_seconds: it.since_seconds,
+            units_in_bytes: it.units_in_bytes,
+            units_out_bytes: it.units_out_bytes,
+            in_bytes: it.in_bytes,
+            out_bytes: it.out_bytes,
+        }
+    }
+}
+
+impl From<&node::Recent> for Recent {
+    fn from(it: &node::Recent) -> Self {
+        Self {
+            uri: it.uri.clone(),
+            when: it.when.as_unix(),
+            bytes: it.bytes,
+            local_bytes: it.local_bytes,
+            peer_bytes: it.peer_bytes,
+            origin_bytes: it.origin_bytes,
+            source: it.source.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    /// A node of a mesh.
+    pub fn in_mesh() -> Mesh {
+        Mesh {
+            scheme: "ph-thcp".into(),
+            port: 3131,
+            has_key: false,
+            id: "1a2b3c4d5e6f70819a2b3c4d5e6f7081".into(),
+            public_key: "ab".repeat(32),
+            is_temporary: None,
+        }
+    }
+
+    /// A peer that has given us a lot.
+    pub fn peer(name: &str, id: u8) -> PeerLine {
+        PeerLine {
+            name: name.into(),
+            address: "10.77.0.4".parse().ok(),
+            id: format!("{id:02x}").repeat(16),
+            is_gateway: false,
+            gateway: None,
+            since_seconds: 61,
+            units_in_bytes: 98 << 20,
+            units_out_bytes: 0,
+            in_bytes: 99 << 20,
+            out_bytes: 1 << 20,
+        }
+    }
+
+    #[test]
+    fn where_an_object_came_from_is_said_in_words() {
+        let recent = |local_bytes, peer_bytes, origin_bytes, source: &str| {
+            let source = source.into();
+            Recent { local_bytes, peer_bytes, origin_bytes, source, ..Recent::default() }.whence()
+        };
+        assert_eq!(recent(5, 0, 0, "r2"), "here");
+        assert_eq!(recent(0, 5, 0, "r2"), "r2");
+        assert_eq!(recent(0, 5, 0, ""), "peers");
+        assert_eq!(recent(1, 999, 0, "r2"), "r2");
+        assert_eq!(recent(2, 3, 0, "r\n2"), "here 40 %, r?2 60 %");
+        assert_eq!(recent(0, 0, 9, ""), "origin");
+        assert_eq!(recent(0, 0, 0, ""), "–");
+    }
+
+    #[test]
+    fn what_was_no_content_is_overhead() {
+        assert_eq!(peer("r2", 1).overhead(), (2 << 20, 100 << 20));
+        assert_eq!(peer("r2", 1).short_id(), "01010101");
+    }
+
+    #[test]
+    fn a_peer_says_where_the_gateway_is() {
+        let address: IpAddr = "10.77.0.4".parse().unwrap();
+        let info = |gateway| PeerInfo {
+            id: wire::NodeId([7; 16]),
+            name: "r2".into(),
+            address,
+            gateway,
+            units_in_bytes: 1,
+            units_out_bytes: 2,
+            in_bytes: 3,
+            out_bytes: 4,
+            since_seconds: 5,
+        };
+        let line = PeerLine::from(&info(Gateway::Here));
+        assert_eq!((line.is_gateway, line.gateway), (true, Some(address)));
+        assert_eq!((line.id.as_str(), line.out_bytes), ("07".repeat(16).as_str(), 4));
+        assert_eq!(PeerLine::from(&info(Gateway::Unknown)).gateway, None);
+    }
+}

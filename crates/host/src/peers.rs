@@ -1,0 +1,216 @@
+//! Connections with other nodes of the mesh: our port on the mesh's interfaces, and dialling theirs.
+//!
+//! *What this is:* a [`Port`] is open on one interface and on no other, and follows it: interfaces of
+//! a mesh come late, vanish, and come back under another number. *Who calls it:* the daemon's
+//! links. *What it never does:* look at what is said, or know who says it. *Where to start:*
+//! [`Port::accept`].
+
+use std::future::poll_fn;
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::os::unix::net::UnixDatagram;
+use std::task::Poll;
+use std::time::Duration;
+
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::listen::{bind, settle};
+use crate::routing::addresses;
+
+/// How often it is looked whether the interface is still what it was.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+/// A peer has so long to answer a dial.
+const DIAL: Duration = Duration::from_secs(10);
+/// A peer that acknowledges nothing of what we send for so long is gone.
+const TAKE_PATIENCE: Duration = Duration::from_secs(20);
+
+/// Our port for peers on one interface.
+#[derive(Debug)]
+pub struct Port {
+    interface: String,
+    port: u16,
+    open: Option<Open>,
+    /// What was last said of it, so that it is said once.
+    trouble: Option<String>,
+}
+
+#[derive(Debug)]
+struct Open {
+    /// The kernel's number for the interface.
+    index: u32,
+    /// The interface's addresses, where nothing else keeps others out.
+    addresses: Option<Vec<IpAddr>>,
+    listeners: Vec<TcpListener>,
+}
+
+impl Port {
+    /// Not open yet.
+    pub fn new(interface: String, port: u16) -> Self {
+        Self { interface, port, open: None, trouble: None }
+    }
+
+    /// The next connection, and who made it; waits for the interface too. May be dropped at any time.
+    pub async fn accept(&mut self) -> io::Result<(TcpStream, SocketAddr)> {
+        loop {
+            self.follow();
+            let accepted = tokio::time::timeout(LOOK_EVERY, self.accept_now()).await;
+            let Ok(accepted) = accepted else { continue };
+            let (stream, peer) = accepted?;
+            // From here on its packets may take other ways, as routes change. Who may not unbind it
+            // has a connection that ends with the way.
+            let _ = SockRef::from(&stream).bind_device(None);
+            settle_peer(&stream);
+            return Ok((stream, plain(peer)));
+        }
+    }
+
+    async fn accept_now(&self) -> io::Result<(TcpStream, SocketAddr)> {
+        poll_fn(|cx| {
+            for listener in self.open.iter().flat_map(|open| &open.listeners) {
+                if let Poll::Ready(accepted) = listener.poll_accept(cx) {
+                    return Poll::Ready(accepted);
+                }
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Opens it, or opens it anew, if the interface is not what it was.
+    fn follow(&mut self) {
+        let index = index(&self.interface);
+        let is_same = |open: &Open| {
+            let addresses_now = || addresses(open.index).ok();
+            index.as_ref().is_ok_and(|index| *index == open.index)
+                && (open.addresses.is_none() || open.addresses == addresses_now())
+        };
+        if self.open.as_ref().is_some_and(is_same) {
+            return;
+        }
+        self.open = None;
+        match index.and_then(|index| open(&self.interface, index, self.port)) {
+            Ok(open) => {
+                let by_address = open.addresses.is_some();
+                let (interface, port) = (&self.interface, self.port);
+                tracing::info!(interface, port, by_address, "peers can connect");
+                (self.open, self.trouble) = (Some(open), None);
+            }
+            Err(error) => {
+                let text = error.to_string();
+                if self.trouble.as_ref() != Some(&text) {
+                    let (interface, port) = (&self.interface, self.port);
+                    tracing::warn!(interface, port, %error, "peers cannot connect yet");
+                }
+                self.trouble = Some(text);
+            }
+        }
+    }
+}
+
+/// Connects to a peer's port. A link-local address needs its scope.
+pub async fn dial(address: SocketAddr) -> io::Result<TcpStream> {
+    let dialled = tokio::time::timeout(DIAL, TcpStream::connect(address)).await;
+    let stream = dialled.map_err(|_| io::Error::from(ErrorKind::TimedOut))??;
+    settle_peer(&stream);
+    Ok(stream)
+}
+
+/// As [`settle`], but one who vanishes is noticed sooner.
+fn settle_peer(stream: &TcpStream) {
+    settle(stream);
+    let _ = SockRef::from(stream).set_tcp_user_timeout(Some(TAKE_PATIENCE));
+}
+
+/// An IPv4 address in IPv6's clothes, as dual-stack sockets tell them, is an IPv4 address.
+fn plain(peer: SocketAddr) -> SocketAddr {
+    match peer.ip().to_canonical() {
+        IpAddr::V4(v4) => (v4, peer.port()).into(),
+        IpAddr::V6(_) => peer,
+    }
+}
+
+/// The kernel's number for an interface.
+fn index(interface: &str) -> io::Result<u32> {
+    // Any socket will do to ask with.
+    let socket = UnixDatagram::unbound()?;
+    let index = rustix::net::netdevice::name_to_index(&socket, interface);
+    index.map_err(|_| io::Error::new(ErrorKind::NotFound, "there is no such interface"))
+}
+
+fn open(interface: &str, index: u32, port: u16) -> io::Result<Open> {
+    match on_device(interface, port) {
+        Ok(listener) => Ok(Open { index, addresses: None, listeners: vec![listener] }),
+        // Kernels before 5.7 let only root say so.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => by_address(index, port),
+        Err(error) => Err(error),
+    }
+}
+
+/// Opens a port that packets of other interfaces do not reach, for both families.
+fn on_device(interface: &str, port: u16) -> io::Result<TcpListener> {
+    let open = |domain| Socket::new(domain, Type::STREAM, Some(Protocol::TCP));
+    let (socket, address): (_, IpAddr) = match open(Domain::IPV6) {
+        Ok(socket) => {
+            socket.set_only_v6(false)?;
+            (socket, Ipv6Addr::UNSPECIFIED.into())
+        }
+        // A kernel without IPv6.
+        Err(_) => (open(Domain::IPV4)?, Ipv4Addr::UNSPECIFIED.into()),
+    };
+    socket.bind_device(Some(interface.as_bytes()))?;
+    bind(socket, (address, port).into())
+}
+
+/// Opens a port on each address of an interface.
+fn by_address(index: u32, port: u16) -> io::Result<Open> {
+    let addresses = addresses(index)?;
+    let listen = |address: &IpAddr| {
+        let address = match *address {
+            IpAddr::V6(v6) if v6.is_unicast_link_local() => {
+                SocketAddrV6::new(v6, port, 0, index).into()
+            }
+            other => SocketAddr::new(other, port),
+        };
+        crate::listen::explicit(address)
+    };
+    let listeners = addresses.iter().map(listen).collect::<io::Result<_>>()?;
+    Ok(Open { index, addresses: Some(addresses), listeners })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_peer_comes_in_by_the_interface_and_is_settled() {
+        let free = crate::listen::explicit(([127, 0, 0, 1], 0).into()).unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        let mut own = Port::new("lo".into(), port);
+        let address = SocketAddr::from(([127, 0, 0, 1], port));
+        own.follow();
+        let (accepted, dialled) = tokio::join!(own.accept(), dial(address));
+        let ((stream, peer), dialled) = (accepted.unwrap(), dialled.unwrap());
+        assert_eq!(peer, dialled.local_addr().unwrap());
+        for stream in [&stream, &dialled] {
+            let timeout = SockRef::from(stream).tcp_user_timeout().unwrap();
+            assert_eq!(timeout, Some(TAKE_PATIENCE));
+        }
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn without_the_right_the_addresses_of_the_interface_do() {
+        let open = by_address(1, 0).unwrap();
+        let is_loopback = |it: &TcpListener| it.local_addr().is_ok_and(|it| it.ip().is_loopback());
+        assert!(!open.listeners.is_empty() && open.listeners.iter().all(is_loopback));
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn an_interface_that_is_not_there_is_waited_for() {
+        let mut own = Port::new("nowhere0".into(), 3131);
+        let wait = tokio::time::timeout(Duration::from_millis(50), own.accept());
+        assert!(wait.await.is_err());
+        assert_eq!(own.trouble.as_deref(), Some("there is no such interface"));
+    }
+}

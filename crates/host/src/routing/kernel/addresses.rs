@@ -1,0 +1,45 @@
+//! The addresses of one interface, asked for once.
+
+use std::io;
+use std::net::IpAddr;
+
+use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+
+use super::{DATAGRAM_MAX, message};
+
+/// The addresses that an interface has now, by its number. The kernel answers at once.
+pub fn addresses(interface: u32) -> io::Result<Vec<IpAddr>> {
+    let (family, kind) = (AddressFamily::NETLINK, SocketType::RAW);
+    let socket = rustix::net::socket_with(family, kind, SocketFlags::CLOEXEC, None)?;
+    rustix::net::bind(&socket, &SocketAddrNetlink::new(0, 0))?;
+    rustix::net::send(&socket, &message::dump(message::GETADDR, 1), SendFlags::empty())?;
+    let (mut found, mut buffer) = (Vec::new(), vec![0; DATAGRAM_MAX]);
+    loop {
+        let (length, _) = rustix::net::recv(&socket, &mut buffer[..], RecvFlags::empty())?;
+        for message in message::messages(buffer.get(..length).unwrap_or(&buffer)) {
+            match message.kind {
+                message::NEWADDR => {
+                    let address = message.address().filter(|(at, _)| *at == interface);
+                    found.extend(address.map(|(_, address)| address));
+                }
+                message::DONE => return Ok(found),
+                message::ERROR => return Err(io::Error::other("the kernel lists no addresses")),
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loopback_interface_has_its_address() {
+        // Linux gives it the number 1 in every namespace.
+        let found = addresses(1).unwrap();
+        assert!(found.contains(&IpAddr::from([127, 0, 0, 1])), "{found:?}");
+        assert_eq!(addresses(u32::MAX).unwrap(), [] as [IpAddr; 0]);
+    }
+}

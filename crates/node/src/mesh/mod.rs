@@ -1,0 +1,155 @@
+//! The mesh: who the peers are, whom to ask, and what is on its way.
+//!
+//! *What this is:* the state that a node has because of its mesh, and the small engines that own parts
+//! of it. *Who calls it:* `node`, whose files `reach`, `follow`, `want` and `supply` join it to requests
+//! and chunks. *Where to start:* `select.rs` for whom is asked, `peers.rs` for how peers talk.
+//! *Sources:* MeshCache §3, §4.2.1, §4.3.1; Ditto §4.2; docs/protocol.md.
+
+mod flights;
+mod identity;
+mod peers;
+mod select;
+
+pub use flights::{Flights, Unit};
+pub use identity::verify;
+pub use peers::{Down, Event, PeerInfo, Peers};
+pub use select::{Choice, Ways};
+
+use crate::hasher::Map;
+use crate::input::{ExchangeId, FetchId, MeshConfig, Scheme};
+use crate::routes::RouteTable;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+use wire::peer::{Gateway, Hello, Request};
+use wire::{Instant, NodeId, PublicKey};
+
+/// A neighbour without a daemon is passed over for so long.
+const WITHOUT_FOR: Duration = Duration::from_secs(30);
+/// Neighbours without daemons that are remembered, at most; the set is then begun anew.
+const WITHOUT_MAX: usize = 256;
+/// Requests that one peer may have under way, at most.
+pub const REQUESTS_MAX: usize = 256;
+
+/// What a node has because of its mesh.
+pub struct Mesh {
+    pub config: MeshConfig,
+    pub peers: Peers,
+    pub routes: RouteTable,
+    pub flights: Flights,
+    /// Our requests to peers.
+    pub asks: Map<(NodeId, Request), FetchId>,
+    /// Requests of peers.
+    pub supplied: Map<(NodeId, Request), ExchangeId>,
+    /// Who waits for a peer that is being dialled.
+    pub dialling: Map<SocketAddr, Vec<FetchId>>,
+    /// Where no daemon answers, until when that is believed.
+    without: Map<IpAddr, Instant>,
+    name: String,
+    profile: u8,
+    requests: u32,
+    exchanges: u64,
+}
+
+impl Mesh {
+    /// A node without peers or routes yet.
+    pub fn new(config: MeshConfig, name: String, profile: u8, seed: [u8; 32]) -> Self {
+        let hello = Hello { name: name.clone(), profile, gateway: Gateway::Unknown };
+        Self {
+            peers: Peers::new(&config, hello, seed),
+            config,
+            routes: RouteTable::Nowhere,
+            flights: Flights::default(),
+            asks: Map::default(),
+            supplied: Map::default(),
+            dialling: Map::default(),
+            without: Map::default(),
+            name,
+            profile,
+            requests: 0,
+            exchanges: 0,
+        }
+    }
+
+    /// Takes in the way to the gateway, and tells the peers what follows from it.
+    pub fn set_routes(&mut self, now: Instant, routes: RouteTable) {
+        self.routes = routes;
+        let gateway = match &self.routes {
+            RouteTable::Gateway(_) => Gateway::Here,
+            table => self.gateway(table).map_or(Gateway::Unknown, Gateway::At),
+        };
+        let hello = Hello { name: self.name.clone(), profile: self.profile, gateway };
+        self.peers.introduce(now, hello);
+    }
+
+    /// The gateway's address: as the routes have it, else as the next hop says.
+    fn gateway(&self, routes: &RouteTable) -> Option<IpAddr> {
+        let known = routes.gateway();
+        known.or_else(|| {
+            let next = routes.route()?.next_hop;
+            match self.peers.hello(self.peers.at(next)?)?.gateway {
+                Gateway::Unknown => None,
+                Gateway::Here => Some(next),
+                Gateway::At(address) => Some(address),
+            }
+        })
+    }
+
+    /// Whom a request can be asked now, by its route.
+    pub fn ways(&self) -> Ways {
+        Ways {
+            next_hop: self.routes.route().map(|route| route.next_hop),
+            gateway: self.gateway(&self.routes),
+        }
+    }
+
+    /// Whether each hop is to look, keep and forward what is asked from here.
+    pub fn per_hop(&self) -> bool {
+        self.config.scheme == Scheme::PhThcp
+    }
+
+    /// The port for peers at an address.
+    pub fn socket(&self, address: IpAddr) -> SocketAddr {
+        let port = self.config.port;
+        match (address, self.routes.route()) {
+            (IpAddr::V6(v6), Some(route)) if v6.is_unicast_link_local() => {
+                std::net::SocketAddrV6::new(v6, port, 0, route.interface.index).into()
+            }
+            _ => (address, port).into(),
+        }
+    }
+
+    /// Numbers a request of ours.
+    pub fn draw_request(&mut self) -> Request {
+        self.requests = self.requests.wrapping_add(1);
+        Request(self.requests)
+    }
+
+    /// Numbers a request of a peer among the driver's, which count up from below.
+    pub fn draw_exchange(&mut self) -> ExchangeId {
+        self.exchanges += 1;
+        ExchangeId(1 << 63 | self.exchanges)
+    }
+
+    /// Nobody answers there: it is passed over for a while.
+    pub fn pass_over(&mut self, now: Instant, address: IpAddr) {
+        if self.without.len() >= WITHOUT_MAX {
+            self.without.clear();
+        }
+        self.without.insert(address.to_canonical(), now + WITHOUT_FOR);
+    }
+
+    /// Whether an address is passed over.
+    pub fn is_passed_over(&self, now: Instant, address: IpAddr) -> bool {
+        self.without.get(&address.to_canonical()).is_some_and(|until| now < *until)
+    }
+
+    /// A peer was met at this address after all.
+    pub fn found(&mut self, address: IpAddr) {
+        self.without.remove(&address.to_canonical());
+    }
+
+    /// Whether a signer of records is to be believed; the signature was checked already.
+    pub fn believes(&self, signer: &PublicKey) -> bool {
+        self.config.gateways.is_empty() || self.config.gateways.contains(signer)
+    }
+}

@@ -1,0 +1,93 @@
+//! Timers: what does not come about ends, and who says nothing is asked whether they are there.
+
+use super::link::{Link, Role};
+use super::peer::Peer;
+use super::{Down, Peers};
+use crate::input::LinkId;
+use std::time::Duration;
+use wire::{Instant, NodeId};
+
+/// A dial, or a handshake, takes no longer.
+pub const HANDSHAKE: Duration = Duration::from_secs(10);
+/// A connection that another one would replace answers within this, or goes.
+pub const PROBE: Duration = Duration::from_secs(5);
+/// A peer that has been told something and says nothing for so long is pinged.
+const PING_WAITING: Duration = Duration::from_secs(5);
+/// A peer that nobody waits for is pinged after so long: in an idle mesh pings are all that costs air.
+const PING_IDLE: Duration = Duration::from_secs(20);
+/// A peer that does not answer a ping for so long, with whatever, is gone. Several of TCP's
+/// retransmissions fit in: a route that changes must not look like a death.
+const SILENT: Duration = Duration::from_secs(15);
+
+impl Peer {
+    /// When it is to be pinged, or has been silent for too long.
+    pub(super) fn due(&self) -> Instant {
+        match (self.pinged, self.asked) {
+            (Some(pinged), _) => pinged + SILENT,
+            (None, Some(asked)) => asked + PING_WAITING,
+            (None, None) => self.heard + PING_IDLE,
+        }
+    }
+}
+
+impl Link {
+    /// When it ends, if nothing comes of it.
+    fn due(&self) -> Option<Instant> {
+        match &self.role {
+            Role::Proven(proven) if !self.dialled => Some(proven.probe?.1 + PROBE),
+            Role::Control(..) | Role::DataIn(..) | Role::DataOut(_) => None,
+            _ => Some(self.since + HANDSHAKE),
+        }
+    }
+}
+
+impl Peers {
+    /// Does what is due.
+    pub(super) fn ring(&mut self, now: Instant) {
+        if self.alarm.is_none_or(|alarm| alarm > now) {
+            return;
+        }
+        let is_due = |link: &Link| link.due().is_some_and(|due| due <= now);
+        let links: Vec<LinkId> =
+            self.links.iter().filter(|(_, link)| is_due(link)).map(|(id, _)| *id).collect();
+        for link in links {
+            self.link_due(now, link);
+        }
+        let peers: Vec<NodeId> = self.peers.keys().copied().collect();
+        for peer in peers {
+            self.peer_due(now, peer);
+        }
+        let links = self.links.values().filter_map(Link::due);
+        let peers = self.peers.values().map(Peer::due);
+        let pauses = self.peers.values().filter(|it| it.data_wanted).filter_map(|it| it.data_pause);
+        self.alarm = links.chain(peers).chain(pauses).min();
+    }
+
+    fn link_due(&mut self, now: Instant, id: LinkId) {
+        // What was due may have ended together with what came before it.
+        let Some(link) = self.links.get(&id) else { return };
+        match link.proven() {
+            Some(proven) if !link.dialled => {
+                let them = proven.them.id;
+                self.gone(now, them, Down::Silent);
+            }
+            _ => self.end(now, id, Down::Silent),
+        }
+    }
+
+    fn peer_due(&mut self, now: Instant, them: NodeId) {
+        let Some(peer) = self.peers.get_mut(&them) else { return };
+        if peer.data_pause.is_some_and(|pause| pause <= now) {
+            peer.data_pause = None;
+            if peer.data_wanted {
+                self.want_data(now, them);
+            }
+        }
+        let Some(peer) = self.peers.get(&them).filter(|peer| peer.due() <= now) else { return };
+        if peer.pinged.is_some() {
+            self.gone(now, them, Down::Silent);
+        } else {
+            self.ping(now, them);
+        }
+    }
+}

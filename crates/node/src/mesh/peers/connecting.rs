@@ -1,0 +1,324 @@
+//! From a connection to somebody who has proven who they are.
+//!
+//! The dialling side sends a preamble, then both three messages of Noise, in the second and third of
+//! which they introduce themselves. The accepting side's first message of the session is empty and
+//! says that it has accepted; until then it may refuse in clear, with a length of zero and a byte.
+
+use super::inbox::Frame;
+use super::link::{Handshake, Link, Proven, Role};
+use super::noise::{self, HANDSHAKE_MAX, RunKey, Session};
+use super::{Down, Event, HANDSHAKES_MAX, PEERS_MAX, Peers, alive};
+use crate::input::LinkId;
+use crate::mesh::identity::{Identity, node_id, verify};
+use bytes::Bytes;
+use std::net::SocketAddr;
+use wire::peer::{Connection, FrameError, Hello, Introduction, Preamble, Refusal};
+use wire::{Instant, NodeId, Signature, Token};
+
+/// What an identity signs, beside the Noise key and who dialled.
+const CONTEXT: &[u8] = b"hearsay 2026 this Noise key is mine\0";
+
+/// Our signatures over the key of all our connections, as who dials and as who is dialled.
+pub struct Signatures {
+    pub dialling: Signature,
+    pub accepting: Signature,
+}
+
+/// Who is at the other end.
+pub struct Them {
+    pub id: NodeId,
+    pub run_key: RunKey,
+    pub hello: Hello,
+    pub token: Token,
+}
+
+impl Signatures {
+    /// Signs a Noise key.
+    pub fn new(me: &Identity, key: &RunKey) -> Self {
+        Self { dialling: me.sign(&claim(true, key)), accepting: me.sign(&claim(false, key)) }
+    }
+}
+
+fn claim(dialling: bool, key: &RunKey) -> Vec<u8> {
+    [CONTEXT, &[u8::from(dialling)], key].concat()
+}
+
+/// A hello that fits its frame.
+pub fn presentable(mut hello: Hello) -> Hello {
+    hello.name.retain(|c| !c.is_control());
+    while hello.name.len() > Hello::NAME_MAX {
+        hello.name.pop();
+    }
+    hello
+}
+
+impl Peers {
+    /// Somebody has connected.
+    pub(super) fn accepted(&mut self, now: Instant, id: LinkId, address: SocketAddr) {
+        let unknown = || self.links.iter().filter(|(_, link)| link.is_unknown());
+        if unknown().count() >= HANDSHAKES_MAX {
+            let oldest = unknown().min_by_key(|(id, link)| (link.since, **id)).map(|(id, _)| *id);
+            if let Some(oldest) = oldest {
+                self.refuse(now, oldest, Refusal::Busy);
+            }
+        }
+        self.links.insert(id, Link::new(now, address, false, Role::Preamble));
+        self.wake_at(now + alive::HANDSHAKE);
+        self.grant(id);
+    }
+
+    /// What we dialled answers.
+    pub(super) fn connected(&mut self, now: Instant, id: LinkId) {
+        let sealed = self.noise.sealed();
+        let Some(link) = self.links.get_mut(&id) else { return };
+        match link.role {
+            Role::Dialling => {
+                let preamble = Preamble { connection: Connection::Control, sealed }.encode();
+                let mut noise = self.noise.handshake(true, &preamble);
+                let Some(first) = noise::write(&mut noise, &[]) else { return };
+                link.out.append(|out| {
+                    out.extend_from_slice(&preamble);
+                    out.extend_from_slice(&first);
+                });
+                let (token, hello_number) = (self.noise.token(), self.hello_number);
+                let handshake = Handshake { noise, token, hello_number, begun: true };
+                link.role = Role::Handshake(Box::new(handshake));
+            }
+            Role::DiallingData(peer, token) => {
+                let preamble = Preamble { connection: Connection::Data, sealed }.encode();
+                link.out.append(|out| {
+                    out.extend_from_slice(&preamble);
+                    out.extend_from_slice(token.as_bytes());
+                });
+                link.role = Role::DataIn(peer, Box::default());
+            }
+            _ => return,
+        }
+        link.since = now;
+        self.wake_at(now + alive::HANDSHAKE);
+        self.write(id);
+        self.grant(id);
+    }
+
+    /// The first bytes of what was accepted.
+    pub(super) fn read_preamble(&mut self, now: Instant, id: LinkId, bytes: &mut Bytes) {
+        let Some(link) = self.links.get_mut(&id) else { return };
+        let Some(first) = link.inbox.take(bytes, Preamble::LENGTH) else { return };
+        let Ok(first) = <[u8; Preamble::LENGTH]>::try_from(&first[..]) else { return };
+        match Preamble::decode(&first) {
+            Ok(Preamble { connection: Connection::Data, .. }) => link.role = Role::Token,
+            Ok(preamble) if preamble.sealed != self.noise.sealed() => {
+                self.refuse(now, id, Refusal::MeshKey);
+            }
+            Ok(_) => {
+                let noise = self.noise.handshake(false, &first);
+                let (token, hello_number) = (self.noise.token(), self.hello_number);
+                let handshake = Handshake { noise, token, hello_number, begun: false };
+                link.role = Role::Handshake(Box::new(handshake));
+            }
+            Err(FrameError::Version(_)) => self.refuse(now, id, Refusal::Version),
+            // Whoever that is does not speak our protocol: nothing to be said.
+            Err(_) => drop(self.hang_up(id)),
+        }
+    }
+
+    /// A message of a handshake, or a refusal in its place.
+    pub(super) fn read_handshake(&mut self, now: Instant, id: LinkId, bytes: &mut Bytes) {
+        let Some(link) = self.links.get_mut(&id) else { return };
+        let frame = match link.inbox.frame(bytes, HANDSHAKE_MAX) {
+            Ok(None) => return,
+            Ok(Some(frame)) => Some(frame),
+            Err(_) => None,
+        };
+        let Role::Handshake(handshake) = &mut link.role else { return };
+        match frame {
+            Some(Frame::Message(message)) if !handshake.begun => {
+                handshake.begun = true;
+                if noise::read(&mut handshake.noise, &message).is_none() {
+                    drop(self.hang_up(id));
+                } else if !self.introduce_on(id) {
+                    self.refuse(now, id, Refusal::Identity);
+                }
+            }
+            Some(Frame::Message(message)) if link.dialled => self.answered(now, id, &message),
+            Some(Frame::Message(message)) => self.completed(now, id, &message),
+            Some(Frame::Refusal(code)) if link.dialled => {
+                let why = Refusal::from_code(code).map_or(Down::Unreachable, Down::Refused);
+                self.end(now, id, why);
+            }
+            _ => self.end(now, id, Down::Unreachable),
+        }
+    }
+
+    /// The second message: who is dialled says who it is.
+    fn answered(&mut self, now: Instant, id: LinkId, message: &[u8]) {
+        let Some(them) = self.read_introduction(id, message) else {
+            return self.end(now, id, Down::Unreachable);
+        };
+        let them = match them.and_then(|it| self.check(now, it, true)) {
+            Ok(them) => them,
+            Err(refusal) => return self.end(now, id, Down::Refused(refusal)),
+        };
+        if let Some(peer) = self.peers.get_mut(&them.id) {
+            // The same run of the same node: the connection with it stands.
+            if peer.run_key == them.run_key {
+                let Some(Link { address, .. }) = self.links.get(&id) else { return };
+                peer.is_also_at(address.ip());
+                self.events.push_back(Event::Up { peer: them.id, dialled: Some(*address) });
+                drop(self.hang_up(id));
+                return;
+            }
+        } else if self.peers.len() >= PEERS_MAX {
+            return self.end(now, id, Down::Refused(Refusal::Busy));
+        }
+        if !self.introduce_on(id) || !self.prove(id, them) {
+            self.end(now, id, Down::Misbehaved);
+        }
+    }
+
+    /// The third message: who has dialled says who it is.
+    fn completed(&mut self, now: Instant, id: LinkId, message: &[u8]) {
+        let Some(them) = self.read_introduction(id, message) else {
+            // All that it needs and the second message did not is the mesh key.
+            return match self.noise.sealed() {
+                true => self.refuse(now, id, Refusal::MeshKey),
+                false => drop(self.hang_up(id)),
+            };
+        };
+        let them = match them.and_then(|it| self.check(now, it, false)) {
+            Ok(them) => them,
+            Err(refusal) => return self.refuse(now, id, refusal),
+        };
+        let peer = them.id;
+        if !self.peers.contains_key(&peer) && self.peers.len() >= PEERS_MAX {
+            self.refuse(now, id, Refusal::Busy);
+        } else if self.prove(id, them) {
+            self.welcome(now, id, peer);
+        } else {
+            drop(self.hang_up(id));
+        }
+    }
+
+    /// What comes after one's own last message: of a dial the answer, in a message of the session
+    /// that is empty; of what was accepted nothing, as long as it has no answer.
+    pub(super) fn read_answer(&mut self, now: Instant, id: LinkId, bytes: &mut Bytes) {
+        let Some(link) = self.links.get_mut(&id) else { return };
+        let frame = match link.inbox.frame(bytes, HANDSHAKE_MAX) {
+            Ok(None) => return,
+            Ok(Some(frame)) if link.dialled => Some(frame),
+            _ => None,
+        };
+        let Role::Proven(proven) = &mut link.role else { return };
+        match frame {
+            Some(Frame::Refusal(code)) => {
+                let why = Refusal::from_code(code).map_or(Down::Misbehaved, Down::Refused);
+                self.end(now, id, why);
+            }
+            Some(Frame::Message(message)) if proven.session.open(&message) == Some(Vec::new()) => {
+                let peer = proven.them.id;
+                // Since its introduction it may have been expelled, or others have come.
+                if self.expelled.has(now, &peer) {
+                    self.end(now, id, Down::Refused(Refusal::Identity));
+                } else if !self.peers.contains_key(&peer) && self.peers.len() >= PEERS_MAX {
+                    self.end(now, id, Down::Refused(Refusal::Busy));
+                } else {
+                    self.establish(now, id, None);
+                }
+            }
+            _ => self.end(now, id, Down::Misbehaved),
+        }
+    }
+
+    /// Ends a connection, and says what that means.
+    pub(super) fn end(&mut self, now: Instant, id: LinkId, why: Down) {
+        if let Some(link) = self.hang_up(id) {
+            self.ended(now, link, why);
+        }
+    }
+
+    /// Ends what was accepted, and tells both sides why: the other in clear, ours once a minute.
+    pub(super) fn refuse(&mut self, now: Instant, id: LinkId, why: Refusal) {
+        let Some(link) = self.links.get_mut(&id) else { return };
+        let address = link.address;
+        // On a data connection only chunk frames come; its end has to do.
+        if !matches!(link.role, Role::Token) {
+            link.out.append(|out| out.extend_from_slice(&[0, 0, why.code()]));
+        }
+        self.hang_up(id);
+        let from = address.ip().to_canonical();
+        if !self.told.has(now, &from) && self.told.has_place(now) {
+            self.told.add(now, from);
+            self.events.push_back(Event::Rejected(address, why));
+        }
+    }
+
+    /// Reads the other side's introduction and its Noise key; `None` if the message is not of this
+    /// handshake.
+    fn read_introduction(
+        &mut self,
+        id: LinkId,
+        message: &[u8],
+    ) -> Option<Result<(Introduction, RunKey), Refusal>> {
+        let link = self.links.get_mut(&id)?;
+        let Role::Handshake(handshake) = &mut link.role else { return None };
+        let payload = noise::read(&mut handshake.noise, message)?;
+        let key = noise::run_key(&handshake.noise)?;
+        let them = Introduction::decode(&payload).map(|it| (it, key));
+        Some(them.map_err(|_| Refusal::Identity))
+    }
+
+    /// Whether somebody is who they say, and welcome.
+    fn check(
+        &self,
+        now: Instant,
+        (them, run_key): (Introduction, RunKey),
+        is_dialled: bool,
+    ) -> Result<Them, Refusal> {
+        let id = node_id(&them.identity);
+        let claim = claim(!is_dialled, &run_key);
+        let is_welcome = id != self.id && !self.expelled.has(now, &id);
+        if !is_welcome || !verify(&them.identity, &claim, &them.signature) {
+            return Err(Refusal::Identity);
+        }
+        Ok(Them { id, run_key, hello: them.hello, token: them.token })
+    }
+
+    /// Sends the message of a handshake in which we say who we are.
+    fn introduce_on(&mut self, id: LinkId) -> bool {
+        let Some(link) = self.links.get_mut(&id) else { return false };
+        let Role::Handshake(handshake) = &mut link.role else { return false };
+        handshake.hello_number = self.hello_number;
+        let signature =
+            if link.dialled { self.signatures.dialling } else { self.signatures.accepting };
+        let introduction = Introduction {
+            identity: self.me.key(),
+            signature,
+            token: handshake.token,
+            hello: self.hello.clone(),
+        };
+        let payload = introduction.encode();
+        let message = payload.and_then(|it| noise::write(&mut handshake.noise, &it));
+        let Some(message) = message else { return false };
+        link.out.append(|out| out.extend_from_slice(&message));
+        self.write(id);
+        true
+    }
+
+    /// Goes from the handshake to the session.
+    fn prove(&mut self, id: LinkId, them: Them) -> bool {
+        let Some(link) = self.links.get_mut(&id) else { return false };
+        match std::mem::replace(&mut link.role, Role::Preamble) {
+            Role::Handshake(handshake) => {
+                let Handshake { noise, token, hello_number, .. } = *handshake;
+                let Some(session) = Session::new(noise) else { return false };
+                let proven = Proven { session, token, hello_number, them, probe: None };
+                link.role = Role::Proven(Box::new(proven));
+                true
+            }
+            role => {
+                link.role = role;
+                false
+            }
+        }
+    }
+}

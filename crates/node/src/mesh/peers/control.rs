@@ -1,0 +1,101 @@
+//! What is said over a control connection.
+
+use super::inbox::Frame;
+use super::link::Role;
+use super::{CONTROL_BACKLOG_MAX, Down, Event, Peers};
+use crate::input::LinkId;
+use bytes::Bytes;
+use wire::peer::Message;
+use wire::{Instant, NodeId};
+
+impl Peers {
+    /// Says something; whether it is on its way.
+    pub(super) fn say(&mut self, now: Instant, them: NodeId, message: &Message) -> bool {
+        let Some(peer) = self.peers.get_mut(&them) else { return false };
+        let Some(link) = self.links.get_mut(&peer.control) else { return false };
+        let Role::Control(_, session) = &mut link.role else { return false };
+        let Some(bytes) = message.encode() else { return false };
+        if !link.out.append(|out| session.seal(&bytes, out)) {
+            return false;
+        }
+        self.unwritten.insert(peer.control);
+        let wants_answer = !matches!(message, Message::Pong(_) | Message::Token(_));
+        if wants_answer && peer.asked.is_none() {
+            peer.asked = Some(now);
+            let due = peer.due();
+            self.wake_at(due);
+        }
+        if self.waiting(them) > CONTROL_BACKLOG_MAX {
+            self.gone(now, them, Down::Silent);
+            return false;
+        }
+        true
+    }
+
+    /// Bytes for a peer that there is no room for.
+    pub(super) fn waiting(&self, them: NodeId) -> usize {
+        let link = self.peers.get(&them).and_then(|peer| self.links.get(&peer.control));
+        let waiting = link.map_or(0, |link| (link.out.len() as u64).saturating_sub(link.room));
+        usize::try_from(waiting).unwrap_or(usize::MAX)
+    }
+
+    /// Asks a peer for a sign of life; returns the question's number.
+    pub(super) fn ping(&mut self, now: Instant, them: NodeId) -> u64 {
+        self.pings += 1;
+        let number = self.pings;
+        if let Some(peer) = self.peers.get_mut(&them) {
+            peer.pinged.get_or_insert(now);
+            let due = peer.due();
+            self.wake_at(due);
+        }
+        self.say(now, them, &Message::Ping(number));
+        number
+    }
+
+    /// Takes in one message.
+    pub(super) fn read_message(
+        &mut self,
+        now: Instant,
+        id: LinkId,
+        them: NodeId,
+        bytes: &mut Bytes,
+    ) {
+        let Some(link) = self.links.get_mut(&id) else { return };
+        let Role::Control(_, session) = &mut link.role else { return };
+        let message = match link.inbox.frame(bytes, usize::from(u16::MAX)) {
+            Ok(None) => return,
+            Ok(Some(Frame::Message(sealed))) => session.open(&sealed),
+            Ok(Some(Frame::Refusal(_))) | Err(_) => None,
+        };
+        let Some(message) = message else {
+            // In clear anybody on the way can say anything: no ground to expel whom it names.
+            return self.gone(now, them, Down::Misbehaved);
+        };
+        match Message::decode(&message) {
+            Ok(message) => self.heard(now, them, message),
+            Err(_) => self.expel(now, them, "a message that is none"),
+        }
+    }
+
+    fn heard(&mut self, now: Instant, them: NodeId, message: Message) {
+        match message {
+            Message::Ping(number) => {
+                self.say(now, them, &Message::Pong(number));
+            }
+            Message::Pong(number) => self.probe_answered(them, number),
+            Message::Token(token) => {
+                let Some(peer) = self.peers.get_mut(&them) else { return };
+                peer.tokens.add(token);
+                if peer.data_wanted {
+                    self.want_data(now, them);
+                }
+            }
+            Message::Hello(hello) => {
+                let Some(peer) = self.peers.get_mut(&them) else { return };
+                peer.hello = hello.clone();
+                self.events.push_back(Event::Hello(them, hello));
+            }
+            message => self.events.push_back(Event::Message(them, message)),
+        }
+    }
+}

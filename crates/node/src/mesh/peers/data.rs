@@ -1,0 +1,110 @@
+//! Data connections: dialled by who is to receive, opened with a token, in clear.
+
+use super::link::{Link, Role};
+use super::{Event, Peers, WINDOW};
+use crate::input::LinkId;
+use bytes::Bytes;
+use std::time::Duration;
+use wire::peer::{ChunkHead, Message, Refusal};
+use wire::{Instant, NodeId, Token};
+
+/// After one over which nothing came, so long passes before the next is dialled.
+const PAUSE: Duration = Duration::from_secs(1);
+
+impl Peers {
+    /// Dials, unless there is a connection or a dial; as soon as it may, if it may not now.
+    pub(super) fn want_data(&mut self, now: Instant, them: NodeId) {
+        let Some(peer) = self.peers.get_mut(&them) else { return };
+        if peer.data_in.is_some() {
+            return;
+        }
+        peer.data_wanted = true;
+        if let Some(pause) = peer.data_pause.filter(|pause| *pause > now) {
+            return self.wake_at(pause);
+        }
+        let Some(token) = peer.tokens.draw().or(peer.tried) else { return };
+        peer.tried = Some(token);
+        peer.data_wanted = false;
+        peer.data_pause = None;
+        let address = peer.listens;
+        let link = self.connect(now, address, Role::DiallingData(them, token));
+        if let Some(peer) = self.peers.get_mut(&them) {
+            peer.data_in = Some(link);
+        }
+    }
+
+    /// The connection by which chunks came has ended, or did not come to be.
+    pub(super) fn data_lost(&mut self, now: Instant, them: NodeId) {
+        let Some(peer) = self.peers.get_mut(&them) else { return };
+        peer.data_in = None;
+        let was_in_vain = peer.tried.is_some();
+        peer.data_pause = was_in_vain.then_some(now + PAUSE);
+        self.events.push_back(Event::DataLost(them));
+    }
+
+    /// The token of an accepted connection.
+    pub(super) fn read_token(&mut self, now: Instant, id: LinkId, bytes: &mut Bytes) {
+        let Some(link) = self.links.get_mut(&id) else { return };
+        let Some(token) = link.inbox.take(bytes, Token::LEN) else { return };
+        let Ok(token) = token[..].try_into().map(Token) else { return };
+        let redeemed =
+            self.peers.iter_mut().find_map(|(it, peer)| peer.issued.redeem(&token).then_some(*it));
+        let Some(them) = redeemed else {
+            // Of somebody whose acceptance is still on its way to us: they will try again.
+            let is_early = |link: &Link| link.proven().is_some_and(|it| it.token == token);
+            return match self.links.values().any(is_early) {
+                true => drop(self.hang_up(id)),
+                false => self.refuse(now, id, Refusal::Token),
+            };
+        };
+        link.role = Role::DataOut(them);
+        let fresh = self.noise.token();
+        let Some(peer) = self.peers.get_mut(&them) else { return };
+        peer.bytes_in += link.bytes_in;
+        peer.issued.add(fresh);
+        peer.starved = false;
+        if let Some(older) = peer.data_out.replace(id) {
+            self.hang_up(older);
+        }
+        self.events.push_back(Event::Room(them));
+        self.say(now, them, &Message::Token(fresh));
+    }
+
+    /// Takes in one chunk frame, or a part of one.
+    pub(super) fn read_chunk(&mut self, now: Instant, id: LinkId, them: NodeId, bytes: &mut Bytes) {
+        let Some(link) = self.links.get_mut(&id) else { return };
+        let Role::DataIn(_, reader) = &mut link.role else { return };
+        match reader.next(bytes) {
+            Ok(Some((head, bytes))) => {
+                if let Some(peer) = self.peers.get_mut(&them) {
+                    peer.units_in += bytes.len() as u64;
+                    peer.tried = None;
+                }
+                self.events.push_back(Event::Chunk(them, head, bytes));
+            }
+            Ok(None) => {}
+            Err(_) => self.expel(now, them, "a chunk frame that is none"),
+        }
+    }
+
+    /// Bytes of chunk frames that can be given for a peer.
+    pub(super) fn window(&self, them: NodeId) -> usize {
+        let link = self.peers.get(&them).and_then(|it| self.links.get(&it.data_out?));
+        link.map_or(0, |link| WINDOW.saturating_sub(link.out.len()))
+    }
+
+    /// Queues a chunk frame, and writes what there is room for.
+    pub(super) fn push_chunk(&mut self, them: NodeId, head: &ChunkHead, bytes: Bytes) {
+        let Some(peer) = self.peers.get_mut(&them) else { return };
+        let Some(id) = peer.data_out else { return };
+        let Some(link) = self.links.get_mut(&id) else { return };
+        peer.units_out += bytes.len() as u64;
+        link.out.append(|out| out.extend_from_slice(&head.encode()));
+        link.out.push(bytes);
+        self.write(id);
+        let is_full = self.window(them) == 0;
+        if let Some(peer) = self.peers.get_mut(&them) {
+            peer.starved |= is_full;
+        }
+    }
+}

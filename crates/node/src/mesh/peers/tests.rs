@@ -1,0 +1,44 @@
+//! Peers joined in virtual time.
+
+mod chunks;
+mod garbage;
+mod handshakes;
+mod limits;
+mod liveness;
+mod net;
+mod rivals;
+
+use super::{Event, Peers};
+use crate::input::{MeshConfig, Scheme};
+use std::time::Duration;
+use wire::Instant;
+use wire::peer::{Gateway, Hello};
+
+const PORT: u16 = 4404;
+
+/// A node whose identity and chance come from one byte each.
+fn node(identity: u8, seed: u8, key: Option<u8>) -> Peers {
+    let config = MeshConfig {
+        scheme: Scheme::PhThcp,
+        identity: [identity; 32],
+        key: key.map(|it| [it; 32]),
+        gateways: Vec::new(),
+        port: PORT,
+        direct: Vec::new(),
+    };
+    Peers::new(&config, hello(&format!("node {identity}")), [seed; 32])
+}
+
+fn hello(name: &str) -> Hello {
+    Hello { name: name.to_owned(), profile: 1, gateway: Gateway::Unknown }
+}
+
+fn at(millis: u64) -> Instant {
+    Instant::ZERO + Duration::from_millis(millis)
+}
+
+/// What happened, without what only tells of room.
+fn told(events: &[Event]) -> Vec<String> {
+    let told = events.iter().filter(|event| !matches!(event, Event::Room(_)));
+    told.map(|event| format!("{event:?}")).collect()
+}

@@ -1,0 +1,75 @@
+//! Who is there, who is silent, and what knowing it costs.
+
+use super::net::Net;
+use super::{Event, Peers, node, told};
+use crate::mesh::peers::Down;
+use wire::peer::{Message, Request};
+
+fn pair(one: Peers, other: Peers) -> Net {
+    let mut net = Net::new([one, other], &[20]);
+    net.dial(0, 1);
+    net.run(1_000);
+    net.events(0);
+    net.events(1);
+    net
+}
+
+#[test]
+fn an_idle_pair_stays_and_says_little() {
+    let mut net = pair(node(1, 1, None), node(2, 2, None));
+    let bytes = |net: &Net| net.nodes[0].peers.list(net.now)[0].out_bytes;
+    let before = bytes(&net);
+    net.run(600_000);
+    assert_eq!((net.cables(), net.events(0).len(), net.events(1).len()), (1, 0, 0));
+    // A ping or a pong in 20 s: 30 of some 30 bytes.
+    assert!(bytes(&net) - before < 1_000, "{} bytes", bytes(&net) - before);
+}
+
+#[test]
+fn a_silent_peer_goes_down() {
+    // Where nobody waits for it after 35 s, where somebody does after 20 s.
+    for (asks, early, late) in [(false, 33_000, 2_500), (true, 19_000, 1_500)] {
+        let mut net = pair(node(1, 1, None), node(2, 2, None));
+        let id = net.nodes[1].peers.own_id();
+        net.cut(1);
+        if asks {
+            net.with(0, |it, now| it.send(now, id, &Message::Cancel(Request(1))));
+        }
+        net.run(early);
+        assert!(net.events(0).is_empty());
+        net.run(late);
+        assert_eq!(told(&net.events(0)), told(&[Event::Down(id, Down::Silent)]));
+        assert!(net.nodes[0].peers.links.is_empty());
+    }
+}
+
+#[test]
+fn who_answers_slowly_is_pinged_and_stays() {
+    let mut net = pair(node(1, 1, None), node(2, 2, None));
+    let id = net.nodes[1].peers.own_id();
+    for _ in 0..20 {
+        net.with(0, |it, now| it.send(now, id, &Message::Cancel(Request(1))));
+        net.run(7_000);
+    }
+    assert_eq!(net.cables(), 1);
+    assert!(net.events(0).is_empty());
+}
+
+#[test]
+fn the_same_seeds_make_the_same_bytes() {
+    let run = |seed: u8| {
+        let mut net = Net::new((1..4).map(|it| node(it, seed + it, Some(1))), &[3, 80, 20]);
+        for (one, other) in [(0, 1), (1, 0), (1, 2), (2, 0)] {
+            net.dial(one, other);
+        }
+        net.run(3_000);
+        let ids: Vec<_> = net.nodes.iter().map(|it| it.peers.own_id()).collect();
+        for id in &ids[1..] {
+            net.with(0, |it, now| it.open_data(now, *id));
+        }
+        net.run(100_000);
+        net.log.finalize()
+    };
+    assert_eq!(run(1), run(1));
+    assert_ne!(run(1), run(2));
+}

@@ -1,0 +1,456 @@
+//! Objects that come from a peer: a record's head, its manifest, its units; or a response that is only
+//! given on.
+
+use super::Node;
+use super::hear::headers;
+use crate::cutting::Fresh;
+use crate::fetch::{self, Fetch, Via};
+use crate::http::{self, Asked, Record, Voucher};
+use crate::input::{FetchError, FetchId};
+use crate::mesh::{Unit, verify};
+use crate::storing::{Inflow, Listed, Signed, Storing};
+use crate::supplying::{COVER, UNASKED_BYTES};
+use ::http::{HeaderMap, HeaderName, StatusCode, header};
+use bytes::Bytes;
+use content::Segment;
+use std::rc::Rc;
+use wire::peer::{ChunkHead, Head, Opaque, Outcome, Request, Selecting};
+use wire::{ChunkId, NodeId, PublicKey, Signature};
+
+impl Node {
+    /// A peer answers with a record.
+    pub(super) fn record_head(&mut self, peer: NodeId, request: Request, head: Head) {
+        let Some(id) = self.asked(peer, request) else { return };
+        let Some((mesh, fetch)) = self.mesh.as_ref().zip(self.fetches.get_mut(&id)) else { return };
+        fetch.moved = self.now;
+        if !mesh.believes(&head.signer) {
+            // It may be honest, and have dialled the origin itself.
+            return self.disregard(id);
+        }
+        if !verify(&head.signer, &head.signed(&fetch.ask.key), &head.signature) {
+            return self.expel(peer, "a record is not signed by whom it names");
+        }
+        match &mut fetch.state {
+            fetch::State::Asking => self.record_for(id, peer, &head),
+            fetch::State::Storing(storing) if storing.record == head.record => self.goes_on(id),
+            // Two versions are never spliced.
+            fetch::State::Storing(_) => self.broken(id),
+            _ => {}
+        }
+    }
+
+    fn record_for(&mut self, id: FetchId, peer: NodeId, head: &Head) {
+        let Some(headers) = headers(&head.fields) else { return self.expel(peer, "bad fields") };
+        let Ok(status) = StatusCode::from_u16(head.status) else {
+            return self.expel(peer, "a status that is none");
+        };
+        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        fetch.status_line.clone_from(&head.status_line);
+        if !head.confirmed {
+            return self.follow(id, head, status, headers);
+        }
+        let old = fetch.old.clone().filter(|old| fetch.confirms && old.id == head.record);
+        let Some(old) = old else { return self.expel(peer, "it confirms what nobody has") };
+        let requested = fetch.requested;
+        let fresh = Record {
+            headers,
+            requested,
+            received: self.date(),
+            clocked: self.clock_right(),
+            invalid: false,
+            carried: u64::from(head.age),
+            voucher: Some(Voucher { signer: head.signer, signature: head.signature }),
+            ..Record::clone(&old)
+        };
+        let waiters = self.retire(id);
+        let Some(fetch) = self.remove_fetch(id) else { return };
+        self.serve_confirmed(&fetch, fresh, &waiters);
+    }
+
+    /// An object is going to be listed.
+    fn follow(&mut self, id: FetchId, head: &Head, status: StatusCode, headers: HeaderMap) {
+        let (now, right) = (self.date(), self.clock_right());
+        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let next = fetch.ask.trail.resume.map_or(0, |resume| resume.segment);
+        let listed =
+            Listed { next, hollow: next > 0, answered: true, cover: COVER, ..Listed::default() };
+        let inflow = Inflow::Listed(Box::new(listed));
+        let mut storing = Storing::new(head.record, status, headers, now, inflow);
+        storing.announced = head.length;
+        storing.carried = u64::from(head.age);
+        storing.voucher = Some(Voucher { signer: head.signer, signature: head.signature });
+        storing.selecting = selecting(&head.selecting);
+        if !http::selects(&storing.so_far(fetch.requested, right), &fetch.ask.headers) {
+            return self.disregard(id);
+        }
+        let asked = Asked { method: &fetch.ask.method, headers: &fetch.ask.headers };
+        let judged = http::judge(&asked, status, &storing.headers, now);
+        let large = head.length.is_some_and(|bytes| bytes > self.config.object_bytes_max);
+        (fetch.granted, fetch.received) = (0, 0);
+        storing.failed = judged.is_err() || large || !self.store_works();
+        self.begin(id, storing);
+    }
+
+    /// The peer that we turned to knows the transfer: what was on its way is wanted of it.
+    fn goes_on(&mut self, id: FetchId) {
+        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        fetch.stranded = None;
+        if let Some(listed) = fetch.storing().and_then(Storing::listed) {
+            listed.answered = true;
+        }
+        self.want_flying(id);
+        self.pump_readers(id);
+    }
+
+    /// A segment of a manifest.
+    pub(super) fn segment(
+        &mut self,
+        peer: NodeId,
+        request: Request,
+        signature: Signature,
+        bytes: &[u8],
+    ) {
+        let Some(id) = self.asked(peer, request) else { return };
+        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        fetch.moved = self.now;
+        let Some(storing) = fetch.storing() else { return };
+        match check_segment(storing, &signature, bytes) {
+            Ok(segment) => self.add_listed(id, Rc::new(segment), signature),
+            Err(why) => self.expel(peer, why),
+        }
+    }
+
+    fn add_listed(&mut self, id: FetchId, segment: Rc<Segment>, signature: Signature) {
+        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
+        storing.close_segment(&segment, Some(signature));
+        if let Some(listed) = storing.listed() {
+            listed.next += 1;
+            listed.end = segment.end_offset();
+            listed.last = Some(Rc::clone(&segment));
+        }
+        let (end, takes_up) = (segment.end_offset(), storing.is_hollow());
+        let closing = segment.closing;
+        self.write_segment(id, Signed { segment: Rc::clone(&segment), signature: Some(signature) });
+        if segment.number == 0 && !takes_up {
+            self.expect_unasked(id, &segment);
+        }
+        if closing.is_some() {
+            self.listed_whole(id, end);
+        } else if end > self.config.object_bytes_max {
+            self.outgrow(id);
+        }
+        self.pump_readers(id);
+        self.settle(id);
+    }
+
+    /// The first units of a small object follow its first segment unasked.
+    fn expect_unasked(&mut self, id: FetchId, segment: &Segment) {
+        for (name, unit) in unasked(segment) {
+            let Some(mesh) = &mut self.mesh else { return };
+            if self.chunks.holds(&name) || mesh.flights.contains(&name) {
+                continue;
+            }
+            mesh.flights.begin(name, id, unit);
+            let early = mesh.flights.take_early(&name);
+            let Some(fetch) = self.fetches.get_mut(&id) else { return };
+            fetch.granted += u64::from(unit.length);
+            if let (Some(bytes), Some(peer)) = (early, fetch.peer()) {
+                self.unit_bytes(peer, &name, bytes.len() as u32, 0, bytes);
+            }
+        }
+    }
+
+    /// The manifest is whole.
+    fn listed_whole(&mut self, id: FetchId, length: u64) {
+        let right = self.clock_right();
+        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let requested = fetch.requested;
+        let Some(storing) = fetch.storing() else { return };
+        storing.ended = true;
+        storing.announced = Some(length);
+        storing.whole = Some(Rc::new(storing.so_far(requested, right)));
+        for reader in storing.readers.clone() {
+            self.object_ends(reader, length);
+        }
+    }
+
+    /// Bytes of a unit have come.
+    pub(super) fn unit_part(&mut self, peer: NodeId, head: ChunkHead, bytes: Bytes) {
+        self.report.peer_units_in_bytes += bytes.len() as u64;
+        self.unit_bytes(peer, &head.name, head.total, head.offset, bytes);
+    }
+
+    fn unit_bytes(&mut self, peer: NodeId, name: &ChunkId, total: u32, offset: u32, bytes: Bytes) {
+        let Some(mesh) = &mut self.mesh else { return };
+        let arrived = mesh.flights.arrive(name, total, offset, bytes);
+        let Some((flight, whole)) = arrived else { return };
+        if content::name(&whole) != *name {
+            self.report.units_false += 1;
+            let Some(mesh) = &mut self.mesh else { return };
+            let unit =
+                Unit { length: flight.length, parent_end: flight.parent_end, end: flight.end };
+            mesh.flights.begin(*name, flight.fetch, unit);
+            if let Some(again) = mesh.flights.get_mut(name) {
+                again.waiters = flight.waiters;
+            }
+            return self.expel(peer, "a unit is not what its name says");
+        }
+        let id = flight.fetch;
+        if let Some(fetch) = self.fetches.get_mut(&id) {
+            fetch.received += whole.len() as u64;
+            fetch.moved = self.now;
+        }
+        let parent_end = flight.parent_end;
+        self.enter(id, Fresh { id: *name, bytes: whole, end: flight.end, parent_end });
+        for waiter in flight.waiters {
+            self.pump(waiter);
+        }
+        self.passed(id);
+        self.rest(id);
+        self.settle(id);
+    }
+
+    /// When nothing more is on its way, what is collected is written.
+    fn rest(&mut self, id: FetchId) {
+        if self.mesh.as_ref().is_some_and(|mesh| mesh.flights.has(id)) {
+            return;
+        }
+        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
+        if !storing.failed {
+            let group = storing.flush();
+            self.append(id, group);
+        }
+    }
+
+    /// A peer does not have units that it was asked for.
+    pub(super) fn units_lost(&mut self, peer: NodeId, request: Request, names: &[ChunkId]) {
+        let Some(id) = self.asked(peer, request) else { return };
+        let mut waiters = Vec::new();
+        for name in names {
+            let Some((mesh, fetch)) = self.mesh.as_mut().zip(self.fetches.get_mut(&id)) else {
+                return;
+            };
+            if mesh.flights.get_mut(name).is_none_or(|flight| flight.fetch != id) {
+                continue;
+            }
+            self.report.wants_lost += 1;
+            fetch.moved = self.now;
+            if let Some(listed) = fetch.storing().and_then(Storing::listed) {
+                listed.lost.push(*name);
+            }
+            waiters.extend(mesh.flights.remove(name).map(|flight| flight.waiters));
+        }
+        for waiter in waiters.concat() {
+            self.pump(waiter);
+        }
+        self.rest(id);
+        self.settle(id);
+    }
+
+    /// A peer answers with a response that is not stored.
+    pub(super) fn opaque_head(&mut self, peer: NodeId, request: Request, opaque: Opaque) {
+        let Some(id) = self.asked(peer, request) else { return };
+        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let (headers, status) = (headers(&opaque.fields), StatusCode::from_u16(opaque.status));
+        let (Some(mut headers), Ok(status)) = (headers, status) else {
+            return self.expel(peer, "a head that is none");
+        };
+        fetch.moved = self.now;
+        if !matches!(fetch.state, fetch::State::Asking) {
+            return self.broken(id);
+        }
+        if let Some(length) = opaque.length {
+            headers.insert(header::CONTENT_LENGTH, length.into());
+        }
+        fetch.unstorable = Some("relayed");
+        fetch.status_line = opaque.status_line;
+        self.head(id, status, headers);
+    }
+
+    /// Content of a response that is not stored.
+    pub(super) fn opaque_bytes(
+        &mut self,
+        peer: NodeId,
+        request: Request,
+        offset: u64,
+        bytes: Vec<u8>,
+    ) {
+        let Some(id) = self.asked(peer, request) else { return };
+        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let beyond = fetch.received + bytes.len() as u64 > fetch.granted;
+        match &fetch.state {
+            fetch::State::Passing(..) if offset == fetch.received && !beyond => {
+                self.body(id, bytes.into());
+            }
+            fetch::State::Passing(..) => self.expel(peer, "bytes that nobody gave credit for"),
+            fetch::State::Storing(_) => self.loose_bytes(id, peer, offset, bytes.into()),
+            _ => {}
+        }
+    }
+
+    /// A response of a peer has ended.
+    pub(super) fn peer_ends(&mut self, peer: NodeId, request: Request, outcome: Outcome) {
+        let Some(id) = self.asked(peer, request) else { return };
+        let Some((mesh, fetch)) = self.mesh.as_mut().zip(self.fetches.get_mut(&id)) else { return };
+        mesh.asks.remove(&(peer, request));
+        fetch.via = Via::Nobody;
+        let error = match outcome {
+            Outcome::Complete => return self.all_came(id),
+            Outcome::Unresolved => FetchError::Unresolved,
+            Outcome::Forbidden => FetchError::Forbidden,
+            Outcome::Unreachable => FetchError::Unreachable,
+            Outcome::TimedOut => FetchError::TimedOut,
+            Outcome::Malformed => FetchError::Malformed,
+            Outcome::Truncated => FetchError::Truncated,
+            // The peer could not help; another may.
+            Outcome::Loop | Outcome::Busy | Outcome::UnknownRecord | Outcome::NotCached => {
+                return self.not_helped(id, outcome);
+            }
+        };
+        self.end(id, Err(error));
+    }
+
+    fn not_helped(&mut self, id: FetchId, outcome: Outcome) {
+        let Some(fetch) = self.fetches.get(&id) else { return };
+        match fetch.state {
+            // The gateway has forgotten it.
+            fetch::State::Storing(ref it)
+                if outcome == Outcome::UnknownRecord || it.is_reopened() =>
+            {
+                self.broken(id);
+            }
+            fetch::State::Passing(..) => self.end(id, Err(FetchError::Truncated)),
+            _ => self.reach(id),
+        }
+    }
+
+    /// All that a followed object's readers here want has come: they go on from the store. Peers may
+    /// want more.
+    pub(super) fn settle_listed(&mut self, id: FetchId, record: Rc<Record>) {
+        let flying = self.mesh.as_ref().is_some_and(|mesh| mesh.flights.has(id));
+        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
+        let readers = storing.readers.clone();
+        let has_all = |reader: &crate::input::ExchangeId| {
+            self.exchanges.get(reader).is_none_or(|exchange| exchange.has_wanted(record.length))
+        };
+        if !flying && readers.iter().all(has_all) {
+            self.finish_listed(id, &record);
+        }
+    }
+
+    /// The last reader has left an object that a peer lists, or one of them.
+    pub(super) fn unread_listed(&mut self, id: FetchId) {
+        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let received = fetch.received;
+        let Some(storing) = fetch.storing() else { return };
+        if !storing.readers.is_empty() {
+            self.passed(id);
+            return self.settle(id);
+        }
+        if storing.is_reopened() || storing.is_hollow() {
+            return self.cancel(id);
+        }
+        let left = storing.announced.map(|length| length.saturating_sub(received));
+        let little = left.is_some_and(|left| left <= super::ABANDONED_MAX) && !storing.failed;
+        let here = storing.listed().is_some_and(|listed| listed.wanted_here && listed.answered);
+        let whole = storing.whole.clone();
+        let complete = whole.is_some() && !self.is_flying(id);
+        match whole {
+            Some(record) if complete && !(little && here && received < record.length) => {
+                self.finish_listed(id, &record);
+            }
+            _ if little && here => {
+                self.orphan(id);
+                self.want_rest(id);
+            }
+            _ => self.cancel(id),
+        }
+    }
+
+    fn is_flying(&self, id: FetchId) -> bool {
+        self.mesh.as_ref().is_some_and(|mesh| mesh.flights.has(id))
+    }
+
+    /// A followed object is as complete as it will be: its record is kept.
+    pub(super) fn finish_listed(&mut self, id: FetchId, record: &Rc<Record>) {
+        self.retire(id);
+        let Some(mut fetch) = self.remove_fetch(id) else { return };
+        let (key, uri) = (fetch.ask.key, fetch.ask.target.to_string());
+        let Some(storing) = fetch.storing() else { return };
+        let (failed, hollow) = (storing.failed, storing.is_hollow());
+        let reopened = storing.is_reopened();
+        if failed || hollow {
+            for reader in self.drop_storing(id, fetch) {
+                self.read_closed(reader, record);
+                self.pump(reader);
+            }
+            return;
+        }
+        let group = storing.flush();
+        let readers = std::mem::take(&mut storing.readers);
+        self.append(id, group);
+        if !reopened {
+            self.put_record(key, uri, Rc::clone(record));
+        }
+        for reader in readers {
+            self.read_closed(reader, record);
+            self.pump(reader);
+        }
+    }
+
+    /// Lets all readers of an object go on.
+    pub(super) fn pump_readers(&mut self, id: FetchId) {
+        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
+        for reader in storing.readers.clone() {
+            self.pump(reader);
+        }
+    }
+}
+
+/// The units that follow a first segment unasked.
+pub(super) fn unasked(segment: &Segment) -> Vec<(ChunkId, Unit)> {
+    let mut end = segment.first_offset;
+    let mut units = Vec::new();
+    for entry in &segment.entries {
+        end += u64::from(entry.length);
+        if end > UNASKED_BYTES {
+            break;
+        }
+        let unit = Unit { length: entry.length, parent_end: entry.parent_end, end };
+        units.push((entry.id, unit));
+    }
+    units
+}
+
+/// Holds a segment against what is known of the object.
+fn check_segment(
+    storing: &mut Storing,
+    signature: &Signature,
+    bytes: &[u8],
+) -> Result<Segment, &'static str> {
+    let (record, announced, ended) = (storing.record, storing.announced, storing.ended);
+    let signer = storing.voucher.as_ref().map(|voucher| voucher.signer);
+    let Some(listed) = storing.listed() else { return Err("a manifest that nobody asked for") };
+    let segment = Segment::decode(bytes).map_err(|_| "a segment that is none")?;
+    let digest = Segment::digest(bytes);
+    if ended || segment.number != u64::from(listed.next) {
+        return Err("a segment out of turn");
+    }
+    if listed.last.as_ref().is_some_and(|last| segment.follows(last).is_err()) {
+        return Err("a segment that does not follow the one before");
+    }
+    let signed = wire::peer::segment_signed(&record, &digest);
+    if !signer.is_some_and(|signer: PublicKey| verify(&signer, &signed, signature)) {
+        return Err("a segment is not signed by who signed the record");
+    }
+    let end = segment.end_offset();
+    let other = announced.is_some_and(|length| {
+        end > length || segment.closing.is_some_and(|closing| closing.length != length)
+    });
+    if other { Err("a manifest of another length than was announced") } else { Ok(segment) }
+}
+
+fn selecting(fields: &[Selecting]) -> Vec<(HeaderName, Option<Vec<u8>>)> {
+    let name = |name: &str| HeaderName::from_bytes(name.as_bytes()).ok();
+    fields.iter().filter_map(|(n, value)| Some((name(n)?, value.clone()))).collect()
+}

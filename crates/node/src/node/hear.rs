@@ -1,0 +1,318 @@
+//! What peers say, and what follows from it.
+
+use super::Node;
+use crate::exchange::{Ask, Asker, Exchange, State, Trail};
+use crate::fetch::{Fetch, Via};
+use crate::http::{self, Row, Target};
+use crate::input::{Entrance, ExchangeId, FetchId, LinkInput};
+use crate::mesh::{Down, Event, REQUESTS_MAX};
+use crate::output::{Dial, LinkOutput, Output};
+use crate::routes::RouteTable;
+use ::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, Version, header};
+use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
+use wire::NodeId;
+use wire::peer::{self, Field, Message, Outcome, Refusal, Request, Resume};
+
+impl Node {
+    /// Something happened to a connection with a peer.
+    pub(super) fn link(&mut self, input: LinkInput) {
+        if let LinkInput::Received(_, bytes) = &input {
+            self.report.peer_in_bytes += bytes.len() as u64;
+        }
+        if let Some(mesh) = &mut self.mesh {
+            mesh.peers.handle(self.now, input);
+        }
+    }
+
+    /// The way to the gateway has changed.
+    pub(super) fn routes(&mut self, routes: RouteTable) {
+        let Some(mesh) = &mut self.mesh else { return };
+        mesh.set_routes(self.now, routes);
+        // Who had no way may have one now.
+        self.look_after();
+    }
+
+    /// Hears what peers said meanwhile, and hands out what is to be said to them.
+    pub(super) fn hear(&mut self) {
+        let crowded = self.is_crowded();
+        if let Some(mesh) = &mut self.mesh {
+            mesh.peers.accept_chunks(!crowded);
+        }
+        while let Some(mesh) = &mut self.mesh {
+            if let Some(event) = mesh.peers.poll_event() {
+                self.peer_event(event);
+            } else if let Some(waiter) = self.later.pop_first() {
+                self.pump(waiter);
+            } else {
+                break;
+            }
+        }
+        let Some(mesh) = &mut self.mesh else { return };
+        while let Some(output) = mesh.peers.poll_output() {
+            if let LinkOutput::Write(_, bytes) = &output {
+                self.report.peer_out_bytes += bytes.len() as u64;
+            }
+            self.out.push_back(Output::Link(output));
+        }
+    }
+
+    fn peer_event(&mut self, event: Event) {
+        match event {
+            Event::Up { peer, dialled } => self.peer_up(peer, dialled),
+            Event::Hello(..) => self.introduce(),
+            Event::Message(peer, message) => self.message(peer, message),
+            Event::Chunk(peer, head, bytes) => self.unit_part(peer, head, bytes),
+            Event::Down(peer, _) => self.peer_down(peer),
+            Event::Failed(address, why) => {
+                if let Down::Refused(refusal) = why {
+                    self.notice(format!("the node at {address} refuses us: {}", reason(refusal)));
+                }
+                self.no_peer(address);
+            }
+            Event::Room(peer) => self.supply_peer(peer),
+            Event::DataLost(peer) => self.want_again(peer),
+            Event::Rejected(address, refusal) => {
+                self.notice(format!("refused a node at {address}: {}", reason(refusal)));
+            }
+            Event::Expelled(_, address, why) => {
+                self.notice(format!("left the peer at {address} for a while: {why}"));
+            }
+        }
+    }
+
+    fn notice(&mut self, line: String) {
+        self.out.push_back(Output::Notice(line));
+    }
+
+    fn peer_up(&mut self, _peer: NodeId, dialled: Option<SocketAddr>) {
+        self.introduce();
+        let (Some(mesh), Some(address)) = (&mut self.mesh, dialled) else { return };
+        mesh.found(address.ip());
+        for id in mesh.dialling.remove(&address).unwrap_or_default() {
+            self.reach(id);
+        }
+    }
+
+    /// What a peer says of the gateway may be news to us, and so to the others.
+    fn introduce(&mut self) {
+        if let Some(mesh) = &mut self.mesh {
+            let routes = std::mem::take(&mut mesh.routes);
+            mesh.set_routes(self.now, routes);
+        }
+    }
+
+    fn no_peer(&mut self, address: SocketAddr) {
+        let Some(mesh) = &mut self.mesh else { return };
+        mesh.pass_over(self.now, address.ip());
+        for id in mesh.dialling.remove(&address).unwrap_or_default() {
+            if let Some(fetch) = self.fetches.get_mut(&id) {
+                fetch.tried.push(address.ip());
+            }
+            self.reach(id);
+        }
+    }
+
+    /// Transfers that are asked of a peer, in order.
+    fn asked_of(&self, peer: NodeId) -> Vec<FetchId> {
+        let of = |(id, fetch): (&FetchId, &Fetch)| (fetch.peer() == Some(peer)).then_some(*id);
+        let mut asked: Vec<FetchId> = self.fetches.iter().filter_map(of).collect();
+        asked.sort_unstable();
+        asked
+    }
+
+    /// What a peer had on its way to us is lost with the connection.
+    fn want_again(&mut self, peer: NodeId) {
+        for id in self.asked_of(peer) {
+            self.want_flying(id);
+        }
+    }
+
+    fn peer_down(&mut self, peer: NodeId) {
+        let Some(mesh) = &mut self.mesh else { return };
+        let of = |((of, _), id): (&(NodeId, Request), &ExchangeId)| (*of == peer).then_some(*id);
+        let mut supplied: Vec<ExchangeId> = mesh.supplied.iter().filter_map(of).collect();
+        supplied.sort_unstable();
+        for id in supplied {
+            self.leave(id);
+        }
+        for id in self.asked_of(peer) {
+            self.lose_way(id);
+        }
+    }
+
+    fn message(&mut self, peer: NodeId, message: Message) {
+        match message {
+            Message::Ask(ask) => self.peer_asks(peer, *ask),
+            Message::Head(request, head) => self.record_head(peer, request, *head),
+            Message::Segment(request, signature, bytes) => {
+                self.segment(peer, request, *signature, &bytes);
+            }
+            Message::Opaque(request, opaque) => self.opaque_head(peer, request, *opaque),
+            Message::Bytes(request, offset, bytes) => {
+                self.opaque_bytes(peer, request, offset, bytes);
+            }
+            Message::End(request, outcome) => self.peer_ends(peer, request, outcome),
+            Message::Lost(request, names) => self.units_lost(peer, request, &names),
+            Message::Credit(request, bytes, cover) => {
+                if let Some(id) = self.supplied(peer, request) {
+                    self.peer_credit(id, bytes, cover);
+                }
+            }
+            Message::Want(request, wants) => {
+                if let Some(id) = self.supplied(peer, request) {
+                    self.peer_wants(id, wants);
+                }
+            }
+            Message::Cancel(request) => {
+                if let Some(id) = self.supplied(peer, request) {
+                    self.leave(id);
+                }
+            }
+            // The rest is between the connections.
+            Message::Hello(_) | Message::Token(_) | Message::Ping(_) | Message::Pong(_) => {}
+        }
+    }
+
+    fn supplied(&self, peer: NodeId, request: Request) -> Option<ExchangeId> {
+        self.mesh.as_ref()?.supplied.get(&(peer, request)).copied()
+    }
+
+    /// A transfer that a peer was asked for, if it is still that.
+    pub(super) fn asked(&self, peer: NodeId, request: Request) -> Option<FetchId> {
+        self.mesh.as_ref()?.asks.get(&(peer, request)).copied()
+    }
+
+    fn peer_asks(&mut self, peer: NodeId, ask: peer::Ask) {
+        self.report.asks_in += 1;
+        let Some(mesh) = &mut self.mesh else { return };
+        let request = ask.request;
+        let known = mesh.supplied.contains_key(&(peer, request));
+        let crowd = mesh.supplied.keys().filter(|(of, _)| *of == peer).count() >= REQUESTS_MAX;
+        let loops = ask.visited.contains(&mesh.peers.own_id());
+        let address =
+            mesh.peers.list(self.now).iter().find(|it| it.id == peer).map(|it| it.address);
+        let Some(client) = address.filter(|_| !known) else { return };
+        let understood = self.understand_peer(peer, client, ask);
+        let outcome = match understood {
+            _ if loops => Outcome::Loop,
+            _ if crowd => Outcome::Busy,
+            None => Outcome::Malformed,
+            Some(ask) => return self.admit_peer(peer, request, ask),
+        };
+        self.say(peer, Message::End(request, outcome));
+    }
+
+    fn admit_peer(&mut self, peer: NodeId, request: Request, ask: Ask) {
+        let Some(mesh) = &mut self.mesh else { return };
+        let id = mesh.draw_exchange();
+        mesh.supplied.insert((peer, request), id);
+        let credit = i64::from(super::reach::CREDIT);
+        self.exchanges.insert(id, Exchange { ask, credit, state: State::Looking });
+        self.look(id);
+    }
+
+    fn understand_peer(&self, peer: NodeId, client: IpAddr, ask: peer::Ask) -> Option<Ask> {
+        let uri: Uri = ask.uri.parse().ok()?;
+        let authority = uri.authority().filter(|_| uri.scheme_str() == Some("http"))?;
+        let target = Target::new(authority, uri.path_and_query())?;
+        let mut headers = headers(&ask.fields)?;
+        http::strip_hop_by_hop(&mut headers);
+        headers.remove(header::HOST);
+        http::add_via(&mut headers, Version::HTTP_11, &self.via);
+        let dial = Dial::Name(target.host().to_owned(), target.port());
+        let trail = Trail {
+            visited: ask.visited,
+            hops: ask.hops,
+            per_hop: ask.per_hop,
+            to_gateway: false,
+            resume: ask.resume,
+            have: ask.have,
+            cover: ask.cover,
+            given: 0,
+        };
+        Some(Ask {
+            asker: Asker::Peer(peer, ask.request),
+            trail,
+            method: Method::GET,
+            key: target.key(&self.config.secret, false),
+            target,
+            headers,
+            client,
+            at_home: false,
+            entrance: Entrance::Explicit,
+            dial,
+            has_body: false,
+            upgrade: false,
+            alone: !ask.merge,
+            verified: true,
+        })
+    }
+
+    /// A peer goes on with a transfer that was broken off.
+    pub(super) fn take_up(&mut self, id: ExchangeId, resume: Resume, row: &Row) {
+        let growing = self.fetches.iter_mut().find_map(|(fetch_id, fetch)| {
+            let storing = fetch.storing()?;
+            let has = storing.record == resume.record
+                && (!storing.is_hollow() || storing.segment_is_here(resume.segment));
+            has.then_some(*fetch_id)
+        });
+        if let Some(fetch) = growing {
+            return self.supply_growing(id, fetch, "collapsed");
+        }
+        if let Some(record) = row.records.iter().find(|record| record.id == resume.record) {
+            return self.supply_closed(id, &Rc::clone(record), "hit");
+        }
+        let Some(exchange) = self.exchanges.get(&id) else { return };
+        let elsewhere = self.mesh.as_ref().is_some_and(|mesh| mesh.routes.route().is_some());
+        if elsewhere {
+            let ask = exchange.ask.clone();
+            let fetch = self.fetch(ask, None, "uri-miss", vec![id]);
+            return self.put_state(id, State::Waiting(fetch));
+        }
+        self.end_supply(id, Outcome::UnknownRecord);
+        self.leave(id);
+    }
+
+    /// A peer does what none does: it goes.
+    pub(super) fn expel(&mut self, peer: NodeId, why: &'static str) {
+        if let Some(mesh) = &mut self.mesh {
+            mesh.peers.expel(self.now, peer, why);
+        }
+    }
+
+    /// What a peer says is of no use here, though it may be honest: it is asked elsewhere.
+    pub(super) fn disregard(&mut self, id: FetchId) {
+        if self.fetches.get(&id).is_some_and(|fetch| matches!(fetch.via, Via::Peer(..))) {
+            self.lose_way(id);
+        }
+    }
+}
+
+fn reason(refusal: Refusal) -> &'static str {
+    match refusal {
+        Refusal::Version => "it speaks another version of the protocol",
+        Refusal::MeshKey => "its mesh key is another than ours",
+        Refusal::Identity => "its identity is not proven, or unwelcome for a while",
+        Refusal::Busy => "it has too many peers",
+        Refusal::Token => "the token for chunks is unknown, or was used before",
+    }
+}
+
+/// Header fields as HTTP has them; `None` if they are none.
+pub(super) fn headers(fields: &[Field]) -> Option<HeaderMap> {
+    let mut headers = HeaderMap::with_capacity(fields.len());
+    for (name, value) in fields {
+        let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
+        headers.try_append(name, HeaderValue::from_bytes(value).ok()?).ok()?;
+    }
+    Some(headers)
+}
+
+/// Header fields as peers say them.
+pub(super) fn fields(headers: &HeaderMap) -> Vec<Field> {
+    let field = |(name, value): (&HeaderName, &HeaderValue)| {
+        (name.as_str().to_owned(), value.as_bytes().to_vec())
+    };
+    headers.iter().map(field).collect()
+}

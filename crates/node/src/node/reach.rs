@@ -1,0 +1,320 @@
+//! Reaching whoever can answer a request of ours: the next hop, the gateway, the origin; and another
+//! one when the way breaks.
+
+use super::{LOOK_EVERY, Node};
+use crate::exchange::{Asker, State};
+use crate::fetch::{self, Fetch, Via};
+use crate::input::{ExchangeId, FetchError, FetchId};
+use crate::mesh::Choice;
+use crate::output::Output;
+use crate::storing::Storing;
+use crate::supplying::COVER;
+use ::http::header;
+use std::net::IpAddr;
+use std::time::Duration;
+use wire::NodeId;
+use wire::peer::{Ask, Field, Message, Request, Resume};
+
+/// Who joined a request that has no head after so long goes to the gateway, alone (protocol: No loops).
+const JOINED_PATIENCE: Duration = Duration::from_secs(2);
+/// A peer may leave us without anything that it was asked for so long: three losses of the same packet
+/// in a row, with the pauses that TCP makes in between, fit in.
+const STALL: Duration = Duration::from_secs(4);
+/// A next hop has so long for a head before the gateway is asked, which joins what it is asked for twice.
+const HOP_PATIENCE: Duration = Duration::from_secs(5);
+/// A head may take so long: the origin may be slow.
+const HEAD_PATIENCE: Duration = Duration::from_secs(60);
+/// A transfer whose way broke waits so long for another one.
+const STRANDED_MAX: Duration = Duration::from_secs(20);
+/// Bytes of a response that is not stored may come before the asker has said more.
+pub(super) const CREDIT: u32 = 16 * 1024;
+/// Header fields that do not fit a message with some room are for the origin itself.
+const FIELDS_MAX: usize = 48 * 1024;
+
+impl Node {
+    /// Asks whoever is the right one now.
+    pub(super) fn reach(&mut self, id: FetchId) {
+        let Some(fetch) = self.fetches.get(&id) else { return };
+        match self.choose(fetch) {
+            Choice::Peer(address) => self.ask_at(id, address),
+            Choice::Origin => self.ask_origin(id),
+        }
+    }
+
+    /// Who is the right one to be asked next.
+    fn choose(&self, fetch: &Fetch) -> Choice {
+        let Some(mesh) = &self.mesh else { return Choice::Origin };
+        let ask = &fetch.ask;
+        let stays = mesh.routes.route().is_none() || ask.at_home || self.is_direct(fetch);
+        if stays || ask.trail.hops == 0 {
+            return Choice::Origin;
+        }
+        let per_hop = !ask.trail.to_gateway
+            && match ask.asker {
+                Asker::Client => mesh.per_hop(),
+                Asker::Peer(..) => ask.trail.per_hop,
+            };
+        let may = |address: IpAddr| {
+            let visited = |peer| ask.trail.visited.contains(&peer);
+            !fetch.tried.contains(&address)
+                && !mesh.is_passed_over(self.now, address)
+                && !mesh.peers.at(address).is_some_and(visited)
+        };
+        mesh.ways().choose(per_hop, may)
+    }
+
+    /// Whether an origin is in the mesh itself, or the request cannot be told to a peer.
+    fn is_direct(&self, fetch: &Fetch) -> bool {
+        let Some(mesh) = &self.mesh else { return true };
+        let target = &fetch.ask.target;
+        let within = |address: IpAddr| {
+            mesh.config.direct.iter().any(|prefix| prefix.covers(address.to_canonical()))
+        };
+        let known = self.names.get(target.host(), self.now);
+        let long: usize = fetch.headers.iter().map(|(n, v)| n.as_str().len() + v.len() + 8).sum();
+        target.address().is_some_and(within)
+            || known.is_some_and(|addresses| addresses.iter().any(|address| within(*address)))
+            || long > FIELDS_MAX
+    }
+
+    fn ask_at(&mut self, id: FetchId, address: IpAddr) {
+        let Some(mesh) = &mut self.mesh else { return };
+        if let Some(peer) = mesh.peers.at(address) {
+            return self.ask_peer(id, peer, address);
+        }
+        let socket = mesh.socket(address);
+        mesh.dialling.entry(socket).or_default().push(id);
+        mesh.peers.dial(self.now, socket);
+        if let Some(fetch) = self.fetches.get_mut(&id) {
+            fetch.via = Via::Dialling(socket);
+        }
+        self.look_at.get_or_insert(self.now + LOOK_EVERY);
+    }
+
+    /// No peer can be asked: the origin is, where that makes sense.
+    fn ask_origin(&mut self, id: FetchId) {
+        if self.cannot_fill(id) {
+            return;
+        }
+        let vouches = self.vouches_for(id);
+        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        match &fetch.state {
+            // Two versions are never spliced: it has to be the same transfer, by another way.
+            fetch::State::Storing(_) => {
+                fetch.via = Via::Nobody;
+                fetch.stranded.get_or_insert(self.now);
+                fetch.tried.clear();
+                self.look_at.get_or_insert(self.now + LOOK_EVERY);
+            }
+            _ if vouches => self.dial_origin(id),
+            _ => self.end(id, Err(FetchError::NoRoute)),
+        }
+    }
+
+    /// Whether what we would dial for is of use to who asked: where gateways are named, peers believe
+    /// nobody else.
+    fn vouches_for(&self, id: FetchId) -> bool {
+        let Some((mesh, fetch)) = self.mesh.as_ref().zip(self.fetches.get(&id)) else {
+            return true;
+        };
+        let for_peer = matches!(fetch.ask.asker, Asker::Peer(..));
+        let takes_up = fetch.ask.trail.resume.is_some();
+        !for_peer || (!takes_up && mesh.believes(&mesh.peers.own_key()))
+    }
+
+    /// Asks the origin itself.
+    pub(super) fn dial_origin(&mut self, id: FetchId) {
+        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        (fetch.via, fetch.granted) = (Via::Origin, 0);
+        let ask = &fetch.ask;
+        let exchange = fetch.starter.filter(|_| ask.has_body || ask.upgrade);
+        let mut headers = fetch.headers.clone();
+        let host = ::http::HeaderValue::try_from(ask.target.authority());
+        headers.insert(header::HOST, host.expect("it was read as one"));
+        let request = crate::output::Fetch {
+            dial: ask.dial.clone(),
+            client: ask.client,
+            method: ask.method.clone(),
+            path: ask.target.path().to_owned(),
+            headers,
+            exchange,
+        };
+        self.out.push_back(Output::Fetch(id, Box::new(request)));
+    }
+
+    fn ask_peer(&mut self, id: FetchId, peer: NodeId, address: IpAddr) {
+        let Some((mesh, fetch)) = self.mesh.as_mut().zip(self.fetches.get_mut(&id)) else { return };
+        let request = mesh.draw_request();
+        fetch.via = Via::Peer(peer, request);
+        fetch.tried.push(address);
+        fetch.moved = self.now;
+        mesh.asks.insert((peer, request), id);
+        let own_way = fetch.ask.asker == Asker::Client;
+        let per_hop = !fetch.ask.trail.to_gateway
+            && if own_way { mesh.per_hop() } else { fetch.ask.trail.per_hop };
+        if matches!(fetch.state, fetch::State::Asking) {
+            fetch.granted = u64::from(CREDIT);
+        }
+        let message = message(fetch, request, per_hop, mesh.peers.own_id());
+        mesh.peers.open_data(self.now, peer);
+        mesh.peers.send(self.now, peer, &Message::Ask(Box::new(message)));
+        self.report.asks_out += 1;
+        self.look_at.get_or_insert(self.now + LOOK_EVERY);
+    }
+
+    /// Says something to a peer.
+    pub(super) fn say(&mut self, peer: NodeId, message: Message) {
+        if let Some(mesh) = &mut self.mesh {
+            mesh.peers.send(self.now, peer, &message);
+        }
+    }
+
+    /// A transfer is over, for us: nothing more of it is wanted.
+    pub(super) fn remove_fetch(&mut self, id: FetchId) -> Option<Fetch> {
+        let fetch = self.fetches.remove(&id)?;
+        let Some(mesh) = &mut self.mesh else { return Some(fetch) };
+        match fetch.via {
+            Via::Peer(peer, request) => {
+                mesh.asks.remove(&(peer, request));
+                mesh.peers.send(self.now, peer, &Message::Cancel(request));
+            }
+            Via::Dialling(socket) => {
+                if let Some(waiting) = mesh.dialling.get_mut(&socket) {
+                    waiting.retain(|waiting| *waiting != id);
+                }
+            }
+            Via::Origin | Via::Nobody | Via::Done => {}
+        }
+        // Others may have waited for units that were asked for by this one.
+        let mut others = Vec::new();
+        for want in mesh.flights.wants_of(id) {
+            others.extend(mesh.flights.remove(&want.name).map(|flight| flight.waiters));
+        }
+        let mut others = others.concat();
+        others.sort_unstable();
+        others.dedup();
+        self.later.extend(others);
+        Some(fetch)
+    }
+
+    /// What a transfer was asked of is gone, or of no use: it goes on by another way.
+    pub(super) fn lose_way(&mut self, id: FetchId) {
+        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        if let (Via::Peer(peer, request), Some(mesh)) = (fetch.via, &mut self.mesh) {
+            mesh.asks.remove(&(peer, request));
+            mesh.peers.send(self.now, peer, &Message::Cancel(request));
+        }
+        fetch.via = Via::Nobody;
+        match &mut fetch.state {
+            fetch::State::Storing(storing) => {
+                if let Some(listed) = storing.listed() {
+                    listed.answered = false;
+                }
+                self.report.resumes += 1;
+                self.reach(id);
+            }
+            fetch::State::Asking => self.reach(id),
+            // Opaque bodies do not resume.
+            _ => self.end(id, Err(FetchError::Truncated)),
+        }
+    }
+
+    /// Looks whether what was asked of peers comes on.
+    pub(super) fn look_after(&mut self) {
+        let by_peer = |(id, fetch): (&FetchId, &Fetch)| {
+            (!matches!(fetch.via, Via::Origin | Via::Done)).then_some(*id)
+        };
+        let mut ids: Vec<FetchId> = self.fetches.iter().filter_map(by_peer).collect();
+        ids.sort_unstable();
+        for id in &ids {
+            self.look_after_joined(*id);
+            self.look_after_one(*id);
+        }
+        if !ids.is_empty() {
+            self.look_at.get_or_insert(self.now + LOOK_EVERY);
+        }
+    }
+
+    fn look_after_one(&mut self, id: FetchId) {
+        let fetch = self.fetches.get(&id);
+        let another = fetch.is_some_and(|fetch| matches!(self.choose(fetch), Choice::Peer(_)));
+        let Some((mesh, fetch)) = self.mesh.as_ref().zip(self.fetches.get_mut(&id)) else { return };
+        match fetch.via {
+            Via::Nobody | Via::Dialling(_)
+                if fetch.stranded.is_some_and(|since| self.now - since > STRANDED_MAX) =>
+            {
+                self.end(id, Err(FetchError::NoRoute));
+            }
+            Via::Nobody => {
+                fetch.tried.clear();
+                self.reach(id);
+            }
+            Via::Peer(..) => {
+                let patience = match &mut fetch.state {
+                    fetch::State::Asking if another => Some(HOP_PATIENCE),
+                    fetch::State::Asking => Some(HEAD_PATIENCE),
+                    fetch::State::Storing(storing) => {
+                        let waits = mesh.flights.has(id) || !is_answered(storing);
+                        waits.then_some(STALL)
+                    }
+                    _ => None,
+                };
+                if patience.is_some_and(|patience| self.now - fetch.moved > patience) {
+                    self.lose_way(id);
+                }
+            }
+            Via::Dialling(_) | Via::Origin | Via::Done => {}
+        }
+    }
+
+    /// Who joined a request that has no head yet does not wait for ever.
+    fn look_after_joined(&mut self, id: FetchId) {
+        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let due = |(at, _): &(_, _)| self.now - *at > JOINED_PATIENCE;
+        let count = fetch.joined.iter().take_while(|it| due(it)).count();
+        let impatient: Vec<ExchangeId> = fetch.joined.drain(..count).map(|(_, id)| id).collect();
+        fetch.waiters.retain(|waiter| !impatient.contains(waiter));
+        for waiter in impatient {
+            let Some(exchange) = self.exchanges.get_mut(&waiter) else { continue };
+            if matches!(exchange.state, State::Waiting(_)) {
+                exchange.ask.alone = true;
+                exchange.ask.trail.to_gateway = true;
+                self.miss(waiter, None, "uri-miss");
+            }
+        }
+    }
+}
+
+fn is_answered(storing: &mut Storing) -> bool {
+    storing.listed().is_none_or(|listed| listed.answered)
+}
+
+fn message(fetch: &mut Fetch, request: Request, per_hop: bool, own: NodeId) -> Ask {
+    let mut resume = fetch.ask.trail.resume;
+    let mut cover = fetch.ask.trail.cover.max(COVER);
+    if let Some(storing) = fetch.storing() {
+        let record = storing.record;
+        resume = storing.listed().map(|listed| {
+            cover = cover.max(listed.cover);
+            Resume { record, segment: listed.next }
+        });
+    }
+    let trail = &fetch.ask.trail;
+    let visited = trail.visited.iter().copied().chain([own]).collect();
+    let field = |(name, value): (&::http::HeaderName, &::http::HeaderValue)| -> Field {
+        (name.as_str().to_owned(), value.as_bytes().to_vec())
+    };
+    Ask {
+        request,
+        hops: trail.hops - 1,
+        visited,
+        merge: !fetch.ask.alone,
+        per_hop,
+        resume,
+        have: fetch.old.as_ref().filter(|_| fetch.confirms).map(|old| old.id),
+        cover,
+        credit: CREDIT,
+        uri: fetch.ask.target.to_string(),
+        fields: fetch.headers.iter().filter(|(name, _)| *name != header::HOST).map(field).collect(),
+    }
+}

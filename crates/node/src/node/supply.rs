@@ -1,0 +1,412 @@
+//! Peers that ask: telling them of an object, and sending the units that they want.
+
+use super::Node;
+use super::follow::unasked;
+use super::hear::fields;
+use crate::exchange::{Source, State};
+use crate::fetch::{Fetch, Via};
+use crate::http::{self, Record};
+use crate::input::{ExchangeId, FetchError, FetchId};
+use crate::mesh::Unit;
+use crate::storing::{Inflow, Signed};
+use crate::supplying::{Supplying, WANTS_MAX};
+use ::http::{HeaderMap, StatusCode};
+use bytes::Bytes;
+use content::Segment;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use wire::NodeId;
+use wire::peer::{self, ChunkHead, Message, Outcome, Want};
+
+/// Messages that wait to be sent to a peer, in bytes, beyond which it is told no more of manifests.
+const BACKLOG_MAX: usize = 128 * 1024;
+/// One read of the disk, at most, in bytes.
+const READ_BYTES: u64 = 128 * 1024;
+/// Bytes of units that one request sends in its turn, while others wait for theirs.
+const TURN_BYTES: usize = 32 * 1024;
+
+/// What came of trying to send a unit.
+enum Sent {
+    /// It was given to the connection.
+    Sent(usize),
+    /// It will be here, or there will be room.
+    Later,
+}
+
+impl Node {
+    /// Tells a peer of a record that is closed.
+    pub(super) fn supply_closed(&mut self, id: ExchangeId, record: &Rc<Record>, detail: &str) {
+        let Some(exchange) = self.exchanges.get(&id) else { return };
+        let confirmed = exchange.ask.trail.have == Some(record.id);
+        self.say_head(id, record, Some(record.length), confirmed, detail, "");
+        if confirmed {
+            self.end_supply(id, Outcome::Complete);
+            return self.leave(id);
+        }
+        self.begin_supply(id, Source::Closed(Rc::clone(record)), record.id);
+    }
+
+    /// Tells a peer of an object that is coming.
+    pub(super) fn supply_growing(&mut self, id: ExchangeId, fetch_id: FetchId, detail: &str) {
+        let right = self.clock_right();
+        let Some(fetch) = self.fetches.get_mut(&fetch_id) else { return };
+        let (requested, upstream) = (fetch.requested, fetch.status_line.clone());
+        let Some(storing) = fetch.storing() else { return };
+        let (record, length) = (storing.so_far(requested, right), storing.announced);
+        storing.readers.push(id);
+        let status = storing.record;
+        self.say_head(id, &record, length, false, detail, &upstream);
+        self.begin_supply(id, Source::Growing(fetch_id), status);
+        self.list_for_peers(fetch_id);
+        self.grant_ahead(fetch_id);
+    }
+
+    fn say_head(
+        &mut self,
+        id: ExchangeId,
+        record: &Record,
+        length: Option<u64>,
+        confirmed: bool,
+        detail: &str,
+        upstream: &str,
+    ) {
+        let age = http::age(record, self.date());
+        let Some((mesh, exchange)) = self.mesh.as_ref().zip(self.exchanges.get(&id)) else {
+            return;
+        };
+        let Some((peer, request)) = exchange.peer() else { return };
+        let name = |(n, value): &(::http::HeaderName, Option<Vec<u8>>)| {
+            (n.as_str().to_owned(), value.clone())
+        };
+        let own = &self.config.name;
+        let before = if upstream.is_empty() { String::new() } else { format!("{upstream}, ") };
+        let mut head = peer::Head {
+            confirmed,
+            record: record.id,
+            status: record.status.as_u16(),
+            fields: fields(&record.headers),
+            selecting: record.selecting.iter().map(name).collect(),
+            signer: mesh.peers.own_key(),
+            signature: wire::Signature([0; 64]),
+            age: u32::try_from(age).unwrap_or(u32::MAX),
+            length,
+            status_line: format!("{before}{own}; {detail}"),
+        };
+        match &record.voucher {
+            Some(voucher) => (head.signer, head.signature) = (voucher.signer, voucher.signature),
+            None => head.signature = mesh.peers.sign(&head.signed(&exchange.ask.key)),
+        }
+        self.say(peer, Message::Head(request, Box::new(head)));
+    }
+
+    fn begin_supply(&mut self, id: ExchangeId, source: Source, record: wire::RecordId) {
+        let Some(exchange) = self.exchanges.get_mut(&id) else { return };
+        let Some((peer, _)) = exchange.peer() else { return };
+        let trail = &exchange.ask.trail;
+        let supplying = Supplying {
+            source,
+            record,
+            peer,
+            segment: trail.resume.map_or(0, |resume| resume.segment),
+            told: false,
+            cover: trail.cover,
+            wants: VecDeque::new(),
+            ahead: VecDeque::new(),
+            flow: None,
+            unfillable: false,
+            reading: false,
+            turning: false,
+        };
+        exchange.state = State::Supplying(Box::new(supplying));
+        self.supply(id);
+    }
+
+    /// Tells and sends a peer what can be told and sent now.
+    pub(super) fn supply(&mut self, id: ExchangeId) {
+        while self.tell_segment(id) {}
+        while let Some(Sent::Sent(_)) = self.send_want(id) {}
+        self.flow(id);
+    }
+
+    /// A peer can take more units: each of its requests gets a turn.
+    pub(super) fn supply_peer(&mut self, peer: NodeId) {
+        let Some(mesh) = &self.mesh else { return };
+        let mine = mesh.supplied.iter().filter(|((of, _), _)| *of == peer).map(|(_, id)| *id);
+        let mut turns: VecDeque<ExchangeId> = mine.collect();
+        turns.make_contiguous().sort_unstable();
+        if let Some(first) = turns.iter().position(|id| *id > self.last_turn) {
+            turns.rotate_left(first);
+        }
+        while let Some(id) = turns.pop_front() {
+            let mut sent = 0;
+            while sent < TURN_BYTES {
+                match self.send_want(id) {
+                    Some(Sent::Sent(bytes)) => sent += bytes,
+                    _ => break,
+                }
+            }
+            if sent > 0 {
+                self.last_turn = id;
+            }
+            if sent >= TURN_BYTES {
+                turns.push_back(id);
+            } else {
+                self.flow(id);
+            }
+        }
+    }
+
+    /// Tells a peer the next segment of a manifest; false if there is none that it welcomes.
+    fn tell_segment(&mut self, id: ExchangeId) -> bool {
+        let Some(exchange) = self.exchanges.get(&id) else { return false };
+        let Some((peer, request)) = exchange.peer() else { return false };
+        let State::Supplying(supplying) = &exchange.state else { return false };
+        let backlog = self.mesh.as_ref().map_or(0, |mesh| mesh.peers.backlog(peer));
+        if supplying.told || supplying.turning || backlog > BACKLOG_MAX {
+            return false;
+        }
+        let Some(signed) = self.next_segment(id) else { return false };
+        let Some(mesh) = &self.mesh else { return false };
+        let bytes = signed.segment.encode();
+        let digest = Segment::digest(&bytes);
+        let Some(exchange) = self.exchanges.get_mut(&id) else { return false };
+        let State::Supplying(supplying) = &mut exchange.state else { return false };
+        let signature = signed
+            .signature
+            .unwrap_or_else(|| mesh.peers.sign(&peer::segment_signed(&supplying.record, &digest)));
+        supplying.segment += 1;
+        supplying.told = signed.segment.closing.is_some();
+        if signed.segment.number == 0 {
+            let want =
+                |(name, unit): (_, Unit)| Want { name, length: unit.length, missing: Vec::new() };
+            supplying.wants.extend(unasked(&signed.segment).into_iter().map(want));
+        }
+        self.say(peer, Message::Segment(request, Box::new(signature), bytes));
+        true
+    }
+
+    /// The next segment that a peer is to be told, if it is here and welcome; it may have to be read.
+    fn next_segment(&mut self, id: ExchangeId) -> Option<Rc<Signed>> {
+        let State::Supplying(supplying) = &self.exchanges.get(&id)?.state else { return None };
+        let (record, number, cover) = (supplying.record, supplying.segment, supplying.cover);
+        let here = match &supplying.source {
+            Source::Closed(closed) => {
+                closed.offsets.get(number as usize).filter(|at| **at < cover)?;
+                None
+            }
+            Source::Growing(fetch) => {
+                let storing = self.fetches.get_mut(fetch)?.storing()?;
+                storing.offset_of(number).filter(|at| *at < cover)?;
+                storing.closed.get(&number).cloned()
+            }
+        };
+        let here = here.or_else(|| self.manifests.signed(record, number));
+        if here.is_none() {
+            let State::Supplying(supplying) = &mut self.exchanges.get_mut(&id)?.state else {
+                return None;
+            };
+            supplying.turning = true;
+            self.manifests.read((record, number), id, &mut self.out);
+        }
+        here
+    }
+
+    /// Sends the next unit that a peer wants, if it is here; `None` if it wants none, or one that is
+    /// not here yet.
+    fn send_want(&mut self, id: ExchangeId) -> Option<Sent> {
+        let exchange = self.exchanges.get(&id)?;
+        let State::Supplying(supplying) = &exchange.state else { return None };
+        let (peer, want) = (supplying.peer, supplying.wants.front()?.clone());
+        let mesh = self.mesh.as_ref()?;
+        if mesh.peers.chunk_room(peer) == 0 {
+            return Some(Sent::Later);
+        }
+        let ahead = supplying.ahead.iter().find(|(name, _)| *name == want.name);
+        let held = ahead.map(|(_, bytes)| bytes.clone()).or_else(|| self.chunks.get(&want.name));
+        match held {
+            Some(bytes) => Some(Sent::Sent(self.send_unit(id, peer, &want, &bytes))),
+            None => self.find_unit(id, &want),
+        }
+    }
+
+    fn send_unit(&mut self, id: ExchangeId, peer: NodeId, want: &Want, bytes: &Bytes) -> usize {
+        let State::Supplying(supplying) = &mut self.exchanges.get_mut(&id).expect("it wants").state
+        else {
+            return 0;
+        };
+        supplying.wants.pop_front();
+        supplying.ahead.retain(|(name, _)| *name != want.name);
+        let source = match supplying.source {
+            Source::Closed(_) => peer::Source::Held,
+            Source::Growing(fetch) => match self.fetches.get(&fetch).map(|fetch| fetch.via) {
+                Some(Via::Origin) => peer::Source::Origin,
+                _ => peer::Source::Relayed,
+            },
+        };
+        let total = bytes.len() as u32;
+        let whole = std::iter::once(0..total).filter(|_| want.missing.is_empty());
+        let mut sent = 0;
+        for range in whole.chain(want.missing.iter().cloned()) {
+            let end = range.end.min(total);
+            let Some(length) = end.checked_sub(range.start).filter(|length| *length > 0) else {
+                continue;
+            };
+            let head = ChunkHead { name: want.name, total, offset: range.start, length, source };
+            let part = bytes.slice(range.start as usize..end as usize);
+            self.report.peer_units_out_bytes += u64::from(length);
+            sent += length as usize;
+            if let Some(mesh) = &mut self.mesh {
+                mesh.peers.send_chunk(self.now, peer, head, part);
+            }
+        }
+        sent.max(1)
+    }
+
+    /// A unit that memory does not have is read, or waited for, or lost; others may go first meanwhile.
+    fn find_unit(&mut self, id: ExchangeId, want: &Want) -> Option<Sent> {
+        let State::Supplying(supplying) = &mut self.exchanges.get_mut(&id)?.state else {
+            return None;
+        };
+        if supplying.reading {
+            return Some(Sent::Later);
+        }
+        let (fetch, peer) = (supplying.source.growing(), supplying.peer);
+        let units: Vec<_> = supplying.wants.iter().map(|want| (want.name, want.length)).collect();
+        let reading =
+            self.chunks.want(units.into_iter(), READ_BYTES, id, &mut self.tickets, &mut self.out);
+        if reading {
+            if let State::Supplying(supplying) = &mut self.exchanges.get_mut(&id)?.state {
+                supplying.reading = true;
+            }
+            return Some(Sent::Later);
+        }
+        let unit = Unit { length: want.length, parent_end: false, end: 0 };
+        let fetch = fetch.or_else(|| self.reopen(id));
+        let comes = fetch.is_some_and(|fetch| self.await_unit(id, fetch, want.name, unit));
+        let State::Supplying(supplying) = &mut self.exchanges.get_mut(&id)?.state else {
+            return None;
+        };
+        if comes {
+            return Some(Sent::Later);
+        }
+        supplying.wants.pop_front();
+        if let Some((_, request)) = self.exchanges.get(&id)?.peer() {
+            self.say(peer, Message::Lost(request, vec![want.name]));
+        }
+        Some(Sent::Sent(1))
+    }
+
+    /// A peer wants units: those that are not here are wanted of the next one at once.
+    pub(super) fn peer_wants(&mut self, id: ExchangeId, wants: Vec<Want>) {
+        let Some(exchange) = self.exchanges.get_mut(&id) else { return };
+        let State::Supplying(supplying) = &mut exchange.state else { return };
+        let peer = supplying.peer;
+        if supplying.wants.len() + wants.len() > WANTS_MAX {
+            return self.expel(peer, "it wants more units than it can have on their way");
+        }
+        supplying.wants.extend(wants.iter().cloned());
+        if let Some(fetch) = supplying.source.growing() {
+            self.forward(id, fetch, &wants);
+        }
+        self.supply(id);
+    }
+
+    /// Wants of a peer that are not here go on to the next one, all at once.
+    fn forward(&mut self, id: ExchangeId, fetch: FetchId, wants: &[Want]) {
+        let storing = self.fetches.get_mut(&fetch).and_then(Fetch::storing);
+        if !storing.is_some_and(|storing| matches!(storing.inflow, Inflow::Listed(_))) {
+            return;
+        }
+        let missing = |want: &&Want| {
+            let flying = self.mesh.as_ref().is_some_and(|mesh| mesh.flights.contains(&want.name));
+            !flying && !self.chunks.holds(&want.name)
+        };
+        let unit =
+            |want: &Want| (want.name, Unit { length: want.length, parent_end: false, end: 0 });
+        let units = wants.iter().filter(missing).map(unit).collect();
+        self.want(fetch, units);
+        for want in wants {
+            if let Some(flight) =
+                self.mesh.as_mut().and_then(|mesh| mesh.flights.get_mut(&want.name))
+                && !flight.waiters.contains(&id)
+            {
+                flight.waiters.push(id);
+            }
+        }
+    }
+
+    /// A peer can take more.
+    pub(super) fn peer_credit(&mut self, id: ExchangeId, bytes: u32, cover: u64) {
+        let Some(exchange) = self.exchanges.get_mut(&id) else { return };
+        let State::Supplying(supplying) = &mut exchange.state else {
+            return self.credit(id, u64::from(bytes));
+        };
+        supplying.cover = supplying.cover.max(cover);
+        let flow = supplying.flow;
+        let (cover, growing) = (supplying.cover, supplying.source.growing());
+        if let Some(fetch) = growing {
+            self.welcome(fetch, cover);
+            self.passed(fetch);
+            self.grant_ahead(fetch);
+        }
+        match flow.filter(|_| bytes > 0) {
+            Some(flow) => self.credit(flow, u64::from(bytes)),
+            None => self.supply(id),
+        }
+    }
+
+    /// The head of a response for a peer that is not stored.
+    pub(super) fn supply_opaque(
+        &mut self,
+        id: ExchangeId,
+        status: StatusCode,
+        headers: &HeaderMap,
+        length: Option<u64>,
+    ) {
+        let Some((peer, request)) = self.exchanges.get(&id).and_then(|it| it.peer()) else {
+            return;
+        };
+        let lines = headers.get_all("cache-status").iter();
+        let lines: Vec<_> = lines.filter_map(|line| line.to_str().ok()).collect();
+        let mut fields = fields(headers);
+        fields.retain(|(name, _)| name != "cache-status" && name != "content-length");
+        let status = status.as_u16();
+        let opaque = peer::Opaque { status, fields, length, status_line: lines.join(", ") };
+        self.say(peer, Message::Opaque(request, Box::new(opaque)));
+    }
+
+    /// Content of a response for a peer that is not stored.
+    pub(super) fn send_opaque(&mut self, id: ExchangeId, bytes: &Bytes) {
+        let Some(exchange) = self.exchanges.get_mut(&id) else { return };
+        let Some((peer, request)) = exchange.peer() else { return };
+        self.report.relayed_opaque_bytes += bytes.len() as u64;
+        let mut offset = exchange.ask.trail.given;
+        exchange.ask.trail.given += bytes.len() as u64;
+        for part in bytes.chunks(Message::BYTES_MAX) {
+            self.say(peer, Message::Bytes(request, offset, part.to_vec()));
+            offset += part.len() as u64;
+        }
+    }
+
+    /// Tells a peer that its response has ended; false if it is no peer that asked.
+    pub(super) fn end_supply(&mut self, id: ExchangeId, outcome: Outcome) -> bool {
+        let Some((peer, request)) = self.exchanges.get(&id).and_then(|it| it.peer()) else {
+            return false;
+        };
+        self.say(peer, Message::End(request, outcome));
+        true
+    }
+}
+
+/// What a peer is told of a failure.
+pub(super) fn outcome(error: Option<FetchError>) -> Outcome {
+    match error {
+        Some(FetchError::Unresolved) => Outcome::Unresolved,
+        Some(FetchError::Forbidden) => Outcome::Forbidden,
+        Some(FetchError::Unreachable) => Outcome::Unreachable,
+        Some(FetchError::TimedOut) => Outcome::TimedOut,
+        Some(FetchError::Malformed) => Outcome::Malformed,
+        Some(FetchError::NoRoute) => Outcome::Busy,
+        Some(FetchError::Truncated) | None => Outcome::Truncated,
+    }
+}

@@ -1,0 +1,221 @@
+//! What readers here want of an object that a peer lists: a window of units ahead of each, in batches.
+
+use super::{AHEAD, Node};
+use crate::exchange::{Serving, State};
+use crate::fetch::{Fetch, Via};
+use crate::input::{ExchangeId, FetchId};
+use crate::mesh::Unit;
+use crate::storing::Storing;
+use crate::supplying::COVER;
+use content::Segment;
+use std::rc::Rc;
+use wire::ChunkId;
+use wire::peer::{Message, Want};
+
+/// Units are wanted in batches of so many bytes, at least, while others are on their way.
+const BATCH: u64 = AHEAD / 4;
+
+type Listed = Vec<(ChunkId, Unit)>;
+
+impl Node {
+    /// Wants what a reader needs next and is not here.
+    pub(super) fn want_for(&mut self, id: ExchangeId) {
+        let Some((fetch, from, to)) = self.window(id) else { return };
+        let (units, wanted_to) = self.listed_between(fetch, from, to);
+        let mut missing = Vec::new();
+        let mut from_peer = 0;
+        for (name, unit) in units {
+            let flying = self.mesh.as_ref().is_some_and(|mesh| mesh.flights.contains(&name));
+            if flying || !self.chunks.holds(&name) {
+                from_peer += u64::from(unit.length);
+            }
+            if !flying && !self.chunks.holds(&name) {
+                missing.push((name, unit));
+            }
+        }
+        let asked = self.fetches.get(&fetch).and_then(Fetch::peer);
+        self.with_serving(id, |serving| {
+            serving.wanted_to = wanted_to;
+            serving.from_peer += if serving.leads { from_peer } else { 0 };
+            serving.asked = asked.or(serving.asked);
+        });
+        self.want(fetch, missing);
+        self.welcome(fetch, wanted_to + COVER);
+    }
+
+    /// From where to where a reader's units are to be wanted now; nothing if it is not worth it yet.
+    fn window(&mut self, id: ExchangeId) -> Option<(FetchId, u64, u64)> {
+        let exchange = self.exchanges.get(&id)?;
+        let State::Serving(serving) = &exchange.state else { return None };
+        let (fetch_id, position) = (serving.source.growing()?, serving.position()?);
+        let from = serving.wanted_to.max(position);
+        let end = last(serving);
+        let fetch = self.fetches.get_mut(&fetch_id)?;
+        let known = fetch.frontier();
+        fetch.storing()?.listed()?;
+        if self.is_crowded() {
+            self.ungranted = true;
+            return None;
+        }
+        let to = (position + AHEAD).min(known).min(end);
+        let flying = self.mesh.as_ref()?.flights.has(fetch_id);
+        let worth = to >= from + BATCH || to == end || (to > from && !flying);
+        (worth && to > from).then_some((fetch_id, from, to))
+    }
+
+    /// The units that a growing object lists in a range, as far as their segments are in memory, and
+    /// where the last of them ends.
+    fn listed_between(&mut self, id: FetchId, from: u64, to: u64) -> (Listed, u64) {
+        let (mut units, mut at) = (Vec::new(), from);
+        while at < to {
+            let Some(segment) = self.listed_segment(id, at) else { break };
+            let mut end = segment.first_offset;
+            for entry in &segment.entries {
+                end += u64::from(entry.length);
+                if end > at && end - u64::from(entry.length) < to {
+                    let unit = Unit { length: entry.length, parent_end: entry.parent_end, end };
+                    units.push((entry.id, unit));
+                }
+            }
+            let covered = units.last().map_or(at, |(_, unit)| unit.end);
+            if covered <= at {
+                break;
+            }
+            at = covered;
+        }
+        (units, at)
+    }
+
+    fn listed_segment(&mut self, id: FetchId, position: u64) -> Option<Rc<Segment>> {
+        let storing = self.fetches.get_mut(&id)?.storing()?;
+        let (number, segment) = storing.segment_at(position);
+        let record = storing.record;
+        segment.or_else(|| self.manifests.get(record, number))
+    }
+
+    /// Asks the peer of a transfer for units; if there is none now, the next one is asked.
+    pub(super) fn want(&mut self, id: FetchId, units: Listed) {
+        let Some((mesh, fetch)) = self.mesh.as_mut().zip(self.fetches.get_mut(&id)) else { return };
+        if units.is_empty() {
+            return;
+        }
+        if !mesh.flights.has(id) {
+            fetch.moved = self.now;
+        }
+        let mut wants = Vec::with_capacity(units.len());
+        for (name, unit) in units {
+            fetch.granted += u64::from(unit.length);
+            mesh.flights.begin(name, id, unit);
+            wants.push(Want { name, length: unit.length, missing: Vec::new() });
+        }
+        let answered =
+            fetch.storing().and_then(Storing::listed).is_some_and(|listed| listed.answered);
+        if let (Via::Peer(peer, request), true) = (fetch.via, answered) {
+            mesh.peers.open_data(self.now, peer);
+            for wants in wants.chunks(Message::WANTS_MAX) {
+                mesh.peers.send(self.now, peer, &Message::Want(request, wants.to_vec()));
+            }
+        }
+    }
+
+    /// Wants once more what is on its way to a transfer.
+    pub(super) fn want_flying(&mut self, id: FetchId) {
+        let Some((mesh, fetch)) = self.mesh.as_mut().zip(self.fetches.get_mut(&id)) else { return };
+        let answered =
+            fetch.storing().and_then(Storing::listed).is_some_and(|listed| listed.answered);
+        let (Via::Peer(peer, request), true) = (fetch.via, answered) else { return };
+        fetch.moved = self.now;
+        let wants = mesh.flights.wants_of(id);
+        if !wants.is_empty() {
+            mesh.peers.open_data(self.now, peer);
+        }
+        for wants in wants.chunks(Message::WANTS_MAX) {
+            mesh.peers.send(self.now, peer, &Message::Want(request, wants.to_vec()));
+        }
+    }
+
+    /// More of a transfer's manifest is welcome.
+    pub(super) fn welcome(&mut self, id: FetchId, cover: u64) {
+        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let via = fetch.via;
+        let Some(storing) = fetch.storing() else { return };
+        if storing.ended {
+            return;
+        }
+        let Some(listed) = storing.listed() else { return };
+        if cover > listed.cover + COVER / 4 {
+            listed.cover = cover;
+            if let Via::Peer(peer, request) = via {
+                self.say(peer, Message::Credit(request, 0, cover));
+            }
+        }
+    }
+
+    /// Somebody waits for a unit that is missing: whether it is, or can be, on its way.
+    pub(super) fn wait_for_unit(&mut self, id: ExchangeId) -> bool {
+        let Some(exchange) = self.exchanges.get(&id) else { return false };
+        let State::Serving(serving) = &exchange.state else { return false };
+        let (Some(fetch), Some(cursor)) = (serving.source.growing(), &serving.cursor) else {
+            return false;
+        };
+        let entry = cursor.segment.entries[cursor.entry];
+        let end = cursor.offset + u64::from(entry.length);
+        let unit = Unit { length: entry.length, parent_end: entry.parent_end, end };
+        self.await_unit(id, fetch, entry.id, unit)
+    }
+
+    /// Has somebody woken when a unit is here, and wants it if nobody did; false if it cannot be had
+    /// from a peer.
+    pub(super) fn await_unit(
+        &mut self,
+        waiter: ExchangeId,
+        fetch: FetchId,
+        name: ChunkId,
+        unit: Unit,
+    ) -> bool {
+        let flying = self.mesh.as_ref().is_some_and(|mesh| mesh.flights.contains(&name));
+        if !flying {
+            let storing = self.fetches.get_mut(&fetch).and_then(Fetch::storing);
+            let Some(listed) = storing.and_then(Storing::listed) else { return false };
+            if listed.lost.contains(&name) {
+                return false;
+            }
+            self.want(fetch, vec![(name, unit)]);
+        }
+        let flight = self.mesh.as_mut().and_then(|mesh| mesh.flights.get_mut(&name));
+        let Some(flight) = flight else { return false };
+        if !flight.waiters.contains(&waiter) {
+            flight.waiters.push(waiter);
+        }
+        true
+    }
+
+    /// There is memory again: whoever reads along wants more.
+    pub(super) fn want_ahead(&mut self, id: FetchId) {
+        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
+        for reader in storing.readers.clone() {
+            self.want_for(reader);
+        }
+    }
+
+    /// Nobody reads any more, but little remains: all of it is wanted.
+    pub(super) fn want_rest(&mut self, id: FetchId) {
+        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let known = fetch.frontier();
+        let Some(storing) = fetch.storing() else { return };
+        let from = storing.announced.unwrap_or(known).saturating_sub(2 * super::ABANDONED_MAX);
+        let (units, _) = self.listed_between(id, from.min(known), known);
+        let here = |name: &ChunkId| {
+            self.chunks.holds(name)
+                || self.mesh.as_ref().is_some_and(|mesh| mesh.flights.contains(name))
+        };
+        let missing = units.into_iter().filter(|(name, _)| !here(name)).collect();
+        self.want(id, missing);
+        self.welcome(id, u64::MAX);
+    }
+}
+
+/// Where the last byte is that a reader wants.
+fn last(serving: &Serving) -> u64 {
+    serving.end().unwrap_or(u64::MAX)
+}

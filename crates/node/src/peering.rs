@@ -1,0 +1,3 @@
+//! A door for tests alone: peers, to play one that misbehaves. Nothing of it is promised.
+
+pub use crate::mesh::{Down, Event, Peers, verify};

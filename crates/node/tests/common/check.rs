@@ -1,0 +1,42 @@
+//! What must hold of a node at every step.
+
+use node::{LinkOutput, Output, Report};
+
+/// What may be in memory above the share for units to be written: pieces that were under way when
+/// it was reached.
+const PIECES: u64 = 48 * 1024;
+/// And what one reader's mending of a hole may take.
+const HOLE: u64 = 256 * 1024;
+
+/// Asserts, and says why only if it has to.
+pub fn check(holds: bool, why: impl FnOnce() -> String) {
+    assert!(holds, "{}", why());
+}
+
+/// Asserts that a node with such a budget keeps to it.
+pub fn check_memory(report: &Report, memory_bytes: u64) {
+    let share = memory_bytes / 8;
+    let pinned_max = 2 * share + HOLE + PIECES * (report.fetches + 2);
+    check(report.pinned_bytes <= pinned_max, || {
+        format!("{} bytes are pinned by {} transfers", report.pinned_bytes, report.fetches)
+    });
+    check(report.hot_bytes <= 2 * share, || "too many hot units".into());
+    check(report.manifest_bytes <= share, || "too many manifests".into());
+    // Rows that the catalogue does not have yet come on top.
+    check(report.row_bytes <= 2 * share, || format!("{} bytes of rows", report.row_bytes));
+}
+
+/// One output in a line; bytes by their digest.
+pub fn summary(output: &Output) -> String {
+    match output {
+        Output::Data(id, bytes) => format!("data {id:?} {}", blake3::hash(bytes)),
+        Output::Append(ticket, units) => {
+            let names: Vec<_> = units.iter().map(|unit| unit.id).collect();
+            format!("append {ticket:?} {names:?}")
+        }
+        Output::Link(LinkOutput::Write(id, bytes)) => {
+            format!("write {id:?} {}", blake3::hash(bytes))
+        }
+        other => format!("{other:?}"),
+    }
+}

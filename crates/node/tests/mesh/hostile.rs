@@ -1,0 +1,332 @@
+//! A peer that lies, floods or stalls: the client gets the right bytes or an honest end, and no node
+//! takes more memory than it may.
+
+use crate::net::{Call, Forged, Mesh, Page, Plan, Play, Relay, Said, author, chunk, noise};
+use bytes::Bytes;
+use std::time::Duration;
+use wire::peer::{Message, Want};
+use wire::{ChunkId, RecordId, Signature};
+
+const URL: &str = "http://o.test/a";
+const LENGTH: usize = 300_000;
+
+/// 1 is the liar between 2 and the gateway 0, whom all believe.
+fn between(play: impl FnOnce() -> Box<dyn FnMut(Said) -> Vec<Said>>) -> Mesh {
+    let plan = Plan { configured: true, ..Plan::default() };
+    let mut mesh = Mesh::tree_of(&plan, &[0, 1]);
+    mesh.start_liar(1, Relay::play(play()));
+    mesh.pass_seconds(40);
+    mesh.origin.put(URL, Page::of(LENGTH).fresh(600));
+    mesh
+}
+
+/// 1 answers by itself; nobody knows whom to believe.
+fn alone(play: impl FnMut(&node::peering::Peers, Message) -> Vec<Said> + 'static) -> Mesh {
+    let mut mesh = Mesh::chain(3);
+    mesh.start_liar(1, author(play));
+    mesh.pass_seconds(40);
+    mesh.origin.put(URL, Page::of(LENGTH).fresh(600));
+    mesh
+}
+
+fn served_all_the_same(mut mesh: Mesh) -> Mesh {
+    let id = mesh.get(2, URL);
+    assert!(mesh.client(id).is_ok(), "{:?}", mesh.client(id));
+    assert!(mesh.took(id) < Duration::from_secs(30), "{:?}", mesh.took(id));
+    // Whoever lies may leave its requests standing for as long as it is there.
+    mesh.kill(1);
+    mesh.done();
+    mesh
+}
+
+#[test]
+fn an_honest_relay_of_this_make_serves() {
+    let mesh = served_all_the_same(between(|| Box::new(|said| vec![said])));
+    assert!(mesh.data(1, 2) >= LENGTH as u64);
+    assert_eq!((mesh.origin.askers(URL), mesh.report(2).units_false), (vec![0], 0));
+}
+
+#[test]
+fn false_bytes_under_a_true_name_are_dropped_and_asked_for_elsewhere() {
+    let mut count = 0;
+    let mesh = served_all_the_same(between(|| {
+        Box::new(move |said| match said {
+            Said::Chunk(head, bytes) => {
+                count += 1;
+                let mut bytes = bytes.to_vec();
+                bytes[0] ^= u8::from(count > 5);
+                vec![Said::Chunk(head, bytes.into())]
+            }
+            said => vec![said],
+        })
+    }));
+    assert!(mesh.report(2).units_false >= 1);
+}
+
+#[test]
+fn frames_that_contradict_what_was_asked_for_do_no_harm() {
+    type Bend = fn(&mut wire::peer::ChunkHead);
+    let bends: [Bend; 4] = [
+        |head| head.total += 1,
+        |head| head.offset = head.total - head.length.min(head.total),
+        |head| head.name = ChunkId([9; 32]),
+        |head| head.source = wire::peer::Source::Origin,
+    ];
+    for bend in bends {
+        served_all_the_same(between(|| {
+            Box::new(move |said| match said {
+                Said::Chunk(mut head, bytes) => {
+                    bend(&mut head);
+                    vec![Said::Chunk(head, bytes)]
+                }
+                said => vec![said],
+            })
+        }));
+    }
+}
+
+#[test]
+fn a_manifest_that_the_gateway_did_not_sign_is_not_believed() {
+    served_all_the_same(between(|| {
+        Box::new(|said| match said {
+            Said::Message(Message::Segment(request, signature, mut bytes)) => {
+                let last = bytes.len() - 40;
+                bytes[last] ^= 1;
+                vec![Said::Message(Message::Segment(request, signature, bytes))]
+            }
+            said => vec![said],
+        })
+    }));
+}
+
+#[test]
+fn a_head_that_the_gateway_did_not_sign_is_not_believed() {
+    type Bend = fn(&mut wire::peer::Head);
+    let bends: [Bend; 5] = [
+        |head| head.signature = Signature([5; 64]),
+        |head| head.fields.push(("x-more".into(), b"1".to_vec())),
+        |head| head.status = 404,
+        |head| head.record = RecordId([5; 16]),
+        |head| head.signer = wire::PublicKey([5; 32]),
+    ];
+    for bend in bends {
+        let mesh = served_all_the_same(between(|| {
+            Box::new(move |said| match said {
+                Said::Message(Message::Head(request, mut head)) => {
+                    bend(&mut head);
+                    vec![Said::Message(Message::Head(request, head))]
+                }
+                said => vec![said],
+            })
+        }));
+        assert_eq!(mesh.client(0).header("x-more"), "");
+    }
+}
+
+#[test]
+fn a_true_record_of_another_object_is_not_taken_for_this_one() {
+    let plan = Plan { configured: true, ..Plan::default() };
+    let mut mesh = Mesh::tree_of(&plan, &[0, 1]);
+    let play = Relay::both(
+        |mut message| {
+            if let Message::Ask(ask) = &mut message {
+                ask.uri = "http://o.test/b".into();
+            }
+            vec![message]
+        },
+        |said| vec![said],
+    );
+    mesh.start_liar(1, play);
+    mesh.pass_seconds(40);
+    mesh.origin.put("http://o.test/b", Page::of(LENGTH).fresh(600).with("x-page", "b"));
+    mesh.origin.put(URL, Page::of(LENGTH).fresh(600).with("x-page", "a"));
+    let mesh = served_all_the_same(mesh);
+    assert_eq!(mesh.client(0).header("x-page"), "a");
+}
+
+#[test]
+fn an_age_that_is_told_too_large_makes_nothing_fresher() {
+    let mesh = served_all_the_same(between(|| {
+        Box::new(|said| match said {
+            Said::Message(Message::Head(request, mut head)) => {
+                head.age = u32::MAX;
+                vec![Said::Message(Message::Head(request, head))]
+            }
+            said => vec![said],
+        })
+    }));
+    assert!(mesh.client(0).is_ok());
+}
+
+#[test]
+fn who_signs_for_itself_is_not_believed_where_the_gateway_s_key_is_configured() {
+    let plan = Plan { configured: true, ..Plan::default() };
+    let mut mesh = Mesh::tree_of(&plan, &[0, 1]);
+    mesh.start_liar(1, liar_of(noise(1, LENGTH), |said| said));
+    mesh.pass_seconds(40);
+    mesh.origin.put(URL, Page::of(LENGTH).fresh(600));
+    served_all_the_same(mesh);
+}
+
+/// Answers with a record of its own making.
+fn liar_of(body: Bytes, mut bend: impl FnMut(Vec<Said>) -> Vec<Said> + 'static) -> Play {
+    author(move |peers, message| {
+        let forged = Forged::new(peers, URL, &body);
+        match message {
+            Message::Ask(ask) => bend(forged.told(ask.request)),
+            Message::Want(_, wants) => bend(forged.units(&wants)),
+            _ => Vec::new(),
+        }
+    })
+}
+
+#[test]
+fn a_manifest_without_an_end_takes_no_memory_without_an_end() {
+    // Each segment follows the last one, and is signed; nobody asked for so many.
+    let mut mesh = Mesh::chain(3);
+    let body = noise(1, 1_000_000);
+    let endless = liar_of(body, |said| {
+        let open = |said: &Said| match said {
+            Said::Message(Message::Segment(request, signature, bytes)) => {
+                let segment = content::Segment::decode(bytes).expect("our own");
+                let again = (*request, signature.clone(), bytes.clone());
+                Some((segment, again))
+            }
+            _ => None,
+        };
+        let mut more = said.clone();
+        for (_, (request, signature, bytes)) in said.iter().filter_map(open) {
+            let repeat = Message::Segment(request, signature, bytes);
+            more.extend((0..2_000).map(|_| Said::Message(repeat.clone())));
+        }
+        more
+    });
+    mesh.start_liar(1, endless);
+    mesh.pass_seconds(40);
+    let id = mesh.call(2, Call::get(URL));
+    mesh.finish();
+    assert!(mesh.client(id).end.is_some());
+    mesh.done();
+}
+
+#[test]
+fn a_length_that_no_manifest_can_have_takes_no_memory() {
+    for length in [u64::MAX, 1 << 50, 33 << 20, 0] {
+        let mut mesh = Mesh::chain(3);
+        let bend = move |said: Vec<Said>| {
+            let bend = |said| match said {
+                Said::Message(Message::Head(request, mut head)) => {
+                    head.length = Some(length);
+                    Said::Message(Message::Head(request, head))
+                }
+                said => said,
+            };
+            said.into_iter().map(bend).collect()
+        };
+        mesh.start_liar(1, liar_of(noise(1, LENGTH), bend));
+        mesh.pass_seconds(40);
+        mesh.get(2, URL);
+        mesh.done();
+    }
+}
+
+#[test]
+fn units_that_nobody_asked_for_are_passed_over() {
+    let flood: Vec<Said> = (0..500)
+        .map(|number| {
+            let bytes = noise(1_000 + number, 8_000);
+            chunk(content::name(&bytes), &bytes)
+        })
+        .collect();
+    let mesh = served_all_the_same(between(|| {
+        Box::new(move |said| match said {
+            Said::Message(Message::Head(..)) => [vec![said], flood.clone()].concat(),
+            said => vec![said],
+        })
+    }));
+    assert!(mesh.report(2).index.bytes_on_disk < 2 * LENGTH as u64);
+}
+
+#[test]
+fn who_never_sends_what_was_wanted_is_passed_over_after_a_while() {
+    let mesh = served_all_the_same(between(|| {
+        Box::new(|said| match said {
+            Said::Chunk(..) => Vec::new(),
+            said => vec![said],
+        })
+    }));
+    assert!(mesh.took(0) > Duration::from_secs(1), "{:?}", mesh.took(0));
+    assert!(mesh.took(0) < Duration::from_secs(8), "{:?}", mesh.took(0));
+}
+
+#[test]
+fn who_never_says_anything_is_passed_over_after_a_while() {
+    let mesh = served_all_the_same(alone(|_, _| Vec::new()));
+    assert!(mesh.took(0) < Duration::from_secs(8), "{:?}", mesh.took(0));
+}
+
+#[test]
+fn who_says_that_everything_is_lost_is_passed_over() {
+    let mesh = served_all_the_same(between(|| {
+        let mut lost = None;
+        Box::new(move |said| match said {
+            Said::Message(Message::Head(request, _)) => {
+                lost = Some(request);
+                vec![said]
+            }
+            Said::Chunk(head, _) => {
+                let request = lost.expect("the head came first");
+                vec![Said::Message(Message::Lost(request, vec![head.name]))]
+            }
+            said => vec![said],
+        })
+    }));
+    assert!(mesh.report(2).wants_lost > 0);
+}
+
+#[test]
+fn who_asks_without_an_end_is_not_served_without_an_end() {
+    // 2 asks the honest 1 for one thing after the other, and takes nothing.
+    let mut mesh = Mesh::chain(3);
+    mesh.origin.put(URL, Page::of(5_000_000).fresh(600));
+    let before = mesh.origin.seen.len();
+    mesh.start_liar(2, greedy());
+    mesh.pass_seconds(60);
+    let asked = mesh.origin.seen.len() - before;
+    assert!(asked <= 600, "the origin was asked {asked} times");
+    let id = mesh.get(1, URL);
+    assert!(mesh.client(id).is_ok());
+    mesh.kill(2);
+    mesh.done();
+}
+
+/// Asks for thousands of things at once, wants units that nobody has, and reads no answer.
+fn greedy() -> Play {
+    use wire::peer::{Ask, Request};
+    let mut met = false;
+    Box::new(move |now, peers, event| {
+        if let node::peering::Event::Up { peer, .. } = event
+            && !std::mem::replace(&mut met, true)
+        {
+            for number in 1..5_000 {
+                let ask = Ask {
+                    request: Request(number),
+                    hops: 8,
+                    visited: vec![peers.own_id()],
+                    merge: true,
+                    per_hop: true,
+                    resume: None,
+                    have: None,
+                    cover: u64::MAX,
+                    credit: u32::MAX,
+                    uri: format!("http://o.test/{number}"),
+                    fields: Vec::new(),
+                };
+                peers.send(now, peer, &Message::Ask(Box::new(ask)));
+                let missing = Vec::new();
+                let want = Want { name: ChunkId([number as u8; 32]), length: 8_000, missing };
+                peers.send(now, peer, &Message::Want(Request(number), vec![want; 256]));
+            }
+        }
+    })
+}

@@ -1,0 +1,17 @@
+//! Several engines together: one file per behaviour, on a small mesh in virtual time (`net`).
+
+#[allow(dead_code, reason = "the tests of a single node use the rest")]
+#[path = "../common/mod.rs"]
+mod common;
+mod net;
+
+mod abandoned;
+mod determinism;
+mod failures;
+mod fetching;
+mod freshness;
+mod hostile;
+mod merging;
+mod torture;
+mod uncacheable;
+mod world;

@@ -1,0 +1,211 @@
+//! The loop: what happens next, who is told, and what comes of it.
+
+use super::Mesh;
+use super::links::Wire;
+use super::machine::Program;
+use crate::common::{Answer, End, OriginEvent, Turn, check_memory, summary};
+use node::{ExchangeId, FetchError, FetchId, Input, Output};
+use std::time::Duration;
+use wire::Instant;
+
+/// No test needs more events than this: one that does goes round in circles.
+const EVENTS_MAX: u64 = 5_000_000;
+/// Who waits for an origin that nothing comes from gives up after so long.
+const ORIGIN_PATIENCE: Duration = Duration::from_secs(20);
+/// How often it is looked whether the way to the origin is there again.
+const RETRY: Duration = Duration::from_millis(500);
+
+/// Something that happens at its time.
+pub struct Event {
+    /// Whom it is meant for, and which of its lives.
+    whom: Option<(usize, u64)>,
+    what: What,
+}
+
+pub enum What {
+    Input(Box<Input>),
+    Client(usize, Turn),
+    Origin(FetchId, OriginEvent),
+    Disk(Answer),
+    Wire(Wire),
+}
+
+impl Mesh {
+    pub(super) fn after(&mut self, wait: Duration, whom: Option<usize>, what: What) {
+        self.events += 1;
+        let whom = whom.map(|node| (node, self.machines[node].life));
+        self.queue.insert((self.now + wait, self.events), Event { whom, what });
+    }
+
+    /// Lets the next thing happen, if there is one in time.
+    pub(super) fn step(&mut self, until: Instant) -> bool {
+        assert!(self.events < EVENTS_MAX, "it goes round in circles");
+        let next = self.queue.first_key_value().map(|(at, _)| *at);
+        let timers = self.machines.iter().enumerate();
+        let timer = timers.filter_map(|(node, it)| Some((it.poll_timeout()?, node))).min();
+        match (timer, next) {
+            (Some((at, node)), next) if at <= until && next.is_none_or(|(next, _)| at <= next) => {
+                self.now = self.now.max(at);
+                self.events += 1;
+                self.feed(node, Input::Tick);
+                true
+            }
+            (_, Some(at)) if at.0 <= until => {
+                let event = self.queue.remove(&at).expect("it was just seen");
+                self.now = at.0;
+                self.happen(event);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn happen(&mut self, event: Event) {
+        let node = match event.whom {
+            Some((node, life)) if self.machines[node].life == life => node,
+            Some(_) => return,
+            None => 0,
+        };
+        match event.what {
+            What::Input(input) => self.feed(node, *input),
+            What::Client(id, turn) => self.turn(node, id, turn),
+            What::Origin(fetch, event) => self.at_origin(node, fetch, event),
+            What::Disk(answer) => {
+                let Some(disk) = &mut self.machines[node].disk else { return };
+                let (inputs, later) = disk.happen(answer);
+                if let Some((wait, answer)) = later {
+                    self.after(wait, Some(node), What::Disk(answer));
+                }
+                inputs.into_iter().for_each(|input| self.feed(node, input));
+            }
+            What::Wire(wire) => {
+                let (told, later) = self.links.happen(self.now, wire);
+                self.wires(later);
+                if let Some((node, input)) = told {
+                    self.feed(node, Input::Link(input));
+                }
+            }
+        }
+    }
+
+    fn turn(&mut self, node: usize, id: usize, turn: Turn) {
+        let (input, next) = self.clients[id].turn(ExchangeId(id as u64), turn);
+        if self.clients[id].end == Some(End::Left) {
+            self.times[id].end.get_or_insert(self.now);
+        }
+        if let Some((wait, turn)) = next {
+            self.after(wait, Some(node), What::Client(id, turn));
+        }
+        input.into_iter().for_each(|input| self.feed(node, input));
+    }
+
+    /// Something happens at an origin, unless nothing comes through.
+    fn at_origin(&mut self, node: usize, fetch: FetchId, event: OriginEvent) {
+        let asker = (node, fetch);
+        if self.links.ground.hops_out(node).is_none() {
+            let since = *self.stalled.entry(asker).or_insert(self.now);
+            if self.now - since < ORIGIN_PATIENCE {
+                return self.after(RETRY, Some(node), What::Origin(fetch, event));
+            }
+            self.stalled.remove(&asker);
+            let given_up = self.origin.cancel(asker);
+            let end = Input::End(fetch, Err(FetchError::TimedOut));
+            return if given_up {
+                self.feed(node, end)
+            };
+        }
+        self.stalled.remove(&asker);
+        let (inputs, next) = self.origin.happen(asker, event);
+        if let Some((wait, event)) = next {
+            self.after(wait, Some(node), What::Origin(fetch, event));
+        }
+        inputs.into_iter().for_each(|input| self.feed(node, input));
+    }
+
+    pub(super) fn feed(&mut self, node: usize, input: Input) {
+        if std::env::var("MT").is_ok() {
+            let t = format!("{input:?}");
+            eprintln!("{:?} n{node} <- {}", self.now.as_nanos() / 1000, &t[..t.len().min(220)]);
+        }
+        for output in self.machines[node].handle(self.now, input) {
+            if std::env::var("MT").is_ok() {
+                let t = summary(&output);
+                eprintln!("    n{node} -> {}", &t[..t.len().min(400)]);
+            }
+            self.trace.update(&[node as u8]);
+            self.trace.update(summary(&output).as_bytes());
+            self.perform(node, output);
+        }
+        if self.events.is_multiple_of(64) {
+            self.check_memory_of(node);
+        }
+    }
+
+    fn perform(&mut self, node: usize, output: Output) {
+        match output {
+            Output::Respond(id, head) => {
+                let expected = self.origin.expected(&head);
+                self.times[id.0 as usize].head = Some(self.now);
+                self.clients[id.0 as usize].respond(*head, expected);
+            }
+            Output::Data(id, bytes) => {
+                let id = id.0 as usize;
+                self.times[id].first.get_or_insert(self.now);
+                if let Some((wait, turn)) = self.clients[id].take(&bytes) {
+                    self.after(wait, Some(node), What::Client(id, turn));
+                }
+            }
+            Output::Finish(id) => self.end(id, End::Finished),
+            Output::Abort(id) => self.end(id, End::Broken),
+            Output::Tunnel(id, dial, _) => {
+                self.tunnels.push((node, dial));
+                self.end(id, End::Tunnelled);
+            }
+            Output::Resolve(host) => {
+                let addresses = self.names.get(&host).cloned().unwrap_or_default();
+                let input = Box::new(Input::Resolved(host, addresses));
+                self.after(self.links.latency, Some(node), What::Input(input));
+            }
+            Output::Fetch(id, fetch) => {
+                let (wait, event) = self.origin.ask((node, id), *fetch);
+                let hops = self.links.ground.hops_out(node).unwrap_or(0);
+                let wait = wait + self.links.latency * 2 * hops;
+                self.after(wait, Some(node), What::Origin(id, event));
+            }
+            Output::Grant(id, bytes) => {
+                if let Some((wait, event)) = self.origin.grant((node, id), bytes) {
+                    self.after(wait, Some(node), What::Origin(id, event));
+                }
+            }
+            Output::Cancel(id) => {
+                self.origin.cancel((node, id));
+            }
+            Output::Notice(line) => self.notices.push((node, line)),
+            Output::Link(output) => {
+                let later = self.links.perform(self.now, node, output);
+                self.wires(later);
+            }
+            store => {
+                let Some(disk) = &mut self.machines[node].disk else { return };
+                if let Some((wait, answer)) = disk.perform(store, self.now) {
+                    self.after(wait, Some(node), What::Disk(answer));
+                }
+            }
+        }
+    }
+
+    fn end(&mut self, id: ExchangeId, end: End) {
+        self.clients[id.0 as usize].finish(end);
+        self.times[id.0 as usize].end = Some(self.now);
+    }
+
+    pub(super) fn check_memory(&self) {
+        (0..self.machines.len()).for_each(|node| self.check_memory_of(node));
+    }
+
+    fn check_memory_of(&self, node: usize) {
+        if let Program::Node(it) = &self.machines[node].program {
+            check_memory(&it.report(), self.plan.node.memory_bytes);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Records as a peer would make them that dialled the origin.
+
+use super::liar::Said;
+use bytes::Bytes;
+use content::{Cutter, Entry, ManifestBuilder, Profile, Segment, name};
+use node::peering::Peers;
+use node::{OPEN_KEY, Target};
+use wire::peer::{ChunkHead, Head, Message, Request, Source, Want, segment_signed};
+use wire::{ChunkId, ObjectKey, RecordId, Signature};
+
+/// The name of the object at a URL.
+pub fn key(url: &str) -> ObjectKey {
+    let uri: http::Uri = url.parse().expect("a URL");
+    let authority = uri.authority().expect("a host");
+    Target::new(authority, uri.path_and_query()).expect("a target").key(&OPEN_KEY, false)
+}
+
+/// A record with its manifest and its units, signed by a peer.
+pub struct Forged {
+    pub head: Head,
+    pub segments: Vec<(Signature, Vec<u8>)>,
+    pub units: Vec<(ChunkId, Bytes)>,
+}
+
+impl Forged {
+    /// What one says who has asked the origin for this URL and got these bytes.
+    pub fn new(peers: &Peers, url: &str, body: &Bytes) -> Self {
+        let (segments, units) = cut(body);
+        let mut head = Head {
+            confirmed: false,
+            record: RecordId([7; 16]),
+            status: 200,
+            fields: vec![("cache-control".into(), b"max-age=60".to_vec())],
+            selecting: Vec::new(),
+            signer: peers.own_key(),
+            signature: Signature([0; 64]),
+            age: 0,
+            length: Some(body.len() as u64),
+            status_line: String::new(),
+        };
+        head.signature = peers.sign(&head.signed(&key(url)));
+        let sign = |segment: &Segment| {
+            let bytes = segment.encode();
+            let digest = Segment::digest(&bytes);
+            (peers.sign(&segment_signed(&head.record, &digest)), bytes)
+        };
+        Self { segments: segments.iter().map(sign).collect(), head, units }
+    }
+
+    /// The head and the whole manifest.
+    pub fn told(&self, request: Request) -> Vec<Said> {
+        let head = Message::Head(request, Box::new(self.head.clone()));
+        let segments = self.segments.iter().map(|(signature, bytes)| {
+            Message::Segment(request, Box::new(*signature), bytes.clone())
+        });
+        std::iter::once(head).chain(segments).map(Said::Message).collect()
+    }
+
+    /// The units that are wanted.
+    pub fn units(&self, wants: &[Want]) -> Vec<Said> {
+        let wanted = |(name, _): &&(ChunkId, Bytes)| wants.iter().any(|want| want.name == *name);
+        self.units.iter().filter(wanted).map(|(name, bytes)| chunk(*name, bytes)).collect()
+    }
+}
+
+/// A whole unit in one frame, under this name.
+pub fn chunk(name: ChunkId, bytes: &Bytes) -> Said {
+    let total = bytes.len() as u32;
+    let head = ChunkHead { name, total, offset: 0, length: total, source: Source::Held };
+    Said::Chunk(head, bytes.clone())
+}
+
+fn cut(body: &Bytes) -> (Vec<Segment>, Vec<(ChunkId, Bytes)>) {
+    let mut cutter = Cutter::new(Profile::DEFAULT);
+    let mut builder = ManifestBuilder::new(Profile::DEFAULT);
+    let (mut segments, mut units) = (Vec::new(), Vec::new());
+    let (mut rest, mut begin) = (&body[..], 0);
+    loop {
+        let cut = cutter.cut(rest);
+        rest = cut.map_or(&[], |cut| &rest[cut.consumed..]);
+        let Some(cut) = cut.or_else(|| cutter.finish()) else { break };
+        let unit = body.slice(begin..begin + cut.length as usize);
+        begin += unit.len();
+        let (id, length, parent_end) = (name(&unit), cut.length, cut.parent_end);
+        segments.extend(builder.push(Entry { id, length, parent_end, key: None }));
+        units.push((id, unit));
+    }
+    segments.push(builder.close());
+    (segments, units)
+}

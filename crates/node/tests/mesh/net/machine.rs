@@ -1,0 +1,212 @@
+//! A machine of the mesh: what runs on it, its disk, its clock and its way to the gateway.
+
+use super::ground::{PORT, address};
+use super::liar::Liar;
+use crate::common::{BEGIN, Options, Shelf};
+use node::{
+    Config, Input, Interface, LinkOutput, MeshConfig, Node, OPEN_KEY, Output, Report, Route,
+    RouteSource, RouteTable, Scheme, Uplink,
+};
+use std::time::Duration;
+use wire::{Date, Instant, PublicKey};
+
+/// How a mesh is made.
+#[derive(Clone)]
+pub struct Plan {
+    pub scheme: Scheme,
+    /// Of each node; the seeds differ by the node's number.
+    pub node: Options,
+    /// How long a hop takes.
+    pub latency: Duration,
+    /// Bytes per second from one machine to another.
+    pub rate: u64,
+    /// What all nodes share.
+    pub key: Option<[u8; 32]>,
+    /// All nodes believe the first one's signatures only.
+    pub configured: bool,
+    /// How many seconds each node's clock is ahead; those that are not named are right.
+    pub clocks: Vec<i64>,
+    /// Prefixes of origins within the mesh.
+    pub direct: Vec<&'static str>,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self {
+            scheme: Scheme::PhThcp,
+            node: Options::default(),
+            latency: Duration::from_millis(2),
+            rate: 4_000_000,
+            key: None,
+            configured: false,
+            clocks: Vec::new(),
+            direct: Vec::new(),
+        }
+    }
+}
+
+impl Plan {
+    pub fn thcp() -> Self {
+        Self { scheme: Scheme::Thcp, ..Self::default() }
+    }
+
+    pub fn seeded(mut self, seed: u64) -> Self {
+        self.node.seed = seed;
+        self
+    }
+
+    pub fn options(&self, node: usize) -> Options {
+        Options { seed: self.node.seed * 1000 + node as u64, ..self.node.clone() }
+    }
+
+    pub fn mesh(&self, node: usize) -> MeshConfig {
+        MeshConfig {
+            scheme: self.scheme,
+            identity: identity(self, node),
+            key: self.key,
+            gateways: if self.configured { vec![public_key(self, 0)] } else { Vec::new() },
+            port: PORT,
+            direct: self.direct.iter().map(|it| it.parse().expect("a prefix")).collect(),
+        }
+    }
+
+    fn config(&self, node: usize, life: u64) -> Config {
+        let options = self.options(node);
+        Config {
+            name: format!("n{node}"),
+            secret: self.key.unwrap_or(OPEN_KEY),
+            // Another one at each start.
+            seed: seed(options.seed ^ life << 32),
+            memory_bytes: options.memory_bytes,
+            object_bytes_max: options.object_bytes_max,
+            allow: Vec::new(),
+            built: Date::from_unix(BEGIN.as_unix() - 1000),
+            mesh: Some(self.mesh(node)),
+        }
+    }
+}
+
+pub fn seed(number: u64) -> [u8; 32] {
+    *blake3::hash(&number.to_le_bytes()).as_bytes()
+}
+
+fn identity(plan: &Plan, node: usize) -> [u8; 32] {
+    seed(plan.options(node).seed ^ 0x1de0_0000)
+}
+
+fn public_key(plan: &Plan, node: usize) -> PublicKey {
+    let key = ed25519_dalek::SigningKey::from_bytes(&identity(plan, node));
+    PublicKey(key.verifying_key().to_bytes())
+}
+
+/// What runs on a machine.
+pub enum Program {
+    Node(Box<Node>),
+    Liar(Box<Liar>),
+    Nothing,
+}
+
+/// A machine.
+pub struct Machine {
+    pub plan: Plan,
+    pub program: Program,
+    pub disk: Option<Shelf>,
+    pub table: RouteTable,
+    /// Counts its programs: what was meant for an earlier one is not for this one.
+    pub life: u64,
+    number: usize,
+}
+
+impl Machine {
+    pub fn new(plan: &Plan, number: usize) -> Self {
+        let (plan, table) = (plan.clone(), RouteTable::Nowhere);
+        Self { plan, program: Program::Nothing, disk: None, table, life: 0, number }
+    }
+
+    /// Begins a node on the disk that is there; what it is to be told first.
+    pub fn start(&mut self, now: Instant) -> Vec<Input> {
+        let options = self.plan.options(self.number);
+        let index = match &mut self.disk {
+            Some(disk) => disk.reopen(&options),
+            None => {
+                let (disk, index) = Shelf::open(&options);
+                self.disk = Some(disk);
+                index
+            }
+        };
+        self.life += 1;
+        let node = Node::new(self.plan.config(self.number, self.life), index);
+        self.program = Program::Node(Box::new(node));
+        vec![Input::Clock(self.date(now)), Input::Routes(self.table.clone())]
+    }
+
+    /// What the machine believes the date to be.
+    pub fn date(&self, now: Instant) -> Date {
+        let ahead = self.plan.clocks.get(self.number).copied().unwrap_or(0);
+        let right = BEGIN.plus((now - Instant::ZERO).as_secs());
+        Date::from_unix(right.as_unix().saturating_add_signed(ahead))
+    }
+
+    pub fn node(&self) -> &Node {
+        match &self.program {
+            Program::Node(node) => node,
+            _ => panic!("no node runs on machine {}", self.number),
+        }
+    }
+
+    pub fn report(&self) -> Option<Report> {
+        match &self.program {
+            Program::Node(node) => Some(node.report()),
+            _ => None,
+        }
+    }
+
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        match &self.program {
+            Program::Node(node) => node.poll_timeout(),
+            Program::Liar(liar) => liar.poll_timeout(),
+            Program::Nothing => None,
+        }
+    }
+
+    /// Gives an input to what runs here, and answers what is to be done.
+    pub fn handle(&mut self, now: Instant, input: Input) -> Vec<Output> {
+        match &mut self.program {
+            Program::Node(node) => {
+                node.handle_input(now, input);
+                std::iter::from_fn(|| node.poll_output()).collect()
+            }
+            Program::Liar(liar) => {
+                match input {
+                    Input::Link(input) => liar.handle(now, input),
+                    Input::Tick => liar.handle_timeout(now),
+                    _ => {}
+                }
+                let link = |output: LinkOutput| Output::Link(output);
+                std::iter::from_fn(|| liar.poll_output()).map(link).collect()
+            }
+            Program::Nothing => Vec::new(),
+        }
+    }
+}
+
+/// The table of a node that is the gateway.
+pub fn gateway(node: usize) -> RouteTable {
+    RouteTable::Gateway(Uplink {
+        address: Some(address(node)),
+        interface: Some(Interface { name: "eth0".into(), index: 2 }),
+        source: RouteSource::Babeld,
+    })
+}
+
+/// The table of a node whose next hop and gateway are these.
+pub fn via(next_hop: usize, gateway: Option<usize>, hops: u32) -> RouteTable {
+    RouteTable::Mesh(Route {
+        next_hop: address(next_hop),
+        interface: Interface { name: "wl0".into(), index: 3 },
+        gateway: gateway.map(address),
+        metric: None,
+        hops: Some(hops),
+        source: RouteSource::Babeld,
+    })
+}

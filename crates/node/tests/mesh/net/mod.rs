@@ -1,0 +1,396 @@
+//! A mesh in a small world of its own: several nodes, each with its disk and its clock, the
+//! connections between them, origins and clients. Time is virtual; the same seed gives the same run.
+//!
+//! Node 0 is the gateway, unless a test says otherwise. What must always hold is checked at every
+//! step: each client gets a prefix of what its origin holds, within its credit, and nothing after its
+//! end; no node writes more than has room; memory stays within the budget.
+
+mod drive;
+mod forge;
+mod ground;
+mod liar;
+mod links;
+mod machine;
+
+pub use crate::common::{Call, Client, Dice, Pace, Page, noise};
+pub use forge::{Forged, chunk};
+pub use ground::{PORT, Port, address};
+pub use liar::{Play, Relay, Said, author};
+pub use machine::{Plan, gateway, via};
+
+use crate::common::{End, Origin, Turn};
+use drive::{Event, What};
+use ground::Ground;
+use liar::Liar;
+use links::{Later, Links};
+use machine::{Machine, Program, seed};
+use node::peering::Peers;
+use node::{Dial, Entrance, ExchangeId, FetchId, Input, Report, Request, RouteTable};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::time::Duration;
+use wire::Instant;
+use wire::peer::Connection;
+
+/// Nobody waits longer than this for an answer.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// When things happened to a client.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Times {
+    pub asked: Instant,
+    pub head: Option<Instant>,
+    /// The first byte of content.
+    pub first: Option<Instant>,
+    pub end: Option<Instant>,
+}
+
+/// The world.
+pub struct Mesh {
+    pub origin: Origin,
+    pub links: Links,
+    /// Addresses by name; a name that is not here has none.
+    pub names: BTreeMap<String, Vec<IpAddr>>,
+    /// Tunnels that were asked for, and where.
+    pub tunnels: Vec<(usize, Dial)>,
+    /// What nodes said to people.
+    pub notices: Vec<(usize, String)>,
+    /// A summary of every output so far.
+    pub trace: blake3::Hasher,
+    plan: Plan,
+    machines: Vec<Machine>,
+    clients: Vec<Client>,
+    times: Vec<Times>,
+    places: Vec<usize>,
+    /// Requests to origins that do not come through, and since when.
+    stalled: BTreeMap<(usize, FetchId), Instant>,
+    now: Instant,
+    queue: BTreeMap<(Instant, u64), Event>,
+    events: u64,
+}
+
+impl Mesh {
+    /// So many nodes in a row, the gateway first.
+    pub fn chain(count: usize) -> Self {
+        Self::chain_of(&Plan::default(), count)
+    }
+
+    pub fn chain_of(plan: &Plan, count: usize) -> Self {
+        Self::tree_of(plan, &(0..count - 1).collect::<Vec<_>>())
+    }
+
+    /// Node 0 is the gateway; the others have these parents. Connections stand where nodes want them.
+    pub fn tree_of(plan: &Plan, parents: &[usize]) -> Self {
+        let mut mesh = Self::asleep(plan, parents);
+        mesh.start_all();
+        mesh
+    }
+
+    /// As [`Mesh::tree_of`], with nothing running yet.
+    pub fn asleep(plan: &Plan, parents: &[usize]) -> Self {
+        let ground = Ground::new(parents);
+        let mut machines: Vec<_> = (0..=parents.len()).map(|it| Machine::new(plan, it)).collect();
+        for (node, machine) in machines.iter_mut().enumerate() {
+            machine.table = match node {
+                0 => gateway(0),
+                _ => {
+                    let hops = ground.hops(node, 0).expect("a tree is whole");
+                    via(parents[node - 1], Some(0), hops)
+                }
+            };
+        }
+        Self {
+            origin: Origin::default(),
+            links: Links::new(ground, plan.latency, plan.rate),
+            names: BTreeMap::new(),
+            tunnels: Vec::new(),
+            notices: Vec::new(),
+            trace: blake3::Hasher::new(),
+            plan: plan.clone(),
+            machines,
+            clients: Vec::new(),
+            times: Vec::new(),
+            places: Vec::new(),
+            stalled: BTreeMap::new(),
+            now: Instant::ZERO,
+            queue: BTreeMap::new(),
+            events: 0,
+        }
+    }
+
+    /// How a node is made that has not begun yet.
+    pub fn plan(&mut self, node: usize) -> &mut Plan {
+        &mut self.machines[node].plan
+    }
+
+    /// All nodes begin, and have time to meet.
+    pub fn start_all(&mut self) {
+        (0..self.count()).for_each(|node| self.start(node));
+        self.pass(Duration::from_secs(1));
+    }
+
+    /// A node begins, on the disk that it had before.
+    pub fn start(&mut self, node: usize) {
+        self.links.ground.power[node] = true;
+        self.links.ground.ports[node] = Port::Open;
+        let inputs = self.machines[node].start(self.now);
+        inputs.into_iter().for_each(|input| self.feed(node, input));
+        self.wake();
+    }
+
+    /// A liar takes the place of a node.
+    pub fn start_liar(&mut self, node: usize, play: Play) {
+        self.kill(node);
+        let seed = seed(self.plan.options(node).seed ^ 0x11a8);
+        let liar = Liar::new(&self.plan.mesh(node), seed, play);
+        self.machines[node].program = Program::Liar(Box::new(liar));
+        self.links.ground.ports[node] = Port::Open;
+    }
+
+    /// A daemon ends; its machine goes on, and says that nobody listens any more.
+    pub fn kill(&mut self, node: usize) {
+        self.machines[node].life += 1;
+        self.machines[node].program = Program::Nothing;
+        self.links.ground.ports[node] = Port::Refuses;
+        self.origin.forget(node);
+        self.stalled.retain(|(by, _), _| *by != node);
+        let later = self.links.reset(node);
+        self.wires(later);
+        for id in 0..self.clients.len() {
+            if self.places[id] == node && self.clients[id].end.is_none() {
+                self.clients[id].finish(End::Broken);
+                self.times[id].end = Some(self.now);
+            }
+        }
+    }
+
+    /// A machine loses its power: nothing is said, and nothing passes.
+    pub fn power_off(&mut self, node: usize) {
+        self.links.ground.power[node] = false;
+        self.kill(node);
+    }
+
+    /// A daemon ends and begins again on its disk.
+    pub fn restart(&mut self, node: usize) {
+        self.kill(node);
+        self.start(node);
+    }
+
+    /// A node begins, if nothing runs where it belongs.
+    pub fn start_if_off(&mut self, node: usize) {
+        if matches!(self.machines[node].program, Program::Nothing) {
+            self.start(node);
+        }
+    }
+
+    /// What a node had stored is gone; it must not be running.
+    pub fn forget_disk(&mut self, node: usize) {
+        self.machines[node].disk = None;
+    }
+
+    /// Has a liar do something by itself.
+    pub fn with_liar(&mut self, node: usize, what: impl FnOnce(Instant, &mut Peers)) {
+        if let Program::Liar(liar) = &mut self.machines[node].program {
+            what(self.now, &mut liar.peers);
+        }
+        self.feed(node, Input::Tick);
+    }
+
+    /// Two machines do not hear each other any more.
+    pub fn cut(&mut self, one: usize, other: usize) {
+        self.links.ground.set_wire(one, other, false);
+    }
+
+    /// Two machines hear each other again, or for the first time.
+    pub fn mend(&mut self, one: usize, other: usize) {
+        self.links.ground.set_wire(one, other, true);
+        self.wake();
+    }
+
+    /// The way to the gateway of a node changes.
+    pub fn route(&mut self, node: usize, table: RouteTable) {
+        self.machines[node].table = table.clone();
+        if matches!(self.machines[node].program, Program::Node(_)) {
+            self.feed(node, Input::Routes(table));
+        }
+    }
+
+    /// Sets a node's clock so many seconds ahead of the right time.
+    pub fn set_clock(&mut self, node: usize, ahead: i64) {
+        let clocks = &mut self.machines[node].plan.clocks;
+        clocks.resize(clocks.len().max(node + 1), 0);
+        clocks[node] = ahead;
+        let date = self.machines[node].date(self.now);
+        self.feed(node, Input::Clock(date));
+    }
+
+    /// A client asks a node; what it gets is seen in [`Mesh::client`].
+    pub fn call(&mut self, node: usize, call: Call) -> usize {
+        let id = self.clients.len();
+        let exchange = ExchangeId(id as u64);
+        let request = Request {
+            at_home: false,
+            method: call.method.clone(),
+            uri: call.target(),
+            version: http::Version::HTTP_11,
+            headers: call.headers.clone(),
+            has_body: call.has_body,
+            client: call.from,
+            entrance: call.dialling.map_or(Entrance::Explicit, Entrance::Intercepted),
+        };
+        let window = call.pace.window();
+        self.clients.push(Client::new(call).in_mesh());
+        self.times.push(Times { asked: self.now, ..Times::default() });
+        self.places.push(node);
+        if matches!(self.machines[node].program, Program::Node(_)) {
+            let input = Input::Request(exchange, Box::new(request));
+            self.after(Duration::ZERO, Some(node), What::Input(Box::new(input)));
+            self.after(Duration::ZERO, Some(node), What::Client(id, Turn::Open(window)));
+        } else {
+            self.clients[id].finish(End::Broken);
+        }
+        id
+    }
+
+    /// A client asks a node, and reads all it gets.
+    pub fn get(&mut self, node: usize, url: &str) -> usize {
+        let id = self.call(node, Call::get(url));
+        self.finish();
+        id
+    }
+
+    /// A client leaves, as the next thing that happens now.
+    pub fn leave(&mut self, id: usize) {
+        self.after(Duration::ZERO, Some(self.places[id]), What::Client(id, Turn::Leave));
+    }
+
+    /// A client that read slowly, or not at all, reads on as fast as it can.
+    pub fn hurry(&mut self, id: usize) {
+        self.clients[id].call.pace = Pace::Fast;
+        self.after(Duration::ZERO, Some(self.places[id]), What::Client(id, Turn::Digest));
+    }
+
+    pub fn client(&self, id: usize) -> &Client {
+        &self.clients[id]
+    }
+
+    pub fn clients(&self) -> &[Client] {
+        &self.clients
+    }
+
+    pub fn times(&self, id: usize) -> Times {
+        self.times[id]
+    }
+
+    /// How long a client waited for its end.
+    pub fn took(&self, id: usize) -> Duration {
+        self.times[id].end.expect("it has ended") - self.times[id].asked
+    }
+
+    /// What the caches say of a response, the one at the client last.
+    pub fn cache(&self, id: usize) -> String {
+        let head = self.clients[id].head.as_ref().expect("it was answered");
+        let lines = head.headers.get_all("cache-status").iter();
+        lines.map(|line| line.to_str().expect("ASCII")).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Whether a client's own node served it out of its store.
+    pub fn is_hit(&self, id: usize) -> bool {
+        self.cache(id).ends_with_hit_of(&format!("n{}", self.places[id]))
+    }
+
+    pub fn report(&self, node: usize) -> Report {
+        self.machines[node].node().report()
+    }
+
+    pub fn count(&self) -> usize {
+        self.machines.len()
+    }
+
+    /// How many bytes one node wrote to another so far.
+    pub fn wrote(&self, from: usize, to: usize) -> u64 {
+        self.control(from, to) + self.data(from, to)
+    }
+
+    /// Among them: in messages.
+    pub fn control(&self, from: usize, to: usize) -> u64 {
+        self.links.wrote(from, to, Connection::Control)
+    }
+
+    /// Among them: in chunk frames.
+    pub fn data(&self, from: usize, to: usize) -> u64 {
+        self.links.wrote(from, to, Connection::Data)
+    }
+
+    /// All bytes that a node sent to any other in chunk frames.
+    pub fn data_out(&self, from: usize) -> u64 {
+        (0..self.count()).map(|to| self.data(from, to)).sum()
+    }
+
+    /// Lets so much time pass, and all that happens in it.
+    pub fn pass(&mut self, time: Duration) {
+        let until = self.now + time;
+        while self.step(until) {}
+        self.now = until;
+        self.check_memory();
+    }
+
+    pub fn pass_millis(&mut self, millis: u64) {
+        self.pass(Duration::from_millis(millis));
+    }
+
+    pub fn pass_seconds(&mut self, seconds: u64) {
+        self.pass(Duration::from_secs(seconds));
+    }
+
+    /// Lets time pass until every client has its end, and what is abandoned or written is over.
+    pub fn finish(&mut self) {
+        let until = self.now + PATIENCE;
+        while self.clients.iter().any(|client| client.end.is_none()) {
+            if !self.step(until) {
+                break;
+            }
+        }
+        for (id, client) in self.clients.iter().enumerate() {
+            let Client { call, head, content, .. } = client;
+            let got = content.len();
+            assert!(client.end.is_some(), "client {id} waits: {call:?} {head:?}, {got} bytes");
+        }
+        self.pass_millis(100);
+    }
+
+    /// Nobody is served any more, and nothing is left of those who were.
+    pub fn done(&mut self) {
+        self.finish();
+        self.pass_seconds(120);
+        let left = |node: usize| {
+            let report = self.machines[node].report()?;
+            let left = (report.exchanges, report.fetches, report.pinned_bytes);
+            (left != (0, 0, 0)).then_some((node, left))
+        };
+        let left: Vec<_> = (0..self.count()).filter_map(left).collect();
+        assert!(left.is_empty(), "exchanges, transfers, bytes were left behind: {left:?}");
+    }
+
+    fn wake(&mut self) {
+        let later = self.links.wake_all();
+        self.wires(later);
+    }
+
+    fn wires(&mut self, later: Later) {
+        later.into_iter().for_each(|(wait, wire)| self.after(wait, None, What::Wire(wire)));
+    }
+}
+
+/// What is asked of a `Cache-Status`.
+trait CacheStatus {
+    /// Whether its last member is a hit at a cache.
+    fn ends_with_hit_of(&self, cache: &str) -> bool;
+}
+
+impl CacheStatus for String {
+    fn ends_with_hit_of(&self, cache: &str) -> bool {
+        let last = self.rsplit(", ").next().unwrap_or_default();
+        last.starts_with(&format!("{cache}; hit"))
+    }
+}

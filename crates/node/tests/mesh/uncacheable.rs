@@ -1,0 +1,195 @@
+//! What may not be kept is given on and not kept; what cannot be shared goes directly.
+
+use crate::net::{Call, Mesh, Page, Plan};
+use http::Method;
+use node::Dial;
+use std::time::Duration;
+
+const URL: &str = "http://o.test/a";
+
+fn nothing_is_kept(mesh: &Mesh) {
+    for node in 0..mesh.count() {
+        let report = mesh.report(node);
+        assert_eq!(report.index.bytes_on_disk, 0, "something was kept at {node}");
+        assert_eq!((report.hot_bytes, report.pinned_bytes), (0, 0), "at {node}");
+    }
+}
+
+#[test]
+fn a_response_that_may_not_be_stored_is_given_on_along_the_way() {
+    for plan in [Plan::default(), Plan::thcp()] {
+        let mut mesh = Mesh::chain_of(&plan, 4);
+        mesh.origin.put(URL, Page::of(300_000).with("cache-control", "no-store"));
+        for asked in 1..3 {
+            let id = mesh.get(3, URL);
+            assert!(mesh.client(id).is_ok());
+            assert_eq!(mesh.origin.askers(URL), vec![0; asked]);
+            assert_eq!(mesh.report(0).relayed_opaque_bytes, 300_000 * asked as u64);
+        }
+        nothing_is_kept(&mesh);
+        assert_eq!(mesh.data_out(0), 0);
+        mesh.done();
+    }
+}
+
+#[test]
+fn it_is_read_as_slowly_as_the_client_reads() {
+    let mut mesh = Mesh::chain(4);
+    mesh.origin.put(URL, Page::of(5_000_000).with("cache-control", "no-store"));
+    let id = mesh.call(3, Call::get(URL).pace(crate::net::Pace::Slow(100)));
+    mesh.pass_seconds(5);
+    let got = mesh.client(id).content.len();
+    assert!(got >= 400_000, "{got} bytes");
+    assert!(mesh.origin.sent < 2_000_000, "{} bytes", mesh.origin.sent);
+    mesh.hurry(id);
+    mesh.finish();
+    assert!(mesh.client(id).is_ok());
+    mesh.done();
+}
+
+#[test]
+fn what_cannot_be_shared_is_asked_for_by_each() {
+    // 2 and 3 behind 1.
+    let mut mesh = Mesh::tree_of(&Plan::default(), &[0, 1, 1]);
+    let page = Page::of(100_000).with("cache-control", "private");
+    mesh.origin.put(URL, page.waiting(Duration::from_millis(50)));
+    let ids = [2, 2, 3, 3, 1].map(|node| mesh.call(node, Call::get(URL)));
+    mesh.finish();
+    assert!(ids.iter().all(|id| mesh.client(*id).is_ok()));
+    assert_eq!(mesh.origin.asked(URL), ids.len());
+    nothing_is_kept(&mesh);
+    mesh.done();
+}
+
+#[test]
+fn variants_are_told_apart() {
+    for plan in [Plan::default(), Plan::thcp()] {
+        let mut mesh = Mesh::tree_of(&plan, &[0, 1, 1]);
+        for language in ["de", "fr"] {
+            let page = Page::of(60_000).fresh(600).with("vary", "accept-language");
+            let page =
+                page.with("content-language", language).only_for("accept-language", language);
+            mesh.origin.add(URL, page.waiting(Duration::from_millis(20)));
+        }
+        let ask = |language| Call::get(URL).with("accept-language", language);
+        for round in 0..2 {
+            let mut ids = Vec::new();
+            for (node, language) in [(2, "de"), (2, "fr"), (3, "fr"), (3, "de"), (1, "fr")] {
+                ids.push((mesh.call(node, ask(language)), language));
+                if round == 1 {
+                    mesh.finish();
+                }
+            }
+            mesh.finish();
+            for (id, language) in ids {
+                assert!(mesh.client(id).is_ok());
+                assert_eq!(mesh.client(id).header("content-language"), language);
+                assert!(round == 0 || mesh.is_hit(id) || plan.scheme == node::Scheme::Thcp);
+            }
+        }
+        mesh.done();
+    }
+}
+
+#[test]
+fn what_can_be_told_from_the_request_goes_directly() {
+    let calls: [fn() -> Call; 5] = [
+        || Call { has_body: true, ..Call::new(Method::POST, URL) },
+        || Call::get(URL).with("range", "bytes=5-9"),
+        || Call::get(URL).with("authorization", "Basic x"),
+        || Call::get(URL).with("cache-control", "no-store"),
+        || Call::head(URL),
+    ];
+    for plan in [Plan::default(), Plan::thcp()] {
+        for call in calls {
+            let mut mesh = Mesh::chain_of(&plan, 4);
+            mesh.origin.put(URL, Page::of(50_000).fresh(600));
+            let id = mesh.call(3, call());
+            mesh.finish();
+            assert!(mesh.client(id).is_whole(), "{:?}", mesh.client(id));
+            assert_eq!(mesh.origin.askers(URL), [3], "{:?}", call());
+            mesh.done();
+        }
+    }
+}
+
+#[test]
+fn parts_and_heads_of_what_is_held_are_served_here() {
+    let mut mesh = Mesh::chain(4);
+    mesh.origin.put(URL, Page::of(50_000).fresh(600));
+    mesh.get(3, URL);
+    let part = mesh.call(3, Call::get(URL).with("range", "bytes=30000-39999"));
+    let head = mesh.call(3, Call::head(URL));
+    mesh.finish();
+    assert_eq!((mesh.client(part).status(), mesh.client(head).status()), (206, 200));
+    assert!(mesh.client(part).is_whole() && mesh.client(part).content.len() == 10_000);
+    assert_eq!(mesh.origin.askers(URL), [0]);
+    mesh.done();
+}
+
+#[test]
+fn tunnels_begin_at_the_access_router() {
+    let mut mesh = Mesh::chain(4);
+    let id = mesh.call(3, Call::new(Method::CONNECT, "o.test:443"));
+    mesh.finish();
+    assert!(mesh.client(id).head.is_none());
+    assert_eq!(mesh.tunnels, [(3, Dial::Name("o.test".into(), 443))]);
+    mesh.done();
+}
+
+#[test]
+fn an_intercepted_request_comes_through_the_mesh_if_its_host_is_what_was_dialled() {
+    for (dialled, asker) in [("192.0.2.1:80", 0), ("192.0.2.9:80", 3)] {
+        let mut mesh = Mesh::chain(4);
+        mesh.names.insert("o.test".into(), vec![[192, 0, 2, 1].into()]);
+        mesh.origin.put(URL, Page::of(50_000).fresh(600));
+        let id = mesh.call(3, Call::get(URL).dialling(dialled));
+        mesh.finish();
+        assert!(mesh.client(id).is_ok());
+        assert_eq!(mesh.origin.askers(URL), [asker]);
+        mesh.done();
+    }
+}
+
+#[test]
+fn origins_within_the_mesh_are_dialled_directly() {
+    let plan = Plan { direct: vec!["192.0.2.0/24"], ..Plan::default() };
+    let mut mesh = Mesh::chain_of(&plan, 4);
+    mesh.names.insert("o.test".into(), vec![[192, 0, 2, 1].into()]);
+    mesh.origin.put(URL, Page::of(50_000).fresh(600));
+    mesh.origin.put("http://192.0.2.7/", Page::of(50_000).fresh(600));
+    let intercepted = mesh.call(3, Call::get(URL).dialling("192.0.2.1:80"));
+    let literal = mesh.call(3, Call::get("http://192.0.2.7/"));
+    mesh.finish();
+    assert!(mesh.client(intercepted).is_ok() && mesh.client(literal).is_ok());
+    assert!(mesh.origin.seen.iter().all(|seen| seen.by == 3), "{:?}", mesh.origin.seen);
+    mesh.done();
+}
+
+#[test]
+fn a_stream_that_pauses_is_not_held_back_until_a_unit_is_full() {
+    let mut mesh = Mesh::chain(4);
+    let mut page = Page::of(20_000).fresh(600).chunked();
+    (page.piece, page.pause) = (1_000, Duration::from_millis(500));
+    mesh.origin.put(URL, page);
+    let id = mesh.call(3, Call::get(URL));
+    mesh.pass_seconds(4);
+    let got = mesh.client(id).content.len();
+    assert!(got >= 5_000, "after four seconds there were {got} bytes");
+    mesh.finish();
+    assert!(mesh.client(id).is_ok());
+    mesh.done();
+}
+
+#[test]
+fn errors_of_the_origin_come_through_as_they_are() {
+    let mut mesh = Mesh::chain(4);
+    for status in [404, 410, 500, 503] {
+        let url = format!("http://o.test/{status}");
+        mesh.origin.put(&url, Page::of(2_000).status(status));
+        let id = mesh.get(3, &url);
+        assert!(mesh.client(id).is_whole());
+        assert_eq!(mesh.client(id).status(), status);
+    }
+    mesh.done();
+}
