@@ -1,4 +1,7 @@
-"""An origin of pseudo-random objects: /MEBIBYTES/SEED. The same path gives the same bytes."""
+"""An origin of pseudo-random objects: /MEBIBYTES/SEED. The same path gives the same bytes.
+
+Arguments: a port, and an address if not loopback.
+"""
 
 import random
 import sys
@@ -24,4 +27,5 @@ class Stream(BaseHTTPRequestHandler):
         pass
 
 
-ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Stream).serve_forever()
+address = sys.argv[2] if len(sys.argv) > 2 else "127.0.0.1"
+ThreadingHTTPServer((address, int(sys.argv[1])), Stream).serve_forever()

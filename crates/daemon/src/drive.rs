@@ -3,8 +3,9 @@
 //! *Start-up:* control socket, store, engine, listeners, interception rules; whatever cannot be had
 //! and is not needed for traffic is done without and said. *The loop* is tokio's, on one thread:
 //! clients (`clients.rs`), origins (`origins.rs`), peers (`links.rs`) and the store's answers feed the
-//! engine through [`Shell`]. *The end:* the listeners go first, so that new connections go straight to their origins;
-//! then clients get a moment to finish; then peers are left and the rules go, and what was written is made durable.
+//! engine through [`Shell`]. *The end:* the listeners go first, so that new connections go straight to
+//! their origins; then clients get a moment to finish; then peers are left and the rules go, and what
+//! was written is made durable.
 
 use crate::clients::{self, Door as ClientDoor};
 use crate::config::Config;

@@ -44,6 +44,8 @@ pub struct Mesh {
     pub dialling: Map<SocketAddr, Vec<FetchId>>,
     /// Where no daemon answers, until when that is believed.
     without: Map<IpAddr, Instant>,
+    /// A next hop, and the gateway that it last told of: known still when it is gone.
+    told: Option<(IpAddr, IpAddr)>,
     name: String,
     profile: u8,
     requests: u32,
@@ -63,6 +65,7 @@ impl Mesh {
             supplied: Map::default(),
             dialling: Map::default(),
             without: Map::default(),
+            told: None,
             name,
             profile,
             requests: 0,
@@ -73,32 +76,37 @@ impl Mesh {
     /// Takes in the way to the gateway, and tells the peers what follows from it.
     pub fn set_routes(&mut self, now: Instant, routes: RouteTable) {
         self.routes = routes;
+        self.told = self.tells().or(self.told);
         let gateway = match &self.routes {
             RouteTable::Gateway(_) => Gateway::Here,
-            table => self.gateway(table).map_or(Gateway::Unknown, Gateway::At),
+            _ => self.gateway().map_or(Gateway::Unknown, Gateway::At),
         };
         let hello = Hello { name: self.name.clone(), profile: self.profile, gateway };
         self.peers.introduce(now, hello);
     }
 
-    /// The gateway's address: as the routes have it, else as the next hop says.
-    fn gateway(&self, routes: &RouteTable) -> Option<IpAddr> {
-        let known = routes.gateway();
-        known.or_else(|| {
-            let next = routes.route()?.next_hop;
-            match self.peers.hello(self.peers.at(next)?)?.gateway {
-                Gateway::Unknown => None,
-                Gateway::Here => Some(next),
-                Gateway::At(address) => Some(address),
-            }
-        })
+    /// The gateway's address: as the routes have it, else as the next hop says, or said.
+    fn gateway(&self) -> Option<IpAddr> {
+        let next = self.routes.route().map(|route| route.next_hop);
+        let told = self.told.filter(|(by, _)| Some(*by) == next);
+        self.routes.gateway().or(told.map(|(_, gateway)| gateway))
+    }
+
+    /// What the next hop says of the gateway, if it is there.
+    fn tells(&self) -> Option<(IpAddr, IpAddr)> {
+        let next = self.routes.route()?.next_hop;
+        match self.peers.hello(self.peers.at(next)?)?.gateway {
+            Gateway::Unknown => None,
+            Gateway::Here => Some((next, next)),
+            Gateway::At(address) => Some((next, address)),
+        }
     }
 
     /// Whom a request can be asked now, by its route.
     pub fn ways(&self) -> Ways {
         Ways {
             next_hop: self.routes.route().map(|route| route.next_hop),
-            gateway: self.gateway(&self.routes),
+            gateway: self.gateway(),
         }
     }
 

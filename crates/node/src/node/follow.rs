@@ -157,6 +157,20 @@ impl Node {
             if let (Some(bytes), Some(peer)) = (early, fetch.peer()) {
                 self.unit_bytes(peer, &name, bytes.len() as u32, 0, bytes);
             }
+            self.count_unasked(id, unit);
+        }
+    }
+
+    /// What comes unasked comes from a peer, too.
+    fn count_unasked(&mut self, id: FetchId, unit: Unit) {
+        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
+        for reader in storing.readers.clone() {
+            self.with_serving(reader, |serving| {
+                if serving.leads && serving.wanted_to + u64::from(unit.length) == unit.end {
+                    serving.wanted_to = unit.end;
+                    serving.from_peer += u64::from(unit.length);
+                }
+            });
         }
     }
 

@@ -7,7 +7,7 @@ use crate::fetch::{self, Fetch, Via};
 use crate::input::{ExchangeId, FetchError, FetchId};
 use crate::mesh::Choice;
 use crate::output::Output;
-use crate::storing::Storing;
+use crate::storing::{Storing, Tail};
 use crate::supplying::COVER;
 use ::http::header;
 use std::net::IpAddr;
@@ -209,6 +209,8 @@ impl Node {
             fetch::State::Storing(storing) => {
                 if let Some(listed) = storing.listed() {
                     listed.answered = false;
+                    // Whoever is asked next lists more of it, or begins its bytes elsewhere.
+                    listed.tail = Tail::default();
                 }
                 self.report.resumes += 1;
                 self.reach(id);

@@ -10,10 +10,7 @@ const URLS: u64 = 10;
 
 #[test]
 fn nothing_ever_breaks_a_rule() {
-    for seed in std::env::var("SEED").map_or(0, |s| s.parse().unwrap())
-        ..std::env::var("LAST").map_or(25, |s| s.parse::<u64>().unwrap() + 1)
-    {
-        eprintln!("seed {seed}");
+    for seed in 0..25 {
         let mut mesh = run(seed, 100);
         mesh.done();
         let answered = mesh.clients().iter().filter(|client| client.head.is_some());

@@ -123,15 +123,7 @@ impl Mesh {
     }
 
     pub(super) fn feed(&mut self, node: usize, input: Input) {
-        if std::env::var("MT").is_ok() {
-            let t = format!("{input:?}");
-            eprintln!("{:?} n{node} <- {}", self.now.as_nanos() / 1000, &t[..t.len().min(220)]);
-        }
         for output in self.machines[node].handle(self.now, input) {
-            if std::env::var("MT").is_ok() {
-                let t = summary(&output);
-                eprintln!("    n{node} -> {}", &t[..t.len().min(400)]);
-            }
             self.trace.update(&[node as u8]);
             self.trace.update(summary(&output).as_bytes());
             self.perform(node, output);

@@ -1,0 +1,119 @@
+# A relay between two others on fast links (veth, no radio): what it carries for each second of a processor, what
+# is said beside the units, and its memory with many transfers at once. To be sourced by scripts/bench.
+# BENCH_RELAY_MB (1024), BENCH_ROUNDS (3), BENCH_CLIENTS (100), BENCH_CLIENT_MB (4), BENCH_CLIENT_RATE (1M).
+
+relay_mb=${BENCH_RELAY_MB:-1024}
+rounds=${BENCH_ROUNDS:-3}
+clients=${BENCH_CLIENTS:-100}
+client_mb=${BENCH_CLIENT_MB:-4}
+client_rate=${BENCH_CLIENT_RATE:-1M}
+
+measure_relay() {
+    local round
+    lay_links
+    start_stream_origin
+    declare -A daemon
+    for node in gateway relay access; do start_node "$node"; done
+    wait_for 20 "the relay's route" has_route relay
+    wait_for 20 "the access router's route" has_route access
+    fetch warm 1 1 >/dev/null
+    say ""
+    say "| $relay_mb MiB of new bytes, gateway to relay to access router | Gbit/s | relay: Gbit per processor second | gateway | access router | said beside the units |"
+    say "|---|--:|--:|--:|--:|--:|"
+    for ((round = 1; round <= rounds; round++)); do measure_round "$round"; done
+    many_at_once
+}
+
+# o --- gateway --- relay --- access --- client: what a router fetches for itself is not for its peers
+lay_links() {
+    local node
+    for node in o gateway relay access client; do
+        ip netns add "$node"
+        ip -n "$node" link set lo up
+        ip netns exec "$node" sysctl -qw net.ipv4.ip_forward=1
+    done
+    link o up0 10.79.0.2 gateway up0 10.79.0.1
+    link gateway wl0 10.77.1.1 relay wl0 10.77.1.2
+    link relay wl1 10.77.2.1 access wl0 10.77.2.2
+    link access lan0 10.78.0.1 client lan0 10.78.0.2
+    ip -n o route add 10.77.0.0/16 via 10.79.0.1
+    ip -n gateway route add default via 10.79.0.2
+    ip -n gateway route add 10.77.2.0/30 via 10.77.1.2
+    ip -n relay route add default via 10.77.1.1
+    ip -n access route add default via 10.77.2.1
+}
+
+# link NAMESPACE INTERFACE ADDRESS NAMESPACE INTERFACE ADDRESS
+link() {
+    ip link add "$2" netns "$1" type veth peer name "$5" netns "$4"
+    ip -n "$1" addr add "$3/30" dev "$2"
+    ip -n "$4" addr add "$6/30" dev "$5"
+    ip -n "$1" link set "$2" up
+    ip -n "$4" link set "$5" up
+}
+
+start_stream_origin() {
+    start stream ip netns exec o python3 "$parts/stream_origin.py" 8090 10.79.0.2
+    wait_for 10 "the origin" ip netns exec gateway curl -sfo /dev/null --noproxy '*' http://10.79.0.2:8090/1/1
+}
+
+start_node() {
+    local extra=(--listen 127.0.0.1:3128)
+    [[ $1 == relay ]] && extra+=(--mesh wl1)
+    [[ $1 == access ]] && extra=(--listen 10.78.0.1:3128)
+    say "name = \"$1\"" >"$work/$1.toml"
+    start "$1" ip netns exec "$1" "$hearsay" run --config "$work/$1.toml" \
+        --store "$work/$1.store" --store-size 8GiB --control "$work/$1.control" --mesh wl0 "${extra[@]}"
+    daemon[$1]=$started
+    wait_for 10 "$1" "$hearsay" status --control "$work/$1.control"
+}
+
+has_route() { "$hearsay" status --json --control "$work/$1.control" | grep -q '"next_hop"'; }
+
+# fetch NAME MIB NUMBER : prints seconds.
+fetch() {
+    ip netns exec client curl -sSf -o /dev/null -w '%{time_total}\n' --noproxy '' \
+        --proxy http://10.78.0.1:3128 "http://10.79.0.2:8090/$2/$3"
+}
+
+# ticks NODE : processor time of its daemon so far, in hundredths of a second.
+ticks() { awk '{ print $14 + $15 }' "/proc/${daemon[$1]}/stat"; }
+
+# counter NODE NAME
+counter() { "$hearsay" status --json --control "$work/$1.control" | grep -o "\"$2\": *[0-9]*" | head -1 | grep -o '[0-9]*$'; }
+
+measure_round() {
+    local node seconds
+    local -A before after
+    for node in gateway relay access; do before[$node]=$(ticks "$node"); done
+    local units=$(counter relay peer_units_out_bytes) all=$(counter relay peer_out_bytes)
+    local heard=$(counter relay peer_in_bytes) taken=$(counter relay peer_units_in_bytes)
+    seconds=$(fetch round "$relay_mb" "$((100 + $1))")
+    for node in gateway relay access; do after[$node]=$(ticks "$node"); done
+    units=$(($(counter relay peer_units_out_bytes) - units)) all=$(($(counter relay peer_out_bytes) - all))
+    heard=$(($(counter relay peer_in_bytes) - heard)) taken=$(($(counter relay peer_units_in_bytes) - taken))
+    awk -v mb="$relay_mb" -v s="$seconds" -v g="$((after[gateway] - before[gateway]))" \
+        -v r="$((after[relay] - before[relay]))" -v a="$((after[access] - before[access]))" \
+        -v units="$((units + taken))" -v all="$((all + heard))" -v round="$1" 'BEGIN {
+            gbit = mb * 8 * 1.048576 / 1000
+            printf "| round %d | %.2f | %.2f | %.2f | %.2f | %.2f %% |\n",
+                round, gbit / s, gbit * 100 / r, gbit * 100 / g, gbit * 100 / a, (all - units) * 100 / units }'
+}
+
+many_at_once() {
+    local n pids=() before
+    echo 5 >"/proc/${daemon[relay]}/clear_refs"
+    before=$(awk '$1 == "VmRSS:" { printf "%.1f", $2 / 1024 }' "/proc/${daemon[relay]}/status")
+    for ((n = 0; n < clients; n++)); do
+        ip netns exec client curl -sSf -o /dev/null --limit-rate "$client_rate" --noproxy '' \
+            --proxy http://10.78.0.1:3128 "http://10.79.0.2:8090/$client_mb/$((1000 + n))" &
+        pids+=($!)
+    done
+    wait "${pids[@]}"
+    say ""
+    say "| the relay's resident memory | MiB |"
+    say "|---|--:|"
+    say "| before | $before |"
+    awk -v n="$clients" '$1 == "VmHWM:" { printf "| peak, %d transfers at once | %.1f |\n", n, $2 / 1024 }' \
+        "/proc/${daemon[relay]}/status"
+}
