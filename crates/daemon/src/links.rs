@@ -67,6 +67,8 @@ struct Inner {
 struct Line {
     granted: Cell<u64>,
     queue: RefCell<VecDeque<Bytes>>,
+    /// From now on packets are to be full.
+    turns_bulk: Cell<bool>,
     hung_up: Cell<bool>,
     changed: Notify,
 }
@@ -97,6 +99,7 @@ impl Links {
             LinkOutput::Receive(id, bytes) => self.change(id, |line| {
                 line.granted.set(line.granted.get().saturating_add(bytes));
             }),
+            LinkOutput::Bulk(id) => self.change(id, |line| line.turns_bulk.set(true)),
             LinkOutput::Hangup(id) => {
                 self.change(id, |line| line.hung_up.set(true));
                 self.0.lines.borrow_mut().remove(&id);
@@ -204,6 +207,10 @@ impl Links {
         tell: &impl Tell,
     ) -> io::Result<()> {
         while !line.hung_up.get() {
+            if line.turns_bulk.take() {
+                // A unit is no multiple of a packet: what is left of one goes with the next.
+                stream.set_nodelay(false)?;
+            }
             let Some(interest) = line.interest() else {
                 line.changed.notified().await;
                 continue;

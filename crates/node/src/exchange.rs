@@ -44,6 +44,8 @@ pub struct Trail {
     pub cover: u64,
     /// Content bytes that a peer was given of a response that is not stored.
     pub given: u64,
+    /// `Cache-Status` of the caches that were asked whether a stored response still holds.
+    pub upstream: String,
 }
 
 /// What a client asks, or a peer for one, understood.

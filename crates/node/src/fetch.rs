@@ -48,6 +48,8 @@ pub struct Fetch {
     /// Content bytes granted to the origin so far, and received.
     pub granted: u64,
     pub received: u64,
+    /// Bytes that a peer may send more and was not told of yet.
+    pub owed: u64,
     /// Content that its client cannot take yet.
     pub held: VecDeque<Bytes>,
     /// How it ended, if that was before its client had all.

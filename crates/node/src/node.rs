@@ -197,8 +197,10 @@ impl Node {
         let orphan = self.orphans.front().map(|(until, _)| *until);
         let list = self.to_list.front().map(|(at, _)| *at);
         let peers = self.mesh.as_ref().and_then(|mesh| mesh.peers.poll_timeout());
+        let meet = self.mesh.as_ref().and_then(|mesh| mesh.meet_at);
         let pause = self.pauses.first().map(|(at, _)| *at);
-        let own = [self.sync_at, self.store_off_until, orphan, self.look_at, list, pause, peers];
+        let own =
+            [self.sync_at, self.store_off_until, orphan, self.look_at, list, pause, meet, peers];
         own.into_iter().flatten().min()
     }
 
@@ -276,6 +278,9 @@ impl Node {
         }
         if let Some(mesh) = &mut self.mesh {
             mesh.peers.handle_timeout(self.now);
+            if mesh.meet_at.is_some_and(|at| at <= self.now) {
+                self.meet();
+            }
         }
     }
 }

@@ -55,6 +55,8 @@ pub enum LinkOutput {
     Write(LinkId, Bytes),
     /// Accept so many more bytes; begins at nothing.
     Receive(LinkId, u64),
+    /// What is written from now on is bulk: full packets matter more than the last few bytes soon.
+    Bulk(LinkId),
     /// Send what was written, then close it.
     Hangup(LinkId),
 }

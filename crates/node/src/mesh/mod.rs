@@ -42,6 +42,8 @@ pub struct Mesh {
     pub supplied: Map<(NodeId, Request), ExchangeId>,
     /// Who waits for a peer that is being dialled.
     pub dialling: Map<SocketAddr, Vec<FetchId>>,
+    /// When to look whether those are there who will be asked.
+    pub meet_at: Option<Instant>,
     /// Where no daemon answers, until when that is believed.
     without: Map<IpAddr, Instant>,
     /// A next hop, and the gateway that it last told of: known still when it is gone.
@@ -64,6 +66,7 @@ impl Mesh {
             asks: Map::default(),
             supplied: Map::default(),
             dialling: Map::default(),
+            meet_at: None,
             without: Map::default(),
             told: None,
             name,
@@ -104,10 +107,7 @@ impl Mesh {
 
     /// Whom a request can be asked now, by its route.
     pub fn ways(&self) -> Ways {
-        Ways {
-            next_hop: self.routes.route().map(|route| route.next_hop),
-            gateway: self.gateway(),
-        }
+        Ways { next_hop: self.routes.route().map(|route| route.next_hop), gateway: self.gateway() }
     }
 
     /// Whether each hop is to look, keep and forward what is asked from here.

@@ -1,7 +1,7 @@
 //! Responses out of the store, and errors of our own.
 
 use super::Node;
-use super::origin::add_status;
+use super::origin::{add_status, add_upstream};
 use crate::exchange::{Piece, Serving, Source, State};
 use crate::http::{self, Ranges, Record};
 use crate::input::{ExchangeId, FetchError};
@@ -41,6 +41,7 @@ impl Node {
         }
         let mut headers = record.headers.clone();
         headers.insert(header::AGE, HeaderValue::from(http::age(record, self.date())));
+        add_upstream(&mut headers, &exchange.ask.trail.upstream);
         add_status(&mut headers, &self.config.name, &detail);
         http::add_via(&mut headers, Version::HTTP_11, &self.via);
         let counts = &mut self.report.requests;

@@ -249,6 +249,7 @@ impl Node {
             requested: self.date(),
             granted: 0,
             received: 0,
+            owed: 0,
             held: VecDeque::new(),
             over: None,
             state: fetch::State::Asking,

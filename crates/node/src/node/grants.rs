@@ -1,6 +1,7 @@
 //! How much origins may send: a little ahead of the fastest reader, and never more than memory and disk
 //! can take.
 
+use super::reach::CREDIT;
 use super::{AHEAD, AHEAD_MIN, Node};
 use crate::fetch::{self, Fetch, Via};
 use crate::input::FetchId;
@@ -14,13 +15,17 @@ impl Node {
         if let Some(fetch) = self.fetches.get_mut(&id)
             && bytes > 0
         {
-            fetch.granted += bytes;
-            match fetch.via {
-                Via::Peer(peer, request) => {
-                    let credit = u32::try_from(bytes).unwrap_or(u32::MAX);
-                    self.say(peer, Message::Credit(request, credit, 0));
-                }
-                _ => self.out.push_back(Output::Grant(id, bytes)),
+            let Via::Peer(peer, request) = fetch.via else {
+                fetch.granted += bytes;
+                return self.out.push_back(Output::Grant(id, bytes));
+            };
+            // A message for each few bytes would cost more air than they do.
+            fetch.owed += bytes;
+            if fetch.owed >= u64::from(CREDIT / 4) {
+                let owed = std::mem::take(&mut fetch.owed);
+                fetch.granted += owed;
+                let credit = u32::try_from(owed).unwrap_or(u32::MAX);
+                self.say(peer, Message::Credit(request, credit, 0));
             }
         }
     }

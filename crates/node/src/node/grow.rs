@@ -359,7 +359,11 @@ impl Node {
     pub(super) fn end_orphan(&mut self, id: FetchId) {
         let Some(fetch) = self.fetches.get(&id) else { return };
         let unread = match &fetch.state {
-            fetch::State::Storing(storing) => storing.readers.is_empty() && !storing.ended,
+            // The manifest of a listed object may be whole long before its units are here.
+            fetch::State::Storing(storing) => {
+                let comes = !storing.ended || matches!(storing.inflow, Inflow::Listed(_));
+                storing.readers.is_empty() && comes
+            }
             fetch::State::Asking => fetch.waiters.is_empty(),
             _ => false,
         };

@@ -11,8 +11,12 @@ use crate::routes::RouteTable;
 use ::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, Version, header};
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
+use std::time::Duration;
 use wire::NodeId;
 use wire::peer::{self, Field, Message, Outcome, Refusal, Request, Resume};
+
+/// Whoever will be asked and is not there is dialled as often as that.
+const MEET_EVERY: Duration = Duration::from_secs(30);
 
 impl Node {
     /// Something happened to a connection with a peer.
@@ -29,8 +33,23 @@ impl Node {
     pub(super) fn routes(&mut self, routes: RouteTable) {
         let Some(mesh) = &mut self.mesh else { return };
         mesh.set_routes(self.now, routes);
+        self.meet();
         // Who had no way may have one now.
         self.look_after();
+    }
+
+    /// Gets to know those who will be asked, before they are: a first request then costs no handshakes.
+    pub(super) fn meet(&mut self) {
+        let Some(mesh) = &mut self.mesh else { return };
+        let ways = mesh.ways();
+        let gateway = ways.gateway.filter(|_| !mesh.per_hop());
+        mesh.meet_at = ways.next_hop.map(|_| self.now + MEET_EVERY);
+        for address in [ways.next_hop, gateway].into_iter().flatten() {
+            if mesh.peers.at(address).is_none() && !mesh.is_passed_over(self.now, address) {
+                let socket = mesh.socket(address);
+                mesh.peers.dial(self.now, socket);
+            }
+        }
     }
 
     /// Hears what peers said meanwhile, and hands out what is to be said to them.
@@ -230,6 +249,7 @@ impl Node {
             have: ask.have,
             cover: ask.cover,
             given: 0,
+            upstream: String::new(),
         };
         Some(Ask {
             asker: Asker::Peer(peer, ask.request),

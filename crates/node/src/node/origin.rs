@@ -89,6 +89,8 @@ impl Node {
         for id in ids {
             if let Some(exchange) = self.exchanges.get_mut(id) {
                 exchange.ask.alone = true;
+                // What it waited for is not its own any more, and not to be broken off with it.
+                exchange.state = State::Looking;
                 self.miss(*id, None, "uri-miss");
             }
         }
@@ -152,7 +154,8 @@ impl Node {
         let fresh = Rc::new(fresh);
         self.put_record(fetch.ask.key, fetch.ask.target.to_string(), Rc::clone(&fresh));
         for waiter in waiters {
-            let Some(exchange) = self.exchanges.get(waiter) else { continue };
+            let Some(exchange) = self.exchanges.get_mut(waiter) else { continue };
+            exchange.ask.trail.upstream.clone_from(&fetch.status_line);
             if http::selects(&fresh, &exchange.ask.headers) {
                 let forwarded = Some("fwd=stale; fwd-status=304".to_owned());
                 self.check(*waiter, Rc::clone(&fresh), 0, forwarded);
@@ -308,6 +311,9 @@ impl Node {
             (fetch::State::Storing(_), _) => self.broken(id),
             (fetch::State::Passing(..), result) if !fetch.held.is_empty() => {
                 fetch.over = Some(result);
+                if fetch.via != Via::Origin {
+                    fetch.via = Via::Done;
+                }
             }
             (fetch::State::Passing(client, _), result) => {
                 let client = *client;

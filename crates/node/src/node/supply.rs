@@ -38,7 +38,8 @@ impl Node {
     pub(super) fn supply_closed(&mut self, id: ExchangeId, record: &Rc<Record>, detail: &str) {
         let Some(exchange) = self.exchanges.get(&id) else { return };
         let confirmed = exchange.ask.trail.have == Some(record.id);
-        self.say_head(id, record, Some(record.length), confirmed, detail, "");
+        let upstream = exchange.ask.trail.upstream.clone();
+        self.say_head(id, record, Some(record.length), confirmed, detail, &upstream);
         if confirmed {
             self.end_supply(id, Outcome::Complete);
             return self.leave(id);

@@ -143,7 +143,7 @@ impl Node {
             return;
         }
         let Some(listed) = storing.listed() else { return };
-        if cover > listed.cover + COVER / 4 {
+        if cover > listed.cover.saturating_add(COVER / 4) {
             listed.cover = cover;
             if let Via::Peer(peer, request) = via {
                 self.say(peer, Message::Credit(request, 0, cover));

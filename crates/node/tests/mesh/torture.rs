@@ -100,7 +100,7 @@ impl World {
 
     fn happen(&mut self) {
         let node = self.any();
-        match self.dice.below(30) {
+        match self.dice.below(34) {
             0 => {
                 let url = url(self.dice.below(URLS));
                 self.mesh.origin.put(&url, page(&mut self.dice));
@@ -127,11 +127,30 @@ impl World {
                 let id = self.dice.below(self.mesh.clients().len() as u64) as usize;
                 self.mesh.leave(id);
             }
+            14 => self.spoil(node),
+            15 => self.mesh.break_link(node as u64 + 7),
+            16 => {
+                let ahead = [-2_000_000_000, 0, 100][self.dice.below(3) as usize];
+                self.mesh.set_clock(node, ahead);
+            }
             _ => {
                 let call = self.call();
                 self.mesh.call(node, call);
             }
         }
+    }
+
+    /// A disk begins to fail, or works again.
+    fn spoil(&mut self, node: usize) {
+        let (which, fails) = (self.dice.below(5), self.dice.once_in(3));
+        let disk = self.mesh.disk(node);
+        *match which {
+            0 => &mut disk.fail_appends,
+            1 => &mut disk.fail_changes,
+            2 => &mut disk.corrupt,
+            3 => &mut disk.fail_reads,
+            _ => &mut disk.lose_segments,
+        } = fails;
     }
 
     fn parent(&self, node: usize) -> usize {
@@ -179,6 +198,9 @@ impl World {
         let mesh = &mut self.mesh;
         mesh.origin.down = None;
         for node in 0..mesh.count() {
+            let disk = mesh.disk(node);
+            (disk.fail_appends, disk.fail_changes, disk.fail_reads) = (false, false, false);
+            (disk.corrupt, disk.lose_segments) = (false, false);
             mesh.start_if_off(node);
             if node > 0 {
                 mesh.mend(node, self.parents[node - 1]);

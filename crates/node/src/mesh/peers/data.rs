@@ -3,6 +3,7 @@
 use super::link::{Link, Role};
 use super::{Event, Peers, WINDOW};
 use crate::input::LinkId;
+use crate::output::LinkOutput;
 use bytes::Bytes;
 use std::time::Duration;
 use wire::peer::{ChunkHead, Message, Refusal};
@@ -66,6 +67,7 @@ impl Peers {
         if let Some(older) = peer.data_out.replace(id) {
             self.hang_up(older);
         }
+        self.outputs.push_back(LinkOutput::Bulk(id));
         self.events.push_back(Event::Room(them));
         self.say(now, them, &Message::Token(fresh));
     }

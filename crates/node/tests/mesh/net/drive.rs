@@ -3,7 +3,8 @@
 use super::Mesh;
 use super::links::Wire;
 use super::machine::Program;
-use crate::common::{Answer, End, OriginEvent, Turn, check_memory, summary};
+use crate::common::{Answer, End, OriginEvent, Turn, check, check_memory, summary};
+use http::HeaderMap;
 use node::{ExchangeId, FetchError, FetchId, Input, Output};
 use std::time::Duration;
 use wire::Instant;
@@ -12,6 +13,8 @@ use wire::Instant;
 const EVENTS_MAX: u64 = 5_000_000;
 /// Who waits for an origin that nothing comes from gives up after so long.
 const ORIGIN_PATIENCE: Duration = Duration::from_secs(20);
+/// What was fresh when it set out may be so late.
+const LATE: u64 = 2;
 /// How often it is looked whether the way to the origin is there again.
 const RETRY: Duration = Duration::from_millis(500);
 
@@ -116,6 +119,11 @@ impl Mesh {
         }
         self.stalled.remove(&asker);
         let (inputs, next) = self.origin.happen(asker, event);
+        for input in &inputs {
+            if let Input::Head(_, _, headers) = input {
+                self.spoken.extend(version(headers).map(|version| (version, self.now)));
+            }
+        }
         if let Some((wait, event)) = next {
             self.after(wait, Some(node), What::Origin(fetch, event));
         }
@@ -137,6 +145,7 @@ impl Mesh {
         match output {
             Output::Respond(id, head) => {
                 let expected = self.origin.expected(&head);
+                self.check_freshness(id.0 as usize, &head.headers);
                 self.times[id.0 as usize].head = Some(self.now);
                 self.clients[id.0 as usize].respond(*head, expected);
             }
@@ -191,6 +200,29 @@ impl Mesh {
         self.times[id.0 as usize].end = Some(self.now);
     }
 
+    /// What the origin has not said for longer than it stays fresh is not given as fresh.
+    fn check_freshness(&self, id: usize, headers: &HeaderMap) {
+        let Some(said) = version(headers).and_then(|version| self.spoken.get(&version)) else {
+            return;
+        };
+        let text = |headers: &HeaderMap, name| -> String {
+            let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+            values.collect::<Vec<_>>().join(", ")
+        };
+        let control = text(headers, "cache-control");
+        let Some(fresh) = seconds(&control, "max-age") else { return };
+        let more = seconds(&control, "stale-while-revalidate").unwrap_or(0);
+        let asked = text(&self.clients[id].call.headers, "cache-control");
+        let stale = seconds(&asked, "max-stale").unwrap_or(0);
+        // What is stale may stand in for an origin that was asked, and cannot be reached.
+        let caches = text(headers, "cache-status");
+        let excused = caches.contains("fwd=stale") && !caches.contains("; hit");
+        let age = (self.now - *said).as_secs();
+        check(excused || age <= fresh + more.max(stale) + LATE, || {
+            format!("{age} seconds old for client {id}: {headers:?}")
+        });
+    }
+
     pub(super) fn check_memory(&self) {
         (0..self.machines.len()).for_each(|node| self.check_memory_of(node));
     }
@@ -200,4 +232,15 @@ impl Mesh {
             check_memory(&it.report(), self.plan.node.memory_bytes);
         }
     }
+}
+
+/// Which version of a page a response is of.
+fn version(headers: &HeaderMap) -> Option<String> {
+    headers.get("x-version")?.to_str().ok().map(str::to_owned)
+}
+
+/// The seconds of a directive.
+fn seconds(control: &str, directive: &str) -> Option<u64> {
+    let value = |part: &str| part.trim().strip_prefix(directive)?.strip_prefix('=')?.parse().ok();
+    control.split(',').find_map(value)
 }

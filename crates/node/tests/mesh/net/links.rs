@@ -95,6 +95,7 @@ impl Links {
                 self.all[link].sides[side].granted += bytes;
                 self.arrive_soon(link, side, Duration::ZERO)
             }
+            LinkOutput::Bulk(_) => Vec::new(),
             LinkOutput::Hangup(id) => {
                 let Some((link, side)) = self.ids.remove(&(node, id)) else { return vec![] };
                 self.all[link].sides[side].gone = true;
@@ -292,6 +293,15 @@ impl Links {
         }
         self.ids.retain(|(at, _), _| *at != node);
         later
+    }
+
+    /// One of the connections that stand breaks.
+    pub fn break_one(&mut self, number: u64) -> Later {
+        let standing = |link: &usize| self.all[*link].sides.iter().all(|side| !side.gone);
+        let standing: Vec<_> = (0..self.all.len()).filter(standing).collect();
+        let Some(at) = number.checked_rem(standing.len() as u64) else { return vec![] };
+        let link = standing[at as usize];
+        (0..2).map(|side| (Duration::ZERO, Wire::Closed(link, side))).collect()
     }
 
     fn passes(&self, link: usize) -> bool {

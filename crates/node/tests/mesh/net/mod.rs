@@ -18,7 +18,7 @@ pub use ground::{PORT, Port, address};
 pub use liar::{Play, Relay, Said, author};
 pub use machine::{Plan, gateway, via};
 
-use crate::common::{End, Origin, Turn};
+use crate::common::{End, Origin, Shelf, Turn};
 use drive::{Event, What};
 use ground::Ground;
 use liar::Liar;
@@ -62,6 +62,8 @@ pub struct Mesh {
     clients: Vec<Client>,
     times: Vec<Times>,
     places: Vec<usize>,
+    /// When the origin last spoke of each version of a page.
+    spoken: BTreeMap<String, Instant>,
     /// Requests to origins that do not come through, and since when.
     stalled: BTreeMap<(usize, FetchId), Instant>,
     now: Instant,
@@ -111,6 +113,7 @@ impl Mesh {
             clients: Vec::new(),
             times: Vec::new(),
             places: Vec::new(),
+            spoken: BTreeMap::new(),
             stalled: BTreeMap::new(),
             now: Instant::ZERO,
             queue: BTreeMap::new(),
@@ -186,6 +189,17 @@ impl Mesh {
     /// What a node had stored is gone; it must not be running.
     pub fn forget_disk(&mut self, node: usize) {
         self.machines[node].disk = None;
+    }
+
+    /// The disk of a node that runs, or did.
+    pub fn disk(&mut self, node: usize) -> &mut Shelf {
+        self.machines[node].disk.as_mut().expect("it has begun once")
+    }
+
+    /// Breaks a connection between two nodes, whichever this number means, with all that is on it.
+    pub fn break_link(&mut self, number: u64) {
+        let later = self.links.break_one(number);
+        self.wires(later);
     }
 
     /// Has a liar do something by itself.
