@@ -42,6 +42,8 @@ pub struct Trail {
     pub have: Option<RecordId>,
     /// How far a peer welcomes the manifest at first.
     pub cover: u64,
+    /// Content bytes of a response that is not stored that a peer can take at first.
+    pub credit: i64,
     /// Content bytes that a peer was given of a response that is not stored.
     pub given: u64,
     /// `Cache-Status` of the caches that were asked whether a stored response still holds.
@@ -139,12 +141,26 @@ impl Exchange {
         }
     }
 
+    /// Where what it reads comes from, if it reads.
+    pub fn source(&self) -> Option<&Source> {
+        match &self.state {
+            State::Serving(serving) => Some(&serving.source),
+            State::Supplying(supplying) => Some(&supplying.source),
+            _ => None,
+        }
+    }
+
     /// The exchange by which a peer gets what is in no unit, if it does.
     pub fn flow(&self) -> Option<ExchangeId> {
         match &self.state {
             State::Supplying(supplying) => supplying.flow,
             _ => None,
         }
+    }
+
+    /// Whether it is the one by which a peer gets what is in no unit.
+    pub fn flows(&self) -> bool {
+        matches!(self.state, State::Serving(_)) && self.ask.asker != Asker::Client
     }
 
     /// Whether it needs nothing more of an object of this length from a peer; peers may always.

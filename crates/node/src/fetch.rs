@@ -29,6 +29,8 @@ pub struct Fetch {
     pub via: Via,
     /// Peers that were asked, and did not help.
     pub tried: Vec<IpAddr>,
+    /// The peer that was asked before, and may still answer.
+    pub former: Option<(NodeId, Request)>,
     /// Since when it has had no way to go on.
     pub stranded: Option<Instant>,
     /// When it last came on: asked, answered, or received something.

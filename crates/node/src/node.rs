@@ -279,7 +279,7 @@ impl Node {
         if let Some(mesh) = &mut self.mesh {
             mesh.peers.handle_timeout(self.now);
             if mesh.meet_at.is_some_and(|at| at <= self.now) {
-                self.meet();
+                mesh.meet(self.now);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! An object while it comes: its head, its manifest so far, and who reads it.
 
 use crate::cutting::Cutting;
+use crate::hasher::Set;
 use crate::http::{Record, Voucher};
 use crate::input::ExchangeId;
 use bytes::Bytes;
@@ -48,6 +49,8 @@ pub struct Storing {
     pub pause_at: Option<Instant>,
     /// The body pauses.
     pub pauses: bool,
+    /// Nobody reads it any more, and it waits for somebody to come back.
+    pub parked: bool,
 }
 
 /// Where the units of an object come from.
@@ -79,7 +82,7 @@ pub struct Listed {
     /// Bytes behind all units, which came as they are because the body pauses.
     pub tail: Tail,
     /// Units that the peer does not have.
-    pub lost: Vec<ChunkId>,
+    pub lost: Set<ChunkId>,
     /// The head of the answer to the latest request has come.
     pub answered: bool,
 }
@@ -182,6 +185,7 @@ impl Storing {
             whole: None,
             pause_at: None,
             pauses: false,
+            parked: false,
         }
     }
 
@@ -214,6 +218,11 @@ impl Storing {
     /// Whether it was closed before, and stays so.
     pub fn is_reopened(&self) -> bool {
         matches!(&self.inflow, Inflow::Listed(listed) if listed.reopened)
+    }
+
+    /// Whether bytes of it come that are in no unit.
+    pub fn is_loose(&self) -> bool {
+        matches!(&self.inflow, Inflow::Listed(listed) if listed.tail.end().is_some())
     }
 
     /// Whether its beginning never came.

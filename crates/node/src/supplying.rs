@@ -6,12 +6,14 @@ use bytes::Bytes;
 use std::collections::VecDeque;
 use wire::RecordId;
 use wire::peer::Want;
-use wire::{ChunkId, NodeId};
+use wire::{ChunkId, Instant, NodeId};
 
 /// A peer is told of the manifest so far ahead of the units that it asks for, in bytes of the object.
 pub const COVER: u64 = 512 * 1024;
-/// Units that one request may have wanted and not got, at most: four windows of the smallest units.
-pub const WANTS_MAX: usize = 4096;
+/// Units that one request may have wanted and not got, at most: the windows of many readers behind a peer.
+pub const WANTS_MAX: usize = 2048;
+/// And all requests of a peer together.
+pub const PEER_WANTS_MAX: usize = 16 * 1024;
 /// So many bytes of units follow the first segment unasked, so that small objects take one round trip
 /// (protocol: Pull).
 pub const UNASKED_BYTES: u64 = 16 * 1024;
@@ -29,6 +31,8 @@ pub struct Supplying {
     pub told: bool,
     /// Segments that begin before this offset are welcome.
     pub cover: u64,
+    /// When it last wanted or welcomed something.
+    pub moved: Instant,
     /// What it wants, in the order it asked.
     pub wants: VecDeque<Want>,
     /// Units that the disk gave for it, and that are not sent yet.

@@ -15,6 +15,12 @@ const HOP_BY_HOP: [HeaderName; 9] = [
     header::UPGRADE,
 ];
 
+/// Whether no field is about the way, or about how long the content is: records have none.
+pub fn is_end_to_end(headers: &HeaderMap) -> bool {
+    !headers.contains_key(header::CONTENT_LENGTH)
+        && !HOP_BY_HOP.iter().any(|name| headers.contains_key(name))
+}
+
 /// The fields without those that end here.
 pub fn end_to_end(headers: &HeaderMap) -> HeaderMap {
     let mut kept = headers.clone();

@@ -32,7 +32,7 @@ pub struct Flight {
 
 /// Units that came before anybody wanted them, at most: the first of small objects may overtake their
 /// manifest, which comes by another connection. The oldest leaves first.
-const EARLY_MAX: usize = 32;
+const EARLY_MAX: usize = 64;
 
 /// All units on their way.
 #[derive(Debug, Default)]
@@ -74,21 +74,20 @@ impl Flights {
         offset: u32,
         bytes: Bytes,
     ) -> Option<(Flight, Bytes)> {
-        let Some(flight) = self.units.get_mut(name) else {
-            if bytes.len() as u32 == total {
-                self.keep_early(*name, bytes);
-            }
-            return None;
-        };
+        let flight = self.units.get_mut(name)?;
         if offset == 0 && bytes.len() as u32 == total {
             return self.remove(name).map(|flight| (flight, bytes));
+        }
+        if total != flight.length {
+            return None;
         }
         flight.add(offset, bytes);
         let whole = flight.join(total)?;
         self.remove(name).map(|flight| (flight, whole))
     }
 
-    fn keep_early(&mut self, name: ChunkId, bytes: Bytes) {
+    /// Keeps a unit that came before anybody wanted it.
+    pub fn keep_early(&mut self, name: ChunkId, bytes: Bytes) {
         if self.early.len() >= EARLY_MAX {
             self.early.pop_front();
         }
@@ -119,6 +118,12 @@ impl Flights {
             self.units.iter().filter(|(_, flight)| flight.fetch == fetch).collect();
         of.sort_unstable_by_key(|(_, flight)| flight.order);
         of.into_iter().map(|(name, flight)| flight.want(*name)).collect()
+    }
+
+    /// Forgets parts: what one peer sent is not joined to what another sends.
+    pub fn drop_parts(&mut self, fetch: FetchId) {
+        let of = self.units.values_mut().filter(|flight| flight.fetch == fetch);
+        of.for_each(|flight| flight.parts.clear());
     }
 
     /// Whether a transfer waits for units.
@@ -154,7 +159,7 @@ impl Flight {
     fn add(&mut self, offset: u32, bytes: Bytes) {
         let end = offset + bytes.len() as u32;
         let overlaps = |(at, part): &(u32, Bytes)| *at < end && offset < at + part.len() as u32;
-        if self.parts.len() < Want::RANGES_MAX && !self.parts.iter().any(overlaps) {
+        if self.parts.len() < Want::RANGES_MAX - 1 && !self.parts.iter().any(overlaps) {
             self.parts.push((offset, bytes));
             self.parts.sort_unstable_by_key(|(at, _)| *at);
         }

@@ -23,12 +23,16 @@ use std::time::Duration;
 use wire::peer::{Gateway, Hello, Request};
 use wire::{Instant, NodeId, PublicKey};
 
-/// A neighbour without a daemon is passed over for so long.
+/// A neighbour without a daemon is passed over for so long at first: it may just be starting …
+const WITHOUT_MIN: Duration = Duration::from_secs(1);
+/// … and twice as long each time, up to this.
 const WITHOUT_FOR: Duration = Duration::from_secs(30);
+/// Whoever will be asked and is not there is looked for as often as that, at least.
+const MEET_EVERY: Duration = Duration::from_secs(30);
 /// Neighbours without daemons that are remembered, at most; the set is then begun anew.
 const WITHOUT_MAX: usize = 256;
 /// Requests that one peer may have under way, at most.
-pub const REQUESTS_MAX: usize = 256;
+pub const REQUESTS_MAX: usize = 128;
 
 /// What a node has because of its mesh.
 pub struct Mesh {
@@ -44,8 +48,10 @@ pub struct Mesh {
     pub dialling: Map<SocketAddr, Vec<FetchId>>,
     /// When to look whether those are there who will be asked.
     pub meet_at: Option<Instant>,
-    /// Where no daemon answers, until when that is believed.
-    without: Map<IpAddr, Instant>,
+    /// When each peer last said or sent something.
+    pub heard: Map<NodeId, Instant>,
+    /// Where no daemon answers, until when that is believed, and for how long it was this time.
+    without: Map<IpAddr, (Instant, Duration)>,
     /// A next hop, and the gateway that it last told of: known still when it is gone.
     told: Option<(IpAddr, IpAddr)>,
     name: String,
@@ -67,6 +73,7 @@ impl Mesh {
             supplied: Map::default(),
             dialling: Map::default(),
             meet_at: None,
+            heard: Map::default(),
             without: Map::default(),
             told: None,
             name,
@@ -110,6 +117,19 @@ impl Mesh {
         Ways { next_hop: self.routes.route().map(|route| route.next_hop), gateway: self.gateway() }
     }
 
+    /// Gets to know those who will be asked, before they are: a first request then costs no handshakes.
+    pub fn meet(&mut self, now: Instant) {
+        let ways = self.ways();
+        let gateway = ways.gateway.filter(|_| !self.per_hop());
+        self.meet_at = ways.next_hop.map(|_| now + MEET_EVERY);
+        for address in [ways.next_hop, gateway].into_iter().flatten() {
+            if self.peers.at(address).is_none() && !self.is_passed_over(now, address) {
+                let socket = self.socket(address);
+                self.peers.dial(now, socket);
+            }
+        }
+    }
+
     /// Whether each hop is to look, keep and forward what is asked from here.
     pub fn per_hop(&self) -> bool {
         self.config.scheme == Scheme::PhThcp
@@ -143,12 +163,16 @@ impl Mesh {
         if self.without.len() >= WITHOUT_MAX {
             self.without.clear();
         }
-        self.without.insert(address.to_canonical(), now + WITHOUT_FOR);
+        let address = address.to_canonical();
+        let before = self.without.get(&address).map(|(_, time)| *time);
+        let time = before.map_or(WITHOUT_MIN, |time| (time * 2).min(WITHOUT_FOR));
+        self.without.insert(address, (now + time, time));
+        self.meet_at = self.meet_at.map(|at| at.min(now + time));
     }
 
     /// Whether an address is passed over.
     pub fn is_passed_over(&self, now: Instant, address: IpAddr) -> bool {
-        self.without.get(&address.to_canonical()).is_some_and(|until| now < *until)
+        self.without.get(&address.to_canonical()).is_some_and(|(until, _)| now < *until)
     }
 
     /// A peer was met at this address after all.

@@ -329,6 +329,11 @@ impl Peers {
         self.peers.iter().map(|(id, peer)| peer.info(*id, now)).collect()
     }
 
+    /// Where a peer is.
+    pub fn address(&self, peer: NodeId) -> Option<IpAddr> {
+        self.peers.get(&peer).map(|peer| peer.address.ip())
+    }
+
     /// How many there are.
     pub fn count(&self) -> usize {
         self.peers.len()

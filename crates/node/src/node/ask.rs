@@ -115,6 +115,7 @@ impl Node {
                 if !self.joinable.contains_key(&ask.key) {
                     let id = self.fetch(ask, Some(record), "stale", Vec::new());
                     self.orphan(id);
+                    self.reach(id);
                 }
             }
             Reuse::Revalidate(record) => self.miss(id, Some(record), "stale"),
@@ -143,6 +144,7 @@ impl Node {
         let why = if ask.is_insistent() { "request" } else { why };
         let fetch = self.fetch(ask, old, why, vec![id]);
         self.put_state(id, State::Waiting(fetch));
+        self.reach(fetch);
     }
 
     /// Joins the transfer of the same object, if there is one that will do.
@@ -176,7 +178,7 @@ impl Node {
         true
     }
 
-    /// Begins a transfer whose response may be stored.
+    /// Notes a transfer whose response may be stored; the caller has it [`reach`](Self::reach) someone.
     pub(super) fn fetch(
         &mut self,
         ask: Ask,
@@ -204,7 +206,6 @@ impl Node {
         if merges {
             self.joinable.insert(key, id);
         }
-        self.reach(id);
         id
     }
 
@@ -239,6 +240,7 @@ impl Node {
             headers,
             via: Via::Nobody,
             tried: Vec::new(),
+            former: None,
             stranded: None,
             moved: self.now,
             status_line: String::new(),

@@ -68,7 +68,8 @@ impl Node {
         let state = State::Serving(Box::new(serving));
         let Some(mesh) = &mut self.mesh else { return };
         let flow = mesh.draw_exchange();
-        self.exchanges.insert(flow, Exchange { ask, credit: i64::from(CREDIT), state });
+        let credit = ask.trail.credit;
+        self.exchanges.insert(flow, Exchange { ask, credit, state });
         if let Some(State::Supplying(supplying)) =
             self.exchanges.get_mut(&id).map(|exchange| &mut exchange.state)
         {
@@ -133,7 +134,6 @@ impl Node {
         storing.announced = Some(length);
         storing.ended = true;
         let readers = storing.readers.clone();
-        fetch.via = Via::Done;
         for reader in readers {
             self.object_ends(reader, length);
             self.pump(reader);

@@ -7,7 +7,7 @@ use crate::cutting::Fresh;
 use crate::fetch::{self, Fetch, Via};
 use crate::http::{self, Asked, Record, Voucher};
 use crate::input::{FetchError, FetchId};
-use crate::mesh::{Unit, verify};
+use crate::mesh::{Choice, Unit, verify};
 use crate::storing::{Inflow, Listed, Signed, Storing};
 use crate::supplying::{COVER, UNASKED_BYTES};
 use ::http::{HeaderMap, HeaderName, StatusCode, header};
@@ -17,10 +17,14 @@ use std::rc::Rc;
 use wire::peer::{ChunkHead, Head, Opaque, Outcome, Request, Selecting};
 use wire::{ChunkId, NodeId, PublicKey, Signature};
 
+/// Units that a peer does not have and that are remembered for one transfer, at most.
+const LOST_MAX: usize = 4096;
+
 impl Node {
     /// A peer answers with a record.
     pub(super) fn record_head(&mut self, peer: NodeId, request: Request, head: Head) {
         let Some(id) = self.asked(peer, request) else { return };
+        self.listen_to(id, peer, request);
         let Some((mesh, fetch)) = self.mesh.as_ref().zip(self.fetches.get_mut(&id)) else { return };
         fetch.moved = self.now;
         if !mesh.believes(&head.signer) {
@@ -40,16 +44,26 @@ impl Node {
     }
 
     fn record_for(&mut self, id: FetchId, peer: NodeId, head: &Head) {
-        let Some(headers) = headers(&head.fields) else { return self.expel(peer, "bad fields") };
+        let Some(headers) = headers(&head.fields).filter(http::is_end_to_end) else {
+            return self.expel(peer, "fields that do not belong into a record");
+        };
         let Ok(status) = StatusCode::from_u16(head.status) else {
             return self.expel(peer, "a status that is none");
         };
+        if matches!(head.status, 100..200 | 206 | 304) {
+            return self.expel(peer, "a record of a response that none is made of");
+        }
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         fetch.status_line.clone_from(&head.status_line);
         if !head.confirmed {
             return self.follow(id, head, status, headers);
         }
-        let old = fetch.old.clone().filter(|old| fetch.confirms && old.id == head.record);
+        let same = |old: &Rc<Record>| {
+            old.id == head.record
+                && old.status == status
+                && old.selecting == selecting(&head.selecting)
+        };
+        let old = fetch.old.clone().filter(|old| fetch.confirms && same(old));
         let Some(old) = old else { return self.expel(peer, "it confirms what nobody has") };
         let requested = fetch.requested;
         let fresh = Record {
@@ -72,8 +86,8 @@ impl Node {
         let (now, right) = (self.date(), self.clock_right());
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         let next = fetch.ask.trail.resume.map_or(0, |resume| resume.segment);
-        let listed =
-            Listed { next, hollow: next > 0, answered: true, cover: COVER, ..Listed::default() };
+        let cover = fetch.ask.trail.cover.max(COVER);
+        let listed = Listed { next, hollow: next > 0, answered: true, cover, ..Listed::default() };
         let inflow = Inflow::Listed(Box::new(listed));
         let mut storing = Storing::new(head.record, status, headers, now, inflow);
         storing.announced = head.length;
@@ -88,13 +102,26 @@ impl Node {
         let large = head.length.is_some_and(|bytes| bytes > self.config.object_bytes_max);
         (fetch.granted, fetch.received) = (0, 0);
         storing.failed = judged.is_err() || large || !self.store_works();
+        let mut others = Vec::new();
+        if judged.is_err() {
+            // Whatever others think of it: here it is for nobody but who began.
+            others = self.retire(id);
+            let Some(fetch) = self.fetches.get_mut(&id) else { return };
+            let starter = others.iter().position(|waiter| Some(*waiter) == fetch.starter);
+            fetch.waiters.extend(starter.map(|at| others.remove(at)));
+        }
         self.begin(id, storing);
+        self.ask_alone(&others);
     }
 
     /// The peer that we turned to knows the transfer: what was on its way is wanted of it.
     fn goes_on(&mut self, id: FetchId) {
+        let flying = self.is_flying(id);
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        fetch.stranded = None;
+        if !flying {
+            // Else only what comes shows that the way is good.
+            fetch.stranded = None;
+        }
         if let Some(listed) = fetch.storing().and_then(Storing::listed) {
             listed.answered = true;
         }
@@ -112,7 +139,7 @@ impl Node {
     ) {
         let Some(id) = self.asked(peer, request) else { return };
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        fetch.moved = self.now;
+        (fetch.moved, fetch.stranded) = (self.now, None);
         let Some(storing) = fetch.storing() else { return };
         match check_segment(storing, &signature, bytes) {
             Ok(segment) => self.add_listed(id, Rc::new(segment), signature),
@@ -140,6 +167,14 @@ impl Node {
             self.outgrow(id);
         }
         self.pump_readers(id);
+        if self
+            .fetches
+            .get_mut(&id)
+            .and_then(Fetch::storing)
+            .is_some_and(|it| it.readers.is_empty())
+        {
+            self.want_rest(id);
+        }
         self.settle(id);
     }
 
@@ -191,11 +226,27 @@ impl Node {
     /// Bytes of a unit have come.
     pub(super) fn unit_part(&mut self, peer: NodeId, head: ChunkHead, bytes: Bytes) {
         self.report.peer_units_in_bytes += bytes.len() as u64;
+        self.heard(peer);
         self.unit_bytes(peer, &head.name, head.total, head.offset, bytes);
     }
 
     fn unit_bytes(&mut self, peer: NodeId, name: &ChunkId, total: u32, offset: u32, bytes: Bytes) {
         let Some(mesh) = &mut self.mesh else { return };
+        if !mesh.flights.contains(name) {
+            // It may have overtaken the manifest, which comes by another connection.
+            let whole = bytes.len() as u32 == total;
+            return match whole && content::name(&bytes) == *name {
+                true => mesh.flights.keep_early(*name, bytes),
+                false if whole => self.expel(peer, "a unit is not what its name says"),
+                false => {}
+            };
+        }
+        let of = mesh.flights.get_mut(name).map(|flight| flight.fetch);
+        let asked = of.and_then(|id| self.fetches.get(&id)).and_then(Fetch::peer) == Some(peer);
+        if !asked && (bytes.len() as u32) < total {
+            // Parts are joined only if they come from one.
+            return;
+        }
         let arrived = mesh.flights.arrive(name, total, offset, bytes);
         let Some((flight, whole)) = arrived else { return };
         if content::name(&whole) != *name {
@@ -213,6 +264,7 @@ impl Node {
         if let Some(fetch) = self.fetches.get_mut(&id) {
             fetch.received += whole.len() as u64;
             fetch.moved = self.now;
+            fetch.stranded = None;
         }
         let parent_end = flight.parent_end;
         self.enter(id, Fresh { id: *name, bytes: whole, end: flight.end, parent_end });
@@ -250,7 +302,9 @@ impl Node {
             self.report.wants_lost += 1;
             fetch.moved = self.now;
             if let Some(listed) = fetch.storing().and_then(Storing::listed) {
-                listed.lost.push(*name);
+                if listed.lost.len() < LOST_MAX {
+                    listed.lost.insert(*name);
+                }
             }
             waiters.extend(mesh.flights.remove(name).map(|flight| flight.waiters));
         }
@@ -264,6 +318,7 @@ impl Node {
     /// A peer answers with a response that is not stored.
     pub(super) fn opaque_head(&mut self, peer: NodeId, request: Request, opaque: Opaque) {
         let Some(id) = self.asked(peer, request) else { return };
+        self.listen_to(id, peer, request);
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         let (headers, status) = (headers(&opaque.fields), StatusCode::from_u16(opaque.status));
         let (Some(mut headers), Ok(status)) = (headers, status) else {
@@ -271,8 +326,16 @@ impl Node {
         };
         fetch.moved = self.now;
         if !matches!(fetch.state, fetch::State::Asking) {
-            return self.broken(id);
+            return self.expel(peer, "a second head");
         }
+        let confirms = status == StatusCode::NOT_MODIFIED && fetch.confirms;
+        if confirms && self.mesh.as_ref().is_some_and(|mesh| !mesh.config.gateways.is_empty()) {
+            // Nobody who is believed has signed that: the whole is asked for.
+            let waiters = self.retire(id);
+            self.remove_fetch(id);
+            return self.ask_alone(&waiters);
+        }
+        headers.remove(header::CONTENT_LENGTH);
         if let Some(length) = opaque.length {
             headers.insert(header::CONTENT_LENGTH, length.into());
         }
@@ -306,10 +369,32 @@ impl Node {
     pub(super) fn peer_ends(&mut self, peer: NodeId, request: Request, outcome: Outcome) {
         let Some(id) = self.asked(peer, request) else { return };
         let Some((mesh, fetch)) = self.mesh.as_mut().zip(self.fetches.get_mut(&id)) else { return };
+        if fetch.former == Some((peer, request)) {
+            mesh.asks.remove(&(peer, request));
+            fetch.former = None;
+            return;
+        }
+        match &fetch.state {
+            // Its units may still be wanted.
+            fetch::State::Storing(_) if outcome == Outcome::Complete => return self.all_came(id),
+            fetch::State::Passing(..) if outcome == Outcome::Complete => {
+                mesh.asks.remove(&(peer, request));
+                fetch.via = Via::Done;
+                return self.end(id, Ok(()));
+            }
+            _ => {}
+        }
         mesh.asks.remove(&(peer, request));
         fetch.via = Via::Nobody;
+        let storing = matches!(fetch.state, fetch::State::Storing(_));
+        let asking = matches!(fetch.state, fetch::State::Asking);
+        let others = asking && matches!(self.choose(&self.fetches[&id]), Choice::Peer(_));
+        if others || (storing && outcome != Outcome::UnknownRecord) {
+            // Another may know better.
+            return self.lose_way(id);
+        }
         let error = match outcome {
-            Outcome::Complete => return self.all_came(id),
+            Outcome::Complete => return self.not_helped(id, outcome),
             Outcome::Unresolved => FetchError::Unresolved,
             Outcome::Forbidden => FetchError::Forbidden,
             Outcome::Unreachable => FetchError::Unreachable,
@@ -376,6 +461,7 @@ impl Node {
             _ if little && here => {
                 self.orphan(id);
                 self.want_rest(id);
+                self.settle(id);
             }
             _ => self.cancel(id),
         }
@@ -458,10 +544,23 @@ fn check_segment(
         return Err("a segment is not signed by who signed the record");
     }
     let end = segment.end_offset();
+    if segment.first_offset > listed.cover {
+        return Err("a segment that nobody gave credit for");
+    }
+    if has_crumbs(&segment) {
+        return Err("units that are smaller than any that is cut");
+    }
     let other = announced.is_some_and(|length| {
         end > length || segment.closing.is_some_and(|closing| closing.length != length)
     });
     if other { Err("a manifest of another length than was announced") } else { Ok(segment) }
+}
+
+/// Whether units are smaller than the profile cuts them; the last of an object may be.
+fn has_crumbs(segment: &Segment) -> bool {
+    let last = segment.closing.is_some().then(|| segment.entries.len().saturating_sub(1));
+    let small = |length| length < segment.profile.unit.minimum;
+    segment.entries.iter().enumerate().any(|(at, entry)| small(entry.length) && Some(at) != last)
 }
 
 fn selecting(fields: &[Selecting]) -> Vec<(HeaderName, Option<Vec<u8>>)> {

@@ -17,7 +17,8 @@ impl Node {
         {
             let Via::Peer(peer, request) = fetch.via else {
                 fetch.granted += bytes;
-                return self.out.push_back(Output::Grant(id, bytes));
+                self.out.push_back(Output::Grant(id, bytes));
+                return self.watch(id);
             };
             // A message for each few bytes would cost more air than they do.
             fetch.owed += bytes;
@@ -41,6 +42,9 @@ impl Node {
         let fetch::State::Storing(storing) = &fetch.state else { return };
         if let Inflow::Listed(_) = storing.inflow {
             return self.want_ahead(id);
+        }
+        if storing.parked && storing.readers.is_empty() {
+            return;
         }
         let readers = storing.readers.iter();
         let positions = readers.filter_map(|reader| self.exchanges.get(reader)?.position());

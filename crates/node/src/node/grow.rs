@@ -6,7 +6,7 @@ use crate::cutting::{Cutting, Fresh};
 use crate::exchange::{Piece, Serving, Source, State};
 use crate::fetch::{self, Fetch};
 use crate::http;
-use crate::input::{ExchangeId, FetchId};
+use crate::input::{ExchangeId, FetchError, FetchId};
 use crate::output::{Head, Output};
 use crate::storing::{Inflow, Signed, Storing};
 use crate::supplying::UNASKED_BYTES;
@@ -14,6 +14,7 @@ use ::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use bytes::Bytes;
 use content::Segment;
 use std::rc::Rc;
+use wire::{ObjectKey, RecordId};
 
 /// Units in a segment that is closed because peers wait for it, at most: a signature for each 128 KiB.
 const LISTED_UNITS: usize = 16;
@@ -51,7 +52,7 @@ impl Node {
         let (starter, waiters) = (fetch.starter, std::mem::take(&mut fetch.waiters));
         fetch.state = fetch::State::Storing(Box::new(storing));
         let mut others = Vec::new();
-        for waiter in waiters {
+        for waiter in waiters.iter().copied() {
             let Some(exchange) = self.exchanges.get(&waiter) else { continue };
             let joins = starter != Some(waiter);
             if joins && !http::may_join(&record, &exchange.ask.headers, now) {
@@ -62,7 +63,15 @@ impl Node {
             *(if joins { &mut counts.collapsed } else { &mut counts.miss }) += 1;
             self.serve_growing(waiter, id, joins);
         }
+        // The first may have had all of it, and it may be gone, before the others had their turn.
+        let waits = |waiter: &ExchangeId| {
+            let state = self.exchanges.get(waiter).map(|exchange| &exchange.state);
+            matches!(state, Some(State::Waiting(fetch)) if *fetch == id)
+        };
+        let left: Vec<_> = waiters.into_iter().filter(waits).collect();
+        others.retain(|other| !left.contains(other));
         self.ask_alone(&others);
+        self.ask_alone(&left);
     }
 
     /// A client, or a peer, reads an object while it grows.
@@ -279,6 +288,9 @@ impl Node {
         if self.cannot_fill(id) {
             return;
         }
+        if let Some(fetch::State::Passing(..)) = self.fetches.get(&id).map(|fetch| &fetch.state) {
+            return self.end(id, Err(FetchError::Truncated));
+        }
         self.retire(id);
         let Some(fetch) = self.remove_fetch(id) else { return };
         let readers = self.drop_storing(id, fetch);
@@ -295,13 +307,25 @@ impl Node {
             self.chunks.release(unit);
         }
         let kept = storing.whole.is_some() && !storing.failed && !storing.is_hollow();
-        if !kept && !storing.is_reopened() {
+        let record = storing.record;
+        if !kept && !self.is_of_use(record, fetch.ask.key) {
+            let Some(storing) = fetch.storing() else { return Vec::new() };
             let drop = store::Change::DropSegments { record: storing.record };
             self.out.push_back(Output::Change(self.tickets.draw(), vec![drop]));
         }
         // Another transfer may have met the same units, and count on their being written.
         self.append(id, group);
         readers
+    }
+
+    /// Whether another transfer or the catalogue has the same record, and so its segments.
+    fn is_of_use(&mut self, record: RecordId, key: ObjectKey) -> bool {
+        let row = self.rows.get(&key);
+        row.is_some_and(|row| row.records.iter().any(|kept| kept.id == record))
+            || self
+                .fetches
+                .values_mut()
+                .any(|other| other.storing().is_some_and(|storing| storing.record == record))
     }
 
     /// A reader has left a growing object, or has all of it.
@@ -327,6 +351,7 @@ impl Node {
             self.grant_ahead(id);
         } else if of_peer && !storing.failed {
             // It may come back by another way, and go on (protocol: Resume).
+            storing.parked = true;
             self.orphan(id);
         } else {
             self.cancel(id);
@@ -347,6 +372,7 @@ impl Node {
 
     /// Nobody waits for a transfer: it may go on for a while.
     pub(super) fn orphan(&mut self, id: FetchId) {
+        self.orphans.retain(|(_, other)| *other != id);
         self.orphans.push_back((self.now + ORPHAN_PATIENCE, id));
         if self.orphans.len() > ORPHANS_MAX
             && let Some((_, oldest)) = self.orphans.pop_front()

@@ -1,6 +1,7 @@
 //! What peers say, and what follows from it.
 
-use super::Node;
+use super::reach::FIELDS_MAX;
+use super::{LOOK_EVERY, Node};
 use crate::exchange::{Ask, Asker, Exchange, State, Trail};
 use crate::fetch::{Fetch, Via};
 use crate::http::{self, Row, Target};
@@ -11,13 +12,11 @@ use crate::routes::RouteTable;
 use ::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, Version, header};
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
-use std::time::Duration;
 use wire::NodeId;
 use wire::peer::{self, Field, Message, Outcome, Refusal, Request, Resume};
 
-/// Whoever will be asked and is not there is dialled as often as that.
-const MEET_EVERY: Duration = Duration::from_secs(30);
-
+/// More credit than this is not used at once, in bytes.
+const CREDIT_MAX: u32 = 64 * 1024;
 impl Node {
     /// Something happened to a connection with a peer.
     pub(super) fn link(&mut self, input: LinkInput) {
@@ -33,23 +32,9 @@ impl Node {
     pub(super) fn routes(&mut self, routes: RouteTable) {
         let Some(mesh) = &mut self.mesh else { return };
         mesh.set_routes(self.now, routes);
-        self.meet();
+        mesh.meet(self.now);
         // Who had no way may have one now.
         self.look_after();
-    }
-
-    /// Gets to know those who will be asked, before they are: a first request then costs no handshakes.
-    pub(super) fn meet(&mut self) {
-        let Some(mesh) = &mut self.mesh else { return };
-        let ways = mesh.ways();
-        let gateway = ways.gateway.filter(|_| !mesh.per_hop());
-        mesh.meet_at = ways.next_hop.map(|_| self.now + MEET_EVERY);
-        for address in [ways.next_hop, gateway].into_iter().flatten() {
-            if mesh.peers.at(address).is_none() && !mesh.is_passed_over(self.now, address) {
-                let socket = mesh.socket(address);
-                mesh.peers.dial(self.now, socket);
-            }
-        }
     }
 
     /// Hears what peers said meanwhile, and hands out what is to be said to them.
@@ -149,6 +134,7 @@ impl Node {
 
     fn peer_down(&mut self, peer: NodeId) {
         let Some(mesh) = &mut self.mesh else { return };
+        mesh.heard.remove(&peer);
         let of = |((of, _), id): (&(NodeId, Request), &ExchangeId)| (*of == peer).then_some(*id);
         let mut supplied: Vec<ExchangeId> = mesh.supplied.iter().filter_map(of).collect();
         supplied.sort_unstable();
@@ -161,6 +147,7 @@ impl Node {
     }
 
     fn message(&mut self, peer: NodeId, message: Message) {
+        self.heard(peer);
         match message {
             Message::Ask(ask) => self.peer_asks(peer, *ask),
             Message::Head(request, head) => self.record_head(peer, request, *head),
@@ -193,6 +180,13 @@ impl Node {
         }
     }
 
+    /// A peer is not as silent as it may seem.
+    pub(super) fn heard(&mut self, peer: NodeId) {
+        if let Some(mesh) = &mut self.mesh {
+            mesh.heard.insert(peer, self.now);
+        }
+    }
+
     fn supplied(&self, peer: NodeId, request: Request) -> Option<ExchangeId> {
         self.mesh.as_ref()?.supplied.get(&(peer, request)).copied()
     }
@@ -209,14 +203,16 @@ impl Node {
         let known = mesh.supplied.contains_key(&(peer, request));
         let crowd = mesh.supplied.keys().filter(|(of, _)| *of == peer).count() >= REQUESTS_MAX;
         let loops = ask.visited.contains(&mesh.peers.own_id());
-        let address =
-            mesh.peers.list(self.now).iter().find(|it| it.id == peer).map(|it| it.address);
+        let address = mesh.peers.address(peer);
+        let fields = ask.fields.iter().map(|(name, value)| name.len() + value.len());
+        let large = fields.sum::<usize>() > FIELDS_MAX;
         let Some(client) = address.filter(|_| !known) else { return };
         let understood = self.understand_peer(peer, client, ask);
         let outcome = match understood {
             _ if loops => Outcome::Loop,
             _ if crowd => Outcome::Busy,
             None => Outcome::Malformed,
+            Some(_) if large => Outcome::Busy,
             Some(ask) => return self.admit_peer(peer, request, ask),
         };
         self.say(peer, Message::End(request, outcome));
@@ -226,7 +222,8 @@ impl Node {
         let Some(mesh) = &mut self.mesh else { return };
         let id = mesh.draw_exchange();
         mesh.supplied.insert((peer, request), id);
-        let credit = i64::from(super::reach::CREDIT);
+        self.look_at.get_or_insert(self.now + LOOK_EVERY);
+        let credit = ask.trail.credit;
         self.exchanges.insert(id, Exchange { ask, credit, state: State::Looking });
         self.look(id);
     }
@@ -249,6 +246,7 @@ impl Node {
             have: ask.have,
             cover: ask.cover,
             given: 0,
+            credit: i64::from(ask.credit.min(CREDIT_MAX)),
             upstream: String::new(),
         };
         Some(Ask {
@@ -271,8 +269,11 @@ impl Node {
 
     /// A peer goes on with a transfer that was broken off.
     pub(super) fn take_up(&mut self, id: ExchangeId, resume: Resume, row: &Row) {
+        let Some(key) = self.exchanges.get(&id).map(|exchange| exchange.ask.key) else { return };
         let growing = self.fetches.iter_mut().find_map(|(fetch_id, fetch)| {
-            let storing = fetch.storing()?;
+            // A record is of one object: it is not to be vouched for under the name of another.
+            let same = fetch.ask.key == key;
+            let storing = fetch.storing().filter(|_| same)?;
             let has = storing.record == resume.record
                 && (!storing.is_hollow() || storing.segment_is_here(resume.segment));
             has.then_some(*fetch_id)
@@ -288,7 +289,8 @@ impl Node {
         if elsewhere {
             let ask = exchange.ask.clone();
             let fetch = self.fetch(ask, None, "uri-miss", vec![id]);
-            return self.put_state(id, State::Waiting(fetch));
+            self.put_state(id, State::Waiting(fetch));
+            return self.reach(fetch);
         }
         self.end_supply(id, Outcome::UnknownRecord);
         self.leave(id);

@@ -1,6 +1,7 @@
 //! What goes to the store, and what comes of it.
 
 use super::{Node, STORE_RETRY, SYNC_AFTER};
+use crate::exchange::State;
 use crate::fetch::{self, Fetch};
 use crate::http::{Record, Row};
 use crate::input::{FetchId, Ticket};
@@ -86,6 +87,16 @@ impl Node {
         let readers = storing.readers.iter();
         let positions = readers.filter_map(|reader| self.exchanges.get(reader)?.position());
         let slowest = positions.min().unwrap_or(u64::MAX);
+        // Nor are segments kept that nobody will be told of or read again.
+        let told =
+            storing.readers.iter().filter_map(|reader| match &self.exchanges.get(reader)?.state {
+                State::Supplying(supplying) => Some(supplying.segment),
+                _ => None,
+            });
+        let told = told.min().unwrap_or(u32::MAX);
+        storing
+            .closed
+            .retain(|number, signed| *number >= told || signed.segment.end_offset() > slowest);
         while storing.unstored.front().is_some_and(|(end, _)| *end <= slowest) {
             let Some((_, unit)) = storing.unstored.pop_front() else { return };
             // Content may repeat itself.

@@ -101,6 +101,7 @@ impl Node {
         let Some(fetch) = self.fetches.get_mut(&id) else { return Vec::new() };
         let key = fetch.ask.key;
         let waiters = std::mem::take(&mut fetch.waiters);
+        fetch.joined.clear();
         if self.joinable.get(&key) == Some(&id) {
             self.joinable.remove(&key);
         }

@@ -4,6 +4,7 @@
 use super::{LOOK_EVERY, Node};
 use crate::exchange::{Asker, State};
 use crate::fetch::{self, Fetch, Via};
+use crate::http::{Record, selects};
 use crate::input::{ExchangeId, FetchError, FetchId};
 use crate::mesh::Choice;
 use crate::output::Output;
@@ -11,12 +12,17 @@ use crate::storing::{Storing, Tail};
 use crate::supplying::COVER;
 use ::http::header;
 use std::net::IpAddr;
+use std::rc::Rc;
 use std::time::Duration;
 use wire::NodeId;
 use wire::peer::{Ask, Field, Message, Request, Resume};
 
-/// Who joined a request that has no head after so long goes to the gateway, alone (protocol: No loops).
+/// Who joined a request that has no head after so long, of a peer that says nothing, goes to the gateway,
+/// alone (protocol: No loops).
 const JOINED_PATIENCE: Duration = Duration::from_secs(2);
+/// While the peer sends other things the air is full, and one more copy would fill it more; but nobody
+/// waits longer than this.
+const JOINED_MAX: Duration = Duration::from_secs(10);
 /// A peer may leave us without anything that it was asked for so long: three losses of the same packet
 /// in a row, with the pauses that TCP makes in between, fit in.
 const STALL: Duration = Duration::from_secs(4);
@@ -28,8 +34,10 @@ const HEAD_PATIENCE: Duration = Duration::from_secs(60);
 const STRANDED_MAX: Duration = Duration::from_secs(20);
 /// Bytes of a response that is not stored may come before the asker has said more.
 pub(super) const CREDIT: u32 = 16 * 1024;
-/// Header fields that do not fit a message with some room are for the origin itself.
-const FIELDS_MAX: usize = 48 * 1024;
+/// More of header fields than that, in bytes, are for the origin itself: peers keep what they are asked.
+pub(super) const FIELDS_MAX: usize = 16 * 1024;
+/// So is a longer path.
+const URI_MAX: usize = 8 * 1024;
 
 impl Node {
     /// Asks whoever is the right one now.
@@ -42,11 +50,12 @@ impl Node {
     }
 
     /// Who is the right one to be asked next.
-    fn choose(&self, fetch: &Fetch) -> Choice {
+    pub(super) fn choose(&self, fetch: &Fetch) -> Choice {
         let Some(mesh) = &self.mesh else { return Choice::Origin };
         let ask = &fetch.ask;
         let stays = mesh.routes.route().is_none() || ask.at_home || self.is_direct(fetch);
-        if stays || ask.trail.hops == 0 {
+        let wide = ask.trail.hops == 0 || ask.trail.visited.len() >= Ask::VISITED_MAX;
+        if stays || wide {
             return Choice::Origin;
         }
         let per_hop = !ask.trail.to_gateway
@@ -75,6 +84,7 @@ impl Node {
         target.address().is_some_and(within)
             || known.is_some_and(|addresses| addresses.iter().any(|address| within(*address)))
             || long > FIELDS_MAX
+            || target.path().len() > URI_MAX
     }
 
     fn ask_at(&mut self, id: FetchId, address: IpAddr) {
@@ -157,22 +167,27 @@ impl Node {
         }
         let message = message(fetch, request, per_hop, mesh.peers.own_id());
         mesh.peers.open_data(self.now, peer);
-        mesh.peers.send(self.now, peer, &Message::Ask(Box::new(message)));
+        if !mesh.peers.send(self.now, peer, &Message::Ask(Box::new(message))) {
+            mesh.asks.remove(&(peer, request));
+            return self.ask_origin(id);
+        }
         self.report.asks_out += 1;
         self.look_at.get_or_insert(self.now + LOOK_EVERY);
     }
 
-    /// Says something to a peer.
-    pub(super) fn say(&mut self, peer: NodeId, message: Message) {
-        if let Some(mesh) = &mut self.mesh {
-            mesh.peers.send(self.now, peer, &message);
-        }
+    /// Says something to a peer; whether it could be said.
+    pub(super) fn say(&mut self, peer: NodeId, message: Message) -> bool {
+        self.mesh.as_mut().is_some_and(|mesh| mesh.peers.send(self.now, peer, &message))
     }
 
     /// A transfer is over, for us: nothing more of it is wanted.
     pub(super) fn remove_fetch(&mut self, id: FetchId) -> Option<Fetch> {
         let fetch = self.fetches.remove(&id)?;
         let Some(mesh) = &mut self.mesh else { return Some(fetch) };
+        if let Some((peer, request)) = fetch.former {
+            mesh.asks.remove(&(peer, request));
+            mesh.peers.send(self.now, peer, &Message::Cancel(request));
+        }
         match fetch.via {
             Via::Peer(peer, request) => {
                 mesh.asks.remove(&(peer, request));
@@ -211,13 +226,28 @@ impl Node {
                     listed.answered = false;
                     // Whoever is asked next lists more of it, or begins its bytes elsewhere.
                     listed.tail = Tail::default();
+                    // What one does not have another may.
+                    listed.lost.clear();
                 }
+                let whole = storing.whole.clone();
+                fetch.stranded.get_or_insert(self.now);
                 self.report.resumes += 1;
-                self.reach(id);
+                self.resume(id, whole);
             }
             fetch::State::Asking => self.reach(id),
             // Opaque bodies do not resume.
             _ => self.end(id, Err(FetchError::Truncated)),
+        }
+    }
+
+    /// A transfer goes on by another way; if nothing of it is on its way, what is here is kept first.
+    fn resume(&mut self, id: FetchId, whole: Option<Rc<Record>>) {
+        let Some(mesh) = &mut self.mesh else { return };
+        mesh.flights.drop_parts(id);
+        let flying = mesh.flights.has(id);
+        match whole {
+            Some(record) if !flying => self.finish_listed(id, &record),
+            _ => self.reach(id),
         }
     }
 
@@ -232,7 +262,9 @@ impl Node {
             self.look_after_joined(*id);
             self.look_after_one(*id);
         }
-        if !ids.is_empty() {
+        self.end_idle();
+        let supplies = self.mesh.as_ref().is_some_and(|mesh| !mesh.supplied.is_empty());
+        if !ids.is_empty() || supplies {
             self.look_at.get_or_insert(self.now + LOOK_EVERY);
         }
     }
@@ -242,11 +274,12 @@ impl Node {
         let another = fetch.is_some_and(|fetch| matches!(self.choose(fetch), Choice::Peer(_)));
         let Some((mesh, fetch)) = self.mesh.as_ref().zip(self.fetches.get_mut(&id)) else { return };
         match fetch.via {
-            Via::Nobody | Via::Dialling(_)
+            Via::Nobody | Via::Dialling(_) | Via::Peer(..)
                 if fetch.stranded.is_some_and(|since| self.now - since > STRANDED_MAX) =>
             {
                 self.end(id, Err(FetchError::NoRoute));
             }
+            Via::Nobody if matches!(fetch.state, fetch::State::Passing(..)) => {}
             Via::Nobody => {
                 fetch.tried.clear();
                 self.reach(id);
@@ -257,31 +290,66 @@ impl Node {
                     fetch::State::Asking => Some(HEAD_PATIENCE),
                     fetch::State::Storing(storing) => {
                         let waits = mesh.flights.has(id) || !is_answered(storing);
-                        waits.then_some(STALL)
+                        let told = storing.ended || storing.is_loose();
+                        if waits { Some(STALL) } else { (!told).then_some(HEAD_PATIENCE) }
                     }
                     _ => None,
                 };
-                if patience.is_some_and(|patience| self.now - fetch.moved > patience) {
-                    self.lose_way(id);
+                let asking = another && matches!(fetch.state, fetch::State::Asking);
+                if patience.is_none_or(|patience| self.now - fetch.moved <= patience) {
+                    return;
                 }
+                if asking { self.ask_another(id) } else { self.lose_way(id) }
             }
             Via::Dialling(_) | Via::Origin | Via::Done => {}
         }
     }
 
+    /// The next hop takes its time, perhaps because the origin does: another is asked too, and who answers
+    /// first is listened to.
+    fn ask_another(&mut self, id: FetchId) {
+        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        if let Via::Peer(peer, request) = fetch.via {
+            fetch.former = Some((peer, request));
+            fetch.via = Via::Nobody;
+        }
+        self.reach(id);
+    }
+
+    /// One of two who were asked has answered: the other's answer is not wanted any more.
+    pub(super) fn listen_to(&mut self, id: FetchId, peer: NodeId, request: Request) {
+        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let Some(former) = fetch.former.take() else { return };
+        let other = match fetch.via {
+            Via::Peer(now, its) if former == (peer, request) => Some((now, its)),
+            _ if former == (peer, request) => None,
+            _ => Some(former),
+        };
+        fetch.via = Via::Peer(peer, request);
+        if let (Some((peer, request)), Some(mesh)) = (other, &mut self.mesh) {
+            mesh.asks.remove(&(peer, request));
+            mesh.peers.send(self.now, peer, &Message::Cancel(request));
+        }
+    }
+
     /// Who joined a request that has no head yet does not wait for ever.
     fn look_after_joined(&mut self, id: FetchId) {
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        let due = |(at, _): &(_, _)| self.now - *at > JOINED_PATIENCE;
+        let Some((mesh, fetch)) = self.mesh.as_ref().zip(self.fetches.get_mut(&id)) else { return };
+        let heard = fetch.peer().and_then(|peer| mesh.heard.get(&peer).copied());
+        let silent = heard.is_none_or(|heard| self.now - heard > JOINED_PATIENCE);
+        let patience = if silent { JOINED_PATIENCE } else { JOINED_MAX };
+        let due = |(at, _): &(_, _)| self.now - *at > patience;
         let count = fetch.joined.iter().take_while(|it| due(it)).count();
         let impatient: Vec<ExchangeId> = fetch.joined.drain(..count).map(|(_, id)| id).collect();
         fetch.waiters.retain(|waiter| !impatient.contains(waiter));
+        let old = fetch.old.clone();
         for waiter in impatient {
             let Some(exchange) = self.exchanges.get_mut(&waiter) else { continue };
-            if matches!(exchange.state, State::Waiting(_)) {
+            if matches!(exchange.state, State::Waiting(fetch) if fetch == id) {
                 exchange.ask.alone = true;
                 exchange.ask.trail.to_gateway = true;
-                self.miss(waiter, None, "uri-miss");
+                let old = old.clone().filter(|old| selects(old, &exchange.ask.headers));
+                self.miss(waiter, old, "uri-miss");
             }
         }
     }

@@ -132,8 +132,7 @@ impl Node {
     /// A reader's object cannot be completed: as if it had never been stored.
     pub(super) fn abandon(&mut self, reader: ExchangeId) {
         if let Some(exchange) = self.exchanges.get(&reader)
-            && let State::Serving(serving) = &exchange.state
-            && let Source::Closed(record) = &serving.source
+            && let Some(Source::Closed(record)) = exchange.source()
         {
             let (key, record) = (exchange.ask.key, Rc::clone(record));
             self.forget_record(key, &record);

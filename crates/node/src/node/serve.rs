@@ -109,6 +109,10 @@ impl Node {
         }
         let ahead = serving.ahead.front().map(|(_, bytes)| bytes.clone());
         if let Some(unit) = ahead.or_else(|| self.chunks.get(&entry.id)) {
+            if unit.len() as u64 != u64::from(entry.length) {
+                // The name is true, and so what lists it is false.
+                return Step::Abort;
+            }
             let from = (position - cursor.offset) as usize;
             let to = unit.len().min(from + count as usize);
             let bytes = unit.slice(from..to);
@@ -326,7 +330,13 @@ impl Node {
         if !self.end_supply(id, Outcome::Truncated) {
             self.out.push_back(Output::Abort(id));
         }
+        let of = self.exchanges.get(&id).filter(|exchange| exchange.flows());
+        let told = of.and_then(|exchange| self.mesh.as_ref()?.supplied.get(&exchange.peer()?));
+        let told = told.copied();
         self.close_exchange(id);
+        if let Some(told) = told {
+            self.leave(told);
+        }
     }
 
     /// The client has left.
@@ -353,12 +363,12 @@ impl Node {
             && let Some(exchange) = &exchange
         {
             mesh.flights.leave(id);
-            let request = exchange.peer();
-            let other = request.and_then(|request| mesh.supplied.remove(&request));
-            let flow = exchange.flow();
-            // What is told and what flows end together.
-            for other in [other, flow].into_iter().flatten().filter(|other| *other != id) {
-                self.leave(other);
+            // What flows may end before the units that came before it are sent.
+            if !exchange.flows() {
+                exchange.peer().and_then(|request| mesh.supplied.remove(&request));
+            }
+            if let Some(flow) = exchange.flow() {
+                self.leave(flow);
             }
         }
         if let Some(State::Serving(serving)) = exchange.map(|exchange| exchange.state)

@@ -4,26 +4,32 @@ use super::Node;
 use super::follow::unasked;
 use super::hear::fields;
 use crate::exchange::{Source, State};
-use crate::fetch::{Fetch, Via};
+use crate::fetch::{self, Fetch, Via};
 use crate::http::{self, Record};
 use crate::input::{ExchangeId, FetchError, FetchId};
 use crate::mesh::Unit;
 use crate::storing::{Inflow, Signed};
-use crate::supplying::{Supplying, WANTS_MAX};
+use crate::supplying::{PEER_WANTS_MAX, Supplying, WANTS_MAX};
 use ::http::{HeaderMap, StatusCode};
 use bytes::Bytes;
 use content::Segment;
 use std::collections::VecDeque;
 use std::rc::Rc;
+use std::time::Duration;
 use wire::NodeId;
 use wire::peer::{self, ChunkHead, Message, Outcome, Want};
 
 /// Messages that wait to be sent to a peer, in bytes, beyond which it is told no more of manifests.
 const BACKLOG_MAX: usize = 128 * 1024;
 /// One read of the disk, at most, in bytes.
-const READ_BYTES: u64 = 128 * 1024;
+const READ_BYTES: u64 = 64 * 1024;
+/// Units that are looked at for one read.
+const READ_UNITS: usize = 32;
 /// Bytes of units that one request sends in its turn, while others wait for theirs.
 const TURN_BYTES: usize = 32 * 1024;
+
+/// A request of a peer is given up if nothing is said of it for so long: a client may have paused.
+const IDLE_MAX: Duration = Duration::from_secs(600);
 
 /// What came of trying to send a unit.
 enum Sent {
@@ -39,7 +45,9 @@ impl Node {
         let Some(exchange) = self.exchanges.get(&id) else { return };
         let confirmed = exchange.ask.trail.have == Some(record.id);
         let upstream = exchange.ask.trail.upstream.clone();
-        self.say_head(id, record, Some(record.length), confirmed, detail, &upstream);
+        if !self.say_head(id, record, Some(record.length), confirmed, detail, &upstream) {
+            return;
+        }
         if confirmed {
             self.end_supply(id, Outcome::Complete);
             return self.leave(id);
@@ -54,11 +62,15 @@ impl Node {
         let (requested, upstream) = (fetch.requested, fetch.status_line.clone());
         let Some(storing) = fetch.storing() else { return };
         let (record, length) = (storing.so_far(requested, right), storing.announced);
-        storing.readers.push(id);
-        let status = storing.record;
-        self.say_head(id, &record, length, false, detail, &upstream);
-        self.begin_supply(id, Source::Growing(fetch_id), status);
+        if !self.say_head(id, &record, length, false, detail, &upstream) {
+            return;
+        }
+        if let Some(storing) = self.fetches.get_mut(&fetch_id).and_then(Fetch::storing) {
+            storing.readers.push(id);
+        }
+        self.begin_supply(id, Source::Growing(fetch_id), record.id);
         self.list_for_peers(fetch_id);
+        self.watch(fetch_id);
         self.grant_ahead(fetch_id);
     }
 
@@ -70,17 +82,14 @@ impl Node {
         confirmed: bool,
         detail: &str,
         upstream: &str,
-    ) {
+    ) -> bool {
         let age = http::age(record, self.date());
-        let Some((mesh, exchange)) = self.mesh.as_ref().zip(self.exchanges.get(&id)) else {
-            return;
-        };
-        let Some((peer, request)) = exchange.peer() else { return };
+        let exchange = self.mesh.as_ref().zip(self.exchanges.get(&id));
+        let Some((mesh, exchange)) = exchange else { return false };
+        let Some((peer, request)) = exchange.peer() else { return false };
         let name = |(n, value): &(::http::HeaderName, Option<Vec<u8>>)| {
             (n.as_str().to_owned(), value.clone())
         };
-        let own = &self.config.name;
-        let before = if upstream.is_empty() { String::new() } else { format!("{upstream}, ") };
         let mut head = peer::Head {
             confirmed,
             record: record.id,
@@ -91,13 +100,19 @@ impl Node {
             signature: wire::Signature([0; 64]),
             age: u32::try_from(age).unwrap_or(u32::MAX),
             length,
-            status_line: format!("{before}{own}; {detail}"),
+            status_line: status_line(upstream, &format!("{}; {detail}", self.config.name)),
         };
         match &record.voucher {
             Some(voucher) => (head.signer, head.signature) = (voucher.signer, voucher.signature),
             None => head.signature = mesh.peers.sign(&head.signed(&exchange.ask.key)),
         }
-        self.say(peer, Message::Head(request, Box::new(head)));
+        let said = self.say(peer, Message::Head(request, Box::new(head)));
+        if !said {
+            // Larger than any message: it is for the asker to get it elsewhere.
+            self.end_supply(id, Outcome::Busy);
+            self.leave(id);
+        }
+        said
     }
 
     fn begin_supply(&mut self, id: ExchangeId, source: Source, record: wire::RecordId) {
@@ -111,6 +126,7 @@ impl Node {
             segment: trail.resume.map_or(0, |resume| resume.segment),
             told: false,
             cover: trail.cover,
+            moved: self.now,
             wants: VecDeque::new(),
             ahead: VecDeque::new(),
             flow: None,
@@ -138,6 +154,9 @@ impl Node {
         if let Some(first) = turns.iter().position(|id| *id > self.last_turn) {
             turns.rotate_left(first);
         }
+        for id in &turns {
+            while self.tell_segment(*id) {}
+        }
         while let Some(id) = turns.pop_front() {
             let mut sent = 0;
             while sent < TURN_BYTES {
@@ -163,7 +182,9 @@ impl Node {
         let Some((peer, request)) = exchange.peer() else { return false };
         let State::Supplying(supplying) = &exchange.state else { return false };
         let backlog = self.mesh.as_ref().map_or(0, |mesh| mesh.peers.backlog(peer));
-        if supplying.told || supplying.turning || backlog > BACKLOG_MAX {
+        // What flows is not listed too: it would cross twice.
+        let over = supplying.told || supplying.flow.is_some();
+        if over || supplying.turning || backlog > BACKLOG_MAX {
             return false;
         }
         let Some(signed) = self.next_segment(id) else { return false };
@@ -217,11 +238,11 @@ impl Node {
     fn send_want(&mut self, id: ExchangeId) -> Option<Sent> {
         let exchange = self.exchanges.get(&id)?;
         let State::Supplying(supplying) = &exchange.state else { return None };
-        let (peer, want) = (supplying.peer, supplying.wants.front()?.clone());
-        let mesh = self.mesh.as_ref()?;
-        if mesh.peers.chunk_room(peer) == 0 {
+        let (peer, want) = (supplying.peer, supplying.wants.front()?);
+        if self.mesh.as_ref()?.peers.chunk_room(peer) == 0 {
             return Some(Sent::Later);
         }
+        let want = want.clone();
         let ahead = supplying.ahead.iter().find(|(name, _)| *name == want.name);
         let held = ahead.map(|(_, bytes)| bytes.clone()).or_else(|| self.chunks.get(&want.name));
         match held {
@@ -272,7 +293,8 @@ impl Node {
             return Some(Sent::Later);
         }
         let (fetch, peer) = (supplying.source.growing(), supplying.peer);
-        let units: Vec<_> = supplying.wants.iter().map(|want| (want.name, want.length)).collect();
+        let units = supplying.wants.iter().take(READ_UNITS);
+        let units: Vec<_> = units.map(|want| (want.name, want.length)).collect();
         let reading =
             self.chunks.want(units.into_iter(), READ_BYTES, id, &mut self.tickets, &mut self.out);
         if reading {
@@ -302,9 +324,12 @@ impl Node {
         let Some(exchange) = self.exchanges.get_mut(&id) else { return };
         let State::Supplying(supplying) = &mut exchange.state else { return };
         let peer = supplying.peer;
-        if supplying.wants.len() + wants.len() > WANTS_MAX {
+        if supplying.wants.len() + wants.len() > WANTS_MAX || self.wants_of(peer) > PEER_WANTS_MAX {
             return self.expel(peer, "it wants more units than it can have on their way");
         }
+        let Some(exchange) = self.exchanges.get_mut(&id) else { return };
+        let State::Supplying(supplying) = &mut exchange.state else { return };
+        supplying.moved = self.now;
         supplying.wants.extend(wants.iter().cloned());
         if let Some(fetch) = supplying.source.growing() {
             self.forward(id, fetch, &wants);
@@ -312,15 +337,29 @@ impl Node {
         self.supply(id);
     }
 
+    /// How many units a peer wants, of all that it has asked for.
+    fn wants_of(&self, peer: NodeId) -> usize {
+        let Some(mesh) = &self.mesh else { return 0 };
+        let of = |((of, _), id): (&(NodeId, peer::Request), &ExchangeId)| match &self
+            .exchanges
+            .get(id)
+            .filter(|_| *of == peer)?
+            .state
+        {
+            State::Supplying(supplying) => Some(supplying.wants.len()),
+            _ => None,
+        };
+        mesh.supplied.iter().filter_map(of).sum()
+    }
+
     /// Wants of a peer that are not here go on to the next one, all at once.
     fn forward(&mut self, id: ExchangeId, fetch: FetchId, wants: &[Want]) {
-        let storing = self.fetches.get_mut(&fetch).and_then(Fetch::storing);
-        if !storing.is_some_and(|storing| matches!(storing.inflow, Inflow::Listed(_))) {
-            return;
-        }
+        let storing = self.fetches.get(&fetch).map(|fetch| &fetch.state);
+        let Some(fetch::State::Storing(storing)) = storing else { return };
+        let Inflow::Listed(listed) = &storing.inflow else { return };
         let missing = |want: &&Want| {
             let flying = self.mesh.as_ref().is_some_and(|mesh| mesh.flights.contains(&want.name));
-            !flying && !self.chunks.holds(&want.name)
+            !flying && !self.chunks.holds(&want.name) && !listed.lost.contains(&want.name)
         };
         let unit =
             |want: &Want| (want.name, Unit { length: want.length, parent_end: false, end: 0 });
@@ -342,6 +381,7 @@ impl Node {
         let State::Supplying(supplying) = &mut exchange.state else {
             return self.credit(id, u64::from(bytes));
         };
+        supplying.moved = self.now;
         supplying.cover = supplying.cover.max(cover);
         let flow = supplying.flow;
         let (cover, growing) = (supplying.cover, supplying.source.growing());
@@ -372,8 +412,12 @@ impl Node {
         let mut fields = fields(headers);
         fields.retain(|(name, _)| name != "cache-status" && name != "content-length");
         let status = status.as_u16();
-        let opaque = peer::Opaque { status, fields, length, status_line: lines.join(", ") };
-        self.say(peer, Message::Opaque(request, Box::new(opaque)));
+        let status_line = status_line("", &lines.join(", "));
+        let opaque = peer::Opaque { status, fields, length, status_line };
+        if !self.say(peer, Message::Opaque(request, Box::new(opaque))) {
+            self.end_supply(id, Outcome::Busy);
+            self.leave(id);
+        }
     }
 
     /// Content of a response for a peer that is not stored.
@@ -389,6 +433,22 @@ impl Node {
         }
     }
 
+    /// Peers that have not said anything of a request for very long are told to ask anew if they still
+    /// want it: some forget to cancel.
+    pub(super) fn end_idle(&mut self) {
+        let Some(mesh) = &self.mesh else { return };
+        let idle = |id: &&ExchangeId| match self.exchanges.get(*id).map(|it| &it.state) {
+            Some(State::Supplying(supplying)) => self.now - supplying.moved > IDLE_MAX,
+            _ => false,
+        };
+        let mut idle: Vec<ExchangeId> = mesh.supplied.values().filter(idle).copied().collect();
+        idle.sort_unstable();
+        for id in idle {
+            self.end_supply(id, Outcome::Busy);
+            self.leave(id);
+        }
+    }
+
     /// Tells a peer that its response has ended; false if it is no peer that asked.
     pub(super) fn end_supply(&mut self, id: ExchangeId, outcome: Outcome) -> bool {
         let Some((peer, request)) = self.exchanges.get(&id).and_then(|it| it.peer()) else {
@@ -397,6 +457,16 @@ impl Node {
         self.say(peer, Message::End(request, outcome));
         true
     }
+}
+
+/// `Cache-Status` with our member last; where that is too long, without the oldest members.
+fn status_line(upstream: &str, own: &str) -> String {
+    let all = if upstream.is_empty() { own.to_owned() } else { format!("{upstream}, {own}") };
+    let mut rest = &all[..];
+    while rest.len() > Message::STATUS_LINE_MAX {
+        rest = rest.split_once(", ").map_or("", |(_, rest)| rest);
+    }
+    rest.to_owned()
 }
 
 /// What a peer is told of a failure.

@@ -182,30 +182,23 @@ fn liar_of(body: Bytes, mut bend: impl FnMut(Vec<Said>) -> Vec<Said> + 'static) 
 
 #[test]
 fn a_manifest_without_an_end_takes_no_memory_without_an_end() {
-    // Each segment follows the last one, and is signed; nobody asked for so many.
-    let mut mesh = Mesh::chain(3);
-    let body = noise(1, 1_000_000);
-    let endless = liar_of(body, |said| {
-        let open = |said: &Said| match said {
-            Said::Message(Message::Segment(request, signature, bytes)) => {
-                let segment = content::Segment::decode(bytes).expect("our own");
-                let again = (*request, signature.clone(), bytes.clone());
-                Some((segment, again))
-            }
-            _ => None,
-        };
-        let mut more = said.clone();
-        for (_, (request, signature, bytes)) in said.iter().filter_map(open) {
-            let repeat = Message::Segment(request, signature, bytes);
-            more.extend((0..2_000).map(|_| Said::Message(repeat.clone())));
-        }
-        more
+    // Each segment follows the one before, and is signed; nobody gave credit for so many.
+    let mut mesh = alone(|peers, message| match message {
+        Message::Ask(ask) => Forged::endless(peers, URL, 300).told(ask.request),
+        _ => Vec::new(),
     });
-    mesh.start_liar(1, endless);
+    let id = mesh.get(2, URL);
+    assert!(mesh.client(id).content.is_empty() || mesh.client(id).is_ok());
+    mesh.done();
+}
+
+#[test]
+fn a_segment_that_comes_twice_is_not_taken_twice() {
+    let mut mesh = Mesh::chain(3);
+    let twice = |said: Vec<Said>| [said.clone(), said].concat();
+    mesh.start_liar(1, liar_of(noise(1, 1_000_000), twice));
     mesh.pass_seconds(40);
-    let id = mesh.call(2, Call::get(URL));
-    mesh.finish();
-    assert!(mesh.client(id).end.is_some());
+    mesh.get(2, URL);
     mesh.done();
 }
 
@@ -329,4 +322,33 @@ fn greedy() -> Play {
             }
         }
     })
+}
+
+#[test]
+fn who_stops_reading_in_mid_transfer_is_passed_over() {
+    let mut mesh = between(|| Box::new(|said| vec![said]));
+    mesh.origin.put(URL, Page::of(4_000_000).fresh(600).steady());
+    let id = mesh.call(2, Call::get(URL));
+    mesh.pass_millis(500);
+    assert!(!mesh.client(id).content.is_empty() && mesh.client(id).end.is_none());
+    mesh.links.deaf.insert(1);
+    mesh.finish();
+    assert!(mesh.client(id).is_ok(), "{:?}", mesh.client(id).end);
+    assert!(mesh.took(id) < Duration::from_secs(60), "{:?}", mesh.took(id));
+    mesh.kill(1);
+    mesh.done();
+}
+
+#[test]
+fn an_asker_that_stops_reading_holds_back_nobody_else() {
+    let mut mesh = Mesh::chain(3);
+    mesh.origin.put(URL, Page::of(6_000_000).fresh(600).steady());
+    let far = mesh.call(2, Call::get(URL));
+    mesh.pass_millis(500);
+    mesh.links.deaf.insert(2);
+    let near = mesh.call(1, Call::get(URL));
+    mesh.pass_seconds(5);
+    assert!(mesh.client(near).is_ok() && mesh.client(far).end.is_none());
+    mesh.kill(2);
+    mesh.done();
 }

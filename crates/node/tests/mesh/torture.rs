@@ -130,7 +130,7 @@ impl World {
             14 => self.spoil(node),
             15 => self.mesh.break_link(node as u64 + 7),
             16 => {
-                let ahead = [-2_000_000_000, 0, 100][self.dice.below(3) as usize];
+                let ahead = [-2_000_000_000, 0][self.dice.below(2) as usize];
                 self.mesh.set_clock(node, ahead);
             }
             _ => {

@@ -36,6 +36,8 @@ pub struct Link {
     pub granted: u64,
     pub bytes_in: u64,
     pub bytes_out: u64,
+    /// So much waited that whoever had more to say may have kept it back.
+    pub was_long: bool,
 }
 
 /// What a link is for, and how far that has come.
@@ -96,6 +98,7 @@ impl Link {
             granted: 0,
             bytes_in: 0,
             bytes_out: 0,
+            was_long: false,
         }
     }
 
@@ -175,11 +178,16 @@ impl Peers {
             self.outputs.push_back(LinkOutput::Write(id, bytes));
         }
         link.bytes_out += written;
+        let drained = std::mem::take(&mut link.was_long) && link.out.len() <= WINDOW / 2;
+        link.was_long |= link.out.len() > WINDOW / 2;
         let Some((name, peer)) = link.peer().and_then(|it| Some((it, self.peers.get_mut(&it)?)))
         else {
             return;
         };
         peer.bytes_out += written;
+        if drained && peer.control == id {
+            self.events.push_back(Event::Room(name));
+        }
         // Half, so that whoever waits is woken for more than a few bytes.
         if peer.starved && peer.data_out == Some(id) && link.out.len() <= WINDOW / 2 {
             peer.starved = false;

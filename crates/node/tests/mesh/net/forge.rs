@@ -39,12 +39,34 @@ impl Forged {
             status_line: String::new(),
         };
         head.signature = peers.sign(&head.signed(&key(url)));
-        let sign = |segment: &Segment| {
-            let bytes = segment.encode();
-            let digest = Segment::digest(&bytes);
-            (peers.sign(&segment_signed(&head.record, &digest)), bytes)
-        };
-        Self { segments: segments.iter().map(sign).collect(), head, units }
+        let mut forged = Self { head, segments: Vec::new(), units };
+        segments.iter().for_each(|segment| forged.sign(peers, segment));
+        forged
+    }
+
+    /// A record whose manifest goes on and on, of units that do not exist.
+    pub fn endless(peers: &Peers, url: &str, segments: usize) -> Self {
+        let mut forged = Self::new(peers, url, &Bytes::new());
+        let mut builder = ManifestBuilder::new(Profile::DEFAULT);
+        forged.head.length = None;
+        forged.segments.clear();
+        for number in 0_u64.. {
+            let id = name(&number.to_le_bytes());
+            let entry = Entry { id, length: 16 * 1024, parent_end: false, key: None };
+            if let Some(segment) = builder.push(entry) {
+                forged.sign(peers, &segment);
+            }
+            if forged.segments.len() == segments {
+                break;
+            }
+        }
+        forged
+    }
+
+    fn sign(&mut self, peers: &Peers, segment: &Segment) {
+        let bytes = segment.encode();
+        let digest = Segment::digest(&bytes);
+        self.segments.push((peers.sign(&segment_signed(&self.head.record, &digest)), bytes));
     }
 
     /// The head and the whole manifest.

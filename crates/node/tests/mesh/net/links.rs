@@ -5,7 +5,7 @@ use super::ground::{Ground, Port, address};
 use crate::common::check;
 use bytes::Bytes;
 use node::{LinkId, LinkInput, LinkOutput};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::time::Duration;
 use wire::Instant;
@@ -73,6 +73,8 @@ pub struct Links {
     pub latency: Duration,
     /// Bytes per second from one machine to another.
     pub rate: u64,
+    /// Who reads nothing any more, whatever it grants.
+    pub deaf: BTreeSet<usize>,
     all: Vec<Link>,
     ids: BTreeMap<(usize, LinkId), (usize, usize)>,
     /// When the way from one machine to another is free.
@@ -82,7 +84,7 @@ pub struct Links {
 impl Links {
     pub fn new(ground: Ground, latency: Duration, rate: u64) -> Self {
         let (all, ids, free) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
-        Self { ground, latency, rate, all, ids, free }
+        Self { ground, latency, rate, deaf: BTreeSet::new(), all, ids, free }
     }
 
     /// Does what a node asks for.
@@ -234,7 +236,7 @@ impl Links {
             let wait = *at - now;
             return (None, self.arrive_soon(link, side, wait));
         }
-        if here.granted == 0 {
+        if here.granted == 0 || self.deaf.contains(&here.node) {
             return (None, vec![]);
         }
         let taken = bytes.split_to(bytes.len().min(here.granted as usize));
