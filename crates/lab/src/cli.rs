@@ -96,6 +96,10 @@ pub enum Scheme {
     EndToEnd,
     /// The gateway alone, on its mesh interface (A1)
     Default,
+    /// Access routers, for their clients; they ask the gateway, end to end (A2)
+    Thcp,
+    /// Access routers, for their clients; each hop asks the next one, and keeps what passes (A3)
+    PhThcp,
 }
 
 impl Scheme {
@@ -104,12 +108,23 @@ impl Scheme {
         match self {
             Self::EndToEnd => "end-to-end",
             Self::Default => "default",
+            Self::Thcp => "thcp",
+            Self::PhThcp => "ph-thcp",
         }
     }
 
     /// The interface that a router's daemon intercepts, if any.
     pub fn intercepted(self, scenario: &Scenario, router: usize) -> Option<&'static str> {
-        (self == Self::Default && router == scenario.gateway).then_some("wl0")
+        match self {
+            Self::EndToEnd => None,
+            Self::Default => (router == scenario.gateway).then_some("wl0"),
+            Self::Thcp | Self::PhThcp => scenario.receivers.contains(&router).then_some("lan0"),
+        }
+    }
+
+    /// Whether the daemons know of each other.
+    pub fn has_peers(self) -> bool {
+        matches!(self, Self::Thcp | Self::PhThcp)
     }
 
     /// Whether any router intercepts.

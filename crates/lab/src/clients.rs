@@ -13,11 +13,13 @@ use std::time::Instant;
 use sha2::{Digest as _, Sha256};
 use sim::result::Transfer;
 use sim::scenario::{Request, Scenario};
+use sim::source::{self, Source};
 
 use crate::address;
 use crate::namespace::within;
 use crate::network::WORKSPACE;
 use crate::origin::{Files, url};
+use crate::routers;
 
 /// A transfer is given up if the origin cannot be reached, or if next to nothing comes, for so long.
 const PATIENCE_S: &str = "60";
@@ -39,7 +41,7 @@ pub fn run(
 ) -> Vec<Transfer> {
     let transfers = Mutex::new(BTreeMap::new());
     let fetch = |number: usize| {
-        let transfer = fetch(scenario, &requests[number], number, files, curl);
+        let transfer = fetch(scenario, requests, number, files, curl);
         ended(&transfer);
         transfers.lock().expect("nobody panics").insert(number, transfer);
     };
@@ -65,26 +67,35 @@ pub fn run(
     transfers.into_inner().expect("nobody panicked").into_values().collect()
 }
 
-/// One transfer. Whatever goes wrong with it is told in it.
+/// The transfer of one of the requests. Whatever goes wrong with it is told in it.
 fn fetch(
     scenario: &Scenario,
-    request: &Request,
+    requests: &[Request],
     number: usize,
     files: &Files,
     curl: &Path,
 ) -> Transfer {
+    let request = &requests[number];
     let url = url(request.file);
     let answer = ask(&address::client(scenario, request.receiver), &url, number, curl);
     let got = answer
         .unwrap_or_else(|error| Got { failure: Some(format!("curl: {error}")), ..Got::default() });
+    let router =
+        |name| (0..scenario.routers.len()).find(|it| address::router(scenario, *it) == name);
+    let giver = cache_status(&got.headers).as_deref().and_then(source::giver).and_then(router);
+    let asked_before = requests[..number].contains(request);
+    let source = Source::of(giver, request.receiver, scenario.gateway, asked_before);
     Transfer {
         client: scenario.routers[request.receiver].name.clone(),
+        // Routes that cannot be read have no hops.
+        hops: routers::hops(scenario, request.receiver).unwrap_or(0),
         url,
         bytes: got.bytes,
         ttfb_s: got.ttfb_s,
         seconds: got.seconds,
         kbps: if got.seconds > 0.0 { got.bytes as f64 * 8.0 / got.seconds / 1000.0 } else { 0.0 },
-        bytes_by_source: BTreeMap::from([(source(&got.headers).to_owned(), got.bytes)]),
+        source: got.failure.is_none().then_some(source),
+        bytes_by_source: BTreeMap::from([(source.name().to_owned(), got.bytes)]),
         sha256_ok: got.failure.is_none() && got.hash == files.hash(request.file),
         error: got.failure,
     }
@@ -153,20 +164,14 @@ fn times(said: &str) -> (u16, f64, f64) {
     (status, seconds(), seconds())
 }
 
-/// Where the bytes came from, as the last cache on the way says in `Cache-Status` (RFC 9211): from
-/// its store, or from what it was fetching for another, or else from the origin.
-fn source(headers: &str) -> &'static str {
+/// All that caches say of themselves in `Cache-Status`, in one line.
+fn cache_status(headers: &str) -> Option<String> {
     let fields = headers.lines().filter_map(|line| line.split_once(':'));
-    let last = fields
+    let lines: Vec<_> = fields
         .filter(|(name, _)| name.eq_ignore_ascii_case("cache-status"))
-        .flat_map(|(_, value)| value.split(','))
-        .last();
-    match last {
-        Some(cache) if cache.split(';').any(|it| matches!(it.trim(), "hit" | "collapsed")) => {
-            "gateway"
-        }
-        _ => "origin",
-    }
+        .map(|(_, value)| value.trim())
+        .collect();
+    (!lines.is_empty()).then(|| lines.join(", "))
 }
 
 #[cfg(test)]
@@ -174,16 +179,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_source_is_read_from_the_headers() {
+    fn fields_of_one_name_are_one_list() {
         for (headers, expected) in [
-            ("HTTP/1.1 200 OK\r\nCache-Status: router-8; hit; ttl=3\r\n", "gateway"),
-            ("HTTP/1.1 200 OK\r\ncache-status: router-8; fwd=uri-miss; stored\r\n", "origin"),
-            ("HTTP/1.1 200 OK\r\nCache-Status: router-8; fwd=uri-miss; collapsed\r\n", "gateway"),
-            ("HTTP/1.1 200 OK\r\nCache-Status: a; hit, router-8; fwd=uri-miss\r\n", "origin"),
-            ("HTTP/1.1 200 OK\r\n", "origin"),
-            ("", "origin"),
+            ("HTTP/1.1 200 OK\r\nCache-Status: a; hit; ttl=3\r\nVia: b\r\n", Some("a; hit; ttl=3")),
+            ("HTTP/1.1 200 OK\r\ncache-status: a\r\nCache-Status:b, c \r\n", Some("a, b, c")),
+            ("HTTP/1.1 200 OK\r\nVia: b\r\n", None),
+            ("", None),
         ] {
-            assert_eq!(source(headers), expected, "{headers:?}");
+            assert_eq!(cache_status(headers).as_deref(), expected, "{headers:?}");
         }
     }
 

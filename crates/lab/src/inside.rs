@@ -114,8 +114,8 @@ fn start(
         running.append(&mut babelds);
     }
     let step = progress.step("daemons", scenario.routers.len());
-    let mut daemons = routers::start_hearsay(scenario, args.scheme, &programs.hearsay)?;
-    routers::wait_for_hearsay(scenario, &programs.hearsay, &mut daemons, || step.tick())?;
+    let hearsay = &programs.hearsay;
+    let mut daemons = routers::start_hearsay(scenario, args.scheme, hearsay, || step.tick())?;
     step.done();
     running.append(&mut daemons);
     Ok(running)

@@ -1,5 +1,6 @@
 //! What runs on the routers: babeld, where it makes the routes, and one `hearsay` each.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -7,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use sim::scenario::Scenario;
+use serde_json::Value;
+use sim::scenario::{Routing, Scenario};
 
 use crate::address;
 use crate::child::{Background, wait_for};
@@ -118,48 +120,109 @@ pub fn next_hop(scenario: &Scenario, router: usize) -> io::Result<Option<usize>>
     Ok((0..scenario.routers.len()).find(|it| over == Some(address::mesh(*it))))
 }
 
-/// Starts `hearsay` on every router; the scheme says whose interfaces it intercepts.
+/// How many hops a router is from the gateway, as the routers' kernels have it.
+pub fn hops(scenario: &Scenario, router: usize) -> io::Result<usize> {
+    let mut hops = 0;
+    let mut at = router;
+    // A loop, while routes change, is as long as all of them.
+    while hops < scenario.routers.len()
+        && let Some(next) = next_hop(scenario, at)?
+    {
+        (at, hops) = (next, hops + 1);
+    }
+    Ok(hops)
+}
+
+/// Starts `hearsay` on every router and waits until all are ready; the scheme says whose interfaces
+/// they intercept, and whether they know of each other. `ready` is told each.
+///
+/// Peers come up from the gateway outwards: one that finds nobody at its next hop does without it for
+/// a while.
 pub fn start_hearsay(
     scenario: &Scenario,
     scheme: Scheme,
     hearsay: &Path,
+    mut ready: impl FnMut(),
 ) -> io::Result<Vec<Background>> {
-    (0..scenario.routers.len())
-        .map(|router| {
-            let namespace = address::router(scenario, router);
-            let name = format!("{namespace}.hearsay");
-            let mut command = Command::new(hearsay);
-            command
-                // Not the machine's own configuration.
-                .args(["run", "--config", "/dev/null"])
-                .args(["--listen", "127.0.0.1:3128", "--store-size", "1GiB", "--mesh", "wl0"])
-                .arg("--store")
-                .arg(PathBuf::from(WORKSPACE).join(format!("{namespace}.store")))
-                .arg("--control")
-                .arg(control(scenario, router))
-                .args(scheme.intercepted(scenario, router).map(|it| format!("--intercept={it}")));
-            Background::start(&namespace, &name, &mut command)
-        })
-        .collect()
+    let mut rings = BTreeMap::<_, Vec<_>>::new();
+    for router in 0..scenario.routers.len() {
+        let is_alone = scenario.path(router).is_empty();
+        let ring = if scheme.has_peers() { (is_alone, scenario.hops(router)) } else { (false, 0) };
+        rings.entry(ring).or_default().push(router);
+    }
+    let mut daemons = Vec::new();
+    for ring in rings.into_values() {
+        for router in &ring {
+            daemons.push(start_one(scenario, scheme, hearsay, *router)?);
+        }
+        for router in ring {
+            let what = format!("hearsay on router {} is ready", scenario.routers[router].name);
+            wait_for(&what, DAEMONS_PATIENCE, &mut daemons, || {
+                is_ready(scenario, scheme, hearsay, router)
+            })?;
+            ready();
+        }
+    }
+    Ok(daemons)
 }
 
-/// Waits until all daemons answer; `ready` is told each.
-pub fn wait_for_hearsay(
+fn start_one(
     scenario: &Scenario,
+    scheme: Scheme,
     hearsay: &Path,
-    daemons: &mut [Background],
-    mut ready: impl FnMut(),
-) -> io::Result<()> {
-    for router in 0..scenario.routers.len() {
-        let what = format!("hearsay on router {} answers", scenario.routers[router].name);
-        wait_for(&what, DAEMONS_PATIENCE, daemons, || {
-            let mut status = Command::new(hearsay);
-            status.args(["status", "--json", "--control"]).arg(control(scenario, router));
-            Ok(status.output()?.status.success())
-        })?;
-        ready();
+    router: usize,
+) -> io::Result<Background> {
+    let namespace = address::router(scenario, router);
+    let file = |kind: &str| PathBuf::from(WORKSPACE).join(format!("{namespace}.{kind}"));
+    fs::write(file("toml"), configuration(scenario, scheme, router))?;
+    let mut command = Command::new(hearsay);
+    command
+        .args(["run", "--listen", "127.0.0.1:3128", "--store-size", "1GiB", "--config"])
+        .arg(file("toml"))
+        .arg("--store")
+        .arg(file("store"))
+        .arg("--control")
+        .arg(control(scenario, router))
+        .args(scheme.intercepted(scenario, router).map(|it| format!("--intercept={it}")));
+    if scheme.has_peers() {
+        command.args(["--mesh", "wl0", "--scheme", scheme.name()]);
     }
-    Ok(())
+    Background::start(&namespace, &format!("{namespace}.hearsay"), &mut command)
+}
+
+/// What a daemon's command line does not say: its name in `Cache-Status`, and where the gateway is if
+/// no routing daemon tells.
+fn configuration(scenario: &Scenario, scheme: Scheme, router: usize) -> String {
+    let name = format!("name = \"{}\"\n", address::router(scenario, router));
+    let is_told = scenario.routing == Routing::Static && router != scenario.gateway;
+    if !scheme.has_peers() || !is_told {
+        return name;
+    }
+    name + &format!("[mesh]\ngateway = \"{}\"\n", address::mesh(scenario.gateway))
+}
+
+/// Whether a daemon answers and, where it has peers, knows the way to the gateway and is connected
+/// with whom it will ask.
+fn is_ready(
+    scenario: &Scenario,
+    scheme: Scheme,
+    hearsay: &Path,
+    router: usize,
+) -> io::Result<bool> {
+    let ask = |what: &str| -> io::Result<Option<Value>> {
+        let mut command = Command::new(hearsay);
+        command.args([what, "--json", "--control"]).arg(control(scenario, router));
+        Ok(serde_json::from_slice(&command.output()?.stdout).ok())
+    };
+    let Some(status) = ask("status")? else { return Ok(false) };
+    if !scheme.has_peers() || router == scenario.gateway || scenario.path(router).is_empty() {
+        return Ok(true);
+    }
+    let asked = if scheme == Scheme::Thcp { "gateway" } else { "next_hop" };
+    let asked = &status["route"][asked];
+    let peers = ask("peers")?.unwrap_or_default();
+    let is_there = |peer: &Value| peer["address"] == *asked;
+    Ok(asked.is_string() && peers.as_array().is_some_and(|peers| peers.iter().any(is_there)))
 }
 
 /// The control socket of a router's daemon.

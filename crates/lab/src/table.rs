@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use sim::result::{RunResult, Transfer};
+use sim::source::Source;
 
 use crate::air::Snapshot;
 use crate::verdict;
@@ -10,15 +11,16 @@ use crate::verdict;
 /// Everything that a person wants to know first; `medium` is what [`medium`] says.
 pub fn page(result: &RunResult, medium: &str) -> String {
     let mut page = format!(
-        "{:<8} {:<26} {:>10} {:>8} {:>8} {:>8}  {:<8} sha256\n",
-        "router", "url", "bytes", "ttfb s", "seconds", "kbit/s", "source"
+        "{:<8} {:>4} {:<26} {:>10} {:>8} {:>8} {:>8}  {:<8} sha256\n",
+        "router", "hops", "url", "bytes", "ttfb s", "seconds", "kbit/s", "source"
     );
     for transfer in &result.transfers {
         let _ = writeln!(page, "{}", line(transfer));
     }
     let radio = &result.radio;
     let lines = [
-        ("median", format!("{:.0} kbit/s", result.median_kbps())),
+        ("median", format!("{:.0} kbit/s{}", result.median_kbps(), by_hops(result))),
+        ("source", shares(result)),
         ("origin", format!("{} bytes over the uplink", result.gateway.bytes_from_origin)),
         ("gateway", format!("{} bytes into the air", result.gateway.bytes_over_air)),
         (
@@ -38,6 +40,22 @@ pub fn page(result: &RunResult, medium: &str) -> String {
         let _ = writeln!(page, "{name:<8} {text}");
     }
     page
+}
+
+/// What clients got that are so many hops from the gateway, where they are not all as many.
+fn by_hops(result: &RunResult) -> String {
+    let medians = result.median_kbps_by_hops();
+    let part = |(hops, kbps): (&usize, &f64)| {
+        format!("; {hops} hop{}: {kbps:.0}", if *hops == 1 { "" } else { "s" })
+    };
+    if medians.len() > 1 { medians.iter().map(part).collect() } else { String::new() }
+}
+
+/// The shares that sources had, and the share of hits.
+fn shares(result: &RunResult) -> String {
+    let part = |(source, share): (&Source, &f64)| format!("{source} {:.0} %", 100.0 * share);
+    let parts: Vec<_> = result.share_by_source.iter().map(part).collect();
+    format!("{} (hits in the mesh: {:.0} %)", parts.join(", "), 100.0 * result.hit_share())
 }
 
 /// How the medium kept up between two snapshots.
@@ -61,16 +79,16 @@ pub fn late(result: &RunResult) -> String {
 }
 
 fn line(transfer: &Transfer) -> String {
-    let sources = transfer.bytes_by_source.keys().cloned().collect::<Vec<_>>().join("+");
     format!(
-        "{:<8} {:<26} {:>10} {:>8.3} {:>8.3} {:>8.0}  {:<8} {}",
+        "{:<8} {:>4} {:<26} {:>10} {:>8.3} {:>8.3} {:>8.0}  {:<8} {}",
         transfer.client,
+        transfer.hops,
         transfer.url,
         transfer.bytes,
         transfer.ttfb_s,
         transfer.seconds,
         transfer.kbps,
-        sources,
+        transfer.source.map_or("-", Source::name),
         verdict(transfer)
     )
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use radio::Report;
 use sim::result::{Gateway, Radio, RunResult, Transfer};
 use sim::scenario::Scenario;
+use sim::source;
 
 use crate::air::Snapshot;
 use crate::cli::Run;
@@ -50,6 +51,7 @@ pub fn result(
             routing_packets: after.routing_packets - before.routing_packets,
             late_ms_p99: late.as_secs_f64() * 1e3,
         },
+        share_by_source: source::shares(&transfers),
         transfers,
         wall_seconds: wall.as_secs_f64(),
     }

@@ -10,8 +10,9 @@ use lab::World;
 fn result(scenario: &str, scheme: &str, kbps: u32) -> String {
     format!(
         r#"{{"scenario":"{scenario}","scheme":"{scheme}","seed":1,"mode":"lab","valid":true,
-        "transfers":[{{"client":"7","url":"http://origin/file-1.bin","bytes":1000,"ttfb_s":0.1,
-        "seconds":1.0,"kbps":{kbps}.0,"bytes_by_source":{{"origin":1000}},"sha256_ok":true}}],
+        "share_by_source":{{"origin":1.0}},
+        "transfers":[{{"client":"7","hops":1,"url":"http://origin/file-1.bin","bytes":1000,"ttfb_s":0.1,
+        "seconds":1.0,"kbps":{kbps}.0,"source":"origin","bytes_by_source":{{"origin":1000}},"sha256_ok":true}}],
         "gateway":{{"bytes_from_origin":1100,"bytes_over_air":1200}},
         "radio":{{"data_frames":4,"control_frames":4,"airtime_seconds":0.01,"packets_per_file":4.0,
         "routing_packets":0,"late_ms_p99":0.1}},"wall_seconds":2.0}}"#

@@ -45,6 +45,7 @@ fn sources(result: &Value) -> Vec<&str> {
         let sources = keys(&it["bytes_by_source"]);
         assert_eq!(sources.len(), 1, "{it}");
         assert_eq!(it["bytes_by_source"][sources[0]], it["bytes"], "{it}");
+        assert_eq!(it["source"], sources[0], "{it}");
         sources[0]
     });
     sources.collect()
@@ -58,7 +59,8 @@ fn number(value: &Value, pointer: &str) -> f64 {
 /// The names of a result, its units and what must hold of any.
 #[track_caller]
 fn check(result: &Value, bytes: u64) {
-    let all = "gateway mode radio scenario scheme seed transfers valid wall_seconds";
+    let all =
+        "gateway mode radio scenario scheme seed share_by_source transfers valid wall_seconds";
     assert_eq!(keys(result).join(" "), all);
     assert_eq!(keys(&result["gateway"]).join(" "), "bytes_from_origin bytes_over_air");
     let radio = "airtime_seconds control_frames data_frames late_ms_p99 packets_per_file \
@@ -68,7 +70,7 @@ fn check(result: &Value, bytes: u64) {
     let late = number(result, "/radio/late_ms_p99");
     assert!(late >= 0.0 && result["valid"].is_boolean(), "{result}");
     for transfer in transfers(result) {
-        let all = "bytes bytes_by_source client kbps seconds sha256_ok ttfb_s url";
+        let all = "bytes bytes_by_source client hops kbps seconds sha256_ok source ttfb_s url";
         assert_eq!(keys(transfer).join(" "), all);
         assert_eq!(transfer["sha256_ok"], true, "{transfer}");
         assert_eq!(transfer["bytes"], bytes, "{transfer}");

@@ -9,3 +9,4 @@ pub mod pipe;
 pub mod report;
 pub mod result;
 pub mod scenario;
+pub mod source;

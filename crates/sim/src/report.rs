@@ -67,16 +67,16 @@ pub fn html(result: &RunResult, ground: &Ground) -> String {
 }
 
 /// Several runs of one scenario as a page: seeds of one scheme are pooled, schemes stand side by
-/// side in the order in which they first appear.
+/// side, from the one without caches to the one with most of them.
 pub fn compare(results: &[RunResult], ground: &Ground) -> String {
     page::page(results, ground)
 }
 
 /// The map of the mesh as an SVG file; receivers are coloured by their median throughput in the
-/// runs of the first scheme.
+/// runs of the last scheme, and have a ring that shows their share of hits there.
 pub fn map_svg(results: &[RunResult], ground: &Ground) -> String {
     let schemes = stats::by_scheme(results);
-    let receivers = schemes.first().map(stats::Scheme::receivers).unwrap_or_default();
+    let receivers = schemes.last().map(stats::Scheme::receivers).unwrap_or_default();
     map::svg(ground, &receivers)
 }
 
@@ -88,4 +88,4 @@ pub fn cdf_svg(results: &[RunResult]) -> String {
 
 #[cfg(test)]
 #[path = "report/tests.rs"]
-mod tests;
+pub(crate) mod tests;

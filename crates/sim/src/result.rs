@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::report::stats;
+use crate::source::{self, Source};
 
 /// One run of one scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunResult {
     /// The scenario's name.
     pub scenario: String,
-    /// Who intercepts and caches: `end-to-end`, `default`, …
+    /// Who intercepts and caches: `end-to-end`, `default`, `thcp`, `ph-thcp`.
     pub scheme: String,
     /// Losses, back-off, order and content came from here.
     pub seed: u64,
@@ -21,6 +22,8 @@ pub struct RunResult {
     pub valid: bool,
     /// In the order in which they began.
     pub transfers: Vec<Transfer>,
+    /// The share of the transfers that each source had; those that failed are left out.
+    pub share_by_source: BTreeMap<Source, f64>,
     /// What the gateway carried.
     pub gateway: Gateway,
     /// What the air carried.
@@ -34,6 +37,21 @@ impl RunResult {
     pub fn median_kbps(&self) -> f64 {
         stats::median(self.transfers.iter().map(|transfer| transfer.kbps)).unwrap_or(0.0)
     }
+
+    /// The same for clients that are so many hops from the gateway.
+    pub fn median_kbps_by_hops(&self) -> BTreeMap<usize, f64> {
+        stats::by_hops(&self.transfers)
+            .into_iter()
+            .filter_map(|(hops, transfers)| {
+                Some((hops, stats::median(transfers.iter().map(|it| it.kbps))?))
+            })
+            .collect()
+    }
+
+    /// The share of transfers that spared the gateway.
+    pub fn hit_share(&self) -> f64 {
+        source::hits(&self.share_by_source)
+    }
 }
 
 /// One client's download.
@@ -41,6 +59,8 @@ impl RunResult {
 pub struct Transfer {
     /// The access router that the client is wired to.
     pub client: String,
+    /// How many hops that is from the gateway.
+    pub hops: usize,
     /// What it asked for.
     pub url: String,
     /// Bytes of the body that arrived.
@@ -51,6 +71,9 @@ pub struct Transfer {
     pub seconds: f64,
     /// `bytes` over `seconds`, in kbit/s.
     pub kbps: f64,
+    /// Who had what it got; not of transfers that failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
     /// Where the bytes came from: `local`, `ph-local`, `remote`, `gateway`, `origin`, `overheard`.
     pub bytes_by_source: BTreeMap<String, u64>,
     /// Whether the body was what the origin has.
@@ -94,11 +117,13 @@ mod tests {
     fn run(rates: &[f64]) -> RunResult {
         let transfer = |kbps: &f64| Transfer {
             client: "1".to_owned(),
+            hops: 1,
             url: String::new(),
             bytes: 0,
             ttfb_s: 0.0,
             seconds: 0.0,
             kbps: *kbps,
+            source: Some(Source::Remote),
             bytes_by_source: BTreeMap::new(),
             sha256_ok: true,
             error: None,
@@ -110,6 +135,7 @@ mod tests {
             mode: "lab".to_owned(),
             valid: true,
             transfers: rates.iter().map(transfer).collect(),
+            share_by_source: BTreeMap::from([(Source::Remote, 1.0)]),
             gateway: Gateway::default(),
             radio: Radio::default(),
             wall_seconds: 0.0,
@@ -123,6 +149,13 @@ mod tests {
         {
             assert_eq!(run(rates).median_kbps(), median);
         }
+    }
+
+    #[test]
+    fn medians_are_told_apart_by_hops() {
+        let mut result = run(&[9.0, 1.0, 2.0]);
+        result.transfers[0].hops = 2;
+        assert_eq!(result.median_kbps_by_hops(), BTreeMap::from([(1, 1.5), (2, 9.0)]));
     }
 
     #[test]

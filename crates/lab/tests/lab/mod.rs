@@ -18,10 +18,12 @@ use std::time::{Duration, Instant};
 
 pub mod capture;
 mod ended;
+pub mod kept;
 mod processes;
 mod run;
 
 pub use ended::Ended;
+pub use kept::Kept;
 pub use processes::Process;
 pub use run::{Run, kill};
 

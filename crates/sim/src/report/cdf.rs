@@ -7,6 +7,7 @@ use super::labels::Area;
 use super::picture::{self, px};
 use super::stats::{self, Scheme};
 use super::text;
+use crate::source::Source;
 
 const WIDTH: f64 = 440.0;
 const PLOT: Area = Area { left: 44.0, top: 30.0, right: 420.0, bottom: 308.0 };
@@ -20,6 +21,8 @@ struct Curve {
     name: String,
     /// Ascending.
     values: Vec<f64>,
+    /// Those among them that were hits.
+    hits: Vec<f64>,
     median: Option<f64>,
 }
 
@@ -32,7 +35,7 @@ pub(super) fn svg(schemes: &[Scheme<'_>]) -> String {
     let height = PLOT.bottom + AXIS_HEIGHT + LEGEND_ROW * rows as f64 + 2.0;
     let zeros = axis.log && all.first() == Some(&0.0);
     let body = html! {
-        (shares())
+        (shares(curves.iter().any(|curve| !curve.hits.is_empty())))
         (throughputs(&axis, zeros))
         @for (at, curve) in curves.iter().enumerate() { (steps(at, curve, &axis)) }
         (medians(&curves, &axis))
@@ -48,7 +51,9 @@ impl Curve {
     fn of(scheme: &Scheme<'_>) -> Self {
         let values = scheme.throughputs();
         let median = stats::median(values.iter().copied());
-        Self { name: text::clean(&text::short(scheme.name, 24)), values, median }
+        let hits = scheme.transfers().filter(|it| it.source.is_some_and(Source::is_hit));
+        let hits = stats::sorted(hits.map(|it| it.kbps));
+        Self { name: text::clean(&text::short(scheme.name, 24)), values, hits, median }
     }
 }
 
@@ -60,10 +65,11 @@ fn y_of(share: f64) -> f64 {
     px(PLOT.bottom - share * (PLOT.bottom - PLOT.top))
 }
 
-/// The vertical axis.
-fn shares() -> Markup {
+/// The vertical axis, and what dots on curves mean.
+fn shares(dots: bool) -> Markup {
     html! {
         text x="8" y="15" { "share of transfers at or below" }
+        @if dots { text class="end" x=(PLOT.right) y="15" { "dots: hits in the mesh" } }
         @for quarter in [0.0, 0.25, 0.5, 0.75, 1.0] {
             @let y = y_of(quarter);
             path class=(if quarter == 0.0 { "axis" } else { "grid" })
@@ -99,8 +105,17 @@ fn steps(at: usize, curve: &Curve, axis: &Axis) -> Markup {
         @if !curve.values.is_empty() {
             path class={ "curve " (picture::stroke(at)) } stroke-dasharray=[picture::dashes(at)]
                 d=(path) { title { (curve.name) } }
+            @for (value, share) in hits(curve) {
+                circle class=(picture::fill(at)) cx=(x_of(axis, value)) cy=(y_of(share)) r="2.5" {}
+            }
         }
     }
+}
+
+/// Where on the curve hits are, each value once.
+fn hits(curve: &Curve) -> impl Iterator<Item = (f64, f64)> {
+    let is_hit = |value: &f64| curve.hits.binary_search_by(|it| it.total_cmp(value)).is_ok();
+    stats::cdf(&curve.values).into_iter().filter(move |(value, _)| is_hit(value))
 }
 
 /// A point on each curve. The outermost two have their values beside them, where no curve runs;
@@ -172,7 +187,7 @@ fn legend(curves: &[Curve]) -> Markup {
 mod tests {
     use super::*;
     use crate::report::tests::{assert_well_formed, run, transfer};
-    use crate::result::RunResult;
+    use crate::result::{RunResult, Transfer};
 
     fn picture(runs: &[RunResult]) -> String {
         let svg = svg(&stats::by_scheme(runs));
@@ -189,6 +204,21 @@ mod tests {
         assert!(svg.contains("M44 308H119.2V238.5H194.4V99.5H420V30H420"), "{svg}");
         assert!(svg.contains("median 200 kbit/s"));
         assert!(!svg.contains("logarithmic"));
+    }
+
+    #[test]
+    fn hits_are_marked_on_the_curve() {
+        let from = |kbps, source| Transfer { source: Some(source), ..transfer("a", kbps) };
+        let transfers = vec![
+            from(100.0, Source::Origin),
+            from(500.0, Source::Local),
+            from(500.0, Source::Remote),
+            from(200.0, Source::Gateway),
+        ];
+        let svg = picture(&[run("thcp", 1, transfers)]);
+        assert!(svg.contains("dots: hits in the mesh"));
+        assert_eq!(svg.matches("r=\"2.5\"").count(), 1, "{svg}");
+        assert!(svg.contains("cx=\"420\" cy=\"30\" r=\"2.5\""), "{svg}");
     }
 
     #[test]

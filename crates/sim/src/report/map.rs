@@ -9,7 +9,9 @@ use maud::{Markup, html};
 
 use super::labels::{self, Area, Name, Segment};
 use super::picture::{self, px};
+use super::stats::Receiver;
 use super::{Ground, Line, axis, text};
+use crate::source::Source;
 use frame::Frame;
 
 const NAME_SIZE: f64 = 11.0;
@@ -17,6 +19,9 @@ const NAME_CHARS_MAX: usize = 16;
 
 /// How many colours the style has for throughputs.
 const SHADES: usize = 5;
+
+/// From a dot's edge to the ring around it, which shows hits.
+const RING_GAP: f64 = 2.2;
 
 /// Links differ in opacity by this many steps.
 const QUALITIES: u32 = 10;
@@ -56,12 +61,13 @@ pub(super) fn is_wide(ground: &Ground) -> bool {
     Frame::over(ground).is_wide
 }
 
-/// The picture as a file of its own; `receivers` are throughputs in kbit/s by router name.
-pub(super) fn svg(ground: &Ground, receivers: &BTreeMap<&str, f64>) -> String {
+/// The picture as a file of its own; `receivers` by router name.
+pub(super) fn svg(ground: &Ground, receivers: &BTreeMap<&str, Receiver>) -> String {
     let frame = Frame::over(ground);
     let of_places = ground.routers.iter().filter_map(|place| receivers.get(place.name.as_str()));
-    let shades = Shades::over(of_places.copied());
-    let (legend, legend_height) = legend::legend(ground, &frame, &shades);
+    let shades = Shades::over(of_places.clone().map(|it| it.kbps));
+    let hits = of_places.clone().any(|it| it.hit_share() > 0.0);
+    let (legend, legend_height) = legend::legend(ground, &frame, &shades, hits);
     let body = html! {
         (links(ground, &frame))
         (routes(ground, &frame))
@@ -121,26 +127,43 @@ fn dot(
     at: usize,
     frame: &Frame,
     shades: &Shades,
-    receivers: &BTreeMap<&str, f64>,
+    receivers: &BTreeMap<&str, Receiver>,
 ) -> Markup {
     let ((x, y), radius) = (frame.dots[at], frame.radius);
     let name = ground.routers[at].name.as_str();
-    let throughput = receivers.get(name).copied();
-    let shade = throughput.map(|value| shades.of(value)).unwrap_or_default();
+    let receiver = receivers.get(name);
+    let shade = receiver.map(|it| shades.of(it.kbps)).unwrap_or_default();
     let is_gateway = at == ground.gateway;
     html! {
         g {
             title {
                 (text::clean(name))
                 @if is_gateway { ", gateway" }
-                @if let Some(value) = throughput { ": " (text::number(value)) " kbit/s" }
+                @if let Some(it) = receiver { ": " (text::number(it.kbps)) " kbit/s" (sources(it)) }
             }
             @if is_gateway { (square(x, y, radius)) }
-            @if !is_gateway || throughput.is_some() {
+            @if !is_gateway || receiver.is_some() {
                 @let radius = if is_gateway { radius * 0.6 } else { radius };
                 circle class={ "dot " (shade) } cx=(px(x)) cy=(px(y)) r=(px(radius)) {}
             }
+            @if let Some(share) = receiver.map(Receiver::hit_share).filter(|it| *it > 0.0) {
+                (ring(x, y, radius + RING_GAP, share))
+            }
         }
+    }
+}
+
+/// How many transfers came from where, for whoever points at a router.
+fn sources(receiver: &Receiver) -> String {
+    let part = |(source, count): (&Source, &usize)| format!("; {source} {count}");
+    receiver.sources.iter().map(part).collect()
+}
+
+/// As much of a circle as the share of transfers that were hits, from the right clockwise.
+fn ring(x: f64, y: f64, radius: f64, share: f64) -> Markup {
+    html! {
+        circle class="hits" cx=(px(x)) cy=(px(y)) r=(px(radius))
+            pathLength="100" stroke-dasharray=(format!("{} 100", px(100.0 * share))) {}
     }
 }
 
@@ -154,7 +177,7 @@ fn square(x: f64, y: f64, radius: f64) -> Markup {
 }
 
 /// The gateway's name first, then those of receivers, then the rest as far as there is room.
-fn names(ground: &Ground, frame: &Frame, receivers: &BTreeMap<&str, f64>) -> Markup {
+fn names(ground: &Ground, frame: &Frame, receivers: &BTreeMap<&str, Receiver>) -> Markup {
     let rank = |at: &usize| match ground.routers[*at].name.as_str() {
         _ if *at == ground.gateway => 0,
         name if receivers.contains_key(name) => 1,

@@ -5,7 +5,8 @@ use crate::report::Place;
 use crate::report::tests::{assert_well_formed, chain};
 
 fn drawn(ground: &Ground, receivers: &[(&str, f64)]) -> String {
-    let svg = svg(ground, &receivers.iter().copied().collect());
+    let receiver = |&(name, kbps)| (name, Receiver { kbps, ..Receiver::default() });
+    let svg = svg(ground, &receivers.iter().map(receiver).collect());
     assert_well_formed(&svg);
     assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
     svg
@@ -30,6 +31,17 @@ fn a_chain_is_flat_and_wide() {
     assert_eq!(frame.dots[4].0 - frame.dots[0].0, frame.width - 68.0);
     let svg = drawn(&ground, &[("r4", 800.0)]);
     assert_eq!(svg.matches("<circle").count(), 4 + 1, "four dots and the legend's");
+}
+
+#[test]
+fn hits_are_rings() {
+    let sources = BTreeMap::from([(Source::Local, 1), (Source::Remote, 1), (Source::Origin, 2)]);
+    let receivers = BTreeMap::from([("r2", Receiver { kbps: 5.0, sources })]);
+    let svg = svg(&chain(3), &receivers);
+    assert_well_formed(&svg);
+    assert!(svg.contains("stroke-dasharray=\"50 100\""), "{svg}");
+    assert!(svg.contains("; local 1; remote 1; origin 2") && svg.contains("share of hits"));
+    assert!(!drawn(&chain(3), &[("r2", 5.0)]).contains("share of hits"));
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub(super) fn page(results: &[RunResult], ground: &Ground) -> String {
                     (warnings(results))
                     (figures(results, &schemes))
                     (pictures(&schemes, ground))
-                    (transfers(results))
+                    (transfers(results, &schemes))
                     (tables::keys(&ground.keys))
                 }
             }
@@ -54,7 +54,7 @@ fn distinct<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 }
 
 fn head(title: &str, results: &[RunResult], ground: &Ground) -> Markup {
-    let schemes = distinct(results.iter().map(|run| run.scheme.as_str()));
+    let schemes: Vec<_> = stats::by_scheme(results).iter().map(|scheme| scheme.name).collect();
     let modes = distinct(results.iter().map(|run| run.mode.as_str()));
     html! {
         header {
@@ -169,14 +169,20 @@ fn figures(results: &[RunResult], schemes: &[Scheme<'_>]) -> Markup {
     html! {
         @match results {
             [] => p { "There are no runs to report." },
-            [run] => section class="tiles" aria-label="Summary" { (tiles(run)) },
-            _ => section {
-                h2 { "Schemes" }
-                (tables::schemes(schemes))
-                p class="note" {
-                    "Throughput and time to first byte: medians over all transfers of a scheme. \
-                     The rest: medians over its runs."
+            [run] => {
+                section class="tiles" aria-label="Summary" { (tiles(run)) }
+                (tables::shares(schemes))
+            },
+            _ => {
+                section {
+                    h2 { "Schemes" }
+                    (tables::schemes(schemes))
+                    p class="note" {
+                        "Throughput and time to first byte: medians over all transfers of a scheme. \
+                         Hits: of all of them. The rest: medians over its runs."
+                    }
                 }
+                (tables::shares(schemes))
             },
         }
     }
@@ -196,6 +202,8 @@ fn tiles(run: &RunResult) -> Markup {
         (tile("Median throughput", &text::with_unit(throughput, "kbit/s"), &format!("over {transfers}")))
         (tile("Median time to first byte", &text::seconds(first_byte), &format!("over {transfers}")))
         (tile("From the origin", &text::bytes(origin), &delivered(run)))
+        (tile("From the gateway into the air", &text::bytes(run.gateway.bytes_over_air), "frames, repetitions counted"))
+        (tile("Hits", &text::percent(run.hit_share()), "of the transfers, by routers that are not the gateway"))
         (tile("Network load", &text::number(radio.packets_per_file), "packets per file, at all hops"))
         (tile("Airtime", &text::with_unit(Some(radio.airtime_seconds), "s"), &frames))
         (tile("The run took", &text::with_unit(Some(run.wall_seconds), "s"), &lateness(run)))
@@ -229,17 +237,17 @@ fn lateness(run: &RunResult) -> String {
 }
 
 fn pictures(schemes: &[Scheme<'_>], ground: &Ground) -> Markup {
-    let Some(first) = schemes.first() else { return html! {} };
+    let Some(last) = schemes.last() else { return html! {} };
     let bare = ground.routers.is_empty();
     let wide = map::is_wide(ground);
     let coloured =
-        if schemes.len() > 1 { format!(", coloured by {}", first.name) } else { String::new() };
+        if schemes.len() > 1 { format!(", coloured by {}", last.name) } else { String::new() };
     html! {
         div class="pictures" {
             @if !bare {
                 figure class=[wide.then_some("wide")] {
                     figcaption { "The mesh" (text::clean(&coloured)) }
-                    div class="scroll" { (PreEscaped(map::svg(ground, &first.receivers()))) }
+                    div class="scroll" { (PreEscaped(map::svg(ground, &last.receivers()))) }
                 }
             }
             figure class=[(wide || bare).then_some("alone")] {
@@ -251,7 +259,7 @@ fn pictures(schemes: &[Scheme<'_>], ground: &Ground) -> Markup {
 }
 
 /// One table for each run; folded where there are several.
-fn transfers(results: &[RunResult]) -> Markup {
+fn transfers(results: &[RunResult], schemes: &[Scheme<'_>]) -> Markup {
     html! {
         @if !results.is_empty() {
             section {
@@ -259,7 +267,7 @@ fn transfers(results: &[RunResult]) -> Markup {
                 @if let [run] = results {
                     (tables::transfers(&run.transfers))
                 } @else {
-                    @for run in results {
+                    @for run in schemes.iter().flat_map(|scheme| &scheme.runs) {
                         details {
                             summary {
                                 (text::clean(&run.scheme)) ", seed " (run.seed) ": "

@@ -3,6 +3,19 @@
 use std::collections::BTreeMap;
 
 use crate::result::{RunResult, Transfer};
+use crate::source::Source;
+
+/// Schemes in the order in which they stand: each adds caches to the one before. Others come last.
+const ORDER: [&str; 4] = ["end-to-end", "default", "thcp", "ph-thcp"];
+
+/// What the clients behind one router got.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Receiver {
+    /// The median throughput, in kbit/s.
+    pub(super) kbps: f64,
+    /// How many transfers came from where.
+    pub(super) sources: BTreeMap<Source, usize>,
+}
 
 /// The runs of one scheme: they differ by their seeds.
 pub(super) struct Scheme<'a> {
@@ -26,18 +39,46 @@ impl<'a> Scheme<'a> {
         median(self.runs.iter().map(|run| what(run)))
     }
 
-    /// The median throughput of each client, by name, in kbit/s.
-    pub(super) fn receivers(&self) -> BTreeMap<&'a str, f64> {
-        let mut by_client = BTreeMap::<_, Vec<f64>>::new();
+    /// What the clients behind each router got, by its name.
+    pub(super) fn receivers(&self) -> BTreeMap<&'a str, Receiver> {
+        let mut by_client = BTreeMap::<_, Vec<_>>::new();
         for transfer in self.transfers() {
-            by_client.entry(transfer.client.as_str()).or_default().push(transfer.kbps);
+            by_client.entry(transfer.client.as_str()).or_default().push(transfer);
         }
-        let medians = by_client.into_iter().map(|(client, values)| (client, median(values)));
-        medians.filter_map(|(client, value)| Some((client, value?))).collect()
+        let receivers = by_client.into_iter().filter_map(|(client, transfers)| {
+            let kbps = median(transfers.iter().map(|it| it.kbps))?;
+            let mut sources = BTreeMap::new();
+            for source in transfers.iter().filter_map(|it| it.source) {
+                *sources.entry(source).or_default() += 1;
+            }
+            Some((client, Receiver { kbps, sources }))
+        });
+        receivers.collect()
     }
 }
 
-/// The schemes in the order in which they first appear.
+impl Receiver {
+    /// The share of its transfers that spared the gateway.
+    pub(super) fn hit_share(&self) -> f64 {
+        let count = |hits: bool| -> usize {
+            self.sources.iter().filter(|(it, _)| it.is_hit() || !hits).map(|(_, n)| n).sum()
+        };
+        count(true) as f64 / count(false).max(1) as f64
+    }
+}
+
+/// Transfers by how many hops their clients are from the gateway.
+pub(crate) fn by_hops<'a>(
+    transfers: impl IntoIterator<Item = &'a Transfer>,
+) -> BTreeMap<usize, Vec<&'a Transfer>> {
+    let mut by_hops = BTreeMap::<_, Vec<_>>::new();
+    for transfer in transfers {
+        by_hops.entry(transfer.hops).or_default().push(transfer);
+    }
+    by_hops
+}
+
+/// The schemes in their order; those that it does not name in the order in which they appear.
 pub(super) fn by_scheme(results: &[RunResult]) -> Vec<Scheme<'_>> {
     let mut schemes = Vec::<Scheme<'_>>::new();
     for run in results {
@@ -46,6 +87,8 @@ pub(super) fn by_scheme(results: &[RunResult]) -> Vec<Scheme<'_>> {
             None => schemes.push(Scheme { name: &run.scheme, runs: vec![run] }),
         }
     }
+    let place = |scheme: &Scheme<'_>| ORDER.iter().position(|it| *it == scheme.name);
+    schemes.sort_by_key(|scheme| place(scheme).unwrap_or(ORDER.len()));
     schemes
 }
 
@@ -109,9 +152,32 @@ mod tests {
         ];
         let schemes = by_scheme(&runs);
         let names: Vec<_> = schemes.iter().map(|scheme| scheme.name).collect();
-        assert_eq!(names, ["ditto", "default"]);
-        assert_eq!(schemes[0].throughputs(), [10.0, 30.0, 40.0]);
-        assert_eq!(schemes[0].receivers(), BTreeMap::from([("a", 20.0), ("b", 40.0)]));
-        assert_eq!(schemes[0].median_of(|run| run.seed as f64), Some(1.5));
+        assert_eq!(names, ["default", "ditto"]);
+        let ditto = &schemes[1];
+        assert_eq!(ditto.throughputs(), [10.0, 30.0, 40.0]);
+        let rates: BTreeMap<_, _> =
+            ditto.receivers().into_iter().map(|(name, it)| (name, it.kbps)).collect();
+        assert_eq!(rates, BTreeMap::from([("a", 20.0), ("b", 40.0)]));
+        assert_eq!(ditto.median_of(|run| run.seed as f64), Some(1.5));
+    }
+
+    #[test]
+    fn schemes_stand_in_their_order() {
+        let runs = ["wine", "ph-thcp", "thcp", "ditto", "end-to-end", "thcp", "default"]
+            .map(|scheme| run(scheme, 1, vec![]));
+        let names: Vec<_> = by_scheme(&runs).iter().map(|scheme| scheme.name).collect();
+        assert_eq!(names, ["end-to-end", "default", "thcp", "ph-thcp", "wine", "ditto"]);
+    }
+
+    #[test]
+    fn a_receiver_has_its_sources() {
+        let from = |source| Transfer { source, ..transfer("a", 1.0) };
+        let sources = [Some(Source::Local), Some(Source::Remote), Some(Source::Origin), None];
+        let runs = [run("thcp", 1, sources.map(from).to_vec())];
+        let receivers = by_scheme(&runs)[0].receivers();
+        let counts = [(Source::Local, 1), (Source::Remote, 1), (Source::Origin, 1)];
+        assert_eq!(receivers["a"].sources, BTreeMap::from(counts));
+        assert!((receivers["a"].hit_share() - 2.0 / 3.0).abs() < 1e-12);
+        assert_eq!(Receiver::default().hit_share(), 0.0);
     }
 }

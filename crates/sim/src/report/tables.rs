@@ -1,13 +1,14 @@
 //! The tables: schemes, transfers, keys. On narrow screens rows become cards, and the cells'
 //! `data-label` stands for the head.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
 
 use super::stats::{self, Scheme};
 use super::text;
 use crate::result::{RunResult, Transfer};
+use crate::source::{self, Source};
 
 /// Bytes of all bodies that reached clients.
 pub(super) fn delivered(run: &RunResult) -> u64 {
@@ -25,7 +26,9 @@ pub(super) fn schemes(schemes: &[Scheme<'_>]) -> Markup {
         "kbit/s",
         "vs first",
         "first byte",
+        "hits",
         "from origin",
+        "gateway to air",
         "delivered",
         "packets per file",
         "airtime",
@@ -66,7 +69,7 @@ fn scheme_name(at: usize, scheme: &Scheme<'_>) -> Markup {
     }
 }
 
-fn scheme_cells(scheme: &Scheme<'_>, median: Option<f64>, first: Option<f64>) -> [String; 9] {
+fn scheme_cells(scheme: &Scheme<'_>, median: Option<f64>, first: Option<f64>) -> [String; 11] {
     let seeds: Vec<_> = scheme.runs.iter().map(|run| run.seed.to_string()).collect();
     let ratio = median.zip(first).filter(|(_, first)| *first > 0.0);
     let first_byte = stats::median(scheme.transfers().map(|transfer| transfer.ttfb_s));
@@ -80,11 +83,70 @@ fn scheme_cells(scheme: &Scheme<'_>, median: Option<f64>, first: Option<f64>) ->
             format!("× {}", text::number(median / first))
         }),
         text::seconds(first_byte),
+        text::percent(source::hits(&source::shares(scheme.transfers()))),
         bytes(scheme.median_of(|run| run.gateway.bytes_from_origin as f64)),
+        bytes(scheme.median_of(|run| run.gateway.bytes_over_air as f64)),
         bytes(scheme.median_of(|run| delivered(run) as f64)),
         text::maybe(scheme.median_of(|run| run.radio.packets_per_file)),
         text::with_unit(scheme.median_of(|run| run.radio.airtime_seconds), "s"),
     ]
+}
+
+/// Who had what clients got, and how fast it came over how many hops; nothing without transfers.
+pub(super) fn shares(schemes: &[Scheme<'_>]) -> Markup {
+    let hops: BTreeSet<_> =
+        schemes.iter().flat_map(Scheme::transfers).map(|transfer| transfer.hops).collect();
+    let medians = hops.iter().flat_map(|&hops| {
+        let hops = text::plural(hops, "hop");
+        [format!("{hops}, kbit/s"), format!("{hops}, first byte")]
+    });
+    let heads: Vec<_> =
+        Source::ALL.map(|it| it.name().to_owned()).into_iter().chain(medians).collect();
+    html! {
+        @if !hops.is_empty() {
+            section {
+                h2 { "Sources, and medians by hops" }
+                div class="scroll" {
+                    table class="cards" {
+                        thead { tr {
+                            th scope="col" { "scheme" }
+                            @for head in &heads { th class="n" scope="col" { (head) } }
+                        } }
+                        tbody {
+                            @for (at, scheme) in schemes.iter().enumerate() {
+                                tr {
+                                    (scheme_name(at, scheme))
+                                    @for (head, value) in heads.iter().zip(share_cells(scheme, &hops)) {
+                                        td class="n" data-label=(head) { (value) }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+                p class="note" {
+                    "Shares of the transfers whose file was held by the access router because its own \
+                     clients had asked for it (local), or because it had relayed it for others \
+                     (ph-local), by a router on the way (remote), by the gateway, by nobody in the mesh. \
+                     The first three are hits."
+                }
+            }
+        }
+    }
+}
+
+fn share_cells(scheme: &Scheme<'_>, hops: &BTreeSet<usize>) -> Vec<String> {
+    let shares = source::shares(scheme.transfers());
+    let by_hops = stats::by_hops(scheme.transfers());
+    let medians = hops.iter().flat_map(|hops| {
+        let transfers = by_hops.get(hops).map_or(&[][..], Vec::as_slice);
+        let throughput = stats::median(transfers.iter().map(|it| it.kbps));
+        let first_byte = stats::median(transfers.iter().map(|it| it.ttfb_s));
+        [text::maybe(throughput), text::seconds(first_byte)]
+    });
+    let shares =
+        Source::ALL.map(|it| shares.get(&it).map_or(text::NONE.into(), |it| text::percent(*it)));
+    shares.into_iter().chain(medians).collect()
 }
 
 /// Every transfer, in the order in which they began.
@@ -98,7 +160,7 @@ pub(super) fn transfers(transfers: &[Transfer]) -> Markup {
                 thead { tr {
                     th scope="col" { "client" }
                     th scope="col" { "URL" }
-                    @for head in ["bytes", "first byte", "took", "kbit/s"] { th class="n" scope="col" { (head) } }
+                    @for head in ["hops", "bytes", "first byte", "took", "kbit/s"] { th class="n" scope="col" { (head) } }
                     th scope="col" { "bytes came from" }
                     th scope="col" { "sha256" }
                 } }
@@ -113,6 +175,7 @@ fn row(transfer: &Transfer) -> Markup {
         tr class=[(!transfer.sha256_ok).then_some("wrong")] {
             th class="key" scope="row" { (text::clean(&transfer.client)) }
             td class="url" { (text::clean(&transfer.url)) }
+            td class="n" data-label="hops" { (transfer.hops) }
             td class="n" data-label="bytes" { (text::grouped(transfer.bytes)) }
             td class="n" data-label="first byte" { (text::seconds(Some(transfer.ttfb_s))) }
             td class="n" data-label="took" { (text::seconds(Some(transfer.seconds))) }

@@ -2,31 +2,35 @@
 
 use super::*;
 use crate::result::{Gateway, Radio, Transfer};
+use crate::source::{self, Source};
 
 /// HTML elements that have no end.
 const VOID: [&str; 2] = ["meta", "!DOCTYPE"];
 
-pub(super) fn transfer(client: &str, kbps: f64) -> Transfer {
+pub(crate) fn transfer(client: &str, kbps: f64) -> Transfer {
     Transfer {
         client: client.to_owned(),
+        hops: 2,
         url: "http://origin/file".to_owned(),
         bytes: 1_000_000,
         ttfb_s: 0.25,
         seconds: 8000.0 / kbps,
         kbps,
+        source: Some(Source::Gateway),
         bytes_by_source: [("gateway".to_owned(), 1_000_000)].into(),
         sha256_ok: true,
         error: None,
     }
 }
 
-pub(super) fn run(scheme: &str, seed: u64, transfers: Vec<Transfer>) -> RunResult {
+pub(crate) fn run(scheme: &str, seed: u64, transfers: Vec<Transfer>) -> RunResult {
     RunResult {
         scenario: "chain".to_owned(),
         scheme: scheme.to_owned(),
         seed,
         mode: "sim".to_owned(),
         valid: true,
+        share_by_source: source::shares(&transfers),
         transfers,
         gateway: Gateway { bytes_from_origin: 1_000_000, bytes_over_air: 2_000_000 },
         radio: Radio { packets_per_file: 1234.0, ..Radio::default() },
@@ -153,7 +157,7 @@ fn schemes_are_compared_by_pooled_medians() {
     ];
     let page = page_of(&runs, &chain(2));
     for text in
-        ["× 2.50", ">250<", ">1, 2<", "coloured by default", "ditto, seed 2: 1\u{a0}transfer<"]
+        ["× 2.50", ">250<", ">1, 2<", "coloured by ditto", "ditto, seed 2: 1\u{a0}transfer<"]
     {
         assert!(page.contains(text), "{text}");
     }

@@ -77,6 +77,11 @@ pub(super) fn with_unit(value: Option<f64>, unit: &str) -> String {
     }
 }
 
+/// A share of one, in whole per cent.
+pub(super) fn percent(share: f64) -> String {
+    format!("{:.0}{UNIT}%", 100.0 * share)
+}
+
 /// A span of time: `34.0 ms`, `1.23 s`.
 pub(super) fn seconds(value: Option<f64>) -> String {
     match value {
@@ -146,6 +151,12 @@ mod tests {
         assert_eq!(seconds(Some(0.034)).replace(UNIT, " "), "34.0 ms");
         assert_eq!(seconds(Some(1.234)).replace(UNIT, " "), "1.23 s");
         assert_eq!(seconds(None), NONE);
+    }
+
+    #[test]
+    fn shares_are_whole_per_cents() {
+        let texts = [0.0, 0.05, 0.434, 1.0].map(|share| percent(share).replace(UNIT, " "));
+        assert_eq!(texts, ["0 %", "5 %", "43 %", "100 %"]);
     }
 
     #[test]

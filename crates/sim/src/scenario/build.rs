@@ -8,7 +8,7 @@ use super::file::{File, Route};
 use super::key::{self, Layout, Settings};
 use super::problem::{ScenarioError, advice, quote};
 use super::tree::{self, Tree};
-use super::{Router, Scenario, Uplink, Workload};
+use super::{Request, Router, Scenario, Uplink, Workload};
 
 /// A run with more would not end.
 const REQUESTS_MAX: usize = 100_000;
@@ -51,26 +51,12 @@ impl<'a> Builder<'a> {
     }
 
     fn scenario(mut self, name: &str) -> Result<Scenario, ScenarioError> {
-        let receivers = self.receivers()?;
+        let trace = self.trace()?;
+        let receivers = self.receivers(&trace)?;
         let tree = self.tree()?;
         self.check_reach(&tree, &receivers)?;
-        let workload = workload(&self.file.settings);
-        let requests = receivers.len() * workload.files * workload.rounds;
-        if requests > REQUESTS_MAX {
-            let text = format!(
-                "{} receivers, `files` and `rounds` make {requests} requests, more than \
-                 {REQUESTS_MAX}: take fewer",
-                receivers.len()
-            );
-            return Err(ScenarioError::one(self.place, &text));
-        }
-        if workload.files as u64 * workload.bytes > CONTENT_BYTES_MAX {
-            let text = format!(
-                "`files` and `bytes` make more than {CONTENT_BYTES_MAX} bytes, which the lab keeps \
-                 in memory: take less"
-            );
-            return Err(ScenarioError::one(self.place, &text));
-        }
+        let workload = workload(&self.file.settings, trace);
+        self.check_load(&workload, receivers.len())?;
         let names = receivers.iter().map(|it| self.routers[*it].name.clone());
         self.file.settings.receivers = Some(names.collect());
         let settings = &self.file.settings;
@@ -97,8 +83,63 @@ impl<'a> Builder<'a> {
         })
     }
 
-    /// Those that are named; else all but the gateway, and of a chain the last.
-    fn receivers(&self) -> Result<Vec<usize>, ScenarioError> {
+    fn check_load(&self, workload: &Workload, receivers: usize) -> Result<(), ScenarioError> {
+        let wrong = |text: &str| Err(ScenarioError::one(self.place, text));
+        let round = match workload.trace.len() {
+            0 => receivers * workload.files,
+            requests => requests,
+        };
+        let requests = round * workload.rounds;
+        if requests > REQUESTS_MAX {
+            return wrong(&format!(
+                "{receivers} receivers, `files` and `rounds` make {requests} requests, more than \
+                 {REQUESTS_MAX}: take fewer"
+            ));
+        }
+        if workload.files as u64 * workload.bytes > CONTENT_BYTES_MAX {
+            return wrong(&format!(
+                "`files` and `bytes` make more than {CONTENT_BYTES_MAX} bytes, which the lab keeps \
+                 in memory: take less"
+            ));
+        }
+        Ok(())
+    }
+
+    /// What `requests` says.
+    fn trace(&self) -> Result<Vec<Request>, ScenarioError> {
+        let mut wrong = ScenarioError::default();
+        let mut trace = Vec::new();
+        let files = self.file.settings.files;
+        for wish in &self.file.settings.requests {
+            match find(&self.routers, &wish.router) {
+                Ok(router) if router == self.gateway => {
+                    let text =
+                        format!("the gateway {} cannot be among the `requests`", wish.router);
+                    wrong.add(self.place, &text);
+                }
+                Ok(_) if wish.file > files => {
+                    let text = format!("`requests` has {wish}, and `files` is {files}: raise it");
+                    wrong.add(self.place, &text);
+                }
+                Ok(receiver) => trace.push(Request { receiver, file: wish.file as usize - 1 }),
+                Err(text) => wrong.add(self.place, &format!("`requests` names an {text}")),
+            }
+        }
+        wrong.unless(trace)
+    }
+
+    /// Those that the requests name; else those that are named themselves; else all but the gateway,
+    /// and of a chain the last.
+    fn receivers(&self, trace: &[Request]) -> Result<Vec<usize>, ScenarioError> {
+        if !trace.is_empty() {
+            let mut receivers = Vec::new();
+            for request in trace {
+                if !receivers.contains(&request.receiver) {
+                    receivers.push(request.receiver);
+                }
+            }
+            return Ok(receivers);
+        }
         let Some(names) = &self.file.settings.receivers else {
             return Ok(match self.file.layout {
                 Layout::Chain => vec![self.routers.len() - 1],
@@ -262,11 +303,12 @@ fn links(routers: &[Router], settings: &Settings) -> Links {
     })
 }
 
-fn workload(settings: &Settings) -> Workload {
+fn workload(settings: &Settings, trace: Vec<Request>) -> Workload {
     let is_staggered = settings.stagger_s > 0.0;
     Workload {
         bytes: settings.bytes,
         files: settings.files as usize,
+        trace,
         rounds: settings.rounds as usize,
         order: settings.order,
         stagger: is_staggered.then(|| Duration::from_secs_f64(settings.stagger_s)),

@@ -1,5 +1,6 @@
 //! The keys of a scenario: what may be changed, within which limits, and what each means.
 
+use std::fmt;
 use std::ops::RangeInclusive;
 
 use radio::Rate;
@@ -16,6 +17,7 @@ pub(super) struct Settings {
     pub spacing_m: f64,
     pub gateway: Option<String>,
     pub receivers: Option<Vec<String>>,
+    pub requests: Vec<Wish>,
     pub bytes: u64,
     pub files: u64,
     pub rounds: u64,
@@ -41,6 +43,7 @@ impl Default for Settings {
             spacing_m: 200.0,
             gateway: None,
             receivers: None,
+            requests: Vec::new(),
             bytes: 1_000_000,
             files: 1,
             rounds: 1,
@@ -70,6 +73,13 @@ impl Settings {
             .map(|spec| Key { name: spec.name, value: spec.show(&mut now), meaning: spec.meaning })
             .collect()
     }
+}
+
+/// A request as it is written: a router, and which file, counted from 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Wish {
+    pub router: String,
+    pub file: u64,
 }
 
 /// Where the routers stand.
@@ -103,15 +113,18 @@ enum Slot {
     Routing(Field<Routing>),
     Router(Field<Option<String>>),
     Routers(Field<Option<Vec<String>>>),
+    Requests(Field<Vec<Wish>>),
 }
 
 /// Farther apart is no mesh.
 pub(super) const METRES_MAX: f64 = 1_000_000.0;
+/// How many files there may be.
+const FILES: RangeInclusive<u64> = 1..=1_000;
 /// A day.
 const STAGGER_S_MAX: f64 = 86_400.0;
 
 /// Every key, in the order in which reports list them.
-pub(super) static KEYS: [Spec; 20] = [
+pub(super) static KEYS: [Spec; 21] = [
     Spec {
         name: "hops",
         meaning: "links from the gateway to the last router of a chain",
@@ -137,6 +150,12 @@ pub(super) static KEYS: [Spec; 20] = [
         slot: Slot::Routers(|it| &mut it.receivers),
     },
     Spec {
+        name: "requests",
+        meaning: "who asks for which file, ROUTER:FILE; none: each of `receivers` for each of `files`",
+        layout: None,
+        slot: Slot::Requests(|it| &mut it.requests),
+    },
+    Spec {
         name: "bytes",
         meaning: "size of each file, in bytes",
         layout: None,
@@ -146,11 +165,11 @@ pub(super) static KEYS: [Spec; 20] = [
         name: "files",
         meaning: "how many different files there are",
         layout: None,
-        slot: Slot::Whole(1..=1_000, |it| &mut it.files),
+        slot: Slot::Whole(FILES, |it| &mut it.files),
     },
     Spec {
         name: "rounds",
-        meaning: "how many times each receiver asks for each file",
+        meaning: "how many times all that is asked for",
         layout: None,
         slot: Slot::Whole(1..=1_000, |it| &mut it.rounds),
     },
@@ -259,6 +278,7 @@ impl Spec {
             Slot::Routing(field) => put(value.as_str().and_then(Routing::from_word), field(to)),
             Slot::Router(field) => put(router(value).map(Some), field(to)),
             Slot::Routers(field) => put(routers(value).map(Some), field(to)),
+            Slot::Requests(field) => put(requests(value), field(to)),
         };
         taken.ok_or_else(|| {
             format!("`{}` must be {}, not {}", self.name, self.slot.form(), quote(raw))
@@ -274,6 +294,9 @@ impl Spec {
             Slot::Routing(field) => field(now).word().to_owned(),
             Slot::Router(field) => field(now).clone().unwrap_or_default(),
             Slot::Routers(field) => field(now).as_deref().unwrap_or_default().join(" "),
+            Slot::Requests(field) => {
+                field(now).iter().map(Wish::to_string).collect::<Vec<_>>().join(" ")
+            }
         }
     }
 }
@@ -293,6 +316,10 @@ impl Slot {
             Self::Routing(_) => "\"static\" or \"babel\"".to_owned(),
             Self::Router(_) => "the name of a router".to_owned(),
             Self::Routers(_) => "a list of routers, like [\"1\", \"2\"] or \"1 2\"".to_owned(),
+            Self::Requests(_) => {
+                "a list of routers and files, counted from 1, like [\"4\", \"2:3\"] or \"4 2:3\""
+                    .to_owned()
+            }
         }
     }
 }
@@ -344,6 +371,29 @@ fn router(value: &DeValue<'_>) -> Option<String> {
     }
 }
 
+impl fmt::Display for Wish {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.router, self.file)
+    }
+}
+
+/// Without a file it is the first.
+fn wish(text: &str) -> Option<Wish> {
+    let (router, file) = match text.split_once(':') {
+        Some((router, file)) => (router, file.parse().ok().filter(|it| FILES.contains(it))?),
+        None => (text, 1),
+    };
+    (!router.is_empty()).then(|| Wish { router: router.to_owned(), file })
+}
+
+/// There may be none.
+fn requests(value: &DeValue<'_>) -> Option<Vec<Wish>> {
+    let none = value.as_str().is_some_and(|text| text.trim().is_empty())
+        || value.as_array().is_some_and(|list| list.iter().next().is_none());
+    let names = if none { Vec::new() } else { routers(value)? };
+    names.iter().map(|text| wish(text)).collect()
+}
+
 fn routers(value: &DeValue<'_>) -> Option<Vec<String>> {
     let names: Vec<_> = match (value.as_array(), value.as_str()) {
         (Some(list), _) => list.iter().map(|it| router(it.get_ref())).collect::<Option<_>>()?,
@@ -381,6 +431,11 @@ mod tests {
             ("receivers", "['1', 2]", "1 2"),
             ("receivers", "' 1 2 '", "1 2"),
             ("receivers", "7", "7"),
+            ("requests", "['4', 4, '2:3']", "4:1 4:1 2:3"),
+            ("requests", "' 4 roof:2 '", "4:1 roof:2"),
+            ("requests", "4", "4:1"),
+            ("requests", "''", ""),
+            ("requests", "[]", ""),
         ] {
             assert_eq!(set(key, value).as_deref(), Ok(shown), "{key} = {value}");
         }
@@ -404,6 +459,16 @@ mod tests {
             ("routing", "1", "\"static\" or \"babel\""),
             ("gateway", "''", "the name of a router"),
             ("receivers", "[]", "a list of routers, like [\"1\", \"2\"] or \"1 2\""),
+            (
+                "requests",
+                "'4:0'",
+                "a list of routers and files, counted from 1, like [\"4\", \"2:3\"] or \"4 2:3\"",
+            ),
+            (
+                "requests",
+                "':1'",
+                "a list of routers and files, counted from 1, like [\"4\", \"2:3\"] or \"4 2:3\"",
+            ),
             ("receivers", "[true]", "a list of routers, like [\"1\", \"2\"] or \"1 2\""),
         ] {
             let expected = format!("`{key}` must be {form}, not {value}");

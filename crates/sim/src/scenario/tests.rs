@@ -62,6 +62,17 @@ fn a_chain_goes_from_each_to_the_next_however_near_they_are() {
 }
 
 #[test]
+fn requests_may_be_written_one_by_one() {
+    let settings = [("requests", "4 4 2:2 4:2"), ("receivers", "1"), ("files", "2")];
+    let chain = load("hops = 4", &settings).unwrap();
+    assert_eq!(chain.receivers, [4, 2]);
+    let asked: Vec<_> = chain.requests(1).iter().map(|it| (it.receiver, it.file)).collect();
+    assert_eq!(asked, [(4, 0), (4, 0), (2, 1), (4, 1)]);
+    assert_eq!(value(&chain, "requests"), Some("4:1 4:1 2:2 4:2"));
+    assert_eq!(value(&chain, "receivers"), Some("4 2"));
+}
+
+#[test]
 fn routers_keep_the_order_of_the_file() {
     let text = "gateway = 9\n[routers]\n9 = [0, 0]\n10 = [1, 0]\n1 = [2, 0]\n";
     let names: Vec<_> = load(text, &[]).unwrap().routers.into_iter().map(|it| it.name).collect();
@@ -149,6 +160,9 @@ fn what_does_not_fit_together_is_refused() {
             &[("data_mbps", "1"), ("basic_mbps", "5.5")],
             "mine.toml: `basic_mbps` is 5.5, more than `data_mbps`, 1",
         ),
+        (&[("requests", "a g")], "mine.toml: the gateway g cannot be among the `requests`"),
+        (&[("requests", "c")], "mine.toml: `requests` names an unknown router `c`"),
+        (&[("requests", "a:2")], "mine.toml: `requests` has a:2, and `files` is 1: raise it"),
         (
             &[("files", "1000"), ("rounds", "1000")],
             "mine.toml: 2 receivers, `files` and `rounds` make 2000000 requests, more than 100000",

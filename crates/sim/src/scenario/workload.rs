@@ -15,7 +15,9 @@ pub struct Workload {
     pub bytes: u64,
     /// How many different files there are.
     pub files: usize,
-    /// How many times each receiver asks for each file.
+    /// What is asked for in one round; empty: each receiver asks for each file.
+    pub trace: Vec<Request>,
+    /// How many rounds there are.
     pub rounds: usize,
     /// Of the requests.
     pub order: Order,
@@ -58,11 +60,12 @@ impl Order {
 impl Workload {
     /// All requests in the order in which they begin.
     pub(super) fn requests(&self, receivers: &[usize], seed: u64) -> Vec<Request> {
-        let files = (0..self.rounds).flat_map(|_| 0..self.files);
-        let mut requests: Vec<_> = files
+        let files = 0..if self.trace.is_empty() { self.files } else { 0 };
+        let each = files
             .flat_map(|file| receivers.iter().map(move |receiver| (file, *receiver)))
-            .map(|(file, receiver)| Request { receiver, file })
-            .collect();
+            .map(|(file, receiver)| Request { receiver, file });
+        let round: Vec<_> = self.trace.iter().copied().chain(each).collect();
+        let mut requests = round.repeat(self.rounds);
         if self.order == Order::Random {
             shuffle(&mut requests, seed);
         }
@@ -88,7 +91,7 @@ mod tests {
     use super::*;
 
     fn workload(order: Order) -> Workload {
-        Workload { bytes: 1, files: 2, rounds: 2, order, stagger: None }
+        Workload { bytes: 1, files: 2, trace: Vec::new(), rounds: 2, order, stagger: None }
     }
 
     fn pairs(order: Order, seed: u64) -> Vec<(usize, usize)> {
@@ -100,6 +103,13 @@ mod tests {
     fn listed_is_by_round_then_file_then_receiver() {
         let round = [(7, 0), (5, 0), (9, 0), (7, 1), (5, 1), (9, 1)];
         assert_eq!(pairs(Order::Listed, 1), [round, round].concat());
+    }
+
+    #[test]
+    fn a_trace_is_a_round() {
+        let trace = [(4, 0), (4, 0), (2, 1)].map(|(receiver, file)| Request { receiver, file });
+        let workload = Workload { trace: trace.to_vec(), ..workload(Order::Listed) };
+        assert_eq!(workload.requests(&[4, 2], 1), [trace, trace].concat());
     }
 
     #[test]

@@ -25,9 +25,9 @@ struct Entry {
 }
 
 /// The legend, to stand under the map, and its height.
-pub(super) fn legend(ground: &Ground, frame: &Frame, shades: &Shades) -> (Markup, f64) {
+pub(super) fn legend(ground: &Ground, frame: &Frame, shades: &Shades, hits: bool) -> (Markup, f64) {
     let top = frame.height + 14.0;
-    let (rows, marks) = marks(ground, frame.width);
+    let (rows, marks) = marks(entries(ground, hits), frame.width);
     let marks_top = top + ROW + 2.0;
     let shades_top = marks_top + ROW * rows as f64 + 3.0;
     let shades_height = if shades.edges.is_empty() { 0.0 } else { 44.0 };
@@ -57,7 +57,7 @@ fn scale_bar(ground: &Ground, frame: &Frame, y: f64) -> Markup {
 }
 
 /// Entries one after another, in as many rows as they need.
-fn marks(ground: &Ground, width: f64) -> (usize, Markup) {
+fn marks(entries: Vec<Entry>, width: f64) -> (usize, Markup) {
     let (mut x, mut row) = (LEFT, 0);
     let mut place = |entry: Entry| {
         let length = MARK + text_width(entry.meaning, TEXT_SIZE);
@@ -68,7 +68,7 @@ fn marks(ground: &Ground, width: f64) -> (usize, Markup) {
         x += length + 10.0;
         (at, entry)
     };
-    let placed: Vec<_> = entries(ground).into_iter().map(&mut place).collect();
+    let placed: Vec<_> = entries.into_iter().map(&mut place).collect();
     let markup = html! {
         @for ((x, y), entry) in placed {
             g transform=(format!("translate({} {})", px(x), px(y))) {
@@ -80,7 +80,7 @@ fn marks(ground: &Ground, width: f64) -> (usize, Markup) {
     (row as usize + 1, markup)
 }
 
-fn entries(ground: &Ground) -> Vec<Entry> {
+fn entries(ground: &Ground, hits: bool) -> Vec<Entry> {
     let line = |class| html! { path class=(class) d="M0 0H18" {} };
     let dot = html! { circle class="dot" cx="9" cy="0" r="5.5" {} };
     let mut entries = vec![
@@ -93,6 +93,9 @@ fn entries(ground: &Ground) -> Vec<Entry> {
     if !ground.links.is_empty() {
         entries.push(Entry { mark: line("link"), meaning: "link, faint if lossy" });
     }
+    if hits {
+        entries.push(Entry { mark: super::ring(9.0, 0.0, 5.5, 0.5), meaning: "share of hits" });
+    }
     entries
 }
 
@@ -101,6 +104,9 @@ fn ramp(shades: &Shades, top: f64) -> Markup {
     let swatches = shades.edges.len() - 1;
     let x = |at: usize| px(LEFT + SWATCH.0 * at as f64);
     let (bar_y, text_y) = (px(top + 14.0), px(top + 40.0));
+    let texts: Vec<_> = shades.edges.iter().map(|edge| text::number(*edge)).collect();
+    // The first stands to the right of its place, not above it.
+    let fits = texts.iter().all(|it| 1.5 * text_width(it, TEXT_SIZE) < SWATCH.0);
     html! {
         text x=(LEFT) y=(px(top + 3.0)) { "receiver’s median throughput, kbit/s" }
         @for at in 0..swatches {
@@ -108,10 +114,10 @@ fn ramp(shades: &Shades, top: f64) -> Markup {
                 width=(SWATCH.0 - 2.0) height=(SWATCH.1) rx="2" {}
         }
         @if swatches == 1 {
-            text class="mid" x=(px(LEFT + SWATCH.0 / 2.0)) y=(text_y) { (text::number(shades.edges[0])) }
+            text class="mid" x=(px(LEFT + SWATCH.0 / 2.0)) y=(text_y) { (texts[0]) }
         } @else {
-            @for (at, &edge) in shades.edges.iter().enumerate() {
-                text class=(if at == 0 { "start" } else { "mid" }) x=(x(at)) y=(text_y) { (text::number(edge)) }
+            @for (at, value) in texts.iter().enumerate().filter(|(at, _)| fits || at % swatches == 0) {
+                text class=(if at == 0 { "start" } else { "mid" }) x=(x(at)) y=(text_y) { (value) }
             }
         }
     }

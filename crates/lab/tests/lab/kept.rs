@@ -1,0 +1,227 @@
+//! A mesh that stands until the test is over: its origin's files, its clients, its daemons.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::processes::{Process, family};
+use super::run::{Run, kill};
+use super::{Ended, World, wait_until};
+
+/// A run with `--keep`, and how to get in.
+pub struct Kept {
+    run: Run,
+    /// A process inside, and the namespaces to enter.
+    inside: Process,
+    namespaces: Vec<String>,
+}
+
+/// A process that the test has started inside. It is killed when this is dropped.
+pub struct Within(Child);
+
+/// A client that downloads.
+pub struct Download {
+    curl: Within,
+    /// What has come so far, head and body.
+    came: Vec<u8>,
+}
+
+/// What a client got.
+pub struct Got {
+    /// All of the response's head.
+    pub head: String,
+    /// As much of the body as came.
+    pub body: Vec<u8>,
+    /// Whether curl found nothing wrong.
+    pub is_whole: bool,
+}
+
+impl Kept {
+    /// Starts a run, and waits until its mesh stands and its own transfers are over.
+    #[track_caller]
+    pub fn start(world: &World, args: &[&str]) -> Self {
+        let mut run = world.start(&[args, &["--keep"]].concat());
+        let said = run.wait_for_word("bash\n");
+        let told = said.lines().find(|line| line.contains("nsenter")).expect("the way in is told");
+        let (_, flags) = told.rsplit_once("))").expect("it names a process");
+        let flags = flags.split_whitespace().filter(|word| word.starts_with("--"));
+        let namespaces = flags.map(str::to_owned).collect();
+        let inside = run.wait_for_inside();
+        Self { run, inside, namespaces }
+    }
+
+    /// A command inside, in one of the network namespaces.
+    pub fn command(&self, namespace: &str, words: &[&str]) -> Command {
+        let mut command = Command::new("nsenter");
+        let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
+        command.env("PATH", path).args(["--target", &self.inside.id.to_string()]);
+        command.args(&self.namespaces).args(["ip", "netns", "exec", namespace]).args(words);
+        command
+    }
+
+    /// What a command says; it must succeed.
+    #[track_caller]
+    pub fn say(&self, namespace: &str, words: &[&str]) -> String {
+        let output = self.command(namespace, words).stdin(Stdio::null()).output();
+        let output = output.expect("it starts");
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{namespace}: {words:?}: {err}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Starts something inside that goes on.
+    #[track_caller]
+    pub fn start_within(&self, namespace: &str, words: &[&str]) -> Within {
+        let mut command = self.command(namespace, words);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        Within(command.spawn().expect("it starts"))
+    }
+
+    /// Puts a file on the origin, of bytes that nothing else has.
+    #[track_caller]
+    pub fn publish(&self, name: &str, length: usize) -> Vec<u8> {
+        let mut bytes = vec![0; length];
+        blake3::Hasher::new_derive_key("hearsay-lab 2026 content of a test")
+            .update(name.as_bytes())
+            .finalize_xof()
+            .fill(&mut bytes);
+        let script = format!("cat > /run/lab/www/{name}");
+        let mut command = self.command("origin", &["sh", "-ec", &script]);
+        let mut child = command.stdin(Stdio::piped()).spawn().expect("it starts");
+        child.stdin.take().expect("it is piped").write_all(&bytes).expect("it is taken");
+        assert!(child.wait().expect("it is our child").success());
+        bytes
+    }
+
+    /// Starts a download of one of the origin's files by the client behind a router.
+    #[track_caller]
+    pub fn download(&self, router: &str, name: &str) -> Download {
+        let url = format!("http://origin/{name}");
+        let words = ["curl", "-sS", "--noproxy", "*", "--max-time", "55", "--include", &url];
+        let mut command = self.command(&format!("client-{router}"), &words);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let curl = Within(command.spawn().expect("it starts"));
+        Download { curl, came: Vec::new() }
+    }
+
+    /// The same to its end.
+    #[track_caller]
+    pub fn get(&self, router: &str, name: &str) -> Got {
+        self.download(router, name).end()
+    }
+
+    /// The daemon of a router.
+    #[track_caller]
+    pub fn daemon(&self, router: &str) -> Process {
+        let control = format!("/run/lab/router-{router}.control");
+        let family = self.run.family();
+        let has = |it: &&Process| it.name == "hearsay" && words(it).contains(&control);
+        family.iter().find(has).unwrap_or_else(|| panic!("no daemon in {family:?}")).clone()
+    }
+
+    /// Ends a router's daemon without giving it a chance to do anything.
+    #[track_caller]
+    pub fn kill(&self, router: &str) {
+        let daemon = self.daemon(router);
+        kill(&daemon);
+        wait_until(|| format!("{daemon:?} is there"), || !daemon.is_alive());
+    }
+
+    /// Ends it like that, starts it anew, and waits until it answers and knows its way.
+    #[track_caller]
+    pub fn restart(&self, router: &str) -> Within {
+        let words = words(&self.daemon(router));
+        self.kill(router);
+        let words: Vec<_> = words.iter().map(String::as_str).collect();
+        let daemon = self.start_within(&format!("router-{router}"), &words);
+        let knows = || self.status(router).is_some_and(|it| it["route"]["up"] == true);
+        wait_until(|| format!("{:?}", self.status(router)), knows);
+        daemon
+    }
+
+    /// What a router's daemon says of itself, if it answers.
+    pub fn status(&self, router: &str) -> Option<Value> {
+        let daemon = std::path::Path::new(env!("CARGO_BIN_EXE_hearsay-lab"));
+        let daemon = daemon.with_file_name("hearsay");
+        let control = format!("/run/lab/router-{router}.control");
+        let words = [daemon.to_str()?, "status", "--json", "--control", &control];
+        let output = self.command(&format!("router-{router}"), &words).output().ok()?;
+        serde_json::from_slice(&output.stdout).ok()
+    }
+
+    /// Takes all of it down.
+    #[track_caller]
+    pub fn end(self) -> Ended {
+        self.run.signal(Signal::INT);
+        self.run.end()
+    }
+}
+
+impl Download {
+    /// Waits until so much has come.
+    #[track_caller]
+    pub fn wait_for(&mut self, bytes: usize) {
+        let stdout = self.curl.0.stdout.as_mut().expect("it is piped");
+        let mut block = [0; 16 * 1024];
+        while self.came.len() < bytes {
+            let length = stdout.read(&mut block).expect("a pipe can be read");
+            assert!(length > 0, "it ended after {} bytes", self.came.len());
+            self.came.extend(&block[..length]);
+        }
+    }
+
+    /// The rest, until curl ends; curl itself sets the limit.
+    pub fn end(mut self) -> Got {
+        let stdout = self.curl.0.stdout.as_mut().expect("it is piped");
+        stdout.read_to_end(&mut self.came).expect("a pipe can be read");
+        let status = self.curl.0.wait().expect("it is our child");
+        let end = self.came.windows(4).position(|it| it == b"\r\n\r\n").map_or(0, |at| at + 4);
+        let body = self.came.split_off(end);
+        let head = String::from_utf8_lossy(&self.came).into_owned();
+        Got { head, body, is_whole: status.success() }
+    }
+}
+
+impl Got {
+    /// It was all that the origin has, with status 200.
+    #[track_caller]
+    pub fn expect(self, bytes: &[u8]) -> Self {
+        let came = self.body.len();
+        assert!(self.head.starts_with("HTTP/1.1 200"), "{}", self.head);
+        assert!(self.body == bytes && self.is_whole, "{came} of {}: {}", bytes.len(), self.head);
+        self
+    }
+
+    /// What the caches on the way say of themselves, from the origin's side.
+    pub fn caches(&self) -> Vec<String> {
+        let fields = self.head.lines().filter_map(|line| line.split_once(':'));
+        let lists = fields.filter(|(name, _)| name.eq_ignore_ascii_case("cache-status"));
+        lists.flat_map(|(_, list)| list.split(',')).map(|it| it.trim().to_owned()).collect()
+    }
+
+    /// The cache next to the client answered, and from what it had.
+    #[track_caller]
+    pub fn expect_hit_at(&self, router: &str) {
+        let last = self.caches().pop().unwrap_or_default();
+        let is_hit = last.split(';').any(|it| it.trim() == "hit");
+        assert!(is_hit && last.starts_with(&format!("router-{router};")), "{}", self.head);
+    }
+}
+
+impl Drop for Within {
+    fn drop(&mut self) {
+        // `nsenter` is its parent, and does not take it along.
+        family(self.0.id().cast_signed()).iter().for_each(kill);
+        let _ = self.0.wait();
+    }
+}
+
+/// A process's command line.
+fn words(process: &Process) -> Vec<String> {
+    let line = fs::read(format!("/proc/{}/cmdline", process.id)).unwrap_or_default();
+    let words = line.split(|byte| *byte == 0).filter(|word| !word.is_empty());
+    words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+}

@@ -1,0 +1,122 @@
+//! Who has what clients get, scheme by scheme, with real daemons that ask each other over the air.
+
+mod lab;
+
+use lab::{World, can_run, missing, skipped};
+use serde_json::Value;
+
+const BYTES: f64 = 100_000.0;
+
+/// A chain of three hops. A client at its end asks twice, then one on the way; then one on the way
+/// for another file, before it is asked for at the end.
+const CHAIN: [&str; 12] = [
+    "run",
+    "chain",
+    "--set",
+    "hops=3",
+    "--set",
+    "bytes=100000",
+    "--set",
+    "files=2",
+    "--set",
+    "requests=3 3 2 2:2 3:2",
+    "--json",
+    "-",
+];
+
+#[track_caller]
+fn run(world: &World, args: &[&str]) -> Value {
+    let result = world.run(args).expect(0).json();
+    let transfers = result["transfers"].as_array().expect("a list");
+    assert!(transfers.iter().all(|it| it["sha256_ok"] == true), "{result:#}");
+    result
+}
+
+fn sources(result: &Value) -> Vec<&str> {
+    let transfers = result["transfers"].as_array().expect("a list");
+    transfers.iter().map(|it| it["source"].as_str().unwrap_or("none")).collect()
+}
+
+/// How many times the files crossed the uplink, and how many times the first hop.
+fn crossings(result: &Value) -> (f64, f64) {
+    let of = |field: &str| result["gateway"][field].as_f64().expect("a number") / BYTES;
+    (of("bytes_from_origin"), of("bytes_over_air"))
+}
+
+#[track_caller]
+fn has_share(result: &Value, source: &str, share: f64) {
+    let told = result["share_by_source"][source].as_f64().unwrap_or(0.0);
+    assert!((told - share).abs() < 1e-9, "{source}: {told} instead of {share}");
+}
+
+#[test]
+fn with_thcp_access_routers_keep_and_relays_do_not() {
+    if !can_run("with_thcp_access_routers_keep_and_relays_do_not") {
+        return;
+    }
+    let world = World::new();
+    let result = run(&world, &[&CHAIN[..], &["--scheme", "thcp"]].concat());
+    assert_eq!(sources(&result), ["origin", "local", "gateway", "origin", "gateway"]);
+    let (uplink, air) = crossings(&result);
+    assert!((2.0..2.3).contains(&uplink) && (4.0..6.0).contains(&air), "{result:#}");
+    has_share(&result, "local", 0.2);
+    has_share(&result, "gateway", 0.4);
+    world.nothing_is_left();
+}
+
+#[test]
+fn with_ph_thcp_every_hop_keeps() {
+    if !can_run("with_ph_thcp_every_hop_keeps") {
+        return;
+    }
+    let world = World::new();
+    let result = run(&world, &[&CHAIN[..], &["--scheme", "ph-thcp"]].concat());
+    assert_eq!(sources(&result), ["origin", "local", "ph-local", "origin", "remote"]);
+    let (uplink, air) = crossings(&result);
+    assert!((2.0..2.3).contains(&uplink) && (2.0..3.0).contains(&air), "{result:#}");
+    for source in ["local", "ph-local", "remote"] {
+        has_share(&result, source, 0.2);
+    }
+    let hops: Vec<_> =
+        result["transfers"].as_array().expect("a list").iter().map(|it| &it["hops"]).collect();
+    assert_eq!(hops, [3, 3, 2, 2, 3]);
+    world.nothing_is_left();
+}
+
+#[test]
+fn babeld_tells_who_the_gateway_is() {
+    const TEST: &str = "babeld_tells_who_the_gateway_is";
+    if let Some(why) = missing(&["babeld"]) {
+        return skipped(TEST, &why);
+    }
+    if !can_run(TEST) {
+        return;
+    }
+    let world = World::new();
+    let chain = [&CHAIN[..], &["--set", "routing=babel"]].concat();
+    for (scheme, expected) in [
+        ("thcp", ["origin", "local", "gateway", "origin", "gateway"]),
+        ("ph-thcp", ["origin", "local", "ph-local", "origin", "remote"]),
+    ] {
+        let result = run(&world, &[&chain[..], &["--scheme", scheme]].concat());
+        assert_eq!(sources(&result), expected, "{scheme}");
+    }
+    world.nothing_is_left();
+}
+
+#[test]
+fn clients_that_ask_at_one_time_share_what_comes() {
+    if !can_run("clients_that_ask_at_one_time_share_what_comes") {
+        return;
+    }
+    let world = World::new();
+    let args = ["run", "emulab8", "--set", "bytes=100000", "--set", "stagger_s=0.05"];
+    let args = [&args[..], &["--scheme", "ph-thcp", "--json", "-"]].concat();
+    let result = run(&world, &args);
+    assert!((1.0..1.3).contains(&crossings(&result).0), "{result:#}");
+    // Four routers are next to the gateway, and none needs the file twice.
+    let sources = sources(&result);
+    let beyond = sources.iter().filter(|it| matches!(**it, "gateway" | "origin")).count();
+    assert!(sources.len() == 7 && beyond <= 4, "{sources:?}");
+    world.nothing_is_left();
+}

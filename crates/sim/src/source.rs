@@ -1,0 +1,149 @@
+//! Where a transfer's bytes came from, by the names that MeshCache has for it (section 6.2).
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::result::Transfer;
+
+/// Who had what a client got. The first three are hits: they spare the gateway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// The access router, whose own clients had asked for it before.
+    Local,
+    /// The access router, which had it only because it had relayed it for others.
+    PhLocal,
+    /// A router on the way to the gateway.
+    Remote,
+    /// The gateway.
+    Gateway,
+    /// Nobody in the mesh.
+    Origin,
+}
+
+impl Source {
+    /// All of them, from the nearest to the farthest.
+    pub const ALL: [Self; 5] =
+        [Self::Local, Self::PhLocal, Self::Remote, Self::Gateway, Self::Origin];
+
+    /// Whose bytes they were: `giver` is a router, or `None` for whoever is not in the mesh;
+    /// `asked_before` says whether clients of the access router had asked for the same.
+    pub fn of(giver: Option<usize>, access: usize, gateway: usize, asked_before: bool) -> Self {
+        match giver {
+            None => Self::Origin,
+            Some(router) if router == access && asked_before => Self::Local,
+            Some(router) if router == access => Self::PhLocal,
+            Some(router) if router == gateway => Self::Gateway,
+            Some(_) => Self::Remote,
+        }
+    }
+
+    /// As results have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::PhLocal => "ph-local",
+            Self::Remote => "remote",
+            Self::Gateway => "gateway",
+            Self::Origin => "origin",
+        }
+    }
+
+    /// Whether the gateway was spared.
+    pub fn is_hit(self) -> bool {
+        matches!(self, Self::Local | Self::PhLocal | Self::Remote)
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// The cache whose bytes a response's `Cache-Status` (RFC 9211) says they are: the nearest to the
+/// client that had them, or was getting them for somebody else. `None`: no cache had them.
+///
+/// Caches stand in the order in which the response passed them; those that had to ask the next one
+/// say so by `fwd`. One that asked only whether what it had was still good had it.
+pub fn giver(cache_status: &str) -> Option<&str> {
+    let gave = |parameter: &str| matches!(parameter, "hit" | "collapsed" | "fwd-status=304");
+    let had = |cache: &&str| cache.split(';').skip(1).any(|it| gave(it.trim()));
+    let cache = cache_status.rsplit(',').find(had)?;
+    Some(cache.split(';').next()?.trim())
+}
+
+/// The share of transfers that each had, among those that did not fail; empty without any.
+pub fn shares<'a>(transfers: impl IntoIterator<Item = &'a Transfer>) -> BTreeMap<Source, f64> {
+    let mut counts = BTreeMap::new();
+    let mut all = 0;
+    for source in transfers.into_iter().filter_map(|it| it.source) {
+        *counts.entry(source).or_insert(0) += 1;
+        all += 1;
+    }
+    counts.into_iter().map(|(source, count)| (source, f64::from(count) / f64::from(all))).collect()
+}
+
+/// The share of hits among shares.
+pub fn hits(shares: &BTreeMap<Source, f64>) -> f64 {
+    // The sum of nothing is minus zero.
+    shares
+        .iter()
+        .filter(|(source, _)| source.is_hit())
+        .map(|(_, share)| share)
+        .fold(0.0, |a, b| a + b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::transfer;
+
+    #[test]
+    fn the_giver_is_the_nearest_to_the_client_that_had_it() {
+        for (cache_status, expected) in [
+            ("router-8; hit; ttl=3", Some("router-8")),
+            ("router-8; fwd=uri-miss; stored", None),
+            ("router-8; fwd=uri-miss; stored; collapsed", Some("router-8")),
+            ("a; hit, router-8; fwd=uri-miss", Some("a")),
+            ("r1; fwd=miss;stored, r4;hit;ttl=9, r7; fwd=uri-miss; stored", Some("r4")),
+            ("r1; hit, r4; fwd=stale; fwd-status=304, r7; fwd=uri-miss", Some("r4")),
+            ("r1; fwd=uri-miss; fwd-status=200; stored, r7; fwd=uri-miss; fwd-status=200", None),
+            ("hit; fwd=uri-miss", None),
+            ("", None),
+        ] {
+            assert_eq!(giver(cache_status), expected, "{cache_status}");
+        }
+    }
+
+    #[test]
+    fn sources_have_the_names_of_the_paper() {
+        let (access, relay, gateway) = (7, 4, 8);
+        for (giver, asked_before, expected) in [
+            (Some(access), true, Source::Local),
+            (Some(access), false, Source::PhLocal),
+            (Some(relay), true, Source::Remote),
+            (Some(gateway), true, Source::Gateway),
+            (None, true, Source::Origin),
+        ] {
+            assert_eq!(Source::of(giver, access, gateway, asked_before), expected);
+        }
+        for source in Source::ALL {
+            let json = serde_json::to_string(&source).unwrap();
+            assert_eq!(json, format!("\"{source}\""));
+        }
+    }
+
+    #[test]
+    fn failed_transfers_have_no_share() {
+        let from = |source| Transfer { source, ..transfer("r1", 1.0) };
+        let [local, origin, failed] = [Some(Source::Local), Some(Source::Origin), None].map(from);
+        let shares = shares([&local, &origin, &failed, &origin, &origin]);
+        assert_eq!(shares, BTreeMap::from([(Source::Local, 0.25), (Source::Origin, 0.75)]));
+        assert_eq!(hits(&shares), 0.25);
+        assert!(super::shares([&failed]).is_empty());
+        assert!(hits(&BTreeMap::new()).is_sign_positive());
+    }
+}
