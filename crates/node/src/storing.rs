@@ -22,6 +22,8 @@ pub struct Storing {
     pub headers: HeaderMap,
     pub selecting: Vec<(HeaderName, Option<Vec<u8>>)>,
     pub received: Date,
+    /// Whether the clock could be believed then.
+    pub clocked: bool,
     /// How old it was when it came, in seconds, as the peer had it that sent it.
     pub carried: u64,
     /// Who vouches for it, if that is not ourselves.
@@ -161,7 +163,7 @@ impl Storing {
         record: RecordId,
         status: StatusCode,
         headers: HeaderMap,
-        received: Date,
+        (received, clocked): (Date, bool),
         inflow: Inflow,
     ) -> Self {
         Self {
@@ -170,6 +172,7 @@ impl Storing {
             headers,
             selecting: Vec::new(),
             received,
+            clocked,
             carried: 0,
             voucher: None,
             announced: None,
@@ -270,7 +273,7 @@ impl Storing {
     }
 
     /// The record as far as it is known.
-    pub fn so_far(&self, requested: Date, clocked: bool) -> Record {
+    pub fn so_far(&self, requested: Date) -> Record {
         Record {
             id: self.record,
             status: self.status,
@@ -278,7 +281,7 @@ impl Storing {
             selecting: self.selecting.clone(),
             requested,
             received: self.received,
-            clocked,
+            clocked: self.clocked,
             invalid: false,
             carried: self.carried,
             voucher: self.voucher.clone(),
@@ -311,7 +314,7 @@ impl Storing {
             voucher: record.voucher.clone(),
             ended: true,
             whole: Some(Rc::clone(record)),
-            ..Self::new(record.id, record.status, headers, record.received, inflow)
+            ..Self::new(record.id, record.status, headers, (record.received, record.clocked), inflow)
         }
     }
 

@@ -165,8 +165,8 @@ impl Node {
                 self.put_state(id, State::Waiting(fetch_id));
             }
             fetch::State::Storing(storing) => {
-                let record = storing.so_far(fetch.requested, right);
-                let fits = http::may_join(&record, &ask.headers, now);
+                let record = storing.so_far(fetch.requested);
+                let fits = record.clocked == right && http::may_join(&record, &ask.headers, now);
                 if !fits || storing.failed || storing.is_hollow() || crowded {
                     return false;
                 }

@@ -89,12 +89,12 @@ impl Node {
         let cover = fetch.ask.trail.cover.max(COVER);
         let listed = Listed { next, hollow: next > 0, answered: true, cover, ..Listed::default() };
         let inflow = Inflow::Listed(Box::new(listed));
-        let mut storing = Storing::new(head.record, status, headers, now, inflow);
+        let mut storing = Storing::new(head.record, status, headers, (now, right), inflow);
         storing.announced = head.length;
         storing.carried = u64::from(head.age);
         storing.voucher = Some(Voucher { signer: head.signer, signature: head.signature });
         storing.selecting = selecting(&head.selecting);
-        if !http::selects(&storing.so_far(fetch.requested, right), &fetch.ask.headers) {
+        if !http::selects(&storing.so_far(fetch.requested), &fetch.ask.headers) {
             return self.disregard(id);
         }
         let asked = Asked { method: &fetch.ask.method, headers: &fetch.ask.headers };
@@ -211,13 +211,12 @@ impl Node {
 
     /// The manifest is whole.
     fn listed_whole(&mut self, id: FetchId, length: u64) {
-        let right = self.clock_right();
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         let requested = fetch.requested;
         let Some(storing) = fetch.storing() else { return };
         storing.ended = true;
         storing.announced = Some(length);
-        storing.whole = Some(Rc::new(storing.so_far(requested, right)));
+        storing.whole = Some(Rc::new(storing.so_far(requested)));
         for reader in storing.readers.clone() {
             self.object_ends(reader, length);
         }
@@ -301,10 +300,10 @@ impl Node {
             }
             self.report.wants_lost += 1;
             fetch.moved = self.now;
-            if let Some(listed) = fetch.storing().and_then(Storing::listed) {
-                if listed.lost.len() < LOST_MAX {
-                    listed.lost.insert(*name);
-                }
+            if let Some(listed) = fetch.storing().and_then(Storing::listed)
+                && listed.lost.len() < LOST_MAX
+            {
+                listed.lost.insert(*name);
             }
             waiters.extend(mesh.flights.remove(name).map(|flight| flight.waiters));
         }

@@ -35,7 +35,7 @@ impl Node {
             headers.insert(header::DATE, http::format_date(now));
         }
         let inflow = Inflow::Cut(Box::new(Cutting::new()));
-        let mut storing = Storing::new(self.dice.record_id(), status, headers, now, inflow);
+        let mut storing = Storing::new(self.dice.record_id(), status, headers, (now, right), inflow);
         storing.announced = announced;
         let names = http::vary(&storing.headers).unwrap_or_default();
         storing.selecting = http::selecting(names, &fetch.ask.headers);
@@ -45,9 +45,9 @@ impl Node {
 
     /// An object begins to come: whoever waited reads it, if it is for them.
     pub(super) fn begin(&mut self, id: FetchId, storing: Storing) {
-        let (now, right) = (self.date(), self.clock_right());
+        let now = self.date();
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        let record = storing.so_far(fetch.requested, right);
+        let record = storing.so_far(fetch.requested);
         fetch.joined.clear();
         let (starter, waiters) = (fetch.starter, std::mem::take(&mut fetch.waiters));
         fetch.state = fetch::State::Storing(Box::new(storing));
@@ -76,7 +76,7 @@ impl Node {
 
     /// A client, or a peer, reads an object while it grows.
     pub(super) fn serve_growing(&mut self, client: ExchangeId, id: FetchId, collapsed: bool) {
-        let (now, right) = (self.date(), self.clock_right());
+        let now = self.date();
         let peer = self.exchanges.get(&client).is_some_and(|exchange| exchange.peer().is_some());
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         let (why, requested) = (fetch.why, fetch.requested);
@@ -90,7 +90,7 @@ impl Node {
         }
         let mut headers = storing.headers.clone();
         if collapsed || storing.carried > 0 {
-            let age = http::age(&storing.so_far(requested, right), now);
+            let age = http::age(&storing.so_far(requested), now);
             headers.insert(header::AGE, HeaderValue::from(age));
         }
         add_upstream(&mut headers, &upstream);
@@ -233,7 +233,6 @@ impl Node {
             self.keep(id, unit);
         }
         self.retire(id);
-        let right = self.clock_right();
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         let (requested, received) = (fetch.requested, fetch.received);
         let Some(storing) = fetch.storing() else { return };
@@ -244,7 +243,7 @@ impl Node {
         self.append(id, group);
         self.add_segment(id, Rc::new(last));
         let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
-        let record = storing.so_far(requested, right);
+        let record = storing.so_far(requested);
         let readers = storing.readers.clone();
         let failed = storing.failed;
         for reader in &readers {

@@ -327,6 +327,9 @@ impl Node {
 
     /// The response cannot be completed.
     pub(super) fn abort(&mut self, id: ExchangeId) {
+        if !self.exchanges.contains_key(&id) {
+            return;
+        }
         if !self.end_supply(id, Outcome::Truncated) {
             self.out.push_back(Output::Abort(id));
         }

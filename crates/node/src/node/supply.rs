@@ -57,11 +57,10 @@ impl Node {
 
     /// Tells a peer of an object that is coming.
     pub(super) fn supply_growing(&mut self, id: ExchangeId, fetch_id: FetchId, detail: &str) {
-        let right = self.clock_right();
         let Some(fetch) = self.fetches.get_mut(&fetch_id) else { return };
         let (requested, upstream) = (fetch.requested, fetch.status_line.clone());
         let Some(storing) = fetch.storing() else { return };
-        let (record, length) = (storing.so_far(requested, right), storing.announced);
+        let (record, length) = (storing.so_far(requested), storing.announced);
         if !self.say_head(id, &record, length, false, detail, &upstream) {
             return;
         }
@@ -83,7 +82,9 @@ impl Node {
         detail: &str,
         upstream: &str,
     ) -> bool {
-        let age = http::age(record, self.date());
+        // What one clock says is not to be held against another that is wrong: then nobody knows its age.
+        let known = record.clocked == self.clock_right();
+        let age = if known { http::age(record, self.date()) } else { u64::MAX };
         let exchange = self.mesh.as_ref().zip(self.exchanges.get(&id));
         let Some((mesh, exchange)) = exchange else { return false };
         let Some((peer, request)) = exchange.peer() else { return false };
