@@ -93,9 +93,22 @@ impl Node {
         self.introduce();
         let (Some(mesh), Some(address)) = (&mut self.mesh, dialled) else { return };
         mesh.found(address.ip());
-        for id in mesh.dialling.remove(&address).unwrap_or_default() {
+        for id in self.dialled(address) {
             self.reach(id);
         }
+    }
+
+    /// Who waits for an address that was dialled, and for no other meanwhile.
+    fn dialled(&mut self, address: SocketAddr) -> Vec<FetchId> {
+        let Some(mesh) = &mut self.mesh else { return Vec::new() };
+        let mut waiting = mesh.dialling.remove(&address).unwrap_or_default();
+        waiting.sort_unstable();
+        waiting.dedup();
+        let waits = |id: &FetchId| {
+            self.fetches.get(id).is_some_and(|fetch| fetch.via == Via::Dialling(address))
+        };
+        waiting.retain(waits);
+        waiting
     }
 
     /// What a peer says of the gateway may be news to us, and so to the others.
@@ -109,7 +122,7 @@ impl Node {
     fn no_peer(&mut self, address: SocketAddr) {
         let Some(mesh) = &mut self.mesh else { return };
         mesh.pass_over(self.now, address.ip());
-        for id in mesh.dialling.remove(&address).unwrap_or_default() {
+        for id in self.dialled(address) {
             if let Some(fetch) = self.fetches.get_mut(&id) {
                 fetch.tried.push(address.ip());
             }

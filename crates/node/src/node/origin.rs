@@ -17,6 +17,7 @@ impl Node {
         if !self.fetches.contains_key(&id) {
             return;
         }
+        self.forget_former(id);
         if status != StatusCode::SWITCHING_PROTOCOLS {
             http::strip_hop_by_hop(&mut headers);
         }

@@ -32,6 +32,8 @@ const HOP_PATIENCE: Duration = Duration::from_secs(5);
 const HEAD_PATIENCE: Duration = Duration::from_secs(60);
 /// A transfer whose way broke waits so long for another one.
 const STRANDED_MAX: Duration = Duration::from_secs(20);
+/// On behalf of a peer not so long: the peer may have a way of its own, and waits itself.
+const RELAY_STRANDED_MAX: Duration = Duration::from_secs(3);
 /// Bytes of a response that is not stored may come before the asker has said more.
 pub(super) const CREDIT: u32 = 16 * 1024;
 /// More of header fields than that, in bytes, are for the origin itself: peers keep what they are asked.
@@ -135,7 +137,7 @@ impl Node {
     /// Asks the origin itself.
     pub(super) fn dial_origin(&mut self, id: FetchId) {
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        (fetch.via, fetch.granted) = (Via::Origin, 0);
+        (fetch.via, fetch.granted, fetch.received) = (Via::Origin, 0, 0);
         let ask = &fetch.ask;
         let exchange = fetch.starter.filter(|_| ask.has_body || ask.upgrade);
         let mut headers = fetch.headers.clone();
@@ -272,10 +274,12 @@ impl Node {
     fn look_after_one(&mut self, id: FetchId) {
         let fetch = self.fetches.get(&id);
         let another = fetch.is_some_and(|fetch| matches!(self.choose(fetch), Choice::Peer(_)));
+        let relays = fetch.is_some_and(|fetch| fetch.ask.asker != Asker::Client);
+        let stranded_max = if relays { RELAY_STRANDED_MAX } else { STRANDED_MAX };
         let Some((mesh, fetch)) = self.mesh.as_ref().zip(self.fetches.get_mut(&id)) else { return };
         match fetch.via {
             Via::Nobody | Via::Dialling(_) | Via::Peer(..)
-                if fetch.stranded.is_some_and(|since| self.now - since > STRANDED_MAX) =>
+                if fetch.stranded.is_some_and(|since| self.now - since > stranded_max) =>
             {
                 self.end(id, Err(FetchError::NoRoute));
             }
@@ -316,10 +320,22 @@ impl Node {
         self.reach(id);
     }
 
+    /// Nobody but who is asked now is listened to any more.
+    pub(super) fn forget_former(&mut self, id: FetchId) {
+        let Some((mesh, fetch)) = self.mesh.as_mut().zip(self.fetches.get_mut(&id)) else { return };
+        if let Some((peer, request)) = fetch.former.take() {
+            mesh.asks.remove(&(peer, request));
+            mesh.peers.send(self.now, peer, &Message::Cancel(request));
+        }
+    }
+
     /// One of two who were asked has answered: the other's answer is not wanted any more.
     pub(super) fn listen_to(&mut self, id: FetchId, peer: NodeId, request: Request) {
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         let Some(former) = fetch.former.take() else { return };
+        if fetch.via == Via::Origin {
+            self.out.push_back(Output::Cancel(id));
+        }
         let other = match fetch.via {
             Via::Peer(now, its) if former == (peer, request) => Some((now, its)),
             _ if former == (peer, request) => None,
