@@ -15,7 +15,6 @@ mod name;
 mod profile;
 mod rolling;
 mod tree;
-mod varint;
 
 pub use boundary::{Cut, Cutter};
 pub use manifest::{Closing, Entry, ManifestBuilder, ManifestError, SEGMENT_MAX, Segment};

@@ -29,10 +29,9 @@
 //! Every segment has exactly one encoding, and nothing else is decoded.
 
 use thiserror::Error;
-use wire::ChunkId;
+use wire::{ChunkId, varint};
 
 use crate::profile::Profile;
-use crate::varint;
 
 /// The most bytes an encoded segment may have.
 pub const SEGMENT_MAX: usize = 32 * 1024;

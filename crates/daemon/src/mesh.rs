@@ -8,6 +8,7 @@ use crate::shell::Shell;
 use host::peers::Port;
 use host::routing::Routing;
 use node::{Input, RouteTable};
+use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, spawn_local};
 
@@ -24,14 +25,20 @@ pub fn engine_config(config: &Config, identity: Option<&Identity>) -> Option<nod
     })
 }
 
-/// Follows the way to the gateway, where there is a mesh.
-pub fn follow_routes(config: &Config, shell: &Shell, observer: &Observer) {
+/// The kernel has so long to say which routes there are; a node may have none.
+const FIRST_ROUTES: Duration = Duration::from_millis(500);
+
+/// Follows the way to the gateway, where there is a mesh; returns when the first is known.
+pub async fn follow_routes(config: &Config, shell: &Shell, observer: &Observer) {
     let Some(settings) = config.mesh.routing() else { return };
     match Routing::open(settings) {
         Ok((routing, routes)) => {
             spawn_local(routing.run());
             spawn_local(tell_routes(shell.clone(), routes.clone()));
+            let mut first = routes.clone();
             observer.follows(Ok(routes));
+            // Whoever asked earlier would be sent past the mesh.
+            let _ = tokio::time::timeout(FIRST_ROUTES, first.changed()).await;
         }
         Err(error) => {
             tracing::warn!(%error, "routes cannot be known: the mesh is done without");

@@ -10,6 +10,7 @@ pub mod capture;
 mod id;
 pub mod peer;
 mod time;
+pub mod varint;
 
 pub use id::{ChunkId, NodeId, ObjectKey, ParseIdError, PublicKey, RecordId, Signature, Token};
 pub use time::{Date, Instant};

@@ -16,7 +16,6 @@ mod introduction;
 mod message;
 mod preamble;
 mod response;
-mod varint;
 
 pub use ask::{Ask, Resume, Want};
 pub use chunk::{ChunkHead, Source};

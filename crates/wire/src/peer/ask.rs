@@ -26,12 +26,13 @@
 
 use std::ops::Range;
 
+use super::chunk::ChunkHead;
 use super::codec::{
     FrameError, Item, Part, Reader, check_line, check_list, sound, write_bytes, write_list,
 };
 use super::field::Field;
 use super::message::Request;
-use super::{chunk::ChunkHead, varint};
+use crate::varint;
 use crate::{ChunkId, NodeId, RecordId};
 
 const MERGE: u8 = 1;

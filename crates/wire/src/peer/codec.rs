@@ -5,7 +5,7 @@
 
 use thiserror::Error;
 
-use super::varint;
+use crate::varint;
 
 /// The version of the protocol between peers.
 pub const VERSION: u8 = 1;

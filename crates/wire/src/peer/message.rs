@@ -25,7 +25,7 @@ use super::codec::{self, FrameError, Part, Reader, at_most, check_list, sound};
 use super::codec::{write_bytes, write_list};
 use super::introduction::Hello;
 use super::response::{Head, Opaque, Outcome};
-use super::varint;
+use crate::varint;
 use crate::{ChunkId, Signature, Token};
 
 /// Numbers a request on its control connection; chosen by who asks, counting up, never used twice.

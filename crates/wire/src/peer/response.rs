@@ -37,7 +37,7 @@ use super::codec::{
 };
 use super::field::{Field, Selecting};
 use super::message::Message;
-use super::varint;
+use crate::varint;
 use crate::{ObjectKey, PublicKey, RecordId, Signature};
 
 /// Begins what is signed of a head. No context begins another, so that no signature on one kind of

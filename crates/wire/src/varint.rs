@@ -1,12 +1,15 @@
 //! Whole numbers in as few bytes as they need: seven bits per byte, lowest first (LEB128).
 //!
-//! Only the shortest spelling of a number is read: a frame must not have two encodings.
+//! *What this is:* the only variable-length number of our formats. *Who calls it:* [`peer`](crate::peer),
+//! and `content` for manifests. *What it never does:* accept two spellings of one number; otherwise two
+//! different texts could mean the same manifest, and its digest would not be its own. *Where to start:*
+//! [`read`].
 
 /// The longest spelling of a 64-bit number, in bytes.
-const LONGEST: usize = 10;
+pub const LONGEST: usize = 10;
 
 /// Appends the number.
-pub(super) fn write(mut value: u64, out: &mut Vec<u8>) {
+pub fn write(mut value: u64, out: &mut Vec<u8>) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
@@ -14,9 +17,15 @@ pub(super) fn write(mut value: u64, out: &mut Vec<u8>) {
     out.push(value as u8);
 }
 
+/// How many bytes `write` would append.
+pub fn length(value: u64) -> usize {
+    let bits = 64 - (value | 1).leading_zeros() as usize;
+    bits.div_ceil(7)
+}
+
 /// Takes a number off the front. `None`, with the input untouched: it is cut short, longer than it
 /// need be, or above 64 bits.
-pub(super) fn read(input: &mut &[u8]) -> Option<u64> {
+pub fn read(input: &mut &[u8]) -> Option<u64> {
     let last = input.iter().take(LONGEST).position(|&byte| byte < 0x80)?;
     let (bytes, rest) = input.split_at_checked(last + 1)?;
     let top = *bytes.last()?;
@@ -38,6 +47,7 @@ mod tests {
         for value in [0, 1, 127, 128, 16_383, 16_384, u64::from(u32::MAX), u64::MAX / 2, u64::MAX] {
             let mut bytes = Vec::new();
             write(value, &mut bytes);
+            assert_eq!(bytes.len(), length(value));
             assert_eq!(read(&mut &bytes[..]), Some(value));
             assert_eq!(read(&mut &bytes[..bytes.len() - 1]), None, "cut short");
         }
