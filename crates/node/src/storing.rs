@@ -314,7 +314,13 @@ impl Storing {
             voucher: record.voucher.clone(),
             ended: true,
             whole: Some(Rc::clone(record)),
-            ..Self::new(record.id, record.status, headers, (record.received, record.clocked), inflow)
+            ..Self::new(
+                record.id,
+                record.status,
+                headers,
+                (record.received, record.clocked),
+                inflow,
+            )
         }
     }
 

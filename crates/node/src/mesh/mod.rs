@@ -23,12 +23,14 @@ use std::time::Duration;
 use wire::peer::{Gateway, Hello, Request};
 use wire::{Instant, NodeId, PublicKey};
 
-/// A neighbour without a daemon is passed over for so long at first: it may just be starting …
-const WITHOUT_MIN: Duration = Duration::from_secs(1);
-/// … and twice as long each time, up to this.
+/// A neighbour without a daemon is passed over for so long.
 const WITHOUT_FOR: Duration = Duration::from_secs(30);
-/// Whoever will be asked and is not there is looked for as often as that, at least.
+/// Whoever will be asked and is not there is looked for again after so long …
+const MEET_SOON: Duration = Duration::from_secs(1);
+/// … and after twice as long each time, up to this.
 const MEET_EVERY: Duration = Duration::from_secs(30);
+/// That somebody refuses us is told once in so long.
+const REFUSED_EVERY: Duration = Duration::from_secs(3600);
 /// Neighbours without daemons that are remembered, at most; the set is then begun anew.
 const WITHOUT_MAX: usize = 256;
 /// Requests that one peer may have under way, at most.
@@ -50,10 +52,14 @@ pub struct Mesh {
     pub meet_at: Option<Instant>,
     /// When each peer last said or sent something.
     pub heard: Map<NodeId, Instant>,
-    /// Where no daemon answers, until when that is believed, and for how long it was this time.
-    without: Map<IpAddr, (Instant, Duration)>,
+    /// For how long they were left alone the last time that they were not.
+    meet_wait: Duration,
+    /// Where no daemon answers, until when that is believed.
+    without: Map<IpAddr, Instant>,
     /// A next hop, and the gateway that it last told of: known still when it is gone.
     told: Option<(IpAddr, IpAddr)>,
+    /// Who has refused us, and when that was told last.
+    refused: Map<IpAddr, Instant>,
     name: String,
     profile: u8,
     requests: u32,
@@ -73,9 +79,11 @@ impl Mesh {
             supplied: Map::default(),
             dialling: Map::default(),
             meet_at: None,
+            meet_wait: Duration::ZERO,
             heard: Map::default(),
             without: Map::default(),
             told: None,
+            refused: Map::default(),
             name,
             profile,
             requests: 0,
@@ -163,21 +171,37 @@ impl Mesh {
         if self.without.len() >= WITHOUT_MAX {
             self.without.clear();
         }
-        let address = address.to_canonical();
-        let before = self.without.get(&address).map(|(_, time)| *time);
-        let time = before.map_or(WITHOUT_MIN, |time| (time * 2).min(WITHOUT_FOR));
-        self.without.insert(address, (now + time, time));
-        self.meet_at = self.meet_at.map(|at| at.min(now + time));
+        self.without.insert(address.to_canonical(), now + WITHOUT_FOR);
     }
 
     /// Whether an address is passed over.
     pub fn is_passed_over(&self, now: Instant, address: IpAddr) -> bool {
-        self.without.get(&address.to_canonical()).is_some_and(|(until, _)| now < *until)
+        self.without.get(&address.to_canonical()).is_some_and(|until| now < *until)
     }
 
     /// A peer was met at this address after all.
     pub fn found(&mut self, address: IpAddr) {
         self.without.remove(&address.to_canonical());
+        self.meet_wait = Duration::ZERO;
+    }
+
+    /// Whether it is worth a line that somebody refuses us: once in a while is enough.
+    pub fn is_news(&mut self, now: Instant, address: IpAddr) -> bool {
+        if self.refused.len() >= WITHOUT_MAX {
+            self.refused.clear();
+        }
+        let address = address.to_canonical();
+        let news = self.refused.get(&address).is_none_or(|at| now - *at > REFUSED_EVERY);
+        if news {
+            self.refused.insert(address, now);
+        }
+        news
+    }
+
+    /// Somebody who was to be met is not there.
+    pub fn missed(&mut self, now: Instant) {
+        self.meet_wait = (self.meet_wait * 2).clamp(MEET_SOON, MEET_EVERY);
+        self.meet_at = self.meet_at.map(|at| at.min(now + self.meet_wait));
     }
 
     /// Whether a signer of records is to be believed; the signature was checked already.

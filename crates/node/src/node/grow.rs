@@ -35,7 +35,8 @@ impl Node {
             headers.insert(header::DATE, http::format_date(now));
         }
         let inflow = Inflow::Cut(Box::new(Cutting::new()));
-        let mut storing = Storing::new(self.dice.record_id(), status, headers, (now, right), inflow);
+        let mut storing =
+            Storing::new(self.dice.record_id(), status, headers, (now, right), inflow);
         storing.announced = announced;
         let names = http::vary(&storing.headers).unwrap_or_default();
         storing.selecting = http::selecting(names, &fetch.ask.headers);

@@ -69,7 +69,10 @@ impl Node {
             Event::Chunk(peer, head, bytes) => self.unit_part(peer, head, bytes),
             Event::Down(peer, _) => self.peer_down(peer),
             Event::Failed(address, why) => {
-                if let Down::Refused(refusal) = why {
+                let mesh = self.mesh.as_mut();
+                if let Down::Refused(refusal) = why
+                    && mesh.is_some_and(|mesh| mesh.is_news(self.now, address.ip()))
+                {
                     self.notice(format!("the node at {address} refuses us: {}", reason(refusal)));
                 }
                 self.no_peer(address);
@@ -120,9 +123,15 @@ impl Node {
     }
 
     fn no_peer(&mut self, address: SocketAddr) {
+        let waiting = self.dialled(address);
         let Some(mesh) = &mut self.mesh else { return };
-        mesh.pass_over(self.now, address.ip());
-        for id in self.dialled(address) {
+        if waiting.is_empty() {
+            // It was only to be met, and may just be starting.
+            mesh.missed(self.now);
+        } else {
+            mesh.pass_over(self.now, address.ip());
+        }
+        for id in waiting {
             if let Some(fetch) = self.fetches.get_mut(&id) {
                 fetch.tried.push(address.ip());
             }

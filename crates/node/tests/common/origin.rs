@@ -24,6 +24,8 @@ pub struct Page {
     /// Time between pieces.
     pub pause: Duration,
     pub piece: usize,
+    /// After so many bytes nothing comes for so long.
+    pub rests: Option<(usize, Duration)>,
     /// Ends too early, after so many bytes.
     pub breaks_at: Option<usize>,
     /// Only for requests with this field.
@@ -46,6 +48,7 @@ impl Page {
             head_after: Some(Duration::from_millis(1)),
             pause: Duration::ZERO,
             piece: 8192,
+            rests: None,
             breaks_at: None,
             only_for: None,
             unchecked: false,
@@ -80,6 +83,11 @@ impl Page {
 
     pub fn chunked(mut self) -> Self {
         self.chunked = true;
+        self
+    }
+
+    pub fn resting(mut self, at: usize, time: Duration) -> Self {
+        self.rests = Some((at, time));
         self
     }
 
@@ -299,12 +307,18 @@ impl Origin {
             self.live.remove(&id);
             return (vec![Input::End(id.1, result)], None);
         }
-        let to = end.min(live.sent + page.piece);
+        let mut to = end.min(live.sent + page.piece);
+        let mut wait = page.pause;
+        if let Some((at, time)) = page.rests
+            && (live.sent + 1..=to).contains(&at)
+        {
+            (to, wait) = (at, time);
+        }
         let bytes = page.body.slice(live.sent..to);
         live.granted -= bytes.len() as i64;
         live.sent = to;
         self.sent += bytes.len() as u64;
-        (vec![Input::Body(id.1, bytes)], Some((page.pause, Event::Piece)))
+        (vec![Input::Body(id.1, bytes)], Some((wait, Event::Piece)))
     }
 
     /// What a client is to get that sees this head; `None` where that cannot be known.

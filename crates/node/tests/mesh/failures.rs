@@ -1,7 +1,7 @@
 //! Nodes die, links break, routes change: clients see a delay, an answer by another way, or an honest
 //! end, and never wrong bytes.
 
-use crate::net::{Call, Mesh, Page, Plan, Port, via};
+use crate::net::{Call, Mesh, Pace, Page, Plan, Port, via};
 use node::{FetchError, RouteTable};
 use std::time::Duration;
 
@@ -352,4 +352,44 @@ fn a_mesh_with_a_key_works_as_one_without() {
     assert_eq!(mesh.origin.askers(URL), [0]);
     assert!(mesh.report(3).recent.is_empty(), "what it is stays hidden");
     mesh.done();
+}
+
+#[test]
+fn a_relay_that_is_cut_off_gives_on_what_is_stale() {
+    let plan = Plan { configured: true, ..Plan::default() };
+    let mut mesh = Mesh::chain_of(&plan, 3);
+    mesh.origin.put(URL, Page::of(300_000).fresh(5));
+    mesh.get(1, URL);
+    mesh.kill(0);
+    mesh.pass_seconds(100);
+    let id = mesh.get(2, URL);
+    assert!(mesh.client(id).is_ok(), "{:?}", mesh.client(id).head);
+    assert!(mesh.took(id) < Duration::from_secs(2), "{:?}", mesh.took(id));
+    assert_eq!(mesh.origin.askers(URL), [0]);
+    mesh.done();
+}
+
+#[test]
+fn a_relay_that_has_everything_needs_nobody_above_it() {
+    for silently in [false, true] {
+        let mut mesh = Mesh::chain(3);
+        mesh.origin.put(URL, Page::of(1_000_000).fresh(600));
+        let far = mesh.call(2, Call::get(URL).pace(Pace::Stalls(100_000)));
+        mesh.pass_millis(100);
+        let near = mesh.call(1, Call::get(URL));
+        mesh.pass_seconds(2);
+        assert!(mesh.client(near).is_ok() && mesh.client(far).end.is_none());
+        if silently {
+            mesh.power_off(0)
+        } else {
+            mesh.kill(0)
+        }
+        mesh.pass_seconds(60);
+        mesh.hurry(far);
+        mesh.finish();
+        assert!(mesh.client(far).is_ok(), "{:?}", mesh.client(far).end);
+        let hit = mesh.get(1, URL);
+        assert!(mesh.client(hit).is_ok() && mesh.is_hit(hit), "{}", mesh.cache(hit));
+        mesh.done();
+    }
 }

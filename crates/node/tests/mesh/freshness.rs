@@ -1,6 +1,7 @@
 //! Ages travel with what they are of; nothing is served as fresh that is not.
 
-use crate::net::{Call, Mesh, Page, Plan};
+use crate::net::{Call, Mesh, Page, Plan, author};
+use std::time::Duration;
 
 const URL: &str = "http://o.test/a";
 /// 1970, and a day ahead.
@@ -176,6 +177,67 @@ fn a_clock_that_is_set_right_makes_nothing_stale_fresh() {
         let id = mesh.get(2, URL);
         assert!(mesh.client(id).is_ok());
         assert_eq!(mesh.origin.askers(URL).len(), 2, "{ahead}: {}", mesh.cache(id));
+        mesh.done();
+    }
+}
+
+#[test]
+fn who_joined_a_revalidation_that_gets_no_answer_still_has_the_old_one() {
+    let mut mesh = Mesh::chain(3);
+    mesh.origin.put(URL, Page::of(500_000).fresh(20).etag("a"));
+    mesh.get(2, URL);
+    mesh.start_liar(1, author(|_, _| Vec::new()));
+    mesh.pass_seconds(40);
+    let ids = [2, 2, 2].map(|node| mesh.call(node, Call::get(URL)));
+    mesh.finish();
+    assert!(ids.iter().all(|id| mesh.client(*id).is_ok()));
+    assert!(mesh.took(ids[1]) < Duration::from_secs(4), "{:?}", mesh.took(ids[1]));
+    assert_eq!(mesh.data(0, 2), 0, "what was held came again");
+    mesh.kill(1);
+    mesh.done();
+}
+
+#[test]
+fn who_joined_a_revalidation_gets_what_is_stale_if_nobody_can_be_reached() {
+    let mut mesh = Mesh::chain(3);
+    mesh.origin.put(URL, Page::of(500_000).fresh(20).etag("a"));
+    mesh.get(2, URL);
+    mesh.start_liar(1, author(|_, _| Vec::new()));
+    mesh.pass_seconds(40);
+    mesh.power_off(0);
+    let ids = [2, 2, 2].map(|node| mesh.call(node, Call::get(URL)));
+    mesh.finish();
+    for id in ids {
+        assert!(mesh.client(id).is_ok(), "{:?} after {:?}", mesh.client(id).head, mesh.took(id));
+    }
+    mesh.kill(1);
+    mesh.done();
+}
+
+#[test]
+fn what_changed_comes_whole_while_the_old_one_is_served() {
+    for length in [100_000, 2_000_000] {
+        let mut mesh = Mesh::chain_of(&Plan::thcp(), 3);
+        let page = |tag| {
+            let control = "max-age=30, stale-while-revalidate=600";
+            Page::of(length).with("cache-control", control).etag(tag)
+        };
+        mesh.origin.put(URL, page("a"));
+        mesh.get(2, URL);
+        mesh.pass_seconds(40);
+        mesh.origin.put(URL, page("b"));
+        mesh.call(0, Call::get(URL).with("cache-control", "no-cache"));
+        mesh.finish();
+        let stale = mesh.get(2, URL);
+        assert!(mesh.client(stale).is_ok() && mesh.is_hit(stale));
+        assert_eq!(mesh.client(stale).header("etag"), "\"a\"");
+        mesh.pass_seconds(5);
+        assert_eq!(mesh.report(2).fetches, 0, "{length} bytes still come");
+        let crossed = mesh.data(0, 2);
+        let fresh = mesh.get(2, URL);
+        assert!(mesh.client(fresh).is_ok() && mesh.is_hit(fresh), "{}", mesh.cache(fresh));
+        assert_eq!(mesh.client(fresh).header("etag"), "\"b\"");
+        assert_eq!(mesh.data(0, 2), crossed);
         mesh.done();
     }
 }

@@ -1,10 +1,11 @@
 //! A peer that lies, floods or stalls: the client gets the right bytes or an honest end, and no node
 //! takes more memory than it may.
 
-use crate::net::{Call, Forged, Mesh, Page, Plan, Play, Relay, Said, author, chunk, noise};
+use crate::net::{Call, Forged, Mesh, Page, Plan, Play, Relay, Said};
+use crate::net::{address, author, chunk, noise, via};
 use bytes::Bytes;
 use std::time::Duration;
-use wire::peer::{Message, Want};
+use wire::peer::{ChunkHead, Message, Outcome, Want};
 use wire::{ChunkId, RecordId, Signature};
 
 const URL: &str = "http://o.test/a";
@@ -65,7 +66,7 @@ fn false_bytes_under_a_true_name_are_dropped_and_asked_for_elsewhere() {
 
 #[test]
 fn frames_that_contradict_what_was_asked_for_do_no_harm() {
-    type Bend = fn(&mut wire::peer::ChunkHead);
+    type Bend = fn(&mut ChunkHead);
     let bends: [Bend; 4] = [
         |head| head.total += 1,
         |head| head.offset = head.total - head.length.min(head.total),
@@ -351,4 +352,128 @@ fn an_asker_that_stops_reading_holds_back_nobody_else() {
     assert!(mesh.client(near).is_ok() && mesh.client(far).end.is_none());
     mesh.kill(2);
     mesh.done();
+}
+
+/// 2 has asked the liar 1 once, which may send it chunks since; but it asks 0 now, on a slow line.
+fn beside() -> (Mesh, Vec<ChunkId>) {
+    let plan = Plan { rate: 60_000, ..Plan::default() };
+    let mut mesh = Mesh::tree_of(&plan, &[0, 0]);
+    mesh.mend(1, 2);
+    mesh.start_liar(1, author(|_, _| Vec::new()));
+    mesh.route(2, via(1, Some(0), 2));
+    mesh.pass_seconds(40);
+    mesh.origin.put("http://o.test/b", Page::of(1_000).fresh(600));
+    mesh.get(2, "http://o.test/b");
+    mesh.route(2, via(0, Some(0), 1));
+    let page = Page::of(LENGTH).fresh(600);
+    let mut names = Vec::new();
+    mesh.with_liar(1, |_, peers| {
+        let forged = Forged::new(peers, URL, &page.body);
+        names = forged.units.iter().map(|(name, _)| *name).collect();
+    });
+    mesh.origin.put(URL, page);
+    (mesh, names)
+}
+
+/// The liar sends 2 these bytes of each unit, and all of them are false.
+fn pushes(mesh: &mut Mesh, names: &[ChunkId], (offset, length): (u32, u32), total: u32) {
+    mesh.with_liar(1, |now, peers| {
+        let peer = peers.at(address(2)).expect("they have met");
+        for name in names {
+            let source = wire::peer::Source::Held;
+            let head = ChunkHead { name: *name, total, offset, length, source };
+            assert!(peers.chunk_room(peer) > 0, "nothing can be sent");
+            peers.send_chunk(now, peer, head, Bytes::from(vec![7; length as usize]));
+        }
+    });
+    mesh.pass_millis(200);
+}
+
+#[test]
+fn who_sends_false_units_early_is_blamed_itself() {
+    let (mut mesh, names) = beside();
+    pushes(&mut mesh, &names[..1], (0, 9_000), 9_000);
+    let id = mesh.get(2, URL);
+    assert!(mesh.client(id).is_ok());
+    assert!(mesh.has_expelled(2, 1) && !mesh.has_expelled(2, 0), "{:?}", mesh.notices);
+    assert_eq!(mesh.report(2).resumes, 0);
+    mesh.kill(1);
+    mesh.done();
+}
+
+#[test]
+fn parts_of_who_was_not_asked_are_not_joined_to_others() {
+    for (part, total) in [((0, 3_000), 4_000), ((20_000, 3_000), 30_000)] {
+        let (mut mesh, names) = beside();
+        let id = mesh.call(2, Call::get(URL));
+        mesh.pass_millis(400);
+        pushes(&mut mesh, &names[15..20], part, total);
+        assert!(mesh.client(id).end.is_none());
+        // All connections break; what is on its way is wanted again.
+        (0..8).for_each(|number| mesh.break_link(number));
+        mesh.finish();
+        assert!(mesh.client(id).is_ok());
+        assert!(!mesh.has_expelled(2, 0), "{:?}", mesh.notices);
+        assert!(mesh.took(id) < Duration::from_secs(12), "{:?}", mesh.took(id));
+        mesh.kill(1);
+        mesh.done();
+    }
+}
+
+#[test]
+fn who_breaks_off_in_mid_transfer_is_gone_around() {
+    for outcome in [Outcome::Truncated, Outcome::Busy, Outcome::TimedOut, Outcome::Forbidden] {
+        let mesh = served_all_the_same(between(|| {
+            let (mut request, mut count) = (None, 0);
+            Box::new(move |said| match said {
+                Said::Message(Message::Head(its, _)) => {
+                    request = Some(its);
+                    vec![said]
+                }
+                Said::Chunk(..) => {
+                    count += 1;
+                    let end = Message::End(request.expect("the head came first"), outcome);
+                    match count {
+                        1..6 => vec![said],
+                        6 => vec![Said::Message(end)],
+                        _ => Vec::new(),
+                    }
+                }
+                said => vec![said],
+            })
+        }));
+        assert!(mesh.took(0) < Duration::from_secs(2), "{outcome:?}: {:?}", mesh.took(0));
+    }
+}
+
+#[test]
+fn false_parts_of_one_are_not_held_against_another() {
+    // The beginning of each unit, false; then nothing more. A part behind the end. Too many parts.
+    let bends: [fn(ChunkHead, Bytes) -> Vec<Said>; 3] = [
+        |mut head, bytes| {
+            head.length = head.total / 2;
+            vec![Said::Chunk(head, vec![7; bytes.len() / 2].into())]
+        },
+        |mut head, bytes| {
+            (head.total, head.offset) = (60_000, 30_000);
+            vec![Said::Chunk(head, bytes)]
+        },
+        |head, bytes| {
+            let part = |number| {
+                let offset = number * 2;
+                let byte = bytes.slice(offset..=offset);
+                Said::Chunk(ChunkHead { offset: offset as u32, length: 1, ..head }, byte)
+            };
+            (0_usize..40).map(part).collect()
+        },
+    ];
+    for bend in bends {
+        let mesh = served_all_the_same(between(|| {
+            Box::new(move |said| match said {
+                Said::Chunk(head, bytes) => bend(head, bytes),
+                said => vec![said],
+            })
+        }));
+        assert!(!mesh.has_expelled(2, 0), "{:?}", mesh.notices);
+    }
 }

@@ -131,3 +131,34 @@ fn the_same_content_under_another_name_does_not_cross_again() {
     assert!(mesh.data(2, 3) - before < 50_000, "{} more bytes", mesh.data(2, 3) - before);
     mesh.done();
 }
+
+#[test]
+fn who_joined_what_cannot_be_shared_is_answered_once() {
+    for wait in [500, 1_500, 1_900] {
+        let mut mesh = Mesh::chain(3);
+        let page = Page::of(300_000).with("cache-control", "private");
+        mesh.origin.put(URL, page.waiting(Duration::from_millis(wait)));
+        let slow = || Call::get(URL).pace(Pace::Slow(100));
+        let ids = [slow(), Call::get(URL), slow()].map(|call| mesh.call(2, call));
+        mesh.finish();
+        assert!(ids.iter().all(|id| mesh.client(*id).is_ok()));
+        assert_eq!(mesh.origin.asked(URL), 3);
+        mesh.done();
+    }
+}
+
+#[test]
+fn all_who_joined_get_what_has_no_content_though_the_store_fails() {
+    let mut mesh = Mesh::chain(3);
+    mesh.disk(2).fail_appends = true;
+    mesh.origin.put(URL, Page::of(LENGTH).fresh(600));
+    mesh.get(2, URL);
+    assert!(!mesh.report(2).store_works);
+    let page = Page::of(0).status(301).fresh(600).waiting(Duration::from_millis(100));
+    mesh.origin.put("http://o.test/b", page);
+    let ids = [2, 2, 2].map(|node| mesh.call(node, Call::get("http://o.test/b")));
+    mesh.finish();
+    assert!(ids.iter().all(|id| mesh.client(*id).is_whole() && mesh.client(*id).status() == 301));
+    assert!(ids.iter().all(|id| mesh.took(*id) < Duration::from_secs(2)));
+    mesh.done();
+}

@@ -63,6 +63,36 @@ impl Forged {
         forged
     }
 
+    /// A record of units of which each is listed with this length, whatever its own is; a segment for
+    /// each.
+    pub fn listing(peers: &Peers, url: &str, units: &[(u32, Bytes)]) -> Self {
+        let mut forged = Self::new(peers, url, &Bytes::new());
+        let mut builder = ManifestBuilder::new(Profile::DEFAULT);
+        forged.segments.clear();
+        for (length, bytes) in units {
+            let entry = Entry { id: name(bytes), length: *length, parent_end: false, key: None };
+            forged.units.push((entry.id, bytes.clone()));
+            builder.push(entry);
+            if let Some(segment) = builder.flush() {
+                forged.sign(peers, &segment);
+            }
+        }
+        forged.sign(peers, &builder.close());
+        forged.head.length = Some(units.iter().map(|(length, _)| u64::from(*length)).sum());
+        forged
+    }
+
+    /// The same with a head that was changed, and is signed all the same.
+    pub fn with_head(mut self, peers: &Peers, url: &str, change: impl FnOnce(&mut Head)) -> Self {
+        change(&mut self.head);
+        self.head.signature = peers.sign(&self.head.signed(&key(url)));
+        for (signature, bytes) in &mut self.segments {
+            let digest = Segment::digest(bytes);
+            *signature = peers.sign(&segment_signed(&self.head.record, &digest));
+        }
+        self
+    }
+
     fn sign(&mut self, peers: &Peers, segment: &Segment) {
         let bytes = segment.encode();
         let digest = Segment::digest(&bytes);
@@ -76,6 +106,12 @@ impl Forged {
             Message::Segment(request, Box::new(*signature), bytes.clone())
         });
         std::iter::once(head).chain(segments).map(Said::Message).collect()
+    }
+
+    /// The head, the whole manifest, and all units, before anybody wants them.
+    pub fn all(&self, request: Request) -> Vec<Said> {
+        let units = self.units.iter().map(|(name, bytes)| chunk(*name, bytes));
+        self.told(request).into_iter().chain(units).collect()
     }
 
     /// The units that are wanted.

@@ -5,6 +5,7 @@
 //! step: each client gets a prefix of what its origin holds, within its credit, and nothing after its
 //! end; no node writes more than has room; memory stays within the budget.
 
+mod asker;
 mod drive;
 mod forge;
 mod ground;
@@ -13,6 +14,7 @@ mod links;
 mod machine;
 
 pub use crate::common::{Call, Client, Dice, Pace, Page, noise};
+pub use asker::{Heard, ask};
 pub use forge::{Forged, chunk};
 pub use ground::{PORT, Port, address};
 pub use liar::{Play, Relay, Said, author};
@@ -27,10 +29,10 @@ use machine::{Machine, Program, seed};
 use node::peering::Peers;
 use node::{Dial, Entrance, ExchangeId, FetchId, Input, Report, Request, RouteTable};
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use wire::Instant;
-use wire::peer::Connection;
+use wire::peer::{Connection, Message};
 
 /// Nobody waits longer than this for an answer.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -208,6 +210,24 @@ impl Mesh {
             what(self.now, &mut liar.peers);
         }
         self.feed(node, Input::Tick);
+    }
+
+    /// Has a liar meet a node, and say this to it.
+    pub fn liar_says(&mut self, liar: usize, to: usize, messages: Vec<Message>) {
+        self.with_liar(liar, |now, peers| peers.dial(now, SocketAddr::new(address(to), PORT)));
+        self.pass_seconds(1);
+        self.with_liar(liar, |now, peers| {
+            let peer = peers.at(address(to)).expect("they have met");
+            for message in &messages {
+                assert!(peers.send(now, peer, message), "it cannot be said");
+            }
+        });
+    }
+
+    /// Whether a node has left another because of what it did.
+    pub fn has_expelled(&self, node: usize, other: usize) -> bool {
+        let left = format!("left the peer at {} ", address(other));
+        self.notices.iter().any(|(by, line)| *by == node && line.starts_with(&left))
     }
 
     /// Two machines do not hear each other any more.
