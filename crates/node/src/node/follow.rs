@@ -138,8 +138,13 @@ impl Node {
         bytes: &[u8],
     ) {
         let Some(id) = self.asked(peer, request) else { return };
+        let flying = self.is_flying(id);
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        (fetch.moved, fetch.stranded) = (self.now, None);
+        fetch.moved = self.now;
+        if !flying {
+            // Else only units show that the way is good.
+            fetch.stranded = None;
+        }
         let Some(storing) = fetch.storing() else { return };
         match check_segment(storing, &signature, bytes) {
             Ok(segment) => self.add_listed(id, Rc::new(segment), signature),

@@ -77,6 +77,22 @@ fn who_goes_on_and_never_delivers_is_given_up() {
 }
 
 #[test]
+fn who_lists_more_and_more_and_never_delivers_is_given_up() {
+    // One more segment each time that it is asked again.
+    let units: Vec<_> = (0..120).map(|number| (4_096, noise(number, 4_096))).collect();
+    let mut mesh = alone(move |peers, message| match message {
+        Message::Ask(ask) => {
+            let told = Forged::listing(peers, URL, &units).told(ask.request);
+            let next = ask.resume.map_or(0, |resume| resume.segment as usize);
+            vec![told[0].clone(), told[1 + next].clone()]
+        }
+        _ => Vec::new(),
+    });
+    mesh.power_off(0);
+    ends_within(mesh, 100);
+}
+
+#[test]
 fn however_much_is_asked_at_once_all_manifests_are_told() {
     const OBJECTS: u32 = 12;
     let mut plan = Plan::default();
