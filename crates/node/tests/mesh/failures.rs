@@ -308,6 +308,32 @@ fn of_two_gateways_each_asks_for_those_whose_way_leads_to_it() {
     mesh.done();
 }
 
+/// The uplink moves from one end of a row to the other, while a transfer is under way.
+#[test]
+fn when_the_gateway_moves_what_runs_goes_on_and_what_is_new_goes_the_new_way() {
+    for plan in [Plan::default(), Plan::thcp()] {
+        let mut mesh = Mesh::asleep(&plan, &[0, 1]);
+        mesh.links.ground.uplinks.insert(2);
+        mesh.start_all();
+        mesh.pass_seconds(1);
+        let mut mesh = with_page(mesh);
+        mesh.origin.put("http://o.test/b", Page::of(100_000).fresh(600));
+        let id = mesh.call(1, Call::get(URL));
+        mesh.pass_millis(500);
+        assert!(!mesh.client(id).content.is_empty() && mesh.client(id).end.is_none());
+        mesh.route(2, crate::net::gateway(2));
+        mesh.route(1, via(2, Some(2), 1));
+        mesh.route(0, via(1, Some(2), 2));
+        mesh.finish();
+        assert!(mesh.client(id).is_ok());
+        let other = [0, 1].map(|node| mesh.get(node, "http://o.test/b"));
+        assert!(other.iter().all(|id| mesh.client(*id).is_ok()));
+        assert_eq!(mesh.origin.askers(URL), [0]);
+        assert_eq!(mesh.origin.askers("http://o.test/b"), [2]);
+        mesh.done();
+    }
+}
+
 #[test]
 fn a_partition_ends_what_it_cuts_honestly() {
     let mut mesh = with_page(Mesh::chain(4));
