@@ -17,6 +17,7 @@ use wire::peer::{self, Field, Message, Outcome, Refusal, Request, Resume};
 
 /// More credit than this is not used at once, in bytes.
 const CREDIT_MAX: u32 = 64 * 1024;
+
 impl Node {
     /// Something happened to a connection with a peer.
     pub(super) fn link(&mut self, input: LinkInput) {
@@ -63,7 +64,7 @@ impl Node {
 
     fn peer_event(&mut self, event: Event) {
         match event {
-            Event::Up { peer, dialled } => self.peer_up(peer, dialled),
+            Event::Up { dialled, .. } => self.peer_up(dialled),
             Event::Hello(..) => self.introduce(),
             Event::Message(peer, message) => self.message(peer, message),
             Event::Chunk(peer, head, bytes) => self.unit_part(peer, head, bytes),
@@ -92,7 +93,7 @@ impl Node {
         self.out.push_back(Output::Notice(line));
     }
 
-    fn peer_up(&mut self, _peer: NodeId, dialled: Option<SocketAddr>) {
+    fn peer_up(&mut self, dialled: Option<SocketAddr>) {
         self.introduce();
         let (Some(mesh), Some(address)) = (&mut self.mesh, dialled) else { return };
         mesh.found(address.ip());

@@ -6,7 +6,7 @@ use crate::exchange::{Asker, State};
 use crate::fetch::{self, Fetch, Via};
 use crate::http::{Record, selects};
 use crate::input::{ExchangeId, FetchError, FetchId};
-use crate::mesh::Choice;
+use crate::mesh::{Choice, Mesh};
 use crate::output::Output;
 use crate::storing::{Storing, Tail};
 use crate::supplying::COVER;
@@ -60,11 +60,7 @@ impl Node {
         if stays || wide {
             return Choice::Origin;
         }
-        let per_hop = !ask.trail.to_gateway
-            && match ask.asker {
-                Asker::Client => mesh.per_hop(),
-                Asker::Peer(..) => ask.trail.per_hop,
-            };
+        let per_hop = is_per_hop(ask, mesh);
         let may = |address: IpAddr| {
             let visited = |peer| ask.trail.visited.contains(&peer);
             !fetch.tried.contains(&address)
@@ -161,9 +157,7 @@ impl Node {
         fetch.tried.push(address);
         fetch.moved = self.now;
         mesh.asks.insert((peer, request), id);
-        let own_way = fetch.ask.asker == Asker::Client;
-        let per_hop = !fetch.ask.trail.to_gateway
-            && if own_way { mesh.per_hop() } else { fetch.ask.trail.per_hop };
+        let per_hop = is_per_hop(&fetch.ask, mesh);
         if matches!(fetch.state, fetch::State::Asking) {
             fetch.granted = u64::from(CREDIT);
         }
@@ -369,6 +363,15 @@ impl Node {
             }
         }
     }
+}
+
+/// Whether each hop is to look, keep and forward: it is a flag of the request, not another transfer.
+fn is_per_hop(ask: &crate::exchange::Ask, mesh: &Mesh) -> bool {
+    let wished = match ask.asker {
+        Asker::Client => mesh.per_hop(),
+        Asker::Peer(..) => ask.trail.per_hop,
+    };
+    wished && !ask.trail.to_gateway
 }
 
 fn is_answered(storing: &mut Storing) -> bool {
