@@ -13,7 +13,7 @@ use wire::ChunkId;
 use wire::peer::{Message, Want};
 
 /// Units are wanted in batches of so many bytes, at least, while others are on their way.
-const BATCH: u64 = AHEAD / 4;
+const BATCH: u64 = AHEAD / 2;
 
 type Listed = Vec<(ChunkId, Unit)>;
 
