@@ -15,8 +15,12 @@ use std::time::Duration;
 use wire::NodeId;
 use wire::peer::Message;
 
-/// A body pauses if nothing of it comes for so long.
+/// A body whose end nobody knows pauses if nothing of it comes for so long: it may be a stream, and somebody
+/// waits for each word of it.
 const PAUSE: Duration = Duration::from_millis(200);
+/// A body of known length is a download: a lost packet on the uplink, or a satellite's first round trips,
+/// must not keep the routers on its way from keeping it.
+const DOWNLOAD_PAUSE: Duration = Duration::from_secs(2);
 /// Bytes in no unit that may be on their way or kept for the slowest reader.
 const LOOSE_MAX: u32 = 64 * 1024;
 
@@ -30,7 +34,8 @@ impl Node {
             self.pauses.remove(&(at, id));
         }
         if read_by_peers && !storing.ended {
-            let at = self.now + PAUSE;
+            let pause = if storing.announced.is_some() { DOWNLOAD_PAUSE } else { PAUSE };
+            let at = self.now + pause;
             storing.pause_at = Some(at);
             self.pauses.insert((at, id));
         }

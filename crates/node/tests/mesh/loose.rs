@@ -26,6 +26,25 @@ fn a_pause_and_then_a_burst_come_whole() {
 }
 
 #[test]
+fn a_download_that_stutters_is_kept_at_every_hop() {
+    let mut mesh = Mesh::chain(4);
+    let mut page = Page::of(100_000).fresh(600);
+    (page.piece, page.pause) = (20_000, Duration::from_millis(700));
+    mesh.origin.put(URL, page);
+    let first = mesh.call(3, Call::get(URL));
+    mesh.finish();
+    assert!(mesh.client(first).is_ok());
+    for node in [1, 2, 3] {
+        let asked = mesh.report(node).asks_out;
+        let id = mesh.call(node, Call::get(URL));
+        mesh.finish();
+        assert!(mesh.client(id).is_ok());
+        assert_eq!(mesh.report(node).asks_out, asked, "router {node} did not keep it");
+    }
+    mesh.done();
+}
+
+#[test]
 fn who_is_far_behind_when_a_stream_pauses_gets_all_of_it() {
     for length in [600_001, 640_000, 1_200_000] {
         let mut mesh = Mesh::chain(4);
