@@ -19,6 +19,9 @@ pub struct Kept {
     namespaces: Vec<String>,
 }
 
+/// How what a kept run says last ends: the command for a shell on its gateway.
+const TOLD: &str = "bash\n";
+
 /// A process that the test has started inside. It is killed when this is dropped.
 pub struct Within(Child);
 
@@ -44,12 +47,35 @@ impl Kept {
     #[track_caller]
     pub fn start(world: &World, args: &[&str]) -> Self {
         let mut run = world.start(&[args, &["--keep"]].concat());
-        let said = run.wait_for_word("bash\n");
-        let told = said.lines().find(|line| line.contains("nsenter")).expect("the way in is told");
-        let (_, flags) = told.rsplit_once("))").expect("it names a process");
-        let flags = flags.split_whitespace().filter(|word| word.starts_with("--"));
-        let namespaces = flags.map(str::to_owned).collect();
+        run.wait_for_word(TOLD);
+        Self::enter(run)
+    }
+
+    /// Starts a run, and waits until its mesh stands and the first of its own clients asks.
+    #[track_caller]
+    pub fn begin(world: &World, args: &[&str]) -> Self {
+        let mut run = world.start(&[args, &["--keep"]].concat());
+        run.wait_for_program("curl");
+        Self::enter(run)
+    }
+
+    /// Waits until the run's own transfers are over and their result is written.
+    #[track_caller]
+    pub fn wait_for_result(&mut self) {
+        self.run.wait_for_word(TOLD);
+    }
+
+    /// The inside has the command by which users enter, and so the namespaces.
+    #[track_caller]
+    fn enter(mut run: Run) -> Self {
         let inside = run.wait_for_inside();
+        let environ = fs::read(format!("/proc/{}/environ", inside.id)).expect("it is there");
+        let environ = String::from_utf8_lossy(&environ);
+        let mut variables = environ.split('\0');
+        let command = variables.find_map(|it| it.strip_prefix("HEARSAY_LAB_ENTER="));
+        let words = command.expect("it is told").split_whitespace();
+        let flags = words.filter(|it| it.starts_with("--") && *it != "--target");
+        let namespaces = flags.map(str::to_owned).collect();
         Self { run, inside, namespaces }
     }
 

@@ -82,14 +82,18 @@ impl Node {
         if position < storing.known_bytes() {
             return self.step_unit(id, position, count);
         }
-        let bytes = match &storing.inflow {
-            Inflow::Cut(cutting) => cutting.tail_from(position, count as usize),
+        let (bytes, from_peer) = match &storing.inflow {
+            Inflow::Cut(cutting) => (cutting.tail_from(position, count as usize), false),
             Inflow::Listed(listed) => match listed.tail.from(position, count as usize) {
-                Some(bytes) => bytes,
+                Some(bytes) => (bytes, true),
                 None => return Step::Abort,
             },
         };
-        self.with_serving(id, |serving| serving.advance(bytes.len() as u64));
+        self.with_serving(id, |serving| {
+            let length = bytes.len() as u64;
+            serving.from_peer += if serving.leads && from_peer { length } else { 0 };
+            serving.advance(length);
+        });
         Step::Send(bytes)
     }
 

@@ -120,3 +120,16 @@ fn who_comes_while_a_stream_pauses_gets_all_that_has_come() {
         mesh.done();
     }
 }
+
+#[test]
+fn what_comes_in_no_unit_is_counted_as_a_peer_s() {
+    const LENGTH: usize = 200_000;
+    let mut mesh = Mesh::chain(4);
+    mesh.origin.put(URL, resting(LENGTH, 10_000, Duration::from_millis(300)));
+    let id = mesh.get(3, URL);
+    assert!(mesh.client(id).is_ok());
+    let report = mesh.report(3);
+    let served = (report.served_peer_bytes, report.served_local_bytes, report.served_origin_bytes);
+    assert_eq!(served, (LENGTH as u64, 0, 0));
+    mesh.done();
+}
