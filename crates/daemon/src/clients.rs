@@ -1,6 +1,6 @@
 //! Clients: their connections, requests and responses.
 
-use crate::places::{Place, Places};
+use crate::places::{ACCEPT_PAUSE, Place, Places};
 use crate::shell::{End, Port, Shell, wake};
 use bytes::{Bytes, BytesMut};
 use host::dial::is_own;
@@ -33,8 +33,6 @@ const CONNECTIONS_MAX: usize = 2048;
 const DESCRIPTORS_KEPT: u64 = crate::links::DESCRIPTORS + 256;
 /// A client has so long for the head of its next request.
 const HEAD_PATIENCE: Duration = Duration::from_secs(60);
-/// After a failed accept, as when descriptors run out, there is a pause.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Which port a client came in by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@
 //! does:* look at the bytes, or copy those that are written. *Limits:* [`ACCEPTED_MAX`] accepted
 //! links, which wait in the kernel beyond that, and [`DIALLED_MAX`] dialled ones, which fail.
 
-use crate::places::{Place, Places};
+use crate::places::{ACCEPT_PAUSE, Place, Places};
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use host::peers::{self, Port};
 use node::{LinkId, LinkInput, LinkOutput};
@@ -37,8 +37,6 @@ const READ_MIN: usize = 16 * 1024;
 const PIECES_MAX: usize = 64;
 /// What was written before a hang-up has so long to be sent, and the other side to read it.
 const FAREWELL: Duration = Duration::from_secs(5);
-/// After a failed accept, as when descriptors run out, there is a pause.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Who is told what happens to links.
 pub trait Tell: Clone + 'static {

@@ -1,12 +1,15 @@
-//! Places for clients' connections: so many in all, and none for whoever takes too large a share.
+//! Places for connections that are taken in, of clients and of peers: so many in all, and none for whoever takes too large a share.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+/// After a failed accept, as when descriptors run out, there is a pause.
+pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// One client may have this share of all places …
 const SHARE: usize = 8;
 /// … but always so many.

@@ -164,8 +164,13 @@ impl Fetch {
 
     /// The peer that is asked, if one is.
     pub fn peer(&self) -> Option<NodeId> {
+        self.request().map(|(peer, _)| peer)
+    }
+
+    /// The peer that is asked, and by which request, if one is.
+    pub fn request(&self) -> Option<(NodeId, Request)> {
         match self.via {
-            Via::Peer(peer, _) => Some(peer),
+            Via::Peer(peer, request) => Some((peer, request)),
             _ => None,
         }
     }

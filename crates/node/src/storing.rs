@@ -223,6 +223,14 @@ impl Storing {
         matches!(&self.inflow, Inflow::Listed(listed) if listed.reopened)
     }
 
+    /// Whether who was asked for it last has begun to answer.
+    pub fn is_answered(&self) -> bool {
+        match &self.inflow {
+            Inflow::Cut(_) => true,
+            Inflow::Listed(listed) => listed.answered,
+        }
+    }
+
     /// Whether bytes of it come that are in no unit.
     pub fn is_loose(&self) -> bool {
         matches!(&self.inflow, Inflow::Listed(listed) if listed.tail.end().is_some())

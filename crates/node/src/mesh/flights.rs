@@ -6,7 +6,8 @@
 use crate::hasher::Map;
 use crate::input::{ExchangeId, FetchId};
 use bytes::Bytes;
-use std::collections::VecDeque;
+use content::Entry;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use wire::ChunkId;
 use wire::peer::Want;
@@ -16,12 +17,8 @@ use wire::peer::Want;
 pub struct Flight {
     /// For which transfer.
     pub fetch: FetchId,
-    /// Its length in bytes.
-    pub length: u32,
-    /// Whether what is collected is to be written with it.
-    pub parent_end: bool,
-    /// Where it ends in the object, if that is known.
-    pub end: u64,
+    /// What the manifest, or who wants it, says of it.
+    pub unit: Unit,
     /// Who wants to know when it is here.
     pub waiters: Vec<ExchangeId>,
     /// Parts that have come.
@@ -39,21 +36,29 @@ const EARLY_MAX: usize = 64;
 pub struct Flights {
     early: VecDeque<(ChunkId, Bytes)>,
     units: Map<ChunkId, Flight>,
-    /// How many of them are for a transfer.
-    counts: Map<FetchId, usize>,
+    /// Those of each transfer, in the order they were asked for.
+    of: Map<FetchId, BTreeMap<u64, ChunkId>>,
     begun: u64,
 }
 
 impl Flights {
     /// Notes that a unit is asked for.
-    pub fn begin(&mut self, name: ChunkId, fetch: FetchId, listed: Unit) {
+    pub fn begin(&mut self, name: ChunkId, fetch: FetchId, unit: Unit) {
+        self.remove(&name);
         self.begun += 1;
-        let Unit { length, parent_end, end } = listed;
-        let (waiters, parts, order) = (Vec::new(), Vec::new(), self.begun);
-        let flight = Flight { fetch, length, parent_end, end, waiters, parts, order };
-        if self.units.insert(name, flight).is_none() {
-            *self.counts.entry(fetch).or_default() += 1;
+        let order = self.begun;
+        let flight = Flight { fetch, unit, waiters: Vec::new(), parts: Vec::new(), order };
+        self.units.insert(name, flight);
+        self.of.entry(fetch).or_default().insert(order, name);
+    }
+
+    /// Has somebody woken when a unit is here; false if it is not on its way.
+    pub fn wait_for(&mut self, name: &ChunkId, waiter: ExchangeId) -> bool {
+        let Some(flight) = self.units.get_mut(name) else { return false };
+        if !flight.waiters.contains(&waiter) {
+            flight.waiters.push(waiter);
         }
+        true
     }
 
     /// A unit that is on its way.
@@ -78,7 +83,7 @@ impl Flights {
         if offset == 0 && bytes.len() as u32 == total {
             return self.remove(name).map(|flight| (flight, bytes));
         }
-        if total != flight.length {
+        if total != flight.unit.length {
             return None;
         }
         flight.add(offset, bytes);
@@ -103,32 +108,40 @@ impl Flights {
     /// A unit is not on its way any more.
     pub fn remove(&mut self, name: &ChunkId) -> Option<Flight> {
         let flight = self.units.remove(name)?;
-        if let Some(count) = self.counts.get_mut(&flight.fetch) {
-            *count -= 1;
-            if *count == 0 {
-                self.counts.remove(&flight.fetch);
+        if let Some(units) = self.of.get_mut(&flight.fetch) {
+            units.remove(&flight.order);
+            if units.is_empty() {
+                self.of.remove(&flight.fetch);
             }
         }
         Some(flight)
     }
 
+    /// Nothing more of a transfer is on its way; answers who waited for units of it.
+    pub fn remove_all(&mut self, fetch: FetchId) -> Vec<ExchangeId> {
+        let units = self.of.remove(&fetch).unwrap_or_default();
+        let flights = units.into_values().filter_map(|name| self.units.remove(&name));
+        flights.flat_map(|flight| flight.waiters).collect()
+    }
+
     /// What a transfer has asked for, in that order, with what is missing of each.
     pub fn wants_of(&self, fetch: FetchId) -> Vec<Want> {
-        let mut of: Vec<_> =
-            self.units.iter().filter(|(_, flight)| flight.fetch == fetch).collect();
-        of.sort_unstable_by_key(|(_, flight)| flight.order);
-        of.into_iter().map(|(name, flight)| flight.want(*name)).collect()
+        let names = self.of.get(&fetch).into_iter().flat_map(BTreeMap::values);
+        names.filter_map(|name| Some(self.units.get(name)?.want(*name))).collect()
     }
 
     /// Forgets parts: what one peer sent is not joined to what another sends.
     pub fn drop_parts(&mut self, fetch: FetchId) {
-        let of = self.units.values_mut().filter(|flight| flight.fetch == fetch);
-        of.for_each(|flight| flight.parts.clear());
+        for name in self.of.get(&fetch).into_iter().flat_map(BTreeMap::values) {
+            if let Some(flight) = self.units.get_mut(name) {
+                flight.parts.clear();
+            }
+        }
     }
 
     /// Whether a transfer waits for units.
     pub fn has(&self, fetch: FetchId) -> bool {
-        self.counts.contains_key(&fetch)
+        self.of.contains_key(&fetch)
     }
 
     /// Nobody waits in a client's or peer's name any more.
@@ -151,6 +164,23 @@ pub struct Unit {
     pub parent_end: bool,
     /// Where it ends in the object; zero if that is not known.
     pub end: u64,
+}
+
+impl Unit {
+    /// As an entry lists it that ends there in the object.
+    pub fn listed(entry: &Entry, end: u64) -> Self {
+        Self { length: entry.length, parent_end: entry.parent_end, end }
+    }
+
+    /// As a peer wants it, who does not say where it stands.
+    pub fn wanted(want: &Want) -> Self {
+        Self { length: want.length, parent_end: false, end: 0 }
+    }
+
+    /// All of it, wanted by name.
+    pub fn want(self, name: ChunkId) -> Want {
+        Want { name, length: self.length, missing: Vec::new() }
+    }
 }
 
 impl Flight {
@@ -189,7 +219,10 @@ impl Flight {
     }
 
     fn want(&self, name: ChunkId) -> Want {
-        let missing = if self.parts.is_empty() { Vec::new() } else { self.missing(self.length) };
-        Want { name, length: self.length, missing }
+        let mut want = self.unit.want(name);
+        if !self.parts.is_empty() {
+            want.missing = self.missing(self.unit.length);
+        }
+        want
     }
 }

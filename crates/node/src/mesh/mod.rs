@@ -18,9 +18,10 @@ pub use select::{Choice, Ways};
 use crate::hasher::Map;
 use crate::input::{ExchangeId, FetchId, MeshConfig, Scheme};
 use crate::routes::RouteTable;
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
-use wire::peer::{Gateway, Hello, Request};
+use wire::peer::{Gateway, Hello, Message, Request};
 use wire::{Instant, NodeId, PublicKey};
 
 /// A neighbour without a daemon is passed over for so long.
@@ -45,7 +46,7 @@ pub struct Mesh {
     /// Our requests to peers.
     pub asks: Map<(NodeId, Request), FetchId>,
     /// Requests of peers.
-    pub supplied: Map<(NodeId, Request), ExchangeId>,
+    pub supplied: BTreeMap<(NodeId, Request), ExchangeId>,
     /// Who waits for a peer that is being dialled.
     pub dialling: Map<SocketAddr, Vec<FetchId>>,
     /// When to look whether those are there who will be asked.
@@ -76,7 +77,7 @@ impl Mesh {
             routes: RouteTable::Nowhere,
             flights: Flights::default(),
             asks: Map::default(),
-            supplied: Map::default(),
+            supplied: BTreeMap::new(),
             dialling: Map::default(),
             meet_at: None,
             meet_wait: Duration::ZERO,
@@ -158,6 +159,18 @@ impl Mesh {
     pub fn draw_request(&mut self) -> Request {
         self.requests = self.requests.wrapping_add(1);
         Request(self.requests)
+    }
+
+    /// Nothing more is wanted of a request of ours.
+    pub fn withdraw(&mut self, now: Instant, (peer, request): (NodeId, Request)) {
+        self.asks.remove(&(peer, request));
+        self.peers.send(now, peer, &Message::Cancel(request));
+    }
+
+    /// All requests of a peer.
+    pub fn supplied_to(&self, peer: NodeId) -> impl Iterator<Item = ExchangeId> {
+        let all = (peer, Request(0))..=(peer, Request(u32::MAX));
+        self.supplied.range(all).map(|(_, id)| *id)
     }
 
     /// Numbers a request of a peer among the driver's, which count up from below.

@@ -126,7 +126,7 @@ impl Node {
     pub(super) fn all_came(&mut self, id: FetchId) {
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         let length = fetch.frontier();
-        let fetch::State::Storing(storing) = &mut fetch.state else { return self.end(id, Ok(())) };
+        let Some(storing) = fetch.storing() else { return };
         let listed_only = storing.listed().is_none_or(|listed| listed.tail.end().is_none());
         if listed_only || storing.announced.is_some_and(|announced| announced != length) {
             return self.broken(id);

@@ -6,8 +6,8 @@ use super::hear::headers;
 use crate::cutting::Fresh;
 use crate::fetch::{self, Fetch, Via};
 use crate::http::{self, Asked, Record, Voucher};
-use crate::input::{FetchError, FetchId};
-use crate::mesh::{Choice, Unit, verify};
+use crate::input::{ExchangeId, FetchError, FetchId};
+use crate::mesh::{Unit, verify};
 use crate::storing::{Inflow, Listed, Signed, Storing};
 use crate::supplying::{COVER, UNASKED_BYTES};
 use ::http::{HeaderMap, HeaderName, StatusCode, header};
@@ -172,12 +172,8 @@ impl Node {
             self.outgrow(id);
         }
         self.pump_readers(id);
-        if self
-            .fetches
-            .get_mut(&id)
-            .and_then(Fetch::storing)
-            .is_some_and(|it| it.readers.is_empty())
-        {
+        let storing = self.fetches.get_mut(&id).and_then(Fetch::storing);
+        if storing.is_some_and(|storing| storing.readers.is_empty()) {
             self.want_rest(id);
         }
         self.settle(id);
@@ -256,9 +252,7 @@ impl Node {
         if content::name(&whole) != *name {
             self.report.units_false += 1;
             let Some(mesh) = &mut self.mesh else { return };
-            let unit =
-                Unit { length: flight.length, parent_end: flight.parent_end, end: flight.end };
-            mesh.flights.begin(*name, flight.fetch, unit);
+            mesh.flights.begin(*name, flight.fetch, flight.unit);
             if let Some(again) = mesh.flights.get_mut(name) {
                 again.waiters = flight.waiters;
             }
@@ -270,8 +264,8 @@ impl Node {
             fetch.moved = self.now;
             fetch.stranded = None;
         }
-        let parent_end = flight.parent_end;
-        self.enter(id, Fresh { id: *name, bytes: whole, end: flight.end, parent_end });
+        let Unit { parent_end, end, .. } = flight.unit;
+        self.enter(id, Fresh { id: *name, bytes: whole, end, parent_end });
         for waiter in flight.waiters {
             self.pump(waiter);
         }
@@ -282,7 +276,7 @@ impl Node {
 
     /// When nothing more is on its way, what is collected is written.
     fn rest(&mut self, id: FetchId) {
-        if self.mesh.as_ref().is_some_and(|mesh| mesh.flights.has(id)) {
+        if self.is_flying(id) {
             return;
         }
         let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
@@ -390,38 +384,37 @@ impl Node {
         }
         mesh.asks.remove(&(peer, request));
         fetch.via = Via::Nobody;
-        let storing = matches!(fetch.state, fetch::State::Storing(_));
-        let asking = matches!(fetch.state, fetch::State::Asking);
-        let others = asking && matches!(self.choose(&self.fetches[&id]), Choice::Peer(_));
-        if others || (storing && outcome != Outcome::UnknownRecord) {
-            // Another may know better.
+        let another = match fetch.state {
+            fetch::State::Storing(_) => outcome != Outcome::UnknownRecord,
+            fetch::State::Asking => self.may_ask_another(id),
+            _ => false,
+        };
+        if another {
+            // It may know better.
             return self.lose_way(id);
         }
         let error = match outcome {
-            Outcome::Complete => return self.not_helped(id, outcome),
             Outcome::Unresolved => FetchError::Unresolved,
             Outcome::Forbidden => FetchError::Forbidden,
             Outcome::Unreachable => FetchError::Unreachable,
             Outcome::TimedOut => FetchError::TimedOut,
             Outcome::Malformed => FetchError::Malformed,
             Outcome::Truncated => FetchError::Truncated,
-            // The peer could not help; another may.
-            Outcome::Loop | Outcome::Busy | Outcome::UnknownRecord | Outcome::NotCached => {
-                return self.not_helped(id, outcome);
-            }
+            // The peer says nothing of the origin.
+            Outcome::Complete
+            | Outcome::Loop
+            | Outcome::Busy
+            | Outcome::UnknownRecord
+            | Outcome::NotCached => return self.not_helped(id),
         };
         self.end(id, Err(error));
     }
 
-    fn not_helped(&mut self, id: FetchId, outcome: Outcome) {
+    fn not_helped(&mut self, id: FetchId) {
         let Some(fetch) = self.fetches.get(&id) else { return };
         match fetch.state {
             // The gateway has forgotten it.
-            fetch::State::Storing(ref it)
-                if outcome == Outcome::UnknownRecord || it.is_reopened() =>
-            {
-                self.broken(id);
-            }
+            fetch::State::Storing(_) => self.broken(id),
             fetch::State::Passing(..) => self.end(id, Err(FetchError::Truncated)),
             _ => self.reach(id),
         }
@@ -430,10 +423,10 @@ impl Node {
     /// All that a followed object's readers here want has come: they go on from the store. Peers may
     /// want more.
     pub(super) fn settle_listed(&mut self, id: FetchId, record: Rc<Record>) {
-        let flying = self.mesh.as_ref().is_some_and(|mesh| mesh.flights.has(id));
+        let flying = self.is_flying(id);
         let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
         let readers = storing.readers.clone();
-        let has_all = |reader: &crate::input::ExchangeId| {
+        let has_all = |reader: &ExchangeId| {
             self.exchanges.get(reader).is_none_or(|exchange| exchange.has_wanted(record.length))
         };
         if !flying && readers.iter().all(has_all) {
@@ -469,10 +462,6 @@ impl Node {
             }
             _ => self.cancel(id),
         }
-    }
-
-    fn is_flying(&self, id: FetchId) -> bool {
-        self.mesh.as_ref().is_some_and(|mesh| mesh.flights.has(id))
     }
 
     /// A followed object is as complete as it will be: its record is kept.
@@ -520,8 +509,7 @@ pub(super) fn unasked(segment: &Segment) -> Vec<(ChunkId, Unit)> {
         if end > UNASKED_BYTES {
             break;
         }
-        let unit = Unit { length: entry.length, parent_end: entry.parent_end, end };
-        units.push((entry.id, unit));
+        units.push((entry.id, Unit::listed(entry, end)));
     }
     units
 }

@@ -78,7 +78,7 @@ impl Node {
     /// A client, or a peer, reads an object while it grows.
     pub(super) fn serve_growing(&mut self, client: ExchangeId, id: FetchId, collapsed: bool) {
         let now = self.date();
-        let peer = self.exchanges.get(&client).is_some_and(|exchange| exchange.peer().is_some());
+        let peer = self.is_peer(client);
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         let (why, requested) = (fetch.why, fetch.requested);
         let upstream = fetch.status_line.clone();
@@ -211,7 +211,7 @@ impl Node {
     fn pump_peers(&mut self, id: FetchId) {
         let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
         for reader in storing.readers.clone() {
-            if self.exchanges.get(&reader).is_some_and(|exchange| exchange.peer().is_some()) {
+            if self.is_peer(reader) {
                 self.pump(reader);
             }
         }
@@ -219,11 +219,16 @@ impl Node {
 
     pub(super) fn is_read_by_peers(&self, id: FetchId) -> bool {
         match self.fetches.get(&id).map(|fetch| &fetch.state) {
-            Some(fetch::State::Storing(storing)) => storing.readers.iter().any(|reader| {
-                self.exchanges.get(reader).is_some_and(|exchange| exchange.peer().is_some())
-            }),
+            // Asked for every piece of every body: where there is no mesh, nobody is looked at.
+            Some(fetch::State::Storing(storing)) if self.mesh.is_some() => {
+                storing.readers.iter().any(|reader| self.is_peer(*reader))
+            }
             _ => false,
         }
+    }
+
+    fn is_peer(&self, id: ExchangeId) -> bool {
+        self.exchanges.get(&id).is_some_and(|exchange| exchange.peer().is_some())
     }
 
     /// The object is whole: closes its record.
@@ -309,8 +314,7 @@ impl Node {
         let kept = storing.whole.is_some() && !storing.failed && !storing.is_hollow();
         let record = storing.record;
         if !kept && !self.is_of_use(record, fetch.ask.key) {
-            let Some(storing) = fetch.storing() else { return Vec::new() };
-            let drop = store::Change::DropSegments { record: storing.record };
+            let drop = store::Change::DropSegments { record };
             self.out.push_back(Output::Change(self.tickets.draw(), vec![drop]));
         }
         // Another transfer may have met the same units, and count on their being written.

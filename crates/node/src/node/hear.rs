@@ -158,8 +158,7 @@ impl Node {
     fn peer_down(&mut self, peer: NodeId) {
         let Some(mesh) = &mut self.mesh else { return };
         mesh.heard.remove(&peer);
-        let of = |((of, _), id): (&(NodeId, Request), &ExchangeId)| (*of == peer).then_some(*id);
-        let mut supplied: Vec<ExchangeId> = mesh.supplied.iter().filter_map(of).collect();
+        let mut supplied: Vec<ExchangeId> = mesh.supplied_to(peer).collect();
         supplied.sort_unstable();
         for id in supplied {
             self.leave(id);
@@ -224,7 +223,7 @@ impl Node {
         let Some(mesh) = &mut self.mesh else { return };
         let request = ask.request;
         let known = mesh.supplied.contains_key(&(peer, request));
-        let crowd = mesh.supplied.keys().filter(|(of, _)| *of == peer).count() >= REQUESTS_MAX;
+        let crowd = mesh.supplied_to(peer).count() >= REQUESTS_MAX;
         let loops = ask.visited.contains(&mesh.peers.own_id());
         let address = mesh.peers.address(peer);
         let fields = ask.fields.iter().map(|(name, value)| name.len() + value.len());

@@ -1,6 +1,7 @@
 //! Reaching whoever can answer a request of ours: the next hop, the gateway, the origin; and another
 //! one when the way breaks.
 
+use super::hear::fields;
 use super::{LOOK_EVERY, Node};
 use crate::exchange::{Asker, State};
 use crate::fetch::{self, Fetch, Via};
@@ -8,14 +9,14 @@ use crate::http::{Record, selects};
 use crate::input::{ExchangeId, FetchError, FetchId};
 use crate::mesh::{Choice, Mesh};
 use crate::output::Output;
-use crate::storing::{Storing, Tail};
+use crate::storing::Tail;
 use crate::supplying::COVER;
 use ::http::header;
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Duration;
 use wire::NodeId;
-use wire::peer::{Ask, Field, Message, Request, Resume};
+use wire::peer::{Ask, Message, Request, Resume};
 
 /// Who joined a request that has no head after so long, of a peer that says nothing, goes to the gateway,
 /// alone (protocol: No loops).
@@ -180,40 +181,19 @@ impl Node {
     pub(super) fn remove_fetch(&mut self, id: FetchId) -> Option<Fetch> {
         let fetch = self.fetches.remove(&id)?;
         let Some(mesh) = &mut self.mesh else { return Some(fetch) };
-        if let Some((peer, request)) = fetch.former {
-            mesh.asks.remove(&(peer, request));
-            mesh.peers.send(self.now, peer, &Message::Cancel(request));
-        }
-        match fetch.via {
-            Via::Peer(peer, request) => {
-                mesh.asks.remove(&(peer, request));
-                mesh.peers.send(self.now, peer, &Message::Cancel(request));
-            }
-            Via::Dialling(socket) => {
-                if let Some(waiting) = mesh.dialling.get_mut(&socket) {
-                    waiting.retain(|waiting| *waiting != id);
-                }
-            }
-            Via::Origin | Via::Nobody | Via::Done => {}
+        for asked in fetch.former.into_iter().chain(fetch.request()) {
+            mesh.withdraw(self.now, asked);
         }
         // Others may have waited for units that were asked for by this one.
-        let mut others = Vec::new();
-        for want in mesh.flights.wants_of(id) {
-            others.extend(mesh.flights.remove(&want.name).map(|flight| flight.waiters));
-        }
-        let mut others = others.concat();
-        others.sort_unstable();
-        others.dedup();
-        self.later.extend(others);
+        self.later.extend(mesh.flights.remove_all(id));
         Some(fetch)
     }
 
     /// What a transfer was asked of is gone, or of no use: it goes on by another way.
     pub(super) fn lose_way(&mut self, id: FetchId) {
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        if let (Via::Peer(peer, request), Some(mesh)) = (fetch.via, &mut self.mesh) {
-            mesh.asks.remove(&(peer, request));
-            mesh.peers.send(self.now, peer, &Message::Cancel(request));
+        if let (Some(asked), Some(mesh)) = (fetch.request(), &mut self.mesh) {
+            mesh.withdraw(self.now, asked);
         }
         fetch.via = Via::Nobody;
         match &mut fetch.state {
@@ -266,60 +246,68 @@ impl Node {
     }
 
     fn look_after_one(&mut self, id: FetchId) {
-        let fetch = self.fetches.get(&id);
-        let another = fetch.is_some_and(|fetch| matches!(self.choose(fetch), Choice::Peer(_)));
-        let relays = fetch.is_some_and(|fetch| fetch.ask.asker != Asker::Client);
+        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let relays = fetch.ask.asker != Asker::Client;
         let stranded_max = if relays { RELAY_STRANDED_MAX } else { STRANDED_MAX };
-        let Some((mesh, fetch)) = self.mesh.as_ref().zip(self.fetches.get_mut(&id)) else { return };
+        if fetch.stranded.is_some_and(|since| self.now - since > stranded_max) {
+            return self.end(id, Err(FetchError::NoRoute));
+        }
         match fetch.via {
-            Via::Nobody | Via::Dialling(_) | Via::Peer(..)
-                if fetch.stranded.is_some_and(|since| self.now - since > stranded_max) =>
-            {
-                self.end(id, Err(FetchError::NoRoute));
-            }
             Via::Nobody if matches!(fetch.state, fetch::State::Passing(..)) => {}
             Via::Nobody => {
                 fetch.tried.clear();
                 self.reach(id);
             }
-            Via::Peer(..) => {
-                let patience = match &mut fetch.state {
-                    fetch::State::Asking if another => Some(HOP_PATIENCE),
-                    fetch::State::Asking => Some(HEAD_PATIENCE),
-                    fetch::State::Storing(storing) => {
-                        let waits = mesh.flights.has(id) || !is_answered(storing);
-                        let told = storing.ended || storing.is_loose();
-                        if waits { Some(STALL) } else { (!told).then_some(HEAD_PATIENCE) }
-                    }
-                    _ => None,
-                };
-                let asking = another && matches!(fetch.state, fetch::State::Asking);
-                if patience.is_none_or(|patience| self.now - fetch.moved <= patience) {
-                    return;
-                }
-                if asking { self.ask_another(id) } else { self.lose_way(id) }
-            }
+            Via::Peer(..) => self.look_after_asked(id),
             Via::Dialling(_) | Via::Origin | Via::Done => {}
         }
+    }
+
+    /// A peer that was asked has its time; what that is depends on what is waited for.
+    fn look_after_asked(&mut self, id: FetchId) {
+        let flying = self.is_flying(id);
+        let Some(fetch) = self.fetches.get(&id) else { return };
+        let waited = self.now - fetch.moved;
+        match &fetch.state {
+            fetch::State::Asking if waited > HOP_PATIENCE => {
+                if self.may_ask_another(id) {
+                    self.ask_another(id);
+                } else if waited > HEAD_PATIENCE {
+                    self.lose_way(id);
+                }
+            }
+            fetch::State::Storing(storing) => {
+                let awaits = flying || !storing.is_answered();
+                let open = !storing.ended && !storing.is_loose();
+                let patience = if awaits { Some(STALL) } else { open.then_some(HEAD_PATIENCE) };
+                if patience.is_some_and(|patience| waited > patience) {
+                    self.lose_way(id);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether there is a peer that could be asked and was not.
+    pub(super) fn may_ask_another(&self, id: FetchId) -> bool {
+        let fetch = self.fetches.get(&id);
+        fetch.is_some_and(|fetch| matches!(self.choose(fetch), Choice::Peer(_)))
     }
 
     /// The next hop takes its time, perhaps because the origin does: another is asked too, and who answers
     /// first is listened to.
     fn ask_another(&mut self, id: FetchId) {
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        if let Via::Peer(peer, request) = fetch.via {
-            fetch.former = Some((peer, request));
-            fetch.via = Via::Nobody;
-        }
+        fetch.former = fetch.request();
+        fetch.via = Via::Nobody;
         self.reach(id);
     }
 
     /// Nobody but who is asked now is listened to any more.
     pub(super) fn forget_former(&mut self, id: FetchId) {
         let Some((mesh, fetch)) = self.mesh.as_mut().zip(self.fetches.get_mut(&id)) else { return };
-        if let Some((peer, request)) = fetch.former.take() {
-            mesh.asks.remove(&(peer, request));
-            mesh.peers.send(self.now, peer, &Message::Cancel(request));
+        if let Some(former) = fetch.former.take() {
+            mesh.withdraw(self.now, former);
         }
     }
 
@@ -330,15 +318,10 @@ impl Node {
         if fetch.via == Via::Origin {
             self.out.push_back(Output::Cancel(id));
         }
-        let other = match fetch.via {
-            Via::Peer(now, its) if former == (peer, request) => Some((now, its)),
-            _ if former == (peer, request) => None,
-            _ => Some(former),
-        };
+        let other = if former == (peer, request) { fetch.request() } else { Some(former) };
         fetch.via = Via::Peer(peer, request);
-        if let (Some((peer, request)), Some(mesh)) = (other, &mut self.mesh) {
-            mesh.asks.remove(&(peer, request));
-            mesh.peers.send(self.now, peer, &Message::Cancel(request));
+        if let (Some(other), Some(mesh)) = (other, &mut self.mesh) {
+            mesh.withdraw(self.now, other);
         }
     }
 
@@ -374,10 +357,6 @@ fn is_per_hop(ask: &crate::exchange::Ask, mesh: &Mesh) -> bool {
     wished && !ask.trail.to_gateway
 }
 
-fn is_answered(storing: &mut Storing) -> bool {
-    storing.listed().is_none_or(|listed| listed.answered)
-}
-
 fn message(fetch: &mut Fetch, request: Request, per_hop: bool, own: NodeId) -> Ask {
     let mut resume = fetch.ask.trail.resume;
     let mut cover = fetch.ask.trail.cover.max(COVER);
@@ -390,9 +369,6 @@ fn message(fetch: &mut Fetch, request: Request, per_hop: bool, own: NodeId) -> A
     }
     let trail = &fetch.ask.trail;
     let visited = trail.visited.iter().copied().chain([own]).collect();
-    let field = |(name, value): (&::http::HeaderName, &::http::HeaderValue)| -> Field {
-        (name.as_str().to_owned(), value.as_bytes().to_vec())
-    };
     Ask {
         request,
         hops: trail.hops - 1,
@@ -404,6 +380,7 @@ fn message(fetch: &mut Fetch, request: Request, per_hop: bool, own: NodeId) -> A
         cover,
         credit: CREDIT,
         uri: fetch.ask.target.to_string(),
-        fields: fetch.headers.iter().filter(|(name, _)| *name != header::HOST).map(field).collect(),
+        // `Host` is not among them: the URI has it.
+        fields: fields(&fetch.headers),
     }
 }

@@ -149,8 +149,7 @@ impl Node {
     /// A peer can take more units: each of its requests gets a turn.
     pub(super) fn supply_peer(&mut self, peer: NodeId) {
         let Some(mesh) = &self.mesh else { return };
-        let mine = mesh.supplied.iter().filter(|((of, _), _)| *of == peer).map(|(_, id)| *id);
-        let mut turns: VecDeque<ExchangeId> = mine.collect();
+        let mut turns: VecDeque<ExchangeId> = mesh.supplied_to(peer).collect();
         turns.make_contiguous().sort_unstable();
         if let Some(first) = turns.iter().position(|id| *id > self.last_turn) {
             turns.rotate_left(first);
@@ -200,9 +199,8 @@ impl Node {
         supplying.segment += 1;
         supplying.told = signed.segment.closing.is_some();
         if signed.segment.number == 0 {
-            let want =
-                |(name, unit): (_, Unit)| Want { name, length: unit.length, missing: Vec::new() };
-            supplying.wants.extend(unasked(&signed.segment).into_iter().map(want));
+            let unasked = unasked(&signed.segment).into_iter();
+            supplying.wants.extend(unasked.map(|(name, unit)| unit.want(name)));
         }
         self.say(peer, Message::Segment(request, Box::new(signature), bytes));
         true
@@ -304,7 +302,7 @@ impl Node {
             }
             return Some(Sent::Later);
         }
-        let unit = Unit { length: want.length, parent_end: false, end: 0 };
+        let unit = Unit::wanted(want);
         let fetch = fetch.or_else(|| self.reopen(id));
         let comes = fetch.is_some_and(|fetch| self.await_unit(id, fetch, want.name, unit));
         let State::Supplying(supplying) = &mut self.exchanges.get_mut(&id)?.state else {
@@ -341,16 +339,11 @@ impl Node {
     /// How many units a peer wants, of all that it has asked for.
     fn wants_of(&self, peer: NodeId) -> usize {
         let Some(mesh) = &self.mesh else { return 0 };
-        let of = |((of, _), id): (&(NodeId, peer::Request), &ExchangeId)| match &self
-            .exchanges
-            .get(id)
-            .filter(|_| *of == peer)?
-            .state
-        {
-            State::Supplying(supplying) => Some(supplying.wants.len()),
-            _ => None,
+        let wants = |id| match self.exchanges.get(&id).map(|exchange| &exchange.state) {
+            Some(State::Supplying(supplying)) => supplying.wants.len(),
+            _ => 0,
         };
-        mesh.supplied.iter().filter_map(of).sum()
+        mesh.supplied_to(peer).map(wants).sum()
     }
 
     /// Wants of a peer that are not here go on to the next one, all at once.
@@ -358,20 +351,14 @@ impl Node {
         let storing = self.fetches.get(&fetch).map(|fetch| &fetch.state);
         let Some(fetch::State::Storing(storing)) = storing else { return };
         let Inflow::Listed(listed) = &storing.inflow else { return };
-        let missing = |want: &&Want| {
-            let flying = self.mesh.as_ref().is_some_and(|mesh| mesh.flights.contains(&want.name));
-            !flying && !self.chunks.holds(&want.name) && !listed.lost.contains(&want.name)
-        };
-        let unit =
-            |want: &Want| (want.name, Unit { length: want.length, parent_end: false, end: 0 });
-        let units = wants.iter().filter(missing).map(unit).collect();
+        let missing =
+            |want: &&Want| self.is_missing(&want.name) && !listed.lost.contains(&want.name);
+        let units = wants.iter().filter(missing).map(|want| (want.name, Unit::wanted(want)));
+        let units = units.collect();
         self.want(fetch, units);
-        for want in wants {
-            if let Some(flight) =
-                self.mesh.as_mut().and_then(|mesh| mesh.flights.get_mut(&want.name))
-                && !flight.waiters.contains(&id)
-            {
-                flight.waiters.push(id);
+        if let Some(mesh) = &mut self.mesh {
+            for want in wants {
+                mesh.flights.wait_for(&want.name, id);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! What readers here want of an object that a peer lists: a window of units ahead of each, in batches.
 
 use super::{AHEAD, Node};
-use crate::exchange::{Serving, State};
+use crate::exchange::State;
 use crate::fetch::{Fetch, Via};
 use crate::input::{ExchangeId, FetchId};
 use crate::mesh::Unit;
@@ -25,11 +25,11 @@ impl Node {
         let mut missing = Vec::new();
         let mut from_peer = 0;
         for (name, unit) in units {
-            let flying = self.mesh.as_ref().is_some_and(|mesh| mesh.flights.contains(&name));
+            let flying = self.is_unit_flying(&name);
             if flying || !self.chunks.holds(&name) {
                 from_peer += u64::from(unit.length);
             }
-            if !flying && !self.chunks.holds(&name) {
+            if self.is_missing(&name) {
                 missing.push((name, unit));
             }
         }
@@ -43,13 +43,27 @@ impl Node {
         self.welcome(fetch, wanted_to + COVER);
     }
 
+    /// Whether units of a transfer are on their way.
+    pub(super) fn is_flying(&self, id: FetchId) -> bool {
+        self.mesh.as_ref().is_some_and(|mesh| mesh.flights.has(id))
+    }
+
+    fn is_unit_flying(&self, name: &ChunkId) -> bool {
+        self.mesh.as_ref().is_some_and(|mesh| mesh.flights.contains(name))
+    }
+
+    /// Whether a unit is neither here nor on its way.
+    pub(super) fn is_missing(&self, name: &ChunkId) -> bool {
+        !self.is_unit_flying(name) && !self.chunks.holds(name)
+    }
+
     /// From where to where a reader's units are to be wanted now; nothing if it is not worth it yet.
     fn window(&mut self, id: ExchangeId) -> Option<(FetchId, u64, u64)> {
         let exchange = self.exchanges.get(&id)?;
         let State::Serving(serving) = &exchange.state else { return None };
         let (fetch_id, position) = (serving.source.growing()?, serving.position()?);
         let from = serving.wanted_to.max(position);
-        let end = last(serving);
+        let end = serving.end().unwrap_or(u64::MAX);
         let fetch = self.fetches.get_mut(&fetch_id)?;
         let known = fetch.frontier();
         fetch.storing()?.listed()?;
@@ -58,7 +72,7 @@ impl Node {
             return None;
         }
         let to = (position + AHEAD).min(known).min(end);
-        let flying = self.mesh.as_ref()?.flights.has(fetch_id);
+        let flying = self.is_flying(fetch_id);
         let worth = to >= from + BATCH || to == end || (to > from && !flying);
         (worth && to > from).then_some((fetch_id, from, to))
     }
@@ -73,8 +87,7 @@ impl Node {
             for entry in &segment.entries {
                 end += u64::from(entry.length);
                 if end > at && end - u64::from(entry.length) < to {
-                    let unit = Unit { length: entry.length, parent_end: entry.parent_end, end };
-                    units.push((entry.id, unit));
+                    units.push((entry.id, Unit::listed(entry, end)));
                 }
             }
             let covered = units.last().map_or(at, |(_, unit)| unit.end);
@@ -106,32 +119,38 @@ impl Node {
         for (name, unit) in units {
             fetch.granted += u64::from(unit.length);
             mesh.flights.begin(name, id, unit);
-            wants.push(Want { name, length: unit.length, missing: Vec::new() });
+            wants.push(unit.want(name));
         }
-        let answered =
-            fetch.storing().and_then(Storing::listed).is_some_and(|listed| listed.answered);
-        if let (Via::Peer(peer, request), true) = (fetch.via, answered) {
-            mesh.peers.open_data(self.now, peer);
-            for wants in wants.chunks(Message::WANTS_MAX) {
-                mesh.peers.send(self.now, peer, &Message::Want(request, wants.to_vec()));
-            }
-        }
+        self.say_wants(id, &wants);
     }
 
     /// Wants once more what is on its way to a transfer.
     pub(super) fn want_flying(&mut self, id: FetchId) {
-        let Some((mesh, fetch)) = self.mesh.as_mut().zip(self.fetches.get_mut(&id)) else { return };
-        let answered =
-            fetch.storing().and_then(Storing::listed).is_some_and(|listed| listed.answered);
-        let (Via::Peer(peer, request), true) = (fetch.via, answered) else { return };
-        fetch.moved = self.now;
+        let Some(mesh) = &self.mesh else { return };
         let wants = mesh.flights.wants_of(id);
+        if self.say_wants(id, &wants)
+            && let Some(fetch) = self.fetches.get_mut(&id)
+        {
+            fetch.moved = self.now;
+        }
+    }
+
+    /// Tells the peer of a transfer what is wanted; false if there is none that listens now: the next one
+    /// will be told.
+    fn say_wants(&mut self, id: FetchId, wants: &[Want]) -> bool {
+        let Some((mesh, fetch)) = self.mesh.as_mut().zip(self.fetches.get_mut(&id)) else {
+            return false;
+        };
+        let listed = fetch.storing().and_then(Storing::listed);
+        let answered = listed.is_some_and(|listed| listed.answered);
+        let Some((peer, request)) = fetch.request().filter(|_| answered) else { return false };
         if !wants.is_empty() {
             mesh.peers.open_data(self.now, peer);
         }
         for wants in wants.chunks(Message::WANTS_MAX) {
             mesh.peers.send(self.now, peer, &Message::Want(request, wants.to_vec()));
         }
+        true
     }
 
     /// More of a transfer's manifest is welcome.
@@ -160,8 +179,7 @@ impl Node {
         };
         let entry = cursor.segment.entries[cursor.entry];
         let end = cursor.offset + u64::from(entry.length);
-        let unit = Unit { length: entry.length, parent_end: entry.parent_end, end };
-        self.await_unit(id, fetch, entry.id, unit)
+        self.await_unit(id, fetch, entry.id, Unit::listed(&entry, end))
     }
 
     /// Has somebody woken when a unit is here, and wants it if nobody did; false if it cannot be had
@@ -173,8 +191,7 @@ impl Node {
         name: ChunkId,
         unit: Unit,
     ) -> bool {
-        let flying = self.mesh.as_ref().is_some_and(|mesh| mesh.flights.contains(&name));
-        if !flying {
+        if !self.is_unit_flying(&name) {
             let storing = self.fetches.get_mut(&fetch).and_then(Fetch::storing);
             let Some(listed) = storing.and_then(Storing::listed) else { return false };
             if listed.lost.contains(&name) {
@@ -182,12 +199,7 @@ impl Node {
             }
             self.want(fetch, vec![(name, unit)]);
         }
-        let flight = self.mesh.as_mut().and_then(|mesh| mesh.flights.get_mut(&name));
-        let Some(flight) = flight else { return false };
-        if !flight.waiters.contains(&waiter) {
-            flight.waiters.push(waiter);
-        }
-        true
+        self.mesh.as_mut().is_some_and(|mesh| mesh.flights.wait_for(&name, waiter))
     }
 
     /// There is memory again: whoever reads along wants more.
@@ -205,17 +217,8 @@ impl Node {
         let Some(storing) = fetch.storing() else { return };
         let from = storing.announced.unwrap_or(known).saturating_sub(2 * super::ABANDONED_MAX);
         let (units, _) = self.listed_between(id, from.min(known), known);
-        let here = |name: &ChunkId| {
-            self.chunks.holds(name)
-                || self.mesh.as_ref().is_some_and(|mesh| mesh.flights.contains(name))
-        };
-        let missing = units.into_iter().filter(|(name, _)| !here(name)).collect();
+        let missing = units.into_iter().filter(|(name, _)| self.is_missing(name)).collect();
         self.want(id, missing);
         self.welcome(id, u64::MAX);
     }
-}
-
-/// Where the last byte is that a reader wants.
-fn last(serving: &Serving) -> u64 {
-    serving.end().unwrap_or(u64::MAX)
 }

@@ -71,43 +71,31 @@ impl Item for Selecting {
     const MOST: usize = Message::FIELDS_MAX;
 }
 
-impl Part for ChunkId {
-    fn write(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.0);
-    }
+/// Identifiers stand in lists as they are: every value of so many bytes is one.
+macro_rules! identifiers {
+    ($($name:ident: at most $most:expr),*) => {$(
+        impl Part for $name {
+            fn write(&self, out: &mut Vec<u8>) {
+                out.extend_from_slice(&self.0);
+            }
 
-    fn read(reader: &mut Reader<'_>) -> Result<Self, FrameError> {
-        reader.array().map(Self)
-    }
+            fn read(reader: &mut Reader<'_>) -> Result<Self, FrameError> {
+                reader.array().map(Self)
+            }
 
-    fn check(&self) -> Result<(), FrameError> {
-        Ok(())
-    }
+            fn check(&self) -> Result<(), FrameError> {
+                Ok(())
+            }
+        }
+
+        impl Item for $name {
+            const SHORTEST: usize = Self::LEN;
+            const MOST: usize = $most;
+        }
+    )*};
 }
 
-impl Item for ChunkId {
-    const SHORTEST: usize = Self::LEN;
-    const MOST: usize = Message::WANTS_MAX;
-}
-
-impl Part for NodeId {
-    fn write(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.0);
-    }
-
-    fn read(reader: &mut Reader<'_>) -> Result<Self, FrameError> {
-        reader.array().map(Self)
-    }
-
-    fn check(&self) -> Result<(), FrameError> {
-        Ok(())
-    }
-}
-
-impl Item for NodeId {
-    const SHORTEST: usize = Self::LEN;
-    const MOST: usize = Ask::VISITED_MAX;
-}
+identifiers!(ChunkId: at most Message::WANTS_MAX, NodeId: at most Ask::VISITED_MAX);
 
 fn is_name(name: &str) -> bool {
     let is_lower_token = |byte: u8| {
