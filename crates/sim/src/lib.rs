@@ -5,6 +5,7 @@
 //! *What it never does:* open sockets, read clocks, or touch any file but the scenario that a user
 //! names. *Where to start:* [`scenario::Scenario::load`].
 
+pub mod net;
 pub mod pipe;
 pub mod report;
 pub mod result;
