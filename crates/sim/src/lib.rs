@@ -1,7 +1,8 @@
-//! Scenarios, and what running one of them gave.
+//! Scenarios, the simulator that runs them in virtual time, and what running one of them gave.
 //!
-//! *What this is:* [`scenario`] reads the file that simulator and lab are driven by, [`pipe`] is the
-//! wire of a gateway's uplink, [`result`] what every run gives. *Who calls it:* the lab's program.
+//! *What this is:* [`scenario`] reads the file that simulator and lab are driven by, [`world`] is the
+//! simulator's loop, [`net`] the stack of its machines, [`pipe`] the wire of a gateway's uplink,
+//! [`result`] what every run gives. *Who calls it:* the lab's program.
 //! *What it never does:* open sockets, read clocks, or touch any file but the scenario that a user
 //! names. *Where to start:* [`scenario::Scenario::load`].
 
@@ -11,3 +12,4 @@ pub mod report;
 pub mod result;
 pub mod scenario;
 pub mod source;
+pub mod world;

@@ -36,7 +36,7 @@ pub use program::Program;
 pub use routes::{Metric, Routes};
 
 /// A station's interface on the mesh; its wires are numbered from the next.
-pub const AIR: Interface = 0;
+pub const AIR: Interface = Interface(0);
 
 /// Both directions of a wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ struct Machine<P> {
     /// `None`: it is a station.
     wired: Option<Wired>,
     /// How many wires hang on it.
-    wires: Interface,
+    wires: u16,
 }
 
 /// What a machine that is no station hangs on.
@@ -141,12 +141,16 @@ impl<P: Program> World<P> {
     ///
     /// If there is no such station, or the world has moved.
     pub fn attach(&mut self, station: usize, wire: Wire, host: Host, program: P) -> usize {
-        assert!(!self.started && station < self.stations, "machines hang on stations from the start");
+        assert!(
+            !self.started && station < self.stations,
+            "machines hang on stations from the start"
+        );
         let machine = self.machines.len();
         let wires = &mut self.machines[station].wires;
         *wires += 1;
         let wired = Wired { station, end: self.ends.len() };
         for (to, interface) in [(machine, 1), (station, *wires)] {
+            let interface = Interface(interface);
             let pipe = Pipe::new(wire.bits_per_second, wire.delay, wire.packets_max);
             self.ends.push(End { pipe, to, interface });
         }

@@ -2,8 +2,8 @@
 
 use radio::{Destination, Input, Outcome, Output, Station};
 
-use super::{AIR, Machine, Program, Wired, World, machine};
-use crate::net::{Interface, Packet};
+use super::{AIR, End, Machine, Program, Wired, World, machine};
+use crate::net::Packet;
 
 impl<P: Program> World<P> {
     /// Lets packets that have arrived take effect, and those that this makes arrive at once too.
@@ -44,7 +44,7 @@ impl<P: Program> World<P> {
 
     /// A machine sends a packet on its way.
     fn send(&mut self, from: usize, packet: Packet) {
-        let to = machine(packet.to.ip()).filter(|it| *it < self.machines.len());
+        let to = machine(*packet.to.ip()).filter(|it| *it < self.machines.len());
         let Some(to) = to else {
             self.counters.drops.no_route += 1;
             return;
@@ -124,7 +124,7 @@ impl<P: Program> World<P> {
 
 /// The first station on a packet's way.
 fn entered<P>(machines: &[Machine<P>], packet: &Packet) -> Station {
-    let sender = machine(packet.from.ip()).unwrap_or_default();
+    let sender = machine(*packet.from.ip()).unwrap_or_default();
     let wired = machines.get(sender).and_then(|it| it.wired);
     Station(wired.map_or(sender, |it| it.station) as u16)
 }

@@ -20,6 +20,22 @@ pub enum Metric {
     Etx,
 }
 
+impl Metric {
+    /// What a link costs; `None` if frames cannot be received both ways.
+    pub fn cost(self, links: &Links, a: usize, b: usize) -> Option<u64> {
+        let arrives = |from: usize, to: usize| {
+            let link = links.get(Station(from as u16), Station(to as u16))?;
+            (link.decodable && link.loss < 1.0).then_some(1.0 - link.loss)
+        };
+        let both = arrives(a, b)? * arrives(b, a)?;
+        Some(match self {
+            Self::Hops => HOP,
+            // A path over the worst links is still a path, and sums stay far below the end of numbers.
+            Self::Etx => (HOP as f64 / both.max(1e-6)) as u64,
+        })
+    }
+}
+
 /// Next hops between any two stations. They are found when they are first asked for.
 #[derive(Clone, Debug)]
 pub struct Routes {
@@ -36,7 +52,7 @@ impl Routes {
         let mut routes = Self::new(links.stations());
         for a in 0..links.stations() {
             for b in a + 1..links.stations() {
-                if let Some(cost) = cost(links, a, b, metric) {
+                if let Some(cost) = metric.cost(links, a, b) {
                     routes.join(a, b, cost);
                 }
             }
@@ -91,20 +107,6 @@ impl Routes {
         }
         next
     }
-}
-
-/// What a link costs; `None` if frames cannot be received both ways.
-fn cost(links: &Links, a: usize, b: usize, metric: Metric) -> Option<u64> {
-    let arrives = |from: usize, to: usize| {
-        let link = links.get(Station(from as u16), Station(to as u16))?;
-        (link.decodable && link.loss < 1.0).then_some(1.0 - link.loss)
-    };
-    let both = arrives(a, b)? * arrives(b, a)?;
-    Some(match metric {
-        Metric::Hops => HOP,
-        // A path over the worst links is still a path, and sums stay far below the end of numbers.
-        Metric::Etx => (HOP as f64 / both.max(1e-6)) as u64,
-    })
 }
 
 #[cfg(test)]

@@ -1,0 +1,1 @@
+//! Worlds with programs that do next to nothing.
