@@ -80,21 +80,35 @@ pub fn programs(scenario: &Scenario, scheme: Scheme) -> Result<Programs, Failure
 
 /// Looks whether what is to be written can be written when the run is over.
 pub fn outputs(args: &Run) -> Result<(), Failure> {
-    let json = args.json.as_deref().filter(|path| *path != Path::new("-"));
     let captures = args.pcap.iter().map(|(_, path)| Path::new(path));
+    files(args.json.as_deref(), args.html.as_deref(), captures, true)
+}
+
+/// The same for runs in virtual time, which have no place of their own.
+pub fn results(json: Option<&Path>, html: Option<&Path>) -> Result<(), Failure> {
+    files(json, html, std::iter::empty(), false)
+}
+
+fn files<'a>(
+    json: Option<&'a Path>,
+    html: Option<&'a Path>,
+    captures: impl Iterator<Item = &'a Path>,
+    hidden: bool,
+) -> Result<(), Failure> {
+    let json = json.filter(|path| *path != Path::new("-"));
     let mut seen = Vec::new();
-    for path in json.into_iter().chain(args.html.as_deref()).chain(captures) {
+    for path in json.into_iter().chain(html).chain(captures) {
         if seen.contains(&path) {
             let text = format!("cannot write {}: two options name it", path.display());
             return Err(Failure::refused(text));
         }
         seen.push(path);
-        writable(path)?;
+        writable(path, hidden)?;
     }
     Ok(())
 }
 
-fn writable(path: &Path) -> Result<(), Failure> {
+fn writable(path: &Path, hidden: bool) -> Result<(), Failure> {
     let refuse =
         |why: &str| Err(Failure::refused(format!("cannot write {}: {why}", path.display())));
     if path.is_dir() {
@@ -103,7 +117,7 @@ fn writable(path: &Path) -> Result<(), Failure> {
     let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let Ok(folder) = fs::canonicalize(folder) else { return refuse("there is no such directory") };
     let real = fs::canonicalize(path).unwrap_or_default();
-    if is_hidden(&folder) || is_hidden(&real) {
+    if hidden && (is_hidden(&folder) || is_hidden(&real)) {
         return refuse("a run has a /run of its own; choose another directory");
     }
     let target = if path.exists() { path } else { &folder };

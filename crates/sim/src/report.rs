@@ -8,6 +8,7 @@
 
 mod axis;
 mod cdf;
+mod figures;
 mod labels;
 mod map;
 mod page;
@@ -17,6 +18,8 @@ mod tables;
 mod text;
 
 use std::slice;
+
+pub use figures::Figures;
 
 use crate::result::RunResult;
 
@@ -70,6 +73,11 @@ pub fn html(result: &RunResult, ground: &Ground) -> String {
 /// side, from the one without caches to the one with most of them.
 pub fn compare(results: &[RunResult], ground: &Ground) -> String {
     page::page(results, ground)
+}
+
+/// Figures over seeds as a page.
+pub fn figures(figures: &Figures, ground: &Ground) -> String {
+    figures::page(figures, ground)
 }
 
 /// The map of the mesh as an SVG file; receivers are coloured by their median throughput in the

@@ -167,6 +167,11 @@ impl Scenario {
         from_text(name, Source { name: &format!("{name}.toml"), text }, settings, seed)
     }
 
+    /// A key's value now; empty if it does not apply.
+    pub fn key(&self, name: &str) -> &str {
+        self.keys.iter().find(|key| key.name == name).map_or("", |key| &key.value)
+    }
+
     /// The names of those that need no file, always in the same order.
     pub fn built_in() -> impl Iterator<Item = &'static str> + Clone {
         BUILT_IN.iter().map(|(name, _)| *name)

@@ -21,8 +21,14 @@ use crate::net::{Host, Interface, Packet};
 use crate::pipe::Pipe;
 
 mod address;
+mod arrivals;
 mod counters;
 mod due;
+mod experiment;
+pub mod fetches;
+pub mod flows;
+mod monitor;
+mod outcome;
 mod packets;
 mod program;
 mod routes;
@@ -30,8 +36,13 @@ mod routes;
 mod tests;
 
 pub use address::{MACHINES_MAX, address, machine};
+pub use arrivals::Arrivals;
 pub use counters::{Counters, Drops};
 use due::Due;
+pub use experiment::{run, world};
+use monitor::Monitor;
+pub use monitor::Tap;
+pub use outcome::{Fetches, Outcome, Stat, over_seeds};
 pub use program::Program;
 pub use routes::{Metric, Routes};
 
@@ -71,6 +82,7 @@ pub struct World<P> {
     /// Packets that have just reached a machine.
     arrived: VecDeque<(usize, Interface, Packet)>,
     counters: Counters,
+    monitor: Option<Monitor>,
 }
 
 /// A machine.
@@ -97,6 +109,8 @@ struct Wired {
 #[derive(Debug)]
 struct End {
     pipe: Pipe<Packet>,
+    /// Bytes of the packets that it has brought there.
+    bytes: u64,
     /// Where it leads.
     to: usize,
     interface: Interface,
@@ -128,6 +142,7 @@ impl<P: Program> World<P> {
             due: Due::new(0),
             arrived: VecDeque::new(),
             counters: Counters::default(),
+            monitor: None,
         }
     }
 
@@ -152,10 +167,15 @@ impl<P: Program> World<P> {
         for (to, interface) in [(machine, 1), (station, *wires)] {
             let interface = Interface(interface);
             let pipe = Pipe::new(wire.bits_per_second, wire.delay, wire.packets_max);
-            self.ends.push(End { pipe, to, interface });
+            self.ends.push(End { pipe, bytes: 0, to, interface });
         }
         self.machines.push(Machine { host, program, wired: Some(wired), wires: 1 });
         machine
+    }
+
+    /// Shows all frames from now on to a tap.
+    pub fn watch(&mut self, tap: Box<dyn Tap>) {
+        self.monitor = Some(Monitor::new(tap, self.medium.config()));
     }
 
     /// Lets happen all that is due until `until`, which is now from then on. False if nothing will
@@ -226,6 +246,14 @@ impl<P: Program> World<P> {
     /// The air, for its counters.
     pub fn medium(&self) -> &Medium<Packet> {
         &self.medium
+    }
+
+    /// Bytes of packets that a wired machine's wire has brought to its station, and to itself.
+    pub fn carried(&self, machine: usize) -> [u64; 2] {
+        let carried = self.machines[machine]
+            .wired
+            .map(|Wired { end, .. }| [self.ends[end + 1].bytes, self.ends[end].bytes]);
+        carried.unwrap_or_default()
     }
 
     /// What was counted.

@@ -83,8 +83,9 @@ impl<P: Program> World<P> {
 
     /// What has come over a wire's end.
     pub(super) fn arrive_by_wire(&mut self, end: usize) {
-        let End { pipe, to, interface } = &mut self.ends[end];
+        let End { pipe, bytes, to, interface } = &mut self.ends[end];
         while let Some((_, packet)) = pipe.receive(self.now) {
+            *bytes += u64::from(packet.bytes());
             self.arrived.push_back((*to, *interface, packet));
         }
         self.due.set(self.machines.len() + end, pipe.poll_timeout());
@@ -96,6 +97,9 @@ impl<P: Program> World<P> {
             self.counters.events += 1;
             match output {
                 Output::Heard { frame, payload, by } => {
+                    if let Some(monitor) = &mut self.monitor {
+                        monitor.data(&frame, payload, by);
+                    }
                     for heard in by.iter().filter(|it| it.is_new) {
                         let at = Destination::Station(heard.by);
                         if frame.to == at || frame.to == Destination::Broadcast {
@@ -104,7 +108,11 @@ impl<P: Program> World<P> {
                         }
                     }
                 }
-                Output::HeardAck { .. } => {}
+                Output::HeardAck { frame, by } => {
+                    if let Some(monitor) = &mut self.monitor {
+                        monitor.ack(&frame, by);
+                    }
+                }
                 Output::Done { from, payload, outcome, tries, .. } => {
                     self.counters.packets_sent += u64::from(tries > 0);
                     let drops = &mut self.counters.drops;
