@@ -6,10 +6,12 @@
 //! *What it never does:* open sockets, read clocks, or touch any file but the scenario that a user
 //! names. *Where to start:* [`scenario::Scenario::load`].
 
+pub mod hosts;
 pub mod net;
 pub mod pipe;
 pub mod report;
 pub mod result;
+pub mod router;
 pub mod scenario;
 pub mod source;
 pub mod world;
