@@ -22,6 +22,7 @@ use crate::pipe::Pipe;
 
 mod address;
 mod arrivals;
+pub mod contention;
 mod counters;
 mod due;
 mod experiment;
@@ -39,7 +40,7 @@ pub use address::{MACHINES_MAX, address, machine};
 pub use arrivals::Arrivals;
 pub use counters::{Counters, Drops};
 use due::Due;
-pub use experiment::{run, world};
+pub use experiment::{Fetching, Setup, run, world};
 use monitor::Monitor;
 pub use monitor::Tap;
 pub use outcome::{Fetches, Outcome, Stat, over_seeds};

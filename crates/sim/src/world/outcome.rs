@@ -18,7 +18,9 @@ pub struct Outcome {
     /// At a later one.
     pub queue_drops_relays: u64,
     /// Mean of |(t1 - t2) - (t2 - t3)| over the arrival times of three packets in a row.
-    pub delay_variation_ms: f64,
+    /// None of fetches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay_variation_ms: Option<f64>,
     /// Data frames that were sent, repetitions counted.
     pub data_frames: u64,
     /// The share of them that was not acknowledged.
@@ -49,6 +51,23 @@ pub struct Fetches {
     pub p95_s: f64,
 }
 
+impl Fetches {
+    /// Of fetches that took so many seconds.
+    pub(super) fn of(mut times: Vec<f64>) -> Self {
+        times.sort_by(f64::total_cmp);
+        let quantile = |share: f64| {
+            let place = (share * times.len() as f64).ceil() as usize;
+            times.get(place.saturating_sub(1)).copied().unwrap_or(0.0)
+        };
+        Self {
+            count: times.len() as u64,
+            mean_s: times.iter().sum::<f64>() / times.len().max(1) as f64,
+            p50_s: quantile(0.5),
+            p95_s: quantile(0.95),
+        }
+    }
+}
+
 /// A figure over seeds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Stat {
@@ -70,7 +89,7 @@ impl Stat {
 }
 
 impl Outcome {
-    /// The figures that are told over seeds: name, unit, and how to get them.
+    /// The figures that are told over seeds, by their names.
     pub fn figures(&self) -> Vec<(&'static str, f64)> {
         let mut figures = vec![
             ("goodput_kbps", self.goodput_kbps),
@@ -78,10 +97,10 @@ impl Outcome {
             ("queue_drops", self.queue_drops as f64),
             ("queue_drops_source", self.queue_drops_source as f64),
             ("queue_drops_relays", self.queue_drops_relays as f64),
-            ("delay_variation_ms", self.delay_variation_ms),
             ("data_frames", self.data_frames as f64),
             ("data_fail_share", self.data_fail_share),
         ];
+        figures.extend(self.delay_variation_ms.map(|ms| ("delay_variation_ms", ms)));
         if let Some(fetches) = &self.fetches {
             figures.extend([
                 ("fetches", fetches.count as f64),
