@@ -109,11 +109,6 @@ impl Body {
         self.left -= length as u64;
         (length > 0).then(|| bytes.freeze())
     }
-
-    /// Whether all was taken.
-    pub fn is_empty(&self) -> bool {
-        self.left == 0
-    }
 }
 
 /// Whether what the asker has is still good (RFC 9110 section 13.2.2).

@@ -123,18 +123,16 @@ impl Connection {
     /// Sends what there is room for; whether that was all.
     fn send(&mut self, now: Instant, host: &mut Host, id: SocketId) -> bool {
         loop {
-            let room = host.writable(id);
-            if room == 0 {
-                return self.next.is_empty() && self.body.as_ref().is_none_or(Body::is_empty);
-            }
             if self.next.is_empty() {
-                match self.body.as_mut().and_then(|body| body.take(room)) {
-                    // It has room, and is the next thing to be written.
+                match self.body.as_mut().and_then(|body| body.take(READ_MAX)) {
                     Some(bytes) => self.next = bytes,
                     None => return true,
                 }
             }
             host.write(now, id, &mut self.next);
+            if !self.next.is_empty() {
+                return false;
+            }
         }
     }
 }
