@@ -85,6 +85,11 @@ impl Flags {
         self.0 & other.0 == other.0
     }
 
+    /// Whether this begins a connection.
+    pub const fn only_syn(self) -> bool {
+        self.has(Self::SYN) && self.0 & (Self::ACK.0 | Self::RST.0) == 0
+    }
+
     /// The bits as they stand in the header.
     pub const fn bits(self) -> u8 {
         self.0
