@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use sim::scenario::{Routing, Scenario};
+use sim::scenario::{Routing, Scenario, Traffic};
 
 use crate::cli::{Run, Scheme};
 use crate::failure::Failure;
@@ -15,6 +15,9 @@ use crate::tap::DEVICE;
 
 /// Where Debian keeps programs that ordinary users' PATH does not name.
 const MORE_FOLDERS: [&str; 5] = ["/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/bin", "/bin"];
+
+/// So many have names, addresses and a clock's patience here.
+const ROUTERS_MAX: usize = 200;
 
 /// The programs that a run starts.
 #[derive(Clone, Debug)]
@@ -76,6 +79,22 @@ pub fn programs(scenario: &Scenario, scheme: Scheme) -> Result<Programs, Failure
         }
     }
     Ok(Programs { curl, nginx, hearsay, babeld })
+}
+
+/// Looks whether a scenario can be played in real time.
+pub fn playable(scenario: &Scenario) -> Result<(), Failure> {
+    let (name, routers) = (&scenario.name, scenario.routers.len());
+    let here = "`hearsay-lab sim` can";
+    if scenario.traffic != Traffic::Files {
+        let traffic = scenario.key("traffic");
+        let text = format!("{name}: `traffic` is \"{traffic}\", which no daemon plays; {here}");
+        return Err(Failure::refused(text));
+    }
+    if routers > ROUTERS_MAX {
+        let text = format!("{name}: {routers} routers are more than {ROUTERS_MAX}; {here}");
+        return Err(Failure::refused(text));
+    }
+    Ok(())
 }
 
 /// Looks whether what is to be written can be written when the run is over.

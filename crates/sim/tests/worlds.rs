@@ -100,8 +100,13 @@ fn contention_is_shared() {
 
 #[test]
 fn a_thousand_nodes_run() {
-    let settings =
-        [("nodes", "1000"), ("area_m", "4000"), ("clients", "100"), ("seconds", "0.5"), ("think_s", "0")];
+    let settings = [
+        ("nodes", "1000"),
+        ("area_m", "4000"),
+        ("clients", "100"),
+        ("seconds", "0.5"),
+        ("think_s", "0"),
+    ];
     let outcome = world::run(&load("mesh50", &settings, 1), 1, None).unwrap();
     assert!(outcome.goodput_kbps > 0.0);
     let chain = [("hops", "999"), ("seconds", "1")];
