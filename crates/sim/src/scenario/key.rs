@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use radio::Rate;
+use radio::{Phy, Rate};
 use toml::de::DeValue;
 
 use super::problem::quote;
@@ -273,7 +273,7 @@ impl Spec {
             Slot::Number(range, field) => {
                 put(number(value).filter(|it| range.contains(it)), field(to))
             }
-            Slot::Rate(field) => put(number(value).and_then(Rate::from_mbps), field(to)),
+            Slot::Rate(field) => put(number(value).and_then(rate), field(to)),
             Slot::Order(field) => put(value.as_str().and_then(Order::from_word), field(to)),
             Slot::Routing(field) => put(value.as_str().and_then(Routing::from_word), field(to)),
             Slot::Router(field) => put(router(value).map(Some), field(to)),
@@ -331,12 +331,12 @@ fn put<T>(value: Option<T>, field: &mut T) -> Option<()> {
 
 /// In Mbit/s.
 pub(super) fn mbps(rate: Rate) -> f64 {
-    match rate {
-        Rate::Mbps1 => 1.0,
-        Rate::Mbps2 => 2.0,
-        Rate::Mbps5_5 => 5.5,
-        Rate::Mbps11 => 11.0,
-    }
+    rate.mbps()
+}
+
+/// The rate of 802.11b of so many Mbit/s.
+fn rate(mbps: f64) -> Option<Rate> {
+    Rate::from_mbps(mbps).filter(|rate| Phy::B.has(*rate))
 }
 
 fn integer(value: &DeValue<'_>) -> Option<i128> {
