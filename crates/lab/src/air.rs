@@ -10,7 +10,7 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant as WallInstant};
 
-use radio::{Destination, Frame, Input, Medium, Output, Reception, Report, Station};
+use radio::{Control, Destination, Frame, Input, Medium, Output, Reception, Report, Station};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::time::{ClockId, Timespec, clock_gettime};
@@ -214,9 +214,12 @@ impl Work {
                     monitor.data(&frame, to, payload.ethertype(), payload.packet());
                     show(monitor, by, frame.ended, ports, captures);
                 }
-                Output::HeardAck { frame, by } => {
-                    monitor.ack(&frame);
-                    show(monitor, by, frame.ended, ports, captures);
+                Output::HeardControl { frame, by } => {
+                    // Without a threshold there are neither RTS nor CTS.
+                    if frame.kind == Control::Ack {
+                        monitor.ack(&frame);
+                        show(monitor, by, frame.ended, ports, captures);
+                    }
                 }
                 Output::Done { payload, tries, .. } => {
                     match payload.carries() {

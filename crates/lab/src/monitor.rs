@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use radio::{AckFrame, Config, Destination, Frame, PREAMBLE_AND_HEADER, Rate, Reception, Station};
+use radio::{Config, ControlFrame, Destination, Frame, Phy, Rate, Reception, Station};
 use wire::Instant;
 use wire::capture::ieee80211::{self, Data, Mac};
 use wire::capture::radiotap::{self, Radiotap};
@@ -12,21 +12,19 @@ use crate::address;
 /// The channel that we say it is: 1.
 const CHANNEL_MHZ: u16 = 2412;
 
-/// Power that [`signal`] shows as [`POWER_SHOWN_DBM`].
-const POWER_SHOWN: f64 = 1e9;
-const POWER_SHOWN_DBM: f64 = -82.0;
-
 /// One frame, made once and shown to all who heard it; the signal alone differs.
 #[derive(Debug)]
 pub struct Monitor {
     shown: Vec<u8>,
+    phy: Phy,
     reserved_for_ack: Duration,
 }
 
 impl Monitor {
     /// For the frames of such a channel.
     pub fn new(config: &Config) -> Self {
-        Self { shown: Vec::new(), reserved_for_ack: config.reserved_for_ack() }
+        let (phy, reserved_for_ack) = (config.phy, config.reserved_for_ack());
+        Self { shown: Vec::new(), phy, reserved_for_ack }
     }
 
     /// Shows a data frame that carries a packet to this link-layer address.
@@ -49,21 +47,21 @@ impl Monitor {
     }
 
     /// Shows an acknowledgement.
-    pub fn ack(&mut self, frame: &AckFrame) {
+    pub fn ack(&mut self, frame: &ControlFrame) {
         self.begin(frame.began, frame.rate);
         self.shown.extend_from_slice(&ieee80211::ack(mac(frame.to)));
     }
 
     /// The frame as one receiver got it.
     pub fn shown_to(&mut self, reception: &Reception) -> &[u8] {
-        self.shown[radiotap::SIGNAL_AT] = signal(reception.power).to_le_bytes()[0];
+        self.shown[radiotap::SIGNAL_AT] = (reception.power_dbm() as i8).to_le_bytes()[0];
         &self.shown
     }
 
     /// Radiotap's time is that of the first bit behind preamble and header.
     fn begin(&mut self, began: Instant, rate: Rate) {
         let radiotap = Radiotap {
-            tsft_us: (began + PREAMBLE_AND_HEADER).as_nanos() / 1000,
+            tsft_us: (began + self.phy.preamble(rate)).as_nanos() / 1000,
             rate: rate.units_of_500_kbps(),
             channel_mhz: CHANNEL_MHZ,
             signal_dbm: 0,
@@ -75,9 +73,4 @@ impl Monitor {
 
 fn mac(station: Station) -> Mac {
     address::mac(usize::from(station.0))
-}
-
-/// In dBm, as far as that means something where power has no unit.
-fn signal(power: u64) -> i8 {
-    (POWER_SHOWN_DBM + 10.0 * (power as f64 / POWER_SHOWN).log10()) as i8
 }

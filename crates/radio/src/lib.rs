@@ -27,20 +27,31 @@ mod airtime;
 mod chance;
 mod config;
 mod contention;
+mod error_rate;
 mod links;
 mod medium;
 mod outbox;
 mod output;
 mod packets;
+mod phy;
+mod physics;
+pub mod power;
+pub mod propagation;
+mod rate;
 mod reach;
 mod receiver;
 mod report;
 mod timers;
 mod transceiver;
 
-pub use airtime::{PREAMBLE_AND_HEADER, Rate};
-pub use config::Config;
-pub use links::{Link, Links, POWER_MAX, Ranges};
+pub use config::{Config, Dcf, Decoding, Locking, LossScope};
+pub use links::{Link, Links, Thresholds};
 pub use medium::Medium;
-pub use output::{AckFrame, Destination, Frame, Input, Outcome, Output, Reception, Station};
+pub use output::{
+    Control, ControlFrame, Destination, Frame, Input, Outcome, Output, Reception, Station,
+};
+pub use phy::Phy;
+pub use power::POWER_MAX;
+pub use propagation::{Propagation, Ranges};
+pub use rate::Rate;
 pub use report::Report;

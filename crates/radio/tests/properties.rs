@@ -68,8 +68,8 @@ proptest! {
             let tries_fit = match outcome {
                 Outcome::QueueFull => tries == 0,
                 Outcome::Broadcast => tries == 1 && *to == Destination::Broadcast,
-                Outcome::GivenUp => tries == config.tries_max,
-                Outcome::Acked => (1..=config.tries_max).contains(&tries),
+                Outcome::GivenUp => tries == config.short_tries_max,
+                Outcome::Acked => (1..=config.short_tries_max).contains(&tries),
             };
             prop_assert!(tries_fit, "{outcome:?} after {tries}");
         }
@@ -83,7 +83,7 @@ proptest! {
         let mut medium = Medium::new(Config::default(), links, seed);
         let events = play(&mut medium, &sendings);
         let (heard, total) = (frames(&events), medium.total());
-        let acks = events.iter().filter(|event| matches!(event, Event::HeardAck { .. })).count();
+        let acks = events.iter().filter(|event| matches!(event, Event::HeardControl { .. })).count();
         let new = |event: &&(Outcome, u8)| event.0 != Outcome::QueueFull;
         prop_assert_eq!(total.data_frames, heard.len() as u64);
         prop_assert_eq!(total.control_frames, acks as u64);

@@ -32,7 +32,7 @@ fn udp_over_one_hop() {
 
 #[test]
 fn every_rate_has_its_closed_form() {
-    for data_rate in Rate::ALL {
+    for data_rate in Rate::ALL.into_iter().filter(|rate| !rate.is_ofdm()) {
         let mbps = data_rate.bits_per_second() as f64 / 1e6;
         let expected = kbps(1, PAYLOAD, 1.0) * packets_per_second(1488, mbps, 1.0);
         let goodput_kbps = one_hop(Config { data_rate, ..Config::default() });

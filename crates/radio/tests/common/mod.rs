@@ -3,8 +3,8 @@
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 use radio::{
-    AckFrame, Config, Destination, Frame, Input, Link, Links, Medium, Outcome, Output, Ranges,
-    Reception, Station,
+    Config, Control, ControlFrame, Destination, Frame, Input, Link, Links, Medium, Outcome, Output,
+    Ranges, Reception, Station,
 };
 use std::time::Duration;
 use wire::Instant;
@@ -101,7 +101,7 @@ impl Flows {
                         }
                     }
                 }
-                Output::HeardAck { .. } => {}
+                Output::HeardControl { .. } => {}
                 Output::Done { payload, outcome, .. } if payload.hop == 0 => {
                     assert_ne!(outcome, Outcome::QueueFull, "sources stay below the queue's limit");
                     self.todo.push(payload);
@@ -118,7 +118,7 @@ impl Flows {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
     Heard { frame: Frame, payload: u32, by: Vec<Reception> },
-    HeardAck { from: Station, to: Station, at: Instant, by: Vec<Reception> },
+    HeardControl { kind: Control, from: Station, to: Station, at: Instant, by: Vec<Reception> },
     Done { payload: u32, at: Instant, outcome: Outcome, tries: u8 },
 }
 
@@ -127,7 +127,7 @@ impl Event {
     pub fn at(&self) -> Instant {
         match self {
             Self::Heard { frame, .. } => frame.ended,
-            Self::HeardAck { at, .. } | Self::Done { at, .. } => *at,
+            Self::HeardControl { at, .. } | Self::Done { at, .. } => *at,
         }
     }
 }
@@ -164,8 +164,8 @@ fn keep(medium: &mut Medium<u32>, events: &mut Vec<Event>) {
             Output::Heard { frame, payload, by } => {
                 Event::Heard { frame, payload: *payload, by: by.to_vec() }
             }
-            Output::HeardAck { frame: AckFrame { from, to, ended: at, .. }, by } => {
-                Event::HeardAck { from, to, at, by: by.to_vec() }
+            Output::HeardControl { frame: ControlFrame { kind, from, to, ended: at, .. }, by } => {
+                Event::HeardControl { kind, from, to, at, by: by.to_vec() }
             }
             Output::Done { payload, at, outcome, tries, .. } => {
                 Event::Done { payload, at, outcome, tries }

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use radio::{Links, Ranges};
+use radio::propagation::{self, PathLoss};
+use radio::{Links, LossScope, Propagation, Ranges};
 
-use super::choice::mbps;
+use super::choice::{Choice as _, Fading, Spreading, mbps, rates};
 use super::file::{File, Route};
 use super::key::{Layout, Settings};
 use super::problem::{ScenarioError, advice, quote};
@@ -20,6 +21,9 @@ const REQUESTS_MAX: usize = 100_000;
 
 /// What the origin may have, in bytes: the lab keeps it in memory.
 const CONTENT_BYTES_MAX: u64 = 1_000_000_000;
+
+/// Path loss at 1 m in the 2.4 GHz band, in dB (free space).
+const LOSS_1M_DB: f64 = 40.0;
 
 /// What a flow of UDP offers where nobody says how much: more than one hop can carry, and as much at
 /// 11 Mbit/s as the studies with ns-3 took, 8 Mbit/s.
@@ -65,7 +69,7 @@ impl<'a> Builder<'a> {
                 return Err(ScenarioError::one(place, text));
             }
         };
-        let links = links(&routers, &file.settings);
+        let links = links(&routers, &file.settings, seed);
         file.settings.gateway = Some(routers[gateway].name.clone());
         Ok(Self { place, file, seed, routers, gateway, links })
     }
@@ -84,10 +88,16 @@ impl<'a> Builder<'a> {
             name: name.to_owned(),
             description: self.file.description,
             radio: radio::Config {
+                phy: settings.phy,
                 data_rate: settings.data,
                 basic_rate: settings.basic,
                 queue_frames_max: settings.queue_frames as usize,
+                rts_threshold: settings.rts.map(|bytes| bytes as u32),
+                loss_scope: if settings.per > 0.0 { settings.per_scope } else { LossScope::Data },
                 broadcast_loss_share: settings.broadcast_loss_share,
+                decoding: settings.reception,
+                locking: settings.receiver,
+                dcf: settings.dcf,
                 ..radio::Config::default()
             },
             range_m: settings.range_m,
@@ -326,6 +336,17 @@ fn check_rates(place: &str, settings: &Settings) -> Result<(), ScenarioError> {
         );
         wrong.add(place, &text);
     }
+    for (name, rate) in [("data_mbps", settings.data), ("basic_mbps", settings.basic)] {
+        if !settings.phy.has(rate) {
+            let text = format!(
+                "`{name}` is {}, which 802.11{} has not: it has {}",
+                mbps(rate),
+                settings.phy.word(),
+                rates(|rate| settings.phy.has(rate))
+            );
+            wrong.add(place, &text);
+        }
+    }
     wrong.unless(())
 }
 
@@ -334,13 +355,36 @@ fn chain(settings: &Settings) -> Vec<Router> {
     places.map(|(number, x_m)| Router { name: number.to_string(), x_m, y_m: 0.0 }).collect()
 }
 
-fn links(routers: &[Router], settings: &Settings) -> Links {
+fn links(routers: &[Router], settings: &Settings, seed: u64) -> Links {
     let positions_m: Vec<_> = routers.iter().map(|router| (router.x_m, router.y_m)).collect();
     // Through `libm`, so that it is the same on every machine.
-    Links::by_distance(&positions_m, ranges(settings), |m| {
+    propagation(settings, seed).links(&positions_m, |m| {
         let share = libm::pow(m / settings.range_m, settings.loss_exponent);
-        (settings.loss * share).min(1.0)
+        1.0 - (1.0 - (settings.loss * share).min(1.0)) * (1.0 - settings.per)
     })
+}
+
+/// Signals are as strong at the ends of the ranges as they must be, before shadowing and fading.
+fn propagation(settings: &Settings, seed: u64) -> Propagation {
+    let propagation = match settings.spreading {
+        Spreading::TwoRay => Propagation::in_ranges(Ranges {
+            receive_m: settings.range_m,
+            sense_m: settings.carrier_sense_m,
+        }),
+        Spreading::LogDistance => {
+            let (exponent, shadowing_db) = (settings.path_exponent, settings.shadowing_db);
+            let loss_1m_db = LOSS_1M_DB;
+            let path_loss = PathLoss::LogDistance { loss_1m_db, exponent, shadowing_db, seed };
+            let dbm =
+                |m: f64| propagation::TRANSMIT_DBM - loss_1m_db - 10.0 * exponent * libm::log10(m);
+            let (receive_dbm, sense_dbm) = (dbm(settings.range_m), dbm(settings.carrier_sense_m));
+            Propagation::by_power(path_loss, propagation::TRANSMIT_DBM, receive_dbm, sense_dbm)
+        }
+    };
+    match settings.fading {
+        Fading::None => propagation,
+        Fading::Rayleigh => propagation.fading(),
+    }
 }
 
 fn workload(settings: &Settings, trace: Vec<Request>) -> Workload {
@@ -390,7 +434,7 @@ fn tcp(settings: &Settings) -> tcp::Config {
 
 fn random(place: &str, settings: &Settings, seed: u64) -> Result<Vec<Router>, ScenarioError> {
     let (nodes, area_m) = (settings.nodes as usize, settings.area_m);
-    random::routers(nodes, area_m, ranges(settings), seed).ok_or_else(|| {
+    random::routers(nodes, area_m, &propagation(settings, seed), seed).ok_or_else(|| {
         let text = format!(
             "{nodes} `nodes` on a square of {area_m} m with `range_m` {} are hardly ever all \
              connected: take more nodes, a smaller `area_m`, or a longer range",
@@ -398,10 +442,6 @@ fn random(place: &str, settings: &Settings, seed: u64) -> Result<Vec<Router>, Sc
         );
         ScenarioError::one(place, &text)
     })
-}
-
-fn ranges(settings: &Settings) -> Ranges {
-    Ranges { receive_m: settings.range_m, sense_m: settings.carrier_sense_m }
 }
 
 fn distance_m(a: &Router, b: &Router) -> f64 {

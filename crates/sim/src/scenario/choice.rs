@@ -1,6 +1,6 @@
 //! Keys whose values are words.
 
-use radio::Rate;
+use radio::{Dcf, Decoding, Locking, LossScope, Phy, Rate};
 
 /// A value that is one of a few words.
 pub trait Choice: Copy + PartialEq + 'static {
@@ -39,14 +39,65 @@ impl<T: Choice> Word for T {
     }
 }
 
-/// In Mbit/s.
-pub fn mbps(rate: Rate) -> f64 {
-    rate.bits_per_second() as f64 / 1e6
+/// How signals weaken with distance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spreading {
+    TwoRay,
+    LogDistance,
 }
 
-/// All rates there are, for whoever wrote another.
-pub fn rates() -> String {
-    let rates: Vec<_> = Rate::ALL.iter().map(|rate| mbps(*rate).to_string()).collect();
-    let (last, others) = rates.split_last().expect("there are rates");
-    format!("{} or {last}", others.join(", "))
+/// Of each frame at each receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fading {
+    None,
+    Rayleigh,
+}
+
+impl Choice for Spreading {
+    const ALL: &'static [(Self, &'static str)] =
+        &[(Self::TwoRay, "two-ray"), (Self::LogDistance, "log-distance")];
+}
+
+impl Choice for Fading {
+    const ALL: &'static [(Self, &'static str)] =
+        &[(Self::None, "none"), (Self::Rayleigh, "rayleigh")];
+}
+
+impl Choice for Locking {
+    const ALL: &'static [(Self, &'static str)] =
+        &[(Self::First, "lock"), (Self::Decodable, "nolock")];
+}
+
+impl Choice for Decoding {
+    const ALL: &'static [(Self, &'static str)] =
+        &[(Self::Capture, "capture"), (Self::BitErrors, "bit-error")];
+}
+
+impl Choice for Dcf {
+    const ALL: &'static [(Self, &'static str)] =
+        &[(Self::Standard, "standard"), (Self::Ns3, "ns3")];
+}
+
+impl Choice for LossScope {
+    const ALL: &'static [(Self, &'static str)] = &[(Self::All, "all"), (Self::Data, "data")];
+}
+
+impl Choice for Phy {
+    const ALL: &'static [(Self, &'static str)] =
+        &[(Self::B, "b"), (Self::BShort, "b-short"), (Self::A, "a"), (Self::G, "g")];
+}
+
+/// In Mbit/s.
+pub fn mbps(rate: Rate) -> f64 {
+    rate.mbps()
+}
+
+/// The rates of which this holds, for whoever wrote another.
+pub fn rates(holds: impl Fn(Rate) -> bool) -> String {
+    let rates = Rate::ALL.into_iter().filter(|rate| holds(*rate));
+    let rates: Vec<_> = rates.map(|rate| rate.mbps().to_string()).collect();
+    match rates.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+        _ => rates.concat(),
+    }
 }

@@ -5,10 +5,10 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use radio::Rate;
+use radio::{Dcf, Decoding, Locking, LossScope, Phy, Rate};
 use toml::de::DeValue;
 
-use super::choice::{Word, mbps, rates};
+use super::choice::{Fading, Spreading, Word, mbps, rates};
 use super::keys::{FILES, KEYS};
 use super::problem::quote;
 use super::traffic::Traffic;
@@ -41,11 +41,22 @@ pub(super) struct Settings {
     pub routing: Routing,
     pub range_m: f64,
     pub carrier_sense_m: f64,
+    pub spreading: Spreading,
+    pub path_exponent: f64,
+    pub shadowing_db: f64,
+    pub fading: Fading,
+    pub receiver: Locking,
+    pub reception: Decoding,
+    pub dcf: Dcf,
+    pub per: f64,
+    pub per_scope: LossScope,
     pub loss: f64,
     pub loss_exponent: f64,
     pub broadcast_loss_share: f64,
+    pub phy: Phy,
     pub data: Rate,
     pub basic: Rate,
+    pub rts: Option<u64>,
     pub queue_frames: u64,
     pub uplink_mbps: f64,
     pub uplink_delay_ms: f64,
@@ -82,11 +93,22 @@ impl Default for Settings {
             routing: Routing::Static,
             range_m: 250.0,
             carrier_sense_m: 550.0,
+            spreading: Spreading::TwoRay,
+            path_exponent: 3.0,
+            shadowing_db: 0.0,
+            fading: Fading::None,
+            receiver: Locking::First,
+            reception: Decoding::Capture,
+            dcf: Dcf::Standard,
+            per: 0.0,
+            per_scope: LossScope::All,
             loss: 0.0,
             loss_exponent: 2.0,
             broadcast_loss_share: 0.25,
+            phy: Phy::B,
             data: Rate::Mbps11,
             basic: Rate::Mbps1,
+            rts: None,
             queue_frames: 50,
             uplink_mbps: 100.0,
             uplink_delay_ms: 10.0,
@@ -142,6 +164,9 @@ pub(super) struct Spec {
     pub slot: Slot,
 }
 
+/// No frame is longer (maximum MPDU).
+const THRESHOLD_MAX: u64 = 2347;
+
 pub(super) type Field<T> = fn(&mut Settings) -> &mut T;
 
 /// Where a value goes, and what it may be.
@@ -150,6 +175,8 @@ pub(super) enum Slot {
     Number(RangeInclusive<f64>, Field<f64>),
     Rate(Field<Rate>),
     Word(fn(&mut Settings) -> &mut dyn Word),
+    /// True, false, or from how many bytes on.
+    Threshold(Field<Option<u64>>),
     Router(Field<Option<String>>),
     Routers(Field<Option<Vec<String>>>),
     Requests(Field<Vec<Wish>>),
@@ -178,6 +205,7 @@ impl Spec {
             }
             Slot::Rate(field) => put(number(value).and_then(Rate::from_mbps), field(to)),
             Slot::Word(field) => value.as_str().and_then(|word| field(to).take(word)),
+            Slot::Threshold(field) => put(threshold(value), field(to)),
             Slot::Router(field) => put(router(value).map(Some), field(to)),
             Slot::Routers(field) => put(routers(value).map(Some), field(to)),
             Slot::Requests(field) => put(requests(value), field(to)),
@@ -193,6 +221,11 @@ impl Spec {
             Slot::Number(_, field) => field(now).to_string(),
             Slot::Rate(field) => mbps(*field(now)).to_string(),
             Slot::Word(field) => field(now).word().to_owned(),
+            Slot::Threshold(field) => match *field(now) {
+                None => "false".to_owned(),
+                Some(0) => "true".to_owned(),
+                Some(bytes) => bytes.to_string(),
+            },
             Slot::Router(field) => field(now).clone().unwrap_or_default(),
             Slot::Routers(field) => field(now).as_deref().unwrap_or_default().join(" "),
             Slot::Requests(field) => {
@@ -212,10 +245,13 @@ impl Slot {
             Self::Number(range, _) => {
                 format!("a number from {} to {}", range.start(), range.end())
             }
-            Self::Rate(_) => format!("a rate of 802.11: {}", rates()),
+            Self::Rate(_) => format!("a rate of 802.11: {}", rates(|_| true)),
             Self::Word(field) => {
                 let words = field(&mut Settings::default()).words();
                 words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" or ")
+            }
+            Self::Threshold(_) => {
+                format!("true, false, or a whole number of bytes up to {THRESHOLD_MAX}")
             }
             Self::Router(_) => "the name of a router".to_owned(),
             Self::Routers(_) => "a list of routers, like [\"1\", \"2\"] or \"1 2\"".to_owned(),
@@ -235,6 +271,14 @@ fn put<T>(value: Option<T>, field: &mut T) -> Option<()> {
 fn integer(value: &DeValue<'_>) -> Option<i128> {
     let integer = value.as_integer()?;
     i128::from_str_radix(integer.as_str(), integer.radix()).ok()
+}
+
+/// Also written as a number: from so many bytes on.
+fn threshold(value: &DeValue<'_>) -> Option<Option<u64>> {
+    match value.as_bool() {
+        Some(all) => Some(all.then_some(0)),
+        None => whole(value).filter(|it| *it <= THRESHOLD_MAX).map(Some),
+    }
 }
 
 /// Also written as `1e6`.
@@ -319,6 +363,11 @@ mod tests {
             ("data_mbps", "2", "2"),
             ("order", "'random'", "random"),
             ("traffic", "'udp'", "udp"),
+            ("rts", "true", "true"),
+            ("rts", "false", "false"),
+            ("rts", "0", "true"),
+            ("rts", "1000", "1000"),
+            ("receiver", "'nolock'", "nolock"),
             ("routing", "'babel'", "babel"),
             ("gateway", "8", "8"),
             ("gateway", "'roof'", "roof"),
@@ -348,7 +397,7 @@ mod tests {
             ("loss", "1.1", "a number from 0 to 1"),
             ("loss", "nan", "a number from 0 to 1"),
             ("stagger_s", "inf", "a number from 0 to 86400"),
-            ("data_mbps", "54", "a rate of 802.11: 1, 2, 5.5 or 11"),
+            ("data_mbps", "22", "a rate of 802.11: 1, 2, 5.5, 6, 9, 11, 12, 18, 24, 36, 48 or 54"),
             ("order", "'backwards'", "\"listed\" or \"random\""),
             ("routing", "1", "\"static\" or \"babel\""),
             ("gateway", "''", "the name of a router"),

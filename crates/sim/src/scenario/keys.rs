@@ -21,7 +21,7 @@ const TIMED: &[Traffic] = &[Traffic::Tcp, Traffic::Udp, Traffic::Fetches];
 const BY_TCP: &[Traffic] = &[Traffic::Files, Traffic::Tcp, Traffic::Fetches];
 
 /// Every key, in the order in which reports list them.
-pub(super) static KEYS: [Spec; 36] = [
+pub(super) static KEYS: [Spec; 47] = [
     Spec {
         name: "hops",
         meaning: "links from the gateway to the last router of a chain",
@@ -177,6 +177,69 @@ pub(super) static KEYS: [Spec; 36] = [
         slot: Slot::Number(1.0..=METRES_MAX, |it| &mut it.carrier_sense_m),
     },
     Spec {
+        name: "propagation",
+        meaning: "how signals weaken: \"two-ray\" ground reflection, or \"log-distance\"",
+        layouts: &[],
+        traffic: &[],
+        slot: Slot::Word(|it| &mut it.spreading),
+    },
+    Spec {
+        name: "path_exponent",
+        meaning: "of log-distance path loss: 2 in free space, 3 or so among houses",
+        layouts: &[],
+        traffic: &[],
+        slot: Slot::Number(1.0..=8.0, |it| &mut it.path_exponent),
+    },
+    Spec {
+        name: "shadowing_db",
+        meaning: "standard deviation of shadowing under log-distance path loss, in dB",
+        layouts: &[],
+        traffic: &[],
+        slot: Slot::Number(0.0..=20.0, |it| &mut it.shadowing_db),
+    },
+    Spec {
+        name: "fading",
+        meaning: "of each frame at each receiver: \"none\" or \"rayleigh\"",
+        layouts: &[],
+        traffic: &[],
+        slot: Slot::Word(|it| &mut it.fading),
+    },
+    Spec {
+        name: "receiver",
+        meaning: "what holds an idle one: \"lock\", the first signal it senses, or \"nolock\", the first it can decode",
+        layouts: &[],
+        traffic: &[],
+        slot: Slot::Word(|it| &mut it.receiver),
+    },
+    Spec {
+        name: "reception",
+        meaning: "what decides: \"capture\", 10 dB above all else, or \"bit-error\" rates",
+        layouts: &[],
+        traffic: &[],
+        slot: Slot::Word(|it| &mut it.reception),
+    },
+    Spec {
+        name: "dcf",
+        meaning: "whose reading of 802.11: \"standard\", or \"ns3\" for comparisons with it",
+        layouts: &[],
+        traffic: &[],
+        slot: Slot::Word(|it| &mut it.dcf),
+    },
+    Spec {
+        name: "per",
+        meaning: "probability that a link of any length loses a frame, beside all else",
+        layouts: &[],
+        traffic: &[],
+        slot: Slot::Number(0.0..=1.0, |it| &mut it.per),
+    },
+    Spec {
+        name: "per_scope",
+        meaning: "what `per` strikes: \"all\" frames or \"data\" frames; where it is above 0 `loss` strikes the same",
+        layouts: &[],
+        traffic: &[],
+        slot: Slot::Word(|it| &mut it.per_scope),
+    },
+    Spec {
         name: "loss",
         meaning: "probability that a link as long as range_m loses a data frame",
         layouts: &[],
@@ -198,6 +261,13 @@ pub(super) static KEYS: [Spec; 36] = [
         slot: Slot::Number(0.0..=1.0, |it| &mut it.broadcast_loss_share),
     },
     Spec {
+        name: "phy",
+        meaning: "of 802.11: \"b\", \"b-short\" (preambles), \"a\" or \"g\"",
+        layouts: &[],
+        traffic: &[],
+        slot: Slot::Word(|it| &mut it.phy),
+    },
+    Spec {
         name: "data_mbps",
         meaning: "rate of data frames, in Mbit/s",
         layouts: &[],
@@ -210,6 +280,13 @@ pub(super) static KEYS: [Spec; 36] = [
         layouts: &[],
         traffic: &[],
         slot: Slot::Rate(|it| &mut it.basic),
+    },
+    Spec {
+        name: "rts",
+        meaning: "announce data frames by RTS and CTS: false, true, or those longer than so many bytes",
+        layouts: &[],
+        traffic: &[],
+        slot: Slot::Threshold(|it| &mut it.rts),
     },
     Spec {
         name: "queue_frames",

@@ -1,6 +1,6 @@
 //! Routers that stand at random.
 
-use radio::{Links, Ranges};
+use radio::Propagation;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
 
@@ -16,13 +16,17 @@ const DRAWS_MAX: usize = 1_000;
 /// Routers on a square, each coordinate uniform, named by numbers from 0.
 ///
 /// All are connected: meshes are drawn until one is. `None` if none of many is.
-pub(super) fn routers(count: usize, area_m: f64, ranges: Ranges, seed: u64) -> Option<Vec<Router>> {
+pub(super) fn routers(
+    count: usize,
+    area_m: f64,
+    propagation: &Propagation,
+    seed: u64,
+) -> Option<Vec<Router>> {
     let mut stream = stream(seed);
     let mut coordinate = || area_m * unit(stream.next_u64());
     for _ in 0..DRAWS_MAX {
         let positions_m: Vec<_> = (0..count).map(|_| (coordinate(), coordinate())).collect();
-        let tree =
-            Tree::shortest(&Links::by_distance(&positions_m, ranges, |_| 0.0), 0, Metric::Hops);
+        let tree = Tree::shortest(&propagation.links(&positions_m, |_| 0.0), 0, Metric::Hops);
         if (0..count).all(|router| tree.connects(router)) {
             let router = |(number, (x_m, y_m)): (usize, (f64, f64))| Router {
                 name: number.to_string(),
@@ -73,11 +77,17 @@ fn unit(bits: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use radio::Ranges;
+
     use super::*;
+
+    fn usual() -> Propagation {
+        Propagation::in_ranges(Ranges::default())
+    }
 
     #[test]
     fn a_seed_says_where_routers_stand_and_who_receives() {
-        let mesh = |seed| routers(50, 1000.0, Ranges::default(), seed).unwrap();
+        let mesh = |seed| routers(50, 1000.0, &usual(), seed).unwrap();
         assert_eq!(mesh(7), mesh(7));
         assert_ne!(mesh(7), mesh(8));
         let inside = |m: f64| (0.0..1000.0).contains(&m);
@@ -96,6 +106,6 @@ mod tests {
 
     #[test]
     fn routers_that_cannot_be_connected_are_given_up() {
-        assert_eq!(routers(3, 100_000.0, Ranges::default(), 1), None);
+        assert_eq!(routers(3, 100_000.0, &usual(), 1), None);
     }
 }

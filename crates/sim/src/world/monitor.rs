@@ -6,22 +6,20 @@
 
 use std::fmt;
 
-use radio::{AckFrame, Config, Destination, Frame, PREAMBLE_AND_HEADER, Rate, Reception, Station};
+use radio::{Config, Control, ControlFrame, Destination, Frame, Phy, Rate, Reception, Station};
 use wire::Instant;
 use wire::capture::ieee80211::{self, Data, Mac};
 use wire::capture::radiotap::{self, Radiotap};
 
 use crate::net::Packet;
 
-/// The channel that we say it is: 1.
+/// The channels that we say it is: 1, or of 802.11a 36.
 const CHANNEL_MHZ: u16 = 2412;
+const CHANNEL_A_MHZ: u16 = 5180;
 /// The ad hoc network's own address on the air.
 const BSSID: Mac = [0x02, 0x68, 0x65, 0x61, 0x72, 0x00];
 /// What the packets in frames are: IPv4.
 const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
-/// Power that [`signal`] shows as [`POWER_SHOWN_DBM`].
-const POWER_SHOWN: f64 = 1e9;
-const POWER_SHOWN_DBM: f64 = -82.0;
 /// What a station's own frames are shown with.
 const OWN_DBM: i8 = 0;
 
@@ -38,6 +36,7 @@ pub(super) struct Monitor {
     tap: Box<dyn Tap>,
     packet: Vec<u8>,
     shown: Vec<u8>,
+    phy: Phy,
     reserved_us: u16,
 }
 
@@ -45,7 +44,7 @@ impl Monitor {
     /// For the frames of such a channel.
     pub fn new(tap: Box<dyn Tap>, config: &Config) -> Self {
         let reserved_us = config.reserved_for_ack().as_micros() as u16;
-        Self { tap, packet: Vec::new(), shown: Vec::new(), reserved_us }
+        Self { tap, packet: Vec::new(), shown: Vec::new(), phy: config.phy, reserved_us }
     }
 
     /// Shows a data frame.
@@ -70,19 +69,27 @@ impl Monitor {
         self.show(frame.from, frame.ended, by);
     }
 
-    /// Shows an acknowledgement.
-    pub fn ack(&mut self, frame: &AckFrame, by: &[Reception]) {
+    /// Shows an ACK, an RTS or a CTS.
+    pub fn control(&mut self, frame: &ControlFrame, by: &[Reception]) {
         self.begin(frame.began, frame.rate);
-        self.shown.extend_from_slice(&ieee80211::ack(mac(frame.to)));
+        let (to, duration_us) = (mac(frame.to), frame.reserves.as_micros() as u16);
+        let shown = &mut self.shown;
+        match frame.kind {
+            Control::Ack => shown.extend_from_slice(&ieee80211::ack(to)),
+            Control::Cts => shown.extend_from_slice(&ieee80211::cts(to, duration_us)),
+            Control::Rts => {
+                shown.extend_from_slice(&ieee80211::rts(to, mac(frame.from), duration_us));
+            }
+        }
         self.show(frame.from, frame.ended, by);
     }
 
     /// Radiotap's time is that of the first bit behind preamble and header.
     fn begin(&mut self, began: Instant, rate: Rate) {
         let radiotap = Radiotap {
-            tsft_us: (began + PREAMBLE_AND_HEADER).as_nanos() / 1000,
+            tsft_us: (began + self.phy.preamble(rate)).as_nanos() / 1000,
             rate: rate.units_of_500_kbps(),
-            channel_mhz: CHANNEL_MHZ,
+            channel_mhz: if self.phy == Phy::A { CHANNEL_A_MHZ } else { CHANNEL_MHZ },
             signal_dbm: OWN_DBM,
         };
         self.shown.clear();
@@ -92,7 +99,7 @@ impl Monitor {
     fn show(&mut self, from: Station, at: Instant, by: &[Reception]) {
         self.tap.frame(usize::from(from.0), at, &self.shown);
         for reception in by {
-            self.shown[radiotap::SIGNAL_AT] = signal(reception.power).to_le_bytes()[0];
+            self.shown[radiotap::SIGNAL_AT] = (reception.power_dbm() as i8).to_le_bytes()[0];
             self.tap.frame(usize::from(reception.by.0), at, &self.shown);
         }
     }
@@ -102,9 +109,4 @@ impl Monitor {
 fn mac(station: Station) -> Mac {
     let [high, low] = (station.0 + 1).to_be_bytes();
     [0x02, 0x68, 0x65, 0x61, 0x72_u8.wrapping_add(high), low]
-}
-
-/// In dBm, as far as that means something where power has no unit.
-fn signal(power: u64) -> i8 {
-    (POWER_SHOWN_DBM + 10.0 * libm::log10(power as f64 / POWER_SHOWN)) as i8
 }

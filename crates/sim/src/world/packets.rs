@@ -108,9 +108,9 @@ impl<P: Program> World<P> {
                         }
                     }
                 }
-                Output::HeardAck { frame, by } => {
+                Output::HeardControl { frame, by } => {
                     if let Some(monitor) = &mut self.monitor {
-                        monitor.ack(&frame, by);
+                        monitor.control(&frame, by);
                     }
                 }
                 Output::Done { from, payload, outcome, tries, .. } => {
