@@ -51,7 +51,7 @@ impl Connection {
     fn transmit_data(&mut self, now: Instant) -> Option<Segment> {
         let flight = self.flight();
         let unsent = self.output.len().saturating_sub(flight);
-        let fin_due = self.fin_wanted && flight <= self.output.len();
+        let fin_due = self.owes_fin() && flight <= self.output.len();
         if unsent == 0 && !fin_due {
             return None;
         }
@@ -69,6 +69,11 @@ impl Connection {
         let fin = fin_due && len == unsent;
         self.next = seq.wrapping_add(len + u32::from(fin));
         Some(self.make_data(now, seq, len, fin))
+    }
+
+    /// Whether a FIN is to be sent, or was sent and is not acknowledged.
+    fn owes_fin(&self) -> bool {
+        matches!(self.state, State::FinWait1 | State::Closing | State::LastAck)
     }
 
     /// Against silly windows: a full segment, or all there is, or half of what the peer ever took

@@ -42,7 +42,9 @@ pub struct Pair {
     server_config: Config,
     server_iss: u32,
     fate: Fate,
+    /// By arrival, then by number.
     line: BTreeMap<(Instant, usize), (usize, Segment)>,
+    count: usize,
     pub sent: Vec<Sent>,
     /// What each side has read, and whether it reads.
     pub got: [Vec<u8>; 2],
@@ -67,6 +69,7 @@ impl Pair {
             server_iss: iss[SERVER],
             fate,
             line: BTreeMap::new(),
+            count: 0,
             sent: Vec::new(),
             got: [Vec::new(), Vec::new()],
             reads: [true, true],
@@ -128,7 +131,8 @@ impl Pair {
             while let Some(segment) = connection.poll_transmit(self.now) {
                 let sent = Sent { at: self.now, from: side, segment };
                 for late in (self.fate)(&sent) {
-                    let key = (self.now + DELAY + late, self.sent.len() + self.line.len());
+                    self.count += 1;
+                    let key = (self.now + DELAY + late, self.count);
                     self.line.insert(key, (1 - side, sent.segment.clone()));
                 }
                 self.sent.push(sent);

@@ -32,6 +32,8 @@ fn one_closes_after_the_other_and_all_data_goes_before() {
     pair.run_for(950 * MS);
     assert_eq!(states(&mut pair), (State::Closed, State::Closed));
     assert_eq!((pair.server().end(), pair.next()), (Some(End::Done), None));
+    let fins = pair.sent.iter().filter(|it| it.segment.flags.has(Flags::FIN)).count();
+    assert_eq!(fins, 2);
 }
 
 #[test]

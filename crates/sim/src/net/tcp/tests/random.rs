@@ -30,6 +30,7 @@ fn config() -> impl Strategy<Value = Config> {
             retries: 1000,
             syn_retries: 1000,
             rto_max: Duration::from_secs(2),
+            fin_wait: Duration::from_secs(7200),
             ..Config::default()
         },
     )
@@ -44,7 +45,7 @@ fn turn(state: &mut u64) -> usize {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
     fn all_arrives_in_order_exactly_once_and_both_ends_close(

@@ -29,7 +29,7 @@ fn with_delayed_acknowledgements_slow_start_is_half_as_steep() {
 
 #[test]
 fn everything_arrives_whatever_the_pieces() {
-    let mut pair = Pair::opened(Config::default());
+    let mut pair = Pair::opened(Config { nodelay: false, delayed_ack: 1, ..Config::default() });
     let start = pair.now;
     pair.write(CLIENT, data(1_000_000));
     pair.write(SERVER, data(3000));
