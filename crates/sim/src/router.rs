@@ -18,6 +18,7 @@ use crate::net::{Event, Host, Interface, SocketId};
 use crate::world::Program;
 
 mod callers;
+mod catalogue;
 mod disk;
 mod fetches;
 mod links;

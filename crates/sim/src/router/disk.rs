@@ -1,4 +1,5 @@
-//! A router's disk: the daemon's own store, on files in memory, which answers at once.
+//! A router's disk: the daemon's own log and index, on files in memory, with a catalogue beside them that
+//! has no file; all answer at once.
 //!
 //! A flash takes well below a millisecond for what a packet on the air takes several, so its time is
 //! not modelled; its size, and what leaves it to make room, is the store's own affair.
@@ -8,17 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use node::{Input, Output, Ticket};
-use store::{
-    Catalogue, CatalogueOptions, CatalogueReader, Error, Files, Index, Log, LogOptions, Memory,
-    Policy, Reader, Unit,
-};
+use store::{Error, Files, Index, Log, LogOptions, Memory, Policy, Reader, Unit};
 use wire::Instant;
+
+use super::catalogue::Catalogue;
 
 /// A unit that found no room waits so long for the engine to make some.
 const ROOM_PATIENCE: Duration = Duration::from_secs(1);
-
-/// Bytes of the catalogue's pages that are kept parsed.
-const CATALOGUE_CACHE: usize = 256 * 1024;
 
 /// Bytes that the catalogue may take, beside the units.
 const CATALOGUE_BYTES: u64 = 16 << 20;
@@ -37,7 +34,6 @@ pub(super) struct Disk {
     log: Log,
     catalogue: Catalogue,
     units: Reader,
-    rows: CatalogueReader,
     /// Units for which there was no room yet, and until when they wait: the first least.
     roomless: VecDeque<(Instant, Ticket, Vec<Unit>)>,
 }
@@ -50,35 +46,28 @@ impl Disk {
     pub fn new(size: StoreSize, seed: u64) -> Result<(Self, Index), Error> {
         let files: Arc<dyn Files> = Arc::new(Memory::new());
         let mut index = Index::new(size.bytes, size.policy);
-        let (log, _) =
-            Log::open(Arc::clone(&files), LogOptions { segment_bytes: None, seed }, &mut index)?;
-        let options =
-            CatalogueOptions { cache_bytes: CATALOGUE_CACHE, budget_bytes: CATALOGUE_BYTES };
-        let catalogue = Catalogue::open(files, options)?;
-        let (units, rows) = (log.reader(), catalogue.reader());
-        Ok((Self { log, catalogue, units, rows, roomless: VecDeque::new() }, index))
+        let (log, _) = Log::open(files, LogOptions { segment_bytes: None, seed }, &mut index)?;
+        let (units, catalogue) = (log.reader(), Catalogue::new(CATALOGUE_BYTES));
+        Ok((Self { log, catalogue, units, roomless: VecDeque::new() }, index))
     }
 
     /// Does what concerns the store, and puts the answers behind those that wait already. What does
     /// not concern it is ignored.
     pub fn perform(&mut self, now: Instant, output: Output, answers: &mut VecDeque<Input>) {
         answers.push_back(match output {
-            Output::Lookup(key) => Input::Row(key, self.rows.get(&key).ok().flatten()),
+            Output::Lookup(key) => Input::Row(key, self.catalogue.get(&key)),
             Output::ReadSegment(record, number) => {
-                let bytes = self.rows.segment(&record, number).ok().flatten();
-                Input::Segment(record, number, bytes)
+                Input::Segment(record, number, self.catalogue.segment(&record, number))
             }
             Output::Read(ticket, first, lengths) => {
                 Input::Units(ticket, self.units.read(first, &lengths).ok())
             }
             Output::Change(ticket, changes) => {
-                Input::Changed(ticket, self.catalogue.apply(&changes).is_ok())
+                self.catalogue.apply(changes);
+                Input::Changed(ticket, true)
             }
-            // Not that memory could lose anything: but the store frees nothing before.
-            Output::Sync => {
-                let done = self.log.sync().is_ok() && self.catalogue.sync().is_ok();
-                Input::Synced(done)
-            }
+            // Not that memory could lose anything: but the log keeps account of what is not synced.
+            Output::Sync => Input::Synced(self.log.sync().is_ok()),
             Output::List(segment) => Input::Entries(segment, self.log.entries(segment).ok()),
             Output::Append(ticket, units) => {
                 return self.append(now + ROOM_PATIENCE, ticket, units, answers);
