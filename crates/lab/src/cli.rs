@@ -82,6 +82,9 @@ pub struct Run {
 pub struct Sim {
     /// A scenario's name (see `hearsay-lab list`), or a file: ./NAME.toml
     pub scenario: String,
+    /// Who intercepts and caches, where clients ask for files [default: default]
+    #[arg(long, value_name = "SCHEME", value_enum)]
+    pub scheme: Option<Scheme>,
     /// Another value for a key of the scenario; may be given more than once
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
     pub set: Vec<(String, String)>,

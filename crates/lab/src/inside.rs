@@ -52,21 +52,7 @@ pub fn run(args: &Run) -> Result<(), Failure> {
         say::err(&format!("medium   {}", table::medium([before, &air.snapshot()?])));
     }
     drop(air);
-    judge(&result)
-}
-
-/// Wrong bytes are worse than none.
-fn judge(result: &RunResult) -> Result<(), Failure> {
-    let all = result.transfers.len();
-    let failed = result.transfers.iter().filter(|it| it.error.is_some()).count();
-    let wrong = result.transfers.iter().filter(|it| it.error.is_none() && !it.sha256_ok).count();
-    if wrong > 0 {
-        Err(Failure::wrong_bytes(format!("{wrong} of {all} transfers brought wrong bytes")))
-    } else if failed > 0 {
-        Err(Failure::failed(format!("{failed} of {all} transfers failed")))
-    } else {
-        Ok(())
-    }
+    verdict::judge(&result)
 }
 
 fn build(args: &Run, scenario: &Scenario, progress: &Progress) -> Result<Air, Failure> {

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -31,6 +31,15 @@ struct Files {
     files: Vec<(PathBuf, Vec<u8>)>,
     /// What went wrong first.
     failed: Option<io::Error>,
+}
+
+/// Makes the folder for the captures, if there are to be any.
+pub fn folder(args: &Sim) -> Result<(), Failure> {
+    let refuse = |folder: &Path, error| {
+        Failure::refused(format!("cannot write to {}: {error}", folder.display()))
+    };
+    let made = |folder: &Path| fs::create_dir_all(folder).map_err(|error| refuse(folder, error));
+    args.pcap.as_deref().map_or(Ok(()), made)
 }
 
 /// What a world is to show its frames to, if they are to be captured, and the files.

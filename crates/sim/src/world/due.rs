@@ -72,7 +72,7 @@ mod tests {
         #[test]
         fn the_earliest_is_on_top(changes in prop::collection::vec((0_usize..9, 0_u64..6), 0..60)) {
             let mut due = Due::new(9);
-            let mut plain = vec![None; 9];
+            let mut plain = [None; 9];
             for (place, at) in changes {
                 plain[place] = (at > 0).then(|| Instant::from_nanos(at));
                 due.set(place, plain[place]);

@@ -18,6 +18,9 @@ use crate::scenario::{Scenario, Traffic};
 const HOSTS: u16 = 1;
 const CLIENTS: u16 = 2;
 
+/// A fetch of which nothing arrives for so long has failed, whatever may become of it.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// What flows and fetches take place in.
 #[derive(Clone, Debug)]
 pub struct Setup {
@@ -124,8 +127,9 @@ impl Setup {
                     Some(end) => outcome.failed.push(text(end)),
                 }
             }
-            if client.fetches().is_empty() && client.fetching().is_some() {
-                outcome.failed.push(format!("fetch 1 of {name}: it did not end"));
+            let waits = client.fetching().map_or(Duration::ZERO, |began| world.now() - began);
+            if waits > PATIENCE && client.bytes() == 0 {
+                outcome.failed.push(format!("fetch 1 of {name}: nothing arrived"));
             }
         }
         outcome.goodput_kbps = kbps(got, self.lasts);

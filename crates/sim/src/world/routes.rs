@@ -25,7 +25,7 @@ impl Metric {
     pub fn cost(self, links: &Links, a: usize, b: usize) -> Option<u64> {
         let arrives = |from: usize, to: usize| {
             let link = links.get(Station(from as u16), Station(to as u16))?;
-            (link.decodable && link.loss < 1.0).then_some(1.0 - link.loss)
+            link.decodable.then_some(1.0 - link.loss)
         };
         let both = arrives(a, b)? * arrives(b, a)?;
         Some(match self {

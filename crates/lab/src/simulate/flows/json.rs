@@ -6,7 +6,7 @@ use serde::Serialize;
 use sim::scenario::Scenario;
 use sim::world::{Outcome, Stat, over_seeds};
 
-use super::Runs;
+use crate::simulate::Runs;
 
 #[derive(Serialize)]
 struct Document<'a> {

@@ -4,8 +4,8 @@ use sim::report::{self, Figures};
 use sim::scenario::Scenario;
 use sim::world::{Outcome, over_seeds};
 
-use super::Runs;
 use crate::report::{ground, static_routes};
+use crate::simulate::Runs;
 
 /// The page.
 pub fn html(scenario: &Scenario, runs: &Runs<Outcome>) -> String {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use sim::scenario::Scenario;
 use sim::world::{Outcome, over_seeds};
 
-use super::Runs;
+use crate::simulate::Runs;
 
 /// Each figure over the seeds, what the medium was, and how fast it went.
 pub fn text(scenario: &Scenario, runs: &Runs<Outcome>) -> String {
