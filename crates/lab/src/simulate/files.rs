@@ -16,8 +16,10 @@ use crate::failure::Failure;
 use crate::report::{ground, static_routes};
 use crate::{table, verdict};
 
+type Figure = fn(&RunResult) -> f64;
+
 /// What is told over seeds, and how to get it.
-const FIGURES: [(&str, fn(&RunResult) -> f64); 5] = [
+const FIGURES: [(&str, Figure); 5] = [
     ("median kbit/s", RunResult::median_kbps),
     ("hits", RunResult::hit_share),
     ("bytes from origin", |it| it.gateway.bytes_from_origin as f64),
