@@ -41,8 +41,10 @@ mod rate;
 mod reach;
 mod receiver;
 mod report;
+pub mod theory;
 mod timers;
 mod transceiver;
+pub mod waypoint;
 
 pub use config::{Config, Dcf, Decoding, Locking, LossScope};
 pub use links::{Link, Links, Thresholds};
