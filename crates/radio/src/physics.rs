@@ -82,21 +82,28 @@ impl Physics {
         signal >= interference_max.saturating_mul(CAPTURE_RATIO)
     }
 
-    /// The hazard to a frame while interference was constant: nanoseconds count from the beginning of
-    /// its preamble.
-    pub fn hazard(&self, speed: Speed, (from, to): (u64, u64), signal: u64, others: u64) -> f64 {
+    /// When the PHY header of a frame ends, in nanoseconds from the beginning of its preamble.
+    pub fn header_ends(&self, speed: Speed) -> u64 {
+        self.parts[speed as usize][0].ends
+    }
+
+    /// The hazards to header and body of a frame while interference was constant: nanoseconds count from
+    /// the beginning of its preamble.
+    pub fn hazards(
+        &self,
+        speed: Speed,
+        (from, to): (u64, u64),
+        signal: u64,
+        others: u64,
+    ) -> [f64; 2] {
         let (signal, noise) = (signal as f64, (self.noise + others) as f64);
-        let mut hazard = 0.0;
-        for part in &self.parts[speed as usize] {
-            if signal < part.safe_ratio * noise {
-                let nanos = to.min(part.ends).saturating_sub(from.max(part.begins));
-                if nanos > 0 {
-                    let bits = nanos as f64 * part.bits_per_nano;
-                    hazard += bits * error_rate::hazard(part.rate, signal / noise);
-                }
+        self.parts[speed as usize].map(|part| {
+            let nanos = to.min(part.ends).saturating_sub(from.max(part.begins));
+            if nanos == 0 || signal >= part.safe_ratio * noise {
+                return 0.0;
             }
-        }
-        hazard
+            nanos as f64 * part.bits_per_nano * error_rate::hazard(part.rate, signal / noise)
+        })
     }
 }
 
@@ -118,23 +125,21 @@ mod tests {
     #[test]
     fn only_what_overlaps_is_in_danger() {
         let physics = Physics::new(&Config::like_ns3());
-        let hazard = |from_us: u64, to_us: u64, others| {
-            physics.hazard(Speed::Data, (from_us * 1000, to_us * 1000), 1_000_000_000, others)
+        let hazards = |from_us: u64, to_us: u64, others| {
+            physics.hazards(Speed::Data, (from_us * 1000, to_us * 1000), 1_000_000_000, others)
         };
-        assert_eq!(hazard(0, 1500, 0), 0.0, "61 dB are safe");
-        assert_eq!(hazard(0, 144, 1_000_000_000), 0.0, "the preamble carries no bits");
-        // Header at 1 Mbit/s: 48 bits, each wrong with half of exp(-22) at 0 dB.
-        let header = hazard(144, 192, 1_000_000_000);
-        assert!((header / (48.0 * 0.5 * libm::exp(-22.0)) - 1.0).abs() < 0.02, "{header}");
+        assert_eq!(hazards(0, 1500, 0), [0.0, 0.0], "33 dB are safe");
+        assert_eq!(hazards(0, 144, 9_000_000_000), [0.0, 0.0], "the preamble carries no bits");
+        // Header at 1 Mbit/s: 48 bits; 9.5 dB below the rest each is wrong with half of exp(-22 / 9).
+        let [header, body] = hazards(0, 192, 9_000_000_000);
+        let bits = -48.0 * (1.0 - 0.5 * (-22.0_f64 / 9.0).exp()).ln();
+        assert!((header / bits - 1.0).abs() < 0.001 && body == 0.0, "{header}");
         // 11 bits a microsecond.
-        let body = hazard(192, 193, 200_000_000);
-        let bits =
-            11.0 * error_rate::hazard(Rate::Mbps11, 1e9 / (200_000_000 + physics.noise) as f64);
-        assert!((body / bits - 1.0).abs() < 1e-9);
-        assert_eq!(
-            hazard(300, 400, 200_000_000),
-            hazard(100, 200, 0) + hazard(500, 600, 200_000_000)
-        );
+        let [header, body] = hazards(192, 193, 200_000_000);
+        let ratio = 1e9 / (200_000_000 + physics.noise) as f64;
+        let bits = 11.0 * error_rate::hazard(Rate::Mbps11, ratio);
+        assert!((body / bits - 1.0).abs() < 1e-9 && header == 0.0);
+        assert_eq!(physics.header_ends(Speed::Data), 192_000);
     }
 
     #[test]

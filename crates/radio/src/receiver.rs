@@ -3,8 +3,10 @@
 //! An idle receiver locks onto the first transmission whose preamble it finds, and stays with it until
 //! its end; all else is interference. Which preambles it finds, [`Locking`] and [`Decoding`] say. Of
 //! transmissions that begin at the same instant it takes the strongest, so that the outcome does not
-//! depend on the order in which they are told.
+//! depend on the order in which they are told. Where bit errors decide, it reads the PHY header first,
+//! and if it cannot it is free for the next.
 
+use crate::chance::Chance;
 use crate::config::{Decoding, Locking};
 use crate::output::Station;
 use crate::physics::{Physics, Speed};
@@ -25,6 +27,8 @@ pub struct Signal {
 pub enum Ending {
     /// It was not locked onto this transmission.
     Missed,
+    /// It was, but could not read its header.
+    Unread,
     /// Too weak to be decoded.
     Weak,
     /// Decodable: it arrives with this chance, after having met this much interference.
@@ -51,17 +55,26 @@ struct Lock {
     piece_since: Instant,
     /// The most that it was at any moment.
     interference_max: u64,
-    /// What its bits have been through until `piece_since`.
-    hazard: f64,
+    /// What the bits of header and body have been through until `piece_since`.
+    hazards: [f64; 2],
+    /// Its header is read.
+    is_read: bool,
 }
 
 impl Receiver {
     /// Another's transmission begins; says whether the receiver locks onto it.
-    pub fn begin(&mut self, now: Instant, signal: Signal, physics: &Physics) -> bool {
+    pub fn begin(
+        &mut self,
+        now: Instant,
+        signal: Signal,
+        physics: &Physics,
+        chance: &mut Chance,
+    ) -> bool {
         self.power_sum += signal.power;
         if self.transmitting {
             return false;
         }
+        self.lock.take_if(|lock| !lock.reads_header(now, physics, chance));
         if let Some(lock) = self.lock.as_mut().filter(|lock| lock.since < now) {
             lock.interference_is(now, self.power_sum - lock.signal.power, physics);
             return false;
@@ -74,12 +87,18 @@ impl Receiver {
         };
         let sum = self.power_sum;
         let found = strongest.filter(|it| physics.finds(it.power, sum - it.power));
-        self.lock = found.map(|signal| Lock::new(now, signal, sum - signal.power));
+        self.lock = found.map(|signal| Lock::new(now, signal, sum - signal.power, physics));
         found.is_some_and(|it| it.sender == signal.sender)
     }
 
     /// Another's transmission ends.
-    pub fn end(&mut self, now: Instant, signal: Signal, physics: &Physics) -> Ending {
+    pub fn end(
+        &mut self,
+        now: Instant,
+        signal: Signal,
+        physics: &Physics,
+        chance: &mut Chance,
+    ) -> Ending {
         self.power_sum -= signal.power;
         match &mut self.lock {
             None => Ending::Missed,
@@ -88,7 +107,10 @@ impl Receiver {
                 Ending::Missed
             }
             Some(lock) => {
-                let ending = lock.ending(now, physics);
+                let ending = match lock.reads_header(now, physics, chance) {
+                    true => lock.ending(now, physics),
+                    false => Ending::Unread,
+                };
                 self.lock = None;
                 ending
             }
@@ -113,14 +135,15 @@ impl Receiver {
 }
 
 impl Lock {
-    fn new(now: Instant, signal: Signal, interference: u64) -> Self {
+    fn new(now: Instant, signal: Signal, interference: u64, physics: &Physics) -> Self {
         Self {
             signal,
             since: now,
             interference,
             piece_since: now,
             interference_max: interference,
-            hazard: 0.0,
+            hazards: [0.0, 0.0],
+            is_read: physics.decoding == Decoding::Capture,
         }
     }
 
@@ -133,13 +156,27 @@ impl Lock {
 
     /// Adds up what the bits went through while interference was constant.
     fn settle(&mut self, now: Instant, physics: &Physics) {
-        if physics.decoding == Decoding::BitErrors && self.signal.decodable {
-            let nanos = |at: Instant| at.as_nanos() - self.since.as_nanos();
-            let piece = (nanos(self.piece_since), nanos(now));
+        if physics.decoding == Decoding::BitErrors {
+            let piece = (self.nanos(self.piece_since), self.nanos(now));
             let Signal { speed, power, .. } = self.signal;
-            self.hazard += physics.hazard(speed, piece, power, self.interference);
+            let hazards = physics.hazards(speed, piece, power, self.interference);
+            (0..2).for_each(|part| self.hazards[part] += hazards[part]);
             self.piece_since = now;
         }
+    }
+
+    /// Whether its header can be read, or has not ended yet.
+    fn reads_header(&mut self, now: Instant, physics: &Physics, chance: &mut Chance) -> bool {
+        if self.is_read || self.nanos(now) < physics.header_ends(self.signal.speed) {
+            return true;
+        }
+        self.settle(now, physics);
+        self.is_read = chance.survives(survival(self.hazards[0]));
+        self.is_read
+    }
+
+    fn nanos(&self, at: Instant) -> u64 {
+        at.as_nanos() - self.since.as_nanos()
     }
 
     fn ending(&mut self, now: Instant, physics: &Physics) -> Ending {
@@ -152,12 +189,15 @@ impl Lock {
             Decoding::Capture => {
                 f64::from(u8::from(physics.captures(self.signal.power, interference_max)))
             }
-            // Most meet no hazard at all.
-            Decoding::BitErrors if self.hazard == 0.0 => 1.0,
-            Decoding::BitErrors => libm::exp(-self.hazard),
+            Decoding::BitErrors => survival(self.hazards[1]),
         };
         Ending::Decodable { chance, interference_max }
     }
+}
+
+/// The chance to survive a hazard. Most meet none at all.
+fn survival(hazard: f64) -> f64 {
+    if hazard == 0.0 { 1.0 } else { libm::exp(-hazard) }
 }
 
 #[cfg(test)]
@@ -170,6 +210,23 @@ mod tests {
 
     fn signal(sender: u16, power: u64) -> Signal {
         Signal { sender: Station(sender), power, decodable: power >= 100, speed: Speed::Data }
+    }
+
+    /// A receiver with its physics and its chance.
+    struct Ear(Receiver, Physics, Chance);
+
+    impl Ear {
+        fn new(physics: Physics) -> Self {
+            Self(Receiver::default(), physics, Chance::new(1, 0))
+        }
+
+        fn begin(&mut self, now: Instant, signal: Signal) -> bool {
+            self.0.begin(now, signal, &self.1, &mut self.2)
+        }
+
+        fn end(&mut self, now: Instant, signal: Signal) -> Ending {
+            self.0.end(now, signal, &self.1, &mut self.2)
+        }
     }
 
     fn capture() -> Physics {
@@ -186,18 +243,18 @@ mod tests {
     #[test]
     fn the_first_is_received_if_ten_times_stronger_than_all_else_together() {
         for (others, arrives) in [(10, 1.0), (11, 0.0)] {
-            let (mut receiver, physics) = (Receiver::default(), capture());
-            receiver.begin(T[0], signal(0, 200), &physics);
-            receiver.begin(T[1], signal(1, 10), &physics);
-            receiver.begin(T[1], signal(2, others), &physics);
-            assert_eq!(receiver.end(T[2], signal(1, 10), &physics), Ending::Missed);
-            let ending = receiver.end(T[2], signal(0, 200), &physics);
+            let mut receiver = Ear::new(capture());
+            receiver.begin(T[0], signal(0, 200));
+            receiver.begin(T[1], signal(1, 10));
+            receiver.begin(T[1], signal(2, others));
+            assert_eq!(receiver.end(T[2], signal(1, 10)), Ending::Missed);
+            let ending = receiver.end(T[2], signal(0, 200));
             assert_eq!(
                 ending,
                 Ending::Decodable { chance: arrives, interference_max: 10 + others }
             );
-            assert_eq!(receiver.end(T[2], signal(2, others), &physics), Ending::Missed);
-            assert_eq!(receiver.power_sum, 0);
+            assert_eq!(receiver.end(T[2], signal(2, others)), Ending::Missed);
+            assert_eq!(receiver.0.power_sum, 0);
         }
     }
 
@@ -207,17 +264,17 @@ mod tests {
             [(Locking::First, Ending::Weak, None), (Locking::Decodable, Ending::Missed, Some(1.0))]
         {
             let physics = Physics::new(&Config { locking, ..Config::default() });
-            let mut receiver = Receiver::default();
-            receiver.begin(T[0], signal(0, 1), &physics);
-            assert_eq!(receiver.receiving(), None);
-            receiver.begin(T[1], signal(1, 1000), &physics);
-            assert_eq!(receiver.end(T[2], signal(0, 1), &physics), weak);
+            let mut receiver = Ear::new(physics.clone());
+            receiver.begin(T[0], signal(0, 1));
+            assert_eq!(receiver.0.receiving(), None);
+            receiver.begin(T[1], signal(1, 1000));
+            assert_eq!(receiver.end(T[2], signal(0, 1)), weak);
             match strong {
                 None => {
-                    assert_eq!(receiver.end(T[2], signal(1, 1000), &physics), Ending::Missed);
+                    assert_eq!(receiver.end(T[2], signal(1, 1000)), Ending::Missed);
                 }
                 Some(arrives) => {
-                    assert_eq!(chance(receiver.end(T[2], signal(1, 1000), &physics)), arrives);
+                    assert_eq!(chance(receiver.end(T[2], signal(1, 1000))), arrives);
                 }
             }
         }
@@ -226,13 +283,13 @@ mod tests {
     #[test]
     fn of_equally_early_signals_the_strongest_is_received_whatever_the_order() {
         for order in [[0, 1], [1, 0]] {
-            let (mut receiver, physics) = (Receiver::default(), capture());
+            let mut receiver = Ear::new(capture());
             let signals = [signal(0, 50), signal(1, 1000)];
             order.into_iter().for_each(|i| {
-                receiver.begin(T[0], signals[i], &physics);
+                receiver.begin(T[0], signals[i]);
             });
-            assert_eq!(receiver.receiving(), Some(Station(1)));
-            assert_eq!(chance(receiver.end(T[1], signals[1], &physics)), 1.0);
+            assert_eq!(receiver.0.receiving(), Some(Station(1)));
+            assert_eq!(chance(receiver.end(T[1], signals[1])), 1.0);
         }
     }
 
@@ -242,15 +299,15 @@ mod tests {
         let strong = |sender: u16, power: u64| signal(sender, power * 1_000_000);
         for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
             let signals = [strong(0, 1000), strong(1, 900), strong(2, 10)];
-            let mut receiver = Receiver::default();
+            let mut receiver = Ear::new(physics.clone());
             order.into_iter().for_each(|i| {
-                receiver.begin(T[0], signals[i], &physics);
+                receiver.begin(T[0], signals[i]);
             });
-            assert_eq!(receiver.receiving(), None);
+            assert_eq!(receiver.0.receiving(), None);
             // A later one that stands out from all of them is found, though.
             let late = strong(3, 10_000);
-            assert!(receiver.begin(T[1], late, &physics));
-            assert_eq!(receiver.receiving(), Some(Station(3)));
+            assert!(receiver.begin(T[1], late));
+            assert_eq!(receiver.0.receiving(), Some(Station(3)));
         }
     }
 
@@ -261,11 +318,11 @@ mod tests {
         let (wanted, other) = (signal(0, 4_000_000_000), signal(1, 1_000_000_000));
         let at = |micros: u64| Instant::from_nanos(micros * 1000);
         let meet = |from_us: u64, to_us: u64| {
-            let mut receiver = Receiver::default();
-            receiver.begin(at(0), wanted, &physics);
-            receiver.begin(at(from_us), other, &physics);
-            receiver.end(at(to_us), other, &physics);
-            chance(receiver.end(at(1500), wanted, &physics))
+            let mut receiver = Ear::new(physics.clone());
+            receiver.begin(at(0), wanted);
+            receiver.begin(at(from_us), other);
+            receiver.end(at(to_us), other);
+            chance(receiver.end(at(1500), wanted))
         };
         let (short, long) = (meet(300, 310), meet(300, 340));
         assert!(short < 1.0 && long > 0.0);
@@ -274,15 +331,31 @@ mod tests {
     }
 
     #[test]
+    fn a_receiver_that_cannot_read_a_header_is_free_for_the_next() {
+        let at = |micros: u64| Instant::from_nanos(micros * 1000);
+        let (weak, strong) = (signal(0, 60_000_000), signal(1, 1_000_000_000));
+        for (second_us, read) in [(100, false), (200, true)] {
+            let mut receiver = Ear::new(Physics::new(&Config::like_ns3()));
+            assert!(receiver.begin(at(0), weak));
+            assert!(!receiver.begin(at(second_us), strong));
+            receiver.end(at(500), strong);
+            assert_eq!(receiver.begin(at(600), signal(2, 1_000_000_000)), !read);
+            let ending = receiver.end(at(700), weak);
+            let is_missed = ending == Ending::Missed;
+            assert_eq!(is_missed, !read, "{ending:?}");
+        }
+    }
+
+    #[test]
     fn what_began_while_it_transmitted_is_lost_and_disturbs() {
-        let (mut receiver, physics) = (Receiver::default(), capture());
-        receiver.begin(T[0], signal(0, 1000), &physics);
-        receiver.mute();
-        receiver.begin(T[0], signal(1, 200), &physics);
-        receiver.unmute();
-        assert_eq!(receiver.end(T[1], signal(0, 1000), &physics), Ending::Missed);
-        receiver.begin(T[2], signal(2, 1000), &physics);
-        assert_eq!(receiver.end(T[2], signal(1, 200), &physics), Ending::Missed);
-        assert_eq!(chance(receiver.end(T[2], signal(2, 1000), &physics)), 0.0);
+        let mut receiver = Ear::new(capture());
+        receiver.begin(T[0], signal(0, 1000));
+        receiver.0.mute();
+        receiver.begin(T[0], signal(1, 200));
+        receiver.0.unmute();
+        assert_eq!(receiver.end(T[1], signal(0, 1000)), Ending::Missed);
+        receiver.begin(T[2], signal(2, 1000));
+        assert_eq!(receiver.end(T[2], signal(1, 200)), Ending::Missed);
+        assert_eq!(chance(receiver.end(T[2], signal(2, 1000))), 0.0);
     }
 }

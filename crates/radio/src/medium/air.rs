@@ -25,7 +25,7 @@ impl<F> Medium<F> {
             let chance = &mut self.stations[usize::from(from.0)].chance;
             if let Some(signal) = hearer.begin((from, speed), fading, chance) {
                 let station = &mut self.stations[usize::from(hearer.station.0)];
-                if station.receiver.begin(now, signal, &self.physics) {
+                if station.receiver.begin(now, signal, &self.physics, &mut station.chance) {
                     station.contention.reception_begins(now);
                 }
                 self.carrier_on(hearer.station);
@@ -72,8 +72,9 @@ impl<F> Medium<F> {
     fn end_at(&mut self, hearer: &mut Hearer, signal: Signal, what: &OnAir) -> bool {
         let by = hearer.station;
         let station = &mut self.stations[usize::from(by.0)];
-        match station.receiver.end(self.now, signal, &self.physics) {
+        match station.receiver.end(self.now, signal, &self.physics, &mut station.chance) {
             Ending::Missed => {}
+            Ending::Unread => station.report.disturbed += u64::from(signal.decodable),
             Ending::Weak => self.receive_badly(by),
             Ending::Decodable { chance, .. } if !station.chance.survives(chance) => {
                 station.report.disturbed += 1;

@@ -22,11 +22,22 @@ pub fn row(stations: usize, spacing_m: f64) -> Links {
     Links::by_distance(&positions, Ranges::default(), |_| 0.0)
 }
 
+/// The same, where each link loses this share.
+pub fn row_losing(stations: usize, spacing_m: f64, loss: f64) -> Links {
+    let positions: Vec<_> = (0..stations).map(|i| (i as f64 * spacing_m, 0.0)).collect();
+    Links::by_distance(&positions, Ranges::default(), |_| loss)
+}
+
 /// Stations that all receive each other, equally strong.
 pub fn clique(stations: u16) -> Links {
+    clique_at(stations, 1_000_000)
+}
+
+/// The same, at a power in attowatts.
+pub fn clique_at(stations: u16, power: u64) -> Links {
     let mut links = Links::new(usize::from(stations));
     for (from, to) in (0..stations).flat_map(|a| (0..stations).map(move |b| (a, b))) {
-        links.set(Station(from), Station(to), link(1_000_000));
+        links.set(Station(from), Station(to), link(power));
     }
     links
 }
