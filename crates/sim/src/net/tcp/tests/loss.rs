@@ -73,7 +73,7 @@ fn each_partial_acknowledgement_repairs_one_loss_at_once_and_the_window_is_halve
 fn when_many_are_lost_the_timer_ends_a_slow_recovery() {
     // One hole is repaired in each 100 ms, and only the first partial acknowledgement starts the timer
     // anew, so at 200 + 400 ms it runs out.
-    let (mut pair, start) = twenty_of_which_are_lost(&[0, 2, 4, 6, 8, 10]);
+    let (mut pair, _) = twenty_of_which_are_lost(&[0, 2, 4, 6, 8, 10]);
     pair.write(CLIENT, data(100_000));
     pair.run_for(599 * MS);
     assert_eq!(pair.client.counters().timeouts, 0);
