@@ -10,9 +10,9 @@ mod sockets;
 #[cfg(test)]
 mod tests;
 mod timers;
+mod words;
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use bytes::Bytes;
@@ -22,6 +22,7 @@ use wire::Instant;
 
 use self::sockets::{Socket, Sockets};
 use self::timers::Timers;
+pub use self::words::{Config, ConnectError, Event, Interface, SocketId};
 use super::tcp::{self, Connection, End, State};
 use super::{Body, Datagram, Packet};
 
@@ -29,100 +30,6 @@ use super::{Body, Datagram, Packet};
 const EPHEMERAL: std::ops::RangeInclusive<u16> = 49_152..=65_535;
 /// More packets or datagrams than this do not wait for a driver that does not fetch them.
 const WAITING_MAX: usize = 4096;
-
-/// How a host is set.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Config {
-    /// Its TCP.
-    pub tcp: tcp::Config,
-    /// Time to live of the packets that it makes.
-    pub ttl: u8,
-    /// How many connections it has at most, closing ones counted.
-    pub sockets_max: usize,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self { tcp: tcp::Config::default(), ttl: 64, sockets_max: 32_768 }
-    }
-}
-
-/// One of a machine's interfaces, numbered by its driver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Interface(pub u16);
-
-/// A connection of a host. One of a connection that is over is never used again; whatever is asked of
-/// it does nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SocketId {
-    index: u32,
-    generation: u32,
-}
-
-/// Why no connection could be begun.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConnectError {
-    /// The host has as many connections as it can have.
-    TooManySockets,
-    /// Every port that could be used towards this peer is in use.
-    NoFreePort,
-}
-
-impl fmt::Display for ConnectError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Self::TooManySockets => "too many connections",
-            Self::NoFreePort => "no free port towards this peer",
-        })
-    }
-}
-
-impl std::error::Error for ConnectError {}
-
-/// What a host tells the program that runs on it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// A connection that was begun here is open.
-    Connected(SocketId),
-    /// A peer has opened a connection.
-    Accepted {
-        /// The new connection.
-        id: SocketId,
-        /// The address it was opened to: of this host, or, if intercepted, of another.
-        local: SocketAddrV4,
-        /// The peer.
-        remote: SocketAddrV4,
-        /// Over which interface its SYN came in.
-        interface: Interface,
-        /// Whether it was meant for another host.
-        intercepted: bool,
-    },
-    /// There is something to read: read until nothing is left, or nothing more is told.
-    Readable(SocketId),
-    /// There is room again, after a write that did not fit.
-    Writable(SocketId),
-    /// The peer has closed its side. What came before may still have to be read.
-    PeerClosed(SocketId),
-    /// The connection is over; its id means nothing any more. One that this host aborted is not told,
-    /// nor one of a peer's that never was open.
-    Closed {
-        /// The connection.
-        id: SocketId,
-        /// How it ended.
-        why: End,
-    },
-    /// A datagram came for a port that is listened to.
-    Datagram {
-        /// Who sent it.
-        from: SocketAddrV4,
-        /// To which address and port.
-        to: SocketAddrV4,
-        /// Over which interface it came in.
-        interface: Interface,
-        /// What it says.
-        payload: Bytes,
-    },
-}
 
 /// The sockets of one machine.
 ///
