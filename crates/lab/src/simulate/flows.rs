@@ -29,12 +29,20 @@ pub fn run(args: &Sim, scenario: &Scenario) -> Result<(), Failure> {
     judge(&runs)
 }
 
+/// So many failures are named here; the JSON has them all.
+const NAMED_MAX: usize = 20;
+
 /// What failed is named.
 fn judge(runs: &Runs<Outcome>) -> Result<(), Failure> {
     let of_run = |run: &Outcome| {
         let seed = run.seed;
         run.failed.iter().map(move |what| format!("seed {seed}: {what}")).collect::<Vec<_>>()
     };
-    let failed: Vec<_> = runs.results.iter().flat_map(of_run).collect();
+    let mut failed: Vec<_> = runs.results.iter().flat_map(of_run).collect();
+    let others = failed.len().saturating_sub(NAMED_MAX);
+    failed.truncate(NAMED_MAX);
+    if others > 0 {
+        failed.push(format!("and {others} others: --json names them all"));
+    }
     if failed.is_empty() { Ok(()) } else { Err(Failure::failed(failed.join("\n"))) }
 }
