@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use sim::result::RunResult;
+use sim::router::StoreSize;
 use sim::router::run::{Options, run};
 use sim::router::scheme::Scheme;
 use sim::scenario::Scenario;
@@ -72,16 +73,26 @@ fn one_seed_is_one_run() {
     assert_ne!(first, go(&scenario, Scheme::PhThcp, 4));
 }
 
-/// Every router asks for each of two files twice, in random order.
+/// Every router asks for each of two files twice, in random order. The lab, with real daemons and
+/// Linux's TCP, has 13.38, 6.77 and 3.66 MB from the gateway into the air, 0.42 MB over the uplink, and of
+/// ph-thcp's transfers half from the own router (docs/performance.md, means of five seeds).
 #[test]
-fn the_more_is_cached_the_less_the_gateway_sends() {
-    let settings = [("bytes", "50_000"), ("files", "2"), ("rounds", "2"), ("order", "random")];
+fn the_gateway_sends_what_it_sends_in_the_lab() {
+    let settings = [("bytes", "200_000"), ("files", "2"), ("rounds", "2"), ("order", "random")];
     let scenario = scenario("emulab8", &settings);
     let results =
         [Scheme::Default, Scheme::Thcp, Scheme::PhThcp].map(|scheme| go(&scenario, scheme, 1));
     results.iter().for_each(|result| check(result, 28));
-    let [default, thcp, ph_thcp] = results.each_ref().map(|it| it.gateway.bytes_over_air);
-    assert!(ph_thcp < thcp && thcp < default, "{ph_thcp} {thcp} {default}");
+    let sent = results.each_ref().map(|result| result.gateway.bytes_over_air as f64 / 1e6);
+    assert!(sent.is_sorted_by(|more, less| more > less), "{sent:?}");
+    for (sent, lab) in sent.into_iter().zip([13.38, 6.77, 3.66]) {
+        assert!((sent / lab - 1.0).abs() < 0.1, "{sent} MB, {lab} in the lab");
+    }
+    for result in &results {
+        let uplink = result.gateway.bytes_from_origin as f64 / 1e6;
+        assert!((uplink / 0.42 - 1.0).abs() < 0.05, "{}: {uplink} MB", result.scheme);
+    }
+    assert_eq!(results[2].share_by_source[&Source::Local], 0.5);
 }
 
 #[test]
@@ -89,6 +100,21 @@ fn clients_may_ask_at_the_same_time() {
     let settings = [("bytes", "20_000"), ("stagger_s", "0.02"), ("loss", "0.3")];
     for scheme in Scheme::ALL {
         check(&go(&scenario("map21", &settings), scheme, 2), 21);
+    }
+}
+
+/// Six files, one after the other and then again: a store for half of them has none of them any more when
+/// its turn comes, and one for all has all.
+#[test]
+fn a_small_store_lets_go_of_what_was_asked_for_longest_ago() {
+    let settings = [("hops", "1"), ("bytes", "100_000"), ("files", "6"), ("rounds", "2")];
+    let scenario = scenario("chain", &settings);
+    for (content_bytes, expected) in [(300_000, Source::Origin), (900_000, Source::Local)] {
+        let store = StoreSize::lru(content_bytes);
+        let options = Options { store, memory_bytes: 1 << 20, ..Options::default() };
+        let result = run(&scenario, Scheme::PhThcp, 1, options, None, |_| {}).unwrap();
+        check(&result, 12);
+        assert_eq!(sources(&result)[6..], [expected; 6], "{content_bytes}");
     }
 }
 

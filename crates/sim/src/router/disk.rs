@@ -29,6 +29,17 @@ pub struct StoreSize {
     pub policy: Policy,
 }
 
+impl StoreSize {
+    /// Of a store that holds about so many bytes of content, and lets go what was not asked for longest.
+    ///
+    /// The log keeps two segments free to write to, and some bytes beside each unit.
+    pub fn lru(content_bytes: u64) -> Self {
+        let policy = Policy::Lru;
+        let segment = Index::new(content_bytes, policy).segment_bytes();
+        Self { bytes: content_bytes + content_bytes / 64 + 2 * u64::from(segment), policy }
+    }
+}
+
 /// The store.
 pub(super) struct Disk {
     log: Log,
