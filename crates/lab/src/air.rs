@@ -10,10 +10,11 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant as WallInstant};
 
-use radio::{Control, Destination, Frame, Input, Medium, Output, Reception, Report, Station};
+use radio::{Destination, Frame, Input, Medium, Output, Reception, Report, Station};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::time::{ClockId, Timespec, clock_gettime};
+use sim::monitor::Monitor;
 use sim::pipe::Pipe;
 use wire::Instant;
 
@@ -21,7 +22,6 @@ use crate::address;
 use crate::buffer::{Buffer, Carries};
 use crate::captures::Captures;
 use crate::lateness::Lateness;
-use crate::monitor::Monitor;
 use crate::realtime;
 use crate::say;
 use crate::tap::Tap;
@@ -215,11 +215,8 @@ impl Work {
                     show(monitor, by, frame.ended, ports, captures);
                 }
                 Output::HeardControl { frame, by } => {
-                    // Without a threshold there are neither RTS nor CTS.
-                    if frame.kind == Control::Ack {
-                        monitor.ack(&frame);
-                        show(monitor, by, frame.ended, ports, captures);
-                    }
+                    monitor.control(&frame);
+                    show(monitor, by, frame.ended, ports, captures);
                 }
                 Output::Done { payload, tries, .. } => {
                     match payload.carries() {

@@ -36,7 +36,8 @@ pub fn run(args: &Run) -> Result<(), Failure> {
     }
     let lifeline = Lifeline::watch();
     let began = Instant::now();
-    let scenario = Scenario::load(&args.scenario, &args.set).map_err(Failure::refused)?;
+    let scenario =
+        Scenario::load_seeded(&args.scenario, &args.set, args.seed).map_err(Failure::refused)?;
     let programs = require::programs(&scenario, args.scheme)?;
     let progress = Progress::new(args.quiet);
     network::make_private_places()?;

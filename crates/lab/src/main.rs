@@ -23,7 +23,6 @@ mod inside;
 mod lateness;
 mod lifeline;
 mod list;
-mod monitor;
 mod namespace;
 mod network;
 mod origin;

@@ -7,6 +7,7 @@
 //! names. *Where to start:* [`scenario::Scenario::load`].
 
 pub mod hosts;
+pub mod monitor;
 pub mod net;
 pub mod pipe;
 pub mod report;

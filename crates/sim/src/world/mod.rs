@@ -28,24 +28,24 @@ mod due;
 mod experiment;
 pub mod fetches;
 pub mod flows;
-mod monitor;
 mod outcome;
 mod packets;
 mod program;
 mod routes;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 pub use address::{MACHINES_MAX, address, machine};
 pub use arrivals::Arrivals;
 pub use counters::{Counters, Drops};
 use due::Due;
 pub use experiment::{Fetching, Setup, run, world};
-use monitor::Monitor;
-pub use monitor::Tap;
 pub use outcome::{Fetches, Outcome, Stat, over_seeds};
 pub use program::Program;
 pub use routes::{Metric, Routes};
+pub use watch::Tap;
+use watch::Watch;
 
 /// A station's interface on the mesh; its wires are numbered from the next.
 pub const AIR: Interface = Interface(0);
@@ -83,7 +83,7 @@ pub struct World<P> {
     /// Packets that have just reached a machine.
     arrived: VecDeque<(usize, Interface, Packet)>,
     counters: Counters,
-    monitor: Option<Monitor>,
+    watch: Option<Watch>,
 }
 
 /// A machine.
@@ -143,7 +143,7 @@ impl<P: Program> World<P> {
             due: Due::new(0),
             arrived: VecDeque::new(),
             counters: Counters::default(),
-            monitor: None,
+            watch: None,
         }
     }
 
@@ -176,7 +176,7 @@ impl<P: Program> World<P> {
 
     /// Shows all frames from now on to a tap.
     pub fn watch(&mut self, tap: Box<dyn Tap>) {
-        self.monitor = Some(Monitor::new(tap, self.medium.config()));
+        self.watch = Some(Watch::new(tap, self.medium.config()));
     }
 
     /// Lets happen all that is due until `until`, which is now from then on. False if nothing will

@@ -97,8 +97,8 @@ impl<P: Program> World<P> {
             self.counters.events += 1;
             match output {
                 Output::Heard { frame, payload, by } => {
-                    if let Some(monitor) = &mut self.monitor {
-                        monitor.data(&frame, payload, by);
+                    if let Some(watch) = &mut self.watch {
+                        watch.data(&frame, payload, by);
                     }
                     for heard in by.iter().filter(|it| it.is_new) {
                         let at = Destination::Station(heard.by);
@@ -109,8 +109,8 @@ impl<P: Program> World<P> {
                     }
                 }
                 Output::HeardControl { frame, by } => {
-                    if let Some(monitor) = &mut self.monitor {
-                        monitor.control(&frame, by);
+                    if let Some(watch) = &mut self.watch {
+                        watch.control(&frame, by);
                     }
                 }
                 Output::Done { from, payload, outcome, tries, .. } => {
