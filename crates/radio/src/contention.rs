@@ -7,15 +7,15 @@
 use crate::airtime::{self, WINDOW_MAX};
 use crate::chance::Chance;
 use crate::config::{Config, Dcf};
-use std::time::Duration;
 use wire::Instant;
 
-/// What the channel's PHY and the reading of the DCF make of it.
+/// What the channel's PHY and the reading of the DCF make of it. In plain nanoseconds: this is asked at
+/// each beginning and end of each transmission.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     slot_nanos: u64,
-    difs: Duration,
-    eifs: Duration,
+    difs_nanos: u64,
+    eifs_nanos: u64,
     window_min: u32,
     dcf: Dcf,
 }
@@ -25,8 +25,8 @@ impl Rules {
         let phy = config.phy;
         Self {
             slot_nanos: phy.slot().as_nanos() as u64,
-            difs: phy.difs(),
-            eifs: airtime::eifs(phy),
+            difs_nanos: phy.difs().as_nanos() as u64,
+            eifs_nanos: airtime::eifs(phy).as_nanos() as u64,
             window_min: phy.window_min(),
             dcf: config.dcf,
         }
@@ -124,7 +124,7 @@ impl Contention {
 
     /// A reception failed (EIFS).
     pub fn received_badly(&mut self, now: Instant) {
-        self.eifs_until = now + self.rules.eifs;
+        self.eifs_until = after(now, self.rules.eifs_nanos);
     }
 
     /// A frame was received: it ends what a failed reception began.
@@ -207,7 +207,7 @@ impl Contention {
 
     /// When the medium has been idle for long enough.
     fn ready_at(&self) -> Instant {
-        (self.idle_since.max(self.nav_ends()) + self.rules.difs).max(self.eifs_until)
+        after(self.idle_since.max(self.nav_ends()), self.rules.difs_nanos).max(self.eifs_until)
     }
 
     fn counts_from(&self) -> Instant {
@@ -215,8 +215,12 @@ impl Contention {
     }
 
     fn backoff_ends(&self, slots: u32) -> Instant {
-        self.counts_from() + Duration::from_nanos(self.rules.slot_nanos * u64::from(slots))
+        after(self.counts_from(), self.rules.slot_nanos * u64::from(slots))
     }
+}
+
+fn after(at: Instant, nanos: u64) -> Instant {
+    Instant::from_nanos(at.as_nanos().saturating_add(nanos))
 }
 
 #[cfg(test)]

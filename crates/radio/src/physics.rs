@@ -20,6 +20,13 @@ pub enum Speed {
     Basic,
 }
 
+/// Of a frame what carries bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stretch {
+    Header,
+    Body,
+}
+
 /// What decides about receptions.
 #[derive(Clone, Debug)]
 pub struct Physics {
@@ -87,23 +94,22 @@ impl Physics {
         self.parts[speed as usize][0].ends
     }
 
-    /// The hazards to header and body of a frame while interference was constant: nanoseconds count from
-    /// the beginning of its preamble.
-    pub fn hazards(
+    /// The hazard to header or body of a frame while interference was constant: nanoseconds count from the
+    /// beginning of its preamble.
+    pub fn hazard(
         &self,
-        speed: Speed,
+        (speed, stretch): (Speed, Stretch),
         (from, to): (u64, u64),
         signal: u64,
         others: u64,
-    ) -> [f64; 2] {
+    ) -> f64 {
         let (signal, noise) = (signal as f64, (self.noise + others) as f64);
-        self.parts[speed as usize].map(|part| {
-            let nanos = to.min(part.ends).saturating_sub(from.max(part.begins));
-            if nanos == 0 || signal >= part.safe_ratio * noise {
-                return 0.0;
-            }
-            nanos as f64 * part.bits_per_nano * error_rate::hazard(part.rate, signal / noise)
-        })
+        let part = &self.parts[speed as usize][stretch as usize];
+        let nanos = to.min(part.ends).saturating_sub(from.max(part.begins));
+        if nanos == 0 || signal >= part.safe_ratio * noise {
+            return 0.0;
+        }
+        nanos as f64 * part.bits_per_nano * error_rate::hazard(part.rate, signal / noise)
     }
 }
 
@@ -126,7 +132,10 @@ mod tests {
     fn only_what_overlaps_is_in_danger() {
         let physics = Physics::new(&Config::like_ns3());
         let hazards = |from_us: u64, to_us: u64, others| {
-            physics.hazards(Speed::Data, (from_us * 1000, to_us * 1000), 1_000_000_000, others)
+            [Stretch::Header, Stretch::Body].map(|stretch| {
+                let piece = (from_us * 1000, to_us * 1000);
+                physics.hazard((Speed::Data, stretch), piece, 1_000_000_000, others)
+            })
         };
         assert_eq!(hazards(0, 1500, 0), [0.0, 0.0], "33 dB are safe");
         assert_eq!(hazards(0, 144, 9_000_000_000), [0.0, 0.0], "the preamble carries no bits");

@@ -11,49 +11,52 @@ use crate::receiver::Signal;
 #[derive(Clone, Copy, Debug)]
 pub struct Hearer {
     pub station: Station,
-    link: Link,
+    decodable: bool,
+    /// In attowatts; the mean, if links fade.
+    power: u64,
+    /// If links fade: of what the sender has on the air.
+    faded_power: u64,
     pub loss: Probability,
     pub broadcast_loss: Probability,
     /// Serial number of the sender's latest packet that arrived here; 0 if none did.
     heard: u64,
-    /// What it gets of what the sender has on the air.
-    on_air: Option<Signal>,
 }
 
 impl Hearer {
     fn new(station: Station, link: Link, broadcast_loss_share: f64) -> Self {
         Self {
             station,
-            link: Link { power: link.power.min(POWER_MAX), ..link },
+            decodable: link.decodable,
+            power: link.power.min(POWER_MAX),
+            faded_power: 0,
             loss: Probability::new(link.loss),
             broadcast_loss: Probability::new(link.loss * broadcast_loss_share),
             heard: 0,
-            on_air: None,
         }
     }
 
-    /// The sender begins to transmit; gives what is sensed here, if anything.
-    pub fn begin(
-        &mut self,
-        (sender, speed): (Station, Speed),
-        fading: Option<Thresholds>,
-        chance: &mut Chance,
-    ) -> Option<Signal> {
-        let Link { power, decodable, .. } = self.link;
-        self.on_air = match fading {
-            None => Some(Signal { sender, power, decodable, speed }),
-            Some(Thresholds { receive, sense }) => {
-                let power = (power as f64 * chance.fade()).min(POWER_MAX as f64) as u64;
-                let signal = Signal { sender, power, decodable: power >= receive, speed };
-                Some(signal).filter(|signal| signal.power >= sense)
-            }
-        };
-        self.on_air
+    /// The sender begins to transmit: how strongly that comes here, if links fade.
+    pub fn fade(&mut self, chance: &mut Chance) {
+        self.faded_power = (self.power as f64 * chance.fade()).min(POWER_MAX as f64) as u64;
     }
 
-    /// The sender ends; gives what was sensed here, if anything.
-    pub fn end(&mut self) -> Option<Signal> {
-        self.on_air.take()
+    /// What is sensed here of what the sender has on the air, if anything.
+    pub fn signal(
+        &self,
+        (sender, speed): (Station, Speed),
+        fading: Option<Thresholds>,
+    ) -> Option<Signal> {
+        match fading {
+            None => {
+                let Self { power, decodable, .. } = *self;
+                Some(Signal { sender, power, decodable, speed })
+            }
+            Some(Thresholds { receive, sense }) => {
+                let power = self.faded_power;
+                let signal = Signal { sender, power, decodable: power >= receive, speed };
+                (power >= sense).then_some(signal)
+            }
+        }
     }
 
     /// Notes that a packet arrived here; says whether it had not before. A sender works on one packet

@@ -9,8 +9,11 @@
 use crate::chance::Chance;
 use crate::config::{Decoding, Locking};
 use crate::output::Station;
-use crate::physics::{Physics, Speed};
+use crate::physics::{Physics, Speed, Stretch};
 use wire::Instant;
+
+/// What has met this hazard is lost: it survives once in 10¹⁷ times.
+const HOPELESS: f64 = 40.0;
 
 /// A transmission, as a station senses it.
 #[derive(Clone, Copy, Debug)]
@@ -156,12 +159,20 @@ impl Lock {
 
     /// Adds up what the bits went through while interference was constant.
     fn settle(&mut self, now: Instant, physics: &Physics) {
-        if physics.decoding == Decoding::BitErrors {
-            let piece = (self.nanos(self.piece_since), self.nanos(now));
-            let Signal { speed, power, .. } = self.signal;
-            let hazards = physics.hazards(speed, piece, power, self.interference);
-            (0..2).for_each(|part| self.hazards[part] += hazards[part]);
-            self.piece_since = now;
+        if physics.decoding == Decoding::Capture {
+            return;
+        }
+        let piece = (self.nanos(self.piece_since), self.nanos(now));
+        let Signal { speed, power, decodable, .. } = self.signal;
+        self.piece_since = now;
+        if !self.is_read {
+            let stretch = (speed, Stretch::Header);
+            self.hazards[0] += physics.hazard(stretch, piece, power, self.interference);
+        }
+        // What cannot be decoded or is lost already need not be known any better.
+        if decodable && self.hazards[1] < HOPELESS {
+            let stretch = (speed, Stretch::Body);
+            self.hazards[1] += physics.hazard(stretch, piece, power, self.interference);
         }
     }
 

@@ -2,8 +2,9 @@
 
 use crate::chance::Chance;
 use crate::contention::{Contention, Rules};
-use crate::output::{ControlFrame, Frame, Station};
+use crate::output::{ControlFrame, Destination, Frame, Station};
 use crate::packets::PacketId;
+use crate::physics::Speed;
 use crate::receiver::Receiver;
 use crate::report::Report;
 use std::collections::VecDeque;
@@ -39,6 +40,16 @@ pub enum OnAir {
     Data { frame: Frame, packet: PacketId, serial: u64 },
     /// Of a control frame.
     Control(ControlFrame),
+}
+
+impl OnAir {
+    /// At which of the channel's two rates it goes.
+    pub fn speed(&self) -> Speed {
+        match self {
+            Self::Data { frame: Frame { to: Destination::Station(_), .. }, .. } => Speed::Data,
+            Self::Data { .. } | Self::Control(_) => Speed::Basic,
+        }
+    }
 }
 
 /// What a station sends without regard to the medium.

@@ -8,6 +8,8 @@ use radio::{Config, Phy, Rate, Station};
 
 /// IP, UDP and payload, in bytes.
 const PACKET: u32 = 1488;
+/// Of each cell, in seconds: at least 4000 packets.
+const DURATION_S: f64 = 12.0;
 
 fn one_hop(config: &Config) -> f64 {
     let paths = vec![vec![Station(0), Station(1)]];
@@ -78,8 +80,8 @@ fn saturated_stations_in_range_of_each_other() {
                 let paths = (0..stations).map(|i| vec![Station(i), next(i)]).collect();
                 let links = clique_at(stations.max(2), 1_000_000_000);
                 let mut flows = Flows::new(config.clone(), links, 1, paths);
-                flows.run(seconds(20.0));
-                let per_second = flows.arrived.iter().sum::<u64>() as f64 / 20.0;
+                flows.run(seconds(DURATION_S));
+                let per_second = flows.arrived.iter().sum::<u64>() as f64 / DURATION_S;
                 let total = flows.medium.total();
                 let fails = (total.data_frames_failed + total.rts_frames_failed) as f64;
                 let tries =

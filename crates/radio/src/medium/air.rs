@@ -3,7 +3,6 @@
 use super::Medium;
 use crate::config::LossScope;
 use crate::output::{Control, ControlFrame, Destination, Frame, Reception, Station};
-use crate::physics::Speed;
 use crate::reach::Hearer;
 use crate::receiver::{Ending, Signal};
 use crate::timers::Timer;
@@ -12,8 +11,8 @@ use std::time::Duration;
 
 impl<F> Medium<F> {
     /// A station begins to transmit.
-    pub(super) fn begin(&mut self, from: Station, what: OnAir, lasts: Duration, speed: Speed) {
-        let (now, fading) = (self.now, self.reach.fading());
+    pub(super) fn begin(&mut self, from: Station, what: OnAir, lasts: Duration) {
+        let (now, speed, fading) = (self.now, what.speed(), self.reach.fading());
         let sender = self.station(from);
         sender.on_air = Some(what);
         sender.report.airtime += lasts;
@@ -22,8 +21,10 @@ impl<F> Medium<F> {
         self.carrier_on(from);
         let mut hearers = self.reach.lend(from);
         for hearer in &mut hearers {
-            let chance = &mut self.stations[usize::from(from.0)].chance;
-            if let Some(signal) = hearer.begin((from, speed), fading, chance) {
+            if fading.is_some() {
+                hearer.fade(&mut self.station(from).chance);
+            }
+            if let Some(signal) = hearer.signal((from, speed), fading) {
                 let station = &mut self.stations[usize::from(hearer.station.0)];
                 if station.receiver.begin(now, signal, &self.physics, &mut station.chance) {
                     station.contention.reception_begins(now);
@@ -39,10 +40,11 @@ impl<F> Medium<F> {
         let sender = self.station(from);
         let what = sender.on_air.take().expect("Timer::End is set while something is on the air");
         sender.receiver.unmute();
+        let (speed, fading) = (what.speed(), self.reach.fading());
         let mut hearers = self.reach.lend(from);
         let mut is_answered = false;
         for hearer in &mut hearers {
-            if let Some(signal) = hearer.end() {
+            if let Some(signal) = hearer.signal((from, speed), fading) {
                 is_answered |= self.end_at(hearer, signal, &what);
                 self.carrier_off(hearer.station);
             }

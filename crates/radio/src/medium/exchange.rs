@@ -5,7 +5,6 @@ use crate::airtime;
 use crate::config::Dcf;
 use crate::output::{Control, ControlFrame, Destination, Frame, Outcome, Station};
 use crate::packets::Packet;
-use crate::physics::Speed;
 use crate::timers::Timer;
 use crate::transceiver::{Answer, Awaited, OnAir};
 use std::time::Duration;
@@ -61,9 +60,9 @@ impl<F> Medium<F> {
         let station = &mut self.stations[usize::from(from.0)];
         let current = station.current.as_mut().expect("it has its turn with a packet");
         let Packet { to, bytes, .. } = *self.packets.get(current.packet);
-        let (rate, speed) = match to {
-            Destination::Station(_) => (self.timing.data_rate, Speed::Data),
-            Destination::Broadcast => (self.timing.basic_rate, Speed::Basic),
+        let rate = match to {
+            Destination::Station(_) => self.timing.data_rate,
+            Destination::Broadcast => self.timing.basic_rate,
         };
         let lasts = self.timing.data(bytes, rate);
         let retry = current.tries > 0;
@@ -71,7 +70,7 @@ impl<F> Medium<F> {
         let (packet, serial, sequence) = (current.packet, current.serial, current.sequence());
         let frame = Frame { from, to, bytes, rate, sequence, retry, began, ended: began + lasts };
         station.report.count_data(bytes, retry);
-        self.begin(from, OnAir::Data { frame, packet, serial }, lasts, speed);
+        self.begin(from, OnAir::Data { frame, packet, serial }, lasts);
     }
 
     fn send_control(&mut self, kind: Control, from: Station, to: Station, reserves: Duration) {
@@ -83,7 +82,7 @@ impl<F> Medium<F> {
         let ended = began + lasts;
         let frame = ControlFrame { kind, from, to, reserves, rate, began, ended };
         self.station(from).report.count_control(kind);
-        self.begin(from, OnAir::Control(frame), lasts, Speed::Basic);
+        self.begin(from, OnAir::Control(frame), lasts);
     }
 
     /// A station's data frame has ended.
