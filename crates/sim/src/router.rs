@@ -22,6 +22,7 @@ mod catalogue;
 mod disk;
 mod fetches;
 mod links;
+pub mod mesh;
 pub mod relay;
 pub mod run;
 pub mod scheme;
