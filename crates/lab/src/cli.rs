@@ -29,6 +29,8 @@ pub enum Command {
     Inside(Run),
     /// Run a scenario in virtual time, once for each seed
     Sim(Sim),
+    /// Hold the simulator against ns-3 and against closed forms
+    Validate(Validate),
     /// Put several results of one scenario on one page, side by side
     Compare(Compare),
     /// Show the scenarios and their keys
@@ -108,6 +110,29 @@ pub struct Sim {
     /// DIR/seed-N/ROUTER.pcap
     #[arg(long, value_name = "DIR")]
     pub pcap: Option<PathBuf>,
+    /// No progress, no table
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// `hearsay-lab validate`.
+#[derive(Debug, Clone, Args)]
+pub struct Validate {
+    /// A few seconds of each case only
+    #[arg(long)]
+    pub quick: bool,
+    /// How many runs of each case [default: 5, or 3 with --quick]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub seeds: Option<u64>,
+    /// Another medium than the reference's: a key of the scenario `bulk`, for all cases
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
+    pub set: Vec<(String, String)>,
+    /// Write the figures as JSON; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write a page with pictures, as one HTML file
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// No progress, no table
     #[arg(long, short)]
     pub quiet: bool,

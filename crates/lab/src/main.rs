@@ -36,6 +36,7 @@ mod say;
 mod simulate;
 mod table;
 mod tap;
+mod validate;
 mod verdict;
 
 use cli::{Cli, Command};
@@ -53,6 +54,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Run(args) => outside::run(&args),
         Command::Inside(args) => inside::run(&args).map_err(Failure::inside),
         Command::Sim(args) => simulate::run(&args),
+        Command::Validate(args) => validate::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::List { json } => list::show(json),
         Command::Completions { shell } => {

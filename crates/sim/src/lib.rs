@@ -15,4 +15,5 @@ pub mod result;
 pub mod router;
 pub mod scenario;
 pub mod source;
+pub mod validate;
 pub mod world;

@@ -7,7 +7,9 @@
 //! the same bytes.
 
 mod axis;
+mod bars;
 mod cdf;
+mod checks;
 mod figures;
 mod labels;
 mod map;
@@ -22,6 +24,7 @@ use std::slice;
 pub use figures::Figures;
 
 use crate::result::RunResult;
+use crate::validate::Report;
 
 /// What the runs have in common: the scenario's mesh and its keys.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -78,6 +81,11 @@ pub fn compare(results: &[RunResult], ground: &Ground) -> String {
 /// Figures over seeds as a page.
 pub fn figures(figures: &Figures, ground: &Ground) -> String {
     figures::page(figures, ground)
+}
+
+/// What was held against ns-3 and theory, as a page.
+pub fn checks(report: &Report) -> String {
+    checks::page(report)
 }
 
 /// The map of the mesh as an SVG file; receivers are coloured by their median throughput in the
