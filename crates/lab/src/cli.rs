@@ -31,6 +31,8 @@ pub enum Command {
     Sim(Sim),
     /// Hold the simulator against ns-3 and against closed forms
     Validate(Validate),
+    /// Repeat experiments of the papers, and put ours beside theirs
+    Repro(Repro),
     /// Put several results of one scenario on one page, side by side
     Compare(Compare),
     /// Show the scenarios and their keys
@@ -134,6 +136,28 @@ pub struct Validate {
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// No progress, no table
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// `hearsay-lab repro`.
+#[derive(Debug, Clone, Args)]
+pub struct Repro {
+    /// Which one, or "all"; without, what there is
+    pub name: Option<String>,
+    /// How many runs of each point [default: as many as its chance needs]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub seeds: Option<u64>,
+    /// A few points only, in seconds
+    #[arg(long)]
+    pub quick: bool,
+    /// How many runs at a time [default: one for each core]
+    #[arg(long, value_name = "N", value_parser = jobs)]
+    pub jobs: Option<usize>,
+    /// Where CSV, SVG and HTML files go
+    #[arg(long, value_name = "DIR", default_value = "repro")]
+    pub out: PathBuf,
+    /// No progress, no summary
     #[arg(long, short)]
     pub quiet: bool,
 }

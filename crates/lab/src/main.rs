@@ -30,6 +30,7 @@ mod outside;
 mod progress;
 mod realtime;
 mod report;
+mod repro;
 mod require;
 mod routers;
 mod say;
@@ -55,6 +56,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Inside(args) => inside::run(&args).map_err(Failure::inside),
         Command::Sim(args) => simulate::run(&args),
         Command::Validate(args) => validate::run(&args),
+        Command::Repro(args) => repro::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::List { json } => list::show(json),
         Command::Completions { shell } => {

@@ -2,7 +2,8 @@
 //!
 //! *What this is:* [`scenario`] reads the file that simulator and lab are driven by, [`world`] is the
 //! simulator's loop, [`net`] the stack of its machines, [`pipe`] the wire of a gateway's uplink,
-//! [`result`] what every run gives. *Who calls it:* the lab's program.
+//! [`result`] what every run gives, [`repro`] experiments of papers. *Who calls it:* the lab's
+//! program.
 //! *What it never does:* open sockets, read clocks, or touch any file but the scenario that a user
 //! names. *Where to start:* [`scenario::Scenario::load`].
 
@@ -11,6 +12,7 @@ pub mod monitor;
 pub mod net;
 pub mod pipe;
 pub mod report;
+pub mod repro;
 pub mod result;
 pub mod router;
 pub mod scenario;

@@ -10,19 +10,23 @@ mod axis;
 mod bars;
 mod cdf;
 mod checks;
+mod curves;
 mod figures;
 mod labels;
 mod map;
 mod page;
 mod picture;
+mod reproduction;
 pub(crate) mod stats;
 mod tables;
 mod text;
 
 use std::slice;
 
+pub use curves::{Chart, Curve};
 pub use figures::Figures;
 
+use crate::repro::{Experiment, Findings, Samples};
 use crate::result::RunResult;
 use crate::validate::Report;
 
@@ -86,6 +90,15 @@ pub fn figures(figures: &Figures, ground: &Ground) -> String {
 /// What was held against ns-3 and theory, as a page.
 pub fn checks(report: &Report) -> String {
     checks::page(report)
+}
+
+/// What came of an experiment of a paper as a page.
+pub(crate) fn reproduction(
+    experiment: &Experiment,
+    samples: &Samples,
+    findings: &Findings,
+) -> String {
+    reproduction::page(experiment, samples, findings)
 }
 
 /// The map of the mesh as an SVG file; receivers are coloured by their median throughput in the
