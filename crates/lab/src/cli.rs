@@ -120,10 +120,10 @@ pub struct Sim {
 /// `hearsay-lab validate`.
 #[derive(Debug, Clone, Args)]
 pub struct Validate {
-    /// A few seconds of each case only
+    /// Fewer runs, and fewer cells
     #[arg(long)]
     pub quick: bool,
-    /// How many runs of each case [default: 5, or 3 with --quick]
+    /// How many runs of each case [default: 5, or 2 with --quick]
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub seeds: Option<u64>,
     /// Another medium than the reference's: a key of the scenario `bulk`, for all cases

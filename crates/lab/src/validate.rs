@@ -21,7 +21,7 @@ mod table;
 
 /// Runs of each case, unless the command line says otherwise.
 const SEEDS: u64 = 5;
-const SEEDS_QUICK: u64 = 3;
+const SEEDS_QUICK: u64 = 2;
 
 /// `hearsay-lab validate`.
 pub fn run(args: &Validate) -> Result<(), Failure> {

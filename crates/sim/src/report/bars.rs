@@ -7,14 +7,14 @@ use super::picture::{self, px};
 use super::{stats, text};
 
 const WIDTH: f64 = 760.0;
-const LEFT: f64 = 250.0;
+const LEFT: f64 = 256.0;
 const RIGHT: f64 = 690.0;
 const TOP: f64 = 34.0;
 const ROW: f64 = 19.0;
 const BAR: f64 = 11.0;
 const FOOT: f64 = 26.0;
 /// Names longer than this are cut.
-const NAME_CHARS_MAX: usize = 36;
+const NAME_CHARS_MAX: usize = 40;
 
 /// A row; means with their deviations.
 pub(super) struct Bar {

@@ -35,8 +35,8 @@ pub(super) fn page(report: &Report) -> String {
                                     div class="scroll" { (PreEscaped(bars::svg(&bars(cases)))) }
                                 }
                             }
-                            details open[!has_only_told(cases)] {
-                                summary { "Figures" }
+                            details {
+                                summary { "Figures, and others that are only told" }
                                 (table(cases))
                             }
                         }
@@ -97,12 +97,14 @@ fn failed(report: &Report) -> Markup {
     }
 }
 
-fn has_only_told(cases: &[(Case, Vec<Checked>)]) -> bool {
-    cases.iter().flat_map(|(_, figures)| figures).all(|it| it.verdict() == Verdict::Told)
-}
-
-fn caption(cases: &[(Case, Vec<Checked>)]) -> &'static str {
-    cases.first().and_then(|(_, figures)| figures.first()).map_or("", |it| it.figure.name)
+/// The picture's figure, and how far off it may be.
+fn caption(cases: &[(Case, Vec<Checked>)]) -> String {
+    let first = cases.first().and_then(|(_, figures)| figures.first());
+    let Some(figure) = first.map(|it| &it.figure) else { return String::new() };
+    match figure.allowed {
+        Some(allowed) => format!("{}, allowed: ± {}", figure.name, text::percent(allowed)),
+        None => figure.name.to_owned(),
+    }
 }
 
 /// The first figure of each case.
@@ -134,9 +136,11 @@ fn table(cases: &[(Case, Vec<Checked>)]) -> Markup {
                 } }
                 tbody {
                     @for (case, figures) in cases {
-                        @for checked in figures {
+                        @for (place, checked) in figures.iter().enumerate() {
                             tr class=[(checked.verdict() == Verdict::Failed).then_some("wrong")] {
-                                th class="key" scope="row" { (text::clean(&case.name)) }
+                                th class="key" scope="row" {
+                                    @if place == 0 { (text::clean(&case.name)) }
+                                }
                                 td data-label="figure" { code { (checked.figure.name) } }
                                 @for (head, value) in heads.into_iter().zip(cells(checked)) {
                                     td class="n" data-label=(head) { (value) }
@@ -152,10 +156,10 @@ fn table(cases: &[(Case, Vec<Checked>)]) -> Markup {
 }
 
 fn cells(checked: &Checked) -> [String; 4] {
-    let spread = |mean, sd| format!("{} ± {}", text::number(mean), text::number(sd));
+    let spread = |mean, sd| format!("{} ± {}", amount(mean), amount(sd));
     let reference = checked.figure.reference.map(|it| match it.spread {
         Some((sd, _)) => spread(it.mean, sd),
-        None => text::number(it.mean),
+        None => amount(it.mean),
     });
     let none = || text::NONE.to_owned();
     [
@@ -164,6 +168,11 @@ fn cells(checked: &Checked) -> [String; 4] {
         checked.ratio().map_or_else(none, |ratio| format!("{ratio:.3}")),
         checked.figure.allowed.map_or_else(none, text::percent),
     ]
+}
+
+/// Shares of one to more digits than other numbers.
+fn amount(value: f64) -> String {
+    if value > 0.0 && value < 1.0 { format!("{value:.4}") } else { text::number(value) }
 }
 
 fn verdict(verdict: Verdict) -> Markup {

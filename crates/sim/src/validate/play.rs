@@ -15,6 +15,8 @@ pub enum Play {
     HiddenPair,
     /// Two senders that sense each other and need not.
     ExposedPair,
+    /// A sender whose receiver is so many metres from another sender that it does not sense.
+    AsymmetricPair(u16),
     /// The scenario `mesh50`.
     Mesh,
 }
@@ -34,6 +36,9 @@ impl Play {
             }
             Self::Cell(senders) => contention::cell(radio, senders, lasts),
             Self::HiddenPair => contention::hidden_pair(radio, lasts),
+            Self::AsymmetricPair(apart_m) => {
+                contention::asymmetric_pair(radio, f64::from(apart_m), lasts)
+            }
             Self::ExposedPair => contention::exposed_pair(radio, lasts),
         };
         case.setup.run_flows(&case.flows, seed, None)

@@ -2,13 +2,11 @@
 
 use super::rows::{Row, rows};
 use super::verdict::{Reference, SHARE};
-use super::{Case, Effort, Figure, Group, Play, Settings, medium, setting};
+use super::{Case, Figure, Group, Play, Settings, medium, setting};
 use crate::scenario::ScenarioError;
 
 /// Goodputs and shares may be off by so much.
 const OFF_MAX: f64 = 0.15;
-/// A quick run is no longer than this.
-const QUICK_S: f64 = 8.0;
 
 /// The files, in the order in which they are told of.
 const FILES: [(Group, &str); 5] = [
@@ -44,49 +42,33 @@ const FILES: [(Group, &str); 5] = [
     ),
 ];
 
-/// Columns (`_mean`, `_sd`), our names for them, and whether they count.
-const COLUMNS: [(&str, &str, bool); 11] = [
-    ("goodput_kbps", "goodput_kbps", false),
-    ("share1", SHARE, false),
-    ("p_data_fail", "data_fail_share", false),
-    ("drop_retry", "retry_drops", true),
-    ("drop_q_src", "queue_drops_source", true),
-    ("drop_q_relay", "queue_drops_relays", true),
-    ("data_tx", "data_frames", true),
-    ("fetches", "fetches", true),
-    ("fetch_mean_s", "fetch_mean_s", false),
-    ("fetch_p50_s", "fetch_p50_s", false),
-    ("fetch_p95_s", "fetch_p95_s", false),
+/// Columns (`_mean`, `_sd`), and our names for them.
+const COLUMNS: [(&str, &str); 11] = [
+    ("goodput_kbps", "goodput_kbps"),
+    ("share1", SHARE),
+    ("p_data_fail", "data_fail_share"),
+    ("drop_retry", "retry_drops"),
+    ("drop_q_src", "queue_drops_source"),
+    ("drop_q_relay", "queue_drops_relays"),
+    ("data_tx", "data_frames"),
+    ("fetches", "fetches"),
+    ("fetch_mean_s", "fetch_mean_s"),
+    ("fetch_p50_s", "fetch_p50_s"),
+    ("fetch_p95_s", "fetch_p95_s"),
 ];
 
 /// All of them.
-pub fn cases(effort: Effort, settings: &[(String, String)]) -> Result<Vec<Case>, ScenarioError> {
+pub fn cases(settings: &[(String, String)]) -> Result<Vec<Case>, ScenarioError> {
     let all = FILES.iter().flat_map(|(group, table)| rows(table).map(move |row| (*group, row)));
-    all.map(|(group, row)| case(group, &row, effort, settings)).collect()
+    all.map(|(group, row)| case(group, &row, settings)).collect()
 }
 
-fn case(
-    group: Group,
-    row: &Row,
-    effort: Effort,
-    more: &[(String, String)],
-) -> Result<Case, ScenarioError> {
+fn case(group: Group, row: &Row, more: &[(String, String)]) -> Result<Case, ScenarioError> {
     let play = play(row);
-    let lasted = row.number("simtime").unwrap_or(1.0);
-    let lasts = if effort == Effort::Quick { lasted.min(QUICK_S) } else { lasted };
-    let mut settings = settings(row, play);
-    settings.push(setting("seconds", lasts));
-    settings.extend(more.iter().cloned());
-    let scenario = play.scenario(&settings, 1)?;
-    Ok(Case {
-        group,
-        name: name(row, play),
-        medium: medium(&scenario),
-        figures: figures(row, play),
-        play,
-        settings,
-        share: lasts / lasted,
-    })
+    let settings = [settings(row, play), more.to_vec()].concat();
+    let medium = medium(&play.scenario(&settings, 1)?);
+    let (name, figures) = (name(row, play), figures(row, play));
+    Ok(Case { group, name, medium, figures, play, settings })
 }
 
 fn play(row: &Row) -> Play {
@@ -105,6 +87,7 @@ fn settings(row: &Row, play: Play) -> Settings {
         ("basic", "basic_mbps"),
         ("phy", "receiver"),
         ("hops", "hops"),
+        ("simtime", "seconds"),
         ("per", "per"),
         ("perScope", "per_scope"),
     ];
@@ -128,8 +111,8 @@ fn name(row: &Row, play: Play) -> String {
         Play::Chain => count("hops", "hop"),
         Play::Cell(_) => count("nflows", "sender"),
         Play::HiddenPair => Some("hidden pair".to_owned()),
-        Play::ExposedPair => Some("exposed pair".to_owned()),
         Play::Mesh => Some("fetches".to_owned()),
+        Play::ExposedPair | Play::AsymmetricPair(_) => None,
     };
     let traffic = row.text("traffic").map(str::to_uppercase);
     let lost = row.number("per").map(|per| {
@@ -143,12 +126,12 @@ fn name(row: &Row, play: Play) -> String {
 
 fn figures(row: &Row, play: Play) -> Vec<Figure> {
     let runs = row.number("seeds").unwrap_or(1.0);
-    let figure = |(column, name, grows): (&str, &'static str, bool)| {
+    let figure = |(column, name): (&str, &'static str)| {
         let mean = row.number(&format!("{column}_mean"))?;
         let sd = row.number(&format!("{column}_sd"))?;
         let is_judged = ["goodput_kbps", SHARE].contains(&name) && play != Play::Mesh;
         let reference = Some(Reference { mean, spread: Some((sd, runs)) });
-        Some(Figure { name, reference, allowed: is_judged.then_some(OFF_MAX), grows })
+        Some(Figure { name, reference, allowed: is_judged.then_some(OFF_MAX) })
     };
     COLUMNS.into_iter().filter_map(figure).collect()
 }
@@ -159,7 +142,7 @@ mod tests {
 
     #[test]
     fn every_row_is_a_case() {
-        let cases = cases(Effort::Full, &[]).unwrap();
+        let cases = cases(&[]).unwrap();
         let lines: usize = FILES.iter().map(|(_, table)| table.lines().count() - 1).sum();
         assert_eq!(cases.len(), lines);
         let names: std::collections::BTreeSet<_> =
@@ -169,16 +152,5 @@ mod tests {
         let per = cases.iter().find(|case| case.name.contains("lost")).unwrap();
         assert_eq!(per.name, "4 hops, TCP, 5 % of all frames lost");
         assert_eq!(per.medium, "receiver lock, reception bit-error, dcf ns3");
-    }
-
-    #[test]
-    fn what_counts_is_told_for_the_length_of_the_reference() {
-        let cases = cases(Effort::Quick, &[]).unwrap();
-        let case = cases.iter().find(|case| case.name == "2 hops, UDP").unwrap();
-        let frames = case.figures.iter().position(|it| it.name == "data_frames").unwrap();
-        let played = case.run(1).unwrap();
-        let reference = case.figures[frames].reference.unwrap().mean;
-        assert!((played.values[frames] / reference - 1.0).abs() < 0.1);
-        assert_eq!(played.simulated_seconds, QUICK_S);
     }
 }

@@ -45,6 +45,7 @@ impl Report {
     pub fn media(&self, group: Group) -> Vec<&str> {
         let of_group = self.cases.iter().filter(|(case, _)| case.group == group);
         let mut media: Vec<_> = of_group.map(|(case, _)| case.medium.as_str()).collect();
+        media.sort_unstable();
         media.dedup();
         media
     }

@@ -14,8 +14,6 @@ pub struct Figure {
     pub reference: Option<Reference>,
     /// By which share it may be off; `None`: it is only told.
     pub allowed: Option<f64>,
-    /// It counts what happens, so it grows with the length of a run.
-    pub grows: bool,
 }
 
 /// What a figure should be.
@@ -113,7 +111,7 @@ mod tests {
 
     fn verdict(ours: f64, mean: f64, spread: Option<(f64, f64)>) -> Verdict {
         let reference = Some(Reference { mean, spread });
-        let figure = Figure { name: "goodput_kbps", reference, allowed: Some(0.1), grows: false };
+        let figure = Figure { name: "goodput_kbps", reference, allowed: Some(0.1) };
         Checked::of(&figure, [ours].into_iter()).verdict()
     }
 

@@ -14,6 +14,8 @@ use crate::net::tcp;
 const NEAR_M: f64 = 200.0;
 /// Carriers are sensed, and disturb, as far as the next neighbour and no farther.
 const SENSE_SHORT_M: f64 = 300.0;
+/// A receiver is disturbed by a sender that its own, on the other side, does not sense.
+const SENSE_ASYMMETRIC_M: f64 = 440.0;
 /// More than a hop carries, in bits a second.
 const SATURATED: Kind = Kind::Udp { bits_per_second: 8_000_000 };
 
@@ -47,6 +49,14 @@ pub fn hidden_pair(radio: radio::Config, lasts: Duration) -> Case {
 /// be disturbed.
 pub fn exposed_pair(radio: radio::Config, lasts: Duration) -> Case {
     line(radio, 4, vec![(1, 0), (2, 3)], lasts)
+}
+
+/// Station 0 sends to 1, and 2, which it does not sense, to 3 on its far side: the receiver 1 is
+/// `apart_m` from 2, up to 440, and hears both; 3 hears its own sender alone.
+pub fn asymmetric_pair(radio: radio::Config, apart_m: f64, lasts: Duration) -> Case {
+    let places = [0.0, NEAR_M, NEAR_M + apart_m, 2.0 * NEAR_M + apart_m].map(|x_m| (x_m, 0.0));
+    let ranges = Ranges { sense_m: SENSE_ASYMMETRIC_M, ..Ranges::default() };
+    case(radio, &places, ranges, vec![(0, 1), (2, 3)], lasts)
 }
 
 fn line(
