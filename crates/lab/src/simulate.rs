@@ -23,7 +23,7 @@ pub fn run(args: &Sim) -> Result<(), Failure> {
     let scenario = load(args, args.seed)?;
     captures::folder(args)?;
     match (scenario.traffic, args.scheme) {
-        (Traffic::Files, _) => files::run(args, &scenario),
+        (Traffic::Files | Traffic::Pages, _) => files::run(args, &scenario),
         (_, Some(_)) => {
             let traffic = scenario.key("traffic");
             let text = format!("--scheme: `traffic` is \"{traffic}\", which nobody caches");

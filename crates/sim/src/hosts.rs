@@ -8,12 +8,14 @@ use wire::Instant;
 
 use crate::net::{Host, SocketId};
 
+mod browser;
 mod client;
 pub mod content;
 pub mod http;
 mod origin;
 mod server;
 
+pub use browser::Browser;
 pub use client::{Ask, Client, Got, PATIENCE};
 pub(crate) use origin::format_date;
 pub use origin::{Answer, Body, Files};

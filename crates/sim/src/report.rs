@@ -12,6 +12,7 @@ mod cdf;
 mod checks;
 mod curves;
 mod figures;
+mod groups;
 mod labels;
 mod map;
 mod page;
@@ -25,6 +26,7 @@ use std::slice;
 
 pub use curves::{Chart, Curve};
 pub use figures::Figures;
+pub use groups::{Bars, Group};
 
 use crate::repro::{Experiment, Findings, Samples};
 use crate::result::RunResult;

@@ -17,6 +17,7 @@ use crate::hosts::discard;
 use crate::net::{Event, Host, Interface, SocketId};
 use crate::world::Program;
 
+pub mod browse;
 mod callers;
 mod catalogue;
 mod disk;

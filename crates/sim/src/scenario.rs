@@ -15,6 +15,7 @@ use crate::world::Metric;
 
 mod build;
 mod choice;
+mod clients;
 mod file;
 mod key;
 mod keys;
@@ -28,6 +29,7 @@ mod workload;
 
 use choice::Choice;
 use file::{Source, TRAFFIC};
+pub use clients::{Browsing, Reader};
 pub use problem::ScenarioError;
 use problem::{advice, quote};
 pub use traffic::{Load, Traffic};
@@ -35,12 +37,15 @@ use tree::Tree;
 pub use workload::{Order, Request, Workload};
 
 /// Those that are there wherever the program is.
-const BUILT_IN: [(&str, &str); 5] = [
+const BUILT_IN: [(&str, &str); 8] = [
     ("chain", include_str!("../../../scenarios/chain.toml")),
     ("emulab8", include_str!("../../../scenarios/emulab8.toml")),
     ("map21", include_str!("../../../scenarios/map21.toml")),
     ("bulk", include_str!("../../../scenarios/bulk.toml")),
     ("mesh50", include_str!("../../../scenarios/mesh50.toml")),
+    ("meshcache-s1", include_str!("../../../scenarios/meshcache-s1.toml")),
+    ("meshcache-s2", include_str!("../../../scenarios/meshcache-s2.toml")),
+    ("meshcache-s3", include_str!("../../../scenarios/meshcache-s3.toml")),
 ];
 
 /// A mesh, its uplink, and what its clients do.
@@ -72,6 +77,8 @@ pub struct Scenario {
     pub workload: Workload,
     /// How much there is of traffic that goes on until the time is over.
     pub load: Load,
+    /// What clients do that read pages.
+    pub browsing: Browsing,
     /// The machines' TCP, where the simulator is their stack.
     pub tcp: tcp::Config,
     /// Every key that applies, with its value now, for reports.

@@ -1,7 +1,9 @@
 //! Figure 6: files of several sizes over 4 hops that lose a tenth of all frames.
 
 use super::per_hop::{self, Chain, Loss};
-use super::{Expectation, Experiment, Extent, Findings, Parameter, Point, Samples};
+use super::{
+    Comparison, Estimate, Expectation, Experiment, Extent, Findings, Parameter, Point, Samples,
+};
 
 const HOPS: usize = 4;
 const LOSS: f64 = 0.1;
@@ -41,8 +43,28 @@ fn load(_: &str, _: f64) -> Expectation {
     Expectation::Less
 }
 
+/// "By an increasing margin": the advantage with the largest file over that with the smallest.
+fn growth(samples: &Samples, [over, under]: [&'static str; 2]) -> Option<Comparison> {
+    let xs = samples.xs(PANEL);
+    let (least, most) = (*xs.first()?, *xs.last()?);
+    let values = |series, x| samples.values(PANEL, series, x, "kbps");
+    let advantage = |x| {
+        let pairs = values(over, x).into_iter().zip(values(under, x));
+        pairs.map(|(over, under)| over / under).collect::<Vec<_>>()
+    };
+    Some(Comparison {
+        heading: "growth of the advantage in throughput".to_owned(),
+        what: format!("{over} over {under}: {most} KB over {least} KB"),
+        ours: Estimate::ratio(&advantage(most), &advantage(least)),
+        unit: "",
+        expected: Expectation::More,
+    })
+}
+
 fn tell(samples: &Samples) -> Findings {
-    let rows = per_hop::rows(samples, "KB", [throughput, load]);
+    let mut rows = per_hop::rows(samples, "KB", [throughput, load]);
+    rows.extend(growth(samples, ["per-hop", "direct"]));
+    rows.extend(growth(samples, ["ph-thcp", "thcp"]));
     let sizes = Parameter {
         name: "sizes",
         value: "50 KB to 5 MB".to_owned(),

@@ -51,6 +51,8 @@ pub enum Expectation {
     More,
     /// A ratio below 1.
     Less,
+    /// This ratio, on the same side of 1 and within 25 %.
+    Ratio(f64),
     /// This figure, within 25 %.
     Figure(f64),
     /// Nothing: ours stands there for whoever wants to compare.
@@ -92,7 +94,7 @@ impl Comparison {
     /// Ours over the paper's; `None` where the paper prints none.
     pub fn ratio(&self) -> Option<f64> {
         match self.expected {
-            Expectation::Figure(paper) => Some(self.ours.mean / paper),
+            Expectation::Ratio(paper) | Expectation::Figure(paper) => Some(self.ours.mean / paper),
             _ => None,
         }
     }
@@ -112,6 +114,9 @@ impl Comparison {
             Expectation::Similar(near) => judge(&|it| (it - 1.0).abs() <= near),
             Expectation::More => judge(&|it| it > 1.0),
             Expectation::Less => judge(&|it| it < 1.0),
+            Expectation::Ratio(paper) => {
+                judge(&|it| (it / paper - 1.0).abs() <= NEAR && (it > 1.0) == (paper > 1.0))
+            }
             Expectation::Figure(paper) => judge(&|it| (it / paper - 1.0).abs() <= NEAR),
             Expectation::Nothing => Verdict::None,
         }
@@ -125,6 +130,7 @@ impl Expectation {
             Self::Similar(near) => format!("≈ 1 (± {:.0} %)", near * 100.0),
             Self::More => "> 1".to_owned(),
             Self::Less => "< 1".to_owned(),
+            Self::Ratio(paper) => format!("{paper:.3}"),
             Self::Figure(paper) => paper.to_string(),
             Self::Nothing => String::new(),
         }

@@ -11,8 +11,11 @@ mod fig4;
 mod fig5;
 mod fig6;
 mod findings;
+mod lru;
 mod per_hop;
 mod samples;
+mod table2;
+mod targets;
 
 pub use estimate::Estimate;
 pub use findings::{Comparison, Expectation, Findings, Parameter, Picture, Verdict};
@@ -21,7 +24,7 @@ pub use samples::{Key, Row, Samples};
 use crate::report;
 
 /// All that can be run again, in the order in which they are listed.
-pub static ALL: [Experiment; 3] = [fig4::FIGURE, fig5::FIGURE, fig6::FIGURE];
+pub static ALL: [Experiment; 4] = [fig4::FIGURE, fig5::FIGURE, fig6::FIGURE, table2::TABLE];
 
 /// How much of an experiment is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +86,7 @@ impl Experiment {
 
     /// What came of the runs, which may be in any order.
     pub fn tell(&self, mut rows: Vec<Row>) -> Told {
-        rows.sort_by(|a, b| a.key.cmp(&b.key).then(a.seed.cmp(&b.seed)));
+        rows.sort_by(|a, b| a.key.order(&b.key).then(a.seed.cmp(&b.seed)));
         let samples = Samples::new(self.columns, rows);
         let findings = (self.tell)(&samples);
         Told {

@@ -113,6 +113,8 @@ impl Chain {
             ("fading", fading.to_owned()),
             ("send_buffer", SOCKET_BUFFER.to_string()),
             ("receive_buffer", SOCKET_BUFFER.to_string()),
+            ("range_m", RANGES_M[0].to_string()),
+            ("carrier_sense_m", RANGES_M[1].to_string()),
             ("uplink_delay_ms", "0".to_owned()),
         ];
         let settings: Vec<_> = MEDIUM
@@ -145,6 +147,10 @@ impl Chain {
 /// each packet to one station is announced by RTS, after which it has four tries instead of seven.
 pub(super) const MEDIUM: [(&str, &str); 4] =
     [("receiver", "nolock"), ("reception", "capture"), ("dcf", "standard"), ("rts", "true")];
+
+/// How far frames are received and sensed on the chains, in metres: without fading only the next router
+/// hears one, and there with 11 dB to spare.
+pub(super) const RANGES_M: [f64; 2] = [377.0, 670.0];
 
 /// From 0 to below 1, of 53 bits.
 fn unit(bits: u64) -> f64 {
@@ -250,7 +256,7 @@ pub(super) fn findings(
 pub(super) fn medium() -> String {
     "receiver nolock (an idle one follows the first frame that it can decode; weaker ones only add \
      interference), reception capture (a frame arrives if it is 10 dB above all interference \
-     together), two-ray ground: received up to 250 m, sensed up to 550 m; 802.11b at 11 Mbit/s, \
+     together), two-ray ground: received up to 250 m, sensed up to 550 m (on chains 377 m and 670 m); 802.11b at 11 Mbit/s, \
      basic rate 1 Mbit/s, long preambles, RTS and CTS before each packet, queues of 50"
         .to_owned()
 }
@@ -277,13 +283,19 @@ fn parameters() -> Vec<Parameter> {
         ),
         parameter(
             "ranges",
-            "250 m and 550 m".to_owned(),
-            "the paper says two-ray and 200 m between neighbours, but no power",
+            format!("{} m and {} m", RANGES_M[0], RANGES_M[1]),
+            "two-ray, 200 m between neighbours, no power: 11 dB to spare, as with 15 dBm; with the 4 dB of \
+             250 m, fading leaves nothing of one connection over 9 hops",
         ),
         parameter(
             "routes",
             "fixed".to_owned(),
             "the paper ran AODV; on a chain there is one route",
+        ),
+        parameter(
+            "RTS and CTS",
+            "before each packet, which then has 4 tries".to_owned(),
+            "GloMoSim's rule; without it a packet has 7 tries, and figure 5's losses never reach TCP",
         ),
         parameter(
             "losses",

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddrV4};
+use std::sync::Arc;
 use std::time::Duration;
 
 use node::{Interface, Route, RouteSource, RouteTable, Uplink};
@@ -13,9 +14,9 @@ use wire::{Date, Instant};
 
 use super::scheme::Scheme;
 use super::{BEGIN, HTTP_PORT, Router, Settings, StoreSize};
-use crate::hosts::{Client, Files, Origin};
+use crate::hosts::{Browser, Client, Files, Origin};
 use crate::net::{self, Event, Host};
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, Traffic};
 use crate::world::{self, Program, Routes, Wire, World, address};
 
 /// The origin's name.
@@ -67,6 +68,8 @@ pub enum Member {
     Plain,
     /// Wired to a router.
     Client(Client),
+    /// The same, for clients that read pages.
+    Browser(Box<Browser>),
     /// Wired to the gateway.
     Origin(Origin),
 }
@@ -122,9 +125,10 @@ impl<'a> Mesh<'a> {
         let (radio, links) = (scenario.radio.clone(), scenario.links.clone());
         let stations = stations.collect::<Result<_, RunError>>()?;
         let mut world = World::new(radio, links, routes, seed, stations);
+        let sizes: Arc<[u64]> = sizes(scenario, seed).into();
         let files = Files {
             seed,
-            sizes: vec![scenario.workload.bytes; scenario.workload.files],
+            sizes: sizes.to_vec(),
             max_age_s: options.max_age_s,
             changed: CHANGED,
         };
@@ -138,8 +142,12 @@ impl<'a> Mesh<'a> {
         let mut clients = BTreeMap::new();
         for (place, receiver) in scenario.receivers.iter().enumerate() {
             let to = SocketAddrV4::new(address(origin), HTTP_PORT);
-            let client = Member::Client(Client::new(ORIGIN, to, seed));
-            let machine = world.attach(*receiver, Wire::LAN, host(origin + 1 + place), client);
+            let client = Client::new(ORIGIN, to, seed);
+            let (wire, client) = match scenario.traffic {
+                Traffic::Pages => readers(scenario, client, *receiver, seed, &sizes),
+                _ => (Wire::LAN, Member::Client(client)),
+            };
+            let machine = world.attach(*receiver, wire, host(origin + 1 + place), client);
             clients.insert(*receiver, machine);
         }
         Ok(Self { world, scenario, clients, origin })
@@ -168,6 +176,30 @@ impl<'a> Mesh<'a> {
             }
         })
     }
+}
+
+/// Of the origin's files.
+fn sizes(scenario: &Scenario, seed: u64) -> Vec<u64> {
+    match scenario.traffic {
+        Traffic::Pages => scenario.browsing.sizes(seed),
+        _ => vec![scenario.workload.bytes; scenario.workload.files],
+    }
+}
+
+/// A router's clients that read pages, and their wire.
+fn readers(
+    scenario: &Scenario,
+    client: Client,
+    router: usize,
+    seed: u64,
+    sizes: &Arc<[u64]>,
+) -> (Wire, Member) {
+    let browsing = &scenario.browsing;
+    let place = &scenario.routers[router];
+    let reader = |client| browsing.reader(place, router, client, seed);
+    let readers = (0..browsing.clients).map(reader).collect();
+    let wire = Wire { bits_per_second: browsing.access_bps, ..Wire::LAN };
+    (wire, Member::Browser(Box::new(Browser::new(client, readers, sizes.clone()))))
 }
 
 /// The network stack of all machines: as the scenario says, but that no acknowledgement waits for longer
@@ -213,6 +245,7 @@ impl Program for Member {
         match self {
             Self::Router(router) => router.start(now, host),
             Self::Client(client) => client.start(now, host),
+            Self::Browser(browser) => browser.start(now, host),
             Self::Origin(origin) => origin.start(now, host),
             Self::Plain => {}
         }
@@ -222,6 +255,7 @@ impl Program for Member {
         match self {
             Self::Router(router) => router.handle_event(now, host, event),
             Self::Client(client) => client.handle_event(now, host, event),
+            Self::Browser(browser) => browser.handle_event(now, host, event),
             Self::Origin(origin) => origin.handle_event(now, host, event),
             Self::Plain => {}
         }
@@ -231,6 +265,7 @@ impl Program for Member {
         match self {
             Self::Router(router) => router.handle_timeout(now, host),
             Self::Client(client) => client.handle_timeout(now, host),
+            Self::Browser(browser) => browser.handle_timeout(now, host),
             Self::Origin(origin) => origin.handle_timeout(now, host),
             Self::Plain => {}
         }
@@ -240,6 +275,7 @@ impl Program for Member {
         match self {
             Self::Router(router) => router.poll_timeout(),
             Self::Client(client) => client.poll_timeout(),
+            Self::Browser(browser) => browser.poll_timeout(),
             Self::Origin(origin) => origin.poll_timeout(),
             Self::Plain => None,
         }

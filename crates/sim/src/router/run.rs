@@ -6,13 +6,14 @@ use std::collections::BTreeMap;
 
 use radio::{Report, Station};
 
+use super::browse::browse;
 use super::mesh::{Member, Mesh, ORIGIN, name};
 pub use super::mesh::{Options, RunError};
 use super::scheme::Scheme;
 use crate::hosts::{Ask, Got};
 use crate::net::Host;
 use crate::result::{Gateway, Radio, RunResult, Transfer};
-use crate::scenario::{Request, Scenario};
+use crate::scenario::{Request, Scenario, Traffic};
 use crate::source::{self, Source};
 use crate::world::{Tap, World};
 
@@ -29,6 +30,10 @@ pub fn run(
     watch: Option<Box<dyn Tap>>,
     mut ended: impl FnMut(&Transfer),
 ) -> Result<RunResult, RunError> {
+    if scenario.traffic == Traffic::Pages {
+        let browsed = browse(scenario, scheme, seed, options, watch, &mut ended)?;
+        return Ok(browsed.result);
+    }
     let mut mesh = Mesh::build(scenario, scheme, seed, options)?;
     watch.into_iter().for_each(|it| mesh.world.watch(it));
     mesh.meet(scheme);
@@ -90,14 +95,16 @@ impl Mesh<'_> {
             };
             while let Some(got) = self.world.act(*machine, poll) {
                 let number = got.ask.number;
-                let transfer = transfer(self.scenario, requests, got);
+                let request = requests[number];
+                let asked_before = requests[..number].contains(&request);
+                let transfer = transfer(self.scenario, request, asked_before, got);
                 ended(&transfer);
                 transfers.insert(number, transfer);
             }
         }
     }
 
-    fn snapshot(&self) -> Snapshot {
+    pub(super) fn snapshot(&self) -> Snapshot {
         let medium = self.world.medium();
         let stations = (0..self.scenario.routers.len()).map(|it| Station(it as u16));
         Snapshot {
@@ -109,17 +116,21 @@ impl Mesh<'_> {
 }
 
 /// What has been counted up to a moment.
-struct Snapshot {
+pub(super) struct Snapshot {
     stations: Vec<Report>,
     from_origin: u64,
     ip_packets: u64,
 }
 
-fn transfer(scenario: &Scenario, requests: &[Request], got: Got) -> Transfer {
-    let request = requests[got.ask.number];
+/// What became of a request; whether clients of its router had asked for the same before.
+pub(super) fn transfer(
+    scenario: &Scenario,
+    request: Request,
+    asked_before: bool,
+    got: Got,
+) -> Transfer {
     let router = |giver| (0..scenario.routers.len()).find(|it| name(scenario, *it) == giver);
     let giver = source::giver(&got.cache_status).and_then(router);
-    let asked_before = requests[..got.ask.number].contains(&request);
     let source = Source::of(giver, request.receiver, scenario.gateway, asked_before);
     let seconds = got.took.as_secs_f64();
     Transfer {
@@ -137,7 +148,7 @@ fn transfer(scenario: &Scenario, requests: &[Request], got: Got) -> Transfer {
     }
 }
 
-fn result(
+pub(super) fn result(
     scenario: &Scenario,
     scheme: Scheme,
     seed: u64,

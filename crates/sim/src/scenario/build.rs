@@ -10,7 +10,7 @@ use super::file::{File, Route};
 use super::key::{Layout, Settings};
 use super::problem::{ScenarioError, advice, quote};
 use super::tree::{self, Tree};
-use super::{Load, Request, Router, Scenario, Traffic, Uplink, Workload, random};
+use super::{Browsing, Load, Request, Router, Scenario, Traffic, Uplink, Workload, random};
 use crate::net::tcp;
 
 /// Each has a port of its own.
@@ -63,7 +63,7 @@ impl<'a> Builder<'a> {
             (Layout::Chain, _) => 0,
             (_, Some(name)) => find(&routers, name)
                 .map_err(|text| ScenarioError::one(place, &format!("the gateway is an {text}")))?,
-            (Layout::Random, None) => random::middle(&routers, file.settings.area_m),
+            (Layout::Random, None) => random::nearest(&routers, file.settings.gateway_place_m()),
             (Layout::Placed, None) => {
                 let text = "names no gateway: say which router has the uplink, gateway = \"…\"";
                 return Err(ScenarioError::one(place, text));
@@ -108,6 +108,7 @@ impl<'a> Builder<'a> {
             traffic: settings.traffic,
             workload,
             load: load(settings),
+            browsing: browsing(settings),
             tcp: tcp(settings),
             keys: settings.keys(self.file.layout),
             links: self.links,
@@ -121,7 +122,10 @@ impl<'a> Builder<'a> {
         let flows = receivers as u64 * self.file.settings.flows;
         match self.file.settings.traffic {
             Traffic::Files => {}
-            Traffic::Fetches => return Ok(()),
+            Traffic::Pages if self.file.settings.bytes_min > self.file.settings.bytes_max => {
+                return wrong("`bytes_min` is above `bytes_max`: lower it");
+            }
+            Traffic::Fetches | Traffic::Pages => return Ok(()),
             Traffic::Tcp | Traffic::Udp if flows > FLOWS_MAX => {
                 return wrong(&format!(
                     "{receivers} receivers and `flows` make {flows} flows, more than {FLOWS_MAX}: \
@@ -396,6 +400,23 @@ fn workload(settings: &Settings, trace: Vec<Request>) -> Workload {
         rounds: settings.rounds as usize,
         order: settings.order,
         stagger: is_staggered.then(|| Duration::from_secs_f64(settings.stagger_s)),
+    }
+}
+
+fn browsing(settings: &Settings) -> Browsing {
+    Browsing {
+        clients: settings.readers as u16,
+        files: settings.files as usize,
+        bytes: [settings.bytes_min, settings.bytes_max],
+        theta: settings.zipf,
+        square_m: settings.alike_m,
+        page_files: settings.page_files,
+        think_s: settings.think_mean_s,
+        think_sigma: settings.think_sigma,
+        lasts: Duration::from_secs_f64(settings.seconds),
+        max_age_s: settings.max_age_s,
+        store_bytes: settings.store_kb * 1024,
+        access_bps: (settings.access_mbps * 1e6).round() as u64,
     }
 }
 

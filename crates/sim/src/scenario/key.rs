@@ -31,6 +31,19 @@ pub(super) struct Settings {
     pub nodes: u64,
     pub area_m: f64,
     pub clients: u64,
+    pub gateway_x: f64,
+    pub gateway_y: f64,
+    pub readers: u64,
+    pub bytes_min: u64,
+    pub bytes_max: u64,
+    pub zipf: f64,
+    pub alike_m: f64,
+    pub page_files: f64,
+    pub think_mean_s: f64,
+    pub think_sigma: f64,
+    pub max_age_s: u64,
+    pub store_kb: u64,
+    pub access_mbps: f64,
     pub traffic: Traffic,
     pub flows: u64,
     pub seconds: f64,
@@ -83,6 +96,19 @@ impl Default for Settings {
             nodes: 50,
             area_m: 1000.0,
             clients: 25,
+            gateway_x: 0.5,
+            gateway_y: 0.5,
+            readers: 5,
+            bytes_min: 1024,
+            bytes_max: 102_400,
+            zipf: 0.8,
+            alike_m: 250.0,
+            page_files: 3.0,
+            think_mean_s: 1000.0,
+            think_sigma: 1.5,
+            max_age_s: 5000,
+            store_kb: 2048,
+            access_mbps: 11.0,
             traffic: Traffic::Files,
             flows: 1,
             seconds: 30.0,
@@ -123,6 +149,11 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// The router nearest to it is the gateway, unless one is named.
+    pub fn gateway_place_m(&self) -> (f64, f64) {
+        (self.gateway_x * self.area_m, self.gateway_y * self.area_m)
+    }
+
     /// Every key of such a layout, with its value now.
     pub fn keys(&self, layout: Layout) -> Vec<Key> {
         let mut now = self.clone();

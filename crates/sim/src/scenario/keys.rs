@@ -13,15 +13,18 @@ pub(super) const FILES: RangeInclusive<u64> = 1..=1_000;
 const STAGGER_S_MAX: f64 = 86_400.0;
 
 const FILES_ONLY: &[Traffic] = &[Traffic::Files];
+/// Transfers from the origin.
+const ORIGIN: &[Traffic] = &[Traffic::Files, Traffic::Pages];
+const PAGES: &[Traffic] = &[Traffic::Pages];
 const TRANSFERS: &[Traffic] = &[Traffic::Files, Traffic::Fetches];
 const FLOWS: &[Traffic] = &[Traffic::Tcp, Traffic::Udp];
 const STAGGERED: &[Traffic] = &[Traffic::Files, Traffic::Tcp, Traffic::Udp];
-const TIMED: &[Traffic] = &[Traffic::Tcp, Traffic::Udp, Traffic::Fetches];
+const TIMED: &[Traffic] = &[Traffic::Tcp, Traffic::Udp, Traffic::Fetches, Traffic::Pages];
 /// The lab's machines have their kernels' TCP.
-const BY_TCP: &[Traffic] = &[Traffic::Files, Traffic::Tcp, Traffic::Fetches];
+const BY_TCP: &[Traffic] = &[Traffic::Files, Traffic::Tcp, Traffic::Fetches, Traffic::Pages];
 
 /// Every key, in the order in which reports list them.
-pub(super) static KEYS: [Spec; 47] = [
+pub(super) static KEYS: [Spec; 60] = [
     Spec {
         name: "hops",
         meaning: "links from the gateway to the last router of a chain",
@@ -65,6 +68,20 @@ pub(super) static KEYS: [Spec; 47] = [
         slot: Slot::Router(|it| &mut it.gateway),
     },
     Spec {
+        name: "gateway_x",
+        meaning: "the router nearest to this place has the uplink, unless `gateway` names one: share of area_m",
+        layouts: &[Layout::Random],
+        traffic: &[],
+        slot: Slot::Number(0.0..=1.0, |it| &mut it.gateway_x),
+    },
+    Spec {
+        name: "gateway_y",
+        meaning: "the other coordinate of that place, as a share of area_m",
+        layouts: &[Layout::Random],
+        traffic: &[],
+        slot: Slot::Number(0.0..=1.0, |it| &mut it.gateway_y),
+    },
+    Spec {
         name: "receivers",
         meaning: "routers whose clients ask for files, in their order",
         layouts: &[],
@@ -73,7 +90,7 @@ pub(super) static KEYS: [Spec; 47] = [
     },
     Spec {
         name: "traffic",
-        meaning: "\"files\" of the origin; flows of \"tcp\" or \"udp\", or \"fetches\", from the gateway",
+        meaning: "\"files\" or \"pages\" of the origin; flows of \"tcp\" or \"udp\", or \"fetches\", from the gateway",
         layouts: &[],
         traffic: &[],
         slot: Slot::Word(|it| &mut it.traffic),
@@ -124,8 +141,85 @@ pub(super) static KEYS: [Spec; 47] = [
         name: "files",
         meaning: "how many different files there are",
         layouts: &[],
-        traffic: FILES_ONLY,
+        traffic: ORIGIN,
         slot: Slot::Whole(FILES, |it| &mut it.files),
+    },
+    Spec {
+        name: "readers",
+        meaning: "clients behind each receiver, each of whom reads pages",
+        layouts: &[],
+        traffic: PAGES,
+        slot: Slot::Whole(1..=100, |it| &mut it.readers),
+    },
+    Spec {
+        name: "bytes_min",
+        meaning: "size of the smallest files, in bytes; sizes are uniform",
+        layouts: &[],
+        traffic: PAGES,
+        slot: Slot::Whole(1..=1_000_000_000, |it| &mut it.bytes_min),
+    },
+    Spec {
+        name: "bytes_max",
+        meaning: "size of the largest files, in bytes",
+        layouts: &[],
+        traffic: PAGES,
+        slot: Slot::Whole(1..=1_000_000_000, |it| &mut it.bytes_max),
+    },
+    Spec {
+        name: "zipf",
+        meaning: "theta: the file of rank n is asked for n^-theta times as often as the first",
+        layouts: &[],
+        traffic: PAGES,
+        slot: Slot::Number(0.0..=4.0, |it| &mut it.zipf),
+    },
+    Spec {
+        name: "alike_m",
+        meaning: "side of the squares on which files are liked alike; on the next one, shifted by a rank; in metres",
+        layouts: &[],
+        traffic: PAGES,
+        slot: Slot::Number(1.0..=METRES_MAX, |it| &mut it.alike_m),
+    },
+    Spec {
+        name: "page_files",
+        meaning: "mean number of files of a page, geometric; a client asks for one after the other",
+        layouts: &[],
+        traffic: PAGES,
+        slot: Slot::Number(1.0..=1_000.0, |it| &mut it.page_files),
+    },
+    Spec {
+        name: "think_mean_s",
+        meaning: "mean time from the end of a page to the next, log-normal, in seconds",
+        layouts: &[],
+        traffic: PAGES,
+        slot: Slot::Number(0.001..=86_400.0, |it| &mut it.think_mean_s),
+    },
+    Spec {
+        name: "think_sigma",
+        meaning: "standard deviation of the logarithm of that time: how long its tail is",
+        layouts: &[],
+        traffic: PAGES,
+        slot: Slot::Number(0.0..=4.0, |it| &mut it.think_sigma),
+    },
+    Spec {
+        name: "max_age_s",
+        meaning: "for so many seconds files stay fresh",
+        layouts: &[],
+        traffic: PAGES,
+        slot: Slot::Whole(0..=31_536_000, |it| &mut it.max_age_s),
+    },
+    Spec {
+        name: "store_kb",
+        meaning: "what a router keeps, in KB of content; what was not asked for longest leaves first",
+        layouts: &[],
+        traffic: PAGES,
+        slot: Slot::Whole(256..=1_048_576, |it| &mut it.store_kb),
+    },
+    Spec {
+        name: "access_mbps",
+        meaning: "rate of the wire that the clients of a router share, in Mbit/s",
+        layouts: &[],
+        traffic: PAGES,
+        slot: Slot::Number(0.001..=100_000.0, |it| &mut it.access_mbps),
     },
     Spec {
         name: "rounds",
@@ -299,14 +393,14 @@ pub(super) static KEYS: [Spec; 47] = [
         name: "uplink_mbps",
         meaning: "rate of the gateway's uplink each way, in Mbit/s",
         layouts: &[],
-        traffic: FILES_ONLY,
+        traffic: ORIGIN,
         slot: Slot::Number(0.001..=100_000.0, |it| &mut it.uplink_mbps),
     },
     Spec {
         name: "uplink_delay_ms",
         meaning: "delay of the uplink one way, in milliseconds",
         layouts: &[],
-        traffic: FILES_ONLY,
+        traffic: ORIGIN,
         slot: Slot::Number(0.0..=60_000.0, |it| &mut it.uplink_delay_ms),
     },
     Spec {

@@ -39,10 +39,10 @@ pub(super) fn routers(
     None
 }
 
-/// The router nearest to the middle of the square.
-pub(super) fn middle(routers: &[Router], area_m: f64) -> usize {
+/// The router nearest to a place; of several the first.
+pub(super) fn nearest(routers: &[Router], (x_m, y_m): (f64, f64)) -> usize {
     let far = |router: &Router| {
-        let (dx, dy) = (router.x_m - area_m / 2.0, router.y_m - area_m / 2.0);
+        let (dx, dy) = (router.x_m - x_m, router.y_m - y_m);
         dx * dx + dy * dy
     };
     let nearest = (0..routers.len()).min_by(|a, b| far(&routers[*a]).total_cmp(&far(&routers[*b])));
@@ -99,9 +99,12 @@ mod tests {
     }
 
     #[test]
-    fn the_gateway_is_in_the_middle() {
+    fn the_gateway_is_the_nearest_to_its_place() {
         let at = |x_m, y_m| Router { name: String::new(), x_m, y_m };
-        assert_eq!(middle(&[at(0.0, 0.0), at(60.0, 40.0), at(80.0, 50.0)], 100.0), 1);
+        let routers = [at(0.0, 0.0), at(60.0, 40.0), at(80.0, 50.0)];
+        assert_eq!(nearest(&routers, (50.0, 50.0)), 1);
+        assert_eq!(nearest(&routers, (10.0, 90.0)), 1);
+        assert_eq!(nearest(&routers, (0.0, 0.0)), 0);
     }
 
     #[test]

@@ -15,6 +15,8 @@ pub enum Traffic {
     Udp,
     /// Each receiver fetches a file from the gateway over TCP, thinks, and fetches again.
     Fetches,
+    /// Clients read pages of the origin's files for a while: [`Browsing`](super::Browsing).
+    Pages,
 }
 
 impl Choice for Traffic {
@@ -23,6 +25,7 @@ impl Choice for Traffic {
         (Self::Tcp, "tcp"),
         (Self::Udp, "udp"),
         (Self::Fetches, "fetches"),
+        (Self::Pages, "pages"),
     ];
 }
 

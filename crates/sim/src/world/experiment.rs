@@ -179,7 +179,7 @@ pub fn world<P: Program>(scenario: &Scenario, seed: u64, programs: Vec<P>) -> Wo
 pub fn run(scenario: &Scenario, seed: u64, watch: Option<Box<dyn Tap>>) -> Option<Outcome> {
     let setup = Setup::of(scenario);
     match scenario.traffic {
-        Traffic::Files => None,
+        Traffic::Files | Traffic::Pages => None,
         Traffic::Tcp | Traffic::Udp => Some(setup.run_flows(&flows_of(scenario), seed, watch)),
         Traffic::Fetches => {
             let fetching = Fetching {
