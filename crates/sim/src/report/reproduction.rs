@@ -25,7 +25,6 @@ pub(super) fn page(experiment: &Experiment, samples: &Samples, findings: &Findin
                         p class="about" { (experiment.about) "." }
                         (tiles(samples, findings))
                         p class="note" { "Medium: " (findings.medium) "." }
-                        @for note in &findings.notes { p class="note" { (text::clean(note)) "." } }
                     }
                     div class="pictures" {
                         @for picture in &findings.pictures {
@@ -36,6 +35,7 @@ pub(super) fn page(experiment: &Experiment, samples: &Samples, findings: &Findin
                         }
                     }
                     p class="note" { "Bars: 95 % confidence intervals of the means over the seeds." }
+                    (notes(&findings.notes))
                     (comparisons(&findings.rows))
                     (parameters(&findings.parameters))
                 }
@@ -73,6 +73,17 @@ fn tiles(samples: &Samples, findings: &Findings) -> Markup {
                 text::grouped(samples.len() as u64),
                 format!("{} of each point", samples.seeds()),
             ))
+        }
+    }
+}
+
+fn notes(notes: &[String]) -> Markup {
+    html! {
+        @if !notes.is_empty() {
+            section {
+                h2 { "Measured beside" }
+                ul { @for note in notes { li { (text::clean(note)) "." } } }
+            }
         }
     }
 }

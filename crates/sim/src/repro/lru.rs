@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn what_was_not_asked_for_longest_leaves() {
-        let requests = [ask(2, 1), ask(2, 2), ask(2, 1), ask(2, 3), ask(2, 1), ask(2, 2)];
+        let requests = [ask(1, 1), ask(1, 2), ask(1, 1), ask(1, 3), ask(1, 1), ask(1, 2)];
         // Two files fit: 3 pushes out 2.
         assert_eq!(hop_by_hop(&requests, 20), [100.0 / 3.0, 0.0, 0.0]);
     }

@@ -284,8 +284,8 @@ fn parameters() -> Vec<Parameter> {
         parameter(
             "ranges",
             format!("{} m and {} m", RANGES_M[0], RANGES_M[1]),
-            "two-ray, 200 m between neighbours, no power: 11 dB to spare, as with 15 dBm; with the 4 dB of \
-             250 m, fading leaves nothing of one connection over 9 hops",
+            "two-ray, 200 m between neighbours, no power: 11 dB to spare. One of three radios that were tried; \
+             docs/reproduction.md has what the others give",
         ),
         parameter(
             "routes",

@@ -62,7 +62,7 @@ pub(super) const TABLE: Experiment = Experiment {
         "all_ph_local",
         "all_remote",
     ],
-    seeds: [10, 1],
+    seeds: [8, 1],
     plan,
     tell,
 };
