@@ -28,8 +28,8 @@ mod tree;
 mod workload;
 
 use choice::Choice;
-use file::{Source, TRAFFIC};
 pub use clients::{Browsing, Reader};
+use file::{Source, TRAFFIC};
 pub use problem::ScenarioError;
 use problem::{advice, quote};
 pub use traffic::{Load, Traffic};

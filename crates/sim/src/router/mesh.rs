@@ -126,12 +126,8 @@ impl<'a> Mesh<'a> {
         let stations = stations.collect::<Result<_, RunError>>()?;
         let mut world = World::new(radio, links, routes, seed, stations);
         let sizes: Arc<[u64]> = sizes(scenario, seed).into();
-        let files = Files {
-            seed,
-            sizes: sizes.to_vec(),
-            max_age_s: options.max_age_s,
-            changed: CHANGED,
-        };
+        let files =
+            Files { seed, sizes: sizes.to_vec(), max_age_s: options.max_age_s, changed: CHANGED };
         let wire = Wire {
             bits_per_second: scenario.uplink.bits_per_second,
             delay: scenario.uplink.delay,
