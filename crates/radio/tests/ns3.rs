@@ -1,140 +1,268 @@
-//! Held against ns-3.37: saturated UDP over chains, contention in one cell, two hidden senders.
+//! Held against ns-3.37: saturated UDP over chains with and without RTS, with both receiver models and
+//! with losses; contention in one cell; two hidden senders; an exposed and an asymmetric pair.
 //!
-//! The figures are means over 3 runs of ns-3 with `basic` 1 Mbit/s, `phy` lock, without RTS: 802.11b at
-//! 11 Mbit/s, 1460 bytes of UDP payload, stations 200 m apart, ranges 250 and 550 m, queues of 50.
-//! Ours are means over the seeds below. Run with `--nocapture` to see the table.
+//! The figures are means over 3 runs of ns-3 with `basic` 1 Mbit/s: 802.11b at 11 Mbit/s, 1460 bytes of
+//! UDP payload, stations 200 m apart, ranges 250 and 550 m, queues of 50. Ours are means over the seeds
+//! below, with [`Config::like_ns3`]. Run with `--nocapture` to see the table.
 //!
 //! What we know of the differences:
 //!
-//! - In ns-3 a relay's packet is queued in the SIFS between the data frame that brought it and the
-//!   relay's ACK, finds the medium idle, and goes a DIFS after that ACK without a backoff. The
-//!   standard asks for a backoff there, since the medium did not stay idle, and so do we. With ns-3's
-//!   rule in `contention.rs` the chains of 2 and 4 hops come out at +0.1 and -0.1 %, and as many of
-//!   their frames fail as in ns-3 (20.3 % at 4 hops, to its 20.5 %); 6 and 8 hops at -7.4 and -4.5 %.
-//! - ns-3 finds a preamble only if it is 4 dB above all else, so that a frame does not lock a receiver
-//!   on which something stronger is on the air already, and frames of equal power that collide cause
-//!   no EIFS. With that rule cells of 5 and 10 come out at +0.6 and +1.4 %, and the chains of 6 and 8
-//!   hops at +7.2 and +6.6 % (+3.0 and +4.7 % with both rules).
-//! - ns-3 decides by a bit-error curve what we decide by a 10 dB threshold.
+//! - ns-3's reading of the DCF ([`Dcf::Ns3`]) makes relays more eager, and then more of their frames
+//!   fail. With [`Dcf::Standard`] chains of 4 to 8 hops come out 8 to 12 % above ns-3 where the first
+//!   signal holds the receiver, and 5 % below where weak ones do not.
+//! - With the threshold of 10 dB in the place of bit errors, chains stay within 9 % of ns-3; two hidden
+//!   senders with RTS lose three times as many packets, since no preamble is found under another.
+//! - Where the first signal holds the receiver, fewer frames fail on chains of 6 and 8 hops than in
+//!   ns-3 (16 to 19 %), and their goodput is higher by some 5 %.
+//! - In cells ns-3's stations wait for an EIFS after some collisions and not after others; here all are
+//!   equally strong, and nobody finds a preamble among equals. That makes 2 % among ten.
 
 mod common;
 
-use common::{Flows, PAYLOAD, clique, kbps, link, mean, off, row, seconds};
-use radio::{Config, Links, Station};
+use common::{Flows, PAYLOAD, clique_at, kbps, link, mean, off, row_losing, seconds};
+use radio::{Config, Dcf, Decoding, Links, Locking, LossScope, Ranges, Station};
 
 const SEEDS: [u64; 5] = [1, 2, 3, 4, 5];
+/// Of a strong signal, in attowatts: -60 dBm.
+const STRONG: u64 = 1_000_000_000;
 
-/// What ns-3 says, and how far from it we may be.
-struct Reference {
-    goodput_kbps: f64,
-    /// Share of data frames that got no ACK.
-    fail: f64,
-    goodput_off_max: f64,
-    fail_off_max: f64,
+/// ns-3's figures, which the simulator is held against too: `sim/data/ns3/README.md` says how they
+/// were made.
+const CHAIN: &str = include_str!("../../sim/data/ns3/chain.csv");
+const CHAIN_NOLOCK: &str = include_str!("../../sim/data/ns3/chain_nolock.csv");
+const CHAIN_PER: &str = include_str!("../../sim/data/ns3/chain_per.csv");
+const CONTENTION: &str = include_str!("../../sim/data/ns3/contention.csv");
+
+/// A line of such a table: each column with what stands in it.
+struct Row(Vec<(&'static str, &'static str)>);
+
+fn rows(table: &'static str) -> impl Iterator<Item = Row> {
+    let (head, lines) = table.split_once('\n').expect("a table has a head");
+    lines.lines().map(|line| Row(head.split(',').zip(line.split(',')).collect()))
+}
+
+fn is_udp(row: &Row) -> bool {
+    row.text("traffic") == "udp"
+}
+
+impl Row {
+    /// Empty if there is no such column.
+    fn text(&self, column: &str) -> &'static str {
+        self.0.iter().find(|(name, _)| *name == column).map_or("", |(_, text)| text)
+    }
+
+    /// 0 if there is none.
+    fn number(&self, column: &str) -> f64 {
+        self.text(column).parse().unwrap_or(0.0)
+    }
+
+    fn reference(&self) -> Reference {
+        let [goodput, fail, rts_fail] =
+            ["goodput_kbps_mean", "p_data_fail_mean", "p_rts_fail_mean"];
+        (self.number(goodput), self.number(fail), self.number(rts_fail))
+    }
+
+    fn config(&self) -> Config {
+        let config = Config::like_ns3();
+        if self.number("rts") > 0.0 { with_rts(config) } else { config }
+    }
 }
 
 /// Means over the seeds.
+#[derive(Debug)]
 struct Measured {
     goodput_kbps: f64,
+    /// Share of data frames that got no ACK.
     fail: f64,
+    /// Share of RTS that got no CTS.
+    rts_fail: f64,
     given_up: f64,
     relay_drops: f64,
     /// The first flow's share.
     share: f64,
 }
 
-fn measure(links: &Links, paths: &[Vec<Station>], duration_s: f64) -> Measured {
+/// What ns-3 says: goodput in kbit/s, share of data frames that got no ACK, of RTS that got no CTS.
+type Reference = (f64, f64, f64);
+
+fn measure(config: &Config, links: &Links, paths: &[Vec<Station>], duration_s: f64) -> Measured {
     let runs: Vec<Flows> = SEEDS
         .iter()
         .map(|seed| {
-            let mut flows = Flows::new(Config::default(), links.clone(), *seed, paths.to_vec());
+            let mut flows = Flows::new(config.clone(), links.clone(), *seed, paths.to_vec());
             flows.run(seconds(duration_s));
             flows
         })
         .collect();
     let over = |value: &dyn Fn(&Flows) -> f64| mean(&runs.iter().map(value).collect::<Vec<_>>());
     let arrived = |run: &Flows| run.arrived.iter().sum::<u64>();
+    let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
     Measured {
         goodput_kbps: over(&|run| kbps(arrived(run), PAYLOAD, duration_s)),
         fail: over(&|run| {
             let total = run.medium.total();
-            total.data_frames_failed as f64 / total.data_frames as f64
+            share(total.data_frames_failed, total.data_frames)
+        }),
+        rts_fail: over(&|run| {
+            let total = run.medium.total();
+            share(total.rts_frames_failed, total.rts_frames)
         }),
         given_up: over(&|run| run.medium.total().given_up as f64),
         relay_drops: over(&|run| run.relay_drops as f64),
-        share: over(&|run| run.arrived[0] as f64 / arrived(run) as f64),
+        share: over(&|run| share(run.arrived[0], arrived(run))),
     }
 }
 
-fn compare(name: &str, measured: &Measured, reference: &Reference) {
-    let goodput_off = off(measured.goodput_kbps, reference.goodput_kbps);
+/// Compares with ns-3: the goodput within a share of it, the failures within so much in all.
+fn compare(name: &str, measured: &Measured, reference: Reference, off_max: f64, fail_max: f64) {
+    let (goodput_kbps, fail, rts_fail) = reference;
+    let goodput_off = off(measured.goodput_kbps, goodput_kbps);
     println!(
-        "{name:12} {:7.1} kbit/s to {:7.1} ({:+.1} %), failed {:.4} to {:.4}, given up {:.0}, dropped by relays {:.0}",
+        "{name:24} {:7.1} kbit/s to {goodput_kbps:7.1} ({:+.1} %), failed {:.4} to {fail:.4}, \
+         RTS {:.4} to {rts_fail:.4}, given up {:.0}, dropped by relays {:.0}, share {:.3}",
         measured.goodput_kbps,
-        reference.goodput_kbps,
         100.0 * goodput_off,
         measured.fail,
-        reference.fail,
+        measured.rts_fail,
         measured.given_up,
         measured.relay_drops,
+        measured.share,
     );
-    assert!(goodput_off.abs() <= reference.goodput_off_max, "{name}: goodput off {goodput_off}");
-    let fail_off = measured.fail - reference.fail;
-    assert!(fail_off.abs() <= reference.fail_off_max, "{name}: failures off {fail_off}");
+    assert!(goodput_off.abs() <= off_max, "{name}: goodput off {goodput_off}");
+    for fail_off in [measured.fail - fail, measured.rts_fail - rts_fail] {
+        assert!(fail_off.abs() <= fail_max, "{name}: failures off {fail_off}");
+    }
 }
 
-/// chain.csv, rows `lock`, `udp`, rts 0.
+fn chain(config: &Config, hops: u16, loss: f64, duration_s: f64) -> Measured {
+    let path = (0..=hops).map(Station).collect();
+    measure(config, &row_losing(usize::from(hops) + 1, 200.0, loss), &[path], duration_s)
+}
+
+fn with_rts(config: Config) -> Config {
+    Config { rts_threshold: Some(0), ..config }
+}
+
+/// Rows `udp`.
 #[test]
 fn chains_of_one_to_eight_hops() {
-    for (hops, goodput_kbps, fail, goodput_off_max, fail_off_max) in [
-        (1, 5910.73, 0.0, 0.003, 0.0),
-        (2, 2938.43, 0.015_092_6, 0.015, 0.003),
-        (4, 1540.07, 0.205_034, 0.11, 0.09),
-        (6, 1390.44, 0.192_55, 0.05, 0.04),
-        (8, 1319.32, 0.192_098, 0.06, 0.03),
-    ] {
-        let path = (0..=hops).map(Station).collect();
-        let measured = measure(&row(usize::from(hops) + 1, 200.0), &[path], 30.0);
-        let reference = Reference { goodput_kbps, fail, goodput_off_max, fail_off_max };
-        compare(&format!("{hops} hops"), &measured, &reference);
+    for row in rows(CHAIN).filter(is_udp) {
+        let (hops, rts) = (row.number("hops"), row.number("rts") > 0.0);
+        let (off_max, fail_max): (f64, f64) =
+            if hops < 6.0 { (0.01, 0.003) } else { (0.08, 0.035) };
+        let off_max = if rts { off_max.min(0.05) } else { off_max };
+        let measured = chain(&row.config(), hops as u16, 0.0, 30.0);
+        compare(&format!("{hops} hops, RTS {rts}"), &measured, row.reference(), off_max, fail_max);
     }
 }
 
-/// contention.csv, rows `lock`, `bianchi`, rts 0: all send to one station that only receives.
+/// Rows `udp`.
+#[test]
+fn chains_where_weak_frames_only_add_energy() {
+    let config = Config { locking: Locking::Decodable, ..Config::like_ns3() };
+    for row in rows(CHAIN_NOLOCK).filter(is_udp) {
+        let hops = row.number("hops") as u16;
+        let measured = chain(&config, hops, 0.0, 15.0);
+        let name = format!("{hops} hops, no lock");
+        compare(&name, &measured, row.reference(), 0.02, 0.003);
+        let relay_drops = row.number("drop_q_relay_mean");
+        assert!((measured.relay_drops - relay_drops).abs() < 0.03 * relay_drops + 1.0, "{name}");
+    }
+}
+
+/// Rows `udp`: 4 hops, all frames may be lost.
+#[test]
+fn chains_that_lose_frames() {
+    let config = Config { loss_scope: LossScope::All, ..Config::like_ns3() };
+    for row in rows(CHAIN_PER).filter(is_udp) {
+        let (loss, given_up) = (row.number("per"), row.number("drop_retry_mean"));
+        let measured = chain(&config, 4, loss, 20.0);
+        let name = format!("4 hops, {loss} lost");
+        compare(&name, &measured, row.reference(), 0.03, 0.015);
+        assert!((measured.given_up - given_up).abs() < 0.12 * given_up + 3.0, "{name}");
+    }
+}
+
+/// Rows `bianchi`: all send to one station that only receives.
 #[test]
 fn cells_of_one_to_ten_senders() {
-    for (senders, goodput_kbps, fail) in [
-        (1, 5913.59, 0.0),
-        (2, 6166.46, 0.062_057_9),
-        (5, 6107.67, 0.173_146),
-        (10, 5787.05, 0.277_925),
-    ] {
+    for row in rows(CONTENTION).filter(|row| row.text("topo") == "bianchi") {
+        let senders = row.number("nflows") as u16;
         let paths: Vec<_> = (1..=senders).map(|from| vec![Station(from), Station(0)]).collect();
-        let measured = measure(&clique(senders + 1), &paths, 20.0);
-        let reference =
-            Reference { goodput_kbps, fail, goodput_off_max: 0.02, fail_off_max: 0.015 };
-        compare(&format!("{senders} senders"), &measured, &reference);
-        assert!(off(measured.share, 1.0 / f64::from(senders)).abs() < 0.05, "{}", measured.share);
+        let links = clique_at(senders + 1, STRONG);
+        let measured = measure(&row.config(), &links, &paths, 20.0);
+        compare(&format!("{senders} senders"), &measured, row.reference(), 0.025, 0.006);
+        assert!(off(measured.share, 1.0 / f64::from(senders)).abs() < 0.05);
     }
 }
 
-/// contention.csv, row `lock`, `hidsym`, rts 0: two senders that do not sense each other.
+/// Rows `hidsym`: two senders that do not sense each other.
 #[test]
 fn hidden_senders() {
     let mut links = Links::new(3);
     for sender in [Station(1), Station(2)] {
-        links.set(sender, Station(0), link(1_000_000));
-        links.set(Station(0), sender, link(1_000_000));
+        links.set(sender, Station(0), link(STRONG));
+        links.set(Station(0), sender, link(STRONG));
     }
     let paths = [vec![Station(1), Station(0)], vec![Station(2), Station(0)]];
-    let measured = measure(&links, &paths, 20.0);
-    let reference = Reference {
-        goodput_kbps: 3696.72,
-        fail: 0.467_393,
-        goodput_off_max: 0.02,
-        fail_off_max: 0.015,
+    for row in rows(CONTENTION).filter(|row| row.text("topo") == "hidsym") {
+        let measured = measure(&row.config(), &links, &paths, 20.0);
+        compare("hidden", &measured, row.reference(), 0.01, 0.006);
+        let given_up = row.number("drop_retry_mean");
+        assert!(off(measured.given_up, given_up).abs() < 0.1, "{}", measured.given_up);
+        assert!((measured.share - 0.5).abs() < 0.06, "share {}", measured.share);
+    }
+}
+
+/// Two senders that sense each other, and whose receivers only hear their own: they take turns though
+/// they need not, and fairly.
+#[test]
+fn exposed_senders() {
+    let places = [0.0, 200.0, 400.0, 600.0].map(|x| (x, 0.0));
+    let links = Links::by_distance(&places, Ranges::default(), |_| 0.0);
+    let paths = [vec![Station(1), Station(0)], vec![Station(2), Station(3)]];
+    let measured = measure(&Config::like_ns3(), &links, &paths, 20.0);
+    println!("exposed {measured:?}");
+    assert!((0.9..1.15).contains(&(measured.goodput_kbps / 6166.46)), "{measured:?}");
+    assert!((measured.share - 0.5).abs() < 0.03, "{measured:?}");
+}
+
+/// One receiver is 200 m from its sender and 300 m from another that its sender does not sense: 7 dB
+/// apart, at which most frames survive by their bit errors, and none by the threshold of 10 dB. At
+/// 250 m, 3.9 dB, none survive by either.
+#[test]
+fn asymmetric_senders() {
+    let share = |apart_m: f64, decoding: Decoding| {
+        let places = [0.0, 200.0, 200.0 + apart_m, 400.0 + apart_m].map(|x| (x, 0.0));
+        let ranges = Ranges { receive_m: 250.0, sense_m: 440.0 };
+        let links = Links::by_distance(&places, ranges, |_| 0.0);
+        let paths = [vec![Station(0), Station(1)], vec![Station(2), Station(3)]];
+        let config = Config { decoding, ..Config::like_ns3() };
+        let measured = measure(&config, &links, &paths, 10.0);
+        println!("asymmetric {apart_m} m {decoding:?} {measured:?}");
+        measured.share
     };
-    compare("hidden", &measured, &reference);
-    assert!(off(measured.given_up, 437.0).abs() < 0.05, "given up {}", measured.given_up);
-    assert!((measured.share - 0.5).abs() < 0.02, "share {}", measured.share);
+    let [near, far] = [250.0, 300.0].map(|apart_m| {
+        [Decoding::BitErrors, Decoding::Capture].map(|decoding| share(apart_m, decoding))
+    });
+    assert!(near[0] < 0.1 && near[1] < 0.1, "{near:?}");
+    assert!(far[0] > 0.25 && far[1] < 0.1, "{far:?}");
+}
+
+/// The standard's DCF on the same chains: near, and on which side is known.
+#[test]
+fn the_standard_differs_from_ns3_by_little() {
+    let config = Config { dcf: Dcf::Standard, ..Config::like_ns3() };
+    let weak = Config { locking: Locking::Decodable, ..config.clone() };
+    let tables = [(CHAIN, config, 0.0..0.13), (CHAIN_NOLOCK, weak, -0.08..0.0)];
+    for (table, config, expected) in tables {
+        let plain = |row: &Row| is_udp(row) && row.number("rts") == 0.0;
+        for row in rows(table).filter(plain).filter(|row| row.number("hops") % 4.0 == 0.0) {
+            let hops = row.number("hops") as u16;
+            let measured = chain(&config, hops, 0.0, 20.0);
+            let off = off(measured.goodput_kbps, row.number("goodput_kbps_mean"));
+            println!("{hops} hops by the standard: {off:.3}");
+            assert!(expected.contains(&off), "{hops} hops: {off}");
+        }
+    }
 }

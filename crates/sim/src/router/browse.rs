@@ -1,0 +1,129 @@
+//! Clients that read pages for an hour or so, under one of the schemes: MeshCache's section 6.2.
+//!
+//! *Who calls it:* [`run`](super::run::run), and experiments. *Where to start:* [`browse`].
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::mesh::{Member, Mesh, Options, RunError};
+use super::run::{result, transfer};
+use super::scheme::Scheme;
+use super::{Report, StoreSize};
+use crate::hosts::Got;
+use crate::net::Host;
+use crate::result::{RunResult, Transfer};
+use crate::scenario::{Request, Scenario};
+use crate::world::Tap;
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Browsed {
+    /// As of other runs; transfers in the order in which they began.
+    pub result: RunResult,
+    /// For each transfer, which of its router's clients it was.
+    pub readers: Vec<usize>,
+    /// Bytes of content that the gateway gave into the mesh; 0 where it has no engine.
+    pub gateway_bytes: u64,
+}
+
+impl Browsed {
+    /// Average aggregate throughput in kbit/s: each client's bytes over the time that it spent on them,
+    /// averaged over those that got anything (MeshCache, section 5).
+    pub fn aat_kbps(&self) -> f64 {
+        let mut clients = BTreeMap::new();
+        for (transfer, reader) in self.result.transfers.iter().zip(&self.readers) {
+            let (bytes, seconds) =
+                clients.entry((&transfer.client, reader)).or_insert((0_u64, 0.0_f64));
+            *bytes += transfer.bytes;
+            *seconds += transfer.seconds;
+        }
+        let rates: Vec<_> = clients
+            .values()
+            .filter(|(_, seconds)| *seconds > 0.0)
+            .map(|(bytes, seconds)| *bytes as f64 * 8.0 / seconds / 1e3)
+            .collect();
+        rates.iter().sum::<f64>() / rates.len().max(1) as f64
+    }
+}
+
+/// Lets a scenario's clients read. Stores and freshness are the scenario's.
+///
+/// # Errors
+/// Those that a router's store has, which has none in memory.
+pub fn browse(
+    scenario: &Scenario,
+    scheme: Scheme,
+    seed: u64,
+    options: Options,
+    watch: Option<Box<dyn Tap>>,
+    ended: &mut impl FnMut(&Transfer),
+) -> Result<Browsed, RunError> {
+    let browsing = &scenario.browsing;
+    let (store, max_age_s) = (StoreSize::lru(browsing.store_bytes), browsing.max_age_s);
+    let mut mesh = Mesh::build(scenario, scheme, seed, Options { store, max_age_s, ..options })?;
+    watch.into_iter().for_each(|it| mesh.world.watch(it));
+    mesh.meet(scheme);
+    let (before, given) = (mesh.snapshot(), mesh.given_by_gateway());
+    let got = mesh.read();
+    let after = mesh.snapshot();
+    let gateway_bytes = mesh.given_by_gateway() - given;
+    let (mut asked, mut transfers, mut readers) = (BTreeSet::new(), Vec::new(), Vec::new());
+    for (receiver, got) in got {
+        let request = Request { receiver, file: got.ask.file };
+        let is_known = !asked.insert((receiver, got.ask.file));
+        readers.push(got.ask.number);
+        let transfer = transfer(scenario, request, is_known, got);
+        ended(&transfer);
+        transfers.push(transfer);
+    }
+    let result = result(scenario, scheme, seed, transfers, [&before, &after]);
+    Ok(Browsed { result, readers, gateway_bytes })
+}
+
+impl Mesh<'_> {
+    /// All that clients got, with their routers, in the order in which they asked.
+    fn read(&mut self) -> Vec<(usize, Got)> {
+        let lasts = self.scenario.browsing.lasts;
+        let clients: Vec<_> = self.clients.iter().map(|(it, machine)| (*it, *machine)).collect();
+        for (_, machine) in &clients {
+            self.world.act(*machine, |now, _, member| {
+                if let Member::Browser(browser) = member {
+                    browser.begin(now, lasts);
+                }
+            });
+        }
+        self.world.run(self.world.now() + lasts);
+        let is_busy = |mesh: &Self, machine| match mesh.world.program(machine) {
+            Member::Browser(browser) => browser.is_busy(),
+            _ => false,
+        };
+        // Whatever is under way comes to an end, if only because its client gives up.
+        for (_, machine) in &clients {
+            while is_busy(self, *machine) && self.world.step().is_some() {}
+        }
+        let mut all = Vec::new();
+        for (receiver, machine) in clients {
+            let poll = |_, _: &mut Host, member: &mut Member| match member {
+                Member::Browser(browser) => browser.poll_done(),
+                _ => None,
+            };
+            while let Some(got) = self.world.act(machine, poll) {
+                all.push((receiver, got));
+            }
+        }
+        all.sort_by_key(|(receiver, got)| (got.began, *receiver, got.ask.number));
+        all
+    }
+
+    /// What the gateway's engine has given to clients and to peers.
+    fn given_by_gateway(&self) -> u64 {
+        let Member::Router(gateway) = self.world.program(self.scenario.gateway) else { return 0 };
+        let Report {
+            served_local_bytes,
+            served_origin_bytes,
+            peer_units_out_bytes,
+            relayed_opaque_bytes,
+            ..
+        } = gateway.report();
+        served_local_bytes + served_origin_bytes + peer_units_out_bytes + relayed_opaque_bytes
+    }
+}
