@@ -2,9 +2,13 @@
 # To be sourced by scripts/bench.
 # BENCH_SECONDS (20) of each flow, BENCH_SEEDS ("1 2 3"), BENCH_HOPS ("1 2 4 6 8").
 
-# ns-3.37, 802.11b, NewReno without SACK, three seeds of 30 s: kbit/s of TCP, and of UDP payloads of 1460 bytes.
-declare -A ns3_tcp=([1]=4961 [2]=2558 [4]=1275 [6]=1022 [8]=879)
-declare -A ns3_udp=([1]=5911 [2]=2938 [4]=1540 [6]=1390 [8]=1319)
+# ns3 HOPS TRAFFIC : what ns-3 gives, in kbit/s of payload; nothing for other lengths.
+ns3() {
+    awk -F, -v hops="$1" -v traffic="$2" '
+        NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
+        $column["hops"] == hops && $column["traffic"] == traffic && $column["rts"] == 0 { print $column["goodput_kbps_mean"] }
+    ' "$root/crates/sim/data/ns3/chain.csv"
+}
 
 measure_air() {
     local hops seed seconds=${BENCH_SECONDS:-20}
@@ -59,7 +63,10 @@ print(got["bits_per_second"] / 1000)' "$work/flow.json" >>"$work/$name.$hops"
 }
 
 row() {
-    python3 - "$work" "$1" "${ns3_udp[$1]:-0}" "${ns3_tcp[$1]:-0}" <<'END'
+    local udp tcp
+    udp=$(ns3 "$1" udp)
+    tcp=$(ns3 "$1" tcp)
+    python3 - "$work" "$1" "${udp:-0}" "${tcp:-0}" <<'END'
 import pathlib, re, sys
 
 work, hops, udp, tcp = pathlib.Path(sys.argv[1]), sys.argv[2], float(sys.argv[3]), float(sys.argv[4])

@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 
+use sim::monitor;
 use sim::scenario::Scenario;
 use wire::capture::ieee80211::Mac;
 
@@ -17,9 +18,6 @@ pub const UPLINK_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 79, 0, 1);
 /// All routers' addresses, and all clients' networks, as the origin routes them.
 pub const MESH_NET: &str = "10.77.0.0/16";
 pub const CLIENTS_NET: &str = "10.78.0.0/16";
-
-/// The ad hoc network's own address on the air.
-pub const BSSID: Mac = [0x02, 0x68, 0x65, 0x61, 0x72, 0x00];
 
 /// The namespace of a router.
 pub fn router(scenario: &Scenario, router: usize) -> String {
@@ -58,7 +56,7 @@ pub fn lan_client(router: usize) -> Ipv4Addr {
 
 /// A router's link-layer address on the air.
 pub fn mac(router: usize) -> Mac {
-    [0x02, 0x68, 0x65, 0x61, 0x72, number(router)]
+    monitor::mac(router)
 }
 
 /// The router that has this link-layer address.
@@ -83,7 +81,7 @@ mod tests {
     #[test]
     fn a_router_is_found_by_its_address_on_the_air() {
         assert_eq!(router_of(&mac(7), 8), Some(7));
-        for stranger in [&mac(8)[..], &BSSID, &[0xff; 6], &[]] {
+        for stranger in [&mac(8)[..], &monitor::BSSID, &[0xff; 6], &[]] {
             assert_eq!(router_of(stranger, 8), None, "{stranger:?}");
         }
     }

@@ -14,6 +14,7 @@ use radio::{Destination, Frame, Input, Medium, Output, Reception, Report, Statio
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::time::{ClockId, Timespec, clock_gettime};
+use sim::monitor::Monitor;
 use sim::pipe::Pipe;
 use wire::Instant;
 
@@ -21,7 +22,6 @@ use crate::address;
 use crate::buffer::{Buffer, Carries};
 use crate::captures::Captures;
 use crate::lateness::Lateness;
-use crate::monitor::Monitor;
 use crate::realtime;
 use crate::say;
 use crate::tap::Tap;
@@ -214,8 +214,8 @@ impl Work {
                     monitor.data(&frame, to, payload.ethertype(), payload.packet());
                     show(monitor, by, frame.ended, ports, captures);
                 }
-                Output::HeardAck { frame, by } => {
-                    monitor.ack(&frame);
+                Output::HeardControl { frame, by } => {
+                    monitor.control(&frame);
                     show(monitor, by, frame.ended, ports, captures);
                 }
                 Output::Done { payload, tries, .. } => {

@@ -27,6 +27,12 @@ pub enum Command {
     /// Inside the namespaces that `run` has made: do it
     #[command(hide = true)]
     Inside(Run),
+    /// Run a scenario in virtual time, once for each seed
+    Sim(Sim),
+    /// Hold the simulator against ns-3 and against closed forms
+    Validate(Validate),
+    /// Repeat experiments of the papers, and put ours beside theirs
+    Repro(Repro),
     /// Put several results of one scenario on one page, side by side
     Compare(Compare),
     /// Show the scenarios and their keys
@@ -71,6 +77,87 @@ pub struct Run {
     #[arg(long)]
     pub keep: bool,
     /// No progress, no table
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// `hearsay-lab sim`.
+#[derive(Debug, Clone, Args)]
+pub struct Sim {
+    /// A scenario's name (see `hearsay-lab list`), or a file: ./NAME.toml
+    pub scenario: String,
+    /// Who intercepts and caches, where clients ask for files [default: default]
+    #[arg(long, value_name = "SCHEME", value_enum)]
+    pub scheme: Option<Scheme>,
+    /// Another value for a key of the scenario; may be given more than once
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
+    pub set: Vec<(String, String)>,
+    /// The first run's seed: all its chance comes from there
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// How many runs, each with the next seed
+    #[arg(long, value_name = "K", default_value_t = 1,
+        value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub seeds: u64,
+    /// How many runs at a time [default: one for each core]
+    #[arg(long, value_name = "N", value_parser = jobs)]
+    pub jobs: Option<usize>,
+    /// Write the results as JSON; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write a report, as one HTML file
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Write what each router's monitor interface shows: DIR/ROUTER.pcap, or of several seeds
+    /// DIR/seed-N/ROUTER.pcap
+    #[arg(long, value_name = "DIR")]
+    pub pcap: Option<PathBuf>,
+    /// No progress, no table
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// `hearsay-lab validate`.
+#[derive(Debug, Clone, Args)]
+pub struct Validate {
+    /// Fewer runs, and fewer cells
+    #[arg(long)]
+    pub quick: bool,
+    /// How many runs of each case [default: 5, or 2 with --quick]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub seeds: Option<u64>,
+    /// Another medium than the reference's: a key of the scenario `bulk`, for all cases
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
+    pub set: Vec<(String, String)>,
+    /// Write the figures as JSON; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write a page with pictures, as one HTML file
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// No progress, no table
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// `hearsay-lab repro`.
+#[derive(Debug, Clone, Args)]
+pub struct Repro {
+    /// Which one, or "all"; without, what there is
+    pub name: Option<String>,
+    /// How many runs of each point [default: as many as its chance needs]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub seeds: Option<u64>,
+    /// A few points only, in seconds
+    #[arg(long)]
+    pub quick: bool,
+    /// How many runs at a time [default: one for each core]
+    #[arg(long, value_name = "N", value_parser = jobs)]
+    pub jobs: Option<usize>,
+    /// Where CSV, SVG and HTML files go
+    #[arg(long, value_name = "DIR", default_value = "repro")]
+    pub out: PathBuf,
+    /// No progress, no summary
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -131,6 +218,11 @@ impl Scheme {
     pub fn intercepts(self) -> bool {
         self != Self::EndToEnd
     }
+}
+
+fn jobs(text: &str) -> Result<usize, String> {
+    let jobs = text.parse().ok().filter(|jobs| (1..=1024).contains(jobs));
+    jobs.ok_or_else(|| "this is no whole number from 1 to 1024".to_owned())
 }
 
 fn capture(text: &str) -> Result<(String, String), String> {

@@ -13,7 +13,10 @@ use crate::report;
 /// Reads the results and writes the page.
 pub fn run(args: &Compare) -> Result<(), Failure> {
     let results: Vec<_> = args.results.iter().map(|it| read(it)).collect::<Result<_, _>>()?;
-    let name = &results[0].scenario;
+    let results = results.concat();
+    let Some(name) = results.first().map(|it| &it.scenario) else {
+        return Err(Failure::refused("there are no results in these files"));
+    };
     if let Some(other) = results.iter().find(|it| it.scenario != *name) {
         let text = format!("these are results of two scenarios, {name} and {}", other.scenario);
         return Err(Failure::refused(text));
@@ -27,9 +30,14 @@ pub fn run(args: &Compare) -> Result<(), Failure> {
         .map_err(|error| Failure::failed(format!("cannot write {}: {error}", args.html.display())))
 }
 
-fn read(path: &Path) -> Result<RunResult, Failure> {
+/// One result, or several of `sim --seeds`.
+fn read(path: &Path) -> Result<Vec<RunResult>, Failure> {
     let refuse =
         |why: &dyn std::fmt::Display| Failure::refused(format!("{}: {why}", path.display()));
     let text = fs::read_to_string(path).map_err(|error| refuse(&error))?;
-    serde_json::from_str(&text).map_err(|error| refuse(&format!("is no result of a run: {error}")))
+    let wrong = |error| refuse(&format!("is no result of a run: {error}"));
+    if text.trim_start().starts_with('[') {
+        return serde_json::from_str(&text).map_err(wrong);
+    }
+    serde_json::from_str(&text).map(|result| vec![result]).map_err(wrong)
 }

@@ -36,7 +36,8 @@ pub fn run(args: &Run) -> Result<(), Failure> {
     }
     let lifeline = Lifeline::watch();
     let began = Instant::now();
-    let scenario = Scenario::load(&args.scenario, &args.set).map_err(Failure::refused)?;
+    let scenario =
+        Scenario::load_seeded(&args.scenario, &args.set, args.seed).map_err(Failure::refused)?;
     let programs = require::programs(&scenario, args.scheme)?;
     let progress = Progress::new(args.quiet);
     network::make_private_places()?;
@@ -52,21 +53,7 @@ pub fn run(args: &Run) -> Result<(), Failure> {
         say::err(&format!("medium   {}", table::medium([before, &air.snapshot()?])));
     }
     drop(air);
-    judge(&result)
-}
-
-/// Wrong bytes are worse than none.
-fn judge(result: &RunResult) -> Result<(), Failure> {
-    let all = result.transfers.len();
-    let failed = result.transfers.iter().filter(|it| it.error.is_some()).count();
-    let wrong = result.transfers.iter().filter(|it| it.error.is_none() && !it.sha256_ok).count();
-    if wrong > 0 {
-        Err(Failure::wrong_bytes(format!("{wrong} of {all} transfers brought wrong bytes")))
-    } else if failed > 0 {
-        Err(Failure::failed(format!("{failed} of {all} transfers failed")))
-    } else {
-        Ok(())
-    }
+    verdict::judge(&result)
 }
 
 fn build(args: &Run, scenario: &Scenario, progress: &Progress) -> Result<Air, Failure> {

@@ -1,9 +1,9 @@
-//! `hearsay-lab`: a wireless mesh on one machine, in real time, with real daemons.
+//! `hearsay-lab`: a wireless mesh on one machine: in real time with real daemons, or in virtual time.
 //!
 //! *What this is:* each router of a scenario in a network namespace, its interface `wl0` joined to
 //! the others' by the medium of `radio`, which this program drives by the clock. *Where to start:*
 //! `inside.rs`, a run from beginning to end; `air.rs`, the medium's loop; `outside.rs`, how a run
-//! is begun and ended. *What it never does:* send anything out of its own namespaces, or end
+//! is begun and ended; `simulate.rs`, runs in virtual time. *What it never does:* send anything out of its own namespaces, or end
 //! anything that it did not start.
 
 use std::process::ExitCode;
@@ -23,7 +23,6 @@ mod inside;
 mod lateness;
 mod lifeline;
 mod list;
-mod monitor;
 mod namespace;
 mod network;
 mod origin;
@@ -31,11 +30,14 @@ mod outside;
 mod progress;
 mod realtime;
 mod report;
+mod repro;
 mod require;
 mod routers;
 mod say;
+mod simulate;
 mod table;
 mod tap;
+mod validate;
 mod verdict;
 
 use cli::{Cli, Command};
@@ -52,6 +54,9 @@ fn dispatch(command: Command) -> Result<(), Failure> {
     match command {
         Command::Run(args) => outside::run(&args),
         Command::Inside(args) => inside::run(&args).map_err(Failure::inside),
+        Command::Sim(args) => simulate::run(&args),
+        Command::Validate(args) => validate::run(&args),
+        Command::Repro(args) => repro::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::List { json } => list::show(json),
         Command::Completions { shell } => {

@@ -8,6 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
+use sim::hosts::content;
 
 use crate::address;
 use crate::child::{Background, wait_for};
@@ -36,7 +37,7 @@ impl Files {
 
 /// Where a file is to be had.
 pub fn url(number: usize) -> String {
-    format!("http://{}/{}", address::ORIGIN, name(number))
+    format!("http://{}{}", address::ORIGIN, content::path(number))
 }
 
 /// Starts nginx.
@@ -88,16 +89,13 @@ fn folder() -> PathBuf {
 }
 
 fn name(number: usize) -> String {
-    format!("file-{}.bin", number + 1)
+    content::path(number).split_off(1)
 }
 
-/// The stream of BLAKE3 under a key that names seed and file: no two files share a chunk.
+/// The simulator's origin has the same bytes.
 fn make(number: usize, bytes: u64, seed: u64) -> io::Result<[u8; 32]> {
     let mut file = io::BufWriter::new(fs::File::create(folder().join(name(number)))?);
-    let mut stream = blake3::Hasher::new_derive_key("hearsay-lab 2026 content of files")
-        .update(&seed.to_le_bytes())
-        .update(&(number as u64).to_le_bytes())
-        .finalize_xof();
+    let mut stream = content::stream(seed, number);
     let mut sha256 = Sha256::new();
     let mut left = bytes;
     let mut block = [0; 8192];

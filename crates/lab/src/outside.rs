@@ -32,7 +32,9 @@ enum Event {
 
 /// `hearsay-lab run`, as the user started it.
 pub fn run(args: &Run) -> Result<(), Failure> {
-    let scenario = Scenario::load(&args.scenario, &args.set).map_err(Failure::refused)?;
+    let scenario =
+        Scenario::load_seeded(&args.scenario, &args.set, args.seed).map_err(Failure::refused)?;
+    require::playable(&scenario)?;
     require::programs(&scenario, args.scheme)?;
     require::routers(&scenario, args)?;
     require::outputs(args)?;

@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use sim::scenario::{Routing, Scenario};
+use sim::scenario::{Routing, Scenario, Traffic};
 
 use crate::cli::{Run, Scheme};
 use crate::failure::Failure;
@@ -15,6 +15,9 @@ use crate::tap::DEVICE;
 
 /// Where Debian keeps programs that ordinary users' PATH does not name.
 const MORE_FOLDERS: [&str; 5] = ["/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/bin", "/bin"];
+
+/// So many have names, addresses and a clock's patience here.
+const ROUTERS_MAX: usize = 200;
 
 /// The programs that a run starts.
 #[derive(Clone, Debug)]
@@ -78,23 +81,53 @@ pub fn programs(scenario: &Scenario, scheme: Scheme) -> Result<Programs, Failure
     Ok(Programs { curl, nginx, hearsay, babeld })
 }
 
+/// Looks whether a scenario can be played in real time.
+pub fn playable(scenario: &Scenario) -> Result<(), Failure> {
+    let (name, routers) = (&scenario.name, scenario.routers.len());
+    let here = "`hearsay-lab sim` can";
+    if scenario.traffic != Traffic::Files {
+        let traffic = scenario.key("traffic");
+        let text = format!("{name}: `traffic` is \"{traffic}\", which no daemon plays; {here}");
+        return Err(Failure::refused(text));
+    }
+    if routers > ROUTERS_MAX {
+        let text = format!("{name}: {routers} routers are more than {ROUTERS_MAX}; {here}");
+        return Err(Failure::refused(text));
+    }
+    Ok(())
+}
+
 /// Looks whether what is to be written can be written when the run is over.
 pub fn outputs(args: &Run) -> Result<(), Failure> {
-    let json = args.json.as_deref().filter(|path| *path != Path::new("-"));
     let captures = args.pcap.iter().map(|(_, path)| Path::new(path));
+    files(args.json.as_deref(), args.html.as_deref(), captures, true)
+}
+
+/// The same for runs in virtual time, which have no place of their own.
+pub fn results(json: Option<&Path>, html: Option<&Path>) -> Result<(), Failure> {
+    files(json, html, std::iter::empty(), false)
+}
+
+fn files<'a>(
+    json: Option<&'a Path>,
+    html: Option<&'a Path>,
+    captures: impl Iterator<Item = &'a Path>,
+    hidden: bool,
+) -> Result<(), Failure> {
+    let json = json.filter(|path| *path != Path::new("-"));
     let mut seen = Vec::new();
-    for path in json.into_iter().chain(args.html.as_deref()).chain(captures) {
+    for path in json.into_iter().chain(html).chain(captures) {
         if seen.contains(&path) {
             let text = format!("cannot write {}: two options name it", path.display());
             return Err(Failure::refused(text));
         }
         seen.push(path);
-        writable(path)?;
+        writable(path, hidden)?;
     }
     Ok(())
 }
 
-fn writable(path: &Path) -> Result<(), Failure> {
+fn writable(path: &Path, hidden: bool) -> Result<(), Failure> {
     let refuse =
         |why: &str| Err(Failure::refused(format!("cannot write {}: {why}", path.display())));
     if path.is_dir() {
@@ -103,7 +136,7 @@ fn writable(path: &Path) -> Result<(), Failure> {
     let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let Ok(folder) = fs::canonicalize(folder) else { return refuse("there is no such directory") };
     let real = fs::canonicalize(path).unwrap_or_default();
-    if is_hidden(&folder) || is_hidden(&real) {
+    if hidden && (is_hidden(&folder) || is_hidden(&real)) {
         return refuse("a run has a /run of its own; choose another directory");
     }
     let target = if path.exists() { path } else { &folder };

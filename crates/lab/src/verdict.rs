@@ -9,6 +9,7 @@ use sim::source;
 
 use crate::air::Snapshot;
 use crate::cli::Run;
+use crate::failure::Failure;
 
 /// A medium later than this at the 99th percentile has not shown what the scenario's would have:
 /// a third of what a full frame and its acknowledgement take on the air at 11 Mbit/s.
@@ -44,6 +45,8 @@ pub fn result(
             bytes_over_air: of_gateway(after) - of_gateway(before),
         },
         radio: Radio {
+            receiver: scenario.key("receiver").to_owned(),
+            reception: scenario.key("reception").to_owned(),
             data_frames: sum(|report| report.data_frames),
             control_frames: sum(|report| report.control_frames),
             airtime_seconds: sum(|report| report.airtime.as_nanos() as u64) as f64 / 1e9,
@@ -54,6 +57,20 @@ pub fn result(
         share_by_source: source::shares(&transfers),
         transfers,
         wall_seconds: wall.as_secs_f64(),
+    }
+}
+
+/// Wrong bytes are worse than none.
+pub fn judge(result: &RunResult) -> Result<(), Failure> {
+    let all = result.transfers.len();
+    let failed = result.transfers.iter().filter(|it| it.error.is_some()).count();
+    let wrong = result.transfers.iter().filter(|it| it.error.is_none() && !it.sha256_ok).count();
+    if wrong > 0 {
+        Err(Failure::wrong_bytes(format!("{wrong} of {all} transfers brought wrong bytes")))
+    } else if failed > 0 {
+        Err(Failure::failed(format!("{failed} of {all} transfers failed")))
+    } else {
+        Ok(())
     }
 }
 

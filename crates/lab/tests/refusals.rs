@@ -26,9 +26,15 @@ fn refused(args: &[&str], parts: &[&str]) {
 #[test]
 fn an_unknown_scenario_names_the_nearest() {
     refused(&["run", "chian"], &["chian", "did you mean `chain`?"]);
-    refused(&["run", "wombat"], &["wombat", "chain, emulab8, map21"]);
+    refused(&["run", "wombat"], &["wombat", "chain, emulab8, map21, bulk, mesh50"]);
     refused(&["run", "./nowhere.toml"], &["./nowhere.toml", "No such file"]);
-    refused(&["run", ""], &["chain, emulab8, map21"]);
+    refused(&["run", ""], &["chain, emulab8, map21, bulk, mesh50"]);
+}
+
+#[test]
+fn what_is_for_the_simulator_is_sent_there() {
+    refused(&["run", "bulk"], &["bulk", "traffic", "hearsay-lab sim"]);
+    refused(&["run", "chain", "--set", "hops=200"], &["chain", "201 routers", "hearsay-lab sim"]);
 }
 
 #[test]

@@ -64,7 +64,7 @@ fn check(result: &Value, bytes: u64) {
     assert_eq!(keys(result).join(" "), all);
     assert_eq!(keys(&result["gateway"]).join(" "), "bytes_from_origin bytes_over_air");
     let radio = "airtime_seconds control_frames data_frames late_ms_p99 packets_per_file \
-                 routing_packets";
+                 receiver reception routing_packets";
     assert_eq!(keys(&result["radio"]).join(" "), radio);
     assert_eq!(result["mode"], "lab");
     let late = number(result, "/radio/late_ms_p99");

@@ -6,7 +6,7 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
-use common::{Flows, clique, row};
+use common::{Flows, clique_at, row};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use radio::{Config, Links, Station};
 use std::time::Duration;
@@ -16,37 +16,49 @@ use wire::Instant;
 const WARM_UP: Duration = Duration::from_secs(2);
 const SECOND: Duration = Duration::from_secs(1);
 
-fn warm(links: Links, paths: Vec<Vec<Station>>) -> Flows {
-    let mut flows = Flows::new(Config::default(), links, 1, paths);
+fn warm(config: Config, links: Links, paths: Vec<Vec<Station>>) -> Flows {
+    let mut flows = Flows::new(config, links, 1, paths);
     flows.run(Instant::ZERO + WARM_UP);
     flows
 }
 
 /// One flow over eight hops of 200 m.
-fn chain() -> Flows {
-    warm(row(9, 200.0), vec![(0..9).map(Station).collect()])
+fn chain(config: Config) -> Flows {
+    warm(config, row(9, 200.0), vec![(0..9).map(Station).collect()])
 }
 
 /// 22 stations in range of each other, each with packets for the next.
-fn cell() -> Flows {
-    warm(clique(22), (0..22).map(|i| vec![Station(i), Station((i + 1) % 22)]).collect())
+fn cell(config: Config) -> Flows {
+    warm(
+        config,
+        clique_at(22, 1_000_000_000),
+        (0..22).map(|i| vec![Station(i), Station((i + 1) % 22)]).collect(),
+    )
 }
 
 /// 50 stations on a grid over 1000 m by 1000 m, each with packets for the next in its row.
-fn grid() -> Flows {
+fn grid(config: Config) -> Flows {
     let place = |i: u16| (f64::from(i % 10) * 110.0, f64::from(i / 10) * 220.0);
     let positions: Vec<_> = (0..50).map(place).collect();
     let links = Links::by_distance(&positions, radio::Ranges::default(), |_| 0.05);
     let next = |i: u16| if i % 10 == 9 { i - 1 } else { i + 1 };
-    warm(links, (0..50).map(|i| vec![Station(i), Station(next(i))]).collect())
+    warm(config, links, (0..50).map(|i| vec![Station(i), Station(next(i))]).collect())
 }
 
 fn seconds_on_the_air(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("saturated second");
     group.throughput(Throughput::Elements(1));
-    for (name, warmed) in
-        [("chain of 8 hops", chain()), ("cell of 22", cell()), ("grid of 50", grid())]
-    {
+    let (ns2, ns3) = (Config::default, Config::like_ns3);
+    let announced = Config { rts_threshold: Some(0), ..ns3() };
+    for (name, warmed) in [
+        ("chain of 8 hops", chain(ns2())),
+        ("chain of 8 hops, bit errors", chain(ns3())),
+        ("chain of 8 hops, bit errors, RTS", chain(announced)),
+        ("cell of 22", cell(ns2())),
+        ("cell of 22, bit errors", cell(ns3())),
+        ("grid of 50", grid(ns2())),
+        ("grid of 50, bit errors", grid(ns3())),
+    ] {
         group.bench_function(name, |bencher| {
             bencher.iter_batched_ref(
                 || warmed.clone(),

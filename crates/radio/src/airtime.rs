@@ -1,22 +1,11 @@
-//! How long things take on the air: the numbers of 802.11b and what follows from them.
-//!
-//! Sources: IEEE 802.11-2016, the clause on the high-rate direct-sequence PHY (its table of PHY
-//! characteristics: slot, SIFS, contention window; its long PPDU format: preamble and header), and
-//! the DCF clause (DIFS, EIFS, ACK timeout). OFDM would be a second table here.
+//! How long things take on one channel: what follows from its PHY and its rates.
 
+use crate::config::Config;
+use crate::phy::Phy;
+use crate::rate::Rate;
 use std::time::Duration;
 
-/// One slot of the backoff (PHY characteristics: aSlotTime).
-pub const SLOT: Duration = Duration::from_micros(20);
-/// Between a frame and its ACK (PHY characteristics: aSIFSTime).
-pub const SIFS: Duration = Duration::from_micros(10);
-/// What a station waits for after the medium fell idle: a SIFS and two slots (DCF timing relations).
-pub const DIFS: Duration = Duration::from_micros(50);
-/// Long preamble (144 bits) and PLCP header (48 bits), always at 1 Mbit/s (long PPDU format).
-pub const PREAMBLE_AND_HEADER: Duration = Duration::from_micros(192);
-/// The first contention window, in slots (PHY characteristics: aCWmin).
-pub const WINDOW_MIN: u32 = 31;
-/// The widest contention window, in slots (PHY characteristics: aCWmax).
+/// The widest contention window, in slots (aCWmax of all PHYs here).
 pub const WINDOW_MAX: u32 = 1023;
 
 /// LLC and SNAP header before the network layer's packet (IEEE 802.2; RFC 1042), in bytes.
@@ -25,79 +14,74 @@ const LLC_SNAP_BYTES: u32 = 8;
 const MAC_HEADER_BYTES: u32 = 24;
 /// Frame check sequence (general frame format), in bytes.
 const FCS_BYTES: u32 = 4;
-/// An ACK frame with its FCS (ACK frame format), in bytes.
+/// An ACK or a CTS frame with its FCS (ACK and CTS frame formats), in bytes.
 pub const ACK_BYTES: u32 = 14;
+/// An RTS frame with its FCS (RTS frame format), in bytes.
+pub const RTS_BYTES: u32 = 20;
 
-/// A rate of 802.11b.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Rate {
-    /// 1 Mbit/s (DBPSK).
-    Mbps1,
-    /// 2 Mbit/s (DQPSK).
-    Mbps2,
-    /// 5.5 Mbit/s (CCK).
-    Mbps5_5,
-    /// 11 Mbit/s (CCK).
-    Mbps11,
-}
-
-impl Rate {
-    /// All of them, slowest first.
-    pub const ALL: [Self; 4] = [Self::Mbps1, Self::Mbps2, Self::Mbps5_5, Self::Mbps11];
-
-    /// Bits per second.
-    pub const fn bits_per_second(self) -> u64 {
-        self.units_of_500_kbps() as u64 * 500_000
-    }
-
-    /// The rate of so many Mbit/s, if 802.11b has it.
-    pub fn from_mbps(mbps: f64) -> Option<Self> {
-        Self::ALL.into_iter().find(|rate| f64::from(rate.units_of_500_kbps()) / 2.0 == mbps)
-    }
-
-    /// In units of 500 kbit/s, as radiotap's rate field has it.
-    pub const fn units_of_500_kbps(self) -> u8 {
-        match self {
-            Self::Mbps1 => 2,
-            Self::Mbps2 => 4,
-            Self::Mbps5_5 => 11,
-            Self::Mbps11 => 22,
-        }
-    }
-}
-
-/// How long a data frame that carries a packet of so many bytes is on the air.
-pub fn data(packet_bytes: u32, rate: Rate) -> Duration {
-    frame(data_bytes(packet_bytes), rate)
-}
-
-/// Length of a data frame that carries a packet of so many bytes, in bytes.
+/// Length of the data frame that carries a packet of so many bytes, in bytes.
 pub fn data_bytes(packet_bytes: u32) -> u32 {
     packet_bytes.saturating_add(LLC_SNAP_BYTES + MAC_HEADER_BYTES + FCS_BYTES)
 }
 
-/// How long an ACK is on the air.
-pub fn ack(rate: Rate) -> Duration {
-    frame(ACK_BYTES, rate)
+/// How long things take on one channel.
+#[derive(Clone, Copy, Debug)]
+pub struct Timing {
+    pub phy: Phy,
+    pub data_rate: Rate,
+    pub basic_rate: Rate,
+    /// Between a frame and its answer.
+    pub sifs: Duration,
+    /// An ACK or a CTS on the air.
+    pub ack: Duration,
+    /// An RTS on the air.
+    pub rts: Duration,
+    /// After the end of its frame, when a sender that has not begun to receive gives up on the answer: a
+    /// SIFS, a slot, and the delay until a frame's header is received (DCF: ACK procedure, CTS
+    /// procedure).
+    pub answer_timeout: Duration,
+    /// After the end of an RTS, when those that only heard it are free again if nothing has begun since
+    /// (NAVTimeout).
+    pub nav_timeout: Duration,
+}
+
+impl Timing {
+    pub fn new(config: &Config) -> Self {
+        let Config { phy, data_rate, basic_rate, .. } = *config;
+        let (sifs, slot) = (phy.sifs(), phy.slot());
+        let (ack, preamble) = (phy.airtime(ACK_BYTES, basic_rate), phy.preamble(basic_rate));
+        Self {
+            phy,
+            data_rate,
+            basic_rate,
+            sifs,
+            ack,
+            rts: phy.airtime(RTS_BYTES, basic_rate),
+            answer_timeout: sifs + slot + preamble,
+            nav_timeout: 2 * sifs + ack + preamble + 2 * slot,
+        }
+    }
+
+    /// A data frame with a packet of so many bytes, on the air.
+    pub fn data(&self, packet_bytes: u32, rate: Rate) -> Duration {
+        self.phy.airtime(data_bytes(packet_bytes), rate)
+    }
+
+    /// What a data frame to one station reserves the medium for after its end.
+    pub fn reserved_by_data(&self) -> Duration {
+        self.sifs + self.ack
+    }
+
+    /// What an RTS reserves the medium for after its end: a CTS, the data frame, and its ACK.
+    pub fn reserved_by_rts(&self, packet_bytes: u32) -> Duration {
+        3 * self.sifs + 2 * self.ack + self.data(packet_bytes, self.data_rate)
+    }
 }
 
 /// How long a station waits after a reception that failed: long enough for an ACK that it could not
 /// foresee, at the lowest rate, and then a DIFS (DCF: EIFS).
-pub fn eifs() -> Duration {
-    SIFS + ack(Rate::Mbps1) + DIFS
-}
-
-/// After the end of its data frame, when a sender that has not begun to receive gives up on the ACK:
-/// a SIFS, a slot, and the delay until a frame's header is received (DCF: ACK procedure).
-pub fn ack_timeout() -> Duration {
-    SIFS + SLOT + PREAMBLE_AND_HEADER
-}
-
-/// Payload bits last a whole number of microseconds, rounded up (high-rate PHY: LENGTH field).
-fn frame(bytes: u32, rate: Rate) -> Duration {
-    let half_bits = u64::from(bytes) * 8 * 2;
-    let micros = half_bits.div_ceil(u64::from(rate.units_of_500_kbps()));
-    PREAMBLE_AND_HEADER + Duration::from_micros(micros)
+pub fn eifs(phy: Phy) -> Duration {
+    phy.sifs() + phy.airtime(ACK_BYTES, phy.slowest()) + phy.difs()
 }
 
 #[cfg(test)]
@@ -106,27 +90,14 @@ mod tests {
 
     #[test]
     fn durations_are_those_of_the_standard() {
-        assert_eq!(DIFS, SIFS + 2 * SLOT);
-        assert_eq!(ack(Rate::Mbps1).as_micros(), 304);
-        assert_eq!(ack(Rate::Mbps2).as_micros(), 248);
-        assert_eq!(eifs().as_micros(), 364);
-        assert_eq!(ack_timeout().as_micros(), 222);
-        // 1524 bytes: 1108.36 microseconds at 11 Mbit/s.
-        assert_eq!(data(1488, Rate::Mbps11).as_micros(), 192 + 1109);
-        assert_eq!(data(1488, Rate::Mbps5_5).as_micros(), 192 + 2217);
-        assert_eq!(data(1488, Rate::Mbps1).as_micros(), 192 + 1524 * 8);
-    }
-
-    #[test]
-    fn rates_have_three_names() {
-        for (rate, mbps, units) in
-            [(Rate::Mbps1, 1.0, 2), (Rate::Mbps2, 2.0, 4), (Rate::Mbps5_5, 5.5, 11)]
-        {
-            assert_eq!(Rate::from_mbps(mbps), Some(rate));
-            assert_eq!(rate.units_of_500_kbps(), units);
-        }
-        assert_eq!(Rate::from_mbps(11.0).map(Rate::bits_per_second), Some(11_000_000));
-        assert_eq!(Rate::from_mbps(54.0), None);
-        assert_eq!(Rate::from_mbps(f64::NAN), None);
+        let timing = Timing::new(&Config::default());
+        assert_eq!(eifs(Phy::B).as_micros(), 364);
+        assert_eq!(eifs(Phy::A).as_micros(), 16 + 44 + 34);
+        assert_eq!(timing.answer_timeout.as_micros(), 222);
+        assert_eq!(timing.rts.as_micros(), 192 + 160);
+        assert_eq!(timing.reserved_by_data().as_micros(), 314);
+        // 1524 bytes at 11 Mbit/s.
+        assert_eq!(timing.reserved_by_rts(1488).as_micros(), 3 * 10 + 2 * 304 + 192 + 1109);
+        assert_eq!(timing.nav_timeout.as_micros(), 20 + 304 + 192 + 40);
     }
 }

@@ -13,6 +13,8 @@ const PROBABILITY_BITS: u32 = 53;
 enum Purpose {
     Backoff = 1,
     Loss = 2,
+    BitErrors = 3,
+    Fading = 4,
 }
 
 /// The streams of one station.
@@ -20,6 +22,8 @@ enum Purpose {
 pub struct Chance {
     backoff: Xoshiro256PlusPlus,
     loss: Xoshiro256PlusPlus,
+    bit_errors: Xoshiro256PlusPlus,
+    fading: Xoshiro256PlusPlus,
 }
 
 impl Chance {
@@ -28,6 +32,8 @@ impl Chance {
         Self {
             backoff: stream(seed, Purpose::Backoff, station),
             loss: stream(seed, Purpose::Loss, station),
+            bit_errors: stream(seed, Purpose::BitErrors, station),
+            fading: stream(seed, Purpose::Fading, station),
         }
     }
 
@@ -38,6 +44,16 @@ impl Chance {
         debug_assert!((window + 1).is_power_of_two());
         let product = u128::from(self.backoff.next_u64()) * u128::from(window + 1);
         (product >> 64) as u32
+    }
+
+    /// Whether a frame survives that has this chance.
+    pub fn survives(&mut self, chance: f64) -> bool {
+        chance > 0.0 && (chance >= 1.0 || part(self.bit_errors.next_u64()) < chance)
+    }
+
+    /// By how much Rayleigh fading multiplies the power of a frame: exponential, with mean 1.
+    pub fn fade(&mut self) -> f64 {
+        -libm::log1p(-part(self.fading.next_u64()))
     }
 
     /// Whether what has this probability happens.
@@ -55,6 +71,11 @@ impl Probability {
     pub fn new(probability: f64) -> Self {
         Self((probability.clamp(0.0, 1.0) * (1_u64 << PROBABILITY_BITS) as f64) as u64)
     }
+}
+
+/// A number from 0 to below 1, each as likely.
+pub(crate) fn part(bits: u64) -> f64 {
+    (bits >> (64 - PROBABILITY_BITS)) as f64 / (1_u64 << PROBABILITY_BITS) as f64
 }
 
 fn stream(seed: u64, purpose: Purpose, station: u16) -> Xoshiro256PlusPlus {
@@ -82,6 +103,17 @@ mod tests {
         assert_eq!((count(0.0), count(-1.0), count(f64::NAN)), (0, 0, 0));
         assert_eq!((count(1.0), count(7.0)), (10_000, 10_000));
         assert!((2_850..3_150).contains(&count(0.3)));
+    }
+
+    #[test]
+    fn fades_have_mean_one_and_many_are_deep() {
+        let mut chance = Chance::new(1, 0);
+        let fades: Vec<f64> = (0..100_000).map(|_| chance.fade()).collect();
+        let mean = fades.iter().sum::<f64>() / fades.len() as f64;
+        let deep = fades.iter().filter(|fade| **fade < 0.1).count();
+        assert!((mean - 1.0).abs() < 0.013, "four standard deviations: {mean}");
+        // 1 - exp(-0.1) of them.
+        assert!((deep as f64 / 9516.0 - 1.0).abs() < 0.04, "{deep}");
     }
 
     #[test]

@@ -4,19 +4,47 @@
 //! slots that have passed are counted when the medium gets busy, so a station costs two steps for
 //! each transmission it senses, however long that lasts.
 
-use crate::airtime::{self, DIFS, SLOT, WINDOW_MAX, WINDOW_MIN};
+use crate::airtime::{self, WINDOW_MAX};
 use crate::chance::Chance;
+use crate::config::{Config, Dcf};
 use wire::Instant;
+
+/// What the channel's PHY and the reading of the DCF make of it. In plain nanoseconds: this is asked at
+/// each beginning and end of each transmission.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    slot_nanos: u64,
+    difs_nanos: u64,
+    eifs_nanos: u64,
+    window_min: u32,
+    dcf: Dcf,
+}
+
+impl Rules {
+    pub fn new(config: &Config) -> Self {
+        let phy = config.phy;
+        Self {
+            slot_nanos: phy.slot().as_nanos() as u64,
+            difs_nanos: phy.difs().as_nanos() as u64,
+            eifs_nanos: airtime::eifs(phy).as_nanos() as u64,
+            window_min: phy.window_min(),
+            dcf: config.dcf,
+        }
+    }
+}
 
 /// One station's view of the medium, and its turn.
 #[derive(Clone, Debug)]
 pub struct Contention {
+    rules: Rules,
     /// How many transmissions it senses, its own included.
     carriers: u32,
     /// When the last of them ended.
     idle_since: Instant,
     /// Others have the medium until then, as frames said that it received (virtual carrier sense).
     nav_until: Instant,
+    /// If an RTS said that: it ends now already if no reception begins before.
+    nav_lapses: Option<Instant>,
     /// After a reception that failed the medium counts as idle only from here on.
     eifs_until: Instant,
     /// When the backoff was drawn: no slot before counts.
@@ -34,15 +62,17 @@ pub struct Contention {
 
 impl Contention {
     /// Of a station that has sensed nothing yet.
-    pub fn new() -> Self {
+    pub fn new(rules: Rules) -> Self {
         Self {
+            rules,
             carriers: 0,
             idle_since: Instant::ZERO,
             nav_until: Instant::ZERO,
+            nav_lapses: None,
             eifs_until: Instant::ZERO,
             drawn_at: Instant::ZERO,
             backoff: None,
-            window: WINDOW_MIN,
+            window: rules.window_min,
             wanting: false,
             wanting_since: Instant::ZERO,
         }
@@ -53,7 +83,7 @@ impl Contention {
         self.settle(now);
         self.wanting = true;
         self.wanting_since = now;
-        if self.backoff.is_none() && (self.carriers > 0 || now < self.nav_until) {
+        if self.backoff.is_none() && (self.carriers > 0 || self.is_reserved(now)) {
             self.draw(now, chance);
         }
     }
@@ -79,7 +109,7 @@ impl Contention {
             return;
         }
         self.settle_idle(now);
-        if self.wanting && self.backoff.is_none() {
+        if self.wanting && self.backoff.is_none() && self.rules.dcf == Dcf::Standard {
             self.draw(now, chance);
         }
     }
@@ -94,7 +124,7 @@ impl Contention {
 
     /// A reception failed (EIFS).
     pub fn received_badly(&mut self, now: Instant) {
-        self.eifs_until = now + airtime::eifs();
+        self.eifs_until = after(now, self.rules.eifs_nanos);
     }
 
     /// A frame was received: it ends what a failed reception began.
@@ -102,19 +132,50 @@ impl Contention {
         self.eifs_until = Instant::ZERO;
     }
 
-    /// Others have the medium until then.
-    pub fn reserve(&mut self, until: Instant) {
-        self.nav_until = self.nav_until.max(until);
+    /// A reception begins (PHY-RXSTART): what an RTS reserved is used.
+    pub fn reception_begins(&mut self, now: Instant) {
+        if self.nav_lapses.take_if(|lapses| now < *lapses).is_none() {
+            self.nav_until = self.nav_ends();
+            self.nav_lapses = None;
+        }
+    }
+
+    /// Others have the medium until then. If an RTS says so, the reservation lapses at `lapses` unless a
+    /// reception begins before (DCF: setting and resetting the NAV).
+    pub fn reserve(&mut self, until: Instant, lapses: Option<Instant>) {
+        self.nav_until = self.nav_ends();
+        if until > self.nav_until {
+            self.nav_until = until;
+            self.nav_lapses = lapses;
+        } else {
+            self.nav_lapses = None;
+        }
+    }
+
+    /// Whether others have the medium.
+    pub fn is_reserved(&self, now: Instant) -> bool {
+        now < self.nav_ends()
+    }
+
+    fn nav_ends(&self) -> Instant {
+        self.nav_lapses.map_or(self.nav_until, |lapses| lapses.min(self.nav_until))
     }
 
     /// Its frame is done with, well or not: the next window is the first one again, and a backoff
     /// comes before the next frame even if there is none yet.
     pub fn done(&mut self, now: Instant, chance: &mut Chance) {
-        self.window = WINDOW_MIN;
+        self.window = self.rules.window_min;
         self.draw(now, chance);
     }
 
-    /// Its frame was not acknowledged and is to be sent again: from a window twice as wide.
+    /// An answer to its frame did not come; [`again`](Self::again) or [`done`](Self::done) follows.
+    pub fn unanswered(&mut self, now: Instant) {
+        if self.rules.dcf == Dcf::Ns3 {
+            self.idle_since = self.idle_since.max(now);
+        }
+    }
+
+    /// Its frame was not answered and is to be sent again: from a window twice as wide.
     pub fn again(&mut self, now: Instant, chance: &mut Chance) {
         self.window = (2 * self.window + 1).min(WINDOW_MAX);
         self.draw(now, chance);
@@ -136,17 +197,17 @@ impl Contention {
 
     /// Takes off the slots of the idle time that ends now.
     fn settle_idle(&mut self, now: Instant) {
-        let passed = now.since(self.counts_from()).as_nanos() / SLOT.as_nanos();
-        let left = |slots: u32| u32::try_from(u128::from(slots).saturating_sub(passed)).ok();
-        self.backoff = match self.backoff.and_then(left) {
-            Some(0) if !self.wanting && self.counts_from() <= now => None,
-            backoff => backoff,
-        };
+        let Some(slots) = self.backoff else { return };
+        let counts_from = self.counts_from();
+        let idle_nanos = now.as_nanos().saturating_sub(counts_from.as_nanos());
+        let left = u64::from(slots).saturating_sub(idle_nanos / self.rules.slot_nanos) as u32;
+        let is_over = left == 0 && !self.wanting && counts_from <= now;
+        self.backoff = (!is_over).then_some(left);
     }
 
     /// When the medium has been idle for long enough.
     fn ready_at(&self) -> Instant {
-        (self.idle_since.max(self.nav_until) + DIFS).max(self.eifs_until)
+        after(self.idle_since.max(self.nav_ends()), self.rules.difs_nanos).max(self.eifs_until)
     }
 
     fn counts_from(&self) -> Instant {
@@ -154,8 +215,12 @@ impl Contention {
     }
 
     fn backoff_ends(&self, slots: u32) -> Instant {
-        self.counts_from() + SLOT * slots
+        after(self.counts_from(), self.rules.slot_nanos * u64::from(slots))
     }
+}
+
+fn after(at: Instant, nanos: u64) -> Instant {
+    Instant::from_nanos(at.as_nanos().saturating_add(nanos))
 }
 
 #[cfg(test)]
@@ -168,7 +233,8 @@ mod tests {
 
     /// A station that sensed a transmission from 0 to 1000 microseconds.
     fn after_a_frame() -> (Contention, Chance) {
-        let (mut contention, mut chance) = (Contention::new(), Chance::new(1, 0));
+        let (mut contention, mut chance) =
+            (Contention::new(Rules::new(&Config::default())), Chance::new(1, 0));
         contention.carrier_on(at(0), false, &mut chance);
         contention.carrier_off(at(1000));
         (contention, chance)
@@ -201,11 +267,44 @@ mod tests {
     #[test]
     fn a_reservation_is_a_carrier_too() {
         let (mut contention, mut chance) = after_a_frame();
-        contention.reserve(at(1314));
-        contention.reserve(at(1200));
+        contention.reserve(at(1314), None);
+        contention.reserve(at(1200), None);
         contention.want(at(1020), &mut chance);
         let slots = contention.backoff.expect("it arrived while the medium was reserved");
-        assert_eq!(contention.access_at(), Some(at(1364) + SLOT * slots));
+        assert_eq!(contention.access_at(), Some(at(1364 + 20 * u64::from(slots))));
+    }
+
+    #[test]
+    fn what_an_rts_reserved_lapses_unless_a_reception_begins() {
+        let (mut contention, mut chance) = after_a_frame();
+        contention.reserve(at(3000), Some(at(1500)));
+        contention.want(at(1600), &mut chance);
+        assert_eq!(contention.access_at(), Some(at(1600)), "it lapsed");
+        let (mut contention, mut chance) = after_a_frame();
+        contention.reserve(at(3000), Some(at(1500)));
+        contention.reception_begins(at(1400));
+        contention.want(at(1600), &mut chance);
+        assert!(contention.access_at() >= Some(at(3050)));
+        // Too late: it had lapsed.
+        let (mut contention, mut chance) = after_a_frame();
+        contention.reserve(at(3000), Some(at(1500)));
+        contention.reception_begins(at(1500));
+        contention.want(at(1600), &mut chance);
+        assert_eq!(contention.access_at(), Some(at(1600)));
+    }
+
+    #[test]
+    fn ns3_draws_less_and_waits_more() {
+        let rules = Rules::new(&Config::like_ns3());
+        let (mut contention, mut chance) = (Contention::new(rules), Chance::new(1, 0));
+        contention.want(at(5000), &mut chance);
+        contention.carrier_on(at(5020), false, &mut chance);
+        contention.carrier_off(at(6000));
+        assert_eq!(contention.access_at(), Some(at(6050)), "no backoff though it got busy");
+        contention.unanswered(at(7000));
+        contention.again(at(7000), &mut chance);
+        contention.backoff = Some(2);
+        assert_eq!(contention.access_at(), Some(at(7000 + 50 + 40)));
     }
 
     #[test]

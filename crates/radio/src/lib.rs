@@ -8,39 +8,55 @@
 //! packet, read a clock, draw chance that does not come from its seed, or allocate for a frame once
 //! its tables have grown to what the traffic needs. *Where to start:* `medium.rs`, then
 //! `medium/exchange.rs` and `medium/air.rs`; `contention.rs` is one station's turn, `receiver.rs` one
-//! station's ear, `airtime.rs` the standard's numbers.
+//! station's ear, `physics.rs` and `error_rate.rs` what decides about receptions, `phy.rs` and
+//! `airtime.rs` the standard's numbers. Beside the engine: [`propagation`] makes links of positions,
+//! [`waypoint`] moves stations, [`theory`] says what a channel can carry.
 //!
-//! *Standard:* IEEE 802.11-2016, the DCF clause (carrier sense, NAV, backoff, EIFS, ACKs, retry limit)
-//! over the high-rate direct-sequence PHY (802.11b) with long preambles. *Where it departs:*
+//! *Standard:* IEEE 802.11-2016, the DCF clause (carrier sense, NAV, backoff, EIFS, ACKs, RTS and CTS,
+//! retry limits) over 802.11b with both preambles, 802.11a and 802.11g. *What a [`Config`] chooses:* how a
+//! frame's fate is decided ([`Decoding`]), what an idle receiver follows ([`Locking`]), and whose reading
+//! of the DCF stations follow ([`Dcf`]). *Where it departs:*
 //!
 //! - Signals arrive at once: no propagation delay, no time to switch between receiving and sending.
 //!   So two stations collide if their backoffs end at the very same instant.
-//! - A frame is received or not as a whole: by a 10 dB threshold over the greatest interference during
-//!   it, and then by chance with its link's loss; there is no bit-error curve and no fading.
-//! - A receiver stays with the first signal that it senses, however weak (see `receiver.rs`), and
-//!   thinks a reception failed whenever that signal turns out too weak: it waits an EIFS.
-//! - Losses of a link strike data frames only, never ACKs, and broadcasts as much as the driver says.
-//! - The NAV comes from data frames that were received, and ends with their ACK. There is no RTS/CTS,
-//!   no fragmentation, no rate control, no beacon.
+//! - A signal below its link's threshold of carrier sense is nothing: it does not even disturb.
+//! - A receiver stays with the signal that it follows: no later one captures it, however strong, unless
+//!   it comes at the same instant, or in the place of a preamble or PHY header that was lost.
+//! - Fading is constant during a frame and independent from frame to frame.
+//! - All frames to one station go at one rate, all others at the basic rate. There is no fragmentation,
+//!   no rate control, no protection of mixed networks, no beacon.
 
 mod airtime;
 mod chance;
 mod config;
 mod contention;
+mod error_rate;
 mod links;
 mod medium;
 mod outbox;
 mod output;
 mod packets;
+mod phy;
+mod physics;
+pub mod power;
+pub mod propagation;
+mod rate;
 mod reach;
 mod receiver;
 mod report;
+pub mod theory;
 mod timers;
 mod transceiver;
+pub mod waypoint;
 
-pub use airtime::{PREAMBLE_AND_HEADER, Rate};
-pub use config::Config;
-pub use links::{Link, Links, POWER_MAX, Ranges};
+pub use config::{Config, Dcf, Decoding, Locking, LossScope};
+pub use links::{Link, Links, Thresholds};
 pub use medium::Medium;
-pub use output::{AckFrame, Destination, Frame, Input, Outcome, Output, Reception, Station};
+pub use output::{
+    Control, ControlFrame, Destination, Frame, Input, Outcome, Output, Reception, Station,
+};
+pub use phy::Phy;
+pub use power::POWER_MAX;
+pub use propagation::{Propagation, Ranges};
+pub use rate::Rate;
 pub use report::Report;

@@ -6,18 +6,19 @@
 mod air;
 mod exchange;
 
-use crate::airtime;
+use crate::airtime::Timing;
 use crate::chance::Chance;
 use crate::config::Config;
+use crate::contention::Rules;
 use crate::links::Links;
 use crate::outbox::Outbox;
 use crate::output::{Input, Output, Station};
 use crate::packets::{Packet, Packets};
+use crate::physics::Physics;
 use crate::reach::Reach;
 use crate::report::Report;
 use crate::timers::{Timer, Timers};
 use crate::transceiver::Transceiver;
-use std::time::Duration;
 use wire::Instant;
 
 /// A shared 802.11 channel and all its stations. `F` is the driver's packet.
@@ -44,7 +45,7 @@ use wire::Instant;
 ///         match output {
 ///             Output::Heard { payload, by, .. } => assert_eq!((*payload, by[0].by), ("hello", b)),
 ///             Output::Done { outcome: how, .. } => outcome = Some(how),
-///             Output::HeardAck { .. } => {}
+///             Output::HeardControl { .. } => {}
 ///         }
 ///     }
 ///     let Some(at) = medium.poll_timeout() else { break };
@@ -55,8 +56,8 @@ use wire::Instant;
 #[derive(Clone, Debug)]
 pub struct Medium<F> {
     config: Config,
-    /// How long an ACK is on the air.
-    ack_time: Duration,
+    timing: Timing,
+    physics: Physics,
     now: Instant,
     reach: Reach,
     stations: Vec<Transceiver>,
@@ -67,14 +68,22 @@ pub struct Medium<F> {
 
 impl<F> Medium<F> {
     /// A channel on which nothing has been sent yet. The same seed and inputs give the same outputs.
+    ///
+    /// # Panics
+    ///
+    /// If the PHY lacks one of the rates.
     pub fn new(config: Config, links: Links, seed: u64) -> Self {
-        let count = links.stations();
+        for rate in [config.data_rate, config.basic_rate] {
+            assert!(config.phy.has(rate), "{:?} has no such rate: {rate:?}", config.phy);
+        }
+        let (count, rules) = (links.stations(), Rules::new(&config));
         let chance = (0..count).map(|station| Chance::new(seed, station as u16));
         Self {
-            ack_time: airtime::ack(config.basic_rate),
+            timing: Timing::new(&config),
+            physics: Physics::new(&config),
             now: Instant::ZERO,
             reach: Reach::new(&links, config.broadcast_loss_share),
-            stations: chance.map(|c| Transceiver::new(c, config.queue_frames_max)).collect(),
+            stations: chance.map(|c| Transceiver::new(c, rules, config.queue_frames_max)).collect(),
             timers: Timers::new(count),
             packets: Packets::with_capacity(count),
             outbox: Outbox::default(),
@@ -93,9 +102,17 @@ impl<F> Medium<F> {
     /// If a station is not among the links'.
     pub fn handle_input(&mut self, now: Instant, input: Input<F>) {
         debug_assert!(self.outbox.is_empty(), "drain the outputs of one input before the next");
-        self.run(now, Timer::Ack);
-        let Input::Send { from, to, bytes, payload } = input;
-        self.send(Packet { from, to, bytes, payload });
+        self.run(now, Timer::Answer);
+        match input {
+            Input::Send { from, to, bytes, payload } => {
+                self.send(Packet { from, to, bytes, payload });
+            }
+            Input::Link { from, to, link } => {
+                self.check(from.max(to));
+                let is_sending = self.station(from).on_air.is_some();
+                self.reach.change(from, to, link, is_sending);
+            }
+        }
     }
 
     /// Does all that is due until `now`, in order of time.
@@ -147,12 +164,16 @@ impl<F> Medium<F> {
             self.timers.clear(timer, station);
             match timer {
                 Timer::End => self.end(station),
-                Timer::AckTimeout => self.ack_overdue(station),
-                Timer::Ack => self.send_ack(station),
-                Timer::Access => self.send_data(station),
+                Timer::AnswerTimeout => self.answer_overdue(station),
+                Timer::Answer => self.answer(station),
+                Timer::Access => self.take_turn(station),
             }
         }
         self.now = until;
+    }
+
+    fn check(&self, station: Station) {
+        assert!(usize::from(station.0) < self.stations.len(), "no such station: {station:?}");
     }
 
     fn station(&mut self, station: Station) -> &mut Transceiver {

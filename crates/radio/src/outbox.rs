@@ -1,6 +1,6 @@
 //! What is ready for the driver, kept without allocating: packets and receptions stay in tables.
 
-use crate::output::{AckFrame, Frame, Outcome, Output, Reception};
+use crate::output::{ControlFrame, Frame, Outcome, Output, Reception};
 use crate::packets::{Packet, PacketId, Packets};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -19,7 +19,7 @@ pub struct Outbox {
 #[derive(Clone, Debug)]
 enum Ready {
     Heard { frame: Frame, packet: PacketId, by: Range<usize> },
-    HeardAck { frame: AckFrame, by: Range<usize> },
+    HeardControl { frame: ControlFrame, by: Range<usize> },
     Done { packet: PacketId, at: Instant, outcome: Outcome, tries: u8 },
 }
 
@@ -39,10 +39,10 @@ impl Outbox {
         self.ready.push_back(Ready::Heard { frame, packet, by });
     }
 
-    /// An ACK ended; the receptions since the last output are its.
-    pub fn heard_ack(&mut self, frame: AckFrame) {
+    /// A control frame ended; the receptions since the last output are its.
+    pub fn heard_control(&mut self, frame: ControlFrame) {
         let by = self.claim();
-        self.ready.push_back(Ready::HeardAck { frame, by });
+        self.ready.push_back(Ready::HeardControl { frame, by });
     }
 
     /// A packet is done with; it leaves its place when the driver takes it.
@@ -62,7 +62,9 @@ impl Outbox {
                 let payload = &packets.get(packet).payload;
                 Output::Heard { frame, payload, by: &self.receptions[by] }
             }
-            Ready::HeardAck { frame, by } => Output::HeardAck { frame, by: &self.receptions[by] },
+            Ready::HeardControl { frame, by } => {
+                Output::HeardControl { frame, by: &self.receptions[by] }
+            }
             Ready::Done { packet, at, outcome, tries } => {
                 let Packet { from, to, payload, .. } = packets.remove(packet);
                 Output::Done { from, to, payload, at, outcome, tries }

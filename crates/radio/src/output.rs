@@ -1,6 +1,9 @@
 //! The words at the door: stations, frames, and what goes in and comes out.
 
-use crate::airtime::Rate;
+use crate::links::Link;
+use crate::power;
+use crate::rate::Rate;
+use std::time::Duration;
 use wire::Instant;
 
 /// A station: its place in [`Links`](crate::Links), from 0.
@@ -30,6 +33,16 @@ pub enum Input<F> {
         /// The packet itself, or a word for it; the medium does not look into it.
         payload: F,
     },
+    /// From now on `to` gets this of the signals of `from`, or nothing: stations move, links come and
+    /// go. If `from` is sending, what it sends ends as it began.
+    Link {
+        /// The sender.
+        from: Station,
+        /// Who hears it.
+        to: Station,
+        /// How well; `None` if not at all.
+        link: Option<Link>,
+    },
 }
 
 /// What the medium tells the driver.
@@ -45,10 +58,10 @@ pub enum Output<'a, F> {
         /// else did. May be empty.
         by: &'a [Reception],
     },
-    /// An ACK's transmission ended.
-    HeardAck {
+    /// The transmission of an ACK, an RTS or a CTS ended.
+    HeardControl {
         /// What was sent.
-        frame: AckFrame,
+        frame: ControlFrame,
         /// Those that received it, in order of their numbers; always new to them. May be empty.
         by: &'a [Reception],
     },
@@ -64,7 +77,7 @@ pub enum Output<'a, F> {
         at: Instant,
         /// How it went.
         outcome: Outcome,
-        /// How often it was on the air.
+        /// How often it was on the air; RTS do not count.
         tries: u8,
     },
 }
@@ -90,13 +103,28 @@ pub struct Frame {
     pub ended: Instant,
 }
 
-/// One transmission of an ACK.
+/// What a control frame says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct AckFrame {
-    /// Who acknowledges.
+pub enum Control {
+    /// A data frame arrived.
+    Ack,
+    /// A data frame is to come.
+    Rts,
+    /// It may come.
+    Cts,
+}
+
+/// One transmission of an ACK, an RTS or a CTS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ControlFrame {
+    /// Which of them.
+    pub kind: Control,
+    /// The sender. ACK and CTS do not carry it.
     pub from: Station,
-    /// Whose frame.
+    /// Whom it is for.
     pub to: Station,
+    /// For how long after its end it reserves the medium (the Duration field).
+    pub reserves: Duration,
     /// How fast it was sent.
     pub rate: Rate,
     /// When its preamble began.
@@ -110,11 +138,30 @@ pub struct AckFrame {
 pub struct Reception {
     /// Who received it.
     pub by: Station,
-    /// How strongly, in the unit of [`Link::power`](crate::Link::power).
+    /// How strongly, in attowatts (10⁻¹⁸ W).
     pub power: u64,
+    /// Noise in the receiver, and the most interference that the frame met, in attowatts.
+    pub noise: u64,
     /// False if this station already got this very frame in an earlier try: what an addressee's
     /// duplicate filter does, but for overhearers too.
     pub is_new: bool,
+}
+
+impl Reception {
+    /// Received power in dBm.
+    pub fn power_dbm(&self) -> f64 {
+        power::to_dbm(self.power)
+    }
+
+    /// Noise and interference in dBm.
+    pub fn noise_dbm(&self) -> f64 {
+        power::to_dbm(self.noise)
+    }
+
+    /// Power above noise and interference, in dB.
+    pub fn snr_db(&self) -> f64 {
+        self.power_dbm() - self.noise_dbm()
+    }
 }
 
 /// How sending went.
@@ -124,7 +171,7 @@ pub enum Outcome {
     Acked,
     /// It was sent once; nobody acknowledges a broadcast.
     Broadcast,
-    /// No try was acknowledged, and there are no more. The addressee may have got it all the same.
+    /// No try was answered, and there are no more. The addressee may have got it all the same.
     GivenUp,
     /// It was never sent: the station's queue was full.
     QueueFull,

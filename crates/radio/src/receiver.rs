@@ -1,36 +1,41 @@
 //! One station's receiver: what it is locked onto, and what disturbs that.
 //!
-//! As in ns-2, and in ns-3 with receiver locking: an idle receiver locks onto the first transmission
-//! that it senses, decodable or not, and stays with it until its end; all else is interference. Of
+//! An idle receiver locks onto the first transmission whose preamble it finds, and stays with it until
+//! its end; all else is interference. Which preambles it finds, [`Locking`] and [`Decoding`] say. Of
 //! transmissions that begin at the same instant it takes the strongest, so that the outcome does not
-//! depend on the order in which they are told.
+//! depend on the order in which they are told. Where bit errors decide, it reads the PHY header first,
+//! and if it cannot it is free for the next.
 
+use crate::chance::Chance;
+use crate::config::{Decoding, Locking};
 use crate::output::Station;
+use crate::physics::{Physics, Speed, Stretch};
 use wire::Instant;
 
-/// A signal is received if it is so many times as strong as all interference together: 10 dB, ns-2's
-/// capture threshold.
-const CAPTURE_RATIO: u64 = 10;
+/// What has met this hazard is lost: it survives once in 10¹⁷ times.
+const HOPELESS: f64 = 40.0;
 
 /// A transmission, as a station senses it.
 #[derive(Clone, Copy, Debug)]
 pub struct Signal {
     pub sender: Station,
+    /// In attowatts.
     pub power: u64,
     pub decodable: bool,
+    pub speed: Speed,
 }
 
 /// How a reception ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Ending {
     /// It was not locked onto this transmission.
     Missed,
+    /// It was, but could not read its header.
+    Unread,
     /// Too weak to be decoded.
     Weak,
-    /// Decodable, but for the interference.
-    Disturbed,
-    /// Received.
-    Clear,
+    /// Decodable: it arrives with this chance, after having met this much interference.
+    Decodable { chance: f64, interference_max: u64 },
 }
 
 /// One station's receiver.
@@ -48,39 +53,70 @@ pub struct Receiver {
 struct Lock {
     signal: Signal,
     since: Instant,
-    /// The most power that all else had together at any moment since.
+    /// The power that all else has together, and since when.
+    interference: u64,
+    piece_since: Instant,
+    /// The most that it was at any moment.
     interference_max: u64,
+    /// What the bits of header and body have been through until `piece_since`.
+    hazards: [f64; 2],
+    /// Its header is read.
+    is_read: bool,
 }
 
 impl Receiver {
-    /// Another's transmission begins.
-    pub fn begin(&mut self, now: Instant, signal: Signal) {
+    /// Another's transmission begins; says whether the receiver locks onto it.
+    pub fn begin(
+        &mut self,
+        now: Instant,
+        signal: Signal,
+        physics: &Physics,
+        chance: &mut Chance,
+    ) -> bool {
         self.power_sum += signal.power;
         if self.transmitting {
-            return;
+            return false;
         }
-        match &mut self.lock {
-            Some(lock) if lock.since < now || lock.signal.power >= signal.power => {
-                let interference = self.power_sum - lock.signal.power;
-                lock.interference_max = lock.interference_max.max(interference);
-            }
-            lock => {
-                let interference_max = self.power_sum - signal.power;
-                *lock = Some(Lock { signal, since: now, interference_max });
-            }
+        self.lock.take_if(|lock| !lock.reads_header(now, physics, chance));
+        if let Some(lock) = self.lock.as_mut().filter(|lock| lock.since < now) {
+            lock.interference_is(now, self.power_sum - lock.signal.power, physics);
+            return false;
         }
+        let may_lock = signal.decodable || physics.locking == Locking::First;
+        let rival = self.lock.map(|lock| lock.signal);
+        let strongest = match rival {
+            Some(rival) if rival.power >= signal.power || !may_lock => Some(rival),
+            _ => may_lock.then_some(signal),
+        };
+        let sum = self.power_sum;
+        let found = strongest.filter(|it| physics.finds(it.power, sum - it.power));
+        self.lock = found.map(|signal| Lock::new(now, signal, sum - signal.power, physics));
+        found.is_some_and(|it| it.sender == signal.sender)
     }
 
     /// Another's transmission ends.
-    pub fn end(&mut self, signal: Signal) -> Ending {
+    pub fn end(
+        &mut self,
+        now: Instant,
+        signal: Signal,
+        physics: &Physics,
+        chance: &mut Chance,
+    ) -> Ending {
         self.power_sum -= signal.power;
-        match self.lock.take_if(|lock| lock.signal.sender == signal.sender) {
+        match &mut self.lock {
             None => Ending::Missed,
-            Some(_) if !signal.decodable => Ending::Weak,
-            Some(lock) if signal.power < lock.interference_max.saturating_mul(CAPTURE_RATIO) => {
-                Ending::Disturbed
+            Some(lock) if lock.signal.sender != signal.sender => {
+                lock.interference_is(now, self.power_sum - lock.signal.power, physics);
+                Ending::Missed
             }
-            Some(_) => Ending::Clear,
+            Some(lock) => {
+                let ending = match lock.reads_header(now, physics, chance) {
+                    true => lock.ending(now, physics),
+                    false => Ending::Unread,
+                };
+                self.lock = None;
+                ending
+            }
         }
     }
 
@@ -101,62 +137,236 @@ impl Receiver {
     }
 }
 
+impl Lock {
+    fn new(now: Instant, signal: Signal, interference: u64, physics: &Physics) -> Self {
+        Self {
+            signal,
+            since: now,
+            interference,
+            piece_since: now,
+            interference_max: interference,
+            hazards: [0.0, 0.0],
+            is_read: physics.decoding == Decoding::Capture,
+        }
+    }
+
+    /// From now on there is so much interference.
+    fn interference_is(&mut self, now: Instant, interference: u64, physics: &Physics) {
+        self.settle(now, physics);
+        self.interference = interference;
+        self.interference_max = self.interference_max.max(interference);
+    }
+
+    /// Adds up what the bits went through while interference was constant.
+    fn settle(&mut self, now: Instant, physics: &Physics) {
+        if physics.decoding == Decoding::Capture {
+            return;
+        }
+        let piece = (self.nanos(self.piece_since), self.nanos(now));
+        let Signal { speed, power, decodable, .. } = self.signal;
+        self.piece_since = now;
+        if !self.is_read {
+            let stretch = (speed, Stretch::Header);
+            self.hazards[0] += physics.hazard(stretch, piece, power, self.interference);
+        }
+        // What cannot be decoded or is lost already need not be known any better.
+        if decodable && self.hazards[1] < HOPELESS {
+            let stretch = (speed, Stretch::Body);
+            self.hazards[1] += physics.hazard(stretch, piece, power, self.interference);
+        }
+    }
+
+    /// Whether its header can be read, or has not ended yet.
+    fn reads_header(&mut self, now: Instant, physics: &Physics, chance: &mut Chance) -> bool {
+        if self.is_read || self.nanos(now) < physics.header_ends(self.signal.speed) {
+            return true;
+        }
+        self.settle(now, physics);
+        self.is_read = chance.survives(survival(self.hazards[0]));
+        self.is_read
+    }
+
+    fn nanos(&self, at: Instant) -> u64 {
+        at.as_nanos() - self.since.as_nanos()
+    }
+
+    fn ending(&mut self, now: Instant, physics: &Physics) -> Ending {
+        if !self.signal.decodable {
+            return Ending::Weak;
+        }
+        self.settle(now, physics);
+        let interference_max = self.interference_max;
+        let chance = match physics.decoding {
+            Decoding::Capture => {
+                f64::from(u8::from(physics.captures(self.signal.power, interference_max)))
+            }
+            Decoding::BitErrors => survival(self.hazards[1]),
+        };
+        Ending::Decodable { chance, interference_max }
+    }
+}
+
+/// The chance to survive a hazard. Most meet none at all.
+fn survival(hazard: f64) -> f64 {
+    if hazard == 0.0 { 1.0 } else { libm::exp(-hazard) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Config;
 
     const T: [Instant; 3] =
         [Instant::from_nanos(1), Instant::from_nanos(2), Instant::from_nanos(3)];
 
     fn signal(sender: u16, power: u64) -> Signal {
-        Signal { sender: Station(sender), power, decodable: power >= 100 }
+        Signal { sender: Station(sender), power, decodable: power >= 100, speed: Speed::Data }
     }
 
-    #[test]
-    fn the_first_is_received_if_ten_times_stronger_than_all_else_together() {
-        for (others, ending) in [(10, Ending::Clear), (11, Ending::Disturbed)] {
-            let mut receiver = Receiver::default();
-            receiver.begin(T[0], signal(0, 200));
-            receiver.begin(T[1], signal(1, 10));
-            receiver.begin(T[1], signal(2, others));
-            assert_eq!(receiver.end(signal(1, 10)), Ending::Missed);
-            assert_eq!(receiver.end(signal(0, 200)), ending);
-            assert_eq!(receiver.end(signal(2, others)), Ending::Missed);
-            assert_eq!(receiver.power_sum, 0);
+    /// A receiver with its physics and its chance.
+    struct Ear(Receiver, Physics, Chance);
+
+    impl Ear {
+        fn new(physics: Physics) -> Self {
+            Self(Receiver::default(), physics, Chance::new(1, 0))
+        }
+
+        fn begin(&mut self, now: Instant, signal: Signal) -> bool {
+            self.0.begin(now, signal, &self.1, &mut self.2)
+        }
+
+        fn end(&mut self, now: Instant, signal: Signal) -> Ending {
+            self.0.end(now, signal, &self.1, &mut self.2)
+        }
+    }
+
+    fn capture() -> Physics {
+        Physics::new(&Config::default())
+    }
+
+    fn chance(ending: Ending) -> f64 {
+        match ending {
+            Ending::Decodable { chance, .. } => chance,
+            _ => panic!("{ending:?}"),
         }
     }
 
     #[test]
-    fn a_weak_signal_holds_the_receiver() {
-        let mut receiver = Receiver::default();
-        receiver.begin(T[0], signal(0, 1));
-        receiver.begin(T[1], signal(1, 1000));
-        assert_eq!(receiver.receiving(), None);
-        assert_eq!(receiver.end(signal(0, 1)), Ending::Weak);
-        assert_eq!(receiver.end(signal(1, 1000)), Ending::Missed);
+    fn the_first_is_received_if_ten_times_stronger_than_all_else_together() {
+        for (others, arrives) in [(10, 1.0), (11, 0.0)] {
+            let mut receiver = Ear::new(capture());
+            receiver.begin(T[0], signal(0, 200));
+            receiver.begin(T[1], signal(1, 10));
+            receiver.begin(T[1], signal(2, others));
+            assert_eq!(receiver.end(T[2], signal(1, 10)), Ending::Missed);
+            let ending = receiver.end(T[2], signal(0, 200));
+            assert_eq!(
+                ending,
+                Ending::Decodable { chance: arrives, interference_max: 10 + others }
+            );
+            assert_eq!(receiver.end(T[2], signal(2, others)), Ending::Missed);
+            assert_eq!(receiver.0.power_sum, 0);
+        }
+    }
+
+    #[test]
+    fn a_weak_signal_holds_the_receiver_if_the_first_does() {
+        for (locking, weak, strong) in
+            [(Locking::First, Ending::Weak, None), (Locking::Decodable, Ending::Missed, Some(1.0))]
+        {
+            let physics = Physics::new(&Config { locking, ..Config::default() });
+            let mut receiver = Ear::new(physics.clone());
+            receiver.begin(T[0], signal(0, 1));
+            assert_eq!(receiver.0.receiving(), None);
+            receiver.begin(T[1], signal(1, 1000));
+            assert_eq!(receiver.end(T[2], signal(0, 1)), weak);
+            match strong {
+                None => {
+                    assert_eq!(receiver.end(T[2], signal(1, 1000)), Ending::Missed);
+                }
+                Some(arrives) => {
+                    assert_eq!(chance(receiver.end(T[2], signal(1, 1000))), arrives);
+                }
+            }
+        }
     }
 
     #[test]
     fn of_equally_early_signals_the_strongest_is_received_whatever_the_order() {
         for order in [[0, 1], [1, 0]] {
-            let mut receiver = Receiver::default();
+            let mut receiver = Ear::new(capture());
             let signals = [signal(0, 50), signal(1, 1000)];
-            order.into_iter().for_each(|i| receiver.begin(T[0], signals[i]));
-            assert_eq!(receiver.receiving(), Some(Station(1)));
-            assert_eq!(receiver.end(signals[1]), Ending::Clear);
+            order.into_iter().for_each(|i| {
+                receiver.begin(T[0], signals[i]);
+            });
+            assert_eq!(receiver.0.receiving(), Some(Station(1)));
+            assert_eq!(chance(receiver.end(T[1], signals[1])), 1.0);
+        }
+    }
+
+    #[test]
+    fn no_preamble_is_found_among_equals() {
+        let physics = Physics::new(&Config::like_ns3());
+        let strong = |sender: u16, power: u64| signal(sender, power * 1_000_000);
+        for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
+            let signals = [strong(0, 1000), strong(1, 900), strong(2, 10)];
+            let mut receiver = Ear::new(physics.clone());
+            order.into_iter().for_each(|i| {
+                receiver.begin(T[0], signals[i]);
+            });
+            assert_eq!(receiver.0.receiving(), None);
+            // A later one that stands out from all of them is found, though.
+            let late = strong(3, 10_000);
+            assert!(receiver.begin(T[1], late));
+            assert_eq!(receiver.0.receiving(), Some(Station(3)));
+        }
+    }
+
+    #[test]
+    fn interference_harms_the_bits_that_it_meets() {
+        let physics = Physics::new(&Config::like_ns3());
+        // 6 dB above the other: at 11 Mbit/s a bit in thousand or so is wrong.
+        let (wanted, other) = (signal(0, 4_000_000_000), signal(1, 1_000_000_000));
+        let at = |micros: u64| Instant::from_nanos(micros * 1000);
+        let meet = |from_us: u64, to_us: u64| {
+            let mut receiver = Ear::new(physics.clone());
+            receiver.begin(at(0), wanted);
+            receiver.begin(at(from_us), other);
+            receiver.end(at(to_us), other);
+            chance(receiver.end(at(1500), wanted))
+        };
+        let (short, long) = (meet(300, 310), meet(300, 340));
+        assert!(short < 1.0 && long > 0.0);
+        assert!((short.powi(4) - long).abs() < 1e-9, "{short} {long}");
+        assert_eq!(meet(10, 140), 1.0, "its preamble is found already, and carries no bits");
+    }
+
+    #[test]
+    fn a_receiver_that_cannot_read_a_header_is_free_for_the_next() {
+        let at = |micros: u64| Instant::from_nanos(micros * 1000);
+        let (weak, strong) = (signal(0, 60_000_000), signal(1, 1_000_000_000));
+        for (second_us, read) in [(100, false), (200, true)] {
+            let mut receiver = Ear::new(Physics::new(&Config::like_ns3()));
+            assert!(receiver.begin(at(0), weak));
+            assert!(!receiver.begin(at(second_us), strong));
+            receiver.end(at(500), strong);
+            assert_eq!(receiver.begin(at(600), signal(2, 1_000_000_000)), !read);
+            let ending = receiver.end(at(700), weak);
+            let is_missed = ending == Ending::Missed;
+            assert_eq!(is_missed, !read, "{ending:?}");
         }
     }
 
     #[test]
     fn what_began_while_it_transmitted_is_lost_and_disturbs() {
-        let mut receiver = Receiver::default();
+        let mut receiver = Ear::new(capture());
         receiver.begin(T[0], signal(0, 1000));
-        receiver.mute();
+        receiver.0.mute();
         receiver.begin(T[0], signal(1, 200));
-        receiver.unmute();
-        assert_eq!(receiver.end(signal(0, 1000)), Ending::Missed);
+        receiver.0.unmute();
+        assert_eq!(receiver.end(T[1], signal(0, 1000)), Ending::Missed);
         receiver.begin(T[2], signal(2, 1000));
-        assert_eq!(receiver.end(signal(1, 200)), Ending::Missed);
-        assert_eq!(receiver.end(signal(2, 1000)), Ending::Disturbed);
+        assert_eq!(receiver.end(T[2], signal(1, 200)), Ending::Missed);
+        assert_eq!(chance(receiver.end(T[2], signal(2, 1000))), 0.0);
     }
 }

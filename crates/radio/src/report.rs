@@ -1,6 +1,7 @@
 //! What a station has counted since the beginning.
 
 use crate::airtime;
+use crate::output::Control;
 use std::ops::AddAssign;
 use std::time::Duration;
 
@@ -15,13 +16,17 @@ pub struct Report {
     pub data_frames: u64,
     /// Data frames among them that should have been acknowledged and were not.
     pub data_frames_failed: u64,
-    /// ACKs sent.
+    /// ACK, RTS and CTS sent.
     pub control_frames: u64,
+    /// RTS among them.
+    pub rts_frames: u64,
+    /// RTS among those that no CTS answered.
+    pub rts_frames_failed: u64,
     /// Bytes of all frames sent, with repetitions, headers and frame check sequences.
     pub mac_bytes_sent: u64,
     /// How long its own frames were on the air.
     pub airtime: Duration,
-    /// Packets that no try got acknowledged.
+    /// Packets that were given up because tries were not answered.
     pub given_up: u64,
     /// Packets that found the queue full.
     pub queue_full: u64,
@@ -31,17 +36,21 @@ pub struct Report {
     pub duplicates: u64,
     /// Data frames received that were for another station.
     pub overheard: u64,
-    /// Receptions of decodable frames that other signals spoiled.
+    /// Receptions of decodable frames that noise or other signals spoiled.
     pub disturbed: u64,
-    /// Receptions of undisturbed data frames that the link lost.
+    /// Receptions of undisturbed frames that the link lost.
     pub lost: u64,
 }
 
 impl Report {
-    /// An ACK goes on the air.
-    pub(crate) fn count_ack(&mut self) {
+    /// An ACK, an RTS or a CTS goes on the air.
+    pub(crate) fn count_control(&mut self, kind: Control) {
         self.control_frames += 1;
-        self.mac_bytes_sent += u64::from(airtime::ACK_BYTES);
+        self.rts_frames += u64::from(kind == Control::Rts);
+        self.mac_bytes_sent += u64::from(match kind {
+            Control::Ack | Control::Cts => airtime::ACK_BYTES,
+            Control::Rts => airtime::RTS_BYTES,
+        });
     }
 
     /// A data frame with a packet of so many bytes goes on the air.
@@ -62,6 +71,8 @@ impl AddAssign<&Self> for Report {
         self.data_frames += other.data_frames;
         self.data_frames_failed += other.data_frames_failed;
         self.control_frames += other.control_frames;
+        self.rts_frames += other.rts_frames;
+        self.rts_frames_failed += other.rts_frames_failed;
         self.mac_bytes_sent += other.mac_bytes_sent;
         self.airtime += other.airtime;
         self.given_up += other.given_up;

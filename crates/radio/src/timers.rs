@@ -12,15 +12,15 @@ use wire::Instant;
 pub enum Timer {
     /// When the station's transmission ends.
     End,
-    /// When to give up on an ACK, unless one is being received.
-    AckTimeout,
-    /// When to send the ACK that the station owes.
-    Ack,
-    /// When to send the station's data frame, if the medium stays idle until then.
+    /// When to give up on the answer to a frame, unless one is being received.
+    AnswerTimeout,
+    /// When to send what the station owes a SIFS after what it received.
+    Answer,
+    /// When to send the station's packet, if the medium stays idle until then.
     Access,
 }
 
-const KINDS: [Timer; 4] = [Timer::End, Timer::AckTimeout, Timer::Ack, Timer::Access];
+const KINDS: [Timer; 4] = [Timer::End, Timer::AnswerTimeout, Timer::Answer, Timer::Access];
 /// A timer that is not set.
 const NEVER: Instant = Instant::from_nanos(u64::MAX);
 

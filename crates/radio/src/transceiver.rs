@@ -1,9 +1,10 @@
 //! All that belongs to one station: receiver, turn, queue, and what it has on the air.
 
 use crate::chance::Chance;
-use crate::contention::Contention;
-use crate::output::{Frame, Station};
+use crate::contention::{Contention, Rules};
+use crate::output::{ControlFrame, Destination, Frame, Station};
 use crate::packets::PacketId;
+use crate::physics::Speed;
 use crate::receiver::Receiver;
 use crate::report::Report;
 use std::collections::VecDeque;
@@ -21,8 +22,10 @@ pub struct Transceiver {
     pub report: Report,
     /// What it sends at this moment.
     pub on_air: Option<OnAir>,
-    /// To whom it owes an ACK.
-    pub owes: Option<Station>,
+    /// What it owes a SIFS after what it received.
+    pub owes: Option<Answer>,
+    /// What it waits for while its answer timer runs.
+    pub awaits: Awaited,
     /// The packet that it is working on.
     pub current: Option<Current>,
     queue: VecDeque<PacketId>,
@@ -35,11 +38,39 @@ pub struct Transceiver {
 pub enum OnAir {
     /// Of a packet.
     Data { frame: Frame, packet: PacketId, serial: u64 },
-    /// Of an ACK.
-    Ack { to: Station, began: Instant },
+    /// Of a control frame.
+    Control(ControlFrame),
 }
 
-/// A packet that its station is working on: it waits for its turn, is on the air, or waits for its ACK.
+impl OnAir {
+    /// At which of the channel's two rates it goes.
+    pub fn speed(&self) -> Speed {
+        match self {
+            Self::Data { frame: Frame { to: Destination::Station(_), .. }, .. } => Speed::Data,
+            Self::Data { .. } | Self::Control(_) => Speed::Basic,
+        }
+    }
+}
+
+/// What a station sends without regard to the medium.
+#[derive(Clone, Copy, Debug)]
+pub enum Answer {
+    /// An ACK for a data frame.
+    Ack { to: Station },
+    /// A CTS for an RTS that reserves the medium until then.
+    Cts { to: Station, until: Instant },
+    /// The packet that a CTS was for.
+    Data,
+}
+
+/// What a station waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Awaited {
+    Ack,
+    Cts,
+}
+
+/// A packet that its station is working on: it waits for its turn, is on the air, or waits for an answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Current {
     pub packet: PacketId,
@@ -47,6 +78,10 @@ pub struct Current {
     pub serial: u64,
     /// How often it has been on the air.
     pub tries: u8,
+    /// How often it, or an RTS for it, has failed since a CTS came last.
+    pub short_fails: u8,
+    /// How often it has failed though it was announced.
+    pub long_fails: u8,
 }
 
 impl Current {
@@ -56,14 +91,15 @@ impl Current {
 }
 
 impl Transceiver {
-    pub fn new(chance: Chance, queue_frames_max: usize) -> Self {
+    pub fn new(chance: Chance, rules: Rules, queue_frames_max: usize) -> Self {
         Self {
             receiver: Receiver::default(),
-            contention: Contention::new(),
+            contention: Contention::new(rules),
             chance,
             report: Report::default(),
             on_air: None,
             owes: None,
+            awaits: Awaited::Ack,
             current: None,
             queue: VecDeque::with_capacity(queue_frames_max),
             begun: 0,
@@ -87,7 +123,8 @@ impl Transceiver {
         }
         let Some(packet) = self.queue.pop_front() else { return false };
         self.begun += 1;
-        self.current = Some(Current { packet, serial: self.begun, tries: 0 });
+        let serial = self.begun;
+        self.current = Some(Current { packet, serial, tries: 0, short_fails: 0, long_fails: 0 });
         self.contention.want(now, &mut self.chance);
         true
     }

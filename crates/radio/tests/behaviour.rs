@@ -35,7 +35,7 @@ fn a_lone_packet_goes_at_once_and_is_acknowledged() {
     let events = play(&mut medium, &one(0, to(1)));
     let began = micros(LATER_US);
     let ended = began + DATA;
-    let [Event::Heard { frame, by, .. }, Event::HeardAck { from, at, by: ack_by, .. }, done] =
+    let [Event::Heard { frame, by, .. }, Event::HeardControl { from, at, by: ack_by, .. }, done] =
         &events[..]
     else {
         panic!("{events:?}")
@@ -88,7 +88,7 @@ fn a_backoff_comes_between_two_packets_of_a_station() {
 #[test]
 fn a_sender_that_nobody_answers_gives_up_after_so_many_tries() {
     for tries_max in [1, 4, 7] {
-        let config = Config { tries_max, ..Config::default() };
+        let config = Config { short_tries_max: tries_max, ..Config::default() };
         let mut medium = Medium::new(config, Links::new(2), 1);
         let events = play(&mut medium, &one(0, to(1)));
         assert_eq!(outcomes(&events), [(Outcome::GivenUp, tries_max)]);

@@ -1,69 +1,105 @@
-//! Held against closed forms of one saturated link.
+//! Held against closed forms: one saturated link, and saturated stations in range of each other.
 
 mod common;
 
-use common::{Flows, PAYLOAD, clique, kbps, off, row, seconds};
-use radio::{Config, Destination, Input, Medium, Output, Rate, Station};
+use common::{Flows, PAYLOAD, clique_at, kbps, off, row, seconds};
+use radio::theory;
+use radio::{Config, Phy, Rate, Station};
 
-/// Packets per second of one saturated link with its mean backoff and nobody else, by the standard's
-/// numbers in microseconds.
-fn packets_per_second(packet_bytes: u32, data_mbps: f64, basic_mbps: f64) -> f64 {
-    let (difs, backoff, preamble, sifs) = (50.0, 31.0 / 2.0 * 20.0, 192.0, 10.0);
-    let data = preamble + (f64::from(packet_bytes + 36) * 8.0 / data_mbps).ceil();
-    let ack = preamble + 14.0 * 8.0 / basic_mbps;
-    1e6 / (difs + backoff + data + sifs + ack)
-}
+/// IP, UDP and payload, in bytes.
+const PACKET: u32 = 1488;
+/// Of each cell, in seconds: at least 4000 packets.
+const DURATION_S: f64 = 12.0;
 
-fn one_hop(config: Config) -> f64 {
+fn one_hop(config: &Config) -> f64 {
     let paths = vec![vec![Station(0), Station(1)]];
-    let mut flows = Flows::new(config, row(2, 200.0), 1, paths);
+    let mut flows = Flows::new(config.clone(), row(2, 50.0), 1, paths);
     flows.run(seconds(60.0));
     kbps(flows.arrived[0], PAYLOAD, 60.0)
 }
 
+fn expected(config: &Config) -> f64 {
+    theory::single_sender(config, PACKET) * f64::from(PAYLOAD) * 8.0 / 1000.0
+}
+
+/// Values by hand, with the standard's numbers.
 #[test]
 fn udp_over_one_hop() {
-    assert!(off(kbps(1, PAYLOAD, 1.0) * packets_per_second(1488, 11.0, 1.0), 5913.9).abs() < 1e-4);
-    let goodput_kbps = one_hop(Config::default());
-    assert!(off(goodput_kbps, 5913.9).abs() < 0.003, "{goodput_kbps}");
-    let goodput_kbps = one_hop(Config { basic_rate: Rate::Mbps2, ..Config::default() });
-    assert!(off(goodput_kbps, 6086.5).abs() < 0.003, "{goodput_kbps}");
-}
-
-#[test]
-fn every_rate_has_its_closed_form() {
-    for data_rate in Rate::ALL {
-        let mbps = data_rate.bits_per_second() as f64 / 1e6;
-        let expected = kbps(1, PAYLOAD, 1.0) * packets_per_second(1488, mbps, 1.0);
-        let goodput_kbps = one_hop(Config { data_rate, ..Config::default() });
-        assert!(off(goodput_kbps, expected).abs() < 0.003, "{data_rate:?}: {goodput_kbps}");
+    for (basic_rate, rts_threshold, known_kbps) in [
+        (Rate::Mbps1, None, 5913.9),
+        (Rate::Mbps1, Some(0), 4405.9),
+        (Rate::Mbps2, None, 6086.5),
+        (Rate::Mbps2, Some(0), 4749.9),
+    ] {
+        let config = Config { basic_rate, rts_threshold, ..Config::default() };
+        let goodput_kbps = one_hop(&config);
+        assert!(off(goodput_kbps, known_kbps).abs() < 0.003, "{goodput_kbps} to {known_kbps}");
     }
 }
 
-/// Jun, Peddabachagari, Sichitiu, "Theoretical maximum throughput of IEEE 802.11 and its
-/// applications", 2003: 6055.6 kbit/s for MSDUs of 1500 bytes at 11 Mbit/s. Their MSDU is all that
-/// follows the MAC header; ours has LLC and SNAP headers (8 bytes) in front of the packet, so the
-/// packet has 1492 bytes; and they do not round times up to whole microseconds.
+#[test]
+fn every_phy_and_rate_has_its_closed_form() {
+    for phy in [Phy::B, Phy::BShort, Phy::A, Phy::G] {
+        for data_rate in Rate::ALL.into_iter().filter(|rate| phy.has(*rate)) {
+            for rts_threshold in [None, Some(0)] {
+                let basic_rate = if data_rate.is_ofdm() { Rate::Mbps6 } else { Rate::Mbps1 };
+                let config =
+                    Config { phy, data_rate, basic_rate, rts_threshold, ..Config::like_ns3() };
+                let (goodput_kbps, known_kbps) = (one_hop(&config), expected(&config));
+                assert!(
+                    off(goodput_kbps, known_kbps).abs() < 0.003,
+                    "{phy:?} {data_rate:?}: {goodput_kbps} to {known_kbps}"
+                );
+            }
+        }
+    }
+    // By hand: 54 Mbit/s in 802.11a, ACK at 24: 34 + 67.5 + 248 + 16 + 28 microseconds for 1536 bytes.
+    let (phy, data_rate, basic_rate) = (Phy::A, Rate::Mbps54, Rate::Mbps24);
+    let config = Config { phy, data_rate, basic_rate, ..Config::default() };
+    assert!((theory::single_sender(&config, 1500) * 393.5e-6 - 1.0).abs() < 1e-9);
+}
+
+/// The length of Jun's MSDU, 1500 bytes, in a frame of ours: LLC and SNAP are in it, and our MAC header
+/// is six bytes shorter than his.
 #[test]
 fn theoretical_maximum_throughput() {
-    const MSDU_BYTES: u32 = 1500;
-    let mut medium = Medium::new(Config::default(), clique(2), 1);
-    let (from, to) = (Station(0), Destination::Station(Station(1)));
-    let send = || Input::Send { from, to, bytes: MSDU_BYTES - 8, payload: () };
-    let (mut now, mut done) = (seconds(0.0), 0);
-    medium.handle_input(now, send());
-    while now < seconds(60.0) {
-        now = medium.poll_timeout().expect("it is saturated");
-        medium.handle_timeout(now);
-        let mut more = false;
-        while let Some(output) = medium.poll_output() {
-            more |= matches!(output, Output::Done { .. });
-        }
-        if more {
-            done += 1;
-            medium.handle_input(now, send());
+    let maximum_kbps = theory::maximum_of_jun(Rate::Mbps11, Rate::Mbps1, 1500) / 1000.0;
+    assert!(off(maximum_kbps, 6055.6).abs() < 1e-4);
+    let ours_kbps = theory::single_sender(&Config::default(), 1492) * 1500.0 * 8.0 / 1000.0;
+    assert!(off(ours_kbps, maximum_kbps).abs() < 0.005, "{ours_kbps}");
+}
+
+#[test]
+fn saturated_stations_in_range_of_each_other() {
+    for base in [Config::default(), Config::like_ns3()] {
+        for rts_threshold in [None, Some(0)] {
+            let config = Config { rts_threshold, ..base.clone() };
+            for stations in [1_u16, 2, 3, 5, 10, 20, 35, 50] {
+                let saturation = theory::saturation(&config, u32::from(stations), PACKET);
+                let next = |i: u16| Station((i + 1) % stations.max(2));
+                let paths = (0..stations).map(|i| vec![Station(i), next(i)]).collect();
+                let links = clique_at(stations.max(2), 1_000_000_000);
+                let mut flows = Flows::new(config.clone(), links, 1, paths);
+                flows.run(seconds(DURATION_S));
+                let per_second = flows.arrived.iter().sum::<u64>() as f64 / DURATION_S;
+                let total = flows.medium.total();
+                let fails = (total.data_frames_failed + total.rts_frames_failed) as f64;
+                let tries =
+                    if rts_threshold.is_some() { total.rts_frames } else { total.data_frames };
+                let (throughput_off, collisions) =
+                    (off(per_second, saturation.packets_per_second), fails / tries as f64);
+                println!(
+                    "{stations:2} stations, rts {:5}, {:?}: {per_second:.1} to {:.1} packets/s \
+                     ({:+.1} %), collided {collisions:.3} to {:.3}",
+                    rts_threshold.is_some(),
+                    config.dcf,
+                    saturation.packets_per_second,
+                    100.0 * throughput_off,
+                    saturation.collision,
+                );
+                assert!(throughput_off.abs() < 0.03, "{throughput_off}");
+                assert!((collisions - saturation.collision).abs() < 0.025, "{collisions}");
+            }
         }
     }
-    let goodput_kbps = kbps(done, MSDU_BYTES, 60.0);
-    assert!(off(goodput_kbps, 6055.6).abs() < 0.01, "{goodput_kbps}");
 }

@@ -7,18 +7,28 @@
 //! the same bytes.
 
 mod axis;
+mod bars;
 mod cdf;
+mod checks;
+mod curves;
+mod figures;
 mod labels;
 mod map;
 mod page;
 mod picture;
+mod reproduction;
 pub(crate) mod stats;
 mod tables;
 mod text;
 
 use std::slice;
 
+pub use curves::{Chart, Curve};
+pub use figures::Figures;
+
+use crate::repro::{Experiment, Findings, Samples};
 use crate::result::RunResult;
+use crate::validate::Report;
 
 /// What the runs have in common: the scenario's mesh and its keys.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -70,6 +80,25 @@ pub fn html(result: &RunResult, ground: &Ground) -> String {
 /// side, from the one without caches to the one with most of them.
 pub fn compare(results: &[RunResult], ground: &Ground) -> String {
     page::page(results, ground)
+}
+
+/// Figures over seeds as a page.
+pub fn figures(figures: &Figures, ground: &Ground) -> String {
+    figures::page(figures, ground)
+}
+
+/// What was held against ns-3 and theory, as a page.
+pub fn checks(report: &Report) -> String {
+    checks::page(report)
+}
+
+/// What came of an experiment of a paper as a page.
+pub(crate) fn reproduction(
+    experiment: &Experiment,
+    samples: &Samples,
+    findings: &Findings,
+) -> String {
+    reproduction::page(experiment, samples, findings)
 }
 
 /// The map of the mesh as an SVG file; receivers are coloured by their median throughput in the

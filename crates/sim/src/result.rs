@@ -95,6 +95,13 @@ pub struct Gateway {
 /// What the air carried during the transfers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Radio {
+    /// What holds an idle receiver, `lock` or `nolock`, as the scenario's key says; no figure means
+    /// anything without.
+    #[serde(default)]
+    pub receiver: String,
+    /// What decides whether a frame arrives, `capture` or `bit-error`.
+    #[serde(default)]
+    pub reception: String,
     /// 802.11 data frames, repetitions included.
     pub data_frames: u64,
     /// 802.11 control frames: acknowledgements.

@@ -10,26 +10,37 @@ use std::time::Duration;
 
 use radio::Links;
 
+use crate::net::tcp;
+use crate::world::Metric;
+
 mod build;
+mod choice;
 mod file;
 mod key;
+mod keys;
 mod problem;
+mod random;
 #[cfg(test)]
 mod tests;
+mod traffic;
 mod tree;
 mod workload;
 
-use file::Source;
+use choice::Choice;
+use file::{Source, TRAFFIC};
 pub use problem::ScenarioError;
 use problem::{advice, quote};
+pub use traffic::{Load, Traffic};
 use tree::Tree;
 pub use workload::{Order, Request, Workload};
 
 /// Those that are there wherever the program is.
-const BUILT_IN: [(&str, &str); 3] = [
+const BUILT_IN: [(&str, &str); 5] = [
     ("chain", include_str!("../../../scenarios/chain.toml")),
     ("emulab8", include_str!("../../../scenarios/emulab8.toml")),
     ("map21", include_str!("../../../scenarios/map21.toml")),
+    ("bulk", include_str!("../../../scenarios/bulk.toml")),
+    ("mesh50", include_str!("../../../scenarios/mesh50.toml")),
 ];
 
 /// A mesh, its uplink, and what its clients do.
@@ -55,8 +66,14 @@ pub struct Scenario {
     pub routing: Routing,
     /// Between the gateway and the origin.
     pub uplink: Uplink,
-    /// What the clients do.
+    /// What moves through the mesh.
+    pub traffic: Traffic,
+    /// What the clients do, where they ask for files.
     pub workload: Workload,
+    /// How much there is of traffic that goes on until the time is over.
+    pub load: Load,
+    /// The machines' TCP, where the simulator is their stack.
+    pub tcp: tcp::Config,
     /// Every key that applies, with its value now, for reports.
     pub keys: Vec<Key>,
     tree: Tree,
@@ -102,17 +119,13 @@ pub struct Key {
     pub meaning: &'static str,
 }
 
-impl Routing {
-    fn from_word(word: &str) -> Option<Self> {
-        [Self::Static, Self::Babel].into_iter().find(|it| it.word() == word)
-    }
+impl Choice for Routing {
+    const ALL: &'static [(Self, &'static str)] =
+        &[(Self::Static, "static"), (Self::Babel, "babel")];
+}
 
-    fn word(self) -> &'static str {
-        match self {
-            Self::Static => "static",
-            Self::Babel => "babel",
-        }
-    }
+impl Choice for Metric {
+    const ALL: &'static [(Self, &'static str)] = &[(Self::Hops, "hops"), (Self::Etx, "etx")];
 }
 
 impl Scenario {
@@ -120,7 +133,18 @@ impl Scenario {
     /// `.toml`), with keys changed as `settings` says; of two settings of a key the last counts.
     ///
     /// A setting's value is read as TOML if it is TOML, else as a text.
+    ///
+    /// Where routers stand at random, they stand as seed 1 says.
     pub fn load(name_or_path: &str, settings: &[(String, String)]) -> Result<Self, ScenarioError> {
+        Self::load_seeded(name_or_path, settings, 1)
+    }
+
+    /// The same, with places of routers by this seed, if they stand at random.
+    pub fn load_seeded(
+        name_or_path: &str,
+        settings: &[(String, String)],
+        seed: u64,
+    ) -> Result<Self, ScenarioError> {
         if name_or_path.contains('/') || name_or_path.ends_with(".toml") {
             let path = std::path::Path::new(name_or_path);
             let refuse =
@@ -131,7 +155,7 @@ impl Scenario {
             }
             let text = std::fs::read_to_string(path).map_err(|error| refuse(&error.to_string()))?;
             let name = path.file_stem().unwrap_or_default().to_string_lossy();
-            return from_text(&name, Source { name: name_or_path, text: &text }, settings);
+            return from_text(&name, Source { name: name_or_path, text: &text }, settings, seed);
         }
         let Some((name, text)) = BUILT_IN.iter().find(|(name, _)| *name == name_or_path) else {
             let text = format!(
@@ -140,7 +164,12 @@ impl Scenario {
             );
             return Err(ScenarioError::one(&quote(name_or_path), &text));
         };
-        from_text(name, Source { name: &format!("{name}.toml"), text }, settings)
+        from_text(name, Source { name: &format!("{name}.toml"), text }, settings, seed)
+    }
+
+    /// A key's value now; empty if it does not apply.
+    pub fn key(&self, name: &str) -> &str {
+        self.keys.iter().find(|key| key.name == name).map_or("", |key| &key.value)
     }
 
     /// The names of those that need no file, always in the same order.
@@ -159,6 +188,13 @@ impl Scenario {
         self.tree.path(to)
     }
 
+    /// All hops of the static routes, each once: from a router to the next towards the gateway.
+    pub fn tree_hops(&self) -> Vec<(usize, usize)> {
+        (0..self.routers.len())
+            .filter_map(|it| Some((it, self.tree.next_hop(it, self.gateway)?)))
+            .collect()
+    }
+
     /// How many links the static route to a router has; 0 for the gateway, and without a route.
     pub fn hops(&self, router: usize) -> usize {
         self.path(router).len().saturating_sub(1)
@@ -174,13 +210,16 @@ fn from_text(
     name: &str,
     source: Source<'_>,
     settings: &[(String, String)],
+    seed: u64,
 ) -> Result<Scenario, ScenarioError> {
     let mut file = file::read(source)?;
     let mut wrong = ScenarioError::default();
-    for (key, value) in settings {
+    // What the others mean depends on it.
+    let (first, others): (Vec<_>, Vec<_>) = settings.iter().partition(|(key, _)| key == TRAFFIC);
+    for (key, value) in first.into_iter().chain(others) {
         let outcome = file::set(&mut file, key, value);
         wrong.lines.extend(outcome.err().into_iter().flat_map(|it| it.lines));
     }
     wrong.unless(())?;
-    build::build(name, source.name, file)
+    build::build(name, source.name, file, seed)
 }

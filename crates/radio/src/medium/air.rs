@@ -1,29 +1,38 @@
 //! Transmissions begin and end, and every station that senses them is told.
 
 use super::Medium;
-use crate::airtime::SIFS;
-use crate::output::{AckFrame, Destination, Frame, Reception, Station};
+use crate::config::LossScope;
+use crate::output::{Control, ControlFrame, Destination, Frame, Reception, Station};
 use crate::reach::Hearer;
-use crate::receiver::Ending;
+use crate::receiver::{Ending, Signal};
 use crate::timers::Timer;
-use crate::transceiver::OnAir;
+use crate::transceiver::{Answer, Awaited, OnAir};
 use std::time::Duration;
 
 impl<F> Medium<F> {
     /// A station begins to transmit.
     pub(super) fn begin(&mut self, from: Station, what: OnAir, lasts: Duration) {
-        let now = self.now;
+        let (now, speed, fading) = (self.now, what.speed(), self.reach.fading());
         let sender = self.station(from);
         sender.on_air = Some(what);
         sender.report.airtime += lasts;
         sender.receiver.mute();
         self.timers.set(Timer::End, from, now + lasts);
         self.carrier_on(from);
-        for place in self.reach.of(from) {
-            let hearer = *self.reach.at(place);
-            self.station(hearer.station).receiver.begin(now, hearer.signal);
-            self.carrier_on(hearer.station);
+        let mut hearers = self.reach.lend(from);
+        for hearer in &mut hearers {
+            if fading.is_some() {
+                hearer.fade(&mut self.station(from).chance);
+            }
+            if let Some(signal) = hearer.signal((from, speed), fading) {
+                let station = &mut self.stations[usize::from(hearer.station.0)];
+                if station.receiver.begin(now, signal, &self.physics, &mut station.chance) {
+                    station.contention.reception_begins(now);
+                }
+                self.carrier_on(hearer.station);
+            }
         }
+        self.reach.give_back(from, hearers);
     }
 
     /// A station's transmission ends.
@@ -31,85 +40,135 @@ impl<F> Medium<F> {
         let sender = self.station(from);
         let what = sender.on_air.take().expect("Timer::End is set while something is on the air");
         sender.receiver.unmute();
-        let mut acked = false;
-        for place in self.reach.of(from) {
-            let hearer = *self.reach.at(place);
-            match self.station(hearer.station).receiver.end(hearer.signal) {
-                Ending::Missed => {}
-                Ending::Weak => self.receive_badly(hearer.station),
-                Ending::Disturbed => {
-                    self.station(hearer.station).report.disturbed += 1;
-                    self.receive_badly(hearer.station);
-                }
-                Ending::Clear => match what {
-                    OnAir::Data { frame, serial, .. } => self.receive_data(place, frame, serial),
-                    OnAir::Ack { to, .. } => {
-                        acked |= to == hearer.station;
-                        self.receive(place, true);
-                    }
-                },
+        let (speed, fading) = (what.speed(), self.reach.fading());
+        let mut hearers = self.reach.lend(from);
+        let mut is_answered = false;
+        for hearer in &mut hearers {
+            if let Some(signal) = hearer.signal((from, speed), fading) {
+                is_answered |= self.end_at(hearer, signal, &what);
+                self.carrier_off(hearer.station);
             }
-            self.carrier_off(hearer.station);
         }
+        self.reach.give_back(from, hearers);
+        self.reach.changes_of(from);
         self.carrier_off(from);
         match what {
             OnAir::Data { frame, packet, .. } => {
                 self.outbox.heard(frame, packet);
                 self.data_sent(from, frame.to);
             }
-            OnAir::Ack { to, began } => {
-                let (ended, rate) = (self.now, self.config.basic_rate);
-                let frame = AckFrame { from, to, rate, began, ended };
-                self.outbox.heard_ack(frame);
-                if acked {
-                    self.acked(to);
+            OnAir::Control(frame) => {
+                self.outbox.heard_control(frame);
+                match frame.kind {
+                    Control::Rts => self.await_answer(from, Awaited::Cts),
+                    Control::Cts if is_answered => self.answered(frame.to, Awaited::Cts),
+                    Control::Ack if is_answered => self.answered(frame.to, Awaited::Ack),
+                    Control::Cts | Control::Ack => {}
                 }
             }
         }
     }
 
-    /// A data frame arrived undisturbed. ACKs are short and at the basic rate: of the losses that a
-    /// link has, data frames alone have a share.
-    fn receive_data(&mut self, place: usize, frame: Frame, serial: u64) {
-        let Hearer { station: by, loss, broadcast_loss, .. } = *self.reach.at(place);
+    /// A transmission ends for one station that sensed it; says whether it was a control frame that
+    /// arrived where it should.
+    fn end_at(&mut self, hearer: &mut Hearer, signal: Signal, what: &OnAir) -> bool {
+        let by = hearer.station;
+        let station = &mut self.stations[usize::from(by.0)];
+        match station.receiver.end(self.now, signal, &self.physics, &mut station.chance) {
+            Ending::Missed => {}
+            Ending::Unread => station.report.disturbed += u64::from(signal.decodable),
+            Ending::Weak => self.receive_badly(by),
+            Ending::Decodable { chance, .. } if !station.chance.survives(chance) => {
+                station.report.disturbed += 1;
+                self.receive_badly(by);
+            }
+            Ending::Decodable { interference_max, .. } => {
+                let noise = self.physics.noise + interference_max;
+                let reception = Reception { by, power: signal.power, noise, is_new: true };
+                match what {
+                    OnAir::Data { frame, serial, .. } => {
+                        self.receive_data(hearer, reception, frame, *serial);
+                    }
+                    OnAir::Control(frame) => return self.receive_control(hearer, reception, frame),
+                }
+            }
+        }
+        false
+    }
+
+    /// A data frame arrived undisturbed.
+    fn receive_data(
+        &mut self,
+        hearer: &mut Hearer,
+        reception: Reception,
+        frame: &Frame,
+        serial: u64,
+    ) {
+        let by = reception.by;
         let loss = match frame.to {
-            Destination::Station(_) => loss,
-            Destination::Broadcast => broadcast_loss,
+            Destination::Station(_) => hearer.loss,
+            Destination::Broadcast => hearer.broadcast_loss,
         };
         let station = self.station(by);
         if station.chance.happens(loss) {
             station.report.lost += 1;
             return self.receive_badly(by);
         }
-        let is_new = self.reach.at(place).note(serial);
-        self.receive(place, is_new);
+        let is_new = hearer.note(serial);
+        self.receive(Reception { is_new, ..reception });
         match frame.to {
-            Destination::Station(to) if to != by => self.overhear(by),
+            Destination::Station(to) if to != by => {
+                let until = self.now + self.timing.reserved_by_data();
+                let station = self.station(by);
+                station.report.overheard += 1;
+                station.contention.reserve(until, None);
+            }
             Destination::Station(_) => {
                 self.count_received(by, is_new);
-                self.owe_ack(by, frame.from);
+                self.owe(by, Answer::Ack { to: frame.from });
             }
             Destination::Broadcast => self.count_received(by, is_new),
         }
     }
 
-    fn receive(&mut self, place: usize, is_new: bool) {
-        let Hearer { station: by, signal, .. } = *self.reach.at(place);
-        self.station(by).contention.received_well();
-        self.outbox.reception(Reception { by, power: signal.power, is_new });
+    /// A control frame arrived undisturbed; says whether where it should.
+    fn receive_control(
+        &mut self,
+        hearer: &Hearer,
+        reception: Reception,
+        frame: &ControlFrame,
+    ) -> bool {
+        let by = reception.by;
+        let may_be_lost = self.config.loss_scope == LossScope::All;
+        let station = self.station(by);
+        if may_be_lost && station.chance.happens(hearer.loss) {
+            station.report.lost += 1;
+            self.receive_badly(by);
+            return false;
+        }
+        self.receive(reception);
+        let until = self.now + frame.reserves;
+        if frame.to != by {
+            let lapses = (frame.kind == Control::Rts).then(|| self.now + self.timing.nav_timeout);
+            if until > self.now {
+                self.station(by).contention.reserve(until, lapses);
+            }
+            return false;
+        }
+        if frame.kind == Control::Rts {
+            self.owe_cts(by, frame.from, until);
+        }
+        true
+    }
+
+    fn receive(&mut self, reception: Reception) {
+        self.station(reception.by).contention.received_well();
+        self.outbox.reception(reception);
     }
 
     fn count_received(&mut self, by: Station, is_new: bool) {
         let report = &mut self.station(by).report;
         *if is_new { &mut report.packets_received } else { &mut report.duplicates } += 1;
-    }
-
-    /// A frame was for another: that one now has the medium for its ACK (NAV).
-    fn overhear(&mut self, by: Station) {
-        let until = self.now + SIFS + self.ack_time;
-        let station = self.station(by);
-        station.report.overheard += 1;
-        station.contention.reserve(until);
     }
 
     fn receive_badly(&mut self, by: Station) {

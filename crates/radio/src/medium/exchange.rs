@@ -1,11 +1,14 @@
-//! A packet's way: queue, turn, tries, ACK or none, and done.
+//! A packet's way: queue, turn, RTS and CTS if it is long, tries, ACK or none, and done.
 
 use super::Medium;
-use crate::airtime::{self, SIFS};
-use crate::output::{Destination, Frame, Outcome, Station};
+use crate::airtime;
+use crate::config::Dcf;
+use crate::output::{Control, ControlFrame, Destination, Frame, Outcome, Station};
 use crate::packets::Packet;
 use crate::timers::Timer;
-use crate::transceiver::OnAir;
+use crate::transceiver::{Answer, Awaited, OnAir};
+use std::time::Duration;
+use wire::Instant;
 
 impl<F> Medium<F> {
     /// A station gets a packet to send.
@@ -15,7 +18,7 @@ impl<F> Medium<F> {
             Destination::Station(to) => from.max(to),
             Destination::Broadcast => from,
         };
-        assert!(usize::from(last.0) < self.stations.len(), "no such station: {last:?}");
+        self.check(last);
         let id = self.packets.insert(packet);
         let frames_max = self.config.queue_frames_max;
         let station = self.station(from);
@@ -31,17 +34,37 @@ impl<F> Medium<F> {
     }
 
     /// It is a station's turn.
-    pub(super) fn send_data(&mut self, from: Station) {
-        let (began, config) = (self.now, &self.config);
-        let station = &mut self.stations[usize::from(from.0)];
+    pub(super) fn take_turn(&mut self, from: Station) {
+        let station = self.station(from);
         station.contention.access();
-        let current = station.current.as_mut().expect("a station waits for its turn with a packet");
+        let current = station.current.expect("a station waits for its turn with a packet");
+        let Packet { to, bytes, .. } = *self.packets.get(current.packet);
+        match to {
+            Destination::Station(to) if self.is_announced(bytes) => {
+                let reserves = self.timing.reserved_by_rts(bytes);
+                self.send_control(Control::Rts, from, to, reserves);
+            }
+            _ => self.send_data(from),
+        }
+    }
+
+    /// Whether an RTS goes before a data frame with a packet of so many bytes.
+    fn is_announced(&self, packet_bytes: u32) -> bool {
+        let longer = |threshold| airtime::data_bytes(packet_bytes) > threshold;
+        self.config.rts_threshold.is_some_and(longer)
+    }
+
+    /// A station sends its packet now.
+    fn send_data(&mut self, from: Station) {
+        let began = self.now;
+        let station = &mut self.stations[usize::from(from.0)];
+        let current = station.current.as_mut().expect("it has its turn with a packet");
         let Packet { to, bytes, .. } = *self.packets.get(current.packet);
         let rate = match to {
-            Destination::Station(_) => config.data_rate,
-            Destination::Broadcast => config.basic_rate,
+            Destination::Station(_) => self.timing.data_rate,
+            Destination::Broadcast => self.timing.basic_rate,
         };
-        let lasts = airtime::data(bytes, rate);
+        let lasts = self.timing.data(bytes, rate);
         let retry = current.tries > 0;
         current.tries += 1;
         let (packet, serial, sequence) = (current.packet, current.serial, current.sequence());
@@ -50,57 +73,116 @@ impl<F> Medium<F> {
         self.begin(from, OnAir::Data { frame, packet, serial }, lasts);
     }
 
+    fn send_control(&mut self, kind: Control, from: Station, to: Station, reserves: Duration) {
+        let (began, rate) = (self.now, self.timing.basic_rate);
+        let lasts = match kind {
+            Control::Ack | Control::Cts => self.timing.ack,
+            Control::Rts => self.timing.rts,
+        };
+        let ended = began + lasts;
+        let frame = ControlFrame { kind, from, to, reserves, rate, began, ended };
+        self.station(from).report.count_control(kind);
+        self.begin(from, OnAir::Control(frame), lasts);
+    }
+
     /// A station's data frame has ended.
     pub(super) fn data_sent(&mut self, from: Station, to: Destination) {
         match to {
-            Destination::Station(_) => {
-                self.timers.set(Timer::AckTimeout, from, self.now + airtime::ack_timeout());
-            }
+            Destination::Station(_) => self.await_answer(from, Awaited::Ack),
             Destination::Broadcast => self.done(from, Outcome::Broadcast),
         }
     }
 
-    /// A station got a frame that was for it.
-    pub(super) fn owe_ack(&mut self, from: Station, to: Station) {
-        self.station(from).owes = Some(to);
-        self.timers.set(Timer::Ack, from, self.now + SIFS);
+    /// A station has sent what is to be answered.
+    pub(super) fn await_answer(&mut self, from: Station, awaited: Awaited) {
+        self.station(from).awaits = awaited;
+        self.timers.set(Timer::AnswerTimeout, from, self.now + self.timing.answer_timeout);
     }
 
-    /// A station sends the ACK that it owes, whether the medium is idle or not.
-    pub(super) fn send_ack(&mut self, from: Station) {
-        let (began, lasts) = (self.now, self.ack_time);
+    /// A station received what it has to answer.
+    pub(super) fn owe(&mut self, from: Station, answer: Answer) {
+        self.station(from).owes = Some(answer);
+        self.timers.set(Timer::Answer, from, self.now + self.timing.sifs);
+    }
+
+    /// A station got an RTS that was for it: it answers unless others have the medium.
+    pub(super) fn owe_cts(&mut self, from: Station, to: Station, until: Instant) {
+        let now = self.now;
+        if !self.station(from).contention.is_reserved(now) {
+            self.owe(from, Answer::Cts { to, until });
+        }
+    }
+
+    /// A station sends the answer that it owes, whether the medium is idle or not.
+    pub(super) fn answer(&mut self, from: Station) {
         let station = self.station(from);
-        if let Some(to) = station.owes.take().filter(|_| station.on_air.is_none()) {
-            station.report.count_ack();
-            self.begin(from, OnAir::Ack { to, began }, lasts);
+        match station.owes.take().filter(|_| station.on_air.is_none()) {
+            None => {}
+            Some(Answer::Ack { to }) => self.send_control(Control::Ack, from, to, Duration::ZERO),
+            Some(Answer::Cts { to, until }) => {
+                let reserves = until - (self.now + self.timing.ack);
+                self.send_control(Control::Cts, from, to, reserves);
+            }
+            Some(Answer::Data) => self.send_data(from),
         }
     }
 
-    /// A station received the ACK that it waited for.
-    pub(super) fn acked(&mut self, from: Station) {
-        if self.timers.get(Timer::AckTimeout, from).is_some() {
-            self.timers.clear(Timer::AckTimeout, from);
-            self.done(from, Outcome::Acked);
+    /// A station received an ACK or a CTS that was for it.
+    pub(super) fn answered(&mut self, by: Station, awaited: Awaited) {
+        let waits = self.timers.get(Timer::AnswerTimeout, by).is_some();
+        let station = self.station(by);
+        if !waits || station.awaits != awaited {
+            return;
+        }
+        if awaited == Awaited::Cts {
+            let current = station.current.as_mut().expect("it asked for this packet's turn");
+            current.short_fails = 0;
+        }
+        self.timers.clear(Timer::AnswerTimeout, by);
+        match awaited {
+            Awaited::Ack => self.done(by, Outcome::Acked),
+            Awaited::Cts => self.owe(by, Answer::Data),
         }
     }
 
-    /// No ACK came in time. If a frame is just being received, its end tells whether it is the ACK
+    /// No answer came in time. If a frame is just being received, its end tells whether it is the answer
     /// (DCF: ACK procedure); that end comes before this timer, and clears it if it is.
-    pub(super) fn ack_overdue(&mut self, from: Station) {
+    pub(super) fn answer_overdue(&mut self, from: Station) {
         let sender = self.station(from).receiver.receiving();
         if let Some(ends) = sender.and_then(|sender| self.timers.get(Timer::End, sender)) {
-            self.timers.set(Timer::AckTimeout, from, ends);
+            self.timers.set(Timer::AnswerTimeout, from, ends);
         } else {
-            self.not_acked(from);
+            self.not_answered(from);
         }
     }
 
-    fn not_acked(&mut self, from: Station) {
-        let (now, tries_max) = (self.now, self.config.tries_max);
+    fn not_answered(&mut self, from: Station) {
+        let now = self.now;
+        let packet = self.station(from).current.expect("it waited for an answer to this").packet;
+        let is_announced = self.is_announced(self.packets.get(packet).bytes);
+        let (short_max, long_max) = (self.config.short_tries_max, self.config.long_tries_max);
+        let tries_for_ever = self.config.dcf == Dcf::Ns3;
         let station = self.station(from);
-        station.report.data_frames_failed += 1;
-        let tries = station.current.expect("it waited for this packet's ACK").tries;
-        if tries >= tries_max {
+        let current = station.current.as_mut().expect("it waited for an answer to this");
+        let is_over = match station.awaits {
+            Awaited::Cts => {
+                station.report.rts_frames_failed += 1;
+                current.short_fails = current.short_fails.saturating_add(1);
+                current.short_fails >= short_max && !tries_for_ever
+            }
+            Awaited::Ack => {
+                station.report.data_frames_failed += 1;
+                let (fails, max) = if is_announced {
+                    (&mut current.long_fails, long_max)
+                } else {
+                    (&mut current.short_fails, short_max)
+                };
+                *fails += 1;
+                *fails >= max
+            }
+        };
+        station.contention.unanswered(now);
+        if is_over {
             station.report.given_up += 1;
             self.done(from, Outcome::GivenUp);
         } else {

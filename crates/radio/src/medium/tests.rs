@@ -1,8 +1,9 @@
 //! What only the inside can see.
 
 use super::*;
-use crate::links::Ranges;
 use crate::output::Destination;
+use crate::propagation::Ranges;
+use std::time::Duration;
 
 /// Each station sends to the next: first the packets that `done` names, then a new one whenever one
 /// is done with.

@@ -3,8 +3,8 @@
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 use radio::{
-    AckFrame, Config, Destination, Frame, Input, Link, Links, Medium, Outcome, Output, Ranges,
-    Reception, Station,
+    Config, Control, ControlFrame, Destination, Frame, Input, Link, Links, Medium, Outcome, Output,
+    Ranges, Reception, Station,
 };
 use std::time::Duration;
 use wire::Instant;
@@ -22,11 +22,22 @@ pub fn row(stations: usize, spacing_m: f64) -> Links {
     Links::by_distance(&positions, Ranges::default(), |_| 0.0)
 }
 
+/// The same, where each link loses this share.
+pub fn row_losing(stations: usize, spacing_m: f64, loss: f64) -> Links {
+    let positions: Vec<_> = (0..stations).map(|i| (i as f64 * spacing_m, 0.0)).collect();
+    Links::by_distance(&positions, Ranges::default(), |_| loss)
+}
+
 /// Stations that all receive each other, equally strong.
 pub fn clique(stations: u16) -> Links {
+    clique_at(stations, 1_000_000)
+}
+
+/// The same, at a power in attowatts.
+pub fn clique_at(stations: u16, power: u64) -> Links {
     let mut links = Links::new(usize::from(stations));
     for (from, to) in (0..stations).flat_map(|a| (0..stations).map(move |b| (a, b))) {
-        links.set(Station(from), Station(to), link(1_000_000));
+        links.set(Station(from), Station(to), link(power));
     }
     links
 }
@@ -101,7 +112,7 @@ impl Flows {
                         }
                     }
                 }
-                Output::HeardAck { .. } => {}
+                Output::HeardControl { .. } => {}
                 Output::Done { payload, outcome, .. } if payload.hop == 0 => {
                     assert_ne!(outcome, Outcome::QueueFull, "sources stay below the queue's limit");
                     self.todo.push(payload);
@@ -118,7 +129,7 @@ impl Flows {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
     Heard { frame: Frame, payload: u32, by: Vec<Reception> },
-    HeardAck { from: Station, to: Station, at: Instant, by: Vec<Reception> },
+    HeardControl { kind: Control, from: Station, to: Station, at: Instant, by: Vec<Reception> },
     Done { payload: u32, at: Instant, outcome: Outcome, tries: u8 },
 }
 
@@ -127,7 +138,7 @@ impl Event {
     pub fn at(&self) -> Instant {
         match self {
             Self::Heard { frame, .. } => frame.ended,
-            Self::HeardAck { at, .. } | Self::Done { at, .. } => *at,
+            Self::HeardControl { at, .. } | Self::Done { at, .. } => *at,
         }
     }
 }
@@ -164,8 +175,8 @@ fn keep(medium: &mut Medium<u32>, events: &mut Vec<Event>) {
             Output::Heard { frame, payload, by } => {
                 Event::Heard { frame, payload: *payload, by: by.to_vec() }
             }
-            Output::HeardAck { frame: AckFrame { from, to, ended: at, .. }, by } => {
-                Event::HeardAck { from, to, at, by: by.to_vec() }
+            Output::HeardControl { frame: ControlFrame { kind, from, to, ended: at, .. }, by } => {
+                Event::HeardControl { kind, from, to, at, by: by.to_vec() }
             }
             Output::Done { payload, at, outcome, tries, .. } => {
                 Event::Done { payload, at, outcome, tries }

@@ -30,6 +30,11 @@ impl Axis {
         }
     }
 
+    /// The linear scale from zero that shows a value.
+    pub(super) fn from_zero(high: f64) -> Self {
+        Self::linear(if high > 0.0 { high } else { 1.0 })
+    }
+
     fn linear(high: f64) -> Self {
         let step = round_up(high / TICKS);
         let count = (high / step - 1e-9).ceil().max(1.0) as usize;

@@ -6,7 +6,7 @@ use super::stats::{self, Scheme};
 use super::{Ground, cdf, map, tables, text};
 use crate::result::RunResult;
 
-const STYLE: &str = include_str!("page.css");
+pub(super) const STYLE: &str = include_str!("page.css");
 
 pub(super) fn page(results: &[RunResult], ground: &Ground) -> String {
     let schemes = stats::by_scheme(results);

@@ -2,13 +2,19 @@
 
 use std::time::Duration;
 
-use radio::{Links, Ranges};
+use radio::propagation::{self, PathLoss};
+use radio::{Links, LossScope, Propagation, Ranges};
 
+use super::choice::{Choice as _, Fading, Spreading, mbps, rates};
 use super::file::{File, Route};
-use super::key::{self, Layout, Settings};
+use super::key::{Layout, Settings};
 use super::problem::{ScenarioError, advice, quote};
 use super::tree::{self, Tree};
-use super::{Request, Router, Scenario, Uplink, Workload};
+use super::{Load, Request, Router, Scenario, Traffic, Uplink, Workload, random};
+use crate::net::tcp;
+
+/// Each has a port of its own.
+const FLOWS_MAX: u64 = 10_000;
 
 /// A run with more would not end.
 const REQUESTS_MAX: usize = 100_000;
@@ -16,38 +22,56 @@ const REQUESTS_MAX: usize = 100_000;
 /// What the origin may have, in bytes: the lab keeps it in memory.
 const CONTENT_BYTES_MAX: u64 = 1_000_000_000;
 
-/// The scenario that a file and the settings describe; `place` is the file's name.
-pub(super) fn build(name: &str, place: &str, file: File) -> Result<Scenario, ScenarioError> {
-    Builder::new(place, file)?.scenario(name)
+/// Path loss at 1 m in the 2.4 GHz band, in dB (free space).
+const LOSS_1M_DB: f64 = 40.0;
+
+/// What a flow of UDP offers where nobody says how much: more than one hop can carry, and as much at
+/// 11 Mbit/s as the studies with ns-3 took, 8 Mbit/s.
+const OFFERED_SHARE: f64 = 8.0 / 11.0;
+const OFFERED_MBPS_MIN: f64 = 8.0;
+
+/// The scenario that a file and the settings describe; `place` is the file's name,
+/// routers that stand at random stand as `seed` says.
+pub(super) fn build(
+    name: &str,
+    place: &str,
+    file: File,
+    seed: u64,
+) -> Result<Scenario, ScenarioError> {
+    Builder::new(place, file, seed)?.scenario(name)
 }
 
 struct Builder<'a> {
     /// The file's name.
     place: &'a str,
     file: File,
+    seed: u64,
     routers: Vec<Router>,
     gateway: usize,
     links: Links,
 }
 
 impl<'a> Builder<'a> {
-    fn new(place: &'a str, mut file: File) -> Result<Self, ScenarioError> {
+    fn new(place: &'a str, mut file: File, seed: u64) -> Result<Self, ScenarioError> {
         check_rates(place, &file.settings)?;
         let routers = match file.layout {
             Layout::Chain => chain(&file.settings),
             Layout::Placed => std::mem::take(&mut file.routers),
+            Layout::Random => random(place, &file.settings, seed)?,
         };
         let gateway = match (file.layout, &file.settings.gateway) {
             (Layout::Chain, _) => 0,
-            (Layout::Placed, Some(name)) => find(&routers, name)
+            (_, Some(name)) => find(&routers, name)
                 .map_err(|text| ScenarioError::one(place, &format!("the gateway is an {text}")))?,
+            (Layout::Random, None) => random::middle(&routers, file.settings.area_m),
             (Layout::Placed, None) => {
                 let text = "names no gateway: say which router has the uplink, gateway = \"…\"";
                 return Err(ScenarioError::one(place, text));
             }
         };
-        let links = links(&routers, &file.settings);
-        Ok(Self { place, file, routers, gateway, links })
+        let links = links(&routers, &file.settings, seed);
+        file.settings.gateway = Some(routers[gateway].name.clone());
+        Ok(Self { place, file, seed, routers, gateway, links })
     }
 
     fn scenario(mut self, name: &str) -> Result<Scenario, ScenarioError> {
@@ -64,10 +88,16 @@ impl<'a> Builder<'a> {
             name: name.to_owned(),
             description: self.file.description,
             radio: radio::Config {
+                phy: settings.phy,
                 data_rate: settings.data,
                 basic_rate: settings.basic,
                 queue_frames_max: settings.queue_frames as usize,
+                rts_threshold: settings.rts.map(|bytes| bytes as u32),
+                loss_scope: if settings.per > 0.0 { settings.per_scope } else { LossScope::Data },
                 broadcast_loss_share: settings.broadcast_loss_share,
+                decoding: settings.reception,
+                locking: settings.receiver,
+                dcf: settings.dcf,
                 ..radio::Config::default()
             },
             range_m: settings.range_m,
@@ -75,7 +105,10 @@ impl<'a> Builder<'a> {
             receivers,
             routing: settings.routing,
             uplink: uplink(settings),
+            traffic: settings.traffic,
             workload,
+            load: load(settings),
+            tcp: tcp(settings),
             keys: settings.keys(self.file.layout),
             links: self.links,
             routers: self.routers,
@@ -85,6 +118,18 @@ impl<'a> Builder<'a> {
 
     fn check_load(&self, workload: &Workload, receivers: usize) -> Result<(), ScenarioError> {
         let wrong = |text: &str| Err(ScenarioError::one(self.place, text));
+        let flows = receivers as u64 * self.file.settings.flows;
+        match self.file.settings.traffic {
+            Traffic::Files => {}
+            Traffic::Fetches => return Ok(()),
+            Traffic::Tcp | Traffic::Udp if flows > FLOWS_MAX => {
+                return wrong(&format!(
+                    "{receivers} receivers and `flows` make {flows} flows, more than {FLOWS_MAX}: \
+                     take fewer"
+                ));
+            }
+            Traffic::Tcp | Traffic::Udp => return Ok(()),
+        }
         let round = match workload.trace.len() {
             0 => receivers * workload.files,
             requests => requests,
@@ -146,6 +191,10 @@ impl<'a> Builder<'a> {
                 Layout::Placed => {
                     (0..self.routers.len()).filter(|it| *it != self.gateway).collect()
                 }
+                Layout::Random => {
+                    let clients = self.file.settings.clients as usize;
+                    random::receivers(self.routers.len(), self.gateway, clients, self.seed)
+                }
             });
         };
         let mut wrong = ScenarioError::default();
@@ -176,7 +225,7 @@ impl<'a> Builder<'a> {
                 self.join(&mut tree, &route)
                     .map_err(|text| ScenarioError::one(self.place, &format!("the chain {text}")))?;
             }
-            (Layout::Placed, Some(routes)) => {
+            (_, Some(routes)) => {
                 for route in routes {
                     let outcome = self.route(route).and_then(|it| self.join(&mut tree, &it));
                     outcome.map_err(|text| {
@@ -185,7 +234,9 @@ impl<'a> Builder<'a> {
                     })?;
                 }
             }
-            (Layout::Placed, None) => tree = Tree::shortest(&self.links, self.gateway),
+            (_, None) => {
+                tree = Tree::shortest(&self.links, self.gateway, self.file.settings.metric);
+            }
         }
         Ok(tree)
     }
@@ -280,10 +331,21 @@ fn check_rates(place: &str, settings: &Settings) -> Result<(), ScenarioError> {
         let text = format!(
             "`basic_mbps` is {}, more than `data_mbps`, {}: frames are acknowledged no faster than \
              they were sent, so lower it",
-            key::mbps(settings.basic),
-            key::mbps(settings.data)
+            mbps(settings.basic),
+            mbps(settings.data)
         );
         wrong.add(place, &text);
+    }
+    for (name, rate) in [("data_mbps", settings.data), ("basic_mbps", settings.basic)] {
+        if !settings.phy.has(rate) {
+            let text = format!(
+                "`{name}` is {}, which 802.11{} has not: it has {}",
+                mbps(rate),
+                settings.phy.word(),
+                rates(|rate| settings.phy.has(rate))
+            );
+            wrong.add(place, &text);
+        }
     }
     wrong.unless(())
 }
@@ -293,14 +355,36 @@ fn chain(settings: &Settings) -> Vec<Router> {
     places.map(|(number, x_m)| Router { name: number.to_string(), x_m, y_m: 0.0 }).collect()
 }
 
-fn links(routers: &[Router], settings: &Settings) -> Links {
+fn links(routers: &[Router], settings: &Settings, seed: u64) -> Links {
     let positions_m: Vec<_> = routers.iter().map(|router| (router.x_m, router.y_m)).collect();
-    let ranges = Ranges { receive_m: settings.range_m, sense_m: settings.carrier_sense_m };
     // Through `libm`, so that it is the same on every machine.
-    Links::by_distance(&positions_m, ranges, |m| {
+    propagation(settings, seed).links(&positions_m, |m| {
         let share = libm::pow(m / settings.range_m, settings.loss_exponent);
-        (settings.loss * share).min(1.0)
+        1.0 - (1.0 - (settings.loss * share).min(1.0)) * (1.0 - settings.per)
     })
+}
+
+/// Signals are as strong at the ends of the ranges as they must be, before shadowing and fading.
+fn propagation(settings: &Settings, seed: u64) -> Propagation {
+    let propagation = match settings.spreading {
+        Spreading::TwoRay => Propagation::in_ranges(Ranges {
+            receive_m: settings.range_m,
+            sense_m: settings.carrier_sense_m,
+        }),
+        Spreading::LogDistance => {
+            let (exponent, shadowing_db) = (settings.path_exponent, settings.shadowing_db);
+            let loss_1m_db = LOSS_1M_DB;
+            let path_loss = PathLoss::LogDistance { loss_1m_db, exponent, shadowing_db, seed };
+            let dbm =
+                |m: f64| propagation::TRANSMIT_DBM - loss_1m_db - 10.0 * exponent * libm::log10(m);
+            let (receive_dbm, sense_dbm) = (dbm(settings.range_m), dbm(settings.carrier_sense_m));
+            Propagation::by_power(path_loss, propagation::TRANSMIT_DBM, receive_dbm, sense_dbm)
+        }
+    };
+    match settings.fading {
+        Fading::None => propagation,
+        Fading::Rayleigh => propagation.fading(),
+    }
 }
 
 fn workload(settings: &Settings, trace: Vec<Request>) -> Workload {
@@ -320,6 +404,44 @@ fn uplink(settings: &Settings) -> Uplink {
         bits_per_second: (settings.uplink_mbps * 1e6).round() as u64,
         delay: Duration::from_secs_f64(settings.uplink_delay_ms / 1e3),
     }
+}
+
+fn load(settings: &Settings) -> Load {
+    let offered_mbps = match settings.offered_mbps {
+        0.0 => OFFERED_MBPS_MIN.max(mbps(settings.data) * OFFERED_SHARE),
+        mbps => mbps,
+    };
+    Load {
+        lasts: Duration::from_secs_f64(settings.seconds),
+        flows: settings.flows as usize,
+        stagger: Duration::from_secs_f64(settings.stagger_s),
+        offered_bps: (offered_mbps * 1e6).round() as u64,
+        think: Duration::from_secs_f64(settings.think_s),
+    }
+}
+
+fn tcp(settings: &Settings) -> tcp::Config {
+    tcp::Config {
+        mss: settings.mss as u16,
+        initial_window: settings.initial_window as u32,
+        rto_min: Duration::from_secs_f64(settings.rto_min_s),
+        delayed_ack: settings.delayed_ack as u32,
+        send_buffer: settings.send_buffer as u32,
+        receive_buffer: settings.receive_buffer as u32,
+        ..tcp::Config::default()
+    }
+}
+
+fn random(place: &str, settings: &Settings, seed: u64) -> Result<Vec<Router>, ScenarioError> {
+    let (nodes, area_m) = (settings.nodes as usize, settings.area_m);
+    random::routers(nodes, area_m, &propagation(settings, seed), seed).ok_or_else(|| {
+        let text = format!(
+            "{nodes} `nodes` on a square of {area_m} m with `range_m` {} are hardly ever all \
+             connected: take more nodes, a smaller `area_m`, or a longer range",
+            settings.range_m
+        );
+        ScenarioError::one(place, &text)
+    })
 }
 
 fn distance_m(a: &Router, b: &Router) -> f64 {

@@ -4,13 +4,18 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use super::Router;
-use super::key::{self, KEYS, Layout, METRES_MAX, Settings};
+use super::choice::Choice as _;
+use super::key::{self, Layout, Settings, Spec};
+use super::keys::{KEYS, METRES_MAX};
 use super::problem::{ScenarioError, advice, quote};
+use super::traffic::Traffic;
 
 /// More are too many for one channel, and for one machine that plays them all.
-const ROUTERS_MAX: usize = 200;
+const ROUTERS_MAX: usize = 1000;
 /// Names become parts of the names of network namespaces and files.
 const NAME_CHARS_MAX: usize = 16;
+/// The key that decides which others mean anything.
+pub(super) const TRAFFIC: &str = "traffic";
 /// What a file may say besides keys.
 pub(super) const STRUCTURE: [&str; 3] = ["description", "routers", "routes"];
 
@@ -31,6 +36,13 @@ pub(super) struct File {
     /// Each with its place in the file; `None`: they are to be found.
     pub routes: Option<Vec<Route>>,
     pub settings: Settings,
+}
+
+impl File {
+    /// Whether a key means anything here.
+    fn has(&self, spec: &Spec) -> bool {
+        spec.applies_to(self.layout, self.settings.traffic)
+    }
 }
 
 /// One route as it is written.
@@ -64,8 +76,12 @@ pub(super) fn read(source: Source<'_>) -> Result<File, ScenarioError> {
         let place = error.span().map_or(source.name.to_owned(), |span| source.place(span.start));
         ScenarioError::one(&place, &error.message().replace('\n', "; "))
     })?;
-    let layout =
-        if table.get_ref().contains_key("routers") { Layout::Placed } else { Layout::Chain };
+    let says = |name: &str| table.get_ref().contains_key(name);
+    let layout = match (says("routers"), says("nodes")) {
+        (true, _) => Layout::Placed,
+        (false, true) => Layout::Random,
+        (false, false) => Layout::Chain,
+    };
     let mut file = File {
         description: String::new(),
         layout,
@@ -74,13 +90,16 @@ pub(super) fn read(source: Source<'_>) -> Result<File, ScenarioError> {
         settings: Settings::default(),
     };
     let mut reader = Reader { source, wrong: ScenarioError::default() };
-    for (name, value) in in_order(table.get_ref()) {
+    // What the others mean depends on it.
+    let entries = in_order(table.get_ref());
+    let (first, others): (Vec<_>, Vec<_>) =
+        entries.into_iter().partition(|(name, _)| *name.get_ref() == TRAFFIC);
+    for (name, value) in first.into_iter().chain(others) {
         reader.entry(&mut file, name, value);
     }
-    let is_chain = table.get_ref().contains_key("hops");
-    if layout == Layout::Chain && !is_chain && reader.wrong.lines.is_empty() {
+    if layout == Layout::Chain && !says("hops") && reader.wrong.lines.is_empty() {
         let text = "says nothing of routers: give it a table [routers] with name = [x_m, y_m], \
-                    or `hops` for a chain";
+                    `hops` for a chain, or `nodes` for a mesh at random";
         reader.wrong.add(source.name, text);
     }
     reader.wrong.unless(file)
@@ -91,12 +110,12 @@ pub(super) fn set(file: &mut File, name: &str, value: &str) -> Result<(), Scenar
     let place = format!("{}={}", quote(name), quote(value));
     let wrong = |text: String| ScenarioError::one(&place, &text);
     let spec = match key::find(name) {
-        Some(spec) if spec.applies_to(file.layout) => spec,
-        Some(_) => return Err(wrong(misplaced(name, file.layout))),
+        Some(spec) if file.has(spec) => spec,
+        Some(spec) => return Err(wrong(misplaced(spec, file))),
         None if STRUCTURE.contains(&name) => {
             return Err(wrong(format!("`{name}` is no key: change it in a file of your own")));
         }
-        None => return Err(wrong(unknown(name, known(file.layout)))),
+        None => return Err(wrong(unknown(name, known(file)))),
     };
     // What is no TOML is a text, so that words need no quotes in a shell.
     let parsed = DeValue::parse(value).map(Spanned::into_inner);
@@ -127,16 +146,19 @@ impl Reader<'_> {
             ("routes", _) if file.layout == Layout::Chain => {
                 self.wrong.add(&place, "`routes` has no meaning in a chain: it has but one");
             }
+            ("routes", _) if file.layout == Layout::Random => {
+                self.wrong.add(&place, "`routes` has no meaning where routers stand at random");
+            }
             ("routes", _) => self.routes(file, &place, value.get_ref()),
-            (_, Some(spec)) if spec.applies_to(file.layout) => {
+            (_, Some(spec)) if file.has(spec) => {
                 let raw = self.source.raw(value);
                 if let Err(text) = spec.set(&mut file.settings, value.get_ref(), raw) {
                     self.wrong.add(&place, &text);
                 }
             }
-            (_, Some(_)) => self.wrong.add(&place, &misplaced(word, file.layout)),
+            (_, Some(spec)) => self.wrong.add(&place, &misplaced(spec, file)),
             (_, None) => {
-                let known = known(file.layout).chain(STRUCTURE);
+                let known = known(file).chain(STRUCTURE);
                 self.wrong.add(&place, &unknown(word, known));
             }
         }
@@ -212,18 +234,36 @@ fn in_order<'a, 'i>(
     entries
 }
 
-fn known(layout: Layout) -> impl Iterator<Item = &'static str> + Clone {
-    KEYS.iter().filter(move |spec| spec.applies_to(layout)).map(|spec| spec.name)
+fn known(file: &File) -> impl Iterator<Item = &'static str> + Clone {
+    let (layout, traffic) = (file.layout, file.settings.traffic);
+    KEYS.iter().filter(move |spec| spec.applies_to(layout, traffic)).map(|spec| spec.name)
 }
 
 fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
     format!("unknown key `{}`: {}", quote(name), advice(name, known))
 }
 
-fn misplaced(name: &str, layout: Layout) -> String {
-    match layout {
-        Layout::Placed => format!("`{name}` is for chains, and this scenario places its [routers]"),
-        Layout::Chain => {
+fn misplaced(spec: &Spec, file: &File) -> String {
+    let name = spec.name;
+    if spec.applies_to(file.layout, spec.traffic.first().copied().unwrap_or(Traffic::Files)) {
+        let fitting: Vec<_> = spec.traffic.iter().map(|it| format!("\"{}\"", it.word())).collect();
+        let (here, fitting) = (file.settings.traffic.word(), fitting.join(" or "));
+        return format!("`{name}` is for `traffic` {fitting}, and here it is \"{here}\"");
+    }
+    match (file.layout, spec.layouts) {
+        (Layout::Placed, [Layout::Random]) => {
+            format!("`{name}` is for routers at random, and this scenario places its [routers]")
+        }
+        (Layout::Placed, _) => {
+            format!("`{name}` is for chains, and this scenario places its [routers]")
+        }
+        (Layout::Random, _) => {
+            format!("`{name}` is for chains, and this scenario has its `nodes` at random")
+        }
+        (Layout::Chain, [Layout::Random]) => {
+            format!("`{name}` is for routers at random, and this scenario is a chain")
+        }
+        (Layout::Chain, _) => {
             format!("`{name}` is for scenarios with [routers]; a chain's gateway is router 0")
         }
     }

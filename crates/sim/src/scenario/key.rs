@@ -1,14 +1,20 @@
-//! The keys of a scenario: what may be changed, within which limits, and what each means.
+//! What a key of a scenario is: where its value goes, how it is read, and how it is shown.
+//!
+//! The keys themselves are in `keys.rs`.
 
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use radio::Rate;
+use radio::{Dcf, Decoding, Locking, LossScope, Phy, Rate};
 use toml::de::DeValue;
 
+use super::choice::{Fading, Spreading, Word, mbps, rates};
+use super::keys::{FILES, KEYS};
 use super::problem::quote;
+use super::traffic::Traffic;
 use super::workload::Order;
 use super::{Key, Routing};
+use crate::world::Metric;
 
 /// What the keys say now; where there is no sensible default, `None` until somebody says it.
 #[derive(Clone, Debug)]
@@ -22,18 +28,44 @@ pub(super) struct Settings {
     pub files: u64,
     pub rounds: u64,
     pub order: Order,
+    pub nodes: u64,
+    pub area_m: f64,
+    pub clients: u64,
+    pub traffic: Traffic,
+    pub flows: u64,
+    pub seconds: f64,
+    pub offered_mbps: f64,
+    pub think_s: f64,
     pub stagger_s: f64,
+    pub metric: Metric,
     pub routing: Routing,
     pub range_m: f64,
     pub carrier_sense_m: f64,
+    pub spreading: Spreading,
+    pub path_exponent: f64,
+    pub shadowing_db: f64,
+    pub fading: Fading,
+    pub receiver: Locking,
+    pub reception: Decoding,
+    pub dcf: Dcf,
+    pub per: f64,
+    pub per_scope: LossScope,
     pub loss: f64,
     pub loss_exponent: f64,
     pub broadcast_loss_share: f64,
+    pub phy: Phy,
     pub data: Rate,
     pub basic: Rate,
+    pub rts: Option<u64>,
     pub queue_frames: u64,
     pub uplink_mbps: f64,
     pub uplink_delay_ms: f64,
+    pub mss: u64,
+    pub rto_min_s: f64,
+    pub initial_window: u64,
+    pub delayed_ack: u64,
+    pub send_buffer: u64,
+    pub receive_buffer: u64,
 }
 
 impl Default for Settings {
@@ -48,18 +80,44 @@ impl Default for Settings {
             files: 1,
             rounds: 1,
             order: Order::Listed,
+            nodes: 50,
+            area_m: 1000.0,
+            clients: 25,
+            traffic: Traffic::Files,
+            flows: 1,
+            seconds: 30.0,
+            offered_mbps: 0.0,
+            think_s: 1.0,
             stagger_s: 0.0,
+            metric: Metric::Hops,
             routing: Routing::Static,
             range_m: 250.0,
             carrier_sense_m: 550.0,
+            spreading: Spreading::TwoRay,
+            path_exponent: 3.0,
+            shadowing_db: 0.0,
+            fading: Fading::None,
+            receiver: Locking::First,
+            reception: Decoding::Capture,
+            dcf: Dcf::Standard,
+            per: 0.0,
+            per_scope: LossScope::All,
             loss: 0.0,
             loss_exponent: 2.0,
             broadcast_loss_share: 0.25,
+            phy: Phy::B,
             data: Rate::Mbps11,
             basic: Rate::Mbps1,
+            rts: None,
             queue_frames: 50,
             uplink_mbps: 100.0,
             uplink_delay_ms: 10.0,
+            mss: 1460,
+            rto_min_s: 0.2,
+            initial_window: 2,
+            delayed_ack: 2,
+            send_buffer: 131_072,
+            receive_buffer: 131_072,
         }
     }
 }
@@ -68,7 +126,7 @@ impl Settings {
     /// Every key of such a layout, with its value now.
     pub fn keys(&self, layout: Layout) -> Vec<Key> {
         let mut now = self.clone();
-        let known = KEYS.iter().filter(|spec| spec.applies_to(layout));
+        let known = KEYS.iter().filter(|spec| spec.applies_to(layout, self.traffic));
         known
             .map(|spec| Key { name: spec.name, value: spec.show(&mut now), meaning: spec.meaning })
             .collect()
@@ -89,6 +147,8 @@ pub(super) enum Layout {
     Chain,
     /// Where `[routers]` says.
     Placed,
+    /// On a square at random, as many as `nodes` says.
+    Random,
 }
 
 /// One key.
@@ -97,161 +157,30 @@ pub(super) struct Spec {
     pub name: &'static str,
     /// What it means, with its unit.
     pub meaning: &'static str,
-    /// `None`: in both.
-    layout: Option<Layout>,
-    slot: Slot,
+    /// Empty: in all.
+    pub layouts: &'static [Layout],
+    /// Empty: for all.
+    pub traffic: &'static [Traffic],
+    pub slot: Slot,
 }
 
-type Field<T> = fn(&mut Settings) -> &mut T;
+/// No frame is longer (maximum MPDU).
+const THRESHOLD_MAX: u64 = 2347;
+
+pub(super) type Field<T> = fn(&mut Settings) -> &mut T;
 
 /// Where a value goes, and what it may be.
-enum Slot {
+pub(super) enum Slot {
     Whole(RangeInclusive<u64>, Field<u64>),
     Number(RangeInclusive<f64>, Field<f64>),
     Rate(Field<Rate>),
-    Order(Field<Order>),
-    Routing(Field<Routing>),
+    Word(fn(&mut Settings) -> &mut dyn Word),
+    /// True, false, or from how many bytes on.
+    Threshold(Field<Option<u64>>),
     Router(Field<Option<String>>),
     Routers(Field<Option<Vec<String>>>),
     Requests(Field<Vec<Wish>>),
 }
-
-/// Farther apart is no mesh.
-pub(super) const METRES_MAX: f64 = 1_000_000.0;
-/// How many files there may be.
-const FILES: RangeInclusive<u64> = 1..=1_000;
-/// A day.
-const STAGGER_S_MAX: f64 = 86_400.0;
-
-/// Every key, in the order in which reports list them.
-pub(super) static KEYS: [Spec; 21] = [
-    Spec {
-        name: "hops",
-        meaning: "links from the gateway to the last router of a chain",
-        layout: Some(Layout::Chain),
-        slot: Slot::Whole(1..=64, |it| &mut it.hops),
-    },
-    Spec {
-        name: "spacing_m",
-        meaning: "distance between neighbours of a chain, in metres",
-        layout: Some(Layout::Chain),
-        slot: Slot::Number(1.0..=10_000.0, |it| &mut it.spacing_m),
-    },
-    Spec {
-        name: "gateway",
-        meaning: "the router that has the uplink",
-        layout: Some(Layout::Placed),
-        slot: Slot::Router(|it| &mut it.gateway),
-    },
-    Spec {
-        name: "receivers",
-        meaning: "routers whose clients ask for files, in their order",
-        layout: None,
-        slot: Slot::Routers(|it| &mut it.receivers),
-    },
-    Spec {
-        name: "requests",
-        meaning: "who asks for which file, ROUTER:FILE; none: each of `receivers` for each of `files`",
-        layout: None,
-        slot: Slot::Requests(|it| &mut it.requests),
-    },
-    Spec {
-        name: "bytes",
-        meaning: "size of each file, in bytes",
-        layout: None,
-        slot: Slot::Whole(1..=1_000_000_000, |it| &mut it.bytes),
-    },
-    Spec {
-        name: "files",
-        meaning: "how many different files there are",
-        layout: None,
-        slot: Slot::Whole(FILES, |it| &mut it.files),
-    },
-    Spec {
-        name: "rounds",
-        meaning: "how many times all that is asked for",
-        layout: None,
-        slot: Slot::Whole(1..=1_000, |it| &mut it.rounds),
-    },
-    Spec {
-        name: "order",
-        meaning: "of the requests: \"listed\", or \"random\" by the seed",
-        layout: None,
-        slot: Slot::Order(|it| &mut it.order),
-    },
-    Spec {
-        name: "stagger_s",
-        meaning: "seconds from the start of a transfer to the start of the next; 0: when it has ended",
-        layout: None,
-        slot: Slot::Number(0.0..=STAGGER_S_MAX, |it| &mut it.stagger_s),
-    },
-    Spec {
-        name: "routing",
-        meaning: "\"static\": the scenario's routes; \"babel\": those that babeld finds",
-        layout: None,
-        slot: Slot::Routing(|it| &mut it.routing),
-    },
-    Spec {
-        name: "range_m",
-        meaning: "frames can be received up to here, in metres",
-        layout: None,
-        slot: Slot::Number(1.0..=METRES_MAX, |it| &mut it.range_m),
-    },
-    Spec {
-        name: "carrier_sense_m",
-        meaning: "carriers are sensed and disturb up to here, in metres",
-        layout: None,
-        slot: Slot::Number(1.0..=METRES_MAX, |it| &mut it.carrier_sense_m),
-    },
-    Spec {
-        name: "loss",
-        meaning: "probability that a link as long as range_m loses a data frame",
-        layout: None,
-        slot: Slot::Number(0.0..=1.0, |it| &mut it.loss),
-    },
-    Spec {
-        name: "loss_exponent",
-        meaning: "a link of length d loses loss * (d / range_m) ^ loss_exponent",
-        layout: None,
-        slot: Slot::Number(0.0..=16.0, |it| &mut it.loss_exponent),
-    },
-    Spec {
-        name: "broadcast_loss_share",
-        meaning: "of a link's loss, what broadcasts at the basic rate suffer of it",
-        layout: None,
-        slot: Slot::Number(0.0..=1.0, |it| &mut it.broadcast_loss_share),
-    },
-    Spec {
-        name: "data_mbps",
-        meaning: "rate of data frames, in Mbit/s",
-        layout: None,
-        slot: Slot::Rate(|it| &mut it.data),
-    },
-    Spec {
-        name: "basic_mbps",
-        meaning: "rate of broadcasts and acknowledgements, in Mbit/s",
-        layout: None,
-        slot: Slot::Rate(|it| &mut it.basic),
-    },
-    Spec {
-        name: "queue_frames",
-        meaning: "frames that may wait in a router's interface",
-        layout: None,
-        slot: Slot::Whole(1..=10_000, |it| &mut it.queue_frames),
-    },
-    Spec {
-        name: "uplink_mbps",
-        meaning: "rate of the gateway's uplink each way, in Mbit/s",
-        layout: None,
-        slot: Slot::Number(0.001..=100_000.0, |it| &mut it.uplink_mbps),
-    },
-    Spec {
-        name: "uplink_delay_ms",
-        meaning: "delay of the uplink one way, in milliseconds",
-        layout: None,
-        slot: Slot::Number(0.0..=60_000.0, |it| &mut it.uplink_delay_ms),
-    },
-];
 
 /// The key of this name.
 pub(super) fn find(name: &str) -> Option<&'static Spec> {
@@ -260,8 +189,9 @@ pub(super) fn find(name: &str) -> Option<&'static Spec> {
 
 impl Spec {
     /// Whether it means anything there.
-    pub fn applies_to(&self, layout: Layout) -> bool {
-        self.layout.is_none_or(|it| it == layout)
+    pub fn applies_to(&self, layout: Layout, traffic: Traffic) -> bool {
+        (self.layouts.is_empty() || self.layouts.contains(&layout))
+            && (self.traffic.is_empty() || self.traffic.contains(&traffic))
     }
 
     /// Takes a value, `raw` as it was written; or says what it must be.
@@ -274,8 +204,8 @@ impl Spec {
                 put(number(value).filter(|it| range.contains(it)), field(to))
             }
             Slot::Rate(field) => put(number(value).and_then(Rate::from_mbps), field(to)),
-            Slot::Order(field) => put(value.as_str().and_then(Order::from_word), field(to)),
-            Slot::Routing(field) => put(value.as_str().and_then(Routing::from_word), field(to)),
+            Slot::Word(field) => value.as_str().and_then(|word| field(to).take(word)),
+            Slot::Threshold(field) => put(threshold(value), field(to)),
             Slot::Router(field) => put(router(value).map(Some), field(to)),
             Slot::Routers(field) => put(routers(value).map(Some), field(to)),
             Slot::Requests(field) => put(requests(value), field(to)),
@@ -290,8 +220,12 @@ impl Spec {
             Slot::Whole(_, field) => field(now).to_string(),
             Slot::Number(_, field) => field(now).to_string(),
             Slot::Rate(field) => mbps(*field(now)).to_string(),
-            Slot::Order(field) => field(now).word().to_owned(),
-            Slot::Routing(field) => field(now).word().to_owned(),
+            Slot::Word(field) => field(now).word().to_owned(),
+            Slot::Threshold(field) => match *field(now) {
+                None => "false".to_owned(),
+                Some(0) => "true".to_owned(),
+                Some(bytes) => bytes.to_string(),
+            },
             Slot::Router(field) => field(now).clone().unwrap_or_default(),
             Slot::Routers(field) => field(now).as_deref().unwrap_or_default().join(" "),
             Slot::Requests(field) => {
@@ -311,9 +245,14 @@ impl Slot {
             Self::Number(range, _) => {
                 format!("a number from {} to {}", range.start(), range.end())
             }
-            Self::Rate(_) => "a rate of 802.11b: 1, 2, 5.5 or 11".to_owned(),
-            Self::Order(_) => "\"listed\" or \"random\"".to_owned(),
-            Self::Routing(_) => "\"static\" or \"babel\"".to_owned(),
+            Self::Rate(_) => format!("a rate of 802.11: {}", rates(|_| true)),
+            Self::Word(field) => {
+                let words = field(&mut Settings::default()).words();
+                words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" or ")
+            }
+            Self::Threshold(_) => {
+                format!("true, false, or a whole number of bytes up to {THRESHOLD_MAX}")
+            }
             Self::Router(_) => "the name of a router".to_owned(),
             Self::Routers(_) => "a list of routers, like [\"1\", \"2\"] or \"1 2\"".to_owned(),
             Self::Requests(_) => {
@@ -329,19 +268,17 @@ fn put<T>(value: Option<T>, field: &mut T) -> Option<()> {
     Some(())
 }
 
-/// In Mbit/s.
-pub(super) fn mbps(rate: Rate) -> f64 {
-    match rate {
-        Rate::Mbps1 => 1.0,
-        Rate::Mbps2 => 2.0,
-        Rate::Mbps5_5 => 5.5,
-        Rate::Mbps11 => 11.0,
-    }
-}
-
 fn integer(value: &DeValue<'_>) -> Option<i128> {
     let integer = value.as_integer()?;
     i128::from_str_radix(integer.as_str(), integer.radix()).ok()
+}
+
+/// Also written as a number: from so many bytes on.
+fn threshold(value: &DeValue<'_>) -> Option<Option<u64>> {
+    match value.as_bool() {
+        Some(all) => Some(all.then_some(0)),
+        None => whole(value).filter(|it| *it <= THRESHOLD_MAX).map(Some),
+    }
 }
 
 /// Also written as `1e6`.
@@ -425,6 +362,12 @@ mod tests {
             ("data_mbps", "5.5", "5.5"),
             ("data_mbps", "2", "2"),
             ("order", "'random'", "random"),
+            ("traffic", "'udp'", "udp"),
+            ("rts", "true", "true"),
+            ("rts", "false", "false"),
+            ("rts", "0", "true"),
+            ("rts", "1000", "1000"),
+            ("receiver", "'nolock'", "nolock"),
             ("routing", "'babel'", "babel"),
             ("gateway", "8", "8"),
             ("gateway", "'roof'", "roof"),
@@ -444,17 +387,17 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_refused_with_what_would() {
         for (key, value, form) in [
-            ("hops", "0", "a whole number from 1 to 64"),
-            ("hops", "65", "a whole number from 1 to 64"),
-            ("hops", "4.5", "a whole number from 1 to 64"),
-            ("hops", "'4'", "a whole number from 1 to 64"),
-            ("hops", "nan", "a whole number from 1 to 64"),
+            ("hops", "0", "a whole number from 1 to 999"),
+            ("hops", "1000", "a whole number from 1 to 999"),
+            ("hops", "4.5", "a whole number from 1 to 999"),
+            ("hops", "'4'", "a whole number from 1 to 999"),
+            ("hops", "nan", "a whole number from 1 to 999"),
             ("bytes", "-1", "a whole number from 1 to 1000000000"),
             ("bytes", "99999999999999999999", "a whole number from 1 to 1000000000"),
             ("loss", "1.1", "a number from 0 to 1"),
             ("loss", "nan", "a number from 0 to 1"),
             ("stagger_s", "inf", "a number from 0 to 86400"),
-            ("data_mbps", "54", "a rate of 802.11b: 1, 2, 5.5 or 11"),
+            ("data_mbps", "22", "a rate of 802.11: 1, 2, 5.5, 6, 9, 11, 12, 18, 24, 36, 48 or 54"),
             ("order", "'backwards'", "\"listed\" or \"random\""),
             ("routing", "1", "\"static\" or \"babel\""),
             ("gateway", "''", "the name of a router"),

@@ -10,7 +10,7 @@ const THREE: &str =
 fn load(text: &str, settings: &[(&str, &str)]) -> Result<Scenario, ScenarioError> {
     let settings: Vec<_> =
         settings.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
-    from_text("mine", Source { name: "mine.toml", text }, &settings)
+    from_text("mine", Source { name: "mine.toml", text }, &settings, 1)
 }
 
 fn complaint(text: &str, settings: &[(&str, &str)]) -> String {
@@ -85,7 +85,10 @@ fn what_a_file_says_wrongly_is_told_with_its_line() {
     for (text, expected) in [
         ("\nhops = ".into(), "mine.toml:2: "),
         ("hops = 1\nhops = 2".into(), "mine.toml:2: duplicate key"),
-        ("\nhops = 99".into(), "mine.toml:2: `hops` must be a whole number from 1 to 64, not 99"),
+        (
+            "\nhops = 1000".into(),
+            "mine.toml:2: `hops` must be a whole number from 1 to 999, not 1000",
+        ),
         ("hosp = 4\nhops = 4".into(), "mine.toml:1: unknown key `hosp`: did you mean `hops`?"),
         (three("hops = 4"), "mine.toml:1: `hops` is for chains"),
         ("hops = 4\ngateway = 1".into(), "mine.toml:2: `gateway` is for scenarios with [routers]"),
@@ -97,7 +100,7 @@ fn what_a_file_says_wrongly_is_told_with_its_line() {
             "mine.toml:2: unknown key `router`: did you mean",
         ),
         ("routers = 4".into(), "mine.toml:1: `routers` must be a table"),
-        ("[routers]\na = [0, 0]".into(), "mine.toml:1: a mesh has from 2 to 200 routers, not 1"),
+        ("[routers]\na = [0, 0]".into(), "mine.toml:1: a mesh has from 2 to 1000 routers, not 1"),
         (format!("{THREE}c = [0, 0, 0]"), "mine.toml:7: router `c` must be a place"),
         (format!("{THREE}c = [0, nan]"), "mine.toml:7: router `c` must be a place"),
         (format!("{THREE}c = [0, -1e7]"), "mine.toml:7: router `c` must be a place"),
@@ -222,14 +225,14 @@ fn only_receivers_need_routes() {
 fn the_routes_of_the_testbeds_are_those_that_would_be_found() {
     for (name, text) in BUILT_IN.iter().filter(|(name, _)| *name != "chain") {
         let scenario = load(text, &[]).unwrap();
-        let found = Tree::shortest(&scenario.links, scenario.gateway);
+        let found = Tree::shortest(&scenario.links, scenario.gateway, Metric::Hops);
         assert_eq!(scenario.tree, found, "{name}");
     }
 }
 
 /// A line of a file: now and then as it should be.
 fn line() -> impl Strategy<Value = String> {
-    let names: Vec<_> = key::KEYS.iter().map(|spec| spec.name).chain(file::STRUCTURE).collect();
+    let names: Vec<_> = keys::KEYS.iter().map(|spec| spec.name).chain(file::STRUCTURE).collect();
     let name = prop_oneof![
         8 => proptest::sample::select(names),
         1 => Just("[routers]"),

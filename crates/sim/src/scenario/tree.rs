@@ -2,6 +2,8 @@
 
 use radio::{Links, Station};
 
+use crate::world::Metric;
+
 /// For each router its next hop towards the gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tree {
@@ -16,26 +18,31 @@ impl Tree {
         Self { gateway, parents: vec![None; routers] }
     }
 
-    /// The routes with the fewest hops over links that can be received both ways, among those the
-    /// ones with the lowest sum of losses, among those the ones over routers listed first.
-    pub fn shortest(links: &Links, gateway: usize) -> Self {
+    /// The shortest routes over links that can be received both ways; of equal ones those with the
+    /// lowest sum of losses, among those the ones over routers listed first.
+    pub fn shortest(links: &Links, gateway: usize, metric: Metric) -> Self {
         let mut tree = Self::new(links.stations(), gateway);
-        let mut losses = vec![0.0; links.stations()];
-        let mut ring = vec![gateway];
-        while !ring.is_empty() {
-            let mut next = Vec::new();
-            for router in (0..links.stations()).filter(|it| !tree.connects(*it)) {
-                let routes = ring.iter().filter_map(|parent| {
-                    Some((losses[*parent] + loss(links, *parent, router)?, *parent))
-                });
-                let best = routes.min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-                next.extend(best.map(|(loss, parent)| (router, parent, loss)));
+        // By router: what its route costs and loses, as far as we know.
+        let mut best = vec![(u64::MAX, f64::INFINITY); links.stations()];
+        best[gateway] = (0, 0.0);
+        let mut open: Vec<_> = (0..links.stations()).collect();
+        let cheaper = |a: &(u64, f64), b: &(u64, f64)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1));
+        while let Some(place) =
+            (0..open.len()).min_by(|a, b| cheaper(&best[open[*a]], &best[open[*b]]))
+        {
+            let parent = open.remove(place);
+            if best[parent].0 == u64::MAX {
+                break;
             }
-            ring.clear();
-            for (router, parent, loss) in next {
-                tree.parents[router] = Some(parent);
-                losses[router] = loss;
-                ring.push(router);
+            for router in &open {
+                let Some(cost) = metric.cost(links, parent, *router) else { continue };
+                let lost = loss(links, parent, *router).unwrap_or(0.0);
+                let sum = (best[parent].0 + cost, best[parent].1 + lost);
+                let found = cheaper(&sum, &best[*router]);
+                if found.is_lt() || found.is_eq() && tree.parents[*router] > Some(parent) {
+                    best[*router] = sum;
+                    tree.parents[*router] = Some(parent);
+                }
             }
         }
         tree
@@ -100,7 +107,7 @@ mod tests {
 
     fn shortest(positions_m: &[(f64, f64)]) -> Tree {
         let links = Links::by_distance(positions_m, Ranges::default(), |m| m / 1000.0);
-        Tree::shortest(&links, 0)
+        Tree::shortest(&links, 0, Metric::Hops)
     }
 
     #[test]

@@ -5,6 +5,8 @@ use std::time::Duration;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
 
+use super::choice::Choice;
+
 /// Says which of the streams that come from one seed this is; part of what a seed means.
 const PURPOSE: u64 = 3 << 16;
 
@@ -44,17 +46,9 @@ pub struct Request {
     pub file: usize,
 }
 
-impl Order {
-    pub(super) fn from_word(word: &str) -> Option<Self> {
-        [Self::Listed, Self::Random].into_iter().find(|it| it.word() == word)
-    }
-
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Self::Listed => "listed",
-            Self::Random => "random",
-        }
-    }
+impl Choice for Order {
+    const ALL: &'static [(Self, &'static str)] =
+        &[(Self::Listed, "listed"), (Self::Random, "random")];
 }
 
 impl Workload {

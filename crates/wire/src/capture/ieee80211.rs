@@ -9,14 +9,19 @@ pub const DATA_HEADER_LEN: usize = 24;
 /// Length of what stands between that header and the network layer's packet (RFC 1042).
 pub const LLC_LEN: usize = 8;
 
-/// Length of an acknowledgement.
+/// Length of an acknowledgement, and of a CTS.
 pub const ACK_LEN: usize = 10;
+
+/// Length of an RTS.
+pub const RTS_LEN: usize = 16;
 
 /// Type data, subtype 0; to and from no distribution system.
 const DATA: u8 = 0x08;
 
-/// Type control, subtype ACK.
+/// Type control, subtypes ACK, RTS and CTS.
 const ACK: u8 = 0xd4;
+const RTS: u8 = 0xb4;
+const CTS: u8 = 0xc4;
 
 /// This is not the first try.
 const RETRY: u8 = 0x08;
@@ -63,6 +68,24 @@ pub fn ack(to: Mac) -> [u8; ACK_LEN] {
     frame
 }
 
+/// A station asks another whether it may send.
+pub fn rts(to: Mac, from: Mac, duration_us: u16) -> [u8; RTS_LEN] {
+    let mut frame = [0; RTS_LEN];
+    frame[0] = RTS;
+    frame[2..4].copy_from_slice(&duration_us.to_le_bytes());
+    frame[4..10].copy_from_slice(&to);
+    frame[10..].copy_from_slice(&from);
+    frame
+}
+
+/// The answer that it may.
+pub fn cts(to: Mac, duration_us: u16) -> [u8; ACK_LEN] {
+    let mut frame = ack(to);
+    frame[0] = CTS;
+    frame[2..4].copy_from_slice(&duration_us.to_le_bytes());
+    frame
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,5 +105,8 @@ mod tests {
         expected.extend([0x30, 0x12, 0xaa, 0xaa, 0x03, 0, 0, 0, 0x08, 0x00]);
         assert_eq!(data.to_bytes([8, 0])[..], expected[..]);
         assert_eq!(ack([7; 6]), [0xd4, 0, 0, 0, 7, 7, 7, 7, 7, 7]);
+        assert_eq!(cts([7; 6], 314), [0xc4, 0, 0x3a, 1, 7, 7, 7, 7, 7, 7]);
+        let expected = [0xb4, 0, 0x3a, 1, 7, 7, 7, 7, 7, 7, 8, 8, 8, 8, 8, 8];
+        assert_eq!(rts([7; 6], [8; 6], 314), expected);
     }
 }

@@ -9,10 +9,16 @@ pub const SIGNAL_AT: usize = 22;
 /// Fields that are present: TSFT, flags, rate, channel, antenna signal.
 const PRESENT: u32 = 1 | 1 << 1 | 1 << 2 | 1 << 3 | 1 << 5;
 
-/// Channel flags: CCK in the 2 GHz band, as 802.11b is.
-const CCK_2GHZ: u16 = 0x0020 | 0x0080;
+/// Channel flags.
+const CCK: u16 = 0x0020;
+const OFDM: u16 = 0x0040;
+const BAND_2_GHZ: u16 = 0x0080;
+const BAND_5_GHZ: u16 = 0x0100;
 
-/// What a receiver knows of an 802.11b frame.
+/// Rates of 802.11b, in units of 500 kbit/s; all others are OFDM's.
+const CCK_RATES: [u8; 4] = [2, 4, 11, 22];
+
+/// What a receiver knows of a frame of 802.11b, a or g.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Radiotap {
     /// When the frame's first bit came, its preamble past, in microseconds of the receiver's clock.
@@ -34,7 +40,9 @@ impl Radiotap {
         header[8..16].copy_from_slice(&self.tsft_us.to_le_bytes());
         header[17] = self.rate;
         header[18..20].copy_from_slice(&self.channel_mhz.to_le_bytes());
-        header[20..22].copy_from_slice(&CCK_2GHZ.to_le_bytes());
+        let modulation = if CCK_RATES.contains(&self.rate) { CCK } else { OFDM };
+        let band = if self.channel_mhz < 5000 { BAND_2_GHZ } else { BAND_5_GHZ };
+        header[20..22].copy_from_slice(&(modulation | band).to_le_bytes());
         header[SIGNAL_AT] = self.signal_dbm.to_le_bytes()[0];
         header
     }

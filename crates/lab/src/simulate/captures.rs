@@ -1,0 +1,104 @@
+//! Capture files of simulated stations, one for each: written in large pieces, so that a thousand
+//! stations need no thousand open files.
+
+use std::cell::RefCell;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Duration;
+
+use sim::scenario::Scenario;
+use sim::world::Tap;
+use wire::Instant;
+use wire::capture::pcap;
+
+use crate::cli::Sim;
+use crate::failure::Failure;
+
+/// So much of a file is kept before it is written.
+const KEPT_BYTES: usize = 1 << 16;
+/// Virtual time begins with the date 1970-01-01, so that the same seed gives the same bytes.
+const EPOCH: Duration = Duration::ZERO;
+
+/// The files of a run.
+#[derive(Clone, Debug)]
+pub struct Captures(Rc<RefCell<Files>>);
+
+#[derive(Debug, Default)]
+struct Files {
+    /// By station: the file, and what is not yet in it.
+    files: Vec<(PathBuf, Vec<u8>)>,
+    /// What went wrong first.
+    failed: Option<io::Error>,
+}
+
+/// Makes the folder for the captures, if there are to be any.
+pub fn folder(args: &Sim) -> Result<(), Failure> {
+    let refuse = |folder: &Path, error| {
+        Failure::refused(format!("cannot write to {}: {error}", folder.display()))
+    };
+    let made = |folder: &Path| fs::create_dir_all(folder).map_err(|error| refuse(folder, error));
+    args.pcap.as_deref().map_or(Ok(()), made)
+}
+
+/// What a world is to show its frames to, if they are to be captured, and the files.
+pub fn tap(
+    args: &Sim,
+    scenario: &Scenario,
+    seed: u64,
+) -> Result<(Option<Box<dyn Tap>>, Captures), Failure> {
+    let captures = Captures(Rc::default());
+    let Some(folder) = &args.pcap else { return Ok((None, captures)) };
+    let several = args.seeds > 1;
+    let folder = if several { folder.join(format!("seed-{seed}")) } else { folder.clone() };
+    let create = || {
+        fs::create_dir_all(&folder)?;
+        let mut files = Vec::new();
+        for router in &scenario.routers {
+            let path = folder.join(format!("{}.pcap", router.name));
+            let header = pcap::file_header(pcap::LINKTYPE_IEEE802_11_RADIOTAP);
+            File::create(&path)?.write_all(&header)?;
+            files.push((path, Vec::with_capacity(KEPT_BYTES)));
+        }
+        io::Result::Ok(files)
+    };
+    let refuse = |error| Failure::refused(format!("cannot write to {}: {error}", folder.display()));
+    captures.0.borrow_mut().files = create().map_err(refuse)?;
+    Ok((Some(Box::new(captures.clone())), captures))
+}
+
+impl Captures {
+    /// Writes what is not yet written.
+    pub fn finish(&self) -> Result<(), Failure> {
+        let mut all = self.0.borrow_mut();
+        (0..all.files.len()).for_each(|station| all.write(station));
+        match all.failed.take() {
+            None => Ok(()),
+            Some(error) => Err(Failure::failed(format!("the captures are not complete: {error}"))),
+        }
+    }
+}
+
+impl Tap for Captures {
+    fn frame(&mut self, station: usize, at: Instant, frame: &[u8]) {
+        let mut all = self.0.borrow_mut();
+        let (_, kept) = &mut all.files[station];
+        kept.extend_from_slice(&pcap::record_header(EPOCH, at, frame.len() as u32));
+        kept.extend_from_slice(frame);
+        if kept.len() >= KEPT_BYTES - (1 << 12) {
+            all.write(station);
+        }
+    }
+}
+
+impl Files {
+    fn write(&mut self, station: usize) {
+        let (path, kept) = &mut self.files[station];
+        if self.failed.is_none() && !kept.is_empty() {
+            let file = OpenOptions::new().append(true).open(path);
+            self.failed = file.and_then(|mut it| it.write_all(kept)).err();
+        }
+        kept.clear();
+    }
+}

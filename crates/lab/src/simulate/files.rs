@@ -1,0 +1,86 @@
+//! Runs in which clients ask for files, as in the lab.
+
+use std::fmt::Write as _;
+use std::time::Instant;
+
+use sim::report;
+use sim::result::RunResult;
+use sim::router::run::Options;
+use sim::router::scheme::Scheme;
+use sim::scenario::Scenario;
+use sim::world::Stat;
+
+use super::{Runs, Told, captures, load, seeds, tell};
+use crate::cli::{self, Sim};
+use crate::failure::Failure;
+use crate::report::{ground, static_routes};
+use crate::{table, verdict};
+
+type Figure = fn(&RunResult) -> f64;
+
+/// What is told over seeds, and how to get it.
+const FIGURES: [(&str, Figure); 5] = [
+    ("median kbit/s", RunResult::median_kbps),
+    ("hits", RunResult::hit_share),
+    ("bytes from origin", |it| it.gateway.bytes_from_origin as f64),
+    ("bytes over air", |it| it.gateway.bytes_over_air as f64),
+    ("packets a file", |it| it.radio.packets_per_file),
+];
+
+/// Runs them all and tells what came of them.
+pub fn run(args: &Sim, scenario: &Scenario) -> Result<(), Failure> {
+    let scheme = scheme(args.scheme.unwrap_or(cli::Scheme::Default));
+    let runs = seeds::each(args, |seed| {
+        let began = Instant::now();
+        let scenario = load(args, seed)?;
+        let (tap, files) = captures::tap(args, &scenario, seed)?;
+        let result =
+            sim::router::run::run(&scenario, scheme, seed, Options::default(), tap, |_| {});
+        files.finish()?;
+        let result = result.map_err(Failure::failed)?;
+        Ok(RunResult { wall_seconds: began.elapsed().as_secs_f64(), ..result })
+    })?;
+    let told = Told {
+        json: json(&runs.results)?,
+        html: report::compare(&runs.results, &ground(scenario, static_routes(scenario))),
+        table: text(scenario, &runs),
+    };
+    tell(args, &told)?;
+    runs.results.iter().try_for_each(verdict::judge)
+}
+
+/// The simulator's name for it.
+fn scheme(scheme: cli::Scheme) -> Scheme {
+    match scheme {
+        cli::Scheme::EndToEnd => Scheme::EndToEnd,
+        cli::Scheme::Default => Scheme::Default,
+        cli::Scheme::Thcp => Scheme::Thcp,
+        cli::Scheme::PhThcp => Scheme::PhThcp,
+    }
+}
+
+/// Of one run the object that the lab writes; of several a list of them.
+fn json(results: &[RunResult]) -> Result<String, Failure> {
+    let text = match results {
+        [result] => serde_json::to_string_pretty(result),
+        several => serde_json::to_string_pretty(several),
+    };
+    Ok(text.map_err(Failure::failed)? + "\n")
+}
+
+fn text(scenario: &Scenario, runs: &Runs<RunResult>) -> String {
+    let (receiver, reception) = (scenario.key("receiver"), scenario.key("reception"));
+    let medium = format!(
+        "receiver {receiver}, reception {reception}; {:.2} s of a processor",
+        runs.cpu_seconds
+    );
+    if let [result] = runs.results.as_slice() {
+        return table::page(result, &medium);
+    }
+    let mut text = format!("{:<20} {:>14} {:>12}\n", "", "mean", "sd");
+    for (name, figure) in FIGURES {
+        let stat = Stat::of(runs.results.iter().map(figure));
+        let _ = writeln!(text, "{name:<20} {:>14.3} {:>12.3}", stat.mean, stat.sd);
+    }
+    text + &format!("\n{} seeds; {medium}\n", runs.results.len())
+}

@@ -1,0 +1,63 @@
+//! What was compared, as JSON.
+
+use serde::Serialize;
+use sim::validate::{Report, Verdict};
+use sim::world::Stat;
+
+use crate::failure::Failure;
+
+#[derive(Serialize)]
+struct Document<'a> {
+    seeds: u64,
+    passed: usize,
+    open: usize,
+    failed: usize,
+    figures: Vec<Line<'a>>,
+    simulated_seconds: f64,
+    events: u64,
+    wall_seconds: f64,
+}
+
+/// A figure of a case.
+#[derive(Serialize)]
+struct Line<'a> {
+    group: &'a str,
+    case: &'a str,
+    /// When a station can receive, and what.
+    medium: &'a str,
+    figure: &'a str,
+    ours: Stat,
+    reference: Option<f64>,
+    reference_sd: Option<f64>,
+    ratio: Option<f64>,
+    /// Off by so large a share at most; none: it is only told.
+    allowed: Option<f64>,
+    verdict: &'static str,
+}
+
+/// All of it.
+pub fn text(report: &Report) -> Result<String, Failure> {
+    let lines = report.figures().map(|(case, checked)| Line {
+        group: case.group.name,
+        case: &case.name,
+        medium: &case.medium,
+        figure: checked.figure.name,
+        ours: checked.ours,
+        reference: checked.figure.reference.map(|it| it.mean),
+        reference_sd: checked.figure.reference.and_then(|it| Some(it.spread?.0)),
+        ratio: checked.ratio(),
+        allowed: checked.figure.allowed,
+        verdict: checked.verdict().word(),
+    });
+    let document = Document {
+        seeds: report.seeds,
+        passed: report.count(Verdict::Passed),
+        open: report.count(Verdict::Open),
+        failed: report.count(Verdict::Failed),
+        figures: lines.collect(),
+        simulated_seconds: report.cost.simulated_seconds,
+        events: report.cost.events,
+        wall_seconds: report.cost.wall_seconds,
+    };
+    Ok(serde_json::to_string_pretty(&document).map_err(Failure::failed)? + "\n")
+}

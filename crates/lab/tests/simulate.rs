@@ -1,0 +1,184 @@
+//! `hearsay-lab sim`: the same twice, whatever the number of threads; captures; what is refused.
+
+mod lab;
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use lab::{Ended, World, capture};
+use serde_json::Value;
+
+/// Three short runs.
+const SHORT: [&str; 9] =
+    ["sim", "bulk", "--seeds", "3", "--set", "seconds=1", "--set", "hops=3", "--quiet"];
+
+/// Lines of JSON but for those that tell of the machine.
+fn lasting(json: &str) -> String {
+    let of_machine =
+        |line: &&str| ["wall_seconds", "cpu_seconds"].iter().any(|it| line.contains(it));
+    json.lines().filter(|line| !of_machine(line)).collect::<Vec<_>>().join("\n")
+}
+
+#[track_caller]
+fn run(world: &World, args: &[&str]) -> Ended {
+    let ended = world.run(args).expect(0);
+    assert_eq!(ended.err, "");
+    ended
+}
+
+fn names(value: &Value) -> BTreeSet<&str> {
+    value.as_object().expect("an object").keys().map(String::as_str).collect()
+}
+
+#[test]
+fn a_seed_gives_the_same_bytes_however_many_run_at_a_time() {
+    let world = World::new();
+    let json = |jobs: &str, folder: &str| {
+        let more = ["--jobs", jobs, "--pcap", folder, "--json", "-"];
+        lasting(&run(&world, &[&SHORT[..], &more].concat()).out)
+    };
+    let (alone, together) = (json("1", "alone"), json("4", "together"));
+    assert!(alone.contains("goodput_kbps"), "{alone}");
+    assert_eq!(alone, together);
+    for seed in ["seed-1", "seed-2", "seed-3"] {
+        for router in ["0", "1", "2", "3"] {
+            let file = |folder| fs::read(world.path(&format!("{folder}/{seed}/{router}.pcap")));
+            let bytes = file("alone").expect("a capture");
+            assert!(bytes.len() > 10_000 && bytes == file("together").expect("a capture"));
+        }
+    }
+    // One of them alone is the same too.
+    let second = ["sim", "bulk", "--seed", "2", "--set", "seconds=1", "--set", "hops=3"];
+    run(&world, &[&second[..], &["--quiet", "--pcap", "second"]].concat());
+    let file = |path: &str| fs::read(world.path(path)).expect("a capture");
+    assert!(file("second/3.pcap") == file("alone/seed-2/3.pcap"));
+}
+
+#[test]
+fn the_json_has_means_and_deviations_and_says_what_the_radio_was() {
+    let world = World::new();
+    let json = run(&world, &[&SHORT[..], &["--json", "-"]].concat()).json();
+    for figure in ["goodput_kbps", "retry_drops", "queue_drops", "delay_variation_ms"] {
+        assert_eq!(names(&json[figure]), BTreeSet::from(["mean", "sd"]), "{figure}");
+    }
+    assert!(json["goodput_kbps"]["mean"].as_f64().is_some_and(|it| it > 500.0));
+    assert_eq!((&json["scenario"], &json["mode"]), (&"bulk".into(), &"sim".into()));
+    assert_eq!((&json["receiver"], &json["reception"]), (&"lock".into(), &"bit-error".into()));
+    assert_eq!(json["simulated_seconds"], 3.0);
+    assert_eq!(json["keys"]["hops"], "3");
+    assert_eq!(json["seeds"], serde_json::json!([1, 2, 3]));
+    assert_eq!(json["runs"].as_array().map(Vec::len), Some(3));
+    for number in ["events", "wall_seconds", "cpu_seconds"] {
+        assert!(json[number].as_f64().is_some_and(|it| it > 0.0), "{number}");
+    }
+}
+
+#[test]
+fn a_person_gets_a_table_and_a_page() {
+    let world = World::new();
+    let args = ["sim", "mesh50", "--set", "seconds=1", "--html", "page.html"];
+    let ended = world.run(&args).expect(0);
+    for part in ["receiver lock", "reception bit-error", "goodput_kbps", "fetches", "simulated"] {
+        assert!(ended.out.contains(part), "no {part} in: {}", ended.out);
+    }
+    assert!(ended.err.starts_with("runs "), "{}", ended.err);
+    let page = fs::read_to_string(world.path("page.html")).expect("the page");
+    for part in ["goodput_kbps", "<svg", "reception", "bit-error"] {
+        assert!(page.contains(part), "no {part}");
+    }
+}
+
+#[test]
+fn captures_have_what_each_station_sent_and_got() {
+    let world = World::new();
+    let args = ["sim", "bulk", "--set", "seconds=1", "--set", "hops=2", "--set", "rts=true"];
+    run(&world, &[&args[..], &["--quiet", "--pcap", "air"]].concat());
+    for router in 0..3_u8 {
+        let records = capture::read(&world.path(&format!("air/{router}.pcap")));
+        assert!(records.is_sorted_by_key(|it| it.nanoseconds));
+        assert!(records.iter().all(|it| it.nanoseconds < 1_100_000_000));
+        let kinds: BTreeSet<_> = records.iter().map(|it| it.frame[0]).collect();
+        assert_eq!(kinds, BTreeSet::from([0x08, 0xb4, 0xc4, 0xd4]), "data, RTS, CTS, ACK");
+        assert!(records.iter().any(|it| it.is_data() && it.from() == router));
+        assert!(records.iter().any(|it| it.is_data() && it.to() == router));
+        for data in records.iter().filter(|it| it.is_data()) {
+            check_tcp(&data.frame[32..]);
+        }
+    }
+}
+
+/// An IPv4 packet with a TCP segment, whole, with the right checksums (RFC 1071).
+#[track_caller]
+fn check_tcp(packet: &[u8]) {
+    let sum = |bytes: &[u8], more: u32| {
+        let words = bytes
+            .chunks(2)
+            .map(|it| u32::from(it[0]) << 8 | it.get(1).map_or(0, |b| u32::from(*b)));
+        let sum = words.sum::<u32>() + more;
+        let folded = (sum & 0xffff) + (sum >> 16);
+        (folded & 0xffff) + (folded >> 16)
+    };
+    assert_eq!((packet[0], packet[9]), (0x45, 6));
+    assert_eq!(usize::from(u16::from_be_bytes([packet[2], packet[3]])), packet.len());
+    assert_eq!(sum(&packet[..20], 0), 0xffff, "IP's checksum");
+    let pseudo = 6 + (packet.len() as u32 - 20);
+    let addresses = packet[12..20].chunks(2).map(|it| u32::from(it[0]) << 8 | u32::from(it[1]));
+    assert_eq!(sum(&packet[20..], pseudo + addresses.sum::<u32>()), 0xffff, "TCP's checksum");
+}
+
+#[test]
+fn what_failed_is_named() {
+    let world = World::new();
+    let args = ["sim", "bulk", "--set", "per=1", "--set", "seconds=1", "--json", "-", "--quiet"];
+    let ended = world.run(&args).expect(1);
+    assert_eq!(ended.err, "hearsay-lab: seed 1: flow 1 from 0 to 4: nothing arrived\n");
+    assert_eq!(ended.json()["goodput_kbps"]["mean"], 0.0);
+}
+
+#[test]
+fn what_cannot_be_simulated_is_refused_in_one_line() {
+    let world = World::new();
+    fs::write(world.path("islands.toml"), "nodes = 5\narea_m = 90_000\n").expect("a file");
+    for (args, parts) in [
+        (&["bulk", "--set", "hosp=3"][..], &["hosp", "did you mean `hops`?"][..]),
+        (&["bulk", "--set", "data_mbps=0"], &["data_mbps", "a rate of 802.11"]),
+        (&["bulk", "--set", "data_mbps=54"], &["data_mbps", "802.11b", "11"]),
+        (&["bulk", "--set", "seconds=0"], &["seconds", "from 0.1"]),
+        (&["bulk", "--set", "spacing_m=300"], &["0-1", "range_m"]),
+        (&["bulk", "--set", "bytes=3"], &["bytes", "traffic", "tcp"]),
+        (&["bulk", "--set", "rts=maybe"], &["rts", "true, false"]),
+        (&["bulk", "--set", "receiver=both"], &["receiver", "\"lock\" or \"nolock\""]),
+        (&["bulk", "--scheme", "thcp"], &["--scheme", "tcp"]),
+        (&["mesh50", "--set", "nodes=1001"], &["nodes", "from 2 to 1000"]),
+        (&["./islands.toml"], &["nodes", "connected", "area_m"]),
+        (&["bulk", "--json", "no/where.json"], &["no/where.json", "no such directory"]),
+        (&["bulk", "--pcap", "islands.toml"], &["islands.toml", "cannot write to"]),
+    ] {
+        world.run(&[&["sim"], args].concat()).expect_refusal(parts);
+    }
+    for (args, culprit) in [
+        (&["sim"][..], "<SCENARIO>"),
+        (&["sim", "bulk", "--seeds", "0"], "--seeds"),
+        (&["sim", "bulk", "--jobs", "0"], "--jobs"),
+    ] {
+        let ended = world.run(args).expect(2);
+        assert!(ended.err.contains(culprit), "{args:?}: {}", ended.err);
+    }
+}
+
+#[test]
+fn files_are_fetched_as_in_the_lab() {
+    let world = World::new();
+    let small = ["sim", "chain", "--set", "hops=2", "--set", "bytes=50000", "--quiet"];
+    let json = |more: &[&str]| run(&world, &[&small[..], &["--json", "-"], more].concat()).out;
+    let one = json(&["--scheme", "ph-thcp"]);
+    assert_eq!(lasting(&one), lasting(&json(&["--scheme", "ph-thcp"])));
+    let one: Value = serde_json::from_str(&one).expect("JSON");
+    assert_eq!((&one["mode"], &one["scheme"]), (&"sim".into(), &"ph-thcp".into()));
+    assert_eq!(one["transfers"][0]["sha256_ok"], true);
+    assert_eq!(one["radio"]["receiver"], "lock");
+    let file = world.text("two.json");
+    fs::write(&file, json(&["--seeds", "2"])).expect("a file");
+    let args = ["compare", &file, "--html", "page.html"];
+    run(&world, &args);
+}

@@ -1,0 +1,41 @@
+//! `hearsay-lab validate`: what it writes, and how it ends. Whether the simulator is near enough is
+//! tested where it lives (`sim/tests/references.rs`).
+
+mod lab;
+
+use std::fs;
+
+use lab::World;
+
+/// So little of another medium that much is off.
+const OTHER: [&str; 8] =
+    ["validate", "--quick", "--seeds", "1", "--set", "seconds=0.5", "--set", "per=0.5"];
+
+#[test]
+fn figures_stand_beside_references_and_what_is_off_fails_by_name() {
+    let world = World::new();
+    let more = ["--html", "page.html", "--json", "figures.json"];
+    let ended = world.run(&[&OTHER[..], &more].concat()).expect(1);
+    for part in ["chain_nolock", "8 hops, TCP, RTS", "Bianchi", "receiver lock", "FAILED"] {
+        assert!(ended.out.contains(part), "no {part} in: {}", ended.out);
+    }
+    assert!(ended.err.contains("chain, 1 hop, UDP: goodput_kbps is off by -"), "{}", ended.err);
+    let json = fs::read_to_string(world.path("figures.json")).expect("the figures");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let figures = json["figures"].as_array().expect("a list");
+    let failed = figures.iter().filter(|it| it["verdict"] == "FAILED").count();
+    assert!(figures.len() > 100 && failed > 10 && json["failed"] == failed);
+    let first = &figures[0];
+    assert_eq!((&first["group"], &first["case"]), (&"chain".into(), &"1 hop, TCP".into()));
+    assert_eq!((&first["reference"], &first["allowed"]), (&4961.01.into(), &0.15.into()));
+    let page = fs::read_to_string(world.path("page.html")).expect("the page");
+    for part in ["<svg", "reception bit-error", "dcf standard", "8 hops, UDP", "too far off"] {
+        assert!(page.contains(part), "no {part}");
+    }
+}
+
+#[test]
+fn a_key_that_is_not_there_is_refused() {
+    let ended = World::new().run(&["validate", "--set", "dta_mbps=2"]).expect(2);
+    assert!(ended.err.contains("unknown key"), "{}", ended.err);
+}

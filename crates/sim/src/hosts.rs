@@ -1,0 +1,25 @@
+//! What stands outside of the mesh: clients that ask for files, the origin that has them, and the
+//! HTTP/1.1 that they speak.
+//!
+//! *Who calls it:* the world, as programs on machines; [`http`] also the router's driver. *What it never
+//! does:* cache, or decide who is asked. *Where to start:* [`Client`], [`Origin`].
+
+use wire::Instant;
+
+use crate::net::{Host, SocketId};
+
+mod client;
+pub mod content;
+pub mod http;
+mod origin;
+mod server;
+
+pub use client::{Ask, Client, Got, PATIENCE};
+pub(crate) use origin::format_date;
+pub use origin::{Answer, Body, Files};
+pub use server::Origin;
+
+/// Takes what comes at a socket of which nothing more is wanted: else its peer would wait for room.
+pub(crate) fn discard(now: Instant, host: &mut Host, socket: SocketId) {
+    while host.read(now, socket, usize::MAX).is_some() {}
+}

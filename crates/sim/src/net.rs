@@ -1,0 +1,15 @@
+//! The network stack of one simulated machine: packets, TCP, and the sockets of a host.
+//!
+//! *What this is:* [`Host`] is the kernel's part of a machine in virtual time, [`tcp::Connection`] one
+//! TCP connection of it, [`Packet`] what machines send each other. *Who calls it:* the simulator's
+//! world, which carries packets between hosts, and the programs that run on them. *What it never
+//! does:* read a clock, open a socket, or know a route. *Where to start:* [`Host`]; for TCP itself
+//! [`tcp::Connection`].
+
+mod bytes;
+mod host;
+mod segment;
+pub mod tcp;
+
+pub use host::{Config, ConnectError, Event, Host, Interface, SocketId};
+pub use segment::{Body, Datagram, Flags, Packet, Segment};

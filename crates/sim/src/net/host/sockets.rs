@@ -1,0 +1,149 @@
+//! The table of a host's connections: by number, and by the addresses of both sides.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddrV4;
+
+use super::{Interface, SocketId};
+use crate::net::tcp::Connection;
+
+/// One connection, and what its program knows of it.
+#[derive(Clone, Debug)]
+pub struct Socket {
+    pub id: SocketId,
+    pub local: SocketAddrV4,
+    pub remote: SocketAddrV4,
+    pub connection: Connection,
+    /// If a peer opened it: over which interface, and whether it was meant for another host.
+    pub accepted: Option<(Interface, bool)>,
+    /// What the program has been told, or need not be told: that it is open, …
+    pub told_open: bool,
+    /// … that there is something to read, since it last read, …
+    pub told_readable: bool,
+    /// … that the peer has closed, …
+    pub told_peer_closed: bool,
+    /// … and that it is over.
+    pub told_closed: bool,
+    /// The last write did not fit.
+    pub wants_room: bool,
+    /// It is among those that may have something to send.
+    pub busy: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Slot {
+    generation: u32,
+    socket: Option<Box<Socket>>,
+}
+
+/// All connections of a host.
+#[derive(Clone, Debug, Default)]
+pub struct Sockets {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    by_addresses: BTreeMap<u128, u32>,
+    /// Those that may have something to send.
+    busy: VecDeque<u32>,
+}
+
+/// Both addresses and ports in one number, which compares fast.
+fn key(local: SocketAddrV4, remote: SocketAddrV4) -> u128 {
+    let half = |it: SocketAddrV4| u128::from(it.ip().to_bits()) << 16 | u128::from(it.port());
+    half(local) << 48 | half(remote)
+}
+
+impl Sockets {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.by_addresses.len()
+    }
+
+    /// The connection between these addresses.
+    pub fn find(&self, local: SocketAddrV4, remote: SocketAddrV4) -> Option<u32> {
+        if self.by_addresses.is_empty() {
+            return None;
+        }
+        self.by_addresses.get(&key(local, remote)).copied()
+    }
+
+    /// The connection of this number.
+    pub fn at(&mut self, index: u32) -> Option<&mut Socket> {
+        self.slots.get_mut(index as usize)?.socket.as_deref_mut()
+    }
+
+    /// The connection of this id, if it still is one.
+    pub fn get(&self, id: SocketId) -> Option<&Socket> {
+        let slot = self.slots.get(id.index as usize)?;
+        slot.socket.as_deref().filter(|it| it.id == id && !it.told_closed)
+    }
+
+    /// The same, to change it.
+    pub fn get_mut(&mut self, id: SocketId) -> Option<&mut Socket> {
+        self.at(id.index).filter(|it| it.id == id && !it.told_closed)
+    }
+
+    /// Adds a connection; there must be none between these addresses.
+    pub fn insert(
+        &mut self,
+        local: SocketAddrV4,
+        remote: SocketAddrV4,
+        connection: Connection,
+        accepted: Option<(Interface, bool)>,
+    ) -> SocketId {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            (self.slots.len() - 1) as u32
+        });
+        let slot = &mut self.slots[index as usize];
+        let id = SocketId { index, generation: slot.generation };
+        slot.socket = Some(Box::new(Socket {
+            id,
+            local,
+            remote,
+            connection,
+            accepted,
+            told_open: false,
+            told_readable: false,
+            told_peer_closed: false,
+            told_closed: false,
+            wants_room: false,
+            busy: false,
+        }));
+        self.by_addresses.insert(key(local, remote), index);
+        id
+    }
+
+    /// Forgets a connection.
+    pub fn remove(&mut self, index: u32) {
+        let Some(slot) = self.slots.get_mut(index as usize) else { return };
+        let Some(socket) = slot.socket.take() else { return };
+        slot.generation = slot.generation.wrapping_add(1);
+        self.by_addresses.remove(&key(socket.local, socket.remote));
+        self.free.push(index);
+        if socket.busy {
+            self.busy.retain(|other| *other != index);
+        }
+    }
+
+    /// Remembers that a connection may have something to send.
+    pub fn mark_busy(&mut self, index: u32) {
+        let Some(socket) = self.at(index) else { return };
+        if !std::mem::replace(&mut socket.busy, true) {
+            self.busy.push_back(index);
+        }
+    }
+
+    /// The first that may have something to send.
+    pub fn first_busy(&mut self) -> Option<&mut Socket> {
+        let index = *self.busy.front()?;
+        self.at(index)
+    }
+
+    /// The first has nothing more to send now.
+    pub fn first_idle(&mut self) {
+        if let Some(index) = self.busy.pop_front()
+            && let Some(socket) = self.at(index)
+        {
+            socket.busy = false;
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What machines send each other: IPv4 packets with a TCP segment or a UDP datagram.
+//!
+//! *What this is:* packets as typed values; their true bytes are made only when somebody asks, by
+//! [`Packet::write`]. *Who calls it:* hosts make and take them, the world carries them. *What it never
+//! does:* fragment: a packet is as large as its payload makes it. *Where to start:* [`Packet`].
+
+use std::net::SocketAddrV4;
+use std::ops::BitOr;
+
+use bytes::Bytes;
+
+/// Length of an IPv4 header without options (RFC 791, section 3.1).
+pub(super) const IP_HEADER: u32 = 20;
+/// Length of a UDP header (RFC 768).
+pub(super) const UDP_HEADER: u32 = 8;
+/// Length of a TCP header without options (RFC 9293, section 3.1).
+pub(super) const TCP_HEADER: u32 = 20;
+/// Length of the options on a SYN: maximum segment size (4), window scale (3), one byte of padding.
+pub(super) const SYN_OPTIONS: u32 = 8;
+
+/// One IPv4 packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// Address and port that it comes from.
+    pub from: SocketAddrV4,
+    /// Address and port that it goes to.
+    pub to: SocketAddrV4,
+    /// How many more hops it may go (time to live).
+    pub ttl: u8,
+    /// What it carries.
+    pub body: Body,
+}
+
+/// What a packet carries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// A segment of a TCP connection.
+    Tcp(Segment),
+    /// A UDP datagram.
+    Udp(Datagram),
+}
+
+/// A UDP datagram; its ports are the packet's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Datagram {
+    /// What it carries.
+    pub payload: Bytes,
+}
+
+/// A TCP segment; its ports are the packet's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Sequence number of its first byte (or of its SYN or FIN).
+    pub seq: u32,
+    /// The next sequence number expected from the other side; counts only with [`Flags::ACK`].
+    pub ack: u32,
+    /// Which control bits are set.
+    pub flags: Flags,
+    /// How many bytes after `ack` the sender of this would take: in bytes, whatever the scale.
+    pub window: u32,
+    /// On a SYN, the largest payload its sender wants to get.
+    pub mss: Option<u16>,
+    /// The data.
+    pub payload: Bytes,
+}
+
+/// Control bits of a TCP segment, as in its header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(u8);
+
+impl Flags {
+    /// No more data from the sender.
+    pub const FIN: Self = Self(0x01);
+    /// Synchronise sequence numbers.
+    pub const SYN: Self = Self(0x02);
+    /// Reset the connection.
+    pub const RST: Self = Self(0x04);
+    /// Nothing more is waiting to be sent behind this.
+    pub const PSH: Self = Self(0x08);
+    /// The acknowledgement number counts.
+    pub const ACK: Self = Self(0x10);
+
+    /// Whether all bits of `other` are set here.
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Whether this begins a connection.
+    pub const fn only_syn(self) -> bool {
+        self.has(Self::SYN) && self.0 & (Self::ACK.0 | Self::RST.0) == 0
+    }
+
+    /// The bits as they stand in the header.
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+}
+
+impl BitOr for Flags {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl Packet {
+    /// Length of the IPv4 packet in bytes, headers and all.
+    pub fn bytes(&self) -> u32 {
+        IP_HEADER
+            + match &self.body {
+                Body::Tcp(segment) => segment.header_bytes() + segment.payload.len() as u32,
+                Body::Udp(datagram) => UDP_HEADER + datagram.payload.len() as u32,
+            }
+    }
+}
+
+impl Segment {
+    /// Length of the TCP header in bytes, with the options of a SYN.
+    pub fn header_bytes(&self) -> u32 {
+        TCP_HEADER + if self.mss.is_some() { SYN_OPTIONS } else { 0 }
+    }
+
+    /// How many sequence numbers it takes: its data, and one each for SYN and FIN.
+    pub fn sequence_len(&self) -> u32 {
+        let marks = u32::from(self.flags.has(Flags::SYN)) + u32::from(self.flags.has(Flags::FIN));
+        self.payload.len() as u32 + marks
+    }
+}

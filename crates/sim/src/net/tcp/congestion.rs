@@ -1,0 +1,217 @@
+//! How much may be on its way: NewReno (RFC 5681 and RFC 6582), with limited transmit (RFC 3042).
+
+use super::seq::before;
+
+/// So many duplicate acknowledgements mean a loss.
+const DUPLICATES: u32 = 3;
+
+/// The congestion window and what moves it. Windows are in bytes.
+#[derive(Clone, Debug)]
+pub struct Congestion {
+    mss: u32,
+    window: u32,
+    threshold: u32,
+    duplicates: u32,
+    /// What had been sent when the last loss was noticed: older losses start no second recovery.
+    recover: u32,
+    recovering: bool,
+    first_partial: bool,
+}
+
+/// What an acknowledgement of new data means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// Nothing that is known is missing.
+    Whole,
+    /// The next segment is missing too; `first` in this recovery to say so.
+    Partial { first: bool },
+}
+
+impl Congestion {
+    /// At the beginning of a connection, whose first byte has the sequence number after `iss`.
+    pub fn new(mss: u32, initial_window: u32, iss: u32) -> Self {
+        Self {
+            mss,
+            window: mss * initial_window,
+            threshold: u32::MAX,
+            duplicates: 0,
+            recover: iss,
+            recovering: false,
+            first_partial: false,
+        }
+    }
+
+    /// How much may be on its way now: for each of the first two duplicates one segment more.
+    pub fn allowed(&self) -> u32 {
+        let limited = if self.recovering { 0 } else { self.duplicates.min(DUPLICATES - 1) };
+        self.window.saturating_add(limited * self.mss)
+    }
+
+    /// The congestion window.
+    pub fn window(&self) -> u32 {
+        self.window
+    }
+
+    /// The window at which slow start ends; `u32::MAX` before the first loss.
+    pub fn threshold(&self) -> u32 {
+        self.threshold
+    }
+
+    /// Whether losses of one window are being repaired.
+    #[cfg(test)]
+    pub fn recovering(&self) -> bool {
+        self.recovering
+    }
+
+    /// A duplicate acknowledgement of `una`; so much is on its way, and `sent` is the sequence number
+    /// after all of it. Whether this one starts a recovery: the first segment is to be sent again.
+    pub fn duplicate(&mut self, una: u32, flight: u32, sent: u32) -> bool {
+        if self.recovering {
+            self.window = self.window.saturating_add(self.mss);
+            return false;
+        }
+        self.duplicates = self.duplicates.saturating_add(1);
+        if self.duplicates != DUPLICATES || !before(self.recover, una) {
+            return false;
+        }
+        // What limited transmit sent beyond the window does not count.
+        self.threshold = self.half_of(flight.min(self.window));
+        self.window = self.threshold + DUPLICATES * self.mss;
+        self.recover = sent;
+        self.recovering = true;
+        self.first_partial = true;
+        true
+    }
+
+    /// So much is newly acknowledged, up to `una`; so much was on its way before.
+    pub fn acknowledged(&mut self, una: u32, acked: u32, flight: u32) -> Progress {
+        self.duplicates = 0;
+        if !self.recovering {
+            // A window that is not used says nothing about the network (RFC 7661, section 4.3: less than
+            // half of it).
+            if flight >= self.window / 2 {
+                self.grow(acked);
+            }
+            return Progress::Whole;
+        }
+        if before(una, self.recover) {
+            let first = std::mem::take(&mut self.first_partial);
+            let again = if acked >= self.mss { self.mss } else { 0 };
+            self.window = (self.window.saturating_sub(acked) + again).max(self.mss);
+            return Progress::Partial { first };
+        }
+        // Of the two ways to leave a recovery the one that ns-2 and ns-3 take (RFC 6582, step 3, 2).
+        self.recovering = false;
+        self.window = self.threshold;
+        Progress::Whole
+    }
+
+    /// Slow start, or congestion avoidance as in equation 3 of RFC 5681.
+    fn grow(&mut self, acked: u32) {
+        let more = if self.window < self.threshold {
+            acked.min(self.mss)
+        } else {
+            (u64::from(self.mss) * u64::from(self.mss) / u64::from(self.window)).max(1) as u32
+        };
+        self.window = self.window.saturating_add(more);
+    }
+
+    /// The retransmission timer has run out with so much on its way; `again`: for a segment that it
+    /// had run out for before.
+    pub fn timed_out(&mut self, flight: u32, sent: u32, again: bool) {
+        if !again {
+            self.threshold = self.half_of(flight);
+        }
+        self.window = self.mss;
+        self.recover = sent;
+        self.recovering = false;
+        self.duplicates = 0;
+    }
+
+    /// Nothing was sent for longer than a timeout, so what is known may be old (RFC 5681, section 4.1).
+    pub fn idle(&mut self, initial_window: u32) {
+        self.window = self.window.min(initial_window * self.mss);
+        self.duplicates = 0;
+    }
+
+    fn half_of(&self, flight: u32) -> u32 {
+        (flight / 2).max(2 * self.mss)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u32 = 1000;
+
+    fn started(segments: u32) -> Congestion {
+        Congestion::new(MSS, segments, 0)
+    }
+
+    #[test]
+    fn slow_start_adds_a_segment_for_each_acknowledgement_of_a_full_window() {
+        let mut it = started(2);
+        it.acknowledged(1001, 1000, 2000);
+        assert_eq!(it.window(), 3000);
+        it.acknowledged(3001, 2000, 2500);
+        assert_eq!(it.window(), 4000);
+        // Fewer bytes, less growth; a window that is not filled does not grow.
+        it.acknowledged(3101, 100, 3500);
+        assert_eq!(it.window(), 4100);
+        it.acknowledged(4101, 1000, 2049);
+        assert_eq!(it.window(), 4100);
+    }
+
+    #[test]
+    fn above_the_threshold_a_window_grows_by_a_segment_in_a_round_trip() {
+        let mut it = started(10);
+        it.threshold = 10_000;
+        for _ in 0..10 {
+            it.acknowledged(1, 1000, 10_000 + MSS);
+        }
+        assert!((10_900..=11_000).contains(&it.window()), "{}", it.window());
+    }
+
+    #[test]
+    fn three_duplicates_halve_the_window_once() {
+        let mut it = started(10);
+        assert!(!it.duplicate(5001, 10_000, 15_001));
+        assert_eq!(it.allowed(), 11_000);
+        assert!(!it.duplicate(5001, 11_000, 16_001));
+        assert_eq!(it.allowed(), 12_000);
+        // Two segments went out beyond the window: they do not count.
+        assert!(it.duplicate(5001, 12_000, 17_001));
+        assert_eq!((it.threshold(), it.window(), it.recovering()), (5000, 8000, true));
+        assert!(!it.duplicate(5001, 12_000, 17_001));
+        assert_eq!(it.allowed(), 9000);
+        assert_eq!(it.acknowledged(7001, 2000, 12_000), Progress::Partial { first: true });
+        assert_eq!(it.window(), 8000);
+        assert_eq!(it.acknowledged(7501, 500, 12_000), Progress::Partial { first: false });
+        assert_eq!((it.window(), it.threshold()), (7500, 5000));
+        assert_eq!(it.acknowledged(17_001, 9500, 12_000), Progress::Whole);
+        assert_eq!((it.window(), it.recovering()), (5000, false));
+    }
+
+    #[test]
+    fn duplicates_of_what_was_out_at_a_timeout_start_no_recovery() {
+        let mut it = started(10);
+        it.timed_out(10_000, 10_001, false);
+        assert_eq!((it.threshold(), it.window()), (5000, 1000));
+        it.timed_out(1000, 10_001, true);
+        assert_eq!(it.threshold(), 5000);
+        assert!((0..10).all(|_| !it.duplicate(10_001, 3000, 12_001)));
+        it.acknowledged(11_001, 1000, 3000);
+        assert!((0..3).any(|_| it.duplicate(11_001, 3000, 13_001)));
+    }
+
+    #[test]
+    fn the_threshold_is_two_segments_at_least_and_idling_ends_growth() {
+        let mut it = started(2);
+        it.timed_out(1000, 1001, false);
+        assert_eq!(it.threshold(), 2000);
+        it.window = 50_000;
+        it.idle(2);
+        assert_eq!(it.window(), 2000);
+    }
+}

@@ -1,0 +1,276 @@
+//! What a segment of the peer's does (RFC 9293, section 3.10.7).
+
+use wire::Instant;
+
+use super::congestion::{Congestion, Progress};
+use super::connection::{Connection, End, State};
+use super::receive_buffer::{Arrival, ReceiveBuffer};
+use super::seq::{ahead, before};
+use crate::net::{Flags, Segment};
+
+impl Connection {
+    /// Takes a segment of the peer's.
+    pub fn handle_segment(&mut self, now: Instant, segment: Segment) {
+        match self.state {
+            State::Closed => {}
+            State::SynSent => self.handle_answer(now, &segment),
+            _ if segment.flags.has(Flags::RST) => self.handle_reset(&segment),
+            _ if segment.flags.has(Flags::SYN) => self.handle_repeated_syn(&segment),
+            _ if segment.flags.has(Flags::ACK) => self.handle_sequence(now, segment),
+            _ => {}
+        }
+    }
+
+    /// What comes while nothing but our SYN is out.
+    fn handle_answer(&mut self, now: Instant, segment: &Segment) {
+        let acked = segment.flags.has(Flags::ACK);
+        if acked && segment.ack != self.iss.wrapping_add(1) {
+            // It is about an older connection, which the peer still has.
+            if !segment.flags.has(Flags::RST) {
+                self.reset = Some(segment.ack);
+            }
+        } else if segment.flags.has(Flags::RST) {
+            if acked {
+                self.finish(End::Refused);
+            }
+        } else if segment.flags.has(Flags::SYN) {
+            self.meet(segment);
+            if acked {
+                self.open(now, segment);
+                self.ack_due = true;
+            } else {
+                // Both have opened at the same time.
+                self.state = State::SynReceived;
+                self.next = self.iss;
+            }
+        }
+    }
+
+    /// Learns where the peer's sequence begins and what it takes.
+    pub(super) fn meet(&mut self, syn: &Segment) {
+        self.irs = syn.seq;
+        self.input = ReceiveBuffer::new(self.config.receive_buffer, syn.seq.wrapping_add(1));
+        self.advertised = self.input.next();
+        // Without the option 536 bytes would be meant; everybody here sends it.
+        self.mss = self.mss.min(u32::from(syn.mss.unwrap_or(536))).max(1);
+        self.window = syn.window;
+        self.window_max = syn.window;
+        self.window_seq = syn.seq;
+    }
+
+    /// Our SYN is acknowledged.
+    fn open(&mut self, now: Instant, segment: &Segment) {
+        let mut initial_window = self.config.initial_window;
+        if self.tries > 0 {
+            // RFC 5681, section 3.1, and RFC 6298, rule 5.7.
+            initial_window = 1;
+            self.rtt.syn_was_lost();
+        }
+        self.congestion = Congestion::new(self.mss, initial_window, self.iss);
+        self.rtt.acknowledged(now, segment.ack);
+        self.una = segment.ack;
+        self.next = segment.ack;
+        self.tries = 0;
+        self.retry_at = None;
+        self.window_seq = segment.seq;
+        self.window_ack = segment.ack;
+        self.window = segment.window;
+        self.window_max = self.window_max.max(segment.window);
+        self.state = if self.fin_wanted { State::FinWait1 } else { State::Established };
+    }
+
+    /// A RST counts if it lies in the window.
+    fn handle_reset(&mut self, segment: &Segment) {
+        let next = self.input.next();
+        let inside = !before(segment.seq, next) && before(segment.seq, self.advertised);
+        if segment.seq == next || inside {
+            let refused = self.state == State::SynReceived;
+            self.finish(if refused { End::Refused } else { End::Reset });
+        }
+    }
+
+    /// The peer's SYN again: our answer to it got lost.
+    fn handle_repeated_syn(&mut self, segment: &Segment) {
+        let repeated = self.state == State::SynReceived && segment.seq == self.irs;
+        if !repeated {
+            self.ack_due = true;
+        } else if segment.flags.has(Flags::ACK) && segment.ack == self.sent {
+            // Both opened at the same time, and the peer's plain acknowledgement got lost.
+            self.next = segment.ack;
+            self.ack_due = true;
+        } else {
+            self.rtt.sent_again();
+            self.next = self.iss;
+        }
+    }
+
+    /// A segment within the sequence, or near it.
+    fn handle_sequence(&mut self, now: Instant, segment: Segment) {
+        let next = self.input.next();
+        let right = if before(self.advertised, next) { next } else { self.advertised };
+        let len = segment.sequence_len();
+        if before(right, segment.seq) {
+            self.ack_due = true;
+            return;
+        }
+        // What the peer knows already it is told again, for the last time may have got lost.
+        let repeated = len > 0 && !before(next, segment.seq.wrapping_add(len));
+        self.ack_due |= repeated;
+        if self.state == State::SynReceived {
+            if segment.ack != self.iss.wrapping_add(1) {
+                self.reset = Some(segment.ack);
+                return;
+            }
+            self.open(now, &segment);
+        }
+        if !self.handle_ack(now, &segment) {
+            return;
+        }
+        match self.state {
+            State::Closed => return,
+            State::FinWait2 => self.leave_at = Some(now + self.config.fin_wait),
+            State::TimeWait if repeated => self.leave_at = Some(now + self.config.time_wait),
+            _ => {}
+        }
+        if len > 0 && !repeated && !self.peer_closed {
+            self.handle_data(now, segment, right);
+        }
+    }
+
+    /// What the segment says about ours; whether the rest of it is worth reading.
+    fn handle_ack(&mut self, now: Instant, segment: &Segment) -> bool {
+        let ack = segment.ack;
+        if before(self.sent, ack) {
+            self.ack_due = true;
+            return false;
+        }
+        if before(ack, self.una) {
+            return true;
+        }
+        if self.probes > 0 {
+            self.tries = 0;
+        }
+        if ack != self.una {
+            self.handle_progress(now, ack);
+        } else if self.next != self.una
+            && segment.sequence_len() == 0
+            && segment.window == self.window
+        {
+            let flight = self.flight();
+            if self.congestion.duplicate(self.una, flight, self.sent) {
+                self.counters.recoveries += 1;
+                self.resend = true;
+            }
+        }
+        self.update_window(segment);
+        true
+    }
+
+    /// The newest segment tells how much the peer takes.
+    fn update_window(&mut self, segment: &Segment) {
+        let newer = before(self.window_seq, segment.seq)
+            || (self.window_seq == segment.seq && !before(segment.ack, self.window_ack));
+        if !newer {
+            return;
+        }
+        let opened = segment.window > self.window;
+        self.window = segment.window;
+        self.window_max = self.window_max.max(segment.window);
+        self.window_seq = segment.seq;
+        self.window_ack = segment.ack;
+        if opened && self.next == self.una {
+            // No need to probe any more.
+            self.retry_at = None;
+            self.probe = false;
+            self.probes = 0;
+        }
+    }
+
+    /// Something new is acknowledged.
+    fn handle_progress(&mut self, now: Instant, ack: u32) {
+        let acked = ack.wrapping_sub(self.una);
+        let flight = self.flight();
+        let fin_acked = acked > self.output.len();
+        self.rtt.acknowledged(now, ack);
+        self.output.discard(acked.min(self.output.len()));
+        self.una = ack;
+        if before(self.next, ack) {
+            self.next = ack;
+        }
+        self.tries = 0;
+        let progress = self.congestion.acknowledged(ack, acked, flight);
+        self.resend = progress != Progress::Whole;
+        if self.next == self.una {
+            self.retry_at = None;
+        } else if progress != (Progress::Partial { first: false }) {
+            // Later partial ones leave the timer alone, so that many losses end in a timeout.
+            self.retry_at = Some(now + self.rtt.rto());
+        }
+        if fin_acked {
+            self.fin_acknowledged(now);
+        }
+    }
+
+    fn fin_acknowledged(&mut self, now: Instant) {
+        match self.state {
+            State::FinWait1 => {
+                self.state = State::FinWait2;
+                self.leave_at = Some(now + self.config.fin_wait);
+            }
+            State::Closing => self.wait_a_while(now),
+            State::LastAck => {
+                self.finish(End::Done);
+                if self.readable() > 0 {
+                    self.leave_at = Some(now + self.config.time_wait);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Goes to TIME-WAIT.
+    fn wait_a_while(&mut self, now: Instant) {
+        self.state = State::TimeWait;
+        self.end = Some(End::Done);
+        self.retry_at = None;
+        self.leave_at = Some(now + self.config.time_wait);
+    }
+
+    /// Takes the data that lies in the window, which ends at `right`, and the FIN.
+    fn handle_data(&mut self, now: Instant, segment: Segment, right: u32) {
+        let Segment { mut seq, mut payload, flags, .. } = segment;
+        let known = ahead(seq, self.input.next()).min(payload.len() as u32);
+        seq = seq.wrapping_add(known);
+        let room = ahead(seq, right) as usize;
+        let whole = payload.len() - known as usize <= room;
+        payload = payload.slice(known as usize..payload.len().min(known as usize + room));
+        if flags.has(Flags::FIN) && whole {
+            self.fin_at = Some(seq.wrapping_add(payload.len() as u32));
+        }
+        let arrival =
+            if payload.is_empty() { Arrival::Early } else { self.input.insert(seq, payload) };
+        if arrival == Arrival::Next {
+            self.unacked += 1;
+            self.ack_due |= self.unacked >= self.config.delayed_ack;
+            self.ack_at = self.ack_at.or(Some(now + self.config.delayed_ack_timeout));
+        } else {
+            self.ack_due = true;
+        }
+        if self.fin_at == Some(self.input.next()) {
+            self.handle_fin(now);
+        }
+    }
+
+    /// All of the peer's data is here.
+    fn handle_fin(&mut self, now: Instant) {
+        self.input.skip();
+        self.peer_closed = true;
+        self.ack_due = true;
+        match self.state {
+            State::Established => self.state = State::CloseWait,
+            State::FinWait1 => self.state = State::Closing,
+            State::FinWait2 => self.wait_a_while(now),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! What is sent when.
+
+use bytes::Bytes;
+use wire::Instant;
+
+use super::connection::{Connection, State};
+use super::seq::{ahead, before, later};
+use crate::net::{Flags, Segment};
+
+impl Connection {
+    /// The next segment to be sent now.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+        if let Some(seq) = self.reset.take() {
+            return Some(self.make_reset(seq));
+        }
+        match self.state {
+            State::Closed => None,
+            State::SynSent | State::SynReceived => self.transmit_syn(now),
+            State::TimeWait => self.transmit_ack(),
+            _ if self.resend => Some(self.transmit_again(now)),
+            _ => self.transmit_data(now).or_else(|| self.transmit_ack()),
+        }
+    }
+
+    fn transmit_syn(&mut self, now: Instant) -> Option<Segment> {
+        if self.next != self.iss {
+            return self.transmit_ack();
+        }
+        let answer = self.state == State::SynReceived;
+        let flags = if answer { Flags::SYN | Flags::ACK } else { Flags::SYN };
+        self.next = self.iss.wrapping_add(1);
+        let mut syn = self.make(now, self.iss, flags, Bytes::new());
+        syn.mss = Some(self.config.mss);
+        if !answer {
+            (syn.ack, syn.window) = (0, self.config.receive_buffer);
+        }
+        Some(syn)
+    }
+
+    /// The first segment that is missing, in fast retransmit and after partial acknowledgements.
+    fn transmit_again(&mut self, now: Instant) -> Segment {
+        self.resend = false;
+        self.rtt.sent_again();
+        let flight = self.sent.wrapping_sub(self.una);
+        let len = self.output.len().min(self.mss).min(flight);
+        let fin = len == self.output.len() && flight > len;
+        self.make_data(now, self.una, len, fin)
+    }
+
+    /// What is next in the sequence, if the windows are open and it is worth a segment.
+    fn transmit_data(&mut self, now: Instant) -> Option<Segment> {
+        let flight = self.flight();
+        let unsent = self.output.len().saturating_sub(flight);
+        let fin_due = self.owes_fin() && flight <= self.output.len();
+        if unsent == 0 && !fin_due {
+            return None;
+        }
+        if flight == 0 && now - self.last_sent > self.rtt.rto() {
+            self.congestion.idle(self.config.initial_window);
+        }
+        let usable = self.congestion.allowed().min(self.window).saturating_sub(flight);
+        let len = unsent.min(usable).min(self.mss);
+        let probe = std::mem::take(&mut self.probe);
+        let forced = probe && len > 0;
+        if !forced && !self.worth_sending(unsent, len, flight) {
+            return if probe { Some(self.transmit_probe(now)) } else { self.wait_for_window(now) };
+        }
+        let seq = self.next;
+        let fin = fin_due && len == unsent;
+        self.next = seq.wrapping_add(len + u32::from(fin));
+        Some(self.make_data(now, seq, len, fin))
+    }
+
+    /// Whether a FIN is to be sent, or was sent and is not acknowledged.
+    fn owes_fin(&self) -> bool {
+        matches!(self.state, State::FinWait1 | State::Closing | State::LastAck)
+    }
+
+    /// Against silly windows: a full segment, or all there is, or half of what the peer ever took
+    /// (RFC 1122, section 4.2.3.4).
+    fn worth_sending(&self, unsent: u32, len: u32, flight: u32) -> bool {
+        if len == unsent {
+            return self.config.nodelay || self.fin_wanted || flight == 0 || len == self.mss;
+        }
+        len == self.mss || (len > 0 && len >= self.window_max / 2)
+    }
+
+    /// With nothing on its way no acknowledgement would come: the window has to be asked for.
+    fn wait_for_window(&mut self, now: Instant) -> Option<Segment> {
+        if self.next == self.una && self.retry_at.is_none() {
+            self.retry_at = Some(now + self.probe_interval());
+        }
+        None
+    }
+
+    /// One byte although the peer takes none: it answers with its window. It is not counted as sent,
+    /// but if the peer takes it, it is acknowledged.
+    fn transmit_probe(&mut self, now: Instant) -> Segment {
+        self.retry_at = Some(now + self.probe_interval());
+        let segment = self.make_data(now, self.una, 1, false);
+        self.rtt.sent_again();
+        segment
+    }
+
+    fn transmit_ack(&mut self) -> Option<Segment> {
+        if !self.ack_due {
+            return None;
+        }
+        self.counters.segments += 1;
+        let seq = self.usable_seq();
+        Some(self.finish_segment(seq, Flags::ACK, Bytes::new()))
+    }
+
+    /// A segment with so much data from this sequence number on.
+    fn make_data(&mut self, now: Instant, seq: u32, len: u32, fin: bool) -> Segment {
+        let offset = seq.wrapping_sub(self.una);
+        let payload = if len > 0 { self.output.slice(offset, len) } else { Bytes::new() };
+        let mut flags = Flags::ACK;
+        if fin {
+            flags = flags | Flags::FIN;
+        }
+        if offset + len == self.output.len() {
+            flags = flags | Flags::PSH;
+        }
+        self.make(now, seq, flags, payload)
+    }
+
+    /// A segment that takes part of the sequence: it is counted, timed and waited for.
+    fn make(&mut self, now: Instant, seq: u32, flags: Flags, payload: Bytes) -> Segment {
+        let segment = self.finish_segment(seq, flags, payload);
+        let end = seq.wrapping_add(segment.sequence_len());
+        self.counters.segments += 1;
+        if before(seq, self.sent) {
+            self.counters.retransmitted += 1;
+        } else {
+            self.rtt.sent(now, end);
+        }
+        self.sent = later(self.sent, end);
+        self.last_sent = now;
+        self.retry_at = self.retry_at.or(Some(now + self.rtt.rto()));
+        segment
+    }
+
+    /// A segment with what every one says: what is acknowledged and how much more is taken.
+    fn finish_segment(&mut self, seq: u32, flags: Flags, payload: Bytes) -> Segment {
+        self.ack_due = false;
+        self.unacked = 0;
+        self.ack_at = None;
+        let window = self.advertise();
+        Segment { seq, ack: self.input.next(), flags, window, mss: None, payload }
+    }
+
+    /// How much more is taken. The window's end never goes back, and moves only by a segment or half
+    /// the buffer at least (RFC 1122, section 4.2.3.3).
+    fn advertise(&mut self) -> u32 {
+        let next = self.input.next();
+        let told = ahead(next, self.advertised);
+        let room = self.input.room();
+        if room < told.saturating_add(self.mss.min(self.config.receive_buffer / 2)) {
+            return told;
+        }
+        self.advertised = next.wrapping_add(room);
+        room
+    }
+
+    /// A RST, which means no more than its sequence number.
+    fn make_reset(&mut self, seq: u32) -> Segment {
+        self.counters.segments += 1;
+        let flags = if self.synchronised() || self.end.is_some() {
+            Flags::RST | Flags::ACK
+        } else {
+            Flags::RST
+        };
+        let ack = if flags.has(Flags::ACK) { self.input.next() } else { 0 };
+        Segment { seq, ack, flags, window: 0, mss: None, payload: Bytes::new() }
+    }
+
+    /// A sequence number that the peer takes from us in a segment without data: not beyond its window,
+    /// where a probe may have gone.
+    pub(super) fn usable_seq(&self) -> u32 {
+        let right = self.una.wrapping_add(self.window);
+        if before(right, self.sent) { right } else { self.sent }
+    }
+}

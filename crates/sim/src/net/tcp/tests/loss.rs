@@ -1,0 +1,162 @@
+//! What is done about loss (RFC 5681, 6298, 6582, 3042).
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use super::*;
+use crate::net::tcp::{End, State};
+
+/// One that may send twenty segments at once, whose timeout is 400 ms, and from now on loses the
+/// segments of these numbers: each once, or as often as it is named.
+fn twenty_of_which_are_lost(lost: &[u32]) -> (Pair, Instant) {
+    let rto_min = 400 * MS;
+    let mut pair = Pair::opened(Config { initial_window: 20, delayed_ack: 1, rto_min, ..round() });
+    assert_eq!((pair.client.congestion_window(), pair.client.rto()), (20_000, 400 * MS));
+    let start = pair.now;
+    let offsets: Vec<_> = lost.iter().map(|i| CLIENT_ISS + 1 + 1000 * i).collect();
+    let left = Rc::new(RefCell::new(offsets));
+    pair.lose(move |sent| {
+        let mut left = left.borrow_mut();
+        let place = left.iter().position(|seq| sent.from == CLIENT && sent.segment.seq == *seq);
+        place.map(|place| left.remove(place)).is_some()
+    });
+    (pair, start)
+}
+
+/// The segments from number `first` on that were sent at this moment, by their numbers.
+fn numbers(pair: &Pair, start: Instant, at: u64) -> Vec<u32> {
+    let sent = pair.data_sent(CLIENT, start);
+    sent.iter().filter(|it| it.0 == at).map(|it| it.1 / 1000).collect()
+}
+
+#[test]
+fn the_third_duplicate_brings_a_retransmission_and_the_first_two_new_data() {
+    let (mut pair, start) = twenty_of_which_are_lost(&[0]);
+    pair.write(CLIENT, data(100_000));
+    assert_eq!(numbers(&pair, start, 0), (0..20).collect::<Vec<_>>());
+    pair.run_for(100 * MS);
+    // 19 duplicates come at once: two let one segment each out, the third the lost one. The window is
+    // then 10 + 3 segments, and each of the other 16 adds one: 29, of which 22 are out already.
+    let expected: Vec<_> = [20, 21, 0].into_iter().chain(22..29).collect();
+    assert_eq!(numbers(&pair, start, 100), expected);
+    assert_eq!(pair.client.slow_start_threshold(), 10_000);
+    pair.run_for(99 * MS);
+    let counters = pair.client.counters();
+    assert_eq!((counters.recoveries, counters.retransmitted, counters.timeouts), (1, 1, 0));
+    pair.run_for(MS);
+    // All 22 are acknowledged and the window is the halved one; the seven after them are acknowledged
+    // too, and each adds a tenth of a segment.
+    assert!((10_000..=10_700).contains(&pair.client.congestion_window()));
+    pair.run_for(3000 * MS);
+    assert!(pair.got[SERVER] == data(100_000));
+    assert_eq!(pair.client.counters().retransmitted, 1);
+}
+
+#[test]
+fn each_partial_acknowledgement_repairs_one_loss_at_once_and_the_window_is_halved_once() {
+    let (mut pair, start) = twenty_of_which_are_lost(&[0, 3, 7]);
+    pair.write(CLIENT, data(100_000));
+    pair.run_for(100 * MS);
+    assert!(numbers(&pair, start, 100).contains(&0));
+    pair.run_for(100 * MS);
+    assert!(numbers(&pair, start, 200).contains(&3));
+    pair.run_for(100 * MS);
+    assert!(numbers(&pair, start, 300).contains(&7));
+    assert_eq!(pair.client.slow_start_threshold(), 10_000);
+    pair.run_for(5000 * MS);
+    let counters = pair.client.counters();
+    assert_eq!((counters.recoveries, counters.retransmitted, counters.timeouts), (1, 3, 0));
+    assert!(pair.got[SERVER] == data(100_000));
+}
+
+#[test]
+fn when_many_are_lost_the_timer_ends_a_slow_recovery() {
+    // One hole is repaired in each 100 ms, and only the first partial acknowledgement starts the timer
+    // anew, so at 200 + 400 ms it runs out.
+    let (mut pair, _) = twenty_of_which_are_lost(&[0, 2, 4, 6, 8, 10]);
+    pair.write(CLIENT, data(100_000));
+    pair.run_for(599 * MS);
+    assert_eq!(pair.client.counters().timeouts, 0);
+    pair.run_for(MS);
+    assert_eq!(pair.client.counters().timeouts, 1);
+    pair.run_for(10_000 * MS);
+    assert!(pair.got[SERVER] == data(100_000));
+}
+
+#[test]
+fn the_last_segment_lost_is_sent_again_by_the_timer() {
+    let (mut pair, start) = twenty_of_which_are_lost(&[9]);
+    pair.write(CLIENT, data(10_000));
+    pair.run_for(100 * MS);
+    assert_eq!(pair.client.flight(), 1000);
+    // The timer began anew with the last acknowledgement, at 100 ms.
+    pair.run_for(399 * MS);
+    assert_eq!(pair.data_sent(CLIENT, start).len(), 10);
+    pair.run_for(MS);
+    assert_eq!(numbers(&pair, start, 500), [9]);
+    assert_eq!((pair.client.congestion_window(), pair.client.slow_start_threshold()), (1000, 2000));
+    assert_eq!(pair.client.rto(), 800 * MS);
+    pair.run_for(1000 * MS);
+    assert!(pair.got[SERVER] == data(10_000));
+}
+
+#[test]
+fn the_timeout_doubles_up_to_a_minute_until_the_peer_is_believed_gone() {
+    let (mut pair, start) = twenty_of_which_are_lost(&[]);
+    pair.lose(|_| true);
+    pair.write(CLIENT, data(1000));
+    pair.run_for(1_000_000 * MS);
+    let times: Vec<_> = pair.data_sent(CLIENT, start).iter().map(|it| it.0).collect();
+    let gaps: Vec<_> = times.windows(2).map(|it| it[1] - it[0]).collect();
+    assert_eq!(gaps, [400, 800, 1600, 3200, 6400, 12_800, 25_600, 51_200, 60_000]);
+    assert_eq!((pair.client.state(), pair.client.end()), (State::Closed, Some(End::TimedOut)));
+    assert_eq!(pair.client.poll_timeout(), None);
+}
+
+#[test]
+fn what_was_sent_twice_is_not_measured_and_the_doubled_timeout_stays() {
+    let (mut pair, _) = twenty_of_which_are_lost(&[0]);
+    pair.write(CLIENT, data(1000));
+    pair.run_for(500 * MS);
+    assert_eq!((pair.client.rto(), pair.client.flight()), (800 * MS, 0));
+    pair.write(CLIENT, data(1000));
+    pair.run_for(100 * MS);
+    assert_eq!(pair.client.rto(), 400 * MS);
+}
+
+#[test]
+fn after_a_timeout_slow_start_goes_over_all_of_it_without_a_fast_retransmission() {
+    let (mut pair, _) = twenty_of_which_are_lost(&[0, 1, 2, 3, 4, 5, 6, 7]);
+    pair.write(CLIENT, data(10_000));
+    pair.run_for(3000 * MS);
+    let counters = pair.client.counters();
+    assert_eq!((counters.timeouts, counters.recoveries), (1, 0));
+    assert!(pair.got[SERVER] == data(10_000));
+}
+
+#[test]
+fn a_lost_retransmission_is_left_to_the_timer() {
+    let (mut pair, start) = twenty_of_which_are_lost(&[0, 0]);
+    pair.write(CLIENT, data(20_000));
+    pair.run_for(5000 * MS);
+    let again: Vec<_> =
+        pair.data_sent(CLIENT, start).iter().filter(|it| it.1 == 0).map(|it| it.0).collect();
+    // First, fast, and when the timer that began with the first runs out: nothing new was
+    // acknowledged meanwhile.
+    assert_eq!(again, [0, 100, 400]);
+    assert!(pair.got[SERVER] == data(20_000));
+}
+
+#[test]
+fn lost_acknowledgements_hardly_matter() {
+    let mut pair = Pair::opened(Config { delayed_ack: 1, ..round() });
+    let mut count = 0;
+    pair.lose(move |sent| {
+        count += u32::from(sent.from == SERVER);
+        sent.from == SERVER && count.is_multiple_of(2)
+    });
+    pair.write(CLIENT, data(100_000));
+    pair.run_for(5000 * MS);
+    assert!(pair.got[SERVER] == data(100_000));
+    assert!(pair.client.counters().retransmitted <= 1);
+}

@@ -1,0 +1,69 @@
+//! What is done when nothing comes.
+
+use std::time::Duration;
+
+use wire::Instant;
+
+use super::connection::{Connection, End, State};
+
+impl Connection {
+    /// When [`handle_timeout`](Self::handle_timeout) has something to do.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        [self.retry_at, self.ack_at, self.leave_at].into_iter().flatten().min()
+    }
+
+    /// Does what is due by now.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        let due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
+        if due(self.leave_at) {
+            self.leave_at = None;
+            if self.state == State::FinWait2 {
+                self.finish(End::TimedOut);
+            } else {
+                self.input.clear();
+                self.finish(End::Done);
+            }
+            return;
+        }
+        if due(self.ack_at) {
+            self.ack_at = None;
+            self.ack_due = true;
+        }
+        if due(self.retry_at) {
+            self.retry_at = None;
+            self.retry();
+        }
+    }
+
+    /// No acknowledgement came, or the peer's window did not open.
+    fn retry(&mut self) {
+        let opening = matches!(self.state, State::SynSent | State::SynReceived);
+        self.tries += 1;
+        if self.tries > if opening { self.config.syn_retries } else { self.config.retries } {
+            self.finish(End::TimedOut);
+        } else if opening {
+            self.counters.timeouts += 1;
+            self.rtt.back_off();
+            self.rtt.sent_again();
+            self.next = self.iss;
+        } else if self.window == 0 || self.next == self.una {
+            self.next = self.una;
+            self.probe = true;
+            self.probes += 1;
+        } else {
+            self.counters.timeouts += 1;
+            self.rtt.back_off();
+            self.rtt.sent_again();
+            self.congestion.timed_out(self.flight(), self.sent, self.tries > 1);
+            self.next = self.una;
+            self.resend = false;
+        }
+    }
+
+    /// How long the peer's window may stay closed before it is probed (again): as long as the
+    /// retransmission timeout, then twice as long each time (RFC 1122, section 4.2.2.17).
+    pub(super) fn probe_interval(&self) -> Duration {
+        let doubled = self.rtt.rto().saturating_mul(1 << self.probes.min(16));
+        doubled.min(self.config.rto_max)
+    }
+}

@@ -1,0 +1,200 @@
+//! Curves over a number, each point with its confidence interval.
+
+use maud::{Markup, html};
+
+use super::axis::Axis;
+use super::labels::Area;
+use super::{picture, stats, text};
+use crate::repro::Estimate;
+use picture::px;
+
+const WIDTH: f64 = 520.0;
+const PLOT: Area = Area { left: 62.0, top: 32.0, right: 502.0, bottom: 300.0 };
+/// From the plot to the foot of the axis title.
+const AXIS_HEIGHT: f64 = 46.0;
+const LEGEND_ROW: f64 = 19.0;
+/// Entries of the legend in a row.
+const LEGEND_COLUMNS: usize = 4;
+/// Room beside the first and the last point.
+const MARGIN: f64 = 16.0;
+/// Half of the bar at an interval's end.
+const CAP: f64 = 3.5;
+/// Curves are apart by so much, so that their intervals do not cover each other.
+const APART: f64 = 3.0;
+/// More places than this, and only some are named.
+const NAMED_MAX: usize = 9;
+
+/// A picture of curves.
+#[derive(Clone, Debug)]
+pub struct Chart {
+    /// For those who cannot see it.
+    pub label: String,
+    /// Below the axis, with its unit.
+    pub x: String,
+    /// Above the axis, with its unit.
+    pub y: String,
+    /// In the order of the legend.
+    pub curves: Vec<Curve>,
+}
+
+/// A curve.
+#[derive(Clone, Debug)]
+pub struct Curve {
+    /// In the legend.
+    pub name: String,
+    /// From left to right.
+    pub points: Vec<(f64, Estimate)>,
+}
+
+impl Chart {
+    /// As a file of its own.
+    pub fn svg(&self) -> String {
+        let points = || self.curves.iter().flat_map(|curve| &curve.points);
+        let x = Places::of(&stats::sorted(points().map(|(x, _)| *x)));
+        // From zero, so that heights can be compared.
+        let high = points().map(|(_, it)| it.interval()[1]).fold(0.0, f64::max);
+        let y = Axis::from_zero(high);
+        let rows = self.curves.len().div_ceil(LEGEND_COLUMNS);
+        let height = PLOT.bottom + AXIS_HEIGHT + LEGEND_ROW * rows as f64 + 4.0;
+        let body = html! {
+            (upright(&y, &self.y))
+            (flat(&x, &self.x))
+            @for (at, curve) in self.curves.iter().enumerate() {
+                (line(at, self.curves.len(), curve, &x, &y))
+            }
+            (legend(&self.curves))
+        };
+        picture::svg(WIDTH, height, &self.label, &body)
+    }
+}
+
+/// Where values lie on the horizontal axis: to scale, or at equal distances where they are very uneven.
+struct Places {
+    values: Vec<f64>,
+    is_even: bool,
+}
+
+impl Places {
+    fn of(sorted: &[f64]) -> Self {
+        let mut values = sorted.to_vec();
+        values.dedup();
+        let is_wide = matches!(values.as_slice(), [first, .., last] if *last > 20.0 * first);
+        Self { is_even: !is_wide, values }
+    }
+
+    fn x(&self, value: f64) -> f64 {
+        let (left, right) = (PLOT.left + MARGIN, PLOT.right - MARGIN);
+        let place = |value| self.values.iter().position(|it| *it == value).unwrap_or(0) as f64;
+        let [first, last] = match self.values.as_slice() {
+            [] | [_] => return px((left + right) / 2.0),
+            [first, .., last] if self.is_even => [*first, *last],
+            [first, .., last] => [place(*first), place(*last)],
+        };
+        let value = if self.is_even { value } else { place(value) };
+        left + (value - first) / (last - first) * (right - left)
+    }
+
+    fn named(&self) -> impl Iterator<Item = f64> {
+        let step = self.values.len().div_ceil(NAMED_MAX).max(1);
+        self.values.iter().copied().step_by(step)
+    }
+}
+
+fn y_of(axis: &Axis, value: f64) -> f64 {
+    px(PLOT.bottom - axis.share(value) * (PLOT.bottom - PLOT.top))
+}
+
+fn upright(axis: &Axis, title: &str) -> Markup {
+    html! {
+        text x="8" y="16" { (text::clean(title)) }
+        @for (at, &tick) in axis.ticks.iter().enumerate() {
+            @let y = y_of(axis, tick);
+            path class=(if at == 0 { "axis" } else { "grid" })
+                d=(format!("M{} {y}H{}", PLOT.left, PLOT.right)) {}
+            text class="end" x=(PLOT.left - 7.0) y=(px(y + 4.0)) { (text::tick(tick)) }
+        }
+    }
+}
+
+fn flat(places: &Places, title: &str) -> Markup {
+    html! {
+        @for value in places.named() {
+            @let x = px(places.x(value));
+            path class="axis" d=(format!("M{x} {}v5", PLOT.bottom)) {}
+            text class="mid" x=(x) y=(PLOT.bottom + 19.0) { (text::tick(value)) }
+        }
+        text class="mid" x=(px((PLOT.left + PLOT.right) / 2.0)) y=(PLOT.bottom + 38.0) {
+            (text::clean(title))
+        }
+    }
+}
+
+fn line(at: usize, count: usize, curve: &Curve, places: &Places, axis: &Axis) -> Markup {
+    let shift = (at as f64 - (count as f64 - 1.0) / 2.0) * APART;
+    let known = || curve.points.iter().filter(|(_, it)| it.mean.is_finite());
+    let place = |(x, it): &(f64, Estimate)| (px(places.x(*x) + shift), y_of(axis, it.mean));
+    let path: Vec<_> = known().map(place).map(|(x, y)| format!("{x} {y}")).collect();
+    html! {
+        @if !path.is_empty() {
+            path class={ "curve " (picture::stroke(at)) } stroke-dasharray=[picture::dashes(at)]
+                d=(format!("M{}", path.join("L"))) { title { (text::clean(&curve.name)) } }
+        }
+        @for point in known() {
+            @let (x, y) = place(point);
+            @let [low, high] = point.1.interval().map(|it| y_of(axis, it.max(0.0)));
+            @if point.1.half.is_some() {
+                path class={ "curve " (picture::stroke(at)) } d=(format!(
+                    "M{x} {low}V{high}M{} {low}h{w}M{} {high}h{w}", x - CAP, x - CAP, w = 2.0 * CAP
+                )) {}
+            }
+            circle class={ "point " (picture::fill(at)) } cx=(x) cy=(y) r="4" {}
+        }
+    }
+}
+
+fn legend(curves: &[Curve]) -> Markup {
+    let column = (PLOT.right - PLOT.left) / LEGEND_COLUMNS as f64;
+    html! {
+        @for (at, curve) in curves.iter().enumerate() {
+            @let x = px(PLOT.left + column * (at % LEGEND_COLUMNS) as f64);
+            @let y = PLOT.bottom + AXIS_HEIGHT + LEGEND_ROW * (at / LEGEND_COLUMNS) as f64 + 10.0;
+            path class={ "curve " (picture::stroke(at)) } stroke-dasharray=[picture::dashes(at)]
+                d=(format!("M{x} {}h24", y - 4.0)) {}
+            circle class={ "point " (picture::fill(at)) } cx=(x + 12.0) cy=(y - 4.0) r="4" {}
+            text x=(x + 31.0) y=(y) { (text::clean(&text::short(&curve.name, 16))) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chart_has_each_curve_its_intervals_and_no_markup_of_others() {
+        let point = |mean| Estimate { mean, half: Some(1.0), runs: 3 };
+        let curve = |name: &str, mean| Curve {
+            name: name.to_owned(),
+            points: vec![(1.0, point(mean)), (2.0, point(f64::NAN)), (3.0, point(2.0 * mean))],
+        };
+        let chart = Chart {
+            label: "<speed>".to_owned(),
+            x: "hops".to_owned(),
+            y: "kbit/s".to_owned(),
+            curves: vec![curve("a<b", 10.0), curve("c", 5.0)],
+        };
+        let svg = chart.svg();
+        assert_eq!(svg.matches("<circle").count(), 2 * 2 + 2);
+        assert!(svg.contains("a&lt;b") && !svg.contains("a<b") && !svg.contains("NaN"));
+        assert!(svg.contains(">25<") || svg.contains(">20<"), "the axis reaches the values");
+        assert!(Chart { curves: Vec::new(), ..chart }.svg().contains("hops"));
+    }
+
+    #[test]
+    fn uneven_places_stand_at_equal_distances() {
+        let even = Places::of(&[1.0, 2.0, 3.0]);
+        assert_eq!(even.x(2.0) - even.x(1.0), even.x(3.0) - even.x(2.0));
+        let wide = Places::of(&[1.0, 2.0, 2.0, 100.0]);
+        assert_eq!(wide.x(2.0) - wide.x(1.0), wide.x(100.0) - wide.x(2.0));
+    }
+}

@@ -1,0 +1,139 @@
+//! A page of figures over seeds: for runs that have no transfers.
+
+use std::collections::BTreeMap;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::page::STYLE;
+use super::{Ground, map, tables, text};
+use crate::world::Stat;
+
+/// What such runs gave.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Figures {
+    /// The scenario's name.
+    pub title: String,
+    /// Each figure over the seeds.
+    pub over_seeds: Vec<(&'static str, Stat)>,
+    /// By run: its name, and its figures in the same order.
+    pub runs: Vec<(String, Vec<f64>)>,
+    /// What failed, by name.
+    pub failed: Vec<String>,
+}
+
+/// The page.
+pub(super) fn page(figures: &Figures, ground: &Ground) -> String {
+    let title = text::clean(&figures.title);
+    let markup = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) " · Hearsay" }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                main {
+                    header {
+                        h1 { (title) }
+                        p class="about" { (text::clean(&ground.description)) }
+                    }
+                    (failed(&figures.failed))
+                    (over_seeds(&figures.over_seeds))
+                    div class="pictures" {
+                        figure class="alone" {
+                            figcaption { "The mesh" }
+                            div class="scroll" { (PreEscaped(map::svg(ground, &BTreeMap::new()))) }
+                        }
+                    }
+                    (runs(figures))
+                    (tables::keys(&ground.keys))
+                }
+            }
+        }
+    };
+    markup.into_string()
+}
+
+fn failed(failed: &[String]) -> Markup {
+    html! {
+        @if !failed.is_empty() {
+            div class="warning" role="note" {
+                p { b { "Something failed." } }
+                ul { @for what in failed { li { (text::clean(what)) } } }
+            }
+        }
+    }
+}
+
+fn over_seeds(stats: &[(&'static str, Stat)]) -> Markup {
+    html! {
+        section {
+            h2 { "Over the seeds" }
+            div class="scroll" {
+                table {
+                    thead { tr {
+                        th scope="col" { "figure" }
+                        th class="n" scope="col" { "mean" }
+                        th class="n" scope="col" { "deviation" }
+                    } }
+                    tbody {
+                        @for (name, stat) in stats {
+                            tr {
+                                th scope="row" { code { (name) } }
+                                td class="n" { (text::number(stat.mean)) }
+                                td class="n" { (text::number(stat.sd)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn runs(figures: &Figures) -> Markup {
+    html! {
+        section {
+            h2 { "Runs" }
+            div class="scroll" {
+                table {
+                    thead { tr {
+                        th scope="col" { "run" }
+                        @for (name, _) in &figures.over_seeds { th class="n" scope="col" { code { (name) } } }
+                    } }
+                    tbody {
+                        @for (name, values) in &figures.runs {
+                            tr {
+                                th scope="row" { (text::clean(name)) }
+                                @for value in values { td class="n" { (text::number(*value)) } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_has_the_figures_and_what_failed_and_no_markup_of_others() {
+        let figures = Figures {
+            title: "<b>".to_owned(),
+            over_seeds: vec![("goodput_kbps", Stat { mean: 12.0, sd: 3.0 })],
+            runs: vec![("seed 1".to_owned(), vec![9.0])],
+            failed: vec!["flow 1 from a to b: nothing arrived".to_owned()],
+        };
+        let page = page(&figures, &Ground::default());
+        for part in ["goodput_kbps", "seed 1", "flow 1 from a to b", "&lt;b&gt;"] {
+            assert!(page.contains(part), "{part}");
+        }
+        assert!(!page.contains("<b></title>"));
+    }
+}

@@ -1,0 +1,142 @@
+//! What runs gave, by what was run.
+
+use std::cmp::Ordering;
+use std::fmt::Write as _;
+
+use super::Estimate;
+
+/// What was run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Key {
+    /// Which picture, or which row of a table.
+    pub panel: &'static str,
+    /// Which curve.
+    pub series: &'static str,
+    /// Where on the axis.
+    pub x: f64,
+    /// Where panel and series come among the others.
+    pub rank: usize,
+}
+
+/// What a run gave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// What was run.
+    pub key: Key,
+    /// All its chance came from here.
+    pub seed: u64,
+    /// By place, as the experiment names them.
+    pub figures: Vec<f64>,
+}
+
+/// All runs of an experiment, in order.
+#[derive(Clone, Debug)]
+pub struct Samples {
+    columns: &'static [&'static str],
+    rows: Vec<Row>,
+}
+
+impl Key {
+    /// The order in which runs are listed.
+    pub fn cmp(&self, other: &Self) -> Ordering {
+        self.rank.cmp(&other.rank).then(self.x.total_cmp(&other.x))
+    }
+}
+
+impl Samples {
+    /// Of rows in their order.
+    pub(super) fn new(columns: &'static [&'static str], rows: Vec<Row>) -> Self {
+        Self { columns, rows }
+    }
+
+    /// How many runs there were.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there were none.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// How many runs of a point there were.
+    pub fn seeds(&self) -> usize {
+        self.rows.first().map_or(0, |first| self.of(&first.key).count())
+    }
+
+    /// A figure of all seeds, in their order; empty if nothing like that was run.
+    pub fn values(&self, panel: &str, series: &str, x: f64, column: &str) -> Vec<f64> {
+        let Some(place) = self.columns.iter().position(|it| *it == column) else {
+            return Vec::new();
+        };
+        let is_asked = |key: &Key| key.panel == panel && key.series == series && key.x == x;
+        let rows = self.rows.iter().filter(|row| is_asked(&row.key));
+        rows.filter_map(|row| row.figures.get(place).copied()).collect()
+    }
+
+    /// A figure's mean.
+    pub fn mean(&self, panel: &str, series: &str, x: f64, column: &str) -> Estimate {
+        Estimate::of(&self.values(panel, series, x, column))
+    }
+
+    /// A figure of one series over that of another.
+    pub fn ratio(&self, panel: &str, [over, under]: [&str; 2], x: f64, column: &str) -> Estimate {
+        let values = |series| self.values(panel, series, x, column);
+        Estimate::ratio(&values(over), &values(under))
+    }
+
+    /// Where on the axis a panel has runs, ascending.
+    pub fn xs(&self, panel: &str) -> Vec<f64> {
+        let of_panel = self.rows.iter().filter(|row| row.key.panel == panel);
+        let mut xs: Vec<_> = of_panel.map(|row| row.key.x).collect();
+        xs.sort_by(f64::total_cmp);
+        xs.dedup();
+        xs
+    }
+
+    /// The panels that were run, in order.
+    pub fn panels(&self) -> Vec<&'static str> {
+        let mut panels: Vec<_> = self.rows.iter().map(|row| row.key.panel).collect();
+        panels.dedup();
+        panels
+    }
+
+    /// Each run on a line.
+    pub(super) fn csv(&self) -> String {
+        let mut text = format!("panel,series,x,seed,{}\n", self.columns.join(","));
+        for Row { key, seed, figures } in &self.rows {
+            let _ = write!(text, "{},{},{},{seed}", key.panel, key.series, key.x);
+            figures.iter().for_each(|it| _ = write!(text, ",{it}"));
+            text.push('\n');
+        }
+        text
+    }
+
+    fn of(&self, key: &Key) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(move |row| row.key == *key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_found_again_and_listed() {
+        let key = |series, x, rank| Key { panel: "p", series, x, rank };
+        let row = |key, seed, figure| Row { key, seed, figures: vec![figure, 0.5] };
+        let rows = vec![
+            row(key("a", 1.0, 0), 1, 4.0),
+            row(key("a", 1.0, 0), 2, 8.0),
+            row(key("b", 1.0, 1), 1, 2.0),
+            row(key("b", 1.0, 1), 2, 4.0),
+        ];
+        let samples = Samples::new(&["kbps", "share"], rows);
+        assert_eq!(samples.values("p", "a", 1.0, "kbps"), [4.0, 8.0]);
+        assert_eq!(samples.ratio("p", ["a", "b"], 1.0, "kbps").mean, 2.0);
+        assert_eq!((samples.seeds(), samples.panels(), samples.xs("p")), (2, vec!["p"], vec![1.0]));
+        assert!(samples.values("p", "a", 2.0, "kbps").is_empty());
+        let csv = samples.csv();
+        assert!(csv.starts_with("panel,series,x,seed,kbps,share\np,a,1,1,4,0.5\n"), "{csv}");
+    }
+}

@@ -1,0 +1,289 @@
+//! A router: the daemon's engine, driven in virtual time.
+//!
+//! *What this is:* [`Router`], the program that gives one [`Node`] what happens at its machine's sockets and
+//! on its disk, and does what it says; it stands where the daemon's loop stands. *Who calls it:* the world.
+//! *What it never does:* decide anything that the engine decides. *Where to start:* `Router::work`; then
+//! `callers.rs` (clients), `fetches.rs` (origins), `links.rs` (peers), `disk.rs`.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use node::{Input, MeshConfig, Node, OPEN_KEY, Output, Report, RouteTable};
+use wire::{Date, Instant};
+
+use crate::hosts::discard;
+use crate::net::{Event, Host, Interface, SocketId};
+use crate::world::Program;
+
+mod callers;
+mod catalogue;
+mod disk;
+mod fetches;
+mod links;
+pub mod mesh;
+pub mod relay;
+pub mod run;
+pub mod scheme;
+
+use callers::Callers;
+use disk::Disk;
+pub use disk::StoreSize;
+use fetches::Fetches;
+use links::{Links, plain};
+
+/// The port for peers.
+pub const PEER_PORT: u16 = 3131;
+/// The port of what clients ask for.
+pub const HTTP_PORT: u16 = 80;
+/// When the program was built, as the daemon has it: a clock before this is wrong.
+const BUILT: Date = Date::from_unix(1_793_491_200);
+/// The date when a world begins: 2027-01-15 08:00.
+pub const BEGIN: Date = Date::from_unix(1_800_000_000);
+/// How often the engine is told the date.
+const CLOCK_EVERY: Duration = Duration::from_secs(30);
+
+/// How a router is.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Its name, in what caches say of themselves.
+    pub name: String,
+    /// All its chance, and who it is to its peers, come from here.
+    pub seed: u64,
+    /// Whom it asks; `None`: it knows of no peers.
+    pub scheme: Option<node::Scheme>,
+    /// Its way to the gateway.
+    pub table: RouteTable,
+    /// Interfaces on which clients are intercepted.
+    pub intercepts: Vec<Interface>,
+    /// What it keeps.
+    pub store: StoreSize,
+    /// Of the engine's memory, in bytes.
+    pub memory_bytes: u64,
+    /// Addresses of origins, by name.
+    pub names: BTreeMap<String, IpAddr>,
+}
+
+/// An engine and all that its driver has.
+pub struct Router {
+    node: Node,
+    disk: Disk,
+    links: Links,
+    callers: Callers,
+    fetches: Fetches,
+    /// What the engine is to be told.
+    told: VecDeque<Input>,
+    has_peers: bool,
+    table: RouteTable,
+    intercepts: Vec<Interface>,
+    clock_at: Instant,
+    notices: u64,
+}
+
+impl Router {
+    /// An engine on an empty disk.
+    ///
+    /// # Errors
+    /// Those that the store has, which has none in memory.
+    pub fn new(settings: Settings) -> Result<Self, store::Error> {
+        let (disk, index) = Disk::new(settings.store, settings.seed)?;
+        let stream = |purpose: &str| blake3::derive_key(purpose, &settings.seed.to_le_bytes());
+        let mesh = settings.scheme.map(|scheme| MeshConfig {
+            scheme,
+            identity: stream("hearsay sim 2026 identity"),
+            key: None,
+            gateways: Vec::new(),
+            port: PEER_PORT,
+            direct: Vec::new(),
+        });
+        let has_peers = mesh.is_some();
+        let config = node::Config {
+            name: settings.name,
+            secret: OPEN_KEY,
+            seed: stream("hearsay sim 2026 chance"),
+            memory_bytes: settings.memory_bytes,
+            // As the daemon's: one object never pushes out everything else.
+            object_bytes_max: settings.store.bytes / 2,
+            allow: Vec::new(),
+            built: BUILT,
+            mesh,
+        };
+        Ok(Self {
+            node: Node::new(config, index),
+            disk,
+            links: Links::default(),
+            callers: Callers::new(settings.memory_bytes),
+            fetches: Fetches::new(settings.names),
+            told: VecDeque::new(),
+            has_peers,
+            table: settings.table,
+            intercepts: settings.intercepts,
+            clock_at: Instant::ZERO,
+            notices: 0,
+        })
+    }
+
+    /// What the engine has counted.
+    pub fn report(&self) -> Report {
+        self.node.report()
+    }
+
+    /// Whether it is connected with a peer at this address.
+    pub fn knows(&self, address: IpAddr) -> bool {
+        self.node.peers().iter().any(|peer| peer.address == address)
+    }
+
+    /// How often the engine had something to say to whoever runs it: that something is wrong.
+    pub fn notices(&self) -> u64 {
+        self.notices
+    }
+
+    /// Tells the engine what happened, and does all that it says, until it says no more.
+    fn work(&mut self, now: Instant, host: &mut Host) {
+        loop {
+            while let Some(input) = self.told.pop_front() {
+                self.node.handle_input(now, input);
+                while let Some(output) = self.node.poll_output() {
+                    self.perform(now, host, output);
+                }
+            }
+            // What the engine wrote while it took in one thing goes out together.
+            self.links.flush(now, host, &mut self.told);
+            self.callers.flush(now, host, &mut self.told);
+            if self.told.is_empty() {
+                return;
+            }
+        }
+    }
+
+    fn perform(&mut self, now: Instant, host: &mut Host, output: Output) {
+        let told = &mut self.told;
+        match output {
+            Output::Respond(id, head) => self.callers.respond(id, *head, date(now)),
+            Output::Data(id, bytes) => self.callers.give(id, bytes),
+            Output::Finish(id) => self.callers.end(id, true),
+            Output::Abort(id) | Output::Tunnel(id, ..) => self.callers.end(id, false),
+            Output::Resolve(name) => {
+                let addresses = self.fetches.resolve(&name);
+                told.push_back(Input::Resolved(name, addresses));
+            }
+            Output::Fetch(id, fetch) => self.fetches.begin(now, host, id, &fetch, told),
+            Output::Grant(id, bytes) => self.fetches.grant(now, host, id, bytes, told),
+            Output::Cancel(id) => self.fetches.cancel(now, host, id),
+            Output::Notice(_) => self.notices += 1,
+            Output::Link(output) => self.links.perform(now, host, output, told),
+            store => self.disk.perform(now, store, told),
+        }
+    }
+
+    fn accepted(&mut self, now: Instant, host: &mut Host, id: SocketId, accepted: Accepted) {
+        let Accepted { local, remote, intercepted } = accepted;
+        if intercepted {
+            self.callers.accept(now, host, id, remote, local);
+        } else if local.port() == PEER_PORT && self.has_peers {
+            self.links.accept(now, host, id, remote, &mut self.told);
+        } else {
+            host.abort(now, id);
+        }
+    }
+}
+
+/// What a driver needs to know of a connection that was accepted.
+struct Accepted {
+    local: SocketAddr,
+    remote: SocketAddr,
+    intercepted: bool,
+}
+
+impl Program for Router {
+    fn start(&mut self, now: Instant, host: &mut Host) {
+        if self.has_peers {
+            host.listen(PEER_PORT);
+        }
+        if !self.intercepts.is_empty() {
+            host.intercept(HTTP_PORT, &self.intercepts);
+        }
+        self.clock_at = now + CLOCK_EVERY;
+        self.told.push_back(Input::Clock(date(now)));
+        if self.has_peers {
+            self.told.push_back(Input::Routes(self.table.clone()));
+        }
+        self.work(now, host);
+    }
+
+    fn handle_event(&mut self, now: Instant, host: &mut Host, event: Event) {
+        let told = &mut self.told;
+        match event {
+            Event::Accepted { id, local, remote, intercepted, .. } => {
+                let (local, remote) = (plain(local), plain(remote));
+                self.accepted(now, host, id, Accepted { local, remote, intercepted });
+            }
+            Event::Connected(id) if self.links.has(id) => self.links.connected(id, told),
+            Event::Connected(id) => self.fetches.connected(now, host, id, told),
+            Event::Readable(id) if self.links.has(id) => self.links.ready(now, host, id),
+            Event::Readable(id) if self.callers.has(id) => {
+                self.callers.readable(now, host, id, told);
+            }
+            Event::Readable(id) if self.fetches.has(id) => {
+                self.fetches.ready(now, host, id, false, told);
+            }
+            Event::Readable(id) => discard(now, host, id),
+            Event::Writable(id) if self.links.has(id) => self.links.ready(now, host, id),
+            Event::Writable(id) if self.callers.has(id) => self.callers.writable(id),
+            Event::Writable(id) if self.fetches.has(id) => {
+                self.fetches.ready(now, host, id, false, told);
+            }
+            Event::PeerClosed(id) if self.links.has(id) => self.links.ended(now, host, id),
+            Event::PeerClosed(id) if self.callers.has(id) => {
+                self.callers.ended(now, host, id, told);
+            }
+            Event::PeerClosed(id) if self.fetches.has(id) => {
+                self.fetches.ready(now, host, id, true, told);
+            }
+            Event::PeerClosed(id) => discard(now, host, id),
+            Event::Closed { id, .. } if self.links.has(id) => self.links.closed(id, told),
+            Event::Closed { id, .. } if self.callers.has(id) => self.callers.closed(id, told),
+            Event::Closed { id, why } => self.fetches.closed(now, host, id, why, told),
+            Event::Writable(_) | Event::Datagram { .. } => {}
+        }
+        self.work(now, host);
+    }
+
+    fn handle_timeout(&mut self, now: Instant, host: &mut Host) {
+        let told = &mut self.told;
+        if self.clock_at <= now {
+            self.clock_at = now + CLOCK_EVERY;
+            told.push_back(Input::Clock(date(now)));
+        }
+        if self.node.poll_timeout().is_some_and(|at| at <= now) {
+            told.push_back(Input::Tick);
+        }
+        self.disk.handle_timeout(now, told);
+        self.links.handle_timeout(now, host, told);
+        self.fetches.handle_timeout(now, host, told);
+        self.work(now, host);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let engine = self.node.poll_timeout();
+        let driver = [
+            self.disk.poll_timeout(),
+            self.links.poll_timeout(),
+            self.fetches.poll_timeout(),
+            Some(self.clock_at),
+        ];
+        engine.into_iter().chain(driver.into_iter().flatten()).min()
+    }
+}
+
+impl fmt::Debug for Router {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Router").field("report", &self.node.report()).finish_non_exhaustive()
+    }
+}
+
+/// The date at a moment of the world.
+pub(crate) fn date(now: Instant) -> Date {
+    BEGIN.plus(now.since(Instant::ZERO).as_secs())
+}

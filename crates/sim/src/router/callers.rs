@@ -1,0 +1,344 @@
+//! Clients' connections, which were meant for an origin and came to us: requests read, answers written,
+//! and credit given as the answers leave.
+//!
+//! Requests with content and tunnels, which no simulated client asks for, are broken off.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::{IpAddr, SocketAddr};
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, StatusCode, Version, header};
+use node::{Entrance, ExchangeId, Head, Input, Request};
+use wire::{Date, Instant};
+
+use crate::hosts::format_date;
+use crate::hosts::http::{
+    CHUNK_END, LAST_CHUNK, Part, Reader, RequestHead, chunk_size, keeps_alive, response,
+};
+use crate::net::{Host, SocketId};
+
+/// Clients' connections at one time.
+const CONNECTIONS_MAX: usize = 2048;
+/// A client has so many bytes on their way to it, at most and at least.
+const WINDOW: std::ops::RangeInclusive<u64> = 16 * 1024..=128 * 1024;
+/// Bytes taken from a socket at one time.
+const READ_MAX: usize = 4096;
+
+/// All clients' connections.
+#[derive(Debug)]
+pub(super) struct Callers {
+    /// All clients share a quarter of it.
+    memory_bytes: u64,
+    connections: BTreeMap<SocketId, Caller>,
+    exchanges: BTreeMap<ExchangeId, SocketId>,
+    /// Connections for which there is something to write.
+    changed: BTreeSet<SocketId>,
+    numbered: u64,
+}
+
+#[derive(Debug)]
+struct Caller {
+    client: IpAddr,
+    /// Whom it meant to dial.
+    dialled: SocketAddr,
+    reader: Reader,
+    /// Heads of requests that wait for their turn.
+    waiting: VecDeque<RequestHead>,
+    turn: Option<Turn>,
+    /// What is to be written: the bytes, and how many of them are content.
+    queue: VecDeque<(Bytes, u64)>,
+    /// The client will send no more.
+    is_ended: bool,
+}
+
+/// A request that is being answered.
+#[derive(Debug)]
+struct Turn {
+    id: ExchangeId,
+    version: Version,
+    /// Whether the connection may serve another request afterwards.
+    keeps: bool,
+    to_head: bool,
+    is_chunked: bool,
+    /// Content that was written, for which no credit was given yet.
+    owed: u64,
+    is_answered: bool,
+    is_over: bool,
+}
+
+impl Callers {
+    /// None yet; `memory_bytes` is the engine's budget.
+    pub fn new(memory_bytes: u64) -> Self {
+        Self {
+            memory_bytes,
+            connections: BTreeMap::new(),
+            exchanges: BTreeMap::new(),
+            changed: BTreeSet::new(),
+            numbered: 0,
+        }
+    }
+
+    /// A client has connected, and meant somebody else.
+    pub fn accept(
+        &mut self,
+        now: Instant,
+        host: &mut Host,
+        socket: SocketId,
+        client: SocketAddr,
+        dialled: SocketAddr,
+    ) {
+        if self.connections.len() >= CONNECTIONS_MAX {
+            return host.abort(now, socket);
+        }
+        let caller = Caller {
+            client: client.ip(),
+            dialled,
+            reader: Reader::new::<RequestHead>(),
+            waiting: VecDeque::new(),
+            turn: None,
+            queue: VecDeque::new(),
+            is_ended: false,
+        };
+        self.connections.insert(socket, caller);
+    }
+
+    /// Whether this socket is a client's.
+    pub fn has(&self, socket: SocketId) -> bool {
+        self.connections.contains_key(&socket)
+    }
+
+    /// There is something to read.
+    pub fn readable(
+        &mut self,
+        now: Instant,
+        host: &mut Host,
+        socket: SocketId,
+        told: &mut VecDeque<Input>,
+    ) {
+        let Some(caller) = self.connections.get_mut(&socket) else { return };
+        // While one is answered, the next waits in the socket.
+        while caller.turn.is_none()
+            && caller.waiting.is_empty()
+            && let Some(bytes) = host.read(now, socket, READ_MAX)
+        {
+            caller.reader.push(bytes);
+            loop {
+                match caller.reader.poll::<RequestHead>() {
+                    Ok(Some(Part::Head(head))) => caller.waiting.push_back(head),
+                    Ok(Some(Part::End)) => {}
+                    Ok(None) => break,
+                    Ok(Some(Part::Body(_))) | Err(_) => {
+                        return self.leave(now, host, socket, told);
+                    }
+                }
+            }
+        }
+        self.begin(socket, told);
+    }
+
+    /// There is room to write again.
+    pub fn writable(&mut self, socket: SocketId) {
+        self.changed.insert(socket);
+    }
+
+    /// A client has closed its side: whoever is being answered has left, as it has in the daemon.
+    pub fn ended(
+        &mut self,
+        now: Instant,
+        host: &mut Host,
+        socket: SocketId,
+        told: &mut VecDeque<Input>,
+    ) {
+        let Some(caller) = self.connections.get_mut(&socket) else { return };
+        caller.is_ended = true;
+        if caller.turn.is_some() {
+            self.leave(now, host, socket, told);
+        } else if caller.queue.is_empty() {
+            self.connections.remove(&socket);
+            host.close(now, socket);
+        }
+    }
+
+    /// A connection is over.
+    pub fn closed(&mut self, socket: SocketId, told: &mut VecDeque<Input>) {
+        self.changed.remove(&socket);
+        let caller = self.connections.remove(&socket);
+        if let Some(turn) = caller.and_then(|caller| caller.turn)
+            && self.exchanges.remove(&turn.id).is_some()
+        {
+            told.push_back(Input::Gone(turn.id));
+        }
+    }
+
+    /// Breaks a connection off.
+    fn leave(
+        &mut self,
+        now: Instant,
+        host: &mut Host,
+        socket: SocketId,
+        told: &mut VecDeque<Input>,
+    ) {
+        self.closed(socket, told);
+        host.abort(now, socket);
+    }
+
+    /// The next request's turn, if there is one and nobody else's.
+    fn begin(&mut self, socket: SocketId, told: &mut VecDeque<Input>) {
+        let Some(caller) = self.connections.get_mut(&socket) else { return };
+        if caller.turn.is_some() {
+            return;
+        }
+        let Some(head) = caller.waiting.pop_front() else { return };
+        self.numbered += 1;
+        let id = ExchangeId(self.numbered);
+        caller.turn = Some(Turn {
+            id,
+            version: head.version,
+            keeps: keeps_alive(head.version, &head.headers),
+            to_head: head.method == Method::HEAD,
+            is_chunked: false,
+            owed: 0,
+            is_answered: false,
+            is_over: false,
+        });
+        let request = Request {
+            method: head.method,
+            uri: head.uri,
+            version: head.version,
+            headers: head.headers,
+            has_body: false,
+            client: caller.client,
+            at_home: false,
+            entrance: Entrance::Intercepted(caller.dialled),
+        };
+        self.exchanges.insert(id, socket);
+        let window = self.window();
+        told.push_back(Input::Request(id, Box::new(request)));
+        told.push_back(Input::Credit(id, window));
+    }
+
+    /// How many bytes one client may have on their way.
+    fn window(&self) -> u64 {
+        let share = self.memory_bytes / 4 / self.exchanges.len().max(1) as u64;
+        share.clamp(*WINDOW.start(), *WINDOW.end())
+    }
+
+    fn with_turn(&mut self, id: ExchangeId, what: impl FnOnce(&mut Turn, &mut Queue)) {
+        let Some(socket) = self.exchanges.get(&id).copied() else { return };
+        let Some(caller) = self.connections.get_mut(&socket) else { return };
+        let Some(turn) = caller.turn.as_mut() else { return };
+        what(turn, &mut caller.queue);
+        self.changed.insert(socket);
+    }
+
+    /// The engine answers.
+    pub fn respond(&mut self, id: ExchangeId, head: Head, date: Date) {
+        self.with_turn(id, |turn, queue| {
+            let Head { status, mut headers, length } = head;
+            let has_content = !turn.to_head && may_have_content(status);
+            match length {
+                _ if !has_content => {}
+                Some(length) => {
+                    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+                }
+                None if turn.version >= Version::HTTP_11 => {
+                    let chunked = HeaderValue::from_static("chunked");
+                    headers.insert(header::TRANSFER_ENCODING, chunked);
+                    turn.is_chunked = true;
+                }
+                None => turn.keeps = false,
+            }
+            if !headers.contains_key(header::DATE) {
+                let value = HeaderValue::try_from(format_date(date));
+                headers.extend(value.ok().map(|value| (header::DATE, value)));
+            }
+            turn.is_answered = true;
+            queue.push_back((response(status, &headers), 0));
+        });
+    }
+
+    /// The engine gives content.
+    pub fn give(&mut self, id: ExchangeId, bytes: Bytes) {
+        self.with_turn(id, |turn, queue| {
+            let count = bytes.len() as u64;
+            if turn.is_chunked {
+                queue.push_back((chunk_size(bytes.len()), 0));
+                queue.push_back((bytes, count));
+                queue.push_back((CHUNK_END, 0));
+            } else {
+                queue.push_back((bytes, count));
+            }
+        });
+    }
+
+    /// An answer has ended, as it should or not.
+    pub fn end(&mut self, id: ExchangeId, is_complete: bool) {
+        self.with_turn(id, |turn, queue| {
+            turn.is_over = true;
+            if !turn.is_answered {
+                // The engine never ends without a head; should it, the client is told so.
+                let length = (header::CONTENT_LENGTH, HeaderValue::from_static("0"));
+                let head = response(StatusCode::BAD_GATEWAY, &[length].into_iter().collect());
+                queue.push_back((head, 0));
+            } else if !is_complete {
+                turn.keeps = false;
+            } else if turn.is_chunked {
+                queue.push_back((LAST_CHUNK, 0));
+            }
+        });
+        self.exchanges.remove(&id);
+    }
+
+    /// Writes what can be written, and gives credit for it.
+    pub fn flush(&mut self, now: Instant, host: &mut Host, told: &mut VecDeque<Input>) {
+        while let Some(socket) = self.changed.pop_first() {
+            let window = self.window();
+            let Some(caller) = self.connections.get_mut(&socket) else { continue };
+            let written = caller.write(now, host, socket);
+            let Some(turn) = &mut caller.turn else { continue };
+            turn.owed += written;
+            let is_empty = caller.queue.is_empty();
+            if !turn.is_over {
+                if turn.owed > 0 && (is_empty || turn.owed >= window / 2) {
+                    let owed = std::mem::take(&mut turn.owed);
+                    told.push_back(Input::Credit(turn.id, owed));
+                }
+            } else if is_empty {
+                let keeps = turn.keeps && !caller.is_ended;
+                caller.turn = None;
+                if keeps {
+                    self.begin(socket, told);
+                    self.readable(now, host, socket, told);
+                } else {
+                    self.connections.remove(&socket);
+                    host.close(now, socket);
+                }
+            }
+        }
+    }
+}
+
+type Queue = VecDeque<(Bytes, u64)>;
+
+impl Caller {
+    /// Writes what the socket takes; how much content was among it.
+    fn write(&mut self, now: Instant, host: &mut Host, socket: SocketId) -> u64 {
+        let mut written = 0;
+        while let Some((bytes, content)) = self.queue.front_mut() {
+            let count = host.write(now, socket, bytes) as u64;
+            if *content > 0 {
+                *content -= count;
+                written += count;
+            }
+            if !bytes.is_empty() {
+                break;
+            }
+            self.queue.pop_front();
+        }
+        written
+    }
+}
+
+fn may_have_content(status: StatusCode) -> bool {
+    !status.is_informational() && !matches!(status.as_u16(), 204 | 304)
+}

@@ -1,0 +1,190 @@
+//! A catalogue without a file: the store's own, but for what survives a crash. The database behind that
+//! one would take a fourth of a simulation's time, and megabytes of each router.
+
+use std::collections::BTreeMap;
+
+use store::Change;
+use wire::{ObjectKey, RecordId};
+
+/// Rows by object, and segments of manifests by record; a test holds it to the store's.
+#[derive(Debug, Default)]
+pub(super) struct Catalogue {
+    budget_bytes: u64,
+    used_bytes: u64,
+    /// Rows written so far.
+    writes: u64,
+    rows: BTreeMap<ObjectKey, Row>,
+    /// When each row was written, the oldest first.
+    order: BTreeMap<u64, ObjectKey>,
+    segments: BTreeMap<(RecordId, u32), Vec<u8>>,
+    /// Whose rows name these records.
+    owners: BTreeMap<RecordId, ObjectKey>,
+}
+
+#[derive(Debug)]
+struct Row {
+    written: u64,
+    records: Vec<RecordId>,
+    bytes: Vec<u8>,
+}
+
+impl Row {
+    /// With what the store writes beside its bytes.
+    fn cost(&self) -> u64 {
+        cost(10 + self.records.len() * RecordId::LEN + self.bytes.len())
+    }
+}
+
+impl Catalogue {
+    /// An empty one, for rows and segments of so many bytes, counted as the store counts them.
+    pub fn new(budget_bytes: u64) -> Self {
+        Self { budget_bytes, ..Self::default() }
+    }
+
+    /// An object's row.
+    pub fn get(&self, key: &ObjectKey) -> Option<Vec<u8>> {
+        self.rows.get(key).map(|row| row.bytes.clone())
+    }
+
+    /// One segment of a record's manifest.
+    pub fn segment(&self, record: &RecordId, number: u32) -> Option<Vec<u8>> {
+        self.segments.get(&(*record, number)).cloned()
+    }
+
+    /// Makes changes; where the budget is exceeded the rows written longest ago leave.
+    pub fn apply(&mut self, changes: Vec<Change>) {
+        for change in changes {
+            match change {
+                Change::Put { key, row, records } => self.put(key, row, records),
+                Change::Remove { key } => self.remove(&key, &[]),
+                Change::PutSegment { record, number, bytes } => {
+                    self.put_segment(record, number, bytes);
+                }
+                Change::DropSegments { record } => self.drop_record(&record),
+            }
+        }
+        self.fit(self.budget_bytes);
+    }
+
+    fn put(&mut self, key: ObjectKey, bytes: Vec<u8>, records: Vec<RecordId>) {
+        self.remove(&key, &records);
+        for record in &records {
+            self.owners.insert(*record, key);
+        }
+        let row = Row { written: self.writes, records, bytes };
+        self.used_bytes += row.cost();
+        self.order.insert(self.writes, key);
+        self.writes += 1;
+        self.rows.insert(key, row);
+    }
+
+    /// Removes a row, and of its records those that are not to stay.
+    fn remove(&mut self, key: &ObjectKey, stay: &[RecordId]) {
+        let Some(row) = self.rows.remove(key) else { return };
+        self.used_bytes -= row.cost();
+        self.order.remove(&row.written);
+        for record in row.records.iter().filter(|record| !stay.contains(record)) {
+            // Another row may have taken the record over.
+            if self.owners.get(record) == Some(key) {
+                self.drop_record(record);
+            }
+        }
+    }
+
+    fn put_segment(&mut self, record: RecordId, number: u32, bytes: Vec<u8>) {
+        let before = self.segments.remove(&(record, number));
+        self.used_bytes -= before.map_or(0, |old| cost(old.len()));
+        let more = cost(bytes.len());
+        self.fit(self.budget_bytes.saturating_sub(more));
+        // Else all that is left belongs to records in the making. A reader copes with a gap.
+        if self.used_bytes + more <= self.budget_bytes {
+            self.segments.insert((record, number), bytes);
+            self.used_bytes += more;
+        }
+    }
+
+    fn drop_record(&mut self, record: &RecordId) {
+        let all = (*record, 0)..=(*record, u32::MAX);
+        let numbers: Vec<_> = self.segments.range(all).map(|((_, number), _)| *number).collect();
+        for number in numbers {
+            let dropped = self.segments.remove(&(*record, number));
+            self.used_bytes -= dropped.map_or(0, |bytes| cost(bytes.len()));
+        }
+        self.owners.remove(record);
+    }
+
+    /// Lets the rows written longest ago go until so many bytes are enough.
+    fn fit(&mut self, budget_bytes: u64) {
+        while self.used_bytes > budget_bytes {
+            let Some((_, key)) = self.order.pop_first() else { return };
+            self.remove(&key, &[]);
+        }
+    }
+}
+
+/// Bytes that a value of this length is counted with: what pages of 4 KiB would take for it.
+fn cost(length: usize) -> u64 {
+    let length = length as u64 + 160;
+    if length < 4096 { length * 4 / 3 } else { length.next_power_of_two() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+    use store::{CatalogueOptions, Memory};
+
+    use super::*;
+
+    fn key(number: u8) -> ObjectKey {
+        ObjectKey([number; 32])
+    }
+
+    fn record(number: u8) -> RecordId {
+        RecordId([number; 16])
+    }
+
+    fn change() -> impl Strategy<Value = Change> {
+        let bytes = || proptest::collection::vec(any::<u8>(), 0..3000);
+        let records = proptest::collection::vec((0_u8..4).prop_map(record), 0..3);
+        prop_oneof![
+            (0_u8..5, bytes(), records).prop_map(|(it, row, records)| Change::Put {
+                key: key(it),
+                row,
+                records
+            }),
+            (0_u8..5).prop_map(|it| Change::Remove { key: key(it) }),
+            (0_u8..4, 0_u32..3, bytes()).prop_map(|(it, number, bytes)| {
+                Change::PutSegment { record: record(it), number, bytes }
+            }),
+            (0_u8..4).prop_map(|it| Change::DropSegments { record: record(it) }),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn it_holds_what_the_stores_catalogue_holds(
+            batches in proptest::collection::vec(proptest::collection::vec(change(), 1..4), 1..20),
+            budget_bytes in 3_000_u64..40_000,
+        ) {
+            let options = CatalogueOptions { cache_bytes: 1 << 16, budget_bytes };
+            let mut model = store::Catalogue::open(Arc::new(Memory::new()), options).unwrap();
+            let rows = model.reader();
+            let mut ours = Catalogue::new(budget_bytes);
+            for batch in batches {
+                model.apply(&batch).unwrap();
+                ours.apply(batch);
+                for it in 0..5 {
+                    prop_assert_eq!(ours.get(&key(it)), rows.get(&key(it)).unwrap());
+                    for number in 0..3 {
+                        let expected = rows.segment(&record(it), number).unwrap();
+                        prop_assert_eq!(ours.segment(&record(it), number), expected);
+                    }
+                }
+                prop_assert_eq!(ours.used_bytes, model.report().used_bytes);
+            }
+        }
+    }
+}

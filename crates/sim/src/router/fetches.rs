@@ -1,0 +1,371 @@
+//! Requests to origins, over connections that are kept for the next one; with the same waits as in the
+//! daemon.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{IpAddr, SocketAddr, SocketAddrV4};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Method;
+use node::{Dial, Fetch, FetchError, FetchId, Input, may_dial};
+use wire::Instant;
+
+use crate::hosts::discard;
+use crate::hosts::http::{Malformed, Part, Reader, ResponseHead, keeps_alive, request};
+use crate::net::{Host, SocketId, tcp};
+
+/// An origin has so long to answer a dial.
+const DIAL: Duration = Duration::from_secs(20);
+/// It may think, or pause within its content, for so long.
+const PAUSE_MAX: Duration = Duration::from_secs(15 * 60);
+/// An idle connection is kept for so long …
+const IDLE_MAX: Duration = Duration::from_secs(15);
+/// … and so many in all, since there is one origin.
+const IDLE_ALL_MAX: usize = 4;
+/// As many bytes are read at one time.
+const READ_MAX: usize = 64 * 1024;
+
+/// All requests under way, and connections that wait for one.
+#[derive(Debug)]
+pub(super) struct Fetches {
+    /// Addresses by name.
+    names: BTreeMap<String, IpAddr>,
+    active: BTreeMap<FetchId, Active>,
+    ids: BTreeMap<SocketId, FetchId>,
+    /// The one that waits least is last.
+    idle: VecDeque<Idle>,
+}
+
+#[derive(Debug)]
+struct Active {
+    to: SocketAddrV4,
+    socket: SocketId,
+    reader: Reader,
+    /// What is left of the request.
+    request: Bytes,
+    /// The whole of it, for another attempt.
+    again: Option<Bytes>,
+    is_open: bool,
+    /// Less than nothing if the last piece was larger than what was granted.
+    granted: i64,
+    until: Instant,
+    keeps: bool,
+    /// The head has come, after any interim ones.
+    is_answered: bool,
+    /// The origin has closed its side.
+    is_ended: bool,
+}
+
+#[derive(Debug)]
+struct Idle {
+    socket: SocketId,
+    to: SocketAddrV4,
+    until: Instant,
+}
+
+impl Fetches {
+    /// None yet; origins have these names.
+    pub fn new(names: BTreeMap<String, IpAddr>) -> Self {
+        let (active, ids) = (BTreeMap::new(), BTreeMap::new());
+        Self { names, active, ids, idle: VecDeque::new() }
+    }
+
+    /// The addresses of a name.
+    pub fn resolve(&self, name: &str) -> Vec<IpAddr> {
+        let literal = name.parse().ok();
+        literal.or_else(|| self.names.get(name).copied()).into_iter().collect()
+    }
+
+    /// Begins a request.
+    pub fn begin(
+        &mut self,
+        now: Instant,
+        host: &mut Host,
+        id: FetchId,
+        fetch: &Fetch,
+        told: &mut VecDeque<Input>,
+    ) {
+        let bytes = request(&fetch.method, &fetch.path, &fetch.headers);
+        let mut reader = Reader::new::<ResponseHead>();
+        reader.expect(fetch.method == Method::HEAD);
+        let begun = self.address(host, fetch).and_then(|to| {
+            let kept = self.take_idle(now, host, to);
+            let is_open = kept.is_some();
+            let socket = match kept {
+                Some(socket) => socket,
+                None => host.connect(now, to).map_err(|_| FetchError::Unreachable)?,
+            };
+            Ok((to, socket, is_open))
+        });
+        match begun {
+            Err(error) => told.push_back(Input::End(id, Err(error))),
+            Ok((to, socket, is_open)) => {
+                self.ids.insert(socket, id);
+                let active = Active {
+                    to,
+                    socket,
+                    reader,
+                    again: is_open.then(|| bytes.clone()),
+                    request: bytes,
+                    is_open,
+                    granted: 0,
+                    until: now + if is_open { PAUSE_MAX } else { DIAL },
+                    keeps: false,
+                    is_answered: false,
+                    is_ended: false,
+                };
+                self.active.insert(id, active);
+                self.go_on(now, host, id, told);
+            }
+        }
+    }
+
+    /// Whom to dial, if that may be done.
+    fn address(&self, host: &Host, fetch: &Fetch) -> Result<SocketAddrV4, FetchError> {
+        let (addresses, port) = match &fetch.dial {
+            Dial::Address(address) => (vec![address.ip()], address.port()),
+            Dial::Name(name, port) => (self.resolve(name), *port),
+        };
+        if addresses.is_empty() {
+            return Err(FetchError::Unresolved);
+        }
+        let is_own = |ip: IpAddr| host.addresses().iter().any(|own| IpAddr::V4(*own) == ip);
+        let allowed = addresses.into_iter().find(|ip| may_dial(fetch.client, *ip, is_own));
+        match allowed.map(|ip| SocketAddr::new(ip, port)) {
+            Some(SocketAddr::V4(to)) => Ok(to),
+            Some(SocketAddr::V6(_)) => Err(FetchError::Unreachable),
+            None => Err(FetchError::Forbidden),
+        }
+    }
+
+    fn take_idle(&mut self, now: Instant, host: &mut Host, to: SocketAddrV4) -> Option<SocketId> {
+        self.drop_idle(now, host);
+        let place = self.idle.iter().rposition(|idle| idle.to == to)?;
+        self.idle.remove(place).map(|idle| idle.socket)
+    }
+
+    fn drop_idle(&mut self, now: Instant, host: &mut Host) {
+        while self.idle.front().is_some_and(|idle| idle.until <= now) {
+            self.idle.pop_front().into_iter().for_each(|idle| host.close(now, idle.socket));
+        }
+    }
+
+    /// So many more bytes of content may come.
+    pub fn grant(
+        &mut self,
+        now: Instant,
+        host: &mut Host,
+        id: FetchId,
+        bytes: u64,
+        told: &mut VecDeque<Input>,
+    ) {
+        if let Some(active) = self.active.get_mut(&id) {
+            active.granted = active.granted.saturating_add_unsigned(bytes);
+            self.go_on(now, host, id, told);
+        }
+    }
+
+    /// Breaks a request off.
+    pub fn cancel(&mut self, now: Instant, host: &mut Host, id: FetchId) {
+        if let Some(active) = self.active.remove(&id) {
+            self.ids.remove(&active.socket);
+            host.abort(now, active.socket);
+        }
+    }
+
+    /// Whether this socket is that of a request, or waits for one.
+    pub fn has(&self, socket: SocketId) -> bool {
+        self.ids.contains_key(&socket) || self.idle.iter().any(|idle| idle.socket == socket)
+    }
+
+    /// An origin has answered a dial.
+    pub fn connected(
+        &mut self,
+        now: Instant,
+        host: &mut Host,
+        socket: SocketId,
+        told: &mut VecDeque<Input>,
+    ) {
+        if let Some(id) = self.ids.get(&socket).copied()
+            && let Some(active) = self.active.get_mut(&id)
+        {
+            active.is_open = true;
+            active.until = now + PAUSE_MAX;
+            self.go_on(now, host, id, told);
+        }
+    }
+
+    /// There is something to read at a socket, or room to write, or (`is_ended`) the origin has closed
+    /// its side.
+    pub fn ready(
+        &mut self,
+        now: Instant,
+        host: &mut Host,
+        socket: SocketId,
+        is_ended: bool,
+        told: &mut VecDeque<Input>,
+    ) {
+        match self.ids.get(&socket).copied() {
+            Some(id) => {
+                if let Some(active) = self.active.get_mut(&id) {
+                    active.is_ended |= is_ended;
+                }
+                self.go_on(now, host, id, told);
+            }
+            // What comes where nothing was asked is the end of it.
+            None => {
+                self.idle.retain(|idle| idle.socket != socket);
+                discard(now, host, socket);
+                host.close(now, socket);
+            }
+        }
+    }
+
+    /// A connection is over.
+    pub fn closed(
+        &mut self,
+        now: Instant,
+        host: &mut Host,
+        socket: SocketId,
+        why: tcp::End,
+        told: &mut VecDeque<Input>,
+    ) {
+        self.idle.retain(|idle| idle.socket != socket);
+        let Some(id) = self.ids.get(&socket).copied() else { return };
+        let is_open = self.active.get(&id).is_some_and(|active| active.is_open);
+        let error = match why {
+            tcp::End::TimedOut => FetchError::TimedOut,
+            _ if is_open => FetchError::Truncated,
+            _ => FetchError::Unreachable,
+        };
+        self.fail(now, host, id, error, told);
+    }
+
+    /// Writes and reads what can be written and read.
+    fn go_on(&mut self, now: Instant, host: &mut Host, id: FetchId, told: &mut VecDeque<Input>) {
+        let Some(active) = self.active.get_mut(&id) else { return };
+        if !active.is_open {
+            return;
+        }
+        while !active.request.is_empty() {
+            if host.write(now, active.socket, &mut active.request) == 0 {
+                return;
+            }
+        }
+        match active.read(now, host, id, told) {
+            Ok(false) => {}
+            Ok(true) => self.end(now, host, id),
+            Err(error) => self.fail(now, host, id, error, told),
+        }
+    }
+
+    /// A response was complete: its connection may serve another.
+    fn end(&mut self, now: Instant, host: &mut Host, id: FetchId) {
+        let Some(active) = self.active.remove(&id) else { return };
+        self.ids.remove(&active.socket);
+        self.drop_idle(now, host);
+        let is_clean = active.reader.is_idle() && !active.is_ended;
+        if active.keeps && is_clean && self.idle.len() < IDLE_ALL_MAX {
+            let until = now + IDLE_MAX;
+            self.idle.push_back(Idle { socket: active.socket, to: active.to, until });
+        } else {
+            host.close(now, active.socket);
+        }
+    }
+
+    /// A request has failed, unless it can be sent again: the origin may have closed a connection that
+    /// was kept before the request reached it.
+    fn fail(
+        &mut self,
+        now: Instant,
+        host: &mut Host,
+        id: FetchId,
+        error: FetchError,
+        told: &mut VecDeque<Input>,
+    ) {
+        let Some(active) = self.active.get_mut(&id) else { return };
+        self.ids.remove(&active.socket);
+        host.abort(now, active.socket);
+        if let Some(bytes) = active.again.take()
+            && error == FetchError::Truncated
+            && let Ok(socket) = host.connect(now, active.to)
+        {
+            (active.socket, active.request, active.is_open) = (socket, bytes, false);
+            (active.until, active.is_ended) = (now + DIAL, false);
+            self.ids.insert(socket, id);
+            return;
+        }
+        self.active.remove(&id);
+        told.push_back(Input::End(id, Err(error)));
+    }
+
+    /// When something is given up.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let active = self.active.values().map(|active| active.until).min();
+        active.into_iter().chain(self.idle.front().map(|idle| idle.until)).min()
+    }
+
+    /// Gives up what has taken too long.
+    pub fn handle_timeout(&mut self, now: Instant, host: &mut Host, told: &mut VecDeque<Input>) {
+        self.drop_idle(now, host);
+        let late = self.active.iter().filter(|(_, active)| active.until <= now);
+        let late: Vec<_> = late.map(|(id, _)| *id).collect();
+        late.into_iter().for_each(|id| self.fail(now, host, id, FetchError::TimedOut, told));
+    }
+}
+
+impl Active {
+    /// Reads what is granted; whether the response is complete.
+    fn read(
+        &mut self,
+        now: Instant,
+        host: &mut Host,
+        id: FetchId,
+        told: &mut VecDeque<Input>,
+    ) -> Result<bool, FetchError> {
+        // A head, or the end of a response that has no content, needs no grant.
+        while self.granted > 0 || self.reader.is_in_head() {
+            let Some(bytes) = host.read(now, self.socket, READ_MAX) else { break };
+            self.until = now + PAUSE_MAX;
+            self.reader.push(bytes);
+            if self.take(id, told)? {
+                return Ok(true);
+            }
+        }
+        if self.is_ended && host.readable(self.socket) == 0 {
+            return match self.reader.close::<ResponseHead>() {
+                Ok(Some(_)) => {
+                    told.push_back(Input::End(id, Ok(())));
+                    Ok(true)
+                }
+                _ => Err(FetchError::Truncated),
+            };
+        }
+        Ok(false)
+    }
+
+    /// Tells what came; whether the response is complete.
+    fn take(&mut self, id: FetchId, told: &mut VecDeque<Input>) -> Result<bool, FetchError> {
+        loop {
+            match self.reader.poll::<ResponseHead>() {
+                Ok(None) => return Ok(false),
+                Err(Malformed) => return Err(FetchError::Malformed),
+                Ok(Some(Part::Head(head))) if head.status.is_informational() => {}
+                Ok(Some(Part::Head(head))) => {
+                    (self.again, self.is_answered) = (None, true);
+                    self.keeps = keeps_alive(head.version, &head.headers);
+                    told.push_back(Input::Head(id, head.status, head.headers));
+                }
+                Ok(Some(Part::Body(bytes))) => {
+                    self.granted -= bytes.len() as i64;
+                    told.push_back(Input::Body(id, bytes));
+                }
+                Ok(Some(Part::End)) if !self.is_answered => {}
+                Ok(Some(Part::End)) => {
+                    told.push_back(Input::End(id, Ok(())));
+                    return Ok(true);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Connections with peers: what the engine says of them done to sockets, and what sockets do told to
+//! the engine; with the same limits and waits as in the daemon.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use bytes::Bytes;
+use node::{Input, LinkId, LinkInput, LinkOutput};
+use wire::Instant;
+
+use crate::hosts::discard;
+use crate::net::{Host, SocketId};
+
+/// Links that others made, at one time; further ones are refused.
+const ACCEPTED_MAX: usize = 160;
+/// Links that we made, at one time; further ones fail.
+const DIALLED_MAX: usize = 96;
+/// The engine may have so many bytes on their way to a socket.
+const ROOM: u64 = 128 * 1024;
+/// As many bytes are read at one time.
+const READ_MAX: u64 = 64 * 1024;
+/// A peer has so long to answer a dial.
+const DIAL: Duration = Duration::from_secs(10);
+/// What was written before a hang-up has so long to be sent, and the other side to end too.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// All links.
+#[derive(Debug, Default)]
+pub(super) struct Links {
+    lines: BTreeMap<LinkId, Line>,
+    ids: BTreeMap<SocketId, LinkId>,
+    /// Hung up, and not over yet.
+    parting: BTreeMap<SocketId, Parting>,
+    /// Lines that the engine has written to, or wants to read from.
+    changed: BTreeSet<LinkId>,
+    /// When the dials that nobody has answered yet are given up; all have as long.
+    dials: VecDeque<(Instant, LinkId)>,
+    accepted: u64,
+}
+
+#[derive(Debug)]
+struct Line {
+    socket: SocketId,
+    granted: u64,
+    queue: VecDeque<Bytes>,
+    is_open: bool,
+    /// The peer has closed its side, and what came before may not have been read.
+    is_ended: bool,
+}
+
+#[derive(Debug)]
+struct Parting {
+    queue: VecDeque<Bytes>,
+    until: Instant,
+}
+
+impl Links {
+    /// Does what the engine says; what is written and read follows with [`flush`](Self::flush).
+    pub fn perform(
+        &mut self,
+        now: Instant,
+        host: &mut Host,
+        output: LinkOutput,
+        told: &mut VecDeque<Input>,
+    ) {
+        match output {
+            LinkOutput::Connect(id, to) => {
+                if !self.dial(now, host, id, to) {
+                    told.push_back(Input::Link(LinkInput::Closed(id)));
+                }
+            }
+            LinkOutput::Write(id, bytes) => {
+                if let Some(line) = self.lines.get_mut(&id) {
+                    line.queue.push_back(bytes);
+                    self.changed.insert(id);
+                }
+            }
+            LinkOutput::Receive(id, bytes) => {
+                if let Some(line) = self.lines.get_mut(&id) {
+                    line.granted = line.granted.saturating_add(bytes);
+                    self.changed.insert(id);
+                }
+            }
+            LinkOutput::Bulk(id) => {
+                // A unit is no multiple of a packet: what is left of one goes with the next.
+                if let Some(line) = self.lines.get(&id) {
+                    host.set_nodelay(line.socket, false);
+                }
+            }
+            LinkOutput::Hangup(id) => self.hang_up(now, host, id),
+        }
+    }
+
+    fn dial(&mut self, now: Instant, host: &mut Host, id: LinkId, to: SocketAddr) -> bool {
+        let dialled = self.lines.keys().filter(|id| id.0 % 2 == 0).count();
+        let SocketAddr::V4(to) = to else { return false };
+        if dialled >= DIALLED_MAX {
+            return false;
+        }
+        let Ok(socket) = host.connect(now, to) else { return false };
+        self.add(id, socket, false);
+        self.dials.push_back((now + DIAL, id));
+        true
+    }
+
+    fn add(&mut self, id: LinkId, socket: SocketId, is_open: bool) {
+        let queue = VecDeque::new();
+        self.lines.insert(id, Line { socket, granted: 0, queue, is_open, is_ended: false });
+        self.ids.insert(socket, id);
+    }
+
+    /// A peer has connected.
+    pub fn accept(
+        &mut self,
+        now: Instant,
+        host: &mut Host,
+        socket: SocketId,
+        from: SocketAddr,
+        told: &mut VecDeque<Input>,
+    ) {
+        let accepted = self.lines.keys().filter(|id| id.0 % 2 == 1).count();
+        if accepted >= ACCEPTED_MAX {
+            return host.abort(now, socket);
+        }
+        let id = LinkId(2 * self.accepted + 1);
+        self.accepted += 1;
+        self.add(id, socket, true);
+        told.push_back(Input::Link(LinkInput::Accepted(id, from)));
+        told.push_back(Input::Link(LinkInput::Room(id, ROOM)));
+    }
+
+    /// Whether this socket is a link's, or was.
+    pub fn has(&self, socket: SocketId) -> bool {
+        self.ids.contains_key(&socket) || self.parting.contains_key(&socket)
+    }
+
+    /// A peer that was dialled has answered.
+    pub fn connected(&mut self, socket: SocketId, told: &mut VecDeque<Input>) {
+        let Some(id) = self.ids.get(&socket) else { return };
+        if let Some(line) = self.lines.get_mut(id) {
+            line.is_open = true;
+            told.push_back(Input::Link(LinkInput::Connected(*id)));
+            told.push_back(Input::Link(LinkInput::Room(*id, ROOM)));
+        }
+    }
+
+    /// There is something to read at a socket, or room to write.
+    pub fn ready(&mut self, now: Instant, host: &mut Host, socket: SocketId) {
+        if let Some(id) = self.ids.get(&socket) {
+            self.changed.insert(*id);
+        } else {
+            self.part(now, host, socket);
+        }
+    }
+
+    /// A peer has closed its side.
+    pub fn ended(&mut self, now: Instant, host: &mut Host, socket: SocketId) {
+        if let Some(id) = self.ids.get(&socket)
+            && let Some(line) = self.lines.get_mut(id)
+        {
+            line.is_ended = true;
+            self.changed.insert(*id);
+        } else {
+            self.part(now, host, socket);
+        }
+    }
+
+    /// A connection is over.
+    pub fn closed(&mut self, socket: SocketId, told: &mut VecDeque<Input>) {
+        self.parting.remove(&socket);
+        if let Some(id) = self.ids.remove(&socket) {
+            self.lines.remove(&id);
+            told.push_back(Input::Link(LinkInput::Closed(id)));
+        }
+    }
+
+    /// Writes and reads what can be written and read.
+    pub fn flush(&mut self, now: Instant, host: &mut Host, told: &mut VecDeque<Input>) {
+        while let Some(id) = self.changed.pop_first() {
+            let Some(line) = self.lines.get_mut(&id).filter(|line| line.is_open) else { continue };
+            let written = write(now, host, line.socket, &mut line.queue);
+            if written > 0 {
+                told.push_back(Input::Link(LinkInput::Room(id, written)));
+            }
+            let most = line.granted.min(READ_MAX) as usize;
+            if most > 0
+                && let Some(bytes) = host.read(now, line.socket, most)
+            {
+                line.granted -= bytes.len() as u64;
+                told.push_back(Input::Link(LinkInput::Received(id, bytes)));
+                // Others have their turn, and the engine takes this in first.
+                self.changed.insert(id);
+                return;
+            }
+            // Its end is looked at only where more would be read.
+            if line.is_ended && line.granted > 0 {
+                let socket = line.socket;
+                host.close(now, socket);
+                self.closed(socket, told);
+            }
+        }
+    }
+
+    /// Sends what was written, then closes.
+    fn hang_up(&mut self, now: Instant, host: &mut Host, id: LinkId) {
+        let Some(line) = self.lines.remove(&id) else { return };
+        self.ids.remove(&line.socket);
+        if !line.is_open {
+            return host.abort(now, line.socket);
+        }
+        let parting = Parting { queue: line.queue, until: now + FAREWELL };
+        self.parting.insert(line.socket, parting);
+        self.part(now, host, line.socket);
+    }
+
+    /// Goes on with what a hang-up has left to do; what still comes is of no interest.
+    fn part(&mut self, now: Instant, host: &mut Host, socket: SocketId) {
+        discard(now, host, socket);
+        let Some(parting) = self.parting.get_mut(&socket) else { return };
+        write(now, host, socket, &mut parting.queue);
+        if parting.queue.is_empty() {
+            host.close(now, socket);
+        }
+    }
+
+    /// When something is given up.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let dial = self.dials.front().map(|(until, _)| *until);
+        let parting = self.parting.values().map(|it| it.until).min();
+        dial.into_iter().chain(parting).min()
+    }
+
+    /// Gives up what has taken too long.
+    pub fn handle_timeout(&mut self, now: Instant, host: &mut Host, told: &mut VecDeque<Input>) {
+        while let Some((until, id)) = self.dials.front().copied()
+            && until <= now
+        {
+            self.dials.pop_front();
+            if let Some(line) = self.lines.get(&id).filter(|line| !line.is_open) {
+                let socket = line.socket;
+                host.abort(now, socket);
+                self.closed(socket, told);
+            }
+        }
+        let late = self.parting.iter().filter(|(_, it)| it.until <= now);
+        let late: Vec<_> = late.map(|(socket, _)| *socket).collect();
+        for socket in late {
+            host.abort(now, socket);
+            self.parting.remove(&socket);
+        }
+    }
+}
+
+/// Writes what the socket takes; how much that was.
+fn write(now: Instant, host: &mut Host, socket: SocketId, queue: &mut VecDeque<Bytes>) -> u64 {
+    let mut written = 0;
+    while let Some(front) = queue.front_mut() {
+        written += host.write(now, socket, front) as u64;
+        if !front.is_empty() {
+            break;
+        }
+        queue.pop_front();
+    }
+    written
+}
+
+/// The address of a peer, as the engine has it.
+pub(super) fn plain(address: std::net::SocketAddrV4) -> SocketAddr {
+    SocketAddr::new(IpAddr::V4(*address.ip()), address.port())
+}

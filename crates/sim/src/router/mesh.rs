@@ -1,0 +1,247 @@
+//! A mesh of routers with clients behind them, and the origin behind its gateway.
+//!
+//! *Who calls it:* [`run`](super::run), and workloads of their own: they let clients ask by
+//! [`World::act`], and time pass by [`World::step`]. *Where to start:* [`Mesh::build`].
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddrV4};
+use std::time::Duration;
+
+use node::{Interface, Route, RouteSource, RouteTable, Uplink};
+use store::Policy;
+use wire::{Date, Instant};
+
+use super::scheme::Scheme;
+use super::{BEGIN, HTTP_PORT, Router, Settings, StoreSize};
+use crate::hosts::{Client, Files, Origin};
+use crate::net::{self, Event, Host};
+use crate::scenario::Scenario;
+use crate::world::{self, Program, Routes, Wire, World, address};
+
+/// The origin's name.
+pub const ORIGIN: &str = "origin";
+/// Packets that may wait at an end of the uplink, as in the lab.
+const UPLINK_PACKETS_MAX: usize = 1000;
+/// Peers have so long to meet before the first client asks …
+const MEET_PATIENCE: Duration = Duration::from_secs(60);
+/// … which is looked at so often.
+const MEET_EVERY: Duration = Duration::from_millis(10);
+/// Linux holds an acknowledgement back for so long at least, and mostly.
+const DELAYED_ACK: Duration = Duration::from_millis(40);
+/// The origin's files were last changed a year before a world begins.
+const CHANGED: Date = Date::from_unix(BEGIN.as_unix() - 31_536_000);
+/// Says which seed of a machine is whose.
+const HOSTS: u16 = 1;
+const ROUTERS: u16 = 3;
+
+/// What is not in scenarios. The default is what the lab has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Of each router.
+    pub store: StoreSize,
+    /// Of each engine's memory, in bytes.
+    pub memory_bytes: u64,
+    /// For so many seconds files stay fresh.
+    pub max_age_s: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            store: StoreSize { bytes: 1 << 30, policy: Policy::S3Fifo },
+            memory_bytes: 16 << 20,
+            max_age_s: 86_400,
+        }
+    }
+}
+
+/// Why a scenario could not be run.
+pub type RunError = store::Error;
+
+/// What runs on a machine.
+#[derive(Debug)]
+pub enum Member {
+    /// A router with an engine.
+    Router(Box<Router>),
+    /// A router that only forwards.
+    Plain,
+    /// Wired to a router.
+    Client(Client),
+    /// Wired to the gateway.
+    Origin(Origin),
+}
+
+/// A world of routers, clients and the origin.
+#[derive(Debug)]
+pub struct Mesh<'a> {
+    /// All of it.
+    pub world: World<Member>,
+    pub(super) scenario: &'a Scenario,
+    /// Each router's client, where it has one.
+    pub(super) clients: BTreeMap<usize, usize>,
+    /// The origin's machine.
+    pub(super) origin: usize,
+}
+
+impl<'a> Mesh<'a> {
+    /// All machines, before anything has happened.
+    ///
+    /// # Errors
+    /// Those that a router's store has, which has none in memory.
+    pub fn build(
+        scenario: &'a Scenario,
+        scheme: Scheme,
+        seed: u64,
+        options: Options,
+    ) -> Result<Self, RunError> {
+        let count = scenario.routers.len();
+        // Stations come first, then the origin, then clients.
+        let origin = address(count);
+        let routers = (0..count).map(|router| {
+            let intercepts = scheme.intercepts(scenario, router);
+            if scheme.peers().is_none() && intercepts.is_empty() {
+                return Ok(Member::Plain);
+            }
+            let settings = Settings {
+                name: name(scenario, router),
+                seed: world::seed(seed, router, ROUTERS),
+                scheme: scheme.peers(),
+                table: table(scenario, router),
+                intercepts,
+                store: options.store,
+                memory_bytes: options.memory_bytes,
+                names: BTreeMap::from([(ORIGIN.to_owned(), IpAddr::V4(origin))]),
+            };
+            Router::new(settings).map(|router| Member::Router(Box::new(router)))
+        });
+        let host = |machine: usize| {
+            Host::new(config(scenario), &[address(machine)], world::seed(seed, machine, HOSTS))
+        };
+        let stations = routers.enumerate().map(|(router, member)| Ok((host(router), member?)));
+        let routes = Routes::over(count, scenario.tree_hops());
+        let (radio, links) = (scenario.radio.clone(), scenario.links.clone());
+        let stations = stations.collect::<Result<_, RunError>>()?;
+        let mut world = World::new(radio, links, routes, seed, stations);
+        let files = Files {
+            seed,
+            sizes: vec![scenario.workload.bytes; scenario.workload.files],
+            max_age_s: options.max_age_s,
+            changed: CHANGED,
+        };
+        let wire = Wire {
+            bits_per_second: scenario.uplink.bits_per_second,
+            delay: scenario.uplink.delay,
+            packets_max: UPLINK_PACKETS_MAX,
+        };
+        let server = Member::Origin(Origin::new(files, HTTP_PORT));
+        let origin = world.attach(scenario.gateway, wire, host(count), server);
+        let mut clients = BTreeMap::new();
+        for (place, receiver) in scenario.receivers.iter().enumerate() {
+            let to = SocketAddrV4::new(address(origin), HTTP_PORT);
+            let client = Member::Client(Client::new(ORIGIN, to, seed));
+            let machine = world.attach(*receiver, Wire::LAN, host(origin + 1 + place), client);
+            clients.insert(*receiver, machine);
+        }
+        Ok(Self { world, scenario, clients, origin })
+    }
+
+    /// Lets peers meet: until each router is connected with whom it will ask, but not for ever.
+    pub fn meet(&mut self, scheme: Scheme) {
+        let until = self.world.now() + MEET_PATIENCE;
+        while !self.has_met(scheme) && self.world.now() < until {
+            self.world.run(self.world.now() + MEET_EVERY);
+        }
+    }
+
+    fn has_met(&self, scheme: Scheme) -> bool {
+        let Scenario { gateway, .. } = *self.scenario;
+        (0..self.scenario.routers.len()).all(|router| {
+            let asked = match scheme.peers() {
+                None => None,
+                Some(node::Scheme::Thcp) => (router != gateway).then_some(gateway),
+                Some(node::Scheme::PhThcp) => self.scenario.next_hop(router, gateway),
+            };
+            let is_there = !self.scenario.path(router).is_empty();
+            match (self.world.program(router), asked.filter(|_| is_there)) {
+                (Member::Router(it), Some(asked)) => it.knows(IpAddr::V4(address(asked))),
+                _ => true,
+            }
+        })
+    }
+}
+
+/// The network stack of all machines: as the scenario says, but that no acknowledgement waits for longer
+/// than with Linux, for which the daemon is made. With a fifth of a second, as in ns-3, each lone segment
+/// of the origin would look like an origin that pauses.
+fn config(scenario: &Scenario) -> net::Config {
+    let delayed_ack_timeout = scenario.tcp.delayed_ack_timeout.min(DELAYED_ACK);
+    let tcp = net::tcp::Config { delayed_ack_timeout, ..scenario.tcp };
+    net::Config { tcp, ..net::Config::default() }
+}
+
+/// A router's name in what caches say of themselves, as in the lab.
+pub(super) fn name(scenario: &Scenario, router: usize) -> String {
+    format!("router-{}", scenario.routers[router].name)
+}
+
+/// A router's way to the gateway, along the static routes.
+fn table(scenario: &Scenario, router: usize) -> RouteTable {
+    let interface = |name: &str, index| Interface { name: name.to_owned(), index };
+    let gateway = IpAddr::V4(address(scenario.gateway));
+    if router == scenario.gateway {
+        return RouteTable::Gateway(Uplink {
+            address: Some(gateway),
+            interface: Some(interface("eth0", 2)),
+            source: RouteSource::Kernel,
+        });
+    }
+    let Some(next_hop) = scenario.next_hop(router, scenario.gateway) else {
+        return RouteTable::Nowhere;
+    };
+    RouteTable::Mesh(Route {
+        next_hop: IpAddr::V4(address(next_hop)),
+        interface: interface("wl0", 3),
+        gateway: Some(gateway),
+        metric: None,
+        hops: u32::try_from(scenario.hops(router)).ok(),
+        source: RouteSource::Config,
+    })
+}
+
+impl Program for Member {
+    fn start(&mut self, now: Instant, host: &mut Host) {
+        match self {
+            Self::Router(router) => router.start(now, host),
+            Self::Client(client) => client.start(now, host),
+            Self::Origin(origin) => origin.start(now, host),
+            Self::Plain => {}
+        }
+    }
+
+    fn handle_event(&mut self, now: Instant, host: &mut Host, event: Event) {
+        match self {
+            Self::Router(router) => router.handle_event(now, host, event),
+            Self::Client(client) => client.handle_event(now, host, event),
+            Self::Origin(origin) => origin.handle_event(now, host, event),
+            Self::Plain => {}
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant, host: &mut Host) {
+        match self {
+            Self::Router(router) => router.handle_timeout(now, host),
+            Self::Client(client) => client.handle_timeout(now, host),
+            Self::Origin(origin) => origin.handle_timeout(now, host),
+            Self::Plain => {}
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        match self {
+            Self::Router(router) => router.poll_timeout(),
+            Self::Client(client) => client.poll_timeout(),
+            Self::Origin(origin) => origin.poll_timeout(),
+            Self::Plain => None,
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! A scenario's files, fetched by its clients under one of the schemes: what the lab does in real time.
+//!
+//! *Who calls it:* the lab's program, and experiments. *Where to start:* [`run`].
+
+use std::collections::BTreeMap;
+
+use radio::{Report, Station};
+
+use super::mesh::{Member, Mesh, ORIGIN, name};
+pub use super::mesh::{Options, RunError};
+use super::scheme::Scheme;
+use crate::hosts::{Ask, Got};
+use crate::net::Host;
+use crate::result::{Gateway, Radio, RunResult, Transfer};
+use crate::scenario::{Request, Scenario};
+use crate::source::{self, Source};
+use crate::world::{Tap, World};
+
+/// Runs a scenario's requests. `watch` may have frames shown; `ended` is told each transfer as it ends.
+/// The wall's seconds in the result are left at 0, since here is no clock.
+///
+/// # Errors
+/// Those that a router's store has, which has none in memory.
+pub fn run(
+    scenario: &Scenario,
+    scheme: Scheme,
+    seed: u64,
+    options: Options,
+    watch: Option<Box<dyn Tap>>,
+    mut ended: impl FnMut(&Transfer),
+) -> Result<RunResult, RunError> {
+    let mut mesh = Mesh::build(scenario, scheme, seed, options)?;
+    watch.into_iter().for_each(|it| mesh.world.watch(it));
+    mesh.meet(scheme);
+    let before = mesh.snapshot();
+    let transfers = mesh.transfer(seed, &mut ended);
+    let after = mesh.snapshot();
+    Ok(result(scenario, scheme, seed, transfers, [&before, &after]))
+}
+
+impl Mesh<'_> {
+    /// Sends all requests, and gives their transfers in the order in which they began.
+    pub fn transfer(&mut self, seed: u64, ended: &mut impl FnMut(&Transfer)) -> Vec<Transfer> {
+        let requests = self.scenario.requests(seed);
+        let began = self.world.now();
+        let mut transfers = BTreeMap::new();
+        for (number, request) in requests.iter().enumerate() {
+            if let Some(stagger) = self.scenario.workload.stagger {
+                let due = began + stagger.saturating_mul(number as u32);
+                self.world.run(due);
+            }
+            let client = self.clients[&request.receiver];
+            let ask = Ask { number, file: request.file, size: self.scenario.workload.bytes };
+            self.world.act(client, |now, host, member| {
+                if let Member::Client(client) = member {
+                    client.ask(now, host, ask);
+                }
+            });
+            if self.scenario.workload.stagger.is_none() {
+                self.wait(client);
+            }
+            self.collect(&requests, &mut transfers, ended);
+        }
+        for client in self.clients.clone().into_values() {
+            self.wait(client);
+        }
+        self.collect(&requests, &mut transfers, ended);
+        transfers.into_values().collect()
+    }
+
+    /// Lets time pass until a client has all that it asked for, or has given up.
+    fn wait(&mut self, client: usize) {
+        let is_busy = |world: &World<Member>| match world.program(client) {
+            Member::Client(client) => client.is_busy(),
+            _ => false,
+        };
+        while is_busy(&self.world) && self.world.step().is_some() {}
+    }
+
+    fn collect(
+        &mut self,
+        requests: &[Request],
+        transfers: &mut BTreeMap<usize, Transfer>,
+        ended: &mut impl FnMut(&Transfer),
+    ) {
+        for machine in self.clients.values() {
+            let poll = |_, _: &mut Host, member: &mut Member| match member {
+                Member::Client(client) => client.poll_done(),
+                _ => None,
+            };
+            while let Some(got) = self.world.act(*machine, poll) {
+                let number = got.ask.number;
+                let transfer = transfer(self.scenario, requests, got);
+                ended(&transfer);
+                transfers.insert(number, transfer);
+            }
+        }
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let medium = self.world.medium();
+        let stations = (0..self.scenario.routers.len()).map(|it| Station(it as u16));
+        Snapshot {
+            stations: stations.map(|it| medium.report(it).clone()).collect(),
+            from_origin: self.world.carried(self.origin)[0],
+            ip_packets: self.world.counters().packets_sent,
+        }
+    }
+}
+
+/// What has been counted up to a moment.
+struct Snapshot {
+    stations: Vec<Report>,
+    from_origin: u64,
+    ip_packets: u64,
+}
+
+fn transfer(scenario: &Scenario, requests: &[Request], got: Got) -> Transfer {
+    let request = requests[got.ask.number];
+    let router = |giver| (0..scenario.routers.len()).find(|it| name(scenario, *it) == giver);
+    let giver = source::giver(&got.cache_status).and_then(router);
+    let asked_before = requests[..got.ask.number].contains(&request);
+    let source = Source::of(giver, request.receiver, scenario.gateway, asked_before);
+    let seconds = got.took.as_secs_f64();
+    Transfer {
+        client: scenario.routers[request.receiver].name.clone(),
+        hops: scenario.hops(request.receiver),
+        url: format!("http://{ORIGIN}{}", crate::hosts::content::path(request.file)),
+        bytes: got.bytes,
+        ttfb_s: got.first_byte.unwrap_or_default().as_secs_f64(),
+        seconds,
+        kbps: if seconds > 0.0 { got.bytes as f64 * 8.0 / seconds / 1000.0 } else { 0.0 },
+        source: got.failure.is_none().then_some(source),
+        bytes_by_source: BTreeMap::from([(source.name().to_owned(), got.bytes)]),
+        sha256_ok: got.is_right,
+        error: got.failure,
+    }
+}
+
+fn result(
+    scenario: &Scenario,
+    scheme: Scheme,
+    seed: u64,
+    transfers: Vec<Transfer>,
+    [before, after]: [&Snapshot; 2],
+) -> RunResult {
+    let sum = |count: fn(&Report) -> u64| {
+        let total = |snapshot: &Snapshot| snapshot.stations.iter().map(count).sum::<u64>();
+        total(after) - total(before)
+    };
+    let of_gateway = |snapshot: &Snapshot| snapshot.stations[scenario.gateway].mac_bytes_sent;
+    let packets = after.ip_packets - before.ip_packets;
+    RunResult {
+        scenario: scenario.name.clone(),
+        scheme: scheme.name().to_owned(),
+        seed,
+        mode: "sim".to_owned(),
+        valid: true,
+        gateway: Gateway {
+            bytes_from_origin: after.from_origin - before.from_origin,
+            bytes_over_air: of_gateway(after) - of_gateway(before),
+        },
+        radio: Radio {
+            receiver: scenario.key("receiver").to_owned(),
+            reception: scenario.key("reception").to_owned(),
+            data_frames: sum(|report| report.data_frames),
+            control_frames: sum(|report| report.control_frames),
+            airtime_seconds: sum(|report| report.airtime.as_nanos() as u64) as f64 / 1e9,
+            packets_per_file: packets as f64 / transfers.len().max(1) as f64,
+            routing_packets: 0,
+            late_ms_p99: 0.0,
+        },
+        share_by_source: source::shares(&transfers),
+        transfers,
+        wall_seconds: 0.0,
+    }
+}

@@ -1,0 +1,111 @@
+//! Routers that stand at random.
+
+use radio::Propagation;
+use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
+
+use super::Router;
+use super::tree::Tree;
+use crate::world::Metric;
+
+/// Says which of the streams that come from one seed this is; part of what a seed means.
+const PURPOSE: u64 = 4 << 16;
+/// So many meshes are drawn before we believe that none is connected.
+const DRAWS_MAX: usize = 1_000;
+
+/// Routers on a square, each coordinate uniform, named by numbers from 0.
+///
+/// All are connected: meshes are drawn until one is. `None` if none of many is.
+pub(super) fn routers(
+    count: usize,
+    area_m: f64,
+    propagation: &Propagation,
+    seed: u64,
+) -> Option<Vec<Router>> {
+    let mut stream = stream(seed);
+    let mut coordinate = || area_m * unit(stream.next_u64());
+    for _ in 0..DRAWS_MAX {
+        let positions_m: Vec<_> = (0..count).map(|_| (coordinate(), coordinate())).collect();
+        let tree = Tree::shortest(&propagation.links(&positions_m, |_| 0.0), 0, Metric::Hops);
+        if (0..count).all(|router| tree.connects(router)) {
+            let router = |(number, (x_m, y_m)): (usize, (f64, f64))| Router {
+                name: number.to_string(),
+                x_m,
+                y_m,
+            };
+            return Some(positions_m.into_iter().enumerate().map(router).collect());
+        }
+    }
+    None
+}
+
+/// The router nearest to the middle of the square.
+pub(super) fn middle(routers: &[Router], area_m: f64) -> usize {
+    let far = |router: &Router| {
+        let (dx, dy) = (router.x_m - area_m / 2.0, router.y_m - area_m / 2.0);
+        dx * dx + dy * dy
+    };
+    let nearest = (0..routers.len()).min_by(|a, b| far(&routers[*a]).total_cmp(&far(&routers[*b])));
+    nearest.unwrap_or(0)
+}
+
+/// So many of the routers but the gateway, in order of their numbers; all, if there are not as many.
+pub(super) fn receivers(routers: usize, gateway: usize, count: usize, seed: u64) -> Vec<usize> {
+    // The places come from this stream's beginning; what follows is another's.
+    let mut stream = stream(seed);
+    stream.jump();
+    let mut left: Vec<_> = (0..routers).filter(|it| *it != gateway).collect();
+    let mut chosen: Vec<_> = (0..count.min(left.len()))
+        .map(|_| {
+            let place = (u128::from(stream.next_u64()) * left.len() as u128) >> 64;
+            left.swap_remove(place as usize)
+        })
+        .collect();
+    chosen.sort_unstable();
+    chosen
+}
+
+fn stream(seed: u64) -> Xoshiro256PlusPlus {
+    let root = SplitMix64::seed_from_u64(seed).next_u64();
+    Xoshiro256PlusPlus::seed_from_u64(root ^ PURPOSE)
+}
+
+/// From 0 to below 1, of 53 bits.
+fn unit(bits: u64) -> f64 {
+    (bits >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use radio::Ranges;
+
+    use super::*;
+
+    fn usual() -> Propagation {
+        Propagation::in_ranges(Ranges::default())
+    }
+
+    #[test]
+    fn a_seed_says_where_routers_stand_and_who_receives() {
+        let mesh = |seed| routers(50, 1000.0, &usual(), seed).unwrap();
+        assert_eq!(mesh(7), mesh(7));
+        assert_ne!(mesh(7), mesh(8));
+        let inside = |m: f64| (0.0..1000.0).contains(&m);
+        assert!(mesh(7).iter().all(|it| inside(it.x_m) && inside(it.y_m)));
+        let chosen = receivers(50, 3, 25, 7);
+        assert_eq!((chosen.len(), chosen.contains(&3)), (25, false));
+        assert!(chosen.windows(2).all(|two| two[0] < two[1]));
+        assert_eq!(receivers(3, 1, 25, 7), [0, 2]);
+    }
+
+    #[test]
+    fn the_gateway_is_in_the_middle() {
+        let at = |x_m, y_m| Router { name: String::new(), x_m, y_m };
+        assert_eq!(middle(&[at(0.0, 0.0), at(60.0, 40.0), at(80.0, 50.0)], 100.0), 1);
+    }
+
+    #[test]
+    fn routers_that_cannot_be_connected_are_given_up() {
+        assert_eq!(routers(3, 100_000.0, &usual(), 1), None);
+    }
+}

@@ -1,0 +1,52 @@
+//! What was compared, all together.
+
+use super::{Case, Checked, Group, Verdict};
+
+/// What was compared.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// So many runs of each case.
+    pub seeds: u64,
+    /// The cases, each with its figures; those of a group follow each other.
+    pub cases: Vec<(Case, Vec<Checked>)>,
+    /// What it took.
+    pub cost: Cost,
+}
+
+/// What all runs together took.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cost {
+    /// Virtual time.
+    pub simulated_seconds: f64,
+    /// Steps of the simulator.
+    pub events: u64,
+    /// Time on the wall.
+    pub wall_seconds: f64,
+}
+
+impl Report {
+    /// All figures, with their cases.
+    pub fn figures(&self) -> impl Iterator<Item = (&Case, &Checked)> {
+        self.cases.iter().flat_map(|(case, figures)| figures.iter().map(move |it| (case, it)))
+    }
+
+    /// How many figures are judged so.
+    pub fn count(&self, verdict: Verdict) -> usize {
+        self.figures().filter(|(_, checked)| checked.verdict() == verdict).count()
+    }
+
+    /// The cases by group.
+    pub fn groups(&self) -> impl Iterator<Item = (Group, &[(Case, Vec<Checked>)])> {
+        let groups = self.cases.chunk_by(|(a, _), (b, _)| a.group == b.group);
+        groups.map(|cases| (cases[0].0.group, cases))
+    }
+
+    /// How the medium receives in the cases of a group.
+    pub fn media(&self, group: Group) -> Vec<&str> {
+        let of_group = self.cases.iter().filter(|(case, _)| case.group == group);
+        let mut media: Vec<_> = of_group.map(|(case, _)| case.medium.as_str()).collect();
+        media.sort_unstable();
+        media.dedup();
+        media
+    }
+}

@@ -1,0 +1,41 @@
+//! Tables with a head line and commas, as the reference is kept in.
+
+/// One line of a table.
+#[derive(Clone, Debug)]
+pub struct Row {
+    cells: Vec<(&'static str, &'static str)>,
+}
+
+/// The lines of a table below its head.
+pub fn rows(table: &'static str) -> impl Iterator<Item = Row> {
+    let mut lines = table.lines();
+    let head: Vec<_> = lines.next().unwrap_or_default().split(',').collect();
+    lines.map(move |line| Row { cells: head.iter().copied().zip(line.split(',')).collect() })
+}
+
+impl Row {
+    /// What stands in a column, if there is such a column and something in it.
+    pub fn text(&self, column: &str) -> Option<&'static str> {
+        let cell = self.cells.iter().find(|(name, _)| *name == column);
+        cell.map(|(_, text)| *text).filter(|text| !text.is_empty())
+    }
+
+    /// The same, as a number.
+    pub fn number(&self, column: &str) -> Option<f64> {
+        self.text(column)?.parse().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_found_by_the_name_of_their_column() {
+        let rows: Vec<_> = rows("a,b,c\n1,,x\n2.5,7,y\n").collect();
+        assert_eq!(rows.len(), 2);
+        assert_eq!((rows[0].number("a"), rows[0].number("b")), (Some(1.0), None));
+        assert_eq!((rows[1].text("c"), rows[1].text("d")), (Some("y"), None));
+        assert_eq!(rows[1].number("c"), None);
+    }
+}

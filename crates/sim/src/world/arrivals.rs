@@ -1,0 +1,48 @@
+//! How evenly something arrives.
+
+use std::time::Duration;
+
+use wire::Instant;
+
+/// The delay variation of a flow: |(t1 - t2) - (t2 - t3)| over the times at which three packets in a
+/// row arrived (WINE, section 5.1).
+#[derive(Clone, Debug, Default)]
+pub struct Arrivals {
+    last: Option<Instant>,
+    gap: Option<Duration>,
+    sum: Duration,
+    count: u32,
+}
+
+impl Arrivals {
+    /// Something arrives.
+    pub fn add(&mut self, now: Instant) {
+        let Some(last) = self.last.replace(now) else { return };
+        let gap = now - last;
+        if let Some(before) = self.gap.replace(gap) {
+            self.sum += gap.abs_diff(before);
+            self.count += 1;
+        }
+    }
+
+    /// The sum of all variations, and how many there were.
+    pub fn variation(&self) -> (Duration, u32) {
+        (self.sum, self.count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variation_is_how_gaps_differ() {
+        let mut arrivals = Arrivals::default();
+        for (ms, expected) in
+            [(10, (0, 0)), (20, (0, 0)), (30, (0, 1)), (45, (5, 2)), (50, (15, 3))]
+        {
+            arrivals.add(Instant::from_nanos(ms * 1_000_000));
+            assert_eq!(arrivals.variation(), (Duration::from_millis(expected.0), expected.1));
+        }
+    }
+}

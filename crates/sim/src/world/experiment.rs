@@ -1,0 +1,223 @@
+//! Flows or fetches, of a scenario or of a setup of one's own, from beginning to end.
+
+use std::net::SocketAddrV4;
+use std::time::Duration;
+
+use radio::Links;
+use wire::Instant;
+
+use super::fetches::{self, Client, Fetcher, Server};
+use super::flows::{self, Flow, Kind};
+use super::outcome::{Fetches, Outcome};
+use super::{Program, Routes, Tap, World, address};
+use crate::net::tcp::{self, End};
+use crate::net::{self, Host};
+use crate::scenario::{Scenario, Traffic};
+
+/// Says which seed of a machine is whose.
+const HOSTS: u16 = 1;
+const CLIENTS: u16 = 2;
+
+/// A fetch of which nothing arrives for so long has failed, whatever may become of it.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What flows and fetches take place in.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The stations' rates and queues.
+    pub radio: radio::Config,
+    /// Who hears whom.
+    pub links: Links,
+    /// The way between any two.
+    pub routes: Routes,
+    /// The machines' TCP.
+    pub tcp: tcp::Config,
+    /// What to call the machines where something fails.
+    pub names: Vec<String>,
+    /// How long it lasts.
+    pub lasts: Duration,
+}
+
+impl Setup {
+    /// A scenario's, over its static routes.
+    pub fn of(scenario: &Scenario) -> Self {
+        Self {
+            radio: scenario.radio.clone(),
+            links: scenario.links.clone(),
+            routes: Routes::over(scenario.routers.len(), scenario.tree_hops()),
+            tcp: scenario.tcp,
+            names: scenario.routers.iter().map(|router| router.name.clone()).collect(),
+            lasts: scenario.load.lasts,
+        }
+    }
+
+    /// A world of these machines, all stations, that run these programs.
+    pub fn world<P: Program>(&self, seed: u64, programs: Vec<P>) -> World<P> {
+        let config = net::Config { tcp: self.tcp, ..net::Config::default() };
+        let host =
+            |machine| Host::new(config, &[address(machine)], super::seed(seed, machine, HOSTS));
+        let machines = programs.into_iter().enumerate().map(|(it, program)| (host(it), program));
+        let (radio, links, routes) = (self.radio.clone(), self.links.clone(), self.routes.clone());
+        World::new(radio, links, routes, seed, machines.collect())
+    }
+
+    /// Runs flows.
+    pub fn run_flows(&self, flows: &[Flow], seed: u64, watch: Option<Box<dyn Tap>>) -> Outcome {
+        let mut world = self.world(seed, flows::endpoints(self.links.stations(), flows));
+        watch.into_iter().for_each(|it| world.watch(it));
+        world.run(Instant::ZERO + self.lasts);
+        let mut outcome = self.common(&world, seed);
+        outcome.flow_kbps = vec![0.0; flows.len()];
+        let (mut variation, mut variations) = (Duration::ZERO, 0);
+        for sink in world.programs().flat_map(flows::Endpoint::sinks) {
+            outcome.flow_kbps[sink.number] = kbps(sink.bytes, self.lasts);
+            let (sum, count) = sink.arrivals.variation();
+            variation += sum;
+            variations += count;
+        }
+        outcome.goodput_kbps = outcome.flow_kbps.iter().sum();
+        let mean_ms = variation.as_secs_f64() * 1e3 / f64::from(variations.max(1));
+        outcome.delay_variation_ms = Some(mean_ms);
+        let mut ended = vec![None; flows.len()];
+        for (number, end) in world.programs().flat_map(flows::Endpoint::ended) {
+            ended[number] = Some(end);
+        }
+        for (number, flow) in flows.iter().enumerate().filter(|(_, it)| it.starts < world.now()) {
+            let silent = outcome.flow_kbps[number] == 0.0;
+            let why = ended[number].map(words).or(silent.then_some("nothing arrived"));
+            let (from, to) = (&self.names[flow.from], &self.names[flow.to]);
+            let text = |why| format!("flow {} from {from} to {to}: {why}", number + 1);
+            outcome.failed.extend(why.map(text));
+        }
+        outcome
+    }
+
+    /// Runs the fetches of some machines from a server.
+    pub fn run_fetches(
+        &self,
+        fetching: &Fetching,
+        seed: u64,
+        watch: Option<Box<dyn Tap>>,
+    ) -> Outcome {
+        let server = SocketAddrV4::new(address(fetching.server), fetches::PORT);
+        let program = |machine: usize| {
+            if machine == fetching.server {
+                Fetcher::Server(Server::new(fetching.bytes))
+            } else if fetching.clients.contains(&machine) {
+                let seed = super::seed(seed, machine, CLIENTS);
+                let client = Client::new(server, fetching.bytes, fetching.think, seed);
+                Fetcher::Client(Box::new(client))
+            } else {
+                Fetcher::Idle
+            }
+        };
+        let programs = (0..self.links.stations()).map(program).collect();
+        let mut world = self.world(seed, programs);
+        watch.into_iter().for_each(|it| world.watch(it));
+        world.run(Instant::ZERO + self.lasts);
+        let mut outcome = self.common(&world, seed);
+        let (mut times, mut got) = (Vec::new(), 0);
+        for (program, name) in world.programs().zip(&self.names) {
+            let Fetcher::Client(client) = program else { continue };
+            got += client.bytes();
+            for (number, fetch) in client.fetches().iter().enumerate() {
+                let text = |end| format!("fetch {} of {name}: {}", number + 1, words(end));
+                match fetch.failed {
+                    None => times.push(fetch.lasted.as_secs_f64()),
+                    Some(end) => outcome.failed.push(text(end)),
+                }
+            }
+            let waits = client.fetching().map_or(Duration::ZERO, |began| world.now() - began);
+            if waits > PATIENCE && client.bytes() == 0 {
+                outcome.failed.push(format!("fetch 1 of {name}: nothing arrived"));
+            }
+        }
+        outcome.goodput_kbps = kbps(got, self.lasts);
+        outcome.fetches = Some(Fetches::of(times));
+        outcome
+    }
+
+    /// What does not depend on the traffic.
+    fn common<P: Program>(&self, world: &World<P>, seed: u64) -> Outcome {
+        let (counters, total) = (world.counters(), world.medium().total());
+        let drops = counters.drops;
+        Outcome {
+            seed,
+            retry_drops: drops.retries,
+            queue_drops: drops.queue_source + drops.queue_relays,
+            queue_drops_source: drops.queue_source,
+            queue_drops_relays: drops.queue_relays,
+            data_frames: total.data_frames,
+            data_fail_share: total.data_frames_failed as f64 / total.data_frames.max(1) as f64,
+            simulated_seconds: self.lasts.as_secs_f64(),
+            events: counters.events,
+            ..Outcome::default()
+        }
+    }
+}
+
+/// Who fetches what.
+#[derive(Clone, Debug)]
+pub struct Fetching {
+    /// The machine that has the file.
+    pub server: usize,
+    /// Those that fetch it.
+    pub clients: Vec<usize>,
+    /// Its size.
+    pub bytes: u64,
+    /// Mean time from the end of a fetch to the next.
+    pub think: Duration,
+}
+
+/// A world of a scenario's routers, without clients or origin, over its static routes.
+pub fn world<P: Program>(scenario: &Scenario, seed: u64, programs: Vec<P>) -> World<P> {
+    Setup::of(scenario).world(seed, programs)
+}
+
+/// Runs a scenario's flows or fetches; `None` if it has neither, but files of an origin. `watch` is
+/// shown all frames.
+pub fn run(scenario: &Scenario, seed: u64, watch: Option<Box<dyn Tap>>) -> Option<Outcome> {
+    let setup = Setup::of(scenario);
+    match scenario.traffic {
+        Traffic::Files => None,
+        Traffic::Tcp | Traffic::Udp => Some(setup.run_flows(&flows_of(scenario), seed, watch)),
+        Traffic::Fetches => {
+            let fetching = Fetching {
+                server: scenario.gateway,
+                clients: scenario.receivers.clone(),
+                bytes: scenario.workload.bytes,
+                think: scenario.load.think,
+            };
+            Some(setup.run_fetches(&fetching, seed, watch))
+        }
+    }
+}
+
+/// From the gateway to each receiver, one starting after the other.
+fn flows_of(scenario: &Scenario) -> Vec<Flow> {
+    let load = &scenario.load;
+    let kind = match scenario.traffic {
+        Traffic::Udp => Kind::Udp { bits_per_second: load.offered_bps },
+        _ => Kind::Tcp,
+    };
+    let receivers = (0..load.flows).flat_map(|_| scenario.receivers.iter().copied());
+    let flow = |(number, to): (usize, usize)| {
+        let starts = Instant::ZERO + load.stagger.saturating_mul(number as u32);
+        Flow { from: scenario.gateway, to, starts, kind }
+    };
+    receivers.enumerate().map(flow).collect()
+}
+
+fn kbps(bytes: u64, lasts: Duration) -> f64 {
+    bytes as f64 * 8.0 / lasts.as_secs_f64() / 1e3
+}
+
+fn words(end: End) -> &'static str {
+    match end {
+        End::Done => "it was closed",
+        End::Refused => "it was refused",
+        End::Reset => "it was reset",
+        End::TimedOut => "no answer came for too long",
+        End::Aborted => "it could not begin",
+    }
+}

@@ -1,0 +1,214 @@
+//! Flows that take all they can get: over TCP, or UDP at a constant rate.
+//!
+//! *What this is:* [`Endpoint`], the program of a machine that sends and receives flows. *Who calls
+//! it:* `experiment.rs`, and whoever wants contention between machines of a world of their own.
+
+use std::net::SocketAddrV4;
+
+use bytes::Bytes;
+use wire::Instant;
+
+use super::arrivals::Arrivals;
+use super::{Program, address};
+use crate::net::tcp::End;
+use crate::net::{Event, Host, SocketId};
+
+/// Payload of a UDP packet, in bytes.
+pub const DATAGRAM_BYTES: usize = 1460;
+
+/// The first flow's port at its receiver; each has its own.
+const PORT: u16 = 5001;
+/// What flows consist of.
+static NOTHING: [u8; 65_536] = [0; 65_536];
+
+/// One flow between two machines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// The machine that sends.
+    pub from: usize,
+    /// The machine that receives.
+    pub to: usize,
+    /// When it begins.
+    pub starts: Instant,
+    /// What it is.
+    pub kind: Kind,
+}
+
+/// What a flow is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A TCP connection whose sender never runs out of data.
+    Tcp,
+    /// UDP packets of [`DATAGRAM_BYTES`] at a constant rate.
+    Udp {
+        /// Payload bits a second.
+        bits_per_second: u64,
+    },
+}
+
+/// A machine's part in flows.
+#[derive(Debug, Default)]
+pub struct Endpoint {
+    sources: Vec<Source>,
+    sinks: Vec<Sink>,
+    /// When the next source is due.
+    due: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Source {
+    to: SocketAddrV4,
+    flow: Flow,
+    /// Packets of UDP that were sent, or 1 when TCP has begun.
+    sent: u64,
+    socket: Option<SocketId>,
+    number: usize,
+    /// Why it is over, if it is.
+    ended: Option<End>,
+}
+
+/// What came of a flow.
+#[derive(Debug)]
+pub struct Sink {
+    /// Its place in the list of flows.
+    pub number: usize,
+    /// Bytes of payload that the receiver got.
+    pub bytes: u64,
+    /// When.
+    pub arrivals: Arrivals,
+    port: u16,
+    socket: Option<SocketId>,
+    is_tcp: bool,
+}
+
+/// The parts of so many machines in these flows, by machine.
+///
+/// # Panics
+///
+/// If there are more flows than ports, or a flow's machine is not there.
+pub fn endpoints(machines: usize, flows: &[Flow]) -> Vec<Endpoint> {
+    let mut endpoints: Vec<_> = (0..machines).map(|_| Endpoint::default()).collect();
+    for (number, flow) in flows.iter().enumerate() {
+        let port = u16::try_from(number).ok().and_then(|it| PORT.checked_add(it));
+        let port = port.expect("each flow has a port");
+        let to = SocketAddrV4::new(address(flow.to), port);
+        endpoints[flow.from].sources.push(Source {
+            to,
+            flow: *flow,
+            sent: 0,
+            socket: None,
+            number,
+            ended: None,
+        });
+        endpoints[flow.to].sinks.push(Sink {
+            number,
+            bytes: 0,
+            arrivals: Arrivals::default(),
+            port,
+            socket: None,
+            is_tcp: flow.kind == Kind::Tcp,
+        });
+    }
+    endpoints
+}
+
+impl Endpoint {
+    /// What came of the flows to this machine.
+    pub fn sinks(&self) -> &[Sink] {
+        &self.sinks
+    }
+
+    /// Flows from this machine whose connections are over, and how they ended.
+    pub fn ended(&self) -> impl Iterator<Item = (usize, End)> {
+        self.sources.iter().filter_map(|it| Some((it.number, it.ended?)))
+    }
+
+    fn plan(&mut self) {
+        self.due = self.sources.iter().filter_map(Source::due).min();
+    }
+
+    fn fill(&mut self, now: Instant, host: &mut Host, id: SocketId) {
+        if self.sources.iter().any(|it| it.socket == Some(id)) {
+            let mut data = Bytes::from_static(&NOTHING);
+            while host.write(now, id, &mut data) > 0 {
+                data = Bytes::from_static(&NOTHING);
+            }
+        }
+    }
+
+    fn read(&mut self, now: Instant, host: &mut Host, id: SocketId) {
+        let Some(sink) = self.sinks.iter_mut().find(|it| it.socket == Some(id)) else { return };
+        let before = sink.bytes;
+        while let Some(data) = host.read(now, id, usize::MAX) {
+            sink.bytes += data.len() as u64;
+        }
+        if sink.bytes > before {
+            sink.arrivals.add(now);
+        }
+    }
+}
+
+impl Program for Endpoint {
+    fn start(&mut self, _now: Instant, host: &mut Host) {
+        for sink in &self.sinks {
+            if sink.is_tcp { host.listen(sink.port) } else { host.listen_datagrams(sink.port) }
+        }
+        self.plan();
+    }
+
+    fn handle_event(&mut self, now: Instant, host: &mut Host, event: Event) {
+        match event {
+            Event::Connected(id) | Event::Writable(id) => self.fill(now, host, id),
+            Event::Accepted { id, local, .. } => {
+                let sink = self.sinks.iter_mut().find(|it| it.port == local.port());
+                sink.into_iter().for_each(|it| it.socket = Some(id));
+            }
+            Event::Readable(id) => self.read(now, host, id),
+            Event::PeerClosed(id) => host.close(now, id),
+            Event::Closed { id, why } => {
+                let source = self.sources.iter_mut().find(|it| it.socket == Some(id));
+                source.into_iter().for_each(|it| it.ended = Some(why));
+            }
+            Event::Datagram { to, payload, .. } => {
+                if let Some(sink) = self.sinks.iter_mut().find(|it| it.port == to.port()) {
+                    sink.bytes += payload.len() as u64;
+                    sink.arrivals.add(now);
+                }
+            }
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant, host: &mut Host) {
+        for source in self.sources.iter_mut().filter(|it| it.due().is_some_and(|at| at <= now)) {
+            match source.flow.kind {
+                Kind::Tcp => source.socket = host.connect(now, source.to).ok(),
+                Kind::Udp { .. } => {
+                    let payload = Bytes::from_static(&NOTHING[..DATAGRAM_BYTES]);
+                    host.send_datagram(now, source.to.port(), source.to, payload);
+                }
+            }
+            source.sent += 1;
+        }
+        self.plan();
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.due
+    }
+}
+
+impl Source {
+    /// When it sends its next packet, or begins its connection.
+    fn due(&self) -> Option<Instant> {
+        match self.flow.kind {
+            Kind::Tcp => (self.sent == 0).then_some(self.flow.starts),
+            Kind::Udp { bits_per_second } => {
+                // From the beginning, so that nothing drifts.
+                let bits = u128::from(self.sent) * 8 * DATAGRAM_BYTES as u128;
+                let nanos = bits * 1_000_000_000 / u128::from(bits_per_second.max(1));
+                let nanos = u64::try_from(nanos).ok()?;
+                self.flow.starts.as_nanos().checked_add(nanos).map(Instant::from_nanos)
+            }
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! A packet's way: out of a host, over the air or a wire, hop by hop, into a host.
+
+use radio::{Destination, Input, Outcome, Output, Station};
+
+use super::{AIR, End, Machine, Program, Wired, World, machine};
+use crate::net::Packet;
+
+impl<P: Program> World<P> {
+    /// Lets packets that have arrived take effect, and those that this makes arrive at once too.
+    pub(super) fn settle(&mut self) {
+        while let Some((machine, interface, packet)) = self.arrived.pop_front() {
+            self.counters.events += 1;
+            let host = &mut self.machines[machine].host;
+            if let Some(packet) = host.handle_packet(self.now, interface, packet) {
+                self.forward(machine, packet);
+            } else {
+                self.drain(machine);
+            }
+        }
+    }
+
+    /// Gives a machine's program what its host has to say, sends what its host has to send, and asks
+    /// both when they want to be woken.
+    pub(super) fn drain(&mut self, machine: usize) {
+        let now = self.now;
+        loop {
+            let Machine { host, program, .. } = &mut self.machines[machine];
+            while let Some(event) = host.poll_event() {
+                program.handle_event(now, host, event);
+            }
+            let Some(packet) = host.poll_packet() else { break };
+            self.send(machine, packet);
+        }
+        let Machine { host, program, .. } = &self.machines[machine];
+        let due = host.poll_timeout().into_iter().chain(program.poll_timeout()).min();
+        self.due.set(machine, due);
+    }
+
+    /// A packet in transit: the place for whatever is to take, hold, insert or drop such packets
+    /// below IP.
+    fn forward(&mut self, machine: usize, packet: Packet) {
+        self.send(machine, packet);
+    }
+
+    /// A machine sends a packet on its way.
+    fn send(&mut self, from: usize, packet: Packet) {
+        let to = machine(*packet.to.ip()).filter(|it| *it < self.machines.len());
+        let Some(to) = to else {
+            self.counters.drops.no_route += 1;
+            return;
+        };
+        let wired = self.machines[to].wired;
+        match (self.machines[from].wired, wired) {
+            _ if from == to => self.arrived.push_back((to, AIR, packet)),
+            (Some(Wired { end, .. }), _) => self.send_by_wire(end + 1, packet),
+            (None, Some(Wired { station, end })) if station == from => {
+                self.send_by_wire(end, packet);
+            }
+            (None, Some(Wired { station, .. })) => self.send_by_air(from, station, packet),
+            (None, None) => self.send_by_air(from, to, packet),
+        }
+    }
+
+    fn send_by_wire(&mut self, end: usize, packet: Packet) {
+        let pipe = &mut self.ends[end].pipe;
+        if pipe.send(self.now, packet.bytes(), packet).is_err() {
+            self.counters.drops.wires += 1;
+        }
+        self.due.set(self.machines.len() + end, pipe.poll_timeout());
+    }
+
+    /// One hop towards a station.
+    fn send_by_air(&mut self, from: usize, to: usize, packet: Packet) {
+        let Some(next) = self.routes.next_hop(from, to) else {
+            self.counters.drops.no_route += 1;
+            return;
+        };
+        let (from, to) = (Station(from as u16), Destination::Station(Station(next as u16)));
+        let bytes = packet.bytes();
+        self.medium.handle_input(self.now, Input::Send { from, to, bytes, payload: packet });
+        self.drain_medium();
+    }
+
+    /// What has come over a wire's end.
+    pub(super) fn arrive_by_wire(&mut self, end: usize) {
+        let End { pipe, bytes, to, interface } = &mut self.ends[end];
+        while let Some((_, packet)) = pipe.receive(self.now) {
+            *bytes += u64::from(packet.bytes());
+            self.arrived.push_back((*to, *interface, packet));
+        }
+        self.due.set(self.machines.len() + end, pipe.poll_timeout());
+    }
+
+    /// Takes out of the medium what stations heard, and what became of what they sent.
+    pub(super) fn drain_medium(&mut self) {
+        while let Some(output) = self.medium.poll_output() {
+            self.counters.events += 1;
+            match output {
+                Output::Heard { frame, payload, by } => {
+                    if let Some(watch) = &mut self.watch {
+                        watch.data(&frame, payload, by);
+                    }
+                    for heard in by.iter().filter(|it| it.is_new) {
+                        let at = Destination::Station(heard.by);
+                        if frame.to == at || frame.to == Destination::Broadcast {
+                            let machine = usize::from(heard.by.0);
+                            self.arrived.push_back((machine, AIR, payload.clone()));
+                        }
+                    }
+                }
+                Output::HeardControl { frame, by } => {
+                    if let Some(watch) = &mut self.watch {
+                        watch.control(&frame, by);
+                    }
+                }
+                Output::Done { from, payload, outcome, tries, .. } => {
+                    self.counters.packets_sent += u64::from(tries > 0);
+                    let drops = &mut self.counters.drops;
+                    match outcome {
+                        Outcome::Acked | Outcome::Broadcast => {}
+                        Outcome::GivenUp => drops.retries += 1,
+                        Outcome::QueueFull if entered(&self.machines, &payload) == from => {
+                            drops.queue_source += 1;
+                        }
+                        Outcome::QueueFull => drops.queue_relays += 1,
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The first station on a packet's way.
+fn entered<P>(machines: &[Machine<P>], packet: &Packet) -> Station {
+    let sender = machine(*packet.from.ip()).unwrap_or_default();
+    let wired = machines.get(sender).and_then(|it| it.wired);
+    Station(wired.map_or(sender, |it| it.station) as u16)
+}

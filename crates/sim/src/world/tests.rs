@@ -1,0 +1,140 @@
+//! Worlds with programs that do next to nothing.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddrV4;
+
+use bytes::Bytes;
+use radio::Ranges;
+
+use super::*;
+use crate::net::{self, Event};
+
+const PORT: u16 = 9;
+
+/// Says one thing to another machine, and answers whatever it is told.
+#[derive(Debug, Default)]
+struct Talker {
+    says: Option<(SocketAddrV4, &'static [u8])>,
+    answers: bool,
+    at: Option<Instant>,
+    heard: Vec<(Instant, Bytes)>,
+}
+
+impl Program for Talker {
+    fn start(&mut self, _now: Instant, host: &mut Host) {
+        host.listen_datagrams(PORT);
+    }
+
+    fn handle_event(&mut self, now: Instant, host: &mut Host, event: Event) {
+        let Event::Datagram { from, payload, .. } = event else { panic!("{event:?}") };
+        self.heard.push((now, payload.clone()));
+        if self.answers {
+            host.send_datagram(now, PORT, from, payload);
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant, host: &mut Host) {
+        if self.at.is_some_and(|at| at <= now) {
+            self.at = None;
+            let (to, text) = self.says.expect("it has something to say");
+            host.send_datagram(now, PORT, to, Bytes::from_static(text));
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.at
+    }
+}
+
+fn to(machine: usize) -> SocketAddrV4 {
+    SocketAddrV4::new(address(machine), PORT)
+}
+
+fn talker(says: SocketAddrV4) -> Talker {
+    let at = Some(Instant::from_nanos(1_000_000_000));
+    Talker { says: Some((says, b"hello")), at, ..Talker::default() }
+}
+
+fn listener() -> Talker {
+    Talker { answers: true, ..Talker::default() }
+}
+
+fn host(machine: usize) -> Host {
+    Host::new(net::Config::default(), &[address(machine)], seed(1, machine, 0))
+}
+
+/// A chain of stations, 200 m apart.
+fn chain(programs: Vec<Talker>) -> World<Talker> {
+    let places: Vec<_> = (0..programs.len()).map(|it| (it as f64 * 200.0, 0.0)).collect();
+    let links = Links::by_distance(&places, Ranges::default(), |_| 0.0);
+    let routes = Routes::shortest(&links, Metric::Hops);
+    let machines = programs.into_iter().enumerate().map(|(it, program)| (host(it), program));
+    World::new(radio::Config::default(), links, routes, 1, machines.collect())
+}
+
+fn seconds(seconds: u64) -> Instant {
+    Instant::ZERO + Duration::from_secs(seconds)
+}
+
+#[test]
+fn packets_go_hop_by_hop_and_answers_come_back() {
+    let mut world = chain(vec![talker(to(3)), Talker::default(), Talker::default(), listener()]);
+    assert!(!world.run(seconds(2)), "nothing is left to happen");
+    let (there, back) = (&world.program(3).heard, &world.program(0).heard);
+    assert_eq!((there.len(), back.len()), (1, 1));
+    assert_eq!(&back[0].1[..], b"hello");
+    assert!(back[0].0 > there[0].0 && there[0].0 > seconds(1));
+    assert_eq!(world.counters().packets_sent, 6);
+    assert_eq!(world.counters().drops, Drops::default());
+    assert_eq!(world.now(), seconds(2));
+}
+
+#[test]
+fn machines_on_wires_reach_each_other_over_the_air() {
+    let mut world = chain(vec![Talker::default(), Talker::default(), Talker::default()]);
+    let delay = Duration::from_millis(10);
+    let slow = Wire { bits_per_second: 1_000_000, delay, packets_max: 10 };
+    let origin = world.attach(2, slow, host(3), listener());
+    let client = world.attach(0, Wire::LAN, host(4), talker(to(origin)));
+    world.run(seconds(2));
+    let (there, back) = (&world.program(origin).heard, &world.program(client).heard);
+    assert_eq!((there.len(), back.len()), (1, 1));
+    // 33 bytes of IP at 1 Mbit/s, and the wire's delay.
+    assert!(there[0].0 - seconds(1) > delay + Duration::from_micros(264));
+    assert_eq!(world.counters().packets_sent, 4);
+    assert_eq!(world.carried(origin), [33, 33]);
+}
+
+#[test]
+fn what_has_no_way_is_dropped_and_counted() {
+    let links = Links::by_distance(&[(0.0, 0.0), (900.0, 0.0)], Ranges::default(), |_| 0.0);
+    let routes = Routes::shortest(&links, Metric::Hops);
+    let machines = vec![(host(0), talker(to(1))), (host(1), talker(to(7)))];
+    let mut world = World::new(radio::Config::default(), links, routes, 1, machines);
+    world.run(seconds(2));
+    assert_eq!(world.counters().drops, Drops { no_route: 2, ..Drops::default() });
+}
+
+#[test]
+fn a_machine_reaches_itself() {
+    let mut world = chain(vec![talker(to(0)), Talker::default()]);
+    world.run(seconds(2));
+    assert_eq!(world.program(0).heard, [(seconds(1), Bytes::from_static(b"hello"))]);
+    assert_eq!(world.counters().packets_sent, 0);
+}
+
+#[test]
+fn what_is_done_from_outside_takes_effect() {
+    let mut world = chain(vec![Talker::default(), listener()]);
+    world.run(seconds(3));
+    world.act(0, |now, host, _| host.send_datagram(now, PORT, to(1), Bytes::from_static(b"x")));
+    while world.step().is_some() {}
+    assert_eq!(world.program(0).heard.len(), 1);
+}
+
+#[test]
+fn seeds_differ_by_machine_and_purpose() {
+    let seeds: BTreeSet<_> = (0..50).flat_map(|it| [seed(1, it, 0), seed(1, it, 1)]).collect();
+    assert_eq!(seeds.len(), 100);
+    assert_ne!(seed(1, 0, 0), seed(2, 0, 0));
+}
