@@ -26,6 +26,48 @@ const SEEDS: [u64; 5] = [1, 2, 3, 4, 5];
 /// Of a strong signal, in attowatts: -60 dBm.
 const STRONG: u64 = 1_000_000_000;
 
+/// ns-3's figures, which the simulator is held against too: `sim/data/ns3/README.md` says how they
+/// were made.
+const CHAIN: &str = include_str!("../../sim/data/ns3/chain.csv");
+const CHAIN_NOLOCK: &str = include_str!("../../sim/data/ns3/chain_nolock.csv");
+const CHAIN_PER: &str = include_str!("../../sim/data/ns3/chain_per.csv");
+const CONTENTION: &str = include_str!("../../sim/data/ns3/contention.csv");
+
+/// A line of such a table: each column with what stands in it.
+struct Row(Vec<(&'static str, &'static str)>);
+
+fn rows(table: &'static str) -> impl Iterator<Item = Row> {
+    let (head, lines) = table.split_once('\n').expect("a table has a head");
+    lines.lines().map(|line| Row(head.split(',').zip(line.split(',')).collect()))
+}
+
+fn is_udp(row: &Row) -> bool {
+    row.text("traffic") == "udp"
+}
+
+impl Row {
+    /// Empty if there is no such column.
+    fn text(&self, column: &str) -> &'static str {
+        self.0.iter().find(|(name, _)| *name == column).map_or("", |(_, text)| text)
+    }
+
+    /// 0 if there is none.
+    fn number(&self, column: &str) -> f64 {
+        self.text(column).parse().unwrap_or(0.0)
+    }
+
+    fn reference(&self) -> Reference {
+        let [goodput, fail, rts_fail] =
+            ["goodput_kbps_mean", "p_data_fail_mean", "p_rts_fail_mean"];
+        (self.number(goodput), self.number(fail), self.number(rts_fail))
+    }
+
+    fn config(&self) -> Config {
+        let config = Config::like_ns3();
+        if self.number("rts") > 0.0 { with_rts(config) } else { config }
+    }
+}
+
 /// Means over the seeds.
 #[derive(Debug)]
 struct Measured {
@@ -101,82 +143,60 @@ fn with_rts(config: Config) -> Config {
     Config { rts_threshold: Some(0), ..config }
 }
 
-/// chain.csv, rows `lock`, `udp`.
+/// Rows `udp`.
 #[test]
 fn chains_of_one_to_eight_hops() {
-    for (hops, plain, rts) in [
-        (1, (5910.73, 0.0, 0.0), (4402.19, 0.0, 0.0)),
-        (2, (2938.43, 0.015_093, 0.0), (2190.91, 0.0, 0.015_251)),
-        (4, (1540.07, 0.205_034, 0.0), (1224.06, 0.000_132, 0.213_73)),
-        (6, (1390.44, 0.192_55, 0.0), (977.616, 0.000_804, 0.217_319)),
-        (8, (1319.32, 0.192_098, 0.0), (964.508, 0.001_982, 0.199_065)),
-    ] {
-        let (off_max, fail_max) = if hops < 6 { (0.01, 0.003) } else { (0.08, 0.035) };
-        let config = Config::like_ns3();
-        let measured = chain(&config, hops, 0.0, 30.0);
-        compare(&format!("{hops} hops"), &measured, plain, off_max, fail_max);
-        let measured = chain(&with_rts(config), hops, 0.0, 30.0);
-        compare(&format!("{hops} hops, RTS"), &measured, rts, off_max.min(0.05), fail_max);
+    for row in rows(CHAIN).filter(is_udp) {
+        let (hops, rts) = (row.number("hops"), row.number("rts") > 0.0);
+        let (off_max, fail_max): (f64, f64) =
+            if hops < 6.0 { (0.01, 0.003) } else { (0.08, 0.035) };
+        let off_max = if rts { off_max.min(0.05) } else { off_max };
+        let measured = chain(&row.config(), hops as u16, 0.0, 30.0);
+        compare(&format!("{hops} hops, RTS {rts}"), &measured, row.reference(), off_max, fail_max);
     }
 }
 
-/// chain_nolock.csv, rows `udp`.
+/// Rows `udp`.
 #[test]
 fn chains_where_weak_frames_only_add_energy() {
     let config = Config { locking: Locking::Decodable, ..Config::like_ns3() };
-    for (hops, goodput_kbps, fail, relay_drops) in [
-        (1, 5907.74, 0.0, 0.0),
-        (2, 3172.81, 0.025_81, 0.0),
-        (4, 1645.84, 0.033_023, 1791.0),
-        (6, 1432.75, 0.025_962, 2080.0),
-        (8, 1429.63, 0.021_809, 2059.33),
-    ] {
+    for row in rows(CHAIN_NOLOCK).filter(is_udp) {
+        let hops = row.number("hops") as u16;
         let measured = chain(&config, hops, 0.0, 15.0);
         let name = format!("{hops} hops, no lock");
-        compare(&name, &measured, (goodput_kbps, fail, 0.0), 0.02, 0.003);
+        compare(&name, &measured, row.reference(), 0.02, 0.003);
+        let relay_drops = row.number("drop_q_relay_mean");
         assert!((measured.relay_drops - relay_drops).abs() < 0.03 * relay_drops + 1.0, "{name}");
     }
 }
 
-/// chain_per.csv, rows `udp`: 4 hops, all frames may be lost.
+/// Rows `udp`: 4 hops, all frames may be lost.
 #[test]
 fn chains_that_lose_frames() {
     let config = Config { loss_scope: LossScope::All, ..Config::like_ns3() };
-    for (loss, goodput_kbps, fail, given_up) in [
-        (0.05, 1373.57, 0.262_795, 1.3),
-        (0.1, 1215.11, 0.321_253, 7.3),
-        (0.2, 951.531, 0.433_767, 42.7),
-        (0.3, 709.171, 0.550_459, 99.7),
-    ] {
+    for row in rows(CHAIN_PER).filter(is_udp) {
+        let (loss, given_up) = (row.number("per"), row.number("drop_retry_mean"));
         let measured = chain(&config, 4, loss, 20.0);
         let name = format!("4 hops, {loss} lost");
-        compare(&name, &measured, (goodput_kbps, fail, 0.0), 0.03, 0.015);
+        compare(&name, &measured, row.reference(), 0.03, 0.015);
         assert!((measured.given_up - given_up).abs() < 0.12 * given_up + 3.0, "{name}");
     }
 }
 
-/// contention.csv, rows `lock`, `bianchi`: all send to one station that only receives.
+/// Rows `bianchi`: all send to one station that only receives.
 #[test]
 fn cells_of_one_to_ten_senders() {
-    for (senders, plain, rts) in [
-        (1, (5913.59, 0.0, 0.0), (4404.92, 0.0, 0.0)),
-        (2, (6166.46, 0.062_058, 0.0), (4600.75, 0.0, 0.062_284)),
-        (5, (6107.67, 0.173_146, 0.0), (4680.37, 0.0, 0.175_147)),
-        (10, (5787.05, 0.277_925, 0.0), (4601.34, 0.0, 0.280_193)),
-    ] {
+    for row in rows(CONTENTION).filter(|row| row.text("topo") == "bianchi") {
+        let senders = row.number("nflows") as u16;
         let paths: Vec<_> = (1..=senders).map(|from| vec![Station(from), Station(0)]).collect();
         let links = clique_at(senders + 1, STRONG);
-        for (config, reference) in
-            [(Config::like_ns3(), plain), (with_rts(Config::like_ns3()), rts)]
-        {
-            let measured = measure(&config, &links, &paths, 20.0);
-            compare(&format!("{senders} senders"), &measured, reference, 0.025, 0.006);
-            assert!(off(measured.share, 1.0 / f64::from(senders)).abs() < 0.05);
-        }
+        let measured = measure(&row.config(), &links, &paths, 20.0);
+        compare(&format!("{senders} senders"), &measured, row.reference(), 0.025, 0.006);
+        assert!(off(measured.share, 1.0 / f64::from(senders)).abs() < 0.05);
     }
 }
 
-/// contention.csv, rows `lock`, `hidsym`: two senders that do not sense each other.
+/// Rows `hidsym`: two senders that do not sense each other.
 #[test]
 fn hidden_senders() {
     let mut links = Links::new(3);
@@ -185,14 +205,12 @@ fn hidden_senders() {
         links.set(Station(0), sender, link(STRONG));
     }
     let paths = [vec![Station(1), Station(0)], vec![Station(2), Station(0)]];
-    for (name, config, reference, given_up) in [
-        ("hidden", Config::like_ns3(), (3696.72, 0.467_393, 0.0), 437.0),
-        ("hidden, RTS", with_rts(Config::like_ns3()), (4150.88, 0.051_546, 0.131_718), 38.0),
-    ] {
-        let measured = measure(&config, &links, &paths, 20.0);
-        compare(name, &measured, reference, 0.01, 0.006);
-        assert!(off(measured.given_up, given_up).abs() < 0.1, "{name}: {}", measured.given_up);
-        assert!((measured.share - 0.5).abs() < 0.06, "{name}: share {}", measured.share);
+    for row in rows(CONTENTION).filter(|row| row.text("topo") == "hidsym") {
+        let measured = measure(&row.config(), &links, &paths, 20.0);
+        compare("hidden", &measured, row.reference(), 0.01, 0.006);
+        let given_up = row.number("drop_retry_mean");
+        assert!(off(measured.given_up, given_up).abs() < 0.1, "{}", measured.given_up);
+        assert!((measured.share - 0.5).abs() < 0.06, "share {}", measured.share);
     }
 }
 
@@ -236,10 +254,15 @@ fn asymmetric_senders() {
 fn the_standard_differs_from_ns3_by_little() {
     let config = Config { dcf: Dcf::Standard, ..Config::like_ns3() };
     let weak = Config { locking: Locking::Decodable, ..config.clone() };
-    for (hops, locked_kbps, weak_kbps) in [(4, 1540.07, 1645.84), (8, 1319.32, 1429.63)] {
-        let (locked, weak) = (chain(&config, hops, 0.0, 20.0), chain(&weak, hops, 0.0, 20.0));
-        let offs = (off(locked.goodput_kbps, locked_kbps), off(weak.goodput_kbps, weak_kbps));
-        println!("{hops} hops by the standard: {offs:.3?}");
-        assert!((0.0..0.13).contains(&offs.0) && (-0.08..0.0).contains(&offs.1), "{offs:?}");
+    let tables = [(CHAIN, config, 0.0..0.13), (CHAIN_NOLOCK, weak, -0.08..0.0)];
+    for (table, config, expected) in tables {
+        let plain = |row: &Row| is_udp(row) && row.number("rts") == 0.0;
+        for row in rows(table).filter(plain).filter(|row| row.number("hops") % 4.0 == 0.0) {
+            let hops = row.number("hops") as u16;
+            let measured = chain(&config, hops, 0.0, 20.0);
+            let off = off(measured.goodput_kbps, row.number("goodput_kbps_mean"));
+            println!("{hops} hops by the standard: {off:.3}");
+            assert!(expected.contains(&off), "{hops} hops: {off}");
+        }
     }
 }
