@@ -83,7 +83,7 @@ impl Experiment {
 
     /// What came of the runs, which may be in any order.
     pub fn tell(&self, mut rows: Vec<Row>) -> Told {
-        rows.sort_by(|a, b| a.key.cmp(&b.key).then(a.seed.cmp(&b.seed)));
+        rows.sort_by(|a, b| a.key.order(&b.key).then(a.seed.cmp(&b.seed)));
         let samples = Samples::new(self.columns, rows);
         let findings = (self.tell)(&samples);
         Told {

@@ -38,7 +38,7 @@ pub struct Samples {
 
 impl Key {
     /// The order in which runs are listed.
-    pub fn cmp(&self, other: &Self) -> Ordering {
+    pub fn order(&self, other: &Self) -> Ordering {
         self.rank.cmp(&other.rank).then(self.x.total_cmp(&other.x))
     }
 }
