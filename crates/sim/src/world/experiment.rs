@@ -24,8 +24,10 @@ const FLOWS: u16 = 3;
 pub const HOPS_MAX: usize = 64;
 /// A flow that brought nothing has failed if it had so long, or all of the run.
 const ENOUGH: Duration = Duration::from_secs(1);
-/// A fetch of which nothing arrives for so long has failed, whatever may become of it.
+/// A client's first fetch of which nothing arrives for so long has failed, whatever may become of it,
 const PATIENCE: Duration = Duration::from_secs(5);
+/// and a later one after so long: where many compete, TCP's back-off alone can take ten seconds.
+const STALL: Duration = Duration::from_secs(20);
 
 /// What flows and fetches take place in.
 #[derive(Clone, Debug)]
@@ -193,7 +195,7 @@ fn failed(client: &Client, name: &str, now: Instant) -> Vec<String> {
         failed.push(format!("{others} more fetches of {name}"));
     }
     let waits = client.waiting().map_or(Duration::ZERO, |since| now - since);
-    if waits > PATIENCE {
+    if waits > if client.bytes() == 0 { PATIENCE } else { STALL } {
         let (number, seconds) = (client.ended() + 1, waits.as_secs_f64());
         failed.push(format!("fetch {number} of {name}: nothing arrived for {seconds:.1} s"));
     }
