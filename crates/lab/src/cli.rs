@@ -126,7 +126,10 @@ pub struct Validate {
     /// How many runs of each case [default: 5, or 2 with --quick]
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub seeds: Option<u64>,
-    /// Another medium than the reference's: a key of the scenario `bulk`, for all cases
+    /// How many runs at a time [default: one for each core]
+    #[arg(long, value_name = "N", value_parser = jobs)]
+    pub jobs: Option<usize>,
+    /// Another medium than the reference's, for all cases: receiver, reception or dcf
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
     pub set: Vec<(String, String)>,
     /// Write the figures as JSON; - is standard output

@@ -6,16 +6,13 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
-use std::thread;
 use std::time::Instant;
 
-use sim::repro::{ALL, Experiment, Extent, Job, Row, Told, Verdict};
+use sim::repro::{ALL, Experiment, Extent, Told, Verdict};
 
 use crate::cli::Repro;
 use crate::failure::Failure;
-use crate::progress::Progress;
+use crate::jobs::Jobs;
 use crate::say;
 
 /// Stands for each of them.
@@ -54,7 +51,9 @@ fn repeat(experiment: &'static Experiment, args: &Repro) -> Result<(), Failure> 
     let began = Instant::now();
     let extent = if args.quick { Extent::Quick } else { Extent::Full };
     let plan = experiment.plan(extent, args.seeds);
-    let rows = on_all_cores(experiment.name, &plan.jobs(), args)?;
+    let jobs = plan.jobs();
+    let how = Jobs { what: experiment.name, at_a_time: args.jobs, quiet: args.quiet };
+    let rows = how.run(jobs.len(), |place| jobs[place].run().map_err(Failure::failed))?;
     let told = experiment.tell(rows);
     let page = write(experiment, &told, &args.out)?;
     if !args.quiet {
@@ -70,32 +69,6 @@ fn repeat(experiment: &'static Experiment, args: &Repro) -> Result<(), Failure> 
         say::out(text.as_bytes())?;
     }
     Ok(())
-}
-
-/// Runs all jobs. After a failure none begins; the first is told.
-fn on_all_cores(name: &'static str, jobs: &[Job<'_>], args: &Repro) -> Result<Vec<Row>, Failure> {
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    let step = Progress::new(args.quiet).step(name, jobs.len());
-    let next = AtomicUsize::new(0);
-    let (done, results) = mpsc::channel();
-    let work = || {
-        while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let result = job.run();
-            if result.is_err() {
-                next.store(jobs.len(), Ordering::Relaxed);
-            }
-            let _ = done.send(result);
-            step.tick();
-        }
-    };
-    thread::scope(|scope| {
-        for _ in 0..args.jobs.unwrap_or(cores).clamp(1, jobs.len().max(1)) {
-            scope.spawn(work);
-        }
-    });
-    drop(done);
-    step.done();
-    results.into_iter().collect::<Result<_, _>>().map_err(Failure::failed)
 }
 
 /// Where the page is.

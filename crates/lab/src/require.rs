@@ -105,7 +105,21 @@ pub fn outputs(args: &Run) -> Result<(), Failure> {
 
 /// The same for runs in virtual time, which have no place of their own.
 pub fn results(json: Option<&Path>, html: Option<&Path>) -> Result<(), Failure> {
-    files(json, html, std::iter::empty(), false)
+    files(json, html, std::iter::empty(), false)?;
+    let json = json.filter(|path| *path != Path::new("-"));
+    json.into_iter().chain(html).try_for_each(opens)
+}
+
+/// Not everything that seems writable is. What is no file, a pipe maybe, is left alone.
+fn opens(path: &Path) -> Result<(), Failure> {
+    let is_new = !path.exists();
+    if !is_new && !path.is_file() {
+        return Ok(());
+    }
+    let opened = OpenOptions::new().append(true).create(true).open(path);
+    opened
+        .and_then(|_| if is_new { fs::remove_file(path) } else { Ok(()) })
+        .map_err(|error| Failure::refused(format!("cannot write {}: {error}", path.display())))
 }
 
 fn files<'a>(
@@ -130,6 +144,9 @@ fn files<'a>(
 fn writable(path: &Path, hidden: bool) -> Result<(), Failure> {
     let refuse =
         |why: &str| Err(Failure::refused(format!("cannot write {}: {why}", path.display())));
+    if path == Path::new("-") {
+        return refuse("only --json goes to standard output; ./- is a file");
+    }
     if path.is_dir() {
         return refuse("it is a directory");
     }

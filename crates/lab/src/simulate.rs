@@ -2,13 +2,12 @@
 //!
 //! *Where to start:* [`run`]. What a run is, is in the crate `sim`; here are threads, files and clocks.
 
-use std::path::Path;
-
-use sim::scenario::{Scenario, Traffic};
+use sim::scenario::{Routing, Scenario, Traffic};
 
 use crate::cli::Sim;
 use crate::failure::Failure;
-use crate::{require, say};
+use crate::output::Wanted;
+use crate::require;
 
 mod captures;
 mod files;
@@ -35,35 +34,46 @@ pub fn run(args: &Sim) -> Result<(), Failure> {
 
 /// The scenario as a seed has it.
 fn load(args: &Sim, seed: u64) -> Result<Scenario, Failure> {
-    Scenario::load_seeded(&args.scenario, &args.set, seed).map_err(Failure::refused)
+    let scenario =
+        Scenario::load_seeded(&args.scenario, &args.set, seed).map_err(Failure::refused)?;
+    if scenario.routing == Routing::Babel {
+        let text = "`routing` is \"babel\", and in virtual time routes are static: leave it out, or \
+            take `hearsay-lab run`";
+        return Err(Failure::refused(text));
+    }
+    Ok(scenario)
 }
 
-/// What there is to tell of runs.
-struct Told {
-    json: String,
-    html: String,
-    /// For a terminal.
-    table: String,
+/// What was asked for.
+fn wanted(args: &Sim) -> Wanted<'_> {
+    Wanted { json: args.json.as_deref(), html: args.html.as_deref(), quiet: args.quiet }
 }
 
-/// Writes what was asked for, files first: whoever reads standard output may go away.
-fn tell(args: &Sim, told: &Told) -> Result<(), Failure> {
-    let json_goes_to_stdout = args.json.as_deref() == Some(Path::new("-"));
-    if let Some(path) = args.json.as_deref().filter(|_| !json_goes_to_stdout) {
-        write(path, &told.json)?;
+/// So many failures are named here; the JSON has them all.
+const NAMED_MAX: usize = 20;
+
+/// What failed in any run is named; the worst decides how it ends.
+fn judge(failed: Vec<Failure>) -> Result<(), Failure> {
+    let Some(code) = failed.iter().map(|it| it.code).max() else { return Ok(()) };
+    let others = failed.len().saturating_sub(NAMED_MAX);
+    let mut lines: Vec<_> = failed.into_iter().take(NAMED_MAX).map(|it| it.message).collect();
+    if others > 0 {
+        lines.push(format!("and {others} others: --json names them all"));
     }
-    if let Some(path) = &args.html {
-        write(path, &told.html)?;
-    }
-    if json_goes_to_stdout {
-        say::out(told.json.as_bytes())?;
-    } else if !args.quiet {
-        say::out(told.table.as_bytes())?;
-    }
-    Ok(())
+    Err(Failure { code, message: lines.join("\n") })
 }
 
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text)
-        .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_failure_decides_and_all_are_named() {
+        assert_eq!(judge(Vec::new()), Ok(()));
+        let both = judge(vec![Failure::wrong_bytes("a"), Failure::failed("b")]);
+        assert_eq!(both, Err(Failure::wrong_bytes("a\nb")));
+        let many = judge((0..25).map(Failure::failed).collect()).unwrap_err();
+        assert_eq!((many.code, many.message.lines().count()), (1, NAMED_MAX + 1));
+        assert!(many.message.ends_with("and 5 others: --json names them all"));
+    }
 }

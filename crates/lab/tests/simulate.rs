@@ -136,6 +136,35 @@ fn what_failed_is_named() {
 }
 
 #[test]
+fn every_seed_is_judged() {
+    let world = World::new();
+    let cut = ["--set", "loss=1", "--set", "loss_exponent=0", "--quiet"];
+    let args = ["sim", "chain", "--set", "hops=1", "--set", "bytes=1000", "--seeds", "2"];
+    let ended = world.run(&[&args[..], &cut].concat()).expect(1);
+    let lines: Vec<_> = ended.err.lines().collect();
+    assert_eq!(lines.len(), 2, "{}", ended.err);
+    for (seed, line) in (1..).zip(lines) {
+        assert!(line.starts_with(&format!("hearsay-lab: seed {seed}: http://")), "{line}");
+    }
+    let args = ["sim", "mesh50", "--set", "seconds=3", "--set", "per=1", "--quiet"];
+    let ended = world.run(&args).expect(1);
+    assert_eq!(ended.err, "hearsay-lab: seed 1: none of 25 clients got anything\n");
+}
+
+#[test]
+fn keys_that_differ_by_seed_are_left_out() {
+    let world = World::new();
+    let keys = |seeds| {
+        let args = ["sim", "mesh50", "--set", "seconds=1", "--quiet", "--json", "-", "--seeds"];
+        let json = run(&world, &[&args[..], &[seeds]].concat()).json();
+        names(&json["keys"]).into_iter().map(str::to_owned).collect::<BTreeSet<_>>()
+    };
+    let (one, several) = (keys("1"), keys("2"));
+    let missing: Vec<_> = one.difference(&several).collect();
+    assert_eq!(missing, ["gateway", "receivers"]);
+}
+
+#[test]
 fn what_cannot_be_simulated_is_refused_in_one_line() {
     let world = World::new();
     fs::write(world.path("islands.toml"), "nodes = 5\narea_m = 90_000\n").expect("a file");
@@ -152,6 +181,17 @@ fn what_cannot_be_simulated_is_refused_in_one_line() {
         (&["mesh50", "--set", "nodes=1001"], &["nodes", "from 2 to 1000"]),
         (&["./islands.toml"], &["nodes", "connected", "area_m"]),
         (&["bulk", "--json", "no/where.json"], &["no/where.json", "no such directory"]),
+        (&["bulk", "--json", "/proc/it.json"], &["/proc/it.json", "cannot write"]),
+        (&["bulk", "--json", "-", "--html", "-"], &["-", "only --json goes to standard output"]),
+        (&["chain", "--set", "routing=babel"], &["routing", "static", "hearsay-lab run"]),
+        (
+            &["bulk", "--set", "flows=1000", "--seeds", "1001"],
+            &["--seeds", "1001000", "more than 1000000"],
+        ),
+        (
+            &["mesh50", "--set", "nodes=1000", "--set", "area_m=90000"],
+            &["hardly ever all connected"],
+        ),
         (&["bulk", "--pcap", "islands.toml"], &["islands.toml", "cannot write to"]),
     ] {
         world.run(&[&["sim"], args].concat()).expect_refusal(parts);

@@ -7,9 +7,9 @@ use std::fs;
 
 use lab::World;
 
-/// So little of another medium that much is off.
+/// Such receivers are not those of ns-3's chains with others.
 const OTHER: [&str; 8] =
-    ["validate", "--quick", "--seeds", "1", "--set", "seconds=0.5", "--set", "per=0.5"];
+    ["validate", "--quick", "--seeds", "1", "--jobs", "2", "--set", "receiver=lock"];
 
 #[test]
 fn figures_stand_beside_references_and_what_is_off_fails_by_name() {
@@ -19,12 +19,14 @@ fn figures_stand_beside_references_and_what_is_off_fails_by_name() {
     for part in ["chain_nolock", "8 hops, TCP, RTS", "Bianchi", "receiver lock", "FAILED"] {
         assert!(ended.out.contains(part), "no {part} in: {}", ended.out);
     }
-    assert!(ended.err.contains("chain, 1 hop, UDP: goodput_kbps is off by -"), "{}", ended.err);
+    let off = "chain_nolock, 8 hops, TCP: goodput_kbps is off by -";
+    assert!(ended.err.contains(off), "{}", ended.err);
+    assert!(ended.out.contains("1 seed: "), "{}", ended.out);
     let json = fs::read_to_string(world.path("figures.json")).expect("the figures");
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     let figures = json["figures"].as_array().expect("a list");
     let failed = figures.iter().filter(|it| it["verdict"] == "FAILED").count();
-    assert!(figures.len() > 100 && failed > 10 && json["failed"] == failed);
+    assert!(figures.len() > 100 && failed > 0 && json["failed"] == failed);
     let first = &figures[0];
     assert_eq!((&first["group"], &first["case"]), (&"chain".into(), &"1 hop, TCP".into()));
     assert_eq!((&first["reference"], &first["allowed"]), (&4961.01.into(), &0.15.into()));
@@ -35,7 +37,9 @@ fn figures_stand_beside_references_and_what_is_off_fails_by_name() {
 }
 
 #[test]
-fn a_key_that_is_not_there_is_refused() {
-    let ended = World::new().run(&["validate", "--set", "dta_mbps=2"]).expect(2);
-    assert!(ended.err.contains("unknown key"), "{}", ended.err);
+fn a_key_that_is_no_rule_of_the_medium_is_refused() {
+    for setting in ["dta_mbps=2", "hops=3", "seconds=1"] {
+        let parts = [setting, "`receiver`, `reception`, `dcf`"];
+        World::new().run(&["validate", "--set", setting]).expect_refusal(&parts);
+    }
 }

@@ -79,7 +79,7 @@ impl Timing {
 }
 
 /// How long a station waits after a reception that failed: long enough for an ACK that it could not
-/// foresee, at the lowest rate, and then a DIFS (DCF: EIFS).
+/// foresee, at the lowest mandatory rate, and then a DIFS (IEEE 802.11-2016, 10.3.2.3.7).
 pub fn eifs(phy: Phy) -> Duration {
     phy.sifs() + phy.airtime(ACK_BYTES, phy.slowest()) + phy.difs()
 }
@@ -93,11 +93,24 @@ mod tests {
         let timing = Timing::new(&Config::default());
         assert_eq!(eifs(Phy::B).as_micros(), 364);
         assert_eq!(eifs(Phy::A).as_micros(), 16 + 44 + 34);
+        // The ACK at 1 Mbit/s: stations of 802.11g need not send it at a rate of OFDM.
+        assert_eq!(eifs(Phy::G).as_micros(), 10 + 304 + 28);
         assert_eq!(timing.answer_timeout.as_micros(), 222);
         assert_eq!(timing.rts.as_micros(), 192 + 160);
         assert_eq!(timing.reserved_by_data().as_micros(), 314);
         // 1524 bytes at 11 Mbit/s.
         assert_eq!(timing.reserved_by_rts(1488).as_micros(), 3 * 10 + 2 * 304 + 192 + 1109);
         assert_eq!(timing.nav_timeout.as_micros(), 20 + 304 + 192 + 40);
+    }
+
+    #[test]
+    fn an_eifs_outlasts_every_ack() {
+        for phy in [Phy::B, Phy::BShort, Phy::A, Phy::G] {
+            for basic_rate in Rate::ALL.into_iter().filter(|rate| phy.has(*rate)) {
+                let timing = Timing::new(&Config { phy, basic_rate, ..Config::default() });
+                let after_ack = timing.reserved_by_data() + phy.difs();
+                assert!(eifs(phy) >= after_ack, "{phy:?} {basic_rate:?}");
+            }
+        }
     }
 }

@@ -45,11 +45,12 @@ pub enum Dcf {
     /// The standard's.
     #[default]
     Standard,
-    /// That of ns-3 3.37, for comparisons with it. It differs in three points. A packet that comes
+    /// That of ns-3 3.37, for comparisons with it. It differs in four points. A packet that comes
     /// while the medium is idle goes without a backoff even if the medium gets busy within the DIFS
     /// before: so a relay sends what it has just received directly after its ACK. After an ACK or a
-    /// CTS that did not come, a DIFS passes before the backoff counts. And a station whose RTS are not
-    /// answered tries for ever.
+    /// CTS that did not come, a DIFS passes before the backoff counts. An EIFS begins with the end of
+    /// the frame that was not received, though the medium may still be busy. And a station whose RTS
+    /// are not answered tries for ever.
     Ns3,
 }
 

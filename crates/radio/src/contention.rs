@@ -47,6 +47,8 @@ pub struct Contention {
     nav_lapses: Option<Instant>,
     /// After a reception that failed the medium counts as idle only from here on.
     eifs_until: Instant,
+    /// A reception has failed since the medium was idle last: an EIFS begins when it is again.
+    eifs_due: bool,
     /// When the backoff was drawn: no slot before counts.
     drawn_at: Instant,
     /// Slots yet to pass before it may send; none if no backoff is under way. Slots of the present
@@ -70,6 +72,7 @@ impl Contention {
             nav_until: Instant::ZERO,
             nav_lapses: None,
             eifs_until: Instant::ZERO,
+            eifs_due: false,
             drawn_at: Instant::ZERO,
             backoff: None,
             window: rules.window_min,
@@ -119,17 +122,25 @@ impl Contention {
         self.carriers -= 1;
         if self.carriers == 0 {
             self.idle_since = now;
+            if std::mem::take(&mut self.eifs_due) {
+                self.eifs_until = after(now, self.rules.eifs_nanos);
+            }
         }
     }
 
-    /// A reception failed (EIFS).
+    /// A reception failed: an EIFS begins when the medium is idle (IEEE 802.11-2016, 10.3.2.3.7), and in
+    /// ns-3 at once. [`carrier_off`](Self::carrier_off) follows.
     pub fn received_badly(&mut self, now: Instant) {
-        self.eifs_until = after(now, self.rules.eifs_nanos);
+        match self.rules.dcf {
+            Dcf::Standard => self.eifs_due = true,
+            Dcf::Ns3 => self.eifs_until = after(now, self.rules.eifs_nanos),
+        }
     }
 
     /// A frame was received: it ends what a failed reception began.
     pub fn received_well(&mut self) {
         self.eifs_until = Instant::ZERO;
+        self.eifs_due = false;
     }
 
     /// A reception begins (PHY-RXSTART): what an RTS reserved is used.
@@ -240,6 +251,16 @@ mod tests {
         (contention, chance)
     }
 
+    /// The same after two transmissions, of which it failed to receive the one that ended first, at 900.
+    fn after_two_frames(config: Config) -> (Contention, Chance) {
+        let (mut contention, mut chance) =
+            (Contention::new(Rules::new(&config)), Chance::new(1, 0));
+        [0, 500].into_iter().for_each(|us| contention.carrier_on(at(us), false, &mut chance));
+        contention.received_badly(at(900));
+        [900, 1000].into_iter().for_each(|us| contention.carrier_off(at(us)));
+        (contention, chance)
+    }
+
     #[test]
     fn a_frame_goes_at_once_if_the_medium_has_been_idle_for_a_difs() {
         let (mut contention, mut chance) = after_a_frame();
@@ -256,12 +277,19 @@ mod tests {
 
     #[test]
     fn a_failed_reception_makes_it_wait_longer_and_a_good_one_ends_that() {
-        let (mut contention, mut chance) = after_a_frame();
-        contention.received_badly(at(1000));
+        let (mut contention, mut chance) = after_two_frames(Config::default());
         contention.want(at(1020), &mut chance);
-        assert_eq!(contention.access_at(), Some(at(1364)));
+        assert_eq!(contention.access_at(), Some(at(1364)), "from when the medium is idle");
         contention.received_well();
         assert_eq!(contention.access_at(), Some(at(1050)));
+        // A frame received while the medium is still busy ends it before it begins.
+        let (mut contention, mut chance) = after_a_frame();
+        contention.carrier_on(at(2000), false, &mut chance);
+        contention.received_badly(at(2500));
+        contention.received_well();
+        contention.carrier_off(at(3000));
+        contention.want(at(3010), &mut chance);
+        assert_eq!(contention.access_at(), Some(at(3050)));
     }
 
     #[test]
@@ -294,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn ns3_draws_less_and_waits_more() {
+    fn ns3_draws_less_and_counts_from_elsewhere() {
         let rules = Rules::new(&Config::like_ns3());
         let (mut contention, mut chance) = (Contention::new(rules), Chance::new(1, 0));
         contention.want(at(5000), &mut chance);
@@ -305,6 +333,9 @@ mod tests {
         contention.again(at(7000), &mut chance);
         contention.backoff = Some(2);
         assert_eq!(contention.access_at(), Some(at(7000 + 50 + 40)));
+        let (mut contention, mut chance) = after_two_frames(Config::like_ns3());
+        contention.want(at(1020), &mut chance);
+        assert_eq!(contention.access_at(), Some(at(900 + 364)), "from the bad frame's end");
     }
 
     #[test]

@@ -32,11 +32,12 @@ impl Phy {
         }
     }
 
-    /// Its slowest rate for stations of its own kind, at which an EIFS expects ACKs.
+    /// The lowest of the rates that all its stations must have, at which an EIFS expects ACKs. Those of
+    /// 802.11b are mandatory in 802.11g too.
     pub const fn slowest(self) -> Rate {
         match self {
-            Self::B | Self::BShort => Rate::Mbps1,
-            Self::A | Self::G => Rate::Mbps6,
+            Self::B | Self::BShort | Self::G => Rate::Mbps1,
+            Self::A => Rate::Mbps6,
         }
     }
 

@@ -56,9 +56,20 @@ pub struct Group {
     pub about: &'static str,
 }
 
+/// What a reader must know of the medium, and all that may be another than the reference's: with any other
+/// key it would be another case under the same name.
+const MEDIUM: [&str; 3] = ["receiver", "reception", "dcf"];
+
 /// All cases, in the order of the files. `settings` are keys of the scenario `bulk` that apply to all
 /// of them: another medium than the reference's.
 pub fn cases(effort: Effort, settings: &[(String, String)]) -> Result<Vec<Case>, ScenarioError> {
+    if let Some((key, value)) = settings.iter().find(|(key, _)| !MEDIUM.contains(&key.as_str())) {
+        let text = format!(
+            "cases may differ from their references in {} alone, the rules of the medium",
+            MEDIUM.map(|key| format!("`{key}`")).join(", ")
+        );
+        return Err(ScenarioError::setting(key, value, &text));
+    }
     let mut cases = reference::cases(settings)?;
     cases.extend(theory::cases(effort, settings)?);
     Ok(cases)
@@ -88,10 +99,8 @@ pub struct Played {
     pub events: u64,
 }
 
-/// What a reader must know of the medium.
 fn medium(scenario: &Scenario) -> String {
-    let keys = ["receiver", "reception", "dcf"];
-    keys.map(|key| format!("{key} {}", scenario.key(key))).join(", ")
+    MEDIUM.map(|key| format!("{key} {}", scenario.key(key))).join(", ")
 }
 
 fn setting(key: &str, value: impl ToString) -> (String, String) {

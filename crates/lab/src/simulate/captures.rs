@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
+use rustix::fs::Access;
 use sim::scenario::Scenario;
 use sim::world::Tap;
 use wire::Instant;
@@ -35,11 +36,13 @@ struct Files {
 
 /// Makes the folder for the captures, if there are to be any.
 pub fn folder(args: &Sim) -> Result<(), Failure> {
-    let refuse = |folder: &Path, error| {
+    let refuse = |folder: &Path, error: io::Error| {
         Failure::refused(format!("cannot write to {}: {error}", folder.display()))
     };
-    let made = |folder: &Path| fs::create_dir_all(folder).map_err(|error| refuse(folder, error));
-    args.pcap.as_deref().map_or(Ok(()), made)
+    let Some(folder) = args.pcap.as_deref() else { return Ok(()) };
+    fs::create_dir_all(folder).map_err(|error| refuse(folder, error))?;
+    let access = Access::WRITE_OK | Access::EXEC_OK;
+    rustix::fs::access(folder, access).map_err(|error| refuse(folder, error.into()))
 }
 
 /// What a world is to show its frames to, if they are to be captured, and the files.

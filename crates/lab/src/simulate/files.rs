@@ -4,17 +4,18 @@ use std::fmt::Write as _;
 use std::time::Instant;
 
 use sim::report;
-use sim::result::RunResult;
+use sim::result::{RunResult, Transfer};
 use sim::router::run::Options;
 use sim::router::scheme::Scheme;
 use sim::scenario::Scenario;
-use sim::world::Stat;
+use sim::world::{HOPS_MAX, Stat};
 
-use super::{Runs, Told, captures, load, seeds, tell};
+use super::{Runs, captures, judge, seeds, wanted};
 use crate::cli::{self, Sim};
 use crate::failure::Failure;
+use crate::output::{Told, tell};
 use crate::report::{ground, static_routes};
-use crate::{table, verdict};
+use crate::table;
 
 type Figure = fn(&RunResult) -> f64;
 
@@ -30,23 +31,56 @@ const FIGURES: [(&str, Figure); 5] = [
 /// Runs them all and tells what came of them.
 pub fn run(args: &Sim, scenario: &Scenario) -> Result<(), Failure> {
     let scheme = scheme(args.scheme.unwrap_or(cli::Scheme::Default));
-    let runs = seeds::each(args, |seed| {
+    check(args, scenario)?;
+    let runs = seeds::each(args, scenario, |scenario, seed| {
         let began = Instant::now();
-        let scenario = load(args, seed)?;
-        let (tap, files) = captures::tap(args, &scenario, seed)?;
-        let result =
-            sim::router::run::run(&scenario, scheme, seed, Options::default(), tap, |_| {});
+        let (tap, files) = captures::tap(args, scenario, seed)?;
+        let result = sim::router::run::run(scenario, scheme, seed, Options::default(), tap, |_| {});
         files.finish()?;
         let result = result.map_err(Failure::failed)?;
         Ok(RunResult { wall_seconds: began.elapsed().as_secs_f64(), ..result })
     })?;
+    let scenario = &runs.scenario;
     let told = Told {
         json: json(&runs.results)?,
         html: report::compare(&runs.results, &ground(scenario, static_routes(scenario))),
         table: text(scenario, &runs),
     };
-    tell(args, &told)?;
-    runs.results.iter().try_for_each(verdict::judge)
+    tell(wanted(args), &told)?;
+    judge(runs.results.iter().flat_map(failed).collect())
+}
+
+/// What came of each transfer of each run is kept until all have ended.
+const TRANSFERS_MAX: u64 = 1_000_000;
+
+fn check(args: &Sim, scenario: &Scenario) -> Result<(), Failure> {
+    let each = scenario.requests(args.seed).len() as u64;
+    let all = each.saturating_mul(args.seeds);
+    if all > TRANSFERS_MAX {
+        let text = format!(
+            "--seeds: {} runs of {each} transfers make {all}, more than {TRANSFERS_MAX}: take fewer",
+            args.seeds
+        );
+        return Err(Failure::refused(text));
+    }
+    Ok(())
+}
+
+/// A run's transfers that failed or, worse, brought something else.
+fn failed(run: &RunResult) -> Vec<Failure> {
+    let seed = run.seed;
+    let judge = |it: &Transfer| {
+        let name = format!("seed {seed}: {} to router {}", it.url, it.client);
+        match &it.error {
+            Some(why) if it.hops > HOPS_MAX => Some(Failure::failed(format!(
+                "{name}: {why}: more than {HOPS_MAX} hops from the gateway, after which packets expire"
+            ))),
+            Some(why) => Some(Failure::failed(format!("{name}: {why}"))),
+            None if it.sha256_ok => None,
+            None => Some(Failure::wrong_bytes(format!("{name}: not what the origin has"))),
+        }
+    };
+    run.transfers.iter().filter_map(judge).collect()
 }
 
 /// The simulator's name for it.

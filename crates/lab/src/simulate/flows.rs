@@ -1,48 +1,60 @@
 //! Runs of flows and fetches.
 
-use sim::scenario::Scenario;
+use sim::scenario::{Scenario, Traffic};
 use sim::world::Outcome;
 
-use super::{Runs, Told, captures, load, seeds, tell};
+use super::{Runs, captures, judge, seeds, wanted};
 use crate::cli::Sim;
 use crate::failure::Failure;
+use crate::output::{Told, tell};
 
 mod json;
 mod page;
 mod table;
 
+/// What came of each flow of each run is kept until all have ended.
+const FLOWS_MAX: u64 = 1_000_000;
+
 /// Runs them all and tells what came of them.
 pub fn run(args: &Sim, scenario: &Scenario) -> Result<(), Failure> {
-    let runs = seeds::each(args, |seed| {
-        let scenario = load(args, seed)?;
-        let (tap, files) = captures::tap(args, &scenario, seed)?;
-        let outcome = sim::world::run(&scenario, seed, tap);
+    check(args, scenario)?;
+    let runs = seeds::each(args, scenario, |scenario, seed| {
+        let (tap, files) = captures::tap(args, scenario, seed)?;
+        let outcome = sim::world::run(scenario, seed, tap);
         files.finish()?;
         outcome.ok_or_else(|| Failure::failed("this scenario has no flows"))
     })?;
     let told = Told {
-        json: json::text(scenario, &runs),
-        html: page::html(scenario, &runs),
-        table: table::text(scenario, &runs),
+        json: json::text(&runs.scenario, &runs),
+        html: page::html(&runs.scenario, &runs),
+        table: table::text(&runs.scenario, &runs),
     };
-    tell(args, &told)?;
-    judge(&runs)
+    tell(wanted(args), &told)?;
+    judge(failed(&runs))
 }
 
-/// So many failures are named here; the JSON has them all.
-const NAMED_MAX: usize = 20;
+fn check(args: &Sim, scenario: &Scenario) -> Result<(), Failure> {
+    let receivers = scenario.receivers.len() as u64;
+    let each = match scenario.traffic {
+        Traffic::Fetches => receivers,
+        _ => receivers * scenario.load.flows as u64,
+    };
+    let all = each.saturating_mul(args.seeds);
+    if all > FLOWS_MAX {
+        let text = format!(
+            "--seeds: {} runs of {each} flows or clients make {all}, more than {FLOWS_MAX}: take fewer",
+            args.seeds
+        );
+        return Err(Failure::refused(text));
+    }
+    Ok(())
+}
 
-/// What failed is named.
-fn judge(runs: &Runs<Outcome>) -> Result<(), Failure> {
+fn failed(runs: &Runs<Outcome>) -> Vec<Failure> {
     let of_run = |run: &Outcome| {
         let seed = run.seed;
-        run.failed.iter().map(move |what| format!("seed {seed}: {what}")).collect::<Vec<_>>()
+        let name = |what| Failure::failed(format!("seed {seed}: {what}"));
+        run.failed.iter().map(name).collect::<Vec<_>>()
     };
-    let mut failed: Vec<_> = runs.results.iter().flat_map(of_run).collect();
-    let others = failed.len().saturating_sub(NAMED_MAX);
-    failed.truncate(NAMED_MAX);
-    if others > 0 {
-        failed.push(format!("and {others} others: --json names them all"));
-    }
-    if failed.is_empty() { Ok(()) } else { Err(Failure::failed(failed.join("\n"))) }
+    runs.results.iter().flat_map(of_run).collect()
 }

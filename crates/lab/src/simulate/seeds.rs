@@ -1,18 +1,21 @@
-//! A run for each seed, on all cores.
+//! A run for each seed.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc;
-use std::thread;
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
+use sim::scenario::Scenario;
 
+use super::load;
 use crate::cli::Sim;
 use crate::failure::Failure;
-use crate::progress::Progress;
+use crate::jobs::Jobs;
 
 /// Several runs, and what they cost.
 pub struct Runs<T> {
+    /// The first seed's, with the keys alone that are the same for all.
+    pub scenario: Scenario,
     /// In the order of their seeds.
     pub results: Vec<T>,
     /// From the beginning of the first to the end of the last.
@@ -21,44 +24,45 @@ pub struct Runs<T> {
     pub cpu_seconds: f64,
 }
 
-/// Runs all seeds that the command line names. After a failure none begins; the first is told.
+/// Runs all seeds that the command line names, from the first, whose scenario it is. After a failure none
+/// begins; the first is told.
 pub fn each<T: Send>(
     args: &Sim,
-    run: impl Fn(u64) -> Result<T, Failure> + Sync,
+    first: &Scenario,
+    run: impl Fn(&Scenario, u64) -> Result<T, Failure> + Sync,
 ) -> Result<Runs<T>, Failure> {
     let began = Instant::now();
-    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let differ = Mutex::new(BTreeSet::new());
     let seeds = usize::try_from(args.seeds).unwrap_or(usize::MAX);
-    let step = Progress::new(args.quiet).step("runs", seeds);
-    let next = AtomicU64::new(0);
-    let (done, results) = mpsc::channel();
-    let work = || {
-        // Each thread takes what is next, until nothing is.
-        while let Some(place) =
-            Some(next.fetch_add(1, Ordering::Relaxed)).filter(|it| *it < args.seeds)
-        {
-            let before = cpu();
-            let result = run(args.seed.wrapping_add(place));
-            let cost = cpu().saturating_sub(before);
-            if result.is_err() {
-                next.store(args.seeds, Ordering::Relaxed);
-            }
-            let _ = done.send((place, result, cost));
-            step.tick();
-        }
-    };
-    thread::scope(|scope| {
-        for _ in 0..args.jobs.unwrap_or(cores).clamp(1, seeds) {
-            scope.spawn(work);
-        }
-    });
-    drop(done);
-    let mut all: Vec<_> = results.iter().collect();
-    all.sort_by_key(|(place, ..)| *place);
-    step.done();
-    let cpu_seconds = all.iter().map(|(_, _, cost)| cost.as_secs_f64()).sum();
-    let results = all.into_iter().map(|(_, result, _)| result).collect::<Result<_, _>>()?;
-    Ok(Runs { results, wall_seconds: began.elapsed().as_secs_f64(), cpu_seconds })
+    let jobs = Jobs { what: "runs", at_a_time: args.jobs, quiet: args.quiet };
+    let runs = jobs.run(seeds, |place| {
+        let before = cpu();
+        let seed = args.seed.wrapping_add(place as u64);
+        let scenario = load(args, seed)?;
+        let others = scenario.keys.iter().zip(&first.keys).filter(|(one, other)| one != other);
+        differ.lock().unwrap_or_else(PoisonError::into_inner).extend(others.map(|(it, _)| it.name));
+        let result = run(&scenario, seed)?;
+        Ok((result, cpu().saturating_sub(before)))
+    })?;
+    let cpu_seconds = runs.iter().map(|(_, cost)| cost.as_secs_f64()).sum();
+    Ok(Runs {
+        scenario: common(first, &differ.into_inner().unwrap_or_else(PoisonError::into_inner), args),
+        results: runs.into_iter().map(|(result, _)| result).collect(),
+        wall_seconds: began.elapsed().as_secs_f64(),
+        cpu_seconds,
+    })
+}
+
+/// The first of several scenarios without what holds for it alone.
+fn common(first: &Scenario, differ: &BTreeSet<&str>, args: &Sim) -> Scenario {
+    let mut common = first.clone();
+    if !differ.is_empty() {
+        common.keys.retain(|key| !differ.contains(key.name));
+        let map =
+            format!("Each seed has a mesh of its own; the map shows that of seed {}.", args.seed);
+        common.description = format!("{} {map}", common.description).trim().to_owned();
+    }
+    common
 }
 
 /// Processor time of this thread.

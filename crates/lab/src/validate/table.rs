@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use sim::validate::{Checked, Report, Verdict};
 
+use crate::output::count;
+
 /// Groups, and a line for each figure; then what came of it all.
 pub fn text(report: &Report) -> String {
     let mut text = String::new();
@@ -26,8 +28,8 @@ pub fn text(report: &Report) -> String {
     let cost = &report.cost;
     let _ = writeln!(
         text,
-        "{} seeds: {} passed, {} open, {} failed; {:.0} s simulated in {:.1} s",
-        report.seeds,
+        "{}: {} passed, {} open, {} failed; {:.0} s simulated in {:.1} s",
+        count(report.seeds as usize, "seed"),
         report.count(Verdict::Passed),
         report.count(Verdict::Open),
         report.count(Verdict::Failed),

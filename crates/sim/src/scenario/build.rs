@@ -273,13 +273,12 @@ impl<'a> Builder<'a> {
         for hop in route.windows(2) {
             let (parent, router) = (hop[0], hop[1]);
             if tree::loss(&self.links, parent, router).is_none() {
+                let distance_m = distance_m(&self.routers[parent], &self.routers[router]);
+                let cause = too_weak(&self.file.settings, distance_m);
                 return Err(format!(
-                    "passes link {}-{}, which is {:.1} m long, and `range_m` is {}: bring the two \
-                     nearer, or raise `range_m`",
+                    "passes link {}-{}, which is {distance_m:.1} m long{cause}",
                     name(parent),
-                    name(router),
-                    distance_m(&self.routers[parent], &self.routers[router]),
-                    self.file.settings.range_m
+                    name(router)
                 ));
             }
             tree.join(router, parent).map_err(|other| {
@@ -455,14 +454,29 @@ fn tcp(settings: &Settings) -> tcp::Config {
 
 fn random(place: &str, settings: &Settings, seed: u64) -> Result<Vec<Router>, ScenarioError> {
     let (nodes, area_m) = (settings.nodes as usize, settings.area_m);
-    random::routers(nodes, area_m, &propagation(settings, seed), seed).ok_or_else(|| {
+    let (range_m, propagation) = (settings.range_m, propagation(settings, seed));
+    random::routers(nodes, area_m, range_m, &propagation, seed).ok_or_else(|| {
         let text = format!(
             "{nodes} `nodes` on a square of {area_m} m with `range_m` {} are hardly ever all \
              connected: take more nodes, a smaller `area_m`, or a longer range",
-            settings.range_m
+            range_m
         );
         ScenarioError::one(place, &text)
     })
+}
+
+/// Why frames do not pass a link of this length, and what to do.
+fn too_weak(settings: &Settings, distance_m: f64) -> String {
+    let (range_m, shadowing_db) = (settings.range_m, settings.shadowing_db);
+    if distance_m > range_m {
+        return format!(", and `range_m` is {range_m}: bring the two nearer, or raise `range_m`");
+    }
+    let exponent = settings.path_exponent;
+    format!(
+        ", within `range_m`, {range_m}, but too weak: by `path_exponent` {exponent} and by chance, \
+         `shadowing_db` {shadowing_db}: lower them, bring the two nearer, raise `range_m`, or take \
+         another seed"
+    )
 }
 
 fn distance_m(a: &Router, b: &Router) -> f64 {

@@ -83,7 +83,7 @@ pub(super) static KEYS: [Spec; 60] = [
     },
     Spec {
         name: "receivers",
-        meaning: "routers whose clients ask for files, in their order",
+        meaning: "routers whose clients ask for files, or to which flows and fetches go, in their order",
         layouts: &[],
         traffic: &[],
         slot: Slot::Routers(|it| &mut it.receivers),
@@ -237,7 +237,7 @@ pub(super) static KEYS: [Spec; 60] = [
     },
     Spec {
         name: "stagger_s",
-        meaning: "seconds from the start of a transfer to the start of the next; 0: when it has ended",
+        meaning: "seconds from the start of a file or flow to that of the next; 0: files one after the other, flows all at once",
         layouts: &[],
         traffic: STAGGERED,
         slot: Slot::Number(0.0..=STAGGER_S_MAX, |it| &mut it.stagger_s),

@@ -21,6 +21,11 @@ impl ScenarioError {
         Self { lines: vec![format!("{place}: {text}")] }
     }
 
+    /// A setting that is wrong.
+    pub(crate) fn setting(key: &str, value: &str, text: &str) -> Self {
+        Self::one(&format!("{}={}", quote(key), quote(value)), text)
+    }
+
     /// Adds one.
     pub(super) fn add(&mut self, place: &str, text: &str) {
         self.lines.push(format!("{place}: {text}"));

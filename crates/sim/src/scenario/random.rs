@@ -1,33 +1,34 @@
 //! Routers that stand at random.
 
-use radio::Propagation;
+use radio::{Propagation, Station};
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
 
 use super::Router;
-use super::tree::Tree;
-use crate::world::Metric;
 
 /// Says which of the streams that come from one seed this is; part of what a seed means.
 const PURPOSE: u64 = 4 << 16;
-/// So many meshes are drawn before we believe that none is connected.
+/// So many meshes are drawn before we believe that none is connected,
 const DRAWS_MAX: usize = 1_000;
+/// and of large ones so many that they have no more routers together.
+const DRAWN_MAX: usize = 100_000;
 
 /// Routers on a square, each coordinate uniform, named by numbers from 0.
 ///
-/// All are connected: meshes are drawn until one is. `None` if none of many is.
+/// All are connected over links of `range_m` at most: meshes are drawn until one is. `None` if none of many
+/// is.
 pub(super) fn routers(
     count: usize,
     area_m: f64,
+    range_m: f64,
     propagation: &Propagation,
     seed: u64,
 ) -> Option<Vec<Router>> {
     let mut stream = stream(seed);
     let mut coordinate = || area_m * unit(stream.next_u64());
-    for _ in 0..DRAWS_MAX {
+    for _ in 0..DRAWS_MAX.min(DRAWN_MAX / count) {
         let positions_m: Vec<_> = (0..count).map(|_| (coordinate(), coordinate())).collect();
-        let tree = Tree::shortest(&propagation.links(&positions_m, |_| 0.0), 0, Metric::Hops);
-        if (0..count).all(|router| tree.connects(router)) {
+        if are_connected(&positions_m, range_m, propagation) {
             let router = |(number, (x_m, y_m)): (usize, (f64, f64))| Router {
                 name: number.to_string(),
                 x_m,
@@ -37,6 +38,29 @@ pub(super) fn routers(
         }
     }
     None
+}
+
+/// Whether each can be reached from the first. Longer links than `range_m`, which there may be with shadowing,
+/// are left out: with some propagation nearly all pairs have one.
+fn are_connected(positions_m: &[(f64, f64)], range_m: f64, propagation: &Propagation) -> bool {
+    let joined = |one: usize, other: usize| {
+        let (from, to) = (positions_m[one], positions_m[other]);
+        let (dx, dy) = (from.0 - to.0, from.1 - to.1);
+        let distance_m = (dx * dx + dy * dy).sqrt();
+        let pair = (Station(one as u16), Station(other as u16));
+        distance_m <= range_m
+            && propagation.link(pair, distance_m, |_| 0.0).is_some_and(|link| link.decodable)
+    };
+    let mut reached = vec![0];
+    let mut left: Vec<_> = (1..positions_m.len()).collect();
+    while let Some(from) = reached.pop() {
+        left.retain(|to| {
+            let is_joined = joined(from, *to);
+            reached.extend(is_joined.then_some(*to));
+            !is_joined
+        });
+    }
+    left.is_empty()
 }
 
 /// The router nearest to a place; of several the first.
@@ -78,6 +102,7 @@ fn unit(bits: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use radio::Ranges;
+    use radio::propagation::PathLoss;
 
     use super::*;
 
@@ -87,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_seed_says_where_routers_stand_and_who_receives() {
-        let mesh = |seed| routers(50, 1000.0, &usual(), seed).unwrap();
+        let mesh = |seed| routers(50, 1000.0, 250.0, &usual(), seed).unwrap();
         assert_eq!(mesh(7), mesh(7));
         assert_ne!(mesh(7), mesh(8));
         let inside = |m: f64| (0.0..1000.0).contains(&m);
@@ -109,6 +134,11 @@ mod tests {
 
     #[test]
     fn routers_that_cannot_be_connected_are_given_up() {
-        assert_eq!(routers(3, 100_000.0, &usual(), 1), None);
+        assert_eq!(routers(3, 100_000.0, 250.0, &usual(), 1), None);
+        // Nearly all sense each other, so that a draw has as many links as pairs.
+        let path_loss =
+            PathLoss::LogDistance { loss_1m_db: 40.0, exponent: 2.0, shadowing_db: 20.0, seed: 1 };
+        let shadowed = Propagation::by_power(path_loss, 24.5, -63.0, -70.0);
+        assert_eq!(routers(1000, 100_000.0, 250.0, &shadowed, 1), None);
     }
 }

@@ -184,6 +184,15 @@ fn what_does_not_fit_together_is_refused() {
 }
 
 #[test]
+fn a_link_that_is_short_but_shadowed_is_called_weak() {
+    let settings = [("propagation", "log-distance"), ("shadowing_db", "20")];
+    let weak = complaint("hops = 30\nspacing_m = 200", &settings);
+    assert!(weak.starts_with("mine.toml: the chain passes link "), "{weak}");
+    assert!(weak.contains("200.0 m long, within `range_m`, 250, but too weak"), "{weak}");
+    assert!(weak.contains("`shadowing_db` 20"), "{weak}");
+}
+
+#[test]
 fn routes_must_make_a_tree_that_reaches_the_receivers() {
     let with = |routes: &str| {
         let text = THREE.replace("'g a b'", routes).replace("0.5]", "0]\nc = [200, 100]");

@@ -77,7 +77,7 @@ pub fn cases(effort: Effort, more: &[(String, String)]) -> Result<Vec<Case>, Sce
     let is_quick = effort == Effort::Quick;
     let lasts = if is_quick { QUICK_S } else { FULL_S };
     let senders = if is_quick { &SENDERS_QUICK[..] } else { &SENDERS[..] };
-    let recipes = one_hop().chain(jun()).chain(cells(senders)).chain(pairs());
+    let recipes = one_hop().chain(jun()).chain(cells(senders)).chain(pairs(more));
     recipes.map(|recipe| recipe.case(lasts, more)).collect()
 }
 
@@ -155,12 +155,17 @@ fn cells(senders: &[usize]) -> impl Iterator<Item = Recipe> {
     })
 }
 
-/// With both rules of reception.
-fn pairs() -> impl Iterator<Item = Recipe> {
+/// With both rules of reception, or the one that `more` says.
+fn pairs(more: &[(String, String)]) -> impl Iterator<Item = Recipe> {
     let plays = [Play::ExposedPair, Play::AsymmetricPair(250), Play::AsymmetricPair(300)];
-    let receptions = [("capture", "standard"), ("bit-error", "ns3")];
+    let asked = more.iter().rfind(|(key, _)| key == "reception").map(|(_, value)| value.clone());
+    let both = [("capture", "standard"), ("bit-error", "ns3")];
+    let receptions: Vec<_> = both
+        .into_iter()
+        .filter(|(it, _)| asked.as_deref().is_none_or(|asked| asked == *it))
+        .collect();
     plays.into_iter().flat_map(move |play| {
-        receptions.into_iter().flat_map(move |(reception, dcf)| {
+        receptions.clone().into_iter().flat_map(move |(reception, dcf)| {
             with_and_without_rts(move |rts, more| Recipe {
                 group: PAIRS,
                 name: match play {
@@ -226,6 +231,19 @@ mod tests {
     fn another_medium_can_be_asked_for() {
         let cases = cases(Effort::Quick, &[setting("receiver", "nolock")]).unwrap();
         assert!(cases[0].medium.starts_with("receiver nolock"));
-        assert!(super::super::cases(Effort::Quick, &[setting("receivr", "nolock")]).is_err());
+        for (key, value) in [("receivr", "nolock"), ("hops", "3"), ("receiver", "both")] {
+            let error = super::super::cases(Effort::Quick, &[setting(key, value)]).unwrap_err();
+            assert!(error.to_string().starts_with(&format!("{key}={value}: ")), "{error}");
+        }
+    }
+
+    #[test]
+    fn pairs_are_called_by_their_rule_of_reception() {
+        let cases = cases(Effort::Quick, &[setting("reception", "bit-error")]).unwrap();
+        let pairs: Vec<_> = cases.iter().filter(|case| case.group == PAIRS).collect();
+        assert_eq!(pairs.len(), 6);
+        let told =
+            |case: &Case| case.name.contains("bit-error") && case.medium.contains("bit-error");
+        assert!(pairs.into_iter().all(told));
     }
 }

@@ -20,7 +20,8 @@ pub struct Drops {
 pub struct Counters {
     /// What was lost.
     pub drops: Drops,
-    /// Steps of the loop, frames that stations heard, and packets that machines got.
+    /// Steps of the loop; frames of the medium that stations heard, and packets that it is done with; and
+    /// packets that machines got.
     pub events: u64,
     /// IP packets that were on the air at least once, at all hops.
     pub packets_sent: u64,

@@ -9,6 +9,7 @@ use wire::Instant;
 use super::fetches::{self, Client, Fetcher, Server};
 use super::flows::{self, Flow, Kind};
 use super::outcome::{Fetches, Outcome};
+use super::times::Times;
 use super::{Program, Routes, Tap, World, address};
 use crate::net::tcp::{self, End};
 use crate::net::{self, Host};
@@ -17,9 +18,16 @@ use crate::scenario::{Scenario, Traffic};
 /// Says which seed of a machine is whose.
 const HOSTS: u16 = 1;
 const CLIENTS: u16 = 2;
+const FLOWS: u16 = 3;
 
-/// A fetch of which nothing arrives for so long has failed, whatever may become of it.
+/// Packets go no farther (the TTL of [`net::Config`]).
+pub const HOPS_MAX: usize = 64;
+/// A flow that brought nothing has failed if it had so long, or all of the run.
+const ENOUGH: Duration = Duration::from_secs(1);
+/// A client's first fetch of which nothing arrives for so long has failed, whatever may become of it,
 const PATIENCE: Duration = Duration::from_secs(5);
+/// and a later one after so long: where many compete, TCP's back-off alone can take ten seconds.
+const STALL: Duration = Duration::from_secs(20);
 
 /// What flows and fetches take place in.
 #[derive(Clone, Debug)]
@@ -63,7 +71,8 @@ impl Setup {
 
     /// Runs flows.
     pub fn run_flows(&self, flows: &[Flow], seed: u64, watch: Option<Box<dyn Tap>>) -> Outcome {
-        let mut world = self.world(seed, flows::endpoints(self.links.stations(), flows));
+        let moved = flows::out_of_step(flows, super::seed(seed, 0, FLOWS));
+        let mut world = self.world(seed, flows::endpoints(self.links.stations(), &moved));
         watch.into_iter().for_each(|it| world.watch(it));
         world.run(Instant::ZERO + self.lasts);
         let mut outcome = self.common(&world, seed);
@@ -82,12 +91,20 @@ impl Setup {
         for (number, end) in world.programs().flat_map(flows::Endpoint::ended) {
             ended[number] = Some(end);
         }
-        for (number, flow) in flows.iter().enumerate().filter(|(_, it)| it.starts < world.now()) {
+        let mut routes = self.routes.clone();
+        let enough = ENOUGH.min(self.lasts);
+        for (number, flow) in flows.iter().enumerate() {
+            let had = world.now() - flow.starts;
             let silent = outcome.flow_kbps[number] == 0.0;
-            let why = ended[number].map(words).or(silent.then_some("nothing arrived"));
+            let why = match ended[number] {
+                Some(end) => words(end),
+                None if had == Duration::ZERO => "it never began, as the run was over",
+                None if silent && had >= enough => "nothing arrived",
+                None => continue,
+            };
             let (from, to) = (&self.names[flow.from], &self.names[flow.to]);
-            let text = |why| format!("flow {} from {from} to {to}: {why}", number + 1);
-            outcome.failed.extend(why.map(text));
+            let cause = cause(&mut routes, flow.from, flow.to);
+            outcome.failed.push(format!("flow {} from {from} to {to}: {why}{cause}", number + 1));
         }
         outcome
     }
@@ -116,24 +133,22 @@ impl Setup {
         watch.into_iter().for_each(|it| world.watch(it));
         world.run(Instant::ZERO + self.lasts);
         let mut outcome = self.common(&world, seed);
-        let (mut times, mut got) = (Vec::new(), 0);
-        for (program, name) in world.programs().zip(&self.names) {
+        let mut routes = self.routes.clone();
+        let (mut times, mut got) = (Times::default(), 0);
+        for (machine, program) in world.programs().enumerate() {
             let Fetcher::Client(client) = program else { continue };
             got += client.bytes();
-            for (number, fetch) in client.fetches().iter().enumerate() {
-                let text = |end| format!("fetch {} of {name}: {}", number + 1, words(end));
-                match fetch.failed {
-                    None => times.push(fetch.lasted.as_secs_f64()),
-                    Some(end) => outcome.failed.push(text(end)),
-                }
-            }
-            let waits = client.fetching().map_or(Duration::ZERO, |began| world.now() - began);
-            if waits > PATIENCE && client.bytes() == 0 {
-                outcome.failed.push(format!("fetch 1 of {name}: nothing arrived"));
+            times.add(client.times());
+            for what in failed(client, &self.names[machine], world.now()) {
+                outcome.failed.push(what + cause(&mut routes, fetching.server, machine));
             }
         }
+        if got == 0 && outcome.failed.is_empty() {
+            let clients = fetching.clients.len();
+            outcome.failed.push(format!("none of {clients} clients got anything"));
+        }
         outcome.goodput_kbps = kbps(got, self.lasts);
-        outcome.fetches = Some(Fetches::of(times));
+        outcome.fetches = Some(Fetches::of(&times));
         outcome
     }
 
@@ -147,6 +162,7 @@ impl Setup {
             queue_drops: drops.queue_source + drops.queue_relays,
             queue_drops_source: drops.queue_source,
             queue_drops_relays: drops.queue_relays,
+            expired: world.expired(),
             data_frames: total.data_frames,
             data_fail_share: total.data_frames_failed as f64 / total.data_frames.max(1) as f64,
             simulated_seconds: self.lasts.as_secs_f64(),
@@ -154,6 +170,36 @@ impl Setup {
             ..Outcome::default()
         }
     }
+}
+
+/// What keeps packets between two machines from arriving, if it is plain to see.
+fn cause(routes: &mut Routes, from: usize, to: usize) -> &'static str {
+    let mut next = |at: usize| routes.next_hop(at, to).filter(|_| at != to);
+    let ways = std::iter::successors(Some(from), |at| next(*at));
+    if ways.take(HOPS_MAX + 2).count() > HOPS_MAX + 1 {
+        ": more than 64 hops, after which packets expire"
+    } else {
+        ""
+    }
+}
+
+/// A client's fetches that failed, and the one that stands still.
+fn failed(client: &Client, name: &str, now: Instant) -> Vec<String> {
+    let mut failed: Vec<_> = client
+        .failed()
+        .iter()
+        .map(|(number, end)| format!("fetch {number} of {name}: {}", words(*end)))
+        .collect();
+    let others = client.failures() - failed.len() as u64;
+    if others > 0 {
+        failed.push(format!("{others} more fetches of {name}"));
+    }
+    let waits = client.waiting().map_or(Duration::ZERO, |since| now - since);
+    if waits > if client.bytes() == 0 { PATIENCE } else { STALL } {
+        let (number, seconds) = (client.ended() + 1, waits.as_secs_f64());
+        failed.push(format!("fetch {number} of {name}: nothing arrived for {seconds:.1} s"));
+    }
+    failed
 }
 
 /// Who fetches what.
@@ -219,5 +265,15 @@ fn words(end: End) -> &'static str {
         End::Reset => "it was reset",
         End::TimedOut => "no answer came for too long",
         End::Aborted => "it could not begin",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_go_as_far_as_their_ttl_says() {
+        assert_eq!(HOPS_MAX, usize::from(net::Config::default().ttl));
     }
 }

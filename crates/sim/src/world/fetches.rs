@@ -13,6 +13,7 @@ use rand_xoshiro::rand_core::{RngCore as _, SeedableRng as _};
 use wire::Instant;
 
 use super::Program;
+use super::times::Times;
 use crate::net::tcp::End;
 use crate::net::{Event, Host, SocketId};
 
@@ -21,6 +22,8 @@ pub const PORT: u16 = 80;
 
 /// About as long as a short request of HTTP.
 const REQUEST_BYTES: usize = 64;
+/// So many failures of a client are kept; the others are only counted.
+pub const FAILED_MAX: usize = 20;
 /// What requests and files consist of.
 static NOTHING: [u8; 65_536] = [0; 65_536];
 
@@ -43,27 +46,28 @@ pub struct Client {
     think: Duration,
     chance: Xoshiro256PlusPlus,
     state: State,
-    /// All that have ended.
-    fetches: Vec<Fetch>,
+    /// Of those that ended well.
+    times: Times,
+    /// The first that failed: their numbers, from 1, and why.
+    failed: Vec<(u64, End)>,
+    /// How many failed.
+    failures: u64,
     /// Bytes of files that arrived, of those too that have not ended.
     bytes: u64,
 }
 
-/// A fetch that has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fetch {
-    /// When it began.
-    pub began: Instant,
-    /// From then to its last byte.
-    pub lasted: Duration,
-    /// Why it failed, if it did.
-    pub failed: Option<End>,
-}
-
 #[derive(Clone, Copy, Debug)]
 enum State {
-    Thinking { until: Instant },
-    Fetching { id: SocketId, began: Instant, left: u64 },
+    Thinking {
+        until: Instant,
+    },
+    /// `last` is when bytes of it last arrived, or when it began.
+    Fetching {
+        id: SocketId,
+        began: Instant,
+        last: Instant,
+        left: u64,
+    },
 }
 
 /// Sends the file to whoever asks for it.
@@ -119,20 +123,44 @@ impl Client {
     pub fn new(server: SocketAddrV4, file_bytes: u64, think: Duration, seed: u64) -> Self {
         let mut chance = Xoshiro256PlusPlus::seed_from_u64(seed);
         let until = Instant::ZERO + exponential(&mut chance, think);
-        let (state, fetches) = (State::Thinking { until }, Vec::new());
-        Self { server, file_bytes, think, chance, state, fetches, bytes: 0 }
+        Self {
+            server,
+            file_bytes,
+            think,
+            chance,
+            state: State::Thinking { until },
+            times: Times::default(),
+            failed: Vec::new(),
+            failures: 0,
+            bytes: 0,
+        }
     }
 
-    /// The fetches that have ended.
-    pub fn fetches(&self) -> &[Fetch] {
-        &self.fetches
+    /// How long those fetches took that ended well.
+    pub fn times(&self) -> &Times {
+        &self.times
     }
 
-    /// When the fetch began that has not ended, if there is one.
-    pub fn fetching(&self) -> Option<Instant> {
+    /// The first fetches that failed, up to [`FAILED_MAX`]: their numbers, from 1, and why.
+    pub fn failed(&self) -> &[(u64, End)] {
+        &self.failed
+    }
+
+    /// How many failed.
+    pub fn failures(&self) -> u64 {
+        self.failures
+    }
+
+    /// How many have ended, well or not.
+    pub fn ended(&self) -> u64 {
+        self.times.count() + self.failures
+    }
+
+    /// Since when nothing has arrived of the fetch that has not ended, if there is one.
+    pub fn waiting(&self) -> Option<Instant> {
         match self.state {
             State::Thinking { .. } => None,
-            State::Fetching { began, .. } => Some(began),
+            State::Fetching { last, .. } => Some(last),
         }
     }
 
@@ -142,7 +170,7 @@ impl Client {
     }
 
     fn handle_event(&mut self, now: Instant, host: &mut Host, event: &Event) {
-        let State::Fetching { id, began, mut left } = self.state else { return };
+        let State::Fetching { id, began, mut last, mut left } = self.state else { return };
         match event {
             Event::Connected(it) if *it == id => {
                 host.write(now, id, &mut Bytes::from_static(&NOTHING[..REQUEST_BYTES]));
@@ -151,8 +179,9 @@ impl Client {
                 while let Some(data) = host.read(now, id, usize::MAX) {
                     left = left.saturating_sub(data.len() as u64);
                     self.bytes += data.len() as u64;
+                    last = now;
                 }
-                self.state = State::Fetching { id, began, left };
+                self.state = State::Fetching { id, began, last, left };
                 if left == 0 {
                     host.close(now, id);
                     self.end(now, began, None);
@@ -166,14 +195,23 @@ impl Client {
     fn begin(&mut self, now: Instant, host: &mut Host) {
         match host.connect(now, self.server) {
             Ok(id) => {
-                self.state = State::Fetching { id, began: now, left: self.file_bytes };
+                let (began, last, left) = (now, now, self.file_bytes);
+                self.state = State::Fetching { id, began, last, left };
             }
             Err(_) => self.end(now, now, Some(End::Aborted)),
         }
     }
 
     fn end(&mut self, now: Instant, began: Instant, failed: Option<End>) {
-        self.fetches.push(Fetch { began, lasted: now - began, failed });
+        match failed {
+            None => self.times.record(now - began),
+            Some(why) => {
+                self.failures += 1;
+                if self.failed.len() < FAILED_MAX {
+                    self.failed.push((self.ended(), why));
+                }
+            }
+        }
         let until = now + exponential(&mut self.chance, self.think);
         self.state = State::Thinking { until };
     }

@@ -3,9 +3,13 @@
 //! *What this is:* [`Endpoint`], the program of a machine that sends and receives flows. *Who calls
 //! it:* `experiment.rs`, and whoever wants contention between machines of a world of their own.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
+use std::time::Duration;
 
 use bytes::Bytes;
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{RngCore as _, SeedableRng as _};
 use wire::Instant;
 
 use super::arrivals::Arrivals;
@@ -44,6 +48,30 @@ pub enum Kind {
         /// Payload bits a second.
         bits_per_second: u64,
     },
+}
+
+/// Where a machine sends several flows of UDP, each begins up to a packet's interval later, by the seed.
+/// In step, the first would find room in the queue every time, and the others hardly ever.
+pub(super) fn out_of_step(flows: &[Flow], seed: u64) -> Vec<Flow> {
+    let is_udp = |flow: &Flow| matches!(flow.kind, Kind::Udp { .. });
+    let mut udp_from = BTreeMap::new();
+    flows.iter().filter(|it| is_udp(it)).for_each(|it| *udp_from.entry(it.from).or_insert(0) += 1);
+    let mut chance = SplitMix64::seed_from_u64(seed);
+    let mut late = |flow: &Flow| match flow.kind {
+        Kind::Udp { bits_per_second } if udp_from[&flow.from] > 1 => {
+            let interval = interval_nanos(1, bits_per_second).unwrap_or(0);
+            let nanos = (u128::from(chance.next_u64()) * u128::from(interval)) >> 64;
+            Duration::from_nanos(nanos as u64)
+        }
+        _ => Duration::ZERO,
+    };
+    flows.iter().map(|flow| Flow { starts: flow.starts + late(flow), ..*flow }).collect()
+}
+
+/// How long so many UDP packets last.
+fn interval_nanos(packets: u64, bits_per_second: u64) -> Option<u64> {
+    let bits = u128::from(packets) * 8 * DATAGRAM_BYTES as u128;
+    u64::try_from(bits * 1_000_000_000 / u128::from(bits_per_second.max(1))).ok()
 }
 
 /// A machine's part in flows.
@@ -204,11 +232,32 @@ impl Source {
             Kind::Tcp => (self.sent == 0).then_some(self.flow.starts),
             Kind::Udp { bits_per_second } => {
                 // From the beginning, so that nothing drifts.
-                let bits = u128::from(self.sent) * 8 * DATAGRAM_BYTES as u128;
-                let nanos = bits * 1_000_000_000 / u128::from(bits_per_second.max(1));
-                let nanos = u64::try_from(nanos).ok()?;
+                let nanos = interval_nanos(self.sent, bits_per_second)?;
                 self.flow.starts.as_nanos().checked_add(nanos).map(Instant::from_nanos)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flows_of_udp_from_one_machine_begin_within_an_interval() {
+        // A packet of 1460 bytes each millisecond.
+        let kind = Kind::Udp { bits_per_second: 11_680_000 };
+        let starts = Instant::ZERO + Duration::from_secs(1);
+        let flow = |from, kind| Flow { from, to: 9, starts, kind };
+        let flows = [flow(0, kind), flow(0, kind), flow(0, Kind::Tcp), flow(1, kind)];
+        let late = |seed| {
+            let moved = out_of_step(&flows, seed);
+            moved.iter().map(|it| (it.starts - starts).as_nanos()).collect::<Vec<_>>()
+        };
+        let once = late(1);
+        assert!(once[..2].iter().all(|nanos| (1..1_000_000).contains(nanos)) && once[0] != once[1]);
+        assert_eq!(once[2..], [0, 0], "TCP, and the only one of its machine");
+        assert_eq!(once, late(1));
+        assert_ne!(once, late(2));
     }
 }

@@ -34,16 +34,18 @@ mod program;
 mod routes;
 #[cfg(test)]
 mod tests;
+mod times;
 mod watch;
 
 pub use address::{MACHINES_MAX, address, machine};
 pub use arrivals::Arrivals;
 pub use counters::{Counters, Drops};
 use due::Due;
-pub use experiment::{Fetching, Setup, run, world};
+pub use experiment::{Fetching, HOPS_MAX, Setup, run, world};
 pub use outcome::{Fetches, Outcome, Stat, over_seeds};
 pub use program::Program;
 pub use routes::{Metric, Routes};
+pub use times::Times;
 pub use watch::Tap;
 use watch::Watch;
 
@@ -260,6 +262,11 @@ impl<P: Program> World<P> {
     /// What was counted.
     pub fn counters(&self) -> Counters {
         self.counters
+    }
+
+    /// Packets that ended at a relay, as they had passed as many hops as a packet may.
+    pub fn expired(&self) -> u64 {
+        self.machines.iter().map(|machine| machine.host.expired()).sum()
     }
 
     fn start(&mut self) {

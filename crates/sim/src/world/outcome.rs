@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::times::Times;
+
 /// What a run of flows or fetches gave.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Outcome {
@@ -17,6 +19,8 @@ pub struct Outcome {
     pub queue_drops_source: u64,
     /// At a later one.
     pub queue_drops_relays: u64,
+    /// Packets that had passed as many hops as a packet may, 64.
+    pub expired: u64,
     /// Mean of |(t1 - t2) - (t2 - t3)| over the arrival times of three packets in a row.
     /// None of fetches.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,7 +38,8 @@ pub struct Outcome {
     pub failed: Vec<String>,
     /// How long the run lasted in virtual time.
     pub simulated_seconds: f64,
-    /// Steps of the loop, frames that were sent, and packets that machines got.
+    /// Steps of the loop; frames of the medium that stations heard, and packets that it is done with; and
+    /// packets that machines got.
     pub events: u64,
 }
 
@@ -52,18 +57,13 @@ pub struct Fetches {
 }
 
 impl Fetches {
-    /// Of fetches that took so many seconds.
-    pub(super) fn of(mut times: Vec<f64>) -> Self {
-        times.sort_by(f64::total_cmp);
-        let quantile = |share: f64| {
-            let place = (share * times.len() as f64).ceil() as usize;
-            times.get(place.saturating_sub(1)).copied().unwrap_or(0.0)
-        };
+    /// Of fetches that took so long.
+    pub(super) fn of(times: &Times) -> Self {
         Self {
-            count: times.len() as u64,
-            mean_s: times.iter().sum::<f64>() / times.len().max(1) as f64,
-            p50_s: quantile(0.5),
-            p95_s: quantile(0.95),
+            count: times.count(),
+            mean_s: times.mean_s(),
+            p50_s: times.quantile_s(0.5),
+            p95_s: times.quantile_s(0.95),
         }
     }
 }
@@ -97,6 +97,7 @@ impl Outcome {
             ("queue_drops", self.queue_drops as f64),
             ("queue_drops_source", self.queue_drops_source as f64),
             ("queue_drops_relays", self.queue_drops_relays as f64),
+            ("expired", self.expired as f64),
             ("data_frames", self.data_frames as f64),
             ("data_fail_share", self.data_fail_share),
         ];

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use sim::scenario::Scenario;
 use sim::world::{Outcome, over_seeds};
 
+use crate::output::count;
 use crate::simulate::Runs;
 
 /// Each figure over the seeds, what the medium was, and how fast it went.
@@ -34,8 +35,4 @@ pub fn text(scenario: &Scenario, runs: &Runs<Outcome>) -> String {
         events as f64 / cpu
     );
     text
-}
-
-fn count(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
