@@ -84,6 +84,12 @@ impl Physics {
         }
     }
 
+    /// Whether the PHY header of a signal can be read that a receiver follows, if nothing disturbs it. Where
+    /// bit errors decide, those of weak frames can: their bodies are what cannot be decoded.
+    pub fn understands(&self, decodable: bool) -> bool {
+        decodable || self.decoding == Decoding::BitErrors
+    }
+
     /// Whether a signal stands out from the most interference that it met.
     pub fn captures(&self, signal: u64, interference_max: u64) -> bool {
         signal >= interference_max.saturating_mul(CAPTURE_RATIO)

@@ -26,7 +26,9 @@ impl<F> Medium<F> {
             }
             if let Some(signal) = hearer.signal((from, speed), fading) {
                 let station = &mut self.stations[usize::from(hearer.station.0)];
-                if station.receiver.begin(now, signal, &self.physics, &mut station.chance) {
+                let is_followed =
+                    station.receiver.begin(now, signal, &self.physics, &mut station.chance);
+                if is_followed && self.physics.understands(signal.decodable) {
                     station.contention.reception_begins(now);
                 }
                 self.carrier_on(hearer.station);
