@@ -143,7 +143,7 @@ impl Contention {
         self.eifs_due = false;
     }
 
-    /// A reception begins (PHY-RXSTART): what an RTS reserved is used.
+    /// A reception begins (PHY-RXSTART; IEEE 802.11-2016, 10.3.2.4): what an RTS reserved is used.
     pub fn reception_begins(&mut self, now: Instant) {
         if self.nav_lapses.take_if(|lapses| now < *lapses).is_none() {
             self.nav_until = self.nav_ends();

@@ -22,6 +22,7 @@
 //! - A signal below its link's threshold of carrier sense is nothing: it does not even disturb.
 //! - A receiver stays with the signal that it follows: no later one captures it, however strong, unless
 //!   it comes at the same instant, or in the place of a preamble or PHY header that was lost.
+//! - A frame of 802.11g disturbs others during its signal extension too, when nothing is sent any more.
 //! - Fading is constant during a frame and independent from frame to frame.
 //! - All frames to one station go at one rate, all others at the basic rate. There is no fragmentation,
 //!   no rate control, no protection of mixed networks, no beacon.

@@ -82,21 +82,29 @@ impl Phy {
         })
     }
 
+    /// The silence at the end of a frame of this rate, which belongs to it (signal extension).
+    pub const fn extension(self, rate: Rate) -> Duration {
+        match self {
+            Self::G if rate.is_ofdm() => Duration::from_micros(6),
+            _ => Duration::ZERO,
+        }
+    }
+
     /// How long a frame of so many bytes is on the air, its MAC header and FCS among them.
     ///
     /// With direct sequence its bits last a whole number of microseconds, rounded up (LENGTH field). With
     /// OFDM they fill symbols of 4 microseconds, 16 service and 6 tail bits included, and in the 2.4 GHz
-    /// band 6 microseconds of silence follow, which belong to the frame (signal extension).
+    /// band the signal extension follows.
     pub fn airtime(self, bytes: u32, rate: Rate) -> Duration {
         let bits = u64::from(bytes) * 8;
         // Of twice the bits, since rates are in units of 500 kbit/s.
         let half_mbps = u64::from(rate.units_of_500_kbps());
-        let micros = match (rate.is_ofdm(), self) {
-            (false, _) => (2 * bits).div_ceil(half_mbps),
-            (true, Self::G) => (2 * (16 + bits + 6)).div_ceil(4 * half_mbps) * 4 + 6,
-            (true, _) => (2 * (16 + bits + 6)).div_ceil(4 * half_mbps) * 4,
+        let micros = if rate.is_ofdm() {
+            (2 * (16 + bits + 6)).div_ceil(4 * half_mbps) * 4
+        } else {
+            (2 * bits).div_ceil(half_mbps)
         };
-        self.preamble(rate) + Duration::from_micros(micros)
+        self.preamble(rate) + Duration::from_micros(micros) + self.extension(rate)
     }
 
     /// How wide its channel is, in hertz: so much thermal noise comes in.

@@ -37,6 +37,8 @@ pub struct Physics {
     preamble_ratio: f64,
     /// PHY header and body of frames, by their speed.
     parts: [[Part; 2]; 2],
+    /// How long nothing is sent at the end of frames, in nanoseconds, by their speed.
+    silences: [u64; 2],
 }
 
 /// A stretch of a frame that goes at one rate.
@@ -65,12 +67,14 @@ impl Part {
 
 impl Physics {
     pub fn new(config: &Config) -> Self {
+        let rates = [config.data_rate, config.basic_rate];
         Self {
             decoding: config.decoding,
             locking: config.locking,
             noise: power::noise(config.phy.bandwidth_hz(), config.noise_figure_db),
             preamble_ratio: power::ratio(PREAMBLE_DB),
-            parts: [config.data_rate, config.basic_rate].map(|rate| parts(config.phy, rate)),
+            parts: rates.map(|rate| parts(config.phy, rate)),
+            silences: rates.map(|rate| config.phy.extension(rate).as_nanos() as u64),
         }
     }
 
@@ -84,6 +88,12 @@ impl Physics {
         }
     }
 
+    /// Whether the PHY header of a signal can be read that a receiver follows, if nothing disturbs it. Where
+    /// bit errors decide, those of weak frames can: their bodies are what cannot be decoded.
+    pub fn understands(&self, decodable: bool) -> bool {
+        decodable || self.decoding == Decoding::BitErrors
+    }
+
     /// Whether a signal stands out from the most interference that it met.
     pub fn captures(&self, signal: u64, interference_max: u64) -> bool {
         signal >= interference_max.saturating_mul(CAPTURE_RATIO)
@@ -94,8 +104,13 @@ impl Physics {
         self.parts[speed as usize][0].ends
     }
 
+    /// How long nothing is sent at the end of a frame, in nanoseconds.
+    pub fn silence(&self, speed: Speed) -> u64 {
+        self.silences[speed as usize]
+    }
+
     /// The hazard to header or body of a frame while interference was constant: nanoseconds count from the
-    /// beginning of its preamble.
+    /// beginning of its preamble, up to the end of its bits at most.
     pub fn hazard(
         &self,
         (speed, stretch): (Speed, Stretch),

@@ -6,6 +6,7 @@ use crate::output::Station;
 use crate::physics::Speed;
 use crate::power::POWER_MAX;
 use crate::receiver::Signal;
+use wire::Instant;
 
 /// One station that senses another, and what it last got of it.
 #[derive(Clone, Copy, Debug)]
@@ -40,20 +41,20 @@ impl Hearer {
         self.faded_power = (self.power as f64 * chance.fade()).min(POWER_MAX as f64) as u64;
     }
 
-    /// What is sensed here of what the sender has on the air, if anything.
+    /// What is sensed here of what the sender has on the air until `ends`, if anything.
     pub fn signal(
         &self,
-        (sender, speed): (Station, Speed),
+        (sender, speed, ends): (Station, Speed, Instant),
         fading: Option<Thresholds>,
     ) -> Option<Signal> {
         match fading {
             None => {
                 let Self { power, decodable, .. } = *self;
-                Some(Signal { sender, power, decodable, speed })
+                Some(Signal { sender, power, decodable, speed, ends })
             }
             Some(Thresholds { receive, sense }) => {
                 let power = self.faded_power;
-                let signal = Signal { sender, power, decodable: power >= receive, speed };
+                let signal = Signal { sender, power, decodable: power >= receive, speed, ends };
                 (power >= sense).then_some(signal)
             }
         }

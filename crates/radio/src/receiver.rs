@@ -23,6 +23,8 @@ pub struct Signal {
     pub power: u64,
     pub decodable: bool,
     pub speed: Speed,
+    /// When it ends.
+    pub ends: Instant,
 }
 
 /// How a reception ended.
@@ -53,10 +55,12 @@ pub struct Receiver {
 struct Lock {
     signal: Signal,
     since: Instant,
+    /// When its last bit ends; what follows of it is silence.
+    bits_end: Instant,
     /// The power that all else has together, and since when.
     interference: u64,
     piece_since: Instant,
-    /// The most that it was at any moment.
+    /// The most that it was while there were bits.
     interference_max: u64,
     /// What the bits of header and body have been through until `piece_since`.
     hazards: [f64; 2],
@@ -139,9 +143,11 @@ impl Receiver {
 
 impl Lock {
     fn new(now: Instant, signal: Signal, interference: u64, physics: &Physics) -> Self {
+        let bits_end = signal.ends.as_nanos().saturating_sub(physics.silence(signal.speed));
         Self {
             signal,
             since: now,
+            bits_end: Instant::from_nanos(bits_end),
             interference,
             piece_since: now,
             interference_max: interference,
@@ -154,7 +160,9 @@ impl Lock {
     fn interference_is(&mut self, now: Instant, interference: u64, physics: &Physics) {
         self.settle(now, physics);
         self.interference = interference;
-        self.interference_max = self.interference_max.max(interference);
+        if now < self.bits_end {
+            self.interference_max = self.interference_max.max(interference);
+        }
     }
 
     /// Adds up what the bits went through while interference was constant.
@@ -162,7 +170,7 @@ impl Lock {
         if physics.decoding == Decoding::Capture {
             return;
         }
-        let piece = (self.nanos(self.piece_since), self.nanos(now));
+        let piece = (self.nanos(self.piece_since), self.nanos(now.min(self.bits_end)));
         let Signal { speed, power, decodable, .. } = self.signal;
         self.piece_since = now;
         if !self.is_read {
@@ -215,12 +223,15 @@ fn survival(hazard: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::config::Config;
+    use crate::phy::Phy;
+    use crate::rate::Rate;
 
     const T: [Instant; 3] =
         [Instant::from_nanos(1), Instant::from_nanos(2), Instant::from_nanos(3)];
 
     fn signal(sender: u16, power: u64) -> Signal {
-        Signal { sender: Station(sender), power, decodable: power >= 100, speed: Speed::Data }
+        let (sender, ends) = (Station(sender), Instant::from_nanos(u64::MAX));
+        Signal { sender, power, decodable: power >= 100, speed: Speed::Data, ends }
     }
 
     /// A receiver with its physics and its chance.
@@ -339,6 +350,27 @@ mod tests {
         assert!(short < 1.0 && long > 0.0);
         assert!((short.powi(4) - long).abs() < 1e-9, "{short} {long}");
         assert_eq!(meet(10, 140), 1.0, "its preamble is found already, and carries no bits");
+    }
+
+    #[test]
+    fn nothing_harms_the_silence_at_a_frames_end() {
+        let at = |micros: u64| Instant::from_nanos(micros * 1000);
+        // 1536 bytes at 54 Mbit/s: preamble and header, 57 symbols, signal extension.
+        let ends = at(20 + 57 * 4 + 6);
+        let (wanted, other) = (signal(0, 4_000_000_000), signal(1, 8_000_000_000));
+        let wanted = Signal { ends, ..wanted };
+        let (phy, data_rate, basic_rate) = (Phy::G, Rate::Mbps54, Rate::Mbps6);
+        for config in [Config::default(), Config::like_ns3()] {
+            let physics = Physics::new(&Config { phy, data_rate, basic_rate, ..config });
+            let meet = |from_us: u64| {
+                let mut receiver = Ear::new(physics.clone());
+                receiver.begin(at(0), wanted);
+                receiver.begin(at(from_us), other);
+                chance(receiver.end(ends, wanted))
+            };
+            assert!(meet(20 + 56 * 4) < 1e-6, "the last symbol");
+            assert_eq!(meet(20 + 57 * 4), 1.0);
+        }
     }
 
     #[test]

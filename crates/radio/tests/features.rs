@@ -5,8 +5,8 @@ mod common;
 
 use common::{Event, Sending, clique, clique_at, frames, link, micros, outcomes, play, to};
 use radio::{
-    Config, Control, Destination, Input, Link, Links, Locking, LossScope, Medium, Outcome, Phy,
-    Propagation, Ranges, Rate, Station, Thresholds, power, propagation::Field,
+    Config, Control, Decoding, Destination, Input, Link, Links, Locking, LossScope, Medium,
+    Outcome, Phy, Propagation, Ranges, Rate, Station, Thresholds, power, propagation::Field,
 };
 use std::time::Duration;
 
@@ -127,6 +127,38 @@ fn what_an_rts_reserved_lapses_if_no_cts_follows() {
     // RTS, NAV timeout (10 + 10 + 304 + 192 + 20 + 20), DIFS, at most 31 slots, its RTS.
     let earliest = LATER_US + 352 + 556 + 50 + 352;
     assert!((earliest..=earliest + 31 * 20).contains(&first.2), "{events:?}");
+}
+
+#[test]
+fn a_signal_whose_header_cannot_be_read_keeps_no_reservation() {
+    // 2 heard the RTS; instead of a CTS it then senses 4.
+    let mut links = Links::new(5);
+    for (from, to) in [(0, 2), (2, 3), (3, 2)] {
+        links.set(Station(from), Station(to), link(STRONG));
+    }
+    let rts_ends = LATER_US + 352;
+    // A broadcast of 20 bytes, at 1 Mbit/s.
+    let weak_ends = rts_ends + 10 + 192 + (20 + 36) * 8;
+    let sendings = [
+        one(0, to(1))[0],
+        (micros(LATER_US + 360), 2, to(3), 500),
+        (micros(rts_ends + 10), 4, Destination::Broadcast, 20),
+    ];
+    // An EIFS or a DIFS, at most 31 slots, and its RTS; CTS, data and ACK would have followed the RTS of 0.
+    let lapsed = weak_ends + 364 + 352;
+    let kept = rts_ends + 10 + 304 + 10 + (192 + 1118) + 10 + 304 + 50 + 352;
+    // Where bit errors decide, headers can be read though the rest is too weak.
+    for (decoding, decodable, earliest) in [
+        (Decoding::Capture, false, lapsed),
+        (Decoding::Capture, true, kept),
+        (Decoding::BitErrors, false, kept),
+    ] {
+        links.set(Station(4), Station(2), Link { decodable, ..link(STRONG / 16) });
+        let config = Config { decoding, short_tries_max: 1, ..rts() };
+        let events = play(&mut Medium::new(config, links.clone(), 1), &sendings);
+        let first = on_air(&events).into_iter().find(|it| it.1 == 2).unwrap().2;
+        assert!((earliest..=earliest + 31 * 20).contains(&first), "{decoding:?}: {first}");
+    }
 }
 
 #[test]

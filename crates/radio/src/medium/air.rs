@@ -24,9 +24,11 @@ impl<F> Medium<F> {
             if fading.is_some() {
                 hearer.fade(&mut self.station(from).chance);
             }
-            if let Some(signal) = hearer.signal((from, speed), fading) {
+            if let Some(signal) = hearer.signal((from, speed, now + lasts), fading) {
                 let station = &mut self.stations[usize::from(hearer.station.0)];
-                if station.receiver.begin(now, signal, &self.physics, &mut station.chance) {
+                let is_followed =
+                    station.receiver.begin(now, signal, &self.physics, &mut station.chance);
+                if is_followed && self.physics.understands(signal.decodable) {
                     station.contention.reception_begins(now);
                 }
                 self.carrier_on(hearer.station);
@@ -40,11 +42,11 @@ impl<F> Medium<F> {
         let sender = self.station(from);
         let what = sender.on_air.take().expect("Timer::End is set while something is on the air");
         sender.receiver.unmute();
-        let (speed, fading) = (what.speed(), self.reach.fading());
+        let (now, speed, fading) = (self.now, what.speed(), self.reach.fading());
         let mut hearers = self.reach.lend(from);
         let mut is_answered = false;
         for hearer in &mut hearers {
-            if let Some(signal) = hearer.signal((from, speed), fading) {
+            if let Some(signal) = hearer.signal((from, speed, now), fading) {
                 is_answered |= self.end_at(hearer, signal, &what);
                 self.carrier_off(hearer.station);
             }

@@ -93,7 +93,7 @@ impl<'a> Builder<'a> {
                 basic_rate: settings.basic,
                 queue_frames_max: settings.queue_frames as usize,
                 rts_threshold: settings.rts.map(|bytes| bytes as u32),
-                loss_scope: if settings.per > 0.0 { settings.per_scope } else { LossScope::Data },
+                loss_scope: loss_scope(settings),
                 broadcast_loss_share: settings.broadcast_loss_share,
                 decoding: settings.reception,
                 locking: settings.receiver,
@@ -239,7 +239,9 @@ impl<'a> Builder<'a> {
                 }
             }
             (_, None) => {
-                tree = Tree::shortest(&self.links, self.gateway, self.file.settings.metric);
+                let settings = &self.file.settings;
+                let scope = loss_scope(settings);
+                tree = Tree::shortest(&self.links, scope, self.gateway, settings.metric);
             }
         }
         Ok(tree)
@@ -356,6 +358,11 @@ fn check_rates(place: &str, settings: &Settings) -> Result<(), ScenarioError> {
 fn chain(settings: &Settings) -> Vec<Router> {
     let places = (0..=settings.hops).map(|it| (it, it as f64 * settings.spacing_m));
     places.map(|(number, x_m)| Router { name: number.to_string(), x_m, y_m: 0.0 }).collect()
+}
+
+/// Which frames the links lose.
+fn loss_scope(settings: &Settings) -> LossScope {
+    if settings.per > 0.0 { settings.per_scope } else { LossScope::Data }
 }
 
 fn links(routers: &[Router], settings: &Settings, seed: u64) -> Links {

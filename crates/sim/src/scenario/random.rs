@@ -40,29 +40,6 @@ pub(super) fn routers(
     None
 }
 
-/// Whether each can be reached from the first. Longer links than `range_m`, which there may be with shadowing,
-/// are left out: with some propagation nearly all pairs have one.
-fn are_connected(positions_m: &[(f64, f64)], range_m: f64, propagation: &Propagation) -> bool {
-    let joined = |one: usize, other: usize| {
-        let (from, to) = (positions_m[one], positions_m[other]);
-        let (dx, dy) = (from.0 - to.0, from.1 - to.1);
-        let distance_m = (dx * dx + dy * dy).sqrt();
-        let pair = (Station(one as u16), Station(other as u16));
-        distance_m <= range_m
-            && propagation.link(pair, distance_m, |_| 0.0).is_some_and(|link| link.decodable)
-    };
-    let mut reached = vec![0];
-    let mut left: Vec<_> = (1..positions_m.len()).collect();
-    while let Some(from) = reached.pop() {
-        left.retain(|to| {
-            let is_joined = joined(from, *to);
-            reached.extend(is_joined.then_some(*to));
-            !is_joined
-        });
-    }
-    left.is_empty()
-}
-
 /// The router nearest to a place; of several the first.
 pub(super) fn nearest(routers: &[Router], (x_m, y_m): (f64, f64)) -> usize {
     let far = |router: &Router| {
@@ -87,6 +64,29 @@ pub(super) fn receivers(routers: usize, gateway: usize, count: usize, seed: u64)
         .collect();
     chosen.sort_unstable();
     chosen
+}
+
+/// Whether each can be reached from the first. Longer links than `range_m`, which there may be with shadowing,
+/// are left out: with some propagation nearly all pairs have one.
+fn are_connected(positions_m: &[(f64, f64)], range_m: f64, propagation: &Propagation) -> bool {
+    let joined = |one: usize, other: usize| {
+        let (from, to) = (positions_m[one], positions_m[other]);
+        let (dx, dy) = (from.0 - to.0, from.1 - to.1);
+        let distance_m = (dx * dx + dy * dy).sqrt();
+        let pair = (Station(one as u16), Station(other as u16));
+        distance_m <= range_m
+            && propagation.link(pair, distance_m, |_| 0.0).is_some_and(|link| link.decodable)
+    };
+    let mut reached = vec![0];
+    let mut left: Vec<_> = (1..positions_m.len()).collect();
+    while let Some(from) = reached.pop() {
+        left.retain(|to| {
+            let is_joined = joined(from, *to);
+            reached.extend(is_joined.then_some(*to));
+            !is_joined
+        });
+    }
+    left.is_empty()
 }
 
 fn stream(seed: u64) -> Xoshiro256PlusPlus {

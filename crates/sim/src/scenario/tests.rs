@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use radio::Station;
+use radio::{LossScope, Station};
 
 use super::*;
 
@@ -234,7 +234,8 @@ fn only_receivers_need_routes() {
 fn the_routes_of_the_testbeds_are_those_that_would_be_found() {
     for (name, text) in BUILT_IN.iter().filter(|(name, _)| *name != "chain") {
         let scenario = load(text, &[]).unwrap();
-        let found = Tree::shortest(&scenario.links, scenario.gateway, Metric::Hops);
+        let found =
+            Tree::shortest(&scenario.links, LossScope::Data, scenario.gateway, Metric::Hops);
         assert_eq!(scenario.tree, found, "{name}");
     }
 }

@@ -1,6 +1,6 @@
 //! Routes to the gateway: a tree, given or found.
 
-use radio::{Links, Station};
+use radio::{Links, LossScope, Station};
 
 use crate::world::Metric;
 
@@ -20,7 +20,7 @@ impl Tree {
 
     /// The shortest routes over links that can be received both ways; of equal ones those with the
     /// lowest sum of losses, among those the ones over routers listed first.
-    pub fn shortest(links: &Links, gateway: usize, metric: Metric) -> Self {
+    pub fn shortest(links: &Links, scope: LossScope, gateway: usize, metric: Metric) -> Self {
         let mut tree = Self::new(links.stations(), gateway);
         // By router: what its route costs and loses, as far as we know.
         let mut best = vec![(u64::MAX, f64::INFINITY); links.stations()];
@@ -35,7 +35,7 @@ impl Tree {
                 break;
             }
             for router in &open {
-                let Some(cost) = metric.cost(links, parent, *router) else { continue };
+                let Some(cost) = metric.cost(links, scope, parent, *router) else { continue };
                 let lost = loss(links, parent, *router).unwrap_or(0.0);
                 let sum = (best[parent].0 + cost, best[parent].1 + lost);
                 let found = cheaper(&sum, &best[*router]);
@@ -107,7 +107,7 @@ mod tests {
 
     fn shortest(positions_m: &[(f64, f64)]) -> Tree {
         let links = Links::by_distance(positions_m, Ranges::default(), |m| m / 1000.0);
-        Tree::shortest(&links, 0, Metric::Hops)
+        Tree::shortest(&links, LossScope::Data, 0, Metric::Hops)
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use radio::{Links, Ranges};
+use radio::{Links, LossScope, Ranges};
 use wire::Instant;
 
 use super::flows::{Flow, Kind};
@@ -80,7 +80,7 @@ fn case(
     let links = Links::by_distance(places_m, ranges, |_| 0.0);
     let setup = Setup {
         radio,
-        routes: Routes::shortest(&links, Metric::Hops),
+        routes: Routes::shortest(&links, Metric::Hops, LossScope::Data),
         links,
         tcp: tcp::Config::default(),
         names: (0..places_m.len()).map(|it| it.to_string()).collect(),

@@ -195,7 +195,8 @@ fn failed(client: &Client, name: &str, now: Instant) -> Vec<String> {
         failed.push(format!("{others} more fetches of {name}"));
     }
     let waits = client.waiting().map_or(Duration::ZERO, |since| now - since);
-    if waits > if client.bytes() == 0 { PATIENCE } else { STALL } {
+    let patience = if client.bytes() == 0 { PATIENCE } else { STALL };
+    if waits > patience {
         let (number, seconds) = (client.ended() + 1, waits.as_secs_f64());
         failed.push(format!("fetch {number} of {name}: nothing arrived for {seconds:.1} s"));
     }

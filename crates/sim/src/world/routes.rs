@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use radio::{Links, Station};
+use radio::{Links, LossScope, Station};
 
 /// What a hop without losses costs; whole numbers, so that sums are the same on every machine.
 const HOP: u64 = 1 << 20;
@@ -21,17 +21,22 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// What a link costs; `None` if frames cannot be received both ways.
-    pub fn cost(self, links: &Links, a: usize, b: usize) -> Option<u64> {
+    /// What the hop between two stations costs a frame from the first to the second; `None` if frames
+    /// cannot be received both ways. `scope` says whether acknowledgements get lost too.
+    pub fn cost(self, links: &Links, scope: LossScope, from: usize, to: usize) -> Option<u64> {
         let arrives = |from: usize, to: usize| {
             let link = links.get(Station(from as u16), Station(to as u16))?;
             link.decodable.then_some(1.0 - link.loss)
         };
-        let both = arrives(a, b)? * arrives(b, a)?;
+        let (there, back) = (arrives(from, to)?, arrives(to, from)?);
+        let succeeds = match scope {
+            LossScope::Data => there,
+            LossScope::All => there * back,
+        };
         Some(match self {
             Self::Hops => HOP,
             // A path over the worst links is still a path, and sums stay far below the end of numbers.
-            Self::Etx => (HOP as f64 / both.max(1e-6)) as u64,
+            Self::Etx => (HOP as f64 / succeeds.max(1e-6)) as u64,
         })
     }
 }
@@ -39,7 +44,7 @@ impl Metric {
 /// Next hops between any two stations. They are found when they are first asked for.
 #[derive(Clone, Debug)]
 pub struct Routes {
-    /// By station, in order of their numbers.
+    /// By station: who has a hop to it, in order of their numbers, and what that costs.
     neighbours: Vec<Vec<(u16, u64)>>,
     /// By destination: each station's next hop; empty if nobody has asked.
     towards: Vec<Vec<u16>>,
@@ -48,14 +53,13 @@ pub struct Routes {
 impl Routes {
     /// Shortest paths over links that can be received both ways; of equals, over the stations that
     /// come first.
-    pub fn shortest(links: &Links, metric: Metric) -> Self {
+    pub fn shortest(links: &Links, metric: Metric, scope: LossScope) -> Self {
         let mut routes = Self::new(links.stations());
-        for a in 0..links.stations() {
-            for b in a + 1..links.stations() {
-                if let Some(cost) = metric.cost(links, a, b) {
-                    routes.join(a, b, cost);
-                }
-            }
+        for (to, neighbours) in routes.neighbours.iter_mut().enumerate() {
+            let stations = (0..links.stations()).filter(|from| *from != to);
+            neighbours.extend(stations.filter_map(|from| {
+                metric.cost(links, scope, from, to).map(|cost| (from as u16, cost))
+            }));
         }
         routes
     }
@@ -63,17 +67,15 @@ impl Routes {
     /// Over these hops alone, each both ways.
     pub fn over(stations: usize, hops: impl IntoIterator<Item = (usize, usize)>) -> Self {
         let mut routes = Self::new(stations);
-        hops.into_iter().for_each(|(a, b)| routes.join(a, b, HOP));
+        for (a, b) in hops {
+            routes.neighbours[a].push((b as u16, HOP));
+            routes.neighbours[b].push((a as u16, HOP));
+        }
         routes
     }
 
     fn new(stations: usize) -> Self {
         Self { neighbours: vec![Vec::new(); stations], towards: vec![Vec::new(); stations] }
-    }
-
-    fn join(&mut self, a: usize, b: usize, cost: u64) {
-        self.neighbours[a].push((b as u16, cost));
-        self.neighbours[b].push((a as u16, cost));
     }
 
     /// Where `from` sends what is for `to`; `None` if there is no way, or they are one.
@@ -111,7 +113,7 @@ impl Routes {
 
 #[cfg(test)]
 mod tests {
-    use radio::Ranges;
+    use radio::{Link, Ranges};
 
     use super::*;
 
@@ -132,18 +134,40 @@ mod tests {
         // 0 reaches 3 at 240 m at once, or over 1 and 2, 80 m each.
         let places = [(0.0, 0.0), (80.0, 0.0), (160.0, 0.0), (240.0, 0.0), (900.0, 0.0)];
         let links = links(&places, |m| if m > 200.0 { 0.6 } else { 0.0 });
-        let mut routes = Routes::shortest(&links, Metric::Hops);
+        let mut routes = Routes::shortest(&links, Metric::Hops, LossScope::Data);
         assert_eq!(path(&mut routes, 0, 3), [0, 3]);
-        let mut routes = Routes::shortest(&links, Metric::Etx);
+        let mut routes = Routes::shortest(&links, Metric::Etx, LossScope::Data);
         assert_eq!(path(&mut routes, 0, 3), [0, 1, 3]);
         assert_eq!((routes.next_hop(0, 4), routes.next_hop(4, 0)), (None, None));
         assert_eq!(routes.next_hop(2, 2), None);
     }
 
     #[test]
+    fn acknowledgements_count_if_they_are_lost_too() {
+        // At once 0.55 of the frames get through, and over 1 all.
+        let places = [(0.0, 0.0), (120.0, 0.0), (240.0, 0.0)];
+        let mut links = links(&places, |m| if m > 200.0 { 0.45 } else { 0.0 });
+        let cost = |links: &Links, scope| Metric::Etx.cost(links, scope, 0, 2).unwrap() as f64;
+        assert!((cost(&links, LossScope::Data) * 0.55 / HOP as f64 - 1.0).abs() < 1e-5);
+        assert!((cost(&links, LossScope::All) * 0.55 * 0.55 / HOP as f64 - 1.0).abs() < 1e-5);
+        // 1.8 transmissions are fewer than 2, but 3.3 are more.
+        let path_of = |links: &Links, scope, from, to| {
+            path(&mut Routes::shortest(links, Metric::Etx, scope), from, to)
+        };
+        assert_eq!(path_of(&links, LossScope::Data, 0, 2), [0, 2]);
+        assert_eq!(path_of(&links, LossScope::All, 0, 2), [0, 1, 2]);
+        // What the way back loses matters only to acknowledgements.
+        let link = *links.get(Station(2), Station(0)).unwrap();
+        links.set(Station(2), Station(0), Link { loss: 0.9, ..link });
+        assert_eq!(path_of(&links, LossScope::Data, 0, 2), [0, 2]);
+        assert_eq!(path_of(&links, LossScope::Data, 2, 0), [2, 1, 0]);
+        assert_eq!(path_of(&links, LossScope::All, 0, 2), [0, 1, 2]);
+    }
+
+    #[test]
     fn of_equal_paths_the_first_is_taken() {
         let diamond = [(0.0, 0.0), (200.0, 10.0), (200.0, -10.0), (400.0, 0.0)];
-        let mut routes = Routes::shortest(&links(&diamond, |_| 0.0), Metric::Hops);
+        let mut routes = Routes::shortest(&links(&diamond, |_| 0.0), Metric::Hops, LossScope::Data);
         assert_eq!(path(&mut routes, 0, 3), [0, 1, 3]);
         assert_eq!(path(&mut routes, 3, 0), [3, 1, 0]);
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::SocketAddrV4;
 
 use bytes::Bytes;
-use radio::Ranges;
+use radio::{LossScope, Ranges};
 
 use super::*;
 use crate::net::{self, Event};
@@ -67,7 +67,7 @@ fn host(machine: usize) -> Host {
 fn chain(programs: Vec<Talker>) -> World<Talker> {
     let places: Vec<_> = (0..programs.len()).map(|it| (it as f64 * 200.0, 0.0)).collect();
     let links = Links::by_distance(&places, Ranges::default(), |_| 0.0);
-    let routes = Routes::shortest(&links, Metric::Hops);
+    let routes = Routes::shortest(&links, Metric::Hops, LossScope::Data);
     let machines = programs.into_iter().enumerate().map(|(it, program)| (host(it), program));
     World::new(radio::Config::default(), links, routes, 1, machines.collect())
 }
@@ -108,7 +108,7 @@ fn machines_on_wires_reach_each_other_over_the_air() {
 #[test]
 fn what_has_no_way_is_dropped_and_counted() {
     let links = Links::by_distance(&[(0.0, 0.0), (900.0, 0.0)], Ranges::default(), |_| 0.0);
-    let routes = Routes::shortest(&links, Metric::Hops);
+    let routes = Routes::shortest(&links, Metric::Hops, LossScope::Data);
     let machines = vec![(host(0), talker(to(1))), (host(1), talker(to(7)))];
     let mut world = World::new(radio::Config::default(), links, routes, 1, machines);
     world.run(seconds(2));
