@@ -56,6 +56,8 @@ pub struct Connection {
     pub(super) probes: u32,
     /// How often something was sent again since the peer's last answer.
     pub(super) tries: u32,
+    /// Our SYN had to be sent again.
+    pub(super) syn_was_lost: bool,
     pub(super) last_sent: Instant,
     /// A RST with this sequence number is to be sent.
     pub(super) reset: Option<u32>,
@@ -160,6 +162,7 @@ impl Connection {
             probe: false,
             probes: 0,
             tries: 0,
+            syn_was_lost: false,
             last_sent: now,
             reset: None,
             input: ReceiveBuffer::new(config.receive_buffer, 0),

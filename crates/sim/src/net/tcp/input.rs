@@ -61,8 +61,8 @@ impl Connection {
     /// Our SYN is acknowledged.
     fn open(&mut self, now: Instant, segment: &Segment) {
         let mut initial_window = self.config.initial_window;
-        if self.tries > 0 {
-            // RFC 5681, section 3.1, and RFC 6298, rule 5.7.
+        if self.syn_was_lost {
+            // RFC 5681, section 3.1, and RFC 6298, rule 5.7, whoever noticed it first.
             initial_window = 1;
             self.rtt.syn_was_lost();
         }
@@ -99,8 +99,7 @@ impl Connection {
             self.next = segment.ack;
             self.ack_due = true;
         } else {
-            self.rtt.sent_again();
-            self.next = self.iss;
+            self.send_syn_again();
         }
     }
 

@@ -44,8 +44,7 @@ impl Connection {
         } else if opening {
             self.counters.timeouts += 1;
             self.rtt.back_off();
-            self.rtt.sent_again();
-            self.next = self.iss;
+            self.send_syn_again();
         } else if self.window == 0 || self.next == self.una {
             self.next = self.una;
             self.probe = true;
@@ -58,6 +57,13 @@ impl Connection {
             self.next = self.una;
             self.resend = false;
         }
+    }
+
+    /// Our SYN got lost, or the peer's answer to it.
+    pub(super) fn send_syn_again(&mut self) {
+        self.syn_was_lost = true;
+        self.rtt.sent_again();
+        self.next = self.iss;
     }
 
     /// How long the peer's window may stay closed before it is probed (again): as long as the

@@ -72,6 +72,23 @@ fn a_lost_answer_is_repeated_at_once_when_the_syn_comes_again() {
 }
 
 #[test]
+fn a_lost_answer_counts_as_lost_though_the_syn_comes_again_before_the_timer_runs_out() {
+    let mut pair = Pair::new(round());
+    // The first SYN comes 200 ms late, so the server's timer runs to 1250; its answer is lost.
+    let (at, of_syn) = pair.line.pop_first().map(|(key, it)| (key.0, it)).unwrap();
+    pair.line.insert((at + 200 * MS, 0), of_syn);
+    let mut first = true;
+    pair.lose(move |sent| sent.from == SERVER && std::mem::take(&mut first));
+    pair.run_for(1200 * MS);
+    let answers = pair.sent.iter().filter(|it| it.segment.flags == Flags::SYN | Flags::ACK);
+    let answers: Vec<_> = answers.map(|it| ms(it.at - Instant::ZERO)).collect();
+    assert_eq!((answers, pair.server().counters().timeouts), (vec![250, 1050], 0));
+    assert_eq!(pair.server().state(), State::Established);
+    assert_eq!(pair.server().congestion_window(), 1000);
+    assert_eq!(pair.server().rto(), 3000 * MS);
+}
+
+#[test]
 fn a_lost_last_acknowledgement_matters_not_when_data_follows() {
     let mut pair = Pair::new(Config::default());
     pair.run_for(60 * MS);
