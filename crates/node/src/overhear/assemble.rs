@@ -4,8 +4,9 @@
 //! is kept as *versions*: bytes that contradict each other are in different ones. There is one as long
 //! as everybody agrees. A flow that contradicts a version opens another, in which it is right and all
 //! others are where it is silent. A version that proves false falls apart into what each flow has said,
-//! and flows that were together in it are not put together again. All of this is bounded, so a liar
-//! with enough flows can still keep a chunk from being assembled; but not one who merely came first.
+//! and flows that were together in it are not put together again; of a flow that has said all of it,
+//! the last piece is dropped, which may have been put in by somebody else. All of this is bounded, so a
+//! liar with enough flows can still keep a chunk from being assembled; but not one who merely came first.
 //!
 //! *Who calls it:* `shelf.rs`. *What it never does:* give out a byte that was not verified as true,
 //! except where `heard` says so.
@@ -168,11 +169,18 @@ impl Chunk {
         self.versions.push(version);
     }
 
-    /// Verifies what is complete; tells `judge` what to think of the flows.
+    /// How many versions of it proved to be false.
+    pub fn falsehoods(&self) -> u8 {
+        self.falsehoods
+    }
+
+    /// Verifies what is complete, after the bytes of a range were heard; tells `judge` what to think of
+    /// the flows.
     pub fn verify(
         &mut self,
         name: &ChunkId,
         total: u64,
+        last: &Range<u64>,
         mut judge: impl FnMut(Id, Judgement),
     ) -> Verdict {
         while let Some(i) = self.versions.iter().position(|it| it.runs.bytes() as u64 == total) {
@@ -192,7 +200,7 @@ impl Chunk {
             if self.falsehoods >= FALSE_MAX {
                 return Verdict::GivenUp;
             }
-            self.fall_apart(&version.said, &helpers, &bytes);
+            self.fall_apart(&version.said, &helpers, &bytes, last);
         }
         if self.falsehoods > 0 && self.versions.is_empty() {
             Verdict::GivenUp
@@ -202,7 +210,7 @@ impl Chunk {
     }
 
     /// Makes a version of what each flow has said of one that was false.
-    fn fall_apart(&mut self, said: &[Said], speakers: &[Id], bytes: &[u8]) {
+    fn fall_apart(&mut self, said: &[Said], speakers: &[Id], bytes: &[u8], last: &Range<u64>) {
         for by in speakers.iter().take(VERSIONS_MAX) {
             let mut version = Version::default();
             for it in said.iter().filter(|it| it.by == *by) {
@@ -210,11 +218,14 @@ impl Chunk {
                 let _ = version.add(*by, it.range.start, part.unwrap_or_default(), 0);
             }
             if version.runs.bytes() >= bytes.len() {
-                continue;
+                version.runs.take(last.clone());
+                version.unsay(last, None);
             }
-            version.apart =
-                speakers.iter().filter(|it| *it != by).take(APART_MAX).copied().collect();
-            self.push(version);
+            let others = speakers.iter().filter(|it| *it != by);
+            version.apart = others.take(APART_MAX).copied().collect();
+            if version.runs.bytes() > 0 {
+                self.push(version);
+            }
         }
     }
 
@@ -261,7 +272,7 @@ impl Version {
         if !self.runs.agrees(at, bytes) {
             if self.right == Some(by) {
                 self.runs.overwrite(at, bytes);
-                self.unsay(&range, by);
+                self.unsay(&range, Some(by));
             } else {
                 self.set_apart(by, &range);
                 return Err(Contradiction);
@@ -305,11 +316,11 @@ impl Version {
         true
     }
 
-    /// Others are not the ones who said this.
-    fn unsay(&mut self, range: &Range<u64>, except: Id) {
+    /// Nobody else has said this.
+    fn unsay(&mut self, range: &Range<u64>, except: Option<Id>) {
         let mut rest = Vec::new();
         for said in self.said.drain(..) {
-            if said.by == except || !said.overlaps(range) {
+            if Some(said.by) == except || !said.overlaps(range) {
                 rest.push(said);
                 continue;
             }

@@ -33,8 +33,8 @@ pub struct Counters {
     pub chunks: u64,
     /// Their bytes.
     pub used_bytes: u64,
-    /// Chunks that were given up because what was said of them was false.
-    pub chunks_false: u64,
+    /// How often a chunk was complete and not true.
+    pub falsehoods: u64,
     /// Bytes that were kept and proved to be false, or were told of a chunk in another version than
     /// the true one.
     pub false_bytes: u64,

@@ -187,7 +187,7 @@ impl Overhear {
     }
 
     /// Which ranges of a chunk were not heard, in order, at most as many as a request may name; `None`
-    /// if nothing was heard of it.
+    /// if nothing was heard of it, or something false.
     #[must_use]
     pub fn missing(&self, name: ChunkId, total: u32) -> Option<Vec<Range<u32>>> {
         self.shelf.missing(Named { name, total })

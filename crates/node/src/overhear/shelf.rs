@@ -117,7 +117,8 @@ impl Shelf {
             return Some(id);
         }
         self.chunks.touch(now, id, rank);
-        if is_complete && self.verify(now, id, place.named, counters) {
+        let last = place.at..place.at + bytes.len() as u64;
+        if is_complete && self.verify(now, id, place.named, &last, counters) {
             return None;
         }
         while self.bytes > self.bytes_max && self.evict(now, counters) {}
@@ -125,13 +126,21 @@ impl Shelf {
     }
 
     /// Verifies a chunk of which a version is complete; whether it has left.
-    fn verify(&mut self, now: Instant, id: Id, named: Named, counters: &mut Counters) -> bool {
+    fn verify(
+        &mut self,
+        now: Instant,
+        id: Id,
+        named: Named,
+        last: &Range<u64>,
+        counters: &mut Counters,
+    ) -> bool {
         let Some(chunk) = self.chunks.get_mut(id) else { return true };
-        let before = chunk.cost();
+        let (before, falsehoods) = (chunk.cost(), chunk.falsehoods());
         let judgements = &mut self.judgements;
         let total = u64::from(named.total);
-        let verdict = chunk.verify(&named.name, total, |by, what| judgements.push((by, what)));
+        let verdict = chunk.verify(&named.name, total, last, |by, what| judgements.push((by, what)));
         let (after, kept) = (chunk.cost(), chunk.kept);
+        counters.falsehoods += u64::from(chunk.falsehoods() - falsehoods);
         if verdict == Verdict::Open {
             self.bytes = (self.bytes + after).saturating_sub(before);
             return false;
@@ -147,10 +156,7 @@ impl Shelf {
                 bytes.shrink_to_fit();
                 self.outputs.push_back(Output::Chunk { name: named.name, bytes: bytes.into() });
             }
-            _ => {
-                counters.chunks_false += 1;
-                counters.false_bytes += kept;
-            }
+            _ => counters.false_bytes += kept,
         }
         true
     }
@@ -191,7 +197,7 @@ impl Shelf {
     /// What is missing of a chunk of which something was heard.
     pub fn missing(&self, named: Named) -> Option<Vec<Range<u32>>> {
         let chunk = self.chunks.get(self.chunks.find(&named)?)?;
-        if chunk.heard() == 0 {
+        if chunk.heard() == 0 || chunk.falsehoods() > 0 {
             return None;
         }
         let missing = chunk.missing(named.total.into()).into_iter();
@@ -217,7 +223,7 @@ fn rank(chunk: &Chunk, named: Named) -> usize {
     let (heard, total) = (chunk.heard(), named.total as usize);
     match () {
         () if chunk.wanted => 3,
-        () if heard * 2 >= total => 2,
+        () if heard * 2 >= total && chunk.falsehoods() == 0 => 2,
         () if heard * HARDLY >= total => 1,
         () => 0,
     }

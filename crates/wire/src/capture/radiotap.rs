@@ -201,9 +201,9 @@ impl<'a> Fields<'a> {
         Some(())
     }
 
-    /// Alignment counts from the header's start.
+    /// Alignment, a power of two, counts from the header's start.
     fn next(&mut self, align: usize, size: usize) -> Option<&'a [u8]> {
-        let start = self.at.next_multiple_of(align);
+        let start = (self.at + align - 1) & !(align - 1);
         let field = self.header.get(start..start + size)?;
         self.at = start + size;
         Some(field)
