@@ -122,6 +122,9 @@ impl Hearing<'_> {
         self.across(at, at);
         let end = at + length as u64;
         self.across(end, end - 1);
+        let strays_max = if self.flow.is_foreign() { 0 } else { self.strays_max };
+        let excess = self.flow.strays.bytes().saturating_sub(strays_max);
+        self.counters.unclaimed_bytes += self.flow.strays.drop_first(excess) as u64;
         length
     }
 
@@ -144,22 +147,14 @@ impl Hearing<'_> {
         self.flow.has_stray(bytes.len());
         if self.flow.is_foreign() {
             self.counters.unclaimed_bytes += bytes.len() as u64;
-            return self.trim(0);
+            return;
         }
         let strays = &mut self.flow.strays;
         if strays.len() >= STRAY_RUNS_MAX {
-            self.counters.unclaimed_bytes += strays.drop_first() as u64;
+            self.counters.unclaimed_bytes += strays.drop_first(1) as u64;
         }
         let new = strays.insert(at, bytes, 0, usize::MAX);
         self.counters.duplicate_bytes += (bytes.len() - new) as u64;
-        self.trim(self.strays_max);
-    }
-
-    /// Drops the first strays until no more are left than that.
-    fn trim(&mut self, bytes_max: usize) {
-        while self.flow.strays.bytes() > bytes_max {
-            self.counters.unclaimed_bytes += self.flow.strays.drop_first() as u64;
-        }
     }
 
     /// A frame is known: what waited for it goes to its chunk. False if another frame is there.

@@ -161,14 +161,13 @@ impl Runs {
         taken
     }
 
-    /// Drops the first block; answers how many bytes it had.
-    pub fn drop_first(&mut self) -> usize {
-        if self.runs.is_empty() {
-            return 0;
+    /// Drops the first blocks, until at least so many bytes are dropped; answers how many were.
+    pub fn drop_first(&mut self, bytes_min: usize) -> usize {
+        let before = self.bytes;
+        while before - self.bytes < bytes_min && !self.runs.is_empty() {
+            self.bytes -= self.runs.remove(0).bytes.len();
         }
-        let dropped = self.runs.remove(0).bytes.len();
-        self.bytes -= dropped;
-        dropped
+        before - self.bytes
     }
 
     /// The bytes of the first block, where there is but one.

@@ -138,7 +138,8 @@ impl Shelf {
         let (before, falsehoods) = (chunk.cost(), chunk.falsehoods());
         let judgements = &mut self.judgements;
         let total = u64::from(named.total);
-        let verdict = chunk.verify(&named.name, total, last, |by, what| judgements.push((by, what)));
+        let verdict =
+            chunk.verify(&named.name, total, last, |by, what| judgements.push((by, what)));
         let (after, kept) = (chunk.cost(), chunk.kept);
         counters.falsehoods += u64::from(chunk.falsehoods() - falsehoods);
         if verdict == Verdict::Open {

@@ -112,7 +112,10 @@ fn check(it: &Counters, budget: usize) {
     assert!(it.memory_peak_bytes <= budget as u64, "{} above {budget}", it.memory_peak_bytes);
     assert!(it.memory_bytes <= it.memory_peak_bytes);
     // These two are differences: had they run below zero, they would be huge.
-    assert!(it.waiting_bytes <= budget as u64 && it.assembling_bytes <= 5 * budget as u64, "{it:?}");
+    assert!(
+        it.waiting_bytes <= budget as u64 && it.assembling_bytes <= 5 * budget as u64,
+        "{it:?}"
+    );
     assert!(it.unused_bytes() <= it.payload_bytes);
 }
 

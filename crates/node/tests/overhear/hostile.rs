@@ -1,6 +1,8 @@
 //! Neighbours who mean harm.
 
-use crate::ear::{AMPLE, Ear, HEAD, Heard, bare, chunk, chunks, frame, lie, names, segments, stream};
+use crate::ear::{
+    AMPLE, Ear, HEAD, Heard, bare, chunk, chunks, frame, lie, names, segments, stream,
+};
 use bytes::Bytes;
 use node::overhear::Overhear;
 use std::time::Duration;

@@ -1,6 +1,8 @@
 //! One connection, and what TCP and the air do to it.
 
-use crate::ear::{AMPLE, Ear, HEAD, Heard, bare, chunk, chunks, cut, frame, names, part, segments, stream};
+use crate::ear::{
+    AMPLE, Ear, HEAD, Heard, bare, chunk, chunks, cut, frame, names, part, segments, stream,
+};
 use bytes::Bytes;
 use std::time::Duration;
 
@@ -13,7 +15,10 @@ fn chunks_in_order_come_out_in_order() {
     assert_eq!(ear.begun, names(&sent));
     let it = ear.counters();
     assert_eq!((it.chunks, it.used_bytes, it.heads), (20, 20 * 8192, 20));
-    assert_eq!((it.payload_bytes, it.unused_bytes(), it.assembling_bytes), (bytes.len() as u64, 0, 0));
+    assert_eq!(
+        (it.payload_bytes, it.unused_bytes(), it.assembling_bytes),
+        (bytes.len() as u64, 0, 0)
+    );
     assert_eq!((it.flows, it.segments), (1, bytes.len().div_ceil(1448) as u64));
 }
 
