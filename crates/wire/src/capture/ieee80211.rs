@@ -213,22 +213,24 @@ impl<'a> Msdus<'a> {
         let mesh = mesh.then(|| readings.into_iter().find(fits).unwrap_or(Length::Mesh));
         Self { rest, length: mesh.unwrap_or(Length::Plain), cut }
     }
+}
 
-    /// Where the packet begins in `rest`, and where it ends.
-    fn borders(&self) -> Option<(usize, usize)> {
-        let mut after = self.rest.get(2 * size_of::<Mac>()..)?;
+impl Length {
+    /// Where the packet begins behind its subframe's header, and where it ends.
+    fn borders(self, subframe: &[u8]) -> Option<(usize, usize)> {
+        let mut after = subframe.get(2 * size_of::<Mac>()..)?;
         let length: [u8; 2] = take(&mut after)?;
-        let control = match self.length {
-            Length::Plain => 0,
+        let control = match self {
+            Self::Plain => 0,
             _ => mesh_control_len(after)?,
         };
-        let length = usize::from(match self.length {
-            Length::Mesh => u16::from_le_bytes(length),
+        let length = usize::from(match self {
+            Self::Mesh => u16::from_le_bytes(length),
             _ => u16::from_be_bytes(length),
         });
         let start = SUBFRAME_HEADER_LEN + control;
-        let counted_from = match self.length {
-            Length::MeshWithin => SUBFRAME_HEADER_LEN,
+        let counted_from = match self {
+            Self::MeshWithin => SUBFRAME_HEADER_LEN,
             _ => start,
         };
         let end = counted_from + length;
@@ -240,13 +242,12 @@ impl<'a> Iterator for Msdus<'a> {
     type Item = Result<&'a [u8], Refusal>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let rest = self.rest;
         // Less than a header is no packet, but a checksum or padding that nobody announced.
-        if rest.len() < SUBFRAME_HEADER_LEN {
+        if self.rest.len() < SUBFRAME_HEADER_LEN {
             return None;
         }
-        self.rest = &[];
-        let Some((start, end)) = (Self { rest, ..self.clone() }).borders() else {
+        let rest = std::mem::take(&mut self.rest);
+        let Some((start, end)) = self.length.borders(rest) else {
             return Some(Err(Refusal::Short));
         };
         if let Some(packet) = rest.get(start..end) {
