@@ -163,7 +163,7 @@ impl Overhear {
     /// Time has passed: flows that nothing was heard of come to their end.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(id) = self.flows.idle(now, &IDLE_MAX) {
-            self.last_look(now, id);
+            self.last_look(id);
             self.end(id);
         }
         self.judge();
@@ -246,8 +246,10 @@ impl Overhear {
         hearing.segment(at, segment.payload);
     }
 
-    /// Before a flow ends, names may have become known that its strays go by.
-    fn last_look(&mut self, now: Instant, id: Id) {
+    /// Before a flow ends, names may have become known that its strays go by: as of when it was last
+    /// heard, so that what was here then is not begun again.
+    fn last_look(&mut self, id: Id) {
+        let Some(now) = self.flows.touched(id) else { return };
         let Some(flow) = self.flows.get_mut(id) else { return };
         let (shelf, counters) = (&mut self.shelf, &mut self.counters);
         if flow.strays.bytes() > 0 {

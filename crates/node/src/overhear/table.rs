@@ -114,6 +114,12 @@ impl<K: Clone + Eq + Hash, V, const RANKS: usize> Table<K, V, RANKS> {
         slot.value.as_mut().filter(|_| slot.generation == id.generation)
     }
 
+    /// When it was last of use.
+    pub fn touched(&self, id: Id) -> Option<Instant> {
+        let slot = self.slots.get(id.slot as usize)?;
+        Some(slot.touched).filter(|_| slot.value.is_some() && slot.generation == id.generation)
+    }
+
     /// Adds an entry that is not there; `None` if the table is full.
     pub fn insert(&mut self, now: Instant, key: K, value: V, rank: usize) -> Option<Id> {
         if self.is_full() {

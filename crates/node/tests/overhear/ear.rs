@@ -2,7 +2,6 @@
 
 use bytes::Bytes;
 use node::overhear::{Counters, Output, Overhear};
-use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use wire::capture::Segment;
@@ -196,6 +195,3 @@ pub fn segments(flow: u16, stream: &[u8]) -> Vec<Heard> {
 pub fn bare(flow: u16, seq: u32, flags: &'static str) -> Heard {
     Heard { flow, seq, flags, payload: Vec::new() }
 }
-
-/// What each chunk's heard bytes are, by name: whatever a test wants to count.
-pub type ByName<T> = BTreeMap<ChunkId, T>;
