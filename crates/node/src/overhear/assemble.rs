@@ -25,7 +25,7 @@ const VERSIONS_MAX: usize = 4;
 const SAID_MAX: usize = 64;
 /// The most flows that are kept apart from a version.
 const APART_MAX: usize = 8;
-/// A chunk is given up after so many versions of it that were false.
+/// After so many false versions of a chunk, nobody's bytes are joined to another's any more.
 const FALSE_MAX: u8 = 16;
 
 /// Who says something.
@@ -125,6 +125,8 @@ impl Chunk {
         let (mut kept, mut heard) = (0, false);
         let mut contradicted = None;
         self.count += 1;
+        let trusted = by.trusted && self.falsehoods < FALSE_MAX;
+        let by = Speaker { trusted, ..by };
         for (i, version) in self.versions.iter_mut().enumerate() {
             if !version.admits(by) {
                 continue;
@@ -196,10 +198,7 @@ impl Chunk {
             }
             let what = if helpers.len() == 1 { Judgement::False } else { Judgement::Suspect };
             helpers.iter().for_each(|by| judge(*by, what));
-            self.falsehoods += 1;
-            if self.falsehoods >= FALSE_MAX {
-                return Verdict::GivenUp;
-            }
+            self.falsehoods = self.falsehoods.saturating_add(1);
             self.fall_apart(&version.said, &helpers, &bytes, last);
         }
         if self.falsehoods > 0 && self.versions.is_empty() {
@@ -211,13 +210,17 @@ impl Chunk {
 
     /// Makes a version of what each flow has said of one that was false.
     fn fall_apart(&mut self, said: &[Said], speakers: &[Id], bytes: &[u8], last: &Range<u64>) {
-        for by in speakers.iter().take(VERSIONS_MAX) {
+        // Those who spoke last may have more to say.
+        for by in speakers.iter().skip(speakers.len().saturating_sub(VERSIONS_MAX)) {
             let mut version = Version::default();
             for it in said.iter().filter(|it| it.by == *by) {
                 let part = bytes.get(it.range.start as usize..it.range.end as usize);
                 let _ = version.add(*by, it.range.start, part.unwrap_or_default(), 0);
             }
             if version.runs.bytes() >= bytes.len() {
+                if self.falsehoods > FALSE_MAX {
+                    continue;
+                }
                 version.runs.take(last.clone());
                 version.unsay(last, None);
             }

@@ -177,6 +177,11 @@ impl Flow {
 
     /// What is at a position.
     pub fn place(&self, at: u64) -> Place {
+        // As a rule, in the last.
+        if let Some(last) = self.frames.back().filter(|last| last.begin <= at) {
+            let i = self.frames.len() - 1;
+            return if at < last.end { Place::Frame(i) } else { Place::Unknown(u64::MAX) };
+        }
         let i = self.frames.partition_point(|frame| frame.end <= at);
         match self.frames.get(i) {
             Some(frame) if frame.begin <= at => Place::Frame(i),

@@ -25,6 +25,8 @@
 #![deny(clippy::indexing_slicing, clippy::unwrap_used)]
 
 mod assemble;
+#[doc(hidden)]
+pub mod checks;
 mod counters;
 mod flows;
 mod hearing;

@@ -28,9 +28,8 @@ impl Run {
     }
 }
 
-/// A new block is made this many times as long as what opens it, if there may come as much: the rest of
-/// a chunk comes in order as a rule, and then nothing is moved. More would let heads that promise much
-/// take much.
+/// A block has room for so many times what is there, if there may come as much: the rest of a chunk comes
+/// in order as a rule, and then nothing is moved. More would let heads that promise much take much.
 const AHEAD: usize = 8;
 /// What an allocation costs beside its bytes.
 const ALLOCATION: usize = 16;
@@ -105,10 +104,10 @@ impl Runs {
             if new.is_empty() {
                 break;
             }
+            let ahead = if next.is_some() { 0 } else { end.saturating_sub(at) as usize };
             if there.is_some() {
-                self.extend(i, new);
+                self.extend(i, new, ahead);
             } else if self.runs.len() < runs_max || next == Some(at + new.len() as u64) {
-                let ahead = if next.is_some() { 0 } else { end.saturating_sub(at) as usize };
                 self.open(i, at, new, ahead);
             } else {
                 break;
@@ -209,10 +208,12 @@ impl Runs {
         self.runs.insert(i, Run { at, bytes: block });
     }
 
-    fn extend(&mut self, i: usize, bytes: &[u8]) {
-        if let Some(run) = self.runs.get_mut(i) {
-            run.bytes.extend_from_slice(bytes);
+    fn extend(&mut self, i: usize, bytes: &[u8], ahead: usize) {
+        let Some(Run { bytes: block, .. }) = self.runs.get_mut(i) else { return };
+        if block.capacity() - block.len() < bytes.len() && ahead >= bytes.len() {
+            block.reserve_exact(ahead.min((block.len() + bytes.len()) * AHEAD));
         }
+        block.extend_from_slice(bytes);
     }
 
     /// Joins a block with the next one if they touch.

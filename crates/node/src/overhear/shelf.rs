@@ -141,7 +141,7 @@ impl Shelf {
         let verdict =
             chunk.verify(&named.name, total, last, |by, what| judgements.push((by, what)));
         let (after, kept) = (chunk.cost(), chunk.kept);
-        counters.falsehoods += u64::from(chunk.falsehoods() - falsehoods);
+        counters.falsehoods += u64::from(chunk.falsehoods().wrapping_sub(falsehoods));
         if verdict == Verdict::Open {
             self.bytes = (self.bytes + after).saturating_sub(before);
             return false;
