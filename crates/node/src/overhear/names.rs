@@ -24,6 +24,17 @@ pub struct Named {
     pub total: u32,
 }
 
+/// What is known of a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It was here a moment ago.
+    Here,
+    /// Somebody waits for it.
+    Wanted,
+    /// Neither.
+    Other,
+}
+
 /// All names.
 #[derive(Debug)]
 pub struct Names {
@@ -57,9 +68,13 @@ impl Names {
         });
     }
 
-    /// Whether a chunk has just been here.
-    pub fn is_here(&self, now: Instant, name: &ChunkId) -> bool {
-        self.known(name).and_then(|it| it.here_until).is_some_and(|until| now < until)
+    /// Whether a chunk has just been here; if not, whether somebody waits for it.
+    pub fn state(&self, now: Instant, name: &ChunkId) -> State {
+        match self.known(name) {
+            Some(known) if known.here_until.is_some_and(|until| now < until) => State::Here,
+            Some(known) if known.wanted => State::Wanted,
+            _ => State::Other,
+        }
     }
 
     /// Somebody waits for a chunk, wherever it comes from; or does not any more.
@@ -72,19 +87,10 @@ impl Names {
         }
     }
 
-    /// Whether somebody waits for it.
-    pub fn is_wanted(&self, name: &ChunkId) -> bool {
-        self.known(name).is_some_and(|it| it.wanted)
-    }
-
     /// One chunk follows another in some flow.
     pub fn follows(&mut self, now: Instant, first: Named, second: Named) {
-        if self.after(&first.name) != Some(second) {
-            self.note(now, first.name, |known| known.after = Some(second));
-        }
-        if self.before(&second.name) != Some(first) {
-            self.note(now, second.name, |known| known.before = Some(first));
-        }
+        self.note(now, first.name, |known| known.after = Some(second));
+        self.note(now, second.name, |known| known.before = Some(first));
     }
 
     /// What follows a chunk.

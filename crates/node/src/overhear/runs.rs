@@ -227,6 +227,7 @@ impl Runs {
 }
 
 #[cfg(test)]
+#[allow(clippy::indexing_slicing, clippy::unwrap_used)]
 mod tests {
     use super::*;
     use proptest::collection::vec;

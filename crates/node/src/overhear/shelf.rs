@@ -5,7 +5,7 @@
 
 use super::assemble::{Chunk, Judgement, Speaker, Verdict};
 use super::counters::Counters;
-use super::names::{Named, Names};
+use super::names::{Named, Names, State};
 use super::table::{Id, Table};
 use super::{Heard, Output};
 use bytes::Bytes;
@@ -73,7 +73,8 @@ impl Shelf {
 
     /// Bytes of this chunk are coming; `None` if it is here already.
     pub fn begin(&mut self, now: Instant, named: Named, counters: &mut Counters) -> Option<Id> {
-        if self.names.is_here(now, &named.name) {
+        let state = self.names.state(now, &named.name);
+        if state == State::Here {
             return None;
         }
         if let Some(id) = self.chunks.find(&named) {
@@ -82,7 +83,7 @@ impl Shelf {
         if self.chunks.is_full() {
             self.evict(now, counters);
         }
-        let chunk = Chunk::new(self.names.is_wanted(&named.name));
+        let chunk = Chunk::new(state == State::Wanted);
         let rank = rank(&chunk, named);
         let id = self.chunks.insert(now, named, chunk, rank);
         self.outputs.push_back(Output::Begun { name: named.name, total: named.total });

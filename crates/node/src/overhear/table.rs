@@ -37,6 +37,10 @@ pub struct Id {
     generation: u32,
 }
 
+/// Within so long an entry does not move up again: to find its neighbours costs more than all else, and
+/// nothing depends on who of several was last of use a moment ago.
+const GRAIN: Duration = Duration::from_millis(10);
+
 /// No slot.
 const NONE: u32 = u32::MAX;
 
@@ -65,6 +69,8 @@ struct Slot<K, V> {
     previous: u32,
     next: u32,
     touched: Instant,
+    /// When it came to its place.
+    placed: Instant,
 }
 
 impl<K: Clone + Eq + Hash, V, const RANKS: usize> Table<K, V, RANKS> {
@@ -134,13 +140,15 @@ impl<K: Clone + Eq + Hash, V, const RANKS: usize> Table<K, V, RANKS> {
                 previous: NONE,
                 next: NONE,
                 touched: now,
+                placed: now,
             });
             self.slots.len() as u32 - 1
         } else {
             let at = self.free;
             let slot = self.slots.get_mut(at as usize)?;
             self.free = slot.next;
-            (slot.key, slot.value, slot.rank, slot.touched) = (key.clone(), Some(value), rank, now);
+            (slot.key, slot.value, slot.rank) = (key.clone(), Some(value), rank);
+            (slot.touched, slot.placed) = (now, now);
             at
         };
         self.link(slot);
@@ -167,12 +175,12 @@ impl<K: Clone + Eq + Hash, V, const RANKS: usize> Table<K, V, RANKS> {
             return;
         }
         slot.touched = now;
-        if slot.rank == rank && slot.next == NONE {
+        if slot.rank == rank && (slot.next == NONE || now - slot.placed < GRAIN) {
             return;
         }
         self.unlink(id.slot);
         if let Some(slot) = self.slots.get_mut(id.slot as usize) {
-            slot.rank = rank;
+            (slot.rank, slot.placed) = (rank, now);
         }
         self.link(id.slot);
     }
@@ -244,13 +252,14 @@ impl<K: Clone + Eq + Hash, V, const RANKS: usize> Table<K, V, RANKS> {
 }
 
 #[cfg(test)]
+#[allow(clippy::indexing_slicing, clippy::unwrap_used)]
 mod tests {
     use super::*;
 
     const SEED: [u8; 32] = [7; 32];
 
-    fn at(nanos: u64) -> Instant {
-        Instant::from_nanos(nanos)
+    fn at(seconds: u64) -> Instant {
+        Instant::from_nanos(seconds * 1_000_000_000)
     }
 
     #[test]
@@ -285,7 +294,7 @@ mod tests {
     #[test]
     fn idle_entries_are_found_in_time() {
         let mut table: Table<u32, (), 2> = Table::new(9, &SEED);
-        let limits = [Duration::from_nanos(10), Duration::from_nanos(50)];
+        let limits = [Duration::from_secs(10), Duration::from_secs(50)];
         assert_eq!(table.next_idle(&limits), None);
         let long = table.insert(at(0), 0, (), 1);
         let short = table.insert(at(30), 1, (), 0);

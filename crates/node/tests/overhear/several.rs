@@ -105,7 +105,7 @@ fn one_corrupt_segment_does_not_keep_the_chunk_from_being_heard_elsewhere() {
         if ear.chunks.is_empty() {
             ear.hear_all(&cut(3, 7, &frame(&it), 900, 900));
         }
-        assert_eq!(ear.names(), names(&[it.clone()]), "segment {corrupt}");
+        assert_eq!(ear.names(), names(std::slice::from_ref(&it)), "segment {corrupt}");
     }
 }
 
@@ -121,6 +121,6 @@ fn a_lie_beside_the_truth_does_not_matter() {
             ear.hear(one);
             ear.hear(two);
         }
-        assert_eq!(ear.names(), names(&[it.clone()]));
+        assert_eq!(ear.names(), names(std::slice::from_ref(&it)));
     }
 }

@@ -239,7 +239,7 @@ fn content_may_contain_what_looks_like_heads() {
     let bytes = [frame(&outer), stream(&next)].concat();
     let mut ear = Ear::new(AMPLE);
     ear.hear_all(&segments(1, &bytes));
-    assert_eq!(ear.names(), [names(&[outer.clone()]), names(&next)].concat());
+    assert_eq!(ear.names(), [names(std::slice::from_ref(&outer)), names(&next)].concat());
     let mut ear = Ear::new(AMPLE);
     ear.hear_all(&segments(1, &bytes[60..]));
     assert!(ear.names().ends_with(&names(&next[1..])), "it finds its way back");
