@@ -105,17 +105,19 @@ impl Hearing<'_> {
 
     /// Bytes that no frame is known to have; answers how many were dealt with.
     fn unknown(&mut self, at: u64, bytes: &[u8]) -> usize {
+        // As a rule, a head follows a frame.
+        if let Some(head) = decode(bytes)
+            && self.claim(Frame::new(at, &head))
+        {
+            self.counters.head_bytes += HEAD;
+            return ChunkHead::LENGTH;
+        }
         let mut length = bytes.len();
         for found in memmem::find_iter(bytes, MARKER) {
-            let Some(head) = bytes.get(found..).and_then(decode) else { continue };
-            if found > 0 {
-                // What is before it comes first: a head that claims this one may end there.
+            // What is before it comes first: a head that claims this one may end there.
+            if found > 0 && bytes.get(found..).and_then(decode).is_some() {
                 length = found;
                 break;
-            }
-            if self.claim(Frame::new(at, &head)) {
-                self.counters.head_bytes += HEAD;
-                return ChunkHead::LENGTH;
             }
         }
         self.stray(at, first(bytes, length as u64));
