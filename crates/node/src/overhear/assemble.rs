@@ -11,8 +11,9 @@
 //! *Who calls it:* `shelf.rs`. *What it never does:* give out a byte that was not verified as true,
 //! except where `heard` says so.
 
-use super::runs::Runs;
+use super::runs::{Runs, spilled};
 use super::table::Id;
+use smallvec::SmallVec;
 use std::ops::Range;
 use wire::ChunkId;
 use wire::peer::Want;
@@ -40,7 +41,7 @@ pub struct Speaker {
 /// A chunk that is being heard.
 #[derive(Debug, Default)]
 pub struct Chunk {
-    versions: Vec<Version>,
+    versions: SmallVec<[Version; 1]>,
     /// How many bytes were kept, of all versions.
     pub kept: u64,
     /// The node waits for it.
@@ -54,7 +55,7 @@ pub struct Chunk {
 #[derive(Clone, Debug, Default)]
 struct Version {
     runs: Runs,
-    said: Vec<Said>,
+    said: SmallVec<[Said; 1]>,
     /// Flows whose bytes do not belong here.
     apart: Vec<Id>,
     /// Whoever opened it, where it contradicted: it is right in all it says.
@@ -117,7 +118,7 @@ impl Chunk {
     /// What it takes in memory, in bytes.
     pub fn cost(&self) -> usize {
         let versions: usize = self.versions.iter().map(Version::cost).sum();
-        versions + self.versions.capacity() * size_of::<Version>()
+        versions + spilled(&self.versions)
     }
 
     /// Takes in bytes; answers how many of them are new. The speaker's frame has bytes up to `end`.
@@ -247,9 +248,7 @@ impl Chunk {
 
 impl Version {
     fn cost(&self) -> usize {
-        self.runs.cost()
-            + self.said.capacity() * size_of::<Said>()
-            + self.apart.capacity() * size_of::<Id>()
+        self.runs.cost() + spilled(&self.said) + self.apart.capacity() * size_of::<Id>()
     }
 
     /// Who has said something of it, each once.
@@ -312,16 +311,13 @@ impl Version {
         if self.said.len() >= SAID_MAX {
             return false;
         }
-        if self.said.capacity() == 0 {
-            self.said.reserve_exact(1);
-        }
         self.said.push(Said { range, by });
         true
     }
 
     /// Nobody else has said this.
     fn unsay(&mut self, range: &Range<u64>, except: Option<Id>) {
-        let mut rest = Vec::new();
+        let mut rest = SmallVec::new();
         for said in self.said.drain(..) {
             if Some(said.by) == except || !said.overlaps(range) {
                 rest.push(said);

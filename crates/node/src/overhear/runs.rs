@@ -3,6 +3,7 @@
 //! *Who calls it:* flows, for what no head has claimed yet, and chunks. *What it never does:* replace a
 //! byte that is there, unless told to.
 
+use smallvec::SmallVec;
 use std::ops::Range;
 
 /// One block.
@@ -34,10 +35,16 @@ const AHEAD: usize = 8;
 /// What an allocation costs beside its bytes.
 const ALLOCATION: usize = 16;
 
-/// Blocks in order, none touching another.
+/// What a vector takes beside itself, in bytes.
+pub fn spilled<T>(items: &SmallVec<[T; 1]>) -> usize {
+    if items.spilled() { items.capacity() * size_of::<T>() + ALLOCATION } else { 0 }
+}
+
+/// Blocks in order, none touching another. The first lies in place: with a thousand flows in turn, each
+/// address that has to be followed is one more wait for memory.
 #[derive(Clone, Debug, Default)]
 pub struct Runs {
-    runs: Vec<Run>,
+    runs: SmallVec<[Run; 1]>,
     bytes: usize,
 }
 
@@ -61,7 +68,7 @@ impl Runs {
     /// What they take in memory, in bytes.
     pub fn cost(&self) -> usize {
         let blocks: usize = self.runs.iter().map(|run| run.bytes.capacity() + ALLOCATION).sum();
-        blocks + self.runs.capacity() * size_of::<Run>() + ALLOCATION
+        blocks + spilled(&self.runs)
     }
 
     /// The block with this byte.
@@ -175,8 +182,8 @@ impl Runs {
     }
 
     /// The blocks themselves.
-    pub fn into_runs(self) -> Vec<Run> {
-        self.runs
+    pub fn into_runs(self) -> impl Iterator<Item = Run> {
+        self.runs.into_iter()
     }
 
     /// What is not there of the first `total` bytes.
@@ -202,9 +209,6 @@ impl Runs {
         }
         let mut block = Vec::with_capacity(bytes.len().max(ahead.min(bytes.len() * AHEAD)));
         block.extend_from_slice(bytes);
-        if self.runs.capacity() == 0 {
-            self.runs.reserve_exact(1);
-        }
         self.runs.insert(i, Run { at, bytes: block });
     }
 

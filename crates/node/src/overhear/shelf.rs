@@ -215,7 +215,7 @@ impl Shelf {
         counters.taken_bytes += heard;
         counters.false_bytes += chunk.kept.saturating_sub(heard);
         self.names.arrived(now, named.name);
-        let blocks = chunk.into_fullest().into_runs().into_iter();
+        let blocks = chunk.into_fullest().into_runs();
         let parts = blocks.map(|run| (run.at as u32, Bytes::from(run.bytes))).collect();
         Some(Heard { total: named.total, parts })
     }
