@@ -12,6 +12,7 @@ use clap::{CommandFactory as _, Parser as _};
 
 mod address;
 mod air;
+mod analyze;
 mod buffer;
 mod captures;
 mod child;
@@ -38,7 +39,7 @@ mod table;
 mod tap;
 mod verdict;
 
-use cli::{Cli, Command};
+use cli::{Analyze, Cli, Command};
 use failure::Failure;
 
 fn main() -> ExitCode {
@@ -53,6 +54,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Run(args) => outside::run(&args),
         Command::Inside(args) => inside::run(&args).map_err(Failure::inside),
         Command::Compare(args) => compare::run(&args),
+        Command::Analyze(Analyze::Overhear(args)) => analyze::overhear(&args),
         Command::List { json } => list::show(json),
         Command::Completions { shell } => {
             let mut page = Vec::new();
@@ -69,11 +71,16 @@ fn manual() -> std::io::Result<Vec<u8>> {
     let mut command = Cli::command();
     command.build();
     clap_mangen::Man::new(command.clone()).render(&mut out)?;
-    for sub in command.get_subcommands().filter(|it| !it.is_hide_set() && it.get_name() != "help") {
-        let manual = clap_mangen::Man::new(sub.clone());
-        manual.render_name_section(&mut out)?;
-        manual.render_synopsis_section(&mut out)?;
-        manual.render_options_section(&mut out)?;
+    let shown = |it: &&clap::Command| !it.is_hide_set() && it.get_name() != "help";
+    for sub in command.get_subcommands().filter(shown) {
+        // Of a command that has commands, these are what can be done.
+        let inner: Vec<_> = sub.get_subcommands().filter(shown).collect();
+        for sub in if inner.is_empty() { vec![sub] } else { inner } {
+            let manual = clap_mangen::Man::new(sub.clone());
+            manual.render_name_section(&mut out)?;
+            manual.render_synopsis_section(&mut out)?;
+            manual.render_options_section(&mut out)?;
+        }
     }
     Ok(out)
 }

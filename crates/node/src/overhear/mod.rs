@@ -195,6 +195,12 @@ impl Overhear {
         self.shelf.missing(Named { name, total })
     }
 
+    /// Chunks that have a head and are not complete, in no order that means anything: name, length, and
+    /// what is missing; all of it if nothing was heard, or something false.
+    pub fn unfinished(&self) -> impl Iterator<Item = (ChunkId, u32, Vec<Range<u32>>)> {
+        self.shelf.unfinished().map(|(named, missing)| (named.name, named.total, missing))
+    }
+
     /// Gives out what was heard of a chunk, for the node to join to what it has fetched, and keeps no
     /// more of it for a while. If the whole does not bear its name, what was heard was false: the node
     /// says [`Overhear::want`], and it is listened to anew.

@@ -196,6 +196,14 @@ impl Shelf {
         counters.cancelled_bytes += chunk.kept;
     }
 
+    /// Chunks that are not complete, and what is missing of each.
+    pub fn unfinished(&self) -> impl Iterator<Item = (Named, Vec<Range<u32>>)> {
+        self.chunks.iter().map(|(named, _)| {
+            let all = || std::iter::once(0..named.total).collect();
+            (*named, self.missing(*named).unwrap_or_else(all))
+        })
+    }
+
     /// What is missing of a chunk of which something was heard.
     pub fn missing(&self, named: Named) -> Option<Vec<Range<u32>>> {
         let chunk = self.chunks.get(self.chunks.find(&named)?)?;

@@ -92,6 +92,11 @@ impl<K: Clone + Eq + Hash, V, const RANKS: usize> Table<K, V, RANKS> {
         entries_max * size_of::<Slot<K, V>>() + buckets * (size_of::<(K, u32)>() + 1)
     }
 
+    /// All entries, in no order that means anything.
+    pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
+        self.slots.iter().filter_map(|slot| Some((&slot.key, slot.value.as_ref()?)))
+    }
+
     /// How many entries there are.
     pub fn len(&self) -> usize {
         self.map.len()
