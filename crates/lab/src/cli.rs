@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 
+use clap::builder::RangedU64ValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use node::overhear::Overhear;
 use sim::scenario::Scenario;
 
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 failed; 2 wrong command line or scenario, or \
-    something is missing: nothing was built; 4 a transfer was not what the origin has; \
-    128 and the signal's \
+    something is missing: nothing was built, or a capture cannot be read; 4 a transfer was not what \
+    the origin has; 128 and the signal's \
     number: ended by a signal, like 130 after ctrl-C.";
 
 /// A wireless mesh on one machine: real routers, real traffic, an emulated radio.
@@ -35,6 +37,9 @@ pub enum Command {
     Repro(Repro),
     /// Put several results of one scenario on one page, side by side
     Compare(Compare),
+    /// Read captures
+    #[command(subcommand)]
+    Analyze(Analyze),
     /// Show the scenarios and their keys
     List {
         /// As JSON
@@ -179,6 +184,31 @@ pub struct Compare {
     pub scenario: Option<String>,
 }
 
+/// `hearsay-lab analyze`.
+#[derive(Debug, Subcommand)]
+pub enum Analyze {
+    /// What a router would have overheard that heard what a capture holds
+    Overhear(AnalyzeOverhear),
+}
+
+/// `hearsay-lab analyze overhear`.
+#[derive(Debug, Args)]
+pub struct AnalyzeOverhear {
+    /// Captures (pcap or pcapng; Ethernet, 802.11, radiotap), each an observer of its own; - is
+    /// standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// What an observer may hold, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 16 << 20, value_parser = memory())]
+    pub memory: u64,
+    /// Write the result as JSON; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// No progress, no table
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
 /// Who intercepts and caches: MeshCache's architectures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Scheme {
@@ -226,6 +256,11 @@ impl Scheme {
 fn jobs(text: &str) -> Result<usize, String> {
     let jobs = text.parse().ok().filter(|jobs| (1..=1024).contains(jobs));
     jobs.ok_or_else(|| "this is no whole number from 1 to 1024".to_owned())
+}
+
+/// From the smallest budget of an engine to what no router has.
+fn memory() -> RangedU64ValueParser<u64> {
+    RangedU64ValueParser::new().range(Overhear::BUDGET_MIN as u64..=64 << 30)
 }
 
 fn capture(text: &str) -> Result<(String, String), String> {

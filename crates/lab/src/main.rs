@@ -12,6 +12,7 @@ use clap::{CommandFactory as _, Parser as _};
 
 mod address;
 mod air;
+mod analyze;
 mod buffer;
 mod captures;
 mod child;
@@ -42,7 +43,7 @@ mod tap;
 mod validate;
 mod verdict;
 
-use cli::{Cli, Command};
+use cli::{Analyze, Cli, Command};
 use failure::Failure;
 
 fn main() -> ExitCode {
@@ -60,6 +61,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Validate(args) => validate::run(&args),
         Command::Repro(args) => repro::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Analyze(Analyze::Overhear(args)) => analyze::overhear(&args),
         Command::List { json } => list::show(json),
         Command::Completions { shell } => {
             let mut page = Vec::new();
@@ -76,11 +78,16 @@ fn manual() -> std::io::Result<Vec<u8>> {
     let mut command = Cli::command();
     command.build();
     clap_mangen::Man::new(command.clone()).render(&mut out)?;
-    for sub in command.get_subcommands().filter(|it| !it.is_hide_set() && it.get_name() != "help") {
-        let manual = clap_mangen::Man::new(sub.clone());
-        manual.render_name_section(&mut out)?;
-        manual.render_synopsis_section(&mut out)?;
-        manual.render_options_section(&mut out)?;
+    let shown = |it: &&clap::Command| !it.is_hide_set() && it.get_name() != "help";
+    for sub in command.get_subcommands().filter(shown) {
+        // Of a command that has commands, these are what can be done.
+        let inner: Vec<_> = sub.get_subcommands().filter(shown).collect();
+        for sub in if inner.is_empty() { vec![sub] } else { inner } {
+            let manual = clap_mangen::Man::new(sub.clone());
+            manual.render_name_section(&mut out)?;
+            manual.render_synopsis_section(&mut out)?;
+            manual.render_options_section(&mut out)?;
+        }
     }
     Ok(out)
 }

@@ -3,7 +3,7 @@
 use std::io::IsTerminal as _;
 use std::time::Instant;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 
 use crate::say;
 
@@ -28,11 +28,27 @@ impl Progress {
         Self { quiet }
     }
 
+    fn target(&self) -> ProgressDrawTarget {
+        let draws = !self.quiet && std::io::stderr().is_terminal();
+        if draws { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() }
+    }
+
+    /// Bytes are read, of so many if that is known. Nothing is left of the bar when it is dropped.
+    pub fn bytes(&self, what: String, length: Option<u64>) -> ProgressBar {
+        let template = match length {
+            Some(_) => "{prefix} {bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta}",
+            None => "{prefix} {spinner} {bytes} {bytes_per_sec}",
+        };
+        let style = ProgressStyle::with_template(template).expect("the template is right");
+        ProgressBar::with_draw_target(length, self.target())
+            .with_style(style.progress_chars("━╸─"))
+            .with_prefix(what)
+            .with_finish(ProgressFinish::AndClear)
+    }
+
     /// Something of `parts` parts begins.
     pub fn step(&self, what: &'static str, parts: usize) -> Step {
-        let draws = !self.quiet && std::io::stderr().is_terminal();
-        let target =
-            if draws { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let target = self.target();
         let style = ProgressStyle::with_template("{prefix:<12} {bar:30} {pos}/{len} {msg}")
             .expect("the template is right");
         let bar = ProgressBar::with_draw_target(Some(parts as u64), target)

@@ -25,6 +25,7 @@ mod mesh;
 mod names;
 mod node;
 mod output;
+pub mod overhear;
 #[doc(hidden)]
 pub mod peering;
 mod report;

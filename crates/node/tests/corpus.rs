@@ -28,6 +28,11 @@ fn rows_of_the_catalogue() {
 }
 
 #[test]
+fn what_is_overheard() {
+    each("overhear", node::overhear::checks::segments);
+}
+
+#[test]
 fn the_good_rows_of_the_corpus_are_good() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/row");
     for name in ["plain", "varied", "empty"] {

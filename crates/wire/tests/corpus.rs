@@ -2,22 +2,32 @@
 
 use std::path::Path;
 
+#[path = "common/mod.rs"]
+mod common;
+
+use common::checks;
 use wire::peer::{ChunkHead, Introduction, Message, Preamble};
 
-/// `again` is what was decoded, encoded again. What is to be refused is in files whose name says so.
+/// `again` is what was decoded, encoded again.
 fn each(target: &str, again: impl Fn(&[u8]) -> Option<Vec<u8>>) {
+    judge(target, |bytes| {
+        let again = again(bytes);
+        assert!(again.as_deref().is_none_or(|again| again == bytes), "another spelling");
+        again.is_some()
+    });
+}
+
+/// What is to be refused is in files whose name says so.
+fn judge(target: &str, accept: impl Fn(&[u8]) -> bool) {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
     let (mut decoded, mut refused) = (0, 0);
     for file in std::fs::read_dir(corpus).expect("the corpus is part of the repository") {
         let path = file.expect("a directory entry").path();
         let bytes = std::fs::read(&path).expect("a corpus file");
-        if path.file_name().is_some_and(|it| it.to_string_lossy().starts_with("refused-")) {
-            assert_eq!(again(&bytes), None, "{}", path.display());
-            refused += 1;
-        } else {
-            assert_eq!(again(&bytes), Some(bytes), "{}", path.display());
-            decoded += 1;
-        }
+        let refuse =
+            path.file_name().is_some_and(|it| it.to_string_lossy().starts_with("refused-"));
+        assert_eq!(accept(&bytes), !refuse, "{}", path.display());
+        if refuse { refused += 1 } else { decoded += 1 }
     }
     assert!(decoded > 0 && refused > 0, "the corpus of {target} has both kinds");
 }
@@ -39,4 +49,14 @@ fn preambles_and_heads_of_chunks() {
         let preamble = || Some(Preamble::decode(bytes.try_into().ok()?).ok()?.encode().to_vec());
         head().or_else(preamble)
     });
+}
+
+#[test]
+fn captured_frames() {
+    judge("frame", checks::frame);
+}
+
+#[test]
+fn capture_files() {
+    judge("pcap", checks::file);
 }

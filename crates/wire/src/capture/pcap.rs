@@ -1,14 +1,30 @@
 //! Capture files, in the classic format with nanoseconds (draft-ietf-opsawg-pcap).
 
+#![deny(clippy::indexing_slicing, clippy::unwrap_used)]
+
 use std::time::Duration;
 
+use super::records::{Cause, FRAME_MAX, Record};
+use super::{Frame, take};
 use crate::Instant;
+
+/// The link type of Ethernet frames.
+pub const LINKTYPE_ETHERNET: u32 = 1;
+
+/// The link type of 802.11 frames with nothing before them.
+pub const LINKTYPE_IEEE802_11: u32 = 105;
 
 /// The link type of frames with a radiotap header.
 pub const LINKTYPE_IEEE802_11_RADIOTAP: u32 = 127;
 
 /// Marks a file whose times are in nanoseconds, by the byte order that it is written in.
 const MAGIC_NANOSECONDS: u32 = 0xa1b2_3c4d;
+
+/// The same for microseconds.
+const MAGIC_MICROSECONDS: u32 = 0xa1b2_c3d4;
+
+/// Of the field of the link type, the part that is the link type; the rest speaks of checksums.
+const LINK_TYPE: u32 = 0xffff;
 
 /// Longer frames would be cut; none is.
 const SNAP_LENGTH: u32 = 65_535;
@@ -34,6 +50,88 @@ pub fn record_header(epoch: Duration, time: Instant, length: u32) -> [u8; 16] {
         field.copy_from_slice(&value.to_le_bytes());
     }
     header
+}
+
+/// How numbers are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    Little,
+    Big,
+}
+
+impl Order {
+    pub fn u16(self, bytes: [u8; 2]) -> u16 {
+        match self {
+            Self::Little => u16::from_le_bytes(bytes),
+            Self::Big => u16::from_be_bytes(bytes),
+        }
+    }
+
+    pub fn u32(self, bytes: [u8; 4]) -> u32 {
+        match self {
+            Self::Little => u32::from_le_bytes(bytes),
+            Self::Big => u32::from_be_bytes(bytes),
+        }
+    }
+
+    /// Takes a number off the front.
+    pub fn take_u32(self, bytes: &mut &[u8]) -> Option<u32> {
+        take(bytes).map(|number| self.u32(number))
+    }
+}
+
+/// What a file's header says of its records.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Format {
+    order: Order,
+    /// What a unit of the part below a second is.
+    nanos_per_unit: u64,
+    link_type: u32,
+}
+
+/// Lengths of the headers of file and record.
+pub(super) const FILE_HEADER_LEN: usize = 24;
+const RECORD_HEADER_LEN: usize = 16;
+
+impl Format {
+    /// Of a file that begins with these bytes; `None` until they are enough.
+    pub fn read(mut bytes: &[u8]) -> Result<Option<Self>, Cause> {
+        let Some(magic) = take(&mut bytes) else { return Ok(None) };
+        let read = |order: Order| match order.u32(magic) {
+            MAGIC_MICROSECONDS => Some((order, 1000)),
+            MAGIC_NANOSECONDS => Some((order, 1)),
+            _ => None,
+        };
+        let (order, nanos_per_unit) =
+            read(Order::Little).or_else(|| read(Order::Big)).ok_or(Cause::Magic)?;
+        let Some(rest) = take::<16>(&mut bytes).and_then(|_| order.take_u32(&mut bytes)) else {
+            return Ok(None);
+        };
+        Ok(Some(Self { order, nanos_per_unit, link_type: rest & LINK_TYPE }))
+    }
+
+    /// The record at the front, and its length with its header; `None` until it is there whole.
+    pub fn record<'a>(&self, bytes: &'a [u8]) -> Result<Option<(Record<'a>, usize)>, Cause> {
+        let Some((&header, rest)) = bytes.split_first_chunk::<RECORD_HEADER_LEN>() else {
+            return Ok(None);
+        };
+        let [seconds, units, captured, length] = self.numbers(header);
+        let captured = captured as usize;
+        if captured > FRAME_MAX {
+            return Err(Cause::FrameLength);
+        }
+        let Some(bytes) = rest.get(..captured) else { return Ok(None) };
+        // Both factors are below 2^32 and 10^9: no overflow.
+        let nanos = u64::from(seconds) * 1_000_000_000 + u64::from(units) * self.nanos_per_unit;
+        let frame = Frame { link_type: self.link_type, bytes, length: length as usize };
+        let record = Record { time: Instant::from_nanos(nanos), frame };
+        Ok(Some((record, RECORD_HEADER_LEN + captured)))
+    }
+
+    fn numbers(&self, header: [u8; RECORD_HEADER_LEN]) -> [u32; 4] {
+        let mut rest = &header[..];
+        [(); 4].map(|()| self.order.take_u32(&mut rest).unwrap_or(0))
+    }
 }
 
 #[cfg(test)]

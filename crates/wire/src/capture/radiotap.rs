@@ -1,10 +1,18 @@
 //! The radiotap header: what the receiver knows of a frame beside its bytes (<https://www.radiotap.org>).
 
+#![deny(clippy::indexing_slicing, clippy::unwrap_used)]
+
+use super::{Refusal, take};
+
 /// Length of the header that [`Radiotap::to_bytes`] writes.
 pub const LEN: usize = 23;
 
 /// Where in that header the signal stands, for whoever shows one frame to many receivers.
 pub const SIGNAL_AT: usize = 22;
+
+/// Where the first word of presence is; and the length of a header with that alone.
+const FIRST_WORD: usize = 4;
+const SHORTEST: usize = 8;
 
 /// Fields that are present: TSFT, flags, rate, channel, antenna signal.
 const PRESENT: u32 = 1 | 1 << 1 | 1 << 2 | 1 << 3 | 1 << 5;
@@ -46,6 +54,196 @@ impl Radiotap {
         header[SIGNAL_AT] = self.signal_dbm.to_le_bytes()[0];
         header
     }
+}
+
+/// What a receiver knows of a frame. Of fields that a header has several times (for each antenna),
+/// the first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Received {
+    /// When the frame's first bit came, in microseconds of the receiver's clock.
+    pub tsft_us: Option<u64>,
+    /// The frame's checksum is behind it.
+    pub fcs: bool,
+    /// The checksum, or that of the physical header, was wrong.
+    pub bad_fcs: bool,
+    /// Between the 802.11 header and what it carries, padding makes a multiple of four bytes.
+    pub padded: bool,
+    /// Rate in units of 500 kbit/s.
+    pub rate: Option<u8>,
+    /// Index of modulation and coding, of 802.11n.
+    pub mcs: Option<u8>,
+    /// Frequency in MHz.
+    pub channel_mhz: Option<u16>,
+    /// Received power.
+    pub signal_dbm: Option<i8>,
+    /// Noise beside it.
+    pub noise_dbm: Option<i8>,
+}
+
+/// What each bit of a word of presence stands for: alignment and size of a field. TLVs (bit 28) and
+/// what may come behind them have no fixed size, and give nothing that is read here.
+const FIELDS: [(usize, usize); 28] = [
+    (8, 8),  // 0: TSFT
+    (1, 1),  // 1: flags
+    (1, 1),  // 2: rate
+    (2, 4),  // 3: channel
+    (2, 2),  // 4: FHSS
+    (1, 1),  // 5: antenna signal, dBm
+    (1, 1),  // 6: antenna noise, dBm
+    (2, 2),  // 7: lock quality
+    (2, 2),  // 8: TX attenuation
+    (2, 2),  // 9: TX attenuation, dB
+    (1, 1),  // 10: TX power, dBm
+    (1, 1),  // 11: antenna
+    (1, 1),  // 12: antenna signal, dB
+    (1, 1),  // 13: antenna noise, dB
+    (2, 2),  // 14: RX flags
+    (2, 2),  // 15: TX flags
+    (1, 1),  // 16: RTS retries
+    (1, 1),  // 17: data retries
+    (4, 8),  // 18: XChannel
+    (1, 3),  // 19: MCS
+    (4, 8),  // 20: A-MPDU status
+    (2, 12), // 21: VHT
+    (8, 12), // 22: timestamp
+    (2, 12), // 23: HE
+    (2, 12), // 24: HE-MU
+    (2, 6),  // 25: HE-MU, other user
+    (1, 1),  // 26: 0-length PSDU
+    (2, 4),  // 27: L-SIG
+];
+
+/// After this word, fields count from the start of the standard ones again.
+const RADIOTAP_NAMESPACE: u32 = 1 << 29;
+
+/// After this word, fields are a vendor's.
+const VENDOR_NAMESPACE: u32 = 1 << 30;
+
+/// Another word of presence follows.
+const MORE: u32 = 1 << 31;
+
+/// What stands for no field.
+const NAMESPACES: u32 = RADIOTAP_NAMESPACE | VENDOR_NAMESPACE | MORE;
+
+/// What the header says, and the frame behind it. A field that is not known ends the reading of
+/// fields: where the frame begins is said apart.
+pub(super) fn read(bytes: &[u8]) -> Result<(Received, &[u8]), Refusal> {
+    let mut fixed = bytes;
+    let [version, _, low, high] = take(&mut fixed).ok_or(Refusal::Short)?;
+    let length = usize::from(u16::from_le_bytes([low, high]));
+    if version != 0 || length < SHORTEST {
+        return Err(Refusal::Radiotap);
+    }
+    let (header, frame) = bytes.split_at_checked(length).ok_or(Refusal::Short)?;
+    let mut received = Received::default();
+    // What was read before trouble counts.
+    let _ = read_fields(header, &mut received);
+    Ok((received, frame))
+}
+
+/// `None` where the reading ends early.
+fn read_fields(header: &[u8], received: &mut Received) -> Option<()> {
+    let words = header.get(FIRST_WORD..)?.chunks_exact(4);
+    let words = words.map_while(|word| Some(u32::from_le_bytes(word.try_into().ok()?)));
+    let count = words.clone().position(|word| word & MORE == 0)? + 1;
+    let mut fields = Fields { header, at: FIRST_WORD + 4 * count };
+    let mut namespace = Namespace::Radiotap;
+    for word in words.take(count) {
+        match namespace {
+            Namespace::Radiotap => fields.standard(word, received)?,
+            // Skipped whole when it began.
+            Namespace::Vendor => {}
+            // No field has a number above 31.
+            Namespace::Beyond => none_of(word & !NAMESPACES)?,
+        }
+        namespace = match word & (RADIOTAP_NAMESPACE | VENDOR_NAMESPACE) {
+            0 if namespace == Namespace::Radiotap => Namespace::Beyond,
+            0 => namespace,
+            RADIOTAP_NAMESPACE => Namespace::Radiotap,
+            VENDOR_NAMESPACE => {
+                fields.skip_vendor()?;
+                Namespace::Vendor
+            }
+            _ => return None,
+        };
+    }
+    Some(())
+}
+
+/// Whose fields a word of presence counts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Namespace {
+    Radiotap,
+    /// The standard's, counted on from 32.
+    Beyond,
+    Vendor,
+}
+
+fn none_of(bits: u32) -> Option<()> {
+    (bits == 0).then_some(())
+}
+
+/// The fields behind the words of presence.
+struct Fields<'a> {
+    header: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Fields<'a> {
+    /// Those of one word.
+    fn standard(&mut self, word: u32, received: &mut Received) -> Option<()> {
+        let mut left = word & !NAMESPACES;
+        while left != 0 {
+            let number = left.trailing_zeros() as usize;
+            let (align, size) = *FIELDS.get(number)?;
+            received.note(number, self.next(align, size)?);
+            left &= left - 1;
+        }
+        Some(())
+    }
+
+    /// An organisation, a part of it, and how long its fields are.
+    fn skip_vendor(&mut self) -> Option<()> {
+        let [_, _, _, _, low, high] = *self.next(2, 6)?.first_chunk()?;
+        self.next(1, u16::from_le_bytes([low, high]).into())?;
+        Some(())
+    }
+
+    /// Alignment, a power of two, counts from the header's start.
+    fn next(&mut self, align: usize, size: usize) -> Option<&'a [u8]> {
+        let start = (self.at + align - 1) & !(align - 1);
+        let field = self.header.get(start..start + size)?;
+        self.at = start + size;
+        Some(field)
+    }
+}
+
+impl Received {
+    fn note(&mut self, number: usize, field: &[u8]) {
+        match (number, field) {
+            (0, &[a, b, c, d, e, f, g, h]) => {
+                first(&mut self.tsft_us, u64::from_le_bytes([a, b, c, d, e, f, g, h]));
+            }
+            (1, &[flags]) => {
+                self.fcs |= flags & 0x10 != 0;
+                self.padded |= flags & 0x20 != 0;
+                self.bad_fcs |= flags & 0x40 != 0;
+            }
+            (2, &[rate]) => first(&mut self.rate, rate),
+            (3, &[low, high, ..]) | (18, &[_, _, _, _, low, high, ..]) => {
+                first(&mut self.channel_mhz, u16::from_le_bytes([low, high]));
+            }
+            (5, &[signal]) => first(&mut self.signal_dbm, i8::from_le_bytes([signal])),
+            (6, &[noise]) => first(&mut self.noise_dbm, i8::from_le_bytes([noise])),
+            (14, &[flags, _]) => self.bad_fcs |= flags & 0x02 != 0,
+            (19, &[known, _, index]) if known & 0x02 != 0 => first(&mut self.mcs, index),
+            _ => {}
+        }
+    }
+}
+
+fn first<T>(place: &mut Option<T>, value: T) {
+    place.get_or_insert(value);
 }
 
 #[cfg(test)]

@@ -1,0 +1,136 @@
+//! One observer: the records of one capture, in their time, to an engine of its own.
+
+use std::hash::{BuildHasher as _, RandomState};
+
+use node::overhear::{Output, Overhear};
+use wire::Instant;
+use wire::capture::records::Record;
+use wire::capture::{Heard, Refusal};
+
+use super::observed::{HalfHeard, Observed};
+
+/// The end of all time.
+const NEVER: Instant = Instant::from_nanos(u64::MAX);
+
+/// An engine, and what is counted before it.
+#[derive(Debug)]
+pub struct Observer {
+    engine: Overhear,
+    /// Time does not go back, whatever the records say.
+    now: Instant,
+    times: Option<(Instant, Instant)>,
+    frames: u64,
+    /// Packets that gave no segment, by reason.
+    refused: [u64; Refusal::ALL.len()],
+    /// Chunks that were begun, and their bytes.
+    named: u64,
+    named_bytes: u64,
+}
+
+impl Observer {
+    /// With so many bytes for its engine.
+    pub fn new(memory: usize) -> Self {
+        Self {
+            engine: Overhear::new(memory, &seed()),
+            now: Instant::ZERO,
+            times: None,
+            frames: 0,
+            refused: [0; Refusal::ALL.len()],
+            named: 0,
+            named_bytes: 0,
+        }
+    }
+
+    /// A frame was captured.
+    pub fn handle_record(&mut self, record: &Record<'_>) {
+        self.frames += 1;
+        let (first, last) = self.times.unwrap_or((record.time, record.time));
+        self.times = Some((first.min(record.time), last.max(record.time)));
+        self.now = self.now.max(record.time);
+        if self.engine.poll_timeout().is_some_and(|when| when <= self.now) {
+            self.engine.handle_timeout(self.now);
+            self.drain();
+        }
+        for segment in Heard::new(record.frame) {
+            match segment {
+                Ok(segment) => {
+                    self.engine.handle_segment(self.now, &segment);
+                    self.drain();
+                }
+                Err(refusal) => self.refused[refusal as usize] += 1,
+            }
+        }
+    }
+
+    /// Whoever has nothing yet wants all: chunks are counted, by the engine, and dropped.
+    fn drain(&mut self) {
+        while let Some(output) = self.engine.poll_output() {
+            if let Output::Begun { total, .. } = output {
+                self.named += 1;
+                self.named_bytes += u64::from(total);
+            }
+        }
+    }
+
+    /// The capture is over.
+    pub fn finish(mut self) -> Observed {
+        // What waits for a head has waited in vain.
+        self.engine.handle_timeout(NEVER);
+        self.drain();
+        let half_heard = self.half_heard();
+        let it = self.engine.counters();
+        let (first, last) = self.times.unwrap_or_default();
+        let refused = Refusal::ALL.into_iter().zip(self.refused);
+        Observed {
+            frames: self.frames,
+            began_unix_s: first.as_nanos() as f64 / 1e9,
+            seconds: (last - first).as_secs_f64(),
+            refused: refused.filter(|(_, n)| *n > 0).map(|(why, n)| (why.name(), n)).collect(),
+            segments: it.segments,
+            flows: it.flows,
+            payload_bytes: it.payload_bytes,
+            heads: it.heads,
+            heads_guessed: it.heads_guessed,
+            chunks_named: self.named,
+            chunks_named_bytes: self.named_bytes,
+            chunks_reconstructed: it.chunks,
+            chunks_reconstructed_bytes: it.used_bytes,
+            reconstructed_share: share(it.chunks, self.named),
+            reconstructed_bytes_share: share(it.used_bytes, self.named_bytes),
+            unused_bytes: it.unused_bytes(),
+            unused_share: share(it.unused_bytes(), it.payload_bytes),
+            duplicate_bytes: it.duplicate_bytes,
+            unclaimed_bytes: it.unclaimed_bytes,
+            half_heard_bytes: it.assembling_bytes,
+            evicted_bytes: it.evicted_bytes,
+            false_bytes: it.false_bytes,
+            half_heard,
+            chunks_false: it.falsehoods,
+            chunks_evicted: it.chunks_evicted,
+            flows_evicted: it.flows_evicted,
+            memory_peak_bytes: it.memory_peak_bytes,
+            ..Observed::default()
+        }
+    }
+
+    /// In the order of their names.
+    fn half_heard(&self) -> Vec<HalfHeard> {
+        let mut all: Vec<_> = self.engine.unfinished().map(HalfHeard::from).collect();
+        all.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        all
+    }
+}
+
+/// A part of something; `None` of nothing.
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+/// No capture can know it; nothing that is told depends on it.
+fn seed() -> [u8; 32] {
+    let mut seed = [0; 32];
+    for word in seed.chunks_exact_mut(8) {
+        word.copy_from_slice(&RandomState::new().hash_one(0).to_le_bytes());
+    }
+    seed
+}

@@ -1,0 +1,184 @@
+//! What must hold for whatever is heard; the fuzz target and the test over its corpus share it.
+
+use super::{Output, Overhear};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+use wire::capture::Segment;
+use wire::peer::{ChunkHead, Source};
+use wire::{ChunkId, Instant};
+
+/// Lengths of the true chunks.
+const LENGTHS: [u32; 6] = [1, 40, 700, 3000, 9000, 32 << 10];
+const FLOWS: u8 = 5;
+
+struct Check<'a> {
+    bytes: &'a [u8],
+    engine: Overhear,
+    now: Instant,
+    /// Chunks with their names.
+    chunks: Vec<(ChunkId, Vec<u8>)>,
+    /// All of their frames.
+    stream: Vec<u8>,
+}
+
+/// Reads the bytes as things that happen, one after the other: segments of a true stream, whole or
+/// falsified, of forged heads, of anything; ends of connections, waiting, what the node says. No chunk
+/// that comes out is wrong, and memory stays within the budget.
+///
+/// # Panics
+/// If it does not hold.
+pub fn segments(bytes: &[u8]) {
+    let fill = |length: u32| (0..length).map(|i| (i * i + length) as u8).collect::<Vec<u8>>();
+    let chunks: Vec<_> = LENGTHS.map(fill).into_iter().map(|it| (content::name(&it), it)).collect();
+    let mut stream = Vec::new();
+    for (name, bytes) in &chunks {
+        let (name, total) = (*name, bytes.len() as u32);
+        let head = ChunkHead { name, total, offset: 0, length: total, source: Source::Held };
+        stream.extend(head.encode());
+        stream.extend(bytes);
+    }
+    let engine = Overhear::new(0, &[3; 32]);
+    let mut check = Check { bytes, engine, now: Instant::ZERO, chunks, stream };
+    while !check.bytes.is_empty() {
+        check.step();
+        check.drain();
+    }
+    check.wait(Duration::from_secs(3600));
+    check.drain();
+    assert_eq!((check.engine.flows(), check.engine.counters().waiting_bytes), (0, 0));
+}
+
+impl Check<'_> {
+    fn byte(&mut self) -> u8 {
+        let Some((first, rest)) = self.bytes.split_first() else { return 0 };
+        self.bytes = rest;
+        *first
+    }
+
+    fn number(&mut self) -> u32 {
+        u32::from(self.byte()) << 8 | u32::from(self.byte())
+    }
+
+    fn step(&mut self) {
+        self.now = self.now + Duration::from_micros(10);
+        match self.byte() % 8 {
+            0 | 1 => self.of_stream(0),
+            2 => {
+                let mask = self.byte();
+                self.of_stream(mask);
+            }
+            3 => self.anything(),
+            4 => self.forged(),
+            5 => {
+                let (flow, seq, what) = (self.byte(), self.number(), self.byte());
+                self.hear(flow, seq << (what & 15), what, &[]);
+            }
+            6 => {
+                let millis = self.number();
+                self.wait(Duration::from_millis(millis.into()));
+            }
+            _ => self.say(),
+        }
+    }
+
+    /// A segment of the true stream, with a mask over its last byte.
+    fn of_stream(&mut self, mask: u8) {
+        let (flow, at, length) =
+            (self.byte(), self.number() as usize, self.number() as usize % 3000);
+        let end = self.stream.len().min(at + length);
+        let mut payload = self.stream.get(at..end).unwrap_or_default().to_vec();
+        if let Some(last) = payload.last_mut() {
+            *last ^= mask;
+        }
+        // Near the end of numbers on one flow.
+        let base = if flow % FLOWS == 1 { u32::MAX - 9000 } else { 0 };
+        self.hear(flow, base.wrapping_add(at as u32), 0, &payload);
+    }
+
+    fn anything(&mut self) {
+        let (flow, seq, length) = (self.byte(), self.number(), usize::from(self.byte()));
+        let (payload, rest) = self.bytes.split_at(length.min(self.bytes.len()));
+        self.bytes = rest;
+        self.hear(flow, seq, 0, payload);
+    }
+
+    /// A head with the name of a true chunk, and other numbers and bytes.
+    fn forged(&mut self) {
+        let (flow, seq) = (self.byte(), self.number());
+        let (which, fill) = (usize::from(self.byte()), self.byte());
+        let (total, offset, length) = (self.number(), self.number(), self.number());
+        let Some((name, _)) = self.chunks.get(which % LENGTHS.len()) else { return };
+        let head = ChunkHead { name: *name, total, offset, length, source: Source::Held };
+        let mut payload = head.encode().to_vec();
+        payload.resize(ChunkHead::LENGTH + (length as usize).min(3000), fill);
+        self.hear(flow, seq, 0, &payload);
+    }
+
+    fn hear(&mut self, flow: u8, seq: u32, flags: u8, payload: &[u8]) {
+        let address = |host, port| SocketAddr::from((Ipv4Addr::new(10, 0, 0, host), port));
+        self.engine.handle_segment(
+            self.now,
+            &Segment {
+                from: address(1, u16::from(flow % FLOWS)),
+                to: address(2, 9),
+                seq,
+                ack: None,
+                syn: flags & 16 != 0,
+                fin: flags & 32 != 0,
+                rst: flags & 64 != 0,
+                payload,
+                missing: 0,
+            },
+        );
+    }
+
+    fn wait(&mut self, time: Duration) {
+        self.now = self.now + time;
+        self.engine.handle_timeout(self.now);
+        assert!(
+            self.engine.poll_timeout().is_none_or(|next| next > self.now),
+            "a timeout that stays"
+        );
+    }
+
+    /// What the node has to say of a chunk.
+    fn say(&mut self) {
+        let (which, what) = (usize::from(self.byte()), self.byte());
+        let Some((name, bytes)) = self.chunks.get(which % LENGTHS.len()) else { return };
+        let (name, total) = (*name, bytes.len() as u32);
+        match what % 5 {
+            0 => self.engine.want(self.now, name, total),
+            1 => self.engine.unwant(self.now, name, total),
+            2 => self.engine.cancel(self.now, name, total),
+            3 => {
+                let missing = self.engine.missing(name, total).unwrap_or_default();
+                let mut at = 0;
+                for range in missing {
+                    assert!(at <= range.start && range.start < range.end && range.end <= total);
+                    at = range.end + 1;
+                }
+            }
+            _ => {
+                let heard = self.engine.take(self.now, name, total).map_or(vec![], |it| it.parts);
+                let mut at = 0;
+                for (begin, bytes) in heard {
+                    assert!(at <= begin && !bytes.is_empty());
+                    at = begin + bytes.len() as u32 + 1;
+                    assert!(at <= total + 1);
+                }
+            }
+        }
+    }
+
+    fn drain(&mut self) {
+        while let Some(output) = self.engine.poll_output() {
+            if let Output::Chunk { name, bytes } = output {
+                assert_eq!(content::name(&bytes), name, "a wrong chunk");
+            }
+        }
+        let it = self.engine.counters();
+        assert!(it.memory_peak_bytes <= Overhear::BUDGET_MIN as u64);
+        assert!(it.unused_bytes() <= it.payload_bytes);
+        assert!(it.waiting_bytes <= it.payload_bytes && it.assembling_bytes <= it.payload_bytes);
+    }
+}

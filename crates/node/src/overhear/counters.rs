@@ -1,0 +1,69 @@
+//! What overhearing has come to, in numbers.
+
+/// Counters since the start, and what is held now.
+///
+/// Every byte of payload is in one of `head_bytes`, `kept_bytes`, `duplicate_bytes`, `unclaimed_bytes`
+/// or `waiting_bytes`; every kept byte in one of `used_bytes`, `false_bytes`, `evicted_bytes`,
+/// `cancelled_bytes`, `taken_bytes` or `assembling_bytes`. The paper's memory overhead is
+/// [`Counters::unused_bytes`] as a share of `payload_bytes`; its reconstruction efficiency is
+/// `chunks` as a share of what was sent, which only the sender knows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Segments that were handed in.
+    pub segments: u64,
+    /// Their payload, in bytes.
+    pub payload_bytes: u64,
+    /// Flows that were begun.
+    pub flows: u64,
+    /// Flows that made room for others.
+    pub flows_evicted: u64,
+    /// Heads of chunks: those heard, and those known from a neighbour's.
+    pub heads: u64,
+    /// Heads that were not heard where they stood, but known from what another flow has there.
+    pub heads_guessed: u64,
+    /// Bytes of heads.
+    pub head_bytes: u64,
+    /// Bytes that were put into a chunk.
+    pub kept_bytes: u64,
+    /// Bytes that were there already, or of chunks that were.
+    pub duplicate_bytes: u64,
+    /// Bytes that no head ever claimed.
+    pub unclaimed_bytes: u64,
+    /// Chunks that were complete and true.
+    pub chunks: u64,
+    /// Their bytes.
+    pub used_bytes: u64,
+    /// How often a chunk was complete and not true.
+    pub falsehoods: u64,
+    /// Bytes that were kept and proved to be false, or were told of a chunk in another version than
+    /// the true one.
+    pub false_bytes: u64,
+    /// Chunks that made room for others.
+    pub chunks_evicted: u64,
+    /// Their bytes.
+    pub evicted_bytes: u64,
+    /// Chunks that came from elsewhere.
+    pub chunks_cancelled: u64,
+    /// Bytes that had been heard of them.
+    pub cancelled_bytes: u64,
+    /// Chunks that were taken half heard.
+    pub chunks_taken: u64,
+    /// Bytes that were heard of them.
+    pub taken_bytes: u64,
+    /// Bytes that wait for a head, now.
+    pub waiting_bytes: u64,
+    /// Bytes of chunks that are not complete, now.
+    pub assembling_bytes: u64,
+    /// What all of it takes in memory now, in bytes, tables included.
+    pub memory_bytes: u64,
+    /// The most that it ever took.
+    pub memory_peak_bytes: u64,
+}
+
+impl Counters {
+    /// Bytes of payload that did not help to make a chunk.
+    #[must_use]
+    pub fn unused_bytes(&self) -> u64 {
+        self.payload_bytes - self.head_bytes - self.used_bytes - self.taken_bytes
+    }
+}

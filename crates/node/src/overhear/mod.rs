@@ -1,0 +1,326 @@
+//! Overhearing: TCP segments that were meant for others in, verified chunks out.
+//!
+//! *What this is:* an engine of its own, after Ditto's sniffer (Dogar et al., MobiCom 2008, §4.3 and
+//! §5.2). Flows by their addresses and ports, chunks by their names; the same chunk may be heard in part
+//! on several hops' connections, whose segments end elsewhere, in any order and more than once. Beyond
+//! the paper: a chunk that was heard in part is kept as byte ranges, so that a request names only what is
+//! missing; and a chunk whose head was missed is known from its neighbours, where another flow has them.
+//! *Who calls it:* a driver with a capture: [`Overhear::handle_segment`] for each segment, then
+//! [`Overhear::poll_output`] until there is none; the node says what it waits for and what it has.
+//! *What it never does:* give out a chunk that does not bear its name, hold more than its budget, read a
+//! clock, send anything. *Where to start:* `hearing.rs`, a segment's way; then `assemble.rs`.
+//!
+//! # Memory
+//!
+//! All of it is bounded by one budget, per-entry costs and allocations included. The tables of flows,
+//! chunks and names are set aside at birth (7 to 10 % of the budget); of the rest, a sixth is for bytes
+//! that wait for a head, the others for chunks. Payload is copied once, into its chunk's buffer, and that
+//! buffer is what is given out: a capture's buffers are never kept.
+//!
+//! # Who makes room
+//!
+//! Of chunks, the oldest and least complete; age counts 64-fold for chunks of which next to nothing is
+//! there, 4-fold below a half; what the node waits for leaves last. Of flows, those that have ended, those
+//! that never had a head, those that never helped to make a chunk, the others.
+#![deny(clippy::indexing_slicing, clippy::unwrap_used)]
+
+mod assemble;
+#[doc(hidden)]
+pub mod checks;
+mod counters;
+mod flows;
+mod hearing;
+mod limits;
+mod names;
+mod runs;
+mod shelf;
+mod table;
+
+pub use counters::Counters;
+
+use assemble::Judgement;
+use bytes::Bytes;
+use flows::{Flow, Key};
+use hearing::Hearing;
+use limits::Limits;
+use names::{Named, Names};
+use shelf::Shelf;
+use std::ops::Range;
+use std::time::Duration;
+use table::{Id, Table};
+use wire::capture::Segment;
+use wire::{ChunkId, Instant};
+
+/// What is to be done with what was heard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Bytes of a chunk begin to come: whoever has it says so with [`Overhear::cancel`], and no more is
+    /// kept of it.
+    Begun {
+        /// The name that its head says.
+        name: ChunkId,
+        /// Its length in bytes.
+        total: u32,
+    },
+    /// A chunk is complete, and bears its name.
+    Chunk {
+        /// Its name.
+        name: ChunkId,
+        /// All its bytes.
+        bytes: Bytes,
+    },
+}
+
+/// What was heard of a chunk. Nobody has verified it: only the whole can be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Heard {
+    /// The chunk's length in bytes.
+    pub total: u32,
+    /// Blocks of bytes and where they begin, in order, none touching another.
+    pub parts: Vec<(u32, Bytes)>,
+}
+
+/// Flows, the least important first: ended, without any head, with heads, with chunks.
+const RANKS: usize = 4;
+const CLOSING: usize = 0;
+const WEIGHTS: [u64; RANKS] = [64, 16, 4, 1];
+/// How long a flow stays of which nothing is heard. Behind its end, retransmissions may come.
+const IDLE_MAX: [Duration; RANKS] = [
+    Duration::from_secs(2),
+    Duration::from_secs(10),
+    Duration::from_secs(60),
+    Duration::from_secs(60),
+];
+/// The most bytes of one flow that wait for a head: two of the longest units.
+const STRAYS_MAX: usize = 64 << 10;
+/// The fewest: a head, and a little.
+const STRAYS_MIN: usize = 128;
+/// A flow that alone has made a chunk false.
+const STRIKES_FALSE: u8 = 4;
+
+/// The engine.
+#[derive(Debug)]
+pub struct Overhear {
+    flows: Table<Key, Flow, RANKS>,
+    /// What flows take beside the table, in bytes.
+    flows_bytes: usize,
+    shelf: Shelf,
+    limits: Limits,
+    counters: Counters,
+}
+
+impl Overhear {
+    /// The smallest budget, in bytes.
+    pub const BUDGET_MIN: usize = 1 << 20;
+
+    /// An engine that holds no more than `budget_bytes`, or [`Overhear::BUDGET_MIN`] if that is more.
+    /// What tables hash with comes from the seed, which nobody else should know.
+    #[must_use]
+    pub fn new(budget_bytes: usize, seed: &[u8; 32]) -> Self {
+        let budget = budget_bytes.max(Self::BUDGET_MIN);
+        let limits = Limits::new(budget, Table::<Key, Flow, RANKS>::cost, Shelf::cost, Names::cost);
+        let mut this = Self {
+            flows: Table::new(limits.flows, seed),
+            flows_bytes: 0,
+            shelf: Shelf::new(limits.chunks, limits.chunks_bytes, seed),
+            limits,
+            counters: Counters::default(),
+        };
+        this.weigh();
+        this
+    }
+
+    /// A segment was heard.
+    pub fn handle_segment(&mut self, now: Instant, segment: &Segment<'_>) {
+        self.counters.segments += 1;
+        self.counters.payload_bytes += segment.payload.len() as u64;
+        let key = Key::new(segment.from, segment.to);
+        let first = segment.seq.wrapping_add(u32::from(segment.syn));
+        // Without payload nothing begins: half-open connections cost nothing.
+        let id = match self.flows.find(&key) {
+            Some(id) => id,
+            None if segment.payload.is_empty() => return,
+            None => match self.begin(now, key, first) {
+                Some(id) => id,
+                None => return self.counters.unclaimed_bytes += segment.payload.len() as u64,
+            },
+        };
+        self.hear(now, id, first, segment);
+        self.judge();
+        self.settle(now, id);
+        self.weigh();
+    }
+
+    /// What there is to do.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.shelf.outputs.pop_front()
+    }
+
+    /// When to call [`Overhear::handle_timeout`].
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.flows.next_idle(&IDLE_MAX)
+    }
+
+    /// Time has passed: flows that nothing was heard of come to their end.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some(id) = self.flows.idle(now, &IDLE_MAX) {
+            self.last_look(id);
+            self.end(id);
+        }
+        self.judge();
+        self.weigh();
+    }
+
+    /// The node waits for a chunk: what was heard of it makes room last.
+    pub fn want(&mut self, now: Instant, name: ChunkId, total: u32) {
+        self.shelf.want(now, Named { name, total }, true);
+    }
+
+    /// The node does not wait for it any more, and does not have it.
+    pub fn unwant(&mut self, now: Instant, name: ChunkId, total: u32) {
+        self.shelf.want(now, Named { name, total }, false);
+    }
+
+    /// The node has a chunk: no more of it is needed, for a while.
+    pub fn cancel(&mut self, now: Instant, name: ChunkId, total: u32) {
+        self.shelf.cancel(now, Named { name, total }, &mut self.counters);
+        self.weigh();
+    }
+
+    /// Which ranges of a chunk were not heard, in order, at most as many as a request may name; `None`
+    /// if nothing was heard of it, or something false.
+    #[must_use]
+    pub fn missing(&self, name: ChunkId, total: u32) -> Option<Vec<Range<u32>>> {
+        self.shelf.missing(Named { name, total })
+    }
+
+    /// Chunks that have a head and are not complete, in no order that means anything: name, length, and
+    /// what is missing; all of it if nothing was heard, or something false.
+    pub fn unfinished(&self) -> impl Iterator<Item = (ChunkId, u32, Vec<Range<u32>>)> {
+        self.shelf.unfinished().map(|(named, missing)| (named.name, named.total, missing))
+    }
+
+    /// Gives out what was heard of a chunk, for the node to join to what it has fetched, and keeps no
+    /// more of it for a while. If the whole does not bear its name, what was heard was false: the node
+    /// says [`Overhear::want`], and it is listened to anew.
+    pub fn take(&mut self, now: Instant, name: ChunkId, total: u32) -> Option<Heard> {
+        let heard = self.shelf.take(now, Named { name, total }, &mut self.counters);
+        self.weigh();
+        heard
+    }
+
+    /// What it has come to.
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// How many flows are known.
+    #[must_use]
+    pub fn flows(&self) -> usize {
+        self.flows.len()
+    }
+
+    fn begin(&mut self, now: Instant, key: Key, sequence: u32) -> Option<Id> {
+        if self.flows.is_full() {
+            let worst = self.flows.worst(now, &WEIGHTS)?;
+            self.evict(worst);
+        }
+        self.counters.flows += 1;
+        self.flows.insert(now, key, Flow::new(sequence), 1)
+    }
+
+    fn hear(&mut self, now: Instant, id: Id, first: u32, segment: &Segment<'_>) {
+        let strays_max =
+            (self.limits.flows_bytes / 2 / self.flows.len().max(1)).clamp(STRAYS_MIN, STRAYS_MAX);
+        let Some(flow) = self.flows.get_mut(id) else { return };
+        let length = segment.payload.len();
+        if segment.syn {
+            // Another connection between the same ports.
+            flow.closing = false;
+            flow.restart(first, 0);
+        }
+        flow.closing |= segment.fin || segment.rst;
+        if length == 0 {
+            return;
+        }
+        let Some(at) = flow.locate(first, length) else {
+            self.counters.unclaimed_bytes += length as u64;
+            return;
+        };
+        let (shelf, counters) = (&mut self.shelf, &mut self.counters);
+        let mut hearing = Hearing { now, id, flow, shelf, counters, strays_max };
+        hearing.segment(at, segment.payload);
+    }
+
+    /// Before a flow ends, names may have become known that its strays go by: as of when it was last
+    /// heard, so that what was here then is not begun again.
+    fn last_look(&mut self, id: Id) {
+        let Some(now) = self.flows.touched(id) else { return };
+        let Some(flow) = self.flows.get_mut(id) else { return };
+        let (shelf, counters) = (&mut self.shelf, &mut self.counters);
+        if flow.strays.bytes() > 0 {
+            Hearing { now, id, flow, shelf, counters, strays_max: STRAYS_MAX }.guess();
+        }
+    }
+
+    /// Applies what was found of flows.
+    fn judge(&mut self) {
+        while let Some((id, what)) = self.shelf.judgements.pop() {
+            let Some(flow) = self.flows.get_mut(id) else { continue };
+            match what {
+                Judgement::Helped => {
+                    flow.strikes = flow.strikes.saturating_sub(1);
+                    flow.proven = true;
+                }
+                Judgement::Suspect => flow.strikes = flow.strikes.saturating_add(1),
+                Judgement::False => flow.strikes = flow.strikes.saturating_add(STRIKES_FALSE),
+            }
+        }
+    }
+
+    /// Gives a flow its rank, and makes room for what it has come to take.
+    fn settle(&mut self, now: Instant, id: Id) {
+        let Some(flow) = self.flows.get_mut(id) else { return };
+        let rank = match () {
+            () if flow.closing => CLOSING,
+            () => 1 + usize::from(flow.headed) + usize::from(flow.proven),
+        };
+        let cost = flow.cost();
+        let before = std::mem::replace(&mut flow.charged, cost);
+        self.flows_bytes = (self.flows_bytes + cost).saturating_sub(before);
+        self.flows.touch(now, id, rank);
+        while self.flows_bytes > self.limits.flows_bytes {
+            let Some(worst) = self.flows.worst(now, &WEIGHTS) else { break };
+            self.evict(worst);
+        }
+    }
+
+    fn evict(&mut self, id: Id) {
+        self.end(id);
+        self.counters.flows_evicted += 1;
+    }
+
+    fn end(&mut self, id: Id) {
+        let Some(flow) = self.flows.remove(id) else { return };
+        self.flows_bytes = self.flows_bytes.saturating_sub(flow.charged);
+        self.counters.unclaimed_bytes += flow.strays.bytes() as u64;
+    }
+
+    /// Counts what is held.
+    fn weigh(&mut self) {
+        let memory = self.limits.tables_bytes + self.flows_bytes + self.shelf.bytes();
+        let it = &mut self.counters;
+        it.memory_bytes = memory as u64;
+        it.memory_peak_bytes = it.memory_peak_bytes.max(memory as u64);
+        it.waiting_bytes = it.payload_bytes
+            - it.head_bytes
+            - it.kept_bytes
+            - it.duplicate_bytes
+            - it.unclaimed_bytes;
+        let over =
+            it.used_bytes + it.false_bytes + it.evicted_bytes + it.cancelled_bytes + it.taken_bytes;
+        it.assembling_bytes = it.kept_bytes - over;
+    }
+}

@@ -1,0 +1,308 @@
+//! Bytes that were heard of something, as blocks in order with gaps between them.
+//!
+//! *Who calls it:* flows, for what no head has claimed yet, and chunks. *What it never does:* replace a
+//! byte that is there, unless told to.
+
+use smallvec::SmallVec;
+use std::ops::Range;
+
+/// One block.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Where it begins.
+    pub at: u64,
+    /// Its bytes; at least one.
+    pub bytes: Vec<u8>,
+}
+
+impl Run {
+    /// Where it ends.
+    pub fn end(&self) -> u64 {
+        self.at + self.bytes.len() as u64
+    }
+
+    /// Its bytes of a range.
+    pub fn part(&self, range: &Range<u64>) -> (u64, &[u8]) {
+        let (from, to) = (range.start.max(self.at), range.end.min(self.end()));
+        let inner = from.saturating_sub(self.at) as usize..to.saturating_sub(self.at) as usize;
+        (from, self.bytes.get(inner).unwrap_or_default())
+    }
+}
+
+/// A block has room for so many times what is there, if there may come as much: the rest of a chunk comes
+/// in order as a rule, and then nothing is moved. More would let heads that promise much take much.
+const AHEAD: usize = 8;
+/// What an allocation costs beside its bytes.
+const ALLOCATION: usize = 16;
+
+/// What a vector takes beside itself, in bytes.
+pub fn spilled<T>(items: &SmallVec<[T; 1]>) -> usize {
+    if items.spilled() { items.capacity() * size_of::<T>() + ALLOCATION } else { 0 }
+}
+
+/// Blocks in order, none touching another. The first lies in place: with a thousand flows in turn, each
+/// address that has to be followed is one more wait for memory.
+#[derive(Clone, Debug, Default)]
+pub struct Runs {
+    runs: SmallVec<[Run; 1]>,
+    bytes: usize,
+}
+
+impl Runs {
+    /// How many bytes there are.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The blocks.
+    #[cfg(test)]
+    pub fn iter(&self) -> impl Iterator<Item = &Run> {
+        self.runs.iter()
+    }
+
+    /// How many blocks there are.
+    pub fn len(&self) -> usize {
+        self.runs.len()
+    }
+
+    /// What they take in memory, in bytes.
+    pub fn cost(&self) -> usize {
+        let blocks: usize = self.runs.iter().map(|run| run.bytes.capacity() + ALLOCATION).sum();
+        blocks + spilled(&self.runs)
+    }
+
+    /// The block with this byte.
+    pub fn at(&self, at: u64) -> Option<&Run> {
+        let i = self.runs.partition_point(|run| run.end() <= at);
+        self.runs.get(i).filter(|run| run.at <= at)
+    }
+
+    /// Those blocks, and parts of blocks, that lie in a range.
+    pub fn within(&self, range: Range<u64>) -> impl Iterator<Item = (u64, &[u8])> {
+        let i = self.runs.partition_point(|run| run.end() <= range.start);
+        let from = self.runs.get(i..).unwrap_or_default().iter();
+        let (start, end) = (range.start, range.end);
+        from.take_while(move |run| run.at < end).map(move |run| run.part(&(start..end)))
+    }
+
+    /// Whether bytes contradict nothing that is there.
+    pub fn agrees(&self, at: u64, bytes: &[u8]) -> bool {
+        self.within(at..at + bytes.len() as u64).all(|(from, ours)| {
+            let skipped = (from - at) as usize;
+            bytes.get(skipped..skipped + ours.len()) == Some(ours)
+        })
+    }
+
+    /// Adds what is not there yet of `bytes`; answers how much that was. Up to `end` more may come. If
+    /// it would make more than `runs_max` blocks, the rest is left out.
+    pub fn insert(&mut self, mut at: u64, mut bytes: &[u8], end: u64, runs_max: usize) -> usize {
+        let before = self.bytes;
+        while !bytes.is_empty() {
+            let i = self.runs.partition_point(|run| run.end() < at);
+            let there = self.runs.get(i).filter(|run| run.at <= at).map(Run::end);
+            if let Some(there) = there {
+                let known = (there - at).min(bytes.len() as u64) as usize;
+                bytes = bytes.get(known..).unwrap_or_default();
+                at = there;
+            }
+            let next = self.runs.get(i + usize::from(there.is_some())).map(|run| run.at);
+            let room = next.map_or(u64::MAX, |next| next - at);
+            let (new, rest) = bytes.split_at(room.min(bytes.len() as u64) as usize);
+            if new.is_empty() {
+                break;
+            }
+            let ahead = if next.is_some() { 0 } else { end.saturating_sub(at) as usize };
+            if there.is_some() {
+                self.extend(i, new, ahead);
+            } else if self.runs.len() < runs_max || next == Some(at + new.len() as u64) {
+                self.open(i, at, new, ahead);
+            } else {
+                break;
+            }
+            self.bytes += new.len();
+            self.close_gap(i);
+            at += new.len() as u64;
+            bytes = rest;
+        }
+        self.bytes - before
+    }
+
+    /// Puts `bytes` over what is there.
+    pub fn overwrite(&mut self, at: u64, bytes: &[u8]) {
+        let range = at..at + bytes.len() as u64;
+        let i = self.runs.partition_point(|run| run.end() <= range.start);
+        for run in self.runs.iter_mut().skip(i).take_while(|run| run.at < range.end) {
+            let (from, to) = (range.start.max(run.at), range.end.min(run.end()));
+            let theirs = bytes.get((from - at) as usize..(to - at) as usize);
+            let ours = run.bytes.get_mut((from - run.at) as usize..(to - run.at) as usize);
+            if let (Some(ours), Some(theirs)) = (ours, theirs) {
+                ours.copy_from_slice(theirs);
+            }
+        }
+    }
+
+    /// Takes out what lies in a range.
+    pub fn take(&mut self, range: Range<u64>) -> Vec<Run> {
+        let mut taken = Vec::new();
+        let mut i = self.runs.partition_point(|run| run.end() <= range.start);
+        while let Some(run) = self.runs.get_mut(i).filter(|run| run.at < range.end) {
+            let behind = (range.end < run.end()).then(|| {
+                let bytes = run.bytes.split_off((range.end - run.at) as usize);
+                Run { at: range.end, bytes }
+            });
+            let before = range.start.saturating_sub(run.at) as usize;
+            let middle = Run { at: run.at + before as u64, bytes: run.bytes.split_off(before) };
+            self.bytes -= middle.bytes.len();
+            taken.push(middle);
+            if run.bytes.is_empty() {
+                self.runs.remove(i);
+            } else {
+                i += 1;
+            }
+            if let Some(behind) = behind {
+                self.runs.insert(i, behind);
+                break;
+            }
+        }
+        taken
+    }
+
+    /// Drops the first blocks, until at least so many bytes are dropped; answers how many were.
+    pub fn drop_first(&mut self, bytes_min: usize) -> usize {
+        let before = self.bytes;
+        while before - self.bytes < bytes_min && !self.runs.is_empty() {
+            self.bytes -= self.runs.remove(0).bytes.len();
+        }
+        before - self.bytes
+    }
+
+    /// The bytes of the first block, where there is but one.
+    pub fn into_only(self) -> Vec<u8> {
+        self.runs.into_iter().next().map(|run| run.bytes).unwrap_or_default()
+    }
+
+    /// The blocks themselves.
+    pub fn into_runs(self) -> impl Iterator<Item = Run> {
+        self.runs.into_iter()
+    }
+
+    /// What is not there of the first `total` bytes.
+    pub fn missing(&self, total: u64) -> Vec<Range<u64>> {
+        let (mut missing, mut at) = (Vec::new(), 0);
+        for run in &self.runs {
+            if run.at > at {
+                missing.push(at..run.at);
+            }
+            at = run.end();
+        }
+        if at < total {
+            missing.push(at..total);
+        }
+        missing
+    }
+
+    /// A new block at index `i`.
+    fn open(&mut self, i: usize, at: u64, bytes: &[u8], ahead: usize) {
+        // What lies before has a gap behind it: it will not go on in order.
+        if let Some(before) = i.checked_sub(1).and_then(|i| self.runs.get_mut(i)) {
+            before.bytes.shrink_to_fit();
+        }
+        let mut block = Vec::with_capacity(bytes.len().max(ahead.min(bytes.len() * AHEAD)));
+        block.extend_from_slice(bytes);
+        self.runs.insert(i, Run { at, bytes: block });
+    }
+
+    fn extend(&mut self, i: usize, bytes: &[u8], ahead: usize) {
+        let Some(Run { bytes: block, .. }) = self.runs.get_mut(i) else { return };
+        if block.capacity() - block.len() < bytes.len() && ahead >= bytes.len() {
+            block.reserve_exact(ahead.min((block.len() + bytes.len()) * AHEAD));
+        }
+        block.extend_from_slice(bytes);
+    }
+
+    /// Joins a block with the next one if they touch.
+    fn close_gap(&mut self, i: usize) {
+        let Some([run, next]) = self.runs.get_mut(i..i + 2) else { return };
+        if run.end() == next.at {
+            run.bytes.append(&mut next.bytes);
+            self.runs.remove(i + 1);
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::indexing_slicing, clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    /// What is there, told byte by byte.
+    fn told(runs: &Runs) -> Vec<(u64, u8)> {
+        let bytes = |run: &Run| {
+            let at = run.at;
+            run.bytes.clone().into_iter().enumerate().map(move |(i, byte)| (at + i as u64, byte))
+        };
+        runs.iter().flat_map(bytes).collect()
+    }
+
+    fn check(runs: &Runs, model: &[Option<u8>]) {
+        let there = model.iter().enumerate().filter_map(|(i, byte)| Some((i as u64, (*byte)?)));
+        assert_eq!(told(runs), there.collect::<Vec<_>>());
+        assert_eq!(runs.bytes(), model.iter().flatten().count());
+        assert!(runs.runs.windows(2).all(|pair| pair[0].end() < pair[1].at), "blocks touch");
+    }
+
+    proptest! {
+        #[test]
+        fn blocks_hold_what_a_plain_array_holds(
+            steps in vec((0..4_u8, 0..60_usize, 1..20_usize, any::<u8>()), 0..40),
+        ) {
+            let (mut runs, mut model) = (Runs::default(), [None; 80]);
+            for (what, at, length, fill) in steps {
+                let range = at..at + length;
+                let bytes = vec![fill; length];
+                match what {
+                    0 | 1 => {
+                        let agree = model[range.clone()].iter().all(|it| it.is_none_or(|it| it == fill));
+                        prop_assert_eq!(runs.agrees(at as u64, &bytes), agree);
+                        let new = model[range.clone()].iter().filter(|it| it.is_none()).count();
+                        prop_assert_eq!(runs.insert(at as u64, &bytes, 80, usize::MAX), new);
+                        model[range].iter_mut().for_each(|it| *it = it.or(Some(fill)));
+                    }
+                    2 => {
+                        runs.overwrite(at as u64, &bytes);
+                        model[range].iter_mut().for_each(|it| *it = it.map(|_| fill));
+                    }
+                    _ => {
+                        let taken = runs.take(at as u64..(at + length) as u64);
+                        let taken: Vec<_> = taken.into_iter().flat_map(|run| run.bytes).collect();
+                        let there: Vec<_> = model[range.clone()].iter().flatten().copied().collect();
+                        prop_assert_eq!(taken, there);
+                        model[range].fill(None);
+                    }
+                }
+                check(&runs, &model);
+                let missing: Vec<_> = runs.missing(80).into_iter().flatten().collect();
+                let gaps: Vec<_> = (0..80_u64).filter(|i| model[*i as usize].is_none()).collect();
+                prop_assert_eq!(missing, gaps);
+            }
+        }
+
+        #[test]
+        fn blocks_are_no_more_than_allowed(pieces in vec((0..200_u64, 1..9_usize), 0..60)) {
+            let mut runs = Runs::default();
+            for (at, length) in pieces {
+                runs.insert(at, &vec![1; length], 200, 5);
+                prop_assert!(runs.len() <= 5);
+            }
+        }
+    }
+
+    #[test]
+    fn memory_is_a_small_multiple_of_what_was_heard() {
+        let mut runs = Runs::default();
+        runs.insert(0, &[0; 10], 32 << 10, 31);
+        assert!(runs.cost() <= AHEAD * 10 + 2 * ALLOCATION + size_of::<Run>(), "{}", runs.cost());
+    }
+}

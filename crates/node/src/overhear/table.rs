@@ -1,0 +1,313 @@
+//! A bounded table whose entries have ranks, each rank in the order in which its entries were last of
+//! use, so that the next to leave is found at once.
+//!
+//! *Who calls it:* the tables of flows, chunks and names. *What it never does:* grow after it was made:
+//! all of its own memory is set aside at birth, so that what it costs is known.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher};
+use std::time::Duration;
+use wire::Instant;
+
+/// Hashes under a key, so that nobody who does not know it can choose what falls together.
+#[derive(Clone, Debug)]
+pub struct Keyed(DefaultHasher);
+
+impl Keyed {
+    /// Under this key.
+    pub fn new(seed: &[u8; 32]) -> Self {
+        let mut hasher = DefaultHasher::new();
+        hasher.write(seed);
+        Self(hasher)
+    }
+}
+
+impl BuildHasher for Keyed {
+    type Hasher = DefaultHasher;
+
+    fn build_hasher(&self) -> DefaultHasher {
+        self.0.clone()
+    }
+}
+
+/// Which entry; of one that has left, it leads nowhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Id {
+    slot: u32,
+    generation: u32,
+}
+
+/// Within so long an entry does not move up again: to find its neighbours costs more than all else, and
+/// nothing depends on who of several was last of use a moment ago.
+const GRAIN: Duration = Duration::from_millis(10);
+
+/// No slot.
+const NONE: u32 = u32::MAX;
+
+/// The table. Rank 0 is the lowest.
+#[derive(Debug)]
+pub struct Table<K, V, const RANKS: usize> {
+    map: HashMap<K, u32, Keyed>,
+    slots: Vec<Slot<K, V>>,
+    free: u32,
+    ranks: [Ends; RANKS],
+}
+
+/// The least and the most recently used of a rank.
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    first: u32,
+    last: u32,
+}
+
+#[derive(Debug)]
+struct Slot<K, V> {
+    key: K,
+    value: Option<V>,
+    generation: u32,
+    rank: usize,
+    previous: u32,
+    next: u32,
+    touched: Instant,
+    /// When it came to its place.
+    placed: Instant,
+}
+
+impl<K: Clone + Eq + Hash, V, const RANKS: usize> Table<K, V, RANKS> {
+    /// An empty table for so many entries.
+    pub fn new(entries_max: usize, seed: &[u8; 32]) -> Self {
+        Self {
+            map: HashMap::with_capacity_and_hasher(entries_max, Keyed::new(seed)),
+            slots: Vec::with_capacity(entries_max),
+            free: NONE,
+            ranks: [Ends { first: NONE, last: NONE }; RANKS],
+        }
+    }
+
+    /// What such a table takes, in bytes, whatever is in it.
+    pub const fn cost(entries_max: usize) -> usize {
+        // The map of the standard library: a power of two of buckets, at most 7 of 8 of them used, a
+        // control byte each.
+        let buckets = (entries_max * 8).div_ceil(7).next_power_of_two();
+        entries_max * size_of::<Slot<K, V>>() + buckets * (size_of::<(K, u32)>() + 1)
+    }
+
+    /// All entries, in no order that means anything.
+    pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
+        self.slots.iter().filter_map(|slot| Some((&slot.key, slot.value.as_ref()?)))
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.map.len()
+    }
+
+    /// Whether an entry must leave before another can come.
+    pub fn is_full(&self) -> bool {
+        self.map.len() >= self.slots.capacity()
+    }
+
+    /// The entry of this key.
+    pub fn find(&self, key: &K) -> Option<Id> {
+        let slot = *self.map.get(key)?;
+        Some(Id { slot, generation: self.slots.get(slot as usize)?.generation })
+    }
+
+    /// What is there.
+    pub fn get(&self, id: Id) -> Option<&V> {
+        let slot = self.slots.get(id.slot as usize)?;
+        slot.value.as_ref().filter(|_| slot.generation == id.generation)
+    }
+
+    /// What is there, to be changed.
+    pub fn get_mut(&mut self, id: Id) -> Option<&mut V> {
+        let slot = self.slots.get_mut(id.slot as usize)?;
+        slot.value.as_mut().filter(|_| slot.generation == id.generation)
+    }
+
+    /// When it was last of use.
+    pub fn touched(&self, id: Id) -> Option<Instant> {
+        let slot = self.slots.get(id.slot as usize)?;
+        Some(slot.touched).filter(|_| slot.value.is_some() && slot.generation == id.generation)
+    }
+
+    /// Adds an entry that is not there; `None` if the table is full.
+    pub fn insert(&mut self, now: Instant, key: K, value: V, rank: usize) -> Option<Id> {
+        if self.is_full() {
+            return None;
+        }
+        let slot = if self.free == NONE {
+            self.slots.push(Slot {
+                key: key.clone(),
+                value: Some(value),
+                generation: 0,
+                rank,
+                previous: NONE,
+                next: NONE,
+                touched: now,
+                placed: now,
+            });
+            self.slots.len() as u32 - 1
+        } else {
+            let at = self.free;
+            let slot = self.slots.get_mut(at as usize)?;
+            self.free = slot.next;
+            (slot.key, slot.value, slot.rank) = (key.clone(), Some(value), rank);
+            (slot.touched, slot.placed) = (now, now);
+            at
+        };
+        self.link(slot);
+        self.map.insert(key, slot);
+        Some(Id { slot, generation: self.slots.get(slot as usize)?.generation })
+    }
+
+    /// Takes an entry out.
+    pub fn remove(&mut self, id: Id) -> Option<V> {
+        self.get(id)?;
+        self.unlink(id.slot);
+        let free = std::mem::replace(&mut self.free, id.slot);
+        let slot = self.slots.get_mut(id.slot as usize)?;
+        slot.next = free;
+        slot.generation = slot.generation.wrapping_add(1);
+        self.map.remove(&slot.key);
+        slot.value.take()
+    }
+
+    /// An entry was of use: it is the last of its rank to leave.
+    pub fn touch(&mut self, now: Instant, id: Id, rank: usize) {
+        let Some(slot) = self.slots.get_mut(id.slot as usize) else { return };
+        if slot.value.is_none() || slot.generation != id.generation {
+            return;
+        }
+        slot.touched = now;
+        if slot.rank == rank && (slot.next == NONE || now - slot.placed < GRAIN) {
+            return;
+        }
+        self.unlink(id.slot);
+        if let Some(slot) = self.slots.get_mut(id.slot as usize) {
+            (slot.rank, slot.placed) = (rank, now);
+        }
+        self.link(id.slot);
+    }
+
+    /// The next to leave: of the least recently used of each rank, the one whose age weighs most. Ages
+    /// of a rank count as often as its weight says.
+    pub fn worst(&self, now: Instant, weights: &[u64; RANKS]) -> Option<Id> {
+        let mut worst = None;
+        for (ends, weight) in self.ranks.iter().zip(weights) {
+            let Some(slot) = self.slots.get(ends.first as usize) else { continue };
+            let age = (now - slot.touched).as_nanos() + 1;
+            let weighed = age * u128::from(*weight);
+            if worst.is_none_or(|(heaviest, _)| weighed > heaviest) {
+                worst = Some((weighed, Id { slot: ends.first, generation: slot.generation }));
+            }
+        }
+        worst.map(|(_, id)| id)
+    }
+
+    /// When the next entry will have been idle for as long as its rank may.
+    pub fn next_idle(&self, idle_max: &[Duration; RANKS]) -> Option<Instant> {
+        let firsts = self.ranks.iter().zip(idle_max);
+        firsts
+            .filter_map(|(ends, idle)| Some(self.slots.get(ends.first as usize)?.touched + *idle))
+            .min()
+    }
+
+    /// An entry that has been idle for as long as its rank may.
+    pub fn idle(&self, now: Instant, idle_max: &[Duration; RANKS]) -> Option<Id> {
+        self.ranks.iter().zip(idle_max).find_map(|(ends, idle)| {
+            let slot = self.slots.get(ends.first as usize)?;
+            let is_idle = slot.touched + *idle <= now;
+            is_idle.then_some(Id { slot: ends.first, generation: slot.generation })
+        })
+    }
+
+    fn link(&mut self, at: u32) {
+        let Some(rank) = self.slots.get(at as usize).map(|slot| slot.rank) else { return };
+        let Some(ends) = self.ranks.get_mut(rank) else { return };
+        let last = std::mem::replace(&mut ends.last, at);
+        if last == NONE {
+            ends.first = at;
+        }
+        if let Some(slot) = self.slots.get_mut(last as usize) {
+            slot.next = at;
+        }
+        if let Some(slot) = self.slots.get_mut(at as usize) {
+            (slot.previous, slot.next) = (last, NONE);
+        }
+    }
+
+    fn unlink(&mut self, at: u32) {
+        let Some(slot) = self.slots.get(at as usize) else { return };
+        let (previous, next, rank) = (slot.previous, slot.next, slot.rank);
+        if let Some(slot) = self.slots.get_mut(previous as usize) {
+            slot.next = next;
+        }
+        if let Some(slot) = self.slots.get_mut(next as usize) {
+            slot.previous = previous;
+        }
+        let Some(ends) = self.ranks.get_mut(rank) else { return };
+        if previous == NONE {
+            ends.first = next;
+        }
+        if next == NONE {
+            ends.last = previous;
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::indexing_slicing, clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    const SEED: [u8; 32] = [7; 32];
+
+    fn at(seconds: u64) -> Instant {
+        Instant::from_nanos(seconds * 1_000_000_000)
+    }
+
+    #[test]
+    fn what_has_left_is_not_found_in_its_successor() {
+        let mut table: Table<u32, &str, 1> = Table::new(1, &SEED);
+        let first = table.insert(at(0), 1, "first", 0).expect("room");
+        assert_eq!(table.insert(at(0), 2, "second", 0), None);
+        assert_eq!(table.remove(first), Some("first"));
+        let second = table.insert(at(0), 2, "second", 0).expect("room");
+        assert_eq!(table.get(first), None);
+        assert_eq!(table.remove(first), None);
+        assert_eq!(table.get(second), Some(&"second"));
+        assert_eq!((table.find(&1), table.find(&2)), (None, Some(second)));
+    }
+
+    #[test]
+    fn the_oldest_leaves_first_and_ranks_weigh() {
+        let mut table: Table<u32, (), 2> = Table::new(9, &SEED);
+        let ids: Vec<_> =
+            (0..4).map(|i| table.insert(at(10 * i), i as u32, (), i as usize / 2)).collect();
+        let [a, b, c, _] = ids[..] else { panic!() };
+        assert_eq!(table.worst(at(100), &[1, 1]), a);
+        assert_eq!(table.worst(at(100), &[1, 2]), c);
+        assert_eq!(table.worst(at(100), &[1, 0]), a);
+        table.touch(at(101), a.unwrap(), 0);
+        assert_eq!(table.worst(at(102), &[1, 0]), b);
+        table.touch(at(103), b.unwrap(), 1);
+        table.touch(at(104), a.unwrap(), 1);
+        assert_eq!(table.worst(at(105), &[1, 0]), c, "all have the weight of none");
+    }
+
+    #[test]
+    fn idle_entries_are_found_in_time() {
+        let mut table: Table<u32, (), 2> = Table::new(9, &SEED);
+        let limits = [Duration::from_secs(10), Duration::from_secs(50)];
+        assert_eq!(table.next_idle(&limits), None);
+        let long = table.insert(at(0), 0, (), 1);
+        let short = table.insert(at(30), 1, (), 0);
+        assert_eq!(table.next_idle(&limits), Some(at(40)));
+        assert_eq!(table.idle(at(39), &limits), None);
+        assert_eq!(table.idle(at(40), &limits), short);
+        table.remove(short.unwrap());
+        assert_eq!(table.idle(at(49), &limits), None);
+        assert_eq!(table.idle(at(50), &limits), long);
+    }
+}

@@ -1,0 +1,8 @@
+//! Overhearing, from segments to chunks.
+
+mod ear;
+mod hostile;
+mod needs;
+mod oracle;
+mod several;
+mod streams;

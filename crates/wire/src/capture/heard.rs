@@ -1,0 +1,115 @@
+//! One captured frame, and the TCP segments in it.
+#![deny(clippy::indexing_slicing, clippy::unwrap_used)]
+
+use super::ethernet::{self, Packet};
+use super::ieee80211::{self, Body, Header, Msdus};
+use super::radiotap::{self, Received};
+use super::{Refusal, Segment, ip, pcap};
+
+/// Length of the checksum behind an 802.11 frame.
+const FCS_LEN: usize = 4;
+
+/// A frame as it was captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// What its first header is: `pcap::LINKTYPE_...`.
+    pub link_type: u32,
+    /// What was captured of it.
+    pub bytes: &'a [u8],
+    /// Its length before it was cut, in bytes; if it is not above that of `bytes`, nothing was.
+    pub length: usize,
+}
+
+/// What one frame brings: an iterator over its segments, one as a rule, several if packets were
+/// aggregated. What gives no segment gives a reason instead, each packet its own.
+///
+/// ```
+/// use wire::capture::{Frame, Heard, Refusal, pcap};
+///
+/// let acknowledgement = [0xd4, 0, 0, 0, 2, 0, 0, 0, 0, 1];
+/// let link_type = pcap::LINKTYPE_IEEE802_11;
+/// let frame = Frame { link_type, bytes: &acknowledgement, length: acknowledgement.len() };
+/// for segment in Heard::new(frame) {
+///     assert_eq!(segment, Err(Refusal::Control));
+/// }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Heard<'a> {
+    /// What the receiver knows of the frame; nothing without a radiotap header.
+    pub radio: Received,
+    /// The 802.11 header of a data frame that could be read.
+    pub header: Option<Header>,
+    /// The frame was captured in part.
+    cut: bool,
+    left: Left<'a>,
+}
+
+/// What was not yet given out.
+#[derive(Clone, Debug)]
+enum Left<'a> {
+    Nothing,
+    One(Result<Packet<'a>, Refusal>),
+    Aggregate(Msdus<'a>),
+}
+
+impl<'a> Heard<'a> {
+    /// Reads the headers below IP.
+    pub fn new(frame: Frame<'a>) -> Self {
+        let cut = frame.length.saturating_sub(frame.bytes.len());
+        let mut heard =
+            Self { radio: Received::default(), header: None, cut: cut > 0, left: Left::Nothing };
+        heard.left = match frame.link_type {
+            pcap::LINKTYPE_ETHERNET => Left::One(ethernet::frame(frame.bytes)),
+            pcap::LINKTYPE_IEEE802_11 => heard.ieee80211(frame.bytes),
+            pcap::LINKTYPE_IEEE802_11_RADIOTAP => heard.radiotap(frame.bytes, cut),
+            _ => Left::One(Err(Refusal::LinkType)),
+        };
+        heard
+    }
+
+    fn radiotap(&mut self, bytes: &'a [u8], cut: usize) -> Left<'a> {
+        let (radio, mut frame) = match radiotap::read(bytes) {
+            Ok(read) => read,
+            Err(refusal) => return Left::One(Err(refusal)),
+        };
+        self.radio = radio;
+        if radio.bad_fcs {
+            return Left::One(Err(Refusal::BadFcs));
+        }
+        if radio.fcs {
+            // What was not captured is its last part.
+            let there = FCS_LEN.saturating_sub(cut);
+            frame = frame.get(..frame.len().saturating_sub(there)).unwrap_or_default();
+        }
+        self.ieee80211(frame)
+    }
+
+    fn ieee80211(&mut self, frame: &'a [u8]) -> Left<'a> {
+        let (header, body) = match ieee80211::read(frame, self.radio.padded, self.cut) {
+            Ok(read) => read,
+            Err(refusal) => return Left::One(Err(refusal)),
+        };
+        self.header = Some(header);
+        match body {
+            Body::Msdu(msdu) => Left::One(ethernet::llc(msdu)),
+            Body::Aggregate(msdus) => Left::Aggregate(msdus),
+        }
+    }
+}
+
+impl<'a> Iterator for Heard<'a> {
+    type Item = Result<Segment<'a>, Refusal>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let packet = match &mut self.left {
+            Left::Nothing => return None,
+            Left::One(packet) => {
+                let packet = *packet;
+                self.left = Left::Nothing;
+                packet
+            }
+            Left::Aggregate(msdus) => msdus.next()?.and_then(ethernet::llc),
+        };
+        Some(packet.and_then(|(version, packet)| ip::segment(version, packet, self.cut)))
+    }
+}

@@ -1,0 +1,128 @@
+//! Frames made by hand, layer by layer.
+
+use wire::capture::ieee80211::Mac;
+
+pub const IPV4: u16 = 0x0800;
+pub const IPV6: u16 = 0x86dd;
+
+/// First bytes of 802.11 data frames: without and with a QoS field.
+pub const DATA: u8 = 0x08;
+pub const QOS_DATA: u8 = 0x88;
+
+/// Second bytes.
+pub const TO_DS: u8 = 0x01;
+pub const FROM_DS: u8 = 0x02;
+pub const RETRY: u8 = 0x08;
+pub const HT_CONTROL: u8 = 0x80;
+
+/// Parts of the QoS field.
+pub const AGGREGATE: u16 = 0x0080;
+pub const MESH_CONTROL: u16 = 0x0100;
+
+pub const RECEIVER: Mac = [2, 0, 0, 0, 0, 1];
+pub const TRANSMITTER: Mac = [2, 0, 0, 0, 0, 2];
+const OTHER: Mac = [2, 0, 0, 0, 0, 3];
+
+/// From port 80 to port 4000, ACK and PSH, with a timestamp option behind two of one byte (RFC 9293,
+/// 3.1; RFC 7323).
+pub fn tcp(seq: u32, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0x00, 0x50, 0x0f, 0xa0];
+    bytes.extend(seq.to_be_bytes());
+    bytes.extend([0, 0, 0, 9]); // acknowledgement
+    bytes.extend([0x80, 0x18, 0xff, 0xff]); // eight words, flags, window
+    bytes.extend([0, 0, 0, 0]); // checksum, urgent pointer
+    bytes.extend([1, 1, 8, 10, 0, 0, 0, 7, 0, 0, 0, 8]);
+    bytes.extend(payload);
+    bytes
+}
+
+/// From 10.0.0.1 to 10.0.0.2 (RFC 791, 3.1), don't fragment.
+pub fn ipv4(protocol: u8, packet: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0x45, 0];
+    bytes.extend((20 + packet.len() as u16).to_be_bytes());
+    bytes.extend([0, 1, 0x40, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+    bytes.extend(packet);
+    bytes
+}
+
+/// From fd00::1 to fd00::2 (RFC 8200, 3); extension headers come with the packet.
+pub fn ipv6(next: u8, packet: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0x60, 0, 0, 0];
+    bytes.extend((packet.len() as u16).to_be_bytes());
+    bytes.extend([next, 64]);
+    for last in [1, 2] {
+        bytes.extend([0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last]);
+    }
+    bytes.extend(packet);
+    bytes
+}
+
+/// With these tags, of the given type each.
+pub fn ethernet(tags: &[u16], kind: u16, packet: &[u8]) -> Vec<u8> {
+    let mut bytes = [RECEIVER, TRANSMITTER].concat();
+    for tag in tags {
+        bytes.extend(tag.to_be_bytes());
+        bytes.extend([0x20, 7]); // priority 1, network 7
+    }
+    bytes.extend(kind.to_be_bytes());
+    bytes.extend(packet);
+    bytes
+}
+
+/// LLC and SNAP (RFC 1042).
+pub fn llc(kind: u16, packet: &[u8]) -> Vec<u8> {
+    [&[0xaa, 0xaa, 3, 0, 0, 0][..], &kind.to_be_bytes(), packet].concat()
+}
+
+/// A data frame of 802.11 with sequence number 0x123; QoS and HT control are there if the first two
+/// bytes say so.
+pub fn data(kind: u8, flags: u8, qos: u16, body: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![kind, flags, 44, 0];
+    bytes.extend([RECEIVER, TRANSMITTER, OTHER].concat());
+    bytes.extend([0x30, 0x12]);
+    if flags & 3 == 3 {
+        bytes.extend(OTHER);
+    }
+    if kind & 0x80 != 0 {
+        bytes.extend(qos.to_le_bytes());
+    }
+    if flags & HT_CONTROL != 0 {
+        bytes.extend([0, 0, 0, 0]);
+    }
+    bytes.extend(body);
+    bytes
+}
+
+/// A mesh control field with so many addresses: time to live 31, number 5.
+pub fn mesh_control(addresses: u8) -> Vec<u8> {
+    let mut bytes = vec![addresses, 31, 5, 0, 0, 0];
+    bytes.extend(OTHER.repeat(addresses.into()));
+    bytes
+}
+
+/// The packets of an aggregate, as they are but for what `length` makes of them.
+pub fn aggregate(packets: &[Vec<u8>], length: impl Fn(&[u8]) -> [u8; 2]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for packet in packets {
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes.extend([RECEIVER, TRANSMITTER].concat());
+        bytes.extend(length(packet));
+        bytes.extend(packet);
+    }
+    bytes
+}
+
+/// The length of a packet, as Ethernet and most aggregates have it.
+pub fn whole_length(packet: &[u8]) -> [u8; 2] {
+    (packet.len() as u16).to_be_bytes()
+}
+
+/// A radiotap header of these words of presence and what follows them, before a frame.
+pub fn radiotap(present: &[u32], fields: &[u8], frame: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0, 0];
+    bytes.extend((4 + 4 * present.len() as u16 + fields.len() as u16).to_le_bytes());
+    bytes.extend(present.iter().flat_map(|word| word.to_le_bytes()));
+    bytes.extend(fields);
+    bytes.extend(frame);
+    bytes
+}

@@ -1,0 +1,9 @@
+//! A captured frame of any kind: segments out of it, reasons, and nothing from beyond it.
+#![no_main]
+
+#[path = "../../crates/wire/tests/common/mod.rs"]
+mod common;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    common::checks::frame(bytes);
+});

@@ -1,0 +1,9 @@
+//! A capture file of either kind: the same records read at once and in pieces.
+#![no_main]
+
+#[path = "../../crates/wire/tests/common/mod.rs"]
+mod common;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    common::checks::file(bytes);
+});
