@@ -220,6 +220,7 @@ impl Host {
     }
 
     /// How many connections there are, closing ones counted.
+    #[cfg(test)]
     pub fn sockets(&self) -> usize {
         self.sockets.len()
     }

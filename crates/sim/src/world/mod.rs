@@ -301,7 +301,8 @@ impl<P: Program> World<P> {
 pub fn seed(seed: u64, machine: usize, purpose: u16) -> u64 {
     use rand_xoshiro::SplitMix64;
     use rand_xoshiro::rand_core::{RngCore as _, SeedableRng as _};
-    let root = SplitMix64::seed_from_u64(seed).next_u64();
+    // Salted, for the medium derives its streams from the same seed.
+    let root = SplitMix64::seed_from_u64(seed ^ u64::from_be_bytes(*b"machines")).next_u64();
     let place = (machine as u64) << 16 | u64::from(purpose);
     SplitMix64::seed_from_u64(root ^ place).next_u64()
 }

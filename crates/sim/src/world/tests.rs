@@ -5,6 +5,8 @@ use std::net::SocketAddrV4;
 
 use bytes::Bytes;
 use radio::{LossScope, Ranges};
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{RngCore as _, SeedableRng as _};
 
 use super::*;
 use crate::net::{self, Event};
@@ -137,4 +139,10 @@ fn seeds_differ_by_machine_and_purpose() {
     let seeds: BTreeSet<_> = (0..50).flat_map(|it| [seed(1, it, 0), seed(1, it, 1)]).collect();
     assert_eq!(seeds.len(), 100);
     assert_ne!(seed(1, 0, 0), seed(2, 0, 0));
+    // Nor is any a stream of the medium's, which has the same seed: there purpose and station take the
+    // place of machine and purpose.
+    let streams = (1..=4_u64).flat_map(|purpose| (0..50_u64).map(move |it| purpose << 16 | it));
+    let root = SplitMix64::seed_from_u64(1).next_u64();
+    let mediums = |place| SplitMix64::seed_from_u64(root ^ place).next_u64();
+    assert!(streams.map(mediums).all(|it| !seeds.contains(&it)));
 }

@@ -48,11 +48,13 @@ impl Congestion {
     }
 
     /// The congestion window.
+    #[cfg(test)]
     pub fn window(&self) -> u32 {
         self.window
     }
 
     /// The window at which slow start ends; `u32::MAX` before the first loss.
+    #[cfg(test)]
     pub fn threshold(&self) -> u32 {
         self.threshold
     }

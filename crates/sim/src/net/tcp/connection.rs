@@ -252,16 +252,19 @@ impl Connection {
     }
 
     /// The congestion window, bytes.
+    #[cfg(test)]
     pub fn congestion_window(&self) -> u32 {
         self.congestion.window()
     }
 
     /// The window at which slow start ends, bytes; `u32::MAX` before the first loss.
+    #[cfg(test)]
     pub fn slow_start_threshold(&self) -> u32 {
         self.congestion.threshold()
     }
 
     /// The smoothed round trip, once one was measured.
+    #[cfg(test)]
     pub fn round_trip(&self) -> Option<Duration> {
         self.rtt.smoothed()
     }

@@ -40,6 +40,7 @@ impl Rtt {
     }
 
     /// The smoothed round trip, once one was measured.
+    #[cfg(test)]
     pub fn smoothed(&self) -> Option<Duration> {
         self.estimate.map(|(smoothed, _)| smoothed)
     }
