@@ -31,6 +31,7 @@ mod airtime;
 mod chance;
 mod config;
 mod contention;
+mod due;
 mod error_rate;
 mod links;
 mod medium;
@@ -51,6 +52,7 @@ mod transceiver;
 pub mod waypoint;
 
 pub use config::{Config, Dcf, Decoding, Locking, LossScope};
+pub use due::Due;
 pub use links::{Link, Links, Thresholds};
 pub use medium::Medium;
 pub use output::{

@@ -1,8 +1,6 @@
-//! When which station is to do what next: one place for each timer, and the earliest on top.
-//!
-//! A tournament tree: setting or clearing a timer costs a walk from its leaf to the root, finding
-//! the earliest costs nothing, and there is never a stale entry nor anything to allocate.
+//! When which station is to do what next.
 
+use crate::due::Due;
 use crate::output::Station;
 use wire::Instant;
 
@@ -21,78 +19,44 @@ pub enum Timer {
 }
 
 const KINDS: [Timer; 4] = [Timer::End, Timer::AnswerTimeout, Timer::Answer, Timer::Access];
-/// A timer that is not set.
-const NEVER: Instant = Instant::from_nanos(u64::MAX);
 
 /// All timers of all stations.
 #[derive(Clone, Debug)]
 pub struct Timers {
     stations: usize,
-    /// By kind, then by station: of equals the first is the earliest. A power of two many.
-    due: Vec<Instant>,
-    /// The earlier of its two children, as an index into `due`; the root is at 1, the leaves' parents
-    /// are the second half.
-    earliest: Vec<u32>,
+    /// By kind, then by station: of equals the first is the earliest.
+    due: Due,
 }
 
 impl Timers {
     /// For so many stations, none set.
     pub fn new(stations: usize) -> Self {
-        let leaves = (stations * KINDS.len()).next_power_of_two().max(2);
-        let mut timers = Self { stations, due: vec![NEVER; leaves], earliest: vec![0; leaves] };
-        (1..leaves).rev().for_each(|node| timers.earliest[node] = timers.earlier_child(node));
-        timers
+        Self { stations, due: Due::new(stations * KINDS.len()) }
     }
 
     /// When this timer is due, if it is set.
     pub fn get(&self, timer: Timer, station: Station) -> Option<Instant> {
-        Some(self.due[self.leaf(timer, station)]).filter(|at| *at != NEVER)
+        self.due.get(self.place(timer, station))
     }
 
     /// Sets a timer, or sets it anew.
     pub fn set(&mut self, timer: Timer, station: Station, at: Instant) {
-        let leaf = self.leaf(timer, station);
-        if self.due[leaf] == at {
-            return;
-        }
-        self.due[leaf] = at;
-        let mut node = (leaf + self.due.len()) / 2;
-        while node > 0 {
-            let winner = self.earlier_child(node);
-            // Above a match that neither was nor is this leaf's, nothing changes.
-            if self.earliest[node] == winner && winner as usize != leaf {
-                break;
-            }
-            self.earliest[node] = winner;
-            node /= 2;
-        }
+        self.due.set(self.place(timer, station), Some(at));
     }
 
     /// Clears a timer, if it is set.
     pub fn clear(&mut self, timer: Timer, station: Station) {
-        self.set(timer, station, NEVER);
+        self.due.set(self.place(timer, station), None);
     }
 
     /// What is due next.
     pub fn next(&self) -> Option<(Instant, Timer, Station)> {
-        let leaf = self.earliest[1] as usize;
-        let at = self.due[leaf];
-        let station = Station((leaf % self.stations.max(1)) as u16);
-        (at != NEVER).then(|| (at, KINDS[leaf / self.stations], station))
+        let (at, place) = self.due.next()?;
+        Some((at, KINDS[place / self.stations], Station((place % self.stations) as u16)))
     }
 
-    fn leaf(&self, timer: Timer, station: Station) -> usize {
+    fn place(&self, timer: Timer, station: Station) -> usize {
         timer as usize * self.stations + usize::from(station.0)
-    }
-
-    fn earlier_child(&self, node: usize) -> u32 {
-        let leaves = self.due.len();
-        let child = |child: usize| match child.checked_sub(leaves) {
-            Some(leaf) => leaf as u32,
-            None => self.earliest[child],
-        };
-        let (left, right) = (child(2 * node), child(2 * node + 1));
-        if self.due[right as usize] < self.due[left as usize] { right } else { left }
     }
 }
 

@@ -14,7 +14,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use radio::{Links, Medium};
+use radio::{Due, Links, Medium};
 use wire::Instant;
 
 use crate::net::{Host, Interface, Packet};
@@ -24,7 +24,6 @@ mod address;
 mod arrivals;
 pub mod contention;
 mod counters;
-mod due;
 mod experiment;
 pub mod fetches;
 pub mod flows;
@@ -40,7 +39,6 @@ mod watch;
 pub use address::{MACHINES_MAX, address, machine};
 pub use arrivals::Arrivals;
 pub use counters::{Counters, Drops};
-use due::Due;
 pub use experiment::{Fetching, HOPS_MAX, Setup, run, world};
 pub use outcome::{Fetches, Outcome, Stat, over_seeds};
 pub use program::Program;

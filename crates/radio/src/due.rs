@@ -1,4 +1,4 @@
-//! When whom to call next: one place for each, and the earliest on top.
+//! When which place has its turn: a time for each, and the earliest on top.
 //!
 //! A tournament tree: setting a time costs a walk from its leaf towards the root, finding the earliest
 //! costs nothing, and there is never a stale entry nor anything to allocate.
@@ -23,6 +23,11 @@ impl Due {
         let mut due = Self { at: vec![NEVER; leaves], earliest: vec![0; leaves] };
         (1..leaves).rev().for_each(|node| due.earliest[node] = due.earlier_child(node));
         due
+    }
+
+    /// A place's time, if it has one.
+    pub fn get(&self, place: usize) -> Option<Instant> {
+        Some(self.at[place]).filter(|at| *at != NEVER)
     }
 
     /// Sets a place's time, or takes it away.
