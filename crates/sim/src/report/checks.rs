@@ -1,51 +1,37 @@
 //! The page of figures beside their references: for each group a picture and a table.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, PreEscaped, html};
 
-use super::page::STYLE;
+use super::page::document;
 use super::{bars, text};
 use crate::validate::{Case, Checked, Report, Verdict};
 
 /// The page.
 pub(super) fn page(report: &Report) -> String {
-    let markup = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { "Validation · Hearsay" }
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                main {
-                    (head(report))
-                    (failed(report))
-                    @for (group, cases) in report.groups() {
-                        section {
-                            h2 { (group.name) }
-                            p { (group.about) }
-                            p class="note" {
-                                @for medium in report.media(group) { (text::clean(medium)) ". " }
-                            }
-                            div class="pictures" {
-                                figure class="wide" {
-                                    figcaption { (caption(cases)) }
-                                    div class="scroll" { (PreEscaped(bars::svg(&bars(cases)))) }
-                                }
-                            }
-                            details {
-                                summary { "Figures, and others that are only told" }
-                                (table(cases))
-                            }
-                        }
+    let main = html! {
+        (head(report))
+        (failed(report))
+        @for (group, cases) in report.groups() {
+            section {
+                h2 { (group.name) }
+                p { (group.about) }
+                p class="note" {
+                    @for medium in report.media(group) { (text::clean(medium)) ". " }
+                }
+                div class="pictures" {
+                    figure class="wide" {
+                        figcaption { (caption(cases)) }
+                        div class="scroll" { (PreEscaped(bars::svg(&bars(cases)))) }
                     }
+                }
+                details {
+                    summary { "Figures, and others that are only told" }
+                    (table(cases))
                 }
             }
         }
     };
-    markup.into_string()
+    document("Validation", &main)
 }
 
 fn head(report: &Report) -> Markup {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, PreEscaped, html};
 
-use super::page::STYLE;
+use super::page::document;
 use super::{Ground, map, tables, text};
 use crate::world::Stat;
 
@@ -24,37 +24,23 @@ pub struct Figures {
 /// The page.
 pub(super) fn page(figures: &Figures, ground: &Ground) -> String {
     let title = text::clean(&figures.title);
-    let markup = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { (title) " · Hearsay" }
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                main {
-                    header {
-                        h1 { (title) }
-                        p class="about" { (text::clean(&ground.description)) }
-                    }
-                    (failed(&figures.failed))
-                    (over_seeds(&figures.over_seeds))
-                    div class="pictures" {
-                        figure class="alone" {
-                            figcaption { "The mesh" }
-                            div class="scroll" { (PreEscaped(map::svg(ground, &BTreeMap::new()))) }
-                        }
-                    }
-                    (runs(figures))
-                    (tables::keys(&ground.keys))
-                }
+    let main = html! {
+        header {
+            h1 { (title) }
+            p class="about" { (text::clean(&ground.description)) }
+        }
+        (failed(&figures.failed))
+        (over_seeds(&figures.over_seeds))
+        div class="pictures" {
+            figure class="alone" {
+                figcaption { "The mesh" }
+                div class="scroll" { (PreEscaped(map::svg(ground, &BTreeMap::new()))) }
             }
         }
+        (runs(figures))
+        (tables::keys(&ground.keys))
     };
-    markup.into_string()
+    document(&title, &main)
 }
 
 fn failed(failed: &[String]) -> Markup {

@@ -6,11 +6,24 @@ use super::stats::{self, Scheme};
 use super::{Ground, cdf, map, tables, text};
 use crate::result::RunResult;
 
-pub(super) const STYLE: &str = include_str!("page.css");
+const STYLE: &str = include_str!("page.css");
 
 pub(super) fn page(results: &[RunResult], ground: &Ground) -> String {
     let schemes = stats::by_scheme(results);
     let title = title(results);
+    let main = html! {
+        (head(&title, results, ground))
+        (warnings(results))
+        (figures(results, &schemes))
+        (pictures(&schemes, ground))
+        (transfers(results, &schemes))
+        (tables::keys(&ground.keys))
+    };
+    document(&title, &main)
+}
+
+/// A whole page around what it says.
+pub(super) fn document(title: &str, main: &Markup) -> String {
     let markup = html! {
         (DOCTYPE)
         html lang="en" {
@@ -22,14 +35,7 @@ pub(super) fn page(results: &[RunResult], ground: &Ground) -> String {
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                main {
-                    (head(&title, results, ground))
-                    (warnings(results))
-                    (figures(results, &schemes))
-                    (pictures(&schemes, ground))
-                    (transfers(results, &schemes))
-                    (tables::keys(&ground.keys))
-                }
+                main { (main) }
             }
         }
     };

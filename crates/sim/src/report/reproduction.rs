@@ -1,48 +1,34 @@
 //! The page of an experiment that was run again: pictures, ours beside the paper's, parameters.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, PreEscaped, html};
 
-use super::page::STYLE;
+use super::page::document;
 use super::text;
 use crate::repro::{Comparison, Estimate, Experiment, Findings, Parameter, Samples, Verdict};
 
 /// The page.
 pub(super) fn page(experiment: &Experiment, samples: &Samples, findings: &Findings) -> String {
-    let markup = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { (experiment.title) " · Hearsay" }
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                main {
-                    header {
-                        h1 { (experiment.title) }
-                        p class="about" { (experiment.about) "." }
-                        (tiles(samples, findings))
-                        p class="note" { "Medium: " (findings.medium) "." }
-                    }
-                    div class="pictures" {
-                        @for picture in &findings.pictures {
-                            figure {
-                                figcaption { (text::clean(&picture.caption)) }
-                                div class="scroll" { (PreEscaped(&picture.svg)) }
-                            }
-                        }
-                    }
-                    p class="note" { "Bars: 95 % confidence intervals of the means over the seeds." }
-                    (notes(&findings.notes))
-                    (comparisons(&findings.rows))
-                    (parameters(&findings.parameters))
+    let main = html! {
+        header {
+            h1 { (experiment.title) }
+            p class="about" { (experiment.about) "." }
+            (tiles(samples, findings))
+            p class="note" { "Medium: " (findings.medium) "." }
+        }
+        div class="pictures" {
+            @for picture in &findings.pictures {
+                figure {
+                    figcaption { (text::clean(&picture.caption)) }
+                    div class="scroll" { (PreEscaped(&picture.svg)) }
                 }
             }
         }
+        p class="note" { "Bars: 95 % confidence intervals of the means over the seeds." }
+        (notes(&findings.notes))
+        (comparisons(&findings.rows))
+        (parameters(&findings.parameters))
     };
-    markup.into_string()
+    document(experiment.title, &main)
 }
 
 fn tiles(samples: &Samples, findings: &Findings) -> Markup {
