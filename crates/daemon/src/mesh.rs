@@ -22,6 +22,7 @@ pub fn engine_config(config: &Config, identity: Option<&Identity>) -> Option<nod
         gateways: mesh.gateways.clone(),
         port: mesh.port,
         direct: mesh.direct.clone(),
+        overhear: None,
     })
 }
 

@@ -65,6 +65,8 @@ pub struct MeshConfig {
     pub port: u16,
     /// Origins with these addresses are within the mesh: dialled directly.
     pub direct: Vec<Prefix>,
+    /// Listens to what neighbours send each other, with so many bytes of memory for it.
+    pub overhear: Option<usize>,
 }
 
 /// What a node is told at birth.
@@ -120,6 +122,25 @@ pub struct Request {
     pub entrance: Entrance,
 }
 
+/// A TCP segment that was heard and is for others, as [`wire::capture::Segment`] shows it.
+#[derive(Clone, Debug)]
+pub struct Overheard {
+    /// Who sent it.
+    pub from: SocketAddr,
+    /// Whom it is for.
+    pub to: SocketAddr,
+    /// Number of the payload's first byte; with `syn`, one less.
+    pub seq: u32,
+    /// The sender begins.
+    pub syn: bool,
+    /// The sender has no more to say behind this payload.
+    pub fin: bool,
+    /// The connection is gone.
+    pub rst: bool,
+    /// Bytes of the stream.
+    pub payload: Bytes,
+}
+
 /// Why an origin did not answer, or did not end its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FetchError {
@@ -150,6 +171,8 @@ pub enum Input {
     Routes(RouteTable),
     /// Something happened to a connection with a peer.
     Link(LinkInput),
+    /// Segments were heard that are for others, in this order.
+    Overheard(Vec<Overheard>),
     /// A client asks.
     Request(ExchangeId, Box<Request>),
     /// A client can take so many more bytes of content.

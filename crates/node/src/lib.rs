@@ -39,7 +39,7 @@ pub use access::{Prefix, PrefixError, is_local, may_dial, may_use, plain};
 pub use http::{OPEN_KEY, Record, Refusal, Row, Screen, Target, Verdict, looks_like_http};
 pub use input::{
     Config, Entrance, ExchangeId, FetchError, FetchId, Input, LinkId, LinkInput, MeshConfig,
-    Request, Scheme, Ticket,
+    Overheard, Request, Scheme, Ticket,
 };
 pub use mesh::PeerInfo;
 pub use node::Node;

@@ -152,6 +152,7 @@ impl Node {
             Input::Tick => self.tick(),
             Input::Routes(routes) => self.routes(routes),
             Input::Link(link) => self.link(link),
+            Input::Overheard(_) => {}
             Input::Request(id, request) => self.ask(id, *request),
             Input::Credit(id, bytes) => self.credit(id, bytes),
             Input::Gone(id) => self.leave(id),

@@ -97,6 +97,7 @@ impl Router {
             gateways: Vec::new(),
             port: PEER_PORT,
             direct: Vec::new(),
+            overhear: None,
         });
         let has_peers = mesh.is_some();
         let config = node::Config {

@@ -25,6 +25,7 @@ fn node(identity: u8, seed: u8, key: Option<u8>) -> Peers {
         gateways: Vec::new(),
         port: PORT,
         direct: Vec::new(),
+        overhear: None,
     };
     Peers::new(&config, hello(&format!("node {identity}")), [seed; 32])
 }

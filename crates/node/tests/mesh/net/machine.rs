@@ -67,6 +67,7 @@ impl Plan {
             gateways: if self.configured { vec![public_key(self, 0)] } else { Vec::new() },
             port: PORT,
             direct: self.direct.iter().map(|it| it.parse().expect("a prefix")).collect(),
+            overhear: None,
         }
     }
 
