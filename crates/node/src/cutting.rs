@@ -1,14 +1,16 @@
-//! Content of an origin on its way to units and a manifest.
+//! Content of an origin on its way to units and a manifest. Where there is a mesh key, units leave here
+//! sealed: what is clear of an object is in this file's tail, and on its way to clients.
 
 use bytes::Bytes;
-use content::{Cut, Cutter, Entry, ManifestBuilder, Profile, Segment};
+use content::{Cut, Cutter, Entry, Key, ManifestBuilder, Profile, Sealer, Segment};
 use std::rc::Rc;
 use wire::ChunkId;
 
-/// Cuts content, names the units, and lists them.
+/// Cuts content, seals the units if that is wished, names them, and lists them.
 #[derive(Debug)]
 pub struct Cutting {
     cutter: Cutter,
+    sealer: Option<Sealer>,
     builder: ManifestBuilder,
     /// Bytes behind the last cut.
     tail: Vec<u8>,
@@ -20,7 +22,10 @@ pub struct Cutting {
 #[derive(Debug)]
 pub struct Fresh {
     pub id: ChunkId,
+    /// As it is kept: sealed, or clear.
     pub bytes: Bytes,
+    /// What opens it, if it was sealed here.
+    pub key: Option<Key>,
     /// Where it ends in the object.
     pub end: u64,
     /// Whether what is collected is to be written with it.
@@ -28,9 +33,10 @@ pub struct Fresh {
 }
 
 impl Cutting {
-    pub fn new() -> Self {
+    pub fn new(sealer: Option<Sealer>) -> Self {
         Self {
             cutter: Cutter::new(Profile::DEFAULT),
+            sealer,
             builder: ManifestBuilder::new(Profile::DEFAULT),
             tail: Vec::new(),
             cut: 0,
@@ -57,22 +63,24 @@ impl Cutting {
 
     fn complete(&mut self, head: &[u8], cut: Cut) -> Fresh {
         // The one copy on the way in: a unit outlives the buffer that it came in.
-        let bytes = if self.tail.is_empty() {
-            Bytes::copy_from_slice(head)
+        let mut unit = if self.tail.is_empty() {
+            head.to_vec()
         } else {
             self.tail.extend_from_slice(head);
-            let whole = Bytes::copy_from_slice(&self.tail);
+            let whole = self.tail.clone();
             self.tail.clear();
             whole
         };
+        let key = self.sealer.as_ref().map(|sealer| sealer.seal(&mut unit));
         self.cut += u64::from(cut.length);
-        Fresh { id: content::name(&bytes), bytes, end: self.cut, parent_end: cut.parent_end }
+        let (id, bytes) = (content::name(&unit), unit.into());
+        Fresh { id, bytes, key, end: self.cut, parent_end: cut.parent_end }
     }
 
     /// Lists a unit in the manifest; gives out the segment that it did not fit into any more.
     pub fn list(&mut self, unit: &Fresh) -> Option<Segment> {
         let length = unit.bytes.len() as u32;
-        self.builder.push(Entry { id: unit.id, length, parent_end: unit.parent_end, key: None })
+        self.builder.push(Entry { id: unit.id, length, parent_end: unit.parent_end, key: unit.key })
     }
 
     /// Units listed in the segment that is open.

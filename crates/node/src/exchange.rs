@@ -5,7 +5,7 @@ use crate::input::{Entrance, ExchangeId, FetchId};
 use crate::output::Dial;
 use crate::supplying::Supplying;
 use bytes::Bytes;
-use content::Segment;
+use content::{Entry, Segment};
 use http::{HeaderMap, Method, header};
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -217,6 +217,8 @@ pub struct Serving {
     pub cursor: Option<Cursor>,
     /// Units that the disk gave for it and that are not sent yet.
     pub ahead: VecDeque<(ChunkId, Bytes)>,
+    /// The unit that it reads, clear: it is opened once, however many pieces it is taken in.
+    pub clear: Option<(Entry, Bytes)>,
     /// Holes in it are for the origin to fill: no peer can.
     pub unfillable: bool,
     /// The transfer that the object comes from was begun for it: what it gets crossed the uplink.
@@ -301,9 +303,9 @@ impl Cursor {
         false
     }
 
-    /// Names and lengths from here to the end of the segment.
-    pub fn units(&self) -> impl Iterator<Item = (ChunkId, u32)> + '_ {
-        self.segment.entries[self.entry..].iter().map(|entry| (entry.id, entry.length))
+    /// What is listed from here to the end of the segment.
+    pub fn entries(&self) -> &[Entry] {
+        &self.segment.entries[self.entry..]
     }
 }
 
@@ -315,6 +317,7 @@ impl Serving {
             pieces,
             cursor: None,
             ahead: VecDeque::new(),
+            clear: None,
             unfillable: false,
             leads: false,
             waits: false,

@@ -5,6 +5,7 @@ use crate::http::Record;
 use crate::input::{ExchangeId, FetchError};
 use crate::storing::{Inflow, Storing};
 use bytes::Bytes;
+use content::Entry;
 use http::HeaderMap;
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -94,8 +95,8 @@ pub struct Repairing {
     pub reader: ExchangeId,
     /// Where the first begins in the object.
     pub first: u64,
-    /// Names and lengths of those that are still to come.
-    pub units: VecDeque<(ChunkId, u32)>,
+    /// Those that are still to come, as the manifest lists them.
+    pub units: VecDeque<Entry>,
     tail: Vec<u8>,
 }
 
@@ -104,27 +105,31 @@ pub struct Repairing {
 pub struct OtherBytes;
 
 impl Repairing {
-    pub fn new(reader: ExchangeId, first: u64, units: VecDeque<(ChunkId, u32)>) -> Self {
+    pub fn new(reader: ExchangeId, first: u64, units: VecDeque<Entry>) -> Self {
         Self { reader, first, units, tail: Vec::new() }
     }
 
     /// Bytes that are still to come.
     pub fn wanted(&self) -> u64 {
-        self.units.iter().map(|(_, length)| u64::from(*length)).sum::<u64>()
-            - self.tail.len() as u64
+        self.units.iter().map(|unit| u64::from(unit.length)).sum::<u64>() - self.tail.len() as u64
     }
 
-    /// Takes in content, and gives out the units that it completes, each held against its name.
+    /// Takes in content, and gives out the units that it completes as they are kept: sealed anew where they
+    /// were sealed, and each held against its name.
     pub fn take(&mut self, bytes: &[u8]) -> Result<Vec<(ChunkId, Bytes)>, OtherBytes> {
         self.tail.extend_from_slice(bytes);
         let (mut whole, mut used) = (Vec::new(), 0);
-        while let Some((id, length)) = self.units.front().copied()
+        while let Some(Entry { id, length, key, .. }) = self.units.front().copied()
             && let Some(unit) = self.tail.get(used..used + length as usize)
         {
-            if content::name(unit) != id {
+            let mut unit = unit.to_vec();
+            if let Some(key) = key {
+                content::cipher(&key, &mut unit);
+            }
+            if content::name(&unit) != id {
                 return Err(OtherBytes);
             }
-            whole.push((id, Bytes::copy_from_slice(unit)));
+            whole.push((id, unit.into()));
             used += length as usize;
             self.units.pop_front();
         }

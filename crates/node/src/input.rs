@@ -74,7 +74,8 @@ pub struct MeshConfig {
 pub struct Config {
     /// Its name in `Via` and `Cache-Status`: a token.
     pub name: String,
-    /// Keys the names of objects; [`crate::OPEN_KEY`] where there is no mesh key.
+    /// Keys the names of objects and, by way of [`content::Sealer`], their units; [`crate::OPEN_KEY`] where
+    /// there is no mesh key: then units rest and travel in clear.
     pub secret: [u8; 32],
     /// All its chance comes from here.
     pub seed: [u8; 32],

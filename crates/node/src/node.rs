@@ -15,6 +15,7 @@ mod reach;
 mod repair;
 mod serve;
 mod supply;
+mod unseal;
 mod want;
 
 use crate::chunks::Chunks;
@@ -31,6 +32,7 @@ use crate::output::Output;
 use crate::report::Report;
 use crate::rows::Rows;
 use crate::tickets::Tickets;
+use content::Sealer;
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
@@ -78,6 +80,8 @@ pub struct Node {
     rows: Rows,
     manifests: Manifests,
     chunks: Chunks,
+    /// Seals what is cut here and opens what clients get, where there is a mesh key.
+    sealer: Option<Sealer>,
     /// What it has because of its mesh, if it is in one.
     mesh: Option<Mesh>,
     /// When to look whether what peers were asked for comes on.
@@ -114,6 +118,7 @@ impl Node {
         });
         Self {
             mesh,
+            sealer: (config.secret != crate::http::OPEN_KEY).then(|| Sealer::new(&config.secret)),
             look_at: None,
             later: BTreeSet::new(),
             pauses: BTreeSet::new(),

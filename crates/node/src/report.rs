@@ -35,7 +35,7 @@ pub struct Report {
     pub resumes: u64,
     /// Units that a peer was asked for and did not have.
     pub wants_lost: u64,
-    /// Units of peers that were not what they were called.
+    /// Units that were not what a peer called them, or not what the manifest says that lists them.
     pub units_false: u64,
     /// Units that peers were asked for and have not sent yet.
     pub units_on_their_way: u64,

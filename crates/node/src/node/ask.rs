@@ -1,6 +1,7 @@
 //! From a client's request to the decision where its answer comes from.
 
 use super::Node;
+use super::unseal::is_sealed_as;
 use crate::access::may_use;
 use crate::exchange::{Ask, Asker, Exchange, State, Trail};
 use crate::fetch::{self, Fetch, Via};
@@ -301,8 +302,12 @@ impl Node {
         }
     }
 
-    /// Whether the units of a first segment are there; where holes can be mended, most will do.
+    /// Whether the units of a first segment are there; where holes can be mended, most will do. A record
+    /// from before the mesh had this key, or any, is none.
     fn is_sound(&self, record: &Record, segment: &content::Segment) -> bool {
+        if !is_sealed_as(segment, self.sealer.is_some()) {
+            return false;
+        }
         let held = segment.entries.iter().filter(|entry| self.chunks.holds(&entry.id)).count();
         let mendable = record.status == StatusCode::OK;
         held == segment.entries.len() || (mendable && held * 2 >= segment.entries.len())

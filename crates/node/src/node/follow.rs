@@ -3,6 +3,7 @@
 
 use super::Node;
 use super::hear::headers;
+use super::unseal::is_sealed_as;
 use crate::cutting::Fresh;
 use crate::fetch::{self, Fetch, Via};
 use crate::http::{self, Asked, Record, Voucher};
@@ -146,7 +147,7 @@ impl Node {
             fetch.stranded = None;
         }
         let Some(storing) = fetch.storing() else { return };
-        match check_segment(storing, &signature, bytes) {
+        match check_segment(storing, self.sealer.is_some(), &signature, bytes) {
             Ok(segment) => self.add_listed(id, Rc::new(segment), signature),
             Err(why) => self.expel(peer, why),
         }
@@ -265,7 +266,7 @@ impl Node {
             fetch.stranded = None;
         }
         let Unit { parent_end, end, .. } = flight.unit;
-        self.enter(id, Fresh { id: *name, bytes: whole, end, parent_end });
+        self.enter(id, Fresh { id: *name, bytes: whole, key: None, end, parent_end });
         for waiter in flight.waiters {
             self.pump(waiter);
         }
@@ -517,6 +518,7 @@ pub(super) fn unasked(segment: &Segment) -> Vec<(ChunkId, Unit)> {
 /// Holds a segment against what is known of the object.
 fn check_segment(
     storing: &mut Storing,
+    sealed: bool,
     signature: &Signature,
     bytes: &[u8],
 ) -> Result<Segment, &'static str> {
@@ -538,6 +540,9 @@ fn check_segment(
     let end = segment.end_offset();
     if segment.first_offset > listed.cover {
         return Err("a segment that nobody gave credit for");
+    }
+    if !is_sealed_as(&segment, sealed) {
+        return Err("units that are not sealed as those of this mesh");
     }
     if has_crumbs(&segment) {
         return Err("units that are smaller than any that is cut");

@@ -8,9 +8,10 @@ use crate::http::{self, Record, Row};
 use crate::input::{ExchangeId, FetchId};
 use ::http::{HeaderMap, HeaderValue, StatusCode, header};
 use bytes::Bytes;
+use content::Entry;
 use std::collections::VecDeque;
 use std::rc::Rc;
-use wire::{ChunkId, ObjectKey};
+use wire::ObjectKey;
 
 /// One request to an origin asks for so many bytes of a hole, at most, and so holds as much memory.
 const HOLE_BYTES: u64 = 256 * 1024;
@@ -37,8 +38,8 @@ impl Node {
         let Some(cursor) = serving.cursor.as_ref().filter(|_| status == StatusCode::OK) else {
             return false;
         };
-        let units: VecDeque<_> = self.hole(cursor.units());
-        let length: u64 = units.iter().map(|(_, length)| u64::from(*length)).sum();
+        let units: VecDeque<_> = self.hole(cursor.entries());
+        let length: u64 = units.iter().map(|unit| u64::from(unit.length)).sum();
         let (first, ask) = (cursor.offset, exchange.ask.clone());
         let mut headers = ask.headers.clone();
         for name in http::CONDITIONS {
@@ -60,16 +61,17 @@ impl Node {
         true
     }
 
-    fn hole(&self, units: impl Iterator<Item = (ChunkId, u32)>) -> VecDeque<(ChunkId, u32)> {
+    fn hole(&self, units: &[Entry]) -> VecDeque<Entry> {
         let mut left = HOLE_BYTES;
         units
+            .iter()
             .enumerate()
-            .take_while(|(position, (id, length))| {
-                let fits = u64::from(*length) <= left;
-                left = left.saturating_sub(u64::from(*length));
-                *position == 0 || (fits && !self.chunks.holds(id))
+            .take_while(|(position, unit)| {
+                let fits = u64::from(unit.length) <= left;
+                left = left.saturating_sub(u64::from(unit.length));
+                *position == 0 || (fits && !self.chunks.holds(&unit.id))
             })
-            .map(|(_, unit)| unit)
+            .map(|(_, unit)| *unit)
             .collect()
     }
 

@@ -1,6 +1,7 @@
 //! Giving an object's bytes to a client, within its credit.
 
 use super::Node;
+use super::unseal::unseal;
 use crate::exchange::{Cursor, Exchange, Piece, Sent, Serving, Source, State};
 use crate::fetch::Via;
 use crate::http::Record;
@@ -111,27 +112,44 @@ impl Node {
         while serving.ahead.front().is_some_and(|(ahead, _)| *ahead != entry.id) {
             serving.ahead.pop_front();
         }
-        let ahead = serving.ahead.front().map(|(_, bytes)| bytes.clone());
-        if let Some(unit) = ahead.or_else(|| self.chunks.get(&entry.id)) {
-            if unit.len() as u64 != u64::from(entry.length) {
-                // The name is true, and so what lists it is false.
-                return Step::Abort;
+        let mut clear = serving.clear.take().filter(|(of, _)| *of == entry);
+        if clear.is_none() {
+            let ahead = serving.ahead.front().map(|(_, bytes)| bytes.clone());
+            if let Some(unit) = ahead.or_else(|| self.chunks.get(&entry.id)) {
+                clear = unseal(self.sealer.as_ref(), &entry, unit).map(|unit| (entry, unit));
+                if clear.is_none() {
+                    return self.misled(id);
+                }
             }
+        }
+        if let Some((_, unit)) = &clear {
             let from = (position - cursor.offset) as usize;
             let to = unit.len().min(from + count as usize);
             let bytes = unit.slice(from..to);
             serving.advance(bytes.len() as u64);
             if to == unit.len() {
                 serving.ahead.pop_front();
+            } else {
+                serving.clear = clear;
             }
             return Step::Send(bytes);
         }
-        let units = cursor.units();
+        let units = cursor.entries().iter().map(|entry| (entry.id, entry.length));
         let wanted =
             self.chunks.want(units, count.min(READ_BYTES), id, &mut self.tickets, &mut self.out);
         serving.waits = wanted;
         let waits = wanted || self.wait_for_unit(id) || self.fill(id) || self.repair(id);
         if waits { Step::Wait } else { Step::Abort }
+    }
+
+    /// A unit is not what its entry says, though its name is true: so what lists it is false, and not kept.
+    fn misled(&mut self, id: ExchangeId) -> Step {
+        self.report.units_false += 1;
+        let source = self.exchanges.get(&id).and_then(Exchange::source);
+        if let Some(fetch) = source.and_then(Source::growing) {
+            self.fail_storing(fetch, &[]);
+        }
+        Step::Abort
     }
 
     /// Moves a reader's cursor to a position; false if its segment has to be read first.

@@ -7,10 +7,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 use store::{
-    Catalogue, CatalogueOptions, CatalogueReader, Error, Files, Index, Log, LogOptions, Memory,
-    Policy, Reader, Unit,
+    Catalogue, CatalogueOptions, CatalogueReader, Change, Error, Files, Index, Log, LogOptions,
+    Memory, Policy, Reader, Unit,
 };
-use wire::{ChunkId, Instant};
+use wire::{ChunkId, Instant, ObjectKey};
 
 /// A unit that found no room waits so long for the engine to make some.
 const ROOM_PATIENCE: Duration = Duration::from_secs(1);
@@ -41,6 +41,8 @@ pub struct Shelf {
     pub corrupt: bool,
     /// Segments of manifests are gone.
     pub lose_segments: bool,
+    /// One bit of each key in manifests is wrong.
+    pub spoil_keys: bool,
     /// Writes are not answered until this is false again.
     pub stuck: bool,
     /// Syncs that were asked for.
@@ -68,6 +70,7 @@ impl Shelf {
             fail_reads: false,
             corrupt: false,
             lose_segments: false,
+            spoil_keys: false,
             stuck: false,
             syncs: 0,
             writes: VecDeque::new(),
@@ -90,6 +93,28 @@ impl Shelf {
         (self.units, self.rows) = (log.reader(), catalogue.reader());
         (self.files, self.log, self.catalogue) = (files, log, catalogue);
         index
+    }
+
+    /// All that rests on it.
+    pub fn raw(&mut self) -> Vec<u8> {
+        self.log.sync().expect("memory does not fail");
+        self.catalogue.sync().expect("memory does not fail");
+        let mut raw = Vec::new();
+        for name in self.files.names().expect("memory does not fail") {
+            let file = self.files.open(&name).expect("it was just named");
+            let mut bytes = vec![0; file.len().expect("memory does not fail") as usize];
+            file.read_at(0, &mut bytes).expect("memory does not fail");
+            raw.extend(bytes);
+        }
+        raw
+    }
+
+    /// Puts what lies under one name of the catalogue under another too.
+    pub fn copy_row(&mut self, from: ObjectKey, to: ObjectKey) {
+        let row = self.rows.get(&from).expect("memory does not fail").expect("it is there");
+        let records = node::Row::decode(&row).expect("a row").records;
+        let records = records.iter().map(|record| record.id).collect();
+        self.catalogue.apply(&[Change::Put { key: to, row, records }]).expect("it does not fail");
     }
 
     /// Answers after up to so long from now on.
@@ -140,7 +165,9 @@ impl Shelf {
             Output::Lookup(key) => Input::Row(key, self.rows.get(&key).ok().flatten()),
             Output::ReadSegment(record, number) => {
                 let bytes = self.rows.segment(&record, number).ok().flatten();
-                Input::Segment(record, number, bytes.filter(|_| !self.lose_segments))
+                let bytes = bytes.filter(|_| !self.lose_segments);
+                let spoil = |bytes: Vec<u8>| if self.spoil_keys { spoiled(&bytes) } else { bytes };
+                Input::Segment(record, number, bytes.map(spoil))
             }
             Output::Read(ticket, first, lengths) => {
                 let units = self.units.read(first, &lengths).ok().filter(|_| !self.fail_reads);
@@ -228,4 +255,13 @@ fn open(files: &Arc<dyn Files>, options: &Options) -> (Log, Catalogue, Index) {
     };
     let catalogue = Catalogue::open(Arc::clone(files), options).expect("memory opens");
     (log, catalogue, index)
+}
+
+/// A segment as the catalogue of who dialled the origin keeps it, with other keys.
+fn spoiled(segment: &[u8]) -> Vec<u8> {
+    let mut segment = content::Segment::decode(segment).expect("a segment of its own");
+    for entry in &mut segment.entries {
+        entry.key.as_mut().expect("it is sealed")[0] ^= 1;
+    }
+    segment.encode()
 }

@@ -14,6 +14,7 @@ mod hostile;
 mod loose;
 mod merging;
 mod records;
+mod sealing;
 mod torture;
 mod uncacheable;
 mod waiting;

@@ -2,17 +2,22 @@
 
 use super::liar::Said;
 use bytes::Bytes;
-use content::{Cutter, Entry, ManifestBuilder, Profile, Segment, name};
+use content::{Cutter, Entry, ManifestBuilder, Profile, Sealer, Segment, name};
 use node::peering::Peers;
 use node::{OPEN_KEY, Target};
 use wire::peer::{ChunkHead, Head, Message, Request, Source, Want, segment_signed};
 use wire::{ChunkId, ObjectKey, RecordId, Signature};
 
-/// The name of the object at a URL.
-pub fn key(url: &str) -> ObjectKey {
+/// The name of the object at a URL, in a mesh without a key.
+fn key(url: &str) -> ObjectKey {
+    key_under(url, &OPEN_KEY)
+}
+
+/// The name of the object at a URL, in the mesh with this key.
+pub fn key_under(url: &str, secret: &[u8; 32]) -> ObjectKey {
     let uri: http::Uri = url.parse().expect("a URL");
     let authority = uri.authority().expect("a host");
-    Target::new(authority, uri.path_and_query()).expect("a target").key(&OPEN_KEY, false)
+    Target::new(authority, uri.path_and_query()).expect("a target").key(secret, false)
 }
 
 /// A record with its manifest and its units, signed by a peer.
@@ -79,6 +84,32 @@ impl Forged {
         }
         forged.sign(peers, &builder.close());
         forged.head.length = Some(units.iter().map(|(length, _)| u64::from(*length)).sum());
+        forged
+    }
+
+    /// What one says in a mesh with this key: all units are sealed, and listed as `bend` leaves them.
+    pub fn sealed(
+        peers: &Peers,
+        url: &str,
+        body: &Bytes,
+        secret: &[u8; 32],
+        bend: fn(&mut Entry),
+    ) -> Self {
+        let mut forged = Self::new(peers, url, &Bytes::new());
+        let mut builder = ManifestBuilder::new(Profile::DEFAULT);
+        forged.segments.clear();
+        for (_, unit) in cut(body).1 {
+            let mut bytes = unit.to_vec();
+            let key = Some(Sealer::new(secret).seal(&mut bytes));
+            let (id, length) = (name(&bytes), bytes.len() as u32);
+            let mut entry = Entry { id, length, parent_end: false, key };
+            bend(&mut entry);
+            forged.units.push((id, bytes.into()));
+            builder.push(entry).iter().for_each(|segment| forged.sign(peers, segment));
+        }
+        forged.sign(peers, &builder.close());
+        forged.head.length = Some(body.len() as u64);
+        forged.head.signature = peers.sign(&forged.head.signed(&key_under(url, secret)));
         forged
     }
 

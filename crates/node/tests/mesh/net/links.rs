@@ -75,6 +75,8 @@ pub struct Links {
     pub rate: u64,
     /// Who reads nothing any more, whatever it grants.
     pub deaf: BTreeSet<usize>,
+    /// All bytes that crossed a connection, by its number and who wrote them, once somebody listens.
+    pub heard: Option<BTreeMap<(usize, usize), Vec<u8>>>,
     all: Vec<Link>,
     ids: BTreeMap<(usize, LinkId), (usize, usize)>,
     /// When the way from one machine to another is free.
@@ -84,7 +86,7 @@ pub struct Links {
 impl Links {
     pub fn new(ground: Ground, latency: Duration, rate: u64) -> Self {
         let (all, ids, free) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
-        Self { ground, latency, rate, deaf: BTreeSet::new(), all, ids, free }
+        Self { ground, latency, rate, deaf: BTreeSet::new(), heard: None, all, ids, free }
     }
 
     /// Does what a node asks for.
@@ -132,6 +134,9 @@ impl Links {
 
     fn write(&mut self, now: Instant, node: usize, id: LinkId, bytes: &Bytes) -> Later {
         let Some((link, side)) = self.ids.get(&(node, id)).copied() else { return vec![] };
+        if let Some(heard) = &mut self.heard {
+            heard.entry((link, side)).or_default().extend_from_slice(bytes);
+        }
         let latency = self.latency_of(link);
         let Link { sides, first, .. } = &mut self.all[link];
         if side == 0 && first.len() < wire::peer::Preamble::LENGTH {

@@ -15,7 +15,7 @@ mod machine;
 
 pub use crate::common::{Call, Client, Dice, Pace, Page, noise};
 pub use asker::{Heard, ask};
-pub use forge::{Forged, chunk};
+pub use forge::{Forged, chunk, key_under};
 pub use ground::{PORT, Port, address};
 pub use liar::{Play, Relay, Said, author};
 pub use machine::{Plan, gateway, via};
