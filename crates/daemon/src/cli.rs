@@ -104,7 +104,7 @@ pub struct Run {
     /// Whom to ask for what is not here: the next hop towards the gateway, or the gateway itself
     #[arg(long, value_name = "SCHEME", value_parser = schemes())]
     pub scheme: Option<Scheme>,
-    /// A file with the secret that all nodes of the mesh share
+    /// A file with the secret that all nodes of the mesh share; with one, what is kept and sent is sealed
     #[arg(long, value_name = "FILE")]
     pub mesh_key_file: Option<PathBuf>,
     /// Where Prometheus may ask for /metrics

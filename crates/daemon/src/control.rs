@@ -99,6 +99,9 @@ pub struct UnitLine {
     pub name: String,
     /// Its bytes.
     pub length: u32,
+    /// What it was sealed with, in hexadecimal, if it was: its name is that of its sealed bytes.
+    #[serde(default)]
+    pub key: Option<String>,
 }
 
 /// Why the control socket could not be opened; nothing was changed.

@@ -97,6 +97,7 @@ async fn drive(config: Config) -> Result<(), DriveError> {
     spawn_loops(&shell, answered);
     let observer = Rc::new(Observer::new(shell.clone(), &config, listeners.addresses()));
     observer.is(identity);
+    mesh::say_sealing(&config);
     mesh::follow_routes(&config, &shell, &observer).await;
     spawn_local(control.serve(Rc::clone(&observer)));
     let rules = intercept(&config, &observer);

@@ -9,7 +9,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use content::ChunkId;
 use http::Uri;
 use hyper::body::Incoming;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -30,7 +29,7 @@ mod verify;
 use answer::Answer;
 use digest::Sha256;
 use part::{Meta, Part};
-use verify::Promises;
+use verify::{Promises, Unit};
 
 /// How long to wait before each further try without progress.
 const PAUSES: [Duration; 5] = [
@@ -306,7 +305,7 @@ impl<'a> Job<'a> {
     }
 
     /// The units that the daemon has for this very version; or why there is nothing to compare with.
-    async fn manifest(&self, url: &Uri, part: &Part) -> Result<Vec<(ChunkId, u32)>, String> {
+    async fn manifest(&self, url: &Uri, part: &Part) -> Result<Vec<Unit>, String> {
         let url = url.to_string();
         let nothing = || "the daemon has stored no manifest of it".to_owned();
         let first = self.first_page(&url).await?.ok_or_else(nothing)?;
@@ -321,8 +320,7 @@ impl<'a> Job<'a> {
         let mut page = first;
         for _ in 0..MANIFEST_PAGES_MAX {
             for unit in &page.units {
-                let name = unit.name.parse().map_err(|_| "the daemon's manifest cannot be read")?;
-                units.push((name, unit.length));
+                units.push(Unit::of(unit).ok_or("the daemon's manifest cannot be read")?);
             }
             let Some(next) = page.next_page else { break };
             let asked = ask::manifest_page(self.control, &url, next).await;
@@ -331,7 +329,7 @@ impl<'a> Job<'a> {
                 return Err("the daemon has just stored another version of it".to_owned());
             }
         }
-        let sum: u64 = units.iter().map(|(_, length)| u64::from(*length)).sum();
+        let sum: u64 = units.iter().map(|unit| u64::from(unit.length)).sum();
         if sum == part.bytes() {
             Ok(units)
         } else {

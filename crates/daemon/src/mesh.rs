@@ -5,6 +5,7 @@ use crate::config::Config;
 use crate::identity::Identity;
 use crate::observe::Observer;
 use crate::shell::Shell;
+use crate::status::sealing;
 use host::peers::Port;
 use host::routing::Routing;
 use node::{Input, RouteTable};
@@ -56,6 +57,16 @@ async fn tell_routes(shell: Shell, mut routes: watch::Receiver<RouteTable>) {
             return;
         }
     }
+}
+
+/// Says whether units are sealed, where others may hear them.
+pub fn say_sealing(config: &Config) {
+    let has_key = config.mesh.key.is_some();
+    if config.mesh.interfaces.is_empty() {
+        return;
+    }
+    let line = sealing(has_key);
+    if has_key { tracing::info!("sealing is {line}") } else { tracing::warn!("sealing is {line}") }
 }
 
 /// Takes peers in, on each of the mesh's interfaces; answers who does, so that they can be told to

@@ -94,7 +94,7 @@ impl Page {
         self.one("hearsay_resumes_total", Counter, help, report.resumes);
         let help = "Units that a peer was asked for and did not have.";
         self.one("hearsay_wants_lost_total", Counter, help, report.wants_lost);
-        let help = "Units of peers that were not what they were called.";
+        let help = "Units that were not what a peer called them, or what their manifest says.";
         self.one("hearsay_units_false_total", Counter, help, report.units_false);
         let help = "Units that peers were asked for and have not sent yet.";
         self.one("hearsay_units_on_their_way", Gauge, help, report.units_on_their_way);

@@ -175,8 +175,11 @@ fn read_page(catalogue: &CatalogueReader, key: &ObjectKey, page: u64) -> Option<
     let segment = catalogue.segment(&record.id, number).ok()??;
     let segment = content::Segment::decode(&segment).ok()?;
     let text = |name| record.headers.get(name).and_then(|value| value.to_str().ok());
-    let unit =
-        |entry: &content::Entry| UnitLine { name: entry.id.to_string(), length: entry.length };
+    let unit = |entry: &content::Entry| UnitLine {
+        name: entry.id.to_string(),
+        length: entry.length,
+        key: entry.key.map(|key| blake3::Hash::from(key).to_string()),
+    };
     Some(ManifestPage {
         record: record.id.to_string(),
         etag: text(http::header::ETAG).map(ToOwned::to_owned),

@@ -14,7 +14,7 @@ mod mesh;
 mod page;
 mod route;
 
-pub use mesh::{Mesh, PeerLine, Recent};
+pub use mesh::{Mesh, PeerLine, Recent, sealing};
 pub use route::Route;
 
 /// How the daemon is.

@@ -224,6 +224,30 @@ fn what_is_printed_as_json_is_json() {
 }
 
 #[test]
+fn a_download_is_held_against_the_units_that_were_sealed() {
+    let world = World::new();
+    let nginx = Nginx::start(&world, "");
+    nginx.put("file", &noise(1, 100_000));
+    let config = world.write(
+        "hearsay.toml",
+        b"listen = [\"127.0.0.1:0\"]\n[mesh]\nkey = \"the key of this mesh\"\n",
+    );
+    let config = config.display().to_string();
+    let hearsay = Hearsay::start_with(&world, &["--config", &config]);
+    let file = world.path("got").display().to_string();
+    for _ in 0..2 {
+        let ended = ended(hearsay.command(&["get", "--json", "-o", &file, &nginx.url("file")]));
+        let report: Value = serde_json::from_str(&ended.out).expect("JSON");
+        let verified = report["verified"].as_array().expect("a list").last().expect("something");
+        let verified = verified.as_str().expect("text");
+        assert!(verified.ends_with("of the daemon's manifest"), "{report} {}", ended.err);
+        assert_same(&std::fs::read(&file).expect("the file"), &noise(1, 100_000));
+        std::fs::remove_file(&file).expect("it is there");
+    }
+    assert_eq!(nginx.count("/file"), 1);
+}
+
+#[test]
 fn each_family_of_metrics_has_help_and_type() {
     let world = World::new();
     let nginx = Nginx::start(&world, "");

@@ -4,11 +4,18 @@
 mod world;
 
 use std::net::TcpListener;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
+use rustix::net::sockopt::{self, Timeout};
+use rustix::net::{AddressFamily, RecvFlags, SocketType, eth, recv, socket};
 use serde_json::Value;
 use world::network::{self, CLIENT, ORIGIN, there};
-use world::{Curl, Hearsay, Nginx, Reply, Script, World, assert_same, noise, sh, tool, wait_until};
+use world::{Curl, Hearsay, Nginx, Place, Reply, Script, World};
+use world::{assert_same, noise, sh, tool, wait_until};
 
 /// Three routers in a row, the third with a way out; the first is where the test runs.
 ///
@@ -85,6 +92,116 @@ fn start(worlds: &[World; 3], mesh: &str) -> [Hearsay; 3] {
         wait_until("a route", || router.status()["route"]["up"] == true);
     }
     routers
+}
+
+/// Hears every packet of a machine, on all its interfaces.
+struct Tap {
+    ended: Arc<AtomicBool>,
+    ear: JoinHandle<Vec<u8>>,
+}
+
+impl Tap {
+    fn on(place: Place) -> Self {
+        let open = || socket(AddressFamily::PACKET, SocketType::RAW, Some(eth::ALL));
+        let socket = there(place, open).expect("a socket for packets");
+        let often = Some(Duration::from_millis(20));
+        sockopt::set_socket_timeout(&socket, Timeout::Recv, often).expect("a timeout");
+        // What does not fit is not heard; where more is not allowed, so be it.
+        let _ = sockopt::set_socket_recv_buffer_size_force(&socket, 32 << 20);
+        let ended = Arc::new(AtomicBool::new(false));
+        let end = Arc::clone(&ended);
+        let ear = std::thread::spawn(move || {
+            let (mut heard, mut packet) = (Vec::new(), vec![0; 128 << 10]);
+            loop {
+                match recv(&socket, &mut packet[..], RecvFlags::empty()) {
+                    Ok((bytes, _)) => heard.extend_from_slice(&packet[..bytes]),
+                    Err(_) if end.load(Ordering::Relaxed) => return heard,
+                    Err(_) => {}
+                }
+            }
+        });
+        Self { ended, ear }
+    }
+
+    /// All that it has heard.
+    fn end(self) -> Vec<u8> {
+        self.ended.store(true, Ordering::Relaxed);
+        self.ear.join().expect("it ends well")
+    }
+}
+
+/// How often some words occur in the files of a directory.
+fn times_kept(dir: &Path, words: &[u8]) -> usize {
+    let entries = std::fs::read_dir(dir).expect("a directory").flatten();
+    let kept = |entry: std::fs::DirEntry| match entry.path() {
+        path if path.is_dir() => times_kept(&path, words),
+        path => times(&std::fs::read(path).unwrap_or_default(), words),
+    };
+    entries.map(kept).sum()
+}
+
+fn times(bytes: &[u8], words: &[u8]) -> usize {
+    memchr::memmem::find_iter(bytes, words).count()
+}
+
+const PATH: &str = "a-path-that-nobody-else-may-read";
+const MARK: &str = "words that nobody else may read";
+
+/// Three routers carry and keep a text, and serve it again and in part; how often its words and its path are
+/// found in what the middle router carried, and in what all have kept.
+fn found_of_a_text(nginx: &Nginx, mesh: &str) -> [[usize; 2]; 2] {
+    let text: String = (0..40_000).map(|at| format!("{at}: {MARK}; ")).collect();
+    let url = format!("http://origin.test/{PATH}");
+    nginx.put(PATH, text.as_bytes());
+    let before = nginx.asked().len();
+    let tap = Tap::on(Place::In("r2"));
+    let worlds = [World::new(), World::new(), World::new()];
+    let [mut first, second, gateway] = start(&worlds, mesh);
+    assert_same(&get(&url).expect(200).body, text.as_bytes());
+    first.wait_until_durable();
+    first.restart();
+    assert_same(&get(&url).expect_hit().body, text.as_bytes());
+    let part = Curl::new(CLIENT, &url).args(&["-4", "-r", "123456-234567"]).run().expect(206);
+    assert_same(&part.body, &text.as_bytes()[123_456..=234_567]);
+    second.wait_until_durable();
+    gateway.wait_until_durable();
+    let kept = [&first, &second, &gateway]
+        .map(|router| [MARK, PATH].map(|words| times_kept(router.store(), words.as_bytes())));
+    let sealed = if mesh.is_empty() { "sealing is off" } else { "sealing is on" };
+    assert!(first.log().contains(sealed), "{}", first.log());
+    let page = String::from_utf8_lossy(&first.command(&["status"]).stdout).into_owned();
+    assert!(page.contains(if mesh.is_empty() { "sealing      off" } else { "sealing      on" }));
+
+    // The first router forgets everything; the second does not.
+    let sent = gateway.number("/report/peer_units_out_bytes");
+    drop(first);
+    let empty = World::new();
+    let first = router(&empty, "r1", mesh);
+    wait_until("a route", || first.status()["route"]["up"] == true);
+    assert_same(&get(&url).expect(200).body, text.as_bytes());
+    assert_eq!(gateway.number("/report/peer_units_out_bytes"), sent);
+    assert_eq!(nginx.asked().len(), before + 1, "{:?}", nginx.asked());
+
+    let heard = tap.end();
+    // Twice over one link, once over the other; some of it may have been missed.
+    assert!(heard.len() > 2 * text.len() && times(&heard, b"HSCH\x01") > 100, "{}", heard.len());
+    let sum = |at: usize| kept.iter().map(|kept| kept[at]).sum();
+    [[times(&heard, MARK.as_bytes()), sum(0)], [times(&heard, PATH.as_bytes()), sum(1)]]
+}
+
+#[test]
+fn with_a_key_nothing_crosses_or_rests_in_clear() {
+    network::inside("with_a_key_nothing_crosses_or_rests_in_clear", || {
+        build_row();
+        let origin = World::new();
+        let nginx = Nginx::start_in(&origin, ORIGIN, "");
+        let [of_text, of_path] = found_of_a_text(&nginx, "key = \"the key of this mesh\"");
+        assert_eq!((of_text, of_path), ([0, 0], [0, 0]), "heard and kept");
+        // The same without a key, to see that it would have been found.
+        let [[heard, kept], [_, paths_kept]] = found_of_a_text(&nginx, "");
+        assert!(heard > 40_000 && kept > 100_000, "heard {heard} times, kept {kept} times");
+        assert!(paths_kept >= 3, "{paths_kept} paths");
+    });
 }
 
 #[test]

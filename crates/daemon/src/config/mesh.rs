@@ -76,7 +76,7 @@ impl MeshKey {
         blake3::derive_key("hearsay 2026-11 key between peers", self.0.as_bytes())
     }
 
-    /// What keys the names of objects.
+    /// What keys the names of objects and seals their units.
     fn for_objects(&self) -> [u8; 32] {
         blake3::derive_key("hearsay 2026-11 key of object names", self.0.as_bytes())
     }
@@ -98,7 +98,8 @@ impl Mesh {
         })
     }
 
-    /// What keys the names of objects: who does not have it cannot tell what is stored and asked for.
+    /// What keys the names of objects, and seals their units: who does not have it cannot tell what is stored
+    /// and asked for.
     pub fn object_secret(&self) -> [u8; 32] {
         self.key.as_ref().map_or(node::OPEN_KEY, MeshKey::for_objects)
     }

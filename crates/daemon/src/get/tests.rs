@@ -211,6 +211,7 @@ fn the_daemons_manifest_is_compared() {
             .map(|unit| UnitLine {
                 name: content::name(unit.as_bytes()).to_string(),
                 length: unit.len() as u32,
+                key: None,
             })
             .collect(),
         next_page,

@@ -3,10 +3,11 @@
 use std::fs::File;
 use std::io::Read as _;
 
-use content::ChunkId;
+use content::{ChunkId, Key};
 use sha2::{Digest as _, Sha256 as Hasher};
 
 use super::digest::{self, Sha256};
+use crate::control::UnitLine;
 use crate::exit::Failure;
 
 /// How much is read at once where no unit says so, and at most, in bytes.
@@ -19,8 +20,38 @@ pub struct Promises {
     pub length: Option<u64>,
     /// SHA-256s of all of it, and who promised each.
     pub sha256: Vec<(&'static str, Sha256)>,
-    /// The names and lengths of the units it is made of.
-    pub units: Option<Vec<(ChunkId, u32)>>,
+    /// The units it is made of.
+    pub units: Option<Vec<Unit>>,
+}
+
+/// A unit that the daemon has listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unit {
+    /// The name of its bytes as they are kept.
+    pub name: ChunkId,
+    /// Its length in bytes.
+    pub length: u32,
+    /// What it was sealed with, if it was.
+    pub key: Option<Key>,
+}
+
+impl Unit {
+    /// As the control socket tells it; `None` if that makes no sense.
+    pub fn of(line: &UnitLine) -> Option<Self> {
+        let key = line.key.as_deref().map(blake3::Hash::from_hex).transpose().ok()?;
+        Some(Self { name: line.name.parse().ok()?, length: line.length, key: key.map(Into::into) })
+    }
+
+    /// Whether these bytes, in clear, are the unit's.
+    fn is(&self, clear: &[u8]) -> bool {
+        let sealed = self.key.map(|key| {
+            let mut unit = clear.to_vec();
+            content::cipher(&key, &mut unit);
+            unit
+        });
+        clear.len() == self.length as usize
+            && content::name(sealed.as_deref().unwrap_or(clear)) == self.name
+    }
 }
 
 /// Checks the promises, and says which were kept.
@@ -31,13 +62,12 @@ pub async fn verify(file: &mut File, promises: &Promises) -> Result<Vec<String>,
     let mut length = 0;
     loop {
         let unit = units.next();
-        let wanted = unit.map_or(PIECE_BYTES, |(_, length)| *length as usize).min(PIECE_BYTES);
+        let wanted = unit.map_or(PIECE_BYTES, |unit| unit.length as usize).min(PIECE_BYTES);
         let piece = &mut buffer[..wanted];
         let got = read_full(file, piece)?;
         let piece = &piece[..got];
-        if let Some((name, size)) = unit
-            && (got != *size as usize || content::name(piece) != *name)
-        {
+        if let Some(unit) = unit.filter(|unit| !unit.is(piece)) {
+            let name = unit.name;
             return Err(broken(format!(
                 "the {got} bytes from {length} on are not the unit {name} of the daemon's manifest"
             )));
@@ -114,8 +144,29 @@ mod tests {
         crate::control::tests::run(verify(&mut file, promises))
     }
 
-    fn units(pieces: &[&[u8]]) -> Option<Vec<(ChunkId, u32)>> {
-        Some(pieces.iter().map(|piece| (content::name(piece), piece.len() as u32)).collect())
+    fn units(pieces: &[&[u8]]) -> Option<Vec<Unit>> {
+        let unit = |piece: &&[u8]| Unit {
+            name: content::name(piece),
+            length: piece.len() as u32,
+            key: None,
+        };
+        Some(pieces.iter().map(unit).collect())
+    }
+
+    #[test]
+    fn sealed_units_are_held_against_their_sealed_bytes() {
+        let mut sealed = b"hello".to_vec();
+        let key = content::Sealer::new(&[1; 32]).seal(&mut sealed);
+        let name = content::name(&sealed).to_string();
+        let line =
+            |key: &str| UnitLine { name: name.clone(), length: 5, key: Some(key.to_owned()) };
+        let unit = Unit::of(&line(&blake3::Hash::from(key).to_string())).unwrap();
+        let promises = Promises { units: Some(vec![unit]), ..Promises::default() };
+        assert_eq!(check(b"hello", &promises).unwrap(), ["1 unit of the daemon's manifest"]);
+        assert!(check(b"hallo", &promises).is_err() && check(&sealed, &promises).is_err());
+        for key in ["", "00", &"x".repeat(64)] {
+            assert_eq!(Unit::of(&line(key)), None, "{key:?}");
+        }
     }
 
     #[test]

@@ -69,6 +69,21 @@ pub struct Recent {
     pub source: String,
 }
 
+impl Mesh {
+    /// Whether units are sealed, in a line.
+    pub fn sealing(&self) -> &'static str {
+        sealing(self.has_key)
+    }
+}
+
+/// What having a mesh key means for units, or having none, in a line.
+pub fn sealing(has_key: bool) -> &'static str {
+    match has_key {
+        true => "on: units are kept and sent sealed with the mesh's key",
+        false => "off: without a mesh key whoever hears this node's units can read them",
+    }
+}
+
 impl PeerLine {
     /// The first digits of its identity.
     pub fn short_id(&self) -> &str {

@@ -207,6 +207,7 @@ impl Page {
         self.row("peers", &items);
         self.row("identity", std::slice::from_ref(&mesh.id));
         self.row("public key", std::slice::from_ref(&mesh.public_key));
+        self.row("sealing", &[mesh.sealing().to_owned()]);
         if let Some(why) = &mesh.is_temporary {
             self.alarm(&format!("holds until this daemon stops: {why}"));
         }
@@ -352,11 +353,15 @@ from peers   1.0 GiB (20 % of bytes)
 peers        2 (ph-thcp), 95 MiB of units in, 0 B out, 5 % overhead
 identity     1a2b3c4d5e6f70819a2b3c4d5e6f7081
 public key   abababababababababababababababababababababababababababababababab
+sealing      off: without a mesh key whoever hears this node's units can read them
 latest         5.0 MiB  r2                    http://a/8
                5.0 MiB  r2                    http://a/7
 ";
         assert!(page.contains(expected), "{page}");
         assert!(page.ends_with("http://a/1\n"), "{page}");
+        status.mesh = Some(Mesh { has_key: true, ..in_mesh() });
+        let line = "sealing      on: units are kept and sent sealed with the mesh's key\n";
+        assert!(status.page(PLAIN).contains(line), "{page}");
         status.mesh = Some(Mesh { is_temporary: Some("no disk".into()), ..in_mesh() });
         assert!(status.page(PLAIN).contains("holds until this daemon stops: no disk"));
     }
