@@ -1,7 +1,7 @@
 //! Nodes that hear what their neighbours send each other: what was heard is not asked for, what was half
 //! heard is mended, and nobody who sends false or useless things does any harm.
 
-use crate::net::{Call, Mesh, Page, Plan, Stranger, cut, noise};
+use crate::net::{Call, Mesh, Page, Plan, Relay, Said, Stranger, cut, noise};
 use bytes::Bytes;
 use wire::ChunkId;
 
@@ -22,6 +22,19 @@ fn unheard() -> (Mesh, Vec<(ChunkId, Bytes)>) {
     let id = mesh.get(1, URL);
     let body = mesh.client(id).content.clone();
     (mesh, cut(&body.into()).1)
+}
+
+#[test]
+fn end_to_end_overhearing_is_as_good() {
+    let plan = Plan { overhear: Plan::listening().overhear, ..Plan::thcp() };
+    let mut mesh = Mesh::tree_of(&plan, &[0, 0, 1]);
+    mesh.origin.put(URL, Page::of(LENGTH).fresh(600));
+    mesh.air.listen(3, 0, 1);
+    mesh.get(2, URL);
+    let id = mesh.get(3, URL);
+    assert!(mesh.client(id).is_ok());
+    assert_eq!((mesh.report(3).wants_out, mesh.data(0, 3)), (0, 0));
+    mesh.done();
 }
 
 #[test]
@@ -163,6 +176,57 @@ fn a_false_half_reaches_no_client_and_no_peer_is_blamed_for_it() {
     assert!(sent < LENGTH as u64 / 100 * 104, "{sent}");
     assert_eq!(report.served_peer_bytes, LENGTH as u64);
     mesh.done();
+}
+
+#[test]
+fn a_false_rest_is_its_senders_fault() {
+    let plan = Plan::listening();
+    let mut mesh = Mesh::tree_of(&plan, &[0, 1]);
+    let page = Page::of(LENGTH).fresh(600);
+    let units = cut(&page.body).1;
+    mesh.origin.put(URL, page);
+    mesh.start_liar(
+        1,
+        Relay::play(|said| match said {
+            Said::Chunk(head, bytes) => {
+                let mut lie = bytes.to_vec();
+                lie[0] ^= 1;
+                vec![Said::Chunk(head, lie.into())]
+            }
+            other => vec![other],
+        }),
+    );
+    mesh.pass_seconds(40);
+    let mut stranger = Stranger::new(50_000);
+    for (name, unit) in &units {
+        let said = stranger.say(*name, unit, 0..unit.len() / 2);
+        mesh.hear(2, said);
+    }
+    let id = mesh.get(2, URL);
+    // What was heard is the first that is not believed; then it is clear who lies.
+    assert!(mesh.report(2).overheard.false_units > 0 && mesh.report(2).units_false > 0);
+    assert!(mesh.has_expelled(2, 1) && mesh.client(id).is_ok());
+    mesh.kill(1);
+    mesh.done();
+}
+
+#[test]
+fn a_row_of_nodes_that_all_listen_serves_the_right_bytes() {
+    for (plan, lost) in [(Plan::listening(), 0), (Plan::listening(), 300)] {
+        let mut mesh = Mesh::chain_of(&plan, 5);
+        (0..5).for_each(|node| mesh.air.listen(node, lost, node as u64));
+        for number in 0..3 {
+            let url = format!("http://o.test/{number}");
+            mesh.origin.put(&url, Page::new(noise(number, LENGTH)).fresh(600));
+            for node in [4, 2, 3] {
+                let id = mesh.get(node, &url);
+                assert!(mesh.client(id).is_ok());
+            }
+        }
+        let expelled = |one| (0..5).any(|other| mesh.has_expelled(one, other));
+        assert!(!(0..5).any(expelled));
+        mesh.done();
+    }
 }
 
 #[test]
