@@ -311,6 +311,7 @@ fn greedy() -> Play {
                     per_hop: true,
                     resume: None,
                     have: None,
+                    sparing: false,
                     cover: u64::MAX,
                     credit: u32::MAX,
                     uri: format!("http://o.test/{number}"),
@@ -320,6 +321,8 @@ fn greedy() -> Play {
                 let missing = Vec::new();
                 let want = Want { name: ChunkId([number as u8; 32]), length: 8_000, missing };
                 peers.send(now, peer, &Message::Want(Request(number), vec![want; 256]));
+                let names = vec![ChunkId([number as u8; 32]), ChunkId([0; 32])];
+                peers.send(now, peer, &Message::Unwant(Request(number), names));
             }
         }
     })
