@@ -230,9 +230,9 @@ proptest! {
 }
 
 /// How much of what an oracle has comes out, in bytes: hops of which so many of a thousand segments are
-/// lost.
-fn share(hops: u64, lost_in_1000: u64) -> f64 {
-    let (mut found, mut possible) = (0, 0);
+/// lost. And how much of it cannot, because no hop brought the head.
+fn share(hops: u64, lost_in_1000: u64) -> (f64, f64) {
+    let (mut found, mut nameless, mut possible) = (0, 0, 0);
     for run in 0..8_u64 {
         let chunk_of = |i: u64| chunk(run * 1000 + i, 4000 + (i * 977 % 9000) as usize);
         let sent: Vec<_> = (0..60).map(chunk_of).collect();
@@ -252,17 +252,23 @@ fn share(hops: u64, lost_in_1000: u64) -> f64 {
         let hops: Vec<_> = (0..hops).map(lossy).collect();
         let (ear, oracle) = listen(AMPLE, &hops, &sent);
         found += ear.counters().used_bytes as usize;
-        possible += whole(&oracle.any).iter().map(|(_, length)| length).sum::<usize>();
+        for (name, length) in whole(&oracle.any) {
+            possible += length;
+            let is_named = oracle.headed[&name].contains(&true);
+            nameless += if is_named { 0 } else { length };
+        }
     }
-    found as f64 / possible as f64
+    (found as f64 / possible as f64, nameless as f64 / possible as f64)
 }
 
 #[test]
 fn nearly_all_that_an_oracle_has_comes_out() {
     for (lost, least) in [(20, 0.99), (100, 0.99), (200, 0.99), (300, 0.98)] {
         for hops in 1..=4 {
-            let share = share(hops, lost);
-            println!("{hops} hops, {} % lost: {:.1} %", lost / 10, 100.0 * share);
+            let (share, nameless) = share(hops, lost);
+            let percent = lost / 10;
+            let (out, lacking) = (100.0 * share, 100.0 * nameless);
+            println!("{hops} hops, {percent} % lost: {out:.1} %, without any head {lacking:.1} %");
             assert!(share >= least, "{hops} hops, {lost} of 1000 lost: {share}");
         }
     }
