@@ -133,7 +133,7 @@ fn hear(mut engine: Overhear, segments: &[Segment<'_>]) -> Overhear {
 /// No heads, no gaps, no tables: each flow's bytes, in order, in buffers of a chunk's length, which
 /// `full` is given.
 fn copy(segments: &[Segment<'_>], full: impl Fn(&[u8])) {
-    let mut buffers: Vec<Vec<u8>> = vec![Vec::with_capacity(CHUNK); FLOWS];
+    let mut buffers: Vec<Vec<u8>> = (0..FLOWS).map(|_| Vec::with_capacity(CHUNK)).collect();
     for segment in segments {
         let buffer = &mut buffers[usize::from(segment.from.port())];
         let (now, then) = segment.payload.split_at(segment.payload.len().min(CHUNK - buffer.len()));
