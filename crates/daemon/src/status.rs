@@ -11,10 +11,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 mod mesh;
+mod overhear;
 mod page;
 mod route;
 
 pub use mesh::{Mesh, PeerLine, Recent};
+pub use overhear::Overhear;
 pub use route::Route;
 
 /// How the daemon is.
@@ -39,6 +41,9 @@ pub struct Status {
     /// What this node is to its peers; `null` where there is no mesh.
     #[serde(default)]
     pub mesh: Option<Mesh>,
+    /// What is heard of neighbours; `null` where that is off.
+    #[serde(default)]
+    pub overhear: Option<Overhear>,
     /// The store.
     pub store: Store,
     /// The budget of caches and buffers, in bytes.
@@ -335,6 +340,7 @@ pub(crate) mod tests {
             },
             route: None,
             mesh: None,
+            overhear: None,
             store: Store {
                 kind: StoreKind::Disk,
                 path: Some("/var/cache/hearsay".into()),
