@@ -5,6 +5,7 @@
 //! step: each client gets a prefix of what its origin holds, within its credit, and nothing after its
 //! end; no node writes more than has room; memory stays within the budget.
 
+mod air;
 mod asker;
 mod drive;
 mod forge;
@@ -14,20 +15,22 @@ mod links;
 mod machine;
 
 pub use crate::common::{Call, Client, Dice, Pace, Page, noise};
+pub use air::Stranger;
 pub use asker::{Heard, ask};
-pub use forge::{Forged, chunk};
+pub use forge::{Forged, chunk, cut};
 pub use ground::{PORT, Port, address};
 pub use liar::{Play, Relay, Said, author};
 pub use machine::{Plan, gateway, via};
 
 use crate::common::{End, Origin, Shelf, Turn};
+use air::Air;
 use drive::{Event, What};
 use ground::Ground;
 use liar::Liar;
 use links::{Later, Links};
 use machine::{Machine, Program, seed};
 use node::peering::Peers;
-use node::{Dial, Entrance, ExchangeId, FetchId, Input, Report, Request, RouteTable};
+use node::{Dial, Entrance, ExchangeId, FetchId, Input, Overheard, Report, Request, RouteTable};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -51,6 +54,8 @@ pub struct Times {
 pub struct Mesh {
     pub origin: Origin,
     pub links: Links,
+    /// Who hears what others send.
+    pub air: Air,
     /// Addresses by name; a name that is not here has none.
     pub names: BTreeMap<String, Vec<IpAddr>>,
     /// Tunnels that were asked for, and where.
@@ -105,6 +110,7 @@ impl Mesh {
         }
         Self {
             origin: Origin::default(),
+            air: Air::default(),
             links: Links::new(ground, plan.latency, plan.rate),
             names: BTreeMap::new(),
             tunnels: Vec::new(),
@@ -222,6 +228,11 @@ impl Mesh {
                 assert!(peers.send(now, peer, message), "it cannot be said");
             }
         });
+    }
+
+    /// A node hears something, now.
+    pub fn hear(&mut self, node: usize, heard: Vec<Overheard>) {
+        self.feed(node, Input::Overheard(heard));
     }
 
     /// Whether a node has left another because of what it did.
