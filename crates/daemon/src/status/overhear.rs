@@ -68,9 +68,75 @@ impl Overhear {
     }
 }
 
+/// [`node::Overhearing`], and of [`node::overhear::Counters`] what an operator may ask for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[allow(missing_docs)]
+pub struct Overheard {
+    pub units: u64,
+    pub bytes: u64,
+    pub dropped_units: u64,
+    pub dropped_bytes: u64,
+    pub cancelled_units: u64,
+    pub cancelled_bytes: u64,
+    pub repaired_units: u64,
+    pub repaired_bytes: u64,
+    pub false_units: u64,
+    pub waiting_bytes: u64,
+    /// Of all that was captured: segments, their payload, and what of it made no unit.
+    pub segments: u64,
+    pub payload_bytes: u64,
+    pub unused_bytes: u64,
+    pub flows: u64,
+    pub chunks: u64,
+    pub falsehoods: u64,
+    /// What is half heard, now, and the most that it ever was.
+    pub memory_bytes: u64,
+    pub memory_peak_bytes: u64,
+}
+
+impl From<&node::Overhearing> for Overheard {
+    fn from(it: &node::Overhearing) -> Self {
+        let heard = &it.heard;
+        Self {
+            units: it.units,
+            bytes: it.bytes,
+            dropped_units: it.dropped_units,
+            dropped_bytes: it.dropped_bytes,
+            cancelled_units: it.cancelled_units,
+            cancelled_bytes: it.cancelled_bytes,
+            repaired_units: it.repaired_units,
+            repaired_bytes: it.repaired_bytes,
+            false_units: it.false_units,
+            waiting_bytes: it.waiting_bytes,
+            segments: heard.segments,
+            payload_bytes: heard.payload_bytes,
+            unused_bytes: heard.unused_bytes(),
+            flows: heard.flows,
+            chunks: heard.chunks,
+            falsehoods: heard.falsehoods,
+            memory_bytes: heard.memory_bytes,
+            memory_peak_bytes: heard.memory_peak_bytes,
+        }
+    }
+}
+
 #[cfg(test)]
 pub(in crate::status) mod tests {
     use super::*;
+
+    /// What came of it.
+    pub fn heard() -> Overheard {
+        Overheard {
+            units: 1_500,
+            bytes: 12 << 20,
+            cancelled_units: 20,
+            repaired_units: 30,
+            repaired_bytes: 120 << 10,
+            memory_bytes: 2 << 20,
+            ..Overheard::default()
+        }
+    }
 
     /// One that has heard something.
     pub fn hearing() -> Overhear {
