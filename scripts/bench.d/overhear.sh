@@ -89,7 +89,7 @@ fetch() {
 ticks() {
     local all capture
     all=$(awk '{ print $14 + $15 }' "/proc/${daemon[ear]}/stat")
-    capture=$(grep -lsx capture "/proc/${daemon[ear]}"/task/*/comm | sed 's/comm$/stat/' | xargs -r awk '{ print $14 + $15 }')
+    capture=$({ grep -lsx capture "/proc/${daemon[ear]}"/task/*/comm || true; } | sed 's/comm$/stat/' | xargs -r awk '{ print $14 + $15 }')
     say "$all ${capture:-0}"
 }
 

@@ -85,11 +85,10 @@ impl Lru {
         (self.now, halved)
     }
 
-    /// The epoch of a unit that is the first to leave unless it is used.
+    /// The epoch of a unit that leaves before all that was used, unless it is used itself: the oldest.
     pub fn enter_cold(&mut self, bytes: u32) -> u8 {
-        let cold = self.cold();
-        self.ages[usize::from(cold)] += u64::from(bytes);
-        cold
+        self.ages[0] += u64::from(bytes);
+        0
     }
 
     /// Forgets a unit's bytes in the epoch where they were.
@@ -187,11 +186,12 @@ impl S3Fifo {
 
     fn ghost(&mut self, key: Key) -> (&mut [u16], u16) {
         let sets = (self.ghosts.len() / GHOSTS_PER_SET) as u64;
-        // Upper half: the set. Lower half: the print, never zero, which means none.
+        // The uppermost 20 bits: the set, of a million at most. Those below: the print, never zero, which
+        // means none. A key's bits begin with the 28th, and so do those of a product with it.
         let bits = key.bits().wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let set = ((bits >> 32) * sets) >> 32;
         let start = set as usize * GHOSTS_PER_SET;
-        let print = (bits >> 16) as u16 | 1;
+        let print = (bits >> 28) as u16 | 1;
         (&mut self.ghosts[start..start + GHOSTS_PER_SET], print)
     }
 }
@@ -216,6 +216,20 @@ mod tests {
         assert!(halved >= 6, "{halved}");
         assert_eq!(lru.ages.iter().sum::<u64>(), 1001 * 100);
         assert!(lru.cold() < lru.now);
+    }
+
+    #[test]
+    fn who_was_never_here_is_no_ghost() {
+        let key = |number: u32| {
+            let mixed = u64::from(number).wrapping_mul(0xd6e8_feb8_6659_fd93);
+            let mut name = [0; 32];
+            name[..8].copy_from_slice(&(mixed ^ mixed >> 29).to_be_bytes());
+            Key::of(&wire::ChunkId(name))
+        };
+        let mut s3 = S3Fifo::new(16 << 20);
+        (0..5000).for_each(|number| s3.gone(key(number)));
+        let strangers = (10_000..20_000).filter(|number| s3.enter(key(*number)) > 0).count();
+        assert!(strangers < 20, "{strangers} of 10,000");
     }
 
     #[test]

@@ -252,3 +252,81 @@ fn a_unit_takes_less_than_sixteen_bytes_of_memory() {
         assert!(worst < 16.0);
     }
 }
+
+/// Writes units as a log would, and reclaims when it is time.
+struct Writer {
+    index: Index,
+    entries: BTreeMap<SegmentId, Vec<store::Entry>>,
+    /// The segments that fresh and kept units go to, and how many bytes are in each.
+    heads: [(SegmentId, u32); 2],
+    newest: u32,
+}
+
+impl Writer {
+    fn new(policy: Policy) -> Self {
+        let index = Index::new(1 << 20, policy);
+        let heads = [(SegmentId(1), 32), (SegmentId(2), 32)];
+        Self { index, entries: BTreeMap::new(), heads, newest: 2 }
+    }
+
+    fn place(&mut self, kind: usize, entry: store::Entry) -> Location {
+        let bytes = store::unit_disk_bytes(LENGTH);
+        if self.heads[kind].1 + bytes > self.index.segment_bytes() {
+            self.newest += 1;
+            self.heads[kind] = (SegmentId(self.newest), 32);
+        }
+        let (segment, end) = &mut self.heads[kind];
+        let at = Location { segment: *segment, offset: *end };
+        *end += bytes;
+        self.entries
+            .entry(at.segment)
+            .or_default()
+            .push(store::Entry { offset: at.offset, ..entry });
+        at
+    }
+
+    fn write(&mut self, name: u64, provenance: Provenance) {
+        let id = name_number(name);
+        let at = self.place(0, store::Entry { id, length: LENGTH, offset: 0, provenance });
+        self.index.insert(&id, at, LENGTH, provenance);
+        while let Some(victim) = self.index.victim() {
+            let entries = self.entries.remove(&victim).unwrap_or_default();
+            let kept = self.index.judge(victim, &entries);
+            let moved: Vec<_> =
+                kept.into_iter().map(|it| (it.id, it.length, self.place(1, it))).collect();
+            self.index.moved(victim, &moved);
+        }
+    }
+}
+
+/// How many of 40 units that were used are there after a flood of others, which nobody uses.
+fn left_after_a_flood(policy: Policy, flood: Provenance) -> usize {
+    let mut writer = Writer::new(policy);
+    (0..40).for_each(|name| writer.write(name, Provenance::Own));
+    for _ in 0..3 {
+        (0..40).for_each(|name| writer.index.touch(&name_number(name)));
+    }
+    (1000..4000).for_each(|name| writer.write(name, flood));
+    (0..40).filter(|name| writer.index.holds(&name_number(*name))).count()
+}
+
+#[test]
+fn a_flood_of_what_was_overheard_leaves_what_is_used() {
+    // Segments full of what is used lose a quarter when they move on.
+    let left = left_after_a_flood(Policy::S3Fifo, Provenance::Overheard);
+    assert!(left >= 28, "{left}");
+    assert_eq!(left_after_a_flood(Policy::Lru, Provenance::Own), 0);
+    assert_eq!(left_after_a_flood(Policy::Lru, Provenance::Overheard), 40);
+}
+
+#[test]
+fn what_was_overheard_and_is_used_stays() {
+    for policy in [Policy::S3Fifo, Policy::Lru] {
+        let mut writer = Writer::new(policy);
+        writer.write(1, Provenance::Overheard);
+        (0..3).for_each(|_| writer.index.touch(&name_number(1)));
+        (1000..2000).for_each(|name| writer.write(name, Provenance::Overheard));
+        assert_eq!(writer.index.provenance(&name_number(1)), Some(Provenance::Overheard));
+        assert_eq!(writer.index.provenance(&name_number(1100)), None);
+    }
+}

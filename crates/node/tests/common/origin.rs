@@ -194,6 +194,11 @@ impl Origin {
         self.pages.entry(url.into()).or_default().push(page);
     }
 
+    /// The page at a URL that was put there first.
+    pub fn page(&self, url: &str) -> &Page {
+        &self.pages[url][0]
+    }
+
     /// How many requests came for a URL.
     pub fn asked(&self, url: &str) -> usize {
         self.seen.iter().filter(|seen| seen.url == url).count()

@@ -4,7 +4,8 @@ use crate::net::{Call, Dice, Mesh, Pace, Page, Plan, noise};
 
 fn busy(seed: u64) -> blake3::Hash {
     let mut dice = Dice(seed);
-    let mut mesh = Mesh::tree_of(&Plan::default().seeded(seed), &[0, 1, 1, 3]);
+    let mut mesh = Mesh::tree_of(&Plan::listening().seeded(seed), &[0, 1, 1, 3]);
+    (0..5).for_each(|node| mesh.air.listen(node, 100, seed));
     for number in 0..6 {
         let page = Page::new(noise(number, 1_000 << (number * 2))).etag("a").fresh(5).steady();
         mesh.origin.put(&format!("http://o.test/{number}"), page);

@@ -321,6 +321,8 @@ fn greedy() -> Play {
                 let missing = Vec::new();
                 let want = Want { name: ChunkId([number as u8; 32]), length: 8_000, missing };
                 peers.send(now, peer, &Message::Want(Request(number), vec![want; 256]));
+                let names = vec![ChunkId([number as u8; 32]), ChunkId([0; 32])];
+                peers.send(now, peer, &Message::Unwant(Request(number), names));
             }
         }
     })

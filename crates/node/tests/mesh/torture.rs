@@ -2,7 +2,7 @@
 //! must always hold is checked by `net` at every step; here, that everybody gets an end, the right
 //! bytes or an honest error, and that nothing is left behind.
 
-use crate::net::{Call, Client, Dice, Mesh, Pace, Page, Plan, gateway, noise, via};
+use crate::net::{Call, Client, Dice, Mesh, Pace, Page, Plan, Stranger, cut, gateway, noise, via};
 use http::Method;
 use node::{FetchError, RouteTable, Scheme};
 
@@ -28,19 +28,29 @@ struct World {
     mesh: Mesh,
     dice: Dice,
     parents: Vec<usize>,
+    /// Somebody who is no machine of the mesh, and says what it likes.
+    stranger: Stranger,
+    lies: Dice,
 }
 
 fn run(seed: u64, steps: usize) -> Mesh {
     let mut dice = Dice(seed);
     let parents = shape(&mut dice);
-    let mut mesh = Mesh::tree_of(&plan(seed, &mut dice), &parents);
+    let listen = !seed.is_multiple_of(3);
+    let plan = Plan { overhear: listen.then_some(1 << 20), ..plan(seed, &mut dice) };
+    let mut mesh = Mesh::tree_of(&plan, &parents);
+    if listen {
+        (0..mesh.count()).for_each(|node| mesh.air.listen(node, seed * 40 % 900, seed));
+    }
     mesh.names.insert("o.test".into(), vec![[192, 0, 2, 1].into()]);
     for number in 0..URLS {
         mesh.origin.put(&url(number), page(&mut dice));
     }
-    let mut world = World { mesh, dice, parents };
+    let (stranger, lies) = (Stranger::new(50_000), Dice(seed ^ 0x11e5));
+    let mut world = World { mesh, dice, parents, stranger, lies };
     for _ in 0..steps {
         world.happen();
+        world.murmur();
         let wait = world.dice.below(60);
         world.mesh.pass_millis(wait);
     }
@@ -137,6 +147,24 @@ impl World {
                 let call = self.call();
                 self.mesh.call(node, call);
             }
+        }
+    }
+
+    /// A unit of a page, or of none, is said into the air: true or false, whole or in part.
+    fn murmur(&mut self) {
+        let dice = &mut self.lies;
+        let page = self.mesh.origin.page(&url(dice.below(URLS)));
+        let units = cut(&page.body).1;
+        let Some((name, unit)) = units.get(dice.below(units.len() as u64 + 1) as usize) else {
+            return;
+        };
+        let mut said = unit.to_vec();
+        said[0] ^= u8::from(dice.once_in(2));
+        let begin = if dice.once_in(2) { 0 } else { dice.below(unit.len() as u64) as usize };
+        let end = if dice.once_in(2) { unit.len() } else { begin + 1 };
+        let segments = self.stranger.say(*name, &said.into(), begin..end);
+        for node in 0..self.mesh.count() {
+            self.mesh.hear(node, segments.clone());
         }
     }
 

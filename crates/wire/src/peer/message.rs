@@ -17,7 +17,7 @@
 //! | 12 want | request; how many; each [`Want`] |
 //! | 13 lost | request; how many; names, 32 each |
 //! | 14 cancel | request |
-//! | 15 unwant | request; how many; names, 32 each |
+//! | 17 unwant | request; how many; names, 32 each |
 //!
 //! The type is one byte. Where no number of bytes is said, it is a varint.
 
@@ -164,7 +164,7 @@ impl Message {
             Self::Want(..) => 12,
             Self::Lost(..) => 13,
             Self::Cancel(_) => 14,
-            Self::Unwant(..) => 15,
+            Self::Unwant(..) => 17,
         }
     }
 
@@ -241,7 +241,7 @@ impl Part for Message {
             12 => Self::Want(Request::read(reader)?, reader.list()?),
             13 => Self::Lost(Request::read(reader)?, reader.list()?),
             14 => Self::Cancel(Request::read(reader)?),
-            15 => Self::Unwant(Request::read(reader)?, reader.list()?),
+            17 => Self::Unwant(Request::read(reader)?, reader.list()?),
             _ => return Err(FrameError::Malformed),
         })
     }

@@ -225,7 +225,7 @@ fn wants() {
     let lost = Message::Lost(REQUEST, vec![ChunkId([0x99; 32])]);
     frozen(&lost, ["0d", "ac02", "01", &"99".repeat(32)]);
     let unwant = Message::Unwant(REQUEST, vec![ChunkId([0x99; 32]), ChunkId([0x98; 32])]);
-    frozen(&unwant, ["0f", "ac02", "02", &"99".repeat(32), &"98".repeat(32)]);
+    frozen(&unwant, ["11", "ac02", "02", &"99".repeat(32), &"98".repeat(32)]);
 }
 
 #[test]

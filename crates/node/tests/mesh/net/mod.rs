@@ -204,6 +204,12 @@ impl Mesh {
         self.machines[node].disk.as_mut().expect("it has begun once")
     }
 
+    /// The writer of a node's disk goes on after it was stuck.
+    pub fn unstick(&mut self, node: usize) {
+        let inputs = self.disk(node).unstick();
+        inputs.into_iter().for_each(|input| self.feed(node, input));
+    }
+
     /// Breaks a connection between two nodes, whichever this number means, with all that is on it.
     pub fn break_link(&mut self, number: u64) {
         let later = self.links.break_one(number);
