@@ -14,11 +14,13 @@ mod manifest;
 mod name;
 mod profile;
 mod rolling;
+mod root;
 mod tree;
 
 pub use boundary::{Cut, Cutter};
 pub use manifest::{Closing, Entry, ManifestBuilder, ManifestError, SEGMENT_MAX, Segment};
 pub use name::{name, names, parent_name};
 pub use profile::{Level, Profile};
+pub use root::Root;
 pub use tree::Tree;
 pub use wire::ChunkId;

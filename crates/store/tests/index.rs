@@ -8,6 +8,7 @@ use common::paper::{ExactLru, PaperStore};
 use common::{Random, Zipf, name_number};
 use proptest::prelude::*;
 use store::{Index, Location, Policy, Provenance, SegmentId};
+use wire::ChunkId;
 
 /// What the map knows of a unit: all its places.
 type Model = BTreeMap<u64, BTreeSet<Location>>;
@@ -250,5 +251,90 @@ fn a_unit_takes_less_than_sixteen_bytes_of_memory() {
         let worst = worst(policy);
         println!("{policy:?}: {worst:.2} bytes a unit at worst, around a million units");
         assert!(worst < 16.0);
+    }
+}
+
+/// Half the budget is kept; four times the budget passes through the other half.
+#[test]
+fn what_is_kept_survives_every_reclaiming_and_room_is_made_all_the_same() {
+    const UNITS: u64 = 2048;
+    for policy in [Policy::S3Fifo, Policy::Lru] {
+        let budget = UNITS * u64::from(store::unit_disk_bytes(LENGTH));
+        let mut index = Index::new(budget, policy);
+        let per_segment = index.segment_bytes() / store::unit_disk_bytes(LENGTH);
+        let (head, kept, entries) = ((1, 0), (1_000_000, 0), BTreeMap::new());
+        let mut log = Log { index: &mut index, head, kept, per_segment, entries };
+        let kept = UNITS / 2;
+        for name in 0..kept {
+            log.append(name);
+            assert!(log.index.keep(&name_number(name)));
+        }
+        for name in kept..kept + 4 * UNITS {
+            log.append(name);
+            log.reclaim();
+            assert!(log.index.report().bytes_on_disk <= budget, "{policy:?}");
+        }
+        assert!((0..kept).all(|name| log.index.holds(&name_number(name))), "{policy:?}");
+        log.index.keep_nothing();
+        for name in kept + 4 * UNITS..kept + 8 * UNITS {
+            log.append(name);
+            // Whatever is used twice has a place in the main queue, too.
+            (0..2).for_each(|_| log.index.touch(&name_number(name)));
+            log.reclaim();
+        }
+        let left = (0..kept).filter(|name| log.index.holds(&name_number(*name))).count() as u64;
+        assert!(left < kept / 10, "{policy:?}: {left}");
+    }
+}
+
+/// Segments one after another, reclaimed when the index says so.
+struct Log<'a> {
+    index: &'a mut Index,
+    /// Where units are written that are new, and those that stay: a segment, and how many it has.
+    head: (u32, u32),
+    kept: (u32, u32),
+    per_segment: u32,
+    entries: BTreeMap<SegmentId, Vec<store::Entry>>,
+}
+
+impl Log<'_> {
+    fn place(&mut self) -> Location {
+        let (segment, used) = &mut self.head;
+        if *used == self.per_segment {
+            (*segment, *used) = (*segment + 1, 0);
+        }
+        let offset = 32 + *used * store::unit_disk_bytes(LENGTH);
+        *used += 1;
+        Location { segment: SegmentId(*segment), offset }
+    }
+
+    fn enter(&mut self, name: ChunkId) -> Location {
+        let at = self.place();
+        let entry = store::Entry {
+            id: name,
+            length: LENGTH,
+            offset: at.offset,
+            provenance: Provenance::Own,
+        };
+        self.entries.entry(at.segment).or_default().push(entry);
+        at
+    }
+
+    fn append(&mut self, name: u64) {
+        let at = self.enter(name_number(name));
+        self.index.insert(&name_number(name), at, LENGTH, Provenance::Own);
+    }
+
+    fn reclaim(&mut self) {
+        while let Some(victim) = self.index.victim() {
+            let entries = self.entries.remove(&victim).unwrap_or_default();
+            let kept = self.index.judge(victim, &entries);
+            // What is kept is written to segments of its own kind, as the log has it.
+            let fresh = std::mem::replace(&mut self.head, self.kept);
+            let moved: Vec<_> =
+                kept.iter().map(|entry| (entry.id, entry.length, self.enter(entry.id))).collect();
+            self.kept = std::mem::replace(&mut self.head, fresh);
+            self.index.moved(victim, &moved);
+        }
     }
 }

@@ -4,7 +4,7 @@ use wire::peer::{
     Ask, ChunkHead, FrameError, Gateway, Hello, Introduction, Message, Opaque, Preamble, Request,
     Source, Want,
 };
-use wire::{ChunkId, NodeId, PublicKey, Signature, Token};
+use wire::{ChunkId, NodeId, Oid, PublicKey, Signature, Token};
 
 const REQUEST: Request = Request(1);
 
@@ -70,6 +70,10 @@ fn lengths() {
     edge(&segment(32 * 1024), &segment(32 * 1024 + 1));
     let lost = |count| Message::Lost(REQUEST, vec![ChunkId([1; 32]); count]);
     edge(&lost(256), &lost(257));
+    for say in [Message::Hold, Message::LetGo] {
+        let held = |count| say(vec![Oid([1; 32]); count]);
+        edge(&held(256), &held(257));
+    }
     let visited = |count| asking(|ask| ask.visited = vec![NodeId([1; 16]); count]);
     edge(&visited(16), &visited(17));
     let uri = |length| asking(|ask| ask.uri = "a".repeat(length));
@@ -172,7 +176,7 @@ fn what_a_liar_sends() {
 fn what_is_unknown() {
     refused(&[], FrameError::Malformed);
     refused(&[0], FrameError::Malformed);
-    refused(&[15, 1], FrameError::Malformed);
+    refused(&[17, 1], FrameError::Malformed);
     refused(&[10, 1, 11], FrameError::Malformed); // outcome
     refused(&[1, 0, 1, 4], FrameError::Malformed); // where the gateway is
     let mut bytes = Message::Ask(Box::new(ask())).encode().expect("within the limits");
