@@ -33,7 +33,11 @@ pub struct Chunks {
     /// In which read a unit is under way, so that nobody asks for it twice.
     reading: Map<ChunkId, Ticket>,
     absent: Set<ChunkId>,
+    /// Transfers whose units are to be kept, and those of them that the disk does not have yet.
+    keeping: Map<FetchId, Set<ChunkId>>,
     reclaiming: Option<SegmentId>,
+    /// Nothing may be reclaimed now.
+    spares: bool,
     counts: Counts,
 }
 
@@ -96,7 +100,9 @@ impl Chunks {
             doubts: Map::default(),
             reading: Map::default(),
             absent: Set::default(),
+            keeping: Map::default(),
             reclaiming: None,
+            spares: false,
             counts: Counts::default(),
         }
     }
@@ -144,6 +150,9 @@ impl Chunks {
         out: &mut VecDeque<Output>,
     ) -> bool {
         self.counts.cut += 1;
+        if self.keeping.contains_key(&fetch) {
+            return self.enter_kept(fetch, id, bytes, tickets, out);
+        }
         if self.pinned.contains_key(&id) {
             return false;
         }
@@ -155,6 +164,64 @@ impl Chunks {
         self.pinned_bytes += bytes.len() as u64;
         self.pinned.insert(id, bytes.clone());
         !(held && self.doubt(fetch, id, tickets, out))
+    }
+
+    /// The same for what is to be kept: only what the disk has shown, or will have written for this very
+    /// transfer, counts as held.
+    fn enter_kept(
+        &mut self,
+        fetch: FetchId,
+        id: ChunkId,
+        bytes: &Bytes,
+        tickets: &mut Tickets,
+        out: &mut VecDeque<Output>,
+    ) -> bool {
+        let waiting = self.keeping.get_mut(&fetch).is_some_and(|waiting| !waiting.insert(id));
+        if waiting {
+            return false;
+        }
+        let pinned = self.pinned.insert(id, bytes.clone()).is_some();
+        if !pinned {
+            self.pinned_bytes += bytes.len() as u64;
+        }
+        pinned || !(self.holds_on_disk(&id) && self.doubt(fetch, id, tickets, out))
+    }
+
+    fn holds_on_disk(&self, id: &ChunkId) -> bool {
+        self.index.holds(id) && !self.absent.contains(id)
+    }
+
+    /// The units of a transfer are to be kept from now on.
+    pub fn keep_for(&mut self, fetch: FetchId) {
+        self.keeping.insert(fetch, Set::default());
+    }
+
+    /// That transfer is over.
+    pub fn keep_for_nobody(&mut self, fetch: FetchId) {
+        self.keeping.remove(&fetch);
+    }
+
+    /// A unit is to be kept; false if it is not held.
+    pub fn keep(&mut self, id: &ChunkId) -> bool {
+        !self.absent.contains(id) && self.index.keep(id)
+    }
+
+    /// What was kept may leave like everything else.
+    pub fn keep_nothing(&mut self) {
+        self.index.keep_nothing();
+    }
+
+    /// Whether room is to be made only later.
+    pub fn reclaim_nothing(&mut self, spares: bool) {
+        self.spares = spares;
+    }
+
+    /// A unit of a transfer is on disk.
+    fn written(&mut self, fetch: FetchId, id: &ChunkId) {
+        if let Some(waiting) = self.keeping.get_mut(&fetch) {
+            waiting.remove(id);
+            self.index.keep(id);
+        }
     }
 
     fn know(&mut self, id: &ChunkId, length: usize) {
@@ -192,6 +259,7 @@ impl Chunks {
         let same = units.and_then(|units| units.first()).is_some_and(|(_, there)| *there == ours);
         if same {
             self.know(&id, ours.len());
+            self.written(fetch, &id);
             self.release(&id);
         } else {
             self.index.remove(&id, at);
@@ -216,8 +284,13 @@ impl Chunks {
         let ticket = tickets.draw();
         let lengths = units.iter().map(|(id, bytes)| (*id, bytes.len() as u32)).collect();
         self.appends.insert(ticket, Group { fetch, units: lengths });
-        let unit = |(id, bytes)| Unit { id, bytes, provenance: Provenance::Own };
+        let provenance = self.provenance(fetch);
+        let unit = |(id, bytes)| Unit { id, bytes, provenance };
         out.push_back(Output::Append(ticket, units.into_iter().map(unit).collect()));
+    }
+
+    fn provenance(&self, fetch: FetchId) -> Provenance {
+        if self.keeping.contains_key(&fetch) { Provenance::Put } else { Provenance::Own }
     }
 
     /// Units were written, or not: answers whose they were, and those that only memory has.
@@ -236,8 +309,9 @@ impl Chunks {
                 refused.push(id);
                 continue;
             };
-            self.index.insert(&id, place, length, Provenance::Own);
+            self.index.insert(&id, place, length, self.provenance(group.fetch));
             self.absent.remove(&id);
+            self.written(group.fetch, &id);
             self.release(&id);
         }
         self.reclaim(out);
@@ -353,8 +427,8 @@ impl Chunks {
     }
 
     /// Makes room, one segment at a time.
-    fn reclaim(&mut self, out: &mut VecDeque<Output>) {
-        if self.reclaiming.is_none() {
+    pub fn reclaim(&mut self, out: &mut VecDeque<Output>) {
+        if self.reclaiming.is_none() && !self.spares {
             self.reclaiming = self.index.victim();
             out.extend(self.reclaiming.map(Output::List));
         }
