@@ -11,6 +11,7 @@
 
 use crate::hasher::Map;
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use wire::peer::Message;
 use wire::{NodeId, Oid};
 
@@ -29,6 +30,8 @@ pub struct Holders {
     pub evicted: u64,
     /// Whom we have told what we lead to, and what.
     told: Option<(NodeId, BTreeSet<Oid>)>,
+    /// Where somebody is looked for who can be told.
+    pub sought: Option<IpAddr>,
     /// Something has changed since that was right.
     pub changed: bool,
 }

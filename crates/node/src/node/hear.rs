@@ -128,7 +128,9 @@ impl Node {
     fn no_peer(&mut self, address: SocketAddr) {
         let waiting = self.dialled(address);
         let Some(mesh) = &mut self.mesh else { return };
-        if waiting.is_empty() {
+        let sought = mesh.holders.sought.take_if(|sought| *sought == address.ip()).is_some();
+        mesh.holders.changed |= sought;
+        if waiting.is_empty() && !sought {
             // It was only to be met, and may just be starting.
             mesh.missed(self.now);
         } else {
