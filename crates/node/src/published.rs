@@ -138,7 +138,7 @@ impl Published {
         if *version != VERSION || entries.len() > OBJECTS_MAX {
             return None;
         }
-        entries.iter().map(|entry| object(entry)).collect()
+        entries.iter().map(object).collect()
     }
 }
 

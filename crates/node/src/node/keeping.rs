@@ -86,8 +86,9 @@ impl Node {
         }
         match bytes.and_then(Signed::decode) {
             Some(signed) => {
-                let entries = signed.segment.entries.iter();
-                walk.lacks |= !entries.fold(true, |all, it| self.chunks.keep(&it.id) && all);
+                for entry in &signed.segment.entries {
+                    walk.lacks |= !self.chunks.keep(&entry.id);
+                }
             }
             None => walk.lacks = true,
         }
