@@ -15,6 +15,7 @@ mod manifest;
 mod name;
 mod profile;
 mod rolling;
+mod root;
 mod seal;
 mod tree;
 
@@ -22,6 +23,7 @@ pub use boundary::{Cut, Cutter};
 pub use manifest::{Closing, Entry, ManifestBuilder, ManifestError, SEGMENT_MAX, Segment};
 pub use name::{name, names, parent_name};
 pub use profile::{Level, Profile};
+pub use root::Root;
 pub use seal::{Key, Sealer, WrongKey, cipher};
 pub use tree::Tree;
 pub use wire::ChunkId;

@@ -1,4 +1,4 @@
-//! The control socket, the asking side: what `status`, `peers`, `cache` and `get` need of a running daemon.
+//! The control socket, the asking side: what `status`, `peers`, `cache`, `get` and `put` need of a running daemon.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -7,12 +7,15 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt as _, Empty, Limited};
+use hyper::body::Body;
 use hyper_util::rt::TokioIo;
 use serde::de::DeserializeOwned;
 use tokio::net::UnixStream;
+use wire::Oid;
 
 use crate::control::{ManifestPage, ObjectLine};
 use crate::exit::Failure;
+use crate::publish::{PublishedLine, PutLine};
 use crate::query;
 use crate::status::{PeerLine, Status};
 
@@ -47,10 +50,49 @@ pub async fn manifest_page(
     ask(paths, &format!("/manifest?url={}&page={page}", query::encode(url))).await
 }
 
+/// What is published here.
+pub async fn published(paths: &[PathBuf]) -> Result<Vec<PublishedLine>, Failure> {
+    ask(paths, "/published").await?.ok_or_else(|| strange("it has no /published"))
+}
+
+/// Takes back what was published.
+pub async fn withdraw(paths: &[PathBuf], name: &Oid) -> Result<PutLine, Failure> {
+    let request = Request::delete(format!("/put?name={name}")).body(Empty::<Bytes>::new());
+    change(paths, request.map_err(Failure::failed)?).await
+}
+
+/// Publishes a file of this length; waits until it is durable.
+pub async fn put<B>(paths: &[PathBuf], file: B, length: u64) -> Result<PutLine, Failure>
+where
+    B: Body<Data = Bytes> + Unpin + 'static,
+    B::Error: Into<AnyError>,
+{
+    let request = Request::post("/put").header("content-length", length).body(file);
+    change(paths, request.map_err(Failure::failed)?).await
+}
+
+/// Has something changed, however long that takes.
+async fn change<B>(paths: &[PathBuf], request: Request<B>) -> Result<PutLine, Failure>
+where
+    B: Body<Data = Bytes> + Unpin + 'static,
+    B::Error: Into<AnyError>,
+{
+    let (stream, path) = connect(paths).await?;
+    let broken =
+        |error| Failure::unreachable(format!("hearsay at {} broke off: {error}", path.display()));
+    match exchange(stream, request).await.map_err(broken)? {
+        (StatusCode::OK, body) => {
+            serde_json::from_slice(&body).map_err(|error| strange(&error.to_string()))
+        }
+        (_, why) => Err(Failure::failed(String::from_utf8_lossy(&why).trim())),
+    }
+}
+
 /// Asks the first socket that somebody listens on. `None`: there is no such thing.
 async fn ask<T: DeserializeOwned>(paths: &[PathBuf], target: &str) -> Result<Option<T>, Failure> {
     let (stream, path) = connect(paths).await?;
-    let answer = tokio::time::timeout(ANSWER_MAX, exchange(stream, target)).await;
+    let request = Request::get(target).body(Empty::<Bytes>::new()).map_err(Failure::failed)?;
+    let answer = tokio::time::timeout(ANSWER_MAX, exchange(stream, request)).await;
     let (status, body) = answer
         .map_err(|_| {
             let seconds = ANSWER_MAX.as_secs();
@@ -102,10 +144,17 @@ async fn connect(paths: &[PathBuf]) -> Result<(UnixStream, &Path), Failure> {
 
 type AnyError = Box<dyn std::error::Error + Send + Sync>;
 
-async fn exchange(stream: UnixStream, target: &str) -> Result<(StatusCode, Bytes), AnyError> {
+async fn exchange<B>(
+    stream: UnixStream,
+    mut request: Request<B>,
+) -> Result<(StatusCode, Bytes), AnyError>
+where
+    B: Body<Data = Bytes> + Unpin + 'static,
+    B::Error: Into<AnyError>,
+{
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-    let request = Request::get(target).header("host", "hearsay").body(Empty::<Bytes>::new())?;
+    request.headers_mut().insert("host", http::HeaderValue::from_static("hearsay"));
     let answer = async {
         let response = sender.send_request(request).await?;
         let status = response.status();

@@ -54,6 +54,8 @@ pub enum Command {
     },
     /// Download a file through the running daemon, resume it if broken off, and verify it
     Get(Get),
+    /// Publish a file in the mesh, under a name that certifies it
+    Put(Put),
     /// Set, look at or remove the rules that hand clients' connections to the daemon
     Intercept {
         /// What to do with the rules
@@ -139,9 +141,9 @@ pub enum Level {
 /// `hearsay get`.
 #[derive(Debug, Args)]
 pub struct Get {
-    /// What to download; http only
+    /// What to download: a URL, http only; or the OID that `hearsay put` gave
     pub url: String,
-    /// The file to write [default: the last part of the URL]
+    /// The file to write [default: the last part of the URL, or the OID]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// The proxy to ask [default: where the running daemon listens]
@@ -154,6 +156,26 @@ pub struct Get {
     #[arg(long)]
     pub json: bool,
     /// No progress, no report
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// `hearsay put`.
+#[derive(Debug, Args)]
+pub struct Put {
+    /// The file to publish; its OID is printed
+    #[arg(required_unless_present_any = ["remove", "list"])]
+    pub file: Option<PathBuf>,
+    /// Take back what was published here
+    #[arg(long, value_name = "OID", conflicts_with_all = ["file", "list"])]
+    pub remove: Option<String>,
+    /// List what is published here
+    #[arg(long, conflicts_with = "file")]
+    pub list: bool,
+    /// Report as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// No progress
     #[arg(short, long)]
     pub quiet: bool,
 }

@@ -1,4 +1,4 @@
-//! The control socket, the daemon's side: HTTP/1.1 on a Unix socket, read-only.
+//! The control socket, the daemon's side: HTTP/1.1 on a Unix socket.
 //!
 //! | path | answer |
 //! |---|---|
@@ -7,11 +7,16 @@
 //! | `GET /metrics` | both as Prometheus' text |
 //! | `GET /cache?limit=N` | a JSON list of [`ObjectLine`] |
 //! | `GET /manifest?url=U&page=P` | [`ManifestPage`] as JSON, or 404 |
+//! | `GET /published` | a JSON list of `PublishedLine` |
+//! | `POST /put`, with the file | `PutLine` as JSON, once it is durable |
+//! | `DELETE /put?name=N` | the same, once it is taken back |
 //!
 //! *Who calls it:* the driver, which implements [`Observed`]; `ask.rs` is the other side. Metrics can
-//! be had on a TCP port too, and nothing else there. *What it never does:* change anything. *Limits:*
-//! [`CONNECTIONS_MAX`] connections at once, one request each, [`CONNECTION_SECONDS_MAX`] long.
+//! be had on a TCP port too, and nothing else there. *What it never does:* change anything but what is
+//! published. *Limits:* [`CONNECTIONS_MAX`] connections at once, one request each,
+//! [`CONNECTION_SECONDS_MAX`] long, but for files that are put.
 
+use std::cell::Cell;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -23,6 +28,7 @@ use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
+use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde::{Deserialize, Serialize};
@@ -31,13 +37,14 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::metrics;
+use crate::publish::{self, Publishes};
 use crate::query;
 use crate::status::{PeerLine, Status};
 
 /// Connections served at once; more wait in the kernel's queue.
 pub const CONNECTIONS_MAX: usize = 16;
 
-/// After so many seconds a connection is cut, whatever it is doing.
+/// After so many seconds a connection is cut, unless a file comes by it.
 pub const CONNECTION_SECONDS_MAX: u64 = 30;
 
 /// How many objects are listed if nobody says, and at most.
@@ -150,7 +157,7 @@ impl Door {
     }
 
     /// Answers, until it is dropped. Needs a `LocalSet`.
-    pub async fn serve<O: Observed + 'static>(self, observed: Rc<O>) {
+    pub async fn serve<O: Observed + Publishes + 'static>(self, observed: Rc<O>) {
         let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         loop {
             let place = take(&places).await;
@@ -170,7 +177,10 @@ impl Drop for Door {
 }
 
 /// Answers `GET /metrics` on a TCP port. Needs a `LocalSet`.
-pub async fn serve_metrics<O: Observed + 'static>(listener: TcpListener, observed: Rc<O>) {
+pub async fn serve_metrics<O>(listener: TcpListener, observed: Rc<O>)
+where
+    O: Observed + Publishes + 'static,
+{
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
         let place = take(&places).await;
@@ -219,10 +229,12 @@ async fn pause(error: &io::Error) {
 fn converse<S, O>(stream: S, observed: Rc<O>, scope: Scope, place: OwnedSemaphorePermit)
 where
     S: AsyncRead + AsyncWrite + Unpin + 'static,
-    O: Observed + 'static,
+    O: Observed + Publishes + 'static,
 {
     tokio::task::spawn_local(async move {
-        let service = service_fn(|request: Request<hyper::body::Incoming>| {
+        let puts = Cell::new(false);
+        let service = service_fn(|request: Request<Incoming>| {
+            puts.set(request.method() == Method::POST);
             let observed = Rc::clone(&observed);
             async move { Ok::<_, std::convert::Infallible>(answer(&*observed, scope, request).await) }
         });
@@ -231,17 +243,26 @@ where
             .keep_alive(false)
             .serve_connection(TokioIo::new(stream), service);
         let limit = Duration::from_secs(CONNECTION_SECONDS_MAX);
+        tokio::pin!(connection);
         // Whoever asked has gone or is too slow; the daemon loses nothing by it.
-        let _ = tokio::time::timeout(limit, connection).await;
+        while tokio::time::timeout(limit, &mut connection).await.is_err() && puts.get() {}
         drop(place);
     });
 }
 
-async fn answer<O: Observed, B>(
+async fn answer<O: Observed + Publishes>(
     observed: &O,
     scope: Scope,
-    request: Request<B>,
+    request: Request<Incoming>,
 ) -> Response<Full<Bytes>> {
+    if request.uri().path() == "/put" && scope == Scope::All {
+        let query = request.uri().query().unwrap_or("").to_owned();
+        return match *request.method() {
+            Method::POST => publish::put(observed, request).await,
+            Method::DELETE => publish::withdraw(observed, &query).await,
+            _ => refuse(StatusCode::METHOD_NOT_ALLOWED, "only POST and DELETE"),
+        };
+    }
     if request.method() != Method::GET {
         return refuse(StatusCode::METHOD_NOT_ALLOWED, "only GET");
     }
@@ -257,6 +278,7 @@ async fn answer<O: Observed, B>(
             let limit = query::number(query, "limit").map_or(LIMIT_DEFAULT, |it| it as usize);
             json(&observed.objects(limit.min(LIMIT_MAX)).await)
         }
+        ("/published", Scope::All) => json(&observed.published()),
         ("/manifest", Scope::All) => manifest(observed, query).await,
         _ => refuse(StatusCode::NOT_FOUND, "no such page"),
     }
@@ -272,14 +294,14 @@ async fn manifest<O: Observed>(observed: &O, query: &str) -> Response<Full<Bytes
     }
 }
 
-fn json<T: Serialize>(value: &T) -> Response<Full<Bytes>> {
+pub fn json<T: Serialize>(value: &T) -> Response<Full<Bytes>> {
     match serde_json::to_string(value) {
         Ok(text) => page("application/json", text),
         Err(error) => refuse(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
     }
 }
 
-fn refuse(status: StatusCode, text: &str) -> Response<Full<Bytes>> {
+pub fn refuse(status: StatusCode, text: &str) -> Response<Full<Bytes>> {
     let mut response = page("text/plain; charset=utf-8", format!("{text}\n"));
     *response.status_mut() = status;
     response
@@ -297,9 +319,13 @@ pub(crate) mod tests {
     use tokio::net::TcpStream;
     use tokio::task::LocalSet;
 
+    use node::PutError;
+    use wire::Oid;
+
     use super::*;
     use crate::ask;
     use crate::exit::Exit;
+    use crate::publish::PublishedLine;
 
     /// A daemon that answers what it is told to.
     #[derive(Default)]
@@ -326,6 +352,20 @@ pub(crate) mod tests {
         async fn manifest(&self, url: &str, page: u64) -> Option<ManifestPage> {
             assert!(url.starts_with("http://"), "{url}");
             self.pages.get(page as usize).cloned()
+        }
+    }
+
+    impl Publishes for Puppet {
+        async fn put(&self, length: u64, _: Incoming) -> Result<Oid, PutError> {
+            Err(PutError::TooLarge(length / 2))
+        }
+
+        async fn withdraw(&self, name: Oid) -> Result<Oid, PutError> {
+            Ok(name)
+        }
+
+        fn published(&self) -> Vec<PublishedLine> {
+            Vec::new()
         }
     }
 

@@ -9,10 +9,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use content::Root;
 use http::Uri;
 use hyper::body::Incoming;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use node::named;
 use serde::Serialize;
+use wire::Oid;
 
 use crate::ask;
 use crate::cli::Get;
@@ -76,6 +79,8 @@ pub async fn run(args: &Get, control: &[PathBuf]) -> Result<(), Failure> {
 /// What is to be done.
 struct Job<'a> {
     url: Uri,
+    /// The name by which it is asked for, if by one.
+    oid: Option<Oid>,
     output: PathBuf,
     proxy: SocketAddr,
     control: &'a [PathBuf],
@@ -124,7 +129,7 @@ enum Broken {
 
 impl<'a> Job<'a> {
     async fn new(args: &Get, control: &'a [PathBuf]) -> Result<Self, Failure> {
-        let url = parse_url(&args.url)?;
+        let (url, oid) = parse_wish(&args.url)?;
         let sha256 = args.sha256.as_deref().map(|text| {
             let wrong = || Failure::usage("--sha256: expected 64 hexadecimal digits");
             digest::of_hex(text).ok_or_else(wrong)
@@ -137,6 +142,7 @@ impl<'a> Job<'a> {
                 None => proxy_of(&ask::status(control).await?.listeners)?,
             },
             url,
+            oid,
             control,
             pauses: &PAUSES,
             bar: progress(args.quiet || args.json),
@@ -240,6 +246,10 @@ impl<'a> Job<'a> {
                     url = follow(&url, &to).map_err(Broken::For)?;
                     continue;
                 }
+                Answer::Refused(_) if self.has_no_holder(head.status) => {
+                    let why = "nobody in reach has the object of this name, or had it when asked";
+                    return Err(Broken::For(Failure::failed(format!("{}: {why}", self.wish()))));
+                }
                 Answer::Refused(why) => return Err(Broken::For(refused(&url, &why, &arrived))),
             }
             self.receive(part, body).await?;
@@ -284,6 +294,9 @@ impl<'a> Job<'a> {
         report: &mut Report,
     ) -> Result<(), Failure> {
         self.bar.set_message("verifying");
+        if let Some(name) = &self.oid {
+            return self.verify_named(name, part, report).await;
+        }
         let said = part.meta().repr_digest.as_deref().and_then(digest::of_header);
         let sha256 = [
             said.map(|digest| ("Repr-Digest", digest)),
@@ -295,6 +308,7 @@ impl<'a> Job<'a> {
             length: part.meta().length,
             sha256: sha256.into_iter().flatten().collect(),
             units: units.map_err(|note| report.notes.push(note)).ok(),
+            ..Promises::default()
         };
         if promises.sha256.is_empty() {
             report.notes.push("the origin promised no SHA-256".to_owned());
@@ -302,6 +316,39 @@ impl<'a> Job<'a> {
         let file = part.reread().map_err(|error| self.cannot_write(&error))?;
         report.verified = verify::verify(file, &promises).await?;
         Ok(())
+    }
+
+    /// Holds the file against the name alone: it certifies the root, and the root the content.
+    async fn verify_named(
+        &self,
+        name: &Oid,
+        part: &mut Part,
+        report: &mut Report,
+    ) -> Result<(), Failure> {
+        let text = part.meta().root.clone().unwrap_or_default();
+        let root = Root::decode(&text).filter(|_| Root::name_of(&text) == *name);
+        let Some(root) = root else {
+            let why =
+                "what arrived is not what was promised: the answer's root is not that of the OID";
+            return Err(Failure::unverified(why));
+        };
+        let promises = Promises {
+            length: Some(root.length),
+            blake3: Some(root.content),
+            ..Promises::default()
+        };
+        let file = part.reread().map_err(|error| self.cannot_write(&error))?;
+        report.verified = verify::verify(file, &promises).await?;
+        Ok(())
+    }
+
+    fn has_no_holder(&self, status: http::StatusCode) -> bool {
+        self.oid.is_some() && status == http::StatusCode::GATEWAY_TIMEOUT
+    }
+
+    /// What was asked for, as it was asked.
+    fn wish(&self) -> String {
+        self.oid.map_or_else(|| self.url.to_string(), |name| name.to_string())
     }
 
     /// The units that the daemon has for this very version; or why there is nothing to compare with.
@@ -393,6 +440,32 @@ impl Report {
     }
 }
 
+/// What is to be downloaded: a URL, or an OID.
+fn parse_wish(text: &str) -> Result<(Uri, Option<Oid>), Failure> {
+    if text.starts_with("oid:") || !text.contains([':', '/', '.']) {
+        let name = parse_oid(text)?;
+        let uri = named::uri(&name).parse().map_err(Failure::usage)?;
+        return Ok((uri, Some(name)));
+    }
+    Ok((parse_url(text)?, None))
+}
+
+/// An OID as it is shown, with or without `oid:`.
+pub fn parse_oid(text: &str) -> Result<Oid, Failure> {
+    let digits = text.strip_prefix("oid:").unwrap_or(text);
+    digits.parse().map_err(|_| {
+        let strange = digits.chars().find(|digit| !digit.is_ascii_hexdigit());
+        let why = match strange {
+            Some(strange) => format!("{strange:?} is none"),
+            None => format!("these are {}", digits.len()),
+        };
+        Failure::usage(format!(
+            "{}: no whole URL, like http://host/file, and no OID, which is 64 hexadecimal digits: {why}",
+            term::tame(text, 100)
+        ))
+    })
+}
+
 fn parse_url(text: &str) -> Result<Uri, Failure> {
     let url: Uri = text.parse().map_err(|error| Failure::usage(format!("{text}: {error}")))?;
     match (url.scheme_str(), url.authority()) {
@@ -452,7 +525,7 @@ fn proxy_of(listeners: &[SocketAddr]) -> Result<SocketAddr, Failure> {
 }
 
 /// On a terminal only: `indicatif` hides what would go anywhere else.
-fn progress(is_quiet: bool) -> ProgressBar {
+pub fn progress(is_quiet: bool) -> ProgressBar {
     if is_quiet {
         return ProgressBar::hidden();
     }

@@ -30,6 +30,8 @@ mod origins;
 mod overhear;
 mod peers;
 mod places;
+mod publish;
+mod put;
 mod query;
 mod shell;
 mod status;
@@ -59,6 +61,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Peers { json } => wait(peers::show(&paths(), json)),
         Command::Cache { json, limit } => wait(cache::show(&paths(), limit, json)),
         Command::Get(args) => wait(get::run(&args, &paths())),
+        Command::Put(args) => wait(put::run(&args, &paths())),
         Command::Intercept { action } => intercept::run(&action),
         Command::CheckConfig { file } => check_config(file.as_deref()),
         Command::Completions { shell } => {

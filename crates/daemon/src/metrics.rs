@@ -104,6 +104,10 @@ impl Page {
         self.one("hearsay_units_false_total", Counter, help, report.units_false);
         let help = "Units that peers were asked for and have not sent yet.";
         self.one("hearsay_units_on_their_way", Gauge, help, report.units_on_their_way);
+        let help = "Published objects that peers say they lead to.";
+        self.one("hearsay_hints", Gauge, help, report.hints);
+        let help = "Hints of peers that had to go for others.";
+        self.one("hearsay_hints_evicted_total", Counter, help, report.hints_evicted);
     }
 
     /// A peer's counters begin anew when it comes back.
@@ -218,6 +222,10 @@ impl Page {
         self.one("hearsay_store_up", Gauge, help, status.store.works.into());
         let help = "Writes to the store that failed.";
         self.one("hearsay_store_failures_total", Counter, help, report.store_failures);
+        let help = "Objects that are published here.";
+        self.one("hearsay_published", Gauge, help, report.published);
+        let help = "Bytes of what is published here.";
+        self.one("hearsay_published_bytes", Gauge, help, report.published_bytes);
         let help = "Bytes that the store uses.";
         self.one("hearsay_store_bytes", Gauge, help, status.store.used_bytes);
         let help = "Bytes that the store may use.";

@@ -4,17 +4,19 @@ use crate::config::{Config, Place, scheme_name};
 use crate::control::{ManifestPage, ObjectLine, Observed, UnitLine};
 use crate::identity::Identity;
 use crate::overhear::Heard;
+use crate::publish::{PublishedLine, Publishes};
 use crate::shell::Shell;
 use crate::status::{
     Intercept, Mesh, Overhear, PeerLine, Process, Route, Status, Store, StoreKind,
 };
-use node::{Record, RouteTable, Row, Target};
+use hyper::body::Incoming;
+use node::{PutError, Record, RouteTable, Row, Target, named};
 use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::time::{Instant, SystemTime};
 use store::CatalogueReader;
 use tokio::sync::watch;
-use wire::{Date, ObjectKey};
+use wire::{Date, ObjectKey, Oid};
 
 /// Rows that are looked at for one listing, at most.
 const ROWS_MAX: usize = 100_000;
@@ -157,10 +159,25 @@ impl Observed for Observer {
         let catalogue = self.catalogue()?;
         let uri: http::Uri = url.parse().ok()?;
         let target = Target::new(uri.authority()?, uri.path_and_query())?;
-        // Whoever asks here is on this machine.
-        let key = target.key(&self.config.mesh.object_secret(), true);
+        // Whoever asks here is on this machine; but what has a name is the same for everybody.
+        let at_home = target.host() != named::HOST;
+        let key = target.key(&self.config.mesh.object_secret(), at_home);
         let read = tokio::task::spawn_blocking(move || read_page(&catalogue, &key, page));
         read.await.ok()?
+    }
+}
+
+impl Publishes for Observer {
+    async fn put(&self, length: u64, content: Incoming) -> Result<Oid, PutError> {
+        self.shell.put(length, content).await
+    }
+
+    async fn withdraw(&self, name: Oid) -> Result<Oid, PutError> {
+        self.shell.withdraw(name).await
+    }
+
+    fn published(&self) -> Vec<PublishedLine> {
+        Publishes::published(&self.shell)
     }
 }
 

@@ -6,7 +6,7 @@ use host::splice::splice;
 use http::{StatusCode, header};
 use hyper::body::{Body, Incoming};
 use hyper_util::rt::TokioIo;
-use node::{Fetch, FetchError, FetchId, Input};
+use node::{ExchangeId, Fetch, FetchError, FetchId, Input};
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -35,6 +35,18 @@ pub async fn fetch(shell: Shell, id: FetchId, fetch: Fetch, valve: Rc<Valve>) {
         }
         Ok(answer) => take(&shell, id, answer, &valve).await,
     }
+    shell.fetched(id);
+}
+
+/// Gives the engine a file that somebody publishes, as fast as it grants.
+pub async fn take_in(shell: Shell, exchange: ExchangeId, id: FetchId, valve: Rc<Valve>) {
+    let port = shell.port(exchange);
+    let content = port.and_then(|port| port.borrow_mut().content.take());
+    let result = match content {
+        Some(mut content) => take_content(&shell, id, &mut content, &valve).await,
+        None => Err(FetchError::Truncated),
+    };
+    shell.feed(Input::End(id, result));
     shell.fetched(id);
 }
 

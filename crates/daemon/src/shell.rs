@@ -9,7 +9,10 @@ use bytes::Bytes;
 use host::origin::Pool;
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
-use node::{ExchangeId, FetchId, Head, Input, LinkInput, Node, Output, PeerInfo, Report};
+use node::{
+    ExchangeId, FetchId, Head, Input, LinkInput, Node, Output, PeerInfo, PublishedInfo, PutError,
+    Report,
+};
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -18,7 +21,7 @@ use std::time::SystemTime;
 use tokio::sync::Notify;
 use tokio::task::{AbortHandle, spawn_local};
 use tokio::time::Instant;
-use wire::{Date, NodeId, PublicKey};
+use wire::{Date, NodeId, Oid, PublicKey};
 
 /// A client has so many bytes on their way to it, at most and at least.
 const WINDOW: std::ops::RangeInclusive<u64> = 16 * 1024..=128 * 1024;
@@ -58,6 +61,8 @@ pub struct Port {
     pub end: Option<End>,
     /// Who waits for any of these.
     pub waker: Option<Waker>,
+    /// What came of publishing, or of taking something back.
+    pub published: Option<Result<Oid, PutError>>,
     /// The request's content, until somebody sends it on.
     pub content: Option<Incoming>,
     /// The connection itself, once it is no longer HTTP.
@@ -204,6 +209,11 @@ impl Shell {
         self.0.state.borrow().node.peers()
     }
 
+    /// All that is published here.
+    pub fn published(&self) -> Vec<PublishedInfo> {
+        self.0.state.borrow().node.published()
+    }
+
     /// Who this node is to its peers, if it is in a mesh.
     pub fn identity(&self) -> Option<(NodeId, PublicKey)> {
         self.0.state.borrow().node.identity()
@@ -243,6 +253,14 @@ impl Shell {
                 let valve = Rc::<Valve>::default();
                 let task = origins::fetch(self.clone(), id, *fetch, Rc::clone(&valve));
                 state.fetches.insert(id, (spawn_local(task).abort_handle(), valve));
+            }
+            Output::TakeIn(exchange, id) => {
+                let valve = Rc::<Valve>::default();
+                let task = origins::take_in(self.clone(), exchange, id, Rc::clone(&valve));
+                state.fetches.insert(id, (spawn_local(task).abort_handle(), valve));
+            }
+            Output::Published(id, result) => {
+                state.leave(id, |port| port.published = Some(result));
             }
             Output::Grant(id, bytes) => {
                 if let Some((_, valve)) = state.fetches.get(&id) {

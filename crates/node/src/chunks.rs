@@ -33,7 +33,11 @@ pub struct Chunks {
     /// In which read a unit is under way, so that nobody asks for it twice.
     reading: Map<ChunkId, Ticket>,
     absent: Set<ChunkId>,
+    /// Transfers whose units are to be kept, and those of them that the disk does not have yet.
+    keeping: Map<FetchId, Set<ChunkId>>,
     reclaiming: Option<SegmentId>,
+    /// Nothing may be reclaimed now.
+    spares: bool,
     counts: Counts,
 }
 
@@ -113,7 +117,9 @@ impl Chunks {
             doubts: Map::default(),
             reading: Map::default(),
             absent: Set::default(),
+            keeping: Map::default(),
             reclaiming: None,
+            spares: false,
             counts: Counts::default(),
         }
     }
@@ -168,6 +174,9 @@ impl Chunks {
         out: &mut VecDeque<Output>,
     ) -> bool {
         self.counts.cut += 1;
+        if self.keeping.contains_key(&fetch) {
+            return self.enter_kept(fetch, id, bytes, tickets, out);
+        }
         if self.pinned.contains_key(&id) {
             return false;
         }
@@ -188,6 +197,70 @@ impl Chunks {
     fn pin(&mut self, id: ChunkId, bytes: Bytes, provenance: Provenance) {
         self.pinned_bytes += bytes.len() as u64;
         self.pinned.insert(id, Pinned { bytes, provenance });
+    }
+
+    /// The same for what is to be kept: only what the disk has shown, or will have written for this very
+    /// transfer, counts as held.
+    fn enter_kept(
+        &mut self,
+        fetch: FetchId,
+        id: ChunkId,
+        bytes: &Bytes,
+        tickets: &mut Tickets,
+        out: &mut VecDeque<Output>,
+    ) -> bool {
+        let waiting = self.keeping.get_mut(&fetch).is_some_and(|waiting| !waiting.insert(id));
+        if waiting {
+            return false;
+        }
+        let pinned = match self.pinned.get_mut(&id) {
+            Some(pinned) => {
+                pinned.provenance = Provenance::Put;
+                true
+            }
+            None => {
+                self.pin(id, bytes.clone(), Provenance::Put);
+                false
+            }
+        };
+        pinned || !(self.holds_on_disk(&id) && self.doubt(fetch, id, tickets, out))
+    }
+
+    fn holds_on_disk(&self, id: &ChunkId) -> bool {
+        self.index.holds(id) && !self.absent.contains(id)
+    }
+
+    /// The units of a transfer are to be kept from now on.
+    pub fn keep_for(&mut self, fetch: FetchId) {
+        self.keeping.insert(fetch, Set::default());
+    }
+
+    /// That transfer is over.
+    pub fn keep_for_nobody(&mut self, fetch: FetchId) {
+        self.keeping.remove(&fetch);
+    }
+
+    /// A unit is to be kept; false if it is not held.
+    pub fn keep(&mut self, id: &ChunkId) -> bool {
+        !self.absent.contains(id) && self.index.keep(id)
+    }
+
+    /// What was kept may leave like everything else.
+    pub fn keep_nothing(&mut self) {
+        self.index.keep_nothing();
+    }
+
+    /// Whether room is to be made only later.
+    pub fn reclaim_nothing(&mut self, spares: bool) {
+        self.spares = spares;
+    }
+
+    /// A unit of a transfer is on disk.
+    fn written(&mut self, fetch: FetchId, id: &ChunkId) {
+        if let Some(waiting) = self.keeping.get_mut(&fetch) {
+            waiting.remove(id);
+            self.index.keep(id);
+        }
     }
 
     fn know(&mut self, id: &ChunkId, length: usize) {
@@ -227,6 +300,7 @@ impl Chunks {
         let same = units.and_then(|units| units.first()).is_some_and(|(_, there)| *there == ours);
         if same {
             self.know(&id, ours.len());
+            self.written(fetch, &id);
             self.release(&id);
         } else {
             self.index.remove(&id, at);
@@ -279,7 +353,10 @@ impl Chunks {
             self.index.insert(&id, place, length, provenance);
             self.absent.remove(&id);
             match fetch {
-                Some(_) => self.release(&id),
+                Some(fetch) => {
+                    self.written(fetch, &id);
+                    self.release(&id);
+                }
                 None => drop(self.forget(&id)),
             }
         }
@@ -402,8 +479,8 @@ impl Chunks {
     }
 
     /// Makes room, one segment at a time.
-    fn reclaim(&mut self, out: &mut VecDeque<Output>) {
-        if self.reclaiming.is_none() {
+    pub fn reclaim(&mut self, out: &mut VecDeque<Output>) {
+        if self.reclaiming.is_none() && !self.spares {
             self.reclaiming = self.index.victim();
             out.extend(self.reclaiming.map(Output::List));
         }

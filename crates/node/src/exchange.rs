@@ -12,7 +12,7 @@ use std::net::IpAddr;
 use std::ops::Range;
 use std::rc::Rc;
 use wire::peer::{Request, Resume};
-use wire::{ChunkId, NodeId, ObjectKey, RecordId};
+use wire::{ChunkId, NodeId, ObjectKey, Oid, RecordId};
 
 use crate::http::{CONDITIONS, Record};
 
@@ -60,6 +60,8 @@ pub struct Ask {
     pub method: Method,
     pub target: Target,
     pub key: ObjectKey,
+    /// The name by which a published object is asked for, if one is.
+    pub named: Option<Oid>,
     /// End-to-end fields, with our `Via` but without `Host`.
     pub headers: HeaderMap,
     pub client: IpAddr,

@@ -65,6 +65,8 @@ pub struct Fetch {
 pub enum Via {
     /// The origin.
     Origin,
+    /// Whoever publishes it here.
+    Publisher,
     /// A peer that is being dialled.
     Dialling(SocketAddr),
     /// A peer, by this request.

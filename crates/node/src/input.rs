@@ -7,7 +7,7 @@ use http::{HeaderMap, Method, StatusCode, Uri, Version};
 use std::net::{IpAddr, SocketAddr};
 use store::{Entry, Location, SegmentId};
 use wire::capture::Segment;
-use wire::{ChunkId, Date, ObjectKey, PublicKey, RecordId};
+use wire::{ChunkId, Date, ObjectKey, Oid, PublicKey, RecordId};
 
 /// One request of one client, until its response has ended. Numbered by the driver, never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -169,6 +169,25 @@ pub enum FetchError {
     Truncated,
     /// Nobody who could have asked it is reachable.
     NoRoute,
+    /// There is no origin: it is a published object, and nobody in reach has it.
+    NoHolder,
+}
+
+/// Why something was not published, or not taken back. Sizes are in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PutError {
+    /// It is larger than any object may be: at most this.
+    TooLarge(u64),
+    /// All that is published here would be more than the store spares for it: at most this.
+    Full(u64),
+    /// So many objects are published already.
+    TooMany(usize),
+    /// The store did not take it, or not all of it.
+    Store,
+    /// It ended before its announced length, or went on behind it.
+    Broken,
+    /// Nothing of this name is published here.
+    Unknown,
 }
 
 /// One thing that happened. Bytes are reference-counted slices.
@@ -191,6 +210,11 @@ pub enum Input {
     Credit(ExchangeId, u64),
     /// A client has left; nothing more is to be said to it.
     Gone(ExchangeId),
+    /// Somebody on this machine wants to publish a file of so many bytes →
+    /// [`crate::Output::TakeIn`], or [`crate::Output::Published`] at once. [`Input::Gone`] breaks it off.
+    Put(ExchangeId, u64),
+    /// Somebody on this machine takes back what was published → [`crate::Output::Published`].
+    Withdraw(ExchangeId, Oid),
     /// A name's addresses; empty if it has none, or if asking failed.
     Resolved(String, Vec<IpAddr>),
     /// The row that the catalogue has under a key, if any.

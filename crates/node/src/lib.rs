@@ -22,12 +22,14 @@ mod http;
 mod input;
 mod manifests;
 mod mesh;
+pub mod named;
 mod names;
 mod node;
 mod output;
 pub mod overhear;
 #[doc(hidden)]
 pub mod peering;
+mod published;
 mod report;
 mod routes;
 mod rows;
@@ -39,10 +41,10 @@ pub use access::{Prefix, PrefixError, is_local, may_dial, may_use, plain};
 pub use http::{OPEN_KEY, Record, Refusal, Row, Screen, Target, Verdict, looks_like_http};
 pub use input::{
     Config, Entrance, ExchangeId, FetchError, FetchId, Input, LinkId, LinkInput, MeshConfig,
-    Overheard, Request, Scheme, Ticket,
+    Overheard, PutError, Request, Scheme, Ticket,
 };
 pub use mesh::PeerInfo;
-pub use node::Node;
+pub use node::{Node, PublishedInfo};
 pub use output::{Dial, Fetch, Head, LinkOutput, Output};
 pub use report::{Overhearing, Recent, Report, Requests, Unstored};
 pub use routes::{Interface, Route, RouteSource, RouteTable, Uplink};

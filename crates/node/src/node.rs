@@ -9,9 +9,13 @@ mod follow;
 mod grants;
 mod grow;
 mod hear;
+mod hints;
 mod keep;
+mod keeping;
+mod named;
 mod origin;
 mod overheard;
+mod put;
 mod reach;
 mod repair;
 mod serve;
@@ -30,6 +34,7 @@ use crate::manifests::Manifests;
 use crate::mesh::{Mesh, PeerInfo};
 use crate::names::Names;
 use crate::output::Output;
+use crate::published::Published;
 use crate::report::Report;
 use crate::rows::Rows;
 use crate::tickets::Tickets;
@@ -40,6 +45,8 @@ use std::rc::Rc;
 use std::time::Duration;
 use store::Index;
 use wire::{Date, Instant, NodeId, ObjectKey, PublicKey};
+
+pub use put::PublishedInfo;
 
 /// What is written becomes durable at most this long afterwards (protocol: Durable).
 const SYNC_AFTER: Duration = Duration::from_secs(5);
@@ -108,6 +115,8 @@ pub struct Node {
     syncing: bool,
     /// Until when the store is left alone because it failed.
     store_off_until: Option<Instant>,
+    /// What is published here.
+    published: Published,
     report: Report,
     out: VecDeque<Output>,
 }
@@ -147,6 +156,7 @@ impl Node {
             sync_at: None,
             syncing: false,
             store_off_until: None,
+            published: Published::default(),
             report: Report { store_works: true, ..Report::default() },
             out: VecDeque::new(),
             config,
@@ -165,12 +175,18 @@ impl Node {
             Input::Overheard(segments) => self.overheard(&segments),
             Input::Request(id, request) => self.ask(id, *request),
             Input::Credit(id, bytes) => self.credit(id, bytes),
-            Input::Gone(id) => self.leave(id),
+            Input::Gone(id) => {
+                self.put_left(id);
+                self.leave(id);
+            }
+            Input::Put(id, length) => self.put(id, length),
+            Input::Withdraw(id, name) => self.withdraw(id, name),
             Input::Resolved(host, addresses) => {
                 for id in self.names.handle_resolved(self.now, host, addresses) {
                     self.look(id);
                 }
             }
+            Input::Row(key, bytes) if self.published_row(key, bytes.as_deref()) => {}
             Input::Row(key, bytes) => {
                 let (waiters, row) = self.rows.handle_row(key, bytes.as_deref());
                 row.records.iter().filter(|r| r.clocked).for_each(|r| self.clock.seen(r.received));
@@ -178,7 +194,10 @@ impl Node {
                     self.decide(id, &Rc::clone(&row));
                 }
             }
-            Input::Segment(record, number, bytes) => self.segment_read(record, number, bytes),
+            Input::Segment(record, number, bytes) => {
+                self.walk_read(record, number, bytes.as_deref());
+                self.segment_read(record, number, bytes);
+            }
             Input::Changed(ticket, done) => self.changed(ticket, done),
             Input::Synced(done) => self.synced(done),
             Input::Head(id, status, headers) => self.head(id, status, headers),
@@ -194,6 +213,7 @@ impl Node {
                 self.chunks.handle_rewritten(segment, moved, &mut self.out);
             }
         }
+        self.load_published();
         self.grant_others();
         self.hear();
     }
@@ -231,6 +251,10 @@ impl Node {
         Report {
             peers: self.mesh.as_ref().map_or(0, |mesh| mesh.peers.count() as u64),
             units_on_their_way: self.mesh.as_ref().map_or(0, |mesh| mesh.flights.len() as u64),
+            hints: self.mesh.as_ref().map_or(0, |mesh| mesh.holders.len() as u64),
+            hints_evicted: self.mesh.as_ref().map_or(0, |mesh| mesh.holders.evicted),
+            published: self.published.objects.len() as u64,
+            published_bytes: self.published.bytes(),
             units_cut: counts.cut,
             units_known: counts.known,
             known_bytes: counts.known_bytes,
@@ -269,8 +293,7 @@ impl Node {
     fn tick(&mut self) {
         if self.sync_at.is_some_and(|at| at <= self.now) {
             self.sync_at = None;
-            self.syncing = true;
-            self.out.push_back(Output::Sync);
+            self.sync_for(Vec::new());
         }
         if self.store_off_until.is_some_and(|until| until <= self.now) {
             self.store_off_until = None;

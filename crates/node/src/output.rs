@@ -1,11 +1,11 @@
 //! What a node asks its driver to do.
 
-use crate::input::{ExchangeId, FetchId, LinkId, Ticket};
+use crate::input::{ExchangeId, FetchId, LinkId, PutError, Ticket};
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 use std::net::{IpAddr, SocketAddr};
 use store::{Change, Entry, Location, SegmentId, Unit};
-use wire::{ObjectKey, RecordId};
+use wire::{ObjectKey, Oid, RecordId};
 
 /// Whom to dial.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -84,6 +84,11 @@ pub enum Output {
     Change(Ticket, Vec<Change>),
     /// Ask an origin → [`crate::Input::Head`], `Body`, `End`.
     Fetch(FetchId, Box<Fetch>),
+    /// Take in the file that somebody publishes, as if it were an origin's content →
+    /// [`crate::Input::Body`], `End`.
+    TakeIn(ExchangeId, FetchId),
+    /// A file is published, and durable, under this name; or it was taken back.
+    Published(ExchangeId, Result<Oid, PutError>),
     /// Accept so many more bytes of an origin's content.
     Grant(FetchId, u64),
     /// Break off a request to an origin; nothing more of it is wanted.

@@ -50,6 +50,14 @@ pub struct Report {
     pub units_false: u64,
     /// Units that peers were asked for and have not sent yet.
     pub units_on_their_way: u64,
+    /// What peers say they lead to.
+    pub hints: u64,
+    /// Hints that had to go for others.
+    pub hints_evicted: u64,
+    /// Objects that are published here.
+    pub published: u64,
+    /// Bytes of what is published here.
+    pub published_bytes: u64,
     /// Peers that are there now.
     pub peers: u64,
     /// Responses and their content bytes that were not stored, by reason.

@@ -105,6 +105,18 @@ impl Rows {
         self.pinned.insert(key, (ticket, row));
     }
 
+    /// Takes note of a row that the catalogue was given otherwise.
+    pub fn learn(&mut self, key: ObjectKey, row: Rc<Row>) {
+        self.unlearn(&key);
+        self.cache.insert(key, row);
+    }
+
+    /// Forgets a row that the catalogue was told to remove.
+    pub fn unlearn(&mut self, key: &ObjectKey) {
+        self.pinned.remove(key);
+        self.cache.remove(key);
+    }
+
     /// The catalogue has taken a row, or could not; false if the ticket is not one of ours.
     pub fn handle_changed(&mut self, ticket: Ticket) -> bool {
         let Some((key, bytes)) = self.changes.remove(&ticket) else { return false };

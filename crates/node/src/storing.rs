@@ -5,7 +5,7 @@ use crate::hasher::Set;
 use crate::http::{Record, Voucher};
 use crate::input::ExchangeId;
 use bytes::Bytes;
-use content::Segment;
+use content::{Root, Segment};
 use http::{HeaderMap, HeaderName, StatusCode};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -28,6 +28,8 @@ pub struct Storing {
     pub carried: u64,
     /// Who vouches for it, if that is not ourselves.
     pub voucher: Option<Voucher>,
+    /// What certifies it, if it was asked for by name.
+    pub root: Option<Rc<Root>>,
     /// Its length in bytes, where that was announced.
     pub announced: Option<u64>,
     pub readers: Vec<ExchangeId>,
@@ -175,6 +177,7 @@ impl Storing {
             clocked,
             carried: 0,
             voucher: None,
+            root: None,
             announced: None,
             readers: Vec::new(),
             inflow,

@@ -81,6 +81,19 @@ pub enum Change {
         /// The record.
         record: RecordId,
     },
+    /// Gives all segments of a record to another, in place of those that it has.
+    Adopt {
+        /// Whose they were.
+        from: RecordId,
+        /// Whose they are.
+        to: RecordId,
+    },
+    /// An object's row, if there is one, does not leave to make room any more, until it is set again or
+    /// removed.
+    Keep {
+        /// The object.
+        key: ObjectKey,
+    },
 }
 
 /// What the catalogue holds and what it has let go since it was opened.
@@ -381,7 +394,10 @@ fn check_length(change: &Change) -> Result<(), Error> {
     let length = match change {
         Change::Put { row, records, .. } => row.len() + records.len() * RecordId::LEN,
         Change::PutSegment { bytes, .. } => bytes.len(),
-        Change::Remove { .. } | Change::DropSegments { .. } => 0,
+        Change::Remove { .. }
+        | Change::DropSegments { .. }
+        | Change::Adopt { .. }
+        | Change::Keep { .. } => 0,
     };
     if length > VALUE_BYTES_MAX {
         return Err(Error::TooLong { bytes: length as u64, bytes_max: VALUE_BYTES_MAX as u64 });

@@ -204,8 +204,37 @@ impl Index {
             return;
         };
         for entry in entries {
-            self.enter(&entry.id, row, entry.offset, entry.length, entry.provenance);
+            // What is published now is for the engine to say, by `keep`: the file knows only what was.
+            let provenance = match entry.provenance {
+                Provenance::Put => Provenance::Own,
+                other => other,
+            };
+            self.enter(&entry.id, row, entry.offset, entry.length, provenance);
         }
+    }
+
+    /// A unit is part of something published here: it survives every reclaiming until
+    /// [`Index::keep_nothing`]. `false` if there is no candidate for it.
+    ///
+    /// It is for the caller to see to it that what is kept is well below the budget.
+    pub fn keep(&mut self, id: &ChunkId) -> bool {
+        let mut is_here = false;
+        self.table.retain(Key::of(id), |place| {
+            place.provenance = Provenance::Put;
+            is_here = true;
+            true
+        });
+        is_here
+    }
+
+    /// What was kept may leave like everything else. Looks through the whole table.
+    pub fn keep_nothing(&mut self) {
+        self.table.retain_all(|place| {
+            if place.provenance == Provenance::Put {
+                place.provenance = Provenance::Own;
+            }
+            true
+        });
     }
 
     fn enter(&mut self, id: &ChunkId, row: u16, offset: u32, length: u32, provenance: Provenance) {
@@ -304,18 +333,23 @@ impl Index {
     /// Decides who survives the reclaiming of a segment, given all its entries.
     ///
     /// The others leave the index now. At least a quarter of the segment's bytes is freed,
-    /// whatever is in use, so that reclaiming always gets somewhere. Survivors are found at their
-    /// old place until [`Index::moved`].
+    /// whatever is in use, so that reclaiming always gets somewhere; only what is to be kept stays all
+    /// the same ([`Index::keep`]), as if it had just been used. Survivors are found at their old place
+    /// until [`Index::moved`].
     pub fn judge(&mut self, segment: SegmentId, entries: &[Entry]) -> Vec<Entry> {
         let Some(row) = self.segments.row(segment) else { return Vec::new() };
-        let mut known: Vec<(u8, Entry)> = Vec::with_capacity(entries.len());
+        let mut known: Vec<(Place, Entry)> = Vec::with_capacity(entries.len());
         for entry in entries {
-            known.extend(self.life_of(row, entry).map(|life| (life, *entry)));
+            known.extend(self.place_of(row, entry).map(|place| (place, *entry)));
         }
         let mut bar = self.bar(row, &known);
         let mut kept = Vec::new();
-        for (life, entry) in known {
-            if bar.passes(life, unit_disk_bytes(entry.length)) {
+        for (place, entry) in known {
+            let is_put = place.provenance == Provenance::Put;
+            if is_put || bar.passes(place.life, unit_disk_bytes(entry.length)) {
+                if is_put {
+                    self.touch(&entry.id);
+                }
                 self.renew(row, &entry);
                 kept.push(entry);
             } else {
@@ -325,25 +359,29 @@ impl Index {
         kept
     }
 
-    fn life_of(&mut self, row: u16, entry: &Entry) -> Option<u8> {
+    fn place_of(&mut self, row: u16, entry: &Entry) -> Option<Place> {
         let key = Key::of(&entry.id);
         self.settle(key);
         let mut places = self.table.find(key);
-        places.find(|place| place.segment == row && place.offset == entry.offset).map(|it| it.life)
+        places.find(|place| place.segment == row && place.offset == entry.offset)
     }
 
     /// What survives: by the policy's measure, or less if that would free too little.
-    fn bar(&self, row: u16, known: &[(u8, Entry)]) -> Bar {
+    fn bar(&self, row: u16, known: &[(Place, Entry)]) -> Bar {
         let Some(segment) = self.segments.at(row) else { return Bar { life: 256, spare_bytes: 0 } };
         let wanted = match &self.evictor {
             Evictor::Lru(lru) => usize::from(lru.cold()) + 1,
             Evictor::S3Fifo(_) => S3Fifo::bar(segment.kind == Kind::Fresh),
         };
         let mut by_life = [0; EPOCHS];
-        for (life, entry) in known {
-            by_life[usize::from(*life)] += u64::from(unit_disk_bytes(entry.length));
+        let mut most_bytes = segment.disk_bytes / 4 * 3;
+        for (place, entry) in known {
+            let bytes = u64::from(unit_disk_bytes(entry.length));
+            match place.provenance {
+                Provenance::Put => most_bytes = most_bytes.saturating_sub(bytes),
+                _ => by_life[usize::from(place.life)] += bytes,
+            }
         }
-        let most_bytes = segment.disk_bytes / 4 * 3;
         let mut kept_bytes: u64 = by_life[wanted..].iter().sum();
         let mut life = wanted;
         while kept_bytes > most_bytes {

@@ -170,3 +170,32 @@ fn is_right_or_absent(files: &Arc<dyn Files>) -> bool {
     assert_eq!(catalogue.reader().get(&key(7)).unwrap().as_deref(), Some(&b"last"[..]));
     is_whole
 }
+
+#[test]
+fn segments_are_adopted_whole_and_what_is_kept_does_not_leave_to_make_room() {
+    let files: Arc<dyn Files> = Arc::new(Memory::new());
+    let options = CatalogueOptions { budget_bytes: 256 << 10, ..CatalogueOptions::default() };
+    let mut catalogue = Catalogue::open(files.clone(), options).unwrap();
+    let reader = catalogue.reader();
+    let at = |n, number| reader.segment(&record(n), number).unwrap();
+    let before =
+        [segment(1, 0, b"a"), segment(1, 1, b"b"), segment(2, 0, b"old"), segment(2, 7, b"old")];
+    catalogue.apply(&before).unwrap();
+    let keep = Change::Keep { key: key(9) };
+    let adopt = Change::Adopt { from: record(1), to: record(2) };
+    catalogue.apply(&[adopt, put(9, b"row", &[2]), keep]).unwrap();
+    assert_eq!((at(1, 0), at(2, 7)), (None, None));
+    assert_eq!((at(2, 0), at(2, 1)), (Some(b"a".to_vec()), Some(b"b".to_vec())));
+    for n in 10..250 {
+        catalogue.apply(&[put(n, &[n; 3000], &[])]).unwrap();
+    }
+    assert!(catalogue.report().evicted_rows > 100);
+    assert_eq!(reader.get(&key(9)).unwrap().as_deref(), Some(&b"row"[..]));
+    assert_eq!(at(2, 1), Some(b"b".to_vec()));
+    // Set again, it is a row like others.
+    catalogue.apply(&[put(9, b"new", &[2])]).unwrap();
+    for n in 10..250 {
+        catalogue.apply(&[put(n, &[n; 3000], &[])]).unwrap();
+    }
+    assert_eq!((reader.get(&key(9)).unwrap(), at(2, 1)), (None, None));
+}

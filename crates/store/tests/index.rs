@@ -263,8 +263,8 @@ struct Writer {
 }
 
 impl Writer {
-    fn new(policy: Policy) -> Self {
-        let index = Index::new(1 << 20, policy);
+    fn new(policy: Policy, budget: u64) -> Self {
+        let index = Index::new(budget, policy);
         let heads = [(SegmentId(1), 32), (SegmentId(2), 32)];
         Self { index, entries: BTreeMap::new(), heads, newest: 2 }
     }
@@ -299,9 +299,37 @@ impl Writer {
     }
 }
 
+/// Half the budget is kept; four times the budget passes through the other half.
+#[test]
+fn what_is_kept_survives_every_reclaiming_and_room_is_made_all_the_same() {
+    const UNITS: u64 = 2048;
+    for policy in [Policy::S3Fifo, Policy::Lru] {
+        let budget = UNITS * u64::from(store::unit_disk_bytes(LENGTH));
+        let mut writer = Writer::new(policy, budget);
+        let kept = UNITS / 2;
+        for name in 0..kept {
+            writer.write(name, Provenance::Own);
+            assert!(writer.index.keep(&name_number(name)));
+        }
+        for name in kept..kept + 4 * UNITS {
+            writer.write(name, Provenance::Own);
+            assert!(writer.index.report().bytes_on_disk <= budget, "{policy:?}");
+        }
+        assert!((0..kept).all(|name| writer.index.holds(&name_number(name))), "{policy:?}");
+        writer.index.keep_nothing();
+        for name in kept + 4 * UNITS..kept + 8 * UNITS {
+            writer.write(name, Provenance::Own);
+            // Whatever is used twice has a place in the main queue, too.
+            (0..2).for_each(|_| writer.index.touch(&name_number(name)));
+        }
+        let left = (0..kept).filter(|name| writer.index.holds(&name_number(*name))).count() as u64;
+        assert!(left < kept / 10, "{policy:?}: {left}");
+    }
+}
+
 /// How many of 40 units that were used are there after a flood of others, which nobody uses.
 fn left_after_a_flood(policy: Policy, flood: Provenance) -> usize {
-    let mut writer = Writer::new(policy);
+    let mut writer = Writer::new(policy, 1 << 20);
     (0..40).for_each(|name| writer.write(name, Provenance::Own));
     for _ in 0..3 {
         (0..40).for_each(|name| writer.index.touch(&name_number(name)));
@@ -322,7 +350,7 @@ fn a_flood_of_what_was_overheard_leaves_what_is_used() {
 #[test]
 fn what_was_overheard_and_is_used_stays() {
     for policy in [Policy::S3Fifo, Policy::Lru] {
-        let mut writer = Writer::new(policy);
+        let mut writer = Writer::new(policy, 1 << 20);
         writer.write(1, Provenance::Overheard);
         (0..3).for_each(|_| writer.index.touch(&name_number(1)));
         (1000..2000).for_each(|name| writer.write(name, Provenance::Overheard));

@@ -71,6 +71,11 @@ identifier! {
 }
 
 identifier! {
+    /// The name of a published object: it certifies what the object is made of (`content::Root`).
+    Oid, 32
+}
+
+identifier! {
     /// Which node it is: the first bytes of BLAKE3 of its [`PublicKey`].
     NodeId, 16
 }

@@ -12,5 +12,7 @@ pub mod peer;
 mod time;
 pub mod varint;
 
-pub use id::{ChunkId, NodeId, ObjectKey, ParseIdError, PublicKey, RecordId, Signature, Token};
+pub use id::{
+    ChunkId, NodeId, ObjectKey, Oid, ParseIdError, PublicKey, RecordId, Signature, Token,
+};
 pub use time::{Date, Instant};

@@ -17,6 +17,9 @@ const CONTENT_DIGEST: HeaderName = HeaderName::from_static("content-digest");
 /// How caches dealt with the request (RFC 9211).
 const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
 
+/// The root of a published object.
+const ROOT: HeaderName = HeaderName::from_static(node::named::ROOT);
+
 /// By so many seconds `Last-Modified` must be older than `Date` to be a strong validator, unless one
 /// trusts the origin's two clocks to be one (RFC 9110 §8.8.2.2).
 const LAST_MODIFIED_SECONDS_MIN: u64 = 60;
@@ -113,6 +116,7 @@ fn describe(headers: &HeaderMap, url: &str) -> Meta {
         validator: strong_validator(headers),
         length: body_length(headers),
         repr_digest: repr_digest(headers),
+        root: text(headers, &ROOT),
         synced_bytes: 0,
     }
 }

@@ -27,6 +27,9 @@ pub struct Meta {
     pub length: Option<u64>,
     /// The whole's `Repr-Digest`, as it came.
     pub repr_digest: Option<String>,
+    /// The root of a published object, as it came.
+    #[serde(default)]
+    pub root: Option<String>,
     /// Bytes that are on disk for certain.
     pub synced_bytes: u64,
 }

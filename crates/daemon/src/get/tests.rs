@@ -76,6 +76,7 @@ impl Desk {
 
     fn job(&self, proxy: SocketAddr) -> Job<'_> {
         Job {
+            oid: None,
             url: "http://origin.test/file".parse().unwrap(),
             output: self.file(),
             proxy,

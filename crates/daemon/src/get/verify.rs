@@ -20,6 +20,8 @@ pub struct Promises {
     pub length: Option<u64>,
     /// SHA-256s of all of it, and who promised each.
     pub sha256: Vec<(&'static str, Sha256)>,
+    /// The BLAKE3 that its name certifies.
+    pub blake3: Option<[u8; 32]>,
     /// The units it is made of.
     pub units: Option<Vec<Unit>>,
 }
@@ -57,6 +59,7 @@ impl Unit {
 /// Checks the promises, and says which were kept.
 pub async fn verify(file: &mut File, promises: &Promises) -> Result<Vec<String>, Failure> {
     let mut hasher = (!promises.sha256.is_empty()).then(Hasher::new);
+    let mut named = promises.blake3.map(|promised| (blake3::Hasher::new(), promised));
     let mut units = promises.units.iter().flatten();
     let mut buffer = vec![0; PIECE_BYTES];
     let mut length = 0;
@@ -76,6 +79,9 @@ pub async fn verify(file: &mut File, promises: &Promises) -> Result<Vec<String>,
         if let Some(hasher) = &mut hasher {
             hasher.update(piece);
         }
+        if let Some((hasher, _)) = &mut named {
+            hasher.update(piece);
+        }
         if got == 0 && unit.is_none() {
             break;
         }
@@ -85,6 +91,12 @@ pub async fn verify(file: &mut File, promises: &Promises) -> Result<Vec<String>,
     let mut kept = check_length(length, promises)?;
     let digest: Option<Sha256> = hasher.map(|hasher| hasher.finalize().into());
     kept.extend(check_digests(digest, promises)?);
+    if let Some((hasher, promised)) = named {
+        if *hasher.finalize().as_bytes() != promised {
+            return Err(broken("its BLAKE3 is not the one that the OID certifies".to_owned()));
+        }
+        kept.push("BLAKE3 (OID)".to_owned());
+    }
     if let Some(units) = &promises.units {
         let plural = if units.len() == 1 { "" } else { "s" };
         kept.push(format!("{} unit{plural} of the daemon's manifest", units.len()));
@@ -175,10 +187,13 @@ mod tests {
         let promises = Promises {
             length: Some(5),
             sha256: vec![("Repr-Digest", digest)],
+            blake3: Some(content::Root::digest(b"hello")),
             units: units(&[b"he", b"llo"]),
         };
         let kept = check(b"hello", &promises).unwrap();
-        assert_eq!(kept, ["length", "SHA-256 (Repr-Digest)", "2 units of the daemon's manifest"]);
+        let expected =
+            ["length", "SHA-256 (Repr-Digest)", "BLAKE3 (OID)", "2 units of the daemon's manifest"];
+        assert_eq!(kept, expected);
         assert_eq!(check(b"hello", &Promises::default()), Ok(Vec::new()));
     }
 
@@ -187,6 +202,7 @@ mod tests {
         for (promises, what) in [
             (Promises { length: Some(6), ..Promises::default() }, "5 bytes arrived and 6"),
             (Promises { sha256: vec![("--sha256", [0; 32])], ..Promises::default() }, "--sha256"),
+            (Promises { blake3: Some([0; 32]), ..Promises::default() }, "BLAKE3"),
             (Promises { units: units(&[b"he", b"lla"]), ..Promises::default() }, "from 2 on"),
             (Promises { units: units(&[b"hello", b"x"]), ..Promises::default() }, "from 5 on"),
         ] {

@@ -6,6 +6,7 @@
 //! *Sources:* MeshCache §3, §4.2.1, §4.3.1; Ditto §4.2; docs/protocol.md.
 
 mod flights;
+mod holders;
 mod identity;
 mod peers;
 mod select;
@@ -14,6 +15,8 @@ pub use flights::{Flight, Flights, Part, Unit};
 pub use identity::verify;
 pub use peers::{Down, Event, PeerInfo, Peers};
 pub use select::{Choice, Ways};
+
+use holders::Holders;
 
 use crate::hasher::Map;
 use crate::input::{ExchangeId, FetchId, MeshConfig, Scheme};
@@ -47,6 +50,8 @@ pub struct Mesh {
     pub asks: Map<(NodeId, Request), FetchId>,
     /// Requests of peers.
     pub supplied: BTreeMap<(NodeId, Request), ExchangeId>,
+    /// Who leads to which published object.
+    pub holders: Holders,
     /// Who waits for a peer that is being dialled.
     pub dialling: Map<SocketAddr, Vec<FetchId>>,
     /// When to look whether those are there who will be asked.
@@ -78,6 +83,7 @@ impl Mesh {
             flights: Flights::default(),
             asks: Map::default(),
             supplied: BTreeMap::new(),
+            holders: Holders::default(),
             dialling: Map::default(),
             meet_at: None,
             meet_wait: Duration::ZERO,
@@ -102,6 +108,7 @@ impl Mesh {
         };
         let hello = Hello { name: self.name.clone(), profile: self.profile, gateway };
         self.peers.introduce(now, hello);
+        self.holders.changed = true;
     }
 
     /// The gateway's address: as the routes have it, else as the next hop says, or said.

@@ -107,6 +107,9 @@ impl Node {
                 "destination_ip_unroutable",
                 "neither the mesh's gateway nor the origin can be reached from here",
             ),
+            Some(FetchError::NoHolder) => {
+                (504, "destination_not_found", "nobody in reach has the object of this name")
+            }
             Some(FetchError::Malformed) => {
                 (502, "http_protocol_error", "the origin's answer is not sound HTTP")
             }

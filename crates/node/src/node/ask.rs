@@ -7,6 +7,7 @@ use crate::exchange::{Ask, Asker, Exchange, State, Trail};
 use crate::fetch::{self, Fetch, Via};
 use crate::http::{self, CacheControl, Record, Reuse, Row, Target};
 use crate::input::{Entrance, ExchangeId, Request};
+use crate::named;
 use crate::output::{Dial, Output};
 use crate::supplying::COVER;
 use ::http::uri::Authority;
@@ -34,10 +35,13 @@ impl Node {
             Err(why) => {
                 self.refuse(id, StatusCode::BAD_REQUEST, why);
             }
-            Ok(ask) => {
-                self.exchanges.insert(id, Exchange { ask, credit: 0, state: State::Looking });
-                self.admit(id);
-            }
+            Ok(ask) => match named::understand(ask, &self.config.secret) {
+                Err((status, why)) => self.refuse(id, status, why),
+                Ok(ask) => {
+                    self.exchanges.insert(id, Exchange { ask, credit: 0, state: State::Looking });
+                    self.admit(id);
+                }
+            },
         }
     }
 
@@ -107,6 +111,9 @@ impl Node {
         let ask = &exchange.ask;
         if let Some(resume) = ask.trail.resume {
             return self.take_up(id, resume, row);
+        }
+        if let Some(name) = ask.named {
+            return self.decide_named(id, &name, row);
         }
         match http::decide(row, &ask.headers, now, clock_right) {
             Reuse::Hit(record, left) => self.check(id, record, left, None),
@@ -355,6 +362,7 @@ fn understand(request: Request, via: &str, secret: &[u8; 32]) -> Result<Ask, &'s
         method,
         target,
         key,
+        named: None,
         headers,
         client,
         at_home,

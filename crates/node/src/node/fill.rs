@@ -25,8 +25,7 @@ impl Node {
         };
         let Source::Closed(record) = source else { return None };
         let record = Rc::clone(record);
-        let meshed = self.mesh.as_ref().is_some_and(|mesh| mesh.routes.route().is_some());
-        if unfillable || !meshed || exchange.ask.at_home {
+        if unfillable || !self.has_sources(&exchange.ask) || exchange.ask.at_home {
             return None;
         }
         let fetch = match self.reopened(&record) {

@@ -3,6 +3,7 @@
 
 use super::Node;
 use super::hear::headers;
+use super::named::certifies;
 use super::unseal::is_sealed_as;
 use crate::cutting::Fresh;
 use crate::fetch::{self, Fetch, Via};
@@ -29,6 +30,9 @@ impl Node {
         self.listen_to(id, peer, request);
         let Some((mesh, fetch)) = self.mesh.as_ref().zip(self.fetches.get_mut(&id)) else { return };
         fetch.moved = self.now;
+        if let Some(name) = fetch.ask.named {
+            return self.named_head(id, peer, &name, &head);
+        }
         if !mesh.believes(&head.signer) {
             // It may be honest, and have dialled the origin itself.
             return self.disregard(id);
@@ -117,7 +121,7 @@ impl Node {
     }
 
     /// The peer that we turned to knows the transfer: what was on its way is wanted of it.
-    fn goes_on(&mut self, id: FetchId) {
+    pub(super) fn goes_on(&mut self, id: FetchId) {
         let flying = self.is_flying(id);
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         if !flying {
@@ -403,6 +407,9 @@ impl Node {
     /// A response of a peer has ended.
     pub(super) fn peer_ends(&mut self, peer: NodeId, request: Request, outcome: Outcome) {
         let Some(id) = self.asked(peer, request) else { return };
+        if outcome == Outcome::NotCached {
+            self.does_not_lead(peer, request);
+        }
         let Some((mesh, fetch)) = self.mesh.as_mut().zip(self.fetches.get_mut(&id)) else { return };
         if fetch.former == Some((peer, request)) {
             mesh.asks.remove(&(peer, request));
@@ -506,6 +513,7 @@ impl Node {
         self.retire(id);
         let Some(mut fetch) = self.remove_fetch(id) else { return };
         let (key, uri) = (fetch.ask.key, fetch.ask.target.to_string());
+        let published = self.publishes(&fetch.ask);
         let Some(storing) = fetch.storing() else { return };
         let (failed, hollow) = (storing.failed, storing.is_hollow());
         let reopened = storing.is_reopened();
@@ -519,7 +527,7 @@ impl Node {
         let group = storing.flush();
         let readers = std::mem::take(&mut storing.readers);
         self.append(Some(id), group);
-        if !reopened {
+        if !reopened && !published {
             self.put_record(key, uri, Rc::clone(record));
         }
         for reader in readers {
@@ -560,6 +568,7 @@ fn check_segment(
 ) -> Result<Segment, &'static str> {
     let (record, announced, ended) = (storing.record, storing.announced, storing.ended);
     let signer = storing.voucher.as_ref().map(|voucher| voucher.signer);
+    let root = storing.root.clone();
     let Some(listed) = storing.listed() else { return Err("a manifest that nobody asked for") };
     let segment = Segment::decode(bytes).map_err(|_| "a segment that is none")?;
     let digest = Segment::digest(bytes);
@@ -570,7 +579,11 @@ fn check_segment(
         return Err("a segment that does not follow the one before");
     }
     let signed = wire::peer::segment_signed(&record, &digest);
-    if !signer.is_some_and(|signer: PublicKey| verify(&signer, &signed, signature)) {
+    if let Some(root) = root {
+        if !certifies(&root, &segment, &digest) {
+            return Err("a segment that the object's name does not certify");
+        }
+    } else if !signer.is_some_and(|signer: PublicKey| verify(&signer, &signed, signature)) {
         return Err("a segment is not signed by who signed the record");
     }
     let end = segment.end_offset();

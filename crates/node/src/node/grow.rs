@@ -154,8 +154,11 @@ impl Node {
     /// Our own manifest has one more segment.
     fn add_segment(&mut self, id: FetchId, segment: Rc<Segment>) {
         let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
-        storing.close_segment(&segment, None);
-        self.write_segment(id, Signed { segment, signature: None });
+        // What a name certifies needs no signature of ours.
+        let signature = storing.voucher.as_ref().map(|voucher| voucher.signature);
+        storing.close_segment(&segment, signature);
+        self.published.listed(id, &segment);
+        self.write_segment(id, Signed { segment, signature });
     }
 
     /// A unit of an object is here, and named: has it written with its neighbours.
@@ -269,6 +272,9 @@ impl Node {
             if let Some(storing) = fetch.storing() {
                 storing.whole = Some(Rc::clone(&record));
             }
+            if self.published.puts.contains_key(&id) {
+                return self.settle(id);
+            }
             self.put_record(key, uri, record);
         }
         for reader in readers {
@@ -287,6 +293,9 @@ impl Node {
         }
         if let Inflow::Listed(_) = storing.inflow {
             return self.settle_listed(id, record);
+        }
+        if self.published.puts.contains_key(&id) {
+            return self.put_written(id);
         }
         let readers = std::mem::take(&mut storing.readers);
         self.remove_fetch(id);
@@ -320,7 +329,7 @@ impl Node {
         }
         let kept = storing.whole.is_some() && !storing.failed && !storing.is_hollow();
         let record = storing.record;
-        if !kept && !self.is_of_use(record, fetch.ask.key) {
+        if !kept && !self.publishes(&fetch.ask) && !self.is_of_use(record, fetch.ask.key) {
             let drop = store::Change::DropSegments { record };
             self.out.push_back(Output::Change(self.tickets.draw(), vec![drop]));
         }

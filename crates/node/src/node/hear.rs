@@ -7,6 +7,7 @@ use crate::fetch::{Fetch, Via};
 use crate::http::{self, Row, Target};
 use crate::input::{Entrance, ExchangeId, FetchId, LinkInput};
 use crate::mesh::{Down, Event, REQUESTS_MAX};
+use crate::named;
 use crate::output::{Dial, LinkOutput, Output};
 use crate::routes::RouteTable;
 use ::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, Version, header};
@@ -53,6 +54,7 @@ impl Node {
                 break;
             }
         }
+        self.tell_hints();
         let Some(mesh) = &mut self.mesh else { return };
         while let Some(output) = mesh.peers.poll_output() {
             if let LinkOutput::Write(_, bytes) = &output {
@@ -126,7 +128,9 @@ impl Node {
     fn no_peer(&mut self, address: SocketAddr) {
         let waiting = self.dialled(address);
         let Some(mesh) = &mut self.mesh else { return };
-        if waiting.is_empty() {
+        let sought = mesh.holders.sought.take_if(|sought| *sought == address.ip()).is_some();
+        mesh.holders.changed |= sought;
+        if waiting.is_empty() && !sought {
             // It was only to be met, and may just be starting.
             mesh.missed(self.now);
         } else {
@@ -158,6 +162,7 @@ impl Node {
     fn peer_down(&mut self, peer: NodeId) {
         let Some(mesh) = &mut self.mesh else { return };
         mesh.heard.remove(&peer);
+        mesh.holders.gone(peer);
         let mut supplied: Vec<ExchangeId> = mesh.supplied_to(peer).collect();
         supplied.sort_unstable();
         for id in supplied {
@@ -202,6 +207,8 @@ impl Node {
                     self.leave(id);
                 }
             }
+            Message::Hold(names) => self.peer_holds(peer, names),
+            Message::LetGo(names) => self.peer_lets_go(peer, &names),
             // The rest is between the connections.
             Message::Hello(_) | Message::Token(_) | Message::Ping(_) | Message::Pong(_) => {}
         }
@@ -277,12 +284,13 @@ impl Node {
             sparing: ask.sparing,
             upstream: String::new(),
         };
-        Some(Ask {
+        let ask = Ask {
             asker: Asker::Peer(peer, ask.request),
             trail,
             method: Method::GET,
             key: target.key(&self.config.secret, false),
             target,
+            named: None,
             headers,
             client,
             at_home: false,
@@ -292,7 +300,8 @@ impl Node {
             upgrade: false,
             alone: !ask.merge,
             verified: true,
-        })
+        };
+        named::understand(ask, &self.config.secret).ok()
     }
 
     /// A peer goes on with a transfer that was broken off.
@@ -313,8 +322,7 @@ impl Node {
             return self.supply_closed(id, &Rc::clone(record), "hit");
         }
         let Some(exchange) = self.exchanges.get(&id) else { return };
-        let elsewhere = self.mesh.as_ref().is_some_and(|mesh| mesh.routes.route().is_some());
-        if elsewhere {
+        if self.has_sources(&exchange.ask) {
             let ask = exchange.ask.clone();
             let fetch = self.fetch(ask, None, "uri-miss", vec![id]);
             self.put_state(id, State::Waiting(fetch));

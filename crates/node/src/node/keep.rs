@@ -5,7 +5,7 @@ use crate::chunks::Appended;
 use crate::exchange::State;
 use crate::fetch::{self, Fetch};
 use crate::http::{Record, Row};
-use crate::input::{FetchId, Ticket};
+use crate::input::{FetchId, PutError, Ticket};
 use crate::output::Output;
 use crate::storing::Signed;
 use bytes::Bytes;
@@ -66,6 +66,9 @@ impl Node {
             return;
         };
         storing.failed = true;
+        if let Some(put) = self.published.puts.get_mut(&id) {
+            put.error = PutError::Store;
+        }
         // Kept until every reader is past what had come by then.
         let end = storing.known_bytes();
         storing.unstored.extend(refused.iter().map(|id| (end, *id)));
@@ -112,7 +115,8 @@ impl Node {
 
     /// What was written is durable, or could not be made so.
     pub(super) fn synced(&mut self, done: bool) {
-        self.syncing = false;
+        self.published_synced(done);
+        self.syncing = !self.published.syncs.is_empty();
         if !done {
             self.store_failed();
         }
@@ -154,7 +158,9 @@ impl Node {
             self.settle(id);
             return;
         }
-        self.rows.handle_changed(ticket);
+        if !self.published_changed(ticket, done) {
+            self.rows.handle_changed(ticket);
+        }
     }
 
     /// Puts a record under its key, in place of those it replaces.

@@ -248,6 +248,7 @@ impl Node {
         let before = fetch.received;
         fetch.received += bytes.len() as u64;
         fetch.moved = self.now;
+        self.published.came(id, &bytes);
         if fetch.via == Via::Origin {
             self.report.origin_bytes += bytes.len() as u64;
         }
@@ -363,7 +364,7 @@ impl Node {
     pub(super) fn cancel(&mut self, id: FetchId) {
         self.retire(id);
         if let Some(fetch) = self.remove_fetch(id) {
-            if fetch.via == Via::Origin {
+            if matches!(fetch.via, Via::Origin | Via::Publisher) {
                 self.out.push_back(Output::Cancel(id));
             }
             for reader in self.drop_storing(id, fetch) {

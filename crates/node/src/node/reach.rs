@@ -56,6 +56,9 @@ impl Node {
     pub(super) fn choose(&self, fetch: &Fetch) -> Choice {
         let Some(mesh) = &self.mesh else { return Choice::Origin };
         let ask = &fetch.ask;
+        if let Some(name) = &ask.named {
+            return self.choose_holder(fetch, name);
+        }
         let stays = mesh.routes.route().is_none() || ask.at_home || self.is_direct(fetch);
         let wide = ask.trail.hops == 0 || ask.trail.visited.len() >= Ask::VISITED_MAX;
         if stays || wide {
@@ -102,7 +105,7 @@ impl Node {
 
     /// No peer can be asked: the origin is, where that makes sense.
     fn ask_origin(&mut self, id: FetchId) {
-        if self.cannot_fill(id) {
+        if self.cannot_fill(id) || self.has_no_holder(id) {
             return;
         }
         let vouches = self.vouches_for(id);
@@ -181,6 +184,7 @@ impl Node {
     /// A transfer is over, for us: nothing more of it is wanted.
     pub(super) fn remove_fetch(&mut self, id: FetchId) -> Option<Fetch> {
         let fetch = self.fetches.remove(&id)?;
+        self.put_ends(id);
         let Some(mesh) = &mut self.mesh else { return Some(fetch) };
         for asked in fetch.former.into_iter().chain(fetch.request()) {
             mesh.withdraw(self.now, asked);
@@ -234,7 +238,7 @@ impl Node {
     /// Looks whether what was asked of peers comes on.
     pub(super) fn look_after(&mut self) {
         let by_peer = |(id, fetch): (&FetchId, &Fetch)| {
-            (!matches!(fetch.via, Via::Origin | Via::Done)).then_some(*id)
+            (!matches!(fetch.via, Via::Origin | Via::Publisher | Via::Done)).then_some(*id)
         };
         let mut ids: Vec<FetchId> = self.fetches.iter().filter_map(by_peer).collect();
         ids.sort_unstable();
@@ -263,7 +267,7 @@ impl Node {
                 self.reach(id);
             }
             Via::Peer(..) => self.look_after_asked(id),
-            Via::Dialling(_) | Via::Origin | Via::Done => {}
+            Via::Dialling(_) | Via::Origin | Via::Publisher | Via::Done => {}
         }
     }
 
@@ -353,7 +357,7 @@ impl Node {
 }
 
 /// Whether each hop is to look, keep and forward: it is a flag of the request, not another transfer.
-fn is_per_hop(ask: &crate::exchange::Ask, mesh: &Mesh) -> bool {
+pub(super) fn is_per_hop(ask: &crate::exchange::Ask, mesh: &Mesh) -> bool {
     let wished = match ask.asker {
         Asker::Client => mesh.per_hop(),
         Asker::Peer(..) => ask.trail.per_hop,

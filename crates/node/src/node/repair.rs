@@ -22,6 +22,10 @@ impl Node {
     pub(super) fn repair(&mut self, reader: ExchangeId) -> bool {
         let Some(exchange) = self.exchanges.get(&reader) else { return false };
         let State::Serving(serving) = &exchange.state else { return false };
+        if exchange.ask.named.is_some() {
+            // There is no origin.
+            return false;
+        }
         if serving.repair.is_some() {
             // It has used up what has come of the hole so far.
             self.with_serving(reader, |serving| serving.waits = true);
@@ -151,6 +155,9 @@ impl Node {
             rest.records.retain(|kept| kept.id != record.id);
             self.rows.put(key, Rc::new(rest), &mut self.tickets, &mut self.out);
             self.dirty();
+            if let Some(name) = self.published_as(record.id) {
+                self.spoilt(&name);
+            }
         }
     }
 

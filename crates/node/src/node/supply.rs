@@ -481,6 +481,7 @@ pub(super) fn outcome(error: Option<FetchError>) -> Outcome {
         Some(FetchError::TimedOut) => Outcome::TimedOut,
         Some(FetchError::Malformed) => Outcome::Malformed,
         Some(FetchError::NoRoute) => Outcome::Busy,
+        Some(FetchError::NoHolder) => Outcome::NotCached,
         Some(FetchError::Truncated) | None => Outcome::Truncated,
     }
 }

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use node::{Dial, Fetch, FetchError, FetchId, Head, Input};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -171,6 +171,7 @@ pub struct Origin {
     pages: BTreeMap<String, Vec<Page>>,
     bodies: Vec<Bytes>,
     live: BTreeMap<Asker, Live>,
+    taken: BTreeSet<Asker>,
     pub seen: Vec<Seen>,
     /// Content bytes sent.
     pub sent: u64,
@@ -221,6 +222,19 @@ impl Origin {
             Some(wait) => (wait, Event::Head),
             None => (Duration::ZERO, Event::Never),
         }
+    }
+
+    /// Gives a page without being asked: a file that somebody puts.
+    pub fn take(&mut self, id: Asker, page: Page) -> (Duration, Event) {
+        self.taken.insert(id);
+        let pause = page.pause;
+        self.live.insert(id, Live { page, sent: 0, granted: 0, busy: true });
+        (pause, Event::Piece)
+    }
+
+    /// Whether that is what somebody is given.
+    pub fn is_taken(&self, id: Asker) -> bool {
+        self.taken.contains(&id)
     }
 
     fn choose(&self, url: &str, fetch: &Fetch) -> Page {

@@ -13,6 +13,7 @@ mod freshness;
 mod hostile;
 mod loose;
 mod merging;
+mod named;
 mod overhearing;
 mod records;
 mod sealing;

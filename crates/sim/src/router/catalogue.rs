@@ -61,6 +61,8 @@ impl Catalogue {
                     self.put_segment(record, number, bytes);
                 }
                 Change::DropSegments { record } => self.drop_record(&record),
+                Change::Adopt { from, to } => self.adopt(&from, &to),
+                Change::Keep { key } => self.keep(&key),
             }
         }
         self.fit(self.budget_bytes);
@@ -113,6 +115,30 @@ impl Catalogue {
         self.owners.remove(record);
     }
 
+    /// Gives all segments of a record to another, in place of those that it has.
+    fn adopt(&mut self, from: &RecordId, to: &RecordId) {
+        if from == to {
+            return;
+        }
+        let owner = self.owners.get(to).copied();
+        self.drop_record(to);
+        let all = (*from, 0)..=(*from, u32::MAX);
+        let numbers: Vec<_> = self.segments.range(all).map(|((_, number), _)| *number).collect();
+        for number in numbers {
+            let moved = self.segments.remove(&(*from, number));
+            self.segments.extend(moved.map(|bytes| ((*to, number), bytes)));
+        }
+        self.owners.remove(from);
+        self.owners.extend(owner.map(|key| (*to, key)));
+    }
+
+    /// What has no place in the order is never the oldest.
+    fn keep(&mut self, key: &ObjectKey) {
+        if let Some(row) = self.rows.get(key) {
+            self.order.remove(&row.written);
+        }
+    }
+
     /// Lets the rows written longest ago go until so many bytes are enough.
     fn fit(&mut self, budget_bytes: u64) {
         while self.used_bytes > budget_bytes {
@@ -159,6 +185,9 @@ mod tests {
                 Change::PutSegment { record: record(it), number, bytes }
             }),
             (0_u8..4).prop_map(|it| Change::DropSegments { record: record(it) }),
+            (0_u8..4, 0_u8..4)
+                .prop_map(|(from, to)| Change::Adopt { from: record(from), to: record(to) }),
+            (0_u8..5).prop_map(|it| Change::Keep { key: key(it) }),
         ]
     }
 

@@ -138,6 +138,8 @@ impl<'t> Tables<'t> {
                 self.put_segment(record, *number, bytes, budget_bytes)
             }
             Change::DropSegments { record } => self.drop_record(record.as_bytes()),
+            Change::Adopt { from, to } => self.adopt(from, to),
+            Change::Keep { key } => self.keep(key),
         }
     }
 
@@ -208,6 +210,52 @@ impl<'t> Tables<'t> {
         self.used_bytes = self.used_bytes.saturating_sub(freed);
         self.owners.remove(record.as_bytes())?;
         self.open.remove(record.as_bytes())?;
+        Ok(())
+    }
+
+    fn adopt(&mut self, from: &RecordId, to: &RecordId) -> Done {
+        if from == to {
+            return Ok(());
+        }
+        let owner = self.owners.get(to.as_bytes())?.map(|owner| *owner.value());
+        self.drop_record(to.as_bytes())?;
+        let (first, last) = (segment_key(from, 0), segment_key(from, u32::MAX));
+        let mut next = 0;
+        // One at a time: a manifest may be larger than is to be in memory at once.
+        while let Some((number, bytes)) = self.pop_segment(&first, &last)? {
+            self.segments.insert(&segment_key(to, number), bytes.as_slice())?;
+            next = number.saturating_add(1);
+        }
+        self.owners.remove(from.as_bytes())?;
+        self.open.remove(from.as_bytes())?;
+        match owner {
+            Some(key) => drop(self.owners.insert(to.as_bytes(), &key)?),
+            None if next > 0 => drop(self.open.insert(to.as_bytes(), ())?),
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn pop_segment(
+        &mut self,
+        first: &SegmentKey,
+        last: &SegmentKey,
+    ) -> Result<Option<(u32, Vec<u8>)>, redb::Error> {
+        let found = self.segments.range::<&SegmentKey>(first..=last)?.next().transpose()?;
+        let found = found.map(|(key, bytes)| (*key.value(), bytes.value().to_vec()));
+        let Some((key, bytes)) = found else { return Ok(None) };
+        self.segments.remove(&key)?;
+        let (_, number) = key.split_last_chunk::<4>().unwrap_or((&[], &[0; 4]));
+        Ok(Some((u32::from_be_bytes(*number), bytes)))
+    }
+
+    /// What has no place in the order is never the oldest.
+    fn keep(&mut self, key: &ObjectKey) -> Done {
+        let written =
+            self.rows.get(key.as_bytes())?.and_then(|row| Some(Row::parse(row.value())?.written));
+        if let Some(written) = written {
+            self.order.remove(written)?;
+        }
         Ok(())
     }
 

@@ -10,7 +10,7 @@
 use super::ask::Ask;
 use super::codec::{FrameError, Item, Part, Reader, sound, write_bytes};
 use super::message::Message;
-use crate::{ChunkId, NodeId};
+use crate::{ChunkId, NodeId, Oid};
 
 /// A header field: a name in lower case, and its value.
 ///
@@ -95,7 +95,11 @@ macro_rules! identifiers {
     )*};
 }
 
-identifiers!(ChunkId: at most Message::WANTS_MAX, NodeId: at most Ask::VISITED_MAX);
+identifiers!(
+    ChunkId: at most Message::WANTS_MAX,
+    NodeId: at most Ask::VISITED_MAX,
+    Oid: at most Message::HELD_MAX
+);
 
 fn is_name(name: &str) -> bool {
     let is_lower_token = |byte: u8| {

@@ -17,6 +17,7 @@
 //! | 12 want | request; how many; each [`Want`] |
 //! | 13 lost | request; how many; names, 32 each |
 //! | 14 cancel | request |
+//! | 15 hold, 16 let go | how many; names of published objects, 32 each |
 //! | 17 unwant | request; how many; names, 32 each |
 //!
 //! The type is one byte. Where no number of bytes is said, it is a varint.
@@ -27,7 +28,7 @@ use super::codec::{write_bytes, write_list};
 use super::introduction::Hello;
 use super::response::{Head, Opaque, Outcome};
 use crate::varint;
-use crate::{ChunkId, Signature, Token};
+use crate::{ChunkId, Oid, Signature, Token};
 
 /// Numbers a request on its control connection; chosen by who asks, counting up, never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -110,6 +111,17 @@ pub enum Message {
     /// *Usage:* the request. *Effects:* the receiver stops working for it. *Side effects:* what was on
     /// its way still comes, and is to be passed over.
     Cancel(Request),
+    /// Published objects that the sender has, or can lead to.
+    ///
+    /// *Usage:* at most [`Message::HELD_MAX`] of them. *Effects:* requests for them may be sent to
+    /// the sender. *Side effects:* none; the receiver believes it until a [`Message::LetGo`], or until
+    /// the connection ends.
+    Hold(Vec<Oid>),
+    /// Published objects that the sender does not have any more, nor can lead to.
+    ///
+    /// *Usage:* at most [`Message::HELD_MAX`] of them. *Effects:* takes back a [`Message::Hold`]. *Side
+    /// effects:* none.
+    LetGo(Vec<Oid>),
     /// Units that were wanted and have come from elsewhere meanwhile: overheard, as a rule.
     ///
     /// *Usage:* the request, and at most [`Message::WANTS_MAX`] names. *Effects:* the receiver forgets
@@ -126,6 +138,8 @@ impl Message {
     pub const SEGMENT_MAX: usize = 32 * 1024;
     /// The most units in one [`Message::Want`], [`Message::Lost`] or [`Message::Unwant`].
     pub const WANTS_MAX: usize = 256;
+    /// The most objects in one [`Message::Hold`] or [`Message::LetGo`].
+    pub const HELD_MAX: usize = 256;
     /// The most header fields in one list.
     pub const FIELDS_MAX: usize = 256;
     /// The longest `Cache-Status`, in bytes.
@@ -164,6 +178,8 @@ impl Message {
             Self::Want(..) => 12,
             Self::Lost(..) => 13,
             Self::Cancel(_) => 14,
+            Self::Hold(_) => 15,
+            Self::LetGo(_) => 16,
             Self::Unwant(..) => 17,
         }
     }
@@ -172,7 +188,12 @@ impl Message {
     #[must_use]
     pub fn request(&self) -> Option<Request> {
         match self {
-            Self::Hello(_) | Self::Token(_) | Self::Ping(_) | Self::Pong(_) => None,
+            Self::Hello(_)
+            | Self::Token(_)
+            | Self::Ping(_)
+            | Self::Pong(_)
+            | Self::Hold(_)
+            | Self::LetGo(_) => None,
             Self::Ask(ask) => Some(ask.request),
             Self::Head(request, _)
             | Self::Segment(request, ..)
@@ -218,6 +239,7 @@ impl Part for Message {
             Self::Want(_, wants) => write_list(wants, out),
             Self::Lost(_, names) | Self::Unwant(_, names) => write_list(names, out),
             Self::Cancel(_) => {}
+            Self::Hold(names) | Self::LetGo(names) => write_list(names, out),
         }
     }
 
@@ -241,6 +263,8 @@ impl Part for Message {
             12 => Self::Want(Request::read(reader)?, reader.list()?),
             13 => Self::Lost(Request::read(reader)?, reader.list()?),
             14 => Self::Cancel(Request::read(reader)?),
+            15 => Self::Hold(reader.list()?),
+            16 => Self::LetGo(reader.list()?),
             17 => Self::Unwant(Request::read(reader)?, reader.list()?),
             _ => return Err(FrameError::Malformed),
         })
@@ -259,6 +283,7 @@ impl Part for Message {
             }
             Self::Want(_, wants) => check_list(wants),
             Self::Lost(_, names) | Self::Unwant(_, names) => check_list(names),
+            Self::Hold(names) | Self::LetGo(names) => check_list(names),
             Self::Token(_)
             | Self::Ping(_)
             | Self::Pong(_)

@@ -10,7 +10,7 @@ use wire::peer::{
     Ask, ChunkHead, Connection, Field, Gateway, Head, Hello, Introduction, Message, Opaque,
     Outcome, Preamble, Request, Resume, Selecting, Source, Want,
 };
-use wire::{ChunkId, NodeId, PublicKey, RecordId, Signature, Token};
+use wire::{ChunkId, NodeId, Oid, PublicKey, RecordId, Signature, Token};
 
 const OUTCOMES: [Outcome; 11] = [
     Outcome::Complete,
@@ -51,6 +51,8 @@ pub fn message() -> impl Strategy<Value = Message> {
         (request(), few(any::<[u8; 32]>().prop_map(ChunkId), Message::WANTS_MAX))
             .prop_map(|(request, names)| Message::Unwant(request, names)),
         request().prop_map(Message::Cancel),
+        few(any::<[u8; 32]>().prop_map(Oid), Message::HELD_MAX).prop_map(Message::Hold),
+        few(any::<[u8; 32]>().prop_map(Oid), Message::HELD_MAX).prop_map(Message::LetGo),
     ]
 }
 

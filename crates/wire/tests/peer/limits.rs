@@ -4,7 +4,7 @@ use wire::peer::{
     Ask, ChunkHead, FrameError, Gateway, Hello, Introduction, Message, Opaque, Preamble, Request,
     Source, Want,
 };
-use wire::{ChunkId, NodeId, PublicKey, Signature, Token};
+use wire::{ChunkId, NodeId, Oid, PublicKey, Signature, Token};
 
 const REQUEST: Request = Request(1);
 
@@ -71,6 +71,10 @@ fn lengths() {
     edge(&segment(32 * 1024), &segment(32 * 1024 + 1));
     let lost = |count| Message::Lost(REQUEST, vec![ChunkId([1; 32]); count]);
     edge(&lost(256), &lost(257));
+    for say in [Message::Hold, Message::LetGo] {
+        let held = |count| say(vec![Oid([1; 32]); count]);
+        edge(&held(256), &held(257));
+    }
     let unwant = |count| Message::Unwant(REQUEST, vec![ChunkId([1; 32]); count]);
     edge(&unwant(256), &unwant(257));
     let visited = |count| asking(|ask| ask.visited = vec![NodeId([1; 16]); count]);

@@ -6,7 +6,7 @@ use wire::peer::{
     Ask, ChunkHead, Connection, Gateway, Head, Hello, Introduction, Message, Opaque, Outcome,
     Preamble, Refusal, Request, Resume, Source, VERSION, Want, segment_signed,
 };
-use wire::{ChunkId, NodeId, ObjectKey, PublicKey, RecordId, Signature, Token};
+use wire::{ChunkId, NodeId, ObjectKey, Oid, PublicKey, RecordId, Signature, Token};
 
 const REQUEST: Request = Request(300);
 
@@ -226,6 +226,14 @@ fn wants() {
     frozen(&lost, ["0d", "ac02", "01", &"99".repeat(32)]);
     let unwant = Message::Unwant(REQUEST, vec![ChunkId([0x99; 32]), ChunkId([0x98; 32])]);
     frozen(&unwant, ["11", "ac02", "02", &"99".repeat(32), &"98".repeat(32)]);
+}
+
+#[test]
+fn holders() {
+    let names = vec![Oid([0x77; 32]), Oid([0x88; 32])];
+    let listed = [&"77".repeat(32), &"88".repeat(32)].map(|name| name.clone()).concat();
+    frozen(&Message::Hold(names.clone()), ["0f", "02", &listed]);
+    frozen(&Message::LetGo(names), ["10", "02", &listed]);
 }
 
 #[test]

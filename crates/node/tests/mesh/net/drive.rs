@@ -113,7 +113,7 @@ impl Mesh {
     /// Something happens at an origin, unless nothing comes through.
     fn at_origin(&mut self, node: usize, fetch: FetchId, event: OriginEvent) {
         let asker = (node, fetch);
-        if self.links.ground.hops_out(node).is_none() {
+        if self.links.ground.hops_out(node).is_none() && !self.origin.is_taken(asker) {
             let since = *self.stalled.entry(asker).or_insert(self.now);
             if self.now - since < ORIGIN_PATIENCE {
                 return self.after(RETRY, Some(node), What::Origin(fetch, event));
@@ -180,6 +180,14 @@ impl Mesh {
                 let hops = self.links.ground.hops_out(node).unwrap_or(0);
                 let wait = wait + self.links.latency * 2 * hops;
                 self.after(wait, Some(node), What::Origin(id, event));
+            }
+            Output::TakeIn(exchange, id) => {
+                let page = self.files.remove(&exchange).expect("somebody puts it");
+                let (wait, event) = self.origin.take((node, id), page);
+                self.after(wait, Some(node), What::Origin(id, event));
+            }
+            Output::Published(exchange, result) => {
+                assert!(self.published.insert(exchange, result).is_none(), "it was told before");
             }
             Output::Grant(id, bytes) => {
                 if let Some((wait, event)) = self.origin.grant((node, id), bytes) {

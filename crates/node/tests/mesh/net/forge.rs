@@ -2,11 +2,11 @@
 
 use super::liar::Said;
 use bytes::Bytes;
-use content::{Cutter, Entry, ManifestBuilder, Profile, Sealer, Segment, name};
+use content::{Cutter, Entry, ManifestBuilder, Profile, Root, Sealer, Segment, name};
 use node::peering::Peers;
-use node::{OPEN_KEY, Target};
+use node::{OPEN_KEY, Target, named};
 use wire::peer::{ChunkHead, Head, Message, Request, Source, Want, segment_signed};
-use wire::{ChunkId, ObjectKey, RecordId, Signature};
+use wire::{ChunkId, ObjectKey, Oid, PublicKey, RecordId, Signature};
 
 /// The name of the object at a URL, in a mesh without a key.
 fn key(url: &str) -> ObjectKey {
@@ -47,6 +47,31 @@ impl Forged {
         let mut forged = Self { head, segments: Vec::new(), units };
         segments.iter().for_each(|segment| forged.sign(peers, segment));
         forged
+    }
+
+    /// What one says who has the object that is published with these bytes, and its name. Nobody signs.
+    pub fn named(body: &Bytes) -> (Oid, Self) {
+        let (cut, units) = cut(body);
+        let none = Signature([0; 64]);
+        let segments: Vec<_> = cut.iter().map(|segment| (none, segment.encode())).collect();
+        let root = Root {
+            length: body.len() as u64,
+            content: Root::digest(body),
+            segments: segments.iter().map(|(_, bytes)| Segment::digest(bytes)).collect(),
+        };
+        let head = Head {
+            confirmed: false,
+            record: named::record_id(&root.name()),
+            status: 200,
+            fields: vec![(named::ROOT.into(), root.encode().into_bytes())],
+            selecting: Vec::new(),
+            signer: PublicKey([0; 32]),
+            signature: none,
+            age: 0,
+            length: Some(root.length),
+            status_line: String::new(),
+        };
+        (root.name(), Self { head, segments, units })
     }
 
     /// A record whose manifest goes on and on, of units that do not exist.

@@ -30,12 +30,15 @@ use liar::Liar;
 use links::{Later, Links};
 use machine::{Machine, Program, seed};
 use node::peering::Peers;
-use node::{Dial, Entrance, ExchangeId, FetchId, Input, Overheard, Report, Request, RouteTable};
+use node::{
+    Dial, Entrance, ExchangeId, FetchId, Input, Overheard, PublishedInfo, PutError, Report,
+    Request, RouteTable,
+};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
-use wire::Instant;
 use wire::peer::{Connection, Message};
+use wire::{Instant, Oid};
 
 /// Nobody waits longer than this for an answer.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -62,6 +65,9 @@ pub struct Mesh {
     pub tunnels: Vec<(usize, Dial)>,
     /// What nodes said to people.
     pub notices: Vec<(usize, String)>,
+    /// Files that are about to be put, and what came of putting.
+    files: BTreeMap<ExchangeId, Page>,
+    pub published: BTreeMap<ExchangeId, Result<Oid, PutError>>,
     /// A summary of every output so far.
     pub trace: blake3::Hasher,
     plan: Plan,
@@ -115,6 +121,8 @@ impl Mesh {
             names: BTreeMap::new(),
             tunnels: Vec::new(),
             notices: Vec::new(),
+            files: BTreeMap::new(),
+            published: BTreeMap::new(),
             trace: blake3::Hasher::new(),
             plan: plan.clone(),
             machines,
@@ -308,6 +316,53 @@ impl Mesh {
         let id = self.call(node, Call::get(url));
         self.finish();
         id
+    }
+
+    /// Somebody puts a file at a node; what comes of it will be in [`Mesh::published`].
+    pub fn put(&mut self, node: usize, page: Page) -> ExchangeId {
+        let length = page.body.len() as u64;
+        self.put_as(node, page, length)
+    }
+
+    /// The same with another length announced.
+    pub fn put_as(&mut self, node: usize, page: Page, length: u64) -> ExchangeId {
+        self.events += 1;
+        let exchange = ExchangeId(1 << 40 | self.events);
+        self.files.insert(exchange, page);
+        self.feed(node, Input::Put(exchange, length));
+        exchange
+    }
+
+    /// Puts a file, and waits until it is published and known.
+    pub fn publish(&mut self, node: usize, page: Page) -> Oid {
+        let exchange = self.put(node, page);
+        self.answered(exchange).expect("it is published")
+    }
+
+    /// Takes something back, and waits for the answer.
+    pub fn withdraw(&mut self, node: usize, name: Oid) -> Result<Oid, PutError> {
+        self.events += 1;
+        let exchange = ExchangeId(1 << 40 | self.events);
+        self.feed(node, Input::Withdraw(exchange, name));
+        self.answered(exchange)
+    }
+
+    /// Waits for an answer, and until others may know.
+    pub fn answered(&mut self, exchange: ExchangeId) -> Result<Oid, PutError> {
+        let until = self.now + PATIENCE;
+        while !self.published.contains_key(&exchange) && self.step(until) {}
+        self.pass_millis(200);
+        self.published[&exchange]
+    }
+
+    /// What a node publishes.
+    pub fn shelf(&self, node: usize) -> Vec<PublishedInfo> {
+        self.machines[node].node().published()
+    }
+
+    /// Whoever puts a file leaves.
+    pub fn leave_put(&mut self, node: usize, exchange: ExchangeId) {
+        self.feed(node, Input::Gone(exchange));
     }
 
     /// A client leaves, as the next thing that happens now.

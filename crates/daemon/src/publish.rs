@@ -1,0 +1,182 @@
+//! Publishing, the daemon's side: files come in by the control socket as bodies of `POST /put`, and go to
+//! the engine as an origin's content does, no faster than it grants.
+//!
+//! *Who calls it:* `control.rs`; `put.rs` is the other side. *What it never does:* read a file itself,
+//! or hold more of one than a piece.
+
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::Poll;
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Body as _, Incoming};
+use node::{ExchangeId, Input, PutError};
+use serde::{Deserialize, Serialize};
+use tokio::task::spawn_local;
+use wire::Oid;
+
+use crate::control::{json, refuse};
+use crate::query;
+use crate::shell::{Port, Shell};
+
+/// What publishes.
+pub trait Publishes {
+    /// Publishes what comes, which is to have this length; once it is durable, answers its name.
+    async fn put(&self, length: u64, content: Incoming) -> Result<Oid, PutError>;
+
+    /// Takes back what was published.
+    async fn withdraw(&self, name: Oid) -> Result<Oid, PutError>;
+
+    /// All that is published here, by name.
+    fn published(&self) -> Vec<PublishedLine>;
+}
+
+/// Something that is published here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PublishedLine {
+    /// Its name, in hexadecimal.
+    pub oid: String,
+    /// Its length.
+    pub bytes: u64,
+    /// Seconds since 1970, by this machine's clock, when it was put.
+    pub since: u64,
+    /// Whether all of it is here, so that others can have it.
+    pub whole: bool,
+}
+
+/// What came of publishing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PutLine {
+    /// The object's name, in hexadecimal.
+    pub oid: String,
+}
+
+/// Answers `POST /put`.
+pub async fn put<P: Publishes>(publisher: &P, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    let content = request.into_body();
+    let Some(length) = content.size_hint().exact() else {
+        return refuse(StatusCode::LENGTH_REQUIRED, "how long is it? Content-Length");
+    };
+    answer(publisher.put(length, content).await)
+}
+
+/// Answers `DELETE /put?name=…`.
+pub async fn withdraw<P: Publishes>(publisher: &P, query: &str) -> Response<Full<Bytes>> {
+    let name = query::text(query, "name").and_then(|name| name.parse().ok());
+    match name {
+        Some(name) => answer(publisher.withdraw(name).await),
+        None => refuse(StatusCode::BAD_REQUEST, "which one? ?name=…"),
+    }
+}
+
+fn answer(result: Result<Oid, PutError>) -> Response<Full<Bytes>> {
+    match result {
+        Ok(name) => json(&PutLine { oid: name.to_string() }),
+        Err(error) => {
+            let (status, why) = reason(error);
+            refuse(status, &why)
+        }
+    }
+}
+
+fn reason(error: PutError) -> (StatusCode, String) {
+    use crate::term::bytes;
+    let more = "take something back (`hearsay put --list`, `--remove OID`) or give the store more";
+    match error {
+        PutError::TooLarge(bytes_max) => {
+            let most = bytes(bytes_max);
+            let why = format!("the store takes no object of more than {most}: give it more room");
+            (StatusCode::PAYLOAD_TOO_LARGE, why)
+        }
+        PutError::Full(bytes_max) => {
+            let most = bytes(bytes_max);
+            let why = format!("of this store {most} at most can be published: {more}");
+            (StatusCode::INSUFFICIENT_STORAGE, why)
+        }
+        PutError::TooMany(most) => {
+            let why = format!("{most} objects are published here already: take something back");
+            (StatusCode::INSUFFICIENT_STORAGE, why)
+        }
+        PutError::Store => {
+            let why = "the store could not take it, or not all of it: see `hearsay status`";
+            (StatusCode::SERVICE_UNAVAILABLE, why.to_owned())
+        }
+        PutError::Broken => {
+            (StatusCode::BAD_REQUEST, "it did not come with its announced length".to_owned())
+        }
+        PutError::Unknown => {
+            (StatusCode::NOT_FOUND, "nothing of this name is published here".to_owned())
+        }
+    }
+}
+
+impl Publishes for Shell {
+    async fn put(&self, length: u64, content: Incoming) -> Result<Oid, PutError> {
+        let visit = Visit::new(self);
+        visit.port.borrow_mut().content = Some(content);
+        self.feed(Input::Put(visit.id, length));
+        let result = visit.result().await;
+        // Whoever is refused early still sends: nobody hears an answer on a connection that is cut.
+        if let Some(content) = visit.port.borrow_mut().content.take() {
+            spawn_local(drain(content));
+        }
+        result
+    }
+
+    async fn withdraw(&self, name: Oid) -> Result<Oid, PutError> {
+        let visit = Visit::new(self);
+        self.feed(Input::Withdraw(visit.id, name));
+        visit.result().await
+    }
+
+    fn published(&self) -> Vec<PublishedLine> {
+        let line = |it: node::PublishedInfo| PublishedLine {
+            oid: it.name.to_string(),
+            bytes: it.bytes,
+            since: it.since.as_unix(),
+            whole: it.whole,
+        };
+        Shell::published(self).into_iter().map(line).collect()
+    }
+}
+
+async fn drain(mut content: Incoming) {
+    while let Some(Ok(_)) = content.frame().await {}
+}
+
+/// Somebody who waits for what the engine says; when this goes, the engine is told.
+struct Visit<'a> {
+    shell: &'a Shell,
+    id: ExchangeId,
+    port: Rc<RefCell<Port>>,
+}
+
+impl<'a> Visit<'a> {
+    fn new(shell: &'a Shell) -> Self {
+        let (id, port) = shell.open();
+        Self { shell, id, port }
+    }
+
+    async fn result(&self) -> Result<Oid, PutError> {
+        poll_fn(|cx| {
+            let mut port = self.port.borrow_mut();
+            match port.published.take() {
+                Some(result) => Poll::Ready(result),
+                None => {
+                    port.waker = Some(cx.waker().clone());
+                    Poll::Pending
+                }
+            }
+        })
+        .await
+    }
+}
+
+impl Drop for Visit<'_> {
+    fn drop(&mut self) {
+        self.shell.close(self.id);
+    }
+}

@@ -1,0 +1,172 @@
+//! `hearsay put`: hands a file to the running daemon, which answers the name by which anybody in the mesh
+//! can get it; lists what is published here; takes it back.
+//!
+//! *What it never does:* read a file whole into memory; cut or name anything itself.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant, SystemTime};
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, SizeHint};
+use indicatif::ProgressBar;
+use serde::Serialize;
+use wire::Oid;
+
+use crate::ask;
+use crate::cli::Put;
+use crate::exit::Failure;
+use crate::get::{parse_oid, progress};
+use crate::publish::PublishedLine;
+use crate::term::{self, Style};
+
+/// How much is read at once, in bytes.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// Does what was asked, and says what came of it.
+pub async fn run(args: &Put, control: &[PathBuf]) -> Result<(), Failure> {
+    match (&args.file, &args.remove) {
+        (Some(file), _) => put(args, file, control).await,
+        (None, Some(name)) => remove(args, parse_oid(name)?, control).await,
+        (None, None) => list(args, control).await,
+    }
+}
+
+/// What came of it.
+#[derive(Serialize)]
+struct Report<'a> {
+    oid: String,
+    file: &'a Path,
+    bytes: u64,
+    seconds: f64,
+}
+
+async fn put(args: &Put, file: &Path, control: &[PathBuf]) -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure::failed(format!("{}: {error}", file.display()));
+    let open = File::open(file).map_err(failed)?;
+    let meta = open.metadata().map_err(failed)?;
+    if !meta.is_file() {
+        let why = format!("{}: not a plain file, and only those are published", file.display());
+        return Err(Failure::usage(why));
+    }
+    let bar = progress(args.quiet || args.json);
+    bar.set_length(meta.len());
+    let (begun, bytes) = (Instant::now(), meta.len());
+    let body = FileBody { file: open, left: bytes, bar: bar.clone() };
+    let outcome = tokio::select! {
+        outcome = ask::put(control, body, bytes) => outcome,
+        _ = tokio::signal::ctrl_c() => Err(Failure::failed("interrupted; nothing is published")),
+    };
+    bar.finish_and_clear();
+    let line = outcome.map_err(|failure| match std::fs::metadata(file) {
+        Ok(now) if now.len() != bytes => {
+            Failure::failed(format!("{} changed while it was read", file.display()))
+        }
+        _ => failure,
+    })?;
+    if args.json {
+        let seconds = begun.elapsed().as_secs_f64();
+        let report = Report { oid: line.oid, file, bytes, seconds };
+        println!("{}", serde_json::to_string(&report).map_err(Failure::failed)?);
+    } else {
+        println!("{}", line.oid);
+    }
+    Ok(())
+}
+
+async fn remove(args: &Put, name: Oid, control: &[PathBuf]) -> Result<(), Failure> {
+    ask::withdraw(control, &name).await?;
+    if args.json {
+        println!("{}", serde_json::json!({ "oid": name.to_string(), "removed": true }));
+    } else if !args.quiet {
+        println!(
+            "{name} is not published here any more; copies that others have stay where they are"
+        );
+    }
+    Ok(())
+}
+
+async fn list(args: &Put, control: &[PathBuf]) -> Result<(), Failure> {
+    let lines = ask::published(control).await?;
+    if args.json {
+        println!("{}", serde_json::to_string(&lines).map_err(Failure::failed)?);
+    } else {
+        print!("{}", page(&lines, Style::of_stdout()));
+    }
+    Ok(())
+}
+
+fn page(lines: &[PublishedLine], style: Style) -> String {
+    if lines.is_empty() {
+        return "nothing is published here\n".to_owned();
+    }
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let mut page = style.strong(&format!("{:>9} {:>12} OID", "SIZE", "SINCE")) + "\n";
+    for line in lines {
+        let since = now.saturating_sub(Duration::from_secs(line.since));
+        let (size, since) = (term::bytes(line.bytes), term::duration(since));
+        let lacks = if line.whole { "" } else { " (not whole: put it again)" };
+        page.push_str(&format!("{size:>9} {since:>12} {}{lacks}\n", term::tame(&line.oid, 64)));
+    }
+    page
+}
+
+/// A file on its way to the daemon, read as it goes.
+pub struct FileBody {
+    file: File,
+    left: u64,
+    bar: ProgressBar,
+}
+
+impl Body for FileBody {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        let this = self.get_mut();
+        if this.left == 0 {
+            return Poll::Ready(None);
+        }
+        let wanted = usize::try_from(this.left).unwrap_or(usize::MAX).min(PIECE_BYTES);
+        let mut piece = vec![0; wanted];
+        let read = this.file.read(&mut piece).and_then(|count| match count {
+            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            count => Ok(count),
+        });
+        Poll::Ready(Some(read.map(|count| {
+            piece.truncate(count);
+            this.left -= count as u64;
+            this.bar.inc(count as u64);
+            Frame::data(Bytes::from(piece))
+        })))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.left)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_published_is_a_line_each() {
+        let line = |whole| PublishedLine { oid: "ab".repeat(32), bytes: 3 << 20, since: 0, whole };
+        let style = Style { width: 80, colour: false };
+        let page = page(&[line(true), line(false)], style);
+        let lines: Vec<_> = page.lines().collect();
+        assert!(
+            lines[1].starts_with("  3.0 MiB ") && lines[1].ends_with(&"ab".repeat(32)),
+            "{page}"
+        );
+        assert!(lines[2].ends_with("put it again)"), "{page}");
+        assert!(super::page(&[], style).contains("nothing"));
+    }
+}

@@ -1,0 +1,222 @@
+//! Publishing a file, and getting it by name: the commands, the store after a power cut, and routers in
+//! a row.
+
+mod world;
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+use world::network;
+use world::{Hearsay, World, assert_same, noise, sh, tool, wait_until};
+
+/// How a command ended, and what it printed.
+struct Ended {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+fn run(hearsay: &Hearsay, args: &[&str]) -> Ended {
+    let output = hearsay.command(args);
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text").trim().to_owned();
+    let code = output.status.code().unwrap_or(-1);
+    Ended { code, out: text(output.stdout), err: text(output.stderr) }
+}
+
+#[track_caller]
+fn fine(hearsay: &Hearsay, args: &[&str]) -> String {
+    let ended = run(hearsay, args);
+    assert_eq!(ended.code, 0, "{args:?}: {}{}\n{}", ended.out, ended.err, hearsay.log());
+    ended.out
+}
+
+#[track_caller]
+fn refused(hearsay: &Hearsay, args: &[&str], code: i32, why: &str) {
+    let ended = run(hearsay, args);
+    assert_eq!(ended.code, code, "{args:?}: {}{}", ended.out, ended.err);
+    assert!(ended.err.contains(why), "no {why:?} in {}", ended.err);
+}
+
+fn put(hearsay: &Hearsay, world: &World, name: &str, bytes: &[u8]) -> String {
+    let file = world.write(name, bytes);
+    let oid = fine(hearsay, &["put", file.to_str().expect("a plain path")]);
+    assert_eq!(oid.len(), 64, "{oid}");
+    oid
+}
+
+#[track_caller]
+fn got(hearsay: &Hearsay, world: &World, oid: &str, bytes: &[u8]) -> Value {
+    let file = world.path("got");
+    let args = ["get", oid, "-o", file.to_str().expect("a plain path"), "--json"];
+    let report: Value = serde_json::from_str(&fine(hearsay, &args)).expect("JSON");
+    assert_same(&fs::read(&file).expect("the file"), bytes);
+    fs::remove_file(&file).expect("it is there");
+    report
+}
+
+#[test]
+fn what_is_put_is_got_by_its_name() {
+    let world = World::new();
+    let hearsay = Hearsay::start(&world);
+    for length in [0, 5, 3_000_000] {
+        let file = noise(length as u64, length);
+        let oid = put(&hearsay, &world, "file", &file);
+        let report = got(&hearsay, &world, &oid, &file);
+        assert_eq!(report["verified"], serde_json::json!(["length", "BLAKE3 (OID)"]));
+        assert!(report["answered_by"].is_string(), "{report}");
+        // The same file has the same name, however it is spelt.
+        assert_eq!(put(&hearsay, &world, "again", &file), oid);
+        got(&hearsay, &world, &format!("oid:{}", oid.to_uppercase()), &file);
+    }
+    assert_eq!(hearsay.number("/report/published"), 3);
+    assert_eq!(hearsay.number("/report/published_bytes"), 3_000_005);
+    let list = fine(&hearsay, &["put", "--list", "--json"]);
+    let list: Value = serde_json::from_str(&list).expect("JSON");
+    assert_eq!(list.as_array().map(Vec::len), Some(3));
+    assert!(fine(&hearsay, &["cache"]).contains("http://oid.hearsay.invalid/"));
+    // Anybody who can speak to a proxy can get it, and a part of it, too.
+    let file = noise(3_000_000, 3_000_000);
+    let oid = put(&hearsay, &world, "file", &file);
+    let url = format!("http://oid.hearsay.invalid/{oid}");
+    let reply = hearsay.curl(&url).args(&["-r", "1000-1999"]).run().expect(206);
+    assert_same(&reply.body, &file[1000..2000]);
+}
+
+#[test]
+fn what_has_returned_survives_a_kill_and_what_is_taken_back_is_gone() {
+    let world = World::new();
+    let mut hearsay = Hearsay::start(&world);
+    let (one, two) = (noise(1, 2_000_000), noise(2, 500_000));
+    let oids = [put(&hearsay, &world, "one", &one), put(&hearsay, &world, "two", &two)];
+    hearsay.restart();
+    got(&hearsay, &world, &oids[0], &one);
+    got(&hearsay, &world, &oids[1], &two);
+    wait_until("all to be found whole", || {
+        let list = fine(&hearsay, &["put", "--list", "--json"]);
+        list.matches("\"whole\":true").count() == 2
+    });
+    fine(&hearsay, &["put", "--remove", &oids[0]]);
+    let out = world.path("gone");
+    let get = ["get", &oids[0], "-o", out.to_str().expect("a plain path")];
+    refused(&hearsay, &get, 1, "nobody in reach has the object of this name");
+    refused(&hearsay, &["put", "--remove", &oids[0]], 1, "nothing of this name");
+    hearsay.restart();
+    refused(&hearsay, &get, 1, "nobody in reach");
+    got(&hearsay, &world, &oids[1], &two);
+}
+
+#[test]
+fn what_cannot_be_put_or_got_says_why() {
+    let world = World::new();
+    let hearsay = Hearsay::start_with(&world, &["--store-size", "16MiB"]);
+    let path = |name: &str| world.path(name).display().to_string();
+    refused(&hearsay, &["put", &path("nowhere")], 1, "No such file");
+    refused(&hearsay, &["put", &path("")], 2, "not a plain file");
+    for (name, why) in [
+        (&"ab".repeat(32)[1..], "these are 63"),
+        (&"ab".repeat(32).replacen('a', "x", 1)[..], "'x' is none"),
+        ("oid:12", "these are 2"),
+    ] {
+        refused(&hearsay, &["get", name], 2, why);
+        refused(&hearsay, &["put", "--remove", name], 2, why);
+    }
+    let reply = hearsay.get("http://oid.hearsay.invalid/12").expect(400);
+    assert!(String::from_utf8_lossy(&reply.body).contains("64 hexadecimal digits"));
+    world.write("large", &noise(1, 9_000_000));
+    refused(&hearsay, &["put", &path("large")], 1, "no object of more than 8.0 MiB");
+    put(&hearsay, &world, "first", &noise(2, 5_000_000));
+    world.write("second", &noise(3, 5_000_000));
+    refused(&hearsay, &["put", &path("second")], 1, "at most can be published");
+    assert_eq!(hearsay.number("/report/published"), 1);
+}
+
+/// Three routers in a row, the third the gateway; the first is where the test runs.
+fn build_row() {
+    sh("ip link del wan0; ip link del lan0
+        for router in r2 r3; do
+            ip netns add $router
+            ip -n $router link set lo up
+            ip netns exec $router sysctl -qw net.ipv4.ip_forward=1
+        done
+        ip link add wl0 type veth peer name wl0 netns r2
+        ip -n r2 link add wl1 type veth peer name wl0 netns r3
+        ip -n r3 link add wan0 type veth peer name eth0 netns origin
+        for end in 'r2 wl0 10.77.0.2/32' 'r2 wl1 10.77.0.2/32' 'r3 wl0 10.77.0.3/32' \\
+                'r3 wan0 10.2.0.1/24' 'origin eth0 10.2.0.2/24'; do
+            set -- $end
+            ip -n $1 addr add $3 dev $2
+            ip -n $1 link set $2 up
+        done
+        ip addr add 10.77.0.1/32 dev wl0; ip link set wl0 up
+        ip route add 10.77.0.2 dev wl0
+        ip route add default via 10.77.0.2 dev wl0
+        ip -n r2 route add 10.77.0.1 dev wl0
+        ip -n r2 route add 10.77.0.3 dev wl1
+        ip -n r2 route add default via 10.77.0.3 dev wl1
+        ip -n r3 route add 10.77.0.2 dev wl0
+        ip -n r3 route add 10.77.0.1 via 10.77.0.2
+        ip -n r3 route add default via 10.2.0.2 dev wan0");
+}
+
+fn router(world: &World, name: &str) -> Hearsay {
+    let text = format!(
+        "name = \"{name}\"\nlisten = [\"127.0.0.1:0\"]\n[mesh]\ninterfaces = [\"wl0\", \"wl1\"]\n"
+    );
+    let config = world.write("hearsay.toml", text.as_bytes()).display().to_string();
+    let args = ["--config", &config, "--log", "debug"];
+    match name {
+        "r1" => Hearsay::start_with(world, &args),
+        _ => {
+            let ip = tool("ip").display().to_string();
+            Hearsay::start_under(world, &[&ip, "netns", "exec", name], &args)
+        }
+    }
+}
+
+/// `hearsay get` on another router.
+fn get_at(router: &str, hearsay: &Hearsay, oid: &str, file: &str) -> (i32, String) {
+    let output = Command::new(tool("ip"))
+        .args(["netns", "exec", router, env!("CARGO_BIN_EXE_hearsay"), "--control"])
+        .arg(hearsay.control())
+        .args(["get", oid, "-o", file, "--quiet"])
+        .output()
+        .expect("ip starts");
+    (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn the_gateway_finds_what_is_published_two_hops_below_it() {
+    network::inside("the_gateway_finds_what_is_published_two_hops_below_it", || {
+        build_row();
+        let worlds = [World::new(), World::new(), World::new()];
+        let [mut first, second, mut gateway] =
+            [0, 1, 2].map(|at| router(&worlds[at], ["r1", "r2", "r3"][at]));
+        for router in [&first, &second, &gateway] {
+            wait_until("a route", || router.status()["route"]["up"] == true);
+        }
+        let (file, other) = (noise(1, 3_000_000), noise(2, 700_000));
+        let oid = put(&first, &worlds[0], "file", &file);
+        let other_oid = put(&first, &worlds[0], "other", &other);
+        wait_until("the gateway to hear of it", || gateway.number("/report/hints") == 2);
+        let out = worlds[2].path("file").display().to_string();
+        let (code, said) = get_at("r3", &gateway, &oid, &out);
+        assert_eq!(code, 0, "{said} {}", gateway.log());
+        assert_same(&fs::read(&out).expect("the file"), &file);
+        assert_eq!(gateway.number("/report/origin_bytes"), 0);
+        // The gateway begins again, and is told again.
+        gateway.restart();
+        wait_until("the gateway to hear again", || gateway.number("/report/hints") == 2);
+        let out = worlds[2].path("other").display().to_string();
+        assert_eq!(get_at("r3", &gateway, &other_oid, &out), (0, String::new()));
+        assert_same(&fs::read(&out).expect("the file"), &other);
+        // Who publishes is gone; what nobody has fetched is gone with it.
+        let never = put(&first, &worlds[0], "never", &noise(3, 10_000));
+        first.terminate();
+        wait_until("the hints to go", || gateway.number("/report/hints") == 0);
+        let out = worlds[2].path("never").display().to_string();
+        let (code, said) = get_at("r3", &gateway, &never, &out);
+        assert_eq!(code, 1, "{said}");
+        assert!(said.contains("nobody in reach has the object"), "{said}");
+    });
+}

@@ -1,0 +1,124 @@
+//! Objects that are asked for by name: how a name is spelt as a URI, and what a record of one is.
+//!
+//! *What this is:* what requests, records and the publisher agree on. Everything about such an object
+//! follows from its root, which its name certifies: whoever has both needs nobody's word. *Who calls
+//! it:* `node/named.rs`, `node/put.rs`; the daemon, for the URI. *What it never does:* look anything up.
+
+use crate::exchange::Ask;
+use crate::http::{Record, Target, Voucher};
+use crate::input::Entrance;
+use ::http::uri::Authority;
+use ::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use content::Root;
+use wire::{ObjectKey, Oid, PublicKey, RecordId, Signature};
+
+/// The host of all names. It has no address anywhere (RFC 6761 §6.4), so that a node which does not know
+/// about names fails honestly.
+pub const HOST: &str = "oid.hearsay.invalid";
+/// The header field that has the root's text.
+pub const ROOT: &str = "hearsay-root";
+/// Whoever has the bytes that a name certifies has the latest there are: a year is the longest lifetime
+/// that caches honour.
+const CONTROL: &str = "public, max-age=31536000, immutable";
+/// What is said of a year's freshness where it never ends.
+pub const LEFT: i64 = 31_536_000;
+
+const RECORD_CONTEXT: &str = "hearsay 2026-11 record of a published object";
+
+/// What stands where a signature would: the name certifies the object.
+pub const VOUCHER: Voucher =
+    Voucher { signer: PublicKey([0; 32]), signature: Signature([0; Signature::LEN]) };
+
+/// The URI of a name.
+pub fn uri(name: &Oid) -> String {
+    format!("http://{HOST}/{name}")
+}
+
+/// Whom a request for a name is for.
+pub fn target(name: &Oid) -> Target {
+    let slash = Target::new(&Authority::from_static(HOST), None).expect("it is a host");
+    slash.with_path(&format!("/{name}"))
+}
+
+/// The key of a named object.
+pub fn key(name: &Oid, secret: &[u8; 32]) -> ObjectKey {
+    target(name).key(secret, false)
+}
+
+/// The id of its record, the same wherever it is: any holder can go on with what another began.
+pub fn record_id(name: &Oid) -> RecordId {
+    let hash = blake3::derive_key(RECORD_CONTEXT, name.as_bytes());
+    let mut id = [0; RecordId::LEN];
+    id.copy_from_slice(&hash[..RecordId::LEN]);
+    RecordId(id)
+}
+
+/// The fields of its record: none but those that follow from the root.
+pub fn headers(name: &Oid, root: &str) -> HeaderMap {
+    let value = |text: &str| HeaderValue::from_str(text).expect("digits are ASCII");
+    HeaderMap::from_iter([
+        (header::CACHE_CONTROL, HeaderValue::from_static(CONTROL)),
+        (header::ETAG, value(&format!("\"{name}\""))),
+        (header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream")),
+        (HeaderName::from_static(ROOT), value(root)),
+    ])
+}
+
+/// The root that a head tells, if the name certifies it.
+pub fn root_of(name: &Oid, text: &[u8]) -> Option<Root> {
+    let text = std::str::from_utf8(text).ok()?;
+    let root = Root::decode(text)?;
+    (Root::name_of(text) == *name).then_some(root)
+}
+
+/// The root that a record has.
+pub fn root_of_record(name: &Oid, record: &Record) -> Option<Root> {
+    root_of(name, record.headers.get(ROOT)?.as_bytes())
+}
+
+/// Makes a request for a name what it means; any other is as it was. What of it could change the answer
+/// is dropped, because nothing can.
+pub fn understand(mut ask: Ask, secret: &[u8; 32]) -> Result<Ask, (StatusCode, &'static str)> {
+    if ask.target.host() != HOST || ask.entrance != Entrance::Explicit {
+        return Ok(ask);
+    }
+    if !matches!(ask.method, Method::GET | Method::HEAD) || ask.has_body || ask.upgrade {
+        return Err((StatusCode::METHOD_NOT_ALLOWED, "a name can only be asked for"));
+    }
+    let name: Oid = ask.target.path()[1..].parse().map_err(|_| {
+        (StatusCode::BAD_REQUEST, "no name of an object: expected 64 hexadecimal digits")
+    })?;
+    let told = [header::RANGE, header::IF_RANGE, header::IF_NONE_MATCH, header::VIA];
+    let mut headers = HeaderMap::new();
+    for (name, value) in ask.headers.iter().filter(|(name, _)| told.contains(name)) {
+        headers.append(name.clone(), value.clone());
+    }
+    ask.named = Some(name);
+    ask.target = target(&name);
+    (ask.key, ask.at_home) = (key(&name, secret), false);
+    ask.headers = headers;
+    Ok(ask)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_has_one_spelling() {
+        let name = Oid([0xab; 32]);
+        assert_eq!(target(&name).to_string(), uri(&name));
+        assert_ne!(key(&name, &[1; 32]), key(&name, &[2; 32]));
+        assert_ne!(record_id(&name), record_id(&Oid([0xac; 32])));
+    }
+
+    #[test]
+    fn a_root_under_another_name_is_none() {
+        let root = Root { length: 1, content: [1; 32], segments: vec![[2; 32]] };
+        let headers = headers(&root.name(), &root.encode());
+        let text = headers[ROOT].as_bytes();
+        assert_eq!(root_of(&root.name(), text), Some(root.clone()));
+        assert_eq!(root_of(&Oid([0; 32]), text), None);
+        assert_eq!(root_of(&Root::name_of("x"), b"x"), None);
+    }
+}

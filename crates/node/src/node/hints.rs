@@ -1,0 +1,71 @@
+//! Hints: telling whoever leads towards the gateway what this node leads to, and hearing it from those
+//! behind.
+
+use super::Node;
+use crate::mesh::{Choice, Mesh};
+use wire::{Instant, NodeId, Oid};
+
+impl Node {
+    /// A peer says that it leads to objects.
+    pub(super) fn peer_holds(&mut self, peer: NodeId, names: Vec<Oid>) {
+        let Some(mesh) = &mut self.mesh else { return };
+        for name in names {
+            mesh.holders.hold(peer, name);
+        }
+    }
+
+    /// A peer takes that back.
+    pub(super) fn peer_lets_go(&mut self, peer: NodeId, names: &[Oid]) {
+        let Some(mesh) = &mut self.mesh else { return };
+        for name in names {
+            mesh.holders.let_go(peer, name);
+        }
+    }
+
+    /// What this node leads to may be more or less than before.
+    pub(super) fn leads_elsewhere(&mut self) {
+        if let Some(mesh) = &mut self.mesh {
+            mesh.holders.changed = true;
+        }
+    }
+
+    /// Tells what has changed, if something has.
+    pub(super) fn tell_hints(&mut self) {
+        let Some(mesh) = &mut self.mesh else { return };
+        if !mesh.holders.changed {
+            return;
+        }
+        let towards = towards(self.now, mesh);
+        let leads = self.published.names().next().is_some() || mesh.holders.len() > 0;
+        if leads && towards.is_none() {
+            seek(self.now, mesh);
+        }
+        for (peer, message) in mesh.holders.tell(towards, self.published.names()) {
+            mesh.peers.send(self.now, peer, &message);
+        }
+    }
+}
+
+/// Nobody is there to be told: looks for whoever would be asked. If nobody answers there, it is passed
+/// over like one who was asked in vain, and the next one is looked for.
+fn seek(now: Instant, mesh: &mut Mesh) {
+    let may = |address| !mesh.is_passed_over(now, address);
+    mesh.holders.sought = match mesh.ways().choose(mesh.per_hop(), may) {
+        Choice::Peer(address) if mesh.routes.route().is_some() => {
+            let socket = mesh.socket(address);
+            mesh.peers.dial(now, socket);
+            Some(address)
+        }
+        _ => None,
+    };
+}
+
+/// The peer that a request would be sent to on its way to the gateway.
+fn towards(now: Instant, mesh: &Mesh) -> Option<NodeId> {
+    mesh.routes.route()?;
+    let is_there = |address| mesh.peers.at(address).is_some() && !mesh.is_passed_over(now, address);
+    match mesh.ways().choose(mesh.per_hop(), is_there) {
+        Choice::Peer(address) => mesh.peers.at(address),
+        Choice::Origin => None,
+    }
+}

@@ -1,0 +1,125 @@
+//! Keeping what is published: at each start, and after each change, the manifests of published objects
+//! are walked through, and their units marked so that they outlast what is only cached. Meanwhile
+//! nothing is reclaimed.
+
+use super::Node;
+use crate::http::Row;
+use crate::input::PutError;
+use crate::named;
+use crate::output::Output;
+use crate::published::{LIST, Published, Walk};
+use crate::storing::Signed;
+use wire::{ObjectKey, Oid, RecordId};
+
+impl Node {
+    /// Asks for the list of what is published, once.
+    pub(super) fn load_published(&mut self) {
+        if !std::mem::replace(&mut self.published.asked, true) {
+            // What is to be kept is not known yet.
+            self.chunks.reclaim_nothing(true);
+            self.out.push_back(Output::Lookup(LIST));
+        }
+    }
+
+    /// The catalogue has the list, or none; false if the row is another.
+    pub(super) fn published_row(&mut self, key: ObjectKey, bytes: Option<&[u8]>) -> bool {
+        if key == LIST {
+            if !std::mem::replace(&mut self.published.loaded, true) {
+                self.published.objects = bytes.and_then(Published::decode).unwrap_or_default();
+                self.published.to_walk = self.published.objects.keys().copied().collect();
+                for (exchange, length) in std::mem::take(&mut self.published.early) {
+                    self.put(exchange, length);
+                }
+                self.walk_on();
+            }
+            return true;
+        }
+        let Some(walk) = self.published.walk.as_mut().filter(|walk| walk.key == key) else {
+            return false;
+        };
+        if walk.record.is_none() {
+            let row = bytes.and_then(Row::decode).unwrap_or_default();
+            let id = named::record_id(&walk.name);
+            let record = row.records.iter().find(|record| record.id == id);
+            match record {
+                Some(record) => walk.record = Some((id, record.offsets.len() as u32)),
+                None => walk.lacks = true,
+            }
+            self.walk_segment();
+        }
+        false
+    }
+
+    /// Goes on with the next object, if none is being walked through.
+    pub(super) fn walk_on(&mut self) {
+        if self.published.walk.is_some() {
+            return;
+        }
+        let next = loop {
+            match self.published.to_walk.pop_front() {
+                Some(name) if !self.published.objects.contains_key(&name) => {}
+                next => break next,
+            }
+        };
+        self.chunks.reclaim_nothing(next.is_some());
+        let Some(name) = next else { return self.chunks.reclaim(&mut self.out) };
+        let key = named::key(&name, &self.config.secret);
+        self.published.walk = Some(Walk { name, key, record: None, next: 0, lacks: false });
+        self.out.push_back(Output::Lookup(key));
+    }
+
+    fn walk_segment(&mut self) {
+        let Some(walk) = &self.published.walk else { return };
+        match walk.record {
+            Some((record, count)) if walk.next < count && !walk.lacks => {
+                self.out.push_back(Output::ReadSegment(record, walk.next));
+            }
+            _ => self.walked(),
+        }
+    }
+
+    /// A segment of a manifest was read, perhaps for the walk.
+    pub(super) fn walk_read(&mut self, record: RecordId, number: u32, bytes: Option<&[u8]>) {
+        let Some(walk) = &mut self.published.walk else { return };
+        if walk.next != number || walk.record.is_none_or(|(it, _)| it != record) {
+            return;
+        }
+        match bytes.and_then(Signed::decode) {
+            Some(signed) => {
+                for entry in &signed.segment.entries {
+                    walk.lacks |= !self.chunks.keep(&entry.id);
+                }
+            }
+            None => walk.lacks = true,
+        }
+        walk.next += 1;
+        self.walk_segment();
+    }
+
+    fn walked(&mut self) {
+        let Some(Walk { name, lacks, .. }) = self.published.walk.take() else { return };
+        let of = |it: &crate::published::Waiter| it.name == name;
+        let waiters: Vec<_> = self.published.unwalked.extract_if(.., |it| of(it)).collect();
+        match (waiters.is_empty(), lacks) {
+            (true, false) => self.tell_of(&name),
+            (true, true) => self.spoilt(&name),
+            (false, false) => self.sync_for(waiters),
+            (false, true) => {
+                for waiter in waiters {
+                    self.answer_put(waiter, Err(PutError::Store));
+                }
+                self.spoilt(&name);
+            }
+        }
+        self.walk_on();
+    }
+
+    /// Something of a published object is gone: nobody is sent here for it until it is put again.
+    pub(super) fn spoilt(&mut self, name: &Oid) {
+        let Some(object) = self.published.objects.get_mut(name) else { return };
+        object.whole = false;
+        self.leads_elsewhere();
+        let line = format!("the published object {name} is not whole here any more: put it again");
+        self.out.push_back(Output::Notice(line));
+    }
+}

@@ -1,0 +1,151 @@
+//! Objects that are asked for by name: never stale, never an origin's, and vouched for by nobody but
+//! their names.
+
+use super::Node;
+use crate::exchange::Ask;
+use crate::fetch::{self, Fetch};
+use crate::http::Row;
+use crate::input::{ExchangeId, FetchError, FetchId};
+use crate::mesh::Choice;
+use crate::named;
+use crate::storing::{Inflow, Listed, Storing};
+use crate::supplying::COVER;
+use ::http::{Method, StatusCode, header};
+use content::{Root, Segment};
+use std::net::IpAddr;
+use std::rc::Rc;
+use wire::peer::{Head, Request};
+use wire::{NodeId, Oid, RecordId};
+
+impl Node {
+    /// The row of a named object is known: what is stored answers, whatever its age.
+    pub(super) fn decide_named(&mut self, id: ExchangeId, name: &Oid, row: &Row) {
+        let wanted = named::record_id(name);
+        if let Some(record) = row.records.iter().find(|record| record.id == wanted) {
+            return self.check(id, Rc::clone(record), named::LEFT, None);
+        }
+        let Some(exchange) = self.exchanges.get_mut(&id) else { return };
+        if exchange.ask.method == Method::HEAD {
+            let why = "the object is not stored here, so nothing but GET brings it";
+            return self.refuse(id, StatusCode::GATEWAY_TIMEOUT, why);
+        }
+        // What comes is kept: a part of it comes out of the store the next time.
+        for part in [header::RANGE, header::IF_RANGE, header::IF_NONE_MATCH] {
+            exchange.ask.headers.remove(part);
+        }
+        self.miss(id, None, "uri-miss");
+    }
+
+    /// Whom to ask for a named object: who says that it leads there, else who is nearer the gateway.
+    /// There is no origin.
+    pub(super) fn choose_holder(&self, fetch: &Fetch, name: &Oid) -> Choice {
+        let Some(mesh) = &self.mesh else { return Choice::Origin };
+        let trail = &fetch.ask.trail;
+        if trail.hops == 0 || trail.visited.len() >= wire::peer::Ask::VISITED_MAX {
+            return Choice::Origin;
+        }
+        let may = |address: IpAddr| {
+            let visited = |peer| trail.visited.contains(&peer);
+            !fetch.tried.contains(&address)
+                && !mesh.is_passed_over(self.now, address)
+                && !mesh.peers.at(address).is_some_and(visited)
+        };
+        let mut holders = mesh.holders.of(name).iter().filter_map(|peer| mesh.peers.address(*peer));
+        match holders.find(|address| may(*address)) {
+            Some(address) => Choice::Peer(address),
+            None if mesh.routes.route().is_none() => Choice::Origin,
+            None => mesh.ways().choose(super::reach::is_per_hop(&fetch.ask, mesh), may),
+        }
+    }
+
+    /// Nobody is left to be asked for a named object. False if there may be an origin.
+    pub(super) fn has_no_holder(&mut self, id: FetchId) -> bool {
+        let fetch = self.fetches.get(&id);
+        let asks = fetch.is_some_and(|it| {
+            it.ask.named.is_some() && !matches!(it.state, fetch::State::Storing(_))
+        });
+        if asks {
+            self.end(id, Err(FetchError::NoHolder));
+        }
+        asks
+    }
+
+    /// Whether anybody but an origin could be asked for what is missing of an object.
+    pub(super) fn has_sources(&self, ask: &Ask) -> bool {
+        let Some(mesh) = &self.mesh else { return false };
+        let led = ask.named.is_some_and(|name| !mesh.holders.of(&name).is_empty());
+        led || mesh.routes.route().is_some()
+    }
+
+    /// Whether this node publishes what is asked for.
+    pub(super) fn publishes(&self, ask: &Ask) -> bool {
+        ask.named.is_some_and(|name| self.published.objects.contains_key(&name))
+    }
+
+    /// A published object whose record this is.
+    pub(super) fn published_as(&self, record: RecordId) -> Option<Oid> {
+        let mut names = self.published.objects.keys();
+        names.find(|name| named::record_id(name) == record).copied()
+    }
+
+    /// A peer answers for a named object: what its name does not certify is a lie of that peer, because
+    /// every hop checks it.
+    pub(super) fn named_head(&mut self, id: FetchId, peer: NodeId, name: &Oid, head: &Head) {
+        let root = head.fields.iter().find(|(field, _)| field == named::ROOT);
+        let root = root.and_then(|(_, text)| named::root_of(name, text));
+        let is_plain = head.record == named::record_id(name) && !head.confirmed;
+        let Some(root) = root.filter(|_| is_plain && head.status == 200) else {
+            self.unlead(peer, name);
+            return self.expel(peer, "it tells of another object than was asked for");
+        };
+        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        match &fetch.state {
+            fetch::State::Asking => self.follow_named(id, name, root, head),
+            fetch::State::Storing(_) => self.goes_on(id),
+            _ => {}
+        }
+    }
+
+    /// A named object is going to be listed. Nothing of it is told by the peer but the rest of
+    /// `Cache-Status`.
+    fn follow_named(&mut self, id: FetchId, name: &Oid, root: Root, head: &Head) {
+        let came = (self.date(), self.clock_right());
+        let works = self.store_works();
+        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        fetch.status_line.clone_from(&head.status_line);
+        let next = fetch.ask.trail.resume.map_or(0, |resume| resume.segment);
+        let cover = fetch.ask.trail.cover.max(COVER);
+        let listed = Listed { next, hollow: next > 0, answered: true, cover, ..Listed::default() };
+        let (inflow, headers) =
+            (Inflow::Listed(Box::new(listed)), named::headers(name, &root.encode()));
+        let mut storing = Storing::new(head.record, StatusCode::OK, headers, came, inflow);
+        storing.announced = Some(root.length);
+        storing.voucher = Some(named::VOUCHER);
+        storing.failed = root.length > self.config.object_bytes_max || !works;
+        storing.root = Some(Rc::new(root));
+        (fetch.granted, fetch.received) = (0, 0);
+        self.begin(id, storing);
+    }
+
+    /// A peer that was believed to lead to an object says that it does not.
+    pub(super) fn unlead(&mut self, peer: NodeId, name: &Oid) {
+        if let Some(mesh) = &mut self.mesh {
+            mesh.holders.let_go(peer, name);
+        }
+    }
+
+    /// The same, where it answers a request of ours.
+    pub(super) fn does_not_lead(&mut self, peer: NodeId, request: Request) {
+        let named = self.asked(peer, request).and_then(|id| self.fetches.get(&id)?.ask.named);
+        if let Some(name) = named {
+            self.unlead(peer, &name);
+        }
+    }
+}
+
+/// Whether the root of an object certifies a segment.
+pub(super) fn certifies(root: &Root, segment: &Segment, digest: &[u8; 32]) -> bool {
+    let number = usize::try_from(segment.number).unwrap_or(usize::MAX);
+    let is_last = number.checked_add(1) == Some(root.segments.len());
+    root.segments.get(number) == Some(digest) && segment.closing.is_some() == is_last
+}

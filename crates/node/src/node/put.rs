@@ -1,0 +1,257 @@
+//! Publishing: a file comes in like an origin's body, is cut, named and written like one, and is
+//! answered for once all of it is durable.
+
+use super::Node;
+use crate::cutting::Cutting;
+use crate::exchange::{Ask, Asker, Trail};
+use crate::fetch::{self, Fetch, Via};
+use crate::http::{Record, Row};
+use crate::input::{Entrance, ExchangeId, FetchId, PutError, Ticket};
+use crate::named;
+use crate::output::{Dial, Output};
+use crate::published::{LIST, OBJECTS_MAX, Object, Put, Waiter};
+use crate::storing::{Inflow, Storing};
+use ::http::{HeaderMap, Method, StatusCode};
+use std::net::Ipv4Addr;
+use std::rc::Rc;
+use store::Change;
+use wire::Oid;
+
+/// What is published here and is to be kept takes one part in so many of the store, at most: what is
+/// only cached needs room, too.
+const SHARE: u64 = 2;
+
+/// Something that this node publishes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PublishedInfo {
+    /// Its name.
+    pub name: Oid,
+    /// Its length.
+    pub bytes: u64,
+    /// When it was put.
+    pub since: wire::Date,
+    /// Whether all of it is here, so that others can have it.
+    pub whole: bool,
+}
+
+impl Node {
+    /// All objects that this node publishes, by name.
+    pub fn published(&self) -> Vec<PublishedInfo> {
+        let info = |(name, object): (&Oid, &Object)| {
+            let Object { bytes, since, whole } = *object;
+            PublishedInfo { name: *name, bytes, since, whole }
+        };
+        self.published.objects.iter().map(info).collect()
+    }
+
+    /// The most bytes that can be published here.
+    pub fn published_bytes_max(&self) -> u64 {
+        self.chunks.index().budget_bytes() / SHARE
+    }
+
+    /// Somebody wants to publish a file of this length.
+    pub(super) fn put(&mut self, exchange: ExchangeId, bytes: u64) {
+        if !self.published.loaded {
+            return self.published.early.push((exchange, bytes));
+        }
+        if let Err(error) = self.may_put(bytes) {
+            return self.out.push_back(Output::Published(exchange, Err(error)));
+        }
+        let id = self.start(nobodys(), HeaderMap::new(), "put", Vec::new(), None);
+        let inflow = Inflow::Cut(Box::new(Cutting::new(self.sealer.clone())));
+        let (received, right) = (self.date(), self.clock_right());
+        let record = self.dice.record_id();
+        let came = (received, right);
+        let mut storing = Storing::new(record, StatusCode::OK, HeaderMap::new(), came, inflow);
+        storing.announced = Some(bytes);
+        storing.voucher = Some(named::VOUCHER);
+        if let Some(fetch) = self.fetches.get_mut(&id) {
+            fetch.via = Via::Publisher;
+            fetch.state = fetch::State::Storing(Box::new(storing));
+        }
+        self.published.puts.insert(id, Put::new(exchange, bytes));
+        self.chunks.keep_for(id);
+        self.out.push_back(Output::TakeIn(exchange, id));
+        self.grant_ahead(id);
+    }
+
+    fn may_put(&self, bytes: u64) -> Result<(), PutError> {
+        let (published, bytes_max) = (&self.published, self.published_bytes_max());
+        if bytes > self.config.object_bytes_max {
+            return Err(PutError::TooLarge(self.config.object_bytes_max));
+        }
+        if published.bytes().saturating_add(bytes) > bytes_max {
+            return Err(PutError::Full(bytes_max));
+        }
+        if published.objects.len() + published.puts.len() >= OBJECTS_MAX {
+            return Err(PutError::TooMany(OBJECTS_MAX));
+        }
+        if self.store_works() { Ok(()) } else { Err(PutError::Store) }
+    }
+
+    /// Whoever wanted to publish, or to take something back, has left: nobody is to be told.
+    pub(super) fn put_left(&mut self, exchange: ExchangeId) {
+        let of = |(id, put): (&FetchId, &Put)| (put.exchange == exchange).then_some(*id);
+        self.published.early.retain(|(early, _)| *early != exchange);
+        if let Some(id) = self.published.puts.iter().find_map(of) {
+            self.cancel(id);
+        }
+    }
+
+    /// A transfer is over. If it was of a file, that has failed.
+    pub(super) fn put_ends(&mut self, id: FetchId) {
+        self.chunks.keep_for_nobody(id);
+        if let Some(put) = self.published.puts.remove(&id) {
+            self.out.push_back(Output::Published(put.exchange, Err(put.error)));
+        }
+    }
+
+    /// The disk has all of a file: it gets its name, and is entered under it.
+    pub(super) fn put_written(&mut self, id: FetchId) {
+        let Some(put) = self.published.puts.remove(&id) else { return };
+        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
+        let (record, whole) = (storing.record, storing.whole.take());
+        self.remove_fetch(id);
+        let exchange = put.exchange;
+        let Some((written, root)) = whole.zip(put.root()) else {
+            let drop = Change::DropSegments { record };
+            self.out.push_back(Output::Change(self.tickets.draw(), vec![drop]));
+            let error = PutError::TooLarge(self.config.object_bytes_max);
+            return self.out.push_back(Output::Published(exchange, Err(error)));
+        };
+        let (name, text) = (root.name(), root.encode());
+        let record = Record {
+            id: named::record_id(&name),
+            headers: named::headers(&name, &text),
+            ..Record::clone(&written)
+        };
+        // What was put before is put again: it may have lost something.
+        let before = self.published.objects.get(&name).copied();
+        let new = Object { bytes: root.length, since: self.date(), whole: false };
+        self.published.objects.insert(name, before.unwrap_or(new));
+        let adopt = Change::Adopt { from: written.id, to: record.id };
+        self.enter_published(adopt, record, Waiter { exchange, name, withdraws: false });
+    }
+
+    /// Enters an object into the catalogue: its manifest, its row, and the list.
+    fn enter_published(&mut self, adopt: Change, record: Record, waiter: Waiter) {
+        let key = named::key(&waiter.name, &self.config.secret);
+        let mut row = Row::default();
+        if self.config.secret == crate::http::OPEN_KEY {
+            row.uri = named::uri(&waiter.name);
+        }
+        let records = vec![record.id];
+        row.put(Rc::new(record));
+        let put = Change::Put { key, row: row.encode(), records };
+        self.rows.learn(key, Rc::new(row));
+        let mut changes = vec![adopt, put, Change::Keep { key }];
+        changes.extend(self.list());
+        self.change_published(changes, waiter);
+    }
+
+    /// The list of what is published, as it is now.
+    fn list(&self) -> [Change; 2] {
+        let put = Change::Put { key: LIST, row: self.published.encode(), records: Vec::new() };
+        [put, Change::Keep { key: LIST }]
+    }
+
+    fn change_published(&mut self, changes: Vec<Change>, waiter: Waiter) {
+        let ticket = self.tickets.draw();
+        self.published.changes.insert(ticket, waiter);
+        self.out.push_back(Output::Change(ticket, changes));
+        self.dirty();
+    }
+
+    /// The catalogue has entered an object, or taken it out, or could not; false if that was not asked.
+    pub(super) fn published_changed(&mut self, ticket: Ticket, done: bool) -> bool {
+        let Some(waiter) = self.published.changes.remove(&ticket) else { return false };
+        match (done, waiter.withdraws) {
+            (true, true) => self.sync_for(vec![waiter]),
+            (true, false) => {
+                self.published.unwalked.push(waiter);
+                self.published.to_walk.push_back(waiter.name);
+                self.walk_on();
+            }
+            (false, withdraws) => {
+                if !withdraws {
+                    self.published.objects.remove(&waiter.name);
+                    self.rows.unlearn(&named::key(&waiter.name, &self.config.secret));
+                }
+                self.answer_put(waiter, Err(PutError::Store));
+            }
+        }
+        true
+    }
+
+    /// Makes all that was written durable, for somebody.
+    pub(super) fn sync_for(&mut self, waiters: Vec<Waiter>) {
+        self.published.syncs.push_back(waiters);
+        self.syncing = true;
+        self.out.push_back(Output::Sync);
+    }
+
+    /// What was written before the oldest sync is durable, or could not be made so.
+    pub(super) fn published_synced(&mut self, done: bool) {
+        for waiter in self.published.syncs.pop_front().unwrap_or_default() {
+            let result = if done { Ok(waiter.name) } else { Err(PutError::Store) };
+            if done && !waiter.withdraws {
+                self.tell_of(&waiter.name);
+            }
+            self.answer_put(waiter, result);
+        }
+    }
+
+    /// An object is here for certain: others may know.
+    pub(super) fn tell_of(&mut self, name: &Oid) {
+        if let Some(object) = self.published.objects.get_mut(name) {
+            object.whole = true;
+        }
+        self.leads_elsewhere();
+    }
+
+    pub(super) fn answer_put(&mut self, waiter: Waiter, result: Result<Oid, PutError>) {
+        self.out.push_back(Output::Published(waiter.exchange, result));
+    }
+
+    /// An object is not to be published here any more.
+    pub(super) fn withdraw(&mut self, exchange: ExchangeId, name: Oid) {
+        let waiter = Waiter { exchange, name, withdraws: true };
+        if self.published.objects.remove(&name).is_none() {
+            return self.answer_put(waiter, Err(PutError::Unknown));
+        }
+        self.leads_elsewhere();
+        let key = named::key(&name, &self.config.secret);
+        self.rows.unlearn(&key);
+        let mut changes = vec![Change::Remove { key }];
+        changes.extend(self.list());
+        self.change_published(changes, waiter);
+        // Other objects may share units with it.
+        self.chunks.keep_nothing();
+        let all = self.published.objects.keys().copied().collect();
+        self.published.to_walk = all;
+        self.published.walk = None;
+        self.walk_on();
+    }
+}
+
+/// What a transfer is made of that nobody has asked for.
+fn nobodys() -> Ask {
+    let target = named::target(&Oid([0; 32])).with_path("/");
+    Ask {
+        asker: Asker::Client,
+        trail: Trail::default(),
+        method: Method::PUT,
+        key: target.key(&[0; 32], true),
+        dial: Dial::Name(target.host().to_owned(), target.port()),
+        target,
+        named: None,
+        headers: HeaderMap::new(),
+        client: Ipv4Addr::LOCALHOST.into(),
+        at_home: true,
+        entrance: Entrance::Explicit,
+        has_body: true,
+        upgrade: false,
+        alone: true,
+        verified: false,
+    }
+}

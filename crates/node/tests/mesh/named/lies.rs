@@ -1,0 +1,195 @@
+//! Peers that lie about published objects: the client gets the right bytes from another or an honest end.
+
+use super::{branches, fetch, miss};
+use crate::net::{Forged, Mesh, Page, Plan, Play, Said, author, noise};
+use bytes::Bytes;
+use std::time::Duration;
+use wire::peer::{Message, Outcome};
+use wire::{Oid, RecordId};
+
+const LENGTH: usize = 300_000;
+
+/// 3 publishes an object, and 4, which claims to have it too, lies; 0 asks for it.
+fn rivals(name: Oid, play: Play) -> Mesh {
+    let mut mesh = branches(&Plan::default());
+    mesh.start_liar(4, play);
+    // First come, first asked.
+    mesh.liar_says(4, 0, vec![Message::Hold(vec![name])]);
+    mesh.pass_seconds(1);
+    assert_eq!(mesh.report(0).hints, 1);
+    mesh
+}
+
+/// A liar that answers as it is told: with a head, a manifest and units that may have been changed.
+fn liar(body: Bytes, change: impl Fn(&mut Forged) + 'static) -> Play {
+    author(move |_, message| {
+        let (_, mut forged) = Forged::named(&body);
+        change(&mut forged);
+        match message {
+            Message::Ask(ask) => forged.told(ask.request),
+            Message::Want(_, wants) => forged.units(&wants),
+            _ => Vec::new(),
+        }
+    })
+}
+
+fn served_all_the_same(change: impl Fn(&mut Forged) + 'static) -> Mesh {
+    let body = noise(1, LENGTH);
+    let (name, _) = Forged::named(&body);
+    let mut mesh = rivals(name, liar(body.clone(), change));
+    assert_eq!(mesh.publish(3, Page::new(body.clone())), name);
+    let id = fetch(&mut mesh, 0, &name, &body);
+    assert!(mesh.took(id) < Duration::from_secs(30), "{:?}", mesh.took(id));
+    mesh.kill(4);
+    mesh.done();
+    mesh
+}
+
+#[test]
+fn an_honest_holder_of_this_make_serves() {
+    let mesh = served_all_the_same(|_| {});
+    assert!(!mesh.has_expelled(0, 4));
+    assert!(mesh.data(4, 0) > LENGTH as u64 / 2, "{} {}", mesh.data(4, 0), mesh.cache(0));
+}
+
+#[test]
+fn a_head_that_the_name_does_not_certify_is_not_believed() {
+    type Bend = fn(&mut Forged);
+    let bends: [Bend; 6] = [
+        |forged| forged.head.fields.clear(),
+        |forged| forged.head.fields[0].1[2] = b'9',
+        |forged| forged.head = Forged::named(&noise(2, LENGTH)).1.head,
+        |forged| forged.head.record = RecordId([5; 16]),
+        |forged| forged.head.status = 404,
+        |forged| forged.head.confirmed = true,
+    ];
+    for bend in bends {
+        let mesh = served_all_the_same(bend);
+        assert!(mesh.has_expelled(0, 4));
+        assert_eq!(mesh.data(4, 0), 0);
+    }
+}
+
+#[test]
+fn a_manifest_that_the_root_does_not_certify_is_not_believed() {
+    type Bend = fn(&mut Forged);
+    let bends: [Bend; 4] = [
+        |forged| *forged.segments[0].1.last_mut().expect("bytes") ^= 1,
+        |forged| forged.segments = Forged::named(&noise(2, LENGTH)).1.segments,
+        |forged| forged.segments.insert(0, forged.segments[0].clone()),
+        // Cut short, as if it ended earlier.
+        |forged| forged.segments = Forged::named(&noise(1, LENGTH / 2)).1.segments,
+    ];
+    for bend in bends {
+        let mesh = served_all_the_same(bend);
+        assert!(mesh.has_expelled(0, 4));
+    }
+}
+
+#[test]
+fn false_units_are_asked_for_elsewhere() {
+    let mesh = served_all_the_same(|forged| {
+        for (_, bytes) in &mut forged.units {
+            let mut other = bytes.to_vec();
+            other[0] ^= 1;
+            *bytes = other.into();
+        }
+    });
+    assert!(mesh.report(0).units_false >= 1 && mesh.has_expelled(0, 4));
+}
+
+#[test]
+fn what_else_a_head_says_does_not_reach_anybody() {
+    let mesh = served_all_the_same(|forged| {
+        forged.head.fields.push(("set-cookie".into(), b"a=b".to_vec()));
+        forged.head.fields.push(("cache-control".into(), b"no-store".to_vec()));
+    });
+    let head = mesh.client(0).head.as_ref().expect("it was answered");
+    assert!(!head.headers.contains_key("set-cookie"));
+    assert!(mesh.client(0).header("cache-control").contains("immutable"));
+}
+
+#[test]
+fn whoever_does_not_have_what_it_claimed_is_not_asked_for_it_again() {
+    let body = noise(1, LENGTH);
+    let (name, _) = Forged::named(&body);
+    let mut mesh = rivals(
+        name,
+        author(|_, message| match message {
+            Message::Ask(ask) => {
+                vec![Said::Message(Message::End(ask.request, Outcome::NotCached))]
+            }
+            _ => Vec::new(),
+        }),
+    );
+    miss(&mut mesh, 0, &name);
+    assert_eq!(mesh.report(0).hints, 0);
+    assert_eq!(mesh.publish(3, Page::new(body.clone())), name);
+    fetch(&mut mesh, 0, &name, &body);
+    mesh.kill(4);
+    mesh.done();
+}
+
+#[test]
+fn whoever_claims_and_is_silent_costs_seconds() {
+    let body = noise(1, LENGTH);
+    let (name, _) = Forged::named(&body);
+    let mut mesh = rivals(name, author(|_, _| Vec::new()));
+    assert_eq!(mesh.publish(3, Page::new(body.clone())), name);
+    let id = fetch(&mut mesh, 0, &name, &body);
+    assert!(mesh.took(id) < Duration::from_secs(10), "{:?}", mesh.took(id));
+    mesh.kill(4);
+    mesh.done();
+}
+
+#[test]
+fn a_flood_of_hints_is_bounded_and_leaves_the_others_theirs() {
+    let mut mesh = branches(&Plan::default());
+    let body = noise(1, LENGTH);
+    let name = mesh.publish(3, Page::new(body.clone()));
+    mesh.start_liar(4, author(|_, _| Vec::new()));
+    let some = |from: usize| {
+        let name = |number: usize| {
+            let mut bytes = [9; 32];
+            bytes[..8].copy_from_slice(&(number as u64).to_be_bytes());
+            Oid(bytes)
+        };
+        Message::Hold((from..from + Message::HELD_MAX).map(name).collect())
+    };
+    for hundred in 0..10 {
+        let from = hundred * 10 * Message::HELD_MAX;
+        mesh.liar_says(4, 0, (0..10).map(|it| some(from + it * Message::HELD_MAX)).collect());
+        mesh.pass_seconds(1);
+    }
+    let report = mesh.report(0);
+    assert_eq!(report.hints, 8192);
+    assert_eq!(report.hints_evicted, 100 * Message::HELD_MAX as u64 + 1 - 8192);
+    fetch(&mut mesh, 0, &name, &body);
+    mesh.kill(4);
+    mesh.pass_seconds(60);
+    assert_eq!(mesh.report(0).hints, 1);
+    mesh.done();
+}
+
+#[test]
+fn two_that_lead_to_each_other_lead_nowhere_and_that_is_said() {
+    let mut mesh = branches(&Plan::default());
+    let name = Oid([7; 32]);
+    // 4 says that it leads there, and asks back whoever asks it.
+    mesh.start_liar(
+        4,
+        author(move |peers, message| match message {
+            Message::Ask(mut ask) => {
+                ask.visited.push(peers.own_id());
+                vec![Said::Message(Message::Ask(ask))]
+            }
+            _ => Vec::new(),
+        }),
+    );
+    mesh.liar_says(4, 0, vec![Message::Hold(vec![name])]);
+    mesh.pass_seconds(1);
+    let id = mesh.get(2, &node::named::uri(&name));
+    assert_eq!(mesh.client(id).status(), 504);
+    mesh.kill(4);
+    mesh.done();
+}
