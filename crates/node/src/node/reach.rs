@@ -312,10 +312,14 @@ impl Node {
     }
 
     /// How many transfers wait for the same peer, this one among them: each that goes elsewhere is more
-    /// load there, so the more they are, the longer they wait.
+    /// load there, so the more they are, the longer they wait. One, where the route leads elsewhere anyway.
     fn asked_beside(&self, fetch: &Fetch) -> u32 {
-        let asks = self.mesh.iter().flat_map(|mesh| mesh.asks.keys());
-        asks.filter(|(peer, _)| Some(*peer) == fetch.giver()).count().max(1) as u32
+        let Some((mesh, giver)) = self.mesh.as_ref().zip(fetch.giver()) else { return 1 };
+        let first = mesh.ways().choose(is_per_hop(&fetch.ask, mesh), |_| true);
+        if !matches!(first, Choice::Peer(address) if mesh.peers.at(address) == Some(giver)) {
+            return 1;
+        }
+        mesh.asks.keys().filter(|(peer, _)| *peer == giver).count().max(1) as u32
     }
 
     /// Whether there is a peer that could be asked and was not.
@@ -327,8 +331,12 @@ impl Node {
     /// The next hop takes its time, perhaps because the origin does, or the air is full: another is asked
     /// too, and who answers first is listened to. Until then units are wanted of the former.
     fn ask_another(&mut self, id: FetchId) {
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        fetch.former = fetch.request();
+        let Some((mesh, fetch)) = self.mesh.as_mut().zip(self.fetches.get_mut(&id)) else { return };
+        match (fetch.former, fetch.request()) {
+            // Of three, the one that has not helped yet is let go.
+            (Some(_), Some(asked)) => mesh.withdraw(self.now, asked),
+            (_, asked) => fetch.former = asked,
+        }
         fetch.via = Via::Nobody;
         self.reach(id);
     }
