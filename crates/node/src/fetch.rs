@@ -174,6 +174,12 @@ impl Fetch {
         self.request().map(|(peer, _)| peer)
     }
 
+    /// The peer that gives what is wanted: as long as another that was asked too has not answered, the
+    /// one that was asked before.
+    pub fn giver(&self) -> Option<NodeId> {
+        self.former.or(self.request()).map(|(peer, _)| peer)
+    }
+
     /// The peer that is asked, and by which request, if one is.
     pub fn request(&self) -> Option<(NodeId, Request)> {
         match self.via {

@@ -56,8 +56,6 @@ pub struct Mesh {
     pub dialling: Map<SocketAddr, Vec<FetchId>>,
     /// When to look whether those are there who will be asked.
     pub meet_at: Option<Instant>,
-    /// When each peer last said or sent something.
-    pub heard: Map<NodeId, Instant>,
     /// For how long they were left alone the last time that they were not.
     meet_wait: Duration,
     /// Where no daemon answers, until when that is believed.
@@ -87,7 +85,6 @@ impl Mesh {
             dialling: Map::default(),
             meet_at: None,
             meet_wait: Duration::ZERO,
-            heard: Map::default(),
             without: Map::default(),
             told: None,
             refused: Map::default(),

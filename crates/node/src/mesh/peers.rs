@@ -291,6 +291,12 @@ impl Peers {
         self.want_data(now, peer);
     }
 
+    /// Something has been wanted for a while: a data connection over which nothing comes is made anew →
+    /// [`Event::DataLost`].
+    pub fn hurry(&mut self, now: Instant, peer: NodeId) {
+        self.hurry_data(now, peer);
+    }
+
     /// How many bytes of chunk frames can be given for a peer now; zero as long as it has opened no
     /// data connection. [`Event::Room`] says when there is some again.
     pub fn chunk_room(&self, peer: NodeId) -> usize {
@@ -332,6 +338,12 @@ impl Peers {
     /// Where a peer is.
     pub fn address(&self, peer: NodeId) -> Option<IpAddr> {
         self.peers.get(&peer).map(|peer| peer.address.ip())
+    }
+
+    /// When a peer last gave something: a message that is not between the connections alone, or bytes of
+    /// a unit, however few.
+    pub fn gave(&self, peer: NodeId) -> Option<Instant> {
+        self.peers.get(&peer).map(|peer| peer.gave)
     }
 
     /// How many there are.

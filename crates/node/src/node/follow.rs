@@ -144,6 +144,8 @@ impl Node {
         bytes: &[u8],
     ) {
         let Some(id) = self.asked(peer, request) else { return };
+        // Another one that was asked meanwhile would tell the same segment again.
+        self.listen_to(id, peer, request);
         let flying = self.is_flying(id);
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         fetch.moved = self.now;
@@ -239,7 +241,6 @@ impl Node {
     /// Bytes of a unit have come.
     pub(super) fn unit_part(&mut self, peer: NodeId, head: ChunkHead, bytes: Bytes) {
         self.report.peer_units_in_bytes += bytes.len() as u64;
-        self.heard(peer);
         self.unit_bytes(peer, &head.name, head.total, head.offset, bytes);
     }
 
@@ -259,7 +260,7 @@ impl Node {
             };
         }
         let of = mesh.flights.get_mut(name).map(|flight| flight.fetch);
-        let asked = of.and_then(|id| self.fetches.get(&id)).and_then(Fetch::peer) == Some(peer);
+        let asked = of.and_then(|id| self.fetches.get(&id)).and_then(Fetch::giver) == Some(peer);
         if !asked && (bytes.len() as u32) < total {
             // Parts are joined only if they come from one.
             return;
@@ -416,6 +417,10 @@ impl Node {
             fetch.former = None;
             return;
         }
+        if self.fall_back(id) {
+            return;
+        }
+        let Some((mesh, fetch)) = self.mesh.as_mut().zip(self.fetches.get_mut(&id)) else { return };
         match &fetch.state {
             // Its units may still be wanted.
             fetch::State::Storing(_) if outcome == Outcome::Complete => return self.all_came(id),

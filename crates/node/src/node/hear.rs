@@ -144,37 +144,38 @@ impl Node {
         }
     }
 
-    /// Transfers that are asked of a peer, in order.
-    fn asked_of(&self, peer: NodeId) -> Vec<FetchId> {
-        let of = |(id, fetch): (&FetchId, &Fetch)| (fetch.peer() == Some(peer)).then_some(*id);
-        let mut asked: Vec<FetchId> = self.fetches.iter().filter_map(of).collect();
-        asked.sort_unstable();
-        asked
+    /// Transfers of which this holds, in order.
+    fn transfers(&self, which: impl Fn(&Fetch) -> bool) -> Vec<FetchId> {
+        let of = |(id, fetch): (&FetchId, &Fetch)| which(fetch).then_some(*id);
+        let mut transfers: Vec<FetchId> = self.fetches.iter().filter_map(of).collect();
+        transfers.sort_unstable();
+        transfers
     }
 
     /// What a peer had on its way to us is lost with the connection.
     fn want_again(&mut self, peer: NodeId) {
-        for id in self.asked_of(peer) {
+        for id in self.transfers(|fetch| fetch.giver() == Some(peer)) {
             self.want_flying(id);
         }
     }
 
     fn peer_down(&mut self, peer: NodeId) {
         let Some(mesh) = &mut self.mesh else { return };
-        mesh.heard.remove(&peer);
         mesh.holders.gone(peer);
         let mut supplied: Vec<ExchangeId> = mesh.supplied_to(peer).collect();
         supplied.sort_unstable();
         for id in supplied {
             self.leave(id);
         }
-        for id in self.asked_of(peer) {
+        for id in self.transfers(|fetch| fetch.former.is_some_and(|(former, _)| former == peer)) {
+            self.forget_former(id);
+        }
+        for id in self.transfers(|fetch| fetch.peer() == Some(peer)) {
             self.lose_way(id);
         }
     }
 
     fn message(&mut self, peer: NodeId, message: Message) {
-        self.heard(peer);
         match message {
             Message::Ask(ask) => self.peer_asks(peer, *ask),
             Message::Head(request, head) => self.record_head(peer, request, *head),
@@ -211,13 +212,6 @@ impl Node {
             Message::LetGo(names) => self.peer_lets_go(peer, &names),
             // The rest is between the connections.
             Message::Hello(_) | Message::Token(_) | Message::Ping(_) | Message::Pong(_) => {}
-        }
-    }
-
-    /// A peer is not as silent as it may seem.
-    pub(super) fn heard(&mut self, peer: NodeId) {
-        if let Some(mesh) = &mut self.mesh {
-            mesh.heard.insert(peer, self.now);
         }
     }
 

@@ -24,11 +24,13 @@ const JOINED_PATIENCE: Duration = Duration::from_secs(2);
 /// While the peer sends other things the air is full, and one more copy would fill it more; but nobody
 /// waits longer than this.
 const JOINED_MAX: Duration = Duration::from_secs(10);
-/// A peer may leave us without anything that it was asked for so long: three losses of the same packet
-/// in a row, with the pauses that TCP makes in between, fit in.
-const STALL: Duration = Duration::from_secs(4);
-/// A next hop has so long for a head before the gateway is asked, which joins what it is asked for twice.
+/// A peer that gives nothing for so long is not given up: another is asked too, where there is one, and
+/// who answers first is listened to. Three losses of the same packet in a row, with the pauses that TCP
+/// makes in between, fit in.
 const HOP_PATIENCE: Duration = Duration::from_secs(5);
+/// If nobody else can be asked, units are waited for so long, of a peer that gives nothing at all: a little
+/// less than a client's minute.
+const GIVER_PATIENCE: Duration = Duration::from_secs(55);
 /// A head may take so long: the origin may be slow.
 const HEAD_PATIENCE: Duration = Duration::from_secs(60);
 /// A transfer whose way broke waits so long for another one.
@@ -109,6 +111,9 @@ impl Node {
             return;
         }
         let vouches = self.vouches_for(id);
+        if self.fall_back(id) {
+            return;
+        }
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         match &fetch.state {
             // Two versions are never spliced: it has to be the same transfer, by another way.
@@ -204,6 +209,10 @@ impl Node {
             mesh.withdraw(self.now, asked);
         }
         fetch.via = Via::Nobody;
+        if self.fall_back(id) {
+            return;
+        }
+        let Some(fetch) = self.fetches.get_mut(&id) else { return };
         match &mut fetch.state {
             fetch::State::Storing(storing) => {
                 if let Some(listed) = storing.listed() {
@@ -254,46 +263,71 @@ impl Node {
     }
 
     fn look_after_one(&mut self, id: FetchId) {
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        let relays = fetch.ask.asker != Asker::Client;
-        let stranded_max = if relays { RELAY_STRANDED_MAX } else { STRANDED_MAX };
-        if fetch.stranded.is_some_and(|since| self.now - since > stranded_max) {
+        let Some(fetch) = self.fetches.get(&id) else { return };
+        let silent = self.silent_for(fetch);
+        // A peer may have a way of its own, and waits itself; but one that was just found has its time.
+        let is_at_a_loss = fetch.via == Via::Nobody && fetch.ask.asker != Asker::Client;
+        let patience = if is_at_a_loss { RELAY_STRANDED_MAX } else { STRANDED_MAX };
+        let stranded = fetch.stranded.is_some_and(|since| self.now - since > patience);
+        if stranded && silent > patience {
             return self.end(id, Err(FetchError::NoRoute));
         }
         match fetch.via {
             Via::Nobody if matches!(fetch.state, fetch::State::Passing(..)) => {}
             Via::Nobody => {
-                fetch.tried.clear();
+                if let Some(fetch) = self.fetches.get_mut(&id) {
+                    fetch.tried.clear();
+                }
                 self.reach(id);
             }
-            Via::Peer(..) => self.look_after_asked(id),
+            Via::Peer(..) => self.look_after_asked(id, silent),
             Via::Dialling(_) | Via::Origin | Via::Publisher | Via::Done => {}
         }
     }
 
+    /// For how long whoever gives a transfer has given nothing, for it or for any other: a peer that
+    /// gives to others is slow, not dead.
+    fn silent_for(&self, fetch: &Fetch) -> Duration {
+        let gave = self.mesh.as_ref().zip(fetch.giver());
+        let gave = gave.and_then(|(mesh, peer)| mesh.peers.gave(peer));
+        self.now - gave.map_or(fetch.moved, |gave| fetch.moved.max(gave))
+    }
+
     /// A peer that was asked has its time; what that is depends on what is waited for.
-    fn look_after_asked(&mut self, id: FetchId) {
+    fn look_after_asked(&mut self, id: FetchId, silent: Duration) {
         let flying = self.is_flying(id);
         let Some(fetch) = self.fetches.get(&id) else { return };
         let waited = self.now - fetch.moved;
-        match &fetch.state {
-            fetch::State::Asking if waited > HOP_PATIENCE => {
-                if self.may_ask_another(id) {
-                    self.ask_another(id);
-                } else if waited > HEAD_PATIENCE {
-                    self.lose_way(id);
-                }
-            }
+        let (patience, giver) = (HOP_PATIENCE * self.asked_beside(fetch), fetch.giver());
+        let (awaits, open) = match &fetch.state {
+            fetch::State::Asking => (true, false),
             fetch::State::Storing(storing) => {
                 let awaits = flying || !storing.is_answered();
-                let open = !storing.ended && !storing.is_loose();
-                let patience = if awaits { Some(STALL) } else { open.then_some(HEAD_PATIENCE) };
-                if patience.is_some_and(|patience| waited > patience) {
-                    self.lose_way(id);
-                }
+                (awaits, !flying && !storing.ended && !storing.is_loose())
             }
-            _ => {}
+            _ => return,
+        };
+        let is_asking = matches!(fetch.state, fetch::State::Asking);
+        if awaits && (silent > patience || waited > HEAD_PATIENCE) && self.may_ask_another(id) {
+            self.ask_another(id);
+        } else if (open || is_asking) && waited > HEAD_PATIENCE {
+            self.lose_way(id);
+        } else if flying && silent > GIVER_PATIENCE {
+            self.end(id, Err(FetchError::NoRoute));
+        } else if let Some((mesh, peer)) = self.mesh.as_mut().zip(giver).filter(|_| flying) {
+            mesh.peers.hurry(self.now, peer);
         }
+    }
+
+    /// How many transfers wait for the same peer, this one among them: each that goes elsewhere is more
+    /// load there, so the more they are, the longer they wait. One, where the route leads elsewhere anyway.
+    fn asked_beside(&self, fetch: &Fetch) -> u32 {
+        let Some((mesh, giver)) = self.mesh.as_ref().zip(fetch.giver()) else { return 1 };
+        let first = mesh.ways().choose(is_per_hop(&fetch.ask, mesh), |_| true);
+        if !matches!(first, Choice::Peer(address) if mesh.peers.at(address) == Some(giver)) {
+            return 1;
+        }
+        mesh.asks.keys().filter(|(peer, _)| *peer == giver).count().max(1) as u32
     }
 
     /// Whether there is a peer that could be asked and was not.
@@ -302,13 +336,33 @@ impl Node {
         fetch.is_some_and(|fetch| matches!(self.choose(fetch), Choice::Peer(_)))
     }
 
-    /// The next hop takes its time, perhaps because the origin does: another is asked too, and who answers
-    /// first is listened to.
+    /// The next hop takes its time, perhaps because the origin does, or the air is full: another is asked
+    /// too, and who answers first is listened to. Until then units are wanted of the former.
     fn ask_another(&mut self, id: FetchId) {
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        fetch.former = fetch.request();
+        let Some((mesh, fetch)) = self.mesh.as_mut().zip(self.fetches.get_mut(&id)) else { return };
+        match (fetch.former, fetch.request()) {
+            // Of three, the one that has not helped yet is let go.
+            (Some(_), Some(asked)) => mesh.withdraw(self.now, asked),
+            (_, asked) => fetch.former = asked,
+        }
         fetch.via = Via::Nobody;
         self.reach(id);
+    }
+
+    /// The other one that was asked is of no help with a transfer: who was asked before goes on with it.
+    pub(super) fn fall_back(&mut self, id: FetchId) -> bool {
+        let Some((mesh, fetch)) = self.mesh.as_mut().zip(self.fetches.get_mut(&id)) else {
+            return false;
+        };
+        if !matches!(fetch.state, fetch::State::Storing(_)) {
+            return false;
+        }
+        let Some((peer, request)) = fetch.former.take() else { return false };
+        if let Some(asked) = fetch.request() {
+            mesh.asks.remove(&asked);
+        }
+        fetch.via = Via::Peer(peer, request);
+        true
     }
 
     /// Nobody but who is asked now is listened to any more.
@@ -326,9 +380,14 @@ impl Node {
         if fetch.via == Via::Origin {
             self.out.push_back(Output::Cancel(id));
         }
-        let other = if former == (peer, request) { fetch.request() } else { Some(former) };
+        let stays = former == (peer, request);
+        let other = if stays { fetch.request() } else { Some(former) };
         fetch.via = Via::Peer(peer, request);
-        if let (Some(other), Some(mesh)) = (other, &mut self.mesh) {
+        let Some(mesh) = &mut self.mesh else { return };
+        if !stays {
+            mesh.flights.drop_parts(id);
+        }
+        if let Some(other) = other {
             mesh.withdraw(self.now, other);
         }
     }
@@ -336,8 +395,8 @@ impl Node {
     /// Who joined a request that has no head yet does not wait for ever.
     fn look_after_joined(&mut self, id: FetchId) {
         let Some((mesh, fetch)) = self.mesh.as_ref().zip(self.fetches.get_mut(&id)) else { return };
-        let heard = fetch.peer().and_then(|peer| mesh.heard.get(&peer).copied());
-        let silent = heard.is_none_or(|heard| self.now - heard > JOINED_PATIENCE);
+        let gave = fetch.peer().and_then(|peer| mesh.peers.gave(peer));
+        let silent = gave.is_none_or(|gave| self.now - gave > JOINED_PATIENCE);
         let patience = if silent { JOINED_PATIENCE } else { JOINED_MAX };
         let due = |(at, _): &(_, _)| self.now - *at > patience;
         let count = fetch.joined.iter().take_while(|it| due(it)).count();

@@ -27,7 +27,7 @@ const READ_BYTES: u64 = 64 * 1024;
 /// Units that are looked at for one read.
 const READ_UNITS: usize = 32;
 /// Bytes of units that one request sends in its turn, while others wait for theirs.
-const TURN_BYTES: usize = 32 * 1024;
+const TURN_BYTES: usize = 8 * 1024;
 
 /// A request of a peer is given up if nothing is said of it for so long: a client may have paused.
 const IDLE_MAX: Duration = Duration::from_secs(600);
@@ -330,6 +330,9 @@ impl Node {
         let Some(exchange) = self.exchanges.get_mut(&id) else { return };
         let State::Supplying(supplying) = &mut exchange.state else { return };
         supplying.moved = self.now;
+        // Who has lost a data connection wants all again that has not come.
+        let queued: Set<ChunkId> = supplying.wants.iter().map(|want| want.name).collect();
+        let wants: Vec<Want> = wants.into_iter().filter(|it| !queued.contains(&it.name)).collect();
         supplying.wants.extend(wants.iter().cloned());
         if let Some(fetch) = supplying.source.growing() {
             self.forward(id, fetch, &wants);

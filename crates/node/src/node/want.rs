@@ -131,22 +131,16 @@ impl Node {
     pub(super) fn want_flying(&mut self, id: FetchId) {
         let Some(mesh) = &self.mesh else { return };
         let wants = mesh.flights.wants_of(id);
-        if self.say_wants(id, &wants)
-            && let Some(fetch) = self.fetches.get_mut(&id)
-        {
-            fetch.moved = self.now;
-        }
+        self.say_wants(id, &wants);
     }
 
-    /// Tells the peer of a transfer what is wanted; false if there is none that listens now: the next one
-    /// will be told.
-    pub(super) fn say_wants(&mut self, id: FetchId, wants: &[Want]) -> bool {
-        let Some((mesh, fetch)) = self.mesh.as_mut().zip(self.fetches.get_mut(&id)) else {
-            return false;
-        };
+    /// Tells whoever gives a transfer what is wanted; if nobody listens now, the next one will be told.
+    pub(super) fn say_wants(&mut self, id: FetchId, wants: &[Want]) {
+        let Some((mesh, fetch)) = self.mesh.as_mut().zip(self.fetches.get_mut(&id)) else { return };
         let listed = fetch.storing().and_then(Storing::listed);
         let answered = listed.is_some_and(|listed| listed.answered);
-        let Some((peer, request)) = fetch.request().filter(|_| answered) else { return false };
+        let giver = fetch.former.or(fetch.request());
+        let Some((peer, request)) = giver.filter(|_| answered) else { return };
         if !wants.is_empty() {
             mesh.peers.open_data(self.now, peer);
         }
@@ -154,7 +148,6 @@ impl Node {
             self.report.wants_out += wants.len() as u64;
             mesh.peers.send(self.now, peer, &Message::Want(request, wants.to_vec()));
         }
-        true
     }
 
     /// More of a transfer's manifest is welcome.

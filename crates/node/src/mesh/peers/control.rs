@@ -95,7 +95,12 @@ impl Peers {
                 peer.hello = hello.clone();
                 self.events.push_back(Event::Hello(them, hello));
             }
-            message => self.events.push_back(Event::Message(them, message)),
+            message => {
+                if let Some(peer) = self.peers.get_mut(&them) {
+                    peer.gave = now;
+                }
+                self.events.push_back(Event::Message(them, message));
+            }
         }
     }
 }

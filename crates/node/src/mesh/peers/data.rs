@@ -9,6 +9,9 @@ use std::time::Duration;
 use wire::peer::{ChunkHead, Message, Refusal};
 use wire::{Instant, NodeId, Token};
 
+/// One over which nothing comes for so long, while something is wanted, is dialled anew: after some losses
+/// in a row TCP is silent for longer than what is in its way.
+const STUCK: Duration = Duration::from_secs(15);
 /// After one over which nothing came, so long passes before the next is dialled.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -31,6 +34,19 @@ impl Peers {
         let link = self.connect(now, address, Role::DiallingData(them, token));
         if let Some(peer) = self.peers.get_mut(&them) {
             peer.data_in = Some(link);
+        }
+    }
+
+    /// Something is wanted, and may have been for long: a connection that is stuck is dialled anew.
+    pub(super) fn hurry_data(&mut self, now: Instant, them: NodeId) {
+        let Some(peer) = self.peers.get(&them) else { return };
+        let Some(link) = peer.data_in.and_then(|id| Some((id, self.links.get(&id)?))) else {
+            return;
+        };
+        let (id, since) = (link.0, link.1.since);
+        if now - since.max(peer.gave) > STUCK {
+            self.hang_up(id);
+            self.data_lost(now, them);
         }
     }
 

@@ -237,9 +237,13 @@ impl Peers {
         let length = bytes.len() as u64;
         link.granted = link.granted.saturating_sub(length);
         link.bytes_in += length;
+        let is_data = matches!(link.role, Role::DataIn(..));
         if let Some(peer) = link.peer().and_then(|it| self.peers.get_mut(&it)) {
             peer.bytes_in += length;
             peer.is_heard(now);
+            if is_data {
+                peer.gave = now;
+            }
         }
         while !bytes.is_empty() && self.step(now, id, &mut bytes) {}
         self.grant(id);

@@ -29,6 +29,8 @@ pub struct Peer {
     pub since: Instant,
     /// When something came from it last.
     pub heard: Instant,
+    /// When it last said something for the caller, or sent anything of a chunk frame.
+    pub gave: Instant,
     /// Since when it has had something to answer, if it has not been heard since.
     pub asked: Option<Instant>,
     /// When it was pinged, if it has not been heard since.
@@ -77,6 +79,7 @@ impl Peer {
             addresses: vec![address.ip().to_canonical()],
             since: now,
             heard: now,
+            gave: now,
             asked: None,
             pinged: None,
             tokens,
