@@ -174,10 +174,15 @@ impl Fetch {
         self.request().map(|(peer, _)| peer)
     }
 
-    /// The peer that gives what is wanted: as long as another that was asked too has not answered, the
-    /// one that was asked before.
+    /// The peer that gives what is wanted.
     pub fn giver(&self) -> Option<NodeId> {
-        self.former.or(self.request()).map(|(peer, _)| peer)
+        self.giving().map(|(peer, _)| peer)
+    }
+
+    /// The peer that gives what is wanted, and by which request: as long as another that was asked too
+    /// has not answered, the one that was asked before.
+    pub fn giving(&self) -> Option<(NodeId, Request)> {
+        self.former.or(self.request())
     }
 
     /// The peer that is asked, and by which request, if one is.

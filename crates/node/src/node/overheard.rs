@@ -219,7 +219,7 @@ impl Node {
     /// A unit that is on its way was overheard before it came: it need not come any more.
     fn heard_first(&mut self, name: ChunkId, flight: Flight, bytes: Bytes) {
         let length = bytes.len() as u64;
-        let asked = self.fetches.get(&flight.fetch).and_then(|fetch| fetch.request());
+        let asked = self.fetches.get(&flight.fetch).and_then(|fetch| fetch.giving());
         let Some(ear) = &mut self.ear else { return };
         ear.report.cancelled_units += 1;
         ear.report.cancelled_bytes += length;

@@ -139,8 +139,7 @@ impl Node {
         let Some((mesh, fetch)) = self.mesh.as_mut().zip(self.fetches.get_mut(&id)) else { return };
         let listed = fetch.storing().and_then(Storing::listed);
         let answered = listed.is_some_and(|listed| listed.answered);
-        let giver = fetch.former.or(fetch.request());
-        let Some((peer, request)) = giver.filter(|_| answered) else { return };
+        let Some((peer, request)) = fetch.giving().filter(|_| answered) else { return };
         if !wants.is_empty() {
             mesh.peers.open_data(self.now, peer);
         }
