@@ -84,6 +84,39 @@ fn what_is_put_is_got_by_its_name() {
 }
 
 #[test]
+fn what_broke_off_is_resumed_and_what_is_false_in_it_is_found() {
+    let world = World::new();
+    let hearsay = Hearsay::start(&world);
+    let file = noise(1, 2_000_000);
+    let oid = put(&hearsay, &world, "file", &file);
+    let url = format!("http://oid.hearsay.invalid/{oid}");
+    let root = hearsay.get(&url).expect(200).field("hearsay-root").to_owned();
+    let left = |bytes: &[u8]| {
+        let tag = format!("\"{oid}\"");
+        let meta = serde_json::json!({
+            "url": url, "etag": tag, "last_modified": null, "validator": tag,
+            "length": file.len(), "repr_digest": null, "root": root, "synced_bytes": bytes.len(),
+        });
+        world.write("got.part", bytes);
+        world.write("got.part.meta", meta.to_string().as_bytes());
+    };
+    left(&file[..700_000]);
+    let report = got(&hearsay, &world, &oid, &file);
+    assert_eq!(report["resumed_bytes"], 700_000);
+    let mut false_bytes = file[..700_000].to_vec();
+    false_bytes[5] ^= 1;
+    left(&false_bytes);
+    let out = world.path("got").display().to_string();
+    refused(
+        &hearsay,
+        &["get", &oid, "-o", &out],
+        4,
+        "BLAKE3 is not the one that the OID certifies",
+    );
+    assert!(!world.path("got").exists());
+}
+
+#[test]
 fn what_has_returned_survives_a_kill_and_what_is_taken_back_is_gone() {
     let world = World::new();
     let mut hearsay = Hearsay::start(&world);

@@ -1,5 +1,6 @@
 //! What peers say, and what follows from it.
 
+use super::hints;
 use super::reach::FIELDS_MAX;
 use super::{LOOK_EVERY, Node};
 use crate::exchange::{Ask, Asker, Exchange, State, Trail};
@@ -128,9 +129,7 @@ impl Node {
     fn no_peer(&mut self, address: SocketAddr) {
         let waiting = self.dialled(address);
         let Some(mesh) = &mut self.mesh else { return };
-        let sought = mesh.holders.sought.take_if(|sought| *sought == address.ip()).is_some();
-        mesh.holders.changed |= sought;
-        if waiting.is_empty() && !sought {
+        if waiting.is_empty() && hints::found_nobody(self.now, mesh, address.ip()) {
             // It was only to be met, and may just be starting.
             mesh.missed(self.now);
         } else {

@@ -3,6 +3,7 @@
 
 use super::Node;
 use crate::mesh::{Choice, Mesh};
+use std::net::IpAddr;
 use wire::{Instant, NodeId, Oid};
 
 impl Node {
@@ -58,6 +59,17 @@ fn seek(now: Instant, mesh: &mut Mesh) {
         }
         _ => None,
     };
+}
+
+/// Nobody answers at an address that nobody waits for. True if it may just be starting; false if there
+/// is another one who can be told instead.
+pub(super) fn found_nobody(now: Instant, mesh: &mut Mesh, address: IpAddr) -> bool {
+    let sought = mesh.holders.sought.take_if(|sought| *sought == address).is_some();
+    let other = |it| it != address && !mesh.is_passed_over(now, it);
+    let has_other = mesh.ways().choose(mesh.per_hop(), other) != Choice::Origin;
+    // Whoever was only to be met is looked for once more, and then another.
+    mesh.holders.changed |= !sought || has_other;
+    !(sought && has_other)
 }
 
 /// The peer that a request would be sent to on its way to the gateway.

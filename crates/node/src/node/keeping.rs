@@ -7,7 +7,7 @@ use crate::http::Row;
 use crate::input::PutError;
 use crate::named;
 use crate::output::Output;
-use crate::published::{LIST, Published, Walk};
+use crate::published::{LIST, Published, Waiter, Walk};
 use crate::storing::Signed;
 use wire::{ObjectKey, Oid, RecordId};
 
@@ -57,7 +57,10 @@ impl Node {
         }
         let next = loop {
             match self.published.to_walk.pop_front() {
-                Some(name) if !self.published.objects.contains_key(&name) => {}
+                // It was taken back before it was all here.
+                Some(name) if !self.published.objects.contains_key(&name) => {
+                    self.answer_unwalked(&name, PutError::Unknown);
+                }
                 next => break next,
             }
         };
@@ -98,20 +101,27 @@ impl Node {
 
     fn walked(&mut self) {
         let Some(Walk { name, lacks, .. }) = self.published.walk.take() else { return };
-        let of = |it: &crate::published::Waiter| it.name == name;
-        let waiters: Vec<_> = self.published.unwalked.extract_if(.., |it| of(it)).collect();
-        match (waiters.is_empty(), lacks) {
-            (true, false) => self.tell_of(&name),
-            (true, true) => self.spoilt(&name),
-            (false, false) => self.sync_for(waiters),
-            (false, true) => {
-                for waiter in waiters {
-                    self.answer_put(waiter, Err(PutError::Store));
-                }
-                self.spoilt(&name);
+        if lacks {
+            self.answer_unwalked(&name, PutError::Store);
+            self.spoilt(&name);
+        } else {
+            match self.take_unwalked(&name) {
+                waiters if waiters.is_empty() => self.tell_of(&name),
+                waiters => self.sync_for(waiters),
             }
         }
         self.walk_on();
+    }
+
+    fn take_unwalked(&mut self, name: &Oid) -> Vec<Waiter> {
+        self.published.unwalked.extract_if(.., |waiter| waiter.name == *name).collect()
+    }
+
+    /// Whoever waits for an object to be walked through waits in vain.
+    pub(super) fn answer_unwalked(&mut self, name: &Oid, error: PutError) {
+        for waiter in self.take_unwalked(name) {
+            self.answer_put(waiter, Err(error));
+        }
     }
 
     /// Something of a published object is gone: nobody is sent here for it until it is put again.

@@ -220,6 +220,7 @@ impl Node {
             return self.answer_put(waiter, Err(PutError::Unknown));
         }
         self.leads_elsewhere();
+        self.answer_unwalked(&name, PutError::Unknown);
         let key = named::key(&name, &self.config.secret);
         self.rows.unlearn(&key);
         let mut changes = vec![Change::Remove { key }];

@@ -97,6 +97,25 @@ fn a_gateway_that_begins_again_is_told_again() {
 }
 
 #[test]
+fn a_gateway_that_is_away_for_a_while_is_told_soon_after() {
+    for plan in both() {
+        let mut mesh = branches(&plan);
+        let body = noise(1, 300_000);
+        let name = mesh.publish(3, Page::new(body.clone()));
+        for away in [1, 20, 100] {
+            mesh.kill(0);
+            mesh.pass_seconds(away);
+            mesh.start(0);
+            // It is looked for after 1 s, then after twice as long each time, up to 30.
+            mesh.pass_seconds(2 + away.min(30));
+            assert_eq!(mesh.report(0).hints, 1, "{away} s");
+        }
+        fetch(&mut mesh, 4, &name, &body);
+        mesh.done();
+    }
+}
+
+#[test]
 fn whoever_publishes_begins_again_and_still_publishes() {
     for plan in both() {
         let mut mesh = branches(&plan);

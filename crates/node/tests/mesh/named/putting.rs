@@ -147,6 +147,26 @@ fn what_cannot_be_published_is_refused_and_leaves_nothing() {
 }
 
 #[test]
+fn what_is_taken_back_before_it_is_all_here_has_an_answer() {
+    let mut mesh = Mesh::chain(1);
+    let body = noise(1, 300_000);
+    let name = mesh.publish(0, Page::new(body.clone()));
+    for wait in 0..60 {
+        mesh.disk(0).slow_down(std::time::Duration::from_millis(20));
+        let again = mesh.put(0, Page::new(body.clone()));
+        mesh.pass_millis(wait);
+        let taken = mesh.withdraw(0, name);
+        assert!(matches!(taken, Ok(_) | Err(PutError::Unknown)), "{taken:?}");
+        let put = mesh.answered(again);
+        assert!(matches!(put, Ok(_) | Err(PutError::Unknown)), "{put:?}");
+        mesh.disk(0).slow_down(std::time::Duration::ZERO);
+        assert_eq!(mesh.publish(0, Page::new(body.clone())), name);
+        fetch(&mut mesh, 0, &name, &body);
+    }
+    mesh.done();
+}
+
+#[test]
 fn a_store_that_fails_publishes_nothing() {
     type Fail = fn(&mut crate::common::Shelf);
     let fails: [Fail; 3] = [
