@@ -20,6 +20,8 @@ use wire::{ObjectKey, RecordId};
 
 /// Units in a segment that is closed because peers wait for it, at most: a signature for each 128 KiB.
 const LISTED_UNITS: usize = 16;
+/// As much, in bytes, where units are of 8 KiB.
+const LISTED_BYTES: u64 = 128 * 1024;
 
 impl Node {
     pub(super) fn begin_storing(
@@ -191,11 +193,14 @@ impl Node {
     pub(super) fn list_for_peers(&mut self, id: FetchId) {
         let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
         let closed = storing.offsets.len() as u32;
-        // A small object is told of in one piece, so that all of it can follow unasked.
-        let small = storing.announced.is_some_and(|length| length <= UNASKED_BYTES);
+        let announced = storing.announced.unwrap_or(u64::MAX);
         let Some(cutting) = storing.cutting() else { return };
         let open = cutting.open_units();
-        let worth = if small { usize::MAX } else { LISTED_UNITS.min(1 << closed.min(8)) };
+        // A small object is told of in one piece, so that all of it can follow unasked. So is what follows
+        // the first unit of one that fits into a segment: each message costs the air nearly as much as a
+        // packet of content.
+        let rest = announced <= UNASKED_BYTES || (announced <= LISTED_BYTES && closed > 0);
+        let worth = if rest { usize::MAX } else { LISTED_UNITS.min(1 << closed.min(8)) };
         if open == 0 || !self.is_read_by_peers(id) {
             return;
         }

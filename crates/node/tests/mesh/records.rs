@@ -3,6 +3,7 @@
 
 use crate::net::{Call, Forged, Heard, Mesh, Page, Plan, Relay, Said, ask, author, noise};
 use bytes::Bytes;
+use content::Segment;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -218,6 +219,25 @@ fn units_that_are_smaller_than_any_that_is_cut_are_not_taken() {
     let id = mesh.get(2, URL);
     assert!(mesh.has_expelled(2, 1), "{:?}", mesh.notices);
     assert!(mesh.took(id) < Duration::from_secs(30), "{:?}", mesh.took(id));
+    mesh.kill(1);
+    mesh.done();
+}
+
+#[test]
+fn a_short_object_is_told_of_in_two_pieces() {
+    let mut mesh = Mesh::chain(2);
+    let heard = Heard::default();
+    mesh.start_liar(1, heard.play());
+    mesh.origin.put(URL, Page::of(100_000).fresh(600));
+    mesh.liar_says(1, 0, vec![Message::Ask(Box::new(ask(1, URL)))]);
+    mesh.pass_millis(500);
+    let told = heard.of(1);
+    let listed = told.iter().filter_map(|message| match message {
+        Message::Segment(_, _, bytes) => Some(Segment::decode(bytes).expect("a segment")),
+        _ => None,
+    });
+    let listed: Vec<_> = listed.map(|it| (it.entries.len(), it.closing.is_some())).collect();
+    assert!(matches!(listed[..], [(_, false), (_, true)]), "{listed:?}");
     mesh.kill(1);
     mesh.done();
 }

@@ -194,6 +194,32 @@ impl Host {
         self.change(now, id, |socket| socket.connection.close());
     }
 
+    /// A packet that this host has made waits to be sent.
+    pub fn enter_queue(&mut self, packet: &Packet) {
+        if let Some(index) = self.queued(packet)
+            && let Some(socket) = self.sockets.at(index)
+        {
+            socket.connection.enter_queue();
+        }
+    }
+
+    /// It does not wait any more, sent or not: whether something may now be sent behind it.
+    pub fn leave_queue(&mut self, packet: &Packet) -> bool {
+        let Some(index) = self.queued(packet) else { return false };
+        if let Some(socket) = self.sockets.at(index) {
+            socket.connection.leave_queue();
+            self.sockets.mark_busy(index);
+        }
+        true
+    }
+
+    /// Whose packet it is, if that matters to what is sent behind it.
+    fn queued(&self, packet: &Packet) -> Option<u32> {
+        let Body::Tcp(segment) = &packet.body else { return None };
+        let counts = self.config.tcp.cork && !segment.payload.is_empty();
+        if counts { self.sockets.find(packet.from, packet.to) } else { None }
+    }
+
     /// Ends a connection at once, with a RST to the peer. Its id means nothing any more.
     pub fn abort(&mut self, now: Instant, id: SocketId) {
         self.change(now, id, |socket| {

@@ -200,10 +200,11 @@ fn readers(
 
 /// The network stack of all machines: as the scenario says, but that no acknowledgement waits for longer
 /// than with Linux, for which the daemon is made. With a fifth of a second, as in ns-3, each lone segment
-/// of the origin would look like an origin that pauses.
+/// of the origin would look like an origin that pauses. And small segments wait for those before them to
+/// leave the machine, as with Linux.
 fn config(scenario: &Scenario) -> net::Config {
     let delayed_ack_timeout = scenario.tcp.delayed_ack_timeout.min(DELAYED_ACK);
-    let tcp = net::tcp::Config { delayed_ack_timeout, ..scenario.tcp };
+    let tcp = net::tcp::Config { delayed_ack_timeout, cork: true, ..scenario.tcp };
     net::Config { tcp, ..net::Config::default() }
 }
 

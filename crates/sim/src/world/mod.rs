@@ -82,6 +82,8 @@ pub struct World<P> {
     due: Due,
     /// Packets that have just reached a machine.
     arrived: VecDeque<(usize, Interface, Packet)>,
+    /// Machines one of whose own packets has just left their queue.
+    relieved: Vec<usize>,
     counters: Counters,
     watch: Option<Watch>,
 }
@@ -142,6 +144,7 @@ impl<P: Program> World<P> {
             ends: Vec::new(),
             due: Due::new(0),
             arrived: VecDeque::new(),
+            relieved: Vec::new(),
             counters: Counters::default(),
             watch: None,
         }

@@ -8,14 +8,18 @@ use crate::net::Packet;
 impl<P: Program> World<P> {
     /// Lets packets that have arrived take effect, and those that this makes arrive at once too.
     pub(super) fn settle(&mut self) {
-        while let Some((machine, interface, packet)) = self.arrived.pop_front() {
-            self.counters.events += 1;
-            let host = &mut self.machines[machine].host;
-            if let Some(packet) = host.handle_packet(self.now, interface, packet) {
-                self.forward(machine, packet);
-            } else {
-                self.drain(machine);
+        loop {
+            while let Some((machine, interface, packet)) = self.arrived.pop_front() {
+                self.counters.events += 1;
+                let host = &mut self.machines[machine].host;
+                if let Some(packet) = host.handle_packet(self.now, interface, packet) {
+                    self.forward(machine, packet);
+                } else {
+                    self.drain(machine);
+                }
             }
+            let Some(machine) = self.relieved.pop() else { break };
+            self.drain(machine);
         }
     }
 
@@ -75,6 +79,7 @@ impl<P: Program> World<P> {
             self.counters.drops.no_route += 1;
             return;
         };
+        self.machines[from].host.enter_queue(&packet);
         let (from, to) = (Station(from as u16), Destination::Station(Station(next as u16)));
         let bytes = packet.bytes();
         self.medium.handle_input(self.now, Input::Send { from, to, bytes, payload: packet });
@@ -115,6 +120,10 @@ impl<P: Program> World<P> {
                 }
                 Output::Done { from, payload, outcome, tries, .. } => {
                     self.counters.packets_sent += u64::from(tries > 0);
+                    let sender = usize::from(from.0);
+                    if self.machines[sender].host.leave_queue(&payload) {
+                        self.relieved.push(sender);
+                    }
                     let drops = &mut self.counters.drops;
                     match outcome {
                         Outcome::Acked | Outcome::Broadcast => {}

@@ -32,6 +32,9 @@ pub struct Config {
     pub receive_buffer: u32,
     /// Whether small segments go out at once, without Nagle's algorithm (RFC 1122, section 4.2.3.4).
     pub nodelay: bool,
+    /// Whether a small segment waits, whatever `nodelay` says, while data of its connection is still in
+    /// the machine's own queue: more may join it, and it would not go earlier (Linux: tcp_autocorking).
+    pub cork: bool,
     /// For how long a closed connection answers a repeated FIN. Twice the time a segment may live in
     /// theory; what may live in a simulated mesh lives far shorter.
     pub time_wait: Duration,
@@ -54,6 +57,7 @@ impl Default for Config {
             send_buffer: 131_072,
             receive_buffer: 131_072,
             nodelay: true,
+            cork: false,
             time_wait: Duration::from_secs(1),
             fin_wait: Duration::from_secs(60),
         }

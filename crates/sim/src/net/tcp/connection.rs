@@ -59,6 +59,8 @@ pub struct Connection {
     /// Our SYN had to be sent again.
     pub(super) syn_was_lost: bool,
     pub(super) last_sent: Instant,
+    /// Segments with data that have not left the machine's own queue.
+    pub(super) queued: u32,
     /// A RST with this sequence number is to be sent.
     pub(super) reset: Option<u32>,
 
@@ -164,6 +166,7 @@ impl Connection {
             tries: 0,
             syn_was_lost: false,
             last_sent: now,
+            queued: 0,
             reset: None,
             input: ReceiveBuffer::new(config.receive_buffer, 0),
             irs: 0,
@@ -229,6 +232,16 @@ impl Connection {
     /// Whether Nagle's algorithm is off from now on.
     pub fn set_nodelay(&mut self, nodelay: bool) {
         self.config.nodelay = nodelay;
+    }
+
+    /// A segment with data waits in the machine's own queue.
+    pub fn enter_queue(&mut self) {
+        self.queued += 1;
+    }
+
+    /// One of them is gone, sent or not.
+    pub fn leave_queue(&mut self) {
+        self.queued = self.queued.saturating_sub(1);
     }
 
     /// Where it stands.

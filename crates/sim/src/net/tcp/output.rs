@@ -80,6 +80,10 @@ impl Connection {
     /// (RFC 1122, section 4.2.3.4).
     fn worth_sending(&self, unsent: u32, len: u32, flight: u32) -> bool {
         if len == unsent {
+            let corked = self.config.cork && self.queued > 0 && flight > 0;
+            if corked && len < self.mss && !self.fin_wanted {
+                return false;
+            }
             return self.config.nodelay || self.fin_wanted || flight == 0 || len == self.mss;
         }
         len == self.mss || (len > 0 && len >= self.window_max / 2)

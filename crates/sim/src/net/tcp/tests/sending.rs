@@ -123,3 +123,21 @@ fn a_write_takes_what_fits() {
     pair.client.close();
     assert_eq!((pair.client.writable(), pair.client.write(&mut bytes)), (0, 0));
 }
+
+#[test]
+fn small_segments_wait_until_those_before_them_have_left_the_machine() {
+    let lengths = |cork| {
+        let mut pair = Pair::opened(Config { nodelay: true, cork, ..round() });
+        let start = pair.now;
+        for length in [100, 200, 300] {
+            pair.then(CLIENT, |client| client.write(&mut data(length).into()));
+            pair.then(CLIENT, Connection::enter_queue);
+        }
+        pair.then(CLIENT, |client| (0..3).for_each(|_| client.leave_queue()));
+        pair.run_for(200 * MS);
+        assert_eq!(pair.got[SERVER].len(), 600);
+        pair.data_sent(CLIENT, start).iter().map(|it| it.2).collect::<Vec<_>>()
+    };
+    assert_eq!(lengths(false), [100, 200, 300]);
+    assert_eq!(lengths(true), [100, 500]);
+}
