@@ -58,6 +58,21 @@ fn who_has_overheard_everything_asks_for_no_unit() {
 }
 
 #[test]
+fn what_is_held_is_not_collected_again() {
+    let mut mesh = siblings(1000, 1);
+    mesh.get(1, URL);
+    mesh.pass_seconds(20);
+    mesh.air.listen(1, 0, 1);
+    mesh.get(2, URL);
+    let heard = mesh.report(1).overheard;
+    assert!(heard.heard.payload_bytes > LENGTH as u64);
+    assert_eq!((heard.units, heard.dropped_units, heard.heard.chunks), (0, 0, 0));
+    // Of each unit no more than the segment in which it began.
+    assert!(heard.heard.kept_bytes < LENGTH as u64 / 4, "{:?}", heard.heard);
+    mesh.done();
+}
+
+#[test]
 fn what_was_overheard_rests_on_disk() {
     let mut mesh = siblings(0, 1);
     mesh.get(1, URL);
