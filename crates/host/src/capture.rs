@@ -31,8 +31,8 @@ pub use counters::Report;
 use counters::{Counters, add};
 use ring::Ring;
 
-/// Batches that may wait for the engine; each is at most what a block of the ring holds.
-const BATCHES_MAX: usize = 16;
+/// Batches that may wait for the engine: a quarter of a second of them, or as many bytes as the ring has.
+const BATCHES_MAX: usize = 32;
 /// How often it is looked whether the interface and our addresses are still what they were.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 

@@ -1,6 +1,6 @@
 //! TAP devices: network interfaces whose other end is a file of ours.
 //!
-//! The only `unsafe` of the project: two ioctls that no library offers safely.
+//! The only `unsafe` of the lab: two ioctls that no library offers safely.
 
 #![allow(unsafe_code, reason = "ioctls of /dev/net/tun")]
 

@@ -69,3 +69,7 @@ fn overheard(segment: &Segment<'_>, memory: &mut BytesMut) -> Overheard {
         payload: memory.split().freeze(),
     }
 }
+
+#[cfg(test)]
+#[path = "batch_tests.rs"]
+mod tests;

@@ -1,7 +1,7 @@
 //! A packet socket and the memory that the kernel fills with frames (packet(7); the kernel's
 //! Documentation/networking/packet_mmap.rst): blocks in a ring, each the kernel's or ours.
 //!
-//! The only `unsafe` of the router's binary, and all of it: options and addresses of packet sockets and
+//! The only `unsafe` of ours in the router's binary: options and addresses of packet sockets and
 //! the mapping, which no library of a fitting licence offers safely (docs/decisions/0011). What blocks
 //! hold is read in `frames.rs`, without.
 
@@ -22,8 +22,8 @@ use socket2::{Domain, SockFilter, Socket, Type};
 
 /// A block has room for the longest frame that a driver hands up in one piece (64 KiB), and headers.
 const BLOCK_BYTES: usize = 128 << 10;
-/// Together 2 MiB: 160 ms of 100 Mbit/s while nobody looks.
-const BLOCKS: usize = 16;
+/// Together 4 MiB: 320 ms of 100 Mbit/s while nobody looks.
+const BLOCKS: usize = 32;
 /// A block that is not full is handed over after so long: what the node may wait for a chunk that it
 /// could cancel, against how often we are woken.
 const RETIRE_MS: u32 = 8;
