@@ -8,6 +8,7 @@ use wire::ChunkId;
 /// Cuts content, names the units, and lists them.
 #[derive(Debug)]
 pub struct Cutting {
+    profile: &'static Profile,
     cutter: Cutter,
     builder: ManifestBuilder,
     /// Bytes behind the last cut.
@@ -28,10 +29,11 @@ pub struct Fresh {
 }
 
 impl Cutting {
-    pub fn new() -> Self {
+    pub fn new(profile: &'static Profile) -> Self {
         Self {
-            cutter: Cutter::new(Profile::DEFAULT),
-            builder: ManifestBuilder::new(Profile::DEFAULT),
+            profile,
+            cutter: Cutter::new(profile),
+            builder: ManifestBuilder::new(profile),
             tail: Vec::new(),
             cut: 0,
         }
@@ -87,7 +89,7 @@ impl Cutting {
 
     /// Closes the manifest.
     pub fn close(&mut self) -> Segment {
-        std::mem::replace(&mut self.builder, ManifestBuilder::new(Profile::DEFAULT)).close()
+        std::mem::replace(&mut self.builder, ManifestBuilder::new(self.profile)).close()
     }
 
     /// Bytes in whole units so far.

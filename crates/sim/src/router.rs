@@ -10,11 +10,12 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use node::{Input, MeshConfig, Node, OPEN_KEY, Output, Report, RouteTable};
+use content::Profile;
+use node::{Input, MeshConfig, Node, OPEN_KEY, Output, Overheard, Report, RouteTable};
 use wire::{Date, Instant};
 
 use crate::hosts::discard;
-use crate::net::{Event, Host, Interface, SocketId};
+use crate::net::{Body, Event, Flags, Host, Interface, Packet, SocketId};
 use crate::world::Program;
 
 pub mod browse;
@@ -58,10 +59,14 @@ pub struct Settings {
     pub table: RouteTable,
     /// Interfaces on which clients are intercepted.
     pub intercepts: Vec<Interface>,
+    /// Listens to what neighbours send each other, with so many bytes of memory for it.
+    pub overhear: Option<usize>,
     /// What it keeps.
     pub store: StoreSize,
     /// Of the engine's memory, in bytes.
     pub memory_bytes: u64,
+    /// How content is cut.
+    pub profile: &'static Profile,
     /// Addresses of origins, by name.
     pub names: BTreeMap<String, IpAddr>,
 }
@@ -97,7 +102,7 @@ impl Router {
             gateways: Vec::new(),
             port: PEER_PORT,
             direct: Vec::new(),
-            overhear: None,
+            overhear: settings.overhear,
         });
         let has_peers = mesh.is_some();
         let config = node::Config {
@@ -105,6 +110,7 @@ impl Router {
             secret: OPEN_KEY,
             seed: stream("hearsay sim 2026 chance"),
             memory_bytes: settings.memory_bytes,
+            profile: settings.profile,
             // As the daemon's: one object never pushes out everything else.
             object_bytes_max: settings.store.bytes / 2,
             allow: Vec::new(),
@@ -252,6 +258,13 @@ impl Program for Router {
         self.work(now, host);
     }
 
+    fn overhear(&mut self, now: Instant, host: &mut Host, packet: &Packet) {
+        if let Some(segment) = overheard(packet) {
+            self.told.push_back(Input::Overheard(vec![segment]));
+            self.work(now, host);
+        }
+    }
+
     fn handle_timeout(&mut self, now: Instant, host: &mut Host) {
         let told = &mut self.told;
         if self.clock_at <= now {
@@ -283,6 +296,17 @@ impl fmt::Debug for Router {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Router").field("report", &self.node.report()).finish_non_exhaustive()
     }
+}
+
+/// A segment that says something, as a capture would show it.
+fn overheard(packet: &Packet) -> Option<Overheard> {
+    let Body::Tcp(segment) = &packet.body else { return None };
+    let has = |flag| segment.flags.has(flag);
+    let (syn, fin, rst) = (has(Flags::SYN), has(Flags::FIN), has(Flags::RST));
+    let (from, to) = (packet.from.into(), packet.to.into());
+    let says = !segment.payload.is_empty() || syn || fin || rst;
+    let payload = segment.payload.clone();
+    says.then_some(Overheard { from, to, seq: segment.seq, syn, fin, rst, payload })
 }
 
 /// The date at a moment of the world.

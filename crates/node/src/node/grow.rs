@@ -34,7 +34,7 @@ impl Node {
         if right && !headers.contains_key(header::DATE) {
             headers.insert(header::DATE, http::format_date(now));
         }
-        let inflow = Inflow::Cut(Box::new(Cutting::new()));
+        let inflow = Inflow::Cut(Box::new(Cutting::new(self.config.profile)));
         let mut storing =
             Storing::new(self.dice.record_id(), status, headers, (now, right), inflow);
         storing.announced = announced;

@@ -82,6 +82,9 @@ pub struct World<P> {
     due: Due,
     /// Packets that have just reached a machine.
     arrived: VecDeque<(usize, Interface, Packet)>,
+    /// Packets that a station has just heard and that are for others; none unless somebody listens.
+    overheard: VecDeque<(usize, Packet)>,
+    listens: bool,
     counters: Counters,
     watch: Option<Watch>,
 }
@@ -142,6 +145,8 @@ impl<P: Program> World<P> {
             ends: Vec::new(),
             due: Due::new(0),
             arrived: VecDeque::new(),
+            overheard: VecDeque::new(),
+            listens: false,
             counters: Counters::default(),
             watch: None,
         }
@@ -177,6 +182,11 @@ impl<P: Program> World<P> {
     /// Shows all frames from now on to a tap.
     pub fn watch(&mut self, tap: Box<dyn Tap>) {
         self.watch = Some(Watch::new(tap, self.medium.config()));
+    }
+
+    /// Gives stations' programs what they hear on the air that is for others.
+    pub fn listen(&mut self) {
+        self.listens = true;
     }
 
     /// Lets happen all that is due until `until`, which is now from then on. False if nothing will

@@ -8,14 +8,20 @@ use crate::net::Packet;
 impl<P: Program> World<P> {
     /// Lets packets that have arrived take effect, and those that this makes arrive at once too.
     pub(super) fn settle(&mut self) {
-        while let Some((machine, interface, packet)) = self.arrived.pop_front() {
-            self.counters.events += 1;
-            let host = &mut self.machines[machine].host;
-            if let Some(packet) = host.handle_packet(self.now, interface, packet) {
-                self.forward(machine, packet);
-            } else {
-                self.drain(machine);
+        loop {
+            while let Some((machine, interface, packet)) = self.arrived.pop_front() {
+                self.counters.events += 1;
+                let host = &mut self.machines[machine].host;
+                if let Some(packet) = host.handle_packet(self.now, interface, packet) {
+                    self.forward(machine, packet);
+                } else {
+                    self.drain(machine);
+                }
             }
+            let Some((machine, packet)) = self.overheard.pop_front() else { return };
+            let Machine { host, program, .. } = &mut self.machines[machine];
+            program.overhear(self.now, host, &packet);
+            self.drain(machine);
         }
     }
 
@@ -102,9 +108,11 @@ impl<P: Program> World<P> {
                     }
                     for heard in by.iter().filter(|it| it.is_new) {
                         let at = Destination::Station(heard.by);
+                        let machine = usize::from(heard.by.0);
                         if frame.to == at || frame.to == Destination::Broadcast {
-                            let machine = usize::from(heard.by.0);
                             self.arrived.push_back((machine, AIR, payload.clone()));
+                        } else if self.listens {
+                            self.overheard.push_back((machine, payload.clone()));
                         }
                     }
                 }
