@@ -24,7 +24,7 @@ pub struct Chunks {
     index: Index,
     hot: Cache<ChunkId, Bytes, ByLength>,
     /// Units that the disk does not have yet, or refused.
-    pinned: Map<ChunkId, Bytes>,
+    pinned: Map<ChunkId, Pinned>,
     pinned_bytes: u64,
     appends: Map<Ticket, Group>,
     reads: Map<Ticket, Run>,
@@ -46,10 +46,27 @@ pub struct Counts {
     pub bad: u64,
 }
 
-/// Units being written side by side, for a fetch.
+/// A unit that only memory has.
+struct Pinned {
+    bytes: Bytes,
+    provenance: Provenance,
+}
+
+/// Units being written side by side.
 struct Group {
-    fetch: FetchId,
-    units: Vec<(ChunkId, u32)>,
+    /// The transfer that they are of; none if nobody asked for them.
+    fetch: Option<FetchId>,
+    units: Vec<(ChunkId, u32, Provenance)>,
+}
+
+/// What came of units that were to be written.
+pub struct Appended {
+    /// The transfer that they are of; none if nobody asked for them.
+    pub fetch: Option<FetchId>,
+    /// How many bytes they are.
+    pub bytes: u64,
+    /// Those that only memory has.
+    pub refused: Vec<ChunkId>,
 }
 
 /// A unit that may be on disk already, for a fetch.
@@ -103,7 +120,8 @@ impl Chunks {
 
     /// A unit, if memory has it.
     pub fn get(&mut self, id: &ChunkId) -> Option<Bytes> {
-        let bytes = self.pinned.get(id).or_else(|| self.hot.get(id)).cloned();
+        let pinned = self.pinned.get(id).map(|pinned| &pinned.bytes);
+        let bytes = pinned.or_else(|| self.hot.get(id)).cloned();
         if bytes.is_some() {
             self.index.touch(id);
         }
@@ -113,6 +131,12 @@ impl Chunks {
     /// Whether a unit seems to be held.
     pub fn holds(&self, id: &ChunkId) -> bool {
         self.pinned.contains_key(id) || (self.index.holds(id) && !self.absent.contains(id))
+    }
+
+    /// How a unit came here, if it is held.
+    pub fn provenance(&self, id: &ChunkId) -> Option<Provenance> {
+        let pinned = self.pinned.get(id).map(|pinned| pinned.provenance);
+        pinned.or_else(|| self.index.provenance(id))
     }
 
     /// Whether memory alone has it for certain.
@@ -127,19 +151,19 @@ impl Chunks {
 
     /// Whether units are being written for a transfer.
     pub fn is_writing_for(&self, fetch: FetchId) -> bool {
-        self.appends.values().any(|group| group.fetch == fetch)
+        self.appends.values().any(|group| group.fetch == Some(fetch))
             || self.doubts.values().any(|doubt| doubt.fetch == fetch)
     }
 
-    /// Takes in a unit that was just cut from content; true if it has to be written.
+    /// Takes in a unit that somebody waits for; true if it has to be written.
     ///
     /// What the index has may be another unit, or gone from the disk: until the disk has shown it,
     /// the unit stays in memory.
     pub fn enter(
         &mut self,
         fetch: FetchId,
-        id: ChunkId,
-        bytes: &Bytes,
+        (id, bytes): (ChunkId, &Bytes),
+        provenance: Provenance,
         tickets: &mut Tickets,
         out: &mut VecDeque<Output>,
     ) -> bool {
@@ -152,9 +176,18 @@ impl Chunks {
             self.know(&id, bytes.len());
             return false;
         }
-        self.pinned_bytes += bytes.len() as u64;
-        self.pinned.insert(id, bytes.clone());
+        self.pin(id, bytes.clone(), provenance);
         !(held && self.doubt(fetch, id, tickets, out))
+    }
+
+    /// Takes in a unit that nobody waits for and that is not held, to be written.
+    pub fn enter_unasked(&mut self, id: ChunkId, bytes: Bytes, provenance: Provenance) {
+        self.pin(id, bytes, provenance);
+    }
+
+    fn pin(&mut self, id: ChunkId, bytes: Bytes, provenance: Provenance) {
+        self.pinned_bytes += bytes.len() as u64;
+        self.pinned.insert(id, Pinned { bytes, provenance });
     }
 
     fn know(&mut self, id: &ChunkId, length: usize) {
@@ -172,9 +205,9 @@ impl Chunks {
         out: &mut VecDeque<Output>,
     ) -> bool {
         let place = self.index.locate(&id).next();
-        let (Some(at), Some(bytes)) = (place, self.pinned.get(&id)) else { return false };
+        let (Some(at), Some(pinned)) = (place, self.pinned.get(&id)) else { return false };
         let ticket = tickets.draw();
-        out.push_back(Output::Read(ticket, at, vec![bytes.len() as u32]));
+        out.push_back(Output::Read(ticket, at, vec![pinned.bytes.len() as u32]));
         self.doubts.insert(ticket, Doubt { fetch, id, at });
         true
     }
@@ -188,7 +221,9 @@ impl Chunks {
         out: &mut VecDeque<Output>,
     ) -> Option<FetchId> {
         let Doubt { fetch, id, at } = self.doubts.remove(&ticket)?;
-        let Some(ours) = self.pinned.get(&id).cloned() else { return Some(fetch) };
+        let Some(ours) = self.pinned.get(&id).map(|pinned| pinned.bytes.clone()) else {
+            return Some(fetch);
+        };
         let same = units.and_then(|units| units.first()).is_some_and(|(_, there)| *there == ours);
         if same {
             self.know(&id, ours.len());
@@ -196,16 +231,16 @@ impl Chunks {
         } else {
             self.index.remove(&id, at);
             if !self.doubt(fetch, id, tickets, out) {
-                self.append(fetch, vec![(id, ours)], tickets, out);
+                self.append(Some(fetch), vec![(id, ours)], tickets, out);
             }
         }
         Some(fetch)
     }
 
-    /// Writes units side by side, which [`enter`](Self::enter) said are to be written.
+    /// Writes units side by side, which have entered and are to be written.
     pub fn append(
         &mut self,
-        fetch: FetchId,
+        fetch: Option<FetchId>,
         units: Vec<(ChunkId, Bytes)>,
         tickets: &mut Tickets,
         out: &mut VecDeque<Output>,
@@ -214,10 +249,14 @@ impl Chunks {
             return;
         }
         let ticket = tickets.draw();
-        let lengths = units.iter().map(|(id, bytes)| (*id, bytes.len() as u32)).collect();
-        self.appends.insert(ticket, Group { fetch, units: lengths });
-        let unit = |(id, bytes)| Unit { id, bytes, provenance: Provenance::Own };
-        out.push_back(Output::Append(ticket, units.into_iter().map(unit).collect()));
+        let unit = |(id, bytes)| {
+            let provenance = self.pinned.get(&id).map_or(Provenance::Own, |it| it.provenance);
+            Unit { id, bytes, provenance }
+        };
+        let units: Vec<Unit> = units.into_iter().map(unit).collect();
+        let rows = units.iter().map(|it| (it.id, it.bytes.len() as u32, it.provenance)).collect();
+        self.appends.insert(ticket, Group { fetch, units: rows });
+        out.push_back(Output::Append(ticket, units));
     }
 
     /// Units were written, or not: answers whose they were, and those that only memory has.
@@ -226,30 +265,40 @@ impl Chunks {
         ticket: Ticket,
         places: Option<Vec<Location>>,
         out: &mut VecDeque<Output>,
-    ) -> Option<(FetchId, Vec<ChunkId>)> {
-        let group = self.appends.remove(&ticket)?;
+    ) -> Option<Appended> {
+        let Group { fetch, units } = self.appends.remove(&ticket)?;
+        let bytes = units.iter().map(|(_, length, _)| u64::from(*length)).sum();
         let mut places = places.unwrap_or_default().into_iter();
         let mut refused = Vec::new();
-        for (id, length) in group.units {
+        for (id, length, provenance) in units {
             // A disk that fails half-way may have taken the first of a group.
             let Some(place) = places.next() else {
                 refused.push(id);
                 continue;
             };
-            self.index.insert(&id, place, length, Provenance::Own);
+            self.index.insert(&id, place, length, provenance);
             self.absent.remove(&id);
-            self.release(&id);
+            match fetch {
+                Some(_) => self.release(&id),
+                None => drop(self.forget(&id)),
+            }
         }
         self.reclaim(out);
-        Some((group.fetch, refused))
+        Some(Appended { fetch, bytes, refused })
+    }
+
+    /// A unit need not be kept in memory any longer, but may soon be read again.
+    pub fn release(&mut self, id: &ChunkId) {
+        if let Some(bytes) = self.forget(id) {
+            self.hot.insert(*id, bytes);
+        }
     }
 
     /// A unit need not be kept in memory any longer.
-    pub fn release(&mut self, id: &ChunkId) {
-        if let Some(bytes) = self.pinned.remove(id) {
-            self.pinned_bytes -= bytes.len() as u64;
-            self.hot.insert(*id, bytes);
-        }
+    pub fn forget(&mut self, id: &ChunkId) -> Option<Bytes> {
+        let Pinned { bytes, .. } = self.pinned.remove(id)?;
+        self.pinned_bytes -= bytes.len() as u64;
+        Some(bytes)
     }
 
     /// Asks the disk for units that memory does not have: the first, and those stored right behind

@@ -46,6 +46,8 @@ pub struct Trail {
     pub credit: i64,
     /// Content bytes that a peer was given of a response that is not stored.
     pub given: u64,
+    /// No unit is to come unasked: whoever asks may have overheard many.
+    pub sparing: bool,
     /// `Cache-Status` of the caches that were asked whether a stored response still holds.
     pub upstream: String,
 }
@@ -229,6 +231,10 @@ pub struct Serving {
     pub wanted_to: u64,
     /// Bytes of what comes next that come from a peer.
     pub from_peer: u64,
+    /// Bytes of what comes next that were overheard of units of which a peer sent the rest.
+    pub from_repair: u64,
+    /// Bytes of what comes next that are of an overheard unit.
+    pub from_air: u64,
     /// What it was sent so far, by source.
     pub sent: Sent,
     /// The peer that was asked for it, if one was.
@@ -241,6 +247,15 @@ pub struct Sent {
     pub local: u64,
     pub peer: u64,
     pub origin: u64,
+    pub overheard: u64,
+    pub repaired: u64,
+}
+
+impl Sent {
+    /// All of it.
+    pub fn total(&self) -> u64 {
+        self.local + self.peer + self.origin + self.overheard + self.repaired
+    }
 }
 
 /// Where the rest of an object comes from.
@@ -321,6 +336,8 @@ impl Serving {
             repair: None,
             wanted_to: 0,
             from_peer: 0,
+            from_repair: 0,
+            from_air: 0,
             sent: Sent::default(),
             asked: None,
         }

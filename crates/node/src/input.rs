@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, Uri, Version};
 use std::net::{IpAddr, SocketAddr};
 use store::{Entry, Location, SegmentId};
+use wire::capture::Segment;
 use wire::{ChunkId, Date, ObjectKey, PublicKey, RecordId};
 
 /// One request of one client, until its response has ended. Numbered by the driver, never reused.
@@ -65,7 +66,8 @@ pub struct MeshConfig {
     pub port: u16,
     /// Origins with these addresses are within the mesh: dialled directly.
     pub direct: Vec<Prefix>,
-    /// Listens to what neighbours send each other, with so many bytes of memory for it.
+    /// Listens to what neighbours send each other ([`Input::Overheard`]), with so many bytes of memory for
+    /// what is not complete: at least [`crate::overhear::Overhear::BUDGET_MIN`] is taken.
     pub overhear: Option<usize>,
 }
 
@@ -124,7 +126,7 @@ pub struct Request {
     pub entrance: Entrance,
 }
 
-/// A TCP segment that was heard and is for others, as [`wire::capture::Segment`] shows it.
+/// A TCP segment between others that was heard, as [`wire::capture::Segment`] shows it.
 #[derive(Clone, Debug)]
 pub struct Overheard {
     /// Who sent it.
@@ -141,6 +143,14 @@ pub struct Overheard {
     pub rst: bool,
     /// Bytes of the stream.
     pub payload: Bytes,
+}
+
+impl Overheard {
+    /// As whoever listens takes it.
+    pub fn as_heard(&self) -> Segment<'_> {
+        let Self { from, to, seq, syn, fin, rst, .. } = *self;
+        Segment { from, to, seq, ack: None, syn, fin, rst, payload: &self.payload, missing: 0 }
+    }
 }
 
 /// Why an origin did not answer, or did not end its answer.
@@ -173,7 +183,8 @@ pub enum Input {
     Routes(RouteTable),
     /// Something happened to a connection with a peer.
     Link(LinkInput),
-    /// Segments were heard that are for others, in this order.
+    /// Segments were heard, in this order. The driver leaves out those that come from one of this
+    /// machine's addresses or go to one: what is for us comes by its own connection.
     Overheard(Vec<Overheard>),
     /// A client asks.
     Request(ExchangeId, Box<Request>),

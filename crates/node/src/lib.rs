@@ -44,5 +44,5 @@ pub use input::{
 pub use mesh::PeerInfo;
 pub use node::Node;
 pub use output::{Dial, Fetch, Head, LinkOutput, Output};
-pub use report::{Recent, Report, Requests, Unstored};
+pub use report::{Overhearing, Recent, Report, Requests, Unstored};
 pub use routes::{Interface, Route, RouteSource, RouteTable, Uplink};

@@ -11,6 +11,7 @@ mod grow;
 mod hear;
 mod keep;
 mod origin;
+mod overheard;
 mod reach;
 mod repair;
 mod serve;
@@ -31,6 +32,7 @@ use crate::output::Output;
 use crate::report::Report;
 use crate::rows::Rows;
 use crate::tickets::Tickets;
+use overheard::Ear;
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
@@ -80,6 +82,8 @@ pub struct Node {
     chunks: Chunks,
     /// What it has because of its mesh, if it is in one.
     mesh: Option<Mesh>,
+    /// What it has because it listens to its neighbours, if it does.
+    ear: Option<Ear>,
     /// When to look whether what peers were asked for comes on.
     look_at: Option<Instant>,
     /// Whose wait was for units that are not on their way any more.
@@ -113,6 +117,7 @@ impl Node {
             Mesh::new(mesh, config.name.clone(), config.profile.id, seed)
         });
         Self {
+            ear: Ear::new(&config),
             mesh,
             look_at: None,
             later: BTreeSet::new(),
@@ -152,7 +157,7 @@ impl Node {
             Input::Tick => self.tick(),
             Input::Routes(routes) => self.routes(routes),
             Input::Link(link) => self.link(link),
-            Input::Overheard(_) => {}
+            Input::Overheard(segments) => self.overheard(&segments),
             Input::Request(id, request) => self.ask(id, *request),
             Input::Credit(id, bytes) => self.credit(id, bytes),
             Input::Gone(id) => self.leave(id),
@@ -200,9 +205,9 @@ impl Node {
         let peers = self.mesh.as_ref().and_then(|mesh| mesh.peers.poll_timeout());
         let meet = self.mesh.as_ref().and_then(|mesh| mesh.meet_at);
         let pause = self.pauses.first().map(|(at, _)| *at);
-        let own =
-            [self.sync_at, self.store_off_until, orphan, self.look_at, list, pause, meet, peers];
-        own.into_iter().flatten().min()
+        let ear = self.ear.as_ref().and_then(Ear::poll_timeout);
+        let own = [self.sync_at, self.store_off_until, orphan, self.look_at, list, pause];
+        own.into_iter().chain([meet, peers, ear]).flatten().min()
     }
 
     /// All peers, by id.
@@ -234,6 +239,7 @@ impl Node {
             store_works: self.store_works(),
             unsynced: self.syncing || self.sync_at.is_some(),
             index: self.chunks.index().report(),
+            overheard: self.ear.as_ref().map(Ear::report).unwrap_or_default(),
             ..self.report.clone()
         }
     }
@@ -277,6 +283,7 @@ impl Node {
             self.look_at = None;
             self.look_after();
         }
+        self.listen();
         if let Some(mesh) = &mut self.mesh {
             mesh.peers.handle_timeout(self.now);
             if mesh.meet_at.is_some_and(|at| at <= self.now) {

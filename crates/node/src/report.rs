@@ -1,5 +1,6 @@
 //! What a node has counted since it began, and what it holds now.
 
+use crate::overhear::Counters;
 use std::collections::BTreeMap;
 use store::IndexReport;
 use wire::Date;
@@ -9,12 +10,16 @@ use wire::Date;
 pub struct Report {
     /// How requests were answered.
     pub requests: Requests,
-    /// Content bytes given to clients out of the store or memory.
+    /// Content bytes given to clients out of the store or memory, overheard ones apart.
     pub served_local_bytes: u64,
     /// Content bytes given to clients as they came from an origin.
     pub served_origin_bytes: u64,
     /// Content bytes given to clients as they came from a peer.
     pub served_peer_bytes: u64,
+    /// Content bytes given to clients that are of units which were overheard before a peer had sent them.
+    pub served_overheard_bytes: u64,
+    /// Content bytes given to clients that were overheard, of units of which a peer sent the rest.
+    pub served_repaired_bytes: u64,
     /// Content bytes received from origins.
     pub origin_bytes: u64,
     /// Bytes of units received from peers and sent to peers, whole or in part.
@@ -33,8 +38,14 @@ pub struct Report {
     pub asks_out: u64,
     /// Transfers that went on by another way after theirs had broken.
     pub resumes: u64,
+    /// Units that peers were asked for, or parts of units; each time that they were.
+    pub wants_out: u64,
     /// Units that a peer was asked for and did not have.
     pub wants_lost: u64,
+    /// Wants of peers that they took back before anything was sent.
+    pub wants_taken_back: u64,
+    /// What came of overhearing.
+    pub overheard: Overhearing,
     /// Units of peers that were not what they were called.
     pub units_false: u64,
     /// Units that peers were asked for and have not sent yet.
@@ -75,6 +86,33 @@ pub struct Report {
     pub recent: Vec<Recent>,
 }
 
+/// What came of listening to others' transfers.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Overhearing {
+    /// Units that were overheard whole and entered though nobody here had asked for them.
+    pub units: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Units that were overheard whole and did not enter: too many waited for the disk, or it failed.
+    pub dropped_units: u64,
+    /// Their bytes.
+    pub dropped_bytes: u64,
+    /// Units that were on their way from a peer and were overheard first.
+    pub cancelled_units: u64,
+    /// Their bytes. A peer that had begun to send one may have gone on.
+    pub cancelled_bytes: u64,
+    /// Units of which a peer sent only what had not been overheard.
+    pub repaired_units: u64,
+    /// Bytes of them that had been overheard, and were not sent again.
+    pub repaired_bytes: u64,
+    /// Units that were half overheard, and whose whole was not what it was called.
+    pub false_units: u64,
+    /// Bytes that wait to be written, of units that nobody asked for.
+    pub waiting_bytes: u64,
+    /// What the listening itself has come to.
+    pub heard: Counters,
+}
+
 /// Where the bytes of an object came from that a client got.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recent {
@@ -84,12 +122,16 @@ pub struct Recent {
     pub when: Date,
     /// Content bytes the client got.
     pub bytes: u64,
-    /// Among them: out of the store or memory here.
+    /// Among them: out of the store or memory here, overheard ones apart.
     pub local_bytes: u64,
     /// As they came from a peer.
     pub peer_bytes: u64,
     /// As they came from the origin.
     pub origin_bytes: u64,
+    /// Of units that were overheard before a peer had sent them.
+    pub overheard_bytes: u64,
+    /// Overheard, of units of which a peer sent the rest.
+    pub repaired_bytes: u64,
     /// The name of the peer that was asked, if one was.
     pub source: String,
 }

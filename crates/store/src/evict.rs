@@ -85,6 +85,13 @@ impl Lru {
         (self.now, halved)
     }
 
+    /// The epoch of a unit that is the first to leave unless it is used.
+    pub fn enter_cold(&mut self, bytes: u32) -> u8 {
+        let cold = self.cold();
+        self.ages[usize::from(cold)] += u64::from(bytes);
+        cold
+    }
+
     /// Forgets a unit's bytes in the epoch where they were.
     pub fn leave(&mut self, epoch: u8, bytes: u32) {
         let age = &mut self.ages[usize::from(epoch)];

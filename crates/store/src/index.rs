@@ -139,6 +139,11 @@ impl Index {
         self.table.find(Key::of(id)).next().is_some()
     }
 
+    /// How a unit came here, if there is a candidate for it.
+    pub fn provenance(&self, id: &ChunkId) -> Option<Provenance> {
+        self.table.find(Key::of(id)).next().map(|place| place.provenance)
+    }
+
     /// Whether `next` is stored right behind a unit of `first_length` bytes at `first`, so that
     /// one read takes both.
     pub fn adjacent(first: Location, first_length: u32, next: Location) -> bool {
@@ -209,7 +214,7 @@ impl Index {
             return;
         }
         let class = length_class(length);
-        let life = self.born(key, class_bytes(class));
+        let life = self.born(key, class_bytes(class), provenance);
         self.settle(key);
         let place = Place { segment: row, offset: offset / ALIGN * ALIGN, class, provenance, life };
         if !self.table.insert(key, place) {
@@ -220,10 +225,12 @@ impl Index {
         }
     }
 
-    /// The life of a unit that arrives.
-    fn born(&mut self, key: Key, bytes: u32) -> u8 {
+    /// The life of a unit that arrives. What was overheard is on probation: nobody has asked for it, and
+    /// whoever is heard could send more of it than there is room for.
+    fn born(&mut self, key: Key, bytes: u32, provenance: Provenance) -> u8 {
         match &mut self.evictor {
             Evictor::S3Fifo(s3) => s3.enter(key),
+            Evictor::Lru(lru) if provenance == Provenance::Overheard => lru.enter_cold(bytes),
             Evictor::Lru(_) => self.renewed(bytes).unwrap_or(0),
         }
     }

@@ -12,6 +12,9 @@ use std::ops::Range;
 use wire::ChunkId;
 use wire::peer::Want;
 
+/// Bytes of a unit, and where in it they begin.
+pub type Part = (u32, Bytes);
+
 /// A unit that was asked of a peer.
 #[derive(Debug)]
 pub struct Flight {
@@ -21,8 +24,11 @@ pub struct Flight {
     pub unit: Unit,
     /// Who wants to know when it is here.
     pub waiters: Vec<ExchangeId>,
-    /// Parts that have come.
-    parts: Vec<(u32, Bytes)>,
+    /// Parts that have come from the peer.
+    parts: Vec<Part>,
+    /// Parts that were overheard before it was asked for. Nobody vouches for them, and no peer is to blame
+    /// for them.
+    heard: Vec<Part>,
     /// In which order it was asked for.
     order: u64,
 }
@@ -44,12 +50,29 @@ pub struct Flights {
 impl Flights {
     /// Notes that a unit is asked for.
     pub fn begin(&mut self, name: ChunkId, fetch: FetchId, unit: Unit) {
+        let (waiters, parts, heard) = (Vec::new(), Vec::new(), Vec::new());
+        self.resume(name, Flight { fetch, unit, waiters, parts, heard, order: 0 });
+    }
+
+    /// Notes that a unit is on its way still, or again.
+    pub fn resume(&mut self, name: ChunkId, flight: Flight) {
         self.remove(&name);
         self.begun += 1;
         let order = self.begun;
-        let flight = Flight { fetch, unit, waiters: Vec::new(), parts: Vec::new(), order };
-        self.units.insert(name, flight);
-        self.of.entry(fetch).or_default().insert(order, name);
+        self.of.entry(flight.fetch).or_default().insert(order, name);
+        self.units.insert(name, Flight { order, ..flight });
+    }
+
+    /// Parts of a unit were overheard: a peer is not asked for them.
+    pub fn overheard(&mut self, name: &ChunkId, parts: Vec<Part>) {
+        if let Some(flight) = self.units.get_mut(name) {
+            flight.heard = parts;
+        }
+    }
+
+    /// What is to be asked for of a unit that is on its way.
+    pub fn want_of(&self, name: &ChunkId) -> Option<Want> {
+        Some(self.units.get(name)?.want(*name))
     }
 
     /// Has somebody woken when a unit is here; false if it is not on its way.
@@ -81,6 +104,7 @@ impl Flights {
     ) -> Option<(Flight, Bytes)> {
         let flight = self.units.get_mut(name)?;
         if offset == 0 && bytes.len() as u32 == total {
+            flight.heard.clear();
             return self.remove(name).map(|flight| (flight, bytes));
         }
         if total != flight.unit.length {
@@ -126,8 +150,12 @@ impl Flights {
 
     /// What a transfer has asked for, in that order, with what is missing of each.
     pub fn wants_of(&self, fetch: FetchId) -> Vec<Want> {
-        let names = self.of.get(&fetch).into_iter().flat_map(BTreeMap::values);
-        names.filter_map(|name| Some(self.units.get(name)?.want(*name))).collect()
+        self.names_of(fetch).filter_map(|name| self.want_of(name)).collect()
+    }
+
+    /// Names of what a transfer has asked for.
+    pub fn names_of(&self, fetch: FetchId) -> impl Iterator<Item = &ChunkId> {
+        self.of.get(&fetch).into_iter().flat_map(BTreeMap::values)
     }
 
     /// Forgets parts: what one peer sent is not joined to what another sends.
@@ -189,7 +217,7 @@ impl Flight {
     fn add(&mut self, offset: u32, bytes: Bytes) {
         let end = offset + bytes.len() as u32;
         let overlaps = |(at, part): &(u32, Bytes)| *at < end && offset < at + part.len() as u32;
-        if self.parts.len() < Want::RANGES_MAX - 1 && !self.parts.iter().any(overlaps) {
+        if self.parts.len() < Want::RANGES_MAX && !self.parts.iter().any(overlaps) {
             self.parts.push((offset, bytes));
             self.parts.sort_unstable_by_key(|(at, _)| *at);
         }
@@ -197,20 +225,29 @@ impl Flight {
 
     /// The whole, if all parts are there.
     fn join(&mut self, total: u32) -> Option<Bytes> {
-        if self.missing(total).is_empty() {
-            let whole: Vec<u8> = self.parts.iter().flat_map(|(_, part)| part.to_vec()).collect();
-            return Some(whole.into());
+        if !self.missing(total).is_empty() {
+            return None;
         }
-        None
+        let mut whole = vec![0; total as usize];
+        // What the peer sent is right where both have the same.
+        for (at, part) in self.heard.iter().chain(&self.parts) {
+            let place = whole.get_mut(*at as usize..)?.get_mut(..part.len())?;
+            place.copy_from_slice(part);
+        }
+        Some(whole.into())
     }
 
     fn missing(&self, total: u32) -> Vec<Range<u32>> {
+        let end = |(at, part): &Part| *at + part.len() as u32;
+        let mut there: Vec<_> =
+            self.parts.iter().chain(&self.heard).map(|part| (part.0, end(part))).collect();
+        there.sort_unstable();
         let (mut missing, mut at) = (Vec::new(), 0);
-        for (offset, part) in &self.parts {
-            if *offset > at {
-                missing.push(at..*offset);
+        for (from, to) in there {
+            if from > at {
+                missing.push(at..from);
             }
-            at = offset + part.len() as u32;
+            at = at.max(to);
         }
         if at < total {
             missing.push(at..total);
@@ -220,9 +257,30 @@ impl Flight {
 
     fn want(&self, name: ChunkId) -> Want {
         let mut want = self.unit.want(name);
-        if !self.parts.is_empty() {
-            want.missing = self.missing(self.unit.length);
+        let missing = self.missing(self.unit.length);
+        // All of it is asked for in the same way if it is in more pieces than a want can name.
+        if self.has_parts() && missing.len() <= Want::RANGES_MAX {
+            want.missing = missing;
         }
         want
+    }
+
+    fn has_parts(&self) -> bool {
+        !self.parts.is_empty() || !self.heard.is_empty()
+    }
+
+    /// Whether a peer has begun to send it.
+    pub fn has_begun(&self) -> bool {
+        !self.parts.is_empty()
+    }
+
+    /// Bytes of it that were overheard, and that a peer need not send.
+    pub fn heard_bytes(&self) -> u64 {
+        self.heard.iter().map(|(_, part)| part.len() as u64).sum()
+    }
+
+    /// What was overheard of it is false: only what the peer sent counts.
+    pub fn mistrust_heard(&mut self) {
+        self.heard.clear();
     }
 }

@@ -10,7 +10,7 @@ mod identity;
 mod peers;
 mod select;
 
-pub use flights::{Flights, Unit};
+pub use flights::{Flight, Flights, Part, Unit};
 pub use identity::verify;
 pub use peers::{Down, Event, PeerInfo, Peers};
 pub use select::{Choice, Ways};

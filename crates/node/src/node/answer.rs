@@ -6,12 +6,18 @@ use crate::exchange::{Piece, Serving, Source, State};
 use crate::http::{self, Ranges, Record};
 use crate::input::{ExchangeId, FetchError};
 use crate::output::{Head, Output};
+use crate::storing::segment_number;
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::rc::Rc;
 use wire::peer::Outcome;
+
+/// What `Cache-Status` says more of a response that begins with what was overheard.
+pub(super) fn overheard(detail: String, heard: bool) -> String {
+    if heard { detail + "; detail=overheard" } else { detail }
+}
 
 /// What a client gets of a record.
 struct Selected {
@@ -42,7 +48,6 @@ impl Node {
         let mut headers = record.headers.clone();
         headers.insert(header::AGE, HeaderValue::from(http::age(record, self.date())));
         add_upstream(&mut headers, &exchange.ask.trail.upstream);
-        add_status(&mut headers, &self.config.name, &detail);
         http::add_via(&mut headers, Version::HTTP_11, &self.via);
         let counts = &mut self.report.requests;
         *(match forwarded {
@@ -53,7 +58,16 @@ impl Node {
         let ask = &exchange.ask;
         // Nobody who wrote the content can have known it.
         let boundary = self.dice.record_id().to_string();
-        let chosen = select(&ask.method, &ask.headers, record, headers, &boundary);
+        let mut chosen = select(&ask.method, &ask.headers, record, headers, &boundary);
+        let position = chosen.pieces.iter().find_map(|piece| match piece {
+            Piece::Object(range) => Some(range.start),
+            Piece::Literal(_) => None,
+        });
+        let heard = position.is_some_and(|position| {
+            let number = segment_number(&record.offsets, position);
+            self.is_overheard_at(record.id, (number, None), position)
+        });
+        add_status(&mut chosen.headers, &self.config.name, &overheard(detail, heard));
         let head =
             Head { status: chosen.status, headers: chosen.headers, length: Some(chosen.length) };
         self.out.push_back(Output::Respond(id, Box::new(head)));

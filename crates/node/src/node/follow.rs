@@ -7,13 +7,14 @@ use crate::cutting::Fresh;
 use crate::fetch::{self, Fetch, Via};
 use crate::http::{self, Asked, Record, Voucher};
 use crate::input::{ExchangeId, FetchError, FetchId};
-use crate::mesh::{Unit, verify};
+use crate::mesh::{Flight, Unit, verify};
 use crate::storing::{Inflow, Listed, Signed, Storing};
 use crate::supplying::{COVER, UNASKED_BYTES};
 use ::http::{HeaderMap, HeaderName, StatusCode, header};
 use bytes::Bytes;
 use content::Segment;
 use std::rc::Rc;
+use store::Provenance;
 use wire::peer::{ChunkHead, Head, Opaque, Outcome, Request, Selecting};
 use wire::{ChunkId, NodeId, PublicKey, Signature};
 
@@ -181,12 +182,19 @@ impl Node {
 
     /// The first units of a small object follow its first segment unasked.
     fn expect_unasked(&mut self, id: FetchId, segment: &Segment) {
+        let Some(fetch) = self.fetches.get(&id) else { return };
+        if fetch.ask.trail.sparing {
+            return self.learn_of_hope(segment);
+        }
         for (name, unit) in unasked(segment) {
             let Some(mesh) = &mut self.mesh else { return };
             if self.chunks.holds(&name) || mesh.flights.contains(&name) {
                 continue;
             }
             mesh.flights.begin(name, id, unit);
+            if let Some(ear) = &mut self.ear {
+                ear.want(self.now, name, unit.length);
+            }
             let early = mesh.flights.take_early(&name);
             let Some(fetch) = self.fetches.get_mut(&id) else { return };
             fetch.granted += u64::from(unit.length);
@@ -233,6 +241,10 @@ impl Node {
     fn unit_bytes(&mut self, peer: NodeId, name: &ChunkId, total: u32, offset: u32, bytes: Bytes) {
         let Some(mesh) = &mut self.mesh else { return };
         if !mesh.flights.contains(name) {
+            if self.chunks.holds(name) {
+                // It has come another way meanwhile.
+                return;
+            }
             // It may have overtaken the manifest, which comes by another connection.
             let whole = bytes.len() as u32 == total;
             return match whole && content::name(&bytes) == *name {
@@ -250,6 +262,9 @@ impl Node {
         let arrived = mesh.flights.arrive(name, total, offset, bytes);
         let Some((flight, whole)) = arrived else { return };
         if content::name(&whole) != *name {
+            if flight.heard_bytes() > 0 {
+                return self.misheard(*name, flight);
+            }
             self.report.units_false += 1;
             let Some(mesh) = &mut self.mesh else { return };
             mesh.flights.begin(*name, flight.fetch, flight.unit);
@@ -258,14 +273,31 @@ impl Node {
             }
             return self.expel(peer, "a unit is not what its name says");
         }
+        if let Some(fetch) = self.fetches.get_mut(&flight.fetch) {
+            fetch.stranded = None;
+        }
+        self.repaired(&flight);
+        self.unit_is_here(*name, flight, whole, Provenance::Own);
+    }
+
+    /// A unit that was on its way is here, and true.
+    pub(super) fn unit_is_here(
+        &mut self,
+        name: ChunkId,
+        flight: Flight,
+        whole: Bytes,
+        from: Provenance,
+    ) {
         let id = flight.fetch;
         if let Some(fetch) = self.fetches.get_mut(&id) {
             fetch.received += whole.len() as u64;
             fetch.moved = self.now;
-            fetch.stranded = None;
+        }
+        if let Some(ear) = &mut self.ear {
+            ear.cancel(self.now, name, whole.len() as u32);
         }
         let Unit { parent_end, end, .. } = flight.unit;
-        self.enter(id, Fresh { id: *name, bytes: whole, end, parent_end });
+        self.enter(id, Fresh { id: name, bytes: whole, end, parent_end }, from);
         for waiter in flight.waiters {
             self.pump(waiter);
         }
@@ -282,7 +314,7 @@ impl Node {
         let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
         if !storing.failed {
             let group = storing.flush();
-            self.append(id, group);
+            self.append(Some(id), group);
         }
     }
 
@@ -304,7 +336,11 @@ impl Node {
             {
                 listed.lost.insert(*name);
             }
-            waiters.extend(mesh.flights.remove(name).map(|flight| flight.waiters));
+            let lost = mesh.flights.remove(name);
+            if let (Some(ear), Some(flight)) = (&mut self.ear, &lost) {
+                ear.unwant(self.now, &[flight.unit.want(*name)]);
+            }
+            waiters.extend(lost.map(|flight| flight.waiters));
         }
         for waiter in waiters.concat() {
             self.pump(waiter);
@@ -481,7 +517,7 @@ impl Node {
         }
         let group = storing.flush();
         let readers = std::mem::take(&mut storing.readers);
-        self.append(id, group);
+        self.append(Some(id), group);
         if !reopened {
             self.put_record(key, uri, Rc::clone(record));
         }

@@ -1,5 +1,6 @@
 //! Objects while they come: cut, named, written, and read by whoever wants them.
 
+use super::answer::overheard;
 use super::origin::{add_status, add_upstream, bodiless, content_length};
 use super::{ABANDONED_MAX, LIST_AFTER, Node, ORPHAN_PATIENCE, ORPHANS_MAX};
 use crate::cutting::{Cutting, Fresh};
@@ -14,6 +15,7 @@ use ::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use bytes::Bytes;
 use content::Segment;
 use std::rc::Rc;
+use store::Provenance;
 use wire::{ObjectKey, RecordId};
 
 /// Units in a segment that is closed because peers wait for it, at most: a signature for each 128 KiB.
@@ -89,6 +91,10 @@ impl Node {
         if peer {
             return self.supply_growing(client, id, &detail);
         }
+        let (record, first) = (storing.record, storing.segment_at(0));
+        let heard = self.is_overheard_at(record, first, 0);
+        let detail = overheard(detail, heard);
+        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
         let mut headers = storing.headers.clone();
         if collapsed || storing.carried > 0 {
             let age = http::age(&storing.so_far(requested), now);
@@ -142,7 +148,7 @@ impl Node {
         if let Some(segment) = full {
             self.add_segment(id, Rc::new(segment));
         }
-        self.enter(id, unit);
+        self.enter(id, unit, Provenance::Own);
     }
 
     /// Our own manifest has one more segment.
@@ -153,9 +159,10 @@ impl Node {
     }
 
     /// A unit of an object is here, and named: has it written with its neighbours.
-    pub(super) fn enter(&mut self, id: FetchId, unit: Fresh) {
+    pub(super) fn enter(&mut self, id: FetchId, unit: Fresh, from: Provenance) {
         let full_memory = self.chunks.pinned_bytes() > self.pinned_max();
-        let fresh = self.chunks.enter(id, unit.id, &unit.bytes, &mut self.tickets, &mut self.out);
+        let named = (unit.id, &unit.bytes);
+        let fresh = self.chunks.enter(id, named, from, &mut self.tickets, &mut self.out);
         let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
         let parent_end = unit.parent_end;
         let group = match fresh {
@@ -173,7 +180,7 @@ impl Node {
         };
         // Neighbours are worth waiting for only while there is memory.
         let group = if group.is_empty() && full_memory { storing.flush() } else { group };
-        self.append(id, group);
+        self.append(Some(id), group);
     }
 
     /// Closes the open segment for peers that read along, once it is worth its signature: one unit at
@@ -246,7 +253,7 @@ impl Node {
         storing.ended = true;
         let group = storing.flush();
         let Some(last) = storing.cutting().map(Cutting::close) else { return };
-        self.append(id, group);
+        self.append(Some(id), group);
         self.add_segment(id, Rc::new(last));
         let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
         let record = storing.so_far(requested);
@@ -318,7 +325,7 @@ impl Node {
             self.out.push_back(Output::Change(self.tickets.draw(), vec![drop]));
         }
         // Another transfer may have met the same units, and count on their being written.
-        self.append(id, group);
+        self.append(Some(id), group);
         readers
     }
 

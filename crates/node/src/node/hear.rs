@@ -192,6 +192,11 @@ impl Node {
                     self.peer_wants(id, wants);
                 }
             }
+            Message::Unwant(request, names) => {
+                if let Some(id) = self.supplied(peer, request) {
+                    self.peer_unwants(id, &names);
+                }
+            }
             Message::Cancel(request) => {
                 if let Some(id) = self.supplied(peer, request) {
                     self.leave(id);
@@ -269,6 +274,7 @@ impl Node {
             cover: ask.cover,
             given: 0,
             credit: i64::from(ask.credit.min(CREDIT_MAX)),
+            sparing: ask.sparing,
             upstream: String::new(),
         };
         Some(Ask {

@@ -1,6 +1,7 @@
 //! What goes to the store, and what comes of it.
 
 use super::{Node, STORE_RETRY, SYNC_AFTER};
+use crate::chunks::Appended;
 use crate::exchange::State;
 use crate::fetch::{self, Fetch};
 use crate::http::{Record, Row};
@@ -23,8 +24,8 @@ impl Node {
         self.sync_at.get_or_insert(self.now + SYNC_AFTER);
     }
 
-    /// Writes units side by side.
-    pub(super) fn append(&mut self, id: FetchId, mut group: Vec<(ChunkId, Bytes)>) {
+    /// Writes units side by side: of a transfer, or such as nobody asked for.
+    pub(super) fn append(&mut self, of: Option<FetchId>, mut group: Vec<(ChunkId, Bytes)>) {
         // The store keeps a segment's room free: what needs more than that might wait for ever.
         let bytes_max = self.chunks.index().segment_bytes() as usize / 2;
         while !group.is_empty() {
@@ -35,7 +36,7 @@ impl Node {
             });
             let rest = group.split_off(fits.count().max(1));
             self.dirty();
-            self.chunks.append(id, group, &mut self.tickets, &mut self.out);
+            self.chunks.append(of, group, &mut self.tickets, &mut self.out);
             group = rest;
         }
     }
@@ -43,9 +44,12 @@ impl Node {
     /// Units were written, or could not be.
     pub(super) fn appended(&mut self, ticket: Ticket, places: Option<Vec<Location>>) {
         let appended = self.chunks.handle_appended(ticket, places, &mut self.out);
-        let Some((id, refused)) = appended else { return };
+        let Some(Appended { fetch, bytes, refused }) = appended else { return };
         if !refused.is_empty() {
             self.store_failed();
+        }
+        let Some(id) = fetch else { return self.overheard_written(bytes, &refused) };
+        if !refused.is_empty() {
             self.fail_storing(id, &refused);
         }
         self.settle(id);

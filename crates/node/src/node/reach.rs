@@ -159,6 +159,7 @@ impl Node {
         fetch.moved = self.now;
         mesh.asks.insert((peer, request), id);
         let per_hop = is_per_hop(&fetch.ask, mesh);
+        fetch.ask.trail.sparing |= self.ear.as_ref().is_some_and(|ear| ear.is_hopeful(self.now));
         if matches!(fetch.state, fetch::State::Asking) {
             fetch.granted = u64::from(CREDIT);
         }
@@ -183,6 +184,9 @@ impl Node {
         let Some(mesh) = &mut self.mesh else { return Some(fetch) };
         for asked in fetch.former.into_iter().chain(fetch.request()) {
             mesh.withdraw(self.now, asked);
+        }
+        if let Some(ear) = &mut self.ear {
+            ear.unwant(self.now, &mesh.flights.wants_of(id));
         }
         // Others may have waited for units that were asked for by this one.
         self.later.extend(mesh.flights.remove_all(id));
@@ -377,6 +381,7 @@ fn message(fetch: &mut Fetch, request: Request, per_hop: bool, own: NodeId) -> A
         per_hop,
         resume,
         have: fetch.old.as_ref().filter(|_| fetch.confirms).map(|old| old.id),
+        sparing: trail.sparing,
         cover,
         credit: CREDIT,
         uri: fetch.ask.target.to_string(),

@@ -10,6 +10,7 @@ use ::http::{HeaderMap, HeaderValue, StatusCode, header};
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::rc::Rc;
+use store::Provenance;
 use wire::{ChunkId, ObjectKey};
 
 /// One request to an origin asks for so many bytes of a hole, at most, and so holds as much memory.
@@ -102,11 +103,12 @@ impl Node {
         let stores = self.store_works() && self.chunks.pinned_bytes() <= self.pinned_max();
         let mut group = Vec::new();
         for (unit, bytes) in &units {
-            if stores && self.chunks.enter(id, *unit, bytes, &mut self.tickets, &mut self.out) {
+            let (tickets, out) = (&mut self.tickets, &mut self.out);
+            if stores && self.chunks.enter(id, (*unit, bytes), Provenance::Own, tickets, out) {
                 group.push((*unit, bytes.clone()));
             }
         }
-        self.append(id, group);
+        self.append(Some(id), group);
         self.with_serving(reader, |serving| {
             serving.waits &= units.is_empty();
             serving.ahead.extend(units);

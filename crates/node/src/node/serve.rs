@@ -11,6 +11,7 @@ use crate::storing::{Inflow, segment_number};
 use bytes::Bytes;
 use content::Segment;
 use std::rc::Rc;
+use store::Provenance;
 use wire::peer::Outcome;
 use wire::{ChunkId, RecordId};
 
@@ -120,6 +121,11 @@ impl Node {
             let from = (position - cursor.offset) as usize;
             let to = unit.len().min(from + count as usize);
             let bytes = unit.slice(from..to);
+            if self.ear.is_some()
+                && self.chunks.provenance(&entry.id) == Some(Provenance::Overheard)
+            {
+                serving.from_air += bytes.len() as u64;
+            }
             serving.advance(bytes.len() as u64);
             if to == unit.len() {
                 serving.ahead.pop_front();
@@ -257,16 +263,26 @@ impl Node {
             report.served_origin_bytes += bytes;
             return;
         };
-        let peer = bytes.min(serving.from_peer);
-        serving.from_peer -= peer;
+        let mut rest = bytes;
+        let mut part = |of: &mut u64| {
+            let part = rest.min(*of);
+            (rest, *of) = (rest - part, *of - part);
+            part
+        };
+        let overheard = part(&mut serving.from_air);
+        let repaired = part(&mut serving.from_repair);
+        let peer = part(&mut serving.from_peer);
         let from_peers = match serving.source {
             Source::Growing(fetch) => {
                 self.fetches.get(&fetch).is_none_or(|it| it.via != Via::Origin)
             }
             Source::Closed(_) => true,
         };
-        let (local, origin) =
-            if serving.leads && !from_peers { (0, bytes - peer) } else { (bytes - peer, 0) };
+        let (local, origin) = if serving.leads && !from_peers { (0, rest) } else { (rest, 0) };
+        serving.sent.overheard += overheard;
+        serving.sent.repaired += repaired;
+        report.served_overheard_bytes += overheard;
+        report.served_repaired_bytes += repaired;
         serving.sent.peer += peer;
         serving.sent.local += local;
         serving.sent.origin += origin;
@@ -311,16 +327,18 @@ impl Node {
         if self.config.secret != crate::http::OPEN_KEY {
             return;
         }
-        let Sent { local, peer, origin } = serving.sent;
+        let Sent { local, peer, origin, overheard, repaired } = serving.sent;
         let asked = self.mesh.as_ref().zip(serving.asked);
         let source = asked.and_then(|(mesh, peer)| mesh.peers.hello(peer));
         let recent = Recent {
             uri: exchange.ask.target.to_string(),
             when: self.date(),
-            bytes: local + peer + origin,
+            bytes: serving.sent.total(),
             local_bytes: local,
             peer_bytes: peer,
             origin_bytes: origin,
+            overheard_bytes: overheard,
+            repaired_bytes: repaired,
             source: source.map(|hello| hello.name.clone()).unwrap_or_default(),
         };
         if self.report.recent.len() >= RECENT_MAX {

@@ -5,6 +5,7 @@ use super::follow::unasked;
 use super::hear::fields;
 use crate::exchange::{Source, State};
 use crate::fetch::{self, Fetch, Via};
+use crate::hasher::Set;
 use crate::http::{self, Record};
 use crate::input::{ExchangeId, FetchError, FetchId};
 use crate::mesh::Unit;
@@ -16,8 +17,8 @@ use content::Segment;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
-use wire::NodeId;
 use wire::peer::{self, ChunkHead, Message, Outcome, Want};
+use wire::{ChunkId, NodeId};
 
 /// Messages that wait to be sent to a peer, in bytes, beyond which it is told no more of manifests.
 const BACKLOG_MAX: usize = 128 * 1024;
@@ -198,7 +199,7 @@ impl Node {
             .unwrap_or_else(|| mesh.peers.sign(&peer::segment_signed(&supplying.record, &digest)));
         supplying.segment += 1;
         supplying.told = signed.segment.closing.is_some();
-        if signed.segment.number == 0 {
+        if signed.segment.number == 0 && !exchange.ask.trail.sparing {
             let unasked = unasked(&signed.segment).into_iter();
             supplying.wants.extend(unasked.map(|(name, unit)| unit.want(name)));
         }
@@ -333,6 +334,20 @@ impl Node {
         if let Some(fetch) = supplying.source.growing() {
             self.forward(id, fetch, &wants);
         }
+        self.supply(id);
+    }
+
+    /// A peer has got units elsewhere: what was not sent yet will not be. What was asked of the next one
+    /// for them comes all the same, and is kept.
+    pub(super) fn peer_unwants(&mut self, id: ExchangeId, names: &[ChunkId]) {
+        let Some(exchange) = self.exchanges.get_mut(&id) else { return };
+        let State::Supplying(supplying) = &mut exchange.state else { return };
+        let before = supplying.wants.len();
+        let names: Set<&ChunkId> = names.iter().collect();
+        supplying.wants.retain(|want| !names.contains(&want.name));
+        supplying.ahead.retain(|(name, _)| !names.contains(name));
+        supplying.moved = self.now;
+        self.report.wants_taken_back += (before - supplying.wants.len()) as u64;
         self.supply(id);
     }
 

@@ -119,7 +119,10 @@ impl Node {
         for (name, unit) in units {
             fetch.granted += u64::from(unit.length);
             mesh.flights.begin(name, id, unit);
-            wants.push(unit.want(name));
+            if let Some(ear) = &mut self.ear {
+                mesh.flights.overheard(&name, ear.expect(self.now, name, unit.length));
+            }
+            wants.extend(mesh.flights.want_of(&name));
         }
         self.say_wants(id, &wants);
     }
@@ -137,7 +140,7 @@ impl Node {
 
     /// Tells the peer of a transfer what is wanted; false if there is none that listens now: the next one
     /// will be told.
-    fn say_wants(&mut self, id: FetchId, wants: &[Want]) -> bool {
+    pub(super) fn say_wants(&mut self, id: FetchId, wants: &[Want]) -> bool {
         let Some((mesh, fetch)) = self.mesh.as_mut().zip(self.fetches.get_mut(&id)) else {
             return false;
         };
@@ -148,6 +151,7 @@ impl Node {
             mesh.peers.open_data(self.now, peer);
         }
         for wants in wants.chunks(Message::WANTS_MAX) {
+            self.report.wants_out += wants.len() as u64;
             mesh.peers.send(self.now, peer, &Message::Want(request, wants.to_vec()));
         }
         true

@@ -311,6 +311,7 @@ fn greedy() -> Play {
                     per_hop: true,
                     resume: None,
                     have: None,
+                    sparing: false,
                     cover: u64::MAX,
                     credit: u32::MAX,
                     uri: format!("http://o.test/{number}"),

@@ -13,6 +13,7 @@ mod freshness;
 mod hostile;
 mod loose;
 mod merging;
+mod overhearing;
 mod records;
 mod torture;
 mod uncacheable;

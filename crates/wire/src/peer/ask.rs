@@ -7,7 +7,7 @@
 //! | varint | request |
 //! | 1 | hops |
 //! | varint, 16 each | visited: how many, then node ids |
-//! | 1 | flags: bit 0 merge, 1 per hop, 2 resume, 3 have; the others zero |
+//! | 1 | flags: bit 0 merge, 1 per hop, 2 resume, 3 have, 4 sparing; the others zero |
 //! | 16, varint | if resume: the record, the first segment that is missing |
 //! | 16 | if have: the record |
 //! | varint | cover |
@@ -39,6 +39,7 @@ const MERGE: u8 = 1;
 const PER_HOP: u8 = 1 << 1;
 const RESUME: u8 = 1 << 2;
 const HAVE: u8 = 1 << 3;
+const SPARING: u8 = 1 << 4;
 
 /// A request for an object (protocol: A transfer).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +58,8 @@ pub struct Ask {
     pub resume: Option<Resume>,
     /// The stale record that a confirmation would do for.
     pub have: Option<RecordId>,
+    /// No unit is to come unasked: many may be here.
+    pub sparing: bool,
     /// Segments of the manifest are welcome that begin before this offset of the object.
     pub cover: u64,
     /// Bytes that may come in [`Message::Bytes`](super::Message::Bytes) before there is more credit.
@@ -124,7 +127,7 @@ impl Part for Ask {
         let request = Request::read(reader)?;
         let hops = reader.byte()?;
         let visited = reader.list()?;
-        let flags = reader.flags(MERGE | PER_HOP | RESUME | HAVE)?;
+        let flags = reader.flags(MERGE | PER_HOP | RESUME | HAVE | SPARING)?;
         let resume = reader.option(flags & RESUME != 0, |reader| {
             Ok(Resume { record: RecordId(reader.array()?), segment: reader.number()? })
         })?;
@@ -137,6 +140,7 @@ impl Part for Ask {
             per_hop: flags & PER_HOP != 0,
             resume,
             have,
+            sparing: flags & SPARING != 0,
             cover: reader.number()?,
             credit: reader.number()?,
             uri: reader.text()?,
@@ -160,6 +164,7 @@ impl Ask {
             (self.per_hop, PER_HOP),
             (self.resume.is_some(), RESUME),
             (self.have.is_some(), HAVE),
+            (self.sparing, SPARING),
         ]
         .into_iter()
         .fold(0, |flags, (set, bit)| if set { flags | bit } else { flags })

@@ -17,6 +17,7 @@
 //! | 12 want | request; how many; each [`Want`] |
 //! | 13 lost | request; how many; names, 32 each |
 //! | 14 cancel | request |
+//! | 15 unwant | request; how many; names, 32 each |
 //!
 //! The type is one byte. Where no number of bytes is said, it is a varint.
 
@@ -109,6 +110,13 @@ pub enum Message {
     /// *Usage:* the request. *Effects:* the receiver stops working for it. *Side effects:* what was on
     /// its way still comes, and is to be passed over.
     Cancel(Request),
+    /// Units that were wanted and have come from elsewhere meanwhile: overheard, as a rule.
+    ///
+    /// *Usage:* the request, and at most [`Message::WANTS_MAX`] names. *Effects:* the receiver forgets
+    /// the wants among them that it has not met yet; names that nobody wants are nothing special.
+    /// *Side effects:* what was on its way still comes, and is to be passed over; a want that is
+    /// forgotten is answered neither with chunk frames nor with a [`Message::Lost`].
+    Unwant(Request, Vec<ChunkId>),
 }
 
 impl Message {
@@ -116,7 +124,7 @@ impl Message {
     pub const BYTES_MAX: usize = 16 * 1024;
     /// The longest segment of a manifest, in bytes.
     pub const SEGMENT_MAX: usize = 32 * 1024;
-    /// The most units in one [`Message::Want`] or [`Message::Lost`].
+    /// The most units in one [`Message::Want`], [`Message::Lost`] or [`Message::Unwant`].
     pub const WANTS_MAX: usize = 256;
     /// The most header fields in one list.
     pub const FIELDS_MAX: usize = 256;
@@ -156,6 +164,7 @@ impl Message {
             Self::Want(..) => 12,
             Self::Lost(..) => 13,
             Self::Cancel(_) => 14,
+            Self::Unwant(..) => 15,
         }
     }
 
@@ -173,6 +182,7 @@ impl Message {
             | Self::Credit(request, ..)
             | Self::Want(request, _)
             | Self::Lost(request, _)
+            | Self::Unwant(request, _)
             | Self::Cancel(request) => Some(*request),
         }
     }
@@ -206,7 +216,7 @@ impl Part for Message {
                 varint::write(*cover, out);
             }
             Self::Want(_, wants) => write_list(wants, out),
-            Self::Lost(_, names) => write_list(names, out),
+            Self::Lost(_, names) | Self::Unwant(_, names) => write_list(names, out),
             Self::Cancel(_) => {}
         }
     }
@@ -231,6 +241,7 @@ impl Part for Message {
             12 => Self::Want(Request::read(reader)?, reader.list()?),
             13 => Self::Lost(Request::read(reader)?, reader.list()?),
             14 => Self::Cancel(Request::read(reader)?),
+            15 => Self::Unwant(Request::read(reader)?, reader.list()?),
             _ => return Err(FrameError::Malformed),
         })
     }
@@ -247,7 +258,7 @@ impl Part for Message {
                 sound(offset.checked_add(bytes.len() as u64).is_some())
             }
             Self::Want(_, wants) => check_list(wants),
-            Self::Lost(_, names) => check_list(names),
+            Self::Lost(_, names) | Self::Unwant(_, names) => check_list(names),
             Self::Token(_)
             | Self::Ping(_)
             | Self::Pong(_)

@@ -48,6 +48,8 @@ pub fn message() -> impl Strategy<Value = Message> {
             .prop_map(|(request, wants)| Message::Want(request, wants)),
         (request(), few(any::<[u8; 32]>().prop_map(ChunkId), Message::WANTS_MAX))
             .prop_map(|(request, names)| Message::Lost(request, names)),
+        (request(), few(any::<[u8; 32]>().prop_map(ChunkId), Message::WANTS_MAX))
+            .prop_map(|(request, names)| Message::Unwant(request, names)),
         request().prop_map(Message::Cancel),
     ]
 }
@@ -108,13 +110,26 @@ fn ask() -> impl Strategy<Value = Ask> {
     let visited = vec(any::<[u8; 16]>().prop_map(NodeId), 0..=Ask::VISITED_MAX);
     (
         (request(), any::<u8>(), visited, any::<bool>(), any::<bool>()),
-        (option::of(resume), option::of(have), number(), any::<u32>()),
+        (option::of(resume), option::of(have), any::<bool>(), number(), any::<u32>()),
         ("http://[a-z/%é]{1,40}", fields()),
     )
         .prop_map(|(first, then, (uri, fields))| {
             let (request, hops, visited, merge, per_hop) = first;
-            let (resume, have, cover, credit) = then;
-            Ask { request, hops, visited, merge, per_hop, resume, have, cover, credit, uri, fields }
+            let (resume, have, sparing, cover, credit) = then;
+            Ask {
+                request,
+                hops,
+                visited,
+                merge,
+                per_hop,
+                resume,
+                have,
+                sparing,
+                cover,
+                credit,
+                uri,
+                fields,
+            }
         })
 }
 

@@ -33,6 +33,7 @@ fn ask() -> Ask {
         per_hop: false,
         resume: None,
         have: None,
+        sparing: false,
         cover: 0,
         credit: 0,
         uri: "http://a/".into(),
@@ -70,6 +71,8 @@ fn lengths() {
     edge(&segment(32 * 1024), &segment(32 * 1024 + 1));
     let lost = |count| Message::Lost(REQUEST, vec![ChunkId([1; 32]); count]);
     edge(&lost(256), &lost(257));
+    let unwant = |count| Message::Unwant(REQUEST, vec![ChunkId([1; 32]); count]);
+    edge(&unwant(256), &unwant(257));
     let visited = |count| asking(|ask| ask.visited = vec![NodeId([1; 16]); count]);
     edge(&visited(16), &visited(17));
     let uri = |length| asking(|ask| ask.uri = "a".repeat(length));
@@ -172,11 +175,11 @@ fn what_a_liar_sends() {
 fn what_is_unknown() {
     refused(&[], FrameError::Malformed);
     refused(&[0], FrameError::Malformed);
-    refused(&[15, 1], FrameError::Malformed);
+    refused(&[255, 1], FrameError::Malformed);
     refused(&[10, 1, 11], FrameError::Malformed); // outcome
     refused(&[1, 0, 1, 4], FrameError::Malformed); // where the gateway is
     let mut bytes = Message::Ask(Box::new(ask())).encode().expect("within the limits");
-    bytes[4] = 0x10;
+    bytes[4] = 0x20;
     refused(&bytes, FrameError::Malformed);
     let mut bytes = answering(|_| {}).encode().expect("within the limits");
     bytes[2] = 2;

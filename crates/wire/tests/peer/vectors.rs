@@ -67,6 +67,7 @@ fn asks() {
         per_hop: false,
         resume: Some(Resume { record: RecordId([0x22; 16]), segment: 5 }),
         have: None,
+        sparing: true,
         cover: 16_384,
         credit: 65_536,
         uri: "http://a/".into(),
@@ -79,7 +80,7 @@ fn asks() {
         "02",                 // visited two
         &"11".repeat(16),     // this
         &"12".repeat(16),     // and that
-        "05",                 // merge, resume
+        "15",                 // merge, resume, sparing
         &"22".repeat(16),     // record
         "05",                 // segment
         "808001",             // cover: 16 384
@@ -99,6 +100,7 @@ fn asks() {
         per_hop: true,
         resume: None,
         have: Some(RecordId([0x66; 16])),
+        sparing: false,
         cover: 0,
         credit: 0,
         uri: "a".into(),
@@ -222,6 +224,8 @@ fn wants() {
     frozen(&Message::Want(REQUEST, vec![whole, parts]), expected);
     let lost = Message::Lost(REQUEST, vec![ChunkId([0x99; 32])]);
     frozen(&lost, ["0d", "ac02", "01", &"99".repeat(32)]);
+    let unwant = Message::Unwant(REQUEST, vec![ChunkId([0x99; 32]), ChunkId([0x98; 32])]);
+    frozen(&unwant, ["0f", "ac02", "02", &"99".repeat(32), &"98".repeat(32)]);
 }
 
 #[test]

@@ -41,6 +41,7 @@ pub fn ask(number: u32, url: &str) -> Ask {
         per_hop: true,
         resume: None,
         have: None,
+        sparing: false,
         cover: 512 * 1024,
         credit: 16 * 1024,
         uri: url.into(),

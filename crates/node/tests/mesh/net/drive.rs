@@ -5,7 +5,7 @@ use super::links::Wire;
 use super::machine::Program;
 use crate::common::{Answer, End, OriginEvent, Turn, check, check_memory, summary};
 use http::HeaderMap;
-use node::{ExchangeId, FetchError, FetchId, Input, Output};
+use node::{ExchangeId, FetchError, FetchId, Input, LinkInput, Output};
 use std::time::Duration;
 use wire::Instant;
 
@@ -84,8 +84,16 @@ impl Mesh {
             What::Wire(wire) => {
                 let (told, later) = self.links.happen(self.now, wire);
                 self.wires(later);
-                if let Some((node, input)) = told {
-                    self.feed(node, Input::Link(input));
+                let Some((node, input)) = told else { return };
+                let passing = match &input {
+                    LinkInput::Received(id, bytes) => self.links.passing(node, *id, bytes),
+                    _ => None,
+                };
+                self.feed(node, Input::Link(input));
+                let heard = passing.map(|passing| self.air.carry(&passing)).unwrap_or_default();
+                for (ear, heard) in heard {
+                    let heard = What::Input(Box::new(Input::Overheard(heard)));
+                    self.after(Duration::ZERO, Some(ear), heard);
                 }
             }
         }

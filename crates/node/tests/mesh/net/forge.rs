@@ -128,7 +128,8 @@ pub fn chunk(name: ChunkId, bytes: &Bytes) -> Said {
     Said::Chunk(head, bytes.clone())
 }
 
-fn cut(body: &Bytes) -> (Vec<Segment>, Vec<(ChunkId, Bytes)>) {
+/// The manifest of an object, and its units.
+pub fn cut(body: &Bytes) -> (Vec<Segment>, Vec<(ChunkId, Bytes)>) {
     let mut cutter = Cutter::new(Profile::DEFAULT);
     let mut builder = ManifestBuilder::new(Profile::DEFAULT);
     let (mut segments, mut units) = (Vec::new(), Vec::new());

@@ -1,7 +1,8 @@
 //! Connections between peers, as a driver gives them: bytes in order, with a latency and at a rate, a
 //! socket's buffer at most on their way, within what the receiver grants.
 
-use super::ground::{Ground, Port, address};
+use super::air::Passing;
+use super::ground::{Ground, PORT, Port, address};
 use crate::common::check;
 use bytes::Bytes;
 use node::{LinkId, LinkInput, LinkOutput};
@@ -54,6 +55,8 @@ struct Side {
     arriving: bool,
     /// Bytes that it wrote.
     wrote: u64,
+    /// Bytes that came to it.
+    read: u64,
 }
 
 #[derive(Debug)]
@@ -77,6 +80,8 @@ pub struct Links {
     pub deaf: BTreeSet<usize>,
     all: Vec<Link>,
     ids: BTreeMap<(usize, LinkId), (usize, usize)>,
+    /// Ways that are slower or faster than others, in bytes per second.
+    pub rates: BTreeMap<(usize, usize), u64>,
     /// When the way from one machine to another is free.
     free: BTreeMap<(usize, usize), Instant>,
 }
@@ -84,7 +89,8 @@ pub struct Links {
 impl Links {
     pub fn new(ground: Ground, latency: Duration, rate: u64) -> Self {
         let (all, ids, free) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
-        Self { ground, latency, rate, deaf: BTreeSet::new(), all, ids, free }
+        let (deaf, rates) = (BTreeSet::new(), BTreeMap::new());
+        Self { ground, latency, rate, deaf, all, ids, rates, free }
     }
 
     /// Does what a node asks for.
@@ -143,10 +149,12 @@ impl Links {
         });
         sides[side].room -= count;
         sides[side].wrote += count;
-        let line = self.free.entry((node, sides[1 - side].node)).or_default();
+        let way = (node, sides[1 - side].node);
+        let rate = self.rates.get(&way).copied().unwrap_or(self.rate);
+        let line = self.free.entry(way).or_default();
         for at in (0..bytes.len()).step_by(PIECE) {
             let piece = bytes.slice(at..bytes.len().min(at + PIECE));
-            let time = Duration::from_nanos(piece.len() as u64 * 1_000_000_000 / self.rate);
+            let time = Duration::from_nanos(piece.len() as u64 * 1_000_000_000 / rate);
             *line = (*line).max(now) + time;
             sides[1 - side].coming.push_back((*line + latency, piece));
         }
@@ -196,7 +204,7 @@ impl Links {
         }
         self.all[link].sides[1].gone = false;
         self.ids.insert((to, id), (link, 1));
-        let from = SocketAddr::new(address(from), 40_000 + (link % 20_000) as u16);
+        let from = SocketAddr::new(address(from), dialling_port(link));
         let later = vec![(latency, Wire::Connected(link)), self.first_room(link, 1)];
         (Some((to, LinkInput::Accepted(id, from))), later)
     }
@@ -245,6 +253,7 @@ impl Links {
         }
         let count = taken.len() as u64;
         here.granted -= count;
+        here.read += count;
         let told = (here.node, LinkInput::Received(here.id, taken));
         let mut later = vec![(latency, Wire::Room(link, 1 - side, count))];
         later.extend(self.arrive_soon(link, side, Duration::ZERO));
@@ -316,6 +325,26 @@ impl Links {
         self.latency * self.ground.hops(one.node, other.node).unwrap_or(1)
     }
 
+    /// What passes as these bytes come to a machine, if they are of a data connection.
+    pub fn passing(&self, node: usize, id: LinkId, bytes: &Bytes) -> Option<Passing> {
+        let (number, side) = self.ids.get(&(node, id)).copied()?;
+        let Link { sides, first, .. } = &self.all[number];
+        if connection(first) != Some(Connection::Data) {
+            return None;
+        }
+        let dialled = |side: usize| {
+            let port = if side == 1 { PORT } else { dialling_port(number) };
+            SocketAddr::new(address(sides[side].node), port)
+        };
+        Some(Passing {
+            machines: [sides[1 - side].node, node],
+            from: dialled(1 - side),
+            to: dialled(side),
+            at: sides[side].read - bytes.len() as u64,
+            bytes: bytes.clone(),
+        })
+    }
+
     /// How many bytes one machine wrote to another over connections of a kind.
     pub fn wrote(&self, from: usize, to: usize, kind: Connection) -> u64 {
         let of_kind = self.all.iter().filter(|link| connection(&link.first) == Some(kind));
@@ -339,8 +368,13 @@ impl Side {
             coming: VecDeque::new(),
             arriving: false,
             wrote: 0,
+            read: 0,
         }
     }
+}
+
+fn dialling_port(link: usize) -> u16 {
+    40_000 + (link % 20_000) as u16
 }
 
 /// What a connection is for, by its first bytes.

@@ -28,6 +28,8 @@ pub struct Plan {
     pub clocks: Vec<i64>,
     /// Prefixes of origins within the mesh.
     pub direct: Vec<&'static str>,
+    /// Memory for what is overheard, of nodes that listen.
+    pub overhear: Option<usize>,
 }
 
 impl Default for Plan {
@@ -41,6 +43,7 @@ impl Default for Plan {
             configured: false,
             clocks: Vec::new(),
             direct: Vec::new(),
+            overhear: None,
         }
     }
 }
@@ -48,6 +51,11 @@ impl Default for Plan {
 impl Plan {
     pub fn thcp() -> Self {
         Self { scheme: Scheme::Thcp, ..Self::default() }
+    }
+
+    /// All nodes can listen.
+    pub fn listening() -> Self {
+        Self { overhear: Some(2 << 20), ..Self::default() }
     }
 
     pub fn seeded(mut self, seed: u64) -> Self {
@@ -67,7 +75,7 @@ impl Plan {
             gateways: if self.configured { vec![public_key(self, 0)] } else { Vec::new() },
             port: PORT,
             direct: self.direct.iter().map(|it| it.parse().expect("a prefix")).collect(),
-            overhear: None,
+            overhear: self.overhear,
         }
     }
 

@@ -5,6 +5,7 @@
 //! step: each client gets a prefix of what its origin holds, within its credit, and nothing after its
 //! end; no node writes more than has room; memory stays within the budget.
 
+mod air;
 mod asker;
 mod drive;
 mod forge;
@@ -14,20 +15,22 @@ mod links;
 mod machine;
 
 pub use crate::common::{Call, Client, Dice, Pace, Page, noise};
+pub use air::Stranger;
 pub use asker::{Heard, ask};
-pub use forge::{Forged, chunk};
+pub use forge::{Forged, chunk, cut};
 pub use ground::{PORT, Port, address};
 pub use liar::{Play, Relay, Said, author};
 pub use machine::{Plan, gateway, via};
 
 use crate::common::{End, Origin, Shelf, Turn};
+use air::Air;
 use drive::{Event, What};
 use ground::Ground;
 use liar::Liar;
 use links::{Later, Links};
 use machine::{Machine, Program, seed};
 use node::peering::Peers;
-use node::{Dial, Entrance, ExchangeId, FetchId, Input, Report, Request, RouteTable};
+use node::{Dial, Entrance, ExchangeId, FetchId, Input, Overheard, Report, Request, RouteTable};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -51,6 +54,8 @@ pub struct Times {
 pub struct Mesh {
     pub origin: Origin,
     pub links: Links,
+    /// Who hears what others send.
+    pub air: Air,
     /// Addresses by name; a name that is not here has none.
     pub names: BTreeMap<String, Vec<IpAddr>>,
     /// Tunnels that were asked for, and where.
@@ -105,6 +110,7 @@ impl Mesh {
         }
         Self {
             origin: Origin::default(),
+            air: Air::default(),
             links: Links::new(ground, plan.latency, plan.rate),
             names: BTreeMap::new(),
             tunnels: Vec::new(),
@@ -198,6 +204,12 @@ impl Mesh {
         self.machines[node].disk.as_mut().expect("it has begun once")
     }
 
+    /// The writer of a node's disk goes on after it was stuck.
+    pub fn unstick(&mut self, node: usize) {
+        let inputs = self.disk(node).unstick();
+        inputs.into_iter().for_each(|input| self.feed(node, input));
+    }
+
     /// Breaks a connection between two nodes, whichever this number means, with all that is on it.
     pub fn break_link(&mut self, number: u64) {
         let later = self.links.break_one(number);
@@ -222,6 +234,11 @@ impl Mesh {
                 assert!(peers.send(now, peer, message), "it cannot be said");
             }
         });
+    }
+
+    /// A node hears something, now.
+    pub fn hear(&mut self, node: usize, heard: Vec<Overheard>) {
+        self.feed(node, Input::Overheard(heard));
     }
 
     /// Whether a node has left another because of what it did.

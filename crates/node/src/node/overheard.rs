@@ -1,0 +1,314 @@
+//! What was heard of others' transfers, and what becomes of it: units that nobody asked for are kept, units
+//! that are on their way are here sooner, and of what was half heard only the rest is asked for.
+//!
+//! *Which segments:* those for others, as the driver says, who alone knows all our addresses. What goes to
+//! us comes by its own connection, and heard a second time it would take back wants that are being met.
+//! What our peers say to others, and others to them, is the best there is: a next hop serves our neighbours
+//! what we may want, and is served what it will send us.
+//! *Source:* Ditto §4.2, §4.3; §8 for taking back what is on its way.
+
+use super::Node;
+use super::follow::unasked;
+use crate::input::{Config, FetchId, Overheard};
+use crate::mesh::{Flight, Part, Unit};
+use crate::overhear::{Output, Overhear};
+use crate::report::Overhearing;
+use crate::storing::Storing;
+use bytes::Bytes;
+use content::Segment;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+use store::Provenance;
+use wire::peer::{ChunkHead, Message, Request, Want};
+use wire::{ChunkId, Instant, NodeId, RecordId};
+
+/// Of the memory for units that wait for the disk, one part in so many is for those that nobody asked for:
+/// whoever floods us with such holds nobody else back.
+const WAITING_PART: u64 = 4;
+/// They are written in groups of so many bytes, so that what is read together lies together …
+const GROUP_BYTES: u64 = 256 * 1024;
+/// … or after so long.
+const GROUP_AFTER: Duration = Duration::from_secs(1);
+/// A range of a unit that is asked for costs so much on the air beside its bytes: the head of a frame, and
+/// two numbers in a want. What was heard is used if it saves more.
+const RANGE_COST: u64 = ChunkHead::LENGTH as u64 + 6;
+/// After a unit was overheard that nobody here had asked for, objects whose units are here may be asked for
+/// so long: units that come unasked are likely to be a waste.
+const HOPE: Duration = Duration::from_secs(60);
+
+/// Requests of ours, and names of units that peers need not send for them any more.
+type TakenBack = BTreeMap<(NodeId, Request), Vec<ChunkId>>;
+
+/// What a node has because it listens.
+pub(super) struct Ear {
+    engine: Overhear,
+    /// Units that nobody asked for, to be written side by side.
+    group: Vec<(ChunkId, Bytes)>,
+    group_bytes: u64,
+    /// When they are written, however few they are.
+    write_at: Option<Instant>,
+    /// Bytes of units that nobody asked for and the disk does not have yet, at most.
+    waiting_max: u64,
+    /// Until when it counts as likely that much of an object is here.
+    hope_until: Option<Instant>,
+    taken_back: TakenBack,
+    report: Overhearing,
+}
+
+impl Ear {
+    /// One that has heard nothing yet; `None` if none is wished for.
+    pub fn new(config: &Config) -> Option<Self> {
+        let budget = config.mesh.as_ref()?.overhear?;
+        let seed = blake3::derive_key("hearsay 2026-11 tables of overhearing", &config.seed);
+        Some(Self {
+            engine: Overhear::new(budget, &seed),
+            group: Vec::new(),
+            group_bytes: 0,
+            write_at: None,
+            waiting_max: config.memory_bytes / 4 / WAITING_PART,
+            hope_until: None,
+            taken_back: TakenBack::new(),
+            report: Overhearing::default(),
+        })
+    }
+
+    /// When it wants [`Node::listen`] to be called.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.engine.poll_timeout().into_iter().chain(self.write_at).min()
+    }
+
+    /// What came of it.
+    pub fn report(&self) -> Overhearing {
+        Overhearing { heard: *self.engine.counters(), ..self.report }
+    }
+
+    /// Whether units that come unasked are likely to be here already.
+    pub fn is_hopeful(&self, now: Instant) -> bool {
+        self.hope_until.is_some_and(|until| now < until)
+    }
+
+    /// A unit is going to be asked for: what was heard of it, if that is worth the ranges that a want then
+    /// names. It is listened to further: somebody may say all of it before the peer does.
+    pub fn expect(&mut self, now: Instant, name: ChunkId, length: u32) -> Vec<Part> {
+        let missing = self.engine.missing(name, length).filter(|ranges| is_worth(ranges, length));
+        let heard = missing.and_then(|_| self.engine.take(now, name, length));
+        self.want(now, name, length);
+        heard.map_or_else(Vec::new, |heard| heard.parts)
+    }
+
+    /// A unit is on its way.
+    pub fn want(&mut self, now: Instant, name: ChunkId, length: u32) {
+        self.engine.want(now, name, length);
+    }
+
+    /// Units are not on their way any more, and not here.
+    pub fn unwant(&mut self, now: Instant, wants: &[Want]) {
+        wants.iter().for_each(|want| self.engine.unwant(now, want.name, want.length));
+    }
+
+    /// A unit is here.
+    pub fn cancel(&mut self, now: Instant, name: ChunkId, length: u32) {
+        self.engine.cancel(now, name, length);
+    }
+
+    /// Takes in a unit that nobody asked for; gives out the group when it is time.
+    fn collect(&mut self, now: Instant, name: ChunkId, bytes: Bytes) -> Vec<(ChunkId, Bytes)> {
+        let length = bytes.len() as u64;
+        self.report.units += 1;
+        self.report.bytes += length;
+        self.report.waiting_bytes += length;
+        self.hope_until = Some(now + HOPE);
+        self.write_at.get_or_insert(now + GROUP_AFTER);
+        self.group_bytes += length;
+        self.group.push((name, bytes));
+        let full = self.group_bytes >= GROUP_BYTES.min(self.waiting_max / 2);
+        if full { self.flush() } else { Vec::new() }
+    }
+
+    fn flush(&mut self) -> Vec<(ChunkId, Bytes)> {
+        (self.group_bytes, self.write_at) = (0, None);
+        std::mem::take(&mut self.group)
+    }
+}
+
+/// Whether the ranges that are missing of a unit cost less to ask for than the whole.
+fn is_worth(missing: &[std::ops::Range<u32>], length: u32) -> bool {
+    let bytes: u32 = missing.iter().map(|range| range.end - range.start).sum();
+    u64::from(length - bytes.min(length)) > RANGE_COST * missing.len() as u64
+}
+
+impl Node {
+    /// Segments were heard that are for others.
+    pub(super) fn overheard(&mut self, segments: &[Overheard]) {
+        for segment in segments {
+            let Some(ear) = &mut self.ear else { return };
+            ear.engine.handle_segment(self.now, &segment.as_heard());
+            self.take_heard();
+        }
+        self.take_back();
+    }
+
+    /// Time has passed.
+    pub(super) fn listen(&mut self) {
+        let Some(ear) = &mut self.ear else { return };
+        if ear.engine.poll_timeout().is_some_and(|at| at <= self.now) {
+            ear.engine.handle_timeout(self.now);
+        }
+        if ear.write_at.is_some_and(|at| at <= self.now) {
+            let group = ear.flush();
+            self.append(None, group);
+        }
+        self.take_heard();
+        self.take_back();
+    }
+
+    /// Does with what was heard what is to be done.
+    fn take_heard(&mut self) {
+        while let Some(output) = self.ear.as_mut().and_then(|ear| ear.engine.poll_output()) {
+            match output {
+                Output::Begun { name, total } => self.heard_of(name, total),
+                Output::Chunk { name, bytes } => {
+                    match self.mesh.as_mut().and_then(|mesh| mesh.flights.remove(&name)) {
+                        Some(flight) => self.heard_first(name, flight, bytes),
+                        None => self.heard_unasked(name, bytes),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Bytes of a unit begin to come: of what is here, no more is kept.
+    fn heard_of(&mut self, name: ChunkId, total: u32) {
+        if self.chunks.holds(&name)
+            && let Some(ear) = &mut self.ear
+        {
+            ear.cancel(self.now, name, total);
+        }
+    }
+
+    /// A unit that nobody asked for enters on probation, if it is not here and there is room.
+    fn heard_unasked(&mut self, name: ChunkId, bytes: Bytes) {
+        let fits = self.chunks.pinned_bytes() + bytes.len() as u64 <= self.pinned_max();
+        let stores = self.store_works() && fits;
+        let Some(ear) = &mut self.ear else { return };
+        if self.chunks.holds(&name) {
+            return;
+        }
+        let length = bytes.len() as u64;
+        if !stores || ear.report.waiting_bytes + length > ear.waiting_max {
+            ear.report.dropped_units += 1;
+            ear.report.dropped_bytes += length;
+            return;
+        }
+        self.chunks.enter_unasked(name, bytes.clone(), Provenance::Overheard);
+        let group = ear.collect(self.now, name, bytes);
+        self.append(None, group);
+    }
+
+    /// Units that nobody asked for were written, or could not be.
+    pub(super) fn overheard_written(&mut self, bytes: u64, refused: &[ChunkId]) {
+        if let Some(ear) = &mut self.ear {
+            ear.report.waiting_bytes -= bytes.min(ear.report.waiting_bytes);
+        }
+        for name in refused {
+            self.chunks.forget(name);
+        }
+    }
+
+    /// A unit that is on its way was overheard before it came: it need not come any more.
+    fn heard_first(&mut self, name: ChunkId, flight: Flight, bytes: Bytes) {
+        let length = bytes.len() as u64;
+        let asked = self.fetches.get(&flight.fetch).and_then(|fetch| fetch.request());
+        let Some(ear) = &mut self.ear else { return };
+        ear.report.cancelled_units += 1;
+        ear.report.cancelled_bytes += length;
+        // Of what has begun to come, the rest is written already.
+        if let Some(asked) = asked.filter(|_| !flight.has_begun()) {
+            ear.taken_back.entry(asked).or_default().push(name);
+        }
+        self.not_from_peer(flight.fetch, flight.unit, length, 0);
+        self.unit_is_here(name, flight, bytes, Provenance::Overheard);
+    }
+
+    /// Tells peers what they need not send any more.
+    fn take_back(&mut self) {
+        let Some(ear) = &mut self.ear else { return };
+        for ((peer, request), names) in std::mem::take(&mut ear.taken_back) {
+            for names in names.chunks(Message::WANTS_MAX) {
+                self.say(peer, Message::Unwant(request, names.to_vec()));
+            }
+        }
+    }
+
+    /// A unit came of which part had been overheard.
+    pub(super) fn repaired(&mut self, flight: &Flight) {
+        let heard = flight.heard_bytes();
+        let Some(ear) = self.ear.as_mut().filter(|_| heard > 0) else { return };
+        ear.report.repaired_units += 1;
+        ear.report.repaired_bytes += heard;
+        self.not_from_peer(flight.fetch, flight.unit, heard, heard);
+    }
+
+    /// What was overheard of a unit and what a peer sent do not make what it is called. Whoever was heard
+    /// may have lied, and the peer may be honest: it is asked for the rest, and answers for the whole then.
+    pub(super) fn misheard(&mut self, name: ChunkId, mut flight: Flight) {
+        let (id, length) = (flight.fetch, flight.unit.length);
+        flight.mistrust_heard();
+        let Some((mesh, ear)) = self.mesh.as_mut().zip(self.ear.as_mut()) else { return };
+        ear.report.false_units += 1;
+        ear.want(self.now, name, length);
+        mesh.flights.resume(name, flight);
+        let wants: Vec<Want> = mesh.flights.want_of(&name).into_iter().collect();
+        self.say_wants(id, &wants);
+    }
+
+    /// So many bytes of a unit do not come from a peer, as its readers had been told: they were heard, or
+    /// so many of them mended it.
+    fn not_from_peer(&mut self, id: FetchId, unit: Unit, bytes: u64, mended: u64) {
+        let storing = self.fetches.get_mut(&id).and_then(|fetch| fetch.storing());
+        let Some(readers) = storing.map(|storing: &mut Storing| storing.readers.clone()) else {
+            return;
+        };
+        for reader in readers {
+            self.with_serving(reader, |serving| {
+                if serving.leads && unit.end > 0 && unit.end <= serving.wanted_to {
+                    serving.from_peer = serving.from_peer.saturating_sub(bytes);
+                    serving.from_repair += mended;
+                }
+            });
+        }
+    }
+
+    /// The first segment of an object has come of which nothing comes unasked. If nothing of it is here,
+    /// that was a hop's round trip for nothing: the next object is asked for in the usual way.
+    pub(super) fn learn_of_hope(&mut self, segment: &Segment) {
+        let units = unasked(segment);
+        let in_vain = !units.is_empty() && units.iter().all(|(name, _)| !self.chunks.holds(name));
+        if let Some(ear) = self.ear.as_mut().filter(|_| in_vain) {
+            ear.hope_until = None;
+        }
+    }
+
+    /// Whether the unit at a position of an object is known to have been overheard.
+    pub(super) fn is_overheard_at(
+        &mut self,
+        record: RecordId,
+        (number, segment): (u32, Option<Rc<Segment>>),
+        position: u64,
+    ) -> bool {
+        if self.ear.is_none() {
+            return false;
+        }
+        let Some(segment) = segment.or_else(|| self.manifests.get(record, number)) else {
+            return false;
+        };
+        let mut end = segment.first_offset;
+        let covers = segment.entries.iter().find(|entry| {
+            end += u64::from(entry.length);
+            position < end
+        });
+        let from = covers.and_then(|entry| self.chunks.provenance(&entry.id));
+        from == Some(Provenance::Overheard)
+    }
+}

@@ -1,0 +1,116 @@
+//! What machines hear of others' transfers: the bytes of data connections, as TCP segments, less those that
+//! are lost; and what somebody says into the air who is no machine of the mesh.
+
+use super::ground::{PORT, address};
+use crate::common::Dice;
+use bytes::Bytes;
+use node::Overheard;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use wire::ChunkId;
+use wire::peer::{ChunkHead, Source};
+
+/// The most bytes of payload in one packet of Ethernet's size.
+const SEGMENT: usize = 1448;
+/// Any number may be a stream's first: this is so far before the last one.
+const BEGIN: u32 = 7000;
+
+/// Bytes that one machine sent to another, as they pass.
+#[derive(Clone, Debug)]
+pub struct Passing {
+    /// Who sent them, and to whom.
+    pub machines: [usize; 2],
+    pub from: SocketAddr,
+    pub to: SocketAddr,
+    /// How many bytes passed before them.
+    pub at: u64,
+    pub bytes: Bytes,
+}
+
+/// How well a machine hears.
+struct Ear {
+    lost_in_thousand: u64,
+    seed: u64,
+}
+
+impl Ear {
+    /// Whether it hears a segment. Bytes of one segment are heard together, however they were written.
+    fn hears(&self, segment: &Overheard) -> bool {
+        let number = u64::from(segment.seq.wrapping_add(BEGIN)) / SEGMENT as u64;
+        let flow = u64::from(segment.from.port()) << 16 | u64::from(segment.to.port());
+        let mut dice = Dice(self.seed << 48 ^ flow << 20 ^ number);
+        dice.below(1000) >= self.lost_in_thousand
+    }
+}
+
+/// All who listen.
+#[derive(Default)]
+pub struct Air {
+    ears: BTreeMap<usize, Ear>,
+}
+
+impl Air {
+    /// A machine hears from now on what others send each other, but so many segments in a thousand.
+    pub fn listen(&mut self, node: usize, lost_in_thousand: u64, seed: u64) {
+        self.ears.insert(node, Ear { lost_in_thousand, seed });
+    }
+
+    /// A machine hears nothing any more.
+    pub fn deafen(&mut self, node: usize) {
+        self.ears.remove(&node);
+    }
+
+    /// Who hears what of bytes that pass.
+    pub fn carry(&self, passing: &Passing) -> Vec<(usize, Vec<Overheard>)> {
+        let others = self.ears.iter().filter(|(node, _)| !passing.machines.contains(node));
+        let heard = others.map(|(node, ear)| {
+            let mut segments = segments(passing.from, passing.to, passing.at, &passing.bytes);
+            segments.retain(|segment| ear.hears(segment));
+            (*node, segments)
+        });
+        heard.filter(|(_, segments)| !segments.is_empty()).collect()
+    }
+}
+
+/// Bytes of a stream as TCP would send them: full segments, whose borders are the stream's.
+fn segments(from: SocketAddr, to: SocketAddr, at: u64, bytes: &Bytes) -> Vec<Overheard> {
+    let mut segments = Vec::new();
+    let (mut at, mut rest) = (at, bytes.clone());
+    while !rest.is_empty() {
+        let length = rest.len().min(SEGMENT - at as usize % SEGMENT);
+        let seq = (at as u32).wrapping_sub(BEGIN);
+        let payload = rest.split_to(length);
+        at += length as u64;
+        segments.push(Overheard { from, to, seq, syn: false, fin: false, rst: false, payload });
+    }
+    segments
+}
+
+/// Somebody who sends whatever it likes to somebody else, for others to hear.
+pub struct Stranger {
+    port: u16,
+    sent: u64,
+}
+
+impl Stranger {
+    pub fn new(port: u16) -> Self {
+        Self { port, sent: 0 }
+    }
+
+    /// Says a unit under a name, true or not, and all of it or only a part.
+    pub fn say(
+        &mut self,
+        name: ChunkId,
+        unit: &Bytes,
+        part: std::ops::Range<usize>,
+    ) -> Vec<Overheard> {
+        let (total, offset, length) = (unit.len() as u32, part.start as u32, part.len() as u32);
+        let head = ChunkHead { name, total, offset, length, source: Source::Held };
+        let bytes: Bytes = [&head.encode()[..], &unit[part]].concat().into();
+        let from = SocketAddr::new(address(200), PORT);
+        let to = SocketAddr::new(address(201), self.port);
+        let said = segments(from, to, self.sent, &bytes);
+        self.sent += bytes.len() as u64;
+        said
+    }
+}

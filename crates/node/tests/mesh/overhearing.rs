@@ -1,0 +1,254 @@
+//! Nodes that hear what their neighbours send each other: what was heard is not asked for, what was half
+//! heard is mended, and nobody who sends false or useless things does any harm.
+
+use crate::net::{Call, Mesh, Page, Plan, Stranger, cut, noise};
+use bytes::Bytes;
+use wire::ChunkId;
+
+const URL: &str = "http://o.test/a";
+const LENGTH: usize = 1_000_000;
+
+/// Routers 1 and 2 are both behind 0, and 2 hears what 0 sends to 1, but so many segments in a thousand.
+fn siblings(lost_in_thousand: u64, seed: u64) -> Mesh {
+    let mut mesh = Mesh::tree_of(&Plan::listening().seeded(seed), &[0, 0]);
+    mesh.air.listen(2, lost_in_thousand, seed);
+    mesh.origin.put(URL, Page::of(LENGTH).fresh(600));
+    mesh
+}
+
+/// The same when nobody has heard anything yet, and the units of the object.
+fn unheard() -> (Mesh, Vec<(ChunkId, Bytes)>) {
+    let mut mesh = siblings(1000, 1);
+    let id = mesh.get(1, URL);
+    let body = mesh.client(id).content.clone();
+    (mesh, cut(&body.into()).1)
+}
+
+#[test]
+fn who_has_overheard_everything_asks_for_no_unit() {
+    let mut mesh = siblings(0, 1);
+    mesh.get(1, URL);
+    let heard = mesh.report(2).overheard;
+    assert_eq!((heard.bytes, heard.dropped_units), (LENGTH as u64, 0));
+    let id = mesh.get(2, URL);
+    assert!(mesh.client(id).is_ok());
+    let report = mesh.report(2);
+    assert_eq!((report.asks_out, report.wants_out, mesh.data(0, 2)), (1, 0, 0));
+    assert_eq!(report.served_overheard_bytes, LENGTH as u64);
+    assert_eq!((report.served_local_bytes, report.served_peer_bytes), (0, 0));
+    let recent = report.recent.last().expect("an object");
+    assert_eq!((recent.bytes, recent.overheard_bytes), (LENGTH as u64, LENGTH as u64));
+    let again = mesh.get(2, URL);
+    assert!(mesh.is_hit(again) && mesh.cache(again).ends_with("; detail=overheard"));
+    assert!(!mesh.cache(id).contains("detail"), "its manifest had not come: {}", mesh.cache(id));
+    mesh.done();
+}
+
+#[test]
+fn what_was_overheard_rests_on_disk() {
+    let mut mesh = siblings(0, 1);
+    mesh.get(1, URL);
+    mesh.pass_seconds(3);
+    mesh.air.deafen(2);
+    mesh.restart(2);
+    mesh.pass_seconds(40);
+    let before = mesh.data(0, 2);
+    let id = mesh.get(2, URL);
+    assert!(mesh.client(id).is_ok());
+    let report = mesh.report(2);
+    assert_eq!((report.wants_out, report.served_overheard_bytes), (0, LENGTH as u64));
+    // Nothing but what comes unasked: it had not heard anything since it began.
+    assert!(mesh.data(0, 2) - before < 17_000, "{}", mesh.data(0, 2) - before);
+    mesh.done();
+}
+
+/// Half of the segments of an object are not heard; so many bytes of it are missing then.
+fn half_heard(lost_in_thousand: u64, seed: u64) -> (Mesh, u64) {
+    let mut mesh = siblings(lost_in_thousand, seed);
+    mesh.get(1, URL);
+    let heard = mesh.report(2).overheard;
+    (mesh, LENGTH as u64 - heard.bytes - heard.heard.assembling_bytes)
+}
+
+#[test]
+fn of_what_was_half_heard_only_the_rest_is_sent() {
+    for lost in [50, 200, 500] {
+        for seed in 1..4 {
+            let (mut mesh, missing) = half_heard(lost, seed);
+            let id = mesh.get(2, URL);
+            assert!(mesh.client(id).is_ok());
+            let sent = mesh.data(0, 2);
+            assert!(sent >= missing, "{sent} bytes were sent of {missing} that were missing");
+            assert!(sent * 100 <= missing * 105, "{sent} bytes were sent for {missing}, {lost}");
+            let report = mesh.report(2);
+            assert!(report.overheard.repaired_units > 0);
+            assert_eq!(report.overheard.repaired_bytes, report.served_repaired_bytes);
+            let recent = report.recent.last().expect("an object");
+            let (air, mended) = (recent.overheard_bytes, recent.repaired_bytes);
+            assert_eq!((recent.bytes, recent.local_bytes), (LENGTH as u64, 0));
+            assert_eq!(air + mended + recent.peer_bytes, LENGTH as u64);
+            assert_eq!(recent.peer_bytes, report.peer_units_in_bytes);
+            mesh.done();
+        }
+    }
+}
+
+#[test]
+fn a_mended_object_is_kept_whole() {
+    let (mut mesh, _) = half_heard(300, 5);
+    mesh.get(2, URL);
+    mesh.pass_seconds(10);
+    mesh.restart(2);
+    mesh.pass_seconds(40);
+    let (sent, id) = (mesh.data(0, 2), mesh.get(2, URL));
+    assert!(mesh.client(id).is_ok() && mesh.is_hit(id), "{}", mesh.cache(id));
+    assert_eq!(mesh.data(0, 2), sent);
+    mesh.done();
+}
+
+#[test]
+fn what_is_overheard_on_its_way_is_taken_back() {
+    let mut mesh = Mesh::tree_of(&Plan::listening(), &[0, 1]);
+    mesh.origin.put(URL, Page::of(LENGTH).fresh(600));
+    // What 2 has asked 1 for it hears when 0 sends it to 1, long before 1 has sent it.
+    mesh.air.listen(2, 0, 1);
+    mesh.links.rates.insert((1, 2), 200_000);
+    let id = mesh.get(2, URL);
+    assert!(mesh.client(id).is_ok());
+    let (report, relay) = (mesh.report(2), mesh.report(1));
+    let heard = report.overheard;
+    assert!(heard.cancelled_units > 100, "{heard:?}");
+    assert!(relay.wants_taken_back > 50, "{}", relay.wants_taken_back);
+    assert!(mesh.data(1, 2) < LENGTH as u64 / 2, "{}", mesh.data(1, 2));
+    assert_eq!(report.served_overheard_bytes, heard.cancelled_bytes + heard.bytes);
+    assert_eq!(report.served_overheard_bytes + report.served_peer_bytes, LENGTH as u64);
+    assert!(!mesh.has_expelled(1, 2) && !mesh.has_expelled(2, 1));
+    mesh.done();
+}
+
+#[test]
+fn true_names_with_false_bytes_do_no_harm() {
+    let (mut mesh, units) = unheard();
+    let mut liar = Stranger::new(50_000);
+    for (name, unit) in &units {
+        let mut lie = unit.to_vec();
+        lie[unit.len() / 2] ^= 1;
+        let said = liar.say(*name, &lie.into(), 0..unit.len());
+        mesh.hear(2, said);
+    }
+    assert_eq!(mesh.report(2).overheard.units, 0);
+    let id = mesh.get(2, URL);
+    assert!(mesh.client(id).is_ok() && !mesh.has_expelled(2, 0));
+    assert_eq!(mesh.report(2).served_peer_bytes, LENGTH as u64);
+    mesh.done();
+}
+
+#[test]
+fn a_false_half_reaches_no_client_and_no_peer_is_blamed_for_it() {
+    let (mut mesh, units) = unheard();
+    let mut liar = Stranger::new(50_000);
+    for (name, unit) in &units {
+        let mut lie = unit.to_vec();
+        lie[0] ^= 1;
+        let said = liar.say(*name, &lie.into(), 0..unit.len() / 2);
+        mesh.hear(2, said);
+    }
+    let id = mesh.get(2, URL);
+    assert!(mesh.client(id).is_ok() && !mesh.has_expelled(2, 0));
+    let report = mesh.report(2);
+    assert!(report.overheard.false_units as usize > units.len() / 2, "{:?}", report.overheard);
+    assert_eq!((report.units_false, report.overheard.repaired_bytes), (0, 0));
+    // What the peer had sent of a unit is not sent again.
+    let sent = mesh.data(0, 2);
+    assert!(sent < LENGTH as u64 / 100 * 104, "{sent}");
+    assert_eq!(report.served_peer_bytes, LENGTH as u64);
+    mesh.done();
+}
+
+#[test]
+fn a_flood_of_units_that_nobody_asked_for_leaves_what_is_used() {
+    let mut plan = Plan::listening();
+    plan.node.store_bytes = 8 << 20;
+    let mut mesh = Mesh::chain_of(&plan, 2);
+    mesh.origin.put(URL, Page::of(LENGTH).fresh(6000));
+    for _ in 0..4 {
+        mesh.get(1, URL);
+        mesh.pass_seconds(1);
+    }
+    let mut stranger = Stranger::new(50_000);
+    let mut lost = Vec::new();
+    for flood in 1..=3 {
+        for number in 0..2000 {
+            let unit = noise(flood * 10_000 + number, 10_000);
+            let said = stranger.say(content::name(&unit), &unit, 0..unit.len());
+            mesh.hear(1, said);
+            mesh.pass_millis(10);
+        }
+        let report = mesh.report(1);
+        assert_eq!(report.overheard.units, flood * 2000);
+        assert!(report.index.evicted_bytes > (flood * 20 - 12) << 20, "{:?}", report.index);
+        let id = mesh.get(1, URL);
+        assert!(mesh.client(id).is_ok());
+        lost.push(mesh.report(1).peer_units_in_bytes - report.peer_units_in_bytes);
+    }
+    // Segments full of what is used lose a quarter when they move on from probation, whatever came.
+    assert!(lost[0] <= LENGTH as u64 * 3 / 10 && lost[2] < LENGTH as u64 / 10, "{lost:?}");
+    mesh.done();
+}
+
+#[test]
+fn a_flood_while_the_disk_is_stuck_holds_nobody_back() {
+    let plan = Plan::listening();
+    let mut mesh = Mesh::chain_of(&plan, 2);
+    mesh.origin.put(URL, Page::of(LENGTH).fresh(600));
+    mesh.disk(1).stuck = true;
+    let mut stranger = Stranger::new(50_000);
+    for number in 0..2000 {
+        let unit = noise(1000 + number, 10_000);
+        let said = stranger.say(content::name(&unit), &unit, 0..unit.len());
+        mesh.hear(1, said);
+    }
+    let report = mesh.report(1);
+    let share = plan.node.memory_bytes / 16;
+    assert!(report.pinned_bytes <= share, "{}", report.pinned_bytes);
+    assert_eq!(report.overheard.waiting_bytes, report.pinned_bytes);
+    assert_eq!(report.overheard.units + report.overheard.dropped_units, 2000);
+    let id = mesh.call(1, Call::get(URL));
+    mesh.pass_seconds(5);
+    assert!(mesh.client(id).is_ok(), "{:?}", mesh.client(id).end);
+    mesh.unstick(1);
+    mesh.pass_seconds(1);
+    assert_eq!(mesh.report(1).overheard.waiting_bytes, 0);
+    mesh.done();
+}
+
+#[test]
+fn objects_that_were_not_overheard_come_unasked_again() {
+    let mut mesh = siblings(0, 1);
+    mesh.get(1, URL);
+    mesh.air.deafen(2);
+    for (number, asked) in [(1, 1), (2, 1)] {
+        let url = format!("http://o.test/small{number}");
+        mesh.origin.put(&url, Page::of(9000).fresh(600));
+        mesh.get(2, &url);
+        // The first time it was sparing, and had to ask.
+        assert_eq!(mesh.report(2).wants_out > 0, asked > 0);
+    }
+    let first = mesh.report(2).wants_out;
+    assert!(first <= 2, "{first}");
+    mesh.done();
+}
+
+#[test]
+fn who_does_not_listen_takes_no_notice() {
+    let mut mesh = Mesh::tree_of(&Plan::default(), &[0, 0]);
+    mesh.air.listen(2, 0, 1);
+    mesh.origin.put(URL, Page::of(LENGTH).fresh(600));
+    mesh.get(1, URL);
+    let id = mesh.get(2, URL);
+    assert!(mesh.client(id).is_ok());
+    let report = mesh.report(2);
+    assert_eq!((report.overheard.units, report.overheard.heard.segments), (0, 0));
+    assert_eq!(report.served_peer_bytes, LENGTH as u64);
+    mesh.done();
+}
