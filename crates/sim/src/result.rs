@@ -12,7 +12,7 @@ use crate::source::{self, Source};
 pub struct RunResult {
     /// The scenario's name.
     pub scenario: String,
-    /// Who intercepts and caches: `end-to-end`, `default`, `thcp`, `ph-thcp`.
+    /// Who intercepts and caches: `end-to-end`, `default`, `thcp`, `ph-thcp`, `ditto`.
     pub scheme: String,
     /// Losses, back-off, order and content came from here.
     pub seed: u64,
@@ -74,7 +74,8 @@ pub struct Transfer {
     /// Who had what it got; not of transfers that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
-    /// Where the bytes came from: `local`, `ph-local`, `remote`, `gateway`, `origin`, `overheard`.
+    /// Where the bytes came from: `local`, `ph-local`, `remote`, `gateway`, `origin`; `overheard`, of units
+    /// that the access router overheard whole, and `repaired`, what it had overheard of others.
     pub bytes_by_source: BTreeMap<String, u64>,
     /// Whether the body was what the origin has.
     pub sha256_ok: bool,

@@ -28,12 +28,14 @@ pub mod mesh;
 pub mod relay;
 pub mod run;
 pub mod scheme;
+mod sift;
 
 use callers::Callers;
 use disk::Disk;
 pub use disk::StoreSize;
 use fetches::Fetches;
 use links::{Links, plain};
+use sift::Sift;
 
 /// The port for peers.
 pub const PEER_PORT: u16 = 3131;
@@ -61,6 +63,8 @@ pub struct Settings {
     pub intercepts: Vec<Interface>,
     /// Listens to what neighbours send each other, with so many bytes of memory for it.
     pub overhear: Option<usize>,
+    /// Uses what was heard of a chunk in part.
+    pub repair: bool,
     /// What it keeps.
     pub store: StoreSize,
     /// Of the engine's memory, in bytes.
@@ -81,10 +85,13 @@ pub struct Router {
     /// What the engine is to be told.
     told: VecDeque<Input>,
     has_peers: bool,
+    overhears: bool,
     table: RouteTable,
     intercepts: Vec<Interface>,
     clock_at: Instant,
     notices: u64,
+    /// Keeps from the engine what was heard in part.
+    sift: Option<Sift>,
 }
 
 impl Router {
@@ -105,6 +112,8 @@ impl Router {
             overhear: settings.overhear,
         });
         let has_peers = mesh.is_some();
+        let sift = settings.overhear.filter(|_| !settings.repair);
+        let sift = sift.map(|bytes| Sift::new(bytes, &stream("hearsay sim 2026 sift")));
         let config = node::Config {
             name: settings.name,
             secret: OPEN_KEY,
@@ -125,16 +134,23 @@ impl Router {
             fetches: Fetches::new(settings.names),
             told: VecDeque::new(),
             has_peers,
+            overhears: settings.overhear.is_some(),
             table: settings.table,
             intercepts: settings.intercepts,
             clock_at: Instant::ZERO,
             notices: 0,
+            sift,
         })
     }
 
     /// What the engine has counted.
     pub fn report(&self) -> Report {
         self.node.report()
+    }
+
+    /// Whether it listens to what is for others.
+    pub fn overhears(&self) -> bool {
+        self.overhears
     }
 
     /// Whether it is connected with a peer at this address.
@@ -259,10 +275,15 @@ impl Program for Router {
     }
 
     fn overhear(&mut self, now: Instant, host: &mut Host, packet: &Packet) {
-        if let Some(segment) = overheard(packet) {
-            self.told.push_back(Input::Overheard(vec![segment]));
-            self.work(now, host);
-        }
+        // What is for us comes by its own connection, whoever relays it on its way.
+        let is_ours = [packet.from, packet.to].iter().any(|it| host.addresses().contains(it.ip()));
+        let Some(segment) = overheard(packet).filter(|_| !is_ours) else { return };
+        let segments = match &mut self.sift {
+            Some(sift) => sift.hear(now, &segment),
+            None => vec![segment],
+        };
+        self.told.push_back(Input::Overheard(segments));
+        self.work(now, host);
     }
 
     fn handle_timeout(&mut self, now: Instant, host: &mut Host) {

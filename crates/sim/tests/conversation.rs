@@ -80,6 +80,7 @@ fn talk(says: &str) -> (String, bool, u64) {
         }),
         intercepts: vec![Interface(2)],
         overhear: None,
+        repair: true,
         store: StoreSize::lru(1_000_000),
         profile: content::Profile::DEFAULT,
         memory_bytes: 1 << 20,

@@ -47,6 +47,8 @@ pub struct Options {
     pub memory_bytes: u64,
     /// How content is cut.
     pub profile: &'static Profile,
+    /// Where routers overhear: what was heard of a chunk in part is used.
+    pub repair: bool,
     /// For so many seconds files stay fresh.
     pub max_age_s: u64,
 }
@@ -57,6 +59,7 @@ impl Default for Options {
             store: StoreSize { bytes: 1 << 30, policy: Policy::S3Fifo },
             memory_bytes: 16 << 20,
             profile: Profile::DEFAULT,
+            repair: true,
             max_age_s: 86_400,
         }
     }
@@ -90,6 +93,8 @@ pub struct Mesh<'a> {
     pub(super) clients: BTreeMap<usize, usize>,
     /// The origin's machine.
     pub(super) origin: usize,
+    /// What the gateway had given when the latest request began.
+    pub(super) given_before: u64,
 }
 
 impl<'a> Mesh<'a> {
@@ -117,6 +122,7 @@ impl<'a> Mesh<'a> {
                 scheme: scheme.peers(),
                 table: table(scenario, router),
                 intercepts,
+                repair: options.repair,
                 overhear: scheme.overhears().then_some(OVERHEAR_BYTES),
                 store: options.store,
                 memory_bytes: options.memory_bytes,
@@ -157,7 +163,7 @@ impl<'a> Mesh<'a> {
             let machine = world.attach(*receiver, wire, host(origin + 1 + place), client);
             clients.insert(*receiver, machine);
         }
-        Ok(Self { world, scenario, clients, origin })
+        Ok(Self { world, scenario, clients, origin, given_before: 0 })
     }
 
     /// Lets peers meet: until each router is connected with whom it will ask, but not for ever.

@@ -15,13 +15,19 @@ pub(super) struct Served {
     pub series: &'static str,
     /// As we do.
     pub scheme: Scheme,
+    /// Half-heard chunks are used.
+    pub repair: bool,
 }
 
+/// Chunks that were half heard are dropped.
+pub(super) const WITHOUT_REPAIR: &str = "ditto without repair";
+
 /// All that are compared, from nothing to everything.
-pub(super) const SERVED: [Served; 3] = [
-    Served { series: "end-to-end", scheme: Scheme::EndToEnd },
-    Served { series: "on-path", scheme: Scheme::PhThcp },
-    Served { series: "ditto", scheme: Scheme::Ditto },
+pub(super) const SERVED: [Served; 4] = [
+    Served { series: "end-to-end", scheme: Scheme::EndToEnd, repair: false },
+    Served { series: "on-path", scheme: Scheme::PhThcp, repair: false },
+    Served { series: WITHOUT_REPAIR, scheme: Scheme::Ditto, repair: false },
+    Served { series: "ditto", scheme: Scheme::Ditto, repair: true },
 ];
 
 /// Leaves that ask.
@@ -74,15 +80,16 @@ impl Fetching {
                     x: order as f64,
                     rank: rank + place,
                 };
-                Point { key, run: Box::new(move |seed| self.run(served.scheme, order, seed)) }
+                Point { key, run: Box::new(move |seed| self.run(served, order, seed)) }
             })
         });
         points.collect()
     }
 
-    fn run(self, scheme: Scheme, order: u64, seed: u64) -> Result<Vec<Vec<f64>>, String> {
+    fn run(self, served: Served, order: u64, seed: u64) -> Result<Vec<Vec<f64>>, String> {
         let scenario = self.scenario(order)?;
-        let result = run::run(&scenario, scheme, seed, Options::default(), None, |_| {})
+        let options = Options { repair: served.repair, ..Options::default() };
+        let result = run::run(&scenario, served.scheme, seed, options, None, |_| {})
             .map_err(|error| error.to_string())?;
         let rows = result.transfers.iter().enumerate();
         Ok(rows.map(|(place, transfer)| figures(place, transfer)).collect())

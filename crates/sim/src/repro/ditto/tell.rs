@@ -2,9 +2,9 @@
 
 use super::super::{Comparison, Estimate, Expectation, Findings, Parameter, Samples, targets};
 use super::draw;
-use super::fetch::SERVED;
+use super::fetch::{SERVED, WITHOUT_REPAIR};
 use super::heard::Heard;
-use super::observe::{COARSE, DITTO, END_TO_END};
+use super::observe::{COARSE, DITTO, END_TO_END, WAYS};
 use super::served::Served;
 use super::{FETCHINGS, TESTBEDS, Testbed};
 use crate::scenario::Scenario;
@@ -25,6 +25,7 @@ pub(super) fn tell(samples: &Samples) -> Findings {
     rows.extend(fetchings().flat_map(|it| throughputs(samples, it.panel)));
     rows.extend(fetchings().flat_map(|it| shares(samples, it.panel)));
     let mut notes: Vec<_> = testbeds().flat_map(|it| sizes(samples, it)).collect();
+    notes.extend(testbeds().flat_map(|it| unfinished(samples, it)));
     notes.extend(fetchings().flat_map(|it| failures(samples, it.panel)));
     Findings {
         pictures: draw::pictures(samples),
@@ -218,6 +219,28 @@ fn sizes(samples: &Samples, testbed: &Testbed) -> Vec<String> {
     )]
 }
 
+/// Transfers that observers heard and that did not end: what was on the air counts as it is.
+fn unfinished(samples: &Samples, testbed: &Testbed) -> Vec<String> {
+    let count = |series: &str| {
+        let xs = samples.xs(testbed.scenario).into_iter();
+        let of = |x| samples.values(testbed.scenario, series, x, "whole");
+        let observers = Heard::new(samples, testbed.scenario, series).nodes().len();
+        let broken = xs.flat_map(of).filter(|it| *it < 1.0).count();
+        // Each observer of a transfer has a row; the receiver is none.
+        broken / observers.saturating_sub(1).max(1)
+    };
+    WAYS.iter()
+        .map(|way| (way.series, count(way.series)))
+        .filter(|(_, count)| *count > 0)
+        .map(|(series, count)| {
+            format!(
+                "{}, {series}: {count} of the transfers that observers heard did not end well",
+                testbed.scenario
+            )
+        })
+        .collect()
+}
+
 fn failures(samples: &Samples, panel: &'static str) -> Vec<String> {
     let failed = |series: &str| Served::new(samples, panel, series).failed();
     let broken = SERVED.iter().map(|it| (it.series, failed(it.series)));
@@ -302,6 +325,3 @@ fn parameters() -> Vec<Parameter> {
         ),
     ]
 }
-
-/// Chunks that were half heard are dropped.
-pub(super) const WITHOUT_REPAIR: &str = "ditto without repair";
