@@ -107,6 +107,10 @@ pub struct Run {
     /// A file with the secret that all nodes of the mesh share
     #[arg(long, value_name = "FILE")]
     pub mesh_key_file: Option<PathBuf>,
+    /// Take in what neighbours send each other, as this monitor interface shows it [default: off, for
+    /// the sake of privacy, power and processor time]
+    #[arg(long, value_name = "IFACE")]
+    pub overhear: Option<String>,
     /// Where Prometheus may ask for /metrics
     #[arg(long, value_name = "ADDR:PORT")]
     pub metrics: Option<SocketAddr>,
@@ -199,6 +203,7 @@ impl Run {
             mesh: self.mesh.clone(),
             scheme: self.scheme,
             mesh_key_file: self.mesh_key_file.clone(),
+            overhear: self.overhear.clone(),
             metrics: self.metrics,
             control,
         }
@@ -232,7 +237,7 @@ mod tests {
     fn what_run_is_told_goes_over_the_file() {
         let line = "hearsay run --listen [::1]:1 --listen 127.0.0.1:2 --store memory \
                     --store-size 9MiB --intercept br-lan --mesh wl0 --mesh wl1 --scheme thcp \
-                    --mesh-key-file k --control /c --log debug";
+                    --mesh-key-file k --overhear mon0 --control /c --log debug";
         let cli = Cli::try_parse_from(line.split_whitespace()).unwrap();
         let Command::Run(run) = cli.command else { panic!("not run") };
         let overrides = run.overrides(cli.control);
@@ -242,6 +247,7 @@ mod tests {
         assert_eq!(overrides.mesh, ["wl0", "wl1"]);
         assert_eq!(overrides.scheme, Some(Scheme::Thcp));
         assert_eq!(overrides.mesh_key_file, Some("k".into()));
+        assert_eq!(overrides.overhear, Some("mon0".into()));
         assert_eq!(overrides.control, Some("/c".into()));
         assert_eq!(run.log, Some(Level::Debug));
     }

@@ -19,12 +19,14 @@ use toml::Spanned;
 mod file;
 mod machine;
 mod mesh;
+mod overhear;
 mod problem;
 mod size;
 
 use file::{File, Source};
 pub use machine::{CONTROL_OF_ROOT, Machine};
 pub use mesh::{Mesh, scheme, scheme_name, scheme_names};
+pub use overhear::Overhear;
 pub use problem::ConfigError;
 pub use size::Size;
 
@@ -61,6 +63,8 @@ pub struct Config {
     pub intercept: Intercept,
     /// The mesh.
     pub mesh: Mesh,
+    /// What is done with what neighbours send each other.
+    pub overhear: Overhear,
     /// Where metrics are served, besides on the control socket.
     pub metrics: Option<SocketAddr>,
 }
@@ -117,6 +121,8 @@ pub struct Overrides {
     pub scheme: Option<Scheme>,
     /// Replaces `[mesh] key` and `key-file`.
     pub mesh_key_file: Option<PathBuf>,
+    /// `[overhear] interface`, and mode `sniff`.
+    pub overhear: Option<String>,
     /// `[metrics] listen`.
     pub metrics: Option<SocketAddr>,
     /// `control`.
@@ -156,6 +162,7 @@ impl Config {
             wrong.add("intercept", error.to_string());
         }
         self.mesh.check(&mut wrong);
+        self.overhear.check(&self.mesh, &mut wrong);
         wrong
     }
 
@@ -193,9 +200,11 @@ impl Config {
         if size < min {
             wrong.add("[store] size", format!("{size} is too little: at least {min}"));
         }
-        let wanted = Size(memory.0.saturating_add(in_memory.0));
+        let overheard = self.overhear.budget_bytes().unwrap_or(0);
+        let wanted = Size(memory.0.saturating_add(in_memory.0).saturating_add(overheard));
         if let Some(there) = machine.memory_bytes.filter(|there| wanted.0 > *there) {
             let (key, of) = match self.store.place {
+                _ if overheard > 0 => ("[overhear] memory", "all that is in memory together"),
                 Place::Memory => ("[store] size", "the store and `memory` together"),
                 Place::Dir(_) => ("memory", "the budget"),
             };
@@ -257,6 +266,7 @@ impl fmt::Display for Config {
             None => writeln!(f, "intercept  off")?,
         }
         writeln!(f, "mesh       {}", self.mesh)?;
+        writeln!(f, "overhear   {}", self.overhear)?;
         if let Some(metrics) = self.metrics {
             writeln!(f, "metrics    {metrics}")?;
         }
@@ -338,6 +348,7 @@ impl Reader<'_> {
             store: self.store(file.store, overrides),
             intercept: intercept(file.intercept, overrides),
             mesh: self.mesh(file.mesh, overrides),
+            overhear: self.overhear(file.overhear, overrides),
             metrics: overrides.metrics.or(metrics),
         }
     }

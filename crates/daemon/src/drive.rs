@@ -2,8 +2,8 @@
 //!
 //! *Start-up:* control socket, store, engine, listeners, interception rules; whatever cannot be had
 //! and is not needed for traffic is done without and said. *The loop* is tokio's, on one thread:
-//! clients (`clients.rs`), origins (`origins.rs`), peers (`links.rs`) and the store's answers feed the
-//! engine through [`Shell`]. *The end:* the listeners go first, so that new connections go straight to
+//! clients (`clients.rs`), origins (`origins.rs`), peers (`links.rs`), what is overheard (`overhear.rs`)
+//! and the store's answers feed the engine through [`Shell`]. *The end:* the listeners go first, so that new connections go straight to
 //! their origins; then clients get a moment to finish; then peers are left and the rules go, and what
 //! was written is made durable.
 
@@ -15,6 +15,7 @@ use crate::entropy;
 use crate::identity::Identity;
 use crate::mesh;
 use crate::observe::Observer;
+use crate::overhear::Ear;
 use crate::places::Places;
 use crate::shell::Shell;
 use host::intercept::Rules;
@@ -91,12 +92,14 @@ async fn drive(config: Config) -> Result<(), DriveError> {
     }
     abort_on_panic();
     let identity = config.mesh.routing().map(|_| Identity::of(&config.store.place));
-    let engine = Node::new(engine_config(&config, identity.as_ref()), index);
+    let ear = Ear::open(&config);
+    let engine = Node::new(engine_config(&config, identity.as_ref(), &ear), index);
     let shell = Shell::new(engine, disk, config.memory_bytes);
     shell.set_clock();
     spawn_loops(&shell, answered);
     let observer = Rc::new(Observer::new(shell.clone(), &config, listeners.addresses()));
     observer.is(identity);
+    observer.hears(ear.listen(&shell));
     mesh::follow_routes(&config, &shell, &observer).await;
     spawn_local(control.serve(Rc::clone(&observer)));
     let rules = intercept(&config, &observer);
@@ -124,7 +127,7 @@ async fn drive(config: Config) -> Result<(), DriveError> {
     Ok(())
 }
 
-fn engine_config(config: &Config, identity: Option<&Identity>) -> node::Config {
+fn engine_config(config: &Config, identity: Option<&Identity>, ear: &Ear) -> node::Config {
     node::Config {
         name: config.name.clone(),
         secret: config.mesh.object_secret(),
@@ -135,7 +138,7 @@ fn engine_config(config: &Config, identity: Option<&Identity>) -> node::Config {
         object_bytes_max: config.store.size_bytes / 2,
         allow: config.allow.clone(),
         built: BUILT,
-        mesh: mesh::engine_config(config, identity),
+        mesh: mesh::engine_config(config, identity, ear.budget()),
     }
 }
 

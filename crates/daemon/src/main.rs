@@ -27,6 +27,7 @@ mod mesh;
 mod metrics;
 mod observe;
 mod origins;
+mod overhear;
 mod peers;
 mod places;
 mod query;

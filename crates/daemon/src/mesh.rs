@@ -12,8 +12,13 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, spawn_local};
 
-/// What the engine is told of its mesh; `None` if it is in none.
-pub fn engine_config(config: &Config, identity: Option<&Identity>) -> Option<node::MeshConfig> {
+/// What the engine is told of its mesh; `None` if it is in none. `overhear`: memory for what is half heard,
+/// in bytes, if something is heard.
+pub fn engine_config(
+    config: &Config,
+    identity: Option<&Identity>,
+    overhear: Option<usize>,
+) -> Option<node::MeshConfig> {
     let mesh = &config.mesh;
     Some(node::MeshConfig {
         scheme: mesh.scheme,
@@ -22,7 +27,7 @@ pub fn engine_config(config: &Config, identity: Option<&Identity>) -> Option<nod
         gateways: mesh.gateways.clone(),
         port: mesh.port,
         direct: mesh.direct.clone(),
-        overhear: None,
+        overhear,
     })
 }
 

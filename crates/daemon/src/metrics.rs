@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use crate::status::{Counts, PeerLine, Status};
+use crate::status::{Counts, Overhear, Overheard, PeerLine, Status};
 
 /// The media type of [`render`].
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -18,6 +18,10 @@ pub fn render(status: &Status, peers: &[PeerLine]) -> String {
     if status.mesh.is_some() {
         page.mesh(&status.report);
         page.peers(peers);
+    }
+    if let Some(overhear) = &status.overhear {
+        page.capture(overhear);
+        page.overheard(&status.report.overheard);
     }
     page.requests(&status.report);
     let help = "Bytes passed on unlooked at: tunnels, upgrades, and what is no HTTP.";
@@ -94,6 +98,8 @@ impl Page {
         self.one("hearsay_resumes_total", Counter, help, report.resumes);
         let help = "Units that a peer was asked for and did not have.";
         self.one("hearsay_wants_lost_total", Counter, help, report.wants_lost);
+        let help = "Units that peers were asked for and that came from elsewhere first.";
+        self.one("hearsay_wants_taken_back_total", Counter, help, report.wants_taken_back);
         let help = "Units of peers that were not what they were called.";
         self.one("hearsay_units_false_total", Counter, help, report.units_false);
         let help = "Units that peers were asked for and have not sent yet.";
@@ -118,6 +124,49 @@ impl Page {
         }
     }
 
+    /// What the interface shows.
+    fn capture(&mut self, it: &Overhear) {
+        let help = "Whether something can be overheard.";
+        self.one("hearsay_capture_up", Gauge, help, it.works.into());
+        let help = "Frames that passed the capture's filter and found room.";
+        self.one("hearsay_capture_frames_total", Counter, help, it.frames);
+        let help = "TCP segments in them that went to the engine.";
+        self.one("hearsay_capture_segments_total", Counter, help, it.segments);
+        let help = "Bytes of payload in these segments.";
+        self.one("hearsay_capture_payload_bytes_total", Counter, help, it.payload_bytes);
+        let name = "hearsay_capture_dropped_total";
+        let help =
+            "Frames that the kernel had no room for, and segments that the queue had none for.";
+        self.head(name, Counter, help);
+        self.labelled(name, "where", "kernel", it.dropped_frames);
+        self.labelled(name, "where", "queue", it.dropped_segments);
+        let name = "hearsay_capture_refused_total";
+        self.head(name, Counter, "Frames and segments that were passed over, by reason.");
+        for (reason, count) in &it.refused {
+            self.labelled(name, "reason", reason, *count);
+        }
+    }
+
+    /// What came of it.
+    fn overheard(&mut self, it: &Overheard) {
+        let help = "Units that were overheard and entered though nobody had asked for them.";
+        self.one("hearsay_overheard_units_total", Counter, help, it.units);
+        self.one("hearsay_overheard_bytes_total", Counter, "Their bytes.", it.bytes);
+        let help = "Units that were overheard and found no place on their way to the disk.";
+        self.one("hearsay_overheard_dropped_units_total", Counter, help, it.dropped_units);
+        let help = "Units that were on their way from a peer and were overheard first.";
+        self.one("hearsay_overheard_cancelled_units_total", Counter, help, it.cancelled_units);
+        let help = "Units of which a peer sent only what had not been overheard.";
+        self.one("hearsay_overheard_repaired_units_total", Counter, help, it.repaired_units);
+        let help = "Bytes that were overheard and so not sent again.";
+        self.one("hearsay_overheard_repaired_bytes_total", Counter, help, it.repaired_bytes);
+        let help = "Units that were overheard, in part or whole, and not what they were called.";
+        let falsehoods = it.false_units + it.falsehoods;
+        self.one("hearsay_overheard_false_total", Counter, help, falsehoods);
+        let help = "Bytes of overheard payload that made no unit.";
+        self.one("hearsay_overheard_unused_bytes", Gauge, help, it.unused_bytes);
+    }
+
     fn requests(&mut self, report: &Counts) {
         let name = "hearsay_requests_total";
         self.head(name, Counter, "Requests, by how they were answered.");
@@ -128,6 +177,8 @@ impl Page {
         self.head(name, Counter, "Content bytes given to clients, by where they came from.");
         self.labelled(name, "source", "local", report.served_local_bytes);
         self.labelled(name, "source", "peer", report.served_peer_bytes);
+        self.labelled(name, "source", "overheard", report.served_overheard_bytes);
+        self.labelled(name, "source", "repaired", report.served_repaired_bytes);
         self.labelled(name, "source", "origin", report.served_origin_bytes);
         let help = "Content bytes received from origins.";
         self.one("hearsay_origin_bytes_total", Counter, help, report.origin_bytes);
@@ -314,6 +365,27 @@ mod tests {
         assert!(kinds.contains_key("hearsay_peers"));
         let (kinds, _) = parse(&render(&busy(), &peers));
         assert!(!kinds.contains_key("hearsay_peers"));
+    }
+
+    #[test]
+    fn overhearing_is_counted_where_it_is_on() {
+        use crate::status::tests::{busy, heard, hearing};
+        let mut status = Status { overhear: Some(hearing()), ..busy() };
+        status.report.overheard = heard();
+        let (_, series) = parse(&render(&status, &[]));
+        for (key, value) in [
+            ("hearsay_capture_up", 1),
+            ("hearsay_capture_segments_total", 12_000),
+            ("hearsay_capture_dropped_total{where=\"queue\"}", 7),
+            ("hearsay_capture_refused_total{reason=\"empty\"}", 7_990),
+            ("hearsay_overheard_units_total", 1_500),
+            ("hearsay_overheard_repaired_bytes_total", 120 << 10),
+            ("hearsay_memory_bytes{what=\"overhearing\"}", 2 << 20),
+        ] {
+            assert_eq!(series.get(key), Some(&value), "{key}");
+        }
+        let (_, series) = parse(&render(&busy(), &[]));
+        assert!(!series.keys().any(|key| key.starts_with("hearsay_capture")));
     }
 
     #[test]

@@ -3,8 +3,11 @@
 use crate::config::{Config, Place, scheme_name};
 use crate::control::{ManifestPage, ObjectLine, Observed, UnitLine};
 use crate::identity::Identity;
+use crate::overhear::Heard;
 use crate::shell::Shell;
-use crate::status::{Intercept, Mesh, PeerLine, Process, Route, Status, Store, StoreKind};
+use crate::status::{
+    Intercept, Mesh, Overhear, PeerLine, Process, Route, Status, Store, StoreKind,
+};
 use node::{Record, RouteTable, Row, Target};
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -27,6 +30,7 @@ pub struct Observer {
     routes: RefCell<Option<Routes>>,
     /// Why the identity is a temporary one, if it is.
     is_temporary: RefCell<Option<String>>,
+    heard: RefCell<Option<Heard>>,
 }
 
 /// The way to the gateway as it is now, or why it cannot be known.
@@ -36,9 +40,10 @@ impl Observer {
     /// Begins to observe.
     pub fn new(shell: Shell, config: &Config, addresses: Vec<SocketAddr>) -> Self {
         let (config, intercept) = (config.clone(), RefCell::default());
-        let (routes, is_temporary) = (RefCell::default(), RefCell::default());
+        let (routes, is_temporary, heard) =
+            (RefCell::default(), RefCell::default(), RefCell::default());
         let started = Instant::now();
-        Self { shell, config, started, addresses, intercept, routes, is_temporary }
+        Self { shell, config, started, addresses, intercept, routes, is_temporary, heard }
     }
 
     /// There is a mesh.
@@ -49,6 +54,20 @@ impl Observer {
     /// The identity that the engine was given.
     pub fn is(&self, identity: Option<Identity>) {
         *self.is_temporary.borrow_mut() = identity.and_then(|it| it.is_temporary);
+    }
+
+    /// What neighbours send each other is heard, or not, if that was asked for.
+    pub fn hears(&self, heard: Option<Heard>) {
+        *self.heard.borrow_mut() = heard;
+    }
+
+    fn overhear(&self) -> Option<Overhear> {
+        let interface = self.config.overhear.interface.clone()?;
+        let memory_bytes = self.config.overhear.memory_bytes;
+        Some(match self.heard.borrow().as_ref()? {
+            Ok(capture) => Overhear::new(interface, memory_bytes, capture.report()),
+            Err(error) => Overhear::failed(interface, memory_bytes, error.clone()),
+        })
     }
 
     fn mesh(&self) -> Option<Mesh> {
@@ -108,6 +127,7 @@ impl Observed for Observer {
             },
             route: self.route(),
             mesh: self.mesh(),
+            overhear: self.overhear(),
             store: Store {
                 kind,
                 path,

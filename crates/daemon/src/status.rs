@@ -11,10 +11,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 mod mesh;
+mod overhear;
 mod page;
 mod route;
 
 pub use mesh::{Mesh, PeerLine, Recent};
+pub use overhear::{Overhear, Overheard};
 pub use route::Route;
 
 /// How the daemon is.
@@ -39,6 +41,9 @@ pub struct Status {
     /// What this node is to its peers; `null` where there is no mesh.
     #[serde(default)]
     pub mesh: Option<Mesh>,
+    /// What is heard of neighbours; `null` where that is off.
+    #[serde(default)]
+    pub overhear: Option<Overhear>,
     /// The store.
     pub store: Store,
     /// The budget of caches and buffers, in bytes.
@@ -112,6 +117,8 @@ pub struct Counts {
     pub served_local_bytes: u64,
     pub served_origin_bytes: u64,
     pub served_peer_bytes: u64,
+    pub served_overheard_bytes: u64,
+    pub served_repaired_bytes: u64,
     pub origin_bytes: u64,
     pub peers: u64,
     pub peer_units_in_bytes: u64,
@@ -122,7 +129,10 @@ pub struct Counts {
     pub asks_in: u64,
     pub asks_out: u64,
     pub resumes: u64,
+    pub wants_out: u64,
     pub wants_lost: u64,
+    pub wants_taken_back: u64,
+    pub overheard: Overheard,
     pub units_false: u64,
     pub units_on_their_way: u64,
     pub not_stored: BTreeMap<String, Unstored>,
@@ -231,6 +241,8 @@ impl From<&node::Report> for Counts {
             served_local_bytes: report.served_local_bytes,
             served_origin_bytes: report.served_origin_bytes,
             served_peer_bytes: report.served_peer_bytes,
+            served_overheard_bytes: report.served_overheard_bytes,
+            served_repaired_bytes: report.served_repaired_bytes,
             origin_bytes: report.origin_bytes,
             peers: report.peers,
             peer_units_in_bytes: report.peer_units_in_bytes,
@@ -241,7 +253,10 @@ impl From<&node::Report> for Counts {
             asks_in: report.asks_in,
             asks_out: report.asks_out,
             resumes: report.resumes,
+            wants_out: report.wants_out,
             wants_lost: report.wants_lost,
+            wants_taken_back: report.wants_taken_back,
+            overheard: (&report.overheard).into(),
             units_false: report.units_false,
             units_on_their_way: report.units_on_their_way,
             not_stored: unstored(report),
@@ -311,6 +326,7 @@ fn rss_bytes() -> Option<u64> {
 pub(crate) mod tests {
     use super::*;
     pub(crate) use mesh::tests::{in_mesh, peer};
+    pub(crate) use overhear::tests::{heard, hearing};
     pub(crate) use route::tests::over_one;
 
     /// A daemon that has seen some work.
@@ -335,6 +351,7 @@ pub(crate) mod tests {
             },
             route: None,
             mesh: None,
+            overhear: None,
             store: Store {
                 kind: StoreKind::Disk,
                 path: Some("/var/cache/hearsay".into()),

@@ -131,7 +131,7 @@ fn plain(peer: SocketAddr) -> SocketAddr {
 }
 
 /// The kernel's number for an interface.
-fn index(interface: &str) -> io::Result<u32> {
+pub(crate) fn index(interface: &str) -> io::Result<u32> {
     // Any socket will do to ask with.
     let socket = UnixDatagram::unbound()?;
     let index = rustix::net::netdevice::name_to_index(&socket, interface);

@@ -10,13 +10,13 @@
 //!
 //! Where namespaces are not allowed the tests say `SKIPPED:` on standard error, past the capture.
 
-use std::fs;
-use std::io::{BufRead, BufReader, Write};
+mod namespace;
+
+use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
 use host::intercept::{Family, Rules};
-
-const INSIDE: &str = "HEARSAY_TEST_INSIDE_NAMESPACE";
+use namespace::{sh, skipped};
 
 /// A server that answers every connection with who it is and where the client meant to go.
 /// Its arguments: name, port, and `transparent` if it is to play the daemon's listener.
@@ -184,40 +184,10 @@ fn rules() -> Rules {
 
 /// Runs `body` as the router of a private network, or says that it cannot be done here.
 fn inside(test: &str, body: fn()) {
-    if std::env::var_os(INSIDE).is_some() {
+    namespace::inside(test, "nft list tables", || {
         build_network();
-        return body();
-    }
-    let is_root = fs::metadata("/proc/self").is_ok_and(|it| {
-        use std::os::unix::fs::MetadataExt as _;
-        it.uid() == 0
+        body();
     });
-    let flags = if is_root { "-nm" } else { "-Urnm" };
-    let args = [flags, "--pid", "--fork", "--mount-proc", "--kill-child"];
-    let can = Command::new("unshare")
-        .args(args)
-        .args(["sh", "-c", "nft list tables && ip link"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    if !can.is_ok_and(|status| status.success()) {
-        return skipped(test, "network namespaces or nft are not available here");
-    }
-    let output = Command::new("unshare")
-        .args(args)
-        .arg(std::env::current_exe().expect("the test's own path"))
-        .args(["--exact", test, "--nocapture", "--test-threads=1"])
-        .env(INSIDE, "1")
-        .stderr(Stdio::inherit())
-        .output()
-        .expect("unshare starts");
-    // A wrong name would run no test at all and succeed.
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.contains("1 passed"), "inside its namespace: {said}");
-}
-
-fn skipped(test: &str, why: &str) {
-    let _ = writeln!(std::io::stderr(), "SKIPPED: {test}: {why}");
 }
 
 fn build_network() {
@@ -240,11 +210,6 @@ fn everything() -> String {
     let show = "nft list ruleset; for f in -4 -6; do ip $f rule show; ip $f route show table all | grep -v fe80 | sort; done";
     let output = Command::new("sh").args(["-c", show]).output().expect("sh starts");
     String::from_utf8(output.stdout).expect("text")
-}
-
-fn sh(script: &str) {
-    let status = Command::new("sh").args(["-ec", script]).status().expect("sh starts");
-    assert!(status.success(), "failed: {script}");
 }
 
 /// What the client gets; the whole test fails if it gets nothing.

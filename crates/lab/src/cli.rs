@@ -209,7 +209,7 @@ pub struct AnalyzeOverhear {
     pub quiet: bool,
 }
 
-/// Who intercepts and caches: MeshCache's architectures.
+/// Who intercepts and caches: MeshCache's architectures, and Ditto's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Scheme {
     /// Nobody intercepts; no cache anywhere
@@ -220,6 +220,8 @@ pub enum Scheme {
     Thcp,
     /// Access routers, for their clients; each hop asks the next one, and keeps what passes (A3)
     PhThcp,
+    /// As ph-thcp, and every router keeps what it overhears on its monitor interface
+    Ditto,
 }
 
 impl Scheme {
@@ -230,7 +232,22 @@ impl Scheme {
             Self::Default => "default",
             Self::Thcp => "thcp",
             Self::PhThcp => "ph-thcp",
+            Self::Ditto => "ditto",
         }
+    }
+
+    /// Whom the daemons ask, as their command line has it, if they know of each other.
+    pub fn peers(self) -> Option<&'static str> {
+        match self {
+            Self::EndToEnd | Self::Default => None,
+            Self::Thcp => Some("thcp"),
+            Self::PhThcp | Self::Ditto => Some("ph-thcp"),
+        }
+    }
+
+    /// The interface on which a router overhears, if any.
+    pub fn overheard(self) -> Option<&'static str> {
+        (self == Self::Ditto).then_some("mon0")
     }
 
     /// The interface that a router's daemon intercepts, if any.
@@ -238,13 +255,15 @@ impl Scheme {
         match self {
             Self::EndToEnd => None,
             Self::Default => (router == scenario.gateway).then_some("wl0"),
-            Self::Thcp | Self::PhThcp => scenario.receivers.contains(&router).then_some("lan0"),
+            Self::Thcp | Self::PhThcp | Self::Ditto => {
+                scenario.receivers.contains(&router).then_some("lan0")
+            }
         }
     }
 
     /// Whether the daemons know of each other.
     pub fn has_peers(self) -> bool {
-        matches!(self, Self::Thcp | Self::PhThcp)
+        self.peers().is_some()
     }
 
     /// Whether any router intercepts.

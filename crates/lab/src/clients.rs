@@ -16,9 +16,12 @@ use sim::scenario::{Request, Scenario};
 use sim::source::{self, Source};
 
 use crate::address;
+use crate::cli::Scheme;
 use crate::namespace::within;
 use crate::network::WORKSPACE;
 use crate::origin::{Files, url};
+use crate::overheard;
+use crate::require::Programs;
 use crate::routers;
 
 /// A transfer is given up if the origin cannot be reached, or if next to nothing comes, for so long.
@@ -30,18 +33,28 @@ const NEXT_TO_NOTHING: &str = "100";
 /// Transfers at one time; a further one begins when one of them has ended.
 const AT_ONCE_MAX: usize = 200;
 
+/// What is to be transferred, and by whom.
+#[derive(Clone, Copy)]
+pub struct Plan<'a> {
+    /// Where.
+    pub scenario: &'a Scenario,
+    /// Who asks for what, in order.
+    pub requests: &'a [Request],
+    /// What the origin has.
+    pub files: &'a Files,
+    /// Who intercepts and caches.
+    pub scheme: Scheme,
+    /// What runs.
+    pub programs: &'a Programs,
+}
+
 /// Sends all requests, and gives their transfers in the order in which they began. `ended` is told
 /// each as it ends.
-pub fn run(
-    scenario: &Scenario,
-    requests: &[Request],
-    files: &Files,
-    curl: &Path,
-    ended: impl Fn(&Transfer) + Sync,
-) -> Vec<Transfer> {
+pub fn run(plan: Plan<'_>, ended: impl Fn(&Transfer) + Sync) -> Vec<Transfer> {
+    let Plan { scenario, requests, .. } = plan;
     let transfers = Mutex::new(BTreeMap::new());
     let fetch = |number: usize| {
-        let transfer = fetch(scenario, requests, number, files, curl);
+        let transfer = fetch(plan, number);
         ended(&transfer);
         transfers.lock().expect("nobody panics").insert(number, transfer);
     };
@@ -68,16 +81,11 @@ pub fn run(
 }
 
 /// The transfer of one of the requests. Whatever goes wrong with it is told in it.
-fn fetch(
-    scenario: &Scenario,
-    requests: &[Request],
-    number: usize,
-    files: &Files,
-    curl: &Path,
-) -> Transfer {
+fn fetch(plan: Plan<'_>, number: usize) -> Transfer {
+    let Plan { scenario, requests, files, scheme, programs } = plan;
     let request = &requests[number];
     let url = url(request.file);
-    let answer = ask(&address::client(scenario, request.receiver), &url, number, curl);
+    let answer = ask(&address::client(scenario, request.receiver), &url, number, &programs.curl);
     let got = answer
         .unwrap_or_else(|error| Got { failure: Some(format!("curl: {error}")), ..Got::default() });
     let router =
@@ -85,6 +93,13 @@ fn fetch(
     let giver = cache_status(&got.headers).as_deref().and_then(source::giver).and_then(router);
     let asked_before = requests[..number].contains(request);
     let source = Source::of(giver, request.receiver, scenario.gateway, asked_before);
+    let told = (scheme.overheard().is_some() && got.failure.is_none())
+        .then(|| overheard::told(scenario, &programs.hearsay, request.receiver, &url))
+        .flatten();
+    let bytes_by_source = match told {
+        Some(told) => told.by_source(source, asked_before, got.bytes),
+        None => BTreeMap::from([(source.name().to_owned(), got.bytes)]),
+    };
     Transfer {
         client: scenario.routers[request.receiver].name.clone(),
         // Routes that cannot be read have no hops.
@@ -95,7 +110,7 @@ fn fetch(
         seconds: got.seconds,
         kbps: if got.seconds > 0.0 { got.bytes as f64 * 8.0 / got.seconds / 1000.0 } else { 0.0 },
         source: got.failure.is_none().then_some(source),
-        bytes_by_source: BTreeMap::from([(source.name().to_owned(), got.bytes)]),
+        bytes_by_source,
         sha256_ok: got.failure.is_none() && got.hash == files.hash(request.file),
         error: got.failure,
     }

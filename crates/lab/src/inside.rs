@@ -15,6 +15,7 @@ use crate::air::{Air, Engines, Ports, Snapshot};
 use crate::captures::Captures;
 use crate::child::Background;
 use crate::cli::Run;
+use crate::clients::Plan;
 use crate::failure::Failure;
 use crate::lifeline::Lifeline;
 use crate::origin::Files;
@@ -120,7 +121,8 @@ fn transfer(
     let requests = scenario.requests(args.seed);
     let step = progress.step("transfers", requests.len());
     let before = air.snapshot()?;
-    let transfers = clients::run(scenario, &requests, &files, &programs.curl, |transfer| {
+    let plan = Plan { scenario, requests: &requests, files: &files, scheme: args.scheme, programs };
+    let transfers = clients::run(plan, |transfer| {
         step.tell(format!("router {}: {:.0} kbit/s", transfer.client, transfer.kbps));
     });
     let after = air.snapshot()?;

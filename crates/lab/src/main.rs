@@ -30,6 +30,7 @@ mod network;
 mod origin;
 mod output;
 mod outside;
+mod overheard;
 mod progress;
 mod realtime;
 mod report;

@@ -184,9 +184,10 @@ fn start_one(
         .arg("--control")
         .arg(control(scenario, router))
         .args(scheme.intercepted(scenario, router).map(|it| format!("--intercept={it}")));
-    if scheme.has_peers() {
-        command.args(["--mesh", "wl0", "--scheme", scheme.name()]);
+    if let Some(peers) = scheme.peers() {
+        command.args(["--mesh", "wl0", "--scheme", peers]);
     }
+    command.args(scheme.overheard().map(|it| format!("--overhear={it}")));
     Background::start(&namespace, &format!("{namespace}.hearsay"), &mut command)
 }
 
@@ -201,20 +202,31 @@ fn configuration(scenario: &Scenario, scheme: Scheme, router: usize) -> String {
     name + &format!("[mesh]\ngateway = \"{}\"\n", address::mesh(scenario.gateway))
 }
 
-/// Whether a daemon answers and, where it has peers, knows the way to the gateway and is connected
-/// with whom it will ask.
+/// What a router's daemon says of itself, if it answers; `what` is a command.
+pub fn ask(
+    scenario: &Scenario,
+    hearsay: &Path,
+    router: usize,
+    what: &str,
+) -> io::Result<Option<Value>> {
+    let mut command = Command::new(hearsay);
+    command.args([what, "--json", "--control"]).arg(control(scenario, router));
+    Ok(serde_json::from_slice(&command.output()?.stdout).ok())
+}
+
+/// Whether a daemon answers, hears what it is to overhear and, where it has peers, knows the way to the
+/// gateway and is connected with whom it will ask.
 fn is_ready(
     scenario: &Scenario,
     scheme: Scheme,
     hearsay: &Path,
     router: usize,
 ) -> io::Result<bool> {
-    let ask = |what: &str| -> io::Result<Option<Value>> {
-        let mut command = Command::new(hearsay);
-        command.args([what, "--json", "--control"]).arg(control(scenario, router));
-        Ok(serde_json::from_slice(&command.output()?.stdout).ok())
-    };
+    let ask = |what: &str| ask(scenario, hearsay, router, what);
     let Some(status) = ask("status")? else { return Ok(false) };
+    if scheme.overheard().is_some() && status["overhear"]["works"] != true {
+        return Ok(false);
+    }
     if !scheme.has_peers() || router == scenario.gateway || scenario.path(router).is_empty() {
         return Ok(true);
     }

@@ -1,11 +1,13 @@
 //! A run's result as text.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use sim::result::{RunResult, Transfer};
 use sim::source::Source;
 
 use crate::air::Snapshot;
+use crate::overheard::OVERHEARD;
 use crate::verdict;
 
 /// Everything that a person wants to know first; `medium` is what [`medium`] says.
@@ -20,7 +22,7 @@ pub fn page(result: &RunResult, medium: &str) -> String {
     let radio = &result.radio;
     let lines = [
         ("median", format!("{:.0} kbit/s{}", result.median_kbps(), by_hops(result))),
-        ("source", shares(result)),
+        ("source", shares(result) + &bytes(result)),
         ("origin", format!("{} bytes over the uplink", result.gateway.bytes_from_origin)),
         ("gateway", format!("{} bytes into the air", result.gateway.bytes_over_air)),
         (
@@ -56,6 +58,21 @@ fn shares(result: &RunResult) -> String {
     let part = |(source, share): (&Source, &f64)| format!("{source} {:.0} %", 100.0 * share);
     let parts: Vec<_> = result.share_by_source.iter().map(part).collect();
     format!("{} (hits in the mesh: {:.0} %)", parts.join(", "), 100.0 * result.hit_share())
+}
+
+/// The shares of all bytes that sources had, where some were overheard.
+fn bytes(result: &RunResult) -> String {
+    let mut sums = BTreeMap::<&str, u64>::new();
+    for (source, bytes) in result.transfers.iter().flat_map(|it| &it.bytes_by_source) {
+        *sums.entry(source).or_default() += bytes;
+    }
+    let all = sums.values().sum::<u64>().max(1) as f64;
+    let part =
+        |(source, bytes): (&&str, &u64)| format!("{source} {:.0} %", 100.0 * *bytes as f64 / all);
+    match sums.contains_key(OVERHEARD) {
+        true => format!("; bytes: {}", sums.iter().map(part).collect::<Vec<_>>().join(", ")),
+        false => String::new(),
+    }
 }
 
 /// How the medium kept up between two snapshots.

@@ -2,6 +2,8 @@
 
 mod lab;
 
+use std::fs;
+
 use lab::{World, can_run, missing, skipped};
 use serde_json::Value;
 
@@ -118,5 +120,54 @@ fn clients_that_ask_at_one_time_share_what_comes() {
     let sources = sources(&result);
     let beyond = sources.iter().filter(|it| matches!(**it, "gateway" | "origin")).count();
     assert!(sources.len() == 7 && beyond <= 4, "{sources:?}");
+    world.nothing_is_left();
+}
+
+/// How many of a transfer's bytes were overheard, whole units and parts of units.
+fn overheard(transfer: &Value) -> f64 {
+    let of = |source: &str| transfer["bytes_by_source"][source].as_f64().unwrap_or(0.0);
+    of("overheard") + of("repaired")
+}
+
+#[test]
+fn with_ditto_who_was_in_range_has_it_already() {
+    if !can_run("with_ditto_who_was_in_range_has_it_already") {
+        return;
+    }
+    let world = World::new();
+    // Both hear the gateway, and all that it says.
+    let text = "gateway = 'middle'\nbytes = 300_000\nreceivers = ['left', 'right']\n\
+        range_m = 100\ncarrier_sense_m = 220\n\
+        [routers]\nleft = [-90, 0]\nmiddle = [0, 0]\nright = [90, 0]\n";
+    fs::write(world.path("mine.toml"), text).expect("it can be written");
+    let result = run(&world, &["run", "./mine.toml", "--scheme", "ditto", "--json", "-"]);
+    let transfers = result["transfers"].as_array().expect("a list");
+    assert_eq!(overheard(&transfers[0]), 0.0, "{result:#}");
+    // All but a unit or two, and the list of units: no second copy goes over the air.
+    assert!(overheard(&transfers[1]) > 0.9 * 300_000.0, "{result:#}");
+    let of = |field: &str| result["gateway"][field].as_f64().expect("a number") / 300_000.0;
+    assert!(of("bytes_from_origin") < 1.2 && of("bytes_over_air") < 1.4, "{result:#}");
+    world.nothing_is_left();
+}
+
+#[test]
+fn with_ditto_what_was_lost_in_part_is_mended() {
+    if !can_run("with_ditto_what_was_lost_in_part_is_mended") {
+        return;
+    }
+    let world = World::new();
+    let args = ["run", "emulab8", "--set", "bytes=200000", "--scheme", "ditto", "--json", "-"];
+    let result = run(&world, &args);
+    let transfers = result["transfers"].as_array().expect("a list");
+    for transfer in transfers {
+        let sources = transfer["bytes_by_source"].as_object().expect("an object");
+        let all: f64 = sources.values().filter_map(Value::as_f64).sum();
+        assert_eq!(all, transfer["bytes"].as_f64().expect("a number"), "{transfer:#}");
+    }
+    // Router 5 hears the gateway well, and asks fifth: most of it is there.
+    let fifth = transfers.iter().find(|it| it["client"] == "5").expect("router 5");
+    assert!(overheard(fifth) > 0.5 * 200_000.0, "{result:#}");
+    let repaired = transfers.iter().filter_map(|it| it["bytes_by_source"]["repaired"].as_f64());
+    assert!(repaired.sum::<f64>() > 0.0, "{result:#}");
     world.nothing_is_left();
 }

@@ -74,8 +74,8 @@ pub struct Transfer {
     /// Who had what it got; not of transfers that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
-    /// Where the bytes came from: `local`, `ph-local`, `remote`, `gateway`, `origin`; `overheard`, of units
-    /// that the access router overheard whole, and `repaired`, what it had overheard of others.
+    /// Where the bytes came from: `local`, `ph-local`, `remote`, `gateway`, `origin`, `overheard`,
+    /// `repaired` (overheard, of units of which a peer sent the rest).
     pub bytes_by_source: BTreeMap<String, u64>,
     /// Whether the body was what the origin has.
     pub sha256_ok: bool,

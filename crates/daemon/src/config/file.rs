@@ -19,6 +19,7 @@ pub struct File {
     pub store: Store,
     pub intercept: Intercept,
     pub mesh: Mesh,
+    pub overhear: Overhear,
     pub metrics: Metrics,
 }
 
@@ -56,6 +57,15 @@ pub struct Mesh {
     pub direct: Vec<Spanned<String>>,
 }
 
+/// Table `[overhear]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Overhear {
+    pub mode: Option<Spanned<String>>,
+    pub interface: Option<String>,
+    pub memory: Option<Spanned<Size>>,
+}
+
 /// Table `[metrics]`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -63,18 +73,29 @@ pub struct Metrics {
     pub listen: Option<Spanned<String>>,
 }
 
+const TOP: [&str; 10] = [
+    "listen",
+    "allow",
+    "name",
+    "memory",
+    "control",
+    "store",
+    "intercept",
+    "mesh",
+    "overhear",
+    "metrics",
+];
+
 const MESH: [&str; 9] =
     ["interfaces", "babeld", "gateway", "scheme", "key", "key-file", "gateways", "port", "direct"];
 
 /// Every key, by table; the first are outside of any table.
-pub const KEYS: [(&str, &[&str]); 5] = [
-    (
-        "",
-        &["listen", "allow", "name", "memory", "control", "store", "intercept", "mesh", "metrics"],
-    ),
+pub const KEYS: [(&str, &[&str]); 6] = [
+    ("", &TOP),
     ("store", &["path", "size", "policy"]),
     ("intercept", &["interfaces", "port", "ports"]),
     ("mesh", &MESH),
+    ("overhear", &["mode", "interface", "memory"]),
     ("metrics", &["listen"]),
 ];
 

@@ -65,6 +65,10 @@ pub struct Recent {
     pub local_bytes: u64,
     pub peer_bytes: u64,
     pub origin_bytes: u64,
+    #[serde(default)]
+    pub overheard_bytes: u64,
+    #[serde(default)]
+    pub repaired_bytes: u64,
     /// The name of the peer that was asked, if one was.
     pub source: String,
 }
@@ -87,8 +91,12 @@ impl Recent {
     pub fn whence(&self) -> String {
         let peer = if self.source.is_empty() { "peers" } else { &self.source };
         let peer = term::tame(peer, 24);
-        let parts =
-            [("here", self.local_bytes), (&peer, self.peer_bytes), ("origin", self.origin_bytes)];
+        let parts = [
+            ("here", self.local_bytes),
+            ("overheard", self.overheard_bytes + self.repaired_bytes),
+            (&peer, self.peer_bytes),
+            ("origin", self.origin_bytes),
+        ];
         let all = parts.iter().map(|(_, bytes)| bytes).sum();
         // What would be 0 % is not told.
         let parts: Vec<_> = parts.into_iter().filter(|(_, bytes)| *bytes > all / 200).collect();
@@ -133,6 +141,8 @@ impl From<&node::Recent> for Recent {
             local_bytes: it.local_bytes,
             peer_bytes: it.peer_bytes,
             origin_bytes: it.origin_bytes,
+            overheard_bytes: it.overheard_bytes,
+            repaired_bytes: it.repaired_bytes,
             source: it.source.clone(),
         }
     }
@@ -183,6 +193,9 @@ pub mod tests {
         assert_eq!(recent(2, 3, 0, "r\n2"), "here 40 %, r?2 60 %");
         assert_eq!(recent(0, 0, 9, ""), "origin");
         assert_eq!(recent(0, 0, 0, ""), "–");
+        let (overheard_bytes, repaired_bytes) = (6, 2);
+        let mixed = Recent { peer_bytes: 2, overheard_bytes, repaired_bytes, ..Recent::default() };
+        assert_eq!(mixed.whence(), "overheard 80 %, peers 20 %");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The status as a page for people: first what was saved, then why not more, then how we are.
 
-use super::{Counts, Mesh, Recent, Status, StoreKind};
+use super::{Counts, Mesh, Overhear, Recent, Status, StoreKind};
 use crate::term::{self, Style};
 
 /// Where the values begin, in columns.
@@ -31,6 +31,9 @@ impl Status {
         if let Some(mesh) = &self.mesh {
             page.mesh(mesh, &self.report);
         }
+        if let Some(overhear) = &self.overhear {
+            page.overhear(overhear, &self.report);
+        }
         page.recent(&self.report.recent);
         page.text
     }
@@ -50,8 +53,11 @@ struct Page {
 impl Page {
     /// What left here without having come in: to clients, and to peers on behalf of theirs.
     fn saved(&mut self, report: &Counts) {
-        let served =
-            report.served_local_bytes + report.served_peer_bytes + report.served_origin_bytes;
+        let overheard = report.served_overheard_bytes + report.served_repaired_bytes;
+        let served = report.served_local_bytes
+            + report.served_peer_bytes
+            + report.served_origin_bytes
+            + overheard;
         let given = served + report.peer_out_bytes;
         let saved = given.saturating_sub(report.origin_bytes + report.peer_in_bytes);
         let amount = self.style.strong(&term::bytes(saved));
@@ -71,6 +77,9 @@ impl Page {
         part("from here", report.served_local_bytes);
         if report.served_peer_bytes > 0 {
             part("from peers", report.served_peer_bytes);
+        }
+        if overheard > 0 {
+            part("overheard", overheard);
         }
     }
 
@@ -212,6 +221,36 @@ impl Page {
         }
     }
 
+    fn overhear(&mut self, it: &Overhear, report: &Counts) {
+        let link = it.link.as_ref().map_or(String::new(), |link| format!(" ({link})"));
+        let mut items = vec![
+            format!("{}{link}", it.interface),
+            format!("{} captured", term::bytes(it.payload_bytes)),
+        ];
+        let dropped = it.dropped_frames + it.dropped_segments;
+        if dropped > 0 {
+            items.push(format!("{} segments dropped", term::count(dropped)));
+        }
+        self.row("overhear", &items);
+        let heard = &report.overheard;
+        if heard.units + heard.cancelled_units + heard.repaired_units > 0 {
+            let mut items =
+                vec![format!("{} units ({})", term::count(heard.units), term::bytes(heard.bytes))];
+            items.push(format!("{} came sooner than asked", term::count(heard.cancelled_units)));
+            let spared = term::bytes(heard.repaired_bytes);
+            items.push(format!("{} mended ({spared} spared)", term::count(heard.repaired_units)));
+            self.row("", &items);
+        }
+        match (&it.note, it.works) {
+            (note, false) => {
+                let why = note.as_deref().unwrap_or("see the log");
+                self.alarm(&format!("does not work: {why}"));
+            }
+            (Some(note), true) => self.row("", std::slice::from_ref(note)),
+            (None, true) => {}
+        }
+    }
+
     /// The latest objects, the newest first.
     fn recent(&mut self, recent: &[Recent]) {
         let mut label = "latest";
@@ -261,20 +300,21 @@ impl Page {
 
 impl Counts {
     /// What memory is used for, in bytes; the names are labels of the metrics.
-    pub fn memory(&self) -> [(&'static str, u64); 5] {
+    pub fn memory(&self) -> [(&'static str, u64); 6] {
         [
             ("index", self.index.index_bytes),
             ("hot", self.hot_bytes),
             ("pinned", self.pinned_bytes),
             ("rows", self.row_bytes),
             ("manifests", self.manifest_bytes),
+            ("overhearing", self.overheard.memory_bytes),
         ]
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{busy, in_mesh, over_one};
+    use super::super::tests::{busy, heard, hearing, in_mesh, over_one};
     use super::*;
 
     const PLAIN: Style = Style { width: 80, colour: false };
@@ -359,6 +399,25 @@ latest         5.0 MiB  r2                    http://a/8
         assert!(page.ends_with("http://a/1\n"), "{page}");
         status.mesh = Some(Mesh { is_temporary: Some("no disk".into()), ..in_mesh() });
         assert!(status.page(PLAIN).contains("holds until this daemon stops: no disk"));
+    }
+
+    #[test]
+    fn what_is_overheard_is_said() {
+        let mut status = Status { overhear: Some(hearing()), ..busy() };
+        status.report.overheard = heard();
+        status.report.served_overheard_bytes = 1 << 30;
+        let page = status.page(PLAIN);
+        let expected = "\
+overhear     mon0 (radiotap), 16 MiB captured, 7 segments dropped
+             1 500 units (12 MiB), 20 came sooner than asked,
+             30 mended (120 KiB spared)
+";
+        assert!(page.ends_with(expected), "{page}");
+        assert!(page.contains("overheard    1.0 GiB (20 % of bytes)\n"), "{page}");
+        assert!(page.contains("overhearing 2.0 MiB"), "{page}");
+        let failed = Overhear::failed("mon0".into(), 1, "mon0 is down".into());
+        let page = Status { overhear: Some(failed), ..busy() }.page(PLAIN);
+        assert!(page.contains("does not work: mon0 is down\n"), "{page}");
     }
 
     #[test]

@@ -20,7 +20,7 @@ mod addresses;
 mod fib;
 mod message;
 
-pub use addresses::addresses;
+pub use addresses::{addresses, all_addresses};
 pub use fib::{Fib, Way};
 use message::Message;
 pub use message::messages;

@@ -90,6 +90,7 @@ fn scheme(scheme: cli::Scheme) -> Scheme {
         cli::Scheme::Default => Scheme::Default,
         cli::Scheme::Thcp => Scheme::Thcp,
         cli::Scheme::PhThcp => Scheme::PhThcp,
+        cli::Scheme::Ditto => Scheme::Ditto,
     }
 }
 

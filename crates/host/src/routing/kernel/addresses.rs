@@ -1,4 +1,4 @@
-//! The addresses of one interface, asked for once.
+//! The machine's addresses, asked for once.
 
 use std::io;
 use std::net::IpAddr;
@@ -8,8 +8,19 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 
 use super::{DATAGRAM_MAX, message};
 
-/// The addresses that an interface has now, by its number. The kernel answers at once.
+/// The addresses that an interface has now, by its number.
 pub fn addresses(interface: u32) -> io::Result<Vec<IpAddr>> {
+    let of_it = |(at, address)| (at == interface).then_some(address);
+    Ok(list()?.into_iter().filter_map(of_it).collect())
+}
+
+/// The addresses that this machine has now.
+pub fn all_addresses() -> io::Result<Vec<IpAddr>> {
+    Ok(list()?.into_iter().map(|(_, address)| address).collect())
+}
+
+/// All addresses, each with its interface's number. The kernel answers at once.
+fn list() -> io::Result<Vec<(u32, IpAddr)>> {
     let (family, kind) = (AddressFamily::NETLINK, SocketType::RAW);
     let socket = rustix::net::socket_with(family, kind, SocketFlags::CLOEXEC, None)?;
     rustix::net::bind(&socket, &SocketAddrNetlink::new(0, 0))?;
@@ -19,10 +30,7 @@ pub fn addresses(interface: u32) -> io::Result<Vec<IpAddr>> {
         let (length, _) = rustix::net::recv(&socket, &mut buffer[..], RecvFlags::empty())?;
         for message in message::messages(buffer.get(..length).unwrap_or(&buffer)) {
             match message.kind {
-                message::NEWADDR => {
-                    let address = message.address().filter(|(at, _)| *at == interface);
-                    found.extend(address.map(|(_, address)| address));
-                }
+                message::NEWADDR => found.extend(message.address()),
                 message::DONE => return Ok(found),
                 message::ERROR => return Err(io::Error::other("the kernel lists no addresses")),
                 _ => {}
@@ -40,6 +48,7 @@ mod tests {
         // Linux gives it the number 1 in every namespace.
         let found = addresses(1).unwrap();
         assert!(found.contains(&IpAddr::from([127, 0, 0, 1])), "{found:?}");
+        assert!(found.iter().all(|it| all_addresses().unwrap().contains(it)));
         assert_eq!(addresses(u32::MAX).unwrap(), [] as [IpAddr; 0]);
     }
 }

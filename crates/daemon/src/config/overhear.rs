@@ -1,0 +1,174 @@
+//! Table `[overhear]`: whether what neighbours send each other is taken in, and where it is seen.
+
+use std::fmt;
+
+use host::capture;
+use host::intercept::is_interface_name;
+use toml::Spanned;
+
+use super::file;
+use super::{ConfigError, Mesh, Overrides, Reader, Size};
+
+/// What is half heard, of some dozen transfers at once.
+const MEMORY_DEFAULT: Size = Size::mib(8);
+/// The engine's least.
+const MEMORY_MIN: Size = Size(node::overhear::Overhear::BUDGET_MIN as u64);
+
+/// How chunks that are for others are come by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Not at all.
+    #[default]
+    Off,
+    /// Out of the frames that an interface shows.
+    Sniff,
+}
+
+/// The modes by their names.
+const MODES: [(&str, Mode); 2] = [("off", Mode::Off), ("sniff", Mode::Sniff)];
+
+/// What is done with what neighbours send each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Overhear {
+    /// How.
+    pub mode: Mode,
+    /// The interface that shows it.
+    pub interface: Option<String>,
+    /// The budget of what is half heard, in bytes.
+    pub memory_bytes: u64,
+}
+
+impl Overhear {
+    /// What to listen to, if to anything, with the port for peers.
+    pub fn capture(&self, port: u16) -> Option<capture::Settings> {
+        let interface = self.interface.clone().filter(|_| self.mode == Mode::Sniff)?;
+        Some(capture::Settings { interface, port })
+    }
+
+    /// Bytes of memory that it takes, if it is on.
+    pub fn budget_bytes(&self) -> Option<u64> {
+        (self.mode != Mode::Off).then_some(self.memory_bytes)
+    }
+
+    pub(super) fn check(&self, mesh: &Mesh, wrong: &mut ConfigError) {
+        if let Some(name) = self.interface.as_ref().filter(|it| !is_interface_name(it)) {
+            let text = format!("{name:?} is not the name of an interface; see `ip link`");
+            wrong.add("[overhear] interface", text);
+        }
+        if Size(self.memory_bytes) < MEMORY_MIN {
+            let text = format!("{} is too little: at least {MEMORY_MIN}", Size(self.memory_bytes));
+            wrong.add("[overhear] memory", text);
+        }
+        if self.mode == Mode::Off {
+            return;
+        }
+        if self.interface.is_none() {
+            let text = "where? Give `interface` a monitor interface; see `iw dev`";
+            wrong.add("[overhear] mode", text);
+        }
+        if mesh.interfaces.is_empty() {
+            let text = "there is no mesh whose nodes could be overheard: give [mesh] `interfaces`, \
+                        or `run --mesh IFACE`";
+            wrong.add("[overhear]", text);
+        }
+    }
+}
+
+/// One line.
+impl fmt::Display for Overhear {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.mode, &self.interface) {
+            (Mode::Sniff, Some(interface)) => {
+                write!(f, "on {interface}, with {}", Size(self.memory_bytes))
+            }
+            _ => f.write_str("off"),
+        }
+    }
+}
+
+impl Reader<'_> {
+    pub(super) fn overhear(&mut self, file: file::Overhear, overrides: &Overrides) -> Overhear {
+        let mode = file.mode.map_or(Mode::Off, |text| self.mode(&text));
+        let memory = file.memory.map_or(MEMORY_DEFAULT, Spanned::into_inner);
+        Overhear {
+            mode: if overrides.overhear.is_some() { Mode::Sniff } else { mode },
+            interface: overrides.overhear.clone().or(file.interface),
+            memory_bytes: memory.0,
+        }
+    }
+
+    fn mode(&mut self, text: &Spanned<String>) -> Mode {
+        let found = MODES.iter().find(|(name, _)| name == text.get_ref());
+        if found.is_none() {
+            let known = MODES.map(|(name, _)| format!("{name:?}")).join(" or ");
+            self.complain(text, &format!("{:?} is no mode: {known}", text.get_ref()));
+        }
+        found.map_or(Mode::Off, |(_, mode)| *mode)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{complaint, load, load_with};
+    use super::*;
+
+    const MESH: &str = "[mesh]\ninterfaces = [\"wl0\"]\n";
+
+    fn capture(text: &str, overrides: &Overrides) -> Option<capture::Settings> {
+        let config = load_with(text, overrides).unwrap();
+        config.overhear.capture(config.mesh.port)
+    }
+
+    #[test]
+    fn it_is_off_unless_it_is_asked_for() {
+        let named = format!("{MESH}[overhear]\ninterface = \"mon0\"");
+        for text in [MESH, &named, "[overhear]\nmode = \"off\""] {
+            assert_eq!(capture(text, &Overrides::default()), None);
+            let overhear = load(text).unwrap().overhear;
+            assert_eq!((overhear.budget_bytes(), overhear.to_string()), (None, "off".into()));
+        }
+    }
+
+    #[test]
+    fn file_and_command_line_can_turn_it_on() {
+        let text = format!(
+            "{MESH}port = 7\n[overhear]\nmode = \"sniff\"\ninterface = \"mon0\"\nmemory = \"2MiB\""
+        );
+        let expected = |name: &str| Some(capture::Settings { interface: name.into(), port: 7 });
+        assert_eq!(capture(&text, &Overrides::default()), expected("mon0"));
+        let overrides = Overrides { overhear: Some("mon1".into()), ..Overrides::default() };
+        assert_eq!(capture(&text, &overrides), expected("mon1"));
+        assert_eq!(capture(&format!("{MESH}port = 7"), &overrides), expected("mon1"));
+        let overhear = load(&text).unwrap().overhear;
+        assert_eq!(overhear.budget_bytes(), Some(2 << 20));
+        assert_eq!(overhear.to_string(), "on mon0, with 2MiB");
+    }
+
+    #[test]
+    fn what_is_wrong_with_it_says_what_to_do() {
+        for (text, expected) in [
+            ("mode = \"snif\"", "h.toml:4: \"snif\" is no mode: \"off\" or \"sniff\""),
+            (
+                "mode = \"sniff\"",
+                "[overhear] mode: where? Give `interface` a monitor interface; see `iw dev`",
+            ),
+            (
+                "interface = \"a b\"",
+                "[overhear] interface: \"a b\" is not the name of an interface; see `ip link`",
+            ),
+            ("memory = \"1kB\"", "[overhear] memory: 1000 is too little: at least 1MiB"),
+            (
+                "interfaces = \"mon0\"",
+                "h.toml:4: unknown key `interfaces` in [overhear]: did you mean `interface`?",
+            ),
+            (
+                "mode = \"sniff\"\ninterface = \"mon0\"\nmemory = \"1GiB\"",
+                "[overhear] memory: all that is in memory together would be 1040MiB, and this machine has 128MiB: take less",
+            ),
+        ] {
+            assert_eq!(complaint(&format!("{MESH}[overhear]\n{text}")), expected);
+        }
+        let alone = complaint("[overhear]\nmode = \"sniff\"\ninterface = \"mon0\"");
+        assert!(alone.contains("give [mesh] `interfaces`, or `run --mesh IFACE`"), "{alone}");
+    }
+}

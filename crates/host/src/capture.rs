@@ -1,0 +1,218 @@
+//! What neighbours send each other, as an interface shows it: TCP segments of the peers' port, in
+//! batches, for the engine that overhears.
+//!
+//! *What this is:* a thread of its own that walks the kernel's ring (`ring.rs`), block by block; what gets
+//! into the ring is decided in the kernel (`filter.rs`). A monitor interface shows all that is on the air;
+//! one like Ethernet, which is made promiscuous, all that is on its wire. It may come late, vanish, and
+//! come back under another number: it is followed. *Who calls it:* the daemon opens a [`Capture`] and
+//! takes batches from the receiver. *What it never does:* send, keep a frame, wait for the engine: what
+//! the engine does not take in time is dropped and counted. *Where to start:* `Listener::run`.
+
+mod batch;
+mod counters;
+mod filter;
+mod frames;
+mod ring;
+
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use node::Overheard;
+use rustix::io::Errno;
+use tokio::sync::mpsc::{Receiver, Sender, channel, error::TrySendError};
+use wire::capture::pcap;
+
+use crate::peers::index;
+use crate::routing::all_addresses;
+use batch::Sieve;
+pub use counters::Report;
+use counters::{Counters, add};
+use ring::Ring;
+
+/// Batches that may wait for the engine; each is at most what a block of the ring holds.
+const BATCHES_MAX: usize = 16;
+/// How often it is looked whether the interface and our addresses are still what they were.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// What to listen to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// A monitor interface, or one like Ethernet.
+    pub interface: String,
+    /// The peers' port.
+    pub port: u16,
+}
+
+/// Why nothing can be captured at all.
+#[derive(Debug, thiserror::Error)]
+pub enum CaptureError {
+    /// The right is missing.
+    #[error(
+        "capturing needs CAP_NET_RAW: run as root, or give the program that capability (see capabilities(7))"
+    )]
+    Permission,
+    /// The kernel cannot.
+    #[error("this kernel has no packet sockets: it needs CONFIG_PACKET")]
+    Kernel,
+    /// Something else.
+    #[error("the kernel gives no memory to capture into: {0}")]
+    Ring(#[from] io::Error),
+}
+
+/// A capture under way. It ends when nobody takes its batches any more.
+#[derive(Debug)]
+pub struct Capture(Arc<Counters>);
+
+impl Capture {
+    /// Opens the socket, and begins to listen on a thread of its own. Rights are needed here and not
+    /// later; the interface may come later.
+    pub fn open(settings: Settings) -> Result<(Self, Receiver<Vec<Overheard>>), CaptureError> {
+        let ring = Ring::open().map_err(|error| match Errno::from_io_error(&error) {
+            Some(Errno::PERM | Errno::ACCESS) => CaptureError::Permission,
+            Some(Errno::AFNOSUPPORT | Errno::PROTONOSUPPORT) => CaptureError::Kernel,
+            _ => CaptureError::Ring(error),
+        })?;
+        let (batches, receiver) = channel(BATCHES_MAX);
+        let counters = Arc::<Counters>::default();
+        let mut listener = Listener {
+            ring,
+            interface: settings.interface,
+            bound: None,
+            sieve: Sieve { port: settings.port, own: Vec::new() },
+            batches,
+            counters: Arc::clone(&counters),
+        };
+        // Before this returns it listens, if the interface is there.
+        listener.follow();
+        thread::Builder::new().name("capture".into()).spawn(move || listener.run())?;
+        Ok((Self(counters), receiver))
+    }
+
+    /// What it has come to, and how it stands.
+    pub fn report(&self) -> Report {
+        self.0.report()
+    }
+}
+
+/// What the thread has.
+struct Listener {
+    ring: Ring,
+    interface: String,
+    /// The kernel's number for the interface that is listened on.
+    bound: Option<u32>,
+    sieve: Sieve,
+    batches: Sender<Vec<Overheard>>,
+    counters: Arc<Counters>,
+}
+
+impl Listener {
+    /// Listens until nobody takes what it hears.
+    fn run(mut self) {
+        let mut looked = Instant::now();
+        while !self.batches.is_closed() {
+            if let Err(error) = self.ring.wait(LOOK_EVERY) {
+                self.lose(&error);
+            }
+            self.empty();
+            if looked.elapsed() >= LOOK_EVERY {
+                self.follow();
+                looked = Instant::now();
+            }
+        }
+    }
+
+    /// Takes in all that the kernel has handed over.
+    fn empty(&mut self) {
+        while let Some(block) = self.ring.block() {
+            let (frames, room) = (frames::frames(&block), frames::used(&block));
+            let batch = self.sieve.batch(frames, room, &self.counters);
+            drop(block);
+            hand_on(&self.batches, batch, &self.counters);
+        }
+        let dropped = self.ring.dropped().unwrap_or(0);
+        add(&self.counters.dropped_frames, dropped.into());
+    }
+
+    /// Begins to listen, or begins anew, if the interface is not what it was.
+    fn follow(&mut self) {
+        self.sieve.own = all_addresses().unwrap_or_default();
+        let index = index(&self.interface).ok();
+        if index.is_some() && index == self.bound {
+            return;
+        }
+        self.bound = None;
+        match self.listen(index) {
+            Ok(link) => {
+                self.bound = index;
+                if self.counters.stand(Ok(link)) {
+                    let interface = &self.interface;
+                    tracing::info!(interface, link, "overhearing");
+                }
+            }
+            Err(trouble) => self.complain(trouble),
+        }
+    }
+
+    /// What is heard, or why nothing is.
+    fn listen(&self, index: Option<u32>) -> Result<&'static str, String> {
+        let name = &self.interface;
+        let index = index.ok_or_else(|| {
+            format!("there is no interface {name} yet: see `ip link`, or `iw dev`")
+        })?;
+        let kind = self.ring.listen(index).map_err(|error| self.describe(&error))?;
+        let link_type = frames::link_type(kind);
+        let program = link_type.and_then(|it| Some((it, filter::program(it, self.sieve.port)?)));
+        let (link_type, program) = program.ok_or_else(|| {
+            format!("{name} shows frames of kind {kind}: give a monitor or an Ethernet interface")
+        })?;
+        if link_type == pcap::LINKTYPE_ETHERNET {
+            self.ring.be_promiscuous(index).map_err(|error| self.describe(&error))?;
+        }
+        self.ring.trouble().map_err(|error| self.describe(&error))?;
+        self.ring.filter(&program).map_err(|error| self.describe(&error))?;
+        Ok(match link_type {
+            pcap::LINKTYPE_ETHERNET => "ethernet",
+            pcap::LINKTYPE_IEEE802_11 => "802.11",
+            _ => "radiotap",
+        })
+    }
+
+    /// The interface is down, or gone.
+    fn lose(&mut self, error: &io::Error) {
+        self.bound = None;
+        self.complain(self.describe(error));
+    }
+
+    fn describe(&self, error: &io::Error) -> String {
+        let name = &self.interface;
+        match (error.kind(), Errno::from_io_error(error)) {
+            (ErrorKind::NetworkDown, _) => format!("{name} is down: `ip link set {name} up`"),
+            (_, Some(Errno::NODEV)) => format!("{name} is gone"),
+            _ => format!("{name} cannot be listened on: {error}"),
+        }
+    }
+
+    fn complain(&self, trouble: String) {
+        if self.counters.stand(Err(trouble.clone())) {
+            tracing::warn!("nothing is overheard: {trouble}");
+        }
+    }
+}
+
+fn hand_on(batches: &Sender<Vec<Overheard>>, batch: Vec<Overheard>, counters: &Counters) {
+    let segments = batch.len() as u64;
+    if segments == 0 {
+        return;
+    }
+    let bytes = batch.iter().map(|it| it.payload.len() as u64).sum();
+    match batches.try_send(batch) {
+        Ok(()) => {
+            add(&counters.segments, segments);
+            add(&counters.payload_bytes, bytes);
+        }
+        Err(TrySendError::Full(_)) => add(&counters.dropped_segments, segments),
+        Err(TrySendError::Closed(_)) => {}
+    }
+}

@@ -1,0 +1,71 @@
+//! From the frames of a block to the segments that the engine is to hear, each payload copied once.
+
+use std::net::IpAddr;
+
+use bytes::BytesMut;
+use node::Overheard;
+use wire::capture::{Frame, Heard, Segment};
+
+use super::counters::{Counters, Passed, add};
+
+/// What the engine is to hear.
+#[derive(Debug)]
+pub struct Sieve {
+    /// The peers' port.
+    pub port: u16,
+    /// This machine's addresses: what is from or to them is no news.
+    pub own: Vec<IpAddr>,
+}
+
+impl Sieve {
+    /// The segments in these frames; `room` is how many bytes their payloads have at most, together.
+    pub fn batch<'a>(
+        &self,
+        frames: impl Iterator<Item = Frame<'a>>,
+        room: usize,
+        counters: &Counters,
+    ) -> Vec<Overheard> {
+        let (mut batch, mut count) = (Vec::new(), 0);
+        // All payloads of a block in one piece of memory: each segment holds a share of it.
+        let mut memory = BytesMut::with_capacity(room);
+        for frame in frames {
+            count += 1;
+            for segment in Heard::new(frame) {
+                match segment.map(|segment| (segment, self.pass(&segment))) {
+                    Ok((segment, None)) => batch.push(overheard(&segment, &mut memory)),
+                    Ok((_, Some(why))) => counters.pass(why),
+                    Err(why) => counters.refuse(why),
+                }
+            }
+        }
+        add(&counters.frames, count);
+        batch
+    }
+
+    fn pass(&self, segment: &Segment<'_>) -> Option<Passed> {
+        let is_empty = segment.payload.is_empty() && !(segment.syn | segment.fin | segment.rst);
+        match () {
+            () if segment.from.port() != self.port && segment.to.port() != self.port => {
+                Some(Passed::OtherPort)
+            }
+            () if is_empty => Some(Passed::Empty),
+            () if self.own.iter().any(|own| [segment.from.ip(), segment.to.ip()].contains(own)) => {
+                Some(Passed::Own)
+            }
+            () => None,
+        }
+    }
+}
+
+fn overheard(segment: &Segment<'_>, memory: &mut BytesMut) -> Overheard {
+    memory.extend_from_slice(segment.payload);
+    Overheard {
+        from: segment.from,
+        to: segment.to,
+        seq: segment.seq,
+        syn: segment.syn,
+        fin: segment.fin,
+        rst: segment.rst,
+        payload: memory.split().freeze(),
+    }
+}

@@ -1,0 +1,224 @@
+//! Capturing from a real kernel: a wire that everybody hears, two who talk on it, and one who listens.
+//!
+//! ```text
+//!   a 10.9.0.1 ──┐
+//!   b 10.9.0.2 ──┼── br0, which floods
+//!   ear0 ────────┘
+//! ```
+//!
+//! The test is the machine with `br0` and `ear0`. Where namespaces are not allowed the tests say
+//! `SKIPPED:` on standard error, past the capture.
+
+mod namespace;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd as _;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use host::capture::{Capture, CaptureError, Report, Settings};
+use namespace::{inside, sh};
+use node::Overheard;
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use tokio::sync::mpsc::Receiver;
+use tokio::sync::mpsc::error::TryRecvError;
+
+const PORT: u16 = 3131;
+const BYTES: usize = 1_000_000;
+const PATIENCE: Duration = Duration::from_secs(20);
+
+const TALKERS: &str = "mount -t tmpfs none /run; ip link set lo up
+    ip link add br0 type bridge ageing_time 0; ip link set br0 up
+    for end in 'a 1' 'b 2'; do
+        set -- $end
+        ip netns add $1
+        ip link add to-$1 type veth peer name eth0 netns $1
+        ip link set to-$1 master br0; ip link set to-$1 up
+        ip -n $1 addr add 10.9.0.$2/24 dev eth0; ip -n $1 link set eth0 up
+        ip -n $1 link set lo up
+    done";
+
+const EAR: &str = "ip link add ear0 type veth peer name to-ear
+    ip link set to-ear master br0; ip link set to-ear up; ip link set ear0 up";
+
+fn listen(interface: &str) -> (Capture, Receiver<Vec<Overheard>>) {
+    let settings = Settings { interface: interface.into(), port: PORT };
+    Capture::open(settings).expect("a capture")
+}
+
+/// Waits for what the capture says of itself.
+#[track_caller]
+fn wait(capture: &Capture, what: impl Fn(&Report) -> bool) {
+    let began = Instant::now();
+    while !what(&capture.report()) {
+        assert!(began.elapsed() < PATIENCE, "{:?}", capture.report());
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// On a thread that has moved to a namespace.
+fn there<T: Send + 'static>(
+    name: &'static str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> thread::JoinHandle<T> {
+    thread::spawn(move || {
+        let file = File::open(format!("/run/netns/{name}")).expect("a namespace");
+        let kind = Some(LinkNameSpaceType::Network);
+        move_into_link_name_space(file.as_fd(), kind).expect("setns");
+        work()
+    })
+}
+
+fn content() -> Vec<u8> {
+    (0..BYTES as u32).flat_map(|number| number.to_le_bytes()).take(BYTES).collect()
+}
+
+/// From a to b, at this port.
+fn talk(port: u16) {
+    let listener = there("b", move || TcpListener::bind(("10.9.0.2", port)).expect("a port"));
+    let listener = listener.join().expect("b listens");
+    let sending = there("a", move || {
+        let mut stream = TcpStream::connect(("10.9.0.2", port)).expect("b answers");
+        stream.write_all(&content()).expect("b takes it");
+    });
+    let mut got = Vec::new();
+    listener.accept().expect("a comes").0.read_to_end(&mut got).expect("all of it");
+    sending.join().expect("a has sent");
+    assert_eq!(got.len(), BYTES);
+}
+
+/// Takes what is heard until a stream towards the port is heard whole: its bytes.
+fn stream(batches: &mut Receiver<Vec<Overheard>>) -> Vec<u8> {
+    let began = Instant::now();
+    let (mut first, mut pieces) = (None, BTreeMap::new());
+    while pieces.values().map(|bytes: &bytes::Bytes| bytes.len()).sum::<usize>() < BYTES {
+        assert!(began.elapsed() < PATIENCE, "{} pieces", pieces.len());
+        match batches.try_recv() {
+            Ok(batch) => {
+                for it in batch.into_iter().filter(|it| it.to.port() == PORT) {
+                    if it.syn {
+                        first = Some(it.seq.wrapping_add(1));
+                    } else if let Some(first) = first {
+                        pieces.insert(it.seq.wrapping_sub(first), it.payload);
+                    }
+                }
+            }
+            Err(TryRecvError::Empty) => thread::sleep(Duration::from_millis(5)),
+            Err(TryRecvError::Disconnected) => panic!("the capture has ended"),
+        }
+    }
+    pieces.into_values().flatten().collect()
+}
+
+#[test]
+fn what_others_send_each_other_is_heard_and_nothing_else() {
+    inside("what_others_send_each_other_is_heard_and_nothing_else", "true", || {
+        sh(TALKERS);
+        sh(EAR);
+        let (capture, mut batches) = listen("ear0");
+        assert_eq!((capture.report().link, capture.report().trouble), (Some("ethernet"), None));
+        // Nothing of this passes the filter.
+        talk(PORT + 1);
+        assert_eq!(capture.report().frames, 0);
+        talk(PORT);
+        assert!(stream(&mut batches) == content(), "something else was heard than was said");
+        let report = capture.report();
+        assert_eq!((report.dropped_frames, report.dropped_segments), (0, 0), "{report:?}");
+        assert!(report.segments > 0 && report.segments <= report.frames, "{report:?}");
+        assert!(report.payload_bytes >= BYTES as u64, "{report:?}");
+        // Acknowledgements.
+        assert!(report.refused["empty"] > 0 && report.refused.len() == 1, "{report:?}");
+    });
+}
+
+#[test]
+fn what_is_from_or_to_us_is_passed_over() {
+    inside("what_is_from_or_to_us_is_passed_over", "true", || {
+        sh(TALKERS);
+        sh(EAR);
+        // The bridge is not to answer for it.
+        sh("sysctl -qw net.ipv4.conf.all.arp_ignore=1; ip addr add 10.9.0.3/24 dev ear0");
+        let (capture, mut batches) = listen("ear0");
+        let listener = TcpListener::bind(("10.9.0.3", PORT)).expect("a port");
+        let sending = there("a", || {
+            let mut stream = TcpStream::connect(("10.9.0.3", PORT)).expect("it answers");
+            stream.write_all(b"for you").expect("it is taken");
+        });
+        let mut got = String::new();
+        listener.accept().expect("a comes").0.read_to_string(&mut got).expect("all of it");
+        sending.join().expect("a has sent");
+        assert_eq!(got, "for you");
+        // The beginning, and what was said, with which the end may come.
+        wait(&capture, |report| report.refused.get("own").is_some_and(|count| *count >= 2));
+        assert!(matches!(batches.try_recv(), Err(TryRecvError::Empty)));
+    });
+}
+
+#[test]
+fn an_interface_may_come_late_and_go_and_come_back() {
+    inside("an_interface_may_come_late_and_go_and_come_back", "true", || {
+        let has = |text: &'static str| {
+            move |report: &Report| report.trouble.as_ref().is_some_and(|it| it.contains(text))
+        };
+        let hears = |report: &Report| report.link == Some("ethernet");
+        sh(TALKERS);
+        let (capture, mut batches) = listen("ear0");
+        assert!(has("no interface ear0 yet")(&capture.report()), "{:?}", capture.report());
+        sh(EAR);
+        wait(&capture, hears);
+        sh("ip link set ear0 down");
+        wait(&capture, has("ear0 is down: `ip link set ear0 up`"));
+        sh("ip link set ear0 up");
+        wait(&capture, hears);
+        sh("ip link del ear0");
+        wait(&capture, has("no interface ear0"));
+        sh(EAR);
+        wait(&capture, hears);
+        talk(PORT);
+        assert!(stream(&mut batches) == content(), "something else was heard than was said");
+        // What shows no frames is refused.
+        drop(batches);
+        sh("ip tuntap add tun0 mode tun; ip link set tun0 up");
+        let (capture, _batches) = listen("tun0");
+        assert!(has("give a monitor or an Ethernet interface")(&capture.report()));
+    });
+}
+
+#[test]
+fn who_is_not_heard_in_time_is_dropped_and_counted() {
+    inside("who_is_not_heard_in_time_is_dropped_and_counted", "true", || {
+        sh(TALKERS);
+        sh(EAR);
+        let (capture, batches) = listen("ear0");
+        wait(&capture, |report| {
+            // Nobody takes any of it.
+            talk(PORT);
+            report.dropped_segments > 0
+        });
+        // What had room is still there, and no more than that.
+        let held: usize = std::iter::from_fn({
+            let mut batches = batches;
+            move || batches.try_recv().ok()
+        })
+        .map(|batch| batch.len())
+        .sum();
+        assert_eq!(held as u64, capture.report().segments);
+    });
+}
+
+#[test]
+fn without_the_right_it_says_what_is_missing() {
+    inside("without_the_right_it_says_what_is_missing", "true", || {
+        use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+        let mut sets = capabilities(None).expect("capabilities");
+        sets.effective.remove(CapabilitySet::NET_RAW);
+        set_capabilities(None, sets).expect("fewer capabilities");
+        let settings = Settings { interface: "lo".into(), port: PORT };
+        let error = Capture::open(settings).expect_err("it takes a right");
+        assert!(matches!(error, CaptureError::Permission), "{error}");
+        assert!(error.to_string().contains("CAP_NET_RAW"), "{error}");
+    });
+}
