@@ -14,6 +14,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use node::overhear::Options;
 use wire::capture::records::Feeder;
 
 use crate::cli::AnalyzeOverhear;
@@ -30,9 +31,13 @@ const PIECE: usize = 64 << 10;
 /// is said last.
 pub fn overhear(args: &AnalyzeOverhear) -> Result<(), Failure> {
     let progress = Progress::new(args.quiet);
-    let mut page = Page { memory_bytes: args.memory, observers: Vec::new() };
+    let (streams_alone, need_heads) = (args.streams_alone, args.need_heads);
+    let mut page =
+        Page { memory_bytes: args.memory, streams_alone, need_heads, observers: Vec::new() };
+    let options = Options { joins_streams: !streams_alone, guesses_heads: !need_heads };
     for path in &args.files {
-        page.observers.push(observe(path, args.memory as usize, &progress));
+        let observer = Observer::new(args.memory as usize, options);
+        page.observers.push(observe(path, observer, &progress));
     }
     tell(args, &page)?;
     let errors: Vec<_> = page.observers.iter().filter_map(|it| it.error.as_deref()).collect();
@@ -56,9 +61,8 @@ fn tell(args: &AnalyzeOverhear, page: &Page) -> Result<(), Failure> {
     Ok(())
 }
 
-fn observe(path: &Path, memory: usize, progress: &Progress) -> Observed {
+fn observe(path: &Path, mut observer: Observer, progress: &Progress) -> Observed {
     let name = path.display().to_string();
-    let mut observer = Observer::new(memory);
     let mut reading = Reading::default();
     let end = match open(path) {
         Ok((file, length)) => {

@@ -201,6 +201,12 @@ pub struct AnalyzeOverhear {
     /// What an observer may hold, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 16 << 20, value_parser = memory())]
     pub memory: u64,
+    /// Reassemble each stream alone: what was heard of a chunk on several hops is not joined
+    #[arg(long)]
+    pub streams_alone: bool,
+    /// Use a chunk's bytes only behind a head that was heard in the same stream
+    #[arg(long)]
+    pub need_heads: bool,
     /// Write the result as JSON; - is standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

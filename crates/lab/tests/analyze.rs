@@ -121,6 +121,31 @@ fn the_least_memory_is_kept_to() {
 }
 
 #[test]
+fn what_the_engine_does_can_be_turned_off_and_is_told() {
+    let run = |more: &[&str]| {
+        let file = capture(GATEWAY);
+        analyze(&[&[&file, "--json", "-"], more].concat()).expect(0).json()
+    };
+    let (all, needy, alone) = (run(&[]), run(&["--need-heads"]), run(&["--streams-alone"]));
+    let flags = |it: &Value| [it["need_heads"].clone(), it["streams_alone"].clone()];
+    assert_eq!(flags(&all), [false, false]);
+    assert_eq!(
+        (flags(&needy), flags(&alone)),
+        ([true, false].map(Value::from), [false, true].map(Value::from))
+    );
+    let count = |it: &Value| number(&it["observers"][0], "chunks_reconstructed");
+    assert!(
+        count(&all) >= count(&needy) && count(&needy) >= count(&alone),
+        "{all} {needy} {alone}"
+    );
+    assert!(count(&alone) > 0);
+    for it in [needy, alone] {
+        assert_eq!(number(&it["observers"][0], "heads_guessed"), 0);
+        check_sums(&it["observers"][0]);
+    }
+}
+
+#[test]
 fn the_newer_kind_of_file_is_read_too_and_from_standard_input() {
     let older = observers(&[&capture(GATEWAY)]).remove(0);
     let world = World::new();

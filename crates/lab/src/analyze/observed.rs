@@ -11,6 +11,10 @@ use wire::ChunkId;
 pub struct Page {
     /// What each engine could hold, in bytes.
     pub memory_bytes: u64,
+    /// Whether each stream was reassembled alone.
+    pub streams_alone: bool,
+    /// Whether bytes were of use only behind a head that was heard.
+    pub need_heads: bool,
     /// In the order of the command line.
     pub observers: Vec<Observed>,
 }

@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher as _, RandomState};
 
-use node::overhear::{Output, Overhear};
+use node::overhear::{Options, Output, Overhear};
 use wire::Instant;
 use wire::capture::records::Record;
 use wire::capture::{Heard, Refusal};
@@ -28,10 +28,10 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// With so many bytes for its engine.
-    pub fn new(memory: usize) -> Self {
+    /// With so many bytes for its engine, and a way to listen.
+    pub fn new(memory: usize, options: Options) -> Self {
         Self {
-            engine: Overhear::new(memory, &seed()),
+            engine: Overhear::with_options(memory, &seed(), options),
             now: Instant::ZERO,
             times: None,
             frames: 0,

@@ -121,6 +121,17 @@ impl Chunk {
         versions + spilled(&self.versions)
     }
 
+    /// How many of these bytes the fullest version has; `None` if it has others there.
+    pub fn agreeing(&self, at: u64, bytes: &[u8]) -> Option<usize> {
+        let Some(runs) = self.fullest().map(|version| &version.runs) else { return Some(0) };
+        let there = runs.within(at..at + bytes.len() as u64).map(|(_, bytes)| bytes.len()).sum();
+        runs.agrees(at, bytes).then_some(there)
+    }
+
+    fn fullest(&self) -> Option<&Version> {
+        self.versions.iter().max_by_key(|version| version.runs.bytes())
+    }
+
     /// Takes in bytes; answers how many of them are new. The speaker's frame has bytes up to `end`.
     pub fn hear(&mut self, by: Speaker, at: u64, bytes: &[u8], end: u64) -> usize {
         let (mut kept, mut heard) = (0, false);
@@ -235,8 +246,7 @@ impl Chunk {
 
     /// Which ranges of the fullest version are missing, if there is one.
     pub fn missing(&self, total: u64) -> Vec<Range<u64>> {
-        let fullest = self.versions.iter().max_by_key(|version| version.runs.bytes());
-        fullest.map(|version| version.runs.missing(total)).unwrap_or_default()
+        self.fullest().map(|version| version.runs.missing(total)).unwrap_or_default()
     }
 
     /// The blocks of the fullest version, not verified.

@@ -5,6 +5,7 @@
 //! chunk's bytes or after, in one segment or across several; or not at all, if the flow's frames before
 //! and behind leave room for just those chunks that follow each other elsewhere.
 
+use super::Options;
 use super::assemble::Speaker;
 use super::counters::Counters;
 use super::flows::{Flow, Frame, HEAD, Place};
@@ -21,6 +22,10 @@ const MARKER: &[u8] = b"HSCH";
 const STRAY_RUNS_MAX: usize = 32;
 /// The most chunks whose heads are guessed in one gap.
 const GUESSED_MAX: usize = 8;
+/// Chunks further apart than this do not tell of each other.
+const GAP_MAX: u64 = 128 << 10;
+/// So many bytes that are the same are no accident.
+const AGREEING_MIN: usize = 16;
 
 /// What is at hand while a flow is listened to.
 pub struct Hearing<'a> {
@@ -36,6 +41,8 @@ pub struct Hearing<'a> {
     pub counters: &'a mut Counters,
     /// How many bytes may wait for a head.
     pub strays_max: usize,
+    /// How to listen.
+    pub options: Options,
 }
 
 impl Hearing<'_> {
@@ -72,7 +79,8 @@ impl Hearing<'_> {
             at: at - frame.body + shift,
             end: frame.end - frame.body + shift,
         };
-        let by = Speaker { flow: self.id, trusted: self.flow.is_trusted() };
+        let trusted = self.options.joins_streams && self.flow.is_trusted();
+        let by = Speaker { flow: self.id, trusted };
         match self.shelf.hear(self.now, by, chunk, &place, bytes, self.counters) {
             Some(id) => {
                 if let Some(frame) = self.flow.frames.get_mut(i) {
@@ -192,64 +200,115 @@ impl Hearing<'_> {
         }
     }
 
-    /// Remembers which chunks follow each other here.
+    /// Remembers which chunks follow each other here, and how far apart.
     fn learn(&mut self, i: usize) {
         let frames = &self.flow.frames;
         let Some(frame) = frames.get(i).filter(|it| it.is_whole() && !it.guessed) else { return };
-        if let Some(before) = i.checked_sub(1).and_then(|i| frames.get(i))
-            && before.end == frame.begin
-        {
-            self.shelf.names.follows(self.now, before.named, frame.named);
+        let mut follows = |first: &Frame, second: &Frame| {
+            let gap = second.begin - first.end;
+            if gap <= GAP_MAX {
+                self.shelf.names.follows(self.now, first.named, gap, second.named);
+            }
+        };
+        if let Some(before) = i.checked_sub(1).and_then(|i| frames.get(i)) {
+            follows(before, frame);
         }
-        if let Some(behind) = frames.get(i + 1)
-            && behind.begin == frame.end
-            && behind.is_whole()
-        {
-            self.shelf.names.follows(self.now, frame.named, behind.named);
+        if let Some(behind) = frames.get(i + 1).filter(|it| it.is_whole()) {
+            follows(frame, behind);
         }
     }
 
-    /// Gives names to strays whose heads were missed: between two frames, if chunks that follow the first
-    /// elsewhere fill the gap exactly; before the first frame, what precedes it elsewhere.
+    /// Gives names to strays whose heads were missed: between two frames, chunks that lie just so between
+    /// them elsewhere; before the first frame, what precedes it elsewhere. And everywhere, chunks that are
+    /// where they should be seen from one side, of which the same bytes were heard here and there.
     pub fn guess(&mut self) {
+        if !(self.options.joins_streams && self.options.guesses_heads) {
+            return;
+        }
         let mut i = 0;
-        while let Some(frame) = self.flow.frames.get(i + 1) {
-            let until = frame.begin;
-            let Some(frame) = self.flow.frames.get(i) else { break };
+        while let Some(frame) = self.flow.frames.get(i) {
             let (named, from) = (frame.named, frame.end);
+            let next = self.flow.frames.get(i + 1).map(|next| (next.begin, next.named));
+            let until = next.map_or(u64::MAX, |(begin, _)| begin);
             if from < until && self.flow.strays.within(from..until).next().is_some() {
-                self.fill(named, from, until);
+                self.fill(named, from, next);
             }
             i += 1;
         }
         for _ in 0..GUESSED_MAX {
             let Some(first) = self.flow.frames.front().filter(|it| it.is_whole()) else { break };
-            let Some(named) = self.shelf.names.before(&first.named.name) else { break };
-            let begin = first.begin - HEAD - u64::from(named.total);
-            if self.flow.strays.within(begin..first.begin).next().is_none() {
+            let Some(before) = self.shelf.names.before(&first.named.name) else { break };
+            let end = first.begin - before.gap;
+            let begin = end - HEAD - u64::from(before.named.total);
+            if self.flow.strays.within(begin..end).next().is_none() {
                 break;
             }
-            if !self.claim(Frame::guess(begin, named)) {
+            if !self.claim(Frame::guess(begin, before.named)) {
                 break;
             }
         }
     }
 
-    /// Fills a gap with the chunks that follow one elsewhere, if they fit.
-    fn fill(&mut self, mut named: Named, from: u64, until: u64) {
-        let mut guesses = Vec::new();
-        let mut at = from;
-        while at < until && guesses.len() < GUESSED_MAX {
-            let Some(next) = self.shelf.names.after(&named.name) else { return };
-            guesses.push((at, next));
-            at += HEAD + u64::from(next.total);
-            named = next;
-        }
-        if at == until {
-            for (begin, named) in guesses {
+    /// Fills the gap behind a chunk with those that follow it elsewhere: all if they lead to the next
+    /// frame, else those of which bytes agree; and from the next frame backwards.
+    fn fill(&mut self, named: Named, from: u64, next: Option<(u64, Named)>) {
+        let until = next.map_or(u64::MAX, |(begin, _)| begin);
+        let (guesses, leads_there) = self.walk(named, from, next);
+        for (begin, named) in guesses {
+            if leads_there || self.is_there(begin, named) {
                 self.claim(Frame::guess(begin, named));
             }
         }
+        if leads_there {
+            return;
+        }
+        let Some((mut begin, mut named)) = next else { return };
+        for _ in 0..GUESSED_MAX {
+            let Some(before) = self.shelf.names.before(&named.name) else { return };
+            let length = before.gap + HEAD + u64::from(before.named.total);
+            if length > until - from || begin - length < from {
+                return;
+            }
+            (begin, named) = (begin - length, before.named);
+            if self.is_there(begin, named) {
+                self.claim(Frame::guess(begin, named));
+            }
+        }
+    }
+
+    /// Where chunks should be that follow one elsewhere, and whether they lead to the next frame.
+    fn walk(
+        &self,
+        mut named: Named,
+        from: u64,
+        next: Option<(u64, Named)>,
+    ) -> (Vec<(u64, Named)>, bool) {
+        let until = next.map_or(u64::MAX, |(begin, _)| begin);
+        let (mut guesses, mut at) = (Vec::new(), from);
+        while guesses.len() < GUESSED_MAX
+            && let Some(step) = self.shelf.names.after(&named.name)
+        {
+            let begin = at + step.gap;
+            if next == Some((begin, step.named)) {
+                return (guesses, true);
+            }
+            at = begin + HEAD + u64::from(step.named.total);
+            if at > until {
+                break;
+            }
+            guesses.push((begin, step.named));
+            named = step.named;
+        }
+        (guesses, at == until)
+    }
+
+    /// Whether strays are those of a chunk whose head should be there: enough bytes were heard of both,
+    /// and they are the same.
+    fn is_there(&self, begin: u64, named: Named) -> bool {
+        let body = begin + HEAD;
+        let strays = self.flow.strays.within(body..body + u64::from(named.total));
+        let agree = strays.map(|(at, bytes)| self.shelf.agreeing(named, at - body, bytes));
+        agree.sum::<Option<usize>>().is_some_and(|bytes| bytes >= AGREEING_MIN)
     }
 }
 

@@ -71,6 +71,25 @@ pub enum Output {
     },
 }
 
+/// How to listen. [`Options::default`] is for routers; the others show, in experiments, what each of its
+/// parts is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// What is heard of a chunk on several connections is joined (Ditto, §4.3). Without this each
+    /// connection has to bring all of the chunk itself; of one chunk the last four are kept.
+    pub joins_streams: bool,
+    /// Where the head of a chunk was missed, its neighbours tell which it is. Without this, or if
+    /// streams are not joined, a connection's bytes are of use only behind a head that was heard there
+    /// (Ditto, §6.3).
+    pub guesses_heads: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { joins_streams: true, guesses_heads: true }
+    }
+}
+
 /// What was heard of a chunk. Nobody has verified it: only the whole can be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Heard {
@@ -106,6 +125,7 @@ pub struct Overhear {
     flows_bytes: usize,
     shelf: Shelf,
     limits: Limits,
+    options: Options,
     counters: Counters,
 }
 
@@ -117,6 +137,12 @@ impl Overhear {
     /// What tables hash with comes from the seed, which nobody else should know.
     #[must_use]
     pub fn new(budget_bytes: usize, seed: &[u8; 32]) -> Self {
+        Self::with_options(budget_bytes, seed, Options::default())
+    }
+
+    /// One that listens in another way.
+    #[must_use]
+    pub fn with_options(budget_bytes: usize, seed: &[u8; 32], options: Options) -> Self {
         let budget = budget_bytes.max(Self::BUDGET_MIN);
         let limits = Limits::new(budget, Table::<Key, Flow, RANKS>::cost, Shelf::cost, Names::cost);
         let mut this = Self {
@@ -124,6 +150,7 @@ impl Overhear {
             flows_bytes: 0,
             shelf: Shelf::new(limits.chunks, limits.chunks_bytes, seed),
             limits,
+            options,
             counters: Counters::default(),
         };
         this.weigh();
@@ -250,7 +277,8 @@ impl Overhear {
             return;
         };
         let (shelf, counters) = (&mut self.shelf, &mut self.counters);
-        let mut hearing = Hearing { now, id, flow, shelf, counters, strays_max };
+        let options = self.options;
+        let mut hearing = Hearing { now, id, flow, shelf, counters, strays_max, options };
         hearing.segment(at, segment.payload);
     }
 
@@ -261,7 +289,8 @@ impl Overhear {
         let Some(flow) = self.flows.get_mut(id) else { return };
         let (shelf, counters) = (&mut self.shelf, &mut self.counters);
         if flow.strays.bytes() > 0 {
-            Hearing { now, id, flow, shelf, counters, strays_max: STRAYS_MAX }.guess();
+            let (options, strays_max) = (self.options, STRAYS_MAX);
+            Hearing { now, id, flow, shelf, counters, strays_max, options }.guess();
         }
     }
 

@@ -2,14 +2,19 @@
 //!
 //! Which chunks were here a moment ago, so that the next hop's transmission of the same is passed over;
 //! which are wanted, though nothing was heard of them yet; and which follow which, because all hops send
-//! them in the same order: a head that was missed on one hop can be known from another's.
+//! them in the same order, as far apart: a head that was missed on one hop can be known from another's,
+//! even if its neighbours' heads were missed there.
 
+use super::flows::HEAD;
 use super::table::Table;
 use std::time::Duration;
 use wire::{ChunkId, Instant};
 
 /// A chunk that was here is not assembled again for so long. After that it may have left the store.
 const HERE: Duration = Duration::from_secs(10);
+
+/// In so many steps, what one head tells is brought into order with what others have told.
+const STEPS_MAX: usize = 16;
 
 /// Least important first: what follows what, what is here, what is wanted.
 const RANKS: usize = 3;
@@ -45,8 +50,24 @@ pub struct Names {
 struct Known {
     here_until: Option<Instant>,
     wanted: bool,
-    before: Option<Named>,
-    after: Option<Named>,
+    before: Option<Step>,
+    after: Option<Step>,
+}
+
+/// From a chunk to another in a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// How many bytes are between the one's last and the other's head.
+    pub gap: u64,
+    /// The other.
+    pub named: Named,
+}
+
+impl Step {
+    /// From the same chunk to one at a gap: how far that is behind this one, if it is.
+    fn rest(&self, gap: u64) -> Option<u64> {
+        gap.checked_sub(self.gap + HEAD + u64::from(self.named.total))
+    }
 }
 
 impl Names {
@@ -87,19 +108,44 @@ impl Names {
         }
     }
 
-    /// One chunk follows another in some flow.
-    pub fn follows(&mut self, now: Instant, first: Named, second: Named) {
-        self.note(now, first.name, |known| known.after = Some(second));
-        self.note(now, second.name, |known| known.before = Some(first));
+    /// One chunk follows another in some flow, so many bytes behind it. What other flows have between the
+    /// two, or beyond them, comes into the same order.
+    pub fn follows(&mut self, now: Instant, first: Named, gap: u64, second: Named) {
+        let mut found = vec![(first, gap, second)];
+        for _ in 0..STEPS_MAX {
+            let Some((first, gap, second)) = found.pop() else { break };
+            if gap > 0
+                && let Some(between) = self.between(first, gap, second)
+            {
+                found.push(between);
+                continue;
+            }
+            let (there, back) = (Step { gap, named: second }, Step { gap, named: first });
+            let (mut after, mut before) = (None, None);
+            self.note(now, first.name, |known| after = known.after.replace(there));
+            self.note(now, second.name, |known| before = known.before.replace(back));
+            let beyond =
+                |known: Option<Step>, step: &Step| Some((known?.named, step.rest(known?.gap)?));
+            found.extend(beyond(after, &there).map(|(last, rest)| (second, rest, last)));
+            found.extend(beyond(before, &back).map(|(ahead, rest)| (ahead, rest, first)));
+        }
+    }
+
+    /// If a chunk is known to be between two, one step less of the way.
+    fn between(&self, first: Named, gap: u64, second: Named) -> Option<(Named, u64, Named)> {
+        let ahead = self.after(&first.name).and_then(|it| Some((it.named, it.rest(gap)?, second)));
+        let back =
+            || self.before(&second.name).and_then(|it| Some((first, it.rest(gap)?, it.named)));
+        ahead.or_else(back)
     }
 
     /// What follows a chunk.
-    pub fn after(&self, name: &ChunkId) -> Option<Named> {
+    pub fn after(&self, name: &ChunkId) -> Option<Step> {
         self.known(name)?.after
     }
 
     /// What a chunk follows.
-    pub fn before(&self, name: &ChunkId) -> Option<Named> {
+    pub fn before(&self, name: &ChunkId) -> Option<Step> {
         self.known(name)?.before
     }
 
@@ -120,5 +166,53 @@ impl Names {
         change(known);
         let rank = if known.wanted { 2 } else { usize::from(known.here_until.is_some()) };
         self.table.touch(now, id, rank);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    const LENGTH: u64 = 100;
+
+    fn named(number: u8) -> Named {
+        Named { name: ChunkId([number; 32]), total: LENGTH as u32 }
+    }
+
+    /// The chunks behind one, and how far each is from the last.
+    fn order(names: &Names, first: u8) -> Vec<(u64, u8)> {
+        let mut order = Vec::new();
+        let mut at = named(first).name;
+        while let Some(step) = names.after(&at) {
+            assert_eq!(names.before(&step.named.name).unwrap().named.name, at);
+            assert_eq!(names.before(&step.named.name).unwrap().gap, step.gap);
+            at = step.named.name;
+            order.push((step.gap, at.0[0]));
+        }
+        order
+    }
+
+    #[test]
+    fn what_several_flows_tell_comes_into_one_order() {
+        // Chunks 0 to 4 back to back: which of them follow which, in any order of telling.
+        let gap = |chunks: u64| chunks * (HEAD + LENGTH);
+        let told = [(0, gap(1), 2), (1, gap(1), 3), (0, gap(3), 4), (0, 0, 1), (2, gap(1), 4)];
+        for begin in 0..told.len() {
+            let mut names = Names::new(8, &[1; 32]);
+            for (first, gap, second) in told.iter().cycle().skip(begin).take(told.len()) {
+                names.follows(Instant::ZERO, named(*first), *gap, named(*second));
+            }
+            assert_eq!(order(&names, 0), [(0, 1), (0, 2), (0, 3), (0, 4)], "from {begin} on");
+        }
+    }
+
+    #[test]
+    fn what_follows_itself_comes_to_an_end() {
+        let mut names = Names::new(8, &[1; 32]);
+        for gap in [0, 1000, 0, 90_000, 7] {
+            names.follows(Instant::ZERO, named(1), gap, named(1));
+        }
+        assert_eq!(names.after(&named(1).name).unwrap().named, named(1));
     }
 }

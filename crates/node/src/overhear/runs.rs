@@ -30,8 +30,9 @@ impl Run {
 }
 
 /// A block has room for so many times what is there, if there may come as much: the rest of a chunk comes
-/// in order as a rule, and then nothing is moved. More would let heads that promise much take much.
-const AHEAD: usize = 8;
+/// in order as a rule, and then nothing is moved. More would let heads that promise much take much: of
+/// what is hardly begun ([`super::shelf::HARDLY`]), the whole is not set aside.
+const AHEAD: usize = super::shelf::HARDLY;
 /// What an allocation costs beside its bytes.
 const ALLOCATION: usize = 16;
 

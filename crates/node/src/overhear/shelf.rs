@@ -20,7 +20,7 @@ const RANKS: usize = 4;
 const WEIGHTS: [u64; RANKS] = [64, 4, 1, 0];
 /// Hardly begun is what has less than one part in so many: less than any usual packet brings, so that
 /// heads with hardly a byte behind them are the first to make room.
-const HARDLY: usize = 32;
+pub const HARDLY: usize = 32;
 
 /// The shelf.
 #[derive(Debug)]
@@ -212,6 +212,12 @@ impl Shelf {
         }
         let missing = chunk.missing(named.total.into()).into_iter();
         Some(missing.map(|range| range.start as u32..range.end as u32).collect())
+    }
+
+    /// How many of these bytes were heard of a chunk before, and are the same; `None` if others were.
+    pub fn agreeing(&self, named: Named, at: u64, bytes: &[u8]) -> Option<usize> {
+        let chunk = self.chunks.find(&named).and_then(|id| self.chunks.get(id));
+        chunk.map_or(Some(0), |chunk| chunk.agreeing(at, bytes))
     }
 
     /// Gives out what was heard of a chunk, and listens to no more of it.

@@ -49,6 +49,9 @@ const NONE: u32 = u32::MAX;
 pub struct Table<K, V, const RANKS: usize> {
     map: HashMap<K, u32, Keyed>,
     slots: Vec<Slot<K, V>>,
+    /// Of each slot, when it is to leave: apart, because neighbours in time are no neighbours here, and
+    /// many of these lie together where few slots would.
+    links: Vec<Link>,
     free: u32,
     ranks: [Ends; RANKS],
 }
@@ -65,8 +68,13 @@ struct Slot<K, V> {
     key: K,
     value: Option<V>,
     generation: u32,
+}
+
+#[derive(Debug)]
+struct Link {
     rank: usize,
     previous: u32,
+    /// Of a free slot, the next free one.
     next: u32,
     touched: Instant,
     /// When it came to its place.
@@ -79,6 +87,7 @@ impl<K: Clone + Eq + Hash, V, const RANKS: usize> Table<K, V, RANKS> {
         Self {
             map: HashMap::with_capacity_and_hasher(entries_max, Keyed::new(seed)),
             slots: Vec::with_capacity(entries_max),
+            links: Vec::with_capacity(entries_max),
             free: NONE,
             ranks: [Ends { first: NONE, last: NONE }; RANKS],
         }
@@ -89,7 +98,8 @@ impl<K: Clone + Eq + Hash, V, const RANKS: usize> Table<K, V, RANKS> {
         // The map of the standard library: a power of two of buckets, at most 7 of 8 of them used, a
         // control byte each.
         let buckets = (entries_max * 8).div_ceil(7).next_power_of_two();
-        entries_max * size_of::<Slot<K, V>>() + buckets * (size_of::<(K, u32)>() + 1)
+        let entry = size_of::<Slot<K, V>>() + size_of::<Link>();
+        entries_max * entry + buckets * (size_of::<(K, u32)>() + 1)
     }
 
     /// All entries, in no order that means anything.
@@ -109,8 +119,7 @@ impl<K: Clone + Eq + Hash, V, const RANKS: usize> Table<K, V, RANKS> {
 
     /// The entry of this key.
     pub fn find(&self, key: &K) -> Option<Id> {
-        let slot = *self.map.get(key)?;
-        Some(Id { slot, generation: self.slots.get(slot as usize)?.generation })
+        self.id(*self.map.get(key)?)
     }
 
     /// What is there.
@@ -127,8 +136,8 @@ impl<K: Clone + Eq + Hash, V, const RANKS: usize> Table<K, V, RANKS> {
 
     /// When it was last of use.
     pub fn touched(&self, id: Id) -> Option<Instant> {
-        let slot = self.slots.get(id.slot as usize)?;
-        Some(slot.touched).filter(|_| slot.value.is_some() && slot.generation == id.generation)
+        self.get(id)?;
+        Some(self.links.get(id.slot as usize)?.touched)
     }
 
     /// Adds an entry that is not there; `None` if the table is full.
@@ -136,29 +145,22 @@ impl<K: Clone + Eq + Hash, V, const RANKS: usize> Table<K, V, RANKS> {
         if self.is_full() {
             return None;
         }
+        let link = Link { rank, previous: NONE, next: NONE, touched: now, placed: now };
         let slot = if self.free == NONE {
-            self.slots.push(Slot {
-                key: key.clone(),
-                value: Some(value),
-                generation: 0,
-                rank,
-                previous: NONE,
-                next: NONE,
-                touched: now,
-                placed: now,
-            });
+            self.slots.push(Slot { key: key.clone(), value: Some(value), generation: 0 });
+            self.links.push(link);
             self.slots.len() as u32 - 1
         } else {
             let at = self.free;
+            let place = self.links.get_mut(at as usize)?;
+            self.free = std::mem::replace(place, link).next;
             let slot = self.slots.get_mut(at as usize)?;
-            self.free = slot.next;
-            (slot.key, slot.value, slot.rank) = (key.clone(), Some(value), rank);
-            (slot.touched, slot.placed) = (now, now);
+            (slot.key, slot.value) = (key.clone(), Some(value));
             at
         };
         self.link(slot);
         self.map.insert(key, slot);
-        Some(Id { slot, generation: self.slots.get(slot as usize)?.generation })
+        self.id(slot)
     }
 
     /// Takes an entry out.
@@ -166,8 +168,8 @@ impl<K: Clone + Eq + Hash, V, const RANKS: usize> Table<K, V, RANKS> {
         self.get(id)?;
         self.unlink(id.slot);
         let free = std::mem::replace(&mut self.free, id.slot);
+        self.links.get_mut(id.slot as usize)?.next = free;
         let slot = self.slots.get_mut(id.slot as usize)?;
-        slot.next = free;
         slot.generation = slot.generation.wrapping_add(1);
         self.map.remove(&slot.key);
         slot.value.take()
@@ -175,17 +177,17 @@ impl<K: Clone + Eq + Hash, V, const RANKS: usize> Table<K, V, RANKS> {
 
     /// An entry was of use: it is the last of its rank to leave.
     pub fn touch(&mut self, now: Instant, id: Id, rank: usize) {
-        let Some(slot) = self.slots.get_mut(id.slot as usize) else { return };
-        if slot.value.is_none() || slot.generation != id.generation {
+        if self.get(id).is_none() {
             return;
         }
-        slot.touched = now;
-        if slot.rank == rank && (slot.next == NONE || now - slot.placed < GRAIN) {
+        let Some(link) = self.links.get_mut(id.slot as usize) else { return };
+        link.touched = now;
+        if link.rank == rank && (link.next == NONE || now - link.placed < GRAIN) {
             return;
         }
         self.unlink(id.slot);
-        if let Some(slot) = self.slots.get_mut(id.slot as usize) {
-            (slot.rank, slot.placed) = (rank, now);
+        if let Some(link) = self.links.get_mut(id.slot as usize) {
+            (link.rank, link.placed) = (rank, now);
         }
         self.link(id.slot);
     }
@@ -195,56 +197,61 @@ impl<K: Clone + Eq + Hash, V, const RANKS: usize> Table<K, V, RANKS> {
     pub fn worst(&self, now: Instant, weights: &[u64; RANKS]) -> Option<Id> {
         let mut worst = None;
         for (ends, weight) in self.ranks.iter().zip(weights) {
-            let Some(slot) = self.slots.get(ends.first as usize) else { continue };
-            let age = (now - slot.touched).as_nanos() + 1;
+            let Some(link) = self.links.get(ends.first as usize) else { continue };
+            let age = (now - link.touched).as_nanos() + 1;
             let weighed = age * u128::from(*weight);
             if worst.is_none_or(|(heaviest, _)| weighed > heaviest) {
-                worst = Some((weighed, Id { slot: ends.first, generation: slot.generation }));
+                worst = Some((weighed, ends.first));
             }
         }
-        worst.map(|(_, id)| id)
+        worst.and_then(|(_, slot)| self.id(slot))
     }
 
     /// When the next entry will have been idle for as long as its rank may.
     pub fn next_idle(&self, idle_max: &[Duration; RANKS]) -> Option<Instant> {
         let firsts = self.ranks.iter().zip(idle_max);
         firsts
-            .filter_map(|(ends, idle)| Some(self.slots.get(ends.first as usize)?.touched + *idle))
+            .filter_map(|(ends, idle)| Some(self.links.get(ends.first as usize)?.touched + *idle))
             .min()
     }
 
     /// An entry that has been idle for as long as its rank may.
     pub fn idle(&self, now: Instant, idle_max: &[Duration; RANKS]) -> Option<Id> {
         self.ranks.iter().zip(idle_max).find_map(|(ends, idle)| {
-            let slot = self.slots.get(ends.first as usize)?;
-            let is_idle = slot.touched + *idle <= now;
-            is_idle.then_some(Id { slot: ends.first, generation: slot.generation })
+            let link = self.links.get(ends.first as usize)?;
+            let is_idle = link.touched + *idle <= now;
+            is_idle.then(|| self.id(ends.first))?
         })
     }
 
+    /// Whoever is there now.
+    fn id(&self, slot: u32) -> Option<Id> {
+        Some(Id { slot, generation: self.slots.get(slot as usize)?.generation })
+    }
+
     fn link(&mut self, at: u32) {
-        let Some(rank) = self.slots.get(at as usize).map(|slot| slot.rank) else { return };
+        let Some(rank) = self.links.get(at as usize).map(|link| link.rank) else { return };
         let Some(ends) = self.ranks.get_mut(rank) else { return };
         let last = std::mem::replace(&mut ends.last, at);
         if last == NONE {
             ends.first = at;
         }
-        if let Some(slot) = self.slots.get_mut(last as usize) {
-            slot.next = at;
+        if let Some(link) = self.links.get_mut(last as usize) {
+            link.next = at;
         }
-        if let Some(slot) = self.slots.get_mut(at as usize) {
-            (slot.previous, slot.next) = (last, NONE);
+        if let Some(link) = self.links.get_mut(at as usize) {
+            (link.previous, link.next) = (last, NONE);
         }
     }
 
     fn unlink(&mut self, at: u32) {
-        let Some(slot) = self.slots.get(at as usize) else { return };
-        let (previous, next, rank) = (slot.previous, slot.next, slot.rank);
-        if let Some(slot) = self.slots.get_mut(previous as usize) {
-            slot.next = next;
+        let Some(link) = self.links.get(at as usize) else { return };
+        let (previous, next, rank) = (link.previous, link.next, link.rank);
+        if let Some(link) = self.links.get_mut(previous as usize) {
+            link.next = next;
         }
-        if let Some(slot) = self.slots.get_mut(next as usize) {
-            slot.previous = previous;
+        if let Some(link) = self.links.get_mut(next as usize) {
+            link.previous = previous;
         }
         let Some(ends) = self.ranks.get_mut(rank) else { return };
         if previous == NONE {

@@ -1,7 +1,7 @@
 //! Somebody who hears: the engine, what came out of it, and ways to make what it hears.
 
 use bytes::Bytes;
-use node::overhear::{Counters, Output, Overhear};
+use node::overhear::{Counters, Options, Output, Overhear};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use wire::capture::Segment;
@@ -35,8 +35,12 @@ pub struct Heard {
 
 impl Ear {
     pub fn new(budget: usize) -> Self {
+        Self::with_options(budget, Options::default())
+    }
+
+    pub fn with_options(budget: usize, options: Options) -> Self {
         Self {
-            engine: Overhear::new(budget, &[42; 32]),
+            engine: Overhear::with_options(budget, &[42; 32], options),
             now: Instant::ZERO,
             chunks: Vec::new(),
             begun: Vec::new(),

@@ -1,6 +1,7 @@
 //! The same chunks on several hops' connections.
 
 use crate::ear::{AMPLE, Ear, Heard, chunk, chunks, cut, frame, lie, names, segments, stream};
+use node::overhear::Options;
 
 /// Without some of them.
 fn without(mut all: Vec<Heard>, missed: &[usize]) -> Vec<Heard> {
@@ -66,6 +67,62 @@ fn a_missed_head_is_known_from_another_hop() {
         ear.wait_for_all_to_end();
         assert_eq!(ear.chunks.len(), 5, "first: {first}");
         assert!(ear.counters().heads_guessed >= 2);
+    }
+}
+
+#[test]
+fn heads_are_known_though_no_hop_has_them_side_by_side() {
+    let sent = chunks(0..8);
+    let bytes = stream(&sent);
+    let with = |offset: usize, chunks: &[usize]| {
+        chunks.iter().map(|chunk| (chunk * 8242 + offset) / 1448).collect::<Vec<_>>()
+    };
+    // One hop misses the heads of odd chunks and the middles of even ones, the other the reverse.
+    let one = without(segments(1, &bytes), &[with(0, &[1, 3, 5]), with(4000, &[2, 4])].concat());
+    let two = without(segments(2, &bytes), &[with(0, &[2, 4]), with(4000, &[1, 3, 5])].concat());
+    for (first, second) in [(&one, &two), (&two, &one)] {
+        let mut ear = Ear::new(AMPLE);
+        ear.hear_all(first);
+        ear.hear_all(second);
+        ear.wait_for_all_to_end();
+        let (mut found, mut all) = (ear.names(), names(&sent));
+        found.sort();
+        all.sort();
+        assert_eq!(found, all);
+    }
+}
+
+#[test]
+fn streams_that_are_not_joined_bring_no_more_than_each_has() {
+    let alone = Options { joins_streams: false, ..Options::default() };
+    let (mut ear, sent) = (Ear::with_options(AMPLE, alone), chunks(0..2));
+    let bytes = stream(&sent);
+    let all = segments(1, &bytes);
+    ear.hear_all(&without(all.clone(), &[2, 7]));
+    ear.hear_all(&without(segments(2, &bytes), &[3, 8]));
+    assert_eq!(ear.chunks.len(), 0, "together they have all of it");
+    // What the one sends again belongs to the one.
+    ear.hear(&all[2]);
+    assert_eq!(ear.names(), names(&sent[..1]));
+    ear.wait_for_all_to_end();
+    assert_eq!(ear.counters().heads_guessed, 0);
+}
+
+#[test]
+fn heads_are_needed_where_they_are_not_guessed() {
+    let needy = Options { guesses_heads: false, ..Options::default() };
+    let sent = chunks(0..5);
+    let bytes = stream(&sent);
+    let there = without(segments(1, &bytes), &[5, 11]);
+    let here = without(segments(2, &bytes), &[7, 8, 13]);
+    for options in [needy, Options::default()] {
+        let mut ear = Ear::with_options(AMPLE, options);
+        ear.hear_all(&there);
+        ear.hear_all(&here);
+        ear.wait_for_all_to_end();
+        let guessed = options.guesses_heads;
+        assert_eq!(ear.chunks.len() == sent.len(), guessed);
+        assert_eq!(ear.counters().heads_guessed > 0, guessed);
     }
 }
 
