@@ -7,10 +7,9 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
 use std::rc::Rc;
 
-use node::overhear::{Output, Overhear};
+use node::overhear::{Options, Output, Overhear};
 use wire::capture::ieee80211::Mac;
 use wire::capture::{Frame, Heard, Segment, pcap};
 use wire::{ChunkId, Instant};
@@ -19,20 +18,33 @@ use crate::world::Tap;
 
 /// More than what one transfer of a megabyte brings over some hops.
 const BUDGET_BYTES: usize = 8 << 20;
-/// Of an engine for one stream.
-const STREAM_BUDGET_BYTES: usize = 4 << 20;
 /// What engines hash with: nobody attacks them here, and runs must be the same.
 const SEED: [u8; 32] = *b"observers of a simulated medium.";
 /// The end of all time.
 const NEVER: Instant = Instant::from_nanos(u64::MAX);
 
 /// How observers listen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listening {
     /// As the daemon does.
     Whole,
-    /// Each stream for itself: no chunk is made of several.
+    /// As the paper's: of no use is what a stream brings of a chunk whose first packet was missed there.
+    First,
+    /// The same, and each stream for itself: no chunk is made of several.
     Alone,
+}
+
+impl Listening {
+    /// All, by their places.
+    pub const ALL: [Self; 3] = [Self::Whole, Self::First, Self::Alone];
+
+    fn options(self) -> Options {
+        match self {
+            Self::Whole => Options::default(),
+            Self::First => Options { joins_streams: true, guesses_heads: false },
+            Self::Alone => Options { joins_streams: false, guesses_heads: false },
+        }
+    }
 }
 
 /// What one observer made of what it heard.
@@ -50,13 +62,12 @@ pub struct Made {
 #[derive(Clone, Debug)]
 pub struct Observers(Rc<RefCell<Vec<Observer>>>);
 
-/// One station's ear.
+/// One station.
 #[derive(Debug)]
 struct Observer {
     /// The latest frame of each neighbour: drivers drop repetitions by its number.
     latest: BTreeMap<Mac, u16>,
-    whole: Ear,
-    alone: BTreeMap<(SocketAddr, SocketAddr), Ear>,
+    ears: [Ear; Listening::ALL.len()],
 }
 
 /// An engine, and what it gave out.
@@ -69,11 +80,7 @@ struct Ear {
 impl Observers {
     /// One for each station.
     pub fn new(stations: usize) -> Self {
-        let observer = || Observer {
-            latest: BTreeMap::new(),
-            whole: Ear::new(BUDGET_BYTES),
-            alone: BTreeMap::new(),
-        };
+        let observer = || Observer { latest: BTreeMap::new(), ears: Listening::ALL.map(Ear::new) };
         Self(Rc::new(RefCell::new((0..stations).map(|_| observer()).collect())))
     }
 
@@ -82,24 +89,16 @@ impl Observers {
         Box::new(self.clone())
     }
 
-    /// What a station has made of all that it heard; to be asked once, when nothing more is on the air.
+    /// What a station has made of all that it heard; to be asked when nothing more is on the air.
     pub fn made(&self, station: usize, listening: Listening) -> Made {
-        let mut observers = self.0.borrow_mut();
-        let observer = &mut observers[station];
-        match listening {
-            Listening::Whole => Ear::made(std::iter::once(&mut observer.whole)),
-            Listening::Alone => Ear::made(observer.alone.values_mut()),
-        }
+        self.0.borrow_mut()[station].ears[listening as usize].made()
     }
 }
 
 impl Tap for Observers {
     fn frame(&mut self, station: usize, at: Instant, frame: &[u8]) {
-        let frame = Frame {
-            link_type: pcap::LINKTYPE_IEEE802_11_RADIOTAP,
-            bytes: frame,
-            length: frame.len(),
-        };
+        let link_type = pcap::LINKTYPE_IEEE802_11_RADIOTAP;
+        let frame = Frame { link_type, bytes: frame, length: frame.len() };
         self.0.borrow_mut()[station].hear(at, Heard::new(frame));
     }
 }
@@ -112,16 +111,15 @@ impl Observer {
             return;
         }
         for segment in heard.flatten() {
-            self.whole.hear(at, &segment);
-            let stream = self.alone.entry((segment.from, segment.to));
-            stream.or_insert_with(|| Ear::new(STREAM_BUDGET_BYTES)).hear(at, &segment);
+            self.ears.iter_mut().for_each(|it| it.hear(at, &segment));
         }
     }
 }
 
 impl Ear {
-    fn new(budget_bytes: usize) -> Self {
-        Self { engine: Overhear::new(budget_bytes, &SEED), chunks: BTreeSet::new() }
+    fn new(listening: Listening) -> Self {
+        let engine = Overhear::with_options(BUDGET_BYTES, &SEED, listening.options());
+        Self { engine, chunks: BTreeSet::new() }
     }
 
     fn hear(&mut self, at: Instant, segment: &Segment<'_>) {
@@ -140,20 +138,15 @@ impl Ear {
         }
     }
 
-    /// Of several ears of one observer.
-    fn made<'a>(ears: impl Iterator<Item = &'a mut Self>) -> Made {
-        let mut made = Made::default();
-        let mut chunks = BTreeSet::new();
-        for ear in ears {
-            // What waits for a head has waited in vain.
-            ear.engine.handle_timeout(NEVER);
-            ear.drain();
-            chunks.append(&mut ear.chunks);
-            let it = ear.engine.counters();
-            made.payload_bytes += it.payload_bytes;
-            made.unused_bytes += it.unused_bytes() - it.duplicate_bytes;
+    fn made(&mut self) -> Made {
+        // What waits for a head has waited in vain.
+        self.engine.handle_timeout(NEVER);
+        self.drain();
+        let it = self.engine.counters();
+        Made {
+            chunks: self.chunks.len(),
+            payload_bytes: it.payload_bytes,
+            unused_bytes: it.unused_bytes() - it.duplicate_bytes,
         }
-        made.chunks = chunks.len();
-        made
     }
 }

@@ -7,6 +7,7 @@ use super::super::{
 };
 use super::heard::Heard;
 use super::observe::{DITTO, WAYS};
+use super::tell::EFFICIENCY;
 use super::{COLUMNS, TESTBEDS, Testbed};
 use crate::report::{Chart, Curve};
 use crate::scenario::Scenario;
@@ -23,21 +24,26 @@ const fn trial(scenario: &'static str, panel: &'static str, metres: f64) -> Tria
     Trial { scenario, panel, metres }
 }
 
-const TRIALS: [Trial; 16] = [
+const TRIALS: [Trial; 21] = [
     trial("map21", "map21, 75 m", 75.0),
     trial("map21", "map21, 80 m", 80.0),
-    trial("map21", "map21, 85 m", 85.0),
+    trial("map21", "map21, 84 m", 84.0),
+    trial("map21", "map21, 87 m", 87.0),
     trial("map21", "map21, 90 m", 90.0),
-    trial("map21", "map21, 95 m", 95.0),
+    trial("map21", "map21, 93 m", 93.0),
+    trial("map21", "map21, 96 m", 96.0),
     trial("map21", "map21, 100 m", 100.0),
     trial("map21", "map21, 105 m", 105.0),
-    trial("map21", "map21, 110 m", 110.0),
-    trial("emulab8", "emulab8, 42 m", 42.0),
     trial("emulab8", "emulab8, 45 m", 45.0),
     trial("emulab8", "emulab8, 48 m", 48.0),
-    trial("emulab8", "emulab8, 51 m", 51.0),
+    trial("emulab8", "emulab8, 50 m", 50.0),
+    trial("emulab8", "emulab8, 52 m", 52.0),
+    trial("emulab8", "emulab8, 53 m", 53.0),
     trial("emulab8", "emulab8, 54 m", 54.0),
+    trial("emulab8", "emulab8, 55 m", 55.0),
+    trial("emulab8", "emulab8, 56 m", 56.0),
     trial("emulab8", "emulab8, 57 m", 57.0),
+    trial("emulab8", "emulab8, 58 m", 58.0),
     trial("emulab8", "emulab8, 60 m", 60.0),
     trial("emulab8", "emulab8, 63 m", 63.0),
 ];
@@ -47,7 +53,7 @@ pub(in super::super) const CALIBRATION: Experiment = Experiment {
     title: "Ditto, how far observers hear",
     about: "The shares of observers that reconstruct anything, and more than half, for several values of overhear_m: how its values in map21 and emulab8 were found",
     columns: COLUMNS,
-    seeds: [3, 1],
+    seeds: [6, 1],
     plan,
     tell,
 };
@@ -82,7 +88,7 @@ impl<'a> Tried<'a> {
         let paper =
             [paper("observers_reconstructing_any")?, paper("observers_reconstructing_over_half")?];
         let heard = Heard::new(samples, trial.panel, DITTO);
-        let (any, half) = (heard.above("efficiency", 0.0), heard.above("efficiency", 50.0));
+        let (any, half) = (heard.above(EFFICIENCY, 0.0), heard.above(EFFICIENCY, 50.0));
         let off = (any.mean - paper[0]).abs() + (half.mean - paper[1]).abs();
         Some(Self { trial, any, half, off, paper })
     }

@@ -6,7 +6,7 @@ use super::fetch::SERVED;
 use super::heard::Heard;
 use super::observe::{COARSE, DITTO, END_TO_END};
 use super::served::Served;
-use super::tell::paper_median;
+use super::tell::{EFFICIENCY, OVERHEAD, paper_median};
 use super::{FETCHINGS, TESTBEDS};
 use crate::report::{Chart, Curve, Distribution, Series};
 
@@ -33,7 +33,7 @@ fn reconstruction(samples: &Samples) -> Vec<Picture> {
         let half = share("observers_reconstructing_over_half").map(|it| (50.0, it));
         Series {
             name: testbed.scenario.to_owned(),
-            values: Heard::new(samples, testbed.scenario, DITTO).means("efficiency"),
+            values: Heard::new(samples, testbed.scenario, DITTO).means(EFFICIENCY),
             paper: any.into_iter().chain(half).collect(),
         }
     };
@@ -58,33 +58,33 @@ fn of_testbed(samples: &Samples, panel: &'static str, paper: &str) -> Vec<Pictur
             &format!("fig13-{panel}"),
             &format!("Figure 13, {panel}: chunks reconstructed, by their size"),
             vec![
-                series("8 KiB", heard.means("efficiency"), target("ditto-8KB", best, 0.8)),
-                series("32 KiB", coarse.means("efficiency"), target("ditto-32KB", best, 0.8)),
+                series("8 KiB", heard.means(EFFICIENCY), target("ditto-8KB", best, 0.8)),
+                series("32 KiB", coarse.means(EFFICIENCY), target("ditto-32KB", best, 0.8)),
             ],
         ),
         overhead(
             &format!("fig14-{panel}"),
             &format!("Figure 14, {panel}: memory overhead, by the size of chunks"),
             vec![
-                series("8 KiB", heard.means("overhead"), target("ditto-8KB", below, 0.6)),
-                series("32 KiB", coarse.means("overhead"), target("ditto-32KB", below, 0.6)),
+                series("8 KiB", heard.means(OVERHEAD), target("ditto-8KB", below, 0.6)),
+                series("32 KiB", coarse.means(OVERHEAD), target("ditto-32KB", below, 0.6)),
             ],
         ),
         efficiency(
             &format!("fig15-{panel}"),
             &format!("Figure 15, {panel}: chunks reconstructed, by scheme"),
             vec![
-                series("ditto", heard.means("efficiency"), Vec::new()),
+                series("ditto", heard.means(EFFICIENCY), Vec::new()),
                 series("each stream alone", heard.means("efficiency_alone"), Vec::new()),
-                series("end-to-end", direct.means("efficiency"), Vec::new()),
-                series("first packet needed", heard.means("efficiency_first"), Vec::new()),
+                series("end-to-end", direct.means(EFFICIENCY), Vec::new()),
+                series("ditto, first packet not needed", heard.means("efficiency"), Vec::new()),
             ],
         ),
         overhead(
             &format!("fig16-{panel}"),
             &format!("Figure 16, {panel}: memory overhead, by scheme"),
             vec![
-                series("ditto", heard.means("overhead"), Vec::new()),
+                series("ditto", heard.means(OVERHEAD), Vec::new()),
                 series("each stream alone", heard.means("overhead_alone"), Vec::new()),
             ],
         ),
@@ -94,7 +94,7 @@ fn of_testbed(samples: &Samples, panel: &'static str, paper: &str) -> Vec<Pictur
 /// Figure 12: each router's median and maximum over all transfers that it observed, sorted.
 fn proximity(heard: &Heard<'_>, panel: &str) -> Picture {
     let of_node = |node: f64| {
-        let all = heard.of_node(node, "efficiency");
+        let all = heard.of_node(node, EFFICIENCY);
         let most = all.iter().copied().fold(0.0, f64::max);
         (crate::report::stats::median(all).unwrap_or(0.0), most)
     };

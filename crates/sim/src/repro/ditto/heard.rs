@@ -39,12 +39,17 @@ impl<'a> Heard<'a> {
 
     /// What this share of observers is at or below.
     pub fn quantile(&self, column: &str, share: f64) -> Estimate {
-        let quantile = |all: Vec<f64>| {
-            let sorted = stats::sorted(all);
-            let place = (share * sorted.len() as f64).ceil() as usize;
-            sorted.get(place.saturating_sub(1)).copied().unwrap_or(f64::NAN)
-        };
-        Estimate::of(&self.by_seed(column).into_iter().map(quantile).collect::<Vec<_>>())
+        quantile(self.by_seed(column).into_iter(), share)
+    }
+
+    /// The same among those that heard anything.
+    pub fn quantile_of_hearers(&self, column: &str, share: f64) -> Estimate {
+        let seeds = self.by_seed(column).into_iter().zip(self.by_seed("heard_kb"));
+        let hearers = seeds.map(|(figures, heard)| {
+            let heard = figures.into_iter().zip(heard).filter(|(_, heard)| *heard > 0.0);
+            heard.map(|(figure, _)| figure).collect()
+        });
+        quantile(hearers, share)
     }
 
     /// The mean over all observers of one figure over that of another.
@@ -75,4 +80,14 @@ impl<'a> Heard<'a> {
         nodes.dedup();
         nodes
     }
+}
+
+/// The mean over the seeds of what this share of their figures is at or below.
+fn quantile(seeds: impl Iterator<Item = Vec<f64>>, share: f64) -> Estimate {
+    let of = |all: Vec<f64>| {
+        let sorted = stats::sorted(all);
+        let place = (share * sorted.len() as f64).ceil() as usize;
+        sorted.get(place.saturating_sub(1)).copied().unwrap_or(f64::NAN)
+    };
+    Estimate::of(&seeds.map(of).collect::<Vec<_>>())
 }

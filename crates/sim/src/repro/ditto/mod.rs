@@ -84,6 +84,7 @@ const COLUMNS: &[&str] = &[
     "efficiency_alone",
     "overhead_alone",
     "efficiency_first",
+    "overhead_first",
     "place",
     "hops",
     "kbps",

@@ -86,8 +86,7 @@ impl Way {
         let all = 0..scenario.routers.len();
         let listeners = all.filter(|it| *it != receiver && *it != scenario.gateway);
         let observer = |observer: usize| {
-            let [whole, alone] =
-                [Listening::Whole, Listening::Alone].map(|it| observers.made(observer, it));
+            let [whole, first, alone] = Listening::ALL.map(|it| observers.made(observer, it));
             let efficiency = |made: Made| percent(made.chunks as u64, cut);
             let overhead = |made: Made| percent(made.unused_bytes, made.payload_bytes);
             row(&[
@@ -97,6 +96,8 @@ impl Way {
                 ("heard_kb", whole.payload_bytes as f64 / 1e3),
                 ("efficiency", efficiency(whole)),
                 ("overhead", overhead(whole)),
+                ("efficiency_first", efficiency(first)),
+                ("overhead_first", overhead(first)),
                 ("efficiency_alone", efficiency(alone)),
                 ("overhead_alone", overhead(alone)),
                 ("kbps", transfers[0].kbps),
