@@ -26,6 +26,8 @@ pub struct Distribution {
     pub label: String,
     /// Below the axis, with its unit.
     pub x: String,
+    /// Where the axis ends, from 0 on; `None`: where values say, logarithmic if they are far apart.
+    pub until: Option<f64>,
     /// What the shares are of.
     pub of: String,
     /// In the order of the legend.
@@ -48,7 +50,10 @@ impl Distribution {
     pub fn svg(&self) -> String {
         let values = self.series.iter().flat_map(|it| it.values.iter().copied());
         let paper = self.series.iter().flat_map(|it| it.paper.iter().map(|(value, _)| *value));
-        let axis = Axis::over(&stats::sorted(values.chain(paper)));
+        let axis = match self.until {
+            Some(high) => Axis::from_zero(high),
+            None => Axis::over(&stats::sorted(values.chain(paper))),
+        };
         let rows = self.series.len().div_ceil(LEGEND_COLUMNS);
         let height = PLOT.bottom + AXIS_HEIGHT + LEGEND_ROW * rows as f64 + 4.0;
         let body = html! {
@@ -148,6 +153,7 @@ mod tests {
         let all = Distribution {
             label: "<shares>".to_owned(),
             x: "chunks, %".to_owned(),
+            until: Some(100.0),
             of: "observers".to_owned(),
             series: vec![series, Series::default()],
         };

@@ -25,27 +25,27 @@ const fn trial(scenario: &'static str, panel: &'static str, metres: f64) -> Tria
 }
 
 const TRIALS: [Trial; 21] = [
-    trial("map21", "map21, 75 m", 75.0),
-    trial("map21", "map21, 80 m", 80.0),
-    trial("map21", "map21, 84 m", 84.0),
-    trial("map21", "map21, 87 m", 87.0),
-    trial("map21", "map21, 90 m", 90.0),
-    trial("map21", "map21, 93 m", 93.0),
-    trial("map21", "map21, 96 m", 96.0),
-    trial("map21", "map21, 100 m", 100.0),
-    trial("map21", "map21, 105 m", 105.0),
-    trial("emulab8", "emulab8, 45 m", 45.0),
-    trial("emulab8", "emulab8, 48 m", 48.0),
-    trial("emulab8", "emulab8, 50 m", 50.0),
-    trial("emulab8", "emulab8, 52 m", 52.0),
-    trial("emulab8", "emulab8, 53 m", 53.0),
-    trial("emulab8", "emulab8, 54 m", 54.0),
-    trial("emulab8", "emulab8, 55 m", 55.0),
-    trial("emulab8", "emulab8, 56 m", 56.0),
-    trial("emulab8", "emulab8, 57 m", 57.0),
-    trial("emulab8", "emulab8, 58 m", 58.0),
-    trial("emulab8", "emulab8, 60 m", 60.0),
-    trial("emulab8", "emulab8, 63 m", 63.0),
+    trial("map21", "map21 at 75 m", 75.0),
+    trial("map21", "map21 at 80 m", 80.0),
+    trial("map21", "map21 at 84 m", 84.0),
+    trial("map21", "map21 at 87 m", 87.0),
+    trial("map21", "map21 at 90 m", 90.0),
+    trial("map21", "map21 at 93 m", 93.0),
+    trial("map21", "map21 at 96 m", 96.0),
+    trial("map21", "map21 at 100 m", 100.0),
+    trial("map21", "map21 at 105 m", 105.0),
+    trial("emulab8", "emulab8 at 45 m", 45.0),
+    trial("emulab8", "emulab8 at 48 m", 48.0),
+    trial("emulab8", "emulab8 at 50 m", 50.0),
+    trial("emulab8", "emulab8 at 52 m", 52.0),
+    trial("emulab8", "emulab8 at 53 m", 53.0),
+    trial("emulab8", "emulab8 at 54 m", 54.0),
+    trial("emulab8", "emulab8 at 55 m", 55.0),
+    trial("emulab8", "emulab8 at 56 m", 56.0),
+    trial("emulab8", "emulab8 at 57 m", 57.0),
+    trial("emulab8", "emulab8 at 58 m", 58.0),
+    trial("emulab8", "emulab8 at 60 m", 60.0),
+    trial("emulab8", "emulab8 at 63 m", 63.0),
 ];
 
 pub(in super::super) const CALIBRATION: Experiment = Experiment {
@@ -60,7 +60,8 @@ pub(in super::super) const CALIBRATION: Experiment = Experiment {
 
 fn plan(extent: Extent) -> Vec<Point> {
     let mut points = Vec::new();
-    for trial in TRIALS.iter().filter(|it| extent == Extent::Full || it.panel == "emulab8, 54 m") {
+    for trial in TRIALS.iter().filter(|it| extent == Extent::Full || it.panel == "emulab8 at 52 m")
+    {
         let Some(testbed) = testbed(trial) else { continue };
         let settings = [("overhear_m", trial.metres.to_string())];
         points.extend(WAYS[0].points(testbed, trial.panel, &settings, points.len()));

@@ -10,6 +10,9 @@ use super::tell::{EFFICIENCY, OVERHEAD, paper_median};
 use super::{FETCHINGS, TESTBEDS};
 use crate::report::{Chart, Curve, Distribution, Series};
 
+/// More than any hop carries: what is above came out of the router's own store.
+const HIGHEST_KBPS: f64 = 8000.0;
+
 pub(super) fn pictures(samples: &Samples) -> Vec<Picture> {
     let mut pictures = reconstruction(samples);
     let has = |panel: &str| samples.panels().contains(&panel);
@@ -122,16 +125,17 @@ fn proximity(heard: &Heard<'_>, panel: &str) -> Picture {
 }
 
 fn efficiency(name: &str, caption: &str, series: Vec<Series>) -> Picture {
-    distribution(name, caption, "chunks reconstructed, %", "observers", series)
+    of_observers(name, caption, "chunks reconstructed, %", series)
 }
 
 fn overhead(name: &str, caption: &str, series: Vec<Series>) -> Picture {
-    distribution(name, caption, "bytes kept in vain, % of those heard", "observers", series)
+    of_observers(name, caption, "bytes kept in vain, % of those heard", series)
 }
 
-fn distribution(name: &str, caption: &str, x: &str, of: &str, series: Vec<Series>) -> Picture {
-    let picture =
-        Distribution { label: caption.to_owned(), x: x.to_owned(), of: of.to_owned(), series };
+fn of_observers(name: &str, caption: &str, x: &str, series: Vec<Series>) -> Picture {
+    let (x, of) = (x.to_owned(), "observers".to_owned());
+    let label = caption.to_owned();
+    let picture = Distribution { label, x, until: Some(100.0), of, series };
     Picture { name: name.to_owned(), caption: caption.to_owned(), svg: picture.svg() }
 }
 
@@ -143,35 +147,65 @@ fn throughput(samples: &Samples, panel: &'static str) -> Vec<Picture> {
         values: served(it.series).throughputs(),
         paper: paper_median(panel, it.series).map(|it| (it, 0.5)).into_iter().collect(),
     });
-    let (figure, name) = (figure(panel), panel.replace(' ', "-"));
-    let mut pictures = vec![distribution(
-        &format!("throughput-{name}"),
-        &format!("{figure}{panel}: throughput of receivers"),
-        "throughput, kbit/s",
-        "receivers",
-        series.collect(),
-    )];
-    if panel == "emulab8 one by one" {
-        let curve = |it: &super::fetch::Served| {
-            let each = served(it.series).each("kbps").into_iter().enumerate();
-            let points = each.map(|(place, (_, kbps))| (place as f64 + 1.0, kbps)).collect();
-            Curve { name: it.series.to_owned(), points }
-        };
-        let order: Vec<_> =
-            served("ditto").each("kbps").iter().map(|(node, _)| node.to_string()).collect();
-        let chart = Chart {
-            label: format!("throughput of each receiver, {panel}"),
-            x: format!("receivers in the order in which they ask: {}", order.join(", ")),
-            y: "throughput, kbit/s".to_owned(),
-            curves: SERVED.iter().map(curve).collect(),
-        };
-        pictures.push(Picture {
-            name: format!("fig17-{name}"),
-            caption: format!("Figure 17, {panel}: each receiver"),
-            svg: chart.svg(),
-        });
+    let caption = format!("{}{panel}: throughput of receivers", figure(panel));
+    let picture = Distribution {
+        label: caption.clone(),
+        x: "throughput, kbit/s".to_owned(),
+        until: None,
+        of: "receivers".to_owned(),
+        series: series.collect(),
+    };
+    let name = format!("throughput-{}", panel.replace(' ', "-"));
+    let mut pictures = vec![Picture { name, caption, svg: picture.svg() }];
+    if panel.ends_with("one by one") {
+        pictures.push(each(samples, panel));
+    }
+    if !panel.ends_with("orders") {
+        pictures.push(sources(samples, panel));
     }
     pictures
+}
+
+/// Figure 17: each receiver, in the order in which they asked.
+fn each(samples: &Samples, panel: &'static str) -> Picture {
+    let cut = |it: Estimate| match it.mean > HIGHEST_KBPS {
+        true => Estimate { mean: HIGHEST_KBPS, half: None, ..it },
+        false => it,
+    };
+    let curve = |series: &'static str| {
+        let each = Served::new(samples, panel, series).each("kbps").into_iter().enumerate();
+        let points = each.map(|(place, (_, kbps))| (place as f64 + 1.0, cut(kbps))).collect();
+        Curve { name: series.to_owned(), points }
+    };
+    let y = format!("throughput, kbit/s (above {HIGHEST_KBPS} drawn there)");
+    let caption = format!("Figure 17, {panel}: each receiver");
+    let curves = SERVED.iter().map(|it| curve(it.series)).collect();
+    let svg = Chart { label: caption.clone(), x: order(samples, panel), y, curves }.svg();
+    Picture { name: format!("fig17-{}", panel.replace(' ', "-")), caption, svg }
+}
+
+/// Of each receiver, where its bytes came from with ditto.
+fn sources(samples: &Samples, panel: &'static str) -> Picture {
+    let curve = |column: &&str| {
+        let each = Served::new(samples, panel, "ditto").each(column).into_iter().enumerate();
+        let points = each.map(|(place, (_, share))| (place as f64 + 1.0, share)).collect();
+        Curve { name: (*column).to_owned(), points }
+    };
+    let caption = format!("Where each receiver's bytes came from, ditto, {panel}");
+    let columns = ["overheard", "repaired", "held", "peers", "gateway", "origin"];
+    let chart = Chart {
+        label: caption.clone(),
+        x: order(samples, panel),
+        y: "share of bytes, %".to_owned(),
+        curves: columns.iter().map(curve).collect(),
+    };
+    Picture { name: format!("sources-{}", panel.replace(' ', "-")), caption, svg: chart.svg() }
+}
+
+fn order(samples: &Samples, panel: &'static str) -> String {
+    let each = Served::new(samples, panel, "ditto").each("kbps");
+    let names: Vec<_> = each.iter().map(|(node, _)| node.to_string()).collect();
+    format!("receivers in the order in which they ask: {}", names.join(", "))
 }
 
 fn figure(panel: &str) -> &'static str {

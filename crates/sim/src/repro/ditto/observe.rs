@@ -36,7 +36,7 @@ pub(super) const WAYS: [Way; 3] = [
 /// Chunks of 8 KiB.
 pub(super) const DITTO: &str = "ditto";
 /// Chunks of 32 KiB.
-pub(super) const COARSE: &str = "ditto, 32 KiB";
+pub(super) const COARSE: &str = "ditto 32 KiB";
 pub(super) const END_TO_END: &str = "end-to-end";
 
 impl Way {
