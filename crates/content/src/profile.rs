@@ -65,9 +65,18 @@ impl Profile {
         grain: Level::new(128, 64, 512, 66),
     };
 
+    /// For comparisons with the paper's chunks of 32 KiB: no unit may be longer, so they have 24 to 32.
+    pub const COARSE: &'static Self = &Self {
+        id: 2,
+        parent: Level::new(256 * KIB, 64 * KIB, 1024 * KIB, 107_400),
+        unit: Level::new(30 * KIB, 24 * KIB, 32 * KIB, 13_000),
+        piece: Level::new(KIB, 512, 4 * KIB, 325),
+        grain: Level::new(128, 64, 512, 66),
+    };
+
     /// The profile of that id, if this version knows it.
     pub fn from_id(id: u8) -> Option<&'static Self> {
-        (id == Self::DEFAULT.id).then_some(Self::DEFAULT)
+        [Self::DEFAULT, Self::COARSE].into_iter().find(|it| it.id == id)
     }
 }
 

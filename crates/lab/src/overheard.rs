@@ -8,14 +8,9 @@ use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use sim::scenario::Scenario;
-use sim::source::Source;
+use sim::source::{OVERHEARD, REPAIRED, Source};
 
 use crate::routers;
-
-/// Bytes of units that were overheard before a peer had sent them.
-pub const OVERHEARD: &str = "overheard";
-/// Overheard bytes of units of which a peer sent the rest.
-const REPAIRED: &str = "repaired";
 
 /// The client may be done before its router has written down that it is.
 const PATIENCE: Duration = Duration::from_secs(2);

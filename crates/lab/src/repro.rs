@@ -54,7 +54,7 @@ fn repeat(experiment: &'static Experiment, args: &Repro) -> Result<(), Failure> 
     let jobs = plan.jobs();
     let how = Jobs { what: experiment.name, at_a_time: args.jobs, quiet: args.quiet };
     let rows = how.run(jobs.len(), |place| jobs[place].run().map_err(Failure::failed))?;
-    let told = experiment.tell(rows);
+    let told = experiment.tell(rows.into_iter().flatten().collect());
     let page = write(experiment, &told, &args.out)?;
     if !args.quiet {
         let count = |verdict| told.findings.count(verdict);

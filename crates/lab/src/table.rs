@@ -7,8 +7,8 @@ use sim::result::{RunResult, Transfer};
 use sim::source::Source;
 
 use crate::air::Snapshot;
-use crate::overheard::OVERHEARD;
 use crate::verdict;
+use sim::source::OVERHEARD;
 
 /// Everything that a person wants to know first; `medium` is what [`medium`] says.
 pub fn page(result: &RunResult, medium: &str) -> String {

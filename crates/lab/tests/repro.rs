@@ -4,7 +4,14 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-const NAMES: [&str; 4] = ["meshcache-fig4", "meshcache-fig5", "meshcache-fig6", "meshcache-table2"];
+const NAMES: [&str; 6] = [
+    "meshcache-fig4",
+    "meshcache-fig5",
+    "meshcache-fig6",
+    "meshcache-table2",
+    "ditto-calibration",
+    "ditto",
+];
 
 fn repro(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_hearsay-lab")).arg("repro").args(args).output().unwrap()
@@ -52,7 +59,7 @@ fn a_short_reproduction_goes_the_papers_way_and_is_the_same_again() {
         let path = entry.as_ref().unwrap().path();
         path.extension().is_some_and(|it| it == "svg") && text(&path).starts_with("<svg")
     });
-    assert_eq!(pictures.count(), 4 + 4 + 2 + 3);
+    assert_eq!(pictures.count(), 4 + 4 + 2 + 3 + 1 + 9);
     // Figure 4: nothing changes much without fading. Figure 5: with losses of 30 % per-hop wins.
     let rows = |name: &str| text(&once.path().join(format!("{name}.csv")));
     for (name, row) in [
@@ -61,6 +68,11 @@ fn a_short_reproduction_goes_the_papers_way_and_is_the_same_again() {
         ("meshcache-fig5", "\"throughput, per-hop over direct, 6 hops\",30 %"),
         ("meshcache-table2", "\"gateway load, schemes compared\",small: thcp over default"),
         ("meshcache-table2", "\"gateway load, schemes compared\",small: ph-thcp over thcp"),
+        ("ditto-calibration", "emulab8,52 m: observers that reconstruct anything"),
+        (
+            "ditto",
+            "\"reassembly (figures 15, 16, section 6.3)\",\"emulab8: chunks reconstructed, ditto over each",
+        ),
     ] {
         let rows = rows(name);
         let found = rows.lines().find(|line| line.starts_with(row)).expect(row);

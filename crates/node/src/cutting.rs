@@ -9,6 +9,7 @@ use wire::ChunkId;
 /// Cuts content, seals the units if that is wished, names them, and lists them.
 #[derive(Debug)]
 pub struct Cutting {
+    profile: &'static Profile,
     cutter: Cutter,
     sealer: Option<Sealer>,
     builder: ManifestBuilder,
@@ -33,11 +34,12 @@ pub struct Fresh {
 }
 
 impl Cutting {
-    pub fn new(sealer: Option<Sealer>) -> Self {
+    pub fn new(profile: &'static Profile, sealer: Option<Sealer>) -> Self {
         Self {
-            cutter: Cutter::new(Profile::DEFAULT),
+            profile,
+            cutter: Cutter::new(profile),
             sealer,
-            builder: ManifestBuilder::new(Profile::DEFAULT),
+            builder: ManifestBuilder::new(profile),
             tail: Vec::new(),
             cut: 0,
         }
@@ -95,7 +97,7 @@ impl Cutting {
 
     /// Closes the manifest.
     pub fn close(&mut self) -> Segment {
-        std::mem::replace(&mut self.builder, ManifestBuilder::new(Profile::DEFAULT)).close()
+        std::mem::replace(&mut self.builder, ManifestBuilder::new(self.profile)).close()
     }
 
     /// Bytes in whole units so far.

@@ -83,6 +83,8 @@ pub struct Config {
     pub seed: [u8; 32],
     /// Budget in bytes for what it keeps in memory: hot units, rows, manifests, units to be written.
     pub memory_bytes: u64,
+    /// How it cuts what it fetches from origins; the same on all nodes of a mesh.
+    pub profile: &'static content::Profile,
     /// Objects larger than this, in bytes, are not stored.
     pub object_bytes_max: u64,
     /// Clients that may use it besides local ones.

@@ -127,7 +127,7 @@ impl Node {
         let memory = config.memory_bytes;
         let mesh = config.mesh.clone().map(|mesh| {
             let seed = blake3::derive_key("hearsay 2026-11 chance of peers", &config.seed);
-            Mesh::new(mesh, config.name.clone(), content::Profile::DEFAULT.id, seed)
+            Mesh::new(mesh, config.name.clone(), config.profile.id, seed)
         });
         Self {
             ear: Ear::new(&config),

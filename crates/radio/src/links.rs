@@ -16,6 +16,9 @@ pub struct Link {
     /// Probability that a frame does not arrive though nothing disturbed it. Which frames suffer it,
     /// [`LossScope`](crate::LossScope) says.
     pub loss: f64,
+    /// The same of data frames that are for others; they may arrive here though nothing else does. `None`:
+    /// they are as any other.
+    pub overheard_loss: Option<f64>,
 }
 
 /// From which power on signals mean something, in attowatts.
@@ -113,7 +116,7 @@ mod tests {
     #[test]
     fn links_have_directions() {
         let mut links = Links::new(3);
-        let link = Link { power: u64::MAX, decodable: true, loss: 0.1 };
+        let link = Link { power: u64::MAX, decodable: true, loss: 0.1, overheard_loss: None };
         links.set(C, A, link);
         links.set(A, A, link);
         assert_eq!(links.get(C, A).map(|link| link.power), Some(POWER_MAX));

@@ -34,7 +34,8 @@ use wire::Instant;
 /// let (a, b) = (Station(0), Station(1));
 /// let mut links = Links::new(2);
 /// for (from, to) in [(a, b), (b, a)] {
-///     links.set(from, to, Link { power: 1_000_000, decodable: true, loss: 0.0 });
+///     let link = Link { power: 1_000_000, decodable: true, loss: 0.0, overheard_loss: None };
+///     links.set(from, to, link);
 /// }
 /// let mut medium = Medium::new(Config::default(), links, 1);
 /// let to = Destination::Station(b);

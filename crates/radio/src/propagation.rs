@@ -143,7 +143,7 @@ impl Propagation {
             Some(ranges) => (distance_m <= ranges.sense_m, distance_m <= ranges.receive_m),
             None => (power >= sense, power >= receive),
         };
-        is_sensed.then(|| Link { power, decodable, loss: loss(distance_m) })
+        is_sensed.then(|| Link { power, decodable, loss: loss(distance_m), overheard_loss: None })
     }
 
     /// Beyond this, in metres, nothing is sensed.

@@ -17,8 +17,11 @@ pub struct Hearer {
     power: u64,
     /// If links fade: of what the sender has on the air.
     faded_power: u64,
+    /// Frames that are for it, or for all, can arrive.
+    pub reaches: bool,
     pub loss: Probability,
     pub broadcast_loss: Probability,
+    pub overheard_loss: Probability,
     /// Serial number of the sender's latest packet that arrived here; 0 if none did.
     heard: u64,
 }
@@ -27,10 +30,13 @@ impl Hearer {
     fn new(station: Station, link: Link, broadcast_loss_share: f64) -> Self {
         Self {
             station,
-            decodable: link.decodable,
+            decodable: link.decodable || link.overheard_loss.is_some(),
             power: link.power.min(POWER_MAX),
             faded_power: 0,
+            // If links fade, their power decides.
+            reaches: link.decodable || link.overheard_loss.is_none(),
             loss: Probability::new(link.loss),
+            overheard_loss: Probability::new(link.overheard_loss.unwrap_or(link.loss)),
             broadcast_loss: Probability::new(link.loss * broadcast_loss_share),
             heard: 0,
         }

@@ -286,3 +286,22 @@ fn a_late_driver_sees_what_a_punctual_one_sees() {
 fn a_station_that_is_not_there_is_the_drivers_mistake() {
     play(&mut medium(clique(2)), &one(0, to(2)));
 }
+
+/// A frame for another may be heard where no frame for oneself would arrive, and not heard where it would.
+#[test]
+fn what_is_lost_of_frames_for_others_is_a_matter_of_its_own() {
+    let mut links = clique(4);
+    let deaf = Link { overheard_loss: Some(1.0), ..link(1_000_000) };
+    let far = Link { decodable: false, overheard_loss: Some(0.0), ..link(1_000_000) };
+    links.set(Station(0), Station(2), deaf);
+    links.set(Station(0), Station(3), far);
+    let by = |destination| {
+        let events = play(&mut medium(links.clone()), &one(0, destination));
+        frames(&events).iter().flat_map(|(_, by)| stations(by)).collect::<Vec<_>>()
+    };
+    assert_eq!(by(to(1)), [1, 3]);
+    assert_eq!(by(to(2)), [1, 2, 3]);
+    assert_eq!(by(Destination::Broadcast), [1, 2]);
+    // To 3 nothing comes, however often.
+    assert!(!by(to(3)).contains(&3));
+}

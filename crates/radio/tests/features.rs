@@ -231,7 +231,7 @@ fn noise_alone_loses_frames_at_the_edge() {
 fn a_weak_frame_holds_the_receiver_or_not() {
     // 0 is weak at 1, and 2 does not sense it: 2's frame begins after 0's.
     let mut links = pairs(3, &[(1, 2)]);
-    let weak = Link { power: STRONG / 16, decodable: false, loss: 0.0 };
+    let weak = Link { decodable: false, ..link(STRONG / 16) };
     links.set(Station(0), Station(1), weak);
     let later = (micros(LATER_US + 300), 2, to(1), 500);
     for (locking, tries) in [(Locking::First, 2..=7), (Locking::Decodable, 1..=1)] {

@@ -18,7 +18,11 @@ fn links() -> impl Strategy<Value = Links> {
     prop::collection::vec(edge, 0..36).prop_map(|edges| {
         let mut links = Links::new(usize::from(STATIONS));
         for (from, to, (power, decodable, loss)) in edges {
-            links.set(Station(from), Station(to), Link { power, decodable, loss });
+            links.set(
+                Station(from),
+                Station(to),
+                Link { power, decodable, loss, overheard_loss: None },
+            );
         }
         links
     })

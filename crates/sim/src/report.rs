@@ -11,6 +11,7 @@ mod bars;
 mod cdf;
 mod checks;
 mod curves;
+mod distribution;
 mod figures;
 mod groups;
 mod labels;
@@ -25,6 +26,7 @@ mod text;
 use std::slice;
 
 pub use curves::{Chart, Curve};
+pub use distribution::{Distribution, Series};
 pub use figures::Figures;
 pub use groups::{Bars, Group};
 

@@ -10,11 +10,12 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use node::{Input, MeshConfig, Node, OPEN_KEY, Output, Report, RouteTable};
+use content::Profile;
+use node::{Input, MeshConfig, Node, OPEN_KEY, Output, Overheard, Report, RouteTable};
 use wire::{Date, Instant};
 
 use crate::hosts::discard;
-use crate::net::{Event, Host, Interface, SocketId};
+use crate::net::{Body, Event, Flags, Host, Interface, Packet, SocketId};
 use crate::world::Program;
 
 pub mod browse;
@@ -27,12 +28,14 @@ pub mod mesh;
 pub mod relay;
 pub mod run;
 pub mod scheme;
+mod sift;
 
 use callers::Callers;
 use disk::Disk;
 pub use disk::StoreSize;
 use fetches::Fetches;
 use links::{Links, plain};
+use sift::Sift;
 
 /// The port for peers.
 pub const PEER_PORT: u16 = 3131;
@@ -58,10 +61,16 @@ pub struct Settings {
     pub table: RouteTable,
     /// Interfaces on which clients are intercepted.
     pub intercepts: Vec<Interface>,
+    /// Listens to what neighbours send each other, with so many bytes of memory for it.
+    pub overhear: Option<usize>,
+    /// Uses what was heard of a chunk in part.
+    pub repair: bool,
     /// What it keeps.
     pub store: StoreSize,
     /// Of the engine's memory, in bytes.
     pub memory_bytes: u64,
+    /// How content is cut.
+    pub profile: &'static Profile,
     /// Addresses of origins, by name.
     pub names: BTreeMap<String, IpAddr>,
 }
@@ -76,10 +85,13 @@ pub struct Router {
     /// What the engine is to be told.
     told: VecDeque<Input>,
     has_peers: bool,
+    overhears: bool,
     table: RouteTable,
     intercepts: Vec<Interface>,
     clock_at: Instant,
     notices: u64,
+    /// Keeps from the engine what was heard in part.
+    sift: Option<Sift>,
 }
 
 impl Router {
@@ -97,14 +109,17 @@ impl Router {
             gateways: Vec::new(),
             port: PEER_PORT,
             direct: Vec::new(),
-            overhear: None,
+            overhear: settings.overhear,
         });
         let has_peers = mesh.is_some();
+        let sift = settings.overhear.filter(|_| !settings.repair);
+        let sift = sift.map(|bytes| Sift::new(bytes, &stream("hearsay sim 2026 sift")));
         let config = node::Config {
             name: settings.name,
             secret: OPEN_KEY,
             seed: stream("hearsay sim 2026 chance"),
             memory_bytes: settings.memory_bytes,
+            profile: settings.profile,
             // As the daemon's: one object never pushes out everything else.
             object_bytes_max: settings.store.bytes / 2,
             allow: Vec::new(),
@@ -119,16 +134,23 @@ impl Router {
             fetches: Fetches::new(settings.names),
             told: VecDeque::new(),
             has_peers,
+            overhears: settings.overhear.is_some(),
             table: settings.table,
             intercepts: settings.intercepts,
             clock_at: Instant::ZERO,
             notices: 0,
+            sift,
         })
     }
 
     /// What the engine has counted.
     pub fn report(&self) -> Report {
         self.node.report()
+    }
+
+    /// Whether it listens to what is for others.
+    pub fn overhears(&self) -> bool {
+        self.overhears
     }
 
     /// Whether it is connected with a peer at this address.
@@ -252,6 +274,18 @@ impl Program for Router {
         self.work(now, host);
     }
 
+    fn overhear(&mut self, now: Instant, host: &mut Host, packet: &Packet) {
+        // What is for us comes by its own connection, whoever relays it on its way.
+        let is_ours = [packet.from, packet.to].iter().any(|it| host.addresses().contains(it.ip()));
+        let Some(segment) = overheard(packet).filter(|_| !is_ours) else { return };
+        let segments = match &mut self.sift {
+            Some(sift) => sift.hear(now, &segment),
+            None => vec![segment],
+        };
+        self.told.push_back(Input::Overheard(segments));
+        self.work(now, host);
+    }
+
     fn handle_timeout(&mut self, now: Instant, host: &mut Host) {
         let told = &mut self.told;
         if self.clock_at <= now {
@@ -283,6 +317,17 @@ impl fmt::Debug for Router {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Router").field("report", &self.node.report()).finish_non_exhaustive()
     }
+}
+
+/// A segment that says something, as a capture would show it.
+fn overheard(packet: &Packet) -> Option<Overheard> {
+    let Body::Tcp(segment) = &packet.body else { return None };
+    let has = |flag| segment.flags.has(flag);
+    let (syn, fin, rst) = (has(Flags::SYN), has(Flags::FIN), has(Flags::RST));
+    let (from, to) = (packet.from.into(), packet.to.into());
+    let says = !segment.payload.is_empty() || syn || fin || rst;
+    let payload = segment.payload.clone();
+    says.then_some(Overheard { from, to, seq: segment.seq, syn, fin, rst, payload })
 }
 
 /// The date at a moment of the world.

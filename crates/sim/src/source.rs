@@ -23,6 +23,11 @@ pub enum Source {
     Origin,
 }
 
+/// Of bytes: of units that the access router overheard whole.
+pub const OVERHEARD: &str = "overheard";
+/// Of bytes: of units that it half overheard, what it did not need to fetch.
+pub const REPAIRED: &str = "repaired";
+
 impl Source {
     /// All of them, from the nearest to the farthest.
     pub const ALL: [Self; 5] =

@@ -79,7 +79,10 @@ fn talk(says: &str) -> (String, bool, u64) {
             source: RouteSource::Kernel,
         }),
         intercepts: vec![Interface(2)],
+        overhear: None,
+        repair: true,
         store: StoreSize::lru(1_000_000),
+        profile: content::Profile::DEFAULT,
         memory_bytes: 1 << 20,
         names: BTreeMap::from([("origin".to_owned(), IpAddr::V4(address(ORIGIN)))]),
     };

@@ -38,7 +38,8 @@ impl Node {
         if right && !headers.contains_key(header::DATE) {
             headers.insert(header::DATE, http::format_date(now));
         }
-        let inflow = Inflow::Cut(Box::new(Cutting::new(self.sealer.clone())));
+        let cutting = Cutting::new(self.config.profile, self.sealer.clone());
+        let inflow = Inflow::Cut(Box::new(cutting));
         let mut storing =
             Storing::new(self.dice.record_id(), status, headers, (now, right), inflow);
         storing.announced = announced;

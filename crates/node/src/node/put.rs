@@ -58,7 +58,7 @@ impl Node {
             return self.out.push_back(Output::Published(exchange, Err(error)));
         }
         let id = self.start(nobodys(), HeaderMap::new(), "put", Vec::new(), None);
-        let inflow = Inflow::Cut(Box::new(Cutting::new(self.sealer.clone())));
+        let inflow = Inflow::Cut(Box::new(Cutting::new(self.config.profile, self.sealer.clone())));
         let (received, right) = (self.date(), self.clock_right());
         let record = self.dice.record_id();
         let came = (received, right);

@@ -107,10 +107,14 @@ impl<F> Medium<F> {
         serial: u64,
     ) {
         let by = reception.by;
-        let loss = match frame.to {
-            Destination::Station(_) => hearer.loss,
-            Destination::Broadcast => hearer.broadcast_loss,
+        let (reaches, loss) = match frame.to {
+            Destination::Station(to) if to != by => (true, hearer.overheard_loss),
+            Destination::Station(_) => (hearer.reaches, hearer.loss),
+            Destination::Broadcast => (hearer.reaches, hearer.broadcast_loss),
         };
+        if !reaches {
+            return self.receive_badly(by);
+        }
         let station = self.station(by);
         if station.chance.happens(loss) {
             station.report.lost += 1;
@@ -141,6 +145,10 @@ impl<F> Medium<F> {
         frame: &ControlFrame,
     ) -> bool {
         let by = reception.by;
+        if !hearer.reaches {
+            self.receive_badly(by);
+            return false;
+        }
         let may_be_lost = self.config.loss_scope == LossScope::All;
         let station = self.station(by);
         if may_be_lost && station.chance.happens(hearer.loss) {

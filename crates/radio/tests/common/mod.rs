@@ -44,7 +44,7 @@ pub fn clique_at(stations: u16, power: u64) -> Links {
 
 /// A link that loses nothing.
 pub fn link(power: u64) -> Link {
-    Link { power, decodable: true, loss: 0.0 }
+    Link { power, decodable: true, loss: 0.0, overheard_loss: None }
 }
 
 pub fn seconds(seconds: f64) -> Instant {

@@ -6,7 +6,7 @@ use crate::result::{RunResult, Transfer};
 use crate::source::Source;
 
 /// Schemes in the order in which they stand: each adds caches to the one before. Others come last.
-const ORDER: [&str; 4] = ["end-to-end", "default", "thcp", "ph-thcp"];
+const ORDER: [&str; 5] = ["end-to-end", "default", "thcp", "ph-thcp", "ditto"];
 
 /// What the clients behind one router got.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -93,7 +93,7 @@ pub(super) fn by_scheme(results: &[RunResult]) -> Vec<Scheme<'_>> {
 }
 
 /// The finite values, ascending.
-pub(super) fn sorted(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
+pub(crate) fn sorted(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
     let mut values: Vec<_> = values.into_iter().filter(|value| value.is_finite()).collect();
     values.sort_by(f64::total_cmp);
     values

@@ -6,6 +6,7 @@
 //! change a parameter for one scheme alone. *Where to start:* `per_hop.rs` (figures 4 to 6 of MeshCache),
 //! `table2.rs`; then [`Experiment::tell`].
 
+mod ditto;
 mod estimate;
 mod fig4;
 mod fig5;
@@ -24,7 +25,8 @@ pub use samples::{Key, Row, Samples};
 use crate::report;
 
 /// All that can be run again, in the order in which they are listed.
-pub static ALL: [Experiment; 4] = [fig4::FIGURE, fig5::FIGURE, fig6::FIGURE, table2::TABLE];
+pub static ALL: [Experiment; 6] =
+    [fig4::FIGURE, fig5::FIGURE, fig6::FIGURE, table2::TABLE, ditto::CALIBRATION, ditto::ALL];
 
 /// How much of an experiment is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +60,18 @@ struct Point {
     run: Run,
 }
 
-type Run = Box<dyn Fn(u64) -> Result<Vec<f64>, String> + Send + Sync>;
+/// Gives a row for each thing that was looked at.
+type Run = Box<dyn Fn(u64) -> Result<Vec<Vec<f64>>, String> + Send + Sync>;
+
+impl Point {
+    /// Of runs that give one row.
+    fn single(
+        key: Key,
+        run: impl Fn(u64) -> Result<Vec<f64>, String> + Send + Sync + 'static,
+    ) -> Self {
+        Self { key, run: Box::new(move |seed| Ok(vec![run(seed)?])) }
+    }
+}
 
 /// One run.
 pub struct Job<'a> {
@@ -84,7 +97,7 @@ impl Experiment {
         Plan { points: (self.plan)(extent), seeds: seeds.unwrap_or(usual) }
     }
 
-    /// What came of the runs, which may be in any order.
+    /// What came of the runs, which may be in any order; the rows of each in theirs.
     pub fn tell(&self, mut rows: Vec<Row>) -> Told {
         rows.sort_by(|a, b| a.key.order(&b.key).then(a.seed.cmp(&b.seed)));
         let samples = Samples::new(self.columns, rows);
@@ -120,12 +133,13 @@ impl Plan {
 }
 
 impl Job<'_> {
-    /// Runs it.
+    /// Runs it; gives its rows, in their order.
     ///
     /// # Errors
     /// A sentence on why it could not be run.
-    pub fn run(&self) -> Result<Row, String> {
-        let figures = (self.point.run)(self.seed)?;
-        Ok(Row { key: self.point.key.clone(), seed: self.seed, figures })
+    pub fn run(&self) -> Result<Vec<Row>, String> {
+        let rows = (self.point.run)(self.seed)?.into_iter();
+        let row = |figures| Row { key: self.point.key.clone(), seed: self.seed, figures };
+        Ok(rows.map(row).collect())
     }
 }

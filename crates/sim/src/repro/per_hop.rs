@@ -64,7 +64,7 @@ pub(super) fn points(chains: &[Chain]) -> Vec<Point> {
         SERIES.into_iter().enumerate().map(move |(place, series)| {
             let rank = rank(chain.panel) + place;
             let key = Key { panel: chain.panel, series, x: chain.x, rank };
-            Point { key, run: Box::new(move |seed| chain.run(series, seed)) }
+            Point::single(key, move |seed| chain.run(series, seed))
         })
     };
     chains.iter().flat_map(of_chain).collect()

@@ -1,6 +1,7 @@
 //! What runs gave, by what was run.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::Estimate;
@@ -18,7 +19,7 @@ pub struct Key {
     pub rank: usize,
 }
 
-/// What a run gave.
+/// What a run gave, or one part of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// What was run.
@@ -51,7 +52,7 @@ impl Samples {
 
     /// How many runs there were.
     pub fn len(&self) -> usize {
-        self.rows.len()
+        self.rows.chunk_by(|a, b| a.seed == b.seed && a.key == b.key).count()
     }
 
     /// Whether there were none.
@@ -61,10 +62,15 @@ impl Samples {
 
     /// How many runs of a point there were.
     pub fn seeds(&self) -> usize {
-        self.rows.first().map_or(0, |first| self.of(&first.key).count())
+        let of_first = |first: &Row| {
+            let mut seeds: Vec<_> = self.of(&first.key).map(|row| row.seed).collect();
+            seeds.dedup();
+            seeds.len()
+        };
+        self.rows.first().map_or(0, of_first)
     }
 
-    /// A figure of all seeds, in their order; empty if nothing like that was run.
+    /// A figure of all rows, by seeds in their order; empty if nothing like that was run.
     pub fn values(&self, panel: &str, series: &str, x: f64, column: &str) -> Vec<f64> {
         let Some(place) = self.columns.iter().position(|it| *it == column) else {
             return Vec::new();
@@ -72,6 +78,20 @@ impl Samples {
         let is_asked = |key: &Key| key.panel == panel && key.series == series && key.x == x;
         let rows = self.rows.iter().filter(|row| is_asked(&row.key));
         rows.filter_map(|row| row.figures.get(place).copied()).collect()
+    }
+
+    /// A figure of all rows of a series, whatever their place on the axis: for each seed its own, in order.
+    pub fn by_seed(&self, panel: &str, series: &str, column: &str) -> Vec<Vec<f64>> {
+        let mut seeds = BTreeMap::<u64, Vec<f64>>::new();
+        let Some(place) = self.columns.iter().position(|it| *it == column) else {
+            return Vec::new();
+        };
+        for Row { key, seed, figures } in &self.rows {
+            if key.panel == panel && key.series == series {
+                seeds.entry(*seed).or_default().extend(figures.get(place));
+            }
+        }
+        seeds.into_values().collect()
     }
 
     /// A figure's mean.
@@ -106,7 +126,9 @@ impl Samples {
         let mut text = format!("panel,series,x,seed,{}\n", self.columns.join(","));
         for Row { key, seed, figures } in &self.rows {
             let _ = write!(text, "{},{},{},{seed}", key.panel, key.series, key.x);
-            figures.iter().for_each(|it| _ = write!(text, ",{it}"));
+            // What a row has no figure for is left empty.
+            let figure = |it: &f64| if it.is_nan() { String::new() } else { it.to_string() };
+            figures.iter().for_each(|it| _ = write!(text, ",{}", figure(it)));
             text.push('\n');
         }
         text

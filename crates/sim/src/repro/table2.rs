@@ -78,7 +78,7 @@ fn plan(extent: Extent) -> Vec<Point> {
             let rank = points.len();
             let key = Key { panel, series: scheme.name(), x: 0.0, rank };
             let run = move |seed| run(scenario, scheme, seed, extent);
-            points.push(Point { key, run: Box::new(run) });
+            points.push(Point::single(key, run));
         }
     }
     points

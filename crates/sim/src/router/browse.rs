@@ -115,7 +115,7 @@ impl Mesh<'_> {
     }
 
     /// What the gateway's engine has given to clients and to peers.
-    fn given_by_gateway(&self) -> u64 {
+    pub(super) fn given_by_gateway(&self) -> u64 {
         let Member::Router(gateway) = self.world.program(self.scenario.gateway) else { return 0 };
         let Report {
             served_local_bytes,

@@ -8,6 +8,7 @@ use std::net::{IpAddr, SocketAddrV4};
 use std::sync::Arc;
 use std::time::Duration;
 
+use content::Profile;
 use node::{Interface, Route, RouteSource, RouteTable, Uplink};
 use store::Policy;
 use wire::{Date, Instant};
@@ -15,7 +16,7 @@ use wire::{Date, Instant};
 use super::scheme::Scheme;
 use super::{BEGIN, HTTP_PORT, Router, Settings, StoreSize};
 use crate::hosts::{Browser, Client, Files, Origin};
-use crate::net::{self, Event, Host};
+use crate::net::{self, Event, Host, Packet};
 use crate::scenario::{Scenario, Traffic};
 use crate::world::{self, Program, Routes, Wire, World, address};
 
@@ -29,6 +30,8 @@ const MEET_PATIENCE: Duration = Duration::from_secs(60);
 const MEET_EVERY: Duration = Duration::from_millis(10);
 /// Linux holds an acknowledgement back for so long at least, and mostly.
 const DELAYED_ACK: Duration = Duration::from_millis(40);
+/// What a router may keep of what it half heard.
+const OVERHEAR_BYTES: usize = 8 << 20;
 /// The origin's files were last changed a year before a world begins.
 const CHANGED: Date = Date::from_unix(BEGIN.as_unix() - 31_536_000);
 /// Says which seed of a machine is whose.
@@ -42,6 +45,10 @@ pub struct Options {
     pub store: StoreSize,
     /// Of each engine's memory, in bytes.
     pub memory_bytes: u64,
+    /// How content is cut.
+    pub profile: &'static Profile,
+    /// Where routers overhear: what was heard of a chunk in part is used.
+    pub repair: bool,
     /// For so many seconds files stay fresh.
     pub max_age_s: u64,
 }
@@ -51,6 +58,8 @@ impl Default for Options {
         Self {
             store: StoreSize { bytes: 1 << 30, policy: Policy::S3Fifo },
             memory_bytes: 16 << 20,
+            profile: Profile::DEFAULT,
+            repair: true,
             max_age_s: 86_400,
         }
     }
@@ -84,6 +93,8 @@ pub struct Mesh<'a> {
     pub(super) clients: BTreeMap<usize, usize>,
     /// The origin's machine.
     pub(super) origin: usize,
+    /// What the gateway had given when the latest request began.
+    pub(super) given_before: u64,
 }
 
 impl<'a> Mesh<'a> {
@@ -111,8 +122,11 @@ impl<'a> Mesh<'a> {
                 scheme: scheme.peers(),
                 table: table(scenario, router),
                 intercepts,
+                repair: options.repair,
+                overhear: scheme.overhears().then_some(OVERHEAR_BYTES),
                 store: options.store,
                 memory_bytes: options.memory_bytes,
+                profile: options.profile,
                 names: BTreeMap::from([(ORIGIN.to_owned(), IpAddr::V4(origin))]),
             };
             Router::new(settings).map(|router| Member::Router(Box::new(router)))
@@ -125,6 +139,9 @@ impl<'a> Mesh<'a> {
         let (radio, links) = (scenario.radio.clone(), scenario.links.clone());
         let stations = stations.collect::<Result<_, RunError>>()?;
         let mut world = World::new(radio, links, routes, seed, stations);
+        if scheme.overhears() {
+            world.listen();
+        }
         let sizes: Arc<[u64]> = sizes(scenario, seed).into();
         let files =
             Files { seed, sizes: sizes.to_vec(), max_age_s: options.max_age_s, changed: CHANGED };
@@ -146,7 +163,7 @@ impl<'a> Mesh<'a> {
             let machine = world.attach(*receiver, wire, host(origin + 1 + place), client);
             clients.insert(*receiver, machine);
         }
-        Ok(Self { world, scenario, clients, origin })
+        Ok(Self { world, scenario, clients, origin, given_before: 0 })
     }
 
     /// Lets peers meet: until each router is connected with whom it will ask, but not for ever.
@@ -255,6 +272,12 @@ impl Program for Member {
             Self::Browser(browser) => browser.handle_event(now, host, event),
             Self::Origin(origin) => origin.handle_event(now, host, event),
             Self::Plain => {}
+        }
+    }
+
+    fn overhear(&mut self, now: Instant, host: &mut Host, packet: &Packet) {
+        if let Self::Router(router) = self {
+            router.overhear(now, host, packet);
         }
     }
 

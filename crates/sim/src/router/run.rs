@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use node::Recent;
 use radio::{Report, Station};
 
 use super::browse::browse;
@@ -14,7 +15,7 @@ use crate::hosts::{Ask, Got};
 use crate::net::Host;
 use crate::result::{Gateway, Radio, RunResult, Transfer};
 use crate::scenario::{Request, Scenario, Traffic};
-use crate::source::{self, Source};
+use crate::source::{self, OVERHEARD, REPAIRED, Source};
 use crate::world::{Tap, World};
 
 /// Runs a scenario's requests. `watch` may have frames shown; `ended` is told each transfer as it ends.
@@ -55,6 +56,7 @@ impl Mesh<'_> {
                 self.world.run(due);
             }
             let client = self.clients[&request.receiver];
+            self.given_before = self.given_by_gateway();
             let ask = Ask { number, file: request.file, size: self.scenario.workload.bytes };
             self.world.act(client, |now, host, member| {
                 if let Member::Client(client) = member {
@@ -97,11 +99,26 @@ impl Mesh<'_> {
                 let number = got.ask.number;
                 let request = requests[number];
                 let asked_before = requests[..number].contains(&request);
-                let transfer = transfer(self.scenario, request, asked_before, got);
+                let mut transfer = transfer(self.scenario, request, asked_before, got);
+                if let Some(given) = self.given(request) {
+                    transfer.bytes_by_source = given.by_source(&transfer, asked_before);
+                }
                 ended(&transfer);
                 transfers.insert(number, transfer);
             }
         }
+    }
+
+    /// What a router that overhears says of the transfer that its client has just got.
+    fn given(&self, request: Request) -> Option<Given> {
+        let Member::Router(router) = self.world.program(request.receiver) else { return None };
+        let path = crate::hosts::content::path(request.file);
+        let report = router.overhears().then(|| router.report())?;
+        let recent = report.recent.into_iter().rev().find(|it| it.uri.ends_with(&path))?;
+        // While others fetch too, nobody knows for whom the gateway gives what.
+        let is_alone = self.scenario.workload.stagger.is_none();
+        let from_gateway = is_alone.then(|| self.given_by_gateway() - self.given_before);
+        Some(Given { recent, from_gateway })
     }
 
     pub(super) fn snapshot(&self) -> Snapshot {
@@ -120,6 +137,43 @@ pub(super) struct Snapshot {
     stations: Vec<Report>,
     from_origin: u64,
     ip_packets: u64,
+}
+
+/// What an access router says of a transfer, and what the gateway gave meanwhile.
+struct Given {
+    recent: Recent,
+    from_gateway: Option<u64>,
+}
+
+impl Given {
+    fn by_source(&self, transfer: &Transfer, asked_before: bool) -> BTreeMap<String, u64> {
+        let Recent {
+            local_bytes, peer_bytes, origin_bytes, overheard_bytes, repaired_bytes, ..
+        } = self.recent;
+        let held = if asked_before { Source::Local } else { Source::PhLocal };
+        let farthest = transfer.source.unwrap_or(Source::Gateway);
+        let (gateway, far) = match (self.from_gateway, farthest) {
+            (Some(bytes), Source::Origin) => (bytes.min(peer_bytes), Source::Origin),
+            (Some(bytes), _) => (bytes.min(peer_bytes), Source::Gateway),
+            (None, Source::Origin) => (peer_bytes, Source::Origin),
+            (None, Source::Gateway) => (peer_bytes, Source::Gateway),
+            (None, _) => (0, Source::Gateway),
+        };
+        let mut bytes = BTreeMap::new();
+        for (source, count) in [
+            (held.name(), local_bytes),
+            (OVERHEARD, overheard_bytes),
+            (REPAIRED, repaired_bytes),
+            (Source::Remote.name(), peer_bytes - gateway),
+            (far.name(), gateway),
+            (Source::Origin.name(), origin_bytes),
+        ] {
+            if count > 0 {
+                *bytes.entry(source.to_owned()).or_default() += count;
+            }
+        }
+        bytes
+    }
 }
 
 /// What became of a request; whether clients of its router had asked for the same before.

@@ -1,4 +1,4 @@
-//! Who intercepts and caches: MeshCache's architectures, as the lab has them.
+//! Who intercepts and caches: MeshCache's architectures and Ditto's, as the lab has them.
 
 use std::fmt;
 
@@ -17,11 +17,14 @@ pub enum Scheme {
     Thcp,
     /// Access routers, for their clients; each hop asks the next one, and keeps what passes (A3).
     PhThcp,
+    /// The same, and all listen to what their neighbours send each other.
+    Ditto,
 }
 
 impl Scheme {
     /// All of them, in the order of what they cache.
-    pub const ALL: [Self; 4] = [Self::EndToEnd, Self::Default, Self::Thcp, Self::PhThcp];
+    pub const ALL: [Self; 5] =
+        [Self::EndToEnd, Self::Default, Self::Thcp, Self::PhThcp, Self::Ditto];
 
     /// Its name, as on the command line.
     pub fn name(self) -> &'static str {
@@ -30,6 +33,7 @@ impl Scheme {
             Self::Default => "default",
             Self::Thcp => "thcp",
             Self::PhThcp => "ph-thcp",
+            Self::Ditto => "ditto",
         }
     }
 
@@ -43,8 +47,13 @@ impl Scheme {
         match self {
             Self::EndToEnd | Self::Default => None,
             Self::Thcp => Some(node::Scheme::Thcp),
-            Self::PhThcp => Some(node::Scheme::PhThcp),
+            Self::PhThcp | Self::Ditto => Some(node::Scheme::PhThcp),
         }
+    }
+
+    /// Whether routers listen to what is for others.
+    pub fn overhears(self) -> bool {
+        self == Self::Ditto
     }
 
     /// The interfaces on which a router intercepts clients: towards the mesh, or towards its own.
@@ -52,7 +61,9 @@ impl Scheme {
         let is_asked = scenario.receivers.contains(&router);
         match self {
             Self::Default if router == scenario.gateway => vec![AIR],
-            Self::Thcp | Self::PhThcp if is_asked && router != scenario.gateway => vec![LAN],
+            Self::Thcp | Self::PhThcp | Self::Ditto if is_asked && router != scenario.gateway => {
+                vec![LAN]
+            }
             _ => Vec::new(),
         }
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use radio::propagation::{self, PathLoss};
-use radio::{Links, LossScope, Propagation, Ranges};
+use radio::{Link, Links, LossScope, Propagation, Ranges, Station};
 
 use super::choice::{Choice as _, Fading, Spreading, mbps, rates};
 use super::file::{File, Route};
@@ -368,10 +368,27 @@ fn loss_scope(settings: &Settings) -> LossScope {
 fn links(routers: &[Router], settings: &Settings, seed: u64) -> Links {
     let positions_m: Vec<_> = routers.iter().map(|router| (router.x_m, router.y_m)).collect();
     // Through `libm`, so that it is the same on every machine.
-    propagation(settings, seed).links(&positions_m, |m| {
+    let mut links = propagation(settings, seed).links(&positions_m, |m| {
         let share = libm::pow(m / settings.range_m, settings.loss_exponent);
         1.0 - (1.0 - (settings.loss * share).min(1.0)) * (1.0 - settings.per)
-    })
+    });
+    if settings.overhear_m > 0.0 {
+        overhear(&mut links, routers, settings);
+    }
+    links
+}
+
+/// Says what is lost of frames for others, which may be heard farther than routes go, or less far.
+fn overhear(links: &mut Links, routers: &[Router], settings: &Settings) {
+    let stations = || (0..routers.len()).map(|it| Station(it as u16));
+    for (from, to) in stations().flat_map(|from| stations().map(move |to| (from, to))) {
+        let Some(link) = links.get(from, to).copied() else { continue };
+        let m = distance_m(&routers[usize::from(from.0)], &routers[usize::from(to.0)]);
+        let lost = libm::pow(m / settings.overhear_m, settings.overhear_exponent).min(1.0);
+        if link.decodable || lost < 1.0 && settings.fading == Fading::None {
+            links.set(from, to, Link { overheard_loss: Some(lost), ..link });
+        }
+    }
 }
 
 /// Signals are as strong at the ends of the ranges as they must be, before shadowing and fading.

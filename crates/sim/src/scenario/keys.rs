@@ -24,7 +24,7 @@ const TIMED: &[Traffic] = &[Traffic::Tcp, Traffic::Udp, Traffic::Fetches, Traffi
 const BY_TCP: &[Traffic] = &[Traffic::Files, Traffic::Tcp, Traffic::Fetches, Traffic::Pages];
 
 /// Every key, in the order in which reports list them.
-pub(super) static KEYS: [Spec; 60] = [
+pub(super) static KEYS: [Spec; 62] = [
     Spec {
         name: "hops",
         meaning: "links from the gateway to the last router of a chain",
@@ -353,6 +353,20 @@ pub(super) static KEYS: [Spec; 60] = [
         layouts: &[],
         traffic: &[],
         slot: Slot::Number(0.0..=1.0, |it| &mut it.broadcast_loss_share),
+    },
+    Spec {
+        name: "overhear_m",
+        meaning: "from here on, in metres, nothing is heard of frames for others; 0: as far and as well as one's own",
+        layouts: &[],
+        traffic: &[],
+        slot: Slot::Number(0.0..=METRES_MAX, |it| &mut it.overhear_m),
+    },
+    Spec {
+        name: "overhear_exponent",
+        meaning: "at distance d a frame for others is lost with (d / overhear_m) ^ overhear_exponent",
+        layouts: &[],
+        traffic: &[],
+        slot: Slot::Number(0.0..=16.0, |it| &mut it.overhear_exponent),
     },
     Spec {
         name: "phy",

@@ -43,6 +43,27 @@ fn a_file_and_settings_become_a_scenario() {
 }
 
 #[test]
+fn frames_for_others_are_lost_by_distance_and_routes_are_not() {
+    // g and b are 400 m apart, a is between them; nobody is received beyond 250 m.
+    let loss = |settings: &[(&str, &str)], to| {
+        let scenario = load(THREE, settings).unwrap();
+        assert_eq!(scenario.path(2), [0, 1, 2]);
+        let link = *scenario.links.get(Station(0), Station(to)).unwrap();
+        assert_eq!((link.decodable, link.loss), (to == 1, 0.0));
+        link.overheard_loss
+    };
+    assert_eq!(loss(&[], 1), None);
+    assert_eq!(loss(&[("overhear_m", "400")], 1), Some(0.125));
+    assert_eq!(loss(&[("overhear_m", "400"), ("overhear_exponent", "1")], 1), Some(0.5));
+    assert_eq!(loss(&[("overhear_m", "800")], 2), Some(0.125));
+    // Too far to be heard at all, and too far though frames for oneself would arrive.
+    assert_eq!(
+        (loss(&[("overhear_m", "400")], 2), loss(&[("overhear_m", "100")], 1)),
+        (None, Some(1.0))
+    );
+}
+
+#[test]
 fn reports_get_every_key_that_applies() {
     let scenario = load(THREE, &[("receivers", "b")]).unwrap();
     assert_eq!(value(&scenario, "gateway"), Some("g"));

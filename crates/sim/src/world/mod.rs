@@ -84,6 +84,9 @@ pub struct World<P> {
     arrived: VecDeque<(usize, Interface, Packet)>,
     /// Machines one of whose own packets has just left their queue.
     relieved: Vec<usize>,
+    /// Packets that a station has just heard and that are for others; none unless somebody listens.
+    overheard: VecDeque<(usize, Packet)>,
+    listens: bool,
     counters: Counters,
     watch: Option<Watch>,
 }
@@ -145,6 +148,8 @@ impl<P: Program> World<P> {
             due: Due::new(0),
             arrived: VecDeque::new(),
             relieved: Vec::new(),
+            overheard: VecDeque::new(),
+            listens: false,
             counters: Counters::default(),
             watch: None,
         }
@@ -180,6 +185,11 @@ impl<P: Program> World<P> {
     /// Shows all frames from now on to a tap.
     pub fn watch(&mut self, tap: Box<dyn Tap>) {
         self.watch = Some(Watch::new(tap, self.medium.config()));
+    }
+
+    /// Gives stations' programs what they hear on the air that is for others.
+    pub fn listen(&mut self) {
+        self.listens = true;
     }
 
     /// Lets happen all that is due until `until`, which is now from then on. False if nothing will

@@ -18,7 +18,15 @@ impl<P: Program> World<P> {
                     self.drain(machine);
                 }
             }
-            let Some(machine) = self.relieved.pop() else { break };
+            let machine = if let Some((machine, packet)) = self.overheard.pop_front() {
+                let Machine { host, program, .. } = &mut self.machines[machine];
+                program.overhear(self.now, host, &packet);
+                machine
+            } else if let Some(machine) = self.relieved.pop() {
+                machine
+            } else {
+                break;
+            };
             self.drain(machine);
         }
     }
@@ -107,9 +115,11 @@ impl<P: Program> World<P> {
                     }
                     for heard in by.iter().filter(|it| it.is_new) {
                         let at = Destination::Station(heard.by);
+                        let machine = usize::from(heard.by.0);
                         if frame.to == at || frame.to == Destination::Broadcast {
-                            let machine = usize::from(heard.by.0);
                             self.arrived.push_back((machine, AIR, payload.clone()));
+                        } else if self.listens {
+                            self.overheard.push_back((machine, payload.clone()));
                         }
                     }
                 }

@@ -2,7 +2,7 @@
 
 use wire::Instant;
 
-use crate::net::{Event, Host};
+use crate::net::{Event, Host, Packet};
 
 /// What runs on a machine: senders and receivers, clients, origins, routers.
 ///
@@ -15,6 +15,10 @@ pub trait Program {
 
     /// Something happened at one of the machine's sockets.
     fn handle_event(&mut self, now: Instant, host: &mut Host, event: Event);
+
+    /// The machine's station heard a packet on the air that is for another, where the world
+    /// [listens](super::World::listen).
+    fn overhear(&mut self, _now: Instant, _host: &mut Host, _packet: &Packet) {}
 
     /// The time has come that [`poll_timeout`](Self::poll_timeout) said.
     fn handle_timeout(&mut self, _now: Instant, _host: &mut Host) {}

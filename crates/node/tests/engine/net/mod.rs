@@ -314,6 +314,7 @@ fn config(options: &Options) -> Config {
         secret: OPEN_KEY,
         seed,
         memory_bytes: options.memory_bytes,
+        profile: content::Profile::DEFAULT,
         object_bytes_max: options.object_bytes_max,
         allow: vec!["192.0.2.0/24".parse().expect("a prefix")],
         built: Date::from_unix(BEGIN.as_unix() - 1000),

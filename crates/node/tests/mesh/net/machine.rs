@@ -87,6 +87,7 @@ impl Plan {
             // Another one at each start.
             seed: seed(options.seed ^ life << 32),
             memory_bytes: options.memory_bytes,
+            profile: content::Profile::DEFAULT,
             object_bytes_max: options.object_bytes_max,
             allow: Vec::new(),
             built: Date::from_unix(BEGIN.as_unix() - 1000),
