@@ -16,8 +16,8 @@ measure_overhear() {
     wait_for 20 "the access router's route" has_route access
     fetch 1 1 >/dev/null
     say ""
-    say "| $megabytes MiB of new bytes between two others | Mbit/s | packets a second | the listener, % of a core | its capture thread | the same without listening | dropped by the kernel | by the queue | units overheard |"
-    say "|---|--:|--:|--:|--:|--:|--:|--:|--:|"
+    say "| $megabytes MiB of new bytes between two others | Mbit/s | packets a second | the listener, % of a core | its capture thread | the same without listening | dropped by the kernel | by the queue | units overheard | no place on their way to the disk |"
+    say "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
     for ((round = 1; round <= rounds; round++)); do measure_round "$round"; done
 }
 
@@ -116,7 +116,8 @@ measure_round() {
     units=$(($(counter chunks) - units))
     awk -v mb="$megabytes" -v s="$seconds" -v round="$1" -v frames="$frames" -v all="$((all - all_before))" \
         -v capture="$((capture - capture_before))" -v deaf="$deaf" -v units="$units" \
-        -v kernel="$(counter dropped_frames)" -v queue="$(counter dropped_segments)" 'BEGIN {
-            printf "| round %d | %.1f | %d | %.1f | %.1f | %s | %d | %d | %d |\n",
-                round, mb * 8 * 1.048576 / s, frames / s, all / s, capture / s, deaf, kernel, queue, units }'
+        -v kernel="$(counter dropped_frames)" -v queue="$(counter dropped_segments)" \
+        -v lost="$(counter dropped_units)" 'BEGIN {
+            printf "| round %d | %.1f | %d | %.1f | %.1f | %s | %d | %d | %d | %d |\n",
+                round, mb * 8 * 1.048576 / s, frames / s, all / s, capture / s, deaf, kernel, queue, units, lost }'
 }

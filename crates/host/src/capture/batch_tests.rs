@@ -4,11 +4,7 @@ use super::super::Report;
 use super::*;
 use wire::capture::pcap;
 
-#[allow(dead_code, reason = "not every kind of frame is captured here")]
-#[path = "../../../wire/tests/common/frames.rs"]
-mod frames;
-
-use frames::*;
+use crate::capture::filter::frames::*;
 
 /// What a mesh of the peers' port 80 is told of a frame, and what is counted.
 fn batch(own: &[&str], bytes: &[u8]) -> (Vec<Overheard>, Report) {

@@ -306,6 +306,12 @@ impl Assembly {
 const BPF_MISC_TAX: u32 = libc::BPF_MISC | BPF_TAX;
 const BPF_MISC_TXA: u32 = libc::BPF_MISC | BPF_TXA;
 
+/// Frames to try things on.
+#[cfg(test)]
+#[allow(dead_code, reason = "not every kind of frame is captured here")]
+#[path = "../../../wire/tests/common/frames.rs"]
+pub(super) mod frames;
+
 #[cfg(test)]
 #[path = "filter_tests.rs"]
 mod tests;

@@ -7,11 +7,7 @@ use socket2::{Domain, Socket, Type};
 use std::io::Read as _;
 use wire::capture::{Frame, Heard, pcap};
 
-#[allow(dead_code, reason = "not every kind of frame is filtered here")]
-#[path = "../../../wire/tests/common/frames.rs"]
-mod frames;
-
-use frames::*;
+use super::frames::*;
 
 const ETHERNET: u32 = pcap::LINKTYPE_ETHERNET;
 const PLAIN: u32 = pcap::LINKTYPE_IEEE802_11;
