@@ -25,7 +25,7 @@ use wire::{ChunkId, Instant, NodeId, RecordId};
 
 /// Of the memory for units that wait for the disk, one part in so many is for those that nobody asked for:
 /// whoever floods us with such holds nobody else back.
-const WAITING_PART: u64 = 4;
+const WAITING_PART: u64 = 2;
 /// They are written in groups of so many bytes, so that what is read together lies together …
 const GROUP_BYTES: u64 = 256 * 1024;
 /// … or after so long.
