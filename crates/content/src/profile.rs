@@ -68,7 +68,7 @@ impl Profile {
     /// For comparisons with the paper's chunks of 32 KiB: no unit may be longer, so they have 24 to 32.
     pub const COARSE: &'static Self = &Self {
         id: 2,
-        parent: Level::new(256 * KIB, 64 * KIB, 1024 * KIB, 107_400),
+        parent: Level::new(256 * KIB, 64 * KIB, 1024 * KIB, 37_000),
         unit: Level::new(30 * KIB, 24 * KIB, 32 * KIB, 13_000),
         piece: Level::new(KIB, 512, 4 * KIB, 325),
         grain: Level::new(128, 64, 512, 66),

@@ -281,6 +281,21 @@ fn averages_are_what_the_profile_says() {
     }
 }
 
+/// The coarse profile's units and parents, too.
+#[test]
+fn averages_of_coarse_chunks_are_what_their_profile_says() {
+    let object = random_bytes(7, 24 << 20);
+    let Profile { parent, unit, .. } = *Profile::COARSE;
+    let chunks = cut_in_portions(&object, unit, parent, &[usize::MAX >> 1]);
+    let parents = chunks.iter().filter(|chunk| chunk.parent_end).count();
+    for (level, count) in [(unit, chunks.len()), (parent, parents)] {
+        let average = (object.len() / count) as u32;
+        let off = average.abs_diff(level.average);
+        assert!(off <= level.average / 10, "{average} and not {} bytes", level.average);
+    }
+    assert_eq!(Profile::from_id(Profile::COARSE.id), Some(Profile::COARSE));
+}
+
 #[test]
 fn a_change_of_one_byte_changes_few_chunks() {
     let mut changed = [0; 4];

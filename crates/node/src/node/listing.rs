@@ -1,0 +1,183 @@
+//! Manifests that peers send: each segment is checked, kept, and tells which units may come or be asked for.
+
+use super::Node;
+use super::named::certifies;
+use super::unseal::is_sealed_as;
+use crate::fetch::Fetch;
+use crate::input::FetchId;
+use crate::mesh::{Unit, verify};
+use crate::storing::{Signed, Storing};
+use crate::supplying::UNASKED_BYTES;
+use content::Segment;
+use std::rc::Rc;
+use wire::peer::Request;
+use wire::{ChunkId, NodeId, PublicKey, Signature};
+
+impl Node {
+    /// A segment of a manifest.
+    pub(super) fn segment(
+        &mut self,
+        peer: NodeId,
+        request: Request,
+        signature: Signature,
+        bytes: &[u8],
+    ) {
+        let Some(id) = self.asked(peer, request) else { return };
+        // Another one that was asked meanwhile would tell the same segment again.
+        self.listen_to(id, peer, request);
+        let flying = self.is_flying(id);
+        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        fetch.moved = self.now;
+        if !flying {
+            // Else only units show that the way is good.
+            fetch.stranded = None;
+        }
+        let Some(storing) = fetch.storing() else { return };
+        match check_segment(storing, self.sealer.is_some(), &signature, bytes) {
+            Ok(segment) => self.add_listed(id, Rc::new(segment), signature),
+            Err(why) => self.expel(peer, why),
+        }
+    }
+
+    fn add_listed(&mut self, id: FetchId, segment: Rc<Segment>, signature: Signature) {
+        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
+        storing.close_segment(&segment, Some(signature));
+        if let Some(listed) = storing.listed() {
+            listed.next += 1;
+            listed.end = segment.end_offset();
+            listed.last = Some(Rc::clone(&segment));
+        }
+        let (end, takes_up) = (segment.end_offset(), storing.is_hollow());
+        let closing = segment.closing;
+        self.write_segment(id, Signed { segment: Rc::clone(&segment), signature: Some(signature) });
+        if segment.number == 0 && !takes_up {
+            self.expect_unasked(id, &segment);
+        }
+        if closing.is_some() {
+            self.listed_whole(id, end);
+        } else if end > self.config.object_bytes_max {
+            self.outgrow(id);
+        }
+        self.pump_readers(id);
+        let storing = self.fetches.get_mut(&id).and_then(Fetch::storing);
+        if storing.is_some_and(|storing| storing.readers.is_empty()) {
+            self.want_rest(id);
+        }
+        self.settle(id);
+    }
+
+    /// The first units of a small object follow its first segment unasked.
+    fn expect_unasked(&mut self, id: FetchId, segment: &Segment) {
+        let Some(fetch) = self.fetches.get(&id) else { return };
+        if fetch.ask.trail.sparing {
+            return self.learn_of_hope(segment);
+        }
+        for (name, unit) in unasked(segment) {
+            let Some(mesh) = &mut self.mesh else { return };
+            if self.chunks.holds(&name) || mesh.flights.contains(&name) {
+                continue;
+            }
+            mesh.flights.begin(name, id, unit);
+            if let Some(ear) = &mut self.ear {
+                ear.want(self.now, name, unit.length);
+            }
+            let early = mesh.flights.take_early(&name);
+            let Some(fetch) = self.fetches.get_mut(&id) else { return };
+            fetch.granted += u64::from(unit.length);
+            if let (Some(bytes), Some(peer)) = (early, fetch.peer()) {
+                self.unit_bytes(peer, &name, bytes.len() as u32, 0, bytes);
+            }
+            self.count_unasked(id, unit);
+        }
+    }
+
+    /// What comes unasked comes from a peer, too.
+    fn count_unasked(&mut self, id: FetchId, unit: Unit) {
+        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
+        for reader in storing.readers.clone() {
+            self.with_serving(reader, |serving| {
+                if serving.leads && serving.wanted_to + u64::from(unit.length) == unit.end {
+                    serving.wanted_to = unit.end;
+                    serving.from_peer += u64::from(unit.length);
+                }
+            });
+        }
+    }
+
+    /// The manifest is whole.
+    fn listed_whole(&mut self, id: FetchId, length: u64) {
+        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let requested = fetch.requested;
+        let Some(storing) = fetch.storing() else { return };
+        storing.ended = true;
+        storing.announced = Some(length);
+        storing.whole = Some(Rc::new(storing.so_far(requested)));
+        for reader in storing.readers.clone() {
+            self.object_ends(reader, length);
+        }
+    }
+}
+
+/// The units that follow a first segment unasked.
+pub(super) fn unasked(segment: &Segment) -> Vec<(ChunkId, Unit)> {
+    let mut end = segment.first_offset;
+    let mut units = Vec::new();
+    for entry in &segment.entries {
+        end += u64::from(entry.length);
+        if end > UNASKED_BYTES {
+            break;
+        }
+        units.push((entry.id, Unit::listed(entry, end)));
+    }
+    units
+}
+
+/// Holds a segment against what is known of the object.
+fn check_segment(
+    storing: &mut Storing,
+    sealed: bool,
+    signature: &Signature,
+    bytes: &[u8],
+) -> Result<Segment, &'static str> {
+    let (record, announced, ended) = (storing.record, storing.announced, storing.ended);
+    let signer = storing.voucher.as_ref().map(|voucher| voucher.signer);
+    let root = storing.root.clone();
+    let Some(listed) = storing.listed() else { return Err("a manifest that nobody asked for") };
+    let segment = Segment::decode(bytes).map_err(|_| "a segment that is none")?;
+    let digest = Segment::digest(bytes);
+    if ended || segment.number != u64::from(listed.next) {
+        return Err("a segment out of turn");
+    }
+    if listed.last.as_ref().is_some_and(|last| segment.follows(last).is_err()) {
+        return Err("a segment that does not follow the one before");
+    }
+    let signed = wire::peer::segment_signed(&record, &digest);
+    if let Some(root) = root {
+        if !certifies(&root, &segment, &digest) {
+            return Err("a segment that the object's name does not certify");
+        }
+    } else if !signer.is_some_and(|signer: PublicKey| verify(&signer, &signed, signature)) {
+        return Err("a segment is not signed by who signed the record");
+    }
+    let end = segment.end_offset();
+    if segment.first_offset > listed.cover {
+        return Err("a segment that nobody gave credit for");
+    }
+    if !is_sealed_as(&segment, sealed) {
+        return Err("units that are not sealed as those of this mesh");
+    }
+    if has_crumbs(&segment) {
+        return Err("units that are smaller than any that is cut");
+    }
+    let other = announced.is_some_and(|length| {
+        end > length || segment.closing.is_some_and(|closing| closing.length != length)
+    });
+    if other { Err("a manifest of another length than was announced") } else { Ok(segment) }
+}
+
+/// Whether units are smaller than the profile cuts them; the last of an object may be.
+fn has_crumbs(segment: &Segment) -> bool {
+    let last = segment.closing.is_some().then(|| segment.entries.len().saturating_sub(1));
+    let small = |length| length < segment.profile.unit.minimum;
+    segment.entries.iter().enumerate().any(|(at, entry)| small(entry.length) && Some(at) != last)
+}
