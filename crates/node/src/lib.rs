@@ -33,6 +33,7 @@ mod published;
 mod report;
 mod routes;
 mod rows;
+mod segments;
 mod storing;
 mod supplying;
 mod tickets;

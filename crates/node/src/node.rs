@@ -30,7 +30,7 @@ use crate::dice::Dice;
 use crate::exchange::Exchange;
 use crate::fetch::Fetch;
 use crate::hasher::Map;
-use crate::input::{Config, ExchangeId, FetchId, Input, Ticket};
+use crate::input::{Config, ExchangeId, FetchId, Input};
 use crate::manifests::Manifests;
 use crate::mesh::{Mesh, PeerInfo};
 use crate::names::Names;
@@ -38,6 +38,7 @@ use crate::output::Output;
 use crate::published::Published;
 use crate::report::Report;
 use crate::rows::Rows;
+use crate::segments::Segments;
 use crate::tickets::Tickets;
 use content::Sealer;
 use overheard::Ear;
@@ -84,8 +85,8 @@ pub struct Node {
     fetches: Map<FetchId, Fetch>,
     /// Which fetch of an object others may join.
     joinable: Map<ObjectKey, FetchId>,
-    /// Which fetch a segment of a manifest was written for, and its number.
-    segments: Map<Ticket, (FetchId, u32)>,
+    /// Segments of manifests that the catalogue does not have yet.
+    segments: Segments,
     names: Names,
     rows: Rows,
     manifests: Manifests,
@@ -147,7 +148,7 @@ impl Node {
             exchanges: Map::default(),
             fetches: Map::default(),
             joinable: Map::default(),
-            segments: Map::default(),
+            segments: Segments::default(),
             names: Names::new(),
             rows: Rows::new(memory / 8),
             manifests: Manifests::new(memory / 8),

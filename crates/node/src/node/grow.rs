@@ -336,6 +336,8 @@ impl Node {
         let kept = storing.whole.is_some() && !storing.failed && !storing.is_hollow();
         let record = storing.record;
         if !kept && !self.publishes(&fetch.ask) && !self.is_of_use(record, fetch.ask.key) {
+            // Those that wait would come behind it.
+            self.segments.write(&mut self.tickets, &mut self.out);
             let drop = store::Change::DropSegments { record };
             self.out.push_back(Output::Change(self.tickets.draw(), vec![drop]));
         }

@@ -6,7 +6,6 @@ use crate::exchange::State;
 use crate::fetch::{self, Fetch};
 use crate::http::{Record, Row};
 use crate::input::{FetchId, PutError, Ticket};
-use crate::output::Output;
 use crate::storing::Signed;
 use bytes::Bytes;
 use std::rc::Rc;
@@ -130,17 +129,15 @@ impl Node {
     /// Writes a segment of a manifest; until the catalogue has it, the transfer keeps it.
     pub(super) fn write_segment(&mut self, id: FetchId, signed: Signed) {
         let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
-        let number = signed.segment.number as u32;
+        let (number, last) = (signed.segment.number as u32, signed.segment.closing.is_some());
         let record = storing.record;
         let bytes = signed.encode();
         self.manifests.put(record, Rc::new(signed));
         if storing.failed {
             return;
         }
-        let ticket = self.tickets.draw();
-        self.segments.insert(ticket, (id, number));
         let change = Change::PutSegment { record, number, bytes };
-        self.out.push_back(Output::Change(ticket, vec![change]));
+        self.segments.put((id, number), change, last, &mut self.tickets, &mut self.out);
         self.dirty();
     }
 
@@ -149,18 +146,24 @@ impl Node {
         if !done {
             self.store_failed();
         }
-        if let Some((id, number)) = self.segments.remove(&ticket) {
-            if !done {
-                self.fail_storing(id, &[]);
-            } else if let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) {
-                storing.closed.remove(&number);
+        if let Some(segments) = self.segments.handle_changed(ticket) {
+            for (id, number) in segments {
+                self.segment_written(id, number, done);
             }
-            self.settle(id);
             return;
         }
         if !self.published_changed(ticket, done) {
             self.rows.handle_changed(ticket);
         }
+    }
+
+    fn segment_written(&mut self, id: FetchId, number: u32, done: bool) {
+        if !done {
+            self.fail_storing(id, &[]);
+        } else if let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) {
+            storing.closed.remove(&number);
+        }
+        self.settle(id);
     }
 
     /// Puts a record under its key, in place of those it replaces.

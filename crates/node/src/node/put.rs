@@ -187,6 +187,7 @@ impl Node {
     pub(super) fn sync_for(&mut self, waiters: Vec<Waiter>) {
         self.published.syncs.push_back(waiters);
         self.syncing = true;
+        self.segments.write(&mut self.tickets, &mut self.out);
         self.out.push_back(Output::Sync);
     }
 

@@ -1,0 +1,126 @@
+//! Segments of manifests on their way into the catalogue.
+//!
+//! A transaction of the catalogue costs more than the segment that it enters, and each wakes the thread
+//! that writes. So a few segments wait for each other: until there are [`TOGETHER`], until a manifest
+//! ends, or until what was written is to be durable. Whoever leaves one here keeps it in memory until it
+//! is written, and nobody looks for it in the catalogue before.
+
+use crate::hasher::Map;
+use crate::input::{FetchId, Ticket};
+use crate::output::Output;
+use crate::tickets::Tickets;
+use std::collections::VecDeque;
+use store::Change;
+
+/// So many segments are written together: 512 KiB of a large object.
+const TOGETHER: usize = 4;
+
+/// For which transfer a segment is written, and its number.
+pub type Of = (FetchId, u32);
+
+/// Those that wait, and those that are being written.
+#[derive(Debug, Default)]
+pub struct Segments {
+    waiting: Vec<(Of, Change)>,
+    writing: Map<Ticket, Vec<Of>>,
+}
+
+impl Segments {
+    /// Takes in a segment to be written, at once if it is the last of a manifest.
+    pub fn put(
+        &mut self,
+        of: Of,
+        change: Change,
+        last: bool,
+        tickets: &mut Tickets,
+        out: &mut VecDeque<Output>,
+    ) {
+        self.waiting.push((of, change));
+        if last || self.waiting.len() >= TOGETHER {
+            self.write(tickets, out);
+        }
+    }
+
+    /// Has all written that wait.
+    pub fn write(&mut self, tickets: &mut Tickets, out: &mut VecDeque<Output>) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        let (of, changes) = std::mem::take(&mut self.waiting).into_iter().unzip();
+        let ticket = tickets.draw();
+        self.writing.insert(ticket, of);
+        out.push_back(Output::Change(ticket, changes));
+    }
+
+    /// The catalogue has answered: which segments that was about, if it was about segments.
+    pub fn handle_changed(&mut self, ticket: Ticket) -> Option<Vec<Of>> {
+        self.writing.remove(&ticket)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wire::RecordId;
+
+    const FETCH: FetchId = FetchId(7);
+
+    #[derive(Default)]
+    struct Bench {
+        segments: Segments,
+        tickets: Tickets,
+        out: VecDeque<Output>,
+    }
+
+    impl Bench {
+        fn put(&mut self, number: u32, last: bool) {
+            let change =
+                Change::PutSegment { record: RecordId([1; 16]), number, bytes: vec![number as u8] };
+            self.segments.put((FETCH, number), change, last, &mut self.tickets, &mut self.out);
+        }
+
+        /// The numbers of the segments of each transaction so far.
+        fn written(&mut self) -> Vec<Vec<u32>> {
+            let number = |change| match change {
+                Change::PutSegment { number, .. } => number,
+                other => panic!("{other:?} is no segment"),
+            };
+            let numbers = |output| match output {
+                Output::Change(ticket, changes) => {
+                    let of = self.segments.handle_changed(ticket).expect("of segments");
+                    let numbers: Vec<u32> = changes.into_iter().map(number).collect();
+                    assert_eq!(of, numbers.iter().map(|it| (FETCH, *it)).collect::<Vec<_>>());
+                    numbers
+                }
+                other => panic!("{other:?} is no change"),
+            };
+            self.out.drain(..).map(numbers).collect()
+        }
+    }
+
+    #[test]
+    fn segments_are_written_together_and_the_last_at_once() {
+        let mut bench = Bench::default();
+        (0..9).for_each(|number| bench.put(number, false));
+        assert_eq!(bench.written(), [[0, 1, 2, 3], [4, 5, 6, 7]]);
+        bench.put(9, true);
+        assert_eq!(bench.written(), [[8, 9]]);
+    }
+
+    #[test]
+    fn what_waits_is_written_when_it_is_to_be_durable() {
+        let mut bench = Bench::default();
+        bench.put(0, false);
+        assert!(bench.written().is_empty());
+        bench.segments.write(&mut bench.tickets, &mut bench.out);
+        assert_eq!(bench.written(), [[0]]);
+        bench.segments.write(&mut bench.tickets, &mut bench.out);
+        assert!(bench.written().is_empty(), "there was nothing left to write");
+    }
+
+    #[test]
+    fn other_tickets_are_not_of_segments() {
+        let mut bench = Bench::default();
+        assert_eq!(bench.segments.handle_changed(bench.tickets.draw()), None);
+    }
+}
