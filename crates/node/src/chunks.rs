@@ -350,6 +350,11 @@ impl Chunks {
                 refused.push(id);
                 continue;
             };
+            let provenance = match provenance {
+                // Whoever put it has failed meanwhile. Else it is marked when that is known (`written`).
+                Provenance::Put => Provenance::Own,
+                other => other,
+            };
             self.index.insert(&id, place, length, provenance);
             self.absent.remove(&id);
             match fetch {

@@ -42,6 +42,8 @@ pub struct Published {
     pub walk: Option<Walk>,
     /// Who waits for an object to be walked through.
     pub unwalked: Vec<Waiter>,
+    /// Units are marked that no object needs any more.
+    pub overmarked: bool,
     /// For each sync that was asked for, who waits for it.
     pub syncs: VecDeque<Vec<Waiter>>,
 }
@@ -112,6 +114,12 @@ impl Published {
     pub fn bytes(&self) -> u64 {
         let objects = self.objects.values().map(|object| object.bytes);
         objects.chain(self.puts.values().map(|put| put.bytes)).fold(0, u64::saturating_add)
+    }
+
+    /// Whether files are on their way to being published: their units are marked, and no object has them yet.
+    pub fn is_busy(&self) -> bool {
+        let is_entered = self.changes.values().all(|waiter| waiter.withdraws);
+        !self.puts.is_empty() || !is_entered || !self.unwalked.is_empty()
     }
 
     /// The names of objects that others may be told of.

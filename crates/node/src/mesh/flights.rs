@@ -258,8 +258,9 @@ impl Flight {
     fn want(&self, name: ChunkId) -> Want {
         let mut want = self.unit.want(name);
         let missing = self.missing(self.unit.length);
-        // All of it is asked for in the same way if it is in more pieces than a want can name.
-        if self.has_parts() && missing.len() <= Want::RANGES_MAX {
+        // All of it is asked for in the same way if it is in more pieces than a want can name, or than are
+        // kept beside those that have come.
+        if self.has_parts() && self.parts.len() + missing.len() <= Want::RANGES_MAX {
             want.missing = missing;
         }
         want
@@ -282,5 +283,47 @@ impl Flight {
     /// What was overheard of it is false: only what the peer sent counts.
     pub fn mistrust_heard(&mut self) {
         self.heard.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAME: ChunkId = ChunkId([7; 32]);
+
+    /// Bytes that were asked for come, and are what the peer has.
+    fn answer(flights: &mut Flights, want: &Want) -> Option<(Flight, Bytes)> {
+        let all = std::iter::once(0..want.length).filter(|_| want.missing.is_empty());
+        let ranges: Vec<_> = all.chain(want.missing.clone()).collect();
+        let came = ranges.into_iter().map(|range| {
+            let bytes = vec![1; range.len()].into();
+            flights.arrive(&want.name, want.length, range.start, bytes)
+        });
+        came.last().flatten()
+    }
+
+    #[test]
+    fn a_unit_that_was_heard_falsely_in_any_number_of_pieces_comes_whole_in_the_end() {
+        for pieces in 1..=40 {
+            let mut flights = Flights::default();
+            let unit = Unit { length: pieces * 64, parent_end: false, end: 0 };
+            flights.begin(NAME, FetchId(1), unit);
+            let lies = (0..pieces).map(|at| (at * 64 + 1, vec![9; 63].into()));
+            flights.overheard(&NAME, lies.collect());
+            let want = flights.want_of(&NAME).expect("it is on its way");
+            let Some((mut flight, whole)) = answer(&mut flights, &want) else {
+                panic!("{pieces} pieces: what was asked for came");
+            };
+            if want.missing.is_empty() {
+                continue;
+            }
+            assert!(whole.contains(&9), "{pieces} pieces: what was heard is in it");
+            flight.mistrust_heard();
+            flights.resume(NAME, flight);
+            let want = flights.want_of(&NAME).expect("it is on its way");
+            let whole = answer(&mut flights, &want).map(|(_, whole)| whole);
+            assert!(whole.is_some_and(|it| it.iter().all(|byte| *byte == 1)), "{pieces} pieces");
+        }
     }
 }

@@ -50,6 +50,13 @@ impl Node {
         false
     }
 
+    /// Units are marked that no object needs any more. All marks are taken off, and those of what is
+    /// published set again, because objects may share units: once no file is on its way.
+    pub(super) fn unmark(&mut self) {
+        self.published.overmarked = true;
+        self.walk_on();
+    }
+
     /// Goes on with the next object, if none is being walked through.
     pub(super) fn walk_on(&mut self) {
         if self.published.walk.is_some() {
@@ -60,6 +67,11 @@ impl Node {
                 // It was taken back before it was all here.
                 Some(name) if !self.published.objects.contains_key(&name) => {
                     self.answer_unwalked(&name, PutError::Unknown);
+                }
+                None if self.published.overmarked && !self.published.is_busy() => {
+                    self.published.overmarked = false;
+                    self.chunks.keep_nothing();
+                    self.published.to_walk = self.published.objects.keys().copied().collect();
                 }
                 next => break next,
             }

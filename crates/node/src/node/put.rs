@@ -103,6 +103,7 @@ impl Node {
         self.chunks.keep_for_nobody(id);
         if let Some(put) = self.published.puts.remove(&id) {
             self.out.push_back(Output::Published(put.exchange, Err(put.error)));
+            self.unmark();
         }
     }
 
@@ -117,7 +118,8 @@ impl Node {
             let drop = Change::DropSegments { record };
             self.out.push_back(Output::Change(self.tickets.draw(), vec![drop]));
             let error = PutError::TooLarge(self.config.object_bytes_max);
-            return self.out.push_back(Output::Published(exchange, Err(error)));
+            self.out.push_back(Output::Published(exchange, Err(error)));
+            return self.unmark();
         };
         let (name, text) = (root.name(), root.encode());
         let record = Record {
@@ -178,6 +180,7 @@ impl Node {
                     self.rows.unlearn(&named::key(&waiter.name, &self.config.secret));
                 }
                 self.answer_put(waiter, Err(PutError::Store));
+                self.unmark();
             }
         }
         true
@@ -227,12 +230,8 @@ impl Node {
         let mut changes = vec![Change::Remove { key }];
         changes.extend(self.list());
         self.change_published(changes, waiter);
-        // Other objects may share units with it.
-        self.chunks.keep_nothing();
-        let all = self.published.objects.keys().copied().collect();
-        self.published.to_walk = all;
-        self.published.walk = None;
-        self.walk_on();
+        self.published.walk.take_if(|walk| walk.name == name);
+        self.unmark();
     }
 }
 

@@ -324,15 +324,15 @@ impl Node {
         let Some(exchange) = self.exchanges.get_mut(&id) else { return };
         let State::Supplying(supplying) = &mut exchange.state else { return };
         let peer = supplying.peer;
+        // Who has lost a data connection wants all again that has not come.
+        let queued: Set<ChunkId> = supplying.wants.iter().map(|want| want.name).collect();
+        let wants: Vec<Want> = wants.into_iter().filter(|it| !queued.contains(&it.name)).collect();
         if supplying.wants.len() + wants.len() > WANTS_MAX || self.wants_of(peer) > PEER_WANTS_MAX {
             return self.expel(peer, "it wants more units than it can have on their way");
         }
         let Some(exchange) = self.exchanges.get_mut(&id) else { return };
         let State::Supplying(supplying) = &mut exchange.state else { return };
         supplying.moved = self.now;
-        // Who has lost a data connection wants all again that has not come.
-        let queued: Set<ChunkId> = supplying.wants.iter().map(|want| want.name).collect();
-        let wants: Vec<Want> = wants.into_iter().filter(|it| !queued.contains(&it.name)).collect();
         supplying.wants.extend(wants.iter().cloned());
         if let Some(fetch) = supplying.source.growing() {
             self.forward(id, fetch, &wants);

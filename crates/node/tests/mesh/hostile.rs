@@ -1,11 +1,11 @@
 //! A peer that lies, floods or stalls: the client gets the right bytes or an honest end, and no node
 //! takes more memory than it may.
 
-use crate::net::{Call, Forged, Mesh, Page, Plan, Play, Relay, Said};
-use crate::net::{address, author, chunk, noise, via};
+use crate::net::{Call, Forged, Heard, Mesh, Page, Plan, Play, Relay, Said};
+use crate::net::{address, ask, author, chunk, noise, via};
 use bytes::Bytes;
 use std::time::Duration;
-use wire::peer::{ChunkHead, Message, Outcome, Want};
+use wire::peer::{ChunkHead, Message, Outcome, Request, Want};
 use wire::{ChunkId, RecordId, Signature};
 
 const URL: &str = "http://o.test/a";
@@ -294,9 +294,36 @@ fn who_asks_without_an_end_is_not_served_without_an_end() {
     mesh.done();
 }
 
+#[test]
+fn who_wants_again_what_it_waits_for_is_not_left_and_who_wants_too_much_is() {
+    let want = |number: usize| {
+        let mut name = [0; 32];
+        name[..8].copy_from_slice(&number.to_be_bytes());
+        Want { name: ChunkId(name), length: 8_000, missing: Vec::new() }
+    };
+    for (batches, is_left) in [(0..7, false), (0..9, true)] {
+        let mut mesh = Mesh::chain(2);
+        mesh.origin.put(URL, Page::of(500_000).fresh(600));
+        let heard = Heard::default();
+        mesh.start_liar(1, heard.play());
+        mesh.liar_says(1, 0, vec![Message::Ask(Box::new(ask(1, URL)))]);
+        mesh.pass_millis(500);
+        assert!(matches!(heard.of(1).first(), Some(Message::Head(..))));
+        // It has no data connection: all of it waits.
+        let wants = |batch: usize| (batch * 256..(batch + 1) * 256).map(want).collect();
+        let twice = batches.clone().chain(batches);
+        mesh.liar_says(1, 0, twice.map(|it| Message::Want(Request(1), wants(it))).collect());
+        mesh.pass_millis(500);
+        let left = mesh.notices.iter().any(|(_, line)| line.contains("it wants more units"));
+        assert_eq!(left, is_left, "{:?}", mesh.notices);
+        mesh.kill(1);
+        mesh.done();
+    }
+}
+
 /// Asks for thousands of things at once, wants units that nobody has, and reads no answer.
 fn greedy() -> Play {
-    use wire::peer::{Ask, Request};
+    use wire::peer::Ask;
     let mut met = false;
     Box::new(move |now, peers, event| {
         if let node::peering::Event::Up { peer, .. } = event

@@ -288,7 +288,7 @@ fn a_flood_while_the_disk_is_stuck_holds_nobody_back() {
         mesh.hear(1, said);
     }
     let report = mesh.report(1);
-    let share = plan.node.memory_bytes / 16;
+    let share = plan.node.memory_bytes / 8;
     assert!(report.pinned_bytes <= share, "{}", report.pinned_bytes);
     assert_eq!(report.overheard.waiting_bytes, report.pinned_bytes);
     assert_eq!(report.overheard.units + report.overheard.dropped_units, 2000);

@@ -3,7 +3,8 @@
 
 use crate::net::{Call, Forged, Mesh, Pace, Page, Plan, author, key_under};
 use bytes::Bytes;
-use node::OPEN_KEY;
+use content::Root;
+use node::{OPEN_KEY, named};
 use std::time::Duration;
 use wire::peer::Message;
 
@@ -298,4 +299,46 @@ fn who_lists_units_in_clear_is_left() {
     assert!(mesh.client(id).content.is_empty() || mesh.client(id).is_ok());
     mesh.kill(1);
     mesh.done();
+}
+
+#[test]
+fn what_is_put_is_sealed_for_the_mesh_and_got_by_name() {
+    for scheme in [Plan::default(), Plan::thcp()] {
+        let mut mesh = Mesh::chain_of(&Plan { key: Some(KEY), ..scheme }, 2);
+        mesh.links.heard = Some(Default::default());
+        let body = telling(600_000);
+        let name = mesh.publish(1, Page::new(body.clone()));
+        mesh.pass_seconds(40);
+        for node in [0, 0, 1] {
+            let id = mesh.get(node, &named::uri(&name));
+            let client = mesh.client(id);
+            assert!(client.is_ok() && client.content == body[..], "{node}: {:?}", client.head);
+            let root = Root::decode(client.header(named::ROOT)).expect("it is one");
+            // What a client can check without the mesh's key is of clear bytes.
+            assert_eq!((root.length, root.content), (600_000, Root::digest(&body)));
+        }
+        assert!(mesh.origin.seen.is_empty() && mesh.data(1, 0) > 600_000);
+        assert_eq!(heard_and_kept(&mut mesh, MARK), [0, 0]);
+        // After a restart it is published still, and opened still.
+        mesh.restart(1);
+        mesh.pass_seconds(2);
+        assert!(mesh.shelf(1)[0].whole);
+        let id = mesh.get(1, &named::uri(&name));
+        assert!(mesh.client(id).is_ok());
+        mesh.done();
+    }
+}
+
+#[test]
+fn the_same_file_has_another_name_under_another_key() {
+    let body = telling(100_000);
+    let name = |key: Option<[u8; 32]>| {
+        let mut mesh = Mesh::chain_of(&Plan { key, ..Plan::default() }, 2);
+        let name = mesh.publish(0, Page::new(body.clone()));
+        assert_eq!(mesh.publish(1, Page::new(body.clone())), name);
+        mesh.done();
+        name
+    };
+    let names = [None, Some(KEY), Some([4; 32])].map(name);
+    assert!(names[0] != names[1] && names[1] != names[2] && names[2] != names[0]);
 }

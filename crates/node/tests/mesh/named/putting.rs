@@ -147,6 +147,29 @@ fn what_cannot_be_published_is_refused_and_leaves_nothing() {
 }
 
 #[test]
+fn what_was_never_published_does_not_stay() {
+    let mut mesh = small(8 << 20);
+    let body = noise(99, 500_000);
+    let name = mesh.publish(0, Page::new(body.clone()));
+    for number in 0..6 {
+        let page = Page::new(noise(number, 2_000_000)).breaking_at(1_990_000);
+        let broken = mesh.put(0, page);
+        assert_eq!(mesh.answered(broken), Err(PutError::Broken));
+    }
+    for number in 0..20 {
+        let url = format!("http://o.test/{number}");
+        mesh.origin.put(&url, Page::of(500_000).fresh(9000));
+        let id = mesh.get(0, &url);
+        assert!(mesh.client(id).is_ok());
+    }
+    let report = mesh.report(0);
+    assert_eq!(report.store_failures, 0, "room was made");
+    assert!(report.index.bytes_on_disk <= 8 << 20, "{}", report.index.bytes_on_disk);
+    fetch(&mut mesh, 0, &name, &body);
+    mesh.done();
+}
+
+#[test]
 fn what_is_taken_back_before_it_is_all_here_has_an_answer() {
     let mut mesh = Mesh::chain(1);
     let body = noise(1, 300_000);
