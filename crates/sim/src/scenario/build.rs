@@ -264,7 +264,7 @@ impl<'a> Builder<'a> {
         let changes = Changes::new(settings, self.file.layout, places_m, &self.signals, ways);
         let find = |name: &str| find(&self.routers, name);
         changes
-            .and_then(|it| it.who(settings, self.gateway, find))
+            .and_then(|it| it.who(&settings.changing, self.gateway, find))
             .map_err(|text| ScenarioError::one(self.place, &text))
     }
 

@@ -32,6 +32,34 @@ impl Choice for Mobility {
         &[(Self::None, "none"), (Self::Waypoint, "waypoint")];
 }
 
+/// What the keys say of it.
+#[derive(Clone, Debug)]
+pub(super) struct Changing {
+    pub mobility: Mobility,
+    pub movers: Vec<String>,
+    pub walk_m: f64,
+    pub speed_min_m_s: f64,
+    pub speed_max_m_s: f64,
+    pub pause_s: f64,
+    pub cuts: Vec<CutWish>,
+    pub routes_every_s: f64,
+}
+
+impl Default for Changing {
+    fn default() -> Self {
+        Self {
+            mobility: Mobility::None,
+            movers: Vec::new(),
+            walk_m: 0.0,
+            speed_min_m_s: 1.0,
+            speed_max_m_s: 2.0,
+            pause_s: 10.0,
+            cuts: Vec::new(),
+            routes_every_s: 1.0,
+        }
+    }
+}
+
 /// A cut as it is written: a router, or two whose link it is; and when.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct CutWish {
@@ -119,8 +147,9 @@ impl Changes {
         signals: &Signals,
         ways: Ways,
     ) -> Result<Self, String> {
-        let (slowest, fastest) = (settings.speed_min_m_s, settings.speed_max_m_s);
-        let moves = settings.mobility == Mobility::Waypoint;
+        let keys = &settings.changing;
+        let (slowest, fastest) = (keys.speed_min_m_s, keys.speed_max_m_s);
+        let moves = keys.mobility == Mobility::Waypoint;
         if moves && slowest > fastest {
             return Err(format!(
                 "`speed_min_m_s` is {slowest}, above `speed_max_m_s`, {fastest}: lower it"
@@ -131,7 +160,7 @@ impl Changes {
                 "`mobility` changes the routes, and `routes` gives them: leave one out".to_owned()
             );
         }
-        let side_m = match (settings.walk_m, layout) {
+        let side_m = match (keys.walk_m, layout) {
             (0.0, Layout::Random) => settings.area_m,
             (0.0, _) if moves => {
                 return Err(
@@ -146,11 +175,11 @@ impl Changes {
             walks: Walks {
                 area_m: (side_m, side_m),
                 speed_mps: slowest..=fastest,
-                rest: Duration::from_secs_f64(settings.pause_s),
+                rest: Duration::from_secs_f64(keys.pause_s),
             },
             movers: Vec::new(),
             cuts: Vec::new(),
-            routes_every: Duration::from_secs_f64(settings.routes_every_s),
+            routes_every: Duration::from_secs_f64(keys.routes_every_s),
             places_m,
             signals: signals.clone(),
             ways,
@@ -160,18 +189,18 @@ impl Changes {
     /// The same with all who walk and all that is cut; `None` if that is nothing.
     pub(super) fn who(
         mut self,
-        settings: &Settings,
+        keys: &Changing,
         gateway: usize,
         find: impl Fn(&str) -> Result<usize, String>,
     ) -> Result<Option<Self>, String> {
-        for name in &settings.movers {
+        for name in &keys.movers {
             let mover = find(name).map_err(|text| format!("`movers` names an {text}"))?;
             if self.movers.contains(&mover) {
                 return Err(format!("`movers` names router {name} twice"));
             }
             self.movers.push(mover);
         }
-        match settings.mobility {
+        match keys.mobility {
             Mobility::None if !self.movers.is_empty() => {
                 return Err("`movers` do not move: set `mobility`, or leave them out".to_owned());
             }
@@ -180,10 +209,10 @@ impl Changes {
             }
             Mobility::None | Mobility::Waypoint => {}
         }
-        if settings.cuts.len() > CUTS_MAX {
+        if keys.cuts.len() > CUTS_MAX {
             return Err(format!("`cuts` has more than {CUTS_MAX}: take fewer"));
         }
-        for wish in &settings.cuts {
+        for wish in &keys.cuts {
             self.cuts.push(cut(wish, &find)?);
         }
         self.cuts.sort_by_key(|cut| cut.at);

@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use radio::{Dcf, Decoding, Locking, LossScope, Phy, Rate};
 use toml::de::DeValue;
 
-use super::changes::{CutWish, Mobility};
+use super::changes::{Changing, CutWish};
 use super::choice::{Fading, Spreading, Word, mbps, rates};
 use super::keys::{FILES, KEYS};
 use super::problem::quote;
@@ -53,14 +53,7 @@ pub(super) struct Settings {
     pub stagger_s: f64,
     pub metric: Metric,
     pub routing: Routing,
-    pub mobility: Mobility,
-    pub movers: Vec<String>,
-    pub walk_m: f64,
-    pub speed_min_m_s: f64,
-    pub speed_max_m_s: f64,
-    pub pause_s: f64,
-    pub cuts: Vec<CutWish>,
-    pub routes_every_s: f64,
+    pub changing: Changing,
     pub range_m: f64,
     pub carrier_sense_m: f64,
     pub spreading: Spreading,
@@ -128,14 +121,7 @@ impl Default for Settings {
             stagger_s: 0.0,
             metric: Metric::Hops,
             routing: Routing::Static,
-            mobility: Mobility::None,
-            movers: Vec::new(),
-            walk_m: 0.0,
-            speed_min_m_s: 1.0,
-            speed_max_m_s: 2.0,
-            pause_s: 10.0,
-            cuts: Vec::new(),
-            routes_every_s: 1.0,
+            changing: Changing::default(),
             range_m: 250.0,
             carrier_sense_m: 550.0,
             spreading: Spreading::TwoRay,
