@@ -90,6 +90,11 @@ pub fn playable(scenario: &Scenario) -> Result<(), Failure> {
         let text = format!("{name}: `traffic` is \"{traffic}\", which no daemon plays; {here}");
         return Err(Failure::refused(text));
     }
+    if scenario.changes.is_some() {
+        let text =
+            format!("{name}: `mobility` and `cuts` change links, and here they stay; {here}");
+        return Err(Failure::refused(text));
+    }
     if routers > ROUTERS_MAX {
         let text = format!("{name}: {routers} routers are more than {ROUTERS_MAX}; {here}");
         return Err(Failure::refused(text));

@@ -34,6 +34,7 @@ fn an_unknown_scenario_names_the_nearest() {
 #[test]
 fn what_is_for_the_simulator_is_sent_there() {
     refused(&["run", "bulk"], &["bulk", "traffic", "hearsay-lab sim"]);
+    refused(&["run", "chain", "--set", "cuts=2@5"], &["chain", "`cuts`", "hearsay-lab sim"]);
     refused(&["run", "chain", "--set", "hops=200"], &["chain", "201 routers", "hearsay-lab sim"]);
 }
 

@@ -88,6 +88,13 @@ impl Links {
         }
     }
 
+    /// From now on `to` gets nothing of the signal of `from`.
+    pub fn remove(&mut self, from: Station, to: Station) {
+        if let Some(hearers) = self.hearers.get_mut(usize::from(from.0)) {
+            hearers.retain(|(station, _)| *station != to);
+        }
+    }
+
     /// What `to` gets of the signal of `from`, if anything.
     pub fn get(&self, from: Station, to: Station) -> Option<&Link> {
         let hearers = self.hearers_of(from);
@@ -127,5 +134,8 @@ mod tests {
         links.set(C, A, Link { power: 5, ..link });
         assert_eq!(links.get(C, A).map(|link| link.power), Some(5));
         assert_eq!(links.stations(), 3);
+        links.set(A, C, link);
+        links.remove(C, A);
+        assert_eq!((links.get(C, A), links.get(A, C).is_some()), (None, true));
     }
 }

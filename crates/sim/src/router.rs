@@ -16,7 +16,7 @@ use wire::{Date, Instant};
 
 use crate::hosts::discard;
 use crate::net::{Body, Event, Flags, Host, Interface, Packet, SocketId};
-use crate::world::Program;
+use crate::world::{Program, Routes, machine};
 
 pub mod browse;
 mod callers;
@@ -29,6 +29,7 @@ pub mod relay;
 pub mod run;
 pub mod scheme;
 mod sift;
+pub mod way;
 
 use callers::Callers;
 use disk::Disk;
@@ -57,8 +58,10 @@ pub struct Settings {
     pub seed: u64,
     /// Whom it asks; `None`: it knows of no peers.
     pub scheme: Option<node::Scheme>,
-    /// Its way to the gateway.
+    /// Its way to the gateway, at the beginning.
     pub table: RouteTable,
+    /// The station with the uplink.
+    pub gateway: usize,
     /// Interfaces on which clients are intercepted.
     pub intercepts: Vec<Interface>,
     /// Listens to what neighbours send each other, with so many bytes of memory for it.
@@ -87,6 +90,7 @@ pub struct Router {
     has_peers: bool,
     overhears: bool,
     table: RouteTable,
+    gateway: usize,
     intercepts: Vec<Interface>,
     clock_at: Instant,
     notices: u64,
@@ -136,6 +140,7 @@ impl Router {
             has_peers,
             overhears: settings.overhear.is_some(),
             table: settings.table,
+            gateway: settings.gateway,
             intercepts: settings.intercepts,
             clock_at: Instant::ZERO,
             notices: 0,
@@ -284,6 +289,16 @@ impl Program for Router {
         };
         self.told.push_back(Input::Overheard(segments));
         self.work(now, host);
+    }
+
+    fn rerouted(&mut self, now: Instant, host: &mut Host, routes: &mut Routes) {
+        let Some(station) = host.addresses().first().and_then(|it| machine(*it)) else { return };
+        let table = way::table(routes, station, self.gateway);
+        if self.has_peers && table != self.table {
+            self.table = table.clone();
+            self.told.push_back(Input::Routes(table));
+            self.work(now, host);
+        }
     }
 
     fn handle_timeout(&mut self, now: Instant, host: &mut Host) {

@@ -14,6 +14,7 @@ use crate::net::tcp;
 use crate::world::Metric;
 
 mod build;
+mod changes;
 mod choice;
 mod clients;
 mod file;
@@ -21,12 +22,14 @@ mod key;
 mod keys;
 mod problem;
 mod random;
+mod signals;
 #[cfg(test)]
 mod tests;
 mod traffic;
 mod tree;
 mod workload;
 
+pub use changes::{Changes, Cut};
 use choice::Choice;
 pub use clients::{Browsing, Reader};
 use file::{Source, TRAFFIC};
@@ -67,6 +70,8 @@ pub struct Scenario {
     pub gateway: usize,
     /// Routers whose clients ask for files, in their order; never the gateway, none twice.
     pub receivers: Vec<usize>,
+    /// How links change while it runs, if they do.
+    pub changes: Option<Changes>,
     /// Where the lab's routers get their routes from.
     pub routing: Routing,
     /// Between the gateway and the origin.
@@ -197,9 +202,7 @@ impl Scenario {
 
     /// All hops of the static routes, each once: from a router to the next towards the gateway.
     pub fn tree_hops(&self) -> Vec<(usize, usize)> {
-        (0..self.routers.len())
-            .filter_map(|it| Some((it, self.tree.next_hop(it, self.gateway)?)))
-            .collect()
+        self.tree.hops()
     }
 
     /// How many links the static route to a router has; 0 for the gateway, and without a route.

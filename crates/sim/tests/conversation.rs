@@ -78,6 +78,7 @@ fn talk(says: &str) -> (String, bool, u64) {
             interface: None,
             source: RouteSource::Kernel,
         }),
+        gateway: ROUTER,
         intercepts: vec![Interface(2)],
         overhear: None,
         repair: true,

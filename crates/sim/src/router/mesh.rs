@@ -9,12 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use content::Profile;
-use node::{Interface, Route, RouteSource, RouteTable, Uplink};
 use store::Policy;
 use wire::{Date, Instant};
 
 use super::scheme::Scheme;
-use super::{BEGIN, HTTP_PORT, Router, Settings, StoreSize};
+use super::{BEGIN, HTTP_PORT, Router, Settings, StoreSize, way};
 use crate::hosts::{Browser, Client, Files, Origin};
 use crate::net::{self, Event, Host, Packet};
 use crate::scenario::{Scenario, Traffic};
@@ -111,6 +110,7 @@ impl<'a> Mesh<'a> {
         let count = scenario.routers.len();
         // Stations come first, then the origin, then clients.
         let origin = address(count);
+        let mut routes = Routes::over(count, scenario.tree_hops());
         let routers = (0..count).map(|router| {
             let intercepts = scheme.intercepts(scenario, router);
             if scheme.peers().is_none() && intercepts.is_empty() {
@@ -120,7 +120,8 @@ impl<'a> Mesh<'a> {
                 name: name(scenario, router),
                 seed: world::seed(seed, router, ROUTERS),
                 scheme: scheme.peers(),
-                table: table(scenario, router),
+                table: way::table(&mut routes, router, scenario.gateway),
+                gateway: scenario.gateway,
                 intercepts,
                 repair: options.repair,
                 overhear: scheme.overhears().then_some(OVERHEAR_BYTES),
@@ -135,10 +136,12 @@ impl<'a> Mesh<'a> {
             Host::new(config(scenario), &[address(machine)], world::seed(seed, machine, HOSTS))
         };
         let stations = routers.enumerate().map(|(router, member)| Ok((host(router), member?)));
-        let routes = Routes::over(count, scenario.tree_hops());
         let (radio, links) = (scenario.radio.clone(), scenario.links.clone());
         let stations = stations.collect::<Result<_, RunError>>()?;
         let mut world = World::new(radio, links, routes, seed, stations);
+        if let Some(changes) = &scenario.changes {
+            world.change(changes.clone(), scenario.links.clone(), seed);
+        }
         if scheme.overhears() {
             world.listen();
         }
@@ -174,16 +177,17 @@ impl<'a> Mesh<'a> {
         }
     }
 
-    fn has_met(&self, scheme: Scheme) -> bool {
+    fn has_met(&mut self, scheme: Scheme) -> bool {
         let Scenario { gateway, .. } = *self.scenario;
         (0..self.scenario.routers.len()).all(|router| {
+            // Whoever has no route will ask nobody.
+            let next_hop = self.world.routes().next_hop(router, gateway);
             let asked = match scheme.peers() {
                 None => None,
-                Some(node::Scheme::Thcp) => (router != gateway).then_some(gateway),
-                Some(node::Scheme::PhThcp) => self.scenario.next_hop(router, gateway),
+                Some(node::Scheme::Thcp) => next_hop.map(|_| gateway),
+                Some(node::Scheme::PhThcp) => next_hop,
             };
-            let is_there = !self.scenario.path(router).is_empty();
-            match (self.world.program(router), asked.filter(|_| is_there)) {
+            match (self.world.program(router), asked) {
                 (Member::Router(it), Some(asked)) => it.knows(IpAddr::V4(address(asked))),
                 _ => true,
             }
@@ -230,30 +234,6 @@ pub(super) fn name(scenario: &Scenario, router: usize) -> String {
     format!("router-{}", scenario.routers[router].name)
 }
 
-/// A router's way to the gateway, along the static routes.
-fn table(scenario: &Scenario, router: usize) -> RouteTable {
-    let interface = |name: &str, index| Interface { name: name.to_owned(), index };
-    let gateway = IpAddr::V4(address(scenario.gateway));
-    if router == scenario.gateway {
-        return RouteTable::Gateway(Uplink {
-            address: Some(gateway),
-            interface: Some(interface("eth0", 2)),
-            source: RouteSource::Kernel,
-        });
-    }
-    let Some(next_hop) = scenario.next_hop(router, scenario.gateway) else {
-        return RouteTable::Nowhere;
-    };
-    RouteTable::Mesh(Route {
-        next_hop: IpAddr::V4(address(next_hop)),
-        interface: interface("wl0", 3),
-        gateway: Some(gateway),
-        metric: None,
-        hops: u32::try_from(scenario.hops(router)).ok(),
-        source: RouteSource::Config,
-    })
-}
-
 impl Program for Member {
     fn start(&mut self, now: Instant, host: &mut Host) {
         match self {
@@ -278,6 +258,12 @@ impl Program for Member {
     fn overhear(&mut self, now: Instant, host: &mut Host, packet: &Packet) {
         if let Self::Router(router) = self {
             router.overhear(now, host, packet);
+        }
+    }
+
+    fn rerouted(&mut self, now: Instant, host: &mut Host, routes: &mut Routes) {
+        if let Self::Router(router) = self {
+            router.rerouted(now, host, routes);
         }
     }
 

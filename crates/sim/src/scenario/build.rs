@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use radio::propagation::{self, PathLoss};
-use radio::{Link, Links, LossScope, Propagation, Ranges, Station};
+use radio::{Links, LossScope};
 
-use super::choice::{Choice as _, Fading, Spreading, mbps, rates};
+use super::changes::{Changes, Ways};
+use super::choice::{Choice as _, mbps, rates};
 use super::file::{File, Route};
 use super::key::{Layout, Settings};
 use super::problem::{ScenarioError, advice, quote};
+use super::signals::Signals;
 use super::tree::{self, Tree};
 use super::{Browsing, Load, Request, Router, Scenario, Traffic, Uplink, Workload, random};
 use crate::net::tcp;
@@ -21,9 +22,6 @@ const REQUESTS_MAX: usize = 100_000;
 
 /// What the origin may have, in bytes: the lab keeps it in memory.
 const CONTENT_BYTES_MAX: u64 = 1_000_000_000;
-
-/// Path loss at 1 m in the 2.4 GHz band, in dB (free space).
-const LOSS_1M_DB: f64 = 40.0;
 
 /// What a flow of UDP offers where nobody says how much: more than one hop can carry, and as much at
 /// 11 Mbit/s as the studies with ns-3 took, 8 Mbit/s.
@@ -48,16 +46,18 @@ struct Builder<'a> {
     seed: u64,
     routers: Vec<Router>,
     gateway: usize,
+    signals: Signals,
     links: Links,
 }
 
 impl<'a> Builder<'a> {
     fn new(place: &'a str, mut file: File, seed: u64) -> Result<Self, ScenarioError> {
         check_rates(place, &file.settings)?;
+        let signals = Signals::new(&file.settings, seed);
         let routers = match file.layout {
             Layout::Chain => chain(&file.settings),
             Layout::Placed => std::mem::take(&mut file.routers),
-            Layout::Random => random(place, &file.settings, seed)?,
+            Layout::Random => random(place, &file.settings, &signals, seed)?,
         };
         let gateway = match (file.layout, &file.settings.gateway) {
             (Layout::Chain, _) => 0,
@@ -69,9 +69,9 @@ impl<'a> Builder<'a> {
                 return Err(ScenarioError::one(place, text));
             }
         };
-        let links = links(&routers, &file.settings, seed);
+        let links = signals.links(&places_m(&routers));
         file.settings.gateway = Some(routers[gateway].name.clone());
-        Ok(Self { place, file, seed, routers, gateway, links })
+        Ok(Self { place, file, seed, routers, gateway, signals, links })
     }
 
     fn scenario(mut self, name: &str) -> Result<Scenario, ScenarioError> {
@@ -79,6 +79,7 @@ impl<'a> Builder<'a> {
         let receivers = self.receivers(&trace)?;
         let tree = self.tree()?;
         self.check_reach(&tree, &receivers)?;
+        let changes = self.changes(&tree)?;
         let workload = workload(&self.file.settings, trace);
         self.check_load(&workload, receivers.len())?;
         let names = receivers.iter().map(|it| self.routers[*it].name.clone());
@@ -103,6 +104,7 @@ impl<'a> Builder<'a> {
             range_m: settings.range_m,
             gateway: self.gateway,
             receivers,
+            changes,
             routing: settings.routing,
             uplink: uplink(settings),
             traffic: settings.traffic,
@@ -247,6 +249,25 @@ impl<'a> Builder<'a> {
         Ok(tree)
     }
 
+    /// Given routes stay, but for what is cut; others are found anew.
+    fn changes(&self, tree: &Tree) -> Result<Option<Changes>, ScenarioError> {
+        let settings = &self.file.settings;
+        let ways = match (self.file.layout, &self.file.routes) {
+            (Layout::Chain, _) | (_, Some(_)) => Ways::Given(tree.hops()),
+            (_, None) => Ways::Shortest {
+                gateway: self.gateway,
+                metric: settings.metric,
+                scope: loss_scope(settings),
+            },
+        };
+        let places_m = places_m(&self.routers);
+        let changes = Changes::new(settings, self.file.layout, places_m, &self.signals, ways);
+        let find = |name: &str| find(&self.routers, name);
+        changes
+            .and_then(|it| it.who(&settings.changing, self.gateway, find))
+            .map_err(|text| ScenarioError::one(self.place, &text))
+    }
+
     /// The routers of a route as it is written.
     fn route(&self, route: &Route) -> Result<Vec<usize>, String> {
         let mut routers = Vec::new();
@@ -365,55 +386,6 @@ fn loss_scope(settings: &Settings) -> LossScope {
     if settings.per > 0.0 { settings.per_scope } else { LossScope::Data }
 }
 
-fn links(routers: &[Router], settings: &Settings, seed: u64) -> Links {
-    let positions_m: Vec<_> = routers.iter().map(|router| (router.x_m, router.y_m)).collect();
-    // Through `libm`, so that it is the same on every machine.
-    let mut links = propagation(settings, seed).links(&positions_m, |m| {
-        let share = libm::pow(m / settings.range_m, settings.loss_exponent);
-        1.0 - (1.0 - (settings.loss * share).min(1.0)) * (1.0 - settings.per)
-    });
-    if settings.overhear_m > 0.0 {
-        overhear(&mut links, routers, settings);
-    }
-    links
-}
-
-/// Says what is lost of frames for others, which may be heard farther than routes go, or less far.
-fn overhear(links: &mut Links, routers: &[Router], settings: &Settings) {
-    let stations = || (0..routers.len()).map(|it| Station(it as u16));
-    for (from, to) in stations().flat_map(|from| stations().map(move |to| (from, to))) {
-        let Some(link) = links.get(from, to).copied() else { continue };
-        let m = distance_m(&routers[usize::from(from.0)], &routers[usize::from(to.0)]);
-        let lost = libm::pow(m / settings.overhear_m, settings.overhear_exponent).min(1.0);
-        if link.decodable || lost < 1.0 && settings.fading == Fading::None {
-            links.set(from, to, Link { overheard_loss: Some(lost), ..link });
-        }
-    }
-}
-
-/// Signals are as strong at the ends of the ranges as they must be, before shadowing and fading.
-fn propagation(settings: &Settings, seed: u64) -> Propagation {
-    let propagation = match settings.spreading {
-        Spreading::TwoRay => Propagation::in_ranges(Ranges {
-            receive_m: settings.range_m,
-            sense_m: settings.carrier_sense_m,
-        }),
-        Spreading::LogDistance => {
-            let (exponent, shadowing_db) = (settings.path_exponent, settings.shadowing_db);
-            let loss_1m_db = LOSS_1M_DB;
-            let path_loss = PathLoss::LogDistance { loss_1m_db, exponent, shadowing_db, seed };
-            let dbm =
-                |m: f64| propagation::TRANSMIT_DBM - loss_1m_db - 10.0 * exponent * libm::log10(m);
-            let (receive_dbm, sense_dbm) = (dbm(settings.range_m), dbm(settings.carrier_sense_m));
-            Propagation::by_power(path_loss, propagation::TRANSMIT_DBM, receive_dbm, sense_dbm)
-        }
-    };
-    match settings.fading {
-        Fading::None => propagation,
-        Fading::Rayleigh => propagation.fading(),
-    }
-}
-
 fn workload(settings: &Settings, trace: Vec<Request>) -> Workload {
     let is_staggered = settings.stagger_s > 0.0;
     Workload {
@@ -476,10 +448,15 @@ fn tcp(settings: &Settings) -> tcp::Config {
     }
 }
 
-fn random(place: &str, settings: &Settings, seed: u64) -> Result<Vec<Router>, ScenarioError> {
+fn random(
+    place: &str,
+    settings: &Settings,
+    signals: &Signals,
+    seed: u64,
+) -> Result<Vec<Router>, ScenarioError> {
     let (nodes, area_m) = (settings.nodes as usize, settings.area_m);
-    let (range_m, propagation) = (settings.range_m, propagation(settings, seed));
-    random::routers(nodes, area_m, range_m, &propagation, seed).ok_or_else(|| {
+    let (range_m, propagation) = (settings.range_m, signals.propagation());
+    random::routers(nodes, area_m, range_m, propagation, seed).ok_or_else(|| {
         let text = format!(
             "{nodes} `nodes` on a square of {area_m} m with `range_m` {} are hardly ever all \
              connected: take more nodes, a smaller `area_m`, or a longer range",
@@ -487,6 +464,10 @@ fn random(place: &str, settings: &Settings, seed: u64) -> Result<Vec<Router>, Sc
         );
         ScenarioError::one(place, &text)
     })
+}
+
+fn places_m(routers: &[Router]) -> Vec<(f64, f64)> {
+    routers.iter().map(|router| (router.x_m, router.y_m)).collect()
 }
 
 /// Why frames do not pass a link of this length, and what to do.

@@ -263,8 +263,11 @@ fn misplaced(spec: &Spec, file: &File) -> String {
         (Layout::Chain, [Layout::Random]) => {
             format!("`{name}` is for routers at random, and this scenario is a chain")
         }
-        (Layout::Chain, _) => {
+        (Layout::Chain, _) if name == "gateway" => {
             format!("`{name}` is for scenarios with [routers]; a chain's gateway is router 0")
+        }
+        (Layout::Chain, _) => {
+            format!("`{name}` is for scenarios with [routers] or `nodes`, and this one is a chain")
         }
     }
 }

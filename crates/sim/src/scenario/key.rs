@@ -8,6 +8,7 @@ use std::ops::RangeInclusive;
 use radio::{Dcf, Decoding, Locking, LossScope, Phy, Rate};
 use toml::de::DeValue;
 
+use super::changes::{Changing, CutWish};
 use super::choice::{Fading, Spreading, Word, mbps, rates};
 use super::keys::{FILES, KEYS};
 use super::problem::quote;
@@ -52,6 +53,7 @@ pub(super) struct Settings {
     pub stagger_s: f64,
     pub metric: Metric,
     pub routing: Routing,
+    pub changing: Changing,
     pub range_m: f64,
     pub carrier_sense_m: f64,
     pub spreading: Spreading,
@@ -119,6 +121,7 @@ impl Default for Settings {
             stagger_s: 0.0,
             metric: Metric::Hops,
             routing: Routing::Static,
+            changing: Changing::default(),
             range_m: 250.0,
             carrier_sense_m: 550.0,
             spreading: Spreading::TwoRay,
@@ -214,7 +217,10 @@ pub(super) enum Slot {
     Threshold(Field<Option<u64>>),
     Router(Field<Option<String>>),
     Routers(Field<Option<Vec<String>>>),
+    /// There may be none.
+    Movers(Field<Vec<String>>),
     Requests(Field<Vec<Wish>>),
+    Cuts(Field<Vec<CutWish>>),
 }
 
 /// The key of this name.
@@ -243,7 +249,9 @@ impl Spec {
             Slot::Threshold(field) => put(threshold(value), field(to)),
             Slot::Router(field) => put(router(value).map(Some), field(to)),
             Slot::Routers(field) => put(routers(value).map(Some), field(to)),
-            Slot::Requests(field) => put(requests(value), field(to)),
+            Slot::Movers(field) => put(each(value, |name| Some(name.to_owned())), field(to)),
+            Slot::Requests(field) => put(each(value, wish), field(to)),
+            Slot::Cuts(field) => put(each(value, CutWish::read), field(to)),
         };
         taken.ok_or_else(|| {
             format!("`{}` must be {}, not {}", self.name, self.slot.form(), quote(raw))
@@ -263,8 +271,12 @@ impl Spec {
             },
             Slot::Router(field) => field(now).clone().unwrap_or_default(),
             Slot::Routers(field) => field(now).as_deref().unwrap_or_default().join(" "),
+            Slot::Movers(field) => field(now).join(" "),
             Slot::Requests(field) => {
                 field(now).iter().map(Wish::to_string).collect::<Vec<_>>().join(" ")
+            }
+            Slot::Cuts(field) => {
+                field(now).iter().map(CutWish::to_string).collect::<Vec<_>>().join(" ")
             }
         }
     }
@@ -289,9 +301,13 @@ impl Slot {
                 format!("true, false, or a whole number of bytes up to {THRESHOLD_MAX}")
             }
             Self::Router(_) => "the name of a router".to_owned(),
-            Self::Routers(_) => "a list of routers, like [\"1\", \"2\"] or \"1 2\"".to_owned(),
+            Self::Routers(_) | Self::Movers(_) => "a list of routers, like [\"1\", \"2\"] or \"1 2\"".to_owned(),
             Self::Requests(_) => {
                 "a list of routers and files, counted from 1, like [\"4\", \"2:3\"] or \"4 2:3\""
+                    .to_owned()
+            }
+            Self::Cuts(_) => {
+                "a list of routers or links and seconds, like [\"3@10\", \"1:2@7.5\"] or \"3@10 1:2@7.5\""
                     .to_owned()
             }
         }
@@ -358,12 +374,12 @@ fn wish(text: &str) -> Option<Wish> {
     (!router.is_empty()).then(|| Wish { router: router.to_owned(), file })
 }
 
-/// There may be none.
-fn requests(value: &DeValue<'_>) -> Option<Vec<Wish>> {
+/// Each of a list's texts as `read` takes it; there may be none.
+fn each<T>(value: &DeValue<'_>, read: fn(&str) -> Option<T>) -> Option<Vec<T>> {
     let none = value.as_str().is_some_and(|text| text.trim().is_empty())
         || value.as_array().is_some_and(|list| list.iter().next().is_none());
     let names = if none { Vec::new() } else { routers(value)? };
-    names.iter().map(|text| wish(text)).collect()
+    names.iter().map(|text| read(text)).collect()
 }
 
 fn routers(value: &DeValue<'_>) -> Option<Vec<String>> {
@@ -414,10 +430,15 @@ mod tests {
             ("requests", "4", "4:1"),
             ("requests", "''", ""),
             ("requests", "[]", ""),
+            ("cuts", "'3@10 roof:1@7.50'", "3@10 roof:1@7.5"),
+            ("cuts", "[]", ""),
         ] {
             assert_eq!(set(key, value).as_deref(), Ok(shown), "{key} = {value}");
         }
     }
+
+    const CUTS: &str =
+        "a list of routers or links and seconds, like [\"3@10\", \"1:2@7.5\"] or \"3@10 1:2@7.5\"";
 
     #[test]
     fn what_does_not_fit_is_refused_with_what_would() {
@@ -447,6 +468,15 @@ mod tests {
                 "':1'",
                 "a list of routers and files, counted from 1, like [\"4\", \"2:3\"] or \"4 2:3\"",
             ),
+            ("speed_min_m_s", "0", "a number from 0.01 to 1000"),
+            ("speed_max_m_s", "-3", "a number from 0.01 to 1000"),
+            ("routes_every_s", "0", "a number from 0.1 to 3600"),
+            ("mobility", "'brown'", "\"none\" or \"waypoint\""),
+            ("cuts", "'3@-1'", CUTS),
+            ("cuts", "'3'", CUTS),
+            ("cuts", "'@5'", CUTS),
+            ("cuts", "'1:@5'", CUTS),
+            ("cuts", "'1@nan'", CUTS),
             ("receivers", "[true]", "a list of routers, like [\"1\", \"2\"] or \"1 2\""),
         ] {
             let expected = format!("`{key}` must be {form}, not {value}");

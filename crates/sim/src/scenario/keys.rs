@@ -12,6 +12,11 @@ pub(super) const FILES: RangeInclusive<u64> = 1..=1_000;
 /// A day.
 const STAGGER_S_MAX: f64 = 86_400.0;
 
+/// Slower is at rest, and faster no mesh follows.
+const SPEEDS: RangeInclusive<f64> = 0.01..=1_000.0;
+
+/// A chain stays one.
+const NO_CHAIN: &[Layout] = &[Layout::Placed, Layout::Random];
 const FILES_ONLY: &[Traffic] = &[Traffic::Files];
 /// Transfers from the origin.
 const ORIGIN: &[Traffic] = &[Traffic::Files, Traffic::Pages];
@@ -24,7 +29,7 @@ const TIMED: &[Traffic] = &[Traffic::Tcp, Traffic::Udp, Traffic::Fetches, Traffi
 const BY_TCP: &[Traffic] = &[Traffic::Files, Traffic::Tcp, Traffic::Fetches, Traffic::Pages];
 
 /// Every key, in the order in which reports list them.
-pub(super) static KEYS: [Spec; 62] = [
+pub(super) static KEYS: [Spec; 70] = [
     Spec {
         name: "hops",
         meaning: "links from the gateway to the last router of a chain",
@@ -255,6 +260,62 @@ pub(super) static KEYS: [Spec; 62] = [
         layouts: &[Layout::Placed, Layout::Random],
         traffic: &[],
         slot: Slot::Word(|it| &mut it.metric),
+    },
+    Spec {
+        name: "mobility",
+        meaning: "in virtual time: \"none\", or \"waypoint\": routers walk to places at random, by the seed",
+        layouts: NO_CHAIN,
+        traffic: &[],
+        slot: Slot::Word(|it| &mut it.changing.mobility),
+    },
+    Spec {
+        name: "movers",
+        meaning: "the routers that walk; none named: all but the gateway",
+        layouts: NO_CHAIN,
+        traffic: &[],
+        slot: Slot::Movers(|it| &mut it.changing.movers),
+    },
+    Spec {
+        name: "walk_m",
+        meaning: "side of the square that they walk on, which begins at [0, 0], in metres; 0: area_m",
+        layouts: NO_CHAIN,
+        traffic: &[],
+        slot: Slot::Number(0.0..=METRES_MAX, |it| &mut it.changing.walk_m),
+    },
+    Spec {
+        name: "speed_min_m_s",
+        meaning: "they walk at least so fast, in m/s; each speed up to the greatest is as likely",
+        layouts: NO_CHAIN,
+        traffic: &[],
+        slot: Slot::Number(SPEEDS, |it| &mut it.changing.speed_min_m_s),
+    },
+    Spec {
+        name: "speed_max_m_s",
+        meaning: "they walk no faster, in m/s",
+        layouts: NO_CHAIN,
+        traffic: &[],
+        slot: Slot::Number(SPEEDS, |it| &mut it.changing.speed_max_m_s),
+    },
+    Spec {
+        name: "pause_s",
+        meaning: "they rest so long at each place, in seconds",
+        layouts: NO_CHAIN,
+        traffic: &[],
+        slot: Slot::Number(0.0..=86_400.0, |it| &mut it.changing.pause_s),
+    },
+    Spec {
+        name: "cuts",
+        meaning: "in virtual time: ROUTER@SECONDS or ROUTER:ROUTER@SECONDS, whose links are gone from then on",
+        layouts: &[],
+        traffic: &[],
+        slot: Slot::Cuts(|it| &mut it.changing.cuts),
+    },
+    Spec {
+        name: "routes_every_s",
+        meaning: "where links change, routes are found anew so often, in seconds",
+        layouts: &[],
+        traffic: &[],
+        slot: Slot::Number(0.1..=3_600.0, |it| &mut it.changing.routes_every_s),
     },
     Spec {
         name: "range_m",

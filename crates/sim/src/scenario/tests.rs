@@ -77,6 +77,56 @@ fn reports_get_every_key_that_applies() {
 }
 
 #[test]
+fn routers_walk_and_links_are_cut_as_the_keys_say() {
+    let placed = THREE.replace("routes = ['g a b']", "");
+    let moving = [("mobility", "waypoint"), ("walk_m", "500"), ("speed_max_m_s", "1.5")];
+    let scenario = load(&placed, &moving).unwrap();
+    let changes = scenario.changes.unwrap();
+    assert_eq!((changes.movers, changes.cuts), (vec![1, 2], vec![]));
+    assert_eq!(changes.walks.area_m, (500.0, 500.0));
+    assert_eq!(changes.walks.speed_mps, 1.0..=1.5);
+    assert_eq!(changes.routes_every, Duration::from_secs(1));
+    let named = load(&placed, &[&moving[..], &[("movers", "g")]].concat()).unwrap();
+    assert_eq!(named.changes.unwrap().movers, [0]);
+    // Given routes can be cut too, and cuts are in order.
+    let scenario = load(THREE, &[("cuts", "b@9 g:a@0.5")]).unwrap();
+    let cut = |router, other, ms| Cut { router, other, at: Duration::from_millis(ms) };
+    let expected = [cut(0, Some(1), 500), cut(2, None, 9000)];
+    assert_eq!(scenario.changes.unwrap().cuts, expected);
+    assert!(expected[0].is_between(1, 0) && !expected[0].is_between(1, 2));
+    assert!(expected[1].is_between(1, 2) && !expected[1].is_between(1, 0));
+    assert!(load(THREE, &[]).unwrap().changes.is_none());
+    let random = load("nodes = 3\narea_m = 100", &moving[..1]).unwrap();
+    assert_eq!(random.changes.unwrap().walks.area_m, (100.0, 100.0));
+}
+
+#[test]
+fn walks_and_cuts_that_make_no_sense_are_told() {
+    let placed = THREE.replace("routes = ['g a b']", "");
+    let moving = [("mobility", "waypoint"), ("walk_m", "500")];
+    for (more, expected) in [
+        (("speed_min_m_s", "3"), "`speed_min_m_s` is 3, above `speed_max_m_s`, 2: lower it"),
+        (("walk_m", "0"), "needs a square to walk on where routers are placed: say its side"),
+        (("movers", "a a"), "`movers` names router a twice"),
+        (("movers", "x"), "`movers` names an unknown router `x`"),
+    ] {
+        let settings = [&moving[..], &[more]].concat();
+        assert!(complaint(&placed, &settings).contains(expected), "{more:?}");
+    }
+    let given = complaint(THREE, &moving);
+    assert!(given.contains("`mobility` changes the routes, and `routes` gives them"), "{given}");
+    for (text, key, value, expected) in [
+        (THREE, "movers", "a", "`movers` do not move: set `mobility`"),
+        (THREE, "cuts", "x@1", "`cuts` names an unknown router `x`"),
+        (THREE, "cuts", "a:a@1", "`cuts` has a:a@1, and a router has no link with itself"),
+        ("hops = 3", "mobility", "waypoint", "or `nodes`, and this one is a chain"),
+    ] {
+        let text = complaint(text, &[(key, value)]);
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+#[test]
 fn a_chain_goes_from_each_to_the_next_however_near_they_are() {
     let chain = load("hops = 5\nspacing_m = 10", &[("receivers", "[5, 2]")]).unwrap();
     assert_eq!(chain.path(5), [0, 1, 2, 3, 4, 5]);

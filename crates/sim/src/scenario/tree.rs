@@ -61,6 +61,11 @@ impl Tree {
         router == self.gateway || self.parent(router).is_some()
     }
 
+    /// All hops, each once: from a router to the next towards the gateway.
+    pub fn hops(&self) -> Vec<(usize, usize)> {
+        (0..self.parents.len()).filter_map(|it| Some((it, self.parent(it)?))).collect()
+    }
+
     /// From `from` on the way to `to`.
     pub fn next_hop(&self, from: usize, to: usize) -> Option<usize> {
         if from == to || !self.connects(from) || !self.connects(to) {

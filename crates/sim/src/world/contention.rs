@@ -82,6 +82,7 @@ fn case(
         radio,
         routes: Routes::shortest(&links, Metric::Hops, LossScope::Data),
         links,
+        changes: None,
         tcp: tcp::Config::default(),
         names: (0..places_m.len()).map(|it| it.to_string()).collect(),
         lasts,

@@ -23,6 +23,8 @@ pub struct Counters {
     /// Steps of the loop; frames of the medium that stations heard, and packets that it is done with; and
     /// packets that machines got.
     pub events: u64,
+    /// How often routes changed.
+    pub reroutes: u64,
     /// IP packets that were on the air at least once, at all hops.
     pub packets_sent: u64,
 }

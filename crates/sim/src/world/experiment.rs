@@ -13,7 +13,7 @@ use super::times::Times;
 use super::{Program, Routes, Tap, World, address};
 use crate::net::tcp::{self, End};
 use crate::net::{self, Host};
-use crate::scenario::{Scenario, Traffic};
+use crate::scenario::{Changes, Scenario, Traffic};
 
 /// Says which seed of a machine is whose.
 const HOSTS: u16 = 1;
@@ -36,7 +36,9 @@ pub struct Setup {
     pub radio: radio::Config,
     /// Who hears whom.
     pub links: Links,
-    /// The way between any two.
+    /// How links and routes change, if they do.
+    pub changes: Option<Changes>,
+    /// The way between any two, at the beginning.
     pub routes: Routes,
     /// The machines' TCP.
     pub tcp: tcp::Config,
@@ -47,11 +49,12 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// A scenario's, over its static routes.
+    /// A scenario's, over its routes.
     pub fn of(scenario: &Scenario) -> Self {
         Self {
             radio: scenario.radio.clone(),
             links: scenario.links.clone(),
+            changes: scenario.changes.clone(),
             routes: Routes::over(scenario.routers.len(), scenario.tree_hops()),
             tcp: scenario.tcp,
             names: scenario.routers.iter().map(|router| router.name.clone()).collect(),
@@ -66,7 +69,11 @@ impl Setup {
             |machine| Host::new(config, &[address(machine)], super::seed(seed, machine, HOSTS));
         let machines = programs.into_iter().enumerate().map(|(it, program)| (host(it), program));
         let (radio, links, routes) = (self.radio.clone(), self.links.clone(), self.routes.clone());
-        World::new(radio, links, routes, seed, machines.collect())
+        let mut world = World::new(radio, links, routes, seed, machines.collect());
+        if let Some(changes) = &self.changes {
+            world.change(changes.clone(), self.links.clone(), seed);
+        }
+        world
     }
 
     /// Runs flows.
@@ -91,7 +98,7 @@ impl Setup {
         for (number, end) in world.programs().flat_map(flows::Endpoint::ended) {
             ended[number] = Some(end);
         }
-        let mut routes = self.routes.clone();
+        let mut routes = world.routes().clone();
         let enough = ENOUGH.min(self.lasts);
         for (number, flow) in flows.iter().enumerate() {
             let had = world.now() - flow.starts;
@@ -100,6 +107,7 @@ impl Setup {
                 Some(end) => words(end),
                 None if had == Duration::ZERO => "it never began, as the run was over",
                 None if silent && had >= enough => "nothing arrived",
+                None if is_apart(&mut routes, flow.from, flow.to) => "it was cut off",
                 None => continue,
             };
             let (from, to) = (&self.names[flow.from], &self.names[flow.to]);
@@ -133,13 +141,14 @@ impl Setup {
         watch.into_iter().for_each(|it| world.watch(it));
         world.run(Instant::ZERO + self.lasts);
         let mut outcome = self.common(&world, seed);
-        let mut routes = self.routes.clone();
+        let mut routes = world.routes().clone();
         let (mut times, mut got) = (Times::default(), 0);
         for (machine, program) in world.programs().enumerate() {
             let Fetcher::Client(client) = program else { continue };
             got += client.bytes();
             times.add(client.times());
-            for what in failed(client, &self.names[machine], world.now()) {
+            let is_apart = is_apart(&mut routes, fetching.server, machine);
+            for what in failed(client, &self.names[machine], world.now(), is_apart) {
                 outcome.failed.push(what + cause(&mut routes, fetching.server, machine));
             }
         }
@@ -172,8 +181,16 @@ impl Setup {
     }
 }
 
+/// Whether there is no way from one to the other.
+fn is_apart(routes: &mut Routes, from: usize, to: usize) -> bool {
+    from != to && routes.next_hop(from, to).is_none()
+}
+
 /// What keeps packets between two machines from arriving, if it is plain to see.
 fn cause(routes: &mut Routes, from: usize, to: usize) -> &'static str {
+    if is_apart(routes, from, to) {
+        return ": at the end there was no route";
+    }
     let mut next = |at: usize| routes.next_hop(at, to).filter(|_| at != to);
     let ways = std::iter::successors(Some(from), |at| next(*at));
     if ways.take(HOPS_MAX + 2).count() > HOPS_MAX + 1 {
@@ -183,8 +200,9 @@ fn cause(routes: &mut Routes, from: usize, to: usize) -> &'static str {
     }
 }
 
-/// A client's fetches that failed, and the one that stands still.
-fn failed(client: &Client, name: &str, now: Instant) -> Vec<String> {
+/// A client's fetches that failed, and the one that stands still; where there is no route to it any more
+/// that is one of which nothing comes at the end.
+fn failed(client: &Client, name: &str, now: Instant, is_apart: bool) -> Vec<String> {
     let mut failed: Vec<_> = client
         .failed()
         .iter()
@@ -195,7 +213,11 @@ fn failed(client: &Client, name: &str, now: Instant) -> Vec<String> {
         failed.push(format!("{others} more fetches of {name}"));
     }
     let waits = client.waiting().map_or(Duration::ZERO, |since| now - since);
-    let patience = if client.bytes() == 0 { PATIENCE } else { STALL };
+    let patience = match client.bytes() {
+        _ if is_apart => Duration::ZERO,
+        0 => PATIENCE,
+        _ => STALL,
+    };
     if waits > patience {
         let (number, seconds) = (client.ended() + 1, waits.as_secs_f64());
         failed.push(format!("fetch {number} of {name}: nothing arrived for {seconds:.1} s"));

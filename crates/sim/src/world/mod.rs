@@ -9,7 +9,8 @@
 //!
 //! Each machine has one TCP/IP stack ([`Host`]). The first machines are the medium's stations, in its
 //! order; others hang on one of them by a wire: a client on its router, the origin on the gateway.
-//! Packets go hop by hop along fixed shortest paths; see `packets.rs`.
+//! Packets go hop by hop along shortest paths, which stay as they are unless links change (`motion.rs`);
+//! see `packets.rs`.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -19,6 +20,7 @@ use wire::Instant;
 
 use crate::net::{Host, Interface, Packet};
 use crate::pipe::Pipe;
+use motion::Motion;
 
 mod address;
 mod arrivals;
@@ -27,6 +29,7 @@ mod counters;
 mod experiment;
 pub mod fetches;
 pub mod flows;
+mod motion;
 mod outcome;
 mod packets;
 mod program;
@@ -78,8 +81,9 @@ pub struct World<P> {
     machines: Vec<Machine<P>>,
     /// Two for each wire: from the station, and to it.
     ends: Vec<End>,
-    /// Of machines first, then of wires' ends.
+    /// Of machines first, then of wires' ends, then of what changes links.
     due: Due,
+    motion: Option<Box<Motion>>,
     /// Packets that have just reached a machine.
     arrived: VecDeque<(usize, Interface, Packet)>,
     /// Machines one of whose own packets has just left their queue.
@@ -146,6 +150,7 @@ impl<P: Program> World<P> {
             machines: machines.into_iter().map(station).collect(),
             ends: Vec::new(),
             due: Due::new(0),
+            motion: None,
             arrived: VecDeque::new(),
             relieved: Vec::new(),
             overheard: VecDeque::new(),
@@ -212,7 +217,10 @@ impl<P: Program> World<P> {
         // The medium lets begin what is to begin at an instant last of all.
         match self.due.next().filter(|(due, _)| *due == at) {
             Some((_, place)) if place < self.machines.len() => self.wake(place),
-            Some((_, place)) => self.arrive_by_wire(place - self.machines.len()),
+            Some((_, place)) if place < self.machines.len() + self.ends.len() => {
+                self.arrive_by_wire(place - self.machines.len());
+            }
+            Some(_) => self.move_on(),
             None => {
                 self.medium.handle_timeout(at);
                 self.drain_medium();
@@ -257,6 +265,11 @@ impl<P: Program> World<P> {
         self.machines.iter().map(|machine| &machine.program)
     }
 
+    /// Ways between stations, as they are now.
+    pub fn routes(&mut self) -> &mut Routes {
+        &mut self.routes
+    }
+
     /// The air, for its counters.
     pub fn medium(&self) -> &Medium<Packet> {
         &self.medium
@@ -284,7 +297,9 @@ impl<P: Program> World<P> {
         if std::mem::replace(&mut self.started, true) {
             return;
         }
-        self.due = Due::new(self.machines.len() + self.ends.len());
+        let moving = usize::from(self.motion.is_some());
+        self.due = Due::new(self.machines.len() + self.ends.len() + moving);
+        self.plan_motion();
         for machine in 0..self.machines.len() {
             let Machine { host, program, .. } = &mut self.machines[machine];
             program.start(self.now, host);

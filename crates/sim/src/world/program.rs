@@ -2,6 +2,7 @@
 
 use wire::Instant;
 
+use super::Routes;
 use crate::net::{Event, Host, Packet};
 
 /// What runs on a machine: senders and receivers, clients, origins, routers.
@@ -19,6 +20,9 @@ pub trait Program {
     /// The machine's station heard a packet on the air that is for another, where the world
     /// [listens](super::World::listen).
     fn overhear(&mut self, _now: Instant, _host: &mut Host, _packet: &Packet) {}
+
+    /// Routes have changed: those of the machine's station, or others'. Wired machines are not told.
+    fn rerouted(&mut self, _now: Instant, _host: &mut Host, _routes: &mut Routes) {}
 
     /// The time has come that [`poll_timeout`](Self::poll_timeout) said.
     fn handle_timeout(&mut self, _now: Instant, _host: &mut Host) {}

@@ -1,4 +1,4 @@
-//! Static routes between stations: shortest paths, fixed once and for all.
+//! Routes between stations: shortest paths over links as they are at a moment.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
