@@ -12,6 +12,7 @@ mod hear;
 mod hints;
 mod keep;
 mod keeping;
+mod listing;
 mod named;
 mod origin;
 mod overheard;

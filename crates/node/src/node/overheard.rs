@@ -8,7 +8,7 @@
 //! *Source:* Ditto §4.2, §4.3; §8 for taking back what is on its way.
 
 use super::Node;
-use super::follow::unasked;
+use super::listing::unasked;
 use crate::input::{Config, FetchId, Overheard};
 use crate::mesh::{Flight, Part, Unit};
 use crate::overhear::{Output, Overhear};

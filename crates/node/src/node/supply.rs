@@ -1,8 +1,8 @@
 //! Peers that ask: telling them of an object, and sending the units that they want.
 
 use super::Node;
-use super::follow::unasked;
 use super::hear::fields;
+use super::listing::unasked;
 use crate::exchange::{Source, State};
 use crate::fetch::{self, Fetch, Via};
 use crate::hasher::Set;
