@@ -3,7 +3,7 @@
 
 use super::Node;
 use crate::exchange::Ask;
-use crate::fetch::{self, Fetch};
+use crate::fetch::{self, Fetch, Via};
 use crate::http::Row;
 use crate::input::{ExchangeId, FetchError, FetchId};
 use crate::mesh::Choice;
@@ -60,14 +60,16 @@ impl Node {
 
     /// Nobody is left to be asked for a named object. False if there may be an origin.
     pub(super) fn has_no_holder(&mut self, id: FetchId) -> bool {
-        let fetch = self.fetches.get(&id);
-        let asks = fetch.is_some_and(|it| {
-            it.ask.named.is_some() && !matches!(it.state, fetch::State::Storing(_))
-        });
-        if asks {
-            self.end(id, Err(FetchError::NoHolder));
+        let Some(fetch) = self.fetches.get_mut(&id) else { return false };
+        if fetch.ask.named.is_none() || matches!(fetch.state, fetch::State::Storing(_)) {
+            return false;
         }
-        asks
+        match fetch.former.take() {
+            // Whoever was asked first may only be slow.
+            Some((peer, request)) => fetch.via = Via::Peer(peer, request),
+            None => self.end(id, Err(FetchError::NoHolder)),
+        }
+        true
     }
 
     /// Whether anybody but an origin could be asked for what is missing of an object.

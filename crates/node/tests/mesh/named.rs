@@ -236,3 +236,25 @@ fn what_came_by_http_need_not_come_again() {
     assert!(again > 0 && again < 40_000, "{again} bytes for one that differs");
     mesh.done();
 }
+
+#[test]
+fn a_holder_that_is_slow_is_waited_for_where_nobody_else_has_it() {
+    for gateway_is_dead in [true, false] {
+        // 1 hangs below the gateway 0, and 2 behind it publishes.
+        let mut mesh = Mesh::tree_of(&Plan::default(), &[0, 1]);
+        let body = noise(1, 100_000);
+        let name = mesh.publish(2, Page::new(body.clone()));
+        mesh.pass_seconds(40);
+        if gateway_is_dead {
+            mesh.kill(0);
+        }
+        mesh.cut(1, 2);
+        let id = mesh.call(1, Call::get(&named::uri(&name)));
+        mesh.pass_seconds(8);
+        assert!(mesh.client(id).end.is_none(), "{:?}", mesh.client(id).head);
+        mesh.mend(1, 2);
+        mesh.finish();
+        assert!(mesh.client(id).is_ok() && mesh.client(id).content == body[..]);
+        mesh.done();
+    }
+}
