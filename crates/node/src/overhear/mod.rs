@@ -30,6 +30,7 @@ pub mod checks;
 mod counters;
 mod flows;
 mod hearing;
+mod index;
 mod limits;
 mod names;
 mod runs;

@@ -4,7 +4,7 @@
 //! *Who calls it:* the tables of flows, chunks and names. *What it never does:* grow after it was made:
 //! all of its own memory is set aside at birth, so that what it costs is known.
 
-use std::collections::HashMap;
+use super::index::{Index, NONE};
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 use wire::Instant;
@@ -41,13 +41,12 @@ pub struct Id {
 /// nothing depends on who of several was last of use a moment ago.
 const GRAIN: Duration = Duration::from_millis(10);
 
-/// No slot.
-const NONE: u32 = u32::MAX;
-
 /// The table. Rank 0 is the lowest.
 #[derive(Debug)]
 pub struct Table<K, V, const RANKS: usize> {
-    map: HashMap<K, u32, Keyed>,
+    index: Index,
+    keyed: Keyed,
+    len: usize,
     slots: Vec<Slot<K, V>>,
     /// Of each slot, when it is to leave: apart, because neighbours in time are no neighbours here, and
     /// many of these lie together where few slots would.
@@ -81,11 +80,13 @@ struct Link {
     placed: Instant,
 }
 
-impl<K: Clone + Eq + Hash, V, const RANKS: usize> Table<K, V, RANKS> {
+impl<K: Eq + Hash, V, const RANKS: usize> Table<K, V, RANKS> {
     /// An empty table for so many entries.
     pub fn new(entries_max: usize, seed: &[u8; 32]) -> Self {
         Self {
-            map: HashMap::with_capacity_and_hasher(entries_max, Keyed::new(seed)),
+            index: Index::new(entries_max),
+            keyed: Keyed::new(seed),
+            len: 0,
             slots: Vec::with_capacity(entries_max),
             links: Vec::with_capacity(entries_max),
             free: NONE,
@@ -95,11 +96,8 @@ impl<K: Clone + Eq + Hash, V, const RANKS: usize> Table<K, V, RANKS> {
 
     /// What such a table takes, in bytes, whatever is in it.
     pub const fn cost(entries_max: usize) -> usize {
-        // The map of the standard library: a power of two of buckets, at most 7 of 8 of them used, a
-        // control byte each.
-        let buckets = (entries_max * 8).div_ceil(7).next_power_of_two();
         let entry = size_of::<Slot<K, V>>() + size_of::<Link>();
-        entries_max * entry + buckets * (size_of::<(K, u32)>() + 1)
+        entries_max * entry + Index::cost(entries_max)
     }
 
     /// All entries, in no order that means anything.
@@ -109,17 +107,18 @@ impl<K: Clone + Eq + Hash, V, const RANKS: usize> Table<K, V, RANKS> {
 
     /// How many entries there are.
     pub fn len(&self) -> usize {
-        self.map.len()
+        self.len
     }
 
     /// Whether an entry must leave before another can come.
     pub fn is_full(&self) -> bool {
-        self.map.len() >= self.slots.capacity()
+        self.len >= self.slots.capacity()
     }
 
     /// The entry of this key.
     pub fn find(&self, key: &K) -> Option<Id> {
-        self.id(*self.map.get(key)?)
+        let is_it = |slot| self.slots.get(slot as usize).is_some_and(|it| it.key == *key);
+        self.id(self.index.find(self.keyed.hash_one(key), is_it)?)
     }
 
     /// What is there.
@@ -145,9 +144,10 @@ impl<K: Clone + Eq + Hash, V, const RANKS: usize> Table<K, V, RANKS> {
         if self.is_full() {
             return None;
         }
+        let hash = self.keyed.hash_one(&key);
         let link = Link { rank, previous: NONE, next: NONE, touched: now, placed: now };
         let slot = if self.free == NONE {
-            self.slots.push(Slot { key: key.clone(), value: Some(value), generation: 0 });
+            self.slots.push(Slot { key, value: Some(value), generation: 0 });
             self.links.push(link);
             self.slots.len() as u32 - 1
         } else {
@@ -155,11 +155,12 @@ impl<K: Clone + Eq + Hash, V, const RANKS: usize> Table<K, V, RANKS> {
             let place = self.links.get_mut(at as usize)?;
             self.free = std::mem::replace(place, link).next;
             let slot = self.slots.get_mut(at as usize)?;
-            (slot.key, slot.value) = (key.clone(), Some(value));
+            (slot.key, slot.value) = (key, Some(value));
             at
         };
         self.link(slot);
-        self.map.insert(key, slot);
+        self.index.insert(hash, slot);
+        self.len += 1;
         self.id(slot)
     }
 
@@ -171,7 +172,8 @@ impl<K: Clone + Eq + Hash, V, const RANKS: usize> Table<K, V, RANKS> {
         self.links.get_mut(id.slot as usize)?.next = free;
         let slot = self.slots.get_mut(id.slot as usize)?;
         slot.generation = slot.generation.wrapping_add(1);
-        self.map.remove(&slot.key);
+        self.index.remove(self.keyed.hash_one(&slot.key), id.slot);
+        self.len -= 1;
         slot.value.take()
     }
 
