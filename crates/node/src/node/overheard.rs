@@ -211,8 +211,9 @@ impl Node {
         if let Some(ear) = &mut self.ear {
             ear.report.waiting_bytes -= bytes.min(ear.report.waiting_bytes);
         }
+        // A transfer may have met them here meanwhile.
         for name in refused {
-            self.chunks.forget(name);
+            self.chunks.release(name);
         }
     }
 
