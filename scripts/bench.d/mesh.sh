@@ -1,6 +1,6 @@
-# MeshCache's schemes on the lab's meshes, with real daemons. To be sourced by scripts/bench.
-# BENCH_SEEDS (5): how many; BENCH_PARTS ("path chains emulab8"): which tables; BENCH_HOPS
-# ("1 2 3 4 5 6 7 8") and BENCH_LOSSES ("0 0.1 0.2 0.3") of the chains; BENCH_BYTES (1000000) of a file.
+# MeshCache's and Ditto's schemes on the lab's meshes, with real daemons. To be sourced by scripts/bench.
+# BENCH_SEEDS (5): how many; BENCH_PARTS ("path chains emulab8 ditto"): which tables; BENCH_HOPS
+# ("1 2 3 4 5 6 7 8") and BENCH_LOSSES ("0 0.1 0.2 0.3") of the chains; BENCH_TESTBEDS ("emulab8 map21") of ditto; BENCH_BYTES (1000000) of a file.
 # Results stay in target/bench/mesh. All of it takes about three hours on a quiet machine.
 
 tries=3
@@ -12,8 +12,8 @@ measure_mesh() {
     missed=0
     say ""
     say "Files of $bytes bytes; kbit/s unless said otherwise; mean (lowest–highest) of ${#seeds[@]} seeds."
-    for part in ${BENCH_PARTS:-path chains emulab8}; do
-        declare -F "part_$part" >/dev/null || die "there is no part \"$part\": path, chains or emulab8"
+    for part in ${BENCH_PARTS:-path chains emulab8 ditto}; do
+        declare -F "part_$part" >/dev/null || die "there is no part \"$part\": path, chains, emulab8 or ditto"
         rm -rf "${results:?}/$part"
         mkdir -p "$results/$part"
         "part_$part"
@@ -59,6 +59,20 @@ part_emulab8() {
         done
     done
     "$lab" compare "$results"/emulab8/*.json --html "$results/emulab8.html"
+}
+
+# Leaves of Ditto's testbeds fetch one file, one after the other, in random order (Ditto, section 6.4.2).
+part_ditto() {
+    local scheme seed testbed
+    local -A leaves=([emulab8]="1 2 3 5 7" [map21]="2 3 5 7 14 15 18 19 25 27 38")
+    for testbed in ${BENCH_TESTBEDS:-emulab8 map21}; do
+        for seed in "${seeds[@]}"; do
+            for scheme in end-to-end ph-thcp ditto; do
+                one ditto "$testbed.$scheme.$seed" "$testbed" --scheme "$scheme" --seed "$seed" \
+                    --set "receivers=${leaves[$testbed]}" --set order=random
+            done
+        done
+    done
 }
 
 # one PART NAME ARGUMENTS... : a run whose result counts; what the machine made late is run again.

@@ -12,7 +12,7 @@ KINDS = ("local", "ph-local", "remote", "gateway", "origin")
 def main():
     part, folder = sys.argv[1], pathlib.Path(sys.argv[2])
     runs = [(path.stem, json.loads(path.read_text())) for path in sorted(folder.glob("*.json"))]
-    {"path": path_table, "chains": chains_table, "emulab8": emulab8_table}[part](runs)
+    {"path": path_table, "chains": chains_table, "emulab8": emulab8_table, "ditto": ditto_table}[part](runs)
 
 
 def row(*cells):
@@ -79,6 +79,25 @@ def emulab8_table(runs):
             shown([mean(it) for it in rates]), shown([median(it) for it in rates]),
             *(shown(by_hops(some, n, True)) for n in hops), *(shown(by_hops(some, n, False)) for n in hops),
             *(shown([100 * run["share_by_source"].get(kind, 0) for run in some]) for kind in KINDS))
+
+
+def ditto_table(runs):
+    """Medians over a run's leaves, one value a seed, and where the bytes of ditto's leaves came from."""
+    sources = ("overheard", "repaired", *KINDS)
+    row("testbed", "end-to-end, median", "ph-thcp", "ditto", "ditto / end-to-end", "ditto / ph-thcp",
+        *(f"{source}, %" for source in sources))
+    row("---", *["--:"] * (5 + len(sources)))
+    for testbed in sorted({name.split(".")[0] for name, _ in runs}):
+        of = {}
+        for name, run in runs:
+            if name.startswith(testbed + "."):
+                of.setdefault(run["scheme"], []).append(run)
+        plain, path, ditto = ([median(it["kbps"] for it in run["transfers"]) for run in of.get(scheme, [])]
+                              for scheme in ("end-to-end", "ph-thcp", "ditto"))
+        heard = [it["bytes_by_source"] for run in of.get("ditto", []) for it in run["transfers"]]
+        total = sum(sum(it.values()) for it in heard) or 1
+        row(testbed, shown(plain), shown(path), shown(ditto), ratio(ditto, plain), ratio(ditto, path),
+            *(f"{100 * sum(it.get(source, 0) for it in heard) / total:.0f}" for source in sources))
 
 
 def by_hops(runs, hops, with_local):
