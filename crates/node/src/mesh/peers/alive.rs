@@ -14,8 +14,8 @@ pub const PROBE: Duration = Duration::from_secs(5);
 /// A peer that has been told something and says nothing for so long is pinged.
 const PING_WAITING: Duration = Duration::from_secs(5);
 /// A peer that nobody waits for is pinged after so long: in an idle mesh pings are all that costs air, and
-/// with thcp they cross every hop.
-const PING_IDLE: Duration = Duration::from_secs(60);
+/// with thcp they cross every hop. Whoever asks a peer that is gone finds out by itself, in [`PING_WAITING`].
+const PING_IDLE: Duration = Duration::from_secs(300);
 /// A peer that does not answer a ping for so long, with whatever, is gone. Several of TCP's
 /// retransmissions fit in: a route that changes must not look like a death.
 const SILENT: Duration = Duration::from_secs(15);

@@ -180,7 +180,7 @@ proptest! {
             assert_small(&mut peers);
         }
         for i in 0..20 {
-            peers.handle_timeout(at(10_000 + i * 5_000));
+            peers.handle_timeout(at(10_000 + i * 20_000));
             assert_small(&mut peers);
         }
         prop_assert!(peers.links.is_empty() && peers.peers.is_empty(), "all is silent");

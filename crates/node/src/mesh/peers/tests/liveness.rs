@@ -21,14 +21,14 @@ fn an_idle_pair_stays_and_says_little() {
     let before = bytes(&net);
     net.run(600_000);
     assert_eq!((net.cables(), net.events(0).len(), net.events(1).len()), (1, 0, 0));
-    // A ping or a pong in 60 s: 10 of some 30 bytes.
-    assert!(bytes(&net) - before < 400, "{} bytes", bytes(&net) - before);
+    // A ping or a pong in 300 s: 2 of some 30 bytes.
+    assert!(bytes(&net) - before < 100, "{} bytes", bytes(&net) - before);
 }
 
 #[test]
 fn a_silent_peer_goes_down() {
-    // Where nobody waits for it after 75 s, where somebody does after 20 s.
-    for (asks, early, late) in [(false, 73_000, 2_500), (true, 19_000, 1_500)] {
+    // Where nobody waits for it after 315 s, where somebody does after 20 s.
+    for (asks, early, late) in [(false, 313_000, 2_500), (true, 19_000, 1_500)] {
         let mut net = pair(node(1, 1, None), node(2, 2, None));
         let id = net.nodes[1].peers.own_id();
         net.cut(1);
