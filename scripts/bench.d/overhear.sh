@@ -6,6 +6,7 @@
 megabytes=${BENCH_OVERHEAR_MB:-256}
 rate=${BENCH_OVERHEAR_RATE:-12500000}
 rounds=${BENCH_ROUNDS:-3}
+. "$parts/netns.sh"
 
 measure_overhear() {
     local round
@@ -24,14 +25,9 @@ measure_overhear() {
 # o --- gateway --- br0 --- access --- client, and the listener twice on br0: with its own interface and with its ear.
 # Packets are as long as on the air: nobody joins or splits them.
 lay_wire() {
-    local node
     ip link add br0 type bridge ageing_time 0
     ip link set br0 up
-    for node in o gateway access client ear; do
-        ip netns add "$node"
-        ip -n "$node" link set lo up
-        ip netns exec "$node" sysctl -qw net.ipv4.ip_forward=1
-    done
+    add_nodes o gateway access client ear
     plug gateway wl0 10.77.0.1/24
     plug access wl0 10.77.0.2/24
     plug ear wl0 10.77.0.3/24
@@ -51,20 +47,6 @@ plug() {
     [[ -z ${3:-} ]] || ip -n "$1" addr add "$3" dev "$2"
 }
 
-# link NAMESPACE INTERFACE ADDRESS NAMESPACE INTERFACE ADDRESS
-link() {
-    ip link add "$2" netns "$1" type veth peer name "$5" netns "$4"
-    ip -n "$1" addr add "$3/30" dev "$2"
-    ip -n "$4" addr add "$6/30" dev "$5"
-    ip -n "$1" link set "$2" up
-    ip -n "$4" link set "$5" up
-}
-
-start_stream_origin() {
-    start stream ip netns exec o python3 "$parts/stream_origin.py" 8090 10.79.0.2
-    wait_for 10 "the origin" ip netns exec gateway curl -sfo /dev/null --noproxy '*' http://10.79.0.2:8090/1/1
-}
-
 # start_node NODE [deaf]
 start_node() {
     local extra=(--listen 127.0.0.1:3128)
@@ -76,8 +58,6 @@ start_node() {
     daemon[$1]=$started
     wait_for 10 "$1" "$hearsay" status --control "$work/$1.control"
 }
-
-has_route() { "$hearsay" status --json --control "$work/$1.control" | grep -q '"next_hop"'; }
 
 # fetch MIB NUMBER : prints seconds.
 fetch() {

@@ -7,6 +7,7 @@ rounds=${BENCH_ROUNDS:-3}
 clients=${BENCH_CLIENTS:-100}
 client_mb=${BENCH_CLIENT_MB:-4}
 client_rate=${BENCH_CLIENT_RATE:-1M}
+. "$parts/netns.sh"
 
 measure_relay() {
     local round
@@ -26,12 +27,7 @@ measure_relay() {
 
 # o --- gateway --- relay --- access --- client: what a router fetches for itself is not for its peers
 lay_links() {
-    local node
-    for node in o gateway relay access client; do
-        ip netns add "$node"
-        ip -n "$node" link set lo up
-        ip netns exec "$node" sysctl -qw net.ipv4.ip_forward=1
-    done
+    add_nodes o gateway relay access client
     link o up0 10.79.0.2 gateway up0 10.79.0.1
     link gateway wl0 10.77.1.1 relay wl0 10.77.1.2
     link relay wl1 10.77.2.1 access wl0 10.77.2.2
@@ -41,20 +37,6 @@ lay_links() {
     ip -n gateway route add 10.77.2.0/30 via 10.77.1.2
     ip -n relay route add default via 10.77.1.1
     ip -n access route add default via 10.77.2.1
-}
-
-# link NAMESPACE INTERFACE ADDRESS NAMESPACE INTERFACE ADDRESS
-link() {
-    ip link add "$2" netns "$1" type veth peer name "$5" netns "$4"
-    ip -n "$1" addr add "$3/30" dev "$2"
-    ip -n "$4" addr add "$6/30" dev "$5"
-    ip -n "$1" link set "$2" up
-    ip -n "$4" link set "$5" up
-}
-
-start_stream_origin() {
-    start stream ip netns exec o python3 "$parts/stream_origin.py" 8090 10.79.0.2
-    wait_for 10 "the origin" ip netns exec gateway curl -sfo /dev/null --noproxy '*' http://10.79.0.2:8090/1/1
 }
 
 start_node() {
@@ -67,8 +49,6 @@ start_node() {
     daemon[$1]=$started
     wait_for 10 "$1" "$hearsay" status --control "$work/$1.control"
 }
-
-has_route() { "$hearsay" status --json --control "$work/$1.control" | grep -q '"next_hop"'; }
 
 # fetch NAME MIB NUMBER : prints seconds.
 fetch() {

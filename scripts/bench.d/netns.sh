@@ -1,0 +1,28 @@
+# Routers in namespaces of their own on fast links, and an origin. To be sourced by benchmarks.
+
+# add_nodes NODE... : namespaces that forward.
+add_nodes() {
+    local node
+    for node; do
+        ip netns add "$node"
+        ip -n "$node" link set lo up
+        ip netns exec "$node" sysctl -qw net.ipv4.ip_forward=1
+    done
+}
+
+# link NAMESPACE INTERFACE ADDRESS NAMESPACE INTERFACE ADDRESS
+link() {
+    ip link add "$2" netns "$1" type veth peer name "$5" netns "$4"
+    ip -n "$1" addr add "$3/30" dev "$2"
+    ip -n "$4" addr add "$6/30" dev "$5"
+    ip -n "$1" link set "$2" up
+    ip -n "$4" link set "$5" up
+}
+
+start_stream_origin() {
+    start stream ip netns exec o python3 "$parts/stream_origin.py" 8090 10.79.0.2
+    wait_for 10 "the origin" ip netns exec gateway curl -sfo /dev/null --noproxy '*' http://10.79.0.2:8090/1/1
+}
+
+# has_route NODE : whether it knows the way to the gateway.
+has_route() { "$hearsay" status --json --control "$work/$1.control" | grep -q '"next_hop"'; }
