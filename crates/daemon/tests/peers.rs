@@ -15,58 +15,7 @@ use rustix::net::{AddressFamily, RecvFlags, SocketType, eth, recv, socket};
 use serde_json::Value;
 use world::network::{self, CLIENT, ORIGIN, there};
 use world::{Curl, Hearsay, Nginx, Place, Reply, Script, World};
-use world::{assert_same, noise, sh, tool, wait_until};
-
-/// Three routers in a row, the third with a way out; the first is where the test runs.
-///
-/// ```text
-///   client ── lan0 r1 wl0 ── wl0 r2 wl1 ── wl0 r3 wan0 ── origin
-///               10.77.0.1     10.77.0.2     10.77.0.3
-/// ```
-fn build_row() {
-    sh("ip link del wan0
-        for router in r2 r3; do
-            ip netns add $router
-            ip -n $router link set lo up
-            ip netns exec $router sysctl -qw net.ipv4.ip_forward=1
-        done
-        ip link add wl0 type veth peer name wl0 netns r2
-        ip -n r2 link add wl1 type veth peer name wl0 netns r3
-        ip -n r3 link add wan0 type veth peer name eth0 netns origin
-        ip addr add 10.77.0.1/32 dev wl0; ip link set wl0 up
-        for end in 'r2 wl0 10.77.0.2/32' 'r2 wl1 10.77.0.2/32' 'r3 wl0 10.77.0.3/32' \\
-                'r3 wan0 10.2.0.1/24' 'origin eth0 10.2.0.2/24'; do
-            set -- $end
-            ip -n $1 addr add $3 dev $2
-            ip -n $1 link set $2 up
-        done
-        ip route add 10.77.0.2 dev wl0
-        ip route add default via 10.77.0.2 dev wl0
-        ip -n r2 route add 10.77.0.1 dev wl0
-        ip -n r2 route add 10.77.0.3 dev wl1
-        ip -n r2 route add 10.1.0.0/24 via 10.77.0.1
-        ip -n r2 route add default via 10.77.0.3 dev wl1
-        ip -n r3 route add 10.77.0.2 dev wl0
-        ip -n r3 route add 10.77.0.1 via 10.77.0.2
-        ip -n r3 route add 10.1.0.0/24 via 10.77.0.2
-        ip -n r3 route add default via 10.2.0.2 dev wan0
-        ip -n origin route add default via 10.2.0.1");
-}
-
-/// The daemon on a router of the row, `mesh` being more of its table `[mesh]`.
-fn router(world: &World, name: &str, mesh: &str) -> Hearsay {
-    let text = format!(
-        "name = \"{name}\"\nlisten = [\"127.0.0.1:0\"]\n\
-         [mesh]\ninterfaces = [\"wl0\", \"wl1\"]\n{mesh}"
-    );
-    let config = world.write("hearsay.toml", text.as_bytes()).display().to_string();
-    let args = ["--config", &config, "--log", "debug"];
-    if name == "r1" {
-        return Hearsay::start_with(world, &[&args[..], &["--intercept", "lan0"]].concat());
-    }
-    let ip = tool("ip").display().to_string();
-    Hearsay::start_under(world, &[&ip, "netns", "exec", name], &args)
-}
+use world::{assert_same, noise, row, wait_until};
 
 fn get(url: &str) -> Reply {
     Curl::new(CLIENT, url).args(&["-4"]).run()
@@ -87,7 +36,7 @@ fn names(hearsay: &Hearsay) -> Vec<String> {
 /// A row of daemons, up to where each knows its way.
 fn start(worlds: &[World; 3], mesh: &str) -> [Hearsay; 3] {
     let names = ["r1", "r2", "r3"];
-    let routers = [0, 1, 2].map(|at| router(&worlds[at], names[at], mesh));
+    let routers = [0, 1, 2].map(|at| row::router(&worlds[at], names[at], mesh));
     for router in &routers {
         wait_until("a route", || router.status()["route"]["up"] == true);
     }
@@ -176,7 +125,7 @@ fn found_of_a_text(nginx: &Nginx, mesh: &str) -> [[usize; 2]; 2] {
     let sent = gateway.number("/report/peer_units_out_bytes");
     drop(first);
     let empty = World::new();
-    let first = router(&empty, "r1", mesh);
+    let first = row::router(&empty, "r1", mesh);
     wait_until("a route", || first.status()["route"]["up"] == true);
     assert_same(&get(&url).expect(200).body, text.as_bytes());
     assert_eq!(gateway.number("/report/peer_units_out_bytes"), sent);
@@ -192,7 +141,7 @@ fn found_of_a_text(nginx: &Nginx, mesh: &str) -> [[usize; 2]; 2] {
 #[test]
 fn with_a_key_nothing_crosses_or_rests_in_clear() {
     network::inside("with_a_key_nothing_crosses_or_rests_in_clear", || {
-        build_row();
+        row::build();
         let origin = World::new();
         let nginx = Nginx::start_in(&origin, ORIGIN, "");
         let [of_text, of_path] = found_of_a_text(&nginx, "key = \"the key of this mesh\"");
@@ -207,7 +156,7 @@ fn with_a_key_nothing_crosses_or_rests_in_clear() {
 #[test]
 fn what_a_router_on_the_way_holds_is_not_fetched_again() {
     network::inside("what_a_router_on_the_way_holds_is_not_fetched_again", || {
-        build_row();
+        row::build();
         let worlds = [World::new(), World::new(), World::new()];
         let origin = World::new();
         let nginx = Nginx::start_in(&origin, ORIGIN, "");
@@ -228,7 +177,7 @@ fn what_a_router_on_the_way_holds_is_not_fetched_again() {
         let sent = gateway.number("/report/peer_units_out_bytes");
         drop(first);
         let empty = World::new();
-        let first = router(&empty, "r1", "");
+        let first = row::router(&empty, "r1", "");
         wait_until("a route", || first.status()["route"]["up"] == true);
         assert_same(&get(url).expect(200).body, &file);
         assert_eq!(first.number("/report/peer_units_in_bytes"), 3_000_000);
@@ -247,7 +196,7 @@ fn what_a_router_on_the_way_holds_is_not_fetched_again() {
 #[test]
 fn with_thcp_the_gateway_is_asked_end_to_end() {
     network::inside("with_thcp_the_gateway_is_asked_end_to_end", || {
-        build_row();
+        row::build();
         let worlds = [World::new(), World::new(), World::new()];
         let origin = World::new();
         let nginx = Nginx::start_in(&origin, ORIGIN, "");
@@ -263,13 +212,13 @@ fn with_thcp_the_gateway_is_asked_end_to_end() {
 #[test]
 fn a_router_with_another_key_is_no_peer_and_traffic_goes_on() {
     network::inside("a_router_with_another_key_is_no_peer_and_traffic_goes_on", || {
-        build_row();
+        row::build();
         let [near, middle, far, origin] = [(); 4].map(|()| World::new());
         let nginx = Nginx::start_in(&origin, ORIGIN, "");
-        let first = router(&near, "r1", "key = \"the key of this mesh\"");
-        let second = router(&middle, "r2", "key = \"the key of another mesh\"");
+        let first = row::router(&near, "r1", "key = \"the key of this mesh\"");
+        let second = row::router(&middle, "r2", "key = \"the key of another mesh\"");
         let key = far.write("key", b"the key of this mesh\n").display().to_string();
-        let third = router(&far, "r3", &format!("key-file = \"{key}\""));
+        let third = row::router(&far, "r3", &format!("key-file = \"{key}\""));
         wait_until("a route", || first.status()["route"]["up"] == true);
         nginx.put("file", &noise(3, 300_000));
         assert_same(&get("http://origin.test/file").expect(200).body, &noise(3, 300_000));
@@ -284,10 +233,10 @@ fn a_router_with_another_key_is_no_peer_and_traffic_goes_on() {
 #[test]
 fn without_a_daemon_on_the_way_the_origin_is_asked() {
     network::inside("without_a_daemon_on_the_way_the_origin_is_asked", || {
-        build_row();
+        row::build();
         let [world, origin] = [World::new(), World::new()];
         let nginx = Nginx::start_in(&origin, ORIGIN, "");
-        let first = router(&world, "r1", "");
+        let first = row::router(&world, "r1", "");
         wait_until("a route", || first.status()["route"]["up"] == true);
         nginx.put("file", b"hello");
         assert_eq!(get("http://origin.test/file").expect(200).text(), "hello");
@@ -301,7 +250,7 @@ fn without_a_daemon_on_the_way_the_origin_is_asked() {
 #[test]
 fn a_router_that_dies_on_the_way_costs_no_bytes() {
     network::inside("a_router_that_dies_on_the_way_costs_no_bytes", || {
-        build_row();
+        row::build();
         let worlds = [World::new(), World::new(), World::new()];
         // Small and regular portions: the origin is slow, but does not pause.
         let listener = there(ORIGIN, || TcpListener::bind("0.0.0.0:80")).expect("port 80 is free");

@@ -7,8 +7,8 @@ use std::fs;
 use std::process::Command;
 
 use serde_json::Value;
-use world::network;
-use world::{Hearsay, World, assert_same, noise, sh, tool, wait_until};
+use world::{Hearsay, World, assert_same, noise, tool, wait_until};
+use world::{network, row};
 
 /// How a command ended, and what it printed.
 struct Ended {
@@ -164,49 +164,6 @@ fn what_cannot_be_put_or_got_says_why() {
     assert_eq!(hearsay.number("/report/published"), 1);
 }
 
-/// Three routers in a row, the third the gateway; the first is where the test runs.
-fn build_row() {
-    sh("ip link del wan0; ip link del lan0
-        for router in r2 r3; do
-            ip netns add $router
-            ip -n $router link set lo up
-            ip netns exec $router sysctl -qw net.ipv4.ip_forward=1
-        done
-        ip link add wl0 type veth peer name wl0 netns r2
-        ip -n r2 link add wl1 type veth peer name wl0 netns r3
-        ip -n r3 link add wan0 type veth peer name eth0 netns origin
-        for end in 'r2 wl0 10.77.0.2/32' 'r2 wl1 10.77.0.2/32' 'r3 wl0 10.77.0.3/32' \\
-                'r3 wan0 10.2.0.1/24' 'origin eth0 10.2.0.2/24'; do
-            set -- $end
-            ip -n $1 addr add $3 dev $2
-            ip -n $1 link set $2 up
-        done
-        ip addr add 10.77.0.1/32 dev wl0; ip link set wl0 up
-        ip route add 10.77.0.2 dev wl0
-        ip route add default via 10.77.0.2 dev wl0
-        ip -n r2 route add 10.77.0.1 dev wl0
-        ip -n r2 route add 10.77.0.3 dev wl1
-        ip -n r2 route add default via 10.77.0.3 dev wl1
-        ip -n r3 route add 10.77.0.2 dev wl0
-        ip -n r3 route add 10.77.0.1 via 10.77.0.2
-        ip -n r3 route add default via 10.2.0.2 dev wan0");
-}
-
-fn router(world: &World, name: &str) -> Hearsay {
-    let text = format!(
-        "name = \"{name}\"\nlisten = [\"127.0.0.1:0\"]\n[mesh]\ninterfaces = [\"wl0\", \"wl1\"]\n"
-    );
-    let config = world.write("hearsay.toml", text.as_bytes()).display().to_string();
-    let args = ["--config", &config, "--log", "debug"];
-    match name {
-        "r1" => Hearsay::start_with(world, &args),
-        _ => {
-            let ip = tool("ip").display().to_string();
-            Hearsay::start_under(world, &[&ip, "netns", "exec", name], &args)
-        }
-    }
-}
-
 /// `hearsay get` on another router.
 fn get_at(router: &str, hearsay: &Hearsay, oid: &str, file: &str) -> (i32, String) {
     let output = Command::new(tool("ip"))
@@ -221,10 +178,10 @@ fn get_at(router: &str, hearsay: &Hearsay, oid: &str, file: &str) -> (i32, Strin
 #[test]
 fn the_gateway_finds_what_is_published_two_hops_below_it() {
     network::inside("the_gateway_finds_what_is_published_two_hops_below_it", || {
-        build_row();
+        row::build();
         let worlds = [World::new(), World::new(), World::new()];
         let [mut first, second, mut gateway] =
-            [0, 1, 2].map(|at| router(&worlds[at], ["r1", "r2", "r3"][at]));
+            [0, 1, 2].map(|at| row::router(&worlds[at], ["r1", "r2", "r3"][at], ""));
         for router in [&first, &second, &gateway] {
             wait_until("a route", || router.status()["route"]["up"] == true);
         }

@@ -21,6 +21,7 @@ mod hearsay;
 pub mod network;
 mod nginx;
 mod reply;
+pub mod row;
 mod script;
 
 pub use client::{Curl, Raw};
