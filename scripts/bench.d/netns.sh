@@ -26,3 +26,13 @@ start_stream_origin() {
 
 # has_route NODE : whether it knows the way to the gateway.
 has_route() { "$hearsay" status --json --control "$work/$1.control" | grep -q '"next_hop"'; }
+
+# start_daemon NODE ARGUMENTS... : with a store of its own, its peers behind wl0; its number is in daemon.
+start_daemon() {
+    local node=$1
+    say "name = \"$node\"" >"$work/$node.toml"
+    start "$node" ip netns exec "$node" "$hearsay" run --config "$work/$node.toml" \
+        --store "$work/$node.store" --store-size 8GiB --control "$work/$node.control" --mesh wl0 "${@:2}"
+    daemon[$node]=$started
+    wait_for 10 "$node" "$hearsay" status --control "$work/$node.control"
+}

@@ -43,11 +43,7 @@ start_node() {
     local extra=(--listen 127.0.0.1:3128)
     [[ $1 == relay ]] && extra+=(--mesh wl1)
     [[ $1 == access ]] && extra=(--listen 10.78.0.1:3128)
-    say "name = \"$1\"" >"$work/$1.toml"
-    start "$1" ip netns exec "$1" "$hearsay" run --config "$work/$1.toml" \
-        --store "$work/$1.store" --store-size 8GiB --control "$work/$1.control" --mesh wl0 "${extra[@]}"
-    daemon[$1]=$started
-    wait_for 10 "$1" "$hearsay" status --control "$work/$1.control"
+    start_daemon "$1" "${extra[@]}"
 }
 
 # fetch NAME MIB NUMBER : prints seconds.
