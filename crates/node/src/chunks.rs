@@ -189,12 +189,8 @@ impl Chunks {
         !(held && self.doubt(fetch, id, tickets, out))
     }
 
-    /// Takes in a unit that nobody waits for and that is not held, to be written.
-    pub fn enter_unasked(&mut self, id: ChunkId, bytes: Bytes, provenance: Provenance) {
-        self.pin(id, bytes, provenance);
-    }
-
-    fn pin(&mut self, id: ChunkId, bytes: Bytes, provenance: Provenance) {
+    /// Takes in a unit that is not held, to be written: until then memory alone has it.
+    pub fn pin(&mut self, id: ChunkId, bytes: Bytes, provenance: Provenance) {
         self.pinned_bytes += bytes.len() as u64;
         self.pinned.insert(id, Pinned { bytes, provenance });
     }

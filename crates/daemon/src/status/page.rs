@@ -183,9 +183,14 @@ impl Page {
         let ports: Vec<_> = it.ports.iter().map(u16::to_string).collect();
         let what = format!("{} port {}", it.interfaces.join(" "), ports.join(" "));
         self.row("intercept", &[what, format!("to port {}", it.port)]);
-        match (&it.note, it.works) {
+        self.standing(it.works, it.note.as_ref());
+    }
+
+    /// Whether what was asked for works, and what there is to say of it.
+    fn standing(&mut self, works: bool, note: Option<&String>) {
+        match (note, works) {
             (note, false) => {
-                let why = note.as_deref().unwrap_or("see the log");
+                let why = note.map_or("see the log", String::as_str);
                 self.alarm(&format!("does not work: {why}"));
             }
             (Some(note), true) => self.row("", std::slice::from_ref(note)),
@@ -242,14 +247,7 @@ impl Page {
             items.push(format!("{} mended ({spared} spared)", term::count(heard.repaired_units)));
             self.row("", &items);
         }
-        match (&it.note, it.works) {
-            (note, false) => {
-                let why = note.as_deref().unwrap_or("see the log");
-                self.alarm(&format!("does not work: {why}"));
-            }
-            (Some(note), true) => self.row("", std::slice::from_ref(note)),
-            (None, true) => {}
-        }
+        self.standing(it.works, it.note.as_ref());
     }
 
     /// The latest objects, the newest first.

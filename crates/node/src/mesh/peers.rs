@@ -291,12 +291,6 @@ impl Peers {
         self.want_data(now, peer);
     }
 
-    /// Something has been wanted for a while: a data connection over which nothing comes is made anew →
-    /// [`Event::DataLost`].
-    pub fn hurry(&mut self, now: Instant, peer: NodeId) {
-        self.hurry_data(now, peer);
-    }
-
     /// How many bytes of chunk frames can be given for a peer now; zero as long as it has opened no
     /// data connection. [`Event::Room`] says when there is some again.
     pub fn chunk_room(&self, peer: NodeId) -> usize {

@@ -201,7 +201,7 @@ impl Node {
             ear.report.dropped_bytes += length;
             return;
         }
-        self.chunks.enter_unasked(name, bytes.clone(), Provenance::Overheard);
+        self.chunks.pin(name, bytes.clone(), Provenance::Overheard);
         let group = ear.collect(self.now, name, bytes);
         self.append(None, group);
     }

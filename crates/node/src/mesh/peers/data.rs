@@ -37,8 +37,9 @@ impl Peers {
         }
     }
 
-    /// Something is wanted, and may have been for long: a connection that is stuck is dialled anew.
-    pub(super) fn hurry_data(&mut self, now: Instant, them: NodeId) {
+    /// Something has been wanted for a while: a data connection over which nothing comes is made anew →
+    /// [`Event::DataLost`].
+    pub fn hurry(&mut self, now: Instant, them: NodeId) {
         let Some(peer) = self.peers.get(&them) else { return };
         let Some(link) = peer.data_in.and_then(|id| Some((id, self.links.get(&id)?))) else {
             return;
