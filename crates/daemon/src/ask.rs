@@ -109,6 +109,9 @@ async fn ask<T: DeserializeOwned>(paths: &[PathBuf], target: &str) -> Result<Opt
             serde_json::from_slice(&body).map(Some).map_err(|error| strange(&error.to_string()))
         }
         StatusCode::NOT_FOUND => Ok(None),
+        StatusCode::SERVICE_UNAVAILABLE => {
+            Err(Failure::failed(String::from_utf8_lossy(&body).trim()))
+        }
         other => Err(strange(&format!("{other}: {}", String::from_utf8_lossy(&body).trim()))),
     }
 }

@@ -137,6 +137,7 @@ impl Disk {
 /// What a store says that is not there.
 fn absent(output: Output) -> Option<Input> {
     Some(match output {
+        // Nothing can be written either, so that no list is overwritten.
         Output::Lookup(key) => Input::Row(key, None),
         Output::ReadSegment(record, number) => Input::Segment(record, number, None),
         Output::Read(ticket, ..) => Input::Units(ticket, None),
@@ -167,7 +168,8 @@ fn open_parts(config: &Store) -> Result<(Index, Log, Catalogue, Recovery), Error
     let catalogue = Catalogue::open(files, options)?;
     if catalogue.report().set_aside > 0 {
         tracing::warn!(
-            "the catalogue was damaged: it is set aside as catalogue.corrupt, and begun anew"
+            "the catalogue was damaged: it is set aside as catalogue.corrupt, and begun anew; \
+             put again what was published here"
         );
     }
     if recovery.units > 0 && catalogue.report().rows == 0 {
@@ -226,7 +228,13 @@ fn start(
 
 fn answer(look: Look, units: &Reader, rows: &CatalogueReader) -> Input {
     match look {
-        Look::Row(key) => Input::Row(key, rows.get(&key).ok().flatten()),
+        Look::Row(key) => match rows.get(&key) {
+            Ok(row) => Input::Row(key, row),
+            Err(error) => {
+                tracing::debug!(%error, "a row cannot be read");
+                Input::RowUnread(key)
+            }
+        },
         Look::Segment(record, number) => {
             Input::Segment(record, number, rows.segment(&record, number).ok().flatten())
         }

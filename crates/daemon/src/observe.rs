@@ -4,7 +4,7 @@ use crate::config::{Config, Place, scheme_name};
 use crate::control::{ManifestPage, ObjectLine, Observed, UnitLine};
 use crate::identity::Identity;
 use crate::overhear::Heard;
-use crate::publish::{PublishedLine, Publishes};
+use crate::publish::{PublishedLine, Publishes, UNLISTED};
 use crate::shell::Shell;
 use crate::status::{
     Intercept, Mesh, Overhear, PeerLine, Process, Route, Status, Store, StoreKind,
@@ -113,7 +113,8 @@ impl Observed for Observer {
             Place::Memory => (StoreKind::Memory, None),
             Place::Dir(path) => (StoreKind::Disk, Some(path.clone())),
         };
-        let error = self.shell.with_disk(|disk| disk.trouble());
+        let unlisted = report.published_unread.then(|| UNLISTED.to_owned());
+        let error = self.shell.with_disk(|disk| disk.trouble()).or(unlisted);
         Status {
             version: env!("CARGO_PKG_VERSION").into(),
             name: self.config.name.clone(),
@@ -176,7 +177,7 @@ impl Publishes for Observer {
         self.shell.withdraw(name).await
     }
 
-    fn published(&self) -> Vec<PublishedLine> {
+    fn published(&self) -> Result<Vec<PublishedLine>, PutError> {
         Publishes::published(&self.shell)
     }
 }

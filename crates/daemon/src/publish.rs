@@ -22,6 +22,11 @@ use crate::control::{json, refuse};
 use crate::query;
 use crate::shell::{Port, Shell};
 
+/// What is wrong, and what to do, where nobody knows what is published.
+pub const UNLISTED: &str = "the list of what is published here cannot be read, in the store's file \
+    `catalogue`: start hearsay again; if that does not help, stop it, move that file away, and put again \
+    what is to be published";
+
 /// What publishes.
 pub trait Publishes {
     /// Publishes what comes, which is to have this length; once it is durable, answers its name.
@@ -31,7 +36,7 @@ pub trait Publishes {
     async fn withdraw(&self, name: Oid) -> Result<Oid, PutError>;
 
     /// All that is published here, by name.
-    fn published(&self) -> Vec<PublishedLine>;
+    fn published(&self) -> Result<Vec<PublishedLine>, PutError>;
 }
 
 /// Something that is published here.
@@ -72,14 +77,24 @@ pub async fn withdraw<P: Publishes>(publisher: &P, query: &str) -> Response<Full
     }
 }
 
+/// Answers `GET /published`.
+pub fn list<P: Publishes>(publisher: &P) -> Response<Full<Bytes>> {
+    match publisher.published() {
+        Ok(lines) => json(&lines),
+        Err(error) => refused(error),
+    }
+}
+
 fn answer(result: Result<Oid, PutError>) -> Response<Full<Bytes>> {
     match result {
         Ok(name) => json(&PutLine { oid: name.to_string() }),
-        Err(error) => {
-            let (status, why) = reason(error);
-            refuse(status, &why)
-        }
+        Err(error) => refused(error),
     }
+}
+
+fn refused(error: PutError) -> Response<Full<Bytes>> {
+    let (status, why) = reason(error);
+    refuse(status, &why)
 }
 
 fn reason(error: PutError) -> (StatusCode, String) {
@@ -104,6 +119,7 @@ fn reason(error: PutError) -> (StatusCode, String) {
             let why = "the store could not take it, or not all of it: see `hearsay status`";
             (StatusCode::SERVICE_UNAVAILABLE, why.to_owned())
         }
+        PutError::Unlisted => (StatusCode::SERVICE_UNAVAILABLE, UNLISTED.to_owned()),
         PutError::Broken => {
             (StatusCode::BAD_REQUEST, "it did not come with its announced length".to_owned())
         }
@@ -132,14 +148,14 @@ impl Publishes for Shell {
         visit.result().await
     }
 
-    fn published(&self) -> Vec<PublishedLine> {
+    fn published(&self) -> Result<Vec<PublishedLine>, PutError> {
         let line = |it: node::PublishedInfo| PublishedLine {
             oid: it.name.to_string(),
             bytes: it.bytes,
             since: it.since.as_unix(),
             whole: it.whole,
         };
-        Shell::published(self).into_iter().map(line).collect()
+        Ok(Shell::published(self)?.into_iter().map(line).collect())
     }
 }
 

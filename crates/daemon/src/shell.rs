@@ -210,7 +210,7 @@ impl Shell {
     }
 
     /// All that is published here.
-    pub fn published(&self) -> Vec<PublishedInfo> {
+    pub fn published(&self) -> Result<Vec<PublishedInfo>, PutError> {
         self.0.state.borrow().node.published()
     }
 

@@ -190,6 +190,8 @@ pub enum PutError {
     Broken,
     /// Nothing of this name is published here.
     Unknown,
+    /// The list of what is published here cannot be read, and is not to be overwritten.
+    Unlisted,
 }
 
 /// One thing that happened. Bytes are reference-counted slices.
@@ -221,6 +223,8 @@ pub enum Input {
     Resolved(String, Vec<IpAddr>),
     /// The row that the catalogue has under a key, if any.
     Row(ObjectKey, Option<Vec<u8>>),
+    /// Whether the catalogue has a row under a key cannot be told: it cannot be read.
+    RowUnread(ObjectKey),
     /// A segment of a manifest, if the catalogue has it.
     Segment(RecordId, u32, Option<Vec<u8>>),
     /// The catalogue took changes, or could not.

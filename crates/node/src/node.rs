@@ -35,7 +35,7 @@ use crate::manifests::Manifests;
 use crate::mesh::{Mesh, PeerInfo};
 use crate::names::Names;
 use crate::output::Output;
-use crate::published::Published;
+use crate::published::{LIST, Published};
 use crate::report::Report;
 use crate::rows::Rows;
 use crate::segments::Segments;
@@ -188,14 +188,9 @@ impl Node {
                     self.look(id);
                 }
             }
-            Input::Row(key, bytes) if self.published_row(key, bytes.as_deref()) => {}
-            Input::Row(key, bytes) => {
-                let (waiters, row) = self.rows.handle_row(key, bytes.as_deref());
-                row.records.iter().filter(|r| r.clocked).for_each(|r| self.clock.seen(r.received));
-                for id in waiters {
-                    self.decide(id, &Rc::clone(&row));
-                }
-            }
+            Input::Row(key, bytes) => self.row(key, bytes.as_deref()),
+            Input::RowUnread(LIST) => self.list_unread(),
+            Input::RowUnread(key) => self.row(key, None),
             Input::Segment(record, number, bytes) => {
                 self.walk_read(record, number, bytes.as_deref());
                 self.segment_read(record, number, bytes);
@@ -234,7 +229,8 @@ impl Node {
         let pause = self.pauses.first().map(|(at, _)| *at);
         let ear = self.ear.as_ref().and_then(Ear::poll_timeout);
         let own = [self.sync_at, self.store_off_until, orphan, self.look_at, list, pause];
-        own.into_iter().chain([meet, peers, ear]).flatten().min()
+        let others = [self.published.read_again_at, meet, peers, ear];
+        own.into_iter().chain(others).flatten().min()
     }
 
     /// All peers, by id.
@@ -256,6 +252,7 @@ impl Node {
             hints: self.mesh.as_ref().map_or(0, |mesh| mesh.holders.len() as u64),
             hints_evicted: self.mesh.as_ref().map_or(0, |mesh| mesh.holders.evicted),
             published: self.published.objects.len() as u64,
+            published_unread: self.published.unread,
             published_bytes: self.published.bytes(),
             units_cut: counts.cut,
             units_known: counts.known,
@@ -272,6 +269,17 @@ impl Node {
             index: self.chunks.index().report(),
             overheard: self.ear.as_ref().map(Ear::report).unwrap_or_default(),
             ..self.report.clone()
+        }
+    }
+
+    fn row(&mut self, key: ObjectKey, bytes: Option<&[u8]>) {
+        if self.published_row(key, bytes) {
+            return;
+        }
+        let (waiters, row) = self.rows.handle_row(key, bytes);
+        row.records.iter().filter(|r| r.clocked).for_each(|r| self.clock.seen(r.received));
+        for id in waiters {
+            self.decide(id, &Rc::clone(&row));
         }
     }
 
@@ -299,6 +307,10 @@ impl Node {
         }
         if self.store_off_until.is_some_and(|until| until <= self.now) {
             self.store_off_until = None;
+        }
+        if self.published.read_again_at.is_some_and(|at| at <= self.now) {
+            self.published.read_again_at = None;
+            self.out.push_back(Output::Lookup(LIST));
         }
         while self.orphans.front().is_some_and(|(until, _)| *until <= self.now) {
             self.orphans.pop_front().into_iter().for_each(|(_, id)| self.end_orphan(id));

@@ -12,7 +12,7 @@ use crate::hasher::Map;
 use crate::input::{ExchangeId, FetchId, PutError, Ticket};
 use content::{Root, Segment};
 use std::collections::{BTreeMap, VecDeque};
-use wire::{Date, ObjectKey, Oid, RecordId};
+use wire::{Date, Instant, ObjectKey, Oid, RecordId};
 
 /// Objects that one node publishes, at most.
 pub const OBJECTS_MAX: usize = 1024;
@@ -30,6 +30,10 @@ pub struct Published {
     /// The catalogue was asked for the list; it has answered.
     pub asked: bool,
     pub loaded: bool,
+    /// The list is there, for all that is known, and cannot be read.
+    pub unread: bool,
+    /// When it is to be tried again.
+    pub read_again_at: Option<Instant>,
     /// Who wanted to publish before it had.
     pub early: Vec<(ExchangeId, u64)>,
     pub objects: BTreeMap<Oid, Object>,

@@ -56,6 +56,8 @@ pub struct Report {
     pub hints_evicted: u64,
     /// Objects that are published here.
     pub published: u64,
+    /// The list of what is published here cannot be read: nothing is put or reclaimed until it can.
+    pub published_unread: bool,
     /// Bytes of what is published here.
     pub published_bytes: u64,
     /// Peers that are there now.

@@ -272,15 +272,16 @@ impl CatalogueReader {
     /// An object's row.
     ///
     /// # Errors
-    /// [`Error::Catalogue`] if the file cannot be read.
+    /// [`Error::Catalogue`] if the file cannot be read, or what rests there is no row.
     pub fn get(&self, key: &ObjectKey) -> Result<Option<Vec<u8>>, Error> {
         self.try_get(key).map_err(failed)
     }
 
     fn try_get(&self, key: &ObjectKey) -> Result<Option<Vec<u8>>, redb::Error> {
         let rows = self.current.get().begin_read()?.open_table(ROWS)?;
-        let row = rows.get(key.as_bytes())?;
-        Ok(row.and_then(|row| Row::parse(row.value()).map(|row| row.bytes.to_vec())))
+        let Some(row) = rows.get(key.as_bytes())? else { return Ok(None) };
+        let broken = || redb::Error::Corrupted("a row is shorter than it says".into());
+        Ok(Some(Row::parse(row.value()).ok_or_else(broken)?.bytes.to_vec()))
     }
 
     /// One segment of a record's manifest.

@@ -2,13 +2,15 @@
 //! are walked through, and their units marked so that they outlast what is only cached. Meanwhile
 //! nothing is reclaimed.
 
-use super::Node;
+use super::{Node, STORE_RETRY};
 use crate::http::Row;
 use crate::input::PutError;
 use crate::named;
 use crate::output::Output;
-use crate::published::{LIST, Published, Waiter, Walk};
+use crate::published::{LIST, Object, Published, Waiter, Walk};
 use crate::storing::Signed;
+use std::collections::BTreeMap;
+use store::CATALOGUE_FILE;
 use wire::{ObjectKey, Oid, RecordId};
 
 impl Node {
@@ -24,13 +26,10 @@ impl Node {
     /// The catalogue has the list, or none; false if the row is another.
     pub(super) fn published_row(&mut self, key: ObjectKey, bytes: Option<&[u8]>) -> bool {
         if key == LIST {
-            if !std::mem::replace(&mut self.published.loaded, true) {
-                self.published.objects = bytes.and_then(Published::decode).unwrap_or_default();
-                self.published.to_walk = self.published.objects.keys().copied().collect();
-                for (exchange, length) in std::mem::take(&mut self.published.early) {
-                    self.put(exchange, length);
-                }
-                self.walk_on();
+            // No list is an empty one; one that means nothing is not.
+            match bytes.map_or(Some(BTreeMap::new()), Published::decode) {
+                Some(objects) => self.list_read(objects),
+                None => self.list_unread(),
             }
             return true;
         }
@@ -50,6 +49,42 @@ impl Node {
         false
     }
 
+    fn list_read(&mut self, objects: BTreeMap<Oid, Object>) {
+        if std::mem::replace(&mut self.published.loaded, true) {
+            return;
+        }
+        self.published.unread = false;
+        self.published.objects = objects;
+        self.published.to_walk = self.published.objects.keys().copied().collect();
+        for (exchange, length) in std::mem::take(&mut self.published.early) {
+            self.put(exchange, length);
+        }
+        self.walk_on();
+    }
+
+    /// The list of what is published is not to be had. Until it is, nothing is put, which would take its
+    /// place, and nothing is reclaimed, which may be promised.
+    pub(super) fn list_unread(&mut self) {
+        if self.published.loaded {
+            return;
+        }
+        self.published.read_again_at = Some(self.now + STORE_RETRY);
+        if std::mem::replace(&mut self.published.unread, true) {
+            return;
+        }
+        for (exchange, _) in std::mem::take(&mut self.published.early) {
+            self.out.push_back(Output::Published(exchange, Err(PutError::Unlisted)));
+        }
+        let line = format!(
+            "the list of what is published here cannot be read, in the store's file \
+             `{CATALOGUE_FILE}`: nothing can be published or leave the store until it can. It is tried \
+             again every {} s; if it stays so, stop hearsay, move that file away, and put again what \
+             is to be published",
+            STORE_RETRY.as_secs()
+        );
+        self.out.push_back(Output::Notice(line));
+    }
+
     /// Units are marked that no object needs any more. All marks are taken off, and those of what is
     /// published set again, because objects may share units: once no file is on its way.
     pub(super) fn unmark(&mut self) {
@@ -59,7 +94,7 @@ impl Node {
 
     /// Goes on with the next object, if none is being walked through.
     pub(super) fn walk_on(&mut self) {
-        if self.published.walk.is_some() {
+        if self.published.walk.is_some() || !self.published.loaded {
             return;
         }
         let next = loop {

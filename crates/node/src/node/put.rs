@@ -36,12 +36,18 @@ pub struct PublishedInfo {
 
 impl Node {
     /// All objects that this node publishes, by name.
-    pub fn published(&self) -> Vec<PublishedInfo> {
+    ///
+    /// # Errors
+    /// [`PutError::Unlisted`] if the list of them cannot be read.
+    pub fn published(&self) -> Result<Vec<PublishedInfo>, PutError> {
+        if self.published.unread {
+            return Err(PutError::Unlisted);
+        }
         let info = |(name, object): (&Oid, &Object)| {
             let Object { bytes, since, whole } = *object;
             PublishedInfo { name: *name, bytes, since, whole }
         };
-        self.published.objects.iter().map(info).collect()
+        Ok(self.published.objects.iter().map(info).collect())
     }
 
     /// The most bytes that can be published here.
@@ -51,6 +57,9 @@ impl Node {
 
     /// Somebody wants to publish a file of this length.
     pub(super) fn put(&mut self, exchange: ExchangeId, bytes: u64) {
+        if self.published.unread {
+            return self.out.push_back(Output::Published(exchange, Err(PutError::Unlisted)));
+        }
         if !self.published.loaded {
             return self.published.early.push((exchange, bytes));
         }
@@ -221,7 +230,9 @@ impl Node {
     pub(super) fn withdraw(&mut self, exchange: ExchangeId, name: Oid) {
         let waiter = Waiter { exchange, name, withdraws: true };
         if self.published.objects.remove(&name).is_none() {
-            return self.answer_put(waiter, Err(PutError::Unknown));
+            let unread = self.published.unread;
+            let error = if unread { PutError::Unlisted } else { PutError::Unknown };
+            return self.answer_put(waiter, Err(error));
         }
         self.leads_elsewhere();
         self.answer_unwalked(&name, PutError::Unknown);

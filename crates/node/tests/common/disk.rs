@@ -35,6 +35,8 @@ pub struct Shelf {
     pub fail_appends: bool,
     /// The catalogue takes nothing.
     pub fail_changes: bool,
+    /// No row can be read.
+    pub fail_lookups: bool,
     /// Every read of units fails.
     pub fail_reads: bool,
     /// One byte of each unit that is read is wrong.
@@ -67,6 +69,7 @@ impl Shelf {
             catalogue,
             fail_appends: false,
             fail_changes: false,
+            fail_lookups: false,
             fail_reads: false,
             corrupt: false,
             lose_segments: false,
@@ -107,6 +110,17 @@ impl Shelf {
             raw.extend(bytes);
         }
         raw
+    }
+
+    /// Puts this under a name of the catalogue.
+    pub fn put_row(&mut self, key: ObjectKey, row: Vec<u8>) {
+        let put = Change::Put { key, row, records: Vec::new() };
+        self.catalogue.apply(&[put, Change::Keep { key }]).expect("it does not fail");
+    }
+
+    /// What lies under a name of the catalogue.
+    pub fn row(&self, key: ObjectKey) -> Option<Vec<u8>> {
+        self.rows.get(&key).expect("memory does not fail")
     }
 
     /// Puts what lies under one name of the catalogue under another too.
@@ -162,6 +176,7 @@ impl Shelf {
 
     fn read(&mut self, output: Output) -> Input {
         match output {
+            Output::Lookup(key) if self.fail_lookups => Input::RowUnread(key),
             Output::Lookup(key) => Input::Row(key, self.rows.get(&key).ok().flatten()),
             Output::ReadSegment(record, number) => {
                 let bytes = self.rows.segment(&record, number).ok().flatten();

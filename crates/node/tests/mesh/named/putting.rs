@@ -2,8 +2,10 @@
 
 use super::{fetch, miss};
 use crate::net::{Call, Mesh, Page, Plan, noise};
+use bytes::Bytes;
 use content::Root;
 use node::{PutError, named};
+use wire::{ObjectKey, Oid};
 
 /// One node with a small store.
 fn small(store_bytes: u64) -> Mesh {
@@ -227,4 +229,54 @@ fn a_published_object_that_decays_is_not_offered_and_can_be_put_again() {
     assert_eq!(mesh.publish(1, Page::new(body.clone())), name);
     fetch(&mut mesh, 0, &name, &body);
     mesh.done();
+}
+
+/// Where the list of what is published rests.
+const LIST: ObjectKey = ObjectKey(*b"hearsay: what is published here.");
+
+/// Puts an object, and begins again with a list that cannot be read.
+fn unread(spoil: impl Fn(&mut crate::common::Shelf)) -> (Mesh, Bytes, Oid) {
+    let mut mesh = small(8 << 20);
+    let body = noise(1, 3_000_000);
+    let name = mesh.publish(0, Page::new(body.clone()));
+    mesh.restart(0);
+    spoil(mesh.disk(0));
+    mesh.pass_seconds(2);
+    let said = |(_, line): &&(usize, String)| line.contains("`catalogue`: nothing can be");
+    assert_eq!(mesh.notices.iter().filter(said).count(), 1, "{:?}", mesh.notices);
+    (mesh, body, name)
+}
+
+#[test]
+fn a_list_that_cannot_be_read_is_not_an_empty_one() {
+    type Spoil = fn(&mut crate::common::Shelf);
+    let spoils: [Spoil; 2] =
+        [|disk| disk.put_row(LIST, b"Pwhat".to_vec()), |disk| disk.fail_lookups = true];
+    for (number, spoil) in spoils.into_iter().enumerate() {
+        let (mut mesh, body, name) = unread(spoil);
+        assert!(mesh.report(0).published_unread);
+        // Nothing takes its place, nor is what was promised reclaimed for what is only cached.
+        let put = mesh.put(0, Page::new(noise(2, 10_000)));
+        assert_eq!(mesh.answered(put), Err(PutError::Unlisted));
+        assert_eq!(mesh.withdraw(0, name), Err(PutError::Unlisted));
+        mesh.disk(0).fail_lookups = false;
+        for page in 0..40 {
+            let url = format!("http://o.test/{page}");
+            mesh.origin.put(&url, Page::of(500_000).fresh(9000));
+            (0..2).for_each(|_| {
+                let id = mesh.get(0, &url);
+                assert!(mesh.client(id).is_ok());
+            });
+        }
+        fetch(&mut mesh, 0, &name, &body);
+        if number == 0 {
+            assert_eq!(mesh.disk(0).row(LIST), Some(b"Pwhat".to_vec()));
+        } else {
+            // It is tried again.
+            mesh.pass_seconds(40);
+            assert!(mesh.shelf(0)[0].whole && !mesh.report(0).published_unread);
+            mesh.publish(0, Page::new(noise(2, 10_000)));
+        }
+        mesh.done();
+    }
 }

@@ -357,7 +357,7 @@ impl Mesh {
 
     /// What a node publishes.
     pub fn shelf(&self, node: usize) -> Vec<PublishedInfo> {
-        self.machines[node].node().published()
+        self.machines[node].node().published().expect("the list can be read")
     }
 
     /// Whoever puts a file leaves.
