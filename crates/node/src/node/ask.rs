@@ -139,9 +139,11 @@ impl Node {
         if CacheControl::of_request(&ask.headers).only_if_cached {
             return self.refuse(id, StatusCode::GATEWAY_TIMEOUT, "not cached, as was asked for");
         }
-        if old.is_none() && ask.method == Method::HEAD {
-            return self.pass(id, why, "head");
-        }
+        let ask = match ask.method {
+            Method::HEAD if ask.named.is_some() => Self::head_alone(ask),
+            Method::HEAD if old.is_none() => return self.pass(id, why, "head"),
+            _ => ask,
+        };
         if old.is_none() && ask.headers.contains_key(header::RANGE) {
             return self.pass(id, "partial", "range");
         }

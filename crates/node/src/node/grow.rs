@@ -55,7 +55,10 @@ impl Node {
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         let record = storing.so_far(fetch.requested);
         fetch.joined.clear();
-        let (starter, waiters) = (fetch.starter, std::mem::take(&mut fetch.waiters));
+        let (starter, mut waiters) = (fetch.starter, std::mem::take(&mut fetch.waiters));
+        // Who wants the head alone does not stay: whoever reads on is to be there before.
+        waiters.sort_by_key(|waiter| self.wants_head(*waiter));
+        let Some(fetch) = self.fetches.get_mut(&id) else { return };
         fetch.state = fetch::State::Storing(Box::new(storing));
         let mut others = Vec::new();
         for waiter in waiters.iter().copied() {
@@ -80,10 +83,14 @@ impl Node {
         self.ask_alone(&left);
     }
 
+    fn wants_head(&self, client: ExchangeId) -> bool {
+        self.exchanges.get(&client).is_some_and(|exchange| exchange.ask.method == Method::HEAD)
+    }
+
     /// A client, or a peer, reads an object while it grows.
     pub(super) fn serve_growing(&mut self, client: ExchangeId, id: FetchId, collapsed: bool) {
         let now = self.date();
-        let peer = self.is_peer(client);
+        let (peer, head_alone) = (self.is_peer(client), self.wants_head(client));
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         let (why, requested) = (fetch.why, fetch.requested);
         let upstream = fetch.status_line.clone();
@@ -110,13 +117,14 @@ impl Node {
         if end < u64::MAX && !bodiless(&Method::GET, storing.status) {
             headers.insert(header::CONTENT_LENGTH, HeaderValue::from(end));
         }
-        let pieces = if end == 0 { [].into() } else { [Piece::Object(0..end)].into() };
+        let bare = end == 0 || head_alone;
+        let pieces = if bare { [].into() } else { [Piece::Object(0..end)].into() };
         let head = Head { status: storing.status, headers, length: storing.announced };
         let mut serving = Serving::new(Source::Growing(id), storing.record, pieces);
         serving.leads = !collapsed;
         storing.readers.push(client);
         if let Some(listed) = storing.listed() {
-            listed.wanted_here = true;
+            listed.wanted_here |= !head_alone;
         }
         self.out.push_back(Output::Respond(client, Box::new(head)));
         self.put_state(client, State::Serving(Box::new(serving)));

@@ -10,7 +10,7 @@ use crate::mesh::Choice;
 use crate::named;
 use crate::storing::{Inflow, Listed, Storing};
 use crate::supplying::COVER;
-use ::http::{Method, StatusCode, header};
+use ::http::{StatusCode, header};
 use content::{Root, Segment};
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -25,15 +25,19 @@ impl Node {
             return self.check(id, Rc::clone(record), named::LEFT, None);
         }
         let Some(exchange) = self.exchanges.get_mut(&id) else { return };
-        if exchange.ask.method == Method::HEAD {
-            let why = "the object is not stored here, so nothing but GET brings it";
-            return self.refuse(id, StatusCode::GATEWAY_TIMEOUT, why);
-        }
         // What comes is kept: a part of it comes out of the store the next time.
         for part in [header::RANGE, header::IF_RANGE, header::IF_NONE_MATCH] {
             exchange.ask.headers.remove(part);
         }
         self.miss(id, None, "uri-miss");
+    }
+
+    /// What is asked of others for a named object that only its head is wanted of: who holds it tells
+    /// that first, and is to send nothing else meanwhile. A peer is never asked for less.
+    pub(super) fn head_alone(ask: Ask) -> Ask {
+        let mut ask = ask.in_background();
+        ask.trail.sparing = true;
+        ask
     }
 
     /// Whom to ask for a named object: who says that it leads there, else who is nearer the gateway.

@@ -3,6 +3,7 @@
 mod lies;
 mod putting;
 
+use crate::common::End;
 use crate::net::{Call, Mesh, Page, Plan, noise, via};
 use bytes::Bytes;
 use node::named;
@@ -190,7 +191,7 @@ fn a_name_can_only_be_asked_for_and_only_as_it_is_spelt() {
         (Call::new(http::Method::POST, &uri), 405),
         (Call::get("http://oid.hearsay.invalid/"), 400),
         (Call::get(&uri[..uri.len() - 1]), 400),
-        (Call::head(&uri), 504),
+        (Call::head(&uri), 200),
         // What is not here yet is brought whole.
         (Call::get(&uri).with("range", "bytes=0-9"), 200),
         (Call::get(&uri).with("range", "bytes=10-19"), 206),
@@ -255,6 +256,39 @@ fn a_holder_that_is_slow_is_waited_for_where_nobody_else_has_it() {
         mesh.mend(1, 2);
         mesh.finish();
         assert!(mesh.client(id).is_ok() && mesh.client(id).content == body[..]);
+        mesh.done();
+    }
+}
+
+#[test]
+fn the_head_of_what_is_elsewhere_is_asked_for_like_the_rest_and_brings_nothing() {
+    for plan in both() {
+        let mut mesh = branches(&plan);
+        let body = noise(1, 300_000);
+        let name = mesh.publish(3, Page::new(body.clone()));
+        let head = mesh.call(4, Call::head(&named::uri(&name)));
+        mesh.finish();
+        let client = mesh.client(head);
+        assert_eq!((client.status(), client.header("content-length")), (200, "300000"));
+        assert!(client.end == Some(End::Finished) && client.content.is_empty());
+        mesh.pass_seconds(5);
+        assert_eq!((mesh.data(0, 4), mesh.report(4).fetches), (0, 0));
+        // Whoever reads at the same time has all of it, whoever came first.
+        let calls = [Call::head(&named::uri(&name)), Call::get(&named::uri(&name))];
+        let ids = [0, 1, 0].map(|it| mesh.call(4, calls[it].clone()));
+        mesh.finish();
+        assert!(mesh.client(ids[1]).content == body[..]);
+        for id in [ids[0], ids[2]] {
+            let client = mesh.client(id);
+            assert_eq!((client.status(), client.header("content-length")), (200, "300000"));
+            assert!(client.end == Some(End::Finished) && client.content.is_empty());
+        }
+        assert_eq!(mesh.report(4).asks_out, 2, "one for the head alone, one for all three");
+        // What nobody has has no head either.
+        let id = mesh.call(4, Call::head(&named::uri(&Oid([7; 32]))));
+        mesh.finish();
+        assert_eq!(mesh.client(id).status(), 504);
+        assert!(mesh.origin.seen.is_empty());
         mesh.done();
     }
 }
