@@ -10,9 +10,10 @@ use crate::status::{
     Intercept, Mesh, Overhear, PeerLine, Process, Route, Status, Store, StoreKind,
 };
 use hyper::body::Incoming;
-use node::{PutError, Record, RouteTable, Row, Target, named};
+use node::{PutError, Record, RouteTable, Row, Target};
 use std::cell::RefCell;
 use std::net::SocketAddr;
+use std::rc::Rc;
 use std::time::{Instant, SystemTime};
 use store::CatalogueReader;
 use tokio::sync::watch;
@@ -160,10 +161,10 @@ impl Observed for Observer {
         let catalogue = self.catalogue()?;
         let uri: http::Uri = url.parse().ok()?;
         let target = Target::new(uri.authority()?, uri.path_and_query())?;
-        // Whoever asks here is on this machine; but what has a name is the same for everybody.
-        let at_home = target.host() != named::HOST;
-        let key = target.key(&self.config.mesh.object_secret(), at_home);
-        let read = tokio::task::spawn_blocking(move || read_page(&catalogue, &key, page));
+        // Whoever asks here is on this machine, but may have got it by a proxy that is not, as others do.
+        let secret = self.config.mesh.object_secret();
+        let keys = [true, false].map(|at_home| target.key(&secret, at_home));
+        let read = tokio::task::spawn_blocking(move || read_page(&catalogue, &keys, page));
         read.await.ok()?
     }
 }
@@ -203,15 +204,12 @@ fn line(url: &str, record: &Record, now: Date) -> ObjectLine {
     ObjectLine { url: url.to_owned(), length: record.length, age_seconds, fresh_seconds }
 }
 
-fn read_page(catalogue: &CatalogueReader, key: &ObjectKey, page: u64) -> Option<ManifestPage> {
-    let row = Row::decode(&catalogue.get(key).ok()??)?;
-    // What `hearsay get` asks with.
-    let mut request = http::HeaderMap::new();
-    request.insert(http::header::ACCEPT_ENCODING, http::HeaderValue::from_static("identity"));
-    let record = row.records.iter().find(|record| record.is_selected_by(&request))?;
+/// A page of the manifest of what came last under any of these keys.
+fn read_page(catalogue: &CatalogueReader, keys: &[ObjectKey], page: u64) -> Option<ManifestPage> {
+    let records = keys.iter().filter_map(|key| selected(catalogue, key));
+    let record = records.max_by_key(|record| record.received)?;
     let number = u32::try_from(page).ok()?;
-    let segment = catalogue.segment(&record.id, number).ok()??;
-    let segment = content::Segment::decode(&segment).ok()?;
+    let segment = node::stored_segment(&catalogue.segment(&record.id, number).ok()??)?;
     let text = |name| record.headers.get(name).and_then(|value| value.to_str().ok());
     let unit = |entry: &content::Entry| UnitLine {
         name: entry.id.to_string(),
@@ -228,7 +226,70 @@ fn read_page(catalogue: &CatalogueReader, key: &ObjectKey, page: u64) -> Option<
     })
 }
 
+/// The record under a key that `hearsay get` is answered with.
+fn selected(catalogue: &CatalogueReader, key: &ObjectKey) -> Option<Rc<Record>> {
+    let row = Row::decode(&catalogue.get(key).ok()??)?;
+    let mut request = http::HeaderMap::new();
+    request.insert(http::header::ACCEPT_ENCODING, http::HeaderValue::from_static("identity"));
+    row.records.into_iter().find(|record| record.is_selected_by(&request))
+}
+
 fn today() -> Date {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     Date::from_unix(since.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use content::{Entry, ManifestBuilder, Profile};
+    use std::sync::Arc;
+    use store::{Catalogue, CatalogueOptions, Change, Memory};
+    use wire::{RecordId, Signature};
+
+    fn record(id: u8, received: u64) -> Record {
+        let date = Date::from_unix(received);
+        Record {
+            id: RecordId([id; 16]),
+            status: http::StatusCode::OK,
+            headers: http::HeaderMap::new(),
+            selecting: Vec::new(),
+            requested: date,
+            received: date,
+            clocked: true,
+            invalid: false,
+            carried: 0,
+            voucher: None,
+            length: 5,
+            offsets: vec![0],
+        }
+    }
+
+    #[test]
+    fn a_manifest_is_shown_whoever_signed_it_and_whoever_it_came_for() {
+        let files = Arc::new(Memory::new());
+        let mut catalogue = Catalogue::open(files, CatalogueOptions::default()).expect("memory");
+        let mut manifest = ManifestBuilder::new(Profile::DEFAULT);
+        let id = content::name(b"hello");
+        manifest.push(Entry { id, length: 5, parent_end: true, key: None });
+        let segment = manifest.close().encode();
+        let signed = [&[1], &Signature([7; 64]).as_bytes()[..], &segment].concat();
+        let keys = [ObjectKey([1; 32]), ObjectKey([2; 32])];
+        let mut put = |key, record: Record, bytes: Vec<u8>| {
+            let id = record.id;
+            let mut row = Row::default();
+            row.put(Rc::new(record));
+            let put = Change::Put { key, row: row.encode(), records: vec![id] };
+            let segment = Change::PutSegment { record: id, number: 0, bytes };
+            catalogue.apply(&[put, segment]).expect("memory does not fail");
+            let page = read_page(&catalogue.reader(), &keys, 0).expect("it is there");
+            assert_eq!((page.units.len(), page.next_page), (1, None));
+            page.record
+        };
+        // As a peer sent it, for others.
+        assert_eq!(put(keys[1], record(1, 10), signed), RecordId([1; 16]).to_string());
+        // What this machine got for itself since is what it got last, and the other way round.
+        assert_eq!(put(keys[0], record(2, 11), segment.clone()), RecordId([2; 16]).to_string());
+        assert_eq!(put(keys[1], record(3, 12), segment), RecordId([3; 16]).to_string());
+    }
 }

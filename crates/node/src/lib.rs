@@ -49,3 +49,4 @@ pub use node::{Node, PublishedInfo};
 pub use output::{Dial, Fetch, Head, LinkOutput, Output};
 pub use report::{Overhearing, Recent, Report, Requests, Unstored};
 pub use routes::{Interface, Route, RouteSource, RouteTable, Uplink};
+pub use storing::stored_segment;
