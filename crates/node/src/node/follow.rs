@@ -183,6 +183,7 @@ impl Node {
         if let Some(fetch) = self.fetches.get_mut(&flight.fetch) {
             fetch.stranded = None;
         }
+        self.shows(flight.fetch, peer);
         self.repaired(&flight);
         self.unit_is_here(*name, flight, whole, Provenance::Own);
     }
@@ -309,9 +310,7 @@ impl Node {
     /// A response of a peer has ended.
     pub(super) fn peer_ends(&mut self, peer: NodeId, request: Request, outcome: Outcome) {
         let Some(id) = self.asked(peer, request) else { return };
-        if outcome == Outcome::NotCached {
-            self.does_not_lead(peer, request);
-        }
+        self.does_not_lead(peer, request, outcome);
         let Some((mesh, fetch)) = self.mesh.as_mut().zip(self.fetches.get_mut(&id)) else { return };
         if fetch.former == Some((peer, request)) {
             mesh.asks.remove(&(peer, request));

@@ -328,6 +328,7 @@ impl Node {
     /// A peer does what none does: it goes.
     pub(super) fn expel(&mut self, peer: NodeId, why: &'static str) {
         if let Some(mesh) = &mut self.mesh {
+            mesh.holders.failed(peer);
             mesh.peers.expel(self.now, peer, why);
         }
     }

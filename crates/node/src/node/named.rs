@@ -14,7 +14,7 @@ use ::http::{StatusCode, header};
 use content::{Root, Segment};
 use std::net::IpAddr;
 use std::rc::Rc;
-use wire::peer::{Head, Request};
+use wire::peer::{Head, Outcome, Request};
 use wire::{NodeId, Oid, RecordId};
 
 impl Node {
@@ -54,7 +54,8 @@ impl Node {
                 && !mesh.is_passed_over(self.now, address)
                 && !mesh.peers.at(address).is_some_and(visited)
         };
-        let mut holders = mesh.holders.of(name).iter().filter_map(|peer| mesh.peers.address(*peer));
+        let holders = mesh.holders.of(name);
+        let mut holders = holders.iter().filter_map(|peer| mesh.peers.address(*peer));
         match holders.find(|address| may(*address)) {
             Some(address) => Choice::Peer(address),
             None if mesh.routes.route().is_none() => Choice::Origin,
@@ -79,7 +80,7 @@ impl Node {
     /// Whether anybody but an origin could be asked for what is missing of an object.
     pub(super) fn has_sources(&self, ask: &Ask) -> bool {
         let Some(mesh) = &self.mesh else { return false };
-        let led = ask.named.is_some_and(|name| !mesh.holders.of(&name).is_empty());
+        let led = ask.named.is_some_and(|name| mesh.holders.has(&name));
         led || mesh.routes.route().is_some()
     }
 
@@ -101,7 +102,6 @@ impl Node {
         let root = root.and_then(|(_, text)| named::root_of(name, text));
         let is_plain = head.record == named::record_id(name) && !head.confirmed;
         let Some(root) = root.filter(|_| is_plain && head.status == 200) else {
-            self.unlead(peer, name);
             return self.expel(peer, "it tells of another object than was asked for");
         };
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
@@ -134,17 +134,41 @@ impl Node {
     }
 
     /// A peer that was believed to lead to an object says that it does not.
-    pub(super) fn unlead(&mut self, peer: NodeId, name: &Oid) {
+    fn unlead(&mut self, peer: NodeId, name: &Oid) {
         if let Some(mesh) = &mut self.mesh {
             mesh.holders.let_go(peer, name);
         }
     }
 
-    /// The same, where it answers a request of ours.
-    pub(super) fn does_not_lead(&mut self, peer: NodeId, request: Request) {
-        let named = self.asked(peer, request).and_then(|id| self.fetches.get(&id)?.ask.named);
-        if let Some(name) = named {
+    /// A peer that was asked for a named object ends that: whatever it says, others come before it next
+    /// time if it has told nothing of the object.
+    pub(super) fn does_not_lead(&mut self, peer: NodeId, request: Request, outcome: Outcome) {
+        let asked = self.asked(peer, request).and_then(|id| self.fetches.get(&id));
+        let Some((fetch, name)) = asked.and_then(|fetch| Some((fetch, fetch.ask.named?))) else {
+            return;
+        };
+        let in_vain = matches!(fetch.state, fetch::State::Asking) || outcome == Outcome::NotCached;
+        if outcome == Outcome::NotCached {
             self.unlead(peer, &name);
+        }
+        if let Some(mesh) = self.mesh.as_mut().filter(|_| in_vain) {
+            mesh.holders.failed(peer);
+        }
+    }
+
+    /// A peer has given a unit of an object that it led to, and that is true.
+    pub(super) fn shows(&mut self, id: FetchId, peer: NodeId) {
+        let is_named = self.fetches.get(&id).is_some_and(|fetch| fetch.ask.named.is_some());
+        if let Some(mesh) = self.mesh.as_mut().filter(|_| is_named) {
+            mesh.holders.proved(peer);
+        }
+    }
+
+    /// A peer that was asked for a named object is silent: others come before it next time.
+    pub(super) fn is_silent(&mut self, id: FetchId) {
+        let fetch = self.fetches.get(&id).filter(|fetch| fetch.ask.named.is_some());
+        if let Some((peer, mesh)) = fetch.and_then(Fetch::peer).zip(self.mesh.as_mut()) {
+            mesh.holders.failed(peer);
         }
     }
 }

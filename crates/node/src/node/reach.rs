@@ -339,6 +339,7 @@ impl Node {
     /// The next hop takes its time, perhaps because the origin does, or the air is full: another is asked
     /// too, and who answers first is listened to. Until then units are wanted of the former.
     fn ask_another(&mut self, id: FetchId) {
+        self.is_silent(id);
         let Some((mesh, fetch)) = self.mesh.as_mut().zip(self.fetches.get_mut(&id)) else { return };
         match (fetch.former, fetch.request()) {
             // Of three, the one that has not helped yet is let go.
