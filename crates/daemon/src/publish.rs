@@ -50,6 +50,9 @@ pub struct PublishedLine {
     pub since: u64,
     /// Whether all of it is here, so that others can have it.
     pub whole: bool,
+    /// Whether it was sealed under another mesh key, so that nobody can be given it.
+    #[serde(default)]
+    pub foreign: bool,
 }
 
 /// What came of publishing.
@@ -154,6 +157,7 @@ impl Publishes for Shell {
             bytes: it.bytes,
             since: it.since.as_unix(),
             whole: it.whole,
+            foreign: it.foreign,
         };
         Ok(Shell::published(self)?.into_iter().map(line).collect())
     }

@@ -108,7 +108,13 @@ fn page(lines: &[PublishedLine], style: Style) -> String {
     for line in lines {
         let since = now.saturating_sub(Duration::from_secs(line.since));
         let (size, since) = (term::bytes(line.bytes), term::duration(since));
-        let lacks = if line.whole { "" } else { " (not whole: put it again)" };
+        let lacks = match line {
+            PublishedLine { foreign: true, .. } => {
+                " (sealed under another mesh key: take it back, and put it again)"
+            }
+            PublishedLine { whole: false, .. } => " (not whole: put it again)",
+            _ => "",
+        };
         page.push_str(&format!("{size:>9} {since:>12} {}{lacks}\n", term::tame(&line.oid, 64)));
     }
     page
@@ -158,15 +164,19 @@ mod tests {
 
     #[test]
     fn what_is_published_is_a_line_each() {
-        let line = |whole| PublishedLine { oid: "ab".repeat(32), bytes: 3 << 20, since: 0, whole };
+        let line = |whole, foreign| {
+            let oid = "ab".repeat(32);
+            PublishedLine { oid, bytes: 3 << 20, since: 0, whole, foreign }
+        };
         let style = Style { width: 80, colour: false };
-        let page = page(&[line(true), line(false)], style);
+        let page = page(&[line(true, false), line(false, false), line(true, true)], style);
         let lines: Vec<_> = page.lines().collect();
         assert!(
             lines[1].starts_with("  3.0 MiB ") && lines[1].ends_with(&"ab".repeat(32)),
             "{page}"
         );
-        assert!(lines[2].ends_with("put it again)"), "{page}");
+        assert!(lines[2].ends_with("(not whole: put it again)"), "{page}");
+        assert!(lines[3].contains("another mesh key: take it back"), "{page}");
         assert!(super::page(&[], style).contains("nothing"));
     }
 }

@@ -252,6 +252,7 @@ impl Node {
             hints: self.mesh.as_ref().map_or(0, |mesh| mesh.holders.len() as u64),
             hints_evicted: self.mesh.as_ref().map_or(0, |mesh| mesh.holders.evicted),
             published: self.published.objects.len() as u64,
+            published_foreign: self.published.foreign() as u64,
             published_unread: self.published.unread,
             published_bytes: self.published.bytes(),
             units_cut: counts.cut,

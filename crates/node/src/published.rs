@@ -10,6 +10,7 @@
 
 use crate::hasher::Map;
 use crate::input::{ExchangeId, FetchId, PutError, Ticket};
+use crate::named;
 use content::{Root, Segment};
 use std::collections::{BTreeMap, VecDeque};
 use wire::{Date, Instant, ObjectKey, Oid, RecordId};
@@ -21,8 +22,9 @@ pub const LIST: ObjectKey = ObjectKey(*b"hearsay: what is published here.");
 
 /// Rows of the catalogue begin with a one.
 const VERSION: u8 = b'P';
-/// An entry of the list: a name, its length, when it was put.
-const ENTRY: usize = Oid::LEN + 16;
+/// An entry of the list: a name, where its row rests, its length, when it was put. The key tells under which
+/// mesh key it was put.
+const ENTRY: usize = Oid::LEN + 32 + 16;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -59,6 +61,10 @@ pub struct Object {
     pub bytes: u64,
     /// When it was put.
     pub since: Date,
+    /// Where its row rests.
+    pub key: ObjectKey,
+    /// It was sealed under another mesh key than the present one, or under none: nobody can be given it.
+    pub foreign: bool,
     /// Its record and all its units are here: others may be told of it.
     pub whole: bool,
 }
@@ -128,7 +134,13 @@ impl Published {
 
     /// The names of objects that others may be told of.
     pub fn names(&self) -> impl Iterator<Item = Oid> {
-        self.objects.iter().filter(|(_, object)| object.whole).map(|(name, _)| *name)
+        let may = |(_, object): &(&Oid, &Object)| object.whole && !object.foreign;
+        self.objects.iter().filter(may).map(|(name, _)| *name)
+    }
+
+    /// How many objects were sealed under another mesh key.
+    pub fn foreign(&self) -> usize {
+        self.objects.values().filter(|object| object.foreign).count()
     }
 
     /// The list as the catalogue keeps it.
@@ -137,29 +149,33 @@ impl Published {
         out.push(VERSION);
         for (name, object) in &self.objects {
             out.extend_from_slice(name.as_bytes());
+            out.extend_from_slice(object.key.as_bytes());
             out.extend_from_slice(&object.bytes.to_be_bytes());
             out.extend_from_slice(&object.since.as_unix().to_be_bytes());
         }
         out
     }
 
-    /// Reads what [`encode`](Self::encode) wrote; `None` for anything else.
-    pub fn decode(bytes: &[u8]) -> Option<BTreeMap<Oid, Object>> {
+    /// Reads what [`encode`](Self::encode) wrote; `None` for anything else. `secret` is what keys objects now.
+    pub fn decode(bytes: &[u8], secret: &[u8; 32]) -> Option<BTreeMap<Oid, Object>> {
         let (version, entries) = bytes.split_first()?;
         let (entries, []) = entries.as_chunks::<ENTRY>() else { return None };
         if *version != VERSION || entries.len() > OBJECTS_MAX {
             return None;
         }
-        entries.iter().map(object).collect()
+        entries.iter().map(|entry| object(entry, secret)).collect()
     }
 }
 
-fn object(entry: &[u8; ENTRY]) -> Option<(Oid, Object)> {
-    let (name, numbers) = entry.split_first_chunk()?;
+fn object(entry: &[u8; ENTRY], secret: &[u8; 32]) -> Option<(Oid, Object)> {
+    let (name, rest) = entry.split_first_chunk()?;
+    let (key, numbers) = rest.split_first_chunk()?;
     let (bytes, since) = numbers.split_first_chunk()?;
+    let (name, key) = (Oid(*name), ObjectKey(*key));
     let since = Date::from_unix(u64::from_be_bytes(since.try_into().ok()?));
-    let object = Object { bytes: u64::from_be_bytes(*bytes), since, whole: false };
-    Some((Oid(*name), object))
+    let foreign = key != named::key(&name, secret);
+    let bytes = u64::from_be_bytes(*bytes);
+    Some((name, Object { bytes, since, key, foreign, whole: false }))
 }
 
 impl Put {
@@ -182,17 +198,21 @@ mod tests {
 
     #[test]
     fn the_list_reads_back_and_is_no_row() {
+        let secret = [7; 32];
+        let read = |bytes: &[u8]| Published::decode(bytes, &secret);
         let mut published = Published::default();
-        assert_eq!(Published::decode(&published.encode()), Some(BTreeMap::new()));
+        assert_eq!(read(&published.encode()), Some(BTreeMap::new()));
         for number in 0..3 {
-            let since = Date::from_unix(1000 + u64::from(number));
-            let object = Object { bytes: 7 << number, since, whole: false };
-            published.objects.insert(Oid([number; 32]), object);
+            let (name, since) = (Oid([number; 32]), Date::from_unix(1000 + u64::from(number)));
+            // The last was put under another key.
+            let (key, foreign) = (named::key(&name, &[7 + number / 2; 32]), number == 2);
+            let object = Object { bytes: 7 << number, since, key, foreign, whole: false };
+            published.objects.insert(name, object);
         }
         let bytes = published.encode();
-        assert_eq!(Published::decode(&bytes), Some(published.objects));
-        assert_eq!(Published::decode(&bytes[..bytes.len() - 1]), None);
+        assert_eq!(read(&bytes), Some(published.objects));
+        assert_eq!(read(&bytes[..bytes.len() - 1]), None);
         assert_eq!(crate::Row::decode(&bytes), None);
-        assert_eq!(Published::decode(&crate::Row::default().encode()), None);
+        assert_eq!(read(&crate::Row::default().encode()), None);
     }
 }

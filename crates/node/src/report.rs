@@ -56,6 +56,8 @@ pub struct Report {
     pub hints_evicted: u64,
     /// Objects that are published here.
     pub published: u64,
+    /// Objects among them that were sealed under another mesh key: nobody can be given them.
+    pub published_foreign: u64,
     /// The list of what is published here cannot be read: nothing is put or reclaimed until it can.
     pub published_unread: bool,
     /// Bytes of what is published here.

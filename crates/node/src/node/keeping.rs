@@ -27,7 +27,8 @@ impl Node {
     pub(super) fn published_row(&mut self, key: ObjectKey, bytes: Option<&[u8]>) -> bool {
         if key == LIST {
             // No list is an empty one; one that means nothing is not.
-            match bytes.map_or(Some(BTreeMap::new()), Published::decode) {
+            let decode = |bytes| Published::decode(bytes, &self.config.secret);
+            match bytes.map_or(Some(BTreeMap::new()), decode) {
                 Some(objects) => self.list_read(objects),
                 None => self.list_unread(),
             }
@@ -55,11 +56,26 @@ impl Node {
         }
         self.published.unread = false;
         self.published.objects = objects;
+        self.say_foreign();
         self.published.to_walk = self.published.objects.keys().copied().collect();
         for (exchange, length) in std::mem::take(&mut self.published.early) {
             self.put(exchange, length);
         }
         self.walk_on();
+    }
+
+    /// What was put under another mesh key stays, lest a mistake in the configuration costs it; but nobody
+    /// can be given it, and that is said.
+    fn say_foreign(&mut self) {
+        let foreign = self.published.foreign();
+        if foreign > 0 {
+            let line = format!(
+                "{foreign} of the published objects were sealed under another mesh key, or under none, and nobody \
+                 can be given them: bring that key back, or take them back (`hearsay put --list`, \
+                 `--remove OID`), and put the files again, under other names"
+            );
+            self.out.push_back(Output::Notice(line));
+        }
     }
 
     /// The list of what is published is not to be had. Until it is, nothing is put, which would take its
@@ -98,22 +114,22 @@ impl Node {
             return;
         }
         let next = loop {
-            match self.published.to_walk.pop_front() {
+            let next = self.published.to_walk.pop_front();
+            let object = next.map(|name| (name, self.published.objects.get(&name)));
+            match object {
                 // It was taken back before it was all here.
-                Some(name) if !self.published.objects.contains_key(&name) => {
-                    self.answer_unwalked(&name, PutError::Unknown);
-                }
+                Some((name, None)) => self.answer_unwalked(&name, PutError::Unknown),
                 None if self.published.overmarked && !self.published.is_busy() => {
                     self.published.overmarked = false;
                     self.chunks.keep_nothing();
                     self.published.to_walk = self.published.objects.keys().copied().collect();
                 }
-                next => break next,
+                Some((name, Some(object))) => break Some((name, object.key)),
+                None => break None,
             }
         };
         self.chunks.reclaim_nothing(next.is_some());
-        let Some(name) = next else { return self.chunks.reclaim(&mut self.out) };
-        let key = named::key(&name, &self.config.secret);
+        let Some((name, key)) = next else { return self.chunks.reclaim(&mut self.out) };
         self.published.walk = Some(Walk { name, key, record: None, next: 0, lacks: false });
         self.out.push_back(Output::Lookup(key));
     }

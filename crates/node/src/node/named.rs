@@ -86,7 +86,8 @@ impl Node {
 
     /// Whether this node publishes what is asked for.
     pub(super) fn publishes(&self, ask: &Ask) -> bool {
-        ask.named.is_some_and(|name| self.published.objects.contains_key(&name))
+        let object = ask.named.and_then(|name| self.published.objects.get(&name));
+        object.is_some_and(|object| !object.foreign)
     }
 
     /// A published object whose record this is.

@@ -15,7 +15,7 @@ use ::http::{HeaderMap, Method, StatusCode};
 use std::net::Ipv4Addr;
 use std::rc::Rc;
 use store::Change;
-use wire::Oid;
+use wire::{ObjectKey, Oid};
 
 /// What is published here and is to be kept takes one part in so many of the store, at most: what is
 /// only cached needs room, too.
@@ -32,6 +32,9 @@ pub struct PublishedInfo {
     pub since: wire::Date,
     /// Whether all of it is here, so that others can have it.
     pub whole: bool,
+    /// Whether it was sealed under another mesh key than the present one, or under none: nobody can be given
+    /// it.
+    pub foreign: bool,
 }
 
 impl Node {
@@ -44,8 +47,8 @@ impl Node {
             return Err(PutError::Unlisted);
         }
         let info = |(name, object): (&Oid, &Object)| {
-            let Object { bytes, since, whole } = *object;
-            PublishedInfo { name: *name, bytes, since, whole }
+            let Object { bytes, since, whole, foreign, .. } = *object;
+            PublishedInfo { name: *name, bytes, since, whole, foreign }
         };
         Ok(self.published.objects.iter().map(info).collect())
     }
@@ -136,17 +139,27 @@ impl Node {
             headers: named::headers(&name, &text),
             ..Record::clone(&written)
         };
-        // What was put before is put again: it may have lost something.
+        let key = named::key(&name, &self.config.secret);
+        // What was put before is put again: it may have lost something. Without units to be sealed, perhaps
+        // under another mesh key.
         let before = self.published.objects.get(&name).copied();
-        let new = Object { bytes: root.length, since: self.date(), whole: false };
-        self.published.objects.insert(name, before.unwrap_or(new));
-        let adopt = Change::Adopt { from: written.id, to: record.id };
-        self.enter_published(adopt, record, Waiter { exchange, name, withdraws: false });
+        let (same, other) = (before.filter(|it| !it.foreign), before.filter(|it| it.foreign));
+        let (bytes, since) = (root.length, self.date());
+        let new = Object { bytes, since, key, foreign: false, whole: false };
+        self.published.objects.insert(name, same.unwrap_or(new));
+        let mut changes: Vec<_> =
+            other.map(|it| Change::Remove { key: it.key }).into_iter().collect();
+        changes.push(Change::Adopt { from: written.id, to: record.id });
+        self.enter_published(changes, (key, record), Waiter { exchange, name, withdraws: false });
     }
 
-    /// Enters an object into the catalogue: its manifest, its row, and the list.
-    fn enter_published(&mut self, adopt: Change, record: Record, waiter: Waiter) {
-        let key = named::key(&waiter.name, &self.config.secret);
+    /// Enters an object into the catalogue: after these changes its row, and the list.
+    fn enter_published(
+        &mut self,
+        mut changes: Vec<Change>,
+        (key, record): (ObjectKey, Record),
+        waiter: Waiter,
+    ) {
         let mut row = Row::default();
         if self.config.secret == crate::http::OPEN_KEY {
             row.uri = named::uri(&waiter.name);
@@ -155,7 +168,7 @@ impl Node {
         row.put(Rc::new(record));
         let put = Change::Put { key, row: row.encode(), records };
         self.rows.learn(key, Rc::new(row));
-        let mut changes = vec![adopt, put, Change::Keep { key }];
+        changes.extend([put, Change::Keep { key }]);
         changes.extend(self.list());
         self.change_published(changes, waiter);
     }
@@ -229,14 +242,13 @@ impl Node {
     /// An object is not to be published here any more.
     pub(super) fn withdraw(&mut self, exchange: ExchangeId, name: Oid) {
         let waiter = Waiter { exchange, name, withdraws: true };
-        if self.published.objects.remove(&name).is_none() {
+        let Some(Object { key, .. }) = self.published.objects.remove(&name) else {
             let unread = self.published.unread;
             let error = if unread { PutError::Unlisted } else { PutError::Unknown };
             return self.answer_put(waiter, Err(error));
-        }
+        };
         self.leads_elsewhere();
         self.answer_unwalked(&name, PutError::Unknown);
-        let key = named::key(&name, &self.config.secret);
         self.rows.unlearn(&key);
         let mut changes = vec![Change::Remove { key }];
         changes.extend(self.list());

@@ -292,3 +292,48 @@ fn the_head_of_what_is_elsewhere_is_asked_for_like_the_rest_and_brings_nothing()
         mesh.done();
     }
 }
+
+/// One begins again under another mesh key.
+fn under(mesh: &mut Mesh, node: usize, key: Option<[u8; 32]>) {
+    mesh.kill(node);
+    mesh.plan(node).key = key;
+    mesh.start(node);
+    mesh.pass_seconds(40);
+}
+
+#[test]
+fn what_was_put_under_another_mesh_key_waits_for_that_key_or_is_taken_back() {
+    let (first, second) = (Some([7; 32]), Some([8; 32]));
+    let mut mesh = branches(&Plan { key: first, ..Plan::default() });
+    let bodies = [noise(1, 300_000), Bytes::new()];
+    let names = [0, 1].map(|it| mesh.publish(3, Page::new(bodies[it].clone())));
+    for other in [second, None] {
+        under(&mut mesh, 3, other);
+        assert!(mesh.shelf(3).iter().all(|it| it.foreign && it.whole), "{:?}", mesh.shelf(3));
+        assert_eq!(mesh.report(3).published_foreign, 2);
+        let said = |(node, line): &(usize, String)| {
+            *node == 3 && line.starts_with("2 of the published objects were sealed under another")
+        };
+        assert!(mesh.notices.iter().any(said), "{:?}", mesh.notices);
+        assert_eq!(mesh.report(2).hints, 0);
+        miss(&mut mesh, 3, &names[0]);
+    }
+    // The key is back, and so is what was promised.
+    under(&mut mesh, 3, first);
+    assert!(mesh.shelf(3).iter().all(|it| !it.foreign && it.whole));
+    fetch(&mut mesh, 4, &names[0], &bodies[0]);
+    // Or it is given up: nothing of it stays in the catalogue.
+    under(&mut mesh, 3, second);
+    let former = named::key(&names[0], &[7; 32]);
+    assert!(mesh.disk(3).row(former).is_some());
+    assert_eq!(mesh.withdraw(3, names[0]), Ok(names[0]));
+    assert!(mesh.disk(3).row(former).is_none());
+    // Without content nothing is sealed, and the name is the same.
+    let former = named::key(&names[1], &[7; 32]);
+    assert_eq!(mesh.publish(3, Page::new(bodies[1].clone())), names[1]);
+    assert!(mesh.disk(3).row(former).is_none());
+    assert!(!mesh.shelf(3)[0].foreign && mesh.shelf(3)[0].whole);
+    fetch(&mut mesh, 3, &names[1], &bodies[1]);
+    assert_ne!(mesh.publish(3, Page::new(bodies[0].clone())), names[0]);
+    mesh.done();
+}
