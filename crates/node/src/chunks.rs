@@ -71,6 +71,10 @@ pub struct Appended {
     pub bytes: u64,
     /// Those that only memory has.
     pub refused: Vec<ChunkId>,
+    /// Other transfers that waited for some of them, which are written.
+    pub waited: Vec<FetchId>,
+    /// Other transfers that waited for some of those that were refused.
+    pub failed: Vec<FetchId>,
 }
 
 /// A unit that may be on disk already, for a fetch.
@@ -157,7 +161,8 @@ impl Chunks {
 
     /// Whether units are being written for a transfer.
     pub fn is_writing_for(&self, fetch: FetchId) -> bool {
-        self.appends.values().any(|group| group.fetch == Some(fetch))
+        self.keeping.get(&fetch).is_some_and(|waiting| !waiting.is_empty())
+            || self.appends.values().any(|group| group.fetch == Some(fetch))
             || self.doubts.values().any(|doubt| doubt.fetch == fetch)
     }
 
@@ -195,8 +200,8 @@ impl Chunks {
         self.pinned.insert(id, Pinned { bytes, provenance });
     }
 
-    /// The same for what is to be kept: only what the disk has shown, or will have written for this very
-    /// transfer, counts as held.
+    /// The same for what is to be kept: only what the disk has shown, or has written, counts as held. What is
+    /// being written for another transfer is waited for.
     fn enter_kept(
         &mut self,
         fetch: FetchId,
@@ -209,17 +214,26 @@ impl Chunks {
         if waiting {
             return false;
         }
-        let pinned = match self.pinned.get_mut(&id) {
-            Some(pinned) => {
-                pinned.provenance = Provenance::Put;
-                true
-            }
-            None => {
-                self.pin(id, bytes.clone(), Provenance::Put);
-                false
-            }
-        };
-        pinned || !(self.holds_on_disk(&id) && self.doubt(fetch, id, tickets, out))
+        match self.pinned.get_mut(&id) {
+            Some(pinned) => pinned.provenance = Provenance::Put,
+            None => self.pin(id, bytes.clone(), Provenance::Put),
+        }
+        !self.is_being_written(&id)
+            && !(self.holds_on_disk(&id) && self.doubt(fetch, id, tickets, out))
+    }
+
+    fn is_being_written(&self, id: &ChunkId) -> bool {
+        let writes = |group: &Group| group.units.iter().any(|(unit, ..)| unit == id);
+        self.appends.values().any(writes)
+    }
+
+    /// Whether a unit that a transfer has collected need not be written any more: it was since, or is being, for
+    /// another. Who keeps it goes by what is certain, and is told what becomes of it.
+    fn is_spared(&self, fetch: Option<FetchId>, id: &ChunkId) -> bool {
+        match fetch.and_then(|fetch| self.keeping.get(&fetch)) {
+            Some(waiting) => !waiting.contains(id) || self.is_being_written(id),
+            None => !self.pinned.contains_key(id) && self.holds_on_disk(id),
+        }
     }
 
     fn holds_on_disk(&self, id: &ChunkId) -> bool {
@@ -251,12 +265,15 @@ impl Chunks {
         self.spares = spares;
     }
 
-    /// A unit of a transfer is on disk.
-    fn written(&mut self, fetch: FetchId, id: &ChunkId) {
-        if let Some(waiting) = self.keeping.get_mut(&fetch) {
-            waiting.remove(id);
+    /// A unit is on disk, for whomever it was written or found: answers which transfers that keep it waited.
+    fn written(&mut self, id: &ChunkId) -> Vec<FetchId> {
+        let waits =
+            |(fetch, waiting): (&FetchId, &mut Set<ChunkId>)| waiting.remove(id).then_some(*fetch);
+        let waited: Vec<FetchId> = self.keeping.iter_mut().filter_map(waits).collect();
+        if !waited.is_empty() {
             self.index.keep(id);
         }
+        waited
     }
 
     fn know(&mut self, id: &ChunkId, length: usize) {
@@ -296,7 +313,7 @@ impl Chunks {
         let same = units.and_then(|units| units.first()).is_some_and(|(_, there)| *there == ours);
         if same {
             self.know(&id, ours.len());
-            self.written(fetch, &id);
+            self.written(&id);
             self.release(&id);
         } else {
             self.index.remove(&id, at);
@@ -307,14 +324,16 @@ impl Chunks {
         Some(fetch)
     }
 
-    /// Writes units side by side, which have entered and are to be written.
+    /// Writes units side by side, which have entered and are to be written. None is written twice if that
+    /// can be helped: what is kept would take its room twice, too.
     pub fn append(
         &mut self,
         fetch: Option<FetchId>,
-        units: Vec<(ChunkId, Bytes)>,
+        mut units: Vec<(ChunkId, Bytes)>,
         tickets: &mut Tickets,
         out: &mut VecDeque<Output>,
     ) {
+        units.retain(|(id, _)| !self.is_spared(fetch, id));
         if units.is_empty() {
             return;
         }
@@ -339,10 +358,12 @@ impl Chunks {
         let Group { fetch, units } = self.appends.remove(&ticket)?;
         let bytes = units.iter().map(|(_, length, _)| u64::from(*length)).sum();
         let mut places = places.unwrap_or_default().into_iter();
-        let mut refused = Vec::new();
+        let (mut refused, mut waited, mut failed) = (Vec::new(), Vec::new(), Vec::new());
         for (id, length, provenance) in units {
             // A disk that fails half-way may have taken the first of a group.
             let Some(place) = places.next() else {
+                let waits = self.keeping.iter().filter(|(_, waiting)| waiting.contains(&id));
+                failed.extend(waits.map(|(other, _)| *other).filter(|other| Some(*other) != fetch));
                 refused.push(id);
                 continue;
             };
@@ -353,16 +374,18 @@ impl Chunks {
             };
             self.index.insert(&id, place, length, provenance);
             self.absent.remove(&id);
+            waited.extend(self.written(&id).into_iter().filter(|other| Some(*other) != fetch));
             match fetch {
-                Some(fetch) => {
-                    self.written(fetch, &id);
-                    self.release(&id);
-                }
+                Some(_) => self.release(&id),
                 None => drop(self.forget(&id)),
             }
         }
         self.reclaim(out);
-        Some(Appended { fetch, bytes, refused })
+        for others in [&mut waited, &mut failed] {
+            others.sort_unstable();
+            others.dedup();
+        }
+        Some(Appended { fetch, bytes, refused, waited, failed })
     }
 
     /// A unit need not be kept in memory any longer, but may soon be read again.

@@ -43,9 +43,15 @@ impl Node {
     /// Units were written, or could not be.
     pub(super) fn appended(&mut self, ticket: Ticket, places: Option<Vec<Location>>) {
         let appended = self.chunks.handle_appended(ticket, places, &mut self.out);
-        let Some(Appended { fetch, bytes, refused }) = appended else { return };
+        let Some(Appended { fetch, bytes, refused, waited, failed }) = appended else { return };
         if !refused.is_empty() {
             self.store_failed();
+        }
+        for other in failed {
+            self.fail_storing(other, &[]);
+        }
+        for other in waited {
+            self.settle(other);
         }
         let Some(id) = fetch else { return self.overheard_written(bytes, &refused) };
         if !refused.is_empty() {

@@ -280,3 +280,28 @@ fn a_list_that_cannot_be_read_is_not_an_empty_one() {
         mesh.done();
     }
 }
+
+#[test]
+fn what_comes_at_the_same_time_otherwise_is_written_once() {
+    let body = noise(1, 700_000);
+    let mut once = small(16 << 20);
+    once.publish(0, Page::new(body.clone()));
+    let once = once.report(0).index;
+    for wait in 0..40 {
+        let mut mesh = small(16 << 20);
+        mesh.disk(0).slow_down(std::time::Duration::from_millis(20));
+        mesh.origin.put("http://o.test/a", Page::new(body.clone()).fresh(9000));
+        let got = mesh.call(0, Call::get("http://o.test/a"));
+        mesh.pass_millis(wait);
+        let first = mesh.put(0, Page::new(body.clone()));
+        mesh.pass_millis(wait / 2);
+        let second = mesh.put(0, Page::new(body.clone()));
+        let names = [first, second].map(|it| mesh.answered(it).expect("it is published"));
+        mesh.finish();
+        assert!(mesh.client(got).is_ok());
+        let index = mesh.report(0).index;
+        assert_eq!(index.units, once.units, "{wait} ms later");
+        fetch(&mut mesh, 0, &names[0], &body);
+        mesh.done();
+    }
+}
