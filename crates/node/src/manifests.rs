@@ -58,6 +58,11 @@ impl Manifests {
         waiters.push(waiter);
     }
 
+    /// Who waits for a segment.
+    pub fn waiters(&self, at: &Place) -> &[ExchangeId] {
+        self.waiting.get(at).map_or(&[], Vec::as_slice)
+    }
+
     /// The catalogue answered: who waited, and the segment if it is sound.
     pub fn handle_segment(
         &mut self,

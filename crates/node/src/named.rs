@@ -5,7 +5,7 @@
 //! it:* `node/named.rs`, `node/put.rs`; the daemon, for the URI. *What it never does:* look anything up.
 
 use crate::exchange::Ask;
-use crate::http::{Record, Target, Voucher};
+use crate::http::{Target, Voucher};
 use crate::input::Entrance;
 use ::http::uri::Authority;
 use ::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
@@ -71,9 +71,9 @@ pub fn root_of(name: &Oid, text: &[u8]) -> Option<Root> {
     (Root::name_of(text) == *name).then_some(root)
 }
 
-/// The root that a record has.
-pub fn root_of_record(name: &Oid, record: &Record) -> Option<Root> {
-    root_of(name, record.headers.get(ROOT)?.as_bytes())
+/// The root that the fields of a record tell, if the name certifies it.
+pub fn root_in(name: &Oid, headers: &HeaderMap) -> Option<Root> {
+    root_of(name, headers.get(ROOT)?.as_bytes())
 }
 
 /// Makes a request for a name what it means; any other is as it was. What of it could change the answer

@@ -97,8 +97,8 @@ pub struct Put {
 pub struct Walk {
     pub name: Oid,
     pub key: ObjectKey,
-    /// The record and the number of its segments, once the row is known.
-    pub record: Option<(RecordId, u32)>,
+    /// The record and what certifies its segments, once the row is known.
+    pub record: Option<(RecordId, Root)>,
     /// The next segment.
     pub next: u32,
     /// Something of it is not here.

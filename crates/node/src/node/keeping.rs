@@ -2,13 +2,13 @@
 //! are walked through, and their units marked so that they outlast what is only cached. Meanwhile
 //! nothing is reclaimed.
 
+use super::named::certifies_kept;
 use super::{Node, STORE_RETRY};
 use crate::http::Row;
 use crate::input::PutError;
 use crate::named;
 use crate::output::Output;
 use crate::published::{LIST, Object, Published, Waiter, Walk};
-use crate::storing::Signed;
 use std::collections::BTreeMap;
 use store::CATALOGUE_FILE;
 use wire::{ObjectKey, Oid, RecordId};
@@ -41,10 +41,9 @@ impl Node {
             let row = bytes.and_then(Row::decode).unwrap_or_default();
             let id = named::record_id(&walk.name);
             let record = row.records.iter().find(|record| record.id == id);
-            match record {
-                Some(record) => walk.record = Some((id, record.offsets.len() as u32)),
-                None => walk.lacks = true,
-            }
+            let root = record.and_then(|record| named::root_in(&walk.name, &record.headers));
+            walk.record = root.map(|root| (id, root));
+            walk.lacks = walk.record.is_none();
             self.walk_segment();
         }
         false
@@ -136,9 +135,9 @@ impl Node {
 
     fn walk_segment(&mut self) {
         let Some(walk) = &self.published.walk else { return };
-        match walk.record {
-            Some((record, count)) if walk.next < count && !walk.lacks => {
-                self.out.push_back(Output::ReadSegment(record, walk.next));
+        match &walk.record {
+            Some((record, root)) if (walk.next as usize) < root.segments.len() && !walk.lacks => {
+                self.out.push_back(Output::ReadSegment(*record, walk.next));
             }
             _ => self.walked(),
         }
@@ -147,12 +146,13 @@ impl Node {
     /// A segment of a manifest was read, perhaps for the walk.
     pub(super) fn walk_read(&mut self, record: RecordId, number: u32, bytes: Option<&[u8]>) {
         let Some(walk) = &mut self.published.walk else { return };
-        if walk.next != number || walk.record.is_none_or(|(it, _)| it != record) {
+        let Some((_, root)) = walk.record.as_ref().filter(|(it, _)| *it == record) else { return };
+        if walk.next != number {
             return;
         }
-        match bytes.and_then(Signed::decode) {
-            Some(signed) => {
-                for entry in &signed.segment.entries {
+        match bytes.and_then(|bytes| certifies_kept(root, bytes)) {
+            Some(segment) => {
+                for entry in &segment.entries {
                     walk.lacks |= !self.chunks.keep(&entry.id);
                 }
             }

@@ -2,15 +2,15 @@
 //! their names.
 
 use super::Node;
-use crate::exchange::Ask;
+use crate::exchange::{self, Ask, Exchange, Source};
 use crate::fetch::{self, Fetch, Via};
 use crate::http::Row;
 use crate::input::{ExchangeId, FetchError, FetchId};
 use crate::mesh::Choice;
 use crate::named;
-use crate::storing::{Inflow, Listed, Storing};
+use crate::storing::{Inflow, Listed, Signed, Storing};
 use crate::supplying::COVER;
-use ::http::{StatusCode, header};
+use ::http::{HeaderMap, StatusCode, header};
 use content::{Root, Segment};
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -88,6 +88,34 @@ impl Node {
     pub(super) fn publishes(&self, ask: &Ask) -> bool {
         let object = ask.named.and_then(|name| self.published.objects.get(&name));
         object.is_some_and(|object| !object.foreign)
+    }
+
+    /// Whether a segment that the catalogue has shown is what the name certifies, if those who wait for it
+    /// asked by one. Names of units vouch for each of them, and nothing but this for their order. What nobody
+    /// waits for was read for the walk, which looks itself.
+    pub(super) fn is_certified(&self, at: (RecordId, u32), bytes: &[u8]) -> bool {
+        let waiters = self.manifests.waiters(&at);
+        !waiters.is_empty()
+            && waiters.iter().all(|waiter| {
+                let Some(exchange) = self.exchanges.get(waiter) else { return true };
+                let Some(name) = exchange.ask.named else { return true };
+                let root = self.headers_of(exchange).and_then(|it| named::root_in(&name, it));
+                root.is_some_and(|root| certifies_kept(&root, bytes).is_some())
+            })
+    }
+
+    /// The fields of the record that somebody reads, or is going to.
+    fn headers_of<'a>(&'a self, exchange: &'a Exchange) -> Option<&'a HeaderMap> {
+        if let exchange::State::Checking(record, ..) = &exchange.state {
+            return Some(&record.headers);
+        }
+        match exchange.source()? {
+            Source::Closed(record) => Some(&record.headers),
+            Source::Growing(fetch) => match &self.fetches.get(fetch)?.state {
+                fetch::State::Storing(storing) => Some(&storing.headers),
+                _ => None,
+            },
+        }
     }
 
     /// A published object whose record this is.
@@ -172,6 +200,13 @@ impl Node {
             mesh.holders.failed(peer);
         }
     }
+}
+
+/// A segment as the catalogue keeps it, if the root of its object certifies it.
+pub(super) fn certifies_kept(root: &Root, bytes: &[u8]) -> Option<Rc<Segment>> {
+    let segment = Signed::decode(bytes)?.segment;
+    let digest = Segment::digest(&segment.encode());
+    certifies(root, &segment, &digest).then_some(segment)
 }
 
 /// Whether the root of an object certifies a segment.

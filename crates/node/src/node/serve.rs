@@ -184,7 +184,9 @@ impl Node {
 
     /// A segment of a manifest has come, or is gone.
     pub(super) fn segment_read(&mut self, record: RecordId, number: u32, bytes: Option<Vec<u8>>) {
-        let (waiters, segment) = self.manifests.handle_segment((record, number), bytes.as_deref());
+        let at = (record, number);
+        let bytes = bytes.filter(|bytes| self.is_certified(at, bytes));
+        let (waiters, segment) = self.manifests.handle_segment(at, bytes.as_deref());
         for id in waiters {
             let Some(exchange) = self.exchanges.get_mut(&id) else { continue };
             match (&mut exchange.state, &segment) {

@@ -43,6 +43,8 @@ pub struct Shelf {
     pub corrupt: bool,
     /// Segments of manifests are gone.
     pub lose_segments: bool,
+    /// The last two units of each segment of a manifest have changed places.
+    pub swap_units: bool,
     /// One bit of each key in manifests is wrong.
     pub spoil_keys: bool,
     /// Writes are not answered until this is false again.
@@ -73,6 +75,7 @@ impl Shelf {
             fail_reads: false,
             corrupt: false,
             lose_segments: false,
+            swap_units: false,
             spoil_keys: false,
             stuck: false,
             syncs: 0,
@@ -182,7 +185,8 @@ impl Shelf {
                 let bytes = self.rows.segment(&record, number).ok().flatten();
                 let bytes = bytes.filter(|_| !self.lose_segments);
                 let spoil = |bytes: Vec<u8>| if self.spoil_keys { spoiled(&bytes) } else { bytes };
-                Input::Segment(record, number, bytes.map(spoil))
+                let swap = |bytes: Vec<u8>| if self.swap_units { swapped(&bytes) } else { bytes };
+                Input::Segment(record, number, bytes.map(spoil).map(swap))
             }
             Output::Read(ticket, first, lengths) => {
                 let units = self.units.read(first, &lengths).ok().filter(|_| !self.fail_reads);
@@ -279,4 +283,13 @@ fn spoiled(segment: &[u8]) -> Vec<u8> {
         entry.key.as_mut().expect("it is sealed")[0] ^= 1;
     }
     segment.encode()
+}
+
+/// A segment as the catalogue keeps it, with what vouches for it before it if a peer sent it, in another order.
+fn swapped(kept: &[u8]) -> Vec<u8> {
+    let (before, segment) = kept.split_at(if kept[0] == 1 { 65 } else { 0 });
+    let mut segment = content::Segment::decode(segment).expect("a segment of its own");
+    let last = segment.entries.len() - 1;
+    segment.entries.swap(last - 1, last);
+    [before, &segment.encode()].concat()
 }

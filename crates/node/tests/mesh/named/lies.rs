@@ -243,3 +243,30 @@ fn any_number_that_claim_an_object_shut_nobody_out_and_cost_one_try_each() {
         assert_eq!(crowd(answer), [5, 0], "one try each, and none for the next object");
     }
 }
+
+#[test]
+fn a_manifest_that_went_bad_on_the_own_disk_gives_nobody_other_bytes() {
+    for before_the_walk in [true, false] {
+        let mut mesh = Mesh::chain(2);
+        let body = noise(1, LENGTH);
+        let name = mesh.publish(1, Page::new(body.clone()));
+        mesh.restart(1);
+        mesh.disk(1).swap_units = before_the_walk;
+        mesh.pass_seconds(40);
+        assert_eq!(mesh.shelf(1)[0].whole, !before_the_walk);
+        assert_eq!(mesh.report(0).hints, usize::from(!before_the_walk) as u64);
+        mesh.disk(1).swap_units = true;
+        miss(&mut mesh, 1, &name);
+        assert!(!mesh.shelf(1)[0].whole);
+        // As a peer is told, too.
+        mesh.disk(1).swap_units = false;
+        assert_eq!(mesh.publish(1, Page::new(body.clone())), name);
+        fetch(&mut mesh, 1, &name, &body);
+        mesh.restart(1);
+        mesh.pass_seconds(40);
+        mesh.disk(1).swap_units = true;
+        miss(&mut mesh, 0, &name);
+        assert!(!mesh.has_expelled(0, 1), "it does not tell what it does not believe");
+        mesh.done();
+    }
+}
