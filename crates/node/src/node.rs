@@ -58,6 +58,8 @@ const STORE_RETRY: Duration = Duration::from_secs(30);
 const AHEAD: u64 = 256 * 1024;
 /// However little memory there is, so many bytes may be on their way.
 const AHEAD_MIN: u64 = 16 * 1024;
+/// Units that come before anybody wants them take one part in so many of the memory, at most.
+const EARLY_SHARE: u64 = 32;
 /// Transfers that nobody waits for have so long …
 const ORPHAN_PATIENCE: Duration = Duration::from_secs(60);
 /// … and are so many, at most.
@@ -129,7 +131,7 @@ impl Node {
         let memory = config.memory_bytes;
         let mesh = config.mesh.clone().map(|mesh| {
             let seed = blake3::derive_key("hearsay 2026-11 chance of peers", &config.seed);
-            Mesh::new(mesh, config.name.clone(), config.profile.id, seed)
+            Mesh::new(mesh, config.name.clone(), config.profile.id, seed, memory / EARLY_SHARE)
         });
         Self {
             ear: Ear::new(&config),
@@ -249,6 +251,8 @@ impl Node {
         Report {
             peers: self.mesh.as_ref().map_or(0, |mesh| mesh.peers.count() as u64),
             units_on_their_way: self.mesh.as_ref().map_or(0, |mesh| mesh.flights.len() as u64),
+            early_bytes: self.mesh.as_ref().map_or(0, |mesh| mesh.flights.early_bytes()),
+            early_dropped: self.mesh.as_ref().map_or(0, |mesh| mesh.flights.early_dropped),
             hints: self.mesh.as_ref().map_or(0, |mesh| mesh.holders.len() as u64),
             hints_evicted: self.mesh.as_ref().map_or(0, |mesh| mesh.holders.evicted),
             published: self.published.objects.len() as u64,

@@ -24,6 +24,8 @@ pub struct Flight {
     pub unit: Unit,
     /// Who wants to know when it is here.
     pub waiters: Vec<ExchangeId>,
+    /// Which readers count it as a peer's, of whichever transfer.
+    pub counted: Vec<ExchangeId>,
     /// Parts that have come from the peer.
     parts: Vec<Part>,
     /// Parts that were overheard before it was asked for. Nobody vouches for them, and no peer is to blame
@@ -33,14 +35,15 @@ pub struct Flight {
     order: u64,
 }
 
-/// Units that came before anybody wanted them, at most: the first of small objects may overtake their
-/// manifest, which comes by another connection. The oldest leaves first.
-const EARLY_MAX: usize = 64;
-
 /// All units on their way.
 #[derive(Debug, Default)]
 pub struct Flights {
+    /// Units that came before anybody wanted them.
     early: VecDeque<(ChunkId, Bytes)>,
+    early_bytes: u64,
+    early_bytes_max: u64,
+    /// Units that came before anybody wanted them, and had to go before anybody did.
+    pub early_dropped: u64,
     units: Map<ChunkId, Flight>,
     /// Those of each transfer, in the order they were asked for.
     of: Map<FetchId, BTreeMap<u64, ChunkId>>,
@@ -48,10 +51,17 @@ pub struct Flights {
 }
 
 impl Flights {
+    /// None yet, and this much memory for those that come before they are wanted: the first of small objects
+    /// may overtake their manifest, which comes by another connection. The oldest leaves first.
+    pub fn new(early_bytes_max: u64) -> Self {
+        Self { early_bytes_max, ..Self::default() }
+    }
+
     /// Notes that a unit is asked for.
     pub fn begin(&mut self, name: ChunkId, fetch: FetchId, unit: Unit) {
-        let (waiters, parts, heard) = (Vec::new(), Vec::new(), Vec::new());
-        self.resume(name, Flight { fetch, unit, waiters, parts, heard, order: 0 });
+        let (waiters, counted) = (Vec::new(), Vec::new());
+        let (parts, heard) = (Vec::new(), Vec::new());
+        self.resume(name, Flight { fetch, unit, waiters, counted, parts, heard, order: 0 });
     }
 
     /// Notes that a unit is on its way still, or again.
@@ -117,16 +127,37 @@ impl Flights {
 
     /// Keeps a unit that came before anybody wanted it.
     pub fn keep_early(&mut self, name: ChunkId, bytes: Bytes) {
-        if self.early.len() >= EARLY_MAX {
-            self.early.pop_front();
+        if self.early.iter().any(|(early, _)| *early == name) {
+            return;
         }
+        self.early_bytes += bytes.len() as u64;
         self.early.push_back((name, bytes));
+        while self.early_bytes > self.early_bytes_max
+            && let Some((_, bytes)) = self.early.pop_front()
+        {
+            self.early_bytes -= bytes.len() as u64;
+            self.early_dropped += 1;
+        }
     }
 
     /// A unit that came before it was wanted.
     pub fn take_early(&mut self, name: &ChunkId) -> Option<Bytes> {
         let at = self.early.iter().position(|(early, _)| early == name)?;
-        self.early.remove(at).map(|(_, bytes)| bytes)
+        let (_, bytes) = self.early.remove(at)?;
+        self.early_bytes -= bytes.len() as u64;
+        Some(bytes)
+    }
+
+    /// Bytes of units that came before they are wanted.
+    pub fn early_bytes(&self) -> u64 {
+        self.early_bytes
+    }
+
+    /// A reader counts a unit as a peer's.
+    pub fn count_for(&mut self, name: &ChunkId, reader: ExchangeId) {
+        if let Some(flight) = self.units.get_mut(name) {
+            flight.counted.push(reader);
+        }
     }
 
     /// A unit is not on its way any more.
@@ -174,7 +205,10 @@ impl Flights {
 
     /// Nobody waits in a client's or peer's name any more.
     pub fn leave(&mut self, waiter: ExchangeId) {
-        self.units.values_mut().for_each(|flight| flight.waiters.retain(|id| *id != waiter));
+        for flight in self.units.values_mut() {
+            flight.waiters.retain(|id| *id != waiter);
+            flight.counted.retain(|id| *id != waiter);
+        }
     }
 
     /// How many units are on their way.

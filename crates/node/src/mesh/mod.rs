@@ -71,14 +71,21 @@ pub struct Mesh {
 }
 
 impl Mesh {
-    /// A node without peers or routes yet.
-    pub fn new(config: MeshConfig, name: String, profile: u8, seed: [u8; 32]) -> Self {
+    /// A node without peers or routes yet, and with this much memory for units that come before they are
+    /// wanted.
+    pub fn new(
+        config: MeshConfig,
+        name: String,
+        profile: u8,
+        seed: [u8; 32],
+        early_bytes_max: u64,
+    ) -> Self {
         let hello = Hello { name: name.clone(), profile, gateway: Gateway::Unknown };
         Self {
             peers: Peers::new(&config, hello, seed),
             config,
             routes: RouteTable::Nowhere,
-            flights: Flights::default(),
+            flights: Flights::new(early_bytes_max),
             asks: Map::default(),
             supplied: BTreeMap::new(),
             holders: Holders::default(),

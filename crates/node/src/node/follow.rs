@@ -24,25 +24,34 @@ impl Node {
     /// A peer answers with a record.
     pub(super) fn record_head(&mut self, peer: NodeId, request: Request, head: Head) {
         let Some(id) = self.asked(peer, request) else { return };
-        self.listen_to(id, peer, request);
-        let Some((mesh, fetch)) = self.mesh.as_ref().zip(self.fetches.get_mut(&id)) else { return };
-        fetch.moved = self.now;
+        let Some((mesh, fetch)) = self.mesh.as_ref().zip(self.fetches.get(&id)) else { return };
         if let Some(name) = fetch.ask.named {
-            return self.named_head(id, peer, &name, &head);
+            return self.named_head(id, (peer, request), &name, &head);
         }
         if !mesh.believes(&head.signer) {
             // It may be honest, and have dialled the origin itself.
+            self.heed(id, peer, request);
             return self.disregard(id);
         }
         if !verify(&head.signer, &head.signed(&fetch.ask.key), &head.signature) {
             return self.expel(peer, "a record is not signed by whom it names");
         }
+        self.heed(id, peer, request);
+        let Some(fetch) = self.fetches.get_mut(&id) else { return };
         match &mut fetch.state {
             fetch::State::Asking => self.record_for(id, peer, &head),
             fetch::State::Storing(storing) if storing.record == head.record => self.goes_on(id),
             // Two versions are never spliced.
             fetch::State::Storing(_) => self.broken(id),
             _ => {}
+        }
+    }
+
+    /// One of those who were asked has told what can be believed: the others are not asked any more.
+    pub(super) fn heed(&mut self, id: FetchId, peer: NodeId, request: Request) {
+        self.listen_to(id, peer, request);
+        if let Some(fetch) = self.fetches.get_mut(&id) {
+            fetch.moved = self.now;
         }
     }
 
@@ -176,7 +185,7 @@ impl Node {
             let Some(mesh) = &mut self.mesh else { return };
             mesh.flights.begin(*name, flight.fetch, flight.unit);
             if let Some(again) = mesh.flights.get_mut(name) {
-                again.waiters = flight.waiters;
+                (again.waiters, again.counted) = (flight.waiters, flight.counted);
             }
             return self.expel(peer, "a unit is not what its name says");
         }

@@ -8,8 +8,10 @@ use crate::input::FetchId;
 use crate::mesh::{Unit, verify};
 use crate::storing::{Signed, Storing};
 use crate::supplying::UNASKED_BYTES;
+use bytes::Bytes;
 use content::Segment;
 use std::rc::Rc;
+use store::Provenance;
 use wire::peer::Request;
 use wire::{ChunkId, NodeId, PublicKey, Signature};
 
@@ -23,20 +25,20 @@ impl Node {
         bytes: &[u8],
     ) {
         let Some(id) = self.asked(peer, request) else { return };
+        let storing = self.fetches.get_mut(&id).and_then(Fetch::storing);
+        let Some(storing) = storing else { return };
+        let segment = match check_segment(storing, self.sealer.is_some(), &signature, bytes) {
+            Ok(segment) => Rc::new(segment),
+            Err(why) => return self.expel(peer, why),
+        };
         // Another one that was asked meanwhile would tell the same segment again.
-        self.listen_to(id, peer, request);
+        self.heed(id, peer, request);
         let flying = self.is_flying(id);
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        fetch.moved = self.now;
-        if !flying {
+        if let Some(fetch) = self.fetches.get_mut(&id).filter(|_| !flying) {
             // Else only units show that the way is good.
             fetch.stranded = None;
         }
-        let Some(storing) = fetch.storing() else { return };
-        match check_segment(storing, self.sealer.is_some(), &signature, bytes) {
-            Ok(segment) => self.add_listed(id, Rc::new(segment), signature),
-            Err(why) => self.expel(peer, why),
-        }
+        self.add_listed(id, segment, signature);
     }
 
     fn add_listed(&mut self, id: FetchId, segment: Rc<Segment>, signature: Signature) {
@@ -84,23 +86,33 @@ impl Node {
             let early = mesh.flights.take_early(&name);
             let Some(fetch) = self.fetches.get_mut(&id) else { return };
             fetch.granted += u64::from(unit.length);
-            if let (Some(bytes), Some(peer)) = (early, fetch.peer()) {
-                self.unit_bytes(peer, &name, bytes.len() as u32, 0, bytes);
+            self.count_unasked(id, &name, unit);
+            if let Some(bytes) = early {
+                self.came_early(name, bytes);
             }
-            self.count_unasked(id, unit);
+        }
+    }
+
+    /// A unit that is wanted has come before, and is true.
+    pub(super) fn came_early(&mut self, name: ChunkId, bytes: Bytes) {
+        let flight = self.mesh.as_mut().and_then(|mesh| mesh.flights.remove(&name));
+        if let Some(flight) = flight {
+            self.unit_is_here(name, flight, bytes, Provenance::Own);
         }
     }
 
     /// What comes unasked comes from a peer, too.
-    fn count_unasked(&mut self, id: FetchId, unit: Unit) {
+    fn count_unasked(&mut self, id: FetchId, name: &ChunkId, unit: Unit) {
         let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
         for reader in storing.readers.clone() {
+            let mut counts = false;
             self.with_serving(reader, |serving| {
-                if serving.leads && serving.wanted_to + u64::from(unit.length) == unit.end {
-                    serving.wanted_to = unit.end;
-                    serving.from_peer += u64::from(unit.length);
-                }
+                counts = serving.leads && serving.wanted_to + u64::from(unit.length) == unit.end;
+                serving.wanted_to = if counts { unit.end } else { serving.wanted_to };
             });
+            if counts {
+                self.count_from_peer(reader, name, unit.length);
+            }
         }
     }
 

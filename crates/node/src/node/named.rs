@@ -126,13 +126,20 @@ impl Node {
 
     /// A peer answers for a named object: what its name does not certify is a lie of that peer, because
     /// every hop checks it.
-    pub(super) fn named_head(&mut self, id: FetchId, peer: NodeId, name: &Oid, head: &Head) {
+    pub(super) fn named_head(
+        &mut self,
+        id: FetchId,
+        (peer, request): (NodeId, Request),
+        name: &Oid,
+        head: &Head,
+    ) {
         let root = head.fields.iter().find(|(field, _)| field == named::ROOT);
         let root = root.and_then(|(_, text)| named::root_of(name, text));
         let is_plain = head.record == named::record_id(name) && !head.confirmed;
         let Some(root) = root.filter(|_| is_plain && head.status == 200) else {
             return self.expel(peer, "it tells of another object than was asked for");
         };
+        self.heed(id, peer, request);
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         match &fetch.state {
             fetch::State::Asking => self.follow_named(id, name, root, head),

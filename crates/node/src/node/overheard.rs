@@ -9,11 +9,10 @@
 
 use super::Node;
 use super::listing::unasked;
-use crate::input::{Config, FetchId, Overheard};
-use crate::mesh::{Flight, Part, Unit};
+use crate::input::{Config, ExchangeId, FetchId, Overheard};
+use crate::mesh::{Flight, Part};
 use crate::overhear::{Output, Overhear};
 use crate::report::Overhearing;
-use crate::storing::Storing;
 use bytes::Bytes;
 use content::Segment;
 use std::collections::BTreeMap;
@@ -228,7 +227,7 @@ impl Node {
         if let Some(asked) = asked.filter(|_| !flight.has_begun()) {
             ear.taken_back.entry(asked).or_default().push(name);
         }
-        self.not_from_peer(flight.fetch, flight.unit, length, 0);
+        self.not_from_peer(&flight.counted, length, 0);
         self.unit_is_here(name, flight, bytes, Provenance::Overheard);
     }
 
@@ -248,7 +247,7 @@ impl Node {
         let Some(ear) = self.ear.as_mut().filter(|_| heard > 0) else { return };
         ear.report.repaired_units += 1;
         ear.report.repaired_bytes += heard;
-        self.not_from_peer(flight.fetch, flight.unit, heard, heard);
+        self.not_from_peer(&flight.counted, heard, heard);
     }
 
     /// What was overheard of a unit and what a peer sent do not make what it is called. Whoever was heard
@@ -264,19 +263,13 @@ impl Node {
         self.say_wants(id, &wants);
     }
 
-    /// So many bytes of a unit do not come from a peer, as its readers had been told: they were heard, or
+    /// So many bytes of a unit do not come from a peer, as these readers count it: they were heard, or
     /// so many of them mended it.
-    fn not_from_peer(&mut self, id: FetchId, unit: Unit, bytes: u64, mended: u64) {
-        let storing = self.fetches.get_mut(&id).and_then(|fetch| fetch.storing());
-        let Some(readers) = storing.map(|storing: &mut Storing| storing.readers.clone()) else {
-            return;
-        };
+    fn not_from_peer(&mut self, readers: &[ExchangeId], bytes: u64, mended: u64) {
         for reader in readers {
-            self.with_serving(reader, |serving| {
-                if serving.leads && unit.end > 0 && unit.end <= serving.wanted_to {
-                    serving.from_peer = serving.from_peer.saturating_sub(bytes);
-                    serving.from_repair += mended;
-                }
+            self.with_serving(*reader, |serving| {
+                serving.from_peer = serving.from_peer.saturating_sub(bytes);
+                serving.from_repair += mended;
             });
         }
     }

@@ -22,25 +22,35 @@ impl Node {
     pub(super) fn want_for(&mut self, id: ExchangeId) {
         let Some((fetch, from, to)) = self.window(id) else { return };
         let (units, wanted_to) = self.listed_between(fetch, from, to);
-        let mut missing = Vec::new();
-        let mut from_peer = 0;
+        let (mut missing, mut counted) = (Vec::new(), Vec::new());
         for (name, unit) in units {
-            let flying = self.is_unit_flying(&name);
-            if flying || !self.chunks.holds(&name) {
-                from_peer += u64::from(unit.length);
-            }
             if self.is_missing(&name) {
                 missing.push((name, unit));
             }
+            if self.is_unit_flying(&name) || !self.chunks.holds(&name) {
+                counted.push((name, unit.length));
+            }
         }
         let asked = self.fetches.get(&fetch).and_then(Fetch::peer);
+        let mut leads = false;
         self.with_serving(id, |serving| {
             serving.wanted_to = wanted_to;
-            serving.from_peer += if serving.leads { from_peer } else { 0 };
+            leads = serving.leads;
             serving.asked = asked.or(serving.asked);
         });
         self.want(fetch, missing);
+        for (name, length) in counted.into_iter().filter(|_| leads) {
+            self.count_from_peer(id, &name, length);
+        }
         self.welcome(fetch, wanted_to + COVER);
+    }
+
+    /// A reader counts a unit that is on its way, or has just come, as a peer's.
+    pub(super) fn count_from_peer(&mut self, reader: ExchangeId, name: &ChunkId, length: u32) {
+        self.with_serving(reader, |serving| serving.from_peer += u64::from(length));
+        if let Some(mesh) = &mut self.mesh {
+            mesh.flights.count_for(name, reader);
+        }
     }
 
     /// Whether units of a transfer are on their way.
@@ -115,16 +125,23 @@ impl Node {
         if !mesh.flights.has(id) {
             fetch.moved = self.now;
         }
-        let mut wants = Vec::with_capacity(units.len());
+        let (mut wants, mut early) = (Vec::with_capacity(units.len()), Vec::new());
         for (name, unit) in units {
             fetch.granted += u64::from(unit.length);
             mesh.flights.begin(name, id, unit);
+            if let Some(bytes) = mesh.flights.take_early(&name) {
+                early.push((name, bytes));
+                continue;
+            }
             if let Some(ear) = &mut self.ear {
                 mesh.flights.overheard(&name, ear.expect(self.now, name, unit.length));
             }
             wants.extend(mesh.flights.want_of(&name));
         }
         self.say_wants(id, &wants);
+        for (name, bytes) in early {
+            self.came_early(name, bytes);
+        }
     }
 
     /// Wants once more what is on its way to a transfer.
@@ -194,6 +211,11 @@ impl Node {
                 return false;
             }
             self.want(fetch, vec![(name, unit)]);
+            if !self.is_unit_flying(&name) && self.chunks.holds(&name) {
+                // It had come before.
+                self.later.insert(waiter);
+                return true;
+            }
         }
         self.mesh.as_mut().is_some_and(|mesh| mesh.flights.wait_for(&name, waiter))
     }

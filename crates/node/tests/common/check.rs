@@ -24,6 +24,7 @@ pub fn check_memory(report: &Report, memory_bytes: u64) {
         format!("{} bytes are pinned by {} transfers", report.pinned_bytes, report.fetches)
     });
     check(report.hot_bytes <= 2 * share, || "too many hot units".into());
+    check(report.early_bytes <= memory_bytes / 32, || "too many early units".into());
     check(report.manifest_bytes <= share, || "too many manifests".into());
     // Rows that the catalogue does not have yet come on top.
     check(report.row_bytes <= 2 * share, || format!("{} bytes of rows", report.row_bytes));

@@ -155,6 +155,28 @@ fn what_is_overheard_on_its_way_is_taken_back() {
 }
 
 #[test]
+fn what_is_overheard_on_its_way_is_no_peers_for_any_who_wait_for_it() {
+    let mut mesh = Mesh::tree_of(&Plan::listening(), &[0, 1]);
+    let (body, tail) = (noise(1, LENGTH), noise(2, LENGTH));
+    mesh.publish(2, Page::new(tail.clone()));
+    let both = Bytes::from([body.as_ref(), tail.as_ref()].concat());
+    mesh.origin.put(URL, Page::new(body).fresh(600));
+    mesh.origin.put("http://o.test/b", Page::new(both).fresh(600));
+    mesh.air.listen(2, 0, 1);
+    mesh.links.rates.insert((1, 2), 200_000);
+    let ids = [URL, "http://o.test/b"].map(|url| mesh.call(2, Call::get(url)));
+    mesh.finish();
+    assert!(ids.iter().all(|id| mesh.client(*id).is_ok()));
+    let report = mesh.report(2);
+    assert!(report.overheard.cancelled_units > 50, "{:?}", report.overheard);
+    let recent = report.recent.iter().find(|it| it.uri.ends_with("/b")).expect("an object");
+    // All but where the two join rests here: none of it came from a peer because of what was heard.
+    assert!(recent.local_bytes > LENGTH as u64 - 50_000, "{recent:?}");
+    assert!(recent.peer_bytes <= report.peer_units_in_bytes, "{recent:?}");
+    mesh.done();
+}
+
+#[test]
 fn true_names_with_false_bytes_do_no_harm() {
     let (mut mesh, units) = unheard();
     let mut liar = Stranger::new(50_000);

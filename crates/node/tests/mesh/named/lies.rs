@@ -1,7 +1,7 @@
 //! Peers that lie about published objects: the client gets the right bytes from another or an honest end.
 
 use super::{branches, fetch, miss};
-use crate::net::{Forged, Mesh, Page, Plan, Play, Said, author, noise};
+use crate::net::{Call, Forged, Mesh, Page, Plan, Play, Said, author, chunk, noise};
 use bytes::Bytes;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -269,4 +269,91 @@ fn a_manifest_that_went_bad_on_the_own_disk_gives_nobody_other_bytes() {
         assert!(!mesh.has_expelled(0, 1), "it does not tell what it does not believe");
         mesh.done();
     }
+}
+
+#[test]
+fn a_false_head_does_not_cost_the_true_holder_that_is_slow() {
+    let mut mesh = Mesh::tree_of(&Plan::default(), &[0, 0]);
+    let body = noise(1, LENGTH);
+    let name = mesh.publish(1, Page::new(body.clone()));
+    mesh.start_liar(2, liar(body.clone(), |forged| forged.head.status = 404));
+    mesh.liar_says(2, 0, vec![Message::Hold(vec![name])]);
+    mesh.pass_seconds(1);
+    mesh.cut(0, 1);
+    let id = mesh.call(0, Call::get(&node::named::uri(&name)));
+    mesh.pass_seconds(8);
+    assert!(mesh.has_expelled(0, 2));
+    assert!(mesh.client(id).end.is_none(), "{:?}", mesh.client(id).head);
+    mesh.mend(0, 1);
+    mesh.finish();
+    assert!(mesh.client(id).is_ok() && mesh.client(id).content == body[..]);
+    mesh.kill(2);
+    mesh.done();
+}
+
+/// 1 claims an object and, asked for it, sends these units at once, and the rest when it is told to; which
+/// units it is asked for.
+fn early(units: std::ops::Range<usize>, length: usize) -> (Mesh, usize, Bytes, Vec<wire::ChunkId>) {
+    let mut mesh = Mesh::tree_of(&Plan::default(), &[0]);
+    let body = noise(1, length);
+    let (name, forged) = Forged::named(&body);
+    let (request, wanted) = (Rc::new(Cell::new(None)), Rc::new(Cell::new(Vec::new())));
+    let (asked, wants_of, content) = (Rc::clone(&request), Rc::clone(&wanted), body.clone());
+    let play = author(move |_, message| {
+        let (_, forged) = Forged::named(&content);
+        match message {
+            Message::Ask(ask) => {
+                asked.set(Some(ask.request));
+                let early = &forged.units[units.clone()];
+                early.iter().map(|(name, bytes)| chunk(*name, bytes)).collect()
+            }
+            Message::Want(_, wants) => {
+                let mut names = wants_of.take();
+                names.extend(wants.iter().map(|want| want.name));
+                wants_of.set(names);
+                forged.units(&wants)
+            }
+            _ => Vec::new(),
+        }
+    });
+    mesh.start_liar(1, play);
+    mesh.liar_says(1, 0, vec![Message::Hold(vec![name])]);
+    mesh.pass_seconds(1);
+    let id = mesh.call(0, Call::get(&node::named::uri(&name)));
+    mesh.pass_seconds(2);
+    let request = request.get().expect("it was asked");
+    let told = forged.told(request).into_iter().filter_map(|said| match said {
+        Said::Message(message) => Some(message),
+        Said::Chunk(..) => None,
+    });
+    mesh.liar_says(1, 0, told.collect());
+    mesh.finish();
+    assert!(mesh.client(id).is_ok() && mesh.client(id).content == body[..]);
+    (mesh, id, body, wanted.take())
+}
+
+#[test]
+fn a_unit_that_came_before_it_was_wanted_is_not_asked_for() {
+    let (mut mesh, _, body, wanted) = early(10..15, LENGTH);
+    let (_, forged) = Forged::named(&body);
+    let came: Vec<_> = forged.units[10..15].iter().map(|(name, _)| *name).collect();
+    assert!(came.iter().all(|name| !wanted.contains(name)), "{wanted:?}");
+    // The first few are expected unasked.
+    assert!(wanted.len() + came.len() + 4 > forged.units.len() && !wanted.is_empty());
+    let report = mesh.report(0);
+    assert_eq!((report.early_bytes, report.early_dropped), (0, 0));
+    mesh.kill(1);
+    mesh.done();
+}
+
+#[test]
+fn units_that_nobody_wants_yet_have_their_share_of_the_memory_and_are_counted() {
+    let length = 6_000_000;
+    let (mut mesh, _, body, wanted) = early(0..700, length);
+    let (_, forged) = Forged::named(&body);
+    let report = mesh.report(0);
+    assert!(report.early_dropped > 0 && report.early_bytes <= (8 << 20) / 32, "{report:?}");
+    assert!(wanted.len() as u64 >= report.early_dropped.min(forged.units.len() as u64 / 2));
+    mesh.kill(1);
+    mesh.done();
 }
