@@ -46,6 +46,8 @@ const HEAD_MAX: usize = MAGIC.len() + 3 + 3 * varint::LONGEST + 32 + COUNT_MAX;
 const COUNT_MAX: usize = 2;
 /// The closing numbers at their longest, in bytes.
 const CLOSING_MAX: usize = 2 * varint::LONGEST;
+/// All entries of a segment, in bytes.
+const ENTRIES_BYTES_MAX: usize = SEGMENT_MAX - HEAD_MAX - CLOSING_MAX;
 /// The shortest entry, in bytes: a name and a length.
 const ENTRY_MIN: usize = ChunkId::LEN + 1;
 
@@ -371,11 +373,19 @@ impl ManifestBuilder {
         Self { open, entry_bytes: 0 }
     }
 
+    /// How many units a full segment lists at least, sealed or not.
+    pub fn entries_min(profile: &Profile, sealed: bool) -> usize {
+        let key = sealed.then_some([0; 32]);
+        let longest = profile.unit.maximum;
+        let entry = Entry { id: ChunkId([0; 32]), length: longest, parent_end: true, key };
+        ENTRIES_BYTES_MAX / entry.encoded_len()
+    }
+
     /// Adds a unit; answers the segment before it if there was no more room.
     pub fn push(&mut self, entry: Entry) -> Option<Segment> {
         debug_assert!((1..=self.open.profile.unit.maximum).contains(&entry.length));
         let bytes = entry.encoded_len();
-        let full = self.entry_bytes + bytes > SEGMENT_MAX - HEAD_MAX - CLOSING_MAX;
+        let full = self.entry_bytes + bytes > ENTRIES_BYTES_MAX;
         let done = if full { self.flush() } else { None };
         self.entry_bytes += bytes;
         self.open.entries.push(entry);

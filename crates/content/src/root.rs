@@ -14,6 +14,7 @@
 //! it travels, and rests, as a header field of the object. Every root has exactly one text, and nothing
 //! else is decoded.
 
+use crate::{ManifestBuilder, Profile};
 use std::fmt::Write as _;
 use wire::Oid;
 
@@ -45,8 +46,15 @@ const VERSION: &str = "1";
 const NAME_CONTEXT: &str = "hearsay 2026-11 name of a published object";
 
 impl Root {
-    /// The most segments, so that a root fits into one message between peers: about 6 GiB of object.
+    /// The most segments, so that a root fits into one message between peers.
     pub const SEGMENTS_MAX: usize = 900;
+
+    /// The most bytes that can be counted on to fit into so many segments: about 6 GiB, half of it sealed.
+    /// A sixteenth is off for content whose units are shorter than the profile's average.
+    pub fn bytes_max(profile: &Profile, sealed: bool) -> u64 {
+        let units = Self::SEGMENTS_MAX * ManifestBuilder::entries_min(profile, sealed);
+        units as u64 * u64::from(profile.unit.average) / 16 * 15
+    }
 
     /// The digest of an object's bytes, for those who have all of them at once.
     pub fn digest(bytes: &[u8]) -> [u8; 32] {

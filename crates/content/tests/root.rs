@@ -1,6 +1,6 @@
 //! The text and the name of a published object's root.
 
-use content::Root;
+use content::{Entry, ManifestBuilder, Profile, Root};
 use proptest::prelude::*;
 
 fn root(length: u64, segments: usize) -> Root {
@@ -62,5 +62,22 @@ proptest! {
         if let Some(decoded) = Root::decode(&other) {
             prop_assert_eq!(decoded.encode(), other);
         }
+    }
+}
+
+/// Segments are filled as full as they can be, and no fuller.
+#[test]
+fn as_many_bytes_as_are_promised_fit() {
+    for (sealed, gib) in [(false, 5.5..6.5), (true, 2.75..3.25)] {
+        let profile = Profile::DEFAULT;
+        let key = sealed.then_some([1; 32]);
+        let mut builder = ManifestBuilder::new(profile);
+        let entry = Entry { id: content::name(b"x"), length: 8192, parent_end: false, key };
+        let listed = std::iter::from_fn(|| Some(builder.push(entry))).take_while(Option::is_none);
+        let listed = listed.count();
+        assert_eq!(ManifestBuilder::entries_min(profile, sealed), listed);
+        let bytes_max = Root::bytes_max(profile, sealed);
+        assert!(bytes_max < (listed * 8192 * Root::SEGMENTS_MAX) as u64);
+        assert!(gib.contains(&(bytes_max as f64 / f64::from(1 << 30))), "{bytes_max}");
     }
 }

@@ -109,6 +109,13 @@ fn reason(error: PutError) -> (StatusCode, String) {
             let why = format!("the store takes no object of more than {most}: give it more room");
             (StatusCode::PAYLOAD_TOO_LARGE, why)
         }
+        PutError::TooLong(bytes_max) => {
+            let most = bytes(bytes_max);
+            let why = format!(
+                "a name certifies no more than {most} for certain, however large the store is: split the file"
+            );
+            (StatusCode::PAYLOAD_TOO_LARGE, why)
+        }
         PutError::Full(bytes_max) => {
             let most = bytes(bytes_max);
             let why = format!("of this store {most} at most can be published: {more}");

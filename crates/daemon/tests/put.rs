@@ -158,6 +158,10 @@ fn what_cannot_be_put_or_got_says_why() {
     assert!(String::from_utf8_lossy(&reply.body).contains("64 hexadecimal digits"));
     world.write("large", &noise(1, 9_000_000));
     refused(&hearsay, &["put", &path("large")], 1, "no object of more than 8.0 MiB");
+    // It is not read before that is said: there is nothing in it to read.
+    let huge = fs::File::create(world.path("huge")).expect("a file");
+    huge.set_len(7 << 30).expect("a sparse file");
+    refused(&hearsay, &["put", &path("huge")], 1, "certifies no more than 6.");
     put(&hearsay, &world, "first", &noise(2, 5_000_000));
     world.write("second", &noise(3, 5_000_000));
     refused(&hearsay, &["put", &path("second")], 1, "at most can be published");

@@ -180,6 +180,8 @@ pub enum FetchError {
 pub enum PutError {
     /// It is larger than any object may be: at most this.
     TooLarge(u64),
+    /// Its manifest may be longer than a name can certify: of at most so many bytes it certainly is not.
+    TooLong(u64),
     /// All that is published here would be more than the store spares for it: at most this.
     Full(u64),
     /// So many objects are published already.

@@ -106,13 +106,6 @@ pub struct Walk {
 }
 
 impl Published {
-    /// Notes the next segment of a file's manifest.
-    pub fn listed(&mut self, id: FetchId, segment: &Segment) {
-        if let Some(put) = self.puts.get_mut(&id) {
-            put.segments.push(Segment::digest(&segment.encode()));
-        }
-    }
-
     /// Notes bytes of a file.
     pub fn came(&mut self, id: FetchId, bytes: &[u8]) {
         if let Some(put) = self.puts.get_mut(&id) {
@@ -184,6 +177,12 @@ impl Put {
         Self { exchange, bytes, hasher, segments: Vec::new(), error: PutError::Broken }
     }
 
+    /// Notes the next segment of its manifest; false if there are more than a root can have.
+    pub fn listed(&mut self, segment: &Segment) -> bool {
+        self.segments.push(Segment::digest(&segment.encode()));
+        self.segments.len() <= Root::SEGMENTS_MAX
+    }
+
     /// What certifies the file, now that all of it has come; `None` if it is too long for that.
     pub fn root(self) -> Option<Root> {
         let content = *self.hasher.finalize().as_bytes();
@@ -195,6 +194,16 @@ impl Put {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use content::{ManifestBuilder, Profile};
+
+    #[test]
+    fn a_manifest_that_no_root_can_certify_is_seen_with_its_first_segment_too_many() {
+        let mut put = Put::new(ExchangeId(1), 0);
+        let segment = ManifestBuilder::new(Profile::DEFAULT).close();
+        assert!((0..Root::SEGMENTS_MAX).all(|_| put.listed(&segment)));
+        assert!(!put.listed(&segment));
+        assert_eq!(put.root(), None);
+    }
 
     #[test]
     fn the_list_reads_back_and_is_no_row() {

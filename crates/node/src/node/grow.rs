@@ -168,8 +168,8 @@ impl Node {
         // What a name certifies needs no signature of ours.
         let signature = storing.voucher.as_ref().map(|voucher| voucher.signature);
         storing.close_segment(&segment, signature);
-        self.published.listed(id, &segment);
-        self.write_segment(id, Signed { segment, signature });
+        self.write_segment(id, Signed { segment: Rc::clone(&segment), signature });
+        self.put_listed(id, &segment);
     }
 
     /// A unit of an object is here, and named: has it written with its neighbours.

@@ -58,6 +58,21 @@ impl Node {
         self.chunks.index().budget_bytes() / SHARE
     }
 
+    /// The most bytes of a file that a name can certify here for certain.
+    fn named_bytes_max(&self) -> u64 {
+        content::Root::bytes_max(self.config.profile, self.sealer.is_some())
+    }
+
+    /// The manifest of a file has another segment: ends the transfer if no name can certify so many.
+    pub(super) fn put_listed(&mut self, id: FetchId, segment: &content::Segment) {
+        let too_long = PutError::TooLong(self.named_bytes_max());
+        let Some(put) = self.published.puts.get_mut(&id) else { return };
+        if !put.listed(segment) {
+            put.error = too_long;
+            self.cancel(id);
+        }
+    }
+
     /// Somebody wants to publish a file of this length.
     pub(super) fn put(&mut self, exchange: ExchangeId, bytes: u64) {
         if self.published.unread {
@@ -89,6 +104,9 @@ impl Node {
 
     fn may_put(&self, bytes: u64) -> Result<(), PutError> {
         let (published, bytes_max) = (&self.published, self.published_bytes_max());
+        if bytes > self.named_bytes_max() {
+            return Err(PutError::TooLong(self.named_bytes_max()));
+        }
         if bytes > self.config.object_bytes_max {
             return Err(PutError::TooLarge(self.config.object_bytes_max));
         }
@@ -129,7 +147,7 @@ impl Node {
         let Some((written, root)) = whole.zip(put.root()) else {
             let drop = Change::DropSegments { record };
             self.out.push_back(Output::Change(self.tickets.draw(), vec![drop]));
-            let error = PutError::TooLarge(self.config.object_bytes_max);
+            let error = PutError::TooLong(self.named_bytes_max());
             self.out.push_back(Output::Published(exchange, Err(error)));
             return self.unmark();
         };

@@ -131,6 +131,9 @@ fn what_cannot_be_published_is_refused_and_leaves_nothing() {
         let exchange = mesh.put_as(0, page, announced as u64);
         mesh.answered(exchange)
     };
+    // What no name can certify is not even begun, and not for want of room.
+    let (open, huge) = (Root::bytes_max(content::Profile::DEFAULT, false), 7 << 30);
+    assert_eq!(put(&mut mesh, 10, huge), Err(PutError::TooLong(open)));
     assert_eq!(put(&mut mesh, 5_000_000, 5_000_000), Err(PutError::TooLarge(4 << 20)));
     let full = match put(&mut mesh, 3_000_000, 3_000_000) {
         Ok(_) => put(&mut mesh, 2_000_000, 2_000_000),
