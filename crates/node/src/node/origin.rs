@@ -338,6 +338,10 @@ impl Node {
 
     /// No head came: a stale response where that is permitted, else an honest error.
     fn unanswered(&mut self, id: FetchId, error: Option<FetchError>) {
+        if self.fall_back(id) {
+            // A peer that was asked before may still answer.
+            return;
+        }
         let waiters = self.retire(id);
         let Some(fetch) = self.remove_fetch(id) else { return };
         // Where peers were asked in vain before, it is the mesh that could not help.

@@ -15,8 +15,8 @@ use ::http::header;
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Duration;
-use wire::NodeId;
 use wire::peer::{Ask, Message, Request, Resume};
+use wire::{Instant, NodeId};
 
 /// Who joined a request that has no head after so long, of a peer that says nothing, goes to the gateway,
 /// alone (protocol: No loops).
@@ -308,7 +308,14 @@ impl Node {
             _ => return,
         };
         let is_asking = matches!(fetch.state, fetch::State::Asking);
-        if awaits && (silent > patience || waited > HEAD_PATIENCE) && self.may_ask_another(id) {
+        let (first, since) = (fetch.former.is_none(), fetch.moved);
+        let mute = self.is_mute(giver.filter(|_| awaits || open), since);
+        if mute && first && (self.may_ask_another(id) || self.may_dial_beside(id)) {
+            self.ask_another(id);
+        } else if awaits
+            && (silent > patience || waited > HEAD_PATIENCE)
+            && self.may_ask_another(id)
+        {
             self.ask_another(id);
         } else if (open || is_asking) && waited > HEAD_PATIENCE {
             self.lose_way(id);
@@ -317,6 +324,22 @@ impl Node {
         } else if let Some((mesh, peer)) = self.mesh.as_mut().zip(giver).filter(|_| flying) {
             mesh.peers.hurry(self.now, peer);
         }
+    }
+
+    /// Whether a peer that something has been waited for since then seems to be gone: it does not even answer
+    /// pings. If it has said nothing for a while, it is asked.
+    fn is_mute(&mut self, giver: Option<NodeId>, since: Instant) -> bool {
+        let Some((mesh, giver)) = self.mesh.as_mut().zip(giver) else { return false };
+        mesh.peers.doubt(self.now, giver, since);
+        mesh.peers.is_mute(self.now, giver)
+    }
+
+    /// Whether the origin can be asked while a peer may still answer: not once a head has come, since two
+    /// versions are never spliced.
+    fn may_dial_beside(&self, id: FetchId) -> bool {
+        let Some(fetch) = self.fetches.get(&id) else { return false };
+        let asks = matches!(fetch.state, fetch::State::Asking);
+        asks && fetch.ask.named.is_none() && self.vouches_for(id)
     }
 
     /// How many transfers wait for the same peer, this one among them: each that goes elsewhere is more
@@ -354,14 +377,16 @@ impl Node {
         let Some((mesh, fetch)) = self.mesh.as_mut().zip(self.fetches.get_mut(&id)) else {
             return false;
         };
-        if !matches!(fetch.state, fetch::State::Storing(_)) {
-            return false;
-        }
-        let Some((peer, request)) = fetch.former.take() else { return false };
+        let of_use = match fetch.state {
+            fetch::State::Storing(_) => true,
+            fetch::State::Asking => fetch.via == Via::Origin,
+            _ => false,
+        };
+        let Some((peer, request)) = fetch.former.take_if(|_| of_use) else { return false };
         if let Some(asked) = fetch.request() {
             mesh.asks.remove(&asked);
         }
-        fetch.via = Via::Peer(peer, request);
+        fetch.turn_back(peer, request);
         true
     }
 
@@ -382,7 +407,7 @@ impl Node {
         }
         let stays = former == (peer, request);
         let other = if stays { fetch.request() } else { Some(former) };
-        fetch.via = Via::Peer(peer, request);
+        fetch.turn_back(peer, request);
         let Some(mesh) = &mut self.mesh else { return };
         if !stays {
             mesh.flights.drop_parts(id);
@@ -412,6 +437,17 @@ impl Node {
                 self.miss(waiter, old, "uri-miss");
             }
         }
+    }
+}
+
+impl Fetch {
+    /// Goes on with a peer that was asked, whoever was asked meanwhile.
+    fn turn_back(&mut self, peer: NodeId, request: Request) {
+        if self.via == Via::Origin {
+            // As when it was asked; nothing of the origin has come.
+            (self.granted, self.received) = (u64::from(CREDIT), 0);
+        }
+        self.via = Via::Peer(peer, request);
     }
 }
 
