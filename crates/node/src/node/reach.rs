@@ -8,10 +8,10 @@ use crate::fetch::{self, Fetch, Via};
 use crate::http::{Record, selects};
 use crate::input::{ExchangeId, FetchError, FetchId};
 use crate::mesh::{Choice, Mesh};
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::storing::Tail;
 use crate::supplying::COVER;
-use ::http::header;
+use ::http::{HeaderMap, HeaderValue, header};
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Duration;
@@ -143,19 +143,7 @@ impl Node {
     pub(super) fn dial_origin(&mut self, id: FetchId) {
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         (fetch.via, fetch.granted, fetch.received) = (Via::Origin, 0, 0);
-        let ask = &fetch.ask;
-        let exchange = fetch.starter.filter(|_| ask.has_body || ask.upgrade);
-        let mut headers = fetch.headers.clone();
-        let host = ::http::HeaderValue::try_from(ask.target.authority());
-        headers.insert(header::HOST, host.expect("it was read as one"));
-        let request = crate::output::Fetch {
-            dial: ask.dial.clone(),
-            client: ask.client,
-            method: ask.method.clone(),
-            path: ask.target.path().to_owned(),
-            headers,
-            exchange,
-        };
+        let request = origin_request(fetch, fetch.headers.clone());
         self.out.push_back(Output::Fetch(id, Box::new(request)));
     }
 
@@ -189,6 +177,7 @@ impl Node {
     /// A transfer is over, for us: nothing more of it is wanted.
     pub(super) fn remove_fetch(&mut self, id: FetchId) -> Option<Fetch> {
         let fetch = self.fetches.remove(&id)?;
+        self.lines.remove(&fetch.line(id));
         self.put_ends(id);
         let Some(mesh) = &mut self.mesh else { return Some(fetch) };
         for asked in fetch.former.into_iter().chain(fetch.request()) {
@@ -256,8 +245,9 @@ impl Node {
             self.look_after_one(*id);
         }
         self.end_idle();
+        let bodies = self.look_after_bodies();
         let supplies = self.mesh.as_ref().is_some_and(|mesh| !mesh.supplied.is_empty());
-        if !ids.is_empty() || supplies {
+        if !ids.is_empty() || supplies || bodies {
             self.look_at.get_or_insert(self.now + LOOK_EVERY);
         }
     }
@@ -403,7 +393,7 @@ impl Node {
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         let Some(former) = fetch.former.take() else { return };
         if fetch.via == Via::Origin {
-            self.out.push_back(Output::Cancel(id));
+            self.out.push_back(Output::Cancel(fetch.line(id)));
         }
         let stays = former == (peer, request);
         let other = if stays { fetch.request() } else { Some(former) };
@@ -458,6 +448,21 @@ pub(super) fn is_per_hop(ask: &crate::exchange::Ask, mesh: &Mesh) -> bool {
         Asker::Peer(..) => ask.trail.per_hop,
     };
     wished && !ask.trail.to_gateway
+}
+
+/// What an origin is asked for a transfer, with these fields.
+pub(super) fn origin_request(fetch: &Fetch, mut headers: HeaderMap) -> output::Fetch {
+    let ask = &fetch.ask;
+    let host = HeaderValue::try_from(ask.target.authority());
+    headers.insert(header::HOST, host.expect("it was read as one"));
+    output::Fetch {
+        dial: ask.dial.clone(),
+        client: ask.client,
+        method: ask.method.clone(),
+        path: ask.target.path().to_owned(),
+        headers,
+        exchange: fetch.starter.filter(|_| ask.has_body || ask.upgrade),
+    }
 }
 
 fn message(fetch: &mut Fetch, request: Request, per_hop: bool, own: NodeId) -> Ask {
