@@ -2,7 +2,7 @@
 
 use crate::exchange::Ask;
 use crate::http::Record;
-use crate::input::{ExchangeId, FetchError};
+use crate::input::{ExchangeId, FetchError, FetchId};
 use crate::storing::{Inflow, Storing};
 use bytes::Bytes;
 use content::Entry;
@@ -58,6 +58,21 @@ pub struct Fetch {
     /// How it ended, if that was before its client had all.
     pub over: Option<Result<(), FetchError>>,
     pub state: State,
+    /// How it goes on, if what its origin was asked first has broken off.
+    pub onward: Option<Onward>,
+}
+
+/// A request for the rest of a body.
+#[derive(Debug)]
+pub struct Onward {
+    /// Its number, for the driver; none while there is no request.
+    pub line: Option<FetchId>,
+    /// Its head has come.
+    pub answered: bool,
+    /// Where the body ends, if that is known.
+    pub end: Option<u64>,
+    /// When it was asked or answered, or broke off.
+    pub asked: Instant,
 }
 
 /// Whom something is asked.
@@ -147,6 +162,17 @@ impl Fetch {
             State::Storing(_) => self.granted.saturating_sub(self.received),
             _ => 0,
         }
+    }
+
+    /// The number by which a driver knows the request to the origin, of a transfer with this number; after
+    /// one that broke off, before the next, none that it still speaks of.
+    pub fn line(&self, id: FetchId) -> FetchId {
+        self.onward.as_ref().map_or(id, |onward| onward.line.unwrap_or(FetchId(u64::MAX)))
+    }
+
+    /// Whether its origin broke off, and is not asked for the rest at present.
+    pub fn is_cut_off(&self) -> bool {
+        self.onward.as_ref().is_some_and(|onward| onward.line.is_none())
     }
 
     /// The object that is being stored, if it is.

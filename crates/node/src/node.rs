@@ -14,6 +14,7 @@ mod keep;
 mod keeping;
 mod listing;
 mod named;
+mod onward;
 mod origin;
 mod overheard;
 mod put;
@@ -85,6 +86,8 @@ pub struct Node {
     tickets: Tickets,
     exchanges: Map<ExchangeId, Exchange>,
     fetches: Map<FetchId, Fetch>,
+    /// Transfers by the requests for the rest of their bodies.
+    lines: Map<FetchId, FetchId>,
     /// Which fetch of an object others may join.
     joinable: Map<ObjectKey, FetchId>,
     /// Segments of manifests that the catalogue does not have yet.
@@ -149,6 +152,7 @@ impl Node {
             tickets: Tickets::default(),
             exchanges: Map::default(),
             fetches: Map::default(),
+            lines: Map::default(),
             joinable: Map::default(),
             segments: Segments::default(),
             names: Names::new(),
@@ -199,9 +203,17 @@ impl Node {
             }
             Input::Changed(ticket, done) => self.changed(ticket, done),
             Input::Synced(done) => self.synced(done),
-            Input::Head(id, status, headers) => self.head(id, status, headers),
-            Input::Body(id, bytes) => self.body(id, bytes),
-            Input::End(id, result) => self.end(id, result),
+            Input::Head(line, status, headers) => {
+                if let Some(id) = self.carried(line) {
+                    self.head(id, status, headers);
+                }
+            }
+            Input::Body(line, bytes) => match self.carried(line) {
+                Some(id) => self.body(id, bytes),
+                // More than was asked for, of what is done with.
+                None => self.out.push_back(Output::Cancel(line)),
+            },
+            Input::End(line, result) => self.line_ends(line, result),
             Input::Units(ticket, units) => self.units_read(ticket, units),
             Input::Appended(ticket, places) => self.appended(ticket, places),
             Input::Entries(segment, entries) => {

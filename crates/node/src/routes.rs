@@ -69,6 +69,18 @@ impl RouteTable {
         matches!(self, Self::Gateway(_))
     }
 
+    /// Whether another way out of the mesh was known before than now.
+    pub(crate) fn leads_elsewhere_than(&self, now: &Self) -> bool {
+        match (self, now) {
+            (Self::Nowhere, _) | (_, Self::Nowhere) => false,
+            (Self::Gateway(before), Self::Gateway(now)) => before.interface != now.interface,
+            (Self::Mesh(before), Self::Mesh(now)) => {
+                before.gateway.zip(now.gateway).is_some_and(|(before, now)| before != now)
+            }
+            _ => true,
+        }
+    }
+
     /// The way through the mesh, where this node has one and needs one.
     #[must_use]
     pub fn route(&self) -> Option<&Route> {

@@ -29,4 +29,6 @@ pub use reuse::{Reuse, decide, may_join, selects, stale_permitted};
 pub use screen::{Refusal, Screen, Verdict, looks_like_http};
 pub use storing::{Asked, judge, selecting, vary};
 pub use uri::{OPEN_KEY, Target};
-pub use validate::{CONDITIONS, confirms, freshened, make_conditional, not_modified, range_holds};
+pub use validate::{
+    CONDITIONS, confirms, freshened, make_conditional, not_modified, range_holds, strong_validator,
+};

@@ -15,6 +15,9 @@ pub const CONDITIONS: [HeaderName; 5] = [
     header::IF_RANGE,
 ];
 
+/// A change within the second of a response, or a clock that is a little behind, is past by then.
+const SETTLED_SECONDS: u64 = 60;
+
 /// Makes a request ask whether `record` still holds (RFC 9111 §4.3.1). False if it cannot be asked.
 pub fn make_conditional(request: &mut HeaderMap, record: &Record) -> bool {
     let etag = record.headers.get(header::ETAG);
@@ -140,6 +143,20 @@ fn strip_weak(tag: &[u8]) -> &[u8] {
     tag.strip_prefix(b"W/").unwrap_or(tag)
 }
 
+/// What promises the very same bytes where it is the same: a strong entity tag, or a date of change so long
+/// before the response's own that nothing can have changed in between (RFC 9110 §8.8.1, §8.8.2.2).
+pub fn strong_validator(headers: &HeaderMap) -> Option<&HeaderValue> {
+    match headers.get(header::ETAG) {
+        Some(etag) => Some(etag).filter(|etag| etag.as_bytes().starts_with(b"\"")),
+        None => {
+            let modified = date::header(headers, header::LAST_MODIFIED)?;
+            let made = date::header(headers, header::DATE)?;
+            let long = made.as_unix() >= modified.as_unix().saturating_add(SETTLED_SECONDS);
+            headers.get(header::LAST_MODIFIED).filter(|_| long)
+        }
+    }
+}
+
 /// Whether an `If-Range` condition holds, or there is none: the range may be served
 /// (RFC 9110 §13.1.5: strong comparison).
 pub fn range_holds(request: &HeaderMap, record: &Record) -> bool {
@@ -212,6 +229,19 @@ mod tests {
         assert!(confirms(&[]) && confirms(&[("etag", "W/\"a\"")]));
         assert!(confirms(&[("last-modified", "x")]));
         assert!(!confirms(&[("etag", "\"b\"")]) && !confirms(&[("last-modified", "y")]));
+    }
+
+    #[test]
+    fn what_may_change_within_its_second_promises_nothing() {
+        let (early, late) = ("Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:50:37 GMT");
+        let strong = |fields: &[(&'static str, &'static str)]| {
+            strong_validator(&record(fields).headers).map(|it| it.to_str().unwrap().to_owned())
+        };
+        assert_eq!(strong(&[("etag", "\"a\""), ("date", early)]), Some("\"a\"".into()));
+        assert_eq!(strong(&[("last-modified", early), ("date", late)]), Some(early.into()));
+        assert_eq!(strong(&[("last-modified", early), ("date", early)]), None);
+        assert_eq!(strong(&[("last-modified", early)]), None);
+        assert_eq!(strong(&[("etag", "W/\"a\""), ("last-modified", early), ("date", late)]), None);
     }
 
     #[test]

@@ -45,6 +45,11 @@ pub struct Mesh {
     pub config: MeshConfig,
     pub peers: Peers,
     pub routes: RouteTable,
+    /// The way that was known last.
+    led: RouteTable,
+    /// When the way out of the mesh became another, if it ever did: connections through the old one may be
+    /// dead and not say so.
+    pub led_elsewhere: Option<Instant>,
     pub flights: Flights,
     /// Our requests to peers.
     pub asks: Map<(NodeId, Request), FetchId>,
@@ -85,6 +90,8 @@ impl Mesh {
             peers: Peers::new(&config, hello, seed),
             config,
             routes: RouteTable::Nowhere,
+            led: RouteTable::Nowhere,
+            led_elsewhere: None,
             flights: Flights::new(early_bytes_max),
             asks: Map::default(),
             supplied: BTreeMap::new(),
@@ -104,6 +111,11 @@ impl Mesh {
 
     /// Takes in the way to the gateway, and tells the peers what follows from it.
     pub fn set_routes(&mut self, now: Instant, routes: RouteTable) {
+        if routes != RouteTable::Nowhere {
+            let moved = self.led.leads_elsewhere_than(&routes);
+            self.led_elsewhere = if moved { Some(now) } else { self.led_elsewhere };
+            self.led.clone_from(&routes);
+        }
         self.routes = routes;
         self.told = self.tells().or(self.told);
         let gateway = match &self.routes {

@@ -16,8 +16,15 @@ impl Node {
             && bytes > 0
         {
             let Via::Peer(peer, request) = fetch.via else {
+                if fetch.is_cut_off() {
+                    return;
+                }
+                if fetch.granted <= fetch.received {
+                    // Whoever waits for it to come on waits from now on.
+                    fetch.moved = self.now;
+                }
                 fetch.granted += bytes;
-                self.out.push_back(Output::Grant(id, bytes));
+                self.out.push_back(Output::Grant(fetch.line(id), bytes));
                 return self.watch(id);
             };
             // A message for each few bytes would cost more air than they do.

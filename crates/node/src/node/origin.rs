@@ -21,6 +21,9 @@ impl Node {
         if status != StatusCode::SWITCHING_PROTOCOLS {
             http::strip_hop_by_hop(&mut headers);
         }
+        if self.onward_head(id, status, &headers) {
+            return;
+        }
         self.invalidate(id, status, &headers);
         let fetch = &self.fetches[&id];
         if let fetch::State::Repairing(_) = fetch.state {
@@ -241,10 +244,7 @@ impl Node {
 
     /// Content of a response.
     pub(super) fn body(&mut self, id: FetchId, bytes: Bytes) {
-        let Some(fetch) = self.fetches.get_mut(&id) else {
-            // More than was asked for, of what is done with.
-            return self.out.push_back(Output::Cancel(id));
-        };
+        let Some(fetch) = self.fetches.get_mut(&id) else { return };
         let before = fetch.received;
         fetch.received += bytes.len() as u64;
         fetch.moved = self.now;
@@ -338,6 +338,10 @@ impl Node {
 
     /// No head came: a stale response where that is permitted, else an honest error.
     fn unanswered(&mut self, id: FetchId, error: Option<FetchError>) {
+        if self.fall_back(id) {
+            // A peer that was asked before may still answer.
+            return;
+        }
         let waiters = self.retire(id);
         let Some(fetch) = self.remove_fetch(id) else { return };
         // Where peers were asked in vain before, it is the mesh that could not help.
@@ -365,7 +369,7 @@ impl Node {
         self.retire(id);
         if let Some(fetch) = self.remove_fetch(id) {
             if matches!(fetch.via, Via::Origin | Via::Publisher) {
-                self.out.push_back(Output::Cancel(id));
+                self.out.push_back(Output::Cancel(fetch.line(id)));
             }
             for reader in self.drop_storing(id, fetch) {
                 self.abort(reader);

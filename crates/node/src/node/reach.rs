@@ -8,15 +8,15 @@ use crate::fetch::{self, Fetch, Via};
 use crate::http::{Record, selects};
 use crate::input::{ExchangeId, FetchError, FetchId};
 use crate::mesh::{Choice, Mesh};
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::storing::Tail;
 use crate::supplying::COVER;
-use ::http::header;
+use ::http::{HeaderMap, HeaderValue, header};
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Duration;
-use wire::NodeId;
 use wire::peer::{Ask, Message, Request, Resume};
+use wire::{Instant, NodeId};
 
 /// Who joined a request that has no head after so long, of a peer that says nothing, goes to the gateway,
 /// alone (protocol: No loops).
@@ -143,19 +143,7 @@ impl Node {
     pub(super) fn dial_origin(&mut self, id: FetchId) {
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         (fetch.via, fetch.granted, fetch.received) = (Via::Origin, 0, 0);
-        let ask = &fetch.ask;
-        let exchange = fetch.starter.filter(|_| ask.has_body || ask.upgrade);
-        let mut headers = fetch.headers.clone();
-        let host = ::http::HeaderValue::try_from(ask.target.authority());
-        headers.insert(header::HOST, host.expect("it was read as one"));
-        let request = crate::output::Fetch {
-            dial: ask.dial.clone(),
-            client: ask.client,
-            method: ask.method.clone(),
-            path: ask.target.path().to_owned(),
-            headers,
-            exchange,
-        };
+        let request = origin_request(fetch, fetch.headers.clone());
         self.out.push_back(Output::Fetch(id, Box::new(request)));
     }
 
@@ -189,6 +177,7 @@ impl Node {
     /// A transfer is over, for us: nothing more of it is wanted.
     pub(super) fn remove_fetch(&mut self, id: FetchId) -> Option<Fetch> {
         let fetch = self.fetches.remove(&id)?;
+        self.lines.remove(&fetch.line(id));
         self.put_ends(id);
         let Some(mesh) = &mut self.mesh else { return Some(fetch) };
         for asked in fetch.former.into_iter().chain(fetch.request()) {
@@ -256,8 +245,9 @@ impl Node {
             self.look_after_one(*id);
         }
         self.end_idle();
+        let bodies = self.look_after_bodies();
         let supplies = self.mesh.as_ref().is_some_and(|mesh| !mesh.supplied.is_empty());
-        if !ids.is_empty() || supplies {
+        if !ids.is_empty() || supplies || bodies {
             self.look_at.get_or_insert(self.now + LOOK_EVERY);
         }
     }
@@ -308,7 +298,14 @@ impl Node {
             _ => return,
         };
         let is_asking = matches!(fetch.state, fetch::State::Asking);
-        if awaits && (silent > patience || waited > HEAD_PATIENCE) && self.may_ask_another(id) {
+        let (first, since) = (fetch.former.is_none(), fetch.moved);
+        let mute = self.is_mute(giver.filter(|_| awaits || open), since);
+        if mute && first && (self.may_ask_another(id) || self.may_dial_beside(id)) {
+            self.ask_another(id);
+        } else if awaits
+            && (silent > patience || waited > HEAD_PATIENCE)
+            && self.may_ask_another(id)
+        {
             self.ask_another(id);
         } else if (open || is_asking) && waited > HEAD_PATIENCE {
             self.lose_way(id);
@@ -317,6 +314,22 @@ impl Node {
         } else if let Some((mesh, peer)) = self.mesh.as_mut().zip(giver).filter(|_| flying) {
             mesh.peers.hurry(self.now, peer);
         }
+    }
+
+    /// Whether a peer that something has been waited for since then seems to be gone: it does not even answer
+    /// pings. If it has said nothing for a while, it is asked.
+    fn is_mute(&mut self, giver: Option<NodeId>, since: Instant) -> bool {
+        let Some((mesh, giver)) = self.mesh.as_mut().zip(giver) else { return false };
+        mesh.peers.doubt(self.now, giver, since);
+        mesh.peers.is_mute(self.now, giver)
+    }
+
+    /// Whether the origin can be asked while a peer may still answer: not once a head has come, since two
+    /// versions are never spliced.
+    fn may_dial_beside(&self, id: FetchId) -> bool {
+        let Some(fetch) = self.fetches.get(&id) else { return false };
+        let asks = matches!(fetch.state, fetch::State::Asking);
+        asks && fetch.ask.named.is_none() && self.vouches_for(id)
     }
 
     /// How many transfers wait for the same peer, this one among them: each that goes elsewhere is more
@@ -355,14 +368,16 @@ impl Node {
         let Some((mesh, fetch)) = self.mesh.as_mut().zip(self.fetches.get_mut(&id)) else {
             return false;
         };
-        if !matches!(fetch.state, fetch::State::Storing(_)) {
-            return false;
-        }
-        let Some((peer, request)) = fetch.former.take() else { return false };
+        let of_use = match fetch.state {
+            fetch::State::Storing(_) => true,
+            fetch::State::Asking => fetch.via == Via::Origin,
+            _ => false,
+        };
+        let Some((peer, request)) = fetch.former.take_if(|_| of_use) else { return false };
         if let Some(asked) = fetch.request() {
             mesh.asks.remove(&asked);
         }
-        fetch.via = Via::Peer(peer, request);
+        fetch.turn_back(peer, request);
         true
     }
 
@@ -379,11 +394,11 @@ impl Node {
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         let Some(former) = fetch.former.take() else { return };
         if fetch.via == Via::Origin {
-            self.out.push_back(Output::Cancel(id));
+            self.out.push_back(Output::Cancel(fetch.line(id)));
         }
         let stays = former == (peer, request);
         let other = if stays { fetch.request() } else { Some(former) };
-        fetch.via = Via::Peer(peer, request);
+        fetch.turn_back(peer, request);
         let Some(mesh) = &mut self.mesh else { return };
         if !stays {
             mesh.flights.drop_parts(id);
@@ -416,6 +431,17 @@ impl Node {
     }
 }
 
+impl Fetch {
+    /// Goes on with a peer that was asked, whoever was asked meanwhile.
+    fn turn_back(&mut self, peer: NodeId, request: Request) {
+        if self.via == Via::Origin {
+            // As when it was asked; nothing of the origin has come.
+            (self.granted, self.received) = (u64::from(CREDIT), 0);
+        }
+        self.via = Via::Peer(peer, request);
+    }
+}
+
 /// Whether each hop is to look, keep and forward: it is a flag of the request, not another transfer.
 pub(super) fn is_per_hop(ask: &crate::exchange::Ask, mesh: &Mesh) -> bool {
     let wished = match ask.asker {
@@ -423,6 +449,21 @@ pub(super) fn is_per_hop(ask: &crate::exchange::Ask, mesh: &Mesh) -> bool {
         Asker::Peer(..) => ask.trail.per_hop,
     };
     wished && !ask.trail.to_gateway
+}
+
+/// What an origin is asked for a transfer, with these fields.
+pub(super) fn origin_request(fetch: &Fetch, mut headers: HeaderMap) -> output::Fetch {
+    let ask = &fetch.ask;
+    let host = HeaderValue::try_from(ask.target.authority());
+    headers.insert(header::HOST, host.expect("it was read as one"));
+    output::Fetch {
+        dial: ask.dial.clone(),
+        client: ask.client,
+        method: ask.method.clone(),
+        path: ask.target.path().to_owned(),
+        headers,
+        exchange: fetch.starter.filter(|_| ask.has_body || ask.upgrade),
+    }
 }
 
 fn message(fetch: &mut Fetch, request: Request, per_hop: bool, own: NodeId) -> Ask {

@@ -31,11 +31,13 @@ impl Node {
             self.with_serving(reader, |serving| serving.waits = true);
             return true;
         }
-        let (status, etag) = match &serving.source {
-            Source::Closed(record) => (record.status, strong_etag(&record.headers)),
+        let (status, validator) = match &serving.source {
+            Source::Closed(record) => {
+                (record.status, http::strong_validator(&record.headers).cloned())
+            }
             Source::Growing(fetch) => match self.fetches.get(fetch).map(|fetch| &fetch.state) {
                 Some(fetch::State::Storing(growing)) => {
-                    (growing.status, strong_etag(&growing.headers))
+                    (growing.status, http::strong_validator(&growing.headers).cloned())
                 }
                 _ => return false,
             },
@@ -53,7 +55,7 @@ impl Node {
         let range = format!("bytes={first}-{}", first + length - 1);
         headers.insert(header::RANGE, HeaderValue::try_from(range).expect("digits are ASCII"));
         // Other bytes than those that are missing are found out by their names in any case.
-        headers.extend(etag.map(|etag| (header::IF_RANGE, etag)));
+        headers.extend(validator.map(|validator| (header::IF_RANGE, validator)));
         let id = self.start(ask, headers, "partial", Vec::new(), Some("repair"));
         if let Some(fetch) = self.fetches.get_mut(&id) {
             fetch.state = fetch::State::Repairing(Box::new(Repairing::new(reader, first, units)));
@@ -168,9 +170,4 @@ impl Node {
             change(serving);
         }
     }
-}
-
-/// An entity tag that promises the same bytes.
-fn strong_etag(headers: &HeaderMap) -> Option<HeaderValue> {
-    headers.get(header::ETAG).filter(|etag| etag.as_bytes().starts_with(b"\"")).cloned()
 }

@@ -163,6 +163,8 @@ struct Live {
     granted: i64,
     /// A piece is on its way.
     busy: bool,
+    /// Nothing more gets through, and nobody is told.
+    lost: bool,
 }
 
 /// All origins of the world.
@@ -217,7 +219,7 @@ impl Origin {
         let Fetch { method, headers, dial, .. } = fetch;
         self.seen.push(Seen { by: id.0, method, url, headers, dial });
         let head_after = page.head_after;
-        self.live.insert(id, Live { page, sent: 0, granted: 0, busy: true });
+        self.live.insert(id, Live { page, sent: 0, granted: 0, busy: true, lost: false });
         match head_after {
             Some(wait) => (wait, Event::Head),
             None => (Duration::ZERO, Event::Never),
@@ -228,7 +230,7 @@ impl Origin {
     pub fn take(&mut self, id: Asker, page: Page) -> (Duration, Event) {
         self.taken.insert(id);
         let pause = page.pause;
-        self.live.insert(id, Live { page, sent: 0, granted: 0, busy: true });
+        self.live.insert(id, Live { page, sent: 0, granted: 0, busy: true, lost: false });
         (pause, Event::Piece)
     }
 
@@ -276,6 +278,12 @@ impl Origin {
         self.live.remove(&id).is_some()
     }
 
+    /// All connections of a node go dead without a word, as behind another address translation.
+    pub fn lose(&mut self, node: usize) {
+        let live = self.live.iter_mut().filter(|((by, _), _)| *by == node);
+        live.for_each(|(_, live)| live.lost = true);
+    }
+
     /// Breaks off all that a node had asked for.
     pub fn forget(&mut self, node: usize) {
         self.live.retain(|(by, _), _| *by != node);
@@ -294,6 +302,7 @@ impl Origin {
     pub fn happen(&mut self, id: Asker, event: Event) -> (Vec<Input>, Option<(Duration, Event)>) {
         let Some(live) = self.live.get_mut(&id) else { return (Vec::new(), None) };
         match event {
+            _ if live.lost => (Vec::new(), None),
             Event::Never => (Vec::new(), None),
             Event::Head if self.down.is_some() => {
                 self.live.remove(&id);

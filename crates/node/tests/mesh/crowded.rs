@@ -68,3 +68,43 @@ fn a_silence_that_ends_before_the_connection_does_costs_a_delay() {
         mesh.done();
     }
 }
+
+#[test]
+fn a_next_hop_that_dies_without_a_word_is_left_soon_by_all_that_come_over_it() {
+    // 3 has two ways to 0: over 1, where its route leads before and after, and over 2.
+    let mut mesh = Mesh::tree_of(&Plan::default(), &[0, 0, 1]);
+    mesh.mend(3, 2);
+    for number in 0..8 {
+        mesh.origin.put(&url(number), Page::of(2_000_000).fresh(600));
+    }
+    mesh.links.rate = 400_000;
+    let ids: Vec<_> = (0..8).map(|it| mesh.call(3, Call::get(&url(it)))).collect();
+    mesh.pass_seconds(3);
+    mesh.power_off(1);
+    mesh.pass_seconds(1);
+    let got = |mesh: &Mesh| ids.iter().map(|id| mesh.client(*id).content.len()).sum::<usize>();
+    let before = got(&mesh);
+    mesh.pass_seconds(5);
+    assert!(got(&mesh) > before + 200_000, "{} and then {}", before, got(&mesh));
+    mesh.finish();
+    assert!(ids.iter().all(|id| mesh.client(*id).is_ok()));
+    assert!((0..8).all(|it| mesh.origin.asked(&url(it)) == 1));
+    mesh.done();
+}
+
+#[test]
+fn a_gateway_that_hangs_is_passed_by_soon() {
+    for plan in [Plan::default(), Plan::thcp()] {
+        let mut mesh = slow_row(&plan, 2);
+        mesh.links.rate = 1_000_000;
+        mesh.links.deaf.insert(0);
+        let ids: Vec<_> = (0..4).map(|it| mesh.call(1, Call::get(&url(it)))).collect();
+        mesh.finish();
+        for id in ids {
+            assert!(mesh.client(id).is_ok(), "{:?}", mesh.client(id).head);
+            assert!(mesh.took(id) < Duration::from_secs(7), "{:?}", mesh.took(id));
+        }
+        mesh.links.deaf.remove(&0);
+        mesh.done();
+    }
+}

@@ -15,6 +15,7 @@ mod hostile;
 mod loose;
 mod merging;
 mod named;
+mod onward;
 mod overhearing;
 mod records;
 mod sealing;

@@ -20,6 +20,13 @@ const PING_IDLE: Duration = Duration::from_secs(300);
 /// retransmissions fit in: a route that changes must not look like a death.
 const SILENT: Duration = Duration::from_secs(15);
 
+/// A peer that gives nothing to whoever waits for it, and sends nothing else, is asked for a sign of life.
+const DOUBT: Duration = Duration::from_secs(2);
+/// It is mute if none comes within so many times what an answer has taken lately …
+const ANSWERS: u32 = 4;
+/// … and within this: two losses of the same packet in a row, with the pauses that TCP makes, fit in.
+const ANSWER_MIN: Duration = Duration::from_secs(2);
+
 impl Peer {
     /// When it is to be pinged, or has been silent for too long.
     pub(super) fn due(&self) -> Instant {
@@ -43,6 +50,35 @@ impl Link {
 }
 
 impl Peers {
+    /// Something has been waited for since then: a peer that has said nothing for a while is asked whether
+    /// it is there. The longer it only answers that, the more rarely.
+    pub fn doubt(&mut self, now: Instant, them: NodeId, since: Instant) {
+        let Some(peer) = self.peers.get_mut(&them) else { return };
+        let gave = peer.gave.max(since);
+        let wait = DOUBT.max((peer.heard - gave) / 2);
+        if peer.doubted.is_none() && now - peer.heard.max(since) >= wait {
+            peer.doubted = Some(now);
+            self.say_ping(now, them);
+        }
+    }
+
+    /// Whether a peer owes a sign of life for longer than it ever takes: nothing at all has come of it
+    /// meanwhile. It may be gone, or out of reach for a moment.
+    pub fn is_mute(&self, now: Instant, them: NodeId) -> bool {
+        let Some(peer) = self.peers.get(&them) else { return false };
+        let patience = ANSWER_MIN.max(peer.answers_in * ANSWERS);
+        peer.doubted.is_some_and(|doubted| now - doubted > patience)
+    }
+
+    /// A ping is answered: how long that took.
+    pub(super) fn ping_answered(&mut self, now: Instant, them: NodeId, number: u64) {
+        let Some(peer) = self.peers.get_mut(&them) else { return };
+        if let Some((_, at)) = peer.ping.take_if(|(asked, _)| *asked == number) {
+            // Upwards at once, downwards slowly: a way that was slow may be so again.
+            peer.answers_in = (now - at).max((peer.answers_in * 7 + (now - at)) / 8);
+        }
+    }
+
     /// Does what is due.
     pub(super) fn ring(&mut self, now: Instant) {
         if self.alarm.is_none_or(|alarm| alarm > now) {

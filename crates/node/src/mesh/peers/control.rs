@@ -41,12 +41,20 @@ impl Peers {
 
     /// Asks a peer for a sign of life; returns the question's number.
     pub(super) fn ping(&mut self, now: Instant, them: NodeId) -> u64 {
-        self.pings += 1;
-        let number = self.pings;
         if let Some(peer) = self.peers.get_mut(&them) {
             peer.pinged.get_or_insert(now);
             let due = peer.due();
             self.wake_at(due);
+        }
+        self.say_ping(now, them)
+    }
+
+    /// Says a ping, and returns its number.
+    pub(super) fn say_ping(&mut self, now: Instant, them: NodeId) -> u64 {
+        self.pings += 1;
+        let number = self.pings;
+        if let Some(peer) = self.peers.get_mut(&them) {
+            peer.ping.get_or_insert((number, now));
         }
         self.say(now, them, &Message::Ping(number));
         number
@@ -82,7 +90,10 @@ impl Peers {
             Message::Ping(number) => {
                 self.say(now, them, &Message::Pong(number));
             }
-            Message::Pong(number) => self.probe_answered(them, number),
+            Message::Pong(number) => {
+                self.ping_answered(now, them, number);
+                self.probe_answered(them, number);
+            }
             Message::Token(token) => {
                 let Some(peer) = self.peers.get_mut(&them) else { return };
                 peer.tokens.add(token);

@@ -6,6 +6,7 @@ use super::noise::RunKey;
 use crate::input::LinkId;
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 use wire::peer::Hello;
 use wire::{Instant, NodeId, Token};
 
@@ -35,6 +36,12 @@ pub struct Peer {
     pub asked: Option<Instant>,
     /// When it was pinged, if it has not been heard since.
     pub pinged: Option<Instant>,
+    /// When it was asked for a sign of life because somebody waits for it, if it has not been heard since.
+    pub doubted: Option<Instant>,
+    /// The ping whose answer is waited for, and when it was said.
+    pub ping: Option<(u64, Instant)>,
+    /// How long answers to pings take, lately; nothing, if none was answered yet.
+    pub answers_in: Duration,
     /// What we may open data connections with.
     pub tokens: Tokens,
     /// The token that was tried last, until a chunk has come for it. It may be tried again when there
@@ -82,6 +89,9 @@ impl Peer {
             gave: now,
             asked: None,
             pinged: None,
+            doubted: None,
+            ping: None,
+            answers_in: Duration::ZERO,
             tokens,
             tried: None,
             issued: ours,
@@ -113,6 +123,7 @@ impl Peer {
         self.heard = now;
         self.asked = None;
         self.pinged = None;
+        self.doubted = None;
     }
 
     /// For people.

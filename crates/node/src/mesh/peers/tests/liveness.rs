@@ -56,6 +56,58 @@ fn who_answers_slowly_is_pinged_and_stays() {
 }
 
 #[test]
+fn who_leaves_a_ping_unanswered_is_mute_until_something_comes() {
+    let mut net = pair(node(1, 1, None), node(2, 2, None));
+    let (id, since) = (net.nodes[1].peers.own_id(), net.now);
+    let mute = |net: &mut Net, millis: u64| {
+        net.run(millis);
+        net.with(0, |it, now| it.doubt(now, id, since));
+        net.nodes[0].peers.is_mute(net.now, id)
+    };
+    for _ in 0..20 {
+        // It answers each time.
+        assert!(!mute(&mut net, 1_000));
+    }
+    net.run(100);
+    net.cut(1);
+    let silent = (1..).find(|_| mute(&mut net, 500)).expect("it is silent");
+    // For 20 s it has only answered: the next time it is asked after 10.
+    assert!((20..30).contains(&silent), "after {silent} half seconds");
+}
+
+#[test]
+fn who_is_asked_now_is_mute_after_four_seconds_of_silence() {
+    let mut net = pair(node(1, 1, None), node(2, 2, None));
+    net.run(100_000);
+    let (id, since) = (net.nodes[1].peers.own_id(), net.now);
+    net.cut(1);
+    for (millis, mute) in [(1_900, false), (200, false), (1_900, false), (200, true)] {
+        net.run(millis);
+        net.with(0, |it, now| it.doubt(now, id, since));
+        assert_eq!(net.nodes[0].peers.is_mute(net.now, id), mute);
+    }
+}
+
+#[test]
+fn who_is_known_to_answer_slowly_has_more_time() {
+    let mut net = Net::new([node(1, 1, None), node(2, 2, None)], &[1_500]);
+    net.dial(0, 1);
+    net.run(15_000);
+    let (id, since) = (net.nodes[1].peers.own_id(), net.now);
+    let mut asked = |net: &mut Net, millis: u64| {
+        net.run(millis);
+        net.with(0, |it, now| it.doubt(now, id, since));
+        net.nodes[0].peers.is_mute(net.now, id)
+    };
+    // The first ping says how long it takes: 3 s.
+    assert!(!asked(&mut net, 2_000) && asked(&mut net, 2_500));
+    assert!(!asked(&mut net, 1_000));
+    net.cut(1);
+    let silent = (1..).find(|_| asked(&mut net, 500)).expect("it is silent");
+    assert!((24..32).contains(&silent), "after {silent} half seconds");
+}
+
+#[test]
 fn the_same_seeds_make_the_same_bytes() {
     let run = |seed: u8| {
         let mut net = Net::new((1..4).map(|it| node(it, seed + it, Some(1))), &[3, 80, 20]);

@@ -1,0 +1,177 @@
+//! Bodies of origins that break off: gone on with from the first byte that is missing, by range, where the
+//! origin promises that it is the same version (RFC 9110 §13.1.5, §14.2, and §15.3.7.3 on combining parts).
+//!
+//! A connection that led out of the mesh elsewhere is dead and does not say so: the new way's address
+//! translation knows nothing of it. So silence counts as an end once the way out has changed.
+
+use super::Node;
+use super::origin::content_length;
+use crate::fetch::{self, Fetch, Onward, Via};
+use crate::http;
+use crate::input::{FetchError, FetchId};
+use crate::output::Output;
+use crate::storing::{Inflow, Storing};
+use ::http::{HeaderMap, HeaderValue, StatusCode, header};
+use std::time::Duration;
+use wire::Instant;
+
+/// An origin that owes something and says nothing for so long, while the way out is another than before, is
+/// asked anew.
+const SILENT: Duration = Duration::from_secs(8);
+/// So long after an attempt to go on has failed another is made …
+const RETRY: Duration = Duration::from_secs(2);
+/// … until nothing has come for so long: well before a client's minute is over.
+const GIVE_UP: Duration = Duration::from_secs(40);
+
+impl Node {
+    /// The transfer that what a driver says of a request is about; none, if that request is done with.
+    pub(super) fn carried(&self, line: FetchId) -> Option<FetchId> {
+        let id = self.lines.get(&line).copied().unwrap_or(line);
+        self.fetches.get(&id).filter(|fetch| fetch.line(id) == line).map(|_| id)
+    }
+
+    /// A request of a driver has ended.
+    pub(super) fn line_ends(&mut self, line: FetchId, result: Result<(), FetchError>) {
+        let Some(id) = self.carried(line) else { return };
+        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let received = fetch.received;
+        let short =
+            fetch.onward.as_ref().is_some_and(|it| it.end.is_some_and(|end| end != received));
+        let result = if short { Err(FetchError::Truncated) } else { result };
+        if result.is_ok() || !self.could_go_on(id) {
+            return self.end(id, result);
+        }
+        let first = self.fetches.get(&id).is_some_and(|fetch| fetch.onward.is_none());
+        self.break_off(id);
+        // An attempt that failed is not repeated at once.
+        if first {
+            self.go_on(id);
+        }
+    }
+
+    /// Whether a body may be gone on with by range, if its origin cooperates.
+    fn could_go_on(&mut self, id: FetchId) -> bool {
+        let Some(fetch) = self.fetches.get_mut(&id) else { return false };
+        let fits = fetch.via == Via::Origin && !fetch.ask.has_body;
+        let Some(storing) = fetch.storing().filter(|_| fits) else { return false };
+        let cut = matches!(storing.inflow, Inflow::Cut(_)) && !storing.ended;
+        let known = storing.status == StatusCode::OK && !storing.readers.is_empty();
+        let refuses = storing.headers.get(header::ACCEPT_RANGES).is_some_and(|it| it == "none");
+        cut && known && !refuses && http::strong_validator(&storing.headers).is_some()
+    }
+
+    /// The request under way is done with.
+    fn break_off(&mut self, id: FetchId) {
+        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let line = fetch.line(id);
+        self.lines.remove(&line);
+        // No driver knows this number: it speaks of none.
+        fetch.onward = Some(Onward { line: None, answered: false, end: None, asked: self.now });
+        fetch.granted = fetch.received;
+        self.look_at.get_or_insert(self.now + super::LOOK_EVERY);
+    }
+
+    /// Asks the origin for the rest of a body.
+    fn go_on(&mut self, id: FetchId) {
+        let line = self.tickets.fetch();
+        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let from = fetch.received;
+        let mut headers = fetch.headers.clone();
+        let Some(storing) = fetch.storing() else { return };
+        let validator = http::strong_validator(&storing.headers).cloned();
+        http::CONDITIONS.into_iter().for_each(|name| drop(headers.remove(name)));
+        let range = HeaderValue::try_from(format!("bytes={from}-"));
+        headers.insert(header::RANGE, range.expect("digits are ASCII"));
+        headers.extend(validator.map(|validator| (header::IF_RANGE, validator)));
+        fetch.onward =
+            Some(Onward { line: Some(line), answered: false, end: None, asked: self.now });
+        let request = super::reach::origin_request(fetch, headers);
+        self.lines.insert(line, id);
+        self.report.resumes += 1;
+        self.out.push_back(Output::Fetch(line, Box::new(request)));
+    }
+
+    /// The head of the rest of a body; false if it is the head of something else.
+    pub(super) fn onward_head(
+        &mut self,
+        id: FetchId,
+        status: StatusCode,
+        headers: &HeaderMap,
+    ) -> bool {
+        let Some(fetch) = self.fetches.get_mut(&id) else { return false };
+        let (received, line) = (fetch.received, fetch.line(id));
+        let Some(onward) = fetch.onward.as_mut().filter(|onward| !onward.answered) else {
+            return false;
+        };
+        (onward.answered, onward.asked) = (true, self.now);
+        let Some(storing) = fetch.storing() else { return false };
+        let end = rest_end(storing, received, status, headers);
+        if let Some(onward) = fetch.onward.as_mut().filter(|_| end.is_some()) {
+            onward.end = end;
+            self.grant_ahead(id);
+        } else {
+            // Another version, or no part of it: two are never spliced.
+            self.out.push_back(Output::Cancel(line));
+            self.broken(id);
+        }
+        true
+    }
+
+    /// Looks whether bodies of origins come on that may have been cut off; whether to look again.
+    pub(super) fn look_after_bodies(&mut self) -> bool {
+        let changed = self.mesh.as_ref().and_then(|mesh| mesh.led_elsewhere);
+        let doubtful = |(id, fetch): (&FetchId, &Fetch)| {
+            let storing =
+                matches!(fetch.state, fetch::State::Storing(_)) && fetch.via == Via::Origin;
+            let since = fetch.onward.as_ref().map_or(fetch.moved, |it| it.asked.max(fetch.moved));
+            let is = fetch.onward.is_some() || changed.is_some_and(|at| at >= fetch.moved);
+            (storing && is).then_some((*id, since.max(changed.unwrap_or(since))))
+        };
+        let mut ids: Vec<_> = self.fetches.iter().filter_map(doubtful).collect();
+        ids.sort_unstable();
+        for (id, since) in &ids {
+            self.look_after_body(*id, *since);
+        }
+        !ids.is_empty()
+    }
+
+    /// Since then nothing has been heard of a body, and the way out may be another.
+    fn look_after_body(&mut self, id: FetchId, since: Instant) {
+        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let (moved, owes) = (fetch.moved, fetch.granted > fetch.received);
+        let cut_off = fetch.is_cut_off();
+        let unanswered = fetch.onward.as_ref().is_some_and(|onward| !onward.answered);
+        let line = fetch.line(id);
+        if cut_off && self.now - moved > GIVE_UP {
+            self.broken(id);
+        } else if cut_off && self.now - since > RETRY {
+            self.go_on(id);
+        } else if !cut_off && (owes || unanswered) && self.now - since > SILENT {
+            self.out.push_back(Output::Cancel(line));
+            match self.could_go_on(id) && self.now - moved <= GIVE_UP {
+                true => {
+                    self.break_off(id);
+                    self.go_on(id);
+                }
+                false => self.broken(id),
+            }
+        }
+    }
+}
+
+/// Where a body ends of which an answer is the rest; `None` if it is not.
+fn rest_end(storing: &Storing, from: u64, status: StatusCode, headers: &HeaderMap) -> Option<u64> {
+    if status != StatusCode::PARTIAL_CONTENT {
+        return None;
+    }
+    let range = headers.get(header::CONTENT_RANGE)?.to_str().ok()?;
+    let (place, length) = range.strip_prefix("bytes ")?.split_once('/')?;
+    let (first, last) = place.split_once('-')?;
+    let (first, end) = (first.parse::<u64>().ok()?, last.parse::<u64>().ok()?.checked_add(1)?);
+    let whole = length == "*" || length.parse() == Ok(end);
+    let same = |name| headers.get(&name).is_none_or(|it| storing.headers.get(&name) == Some(it));
+    let announced = storing.announced.is_none_or(|length| length == end);
+    let counted = content_length(headers).is_none_or(|length| from + length == end);
+    let fits = first == from && end > from && whole && announced && counted;
+    (fits && same(header::ETAG) && same(header::LAST_MODIFIED)).then_some(end)
+}
