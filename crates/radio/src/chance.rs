@@ -4,6 +4,7 @@
 
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
+use std::time::Duration;
 
 /// Probabilities are counted in parts of this many, which a double holds exactly.
 const PROBABILITY_BITS: u32 = 53;
@@ -15,6 +16,7 @@ enum Purpose {
     Loss = 2,
     BitErrors = 3,
     Fading = 4,
+    Spells = 5,
 }
 
 /// The streams of one station.
@@ -53,12 +55,34 @@ impl Chance {
 
     /// By how much Rayleigh fading multiplies the power of a frame: exponential, with mean 1.
     pub fn fade(&mut self) -> f64 {
-        -libm::log1p(-part(self.fading.next_u64()))
+        exponential(self.fading.next_u64())
     }
 
     /// Whether what has this probability happens.
     pub fn happens(&mut self, probability: Probability) -> bool {
-        probability.0 > 0 && self.loss.next_u64() >> (64 - PROBABILITY_BITS) < probability.0
+        probability.0 > 0 && probability.takes(self.loss.next_u64())
+    }
+}
+
+/// The stream of one pair, of which a channel has many more than stations: so it is a short one.
+#[derive(Clone, Debug)]
+pub struct PairChance(SplitMix64);
+
+impl PairChance {
+    /// The stream of what `to` hears of `from`, both numbers of stations.
+    pub fn new(seed: u64, from: u16, to: u16) -> Self {
+        let pair = u64::from(from) << 16 | u64::from(to);
+        Self(SplitMix64::seed_from_u64(start(seed, (Purpose::Spells as u64) << 32 | pair)))
+    }
+
+    /// Whether what has this probability happens.
+    pub fn happens(&mut self, probability: Probability) -> bool {
+        probability.takes(self.0.next_u64())
+    }
+
+    /// How long something takes that ends at any moment as likely as at any other.
+    pub fn lasts(&mut self, mean: Duration) -> Duration {
+        mean.mul_f64(exponential(self.0.next_u64()))
     }
 }
 
@@ -71,6 +95,11 @@ impl Probability {
     pub fn new(probability: f64) -> Self {
         Self((probability.clamp(0.0, 1.0) * (1_u64 << PROBABILITY_BITS) as f64) as u64)
     }
+
+    /// Whether it happens, by 64 even bits.
+    fn takes(self, bits: u64) -> bool {
+        bits >> (64 - PROBABILITY_BITS) < self.0
+    }
 }
 
 /// A number from 0 to below 1, each as likely.
@@ -78,10 +107,20 @@ pub(crate) fn part(bits: u64) -> f64 {
     (bits >> (64 - PROBABILITY_BITS)) as f64 / (1_u64 << PROBABILITY_BITS) as f64
 }
 
+/// Exponentially distributed, with mean 1.
+fn exponential(bits: u64) -> f64 {
+    -libm::log1p(-part(bits))
+}
+
 fn stream(seed: u64, purpose: Purpose, station: u16) -> Xoshiro256PlusPlus {
-    let root = SplitMix64::seed_from_u64(seed).next_u64();
     let place = (purpose as u64) << 16 | u64::from(station);
-    Xoshiro256PlusPlus::seed_from_u64(SplitMix64::seed_from_u64(root ^ place).next_u64())
+    Xoshiro256PlusPlus::seed_from_u64(start(seed, place))
+}
+
+/// Where the stream of this place begins.
+fn start(seed: u64, place: u64) -> u64 {
+    let root = SplitMix64::seed_from_u64(seed).next_u64();
+    SplitMix64::seed_from_u64(root ^ place).next_u64()
 }
 
 #[cfg(test)]

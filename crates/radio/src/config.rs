@@ -87,6 +87,10 @@ pub struct Config {
     /// Of a link's loss, the share that broadcasts suffer: they go at the basic rate, for which less
     /// signal is enough.
     pub broadcast_loss_share: f64,
+    /// Where a link has a loss of its own for frames for others ([`Link::overheard_loss`](crate::Link)):
+    /// how long it stays on average as it is for one observer of one sender, either all or nothing heard,
+    /// before that is drawn anew. Zero: it is drawn for each frame.
+    pub overhear_spell: Duration,
     /// What decides whether a frame arrives.
     pub decoding: Decoding,
     /// What a receiver begins to follow.
@@ -124,6 +128,7 @@ impl Default for Config {
             long_tries_max: LONG_TRIES_MAX,
             loss_scope: LossScope::Data,
             broadcast_loss_share: 1.0,
+            overhear_spell: Duration::ZERO,
             decoding: Decoding::Capture,
             locking: Locking::First,
             noise_figure_db: NOISE_FIGURE_DB,

@@ -23,7 +23,8 @@
 //! - A receiver stays with the signal that it follows: no later one captures it, however strong, unless
 //!   it comes at the same instant, or in the place of a preamble or PHY header that was lost.
 //! - A frame of 802.11g disturbs others during its signal extension too, when nothing is sent any more.
-//! - Fading is constant during a frame and independent from frame to frame.
+//! - Fading is constant during a frame and independent from frame to frame; so are losses of links, but for
+//!   those of frames for others, which may come in spells ([`Config::overhear_spell`]).
 //! - All frames to one station go at one rate, all others at the basic rate. There is no fragmentation,
 //!   no rate control, no protection of mixed networks, no beacon.
 
@@ -46,6 +47,7 @@ mod rate;
 mod reach;
 mod receiver;
 mod report;
+mod spells;
 pub mod theory;
 mod timers;
 mod transceiver;

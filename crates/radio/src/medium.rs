@@ -83,7 +83,7 @@ impl<F> Medium<F> {
             timing: Timing::new(&config),
             physics: Physics::new(&config),
             now: Instant::ZERO,
-            reach: Reach::new(&links, config.broadcast_loss_share),
+            reach: Reach::new(&links, &config, seed),
             stations: chance.map(|c| Transceiver::new(c, rules, config.queue_frames_max)).collect(),
             timers: Timers::new(count),
             packets: Packets::with_capacity(count),

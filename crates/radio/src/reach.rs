@@ -1,15 +1,18 @@
 //! The links as the medium walks them: for each sender its hearers.
 
-use crate::chance::{Chance, Probability};
+use crate::chance::{Chance, PairChance, Probability};
+use crate::config::Config;
 use crate::links::{Link, Links, Thresholds};
 use crate::output::Station;
 use crate::physics::Speed;
 use crate::power::POWER_MAX;
 use crate::receiver::Signal;
+use crate::spells::Spells;
+use std::time::Duration;
 use wire::Instant;
 
 /// One station that senses another, and what it last got of it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Hearer {
     pub station: Station,
     decodable: bool,
@@ -21,13 +24,17 @@ pub struct Hearer {
     pub reaches: bool,
     pub loss: Probability,
     pub broadcast_loss: Probability,
-    pub overheard_loss: Probability,
+    overheard_loss: Probability,
+    /// If frames for others are lost in spells.
+    spells: Option<Spells>,
     /// Serial number of the sender's latest packet that arrived here; 0 if none did.
     heard: u64,
 }
 
 impl Hearer {
-    fn new(station: Station, link: Link, broadcast_loss_share: f64) -> Self {
+    fn new((from, station): (Station, Station), link: Link, habits: Habits) -> Self {
+        let has_spells = link.overheard_loss.is_some() && habits.overhear_spell > Duration::ZERO;
+        let chance = || PairChance::new(habits.seed, from.0, station.0);
         Self {
             station,
             decodable: link.decodable || link.overheard_loss.is_some(),
@@ -37,7 +44,8 @@ impl Hearer {
             reaches: link.decodable || link.overheard_loss.is_none(),
             loss: Probability::new(link.loss),
             overheard_loss: Probability::new(link.overheard_loss.unwrap_or(link.loss)),
-            broadcast_loss: Probability::new(link.loss * broadcast_loss_share),
+            broadcast_loss: Probability::new(link.loss * habits.broadcast_loss_share),
+            spells: has_spells.then(|| Spells::new(chance(), habits.overhear_spell)),
             heard: 0,
         }
     }
@@ -66,6 +74,14 @@ impl Hearer {
         }
     }
 
+    /// Whether a frame for another that nothing disturbed does not arrive here; `chance` is the station's.
+    pub fn misses(&mut self, now: Instant, chance: &mut Chance) -> bool {
+        match &mut self.spells {
+            Some(spells) => spells.is_bad(now, self.overheard_loss),
+            None => chance.happens(self.overheard_loss),
+        }
+    }
+
     /// Notes that a packet arrived here; says whether it had not before. A sender works on one packet
     /// at a time, so the latest serial number is all there is to remember.
     pub fn note(&mut self, serial: u64) -> bool {
@@ -75,28 +91,39 @@ impl Hearer {
     }
 }
 
+/// What all links have in common.
+#[derive(Clone, Copy, Debug)]
+struct Habits {
+    broadcast_loss_share: f64,
+    overhear_spell: Duration,
+    seed: u64,
+}
+
 /// Who senses whom.
 #[derive(Clone, Debug)]
 pub struct Reach {
     /// By sender, each in order of their numbers.
     hearers: Vec<Vec<Hearer>>,
     fading: Option<Thresholds>,
-    broadcast_loss_share: f64,
+    habits: Habits,
     /// Changes that wait until their sender has nothing on the air.
     changes: Vec<(Station, Station, Option<Link>)>,
 }
 
 impl Reach {
-    /// `broadcast_loss_share` as in [`Config`](crate::Config::broadcast_loss_share).
-    pub fn new(links: &Links, broadcast_loss_share: f64) -> Self {
+    /// The seed is that of the channel.
+    pub fn new(links: &Links, config: &Config, seed: u64) -> Self {
+        let Config { broadcast_loss_share, overhear_spell, .. } = *config;
+        let habits = Habits { broadcast_loss_share, overhear_spell, seed };
         let of = |sender| {
-            let hearers = links.hearers_of(Station(sender as u16)).iter();
-            hearers.map(|(to, link)| Hearer::new(*to, *link, broadcast_loss_share)).collect()
+            let from = Station(sender as u16);
+            let hearers = links.hearers_of(from).iter();
+            hearers.map(|(to, link)| Hearer::new((from, *to), *link, habits)).collect()
         };
         Self {
             hearers: (0..links.stations()).map(of).collect(),
             fading: links.thresholds(),
-            broadcast_loss_share,
+            habits,
             changes: Vec::new(),
         }
     }
@@ -142,12 +169,14 @@ impl Reach {
         match (hearers.binary_search_by_key(&to, |hearer| hearer.station), link) {
             _ if from == to => {}
             (Ok(place), Some(link)) => {
-                let new = Hearer::new(to, link, self.broadcast_loss_share);
-                hearers[place] = Hearer { heard: hearers[place].heard, ..new };
+                let new = Hearer::new((from, to), link, self.habits);
+                let Hearer { heard, spells, .. } = &mut hearers[place];
+                let spells = new.spells.and_then(|new| spells.take().or(Some(new)));
+                hearers[place] = Hearer { heard: *heard, spells, ..new };
             }
             (Ok(place), None) => drop(hearers.remove(place)),
             (Err(place), Some(link)) => {
-                hearers.insert(place, Hearer::new(to, link, self.broadcast_loss_share));
+                hearers.insert(place, Hearer::new((from, to), link, self.habits));
             }
             (Err(_), None) => {}
         }

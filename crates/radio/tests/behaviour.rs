@@ -305,3 +305,29 @@ fn what_is_lost_of_frames_for_others_is_a_matter_of_its_own() {
     // To 3 nothing comes, however often.
     assert!(!by(to(3)).contains(&3));
 }
+
+/// Station 1 gets frame after frame of 0; 2 overhears half of them.
+fn overheard(spell: Duration, seed: u64) -> Vec<bool> {
+    let mut links = clique(3);
+    let half = Link { overheard_loss: Some(0.5), ..link(1_000_000) };
+    links.set(Station(0), Station(2), half);
+    let config = Config { overhear_spell: spell, ..Config::default() };
+    let mut medium = Medium::new(config, links, seed);
+    let sendings: Vec<Sending> = (0..2000).map(|it| (micros(it * 2000), 0, to(1), 500)).collect();
+    let events = play(&mut medium, &sendings);
+    let frames = frames(&events);
+    assert!(frames.iter().all(|(_, by)| stations(by).contains(&1)));
+    frames.iter().map(|(_, by)| stations(by).contains(&2)).collect()
+}
+
+#[test]
+fn what_an_observer_hears_stays_so_for_a_spell_and_what_is_for_oneself_is_not_lost_in_it() {
+    let changes = |heard: &[bool]| heard.windows(2).filter(|it| it[0] != it[1]).count();
+    // With each frame alone it changes every other time; in spells of 20 ms, which are of ten frames,
+    // between two frames luck is drawn anew with 1 - exp(-0.1), and becomes another half of these times.
+    let (alone, spells) = (overheard(Duration::ZERO, 1), overheard(Duration::from_millis(20), 1));
+    assert!((900..1100).contains(&changes(&alone)), "{}", changes(&alone));
+    assert!((55..135).contains(&changes(&spells)), "{}", changes(&spells));
+    assert_eq!(spells, overheard(Duration::from_millis(20), 1));
+    assert_ne!(spells, overheard(Duration::from_millis(20), 2));
+}

@@ -13,16 +13,14 @@ use std::time::Duration;
 const STATIONS: u16 = 6;
 
 fn links() -> impl Strategy<Value = Links> {
-    let link = (1_u64..2_000_000, any::<bool>(), 0.0..1.0_f64);
+    let overheard_loss = prop::option::of(0.0..1.0_f64);
+    let link = (1_u64..2_000_000, any::<bool>(), 0.0..1.0_f64, overheard_loss);
     let edge = (0..STATIONS, 0..STATIONS, link);
     prop::collection::vec(edge, 0..36).prop_map(|edges| {
         let mut links = Links::new(usize::from(STATIONS));
-        for (from, to, (power, decodable, loss)) in edges {
-            links.set(
-                Station(from),
-                Station(to),
-                Link { power, decodable, loss, overheard_loss: None },
-            );
+        for (from, to, (power, decodable, loss, overheard_loss)) in edges {
+            let link = Link { power, decodable, loss, overheard_loss };
+            links.set(Station(from), Station(to), link);
         }
         links
     })
@@ -47,7 +45,12 @@ fn check_frames(events: &[Event], links: &Links) -> Result<(), TestCaseError> {
     for (frame, by) in &heard {
         for reception in by {
             let link = links.get(frame.from, reception.by).expect("only hearers receive");
-            prop_assert!(link.decodable && link.power == reception.power);
+            let is_for_other = matches!(frame.to, Destination::Station(to) if to != reception.by);
+            let arrives = match link.overheard_loss {
+                Some(loss) if is_for_other => loss < 1.0,
+                _ => link.decodable,
+            };
+            prop_assert!(arrives && link.power == reception.power);
             let deaf = heard.iter().any(|(own, _)| {
                 own.from == reception.by && own.began < frame.ended && frame.began < own.ended
             });
@@ -86,7 +89,9 @@ proptest! {
     #[test]
     fn every_choice_ends_well_and_the_air_is_accounted_for(
         links in links(), sendings in sendings(), seed: u64, config in configs(), fades: bool,
+        spell_us in 0_u64..5_000,
     ) {
+        let config = Config { overhear_spell: Duration::from_micros(spell_us), ..config };
         // A station that is never answered never gives up in ns-3: then nothing would end.
         let config = match config.rts_threshold {
             Some(_) => Config { dcf: Dcf::Standard, ..config },

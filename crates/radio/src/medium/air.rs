@@ -107,16 +107,17 @@ impl<F> Medium<F> {
         serial: u64,
     ) {
         let by = reception.by;
-        let (reaches, loss) = match frame.to {
-            Destination::Station(to) if to != by => (true, hearer.overheard_loss),
-            Destination::Station(_) => (hearer.reaches, hearer.loss),
-            Destination::Broadcast => (hearer.reaches, hearer.broadcast_loss),
-        };
-        if !reaches {
+        let is_for_other = matches!(frame.to, Destination::Station(to) if to != by);
+        if !is_for_other && !hearer.reaches {
             return self.receive_badly(by);
         }
-        let station = self.station(by);
-        if station.chance.happens(loss) {
+        let (now, station) = (self.now, &mut self.stations[usize::from(by.0)]);
+        let is_lost = match frame.to {
+            _ if is_for_other => hearer.misses(now, &mut station.chance),
+            Destination::Station(_) => station.chance.happens(hearer.loss),
+            Destination::Broadcast => station.chance.happens(hearer.broadcast_loss),
+        };
+        if is_lost {
             station.report.lost += 1;
             return self.receive_badly(by);
         }

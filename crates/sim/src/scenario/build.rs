@@ -96,6 +96,7 @@ impl<'a> Builder<'a> {
                 rts_threshold: settings.rts.map(|bytes| bytes as u32),
                 loss_scope: loss_scope(settings),
                 broadcast_loss_share: settings.broadcast_loss_share,
+                overhear_spell: Duration::from_secs_f64(settings.overhear_spell_ms / 1e3),
                 decoding: settings.reception,
                 locking: settings.receiver,
                 dcf: settings.dcf,

@@ -29,7 +29,7 @@ const TIMED: &[Traffic] = &[Traffic::Tcp, Traffic::Udp, Traffic::Fetches, Traffi
 const BY_TCP: &[Traffic] = &[Traffic::Files, Traffic::Tcp, Traffic::Fetches, Traffic::Pages];
 
 /// Every key, in the order in which reports list them.
-pub(super) static KEYS: [Spec; 70] = [
+pub(super) static KEYS: [Spec; 71] = [
     Spec {
         name: "hops",
         meaning: "links from the gateway to the last router of a chain",
@@ -428,6 +428,13 @@ pub(super) static KEYS: [Spec; 70] = [
         layouts: &[],
         traffic: &[],
         slot: Slot::Number(0.0..=16.0, |it| &mut it.overhear_exponent),
+    },
+    Spec {
+        name: "overhear_spell_ms",
+        meaning: "where overhear_m is set, for how long on average a router hears all or nothing of another, before that is drawn anew; 0: drawn for each frame",
+        layouts: &[],
+        traffic: &[],
+        slot: Slot::Number(0.0..=60_000.0, |it| &mut it.overhear_spell_ms),
     },
     Spec {
         name: "phy",

@@ -65,6 +65,14 @@ fn frames_for_others_are_lost_by_distance_and_routes_are_not() {
 }
 
 #[test]
+fn frames_for_others_are_lost_in_spells_if_it_says_so() {
+    let spell = |settings: &[(&str, &str)]| load(THREE, settings).unwrap().radio.overhear_spell;
+    assert_eq!(spell(&[("overhear_m", "400")]), Duration::ZERO);
+    let settings = [("overhear_m", "400"), ("overhear_spell_ms", "2.5")];
+    assert_eq!(spell(&settings), Duration::from_micros(2500));
+}
+
+#[test]
 fn reports_get_every_key_that_applies() {
     let scenario = load(THREE, &[("receivers", "b")]).unwrap();
     assert_eq!(value(&scenario, "gateway"), Some("g"));
