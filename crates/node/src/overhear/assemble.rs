@@ -159,6 +159,21 @@ impl Chunk {
         kept
     }
 
+    /// What most segments are: takes in bytes that go on where the last of them stopped, if the same
+    /// flow said that, there is one version of it all, and memory for them is set aside already. False if
+    /// that is not so; else it is what [`Chunk::hear`] would have done, at a third of its price.
+    pub fn go_on(&mut self, by: Speaker, at: u64, bytes: &[u8]) -> bool {
+        let [version] = self.versions.as_mut_slice() else { return false };
+        let by = Speaker { trusted: by.trusted && self.falsehoods < FALSE_MAX, ..by };
+        if !(version.admits(by) && version.go_on(by.flow, at, bytes)) {
+            return false;
+        }
+        self.count += 1;
+        version.grown = self.count;
+        self.kept += bytes.len() as u64;
+        true
+    }
+
     /// Opens a version: one in which this is right where it contradicts another, or an empty one.
     fn open(&mut self, from: Option<usize>, by: Speaker, at: u64, bytes: &[u8], end: u64) -> usize {
         let mut version = match from.and_then(|i| self.versions.get(i)).cloned() {
@@ -294,6 +309,13 @@ impl Version {
             return Ok(0);
         }
         Ok(self.runs.insert(at, bytes, end, RUNS_MAX))
+    }
+
+    fn go_on(&mut self, by: Id, at: u64, bytes: &[u8]) -> bool {
+        let last = self.said.last_mut().filter(|it| it.by == by && it.range.end == at);
+        let Some(last) = last.filter(|_| self.runs.append(at, bytes)) else { return false };
+        last.range.end += bytes.len() as u64;
+        true
     }
 
     /// Whoever contradicts others does not belong here. Who contradicts itself may go on: it said the

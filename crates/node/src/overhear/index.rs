@@ -36,7 +36,7 @@ impl Index {
     }
 
     const fn buckets(slots_max: usize) -> usize {
-        (2 * slots_max + 1).next_power_of_two()
+        (2 * slots_max).next_power_of_two()
     }
 
     /// The slot with this hash of which `is_it` says that it is the one.

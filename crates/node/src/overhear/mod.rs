@@ -31,6 +31,7 @@ mod counters;
 mod flows;
 mod hearing;
 mod index;
+mod keyed;
 mod limits;
 mod names;
 mod runs;

@@ -7,6 +7,7 @@
 
 use super::flows::HEAD;
 use super::table::Table;
+use smallvec::{SmallVec, smallvec};
 use std::time::Duration;
 use wire::{ChunkId, Instant};
 
@@ -111,7 +112,7 @@ impl Names {
     /// One chunk follows another in some flow, so many bytes behind it. What other flows have between the
     /// two, or beyond them, comes into the same order.
     pub fn follows(&mut self, now: Instant, first: Named, gap: u64, second: Named) {
-        let mut found = vec![(first, gap, second)];
+        let mut found = smallvec![(first, gap, second)] as SmallVec<[_; 2]>;
         for _ in 0..STEPS_MAX {
             let Some((first, gap, second)) = found.pop() else { break };
             if gap > 0

@@ -128,6 +128,17 @@ impl Runs {
         self.bytes - before
     }
 
+    /// Adds bytes to the end of the last block, if it ends there and has room for them; false if not.
+    pub fn append(&mut self, at: u64, bytes: &[u8]) -> bool {
+        let Some(last) = self.runs.last_mut().filter(|last| last.end() == at) else { return false };
+        if last.bytes.capacity() - last.bytes.len() < bytes.len() {
+            return false;
+        }
+        last.bytes.extend_from_slice(bytes);
+        self.bytes += bytes.len();
+        true
+    }
+
     /// Puts `bytes` over what is there.
     pub fn overwrite(&mut self, at: u64, bytes: &[u8]) {
         let range = at..at + bytes.len() as u64;

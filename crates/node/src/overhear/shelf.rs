@@ -84,7 +84,7 @@ impl Shelf {
             self.evict(now, counters);
         }
         let chunk = Chunk::new(state == State::Wanted);
-        let rank = rank(&chunk, named);
+        let rank = rank(&chunk, 0, named);
         let id = self.chunks.insert(now, named, chunk, rank);
         self.outputs.push_back(Output::Begun { name: named.name, total: named.total });
         id
@@ -106,18 +106,23 @@ impl Shelf {
             counters.duplicate_bytes += bytes.len() as u64;
             return None;
         };
-        let before = chunk.cost();
-        let kept = chunk.hear(by, place.at, bytes, place.end);
+        let kept = if chunk.go_on(by, place.at, bytes) {
+            bytes.len()
+        } else {
+            let before = chunk.cost();
+            let kept = chunk.hear(by, place.at, bytes, place.end);
+            self.bytes = (self.bytes + chunk.cost()).saturating_sub(before);
+            kept
+        };
         counters.kept_bytes += kept as u64;
         counters.duplicate_bytes += (bytes.len() - kept) as u64;
-        let after = chunk.cost();
-        self.bytes = (self.bytes + after).saturating_sub(before);
-        let rank = rank(chunk, place.named);
-        let is_complete = chunk.heard() == place.named.total as usize;
         if kept == 0 {
             return Some(id);
         }
+        let heard = chunk.heard();
+        let rank = rank(chunk, heard, place.named);
         self.chunks.touch(now, id, rank);
+        let is_complete = heard == place.named.total as usize;
         let last = place.at..place.at + bytes.len() as u64;
         if is_complete && self.verify(now, id, place.named, &last, counters) {
             return None;
@@ -184,7 +189,7 @@ impl Shelf {
         let Some(id) = self.chunks.find(&named) else { return };
         let Some(chunk) = self.chunks.get_mut(id) else { return };
         chunk.wanted = wanted;
-        let rank = rank(chunk, named);
+        let rank = rank(chunk, chunk.heard(), named);
         self.chunks.touch(now, id, rank);
     }
 
@@ -235,8 +240,8 @@ impl Shelf {
     }
 }
 
-fn rank(chunk: &Chunk, named: Named) -> usize {
-    let (heard, total) = (chunk.heard(), named.total as usize);
+fn rank(chunk: &Chunk, heard: usize, named: Named) -> usize {
+    let total = named.total as usize;
     match () {
         () if chunk.wanted => 3,
         () if heard * 2 >= total && chunk.falsehoods() == 0 => 2,

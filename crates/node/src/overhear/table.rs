@@ -5,30 +5,10 @@
 //! all of its own memory is set aside at birth, so that what it costs is known.
 
 use super::index::{Index, NONE};
-use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher};
+use super::keyed::Keyed;
+use std::hash::Hash;
 use std::time::Duration;
 use wire::Instant;
-
-/// Hashes under a key, so that nobody who does not know it can choose what falls together.
-#[derive(Clone, Debug)]
-pub struct Keyed(DefaultHasher);
-
-impl Keyed {
-    /// Under this key.
-    pub fn new(seed: &[u8; 32]) -> Self {
-        let mut hasher = DefaultHasher::new();
-        hasher.write(seed);
-        Self(hasher)
-    }
-}
-
-impl BuildHasher for Keyed {
-    type Hasher = DefaultHasher;
-
-    fn build_hasher(&self) -> DefaultHasher {
-        self.0.clone()
-    }
-}
 
 /// Which entry; of one that has left, it leads nowhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,7 +98,7 @@ impl<K: Eq + Hash, V, const RANKS: usize> Table<K, V, RANKS> {
     /// The entry of this key.
     pub fn find(&self, key: &K) -> Option<Id> {
         let is_it = |slot| self.slots.get(slot as usize).is_some_and(|it| it.key == *key);
-        self.id(self.index.find(self.keyed.hash_one(key), is_it)?)
+        self.id(self.index.find(self.keyed.hash(key), is_it)?)
     }
 
     /// What is there.
@@ -144,7 +124,7 @@ impl<K: Eq + Hash, V, const RANKS: usize> Table<K, V, RANKS> {
         if self.is_full() {
             return None;
         }
-        let hash = self.keyed.hash_one(&key);
+        let hash = self.keyed.hash(&key);
         let link = Link { rank, previous: NONE, next: NONE, touched: now, placed: now };
         let slot = if self.free == NONE {
             self.slots.push(Slot { key, value: Some(value), generation: 0 });
@@ -172,7 +152,7 @@ impl<K: Eq + Hash, V, const RANKS: usize> Table<K, V, RANKS> {
         self.links.get_mut(id.slot as usize)?.next = free;
         let slot = self.slots.get_mut(id.slot as usize)?;
         slot.generation = slot.generation.wrapping_add(1);
-        self.index.remove(self.keyed.hash_one(&slot.key), id.slot);
+        self.index.remove(self.keyed.hash(&slot.key), id.slot);
         self.len -= 1;
         slot.value.take()
     }
