@@ -163,6 +163,18 @@ impl Node {
         self.take_back();
     }
 
+    /// A segment of an object's manifest has come: what was heard of its units can be told from where it
+    /// lies, whether or not their heads were heard.
+    pub(super) fn heard_in_order(&mut self, before: Option<&Segment>, segment: &Segment) {
+        let Some(ear) = &mut self.ear else { return };
+        let last = before.and_then(|before| before.entries.last());
+        let units = last.into_iter().chain(&segment.entries);
+        let units: Vec<_> = units.map(|entry| (entry.id, entry.length)).collect();
+        ear.engine.list(self.now, &units);
+        self.take_heard();
+        self.take_back();
+    }
+
     /// Does with what was heard what is to be done.
     fn take_heard(&mut self) {
         while let Some(output) = self.ear.as_mut().and_then(|ear| ear.engine.poll_output()) {

@@ -3,7 +3,7 @@
 //! Which chunks were here a moment ago, so that the next hop's transmission of the same is passed over;
 //! which are wanted, though nothing was heard of them yet; and which follow which, because all hops send
 //! them in the same order, as far apart: a head that was missed on one hop can be known from another's,
-//! even if its neighbours' heads were missed there.
+//! even if its neighbours' heads were missed there. Manifests tell the same, without any hop.
 
 use super::flows::HEAD;
 use super::table::Table;
@@ -61,12 +61,20 @@ pub struct Step {
     pub gap: u64,
     /// The other.
     pub named: Named,
+    /// A manifest says so.
+    pub listed: bool,
 }
 
 impl Step {
     /// From the same chunk to one at a gap: how far that is behind this one, if it is.
     fn rest(&self, gap: u64) -> Option<u64> {
         gap.checked_sub(self.gap + HEAD + u64::from(self.named.total))
+    }
+
+    /// Takes the place of another step; what a manifest says stays said when it is heard.
+    fn replace(mut self, there: &mut Option<Self>) -> Option<Self> {
+        self.listed |= there.is_some_and(|it| Self { listed: self.listed, ..it } == self && it.listed);
+        there.replace(self)
     }
 }
 
@@ -108,10 +116,20 @@ impl Names {
         }
     }
 
-    /// One chunk follows another in some flow, so many bytes behind it. What other flows have between the
-    /// two, or beyond them, comes into the same order.
+    /// One chunk follows another in some flow, so many bytes behind it.
     pub fn follows(&mut self, now: Instant, first: Named, gap: u64, second: Named) {
-        let mut found = vec![(first, gap, second)];
+        self.order(now, (first, gap, second), false);
+    }
+
+    /// A manifest lists one chunk right behind another.
+    pub fn list(&mut self, now: Instant, first: Named, second: Named) {
+        self.order(now, (first, 0, second), true);
+    }
+
+    /// Two chunks are so far apart. What flows have between the two, or beyond them, comes into the same
+    /// order.
+    fn order(&mut self, now: Instant, told: (Named, u64, Named), mut listed: bool) {
+        let mut found = vec![told];
         for _ in 0..STEPS_MAX {
             let Some((first, gap, second)) = found.pop() else { break };
             if gap > 0
@@ -120,10 +138,11 @@ impl Names {
                 found.push(between);
                 continue;
             }
-            let (there, back) = (Step { gap, named: second }, Step { gap, named: first });
+            let there = Step { gap, named: second, listed };
+            let back = Step { gap, named: first, listed: std::mem::take(&mut listed) };
             let (mut after, mut before) = (None, None);
-            self.note(now, first.name, |known| after = known.after.replace(there));
-            self.note(now, second.name, |known| before = known.before.replace(back));
+            self.note(now, first.name, |known| after = there.replace(&mut known.after));
+            self.note(now, second.name, |known| before = back.replace(&mut known.before));
             let beyond =
                 |known: Option<Step>, step: &Step| Some((known?.named, step.rest(known?.gap)?));
             found.extend(beyond(after, &there).map(|(last, rest)| (second, rest, last)));
@@ -205,6 +224,20 @@ mod tests {
             }
             assert_eq!(order(&names, 0), [(0, 1), (0, 2), (0, 3), (0, 4)], "from {begin} on");
         }
+    }
+
+    #[test]
+    fn what_a_manifest_says_stays_said() {
+        let mut names = Names::new(8, &[1; 32]);
+        names.follows(Instant::ZERO, named(0), HEAD + LENGTH, named(2));
+        names.list(Instant::ZERO, named(0), named(1));
+        assert_eq!(order(&names, 0), [(0, 1), (0, 2)]);
+        let listed = |names: &Names, number| names.after(&named(number).name).unwrap().listed;
+        names.follows(Instant::ZERO, named(0), 0, named(1));
+        assert!(listed(&names, 0) && !listed(&names, 1));
+        // Not if something else is heard to follow.
+        names.follows(Instant::ZERO, named(0), 0, named(3));
+        assert!(!listed(&names, 0));
     }
 
     #[test]

@@ -10,7 +10,8 @@ const LENGTH: usize = 1_000_000;
 
 /// Routers 1 and 2 are both behind 0, and 2 hears what 0 sends to 1, but so many segments in a thousand.
 fn siblings(lost_in_thousand: u64, seed: u64) -> Mesh {
-    let mut mesh = Mesh::tree_of(&Plan::listening().seeded(seed), &[0, 0]);
+    let plan = Plan { overhear: Some(8 << 20), ..Plan::listening() };
+    let mut mesh = Mesh::tree_of(&plan.seeded(seed), &[0, 0]);
     mesh.air.listen(2, lost_in_thousand, seed);
     mesh.origin.put(URL, Page::of(LENGTH).fresh(600));
     mesh
@@ -88,6 +89,24 @@ fn what_was_overheard_rests_on_disk() {
     // Nothing but what comes unasked: it had not heard anything since it began.
     assert!(mesh.data(0, 2) - before < 17_000, "{}", mesh.data(0, 2) - before);
     mesh.done();
+}
+
+#[test]
+fn figures() {
+    for lost in [50, 100, 200, 500] {
+        for seed in 1..4 {
+            let mut mesh = siblings(lost, seed);
+            mesh.get(1, URL);
+            let heard = mesh.report(2).overheard;
+            let missing = LENGTH as u64 - mesh.air.heard_of_units(2);
+            let known = LENGTH as u64 - heard.bytes - heard.heard.assembling_bytes;
+            let (to, from) = (mesh.control(0, 2), mesh.control(2, 0));
+            let id = mesh.get(2, URL);
+            assert!(mesh.client(id).is_ok());
+            let sent = mesh.data(0, 2);
+            println!("lost {lost} seed {seed}: missing {missing}, engine says {known}, strays {}, sent {sent} = {:.1} %, control to {} from {}; wants {} flows ev {} chunks ev {}", heard.heard.waiting_bytes, 100.0 * sent as f64 / missing as f64, mesh.control(0, 2) - to, mesh.control(2, 0) - from, mesh.report(2).wants_out, heard.heard.flows_evicted, heard.heard.chunks_evicted);
+        }
+    }
 }
 
 /// Half of the segments of an object are not heard; so many bytes of it are missing then.
