@@ -60,7 +60,9 @@ impl Node {
         } else if end > self.config.object_bytes_max {
             self.outgrow(id);
         }
-        self.pump_readers(id);
+        if !self.awaits_order(id, &segment) {
+            self.pump_readers(id);
+        }
         let storing = self.fetches.get_mut(&id).and_then(Fetch::storing);
         if storing.is_some_and(|storing| storing.readers.is_empty()) {
             self.want_rest(id);

@@ -274,11 +274,6 @@ impl Flow {
         self.strikes < DISTRUSTED
     }
 
-    /// Where bytes end of which any was heard.
-    pub fn end(&self) -> u64 {
-        self.position
-    }
-
     /// Counts what it has come to take among what all flows take, in bytes.
     pub fn charge(&mut self, all: usize) -> usize {
         let cost = self.cost();

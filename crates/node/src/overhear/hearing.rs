@@ -74,6 +74,11 @@ impl Hearing<'_> {
             return self.head_again(i, at, bytes);
         }
         let bytes = first(bytes, frame.end - at);
+        if frame.guessed && heads(bytes).next().is_some() {
+            // Another frame is here.
+            self.flow.frames.remove(i);
+            return 0;
+        }
         let Some(chunk) = frame.chunk else {
             self.counters.duplicate_bytes += bytes.len() as u64;
             return bytes.len();
@@ -126,12 +131,9 @@ impl Hearing<'_> {
             return ChunkHead::LENGTH;
         }
         let mut length = bytes.len();
-        for found in memmem::find_iter(bytes, MARKER) {
-            // What is before it comes first: a head that claims this one may end there.
-            if found > 0 && bytes.get(found..).and_then(decode).is_some() {
-                length = found;
-                break;
-            }
+        // What is before it comes first: a head that claims this one may end there.
+        if let Some((found, _)) = heads(bytes).find(|(found, _)| *found > 0) {
+            length = found;
         }
         self.stray(at, first(bytes, length as u64));
         self.across(at, at);
@@ -155,10 +157,7 @@ impl Hearing<'_> {
         let Some((start, window)) = self.flow.strays.at(byte).map(|run| run.part(&around)) else {
             return;
         };
-        let heads: Vec<_> = memmem::find_iter(window, MARKER)
-            .filter_map(|found| Some((found, window.get(found..).and_then(decode)?)))
-            .collect();
-        for (found, head) in heads {
+        for (found, head) in heads(window).collect::<Vec<_>>() {
             self.claim(Frame::new(start + found as u64, &head));
         }
     }
@@ -252,8 +251,8 @@ impl Hearing<'_> {
             let whole = |it: &&Frame| it.is_whole() || it.several;
             let Some(first) = self.flow.frames.front().filter(whole) else { break };
             let first = Border { at: first.begin, named: first.first };
-            let Some((guess, begin)) = self.back(first, 0) else { break };
-            if self.flow.strays.within(begin.at..first.at).next().is_none() || !self.claim(guess) {
+            let Some((guess, _)) = self.back(first, 0) else { break };
+            if !self.has_strays(&guess) || !self.claim(guess) {
                 break;
             }
         }
@@ -261,7 +260,7 @@ impl Hearing<'_> {
 
     /// Fills the gap between two frames with chunks that follow the one, or precede the other, elsewhere:
     /// with all of them where they fill it. Else with those of which bytes agree; and behind the last frame
-    /// with those that a manifest lists, as far as all of them have passed, unless bytes contradict.
+    /// with those that a manifest lists, unless bytes contradict.
     fn fill(&mut self, before: Border, behind: Option<Border>) {
         let (there, is_filled) = self.walk(before, behind);
         if is_filled {
@@ -273,7 +272,7 @@ impl Hearing<'_> {
         for guess in there.into_iter().chain(back) {
             let agreeing = self.agreeing(&guess.frame);
             let is_there = agreeing.is_some_and(|bytes| bytes >= AGREEING_MIN);
-            let is_listed = guess.listed && behind.is_none() && guess.frame.end <= self.flow.end();
+            let is_listed = guess.listed && behind.is_none() && self.has_strays(&guess.frame);
             if is_filled || is_met || is_there || (is_listed && agreeing.is_some()) {
                 self.claim(guess.frame);
             }
@@ -324,6 +323,11 @@ impl Hearing<'_> {
         (begin >= from).then_some((frame, Border { at: begin, named: step.named }))
     }
 
+    /// Whether any bytes wait that a guessed frame would claim.
+    fn has_strays(&self, guess: &Frame) -> bool {
+        self.flow.strays.within(guess.begin..guess.end).next().is_some()
+    }
+
     /// How many strays are the same that were heard of a guessed frame's chunk elsewhere; `None` if any
     /// are not.
     fn agreeing(&self, guess: &Frame) -> Option<usize> {
@@ -350,6 +354,12 @@ struct Guess {
 /// At most so many of the first bytes.
 fn first(bytes: &[u8], length_max: u64) -> &[u8] {
     bytes.get(..length_max.min(bytes.len() as u64) as usize).unwrap_or_default()
+}
+
+/// Heads among these bytes, and where they begin.
+fn heads(bytes: &[u8]) -> impl Iterator<Item = (usize, ChunkHead)> {
+    let found = memmem::find_iter(bytes, MARKER);
+    found.filter_map(|found| Some((found, bytes.get(found..).and_then(decode)?)))
 }
 
 fn decode(bytes: &[u8]) -> Option<ChunkHead> {
