@@ -189,7 +189,8 @@ impl Node {
         ear.awaiting.insert(id, self.now + ORDER_AFTER);
         let storing = self.fetches.get_mut(&id).and_then(Fetch::storing);
         let readers = storing.map(|storing| storing.readers.clone()).unwrap_or_default();
-        let is_peer = |id: &ExchangeId| self.exchanges.get(id).is_some_and(|it| it.peer().is_some());
+        let is_peer =
+            |id: &ExchangeId| self.exchanges.get(id).is_some_and(|it| it.peer().is_some());
         let peers: Vec<_> = readers.into_iter().filter(is_peer).collect();
         peers.into_iter().for_each(|reader| self.pump(reader));
         true

@@ -267,13 +267,16 @@ impl Hearing<'_> {
             return there.into_iter().for_each(|guess| _ = self.claim(guess.frame));
         }
         let (back, is_filled) = self.walk_back(before, behind);
+        if is_filled {
+            return back.into_iter().for_each(|guess| _ = self.claim(guess.frame));
+        }
         let met = there.last().zip(back.last());
         let is_met = met.is_some_and(|(there, back)| there.frame.end == back.frame.begin);
         for guess in there.into_iter().chain(back) {
             let agreeing = self.agreeing(&guess.frame);
             let is_there = agreeing.is_some_and(|bytes| bytes >= AGREEING_MIN);
             let is_listed = guess.listed && behind.is_none() && self.has_strays(&guess.frame);
-            if is_filled || is_met || is_there || (is_listed && agreeing.is_some()) {
+            if is_met || is_there || (is_listed && agreeing.is_some()) {
                 self.claim(guess.frame);
             }
         }
@@ -282,7 +285,8 @@ impl Hearing<'_> {
     /// Chunks that follow one elsewhere, and whether they are all that is between it and the next frame.
     fn walk(&self, before: Border, behind: Option<Border>) -> (Vec<Guess>, bool) {
         let until = behind.map_or(u64::MAX, |it| it.at);
-        let (mut guesses, mut from, mut listed) = (Vec::new(), before, true);
+        let (mut guesses, mut from) = (Vec::new(), before);
+        let mut listed = self.shelf.names.before(&before.named.name).is_none_or(|it| it.listed);
         while guesses.len() < GUESSED_MAX
             && let Some(step) = self.shelf.names.after(&from.named.name)
         {
@@ -347,7 +351,7 @@ struct Border {
 #[derive(Debug)]
 struct Guess {
     frame: Frame,
-    /// A manifest lists all chunks from the frame before the gap to this one.
+    /// A manifest lists all chunks from the one before the frame before the gap to this one.
     listed: bool,
 }
 

@@ -46,6 +46,7 @@ use hearing::Hearing;
 use limits::Limits;
 use names::{Named, Names};
 use shelf::Shelf;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::time::Duration;
 use table::{Id, Table};
@@ -104,12 +105,13 @@ pub struct Heard {
 const RANKS: usize = 4;
 const CLOSING: usize = 0;
 const WEIGHTS: [u64; RANKS] = [64, 16, 4, 1];
-/// How long a flow stays of which nothing is heard. Behind its end, retransmissions may come.
+/// How long a flow stays of which nothing is heard. Behind its end, retransmissions may come; and of what
+/// passed between heads, somebody may come to know where it belongs.
 const IDLE_MAX: [Duration; RANKS] = [
     Duration::from_secs(2),
     Duration::from_secs(10),
-    Duration::from_secs(60),
-    Duration::from_secs(60),
+    Duration::from_secs(600),
+    Duration::from_secs(600),
 ];
 /// A flow that alone has made a chunk false.
 const STRIKES_FALSE: u8 = 4;
@@ -209,14 +211,16 @@ impl Overhear {
     /// An object has chunks in this order, name and length of each: whoever sends it sends them so, and
     /// what was heard behind heads that were missed can be told from its place.
     pub fn list(&mut self, now: Instant, chunks: &[(ChunkId, u32)]) {
-        let named = |(name, total): &(ChunkId, u32)| Named { name: *name, total: *total };
+        // What an object has twice is sent once.
+        let mut seen = BTreeSet::new();
+        let once = chunks.iter().filter(|(name, _)| seen.insert(*name));
+        let chunks: Vec<_> =
+            once.map(|(name, total)| Named { name: *name, total: *total }).collect();
         // No more at once than can be remembered; each part begins with the last of the one before.
         let part_max = self.limits.chunks / 2;
         for begin in (0..chunks.len().saturating_sub(1)).step_by(part_max) {
             let part = chunks.get(begin..chunks.len().min(begin + part_max + 1));
-            for (first, second) in part.into_iter().flat_map(|it| it.iter().zip(it.iter().skip(1))) {
-                self.shelf.names.list(now, named(first), named(second));
-            }
+            self.shelf.names.list(now, part.unwrap_or_default());
             for id in self.flows.ids(|flow| flow.strays.bytes() > 0) {
                 self.look(now, id);
             }

@@ -104,7 +104,16 @@ fn figures() {
             let id = mesh.get(2, URL);
             assert!(mesh.client(id).is_ok());
             let sent = mesh.data(0, 2);
-            println!("lost {lost} seed {seed}: missing {missing}, engine says {known}, strays {}, sent {sent} = {:.1} %, control to {} from {}; wants {} flows ev {} chunks ev {}", heard.heard.waiting_bytes, 100.0 * sent as f64 / missing as f64, mesh.control(0, 2) - to, mesh.control(2, 0) - from, mesh.report(2).wants_out, heard.heard.flows_evicted, heard.heard.chunks_evicted);
+            println!(
+                "lost {lost} seed {seed}: missing {missing}, engine says {known}, strays {}, sent {sent} = {:.1} %, control to {} from {}; wants {} flows ev {} chunks ev {}",
+                heard.heard.waiting_bytes,
+                100.0 * sent as f64 / missing as f64,
+                mesh.control(0, 2) - to,
+                mesh.control(2, 0) - from,
+                mesh.report(2).wants_out,
+                heard.heard.flows_evicted,
+                heard.heard.chunks_evicted
+            );
         }
     }
 }
