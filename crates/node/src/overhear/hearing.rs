@@ -56,6 +56,10 @@ impl Hearing<'_> {
         let heads = self.counters.heads;
         while !bytes.is_empty() {
             let used = match self.flow.place(at) {
+                Place::Frame(i) if self.is_wrong(i, at, bytes) => {
+                    self.flow.frames.remove(i);
+                    0
+                }
                 Place::Frame(i) => self.framed(i, at, bytes),
                 Place::Unknown(until) => self.unknown(at, first(bytes, until - at)),
             };
@@ -67,6 +71,12 @@ impl Hearing<'_> {
         }
     }
 
+    /// Whether a frame was guessed where another's head is heard now.
+    fn is_wrong(&self, i: usize, at: u64, bytes: &[u8]) -> bool {
+        let Some(frame) = self.flow.frames.get(i).filter(|it| it.guessed) else { return false };
+        heads(first(bytes, frame.end - at)).any(|(found, _)| at + found as u64 > frame.begin)
+    }
+
     /// Bytes within a frame; answers how many were dealt with.
     fn framed(&mut self, i: usize, at: u64, bytes: &[u8]) -> usize {
         let Some(frame) = self.flow.frames.get(i) else { return bytes.len() };
@@ -74,11 +84,6 @@ impl Hearing<'_> {
             return self.head_again(i, at, bytes);
         }
         let bytes = first(bytes, frame.end - at);
-        if frame.guessed && heads(bytes).next().is_some() {
-            // Another frame is here.
-            self.flow.frames.remove(i);
-            return 0;
-        }
         let Some(chunk) = frame.chunk else {
             self.counters.duplicate_bytes += bytes.len() as u64;
             return bytes.len();
