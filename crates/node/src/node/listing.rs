@@ -44,14 +44,16 @@ impl Node {
     fn add_listed(&mut self, id: FetchId, segment: Rc<Segment>, signature: Signature) {
         let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
         storing.close_segment(&segment, Some(signature));
+        let mut before = None;
         if let Some(listed) = storing.listed() {
             listed.next += 1;
             listed.end = segment.end_offset();
-            listed.last = Some(Rc::clone(&segment));
+            before = listed.last.replace(Rc::clone(&segment));
         }
         let (end, takes_up) = (segment.end_offset(), storing.is_hollow());
         let closing = segment.closing;
         self.write_segment(id, Signed { segment: Rc::clone(&segment), signature: Some(signature) });
+        self.heard_in_order(before.as_deref(), &segment);
         if segment.number == 0 && !takes_up {
             self.expect_unasked(id, &segment);
         }
@@ -60,7 +62,9 @@ impl Node {
         } else if end > self.config.object_bytes_max {
             self.outgrow(id);
         }
-        self.pump_readers(id);
+        if !self.awaits_order(id, &segment) {
+            self.pump_readers(id);
+        }
         let storing = self.fetches.get_mut(&id).and_then(Fetch::storing);
         if storing.is_some_and(|storing| storing.readers.is_empty()) {
             self.want_rest(id);

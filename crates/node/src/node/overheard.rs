@@ -9,6 +9,7 @@
 
 use super::Node;
 use super::listing::unasked;
+use crate::fetch::Fetch;
 use crate::input::{Config, ExchangeId, FetchId, Overheard};
 use crate::mesh::{Flight, Part};
 use crate::overhear::{Output, Overhear};
@@ -36,6 +37,11 @@ const RANGE_COST: u64 = ChunkHead::LENGTH as u64 + 6;
 /// so long: units that come unasked are likely to be a waste.
 const HOPE: Duration = Duration::from_secs(60);
 
+/// The first segment of a manifest lists one unit as a rule, and only the second tells which follows it: who
+/// has both says both at once, and who still cuts the object says the second soon. For what is behind a
+/// missed head the first unit is asked for so much later.
+const ORDER_AFTER: Duration = Duration::from_millis(50);
+
 /// Requests of ours, and names of units that peers need not send for them any more.
 type TakenBack = BTreeMap<(NodeId, Request), Vec<ChunkId>>;
 
@@ -51,6 +57,8 @@ pub(super) struct Ear {
     waiting_max: u64,
     /// Until when it counts as likely that much of an object is here.
     hope_until: Option<Instant>,
+    /// Transfers whose readers want nothing before the second segment or this time has come.
+    awaiting: BTreeMap<FetchId, Instant>,
     taken_back: TakenBack,
     report: Overhearing,
 }
@@ -67,6 +75,7 @@ impl Ear {
             write_at: None,
             waiting_max: config.memory_bytes / 4 / WAITING_PART,
             hope_until: None,
+            awaiting: BTreeMap::new(),
             taken_back: TakenBack::new(),
             report: Overhearing::default(),
         })
@@ -74,7 +83,8 @@ impl Ear {
 
     /// When it wants [`Node::listen`] to be called.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.engine.poll_timeout().into_iter().chain(self.write_at).min()
+        let awaiting = self.awaiting.values().copied();
+        self.engine.poll_timeout().into_iter().chain(self.write_at).chain(awaiting).min()
     }
 
     /// What came of it.
@@ -154,10 +164,45 @@ impl Node {
         if ear.engine.poll_timeout().is_some_and(|at| at <= self.now) {
             ear.engine.handle_timeout(self.now);
         }
+        let due: Vec<_> = ear.awaiting.extract_if(.., |_, at| *at <= self.now).collect();
         if ear.write_at.is_some_and(|at| at <= self.now) {
             let group = ear.flush();
             self.append(None, group);
         }
+        due.into_iter().for_each(|(id, _)| self.pump_readers(id));
+        self.take_heard();
+        self.take_back();
+    }
+
+    /// Whether readers of an object should want nothing for a moment: its first segment has come, and
+    /// what was heard of it may lie behind a missed head. Peers are told of it at once.
+    pub(super) fn awaits_order(&mut self, id: FetchId, segment: &Segment) -> bool {
+        let is_first = segment.number == 0 && segment.closing.is_none();
+        let is_needed = is_first && segment.entries.iter().any(|it| self.is_missing(&it.id));
+        let Some(ear) = &mut self.ear else { return false };
+        ear.awaiting.remove(&id);
+        let fetch = self.fetches.get(&id).filter(|fetch| is_needed && fetch.ask.trail.sparing);
+        if fetch.is_none() || ear.engine.counters().waiting_bytes == 0 {
+            return false;
+        }
+        ear.awaiting.insert(id, self.now + ORDER_AFTER);
+        let storing = self.fetches.get_mut(&id).and_then(Fetch::storing);
+        let readers = storing.map(|storing| storing.readers.clone()).unwrap_or_default();
+        let is_peer =
+            |id: &ExchangeId| self.exchanges.get(id).is_some_and(|it| it.peer().is_some());
+        let peers: Vec<_> = readers.into_iter().filter(is_peer).collect();
+        peers.into_iter().for_each(|reader| self.pump(reader));
+        true
+    }
+
+    /// A segment of an object's manifest has come: what was heard of its units can be told from where it
+    /// lies, whether or not their heads were heard.
+    pub(super) fn heard_in_order(&mut self, before: Option<&Segment>, segment: &Segment) {
+        let Some(ear) = &mut self.ear else { return };
+        let last = before.and_then(|before| before.entries.last());
+        let units = last.into_iter().chain(&segment.entries);
+        let units: Vec<_> = units.map(|entry| (entry.id, entry.length)).collect();
+        ear.engine.list(self.now, &units);
         self.take_heard();
         self.take_back();
     }

@@ -146,7 +146,16 @@ impl Check<'_> {
         let (which, what) = (usize::from(self.byte()), self.byte());
         let Some((name, bytes)) = self.chunks.get(which % LENGTHS.len()) else { return };
         let (name, total) = (*name, bytes.len() as u32);
-        match what % 5 {
+        match what % 6 {
+            5 => {
+                // Each so many further: some of these orders are that of the stream.
+                let turn = 1 + what / 6 % 5;
+                let next =
+                    (0..LENGTHS.len()).map(|i| (which + i * usize::from(turn)) % LENGTHS.len());
+                let listed = next.filter_map(|i| self.chunks.get(i));
+                let listed: Vec<_> = listed.map(|(name, it)| (*name, it.len() as u32)).collect();
+                self.engine.list(self.now, &listed);
+            }
             0 => self.engine.want(self.now, name, total),
             1 => self.engine.unwant(self.now, name, total),
             2 => self.engine.cancel(self.now, name, total),

@@ -37,9 +37,12 @@ impl Key {
 pub const HEAD: u64 = ChunkHead::LENGTH as u64;
 /// Sequence numbers further apart than this do not belong to the same window of any connection.
 const NEAR: i64 = 16 << 20;
-/// Frames of which a flow remembers where they lie: retransmissions reach back so far. Those that are
-/// over and touch count as one.
-const FRAMES_MAX: usize = 32;
+/// Frames of which a flow remembers where they lie, at the most and at least: retransmissions reach back
+/// so far, and manifests that tell what lies between them. Those that are over and touch count as one.
+const FRAMES_MAX: usize = 256;
+pub const FRAMES_MIN: usize = 32;
+/// Where frames of a flow have one part in so many of what flows may take yet.
+const FRAMES_PART: usize = 8;
 /// After so many bytes without a head, no data connection: then only heads within one segment are found.
 const FOREIGN: u64 = 128 << 10;
 /// From so many strikes on, what a flow says is not joined to what others say.
@@ -84,6 +87,8 @@ pub struct Frame {
     pub offset: u32,
     /// Of which chunk; of several, the last.
     pub named: Named,
+    /// Of several, the first.
+    pub first: Named,
     /// Where the chunk is; `None` if nothing of it is needed any more.
     pub chunk: Option<Id>,
     /// Its head was not heard.
@@ -96,12 +101,14 @@ impl Frame {
     /// A frame as its head says.
     pub fn new(begin: u64, head: &ChunkHead) -> Self {
         let body = begin + HEAD;
+        let named = Named { name: head.name, total: head.total };
         Self {
             begin,
             body,
             end: body + u64::from(head.length),
             offset: head.offset,
-            named: Named { name: head.name, total: head.total },
+            named,
+            first: named,
             chunk: None,
             guessed: false,
             several: false,
@@ -112,7 +119,8 @@ impl Frame {
     pub fn guess(begin: u64, named: Named) -> Self {
         let body = begin + HEAD;
         let end = body + u64::from(named.total);
-        Self { begin, body, end, offset: 0, named, chunk: None, guessed: true, several: false }
+        let (first, chunk) = (named, None);
+        Self { begin, body, end, offset: 0, named, first, chunk, guessed: true, several: false }
     }
 
     /// Whether it brings the chunk from its first byte to its last.
@@ -190,13 +198,14 @@ impl Flow {
         }
     }
 
-    /// Remembers a frame; `None` if another one is there.
-    pub fn claim(&mut self, frame: Frame) -> Option<usize> {
+    /// Remembers a frame; `None` if another one is there. Flows may take `room` bytes more.
+    pub fn claim(&mut self, frame: Frame, room: usize) -> Option<usize> {
         let i = self.frames.partition_point(|it| it.end <= frame.begin);
         if self.frames.get(i).is_some_and(|it| it.begin < frame.end) {
             return None;
         }
-        if self.frames.len() >= FRAMES_MAX {
+        let frames_max = room / FRAMES_PART / size_of::<Frame>();
+        if self.frames.len() >= frames_max.clamp(FRAMES_MIN, FRAMES_MAX) {
             // What comes before all of them comes too late.
             let i = i.checked_sub(1)?;
             self.frames.pop_front();
@@ -251,6 +260,13 @@ impl Flow {
     /// Whether what it says may be joined to what others say.
     pub fn is_trusted(&self) -> bool {
         self.strikes < DISTRUSTED
+    }
+
+    /// Counts what it has come to take among what all flows take, in bytes.
+    pub fn charge(&mut self, all: usize) -> usize {
+        let cost = self.cost();
+        let before = std::mem::replace(&mut self.charged, cost);
+        (all + cost).saturating_sub(before)
     }
 
     /// What it takes in memory beside its entry, in bytes.

@@ -8,7 +8,7 @@
 use super::Options;
 use super::assemble::Speaker;
 use super::counters::Counters;
-use super::flows::{Flow, Frame, HEAD, Place};
+use super::flows::{FRAMES_MIN, Flow, Frame, HEAD, Place};
 use super::names::Named;
 use super::runs::Run;
 use super::shelf::{self, Shelf};
@@ -18,10 +18,15 @@ use wire::Instant;
 use wire::peer::ChunkHead;
 
 const MARKER: &[u8] = b"HSCH";
+/// The most bytes of one flow that wait for a head: half of a large object, until its manifest says where
+/// they belong …
+const STRAYS_MAX: usize = 512 << 10;
+/// … and the fewest: a head, and a little.
+const STRAYS_MIN: usize = 128;
 /// The most blocks of bytes that wait in a flow.
-const STRAY_RUNS_MAX: usize = 32;
-/// The most chunks whose heads are guessed in one gap.
-const GUESSED_MAX: usize = 8;
+const STRAY_RUNS_MAX: usize = 256;
+/// The most chunks whose heads are guessed in one gap, from either side.
+const GUESSED_MAX: usize = 16;
 /// Chunks further apart than this do not tell of each other.
 const GAP_MAX: u64 = 128 << 10;
 /// So many bytes that are the same are no accident.
@@ -39,8 +44,8 @@ pub struct Hearing<'a> {
     pub shelf: &'a mut Shelf,
     /// What is counted.
     pub counters: &'a mut Counters,
-    /// How many bytes may wait for a head.
-    pub strays_max: usize,
+    /// How many bytes more all flows may take.
+    pub room: usize,
     /// How to listen.
     pub options: Options,
 }
@@ -51,6 +56,10 @@ impl Hearing<'_> {
         let heads = self.counters.heads;
         while !bytes.is_empty() {
             let used = match self.flow.place(at) {
+                Place::Frame(i) if self.is_wrong(i, at, bytes) => {
+                    self.flow.frames.remove(i);
+                    0
+                }
                 Place::Frame(i) => self.framed(i, at, bytes),
                 Place::Unknown(until) => self.unknown(at, first(bytes, until - at)),
             };
@@ -58,8 +67,14 @@ impl Hearing<'_> {
             bytes = bytes.get(used..).unwrap_or_default();
         }
         if self.counters.heads > heads && self.flow.strays.bytes() > 0 {
-            self.guess();
+            self.guess(FRAMES_MIN);
         }
+    }
+
+    /// Whether a frame was guessed where another's head is heard now.
+    fn is_wrong(&self, i: usize, at: u64, bytes: &[u8]) -> bool {
+        let Some(frame) = self.flow.frames.get(i).filter(|it| it.guessed) else { return false };
+        heads(first(bytes, frame.end - at)).any(|(found, _)| at + found as u64 > frame.begin)
     }
 
     /// Bytes within a frame; answers how many were dealt with.
@@ -121,21 +136,24 @@ impl Hearing<'_> {
             return ChunkHead::LENGTH;
         }
         let mut length = bytes.len();
-        for found in memmem::find_iter(bytes, MARKER) {
-            // What is before it comes first: a head that claims this one may end there.
-            if found > 0 && bytes.get(found..).and_then(decode).is_some() {
-                length = found;
-                break;
-            }
+        // What is before it comes first: a head that claims this one may end there.
+        if let Some((found, _)) = heads(bytes).find(|(found, _)| *found > 0) {
+            length = found;
         }
         self.stray(at, first(bytes, length as u64));
         self.across(at, at);
         let end = at + length as u64;
         self.across(end, end - 1);
-        let strays_max = if self.flow.is_foreign() { 0 } else { self.strays_max };
+        let strays_max = if self.flow.is_foreign() { 0 } else { self.strays_max() };
         let excess = self.flow.strays.bytes().saturating_sub(strays_max);
         self.counters.unclaimed_bytes += self.flow.strays.drop_first(excess) as u64;
         length
+    }
+
+    /// How many bytes of this flow may wait for a head: half of what all flows may take yet, so that any
+    /// number of flows that want more than their part come to have the same, and leave room for others.
+    fn strays_max(&self) -> usize {
+        (self.room / 2).clamp(STRAYS_MIN, STRAYS_MAX)
     }
 
     /// Looks for a head across the border between two segments, in the block of strays with a byte.
@@ -144,10 +162,7 @@ impl Hearing<'_> {
         let Some((start, window)) = self.flow.strays.at(byte).map(|run| run.part(&around)) else {
             return;
         };
-        let heads: Vec<_> = memmem::find_iter(window, MARKER)
-            .filter_map(|found| Some((found, window.get(found..).and_then(decode)?)))
-            .collect();
-        for (found, head) in heads {
+        for (found, head) in heads(window).collect::<Vec<_>>() {
             self.claim(Frame::new(start + found as u64, &head));
         }
     }
@@ -171,7 +186,7 @@ impl Hearing<'_> {
     fn claim(&mut self, frame: Frame) -> bool {
         let (begin, body, end, named) = (frame.begin, frame.body, frame.end, frame.named);
         let guessed = frame.guessed;
-        let Some(i) = self.flow.claim(frame) else { return false };
+        let Some(i) = self.flow.claim(frame, self.room) else { return false };
         self.counters.heads += 1;
         self.counters.heads_guessed += u64::from(guessed);
         self.flow.has_head();
@@ -218,103 +233,142 @@ impl Hearing<'_> {
         }
     }
 
-    /// Gives names to strays whose heads were missed: between two frames, chunks that lie just so between
-    /// them elsewhere; before the first frame, what precedes it elsewhere. And everywhere, chunks that are
-    /// where they should be seen from one side, of which the same bytes were heard here and there.
-    pub fn guess(&mut self) {
+    /// Gives names to strays whose heads were missed, behind so many of the latest frames: between two
+    /// frames, chunks that lie just so between them elsewhere; before the first frame, what precedes it
+    /// elsewhere. And everywhere, chunks that are where they should be seen from one side, of which the same
+    /// bytes were heard here and there.
+    pub fn guess(&mut self, latest: usize) {
         if !(self.options.joins_streams && self.options.guesses_heads) {
             return;
         }
-        let mut i = 0;
+        let mut i = self.flow.frames.len().saturating_sub(latest);
         while let Some(frame) = self.flow.frames.get(i) {
-            let (named, from) = (frame.named, frame.end);
-            let next = self.flow.frames.get(i + 1).map(|next| (next.begin, next.named));
-            let until = next.map_or(u64::MAX, |(begin, _)| begin);
-            if from < until && self.flow.strays.within(from..until).next().is_some() {
-                self.fill(named, from, next);
+            let before = Border { at: frame.end, named: frame.named };
+            let next = self.flow.frames.get(i + 1);
+            let behind = next.map(|next| Border { at: next.begin, named: next.first });
+            let gap = before.at..behind.map_or(u64::MAX, |it| it.at);
+            if !gap.is_empty() && self.flow.strays.within(gap).next().is_some() {
+                self.fill(before, behind);
             }
             i += 1;
         }
         for _ in 0..GUESSED_MAX {
-            let Some(first) = self.flow.frames.front().filter(|it| it.is_whole()) else { break };
-            let Some(before) = self.shelf.names.before(&first.named.name) else { break };
-            let end = first.begin - before.gap;
-            let begin = end - HEAD - u64::from(before.named.total);
-            if self.flow.strays.within(begin..end).next().is_none() {
-                break;
-            }
-            if !self.claim(Frame::guess(begin, before.named)) {
+            let whole = |it: &&Frame| it.is_whole() || it.several;
+            let Some(first) = self.flow.frames.front().filter(whole) else { break };
+            let first = Border { at: first.begin, named: first.first };
+            let Some((guess, _)) = self.back(first, 0) else { break };
+            if !self.has_strays(&guess) || !self.claim(guess) {
                 break;
             }
         }
     }
 
-    /// Fills the gap behind a chunk with those that follow it elsewhere: all if they lead to the next
-    /// frame, else those of which bytes agree; and from the next frame backwards.
-    fn fill(&mut self, named: Named, from: u64, next: Option<(u64, Named)>) {
-        let until = next.map_or(u64::MAX, |(begin, _)| begin);
-        let (guesses, leads_there) = self.walk(named, from, next);
-        for (begin, named) in guesses {
-            if leads_there || self.is_there(begin, named) {
-                self.claim(Frame::guess(begin, named));
-            }
+    /// Fills the gap between two frames with chunks that follow the one, or precede the other, elsewhere:
+    /// with all of them where they fill it. Else with those of which bytes agree; and behind the last frame
+    /// with those that a manifest lists, unless bytes contradict.
+    fn fill(&mut self, before: Border, behind: Option<Border>) {
+        let (there, is_filled) = self.walk(before, behind);
+        if is_filled {
+            return there.into_iter().for_each(|guess| _ = self.claim(guess.frame));
         }
-        if leads_there {
-            return;
+        let (back, is_filled) = self.walk_back(before, behind);
+        if is_filled {
+            return back.into_iter().for_each(|guess| _ = self.claim(guess.frame));
         }
-        let Some((mut begin, mut named)) = next else { return };
-        for _ in 0..GUESSED_MAX {
-            let Some(before) = self.shelf.names.before(&named.name) else { return };
-            let length = before.gap + HEAD + u64::from(before.named.total);
-            if length > until - from || begin - length < from {
-                return;
-            }
-            (begin, named) = (begin - length, before.named);
-            if self.is_there(begin, named) {
-                self.claim(Frame::guess(begin, named));
+        let met = there.last().zip(back.last());
+        let is_met = met.is_some_and(|(there, back)| there.frame.end == back.frame.begin);
+        for guess in there.into_iter().chain(back) {
+            let agreeing = self.agreeing(&guess.frame);
+            let is_there = agreeing.is_some_and(|bytes| bytes >= AGREEING_MIN);
+            let is_listed = guess.listed && behind.is_none() && self.has_strays(&guess.frame);
+            if is_met || is_there || (is_listed && agreeing.is_some()) {
+                self.claim(guess.frame);
             }
         }
     }
 
-    /// Where chunks should be that follow one elsewhere, and whether they lead to the next frame.
-    fn walk(
-        &self,
-        mut named: Named,
-        from: u64,
-        next: Option<(u64, Named)>,
-    ) -> (Vec<(u64, Named)>, bool) {
-        let until = next.map_or(u64::MAX, |(begin, _)| begin);
-        let (mut guesses, mut at) = (Vec::new(), from);
+    /// Chunks that follow one elsewhere, and whether they are all that is between it and the next frame.
+    fn walk(&self, before: Border, behind: Option<Border>) -> (Vec<Guess>, bool) {
+        let until = behind.map_or(u64::MAX, |it| it.at);
+        let (mut guesses, mut from) = (Vec::new(), before);
+        let mut listed = self.shelf.names.before(&before.named.name).is_none_or(|it| it.listed);
         while guesses.len() < GUESSED_MAX
-            && let Some(step) = self.shelf.names.after(&named.name)
+            && let Some(step) = self.shelf.names.after(&from.named.name)
         {
-            let begin = at + step.gap;
-            if next == Some((begin, step.named)) {
+            let begin = Border { at: from.at + step.gap, named: step.named };
+            if behind == Some(begin) {
                 return (guesses, true);
             }
-            at = begin + HEAD + u64::from(step.named.total);
-            if at > until {
-                break;
+            let frame = Frame::guess(begin.at, step.named);
+            if frame.end > until {
+                return (guesses, false);
             }
-            guesses.push((begin, step.named));
-            named = step.named;
+            from = Border { at: frame.end, named: step.named };
+            listed &= step.listed;
+            guesses.push(Guess { frame, listed });
         }
-        (guesses, at == until)
+        (guesses, from.at == until)
     }
 
-    /// Whether strays are those of a chunk whose head should be there: enough bytes were heard of both,
-    /// and they are the same.
-    fn is_there(&self, begin: u64, named: Named) -> bool {
-        let body = begin + HEAD;
-        let strays = self.flow.strays.within(body..body + u64::from(named.total));
-        let agree = strays.map(|(at, bytes)| self.shelf.agreeing(named, at - body, bytes));
-        agree.sum::<Option<usize>>().is_some_and(|bytes| bytes >= AGREEING_MIN)
+    /// Chunks that precede one elsewhere, the nearest first, and whether they fill all that is between it
+    /// and the frame before.
+    fn walk_back(&self, before: Border, behind: Option<Border>) -> (Vec<Guess>, bool) {
+        let mut guesses = Vec::new();
+        let Some(mut to) = behind else { return (guesses, false) };
+        while guesses.len() < GUESSED_MAX
+            && let Some((frame, begin)) = self.back(to, before.at)
+        {
+            guesses.push(Guess { frame, listed: false });
+            to = begin;
+        }
+        (guesses, to.at == before.at)
     }
+
+    /// The chunk that precedes one elsewhere, if it does not begin before `from`, and where it begins.
+    fn back(&self, to: Border, from: u64) -> Option<(Frame, Border)> {
+        let step = self.shelf.names.before(&to.named.name)?;
+        let begin = to.at.checked_sub(step.gap + HEAD + u64::from(step.named.total))?;
+        let frame = Frame::guess(begin, step.named);
+        (begin >= from).then_some((frame, Border { at: begin, named: step.named }))
+    }
+
+    /// Whether any bytes wait that a guessed frame would claim.
+    fn has_strays(&self, guess: &Frame) -> bool {
+        self.flow.strays.within(guess.begin..guess.end).next().is_some()
+    }
+
+    /// How many strays are the same that were heard of a guessed frame's chunk elsewhere; `None` if any
+    /// are not.
+    fn agreeing(&self, guess: &Frame) -> Option<usize> {
+        let strays = self.flow.strays.within(guess.body..guess.end);
+        strays.map(|(at, bytes)| self.shelf.agreeing(guess.named, at - guess.body, bytes)).sum()
+    }
+}
+
+/// Where a gap between frames ends, and the chunk there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Border {
+    at: u64,
+    named: Named,
+}
+
+/// A frame that may be there.
+#[derive(Debug)]
+struct Guess {
+    frame: Frame,
+    /// A manifest lists all chunks from the one before the frame before the gap to this one.
+    listed: bool,
 }
 
 /// At most so many of the first bytes.
 fn first(bytes: &[u8], length_max: u64) -> &[u8] {
     bytes.get(..length_max.min(bytes.len() as u64) as usize).unwrap_or_default()
+}
+
+/// Heads among these bytes, and where they begin.
+fn heads(bytes: &[u8]) -> impl Iterator<Item = (usize, ChunkHead)> {
+    let found = memmem::find_iter(bytes, MARKER);
+    found.filter_map(|found| Some((found, bytes.get(found..).and_then(decode)?)))
 }
 
 fn decode(bytes: &[u8]) -> Option<ChunkHead> {

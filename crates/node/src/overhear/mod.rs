@@ -47,6 +47,7 @@ use hearing::Hearing;
 use limits::Limits;
 use names::{Named, Names};
 use shelf::Shelf;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::time::Duration;
 use table::{Id, Table};
@@ -105,17 +106,14 @@ pub struct Heard {
 const RANKS: usize = 4;
 const CLOSING: usize = 0;
 const WEIGHTS: [u64; RANKS] = [64, 16, 4, 1];
-/// How long a flow stays of which nothing is heard. Behind its end, retransmissions may come.
+/// How long a flow stays of which nothing is heard. Behind its end, retransmissions may come; and of what
+/// passed between heads, somebody may come to know where it belongs.
 const IDLE_MAX: [Duration; RANKS] = [
     Duration::from_secs(2),
     Duration::from_secs(10),
-    Duration::from_secs(60),
-    Duration::from_secs(60),
+    Duration::from_secs(600),
+    Duration::from_secs(600),
 ];
-/// The most bytes of one flow that wait for a head: two of the longest units.
-const STRAYS_MAX: usize = 64 << 10;
-/// The fewest: a head, and a little.
-const STRAYS_MIN: usize = 128;
 /// A flow that alone has made a chunk false.
 const STRIKES_FALSE: u8 = 4;
 
@@ -211,6 +209,28 @@ impl Overhear {
         self.shelf.want(now, Named { name, total }, false);
     }
 
+    /// An object has chunks in this order, name and length of each: whoever sends it sends them so, and
+    /// what was heard behind heads that were missed can be told from its place.
+    pub fn list(&mut self, now: Instant, chunks: &[(ChunkId, u32)]) {
+        // What an object has twice is sent once.
+        let mut seen = BTreeSet::new();
+        let once = chunks.iter().filter(|(name, _)| seen.insert(*name));
+        let chunks: Vec<_> =
+            once.map(|(name, total)| Named { name: *name, total: *total }).collect();
+        // No more at once than can be remembered; each part begins with the last of the one before.
+        let part_max = self.limits.chunks / 2;
+        for begin in (0..chunks.len().saturating_sub(1)).step_by(part_max) {
+            let part = chunks.get(begin..chunks.len().min(begin + part_max + 1));
+            self.shelf.names.list(now, part.unwrap_or_default());
+            for id in self.flows.ids(|flow| flow.strays.bytes() > 0) {
+                self.look(now, id);
+            }
+            self.make_room(now);
+        }
+        self.judge();
+        self.weigh();
+    }
+
     /// The node has a chunk: no more of it is needed, for a while.
     pub fn cancel(&mut self, now: Instant, name: ChunkId, total: u32) {
         self.shelf.cancel(now, Named { name, total }, &mut self.counters);
@@ -261,8 +281,7 @@ impl Overhear {
     }
 
     fn hear(&mut self, now: Instant, id: Id, first: u32, segment: &Segment<'_>) {
-        let strays_max =
-            (self.limits.flows_bytes / 2 / self.flows.len().max(1)).clamp(STRAYS_MIN, STRAYS_MAX);
+        let room = self.limits.flows_bytes.saturating_sub(self.flows_bytes);
         let Some(flow) = self.flows.get_mut(id) else { return };
         let length = segment.payload.len();
         if segment.syn {
@@ -280,19 +299,27 @@ impl Overhear {
         };
         let (shelf, counters) = (&mut self.shelf, &mut self.counters);
         let options = self.options;
-        let mut hearing = Hearing { now, id, flow, shelf, counters, strays_max, options };
+        let mut hearing = Hearing { now, id, flow, shelf, counters, room, options };
         hearing.segment(at, segment.payload);
     }
 
     /// Before a flow ends, names may have become known that its strays go by: as of when it was last
     /// heard, so that what was here then is not begun again.
     fn last_look(&mut self, id: Id) {
-        let Some(now) = self.flows.touched(id) else { return };
+        if let Some(now) = self.flows.touched(id) {
+            self.look(now, id);
+        }
+    }
+
+    /// Looks at all strays of a flow again.
+    fn look(&mut self, now: Instant, id: Id) {
+        let room = self.limits.flows_bytes.saturating_sub(self.flows_bytes);
         let Some(flow) = self.flows.get_mut(id) else { return };
         let (shelf, counters) = (&mut self.shelf, &mut self.counters);
         if flow.strays.bytes() > 0 {
-            let (options, strays_max) = (self.options, STRAYS_MAX);
-            Hearing { now, id, flow, shelf, counters, strays_max, options }.guess();
+            let options = self.options;
+            Hearing { now, id, flow, shelf, counters, room, options }.guess(usize::MAX);
+            self.flows_bytes = flow.charge(self.flows_bytes);
         }
     }
 
@@ -318,10 +345,13 @@ impl Overhear {
             () if flow.closing => CLOSING,
             () => 1 + usize::from(flow.headed) + usize::from(flow.proven),
         };
-        let cost = flow.cost();
-        let before = std::mem::replace(&mut flow.charged, cost);
-        self.flows_bytes = (self.flows_bytes + cost).saturating_sub(before);
+        self.flows_bytes = flow.charge(self.flows_bytes);
         self.flows.touch(now, id, rank);
+        self.make_room(now);
+    }
+
+    /// Has flows end until the others take no more than they may.
+    fn make_room(&mut self, now: Instant) {
         while self.flows_bytes > self.limits.flows_bytes {
             let Some(worst) = self.flows.worst(now, &WEIGHTS) else { break };
             self.evict(worst);

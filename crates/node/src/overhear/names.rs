@@ -3,7 +3,7 @@
 //! Which chunks were here a moment ago, so that the next hop's transmission of the same is passed over;
 //! which are wanted, though nothing was heard of them yet; and which follow which, because all hops send
 //! them in the same order, as far apart: a head that was missed on one hop can be known from another's,
-//! even if its neighbours' heads were missed there.
+//! even if its neighbours' heads were missed there. Manifests tell the same, without any hop.
 
 use super::flows::HEAD;
 use super::table::Table;
@@ -16,6 +16,9 @@ const HERE: Duration = Duration::from_secs(10);
 
 /// In so many steps, what one head tells is brought into order with what others have told.
 const STEPS_MAX: usize = 16;
+
+/// So many chunks on either side of where another order was heard than is listed, the list does not count.
+const DIFFERS_NEAR: usize = 4;
 
 /// Least important first: what follows what, what is here, what is wanted.
 const RANKS: usize = 3;
@@ -62,12 +65,23 @@ pub struct Step {
     pub gap: u64,
     /// The other.
     pub named: Named,
+    /// A manifest says so.
+    pub listed: bool,
 }
 
 impl Step {
-    /// From the same chunk to one at a gap: how far that is behind this one, if it is.
-    fn rest(&self, gap: u64) -> Option<u64> {
-        gap.checked_sub(self.gap + HEAD + u64::from(self.named.total))
+    /// From the same chunk to another at a gap: how far that is behind this one, if it is.
+    fn rest(&self, gap: u64, to: Named) -> Option<u64> {
+        let rest = gap.checked_sub(self.gap + HEAD + u64::from(self.named.total));
+        // The same one elsewhere: they tell of different streams.
+        rest.filter(|_| to != self.named)
+    }
+
+    /// Takes the place of another step; what a manifest says stays said when it is heard.
+    fn replace(mut self, there: &mut Option<Self>) -> Option<Self> {
+        self.listed |=
+            there.is_some_and(|it| Self { listed: self.listed, ..it } == self && it.listed);
+        there.replace(self)
     }
 }
 
@@ -109,10 +123,36 @@ impl Names {
         }
     }
 
-    /// One chunk follows another in some flow, so many bytes behind it. What other flows have between the
-    /// two, or beyond them, comes into the same order.
+    /// One chunk follows another in some flow, so many bytes behind it.
     pub fn follows(&mut self, now: Instant, first: Named, gap: u64, second: Named) {
-        let mut found = smallvec![(first, gap, second)] as SmallVec<[_; 2]>;
+        self.order(now, (first, gap, second), false);
+    }
+
+    /// A manifest lists chunks, one right behind the other. Nothing comes of it near those of which one was
+    /// heard right beside a third: they are sent in another order, or in turns with those of another object.
+    pub fn list(&mut self, now: Instant, chunks: &[Named]) {
+        let pairs: Vec<_> = chunks.iter().zip(chunks.iter().skip(1)).collect();
+        let differ: Vec<_> = pairs.iter().map(|(one, next)| self.differs(**one, **next)).collect();
+        for (i, (first, second)) in pairs.into_iter().enumerate() {
+            let near = i.saturating_sub(DIFFERS_NEAR)..differ.len().min(i + DIFFERS_NEAR + 1);
+            if !differ.get(near).unwrap_or_default().contains(&true) {
+                self.order(now, (*first, 0, *second), true);
+            }
+        }
+    }
+
+    /// Whether something else was heard right between two chunks.
+    fn differs(&self, first: Named, second: Named) -> bool {
+        let differs = |step: Option<Step>, named: Named| {
+            step.is_some_and(|it| it.gap == 0 && !it.listed && it.named != named)
+        };
+        differs(self.after(&first.name), second) || differs(self.before(&second.name), first)
+    }
+
+    /// Two chunks are so far apart. What flows have between the two, or beyond them, comes into the same
+    /// order.
+    fn order(&mut self, now: Instant, told: (Named, u64, Named), mut listed: bool) {
+        let mut found = smallvec![told] as SmallVec<[_; 2]>;
         for _ in 0..STEPS_MAX {
             let Some((first, gap, second)) = found.pop() else { break };
             if gap > 0
@@ -121,12 +161,15 @@ impl Names {
                 found.push(between);
                 continue;
             }
-            let (there, back) = (Step { gap, named: second }, Step { gap, named: first });
+            let there = Step { gap, named: second, listed };
+            let back = Step { gap, named: first, listed: std::mem::take(&mut listed) };
             let (mut after, mut before) = (None, None);
-            self.note(now, first.name, |known| after = known.after.replace(there));
-            self.note(now, second.name, |known| before = known.before.replace(back));
-            let beyond =
-                |known: Option<Step>, step: &Step| Some((known?.named, step.rest(known?.gap)?));
+            self.note(now, first.name, |known| after = there.replace(&mut known.after));
+            self.note(now, second.name, |known| before = back.replace(&mut known.before));
+            let beyond = |known: Option<Step>, step: &Step| {
+                let known = known?;
+                Some((known.named, step.rest(known.gap, known.named)?))
+            };
             found.extend(beyond(after, &there).map(|(last, rest)| (second, rest, last)));
             found.extend(beyond(before, &back).map(|(ahead, rest)| (ahead, rest, first)));
         }
@@ -134,10 +177,9 @@ impl Names {
 
     /// If a chunk is known to be between two, one step less of the way.
     fn between(&self, first: Named, gap: u64, second: Named) -> Option<(Named, u64, Named)> {
-        let ahead = self.after(&first.name).and_then(|it| Some((it.named, it.rest(gap)?, second)));
-        let back =
-            || self.before(&second.name).and_then(|it| Some((first, it.rest(gap)?, it.named)));
-        ahead.or_else(back)
+        let (after, before) = (self.after(&first.name), || self.before(&second.name));
+        let ahead = after.and_then(|it| Some((it.named, it.rest(gap, second)?, second)));
+        ahead.or_else(|| before().and_then(|it| Some((first, it.rest(gap, first)?, it.named))))
     }
 
     /// What follows a chunk.
@@ -205,6 +247,33 @@ mod tests {
                 names.follows(Instant::ZERO, named(*first), *gap, named(*second));
             }
             assert_eq!(order(&names, 0), [(0, 1), (0, 2), (0, 3), (0, 4)], "from {begin} on");
+        }
+    }
+
+    #[test]
+    fn what_a_manifest_says_stays_said() {
+        let mut names = Names::new(8, &[1; 32]);
+        names.follows(Instant::ZERO, named(0), HEAD + LENGTH, named(2));
+        names.list(Instant::ZERO, &[named(0), named(1)]);
+        assert_eq!(order(&names, 0), [(0, 1), (0, 2)]);
+        let listed = |names: &Names, number| names.after(&named(number).name).unwrap().listed;
+        names.follows(Instant::ZERO, named(0), 0, named(1));
+        assert!(listed(&names, 0) && !listed(&names, 1));
+        // Not if something else is heard to follow; and what was heard stays.
+        names.follows(Instant::ZERO, named(0), 0, named(3));
+        assert!(!listed(&names, 0));
+        names.list(Instant::ZERO, &[named(0), named(1), named(4)]);
+        assert_eq!((order(&names, 0), order(&names, 1)), (vec![(0, 3)], vec![(0, 2)]));
+    }
+
+    #[test]
+    fn two_streams_with_the_same_chunks_do_not_make_a_third() {
+        for gaps in [[0, 1000], [1000, 0]] {
+            let mut names = Names::new(8, &[1; 32]);
+            for gap in gaps {
+                names.follows(Instant::ZERO, named(0), gap, named(1));
+            }
+            assert_eq!(order(&names, 0), [(gaps[1], 1)]);
         }
     }
 

@@ -85,6 +85,13 @@ impl<K: Eq + Hash, V, const RANKS: usize> Table<K, V, RANKS> {
         self.slots.iter().filter_map(|slot| Some((&slot.key, slot.value.as_ref()?)))
     }
 
+    /// Those entries of which `is_it` says that they are meant.
+    pub fn ids(&self, is_it: impl Fn(&V) -> bool) -> Vec<Id> {
+        let all = (0..).zip(&self.slots);
+        let found = all.filter(|(_, slot)| slot.value.as_ref().is_some_and(&is_it));
+        found.map(|(at, slot)| Id { slot: at, generation: slot.generation }).collect()
+    }
+
     /// How many entries there are.
     pub fn len(&self) -> usize {
         self.len

@@ -70,6 +70,13 @@ impl Ear {
         all.into_iter().for_each(|it| self.hear(it));
     }
 
+    /// Chunks are listed, in this order.
+    pub fn list(&mut self, chunks: &[Bytes]) {
+        let listed: Vec<_> = chunks.iter().map(|it| (content::name(it), it.len() as u32)).collect();
+        self.engine.list(self.now, &listed);
+        self.drain();
+    }
+
     /// Lets time pass.
     pub fn wait(&mut self, time: Duration) {
         let until = self.now + time;

@@ -2,6 +2,7 @@
 
 mod ear;
 mod hostile;
+mod listed;
 mod needs;
 mod oracle;
 mod several;

@@ -152,8 +152,8 @@ fn whole(known: &Known) -> Vec<(ChunkId, usize)> {
     known.iter().filter(is_whole).map(|(name, it)| (*name, it.len())).collect()
 }
 
-/// Hears all hops at once, a segment of each in turn.
-fn listen(budget: usize, hops: &[Hop], sent: &[Bytes]) -> (Ear, Oracle) {
+/// Hears all hops at once, a segment of each in turn; in the end the order of the chunks may be told.
+fn listen(budget: usize, hops: &[Hop], sent: &[Bytes], is_listed: bool) -> (Ear, Oracle) {
     let (mut ear, mut oracle) = (Ear::new(budget), Oracle::default());
     let mut queues = Vec::new();
     for (flow, hop) in (1..).zip(hops) {
@@ -168,6 +168,9 @@ fn listen(budget: usize, hops: &[Hop], sent: &[Bytes]) -> (Ear, Oracle) {
         }
         turn.iter().for_each(|(heard, _)| ear.hear(heard));
     }
+    if is_listed {
+        ear.list(sent);
+    }
     ear.wait_for_all_to_end();
     (ear, oracle)
 }
@@ -177,7 +180,7 @@ proptest! {
 
     #[test]
     fn what_was_heard_behind_heads_comes_out(hops in vec(hop(0), 1..5), lengths in lengths()) {
-        let (ear, oracle) = listen(AMPLE, &hops, &sent(&lengths));
+        let (ear, oracle) = listen(AMPLE, &hops, &sent(&lengths), false);
         let found = ear.names();
         for (name, _) in whole(&oracle.headed) {
             prop_assert!(found.contains(&name), "{} was heard, and did not come out", name);
@@ -194,9 +197,11 @@ proptest! {
     }
 
     #[test]
-    fn what_is_missing_is_what_was_not_heard(hops in vec(hop(0), 1..3), lengths in lengths()) {
+    fn what_is_missing_is_what_was_not_heard(
+        hops in vec(hop(0), 1..3), lengths in lengths(), is_listed in any::<bool>(),
+    ) {
         let sent = sent(&lengths);
-        let (mut ear, oracle) = listen(AMPLE, &hops, &sent);
+        let (mut ear, oracle) = listen(AMPLE, &hops, &sent, is_listed);
         for chunk in &sent {
             let (name, total) = (content::name(chunk), chunk.len() as u32);
             let Some(missing) = ear.engine.missing(name, total) else { continue };
@@ -214,10 +219,11 @@ proptest! {
     #[test]
     fn corrupt_bytes_never_make_a_wrong_chunk(
         hops in vec(hop(3), 1..5), lengths in lengths(), is_small in any::<bool>(),
+        is_listed in any::<bool>(),
     ) {
         // The ear verifies each chunk, and the budget after each segment.
         let (sent, budget) = (sent(&lengths), if is_small { 0 } else { AMPLE });
-        let (mut ear, _) = listen(budget, &hops, &sent);
+        let (mut ear, _) = listen(budget, &hops, &sent, is_listed);
         // The truth, once it is heard, comes out whatever was said before.
         let fates = vec![Fate::Heard];
         let clear = Hop { isn: 9, first: 0, mss: 1448, start: 1448, fates, again: false };
@@ -250,7 +256,7 @@ fn share(hops: u64, lost_in_1000: u64) -> (f64, f64) {
             }
         };
         let hops: Vec<_> = (0..hops).map(lossy).collect();
-        let (ear, oracle) = listen(AMPLE, &hops, &sent);
+        let (ear, oracle) = listen(AMPLE, &hops, &sent, false);
         found += ear.counters().used_bytes as usize;
         for (name, length) in whole(&oracle.any) {
             possible += length;

@@ -47,6 +47,8 @@ impl Ear {
 #[derive(Default)]
 pub struct Air {
     ears: BTreeMap<usize, Ear>,
+    /// All bytes that passed since somebody listens, by who sent them to whom.
+    passed: BTreeMap<(SocketAddr, SocketAddr), Vec<u8>>,
 }
 
 impl Air {
@@ -61,7 +63,12 @@ impl Air {
     }
 
     /// Who hears what of bytes that pass.
-    pub fn carry(&self, passing: &Passing) -> Vec<(usize, Vec<Overheard>)> {
+    pub fn carry(&mut self, passing: &Passing) -> Vec<(usize, Vec<Overheard>)> {
+        if !self.ears.is_empty() {
+            let passed = self.passed.entry((passing.from, passing.to)).or_default();
+            passed.resize(passing.at as usize, 0);
+            passed.extend_from_slice(&passing.bytes);
+        }
         let others = self.ears.iter().filter(|(node, _)| !passing.machines.contains(node));
         let heard = others.map(|(node, ear)| {
             let mut segments = segments(passing.from, passing.to, passing.at, &passing.bytes);
@@ -69,6 +76,34 @@ impl Air {
             (*node, segments)
         });
         heard.filter(|(_, segments)| !segments.is_empty()).collect()
+    }
+
+    /// How many bytes of units a machine has heard of all that passed between two others, whether it can
+    /// know what they are or not; each byte of a unit counts once.
+    pub fn heard_of_units(&self, node: usize) -> u64 {
+        let Some(ear) = self.ears.get(&node) else { return 0 };
+        let mut heard: BTreeMap<ChunkId, Vec<bool>> = BTreeMap::new();
+        let others = |(from, to): &(SocketAddr, SocketAddr)| {
+            from.ip() != address(node) && to.ip() != address(node)
+        };
+        for ((from, to), bytes) in self.passed.iter().filter(|(way, _)| others(way)) {
+            let mut is_heard = vec![false; bytes.len()];
+            for segment in segments(*from, *to, 0, &bytes.clone().into()) {
+                let at = segment.seq.wrapping_add(BEGIN) as usize;
+                is_heard[at..at + segment.payload.len()].fill(ear.hears(&segment));
+            }
+            let mut at = 0;
+            while let Some(head) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
+                let Ok(head) = ChunkHead::decode(head) else { break };
+                at += ChunkHead::LENGTH;
+                let unit = heard.entry(head.name).or_insert(vec![false; head.total as usize]);
+                for place in head.offset..head.offset + head.length {
+                    unit[place as usize] |= is_heard.get(at).is_some_and(|it| *it);
+                    at += 1;
+                }
+            }
+        }
+        heard.values().flatten().filter(|it| **it).count() as u64
     }
 }
 
