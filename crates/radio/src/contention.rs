@@ -41,6 +41,13 @@ pub struct Contention {
     carriers: u32,
     /// When the last of them ended.
     idle_since: Instant,
+    /// When the last of those that it senses, or sensed, ends.
+    carriers_end: Instant,
+    /// Until then ns-3's MAC takes the medium for busy: it is not told of what begins during a reception
+    /// until that has ended.
+    told_until: Instant,
+    /// A reception ended then, and what had begun during it is not told of yet.
+    untold_at: Option<Instant>,
     /// Others have the medium until then, as frames said that it received (virtual carrier sense).
     nav_until: Instant,
     /// If an RTS said that: it ends now already if no reception begins before.
@@ -69,6 +76,9 @@ impl Contention {
             rules,
             carriers: 0,
             idle_since: Instant::ZERO,
+            carriers_end: Instant::ZERO,
+            told_until: Instant::ZERO,
+            untold_at: None,
             nav_until: Instant::ZERO,
             nav_lapses: None,
             eifs_until: Instant::ZERO,
@@ -81,13 +91,20 @@ impl Contention {
         }
     }
 
-    /// There is a frame to send: at once if the medium is idle and no backoff is under way.
+    /// There is a frame to send: at once if the medium is idle and no backoff is under way, and in ns-3
+    /// after a DIFS from now on.
     pub fn want(&mut self, now: Instant, chance: &mut Chance) {
         self.settle(now);
         self.wanting = true;
         self.wanting_since = now;
-        if self.backoff.is_none() && (self.carriers > 0 || self.is_reserved(now)) {
+        if self.backoff.is_some() {
+            return;
+        }
+        let is_sensed = self.carriers > 0 && self.untold_at != Some(now);
+        if is_sensed || self.is_reserved(now) {
             self.draw(now, chance);
+        } else if self.rules.dcf == Dcf::Ns3 {
+            self.wanting_since = after(now, self.rules.difs_nanos);
         }
     }
 
@@ -104,10 +121,11 @@ impl Contention {
         self.backoff = None;
     }
 
-    /// A transmission begins that it senses. Whether it sends at this same instant too, `going` says:
-    /// it cannot have sensed the other yet.
-    pub fn carrier_on(&mut self, now: Instant, going: bool, chance: &mut Chance) {
+    /// A transmission begins that it senses, until `ends`. Whether it sends at this same instant too,
+    /// `going` says: it cannot have sensed the other yet.
+    pub fn carrier_on(&mut self, now: Instant, ends: Instant, going: bool, chance: &mut Chance) {
         self.carriers += 1;
+        self.carriers_end = self.carriers_end.max(ends);
         if self.carriers > 1 || going {
             return;
         }
@@ -128,6 +146,20 @@ impl Contention {
         }
     }
 
+    /// What has just begun is told of, as no reception is under way.
+    pub fn told(&mut self) {
+        self.told_until = self.carriers_end;
+    }
+
+    /// A reception ends. In ns-3 what has begun during it is told of only after the frame is handed up: so
+    /// the packet in it, if it is to be relayed, finds the medium idle.
+    pub fn reception_ends(&mut self, now: Instant) {
+        if self.rules.dcf == Dcf::Ns3 {
+            self.untold_at = (self.told_until <= now).then_some(now);
+            self.told();
+        }
+    }
+
     /// A reception failed: an EIFS begins when the medium is idle (IEEE 802.11-2016, 10.3.2.3.7), and in
     /// ns-3 at once. [`carrier_off`](Self::carrier_off) follows.
     pub fn received_badly(&mut self, now: Instant) {
@@ -143,9 +175,10 @@ impl Contention {
         self.eifs_due = false;
     }
 
-    /// A reception begins (PHY-RXSTART; IEEE 802.11-2016, 10.3.2.4): what an RTS reserved is used.
-    pub fn reception_begins(&mut self, now: Instant) {
-        if self.nav_lapses.take_if(|lapses| now < *lapses).is_none() {
+    /// A reception begins at that time, now or soon, when a PHY header ends (PHY-RXSTART; IEEE 802.11-2016,
+    /// 10.3.2.4): what an RTS reserved is used.
+    pub fn reception_begins(&mut self, at: Instant) {
+        if self.nav_lapses.take_if(|lapses| at < *lapses).is_none() {
             self.nav_until = self.nav_ends();
             self.nav_lapses = None;
         }
@@ -246,7 +279,7 @@ mod tests {
     fn after_a_frame() -> (Contention, Chance) {
         let (mut contention, mut chance) =
             (Contention::new(Rules::new(&Config::default())), Chance::new(1, 0));
-        contention.carrier_on(at(0), false, &mut chance);
+        contention.carrier_on(at(0), at(1000), false, &mut chance);
         contention.carrier_off(at(1000));
         (contention, chance)
     }
@@ -255,7 +288,9 @@ mod tests {
     fn after_two_frames(config: Config) -> (Contention, Chance) {
         let (mut contention, mut chance) =
             (Contention::new(Rules::new(&config)), Chance::new(1, 0));
-        [0, 500].into_iter().for_each(|us| contention.carrier_on(at(us), false, &mut chance));
+        [(0, 1000), (500, 900)]
+            .into_iter()
+            .for_each(|(on, off)| contention.carrier_on(at(on), at(off), false, &mut chance));
         contention.received_badly(at(900));
         [900, 1000].into_iter().for_each(|us| contention.carrier_off(at(us)));
         (contention, chance)
@@ -271,7 +306,7 @@ mod tests {
         contention.want(at(1020), &mut chance);
         assert_eq!(contention.access_at(), Some(at(1050)));
         // Another begins within the DIFS: now it has to draw.
-        contention.carrier_on(at(1030), false, &mut chance);
+        contention.carrier_on(at(1030), at(2000), false, &mut chance);
         assert!(contention.backoff.is_some());
     }
 
@@ -284,7 +319,7 @@ mod tests {
         assert_eq!(contention.access_at(), Some(at(1050)));
         // A frame received while the medium is still busy ends it before it begins.
         let (mut contention, mut chance) = after_a_frame();
-        contention.carrier_on(at(2000), false, &mut chance);
+        contention.carrier_on(at(2000), at(3000), false, &mut chance);
         contention.received_badly(at(2500));
         contention.received_well();
         contention.carrier_off(at(3000));
@@ -326,7 +361,7 @@ mod tests {
         let rules = Rules::new(&Config::like_ns3());
         let (mut contention, mut chance) = (Contention::new(rules), Chance::new(1, 0));
         contention.want(at(5000), &mut chance);
-        contention.carrier_on(at(5020), false, &mut chance);
+        contention.carrier_on(at(5020), at(6000), false, &mut chance);
         contention.carrier_off(at(6000));
         assert_eq!(contention.access_at(), Some(at(6050)), "no backoff though it got busy");
         contention.unanswered(at(7000));
@@ -339,14 +374,47 @@ mod tests {
     }
 
     #[test]
+    fn ns3_sends_a_difs_after_a_packet_has_come() {
+        let standard = after_a_frame();
+        let ns3 = (Contention::new(Rules::new(&Config::like_ns3())), Chance::new(1, 0));
+        for ((mut contention, mut chance), goes) in [(standard, 5000), (ns3, 5050)] {
+            contention.want(at(5000), &mut chance);
+            assert_eq!(contention.access_at(), Some(at(goes)));
+        }
+    }
+
+    #[test]
+    fn ns3_is_told_late_of_what_began_during_a_reception() {
+        let rules = Rules::new(&Config::like_ns3());
+        // A frame is received until 1000; another begins at 100, before its header has ended, or at 500.
+        for (second, is_told, wanted, draws) in
+            [(100, true, 1000, true), (500, false, 1000, false), (500, false, 1001, true)]
+        {
+            let (mut contention, mut chance) = (Contention::new(rules), Chance::new(1, 0));
+            contention.carrier_on(at(0), at(1000), false, &mut chance);
+            contention.told();
+            contention.carrier_on(at(second), at(2000), false, &mut chance);
+            if is_told {
+                contention.told();
+            }
+            contention.reception_ends(at(1000));
+            contention.carrier_off(at(1000));
+            contention.want(at(wanted), &mut chance);
+            assert_eq!(contention.backoff.is_some(), draws, "{second} {wanted}");
+            contention.carrier_off(at(2000));
+            assert!(contention.access_at() >= Some(at(2050)), "it is sensed all the same");
+        }
+    }
+
+    #[test]
     fn a_backoff_stands_still_while_the_medium_is_busy() {
         let (mut contention, mut chance) = after_a_frame();
         contention.want(at(1000), &mut chance);
         contention.backoff = Some(10);
         assert_eq!(contention.access_at(), Some(at(1250)));
-        contention.carrier_on(at(1050 + 79), false, &mut chance);
+        contention.carrier_on(at(1050 + 79), at(2000), false, &mut chance);
         assert_eq!((contention.access_at(), contention.backoff), (None, Some(7)));
-        contention.carrier_on(at(1500), false, &mut chance);
+        contention.carrier_on(at(1500), at(1600), false, &mut chance);
         contention.carrier_off(at(1600));
         assert_eq!(contention.access_at(), None);
         contention.carrier_off(at(2000));

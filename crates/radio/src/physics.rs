@@ -5,6 +5,7 @@ use crate::error_rate;
 use crate::phy::Phy;
 use crate::power;
 use crate::rate::Rate;
+use std::time::Duration;
 
 /// A frame is received if its signal is so many times as strong as all interference together: 10 dB,
 /// ns-2's capture threshold.
@@ -102,6 +103,11 @@ impl Physics {
     /// When the PHY header of a frame ends, in nanoseconds from the beginning of its preamble.
     pub fn header_ends(&self, speed: Speed) -> u64 {
         self.parts[speed as usize][0].ends
+    }
+
+    /// How long the preamble and the PHY header of a frame last.
+    pub fn header(&self, speed: Speed) -> Duration {
+        Duration::from_nanos(self.header_ends(speed))
     }
 
     /// How long nothing is sent at the end of a frame, in nanoseconds.

@@ -135,9 +135,22 @@ impl Receiver {
         self.transmitting = false;
     }
 
-    /// Whose frame it is receiving, if that is strong enough for its header to be understood.
-    pub fn receiving(&self) -> Option<Station> {
-        self.lock.filter(|lock| lock.signal.decodable).map(|lock| lock.signal.sender)
+    /// Whose frame it is receiving whose header it has read (PHY-RXSTART).
+    pub fn receiving(
+        &mut self,
+        now: Instant,
+        physics: &Physics,
+        chance: &mut Chance,
+    ) -> Option<Station> {
+        self.lock.take_if(|lock| !lock.reads_header(now, physics, chance));
+        let lock = self.lock.filter(|lock| lock.is_past_header(now, physics));
+        let signal = lock?.signal;
+        physics.understands(signal.decodable).then_some(signal.sender)
+    }
+
+    /// Whether it is past the header of the frame that it follows, so that it takes no notice of others.
+    pub fn is_engaged(&self, now: Instant, physics: &Physics) -> bool {
+        self.lock.is_some_and(|lock| lock.is_past_header(now, physics))
     }
 }
 
@@ -184,9 +197,13 @@ impl Lock {
         }
     }
 
+    fn is_past_header(&self, now: Instant, physics: &Physics) -> bool {
+        self.nanos(now) >= physics.header_ends(self.signal.speed)
+    }
+
     /// Whether its header can be read, or has not ended yet.
     fn reads_header(&mut self, now: Instant, physics: &Physics, chance: &mut Chance) -> bool {
-        if self.is_read || self.nanos(now) < physics.header_ends(self.signal.speed) {
+        if self.is_read || !self.is_past_header(now, physics) {
             return true;
         }
         self.settle(now, physics);
@@ -251,6 +268,11 @@ mod tests {
         }
     }
 
+    /// Whose signal it follows.
+    fn followed(receiver: &Receiver) -> Option<Station> {
+        receiver.lock.filter(|lock| lock.signal.decodable).map(|lock| lock.signal.sender)
+    }
+
     fn capture() -> Physics {
         Physics::new(&Config::default())
     }
@@ -288,7 +310,7 @@ mod tests {
             let physics = Physics::new(&Config { locking, ..Config::default() });
             let mut receiver = Ear::new(physics.clone());
             receiver.begin(T[0], signal(0, 1));
-            assert_eq!(receiver.0.receiving(), None);
+            assert_eq!(followed(&receiver.0), None);
             receiver.begin(T[1], signal(1, 1000));
             assert_eq!(receiver.end(T[2], signal(0, 1)), weak);
             match strong {
@@ -310,7 +332,7 @@ mod tests {
             order.into_iter().for_each(|i| {
                 receiver.begin(T[0], signals[i]);
             });
-            assert_eq!(receiver.0.receiving(), Some(Station(1)));
+            assert_eq!(followed(&receiver.0), Some(Station(1)));
             assert_eq!(chance(receiver.end(T[1], signals[1])), 1.0);
         }
     }
@@ -325,11 +347,11 @@ mod tests {
             order.into_iter().for_each(|i| {
                 receiver.begin(T[0], signals[i]);
             });
-            assert_eq!(receiver.0.receiving(), None);
+            assert_eq!(followed(&receiver.0), None);
             // A later one that stands out from all of them is found, though.
             let late = strong(3, 10_000);
             assert!(receiver.begin(T[1], late));
-            assert_eq!(receiver.0.receiving(), Some(Station(3)));
+            assert_eq!(followed(&receiver.0), Some(Station(3)));
         }
     }
 
@@ -386,6 +408,27 @@ mod tests {
             let ending = receiver.end(at(700), weak);
             let is_missed = ending == Ending::Missed;
             assert_eq!(is_missed, !read, "{ending:?}");
+        }
+    }
+
+    #[test]
+    fn what_it_receives_is_known_from_the_end_of_its_header_on() {
+        let at = |micros: u64| Instant::from_nanos(micros * 1000);
+        let (weak, strong) = (10_000_000, 1_000_000_000);
+        let weak = Signal { decodable: false, ..signal(0, weak) };
+        for (config, signal, known) in [
+            (Config::like_ns3(), signal(0, strong), true),
+            (Config::like_ns3(), weak, true),
+            (Config::default(), signal(0, strong), true),
+            (Config::default(), weak, false),
+        ] {
+            let mut ear = Ear::new(Physics::new(&config));
+            assert!(ear.begin(at(0), signal));
+            for (now, begun) in [(at(191), false), (at(192), true)] {
+                let sender = ear.0.receiving(now, &ear.1, &mut ear.2);
+                assert_eq!(sender, (begun && known).then_some(Station(0)));
+                assert_eq!(ear.0.is_engaged(now, &ear.1), begun);
+            }
         }
     }
 

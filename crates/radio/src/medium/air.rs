@@ -8,6 +8,7 @@ use crate::receiver::{Ending, Signal};
 use crate::timers::Timer;
 use crate::transceiver::{Answer, Awaited, OnAir};
 use std::time::Duration;
+use wire::Instant;
 
 impl<F> Medium<F> {
     /// A station begins to transmit.
@@ -17,21 +18,23 @@ impl<F> Medium<F> {
         sender.on_air = Some(what);
         sender.report.airtime += lasts;
         sender.receiver.mute();
-        self.timers.set(Timer::End, from, now + lasts);
-        self.carrier_on(from);
+        let ends = now + lasts;
+        self.timers.set(Timer::End, from, ends);
+        self.carrier_on(from, ends, false);
         let mut hearers = self.reach.lend(from);
         for hearer in &mut hearers {
             if fading.is_some() {
                 hearer.fade(&mut self.station(from).chance);
             }
-            if let Some(signal) = hearer.signal((from, speed, now + lasts), fading) {
+            if let Some(signal) = hearer.signal((from, speed, ends), fading) {
                 let station = &mut self.stations[usize::from(hearer.station.0)];
                 let is_followed =
                     station.receiver.begin(now, signal, &self.physics, &mut station.chance);
                 if is_followed && self.physics.understands(signal.decodable) {
-                    station.contention.reception_begins(now);
+                    station.contention.reception_begins(now + self.physics.header(speed));
                 }
-                self.carrier_on(hearer.station);
+                let is_engaged = station.receiver.is_engaged(now, &self.physics);
+                self.carrier_on(hearer.station, ends, is_engaged);
             }
         }
         self.reach.give_back(from, hearers);
@@ -76,7 +79,11 @@ impl<F> Medium<F> {
     fn end_at(&mut self, hearer: &mut Hearer, signal: Signal, what: &OnAir) -> bool {
         let by = hearer.station;
         let station = &mut self.stations[usize::from(by.0)];
-        match station.receiver.end(self.now, signal, &self.physics, &mut station.chance) {
+        let ending = station.receiver.end(self.now, signal, &self.physics, &mut station.chance);
+        if ending != Ending::Missed {
+            station.contention.reception_ends(self.now);
+        }
+        match ending {
             Ending::Missed => {}
             Ending::Unread => station.report.disturbed += u64::from(signal.decodable),
             Ending::Weak => self.receive_badly(by),
@@ -187,12 +194,16 @@ impl<F> Medium<F> {
         self.station(by).contention.received_badly(now);
     }
 
-    /// A station senses one more transmission. If it is to send at this very instant it still does.
-    fn carrier_on(&mut self, at: Station) {
+    /// A station senses one more transmission, until `ends`. If it is to send at this very instant it
+    /// still does. `is_engaged`: it is receiving another one.
+    fn carrier_on(&mut self, at: Station, ends: Instant, is_engaged: bool) {
         let now = self.now;
         let going = self.timers.get(Timer::Access, at) == Some(now);
         let station = self.station(at);
-        station.contention.carrier_on(now, going, &mut station.chance);
+        station.contention.carrier_on(now, ends, going, &mut station.chance);
+        if !is_engaged {
+            station.contention.told();
+        }
         if !going {
             self.timers.clear(Timer::Access, at);
         }

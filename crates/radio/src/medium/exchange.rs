@@ -145,10 +145,12 @@ impl<F> Medium<F> {
         }
     }
 
-    /// No answer came in time. If a frame is just being received, its end tells whether it is the answer
-    /// (DCF: ACK procedure); that end comes before this timer, and clears it if it is.
+    /// No answer came in time. If a frame is just being received whose header has ended, its end tells
+    /// whether it is the answer (DCF: ACK procedure); that end comes before this timer, and clears it if
+    /// it is.
     pub(super) fn answer_overdue(&mut self, from: Station) {
-        let sender = self.station(from).receiver.receiving();
+        let (now, station) = (self.now, &mut self.stations[usize::from(from.0)]);
+        let sender = station.receiver.receiving(now, &self.physics, &mut station.chance);
         if let Some(ends) = sender.and_then(|sender| self.timers.get(Timer::End, sender)) {
             self.timers.set(Timer::AnswerTimeout, from, ends);
         } else {
