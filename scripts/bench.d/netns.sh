@@ -1,12 +1,14 @@
 # Routers in namespaces of their own on fast links, and an origin. To be sourced by benchmarks.
 
-# add_nodes NODE... : namespaces that forward.
+# add_nodes NODE... : namespaces that forward. TCP does not pace itself there, as by default with Linux, whatever
+# the machine prefers: bbr's timers cost a sender on a fast link an eighth more. Only reno may be had everywhere.
 add_nodes() {
     local node
     for node; do
         ip netns add "$node"
         ip -n "$node" link set lo up
-        ip netns exec "$node" sysctl -qw net.ipv4.ip_forward=1
+        ip netns exec "$node" sysctl -qw net.ipv4.ip_forward=1 \
+            net.ipv4.tcp_congestion_control="${BENCH_CONGESTION:-reno}"
     done
 }
 

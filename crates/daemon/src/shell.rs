@@ -32,7 +32,9 @@ pub struct Shell(Rc<Inner>);
 
 struct Inner {
     state: RefCell<State>,
-    /// The engine may want to be woken earlier than before.
+    /// When the engine is going to be woken.
+    armed: Cell<Option<wire::Instant>>,
+    /// It wants to be woken earlier than that.
     rearm: Notify,
     pub pool: Pool,
     links: Links,
@@ -105,6 +107,7 @@ impl Shell {
         };
         Self(Rc::new(Inner {
             state: RefCell::new(state),
+            armed: Cell::new(None),
             rearm: Notify::new(),
             pool: Pool::default(),
             links: Links::new(),
@@ -115,7 +118,6 @@ impl Shell {
     /// Tells the engine what happened, and does all that it says, until it says no more.
     pub fn feed(&self, input: Input) {
         let mut state = self.0.state.borrow_mut();
-        let before = state.node.poll_timeout();
         state.pending.push_back(input);
         while let Some(input) = state.pending.pop_front() {
             let now = state.now();
@@ -124,7 +126,9 @@ impl Shell {
                 self.perform(&mut state, output);
             }
         }
-        if state.node.poll_timeout() != before {
+        // Whoever is woken too early only looks again: most inputs move what is due to a later time.
+        let armed = self.0.armed.get();
+        if state.node.poll_timeout().is_some_and(|at| armed.is_none_or(|armed| at < armed)) {
             self.0.rearm.notify_one();
         }
     }
@@ -135,7 +139,8 @@ impl Shell {
             let timeout = {
                 let state = self.0.state.borrow();
                 let after = |at: wire::Instant| std::time::Duration::from_nanos(at.as_nanos());
-                state.node.poll_timeout().map(|at| state.zero + after(at))
+                self.0.armed.set(state.node.poll_timeout());
+                self.0.armed.get().map(|at| state.zero + after(at))
             };
             let sleep = async {
                 match timeout {

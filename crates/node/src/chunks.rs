@@ -54,6 +54,8 @@ pub struct Counts {
 struct Pinned {
     bytes: Bytes,
     provenance: Provenance,
+    /// A peer was given it.
+    given: bool,
 }
 
 /// Units being written side by side.
@@ -130,12 +132,26 @@ impl Chunks {
 
     /// A unit, if memory has it.
     pub fn get(&mut self, id: &ChunkId) -> Option<Bytes> {
-        let pinned = self.pinned.get(id).map(|pinned| &pinned.bytes);
-        let bytes = pinned.or_else(|| self.hot.get(id)).cloned();
+        if let Some(pinned) = self.pinned.get(id) {
+            // The index does not have it yet.
+            return Some(pinned.bytes.clone());
+        }
+        let bytes = self.hot.get(id).cloned();
         if bytes.is_some() {
             self.index.touch(id);
         }
         bytes
+    }
+
+    /// A unit for a peer, if memory has it. One that waits for the disk does not stay in memory
+    /// afterwards: on a relay nobody else is going to ask for it soon, and whoever does gets it from the
+    /// disk, and the next from memory.
+    pub fn give(&mut self, id: &ChunkId) -> Option<Bytes> {
+        if let Some(pinned) = self.pinned.get_mut(id) {
+            pinned.given = true;
+            return Some(pinned.bytes.clone());
+        }
+        self.get(id)
     }
 
     /// Whether a unit seems to be held.
@@ -197,7 +213,7 @@ impl Chunks {
     /// Takes in a unit that is not held, to be written: until then memory alone has it.
     pub fn pin(&mut self, id: ChunkId, bytes: Bytes, provenance: Provenance) {
         self.pinned_bytes += bytes.len() as u64;
-        self.pinned.insert(id, Pinned { bytes, provenance });
+        self.pinned.insert(id, Pinned { bytes, provenance, given: false });
     }
 
     /// The same for what is to be kept: only what the disk has shown, or has written, counts as held. What is
@@ -314,7 +330,7 @@ impl Chunks {
         if same {
             self.know(&id, ours.len());
             self.written(&id);
-            self.release(&id);
+            self.leave_to_disk(&id);
         } else {
             self.index.remove(&id, at);
             if !self.doubt(fetch, id, tickets, out) {
@@ -376,7 +392,7 @@ impl Chunks {
             self.absent.remove(&id);
             waited.extend(self.written(&id).into_iter().filter(|other| Some(*other) != fetch));
             match fetch {
-                Some(_) => self.release(&id),
+                Some(_) => self.leave_to_disk(&id),
                 None => drop(self.forget(&id)),
             }
         }
@@ -392,6 +408,15 @@ impl Chunks {
     pub fn release(&mut self, id: &ChunkId) {
         if let Some(bytes) = self.forget(id) {
             self.hot.insert(*id, bytes);
+        }
+    }
+
+    /// The disk has a unit now.
+    fn leave_to_disk(&mut self, id: &ChunkId) {
+        if self.pinned.get(id).is_some_and(|pinned| pinned.given) {
+            self.forget(id);
+        } else {
+            self.release(id);
         }
     }
 

@@ -12,8 +12,8 @@ use crate::tickets::Tickets;
 use std::collections::VecDeque;
 use store::Change;
 
-/// So many segments are written together: 512 KiB of a large object.
-const TOGETHER: usize = 4;
+/// So many segments are written together: 2 MiB of a large object, some 16 KiB of memory.
+const TOGETHER: usize = 16;
 
 /// For which transfer a segment is written, and its number.
 pub type Of = (FetchId, u32);
@@ -101,10 +101,10 @@ mod tests {
     #[test]
     fn segments_are_written_together_and_the_last_at_once() {
         let mut bench = Bench::default();
-        (0..9).for_each(|number| bench.put(number, false));
-        assert_eq!(bench.written(), [[0, 1, 2, 3], [4, 5, 6, 7]]);
-        bench.put(9, true);
-        assert_eq!(bench.written(), [[8, 9]]);
+        (0..33).for_each(|number| bench.put(number, false));
+        assert_eq!(bench.written(), [Vec::from_iter(0..16), Vec::from_iter(16..32)]);
+        bench.put(33, true);
+        assert_eq!(bench.written(), [[32, 33]]);
     }
 
     #[test]

@@ -244,7 +244,7 @@ impl Node {
         }
         let want = want.clone();
         let ahead = supplying.ahead.iter().find(|(name, _)| *name == want.name);
-        let held = ahead.map(|(_, bytes)| bytes.clone()).or_else(|| self.chunks.get(&want.name));
+        let held = ahead.map(|(_, bytes)| bytes.clone()).or_else(|| self.chunks.give(&want.name));
         match held {
             Some(bytes) => Some(Sent::Sent(self.send_unit(id, peer, &want, &bytes))),
             None => self.find_unit(id, &want),
@@ -286,13 +286,15 @@ impl Node {
 
     /// A unit that memory does not have is read, or waited for, or lost; others may go first meanwhile.
     fn find_unit(&mut self, id: ExchangeId, want: &Want) -> Option<Sent> {
-        let State::Supplying(supplying) = &mut self.exchanges.get_mut(&id)?.state else {
-            return None;
-        };
+        let State::Supplying(supplying) = &self.exchanges.get(&id)?.state else { return None };
         if supplying.reading {
             return Some(Sent::Later);
         }
         let (fetch, peer) = (supplying.source.growing(), supplying.peer);
+        if self.comes_by_flight(&want.name, id) {
+            return Some(Sent::Later);
+        }
+        let State::Supplying(supplying) = &self.exchanges.get(&id)?.state else { return None };
         let units = supplying.wants.iter().take(READ_UNITS);
         let units: Vec<_> = units.map(|want| (want.name, want.length)).collect();
         let reading =

@@ -220,6 +220,15 @@ impl Node {
         self.mesh.as_mut().is_some_and(|mesh| mesh.flights.wait_for(&name, waiter))
     }
 
+    /// Has somebody woken when a unit is here that is on its way; false if it is not, or if the disk has
+    /// it meanwhile.
+    pub(super) fn comes_by_flight(&mut self, name: &ChunkId, waiter: ExchangeId) -> bool {
+        let Some(mesh) = &mut self.mesh else { return false };
+        mesh.flights.contains(name)
+            && !self.chunks.holds(name)
+            && mesh.flights.wait_for(name, waiter)
+    }
+
     /// There is memory again: whoever reads along wants more.
     pub(super) fn want_ahead(&mut self, id: FetchId) {
         let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };

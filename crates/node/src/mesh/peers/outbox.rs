@@ -3,6 +3,9 @@
 use bytes::{Bytes, BytesMut};
 use std::collections::VecDeque;
 
+/// Room for our own bytes is made for so many at a time: a chunk's head is fifty.
+const OWN_ROOM: usize = 2048;
+
 /// Bytes in order: those that belong to somebody else as they are, our own side by side.
 #[derive(Default)]
 pub struct Outbox {
@@ -28,6 +31,9 @@ impl Outbox {
 
     /// Appends what `write` appends to the buffer that it is given.
     pub fn append<T>(&mut self, write: impl FnOnce(&mut BytesMut) -> T) -> T {
+        if self.own.capacity() == 0 {
+            self.own.reserve(OWN_ROOM);
+        }
         let before = self.own.len();
         let result = write(&mut self.own);
         self.bytes += self.own.len() - before;
