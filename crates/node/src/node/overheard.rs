@@ -12,10 +12,11 @@ use super::listing::unasked;
 use crate::fetch::Fetch;
 use crate::input::{Config, ExchangeId, FetchId, Overheard};
 use crate::mesh::{Flight, Part};
-use crate::overhear::{Output, Overhear};
+use crate::overhear::{AHEAD, Output, Overhear};
 use crate::report::Overhearing;
 use bytes::Bytes;
 use content::Segment;
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
@@ -150,9 +151,10 @@ fn is_worth(missing: &[std::ops::Range<u32>], length: u32) -> bool {
 impl Node {
     /// Segments were heard that are for others.
     pub(super) fn overheard(&mut self, segments: &[Overheard]) {
-        for segment in segments {
+        for some in segments.chunks(AHEAD) {
             let Some(ear) = &mut self.ear else { return };
-            ear.engine.handle_segment(self.now, &segment.as_heard());
+            let heard: SmallVec<[_; AHEAD]> = some.iter().map(Overheard::as_heard).collect();
+            ear.engine.handle_segments(self.now, &heard);
             self.take_heard();
         }
         self.take_back();

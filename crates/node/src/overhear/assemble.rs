@@ -115,6 +115,11 @@ impl Chunk {
         self.versions.iter().map(|version| version.runs.bytes()).max().unwrap_or(0)
     }
 
+    /// The last byte that was heard of it, in some version.
+    pub fn tail(&self) -> Option<u8> {
+        self.versions.last()?.runs.tail()
+    }
+
     /// What it takes in memory, in bytes.
     pub fn cost(&self) -> usize {
         let versions: usize = self.versions.iter().map(Version::cost).sum();

@@ -241,6 +241,11 @@ impl Flow {
         }
     }
 
+    /// The chunk of the last frame.
+    pub fn last_chunk(&self) -> Option<Id> {
+        self.frames.back()?.chunk
+    }
+
     /// A head was heard.
     pub fn has_head(&mut self) {
         self.headed = true;

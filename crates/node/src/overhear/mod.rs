@@ -5,8 +5,8 @@
 //! on several hops' connections, whose segments end elsewhere, in any order and more than once. Beyond
 //! the paper: a chunk that was heard in part is kept as byte ranges, so that a request names only what is
 //! missing; and a chunk whose head was missed is known from its neighbours, where another flow has them.
-//! *Who calls it:* a driver with a capture: [`Overhear::handle_segment`] for each segment, then
-//! [`Overhear::poll_output`] until there is none; the node says what it waits for and what it has.
+//! *Who calls it:* a driver with a capture: [`Overhear::handle_segment`] for each segment, or
+//! [`Overhear::handle_segments`] for a few, then [`Overhear::poll_output`] until there is none; the node says what it waits for and what it has.
 //! *What it never does:* give out a chunk that does not bear its name, hold more than its budget, read a
 //! clock, send anything. *Where to start:* `hearing.rs`, a segment's way; then `assemble.rs`.
 //!
@@ -24,6 +24,7 @@
 //! that never had a head, those that never helped to make a chunk, the others.
 #![deny(clippy::indexing_slicing, clippy::unwrap_used)]
 
+mod ahead;
 mod assemble;
 #[doc(hidden)]
 pub mod checks;
@@ -38,6 +39,7 @@ mod runs;
 mod shelf;
 mod table;
 
+pub use ahead::AHEAD;
 pub use counters::Counters;
 
 use assemble::Judgement;
@@ -159,12 +161,27 @@ impl Overhear {
 
     /// A segment was heard.
     pub fn handle_segment(&mut self, now: Instant, segment: &Segment<'_>) {
+        self.handle(now, None, segment);
+    }
+
+    /// Segments were heard, in this order: as if one by one, and faster where there are many flows. Whoever
+    /// hands over more than [`AHEAD`] gains nothing, and hears later of what there is to do.
+    pub fn handle_segments(&mut self, now: Instant, segments: &[Segment<'_>]) {
+        for some in segments.chunks(AHEAD) {
+            let flows = self.look_ahead(some);
+            some.iter().zip(flows).for_each(|(segment, flow)| self.handle(now, flow, segment));
+        }
+    }
+
+    /// Takes in a segment, of whose flow it may be known which it was.
+    fn handle(&mut self, now: Instant, flow: Option<Id>, segment: &Segment<'_>) {
         self.counters.segments += 1;
         self.counters.payload_bytes += segment.payload.len() as u64;
-        let key = Key::new(segment.from, segment.to);
         let first = segment.seq.wrapping_add(u32::from(segment.syn));
         // Without payload nothing begins: half-open connections cost nothing.
-        let id = match self.flows.find(&key) {
+        let key = Key::new(segment.from, segment.to);
+        let known = flow.filter(|id| self.flows.get(*id).is_some());
+        let id = match known.or_else(|| self.flows.find(&key)) {
             Some(id) => id,
             None if segment.payload.is_empty() => return,
             None => match self.begin(now, key, first) {

@@ -61,6 +61,11 @@ impl Runs {
         self.runs.iter()
     }
 
+    /// The last byte.
+    pub fn tail(&self) -> Option<u8> {
+        self.runs.last()?.bytes.last().copied()
+    }
+
     /// How many blocks there are.
     pub fn len(&self) -> usize {
         self.runs.len()

@@ -61,6 +61,11 @@ impl Shelf {
         }
     }
 
+    /// The last byte that was heard of a chunk, if it is there.
+    pub fn tail(&self, id: Id) -> Option<u8> {
+        self.chunks.get(id)?.tail()
+    }
+
     /// What a table for so many takes, in bytes.
     pub fn cost(chunks_max: usize) -> usize {
         Table::<Named, Chunk, RANKS>::cost(chunks_max)

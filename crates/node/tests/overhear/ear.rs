@@ -33,6 +33,22 @@ pub struct Heard {
     pub payload: Vec<u8>,
 }
 
+impl Heard {
+    fn as_segment(&self) -> Segment<'_> {
+        Segment {
+            from: address(1, self.flow),
+            to: address(2, 7),
+            seq: self.seq,
+            ack: None,
+            syn: self.flags.contains('S'),
+            fin: self.flags.contains('F'),
+            rst: self.flags.contains('R'),
+            payload: &self.payload,
+            missing: 0,
+        }
+    }
+}
+
 impl Ear {
     pub fn new(budget: usize) -> Self {
         Self::with_options(budget, Options::default())
@@ -51,18 +67,19 @@ impl Ear {
     /// Hears a segment a microsecond after the last one; checks what must always hold.
     pub fn hear(&mut self, heard: &Heard) {
         self.now = self.now + Duration::from_micros(1);
-        let segment = Segment {
-            from: address(1, heard.flow),
-            to: address(2, 7),
-            seq: heard.seq,
-            ack: None,
-            syn: heard.flags.contains('S'),
-            fin: heard.flags.contains('F'),
-            rst: heard.flags.contains('R'),
-            payload: &heard.payload,
-            missing: 0,
-        };
-        self.engine.handle_segment(self.now, &segment);
+        self.engine.handle_segment(self.now, &heard.as_segment());
+        self.drain();
+    }
+
+    /// Hears segments in one moment, a microsecond after the last: handed over together, or one by one.
+    pub fn hear_in_a_moment(&mut self, heard: &[Heard], together: bool) {
+        self.now = self.now + Duration::from_micros(1);
+        let segments: Vec<_> = heard.iter().map(Heard::as_segment).collect();
+        if together {
+            self.engine.handle_segments(self.now, &segments);
+        } else {
+            segments.iter().for_each(|it| self.engine.handle_segment(self.now, it));
+        }
         self.drain();
     }
 

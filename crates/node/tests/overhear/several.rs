@@ -1,7 +1,7 @@
 //! The same chunks on several hops' connections.
 
 use crate::ear::{AMPLE, Ear, Heard, chunk, chunks, cut, frame, lie, names, segments, stream};
-use node::overhear::Options;
+use node::overhear::{AHEAD, Options};
 
 /// Without some of them.
 fn without(mut all: Vec<Heard>, missed: &[usize]) -> Vec<Heard> {
@@ -180,4 +180,33 @@ fn a_lie_beside_the_truth_does_not_matter() {
         }
         assert_eq!(ear.names(), names(std::slice::from_ref(&it)));
     }
+}
+
+#[test]
+fn segments_that_are_handed_over_together_come_to_the_same_as_one_by_one() {
+    // More flows than there is room for: between two segments of one, others make it leave.
+    const FLOWS: u16 = 200;
+    let of_flow =
+        |flow: u16| segments(flow, &stream(&chunks(u64::from(flow) / 2..u64::from(flow) / 2 + 3)));
+    let mut streams: Vec<_> = (0..FLOWS).map(|flow| of_flow(flow).into_iter()).collect();
+    let mut all = Vec::new();
+    while streams.iter().any(|rest| rest.len() > 0) {
+        // Some say several things in a row, some of which are missed.
+        for (i, rest) in streams.iter_mut().enumerate() {
+            all.extend(rest.by_ref().take(1 + i % 3).filter(|it| it.seq % 11 > 0));
+        }
+    }
+    let (mut together, mut one_by_one) = (Ear::new(0), Ear::new(0));
+    let (mut rest, mut count) = (&all[..], 0);
+    while !rest.is_empty() {
+        count = count % (2 * AHEAD + 1) + 1;
+        let (some, behind) = rest.split_at(count.min(rest.len()));
+        together.hear_in_a_moment(some, true);
+        one_by_one.hear_in_a_moment(some, false);
+        assert_eq!(together.chunks, one_by_one.chunks);
+        assert_eq!(together.counters(), one_by_one.counters());
+        rest = behind;
+    }
+    let it = together.counters();
+    assert!(it.chunks > 0 && it.flows_evicted > 0 && it.chunks_evicted > 0, "{it:?}");
 }
