@@ -20,6 +20,7 @@ use tokio::io::{AsyncWriteExt as _, Interest};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::task::spawn_local;
+use tokio::time::Instant;
 
 /// Links that others made, at one time.
 const ACCEPTED_MAX: usize = 160;
@@ -33,6 +34,9 @@ const ROOM: u64 = 128 * 1024;
 const READ_MAX: usize = 64 * 1024;
 /// … and a buffer with less room than this is not worth a read.
 const READ_MIN: usize = 16 * 1024;
+/// What is too little to be worth reading is read after so long, for no more may come. Longer than Linux
+/// keeps an acknowledgement back, so that a sender who waits for one is not kept waiting by us.
+const GATHER: Duration = Duration::from_millis(50);
 /// As many pieces are written at one time.
 const PIECES_MAX: usize = 64;
 /// What was written before a hang-up has so long to be sent, and the other side to read it.
@@ -64,6 +68,8 @@ struct Inner {
 #[derive(Default)]
 struct Line {
     granted: Cell<u64>,
+    /// Less than this is left unread for a while; said anew for each read.
+    gathers: Cell<u64>,
     queue: RefCell<VecDeque<Bytes>>,
     /// From now on packets are to be full.
     turns_bulk: Cell<bool>,
@@ -97,6 +103,12 @@ impl Links {
             LinkOutput::Receive(id, bytes) => self.change(id, |line| {
                 line.granted.set(line.granted.get().saturating_add(bytes));
             }),
+            // Nobody need wake up for this: it is about what has not come.
+            LinkOutput::Gather(id, bytes) => {
+                if let Some(line) = self.0.lines.borrow().get(&id) {
+                    line.gathers.set(bytes);
+                }
+            }
             LinkOutput::Bulk(id) => self.change(id, |line| line.turns_bulk.set(true)),
             LinkOutput::Hangup(id) => {
                 self.change(id, |line| line.hung_up.set(true));
@@ -204,6 +216,8 @@ impl Links {
         line: &Line,
         tell: &impl Tell,
     ) -> io::Result<()> {
+        // Since when something lies unread because it is too little.
+        let mut gathering: Option<Instant> = None;
         while !line.hung_up.get() {
             if line.turns_bulk.take() {
                 // A unit is no multiple of a packet: what is left of one goes with the next.
@@ -217,6 +231,12 @@ impl Links {
                 biased;
                 ready = stream.ready(interest) => ready?,
                 () = line.changed.notified() => continue,
+                () = patience(gathering) => {
+                    gathering = None;
+                    let bytes = peers::take_unread(stream, line.granted.get().min(READ_MAX as u64))?;
+                    line.receive(id, bytes, tell).await;
+                    continue;
+                }
             };
             if ready.is_writable() {
                 let written = line.write(stream)?;
@@ -225,14 +245,16 @@ impl Links {
                 }
             }
             if ready.is_readable() && line.granted.get() > 0 {
+                let enough = line.gathers.get().min(line.granted.get());
+                // The end is read at once, and what came before it.
+                if enough > 1 && !ready.is_read_closed() && peers::has_less(stream, enough)? {
+                    gathering.get_or_insert_with(Instant::now);
+                    continue;
+                }
+                gathering = None;
                 match self.read(stream, line.granted.get()) {
                     Ok(bytes) if bytes.is_empty() => break,
-                    Ok(bytes) => {
-                        line.granted.set(line.granted.get() - bytes.len() as u64);
-                        line.say(tell, LinkInput::Received(id, bytes));
-                        // Others have their turn, and more comes meanwhile.
-                        tokio::task::yield_now().await;
-                    }
+                    Ok(bytes) => line.receive(id, bytes, tell).await,
                     Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                     Err(error) => return Err(error),
                 }
@@ -297,6 +319,18 @@ impl Line {
         }
     }
 
+    /// Tells what was read.
+    async fn receive(&self, id: LinkId, bytes: Bytes, tell: &impl Tell) {
+        if bytes.is_empty() {
+            return;
+        }
+        self.granted.set(self.granted.get() - bytes.len() as u64);
+        self.gathers.set(0);
+        self.say(tell, LinkInput::Received(id, bytes));
+        // Others have their turn, and more comes meanwhile.
+        tokio::task::yield_now().await;
+    }
+
     /// Waits until it is hung up.
     async fn hang_up(&self) {
         while !self.hung_up.get() {
@@ -328,6 +362,14 @@ impl Line {
             queue.pop_front();
         }
         Ok(written as u64)
+    }
+}
+
+/// Waits until something has been unread for too long; for ever, if nothing is.
+async fn patience(since: Option<Instant>) {
+    match since {
+        Some(since) => tokio::time::sleep_until(since + GATHER).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -461,6 +503,73 @@ mod tests {
             bench.say(LinkOutput::Receive(ID, 2));
             let last = bench.told.recv().await;
             assert!(matches!(last, Some(LinkInput::Received(ID, bytes)) if bytes.len() == 1));
+            assert!(matches!(bench.told.recv().await, Some(LinkInput::Closed(ID))));
+            bench.quiet().await;
+        });
+    }
+
+    /// Lets the link see what has come by the loopback, which is there as soon as it is written.
+    async fn look() {
+        for _ in 0..300 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[test]
+    fn what_is_too_little_is_left_unread_until_it_is_enough() {
+        run(async {
+            let mut bench = Bench::new().await;
+            let mut peer = bench.dial().await;
+            bench.say(LinkOutput::Receive(ID, 50_000));
+            bench.say(LinkOutput::Gather(ID, 3000));
+            for part in [1000, 1999, 1] {
+                look().await;
+                assert!(bench.told.try_recv().is_err(), "read before it was worth it");
+                peer.write_all(&vec![7; part]).await.unwrap();
+            }
+            let told = bench.told.recv().await;
+            assert!(matches!(told, Some(LinkInput::Received(ID, bytes)) if bytes.len() == 3000));
+            // It held for one read.
+            peer.write_all(&[7]).await.unwrap();
+            let told = bench.told.recv().await;
+            assert!(matches!(told, Some(LinkInput::Received(ID, bytes)) if bytes.len() == 1));
+            drop(peer);
+            assert!(matches!(bench.told.recv().await, Some(LinkInput::Closed(ID))));
+            bench.quiet().await;
+        });
+    }
+
+    #[test]
+    fn what_a_sender_who_stalls_has_sent_is_read_in_the_end() {
+        run(async {
+            let mut bench = Bench::new().await;
+            let mut peer = bench.dial().await;
+            bench.say(LinkOutput::Receive(ID, 50_000));
+            for part in [1000, 500] {
+                bench.say(LinkOutput::Gather(ID, 3000));
+                peer.write_all(&vec![7; part]).await.unwrap();
+                let told = bench.told.recv().await;
+                let Some(LinkInput::Received(ID, bytes)) = told else { panic!("{told:?}") };
+                assert_eq!(bytes.len(), part);
+            }
+            drop(peer);
+            assert!(matches!(bench.told.recv().await, Some(LinkInput::Closed(ID))));
+            bench.quiet().await;
+        });
+    }
+
+    #[test]
+    fn an_end_is_told_though_too_little_came_before_it() {
+        run(async {
+            let mut bench = Bench::new().await;
+            let mut peer = bench.dial().await;
+            bench.say(LinkOutput::Receive(ID, 50_000));
+            bench.say(LinkOutput::Gather(ID, 3000));
+            peer.write_all(&[7; 1000]).await.unwrap();
+            look().await;
+            drop(peer);
+            let told = bench.told.recv().await;
+            assert!(matches!(told, Some(LinkInput::Received(ID, bytes)) if bytes.len() == 1000));
             assert!(matches!(bench.told.recv().await, Some(LinkInput::Closed(ID))));
             bench.quiet().await;
         });

@@ -12,7 +12,9 @@ use std::os::unix::net::UnixDatagram;
 use std::task::Poll;
 use std::time::Duration;
 
+use bytes::Bytes;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use tokio::io::Interest;
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::listen::{bind, settle};
@@ -114,6 +116,28 @@ pub async fn dial(address: SocketAddr) -> io::Result<TcpStream> {
     let stream = dialled.map_err(|_| io::Error::from(ErrorKind::TimedOut))??;
     settle_peer(&stream);
     Ok(stream)
+}
+
+/// Whether less than `enough` lies unread. Then the stream is not ready to be read until more comes.
+pub fn has_less(stream: &TcpStream, enough: u64) -> io::Result<bool> {
+    let look = || match rustix::io::ioctl_fionread(stream)? {
+        unread if unread < enough => Err(ErrorKind::WouldBlock.into()),
+        _ => Ok(()),
+    };
+    match stream.try_io(Interest::READABLE, look) {
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(true),
+        looked => looked.map(|()| false),
+    }
+}
+
+/// Reads what lies unread, at most so much, also of a stream that [`has_less`] has made unready; nothing if
+/// there is nothing now.
+pub fn take_unread(stream: &TcpStream, most: u64) -> io::Result<Bytes> {
+    let unread = rustix::io::ioctl_fionread(stream)?.min(most);
+    let mut bytes = vec![0; usize::try_from(unread).unwrap_or(0)];
+    let read = rustix::io::read(stream, &mut bytes)?;
+    bytes.truncate(read);
+    Ok(bytes.into())
 }
 
 /// As [`settle`], but one who vanishes is noticed sooner.

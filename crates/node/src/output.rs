@@ -55,6 +55,9 @@ pub enum LinkOutput {
     Write(LinkId, Bytes),
     /// Accept so many more bytes; begins at nothing.
     Receive(LinkId, u64),
+    /// Before the next read, let so many bytes gather: fewer are of no use yet, and TCP acknowledges what was
+    /// read together with one packet. Not for long, though: the rest may not come.
+    Gather(LinkId, u64),
     /// What is written from now on is bulk: full packets matter more than the last few bytes soon.
     Bulk(LinkId),
     /// Send what was written, then close it.

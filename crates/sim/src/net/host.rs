@@ -183,6 +183,15 @@ impl Host {
         Some(piece)
     }
 
+    /// Leaves what there is unread until it is so much, upon which [`Event::Readable`] tells. Linux does not
+    /// acknowledge it before it is read, or has waited for as long as an acknowledgement may.
+    pub fn gather(&mut self, id: SocketId, bytes: usize) {
+        if let Some(socket) = self.sockets.get_mut(id) {
+            socket.told_readable = false;
+            socket.connection.gather(bytes);
+        }
+    }
+
     /// How much there is to read.
     pub fn readable(&self, id: SocketId) -> usize {
         self.connection(id).map_or(0, Connection::readable)
@@ -359,7 +368,7 @@ impl Host {
         if socket.told_closed {
             return;
         }
-        if !socket.told_readable && connection.readable() > 0 {
+        if !socket.told_readable && connection.is_readable() {
             socket.told_readable = true;
             events.push_back(Event::Readable(id));
         }

@@ -22,6 +22,8 @@ const ROOM: u64 = 128 * 1024;
 const READ_MAX: u64 = 64 * 1024;
 /// A peer has so long to answer a dial.
 const DIAL: Duration = Duration::from_secs(10);
+/// What is too little to be worth reading is read after so long.
+const GATHER: Duration = Duration::from_millis(50);
 /// What was written before a hang-up has so long to be sent, and the other side to end too.
 const FAREWELL: Duration = Duration::from_secs(5);
 
@@ -43,6 +45,10 @@ pub(super) struct Links {
 struct Line {
     socket: SocketId,
     granted: u64,
+    /// Less than this is left unread for a while; said anew for each read.
+    gathers: u64,
+    /// Until when something is left unread because it is too little.
+    gathering: Option<Instant>,
     queue: VecDeque<Bytes>,
     is_open: bool,
     /// The peer has closed its side, and what came before may not have been read.
@@ -82,6 +88,11 @@ impl Links {
                     self.changed.insert(id);
                 }
             }
+            LinkOutput::Gather(id, bytes) => {
+                if let Some(line) = self.lines.get_mut(&id) {
+                    line.gathers = bytes;
+                }
+            }
             LinkOutput::Bulk(id) => {
                 // A unit is no multiple of a packet: what is left of one goes with the next.
                 if let Some(line) = self.lines.get(&id) {
@@ -105,8 +116,16 @@ impl Links {
     }
 
     fn add(&mut self, id: LinkId, socket: SocketId, is_open: bool) {
-        let queue = VecDeque::new();
-        self.lines.insert(id, Line { socket, granted: 0, queue, is_open, is_ended: false });
+        let line = Line {
+            socket,
+            granted: 0,
+            gathers: 0,
+            gathering: None,
+            queue: VecDeque::new(),
+            is_open,
+            is_ended: false,
+        };
+        self.lines.insert(id, line);
         self.ids.insert(socket, id);
     }
 
@@ -184,10 +203,14 @@ impl Links {
                 told.push_back(Input::Link(LinkInput::Room(id, written)));
             }
             let most = line.granted.min(READ_MAX) as usize;
+            if most > 0 && line.gathers_more(now, host) {
+                continue;
+            }
             if most > 0
                 && let Some(bytes) = host.read(now, line.socket, most)
             {
                 line.granted -= bytes.len() as u64;
+                (line.gathers, line.gathering) = (0, None);
                 told.push_back(Input::Link(LinkInput::Received(id, bytes)));
                 // Others have their turn, and the engine takes this in first.
                 self.changed.insert(id);
@@ -228,7 +251,8 @@ impl Links {
     pub fn poll_timeout(&self) -> Option<Instant> {
         let dial = self.dials.front().map(|(until, _)| *until);
         let parting = self.parting.values().map(|it| it.until).min();
-        dial.into_iter().chain(parting).min()
+        let gathering = self.lines.values().filter_map(|line| line.gathering).min();
+        [dial, parting, gathering].into_iter().flatten().min()
     }
 
     /// Gives up what has taken too long.
@@ -243,12 +267,32 @@ impl Links {
                 self.closed(socket, told);
             }
         }
+        let is_due = |line: &Line| line.gathering.is_some_and(|until| until <= now);
+        let due = self.lines.iter().filter(|(_, line)| is_due(line)).map(|(id, _)| *id);
+        self.changed.extend(due);
         let late = self.parting.iter().filter(|(_, it)| it.until <= now);
         let late: Vec<_> = late.map(|(socket, _)| *socket).collect();
         for socket in late {
             host.abort(now, socket);
             self.parting.remove(&socket);
         }
+    }
+}
+
+impl Line {
+    /// Whether less is there than is worth reading, and more may still come soon. The end is read at once,
+    /// and what came before it.
+    fn gathers_more(&mut self, now: Instant, host: &mut Host) -> bool {
+        let enough = self.gathers.min(self.granted) as usize;
+        let there = host.readable(self.socket);
+        if there == 0 || there >= enough || self.is_ended {
+            return false;
+        }
+        if now >= *self.gathering.get_or_insert(now + GATHER) {
+            return false;
+        }
+        host.gather(self.socket, enough);
+        true
     }
 }
 

@@ -16,6 +16,11 @@ pub struct ChunkReader {
 pub struct NoFrame;
 
 impl ChunkReader {
+    /// How many bytes the frame still lacks of which a part has come; nothing before that is known.
+    pub fn lacks(&self) -> usize {
+        self.head.map_or(0, |head| (head.length as usize).saturating_sub(self.inbox.begun()))
+    }
+
     /// The next frame that is whole; `None`, and `input` used up, if there is none.
     pub fn next(&mut self, input: &mut Bytes) -> Result<Option<(ChunkHead, Bytes)>, NoFrame> {
         let head = match self.head {

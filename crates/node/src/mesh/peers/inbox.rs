@@ -32,6 +32,11 @@ impl Inbox {
         (self.0.len() == length).then(|| Bytes::from(std::mem::take(&mut self.0)))
     }
 
+    /// How much of something has come.
+    pub fn begun(&self) -> usize {
+        self.0.len()
+    }
+
     /// The next frame, whose message has at most `max` bytes.
     pub fn frame(&mut self, input: &mut Bytes, max: usize) -> Result<Option<Frame>, TooLong> {
         let begun = self.0.len();

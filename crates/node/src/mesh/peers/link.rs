@@ -19,6 +19,12 @@ const GRANT_UNKNOWN: u64 = 4 * 1024;
 const GRANT_CONTROL: u64 = 128 * 1024;
 /// A window for the air's longest ways: 256 KiB in 20 ms is 100 Mbit/s.
 const GRANT_DATA: u64 = 256 * 1024;
+/// No more is waited for before it is read: whoever has just begun to send, sends 14 KiB before the first
+/// acknowledgement (RFC 6928).
+const GATHER_MAX: usize = 14 * 1024;
+/// The last packet of a unit is not waited for: where it is not full, its sender may keep it until those before
+/// it are acknowledged (Nagle's algorithm), which they are when they are read. No packet carries more.
+const PACKET: usize = 1460;
 
 /// A connection.
 pub struct Link {
@@ -160,6 +166,15 @@ impl Peers {
         }
     }
 
+    /// A unit is of no use before it is whole.
+    fn gather(&mut self, id: LinkId) {
+        let Some(Link { role: Role::DataIn(_, reader), .. }) = self.links.get(&id) else { return };
+        let gathers = reader.lacks().saturating_sub(PACKET).min(GATHER_MAX);
+        if gathers > 0 {
+            self.outputs.push_back(LinkOutput::Gather(id, gathers as u64));
+        }
+    }
+
     /// More can be written.
     pub(super) fn has_room(&mut self, id: LinkId, bytes: u64) {
         let Some(link) = self.links.get_mut(&id) else { return };
@@ -246,6 +261,7 @@ impl Peers {
             }
         }
         while !bytes.is_empty() && self.step(now, id, &mut bytes) {}
+        self.gather(id);
         self.grant(id);
     }
 

@@ -105,7 +105,7 @@ impl Links {
                 self.all[link].sides[side].granted += bytes;
                 self.arrive_soon(link, side, Duration::ZERO)
             }
-            LinkOutput::Bulk(_) => Vec::new(),
+            LinkOutput::Gather(..) | LinkOutput::Bulk(_) => Vec::new(),
             LinkOutput::Hangup(id) => {
                 let Some((link, side)) = self.ids.remove(&(node, id)) else { return vec![] };
                 self.all[link].sides[side].gone = true;

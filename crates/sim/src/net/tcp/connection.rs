@@ -76,6 +76,9 @@ pub struct Connection {
     pub(super) ack_due: bool,
     /// Segments that are not acknowledged yet.
     pub(super) unacked: u32,
+    /// What comes in order is left unread until it is so much, and not acknowledged before it is read, or
+    /// before that has waited long enough.
+    pub(super) gathers: usize,
 
     /// When to send again what is not acknowledged, or to probe the window.
     pub(super) retry_at: Option<Instant>,
@@ -175,6 +178,7 @@ impl Connection {
             peer_closed: false,
             ack_due: false,
             unacked: 0,
+            gathers: 0,
             retry_at: None,
             ack_at: None,
             leave_at: None,
@@ -202,8 +206,25 @@ impl Connection {
     /// The next piece of what was received in order, of at most `max` bytes.
     pub fn read(&mut self, max: usize) -> Option<Bytes> {
         let piece = self.input.read(max)?;
-        self.ack_due |= self.window_update_due();
+        // What its reader had let gather (Linux: tcp_cleanup_rbuf).
+        let gathered = std::mem::take(&mut self.gathers) > 0;
+        self.ack_due |= self.window_update_due() || (gathered && self.owes_ack());
         Some(piece)
+    }
+
+    /// Until the next read, less than so much counts as nothing to read.
+    pub fn gather(&mut self, bytes: usize) {
+        self.gathers = bytes;
+    }
+
+    /// Whether so much is there that it is worth reading.
+    pub fn is_readable(&self) -> bool {
+        self.readable() >= self.gathers.max(1)
+    }
+
+    /// Whether so many segments have come that they are to be acknowledged.
+    pub(super) fn owes_ack(&self) -> bool {
+        self.unacked >= self.config.delayed_ack
     }
 
     /// How much there is to read.

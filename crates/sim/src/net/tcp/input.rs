@@ -250,7 +250,7 @@ impl Connection {
             if payload.is_empty() { Arrival::Early } else { self.input.insert(seq, payload) };
         if arrival == Arrival::Next {
             self.unacked += 1;
-            self.ack_due |= self.unacked >= self.config.delayed_ack;
+            self.ack_due |= self.owes_ack() && self.readable() >= self.gathers;
             self.ack_at = self.ack_at.or(Some(now + self.config.delayed_ack_timeout));
         } else {
             self.ack_due = true;

@@ -5,6 +5,7 @@ use super::{Event, node, told};
 use crate::input::{LinkId, LinkInput};
 use crate::mesh::peers::chunks::{ChunkReader, NoFrame};
 use crate::mesh::peers::{Down, WINDOW};
+use crate::output::LinkOutput;
 use bytes::Bytes;
 use wire::peer::{ChunkHead, Connection, Preamble, Refusal, Source};
 use wire::{ChunkId, NodeId};
@@ -183,6 +184,31 @@ fn frames_are_read_wherever_they_are_split() {
             }
             assert_eq!(found, frames, "split at {first} and {second}");
         }
+    }
+}
+
+#[test]
+fn what_a_unit_lacks_gathers_up_to_a_first_window_but_for_its_last_packet() {
+    let (mut net, ids) = pair();
+    let data = net.nodes[0].peers.peers[&ids[1]].data_in.expect("a data connection");
+    let (head, bytes) = frame(1, 20_000);
+    let mut input = Bytes::from([&head.encode()[..], &bytes].concat());
+    let mut gathered = Vec::new();
+    for length in [ChunkHead::LENGTH - 1, 101, 10_000, input.len()] {
+        let piece = input.split_to(length.min(input.len()));
+        net.with(0, |it, now| {
+            it.handle(now, LinkInput::Received(data, piece));
+            let outputs = std::iter::from_fn(|| it.poll_output());
+            gathered.push(outputs.filter_map(gather).collect::<Vec<_>>());
+        });
+    }
+    assert_eq!(gathered, [vec![], vec![14 * 1024], vec![9_900 - 1_460], vec![]]);
+}
+
+fn gather(output: LinkOutput) -> Option<u64> {
+    match output {
+        LinkOutput::Gather(_, bytes) => Some(bytes),
+        _ => None,
     }
 }
 

@@ -26,6 +26,41 @@ fn every_second_segment_is_acknowledged_at_once() {
     assert_eq!(answers, [None, Some(2000), None, Some(4000), None, Some(6000)]);
 }
 
+/// What a server that gets this says at once, without reading it.
+fn take(pair: &mut Pair, segment: Segment) -> Option<u32> {
+    let now = pair.now;
+    pair.server().handle_segment(now, segment);
+    pair.server().poll_transmit(now).map(|it| it.ack - CLIENT_ISS - 1)
+}
+
+#[test]
+fn what_is_let_gather_is_acknowledged_once_it_is_enough() {
+    let mut pair = Pair::opened(round());
+    pair.server().gather(4500);
+    let answers: Vec<_> = (0..5).map(|i| take(&mut pair, segment(1000 * i, 1000))).collect();
+    assert_eq!(answers, [None, None, None, None, Some(5000)]);
+    assert!(pair.server().is_readable());
+    let next = [5, 6].map(|i| answer(&mut pair, segment(1000 * i, 1000)));
+    assert_eq!(next, [None, Some(7000)], "it held for one read");
+}
+
+#[test]
+fn what_is_let_gather_is_acknowledged_when_it_is_read_or_late() {
+    let mut pair = Pair::opened(round());
+    pair.server().gather(9000);
+    for i in 0..3 {
+        assert_eq!(take(&mut pair, segment(1000 * i, 1000)), None);
+    }
+    assert!(!pair.server().is_readable());
+    assert_eq!(answer(&mut pair, segment(3000, 1000)), Some(4000));
+    pair.server().gather(9000);
+    pair.reads[SERVER] = false;
+    let start = pair.now;
+    assert_eq!([4, 5].map(|i| take(&mut pair, segment(1000 * i, 1000))), [None; 2]);
+    pair.run_for(600 * MS);
+    assert_eq!(pair.acks_sent(SERVER, start), [(200, 6000)]);
+}
+
 #[test]
 fn a_single_segment_is_acknowledged_after_the_delay() {
     let mut pair = Pair::opened(round());
