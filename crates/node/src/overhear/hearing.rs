@@ -245,17 +245,17 @@ impl Hearing<'_> {
         while let Some(frame) = self.flow.frames.get(i) {
             let before = Border { at: frame.end, named: frame.named };
             let next = self.flow.frames.get(i + 1);
-            let behind = next.map(|next| Border { at: next.begin, named: next.first });
+            let is_named = next.is_none_or(|next| !next.several);
+            let behind = next.map(|next| Border { at: next.begin, named: next.named });
             let gap = before.at..behind.map_or(u64::MAX, |it| it.at);
-            if !gap.is_empty() && self.flow.strays.within(gap).next().is_some() {
+            if is_named && !gap.is_empty() && self.flow.strays.within(gap).next().is_some() {
                 self.fill(before, behind);
             }
             i += 1;
         }
         for _ in 0..GUESSED_MAX {
-            let whole = |it: &&Frame| it.is_whole() || it.several;
-            let Some(first) = self.flow.frames.front().filter(whole) else { break };
-            let first = Border { at: first.begin, named: first.first };
+            let Some(first) = self.flow.frames.front().filter(|it| it.is_whole()) else { break };
+            let first = Border { at: first.begin, named: first.named };
             let Some((guess, _)) = self.back(first, 0) else { break };
             if !self.has_strays(&guess) || !self.claim(guess) {
                 break;
