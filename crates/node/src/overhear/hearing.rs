@@ -3,7 +3,8 @@
 //!
 //! A head is found where its marker is and what follows makes sense. It may have been heard before its
 //! chunk's bytes or after, in one segment or across several; or not at all, if the flow's frames before
-//! and behind leave room for just those chunks that follow each other elsewhere.
+//! and behind leave room for just those chunks that follow each other elsewhere, in a flow or a manifest.
+//! Such a guess yields to any head that is heard where it lies.
 
 use super::Options;
 use super::assemble::Speaker;
