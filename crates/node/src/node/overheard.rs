@@ -166,12 +166,15 @@ impl Node {
         if ear.engine.poll_timeout().is_some_and(|at| at <= self.now) {
             ear.engine.handle_timeout(self.now);
         }
-        let due: Vec<_> = ear.awaiting.extract_if(.., |_, at| *at <= self.now).collect();
+        let due = |at: &Instant| *at <= self.now;
+        let awaited: Vec<_> =
+            ear.awaiting.iter().filter(|(_, at)| due(at)).map(|(id, _)| *id).collect();
+        ear.awaiting.retain(|_, at| !due(at));
         if ear.write_at.is_some_and(|at| at <= self.now) {
             let group = ear.flush();
             self.append(None, group);
         }
-        due.into_iter().for_each(|(id, _)| self.pump_readers(id));
+        awaited.into_iter().for_each(|id| self.pump_readers(id));
         self.take_heard();
         self.take_back();
     }

@@ -87,8 +87,6 @@ pub struct Frame {
     pub offset: u32,
     /// Of which chunk; of several, the last.
     pub named: Named,
-    /// Of several, the first.
-    pub first: Named,
     /// Where the chunk is; `None` if nothing of it is needed any more.
     pub chunk: Option<Id>,
     /// Its head was not heard.
@@ -101,14 +99,12 @@ impl Frame {
     /// A frame as its head says.
     pub fn new(begin: u64, head: &ChunkHead) -> Self {
         let body = begin + HEAD;
-        let named = Named { name: head.name, total: head.total };
         Self {
             begin,
             body,
             end: body + u64::from(head.length),
             offset: head.offset,
-            named,
-            first: named,
+            named: Named { name: head.name, total: head.total },
             chunk: None,
             guessed: false,
             several: false,
@@ -119,8 +115,7 @@ impl Frame {
     pub fn guess(begin: u64, named: Named) -> Self {
         let body = begin + HEAD;
         let end = body + u64::from(named.total);
-        let (first, chunk) = (named, None);
-        Self { begin, body, end, offset: 0, named, first, chunk, guessed: true, several: false }
+        Self { begin, body, end, offset: 0, named, chunk: None, guessed: true, several: false }
     }
 
     /// Whether it brings the chunk from its first byte to its last.
@@ -228,9 +223,14 @@ impl Flow {
         }
     }
 
-    /// Makes one of a frame and the next, if both are over and they touch.
+    /// Makes one of a frame and the next, if both are over and they touch. The first behind a gap stays
+    /// by itself: what it is called tells what belongs into the gap.
     fn join(&mut self, i: usize) {
         let (Some(this), Some(next)) = (self.frames.get(i), self.frames.get(i + 1)) else { return };
+        let before = i.checked_sub(1).and_then(|i| self.frames.get(i));
+        if before.is_none_or(|before| before.end != this.begin) {
+            return;
+        }
         if this.chunk.is_some() || next.chunk.is_some() || this.end != next.begin {
             return;
         }

@@ -3,7 +3,8 @@
 //!
 //! A head is found where its marker is and what follows makes sense. It may have been heard before its
 //! chunk's bytes or after, in one segment or across several; or not at all, if the flow's frames before
-//! and behind leave room for just those chunks that follow each other elsewhere.
+//! and behind leave room for just those chunks that follow each other elsewhere, in a flow or a manifest.
+//! Such a guess yields to any head that is heard where it lies.
 
 use super::Options;
 use super::assemble::Speaker;
@@ -245,17 +246,17 @@ impl Hearing<'_> {
         while let Some(frame) = self.flow.frames.get(i) {
             let before = Border { at: frame.end, named: frame.named };
             let next = self.flow.frames.get(i + 1);
-            let behind = next.map(|next| Border { at: next.begin, named: next.first });
+            let is_named = next.is_none_or(|next| !next.several);
+            let behind = next.map(|next| Border { at: next.begin, named: next.named });
             let gap = before.at..behind.map_or(u64::MAX, |it| it.at);
-            if !gap.is_empty() && self.flow.strays.within(gap).next().is_some() {
+            if is_named && !gap.is_empty() && self.flow.strays.within(gap).next().is_some() {
                 self.fill(before, behind);
             }
             i += 1;
         }
         for _ in 0..GUESSED_MAX {
-            let whole = |it: &&Frame| it.is_whole() || it.several;
-            let Some(first) = self.flow.frames.front().filter(whole) else { break };
-            let first = Border { at: first.begin, named: first.first };
+            let Some(first) = self.flow.frames.front().filter(|it| it.is_whole()) else { break };
+            let first = Border { at: first.begin, named: first.named };
             let Some((guess, _)) = self.back(first, 0) else { break };
             if !self.has_strays(&guess) || !self.claim(guess) {
                 break;

@@ -4,9 +4,11 @@
 //! §5.2). Flows by their addresses and ports, chunks by their names; the same chunk may be heard in part
 //! on several hops' connections, whose segments end elsewhere, in any order and more than once. Beyond
 //! the paper: a chunk that was heard in part is kept as byte ranges, so that a request names only what is
-//! missing; and a chunk whose head was missed is known from its neighbours, where another flow has them.
+//! missing; and a chunk whose head was missed is known from its neighbours, where another flow has them or
+//! a manifest lists them.
 //! *Who calls it:* a driver with a capture: [`Overhear::handle_segment`] for each segment, or
-//! [`Overhear::handle_segments`] for a few, then [`Overhear::poll_output`] until there is none; the node says what it waits for and what it has.
+//! [`Overhear::handle_segments`] for a few, then [`Overhear::poll_output`] until there is none; the node
+//! says what it waits for and what it has.
 //! *What it never does:* give out a chunk that does not bear its name, hold more than its budget, read a
 //! clock, send anything. *Where to start:* `hearing.rs`, a segment's way; then `assemble.rs`.
 //!
@@ -241,8 +243,8 @@ impl Overhear {
             self.shelf.names.list(now, part.unwrap_or_default());
             for id in self.flows.ids(|flow| flow.strays.bytes() > 0) {
                 self.look(now, id);
+                self.make_room(now);
             }
-            self.make_room(now);
         }
         self.judge();
         self.weigh();

@@ -21,7 +21,8 @@ fn object(seed: u64) -> Vec<Bytes> {
 fn some(all: Vec<Heard>, missed_in_1000: u64, seed: u64) -> Vec<Heard> {
     let dice = chunk(seed << 32 | missed_in_1000, 2 * all.len());
     let rolls = dice.chunks_exact(2).map(|it| u64::from(u16::from_be_bytes([it[0], it[1]])));
-    let heard = all.into_iter().zip(rolls).filter(|(_, roll)| roll * 1000 >> 16 >= missed_in_1000);
+    let heard =
+        all.into_iter().zip(rolls).filter(|(_, roll)| (roll * 1000) >> 16 >= missed_in_1000);
     heard.map(|(it, _)| it).collect()
 }
 
