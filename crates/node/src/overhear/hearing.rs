@@ -317,6 +317,7 @@ fn first(bytes: &[u8], length_max: u64) -> &[u8] {
     bytes.get(..length_max.min(bytes.len() as u64) as usize).unwrap_or_default()
 }
 
-fn decode(bytes: &[u8]) -> Option<ChunkHead> {
+/// The head with which bytes begin.
+pub fn decode(bytes: &[u8]) -> Option<ChunkHead> {
     ChunkHead::decode(bytes.first_chunk()?).ok()
 }
