@@ -7,7 +7,8 @@
 //! all is looked up again where it may have changed meanwhile.
 
 use super::Overhear;
-use super::flows::{Flow, Key};
+use super::flows::{Flow, Frame, Key};
+use super::hearing::decode;
 use super::table::Id;
 use std::hint::black_box;
 use wire::capture::Segment;
@@ -29,8 +30,18 @@ impl Overhear {
             *chunk = flow.and_then(|id| self.flows.get(id)).and_then(Flow::last_chunk);
         }
         let tails = chunks.into_iter().flatten().filter_map(|id| self.shelf.tail(id));
-        // Nobody asks for them: without this they would not be read.
-        black_box(tails.fold(0, |all, tail| all ^ tail));
+        let tails = tails.fold(0, |all, tail| all ^ tail);
+        let borders = flows.iter().zip(segments).map(|(flow, segment)| self.border(*flow, segment));
+        let known = borders.flatten().fold(false, |all, known| all ^ known);
+        // Nobody asks for either: without this they would not be read.
+        black_box((tails, known));
         flows
+    }
+    /// Looks up the chunk that ends in a segment, and the one that begins there.
+    fn border(&self, flow: Option<Id>, segment: &Segment<'_>) -> Option<bool> {
+        let (named, border) = self.flows.get(flow?)?.border(segment.seq, segment.payload.len())?;
+        let next = segment.payload.get(border..).and_then(decode).map(|head| Frame::new(0, &head));
+        let knows_next = next.is_some_and(|next| self.shelf.knows(&next.named));
+        Some(self.shelf.knows(&named) ^ knows_next)
     }
 }

@@ -246,6 +246,16 @@ impl Flow {
         self.frames.back()?.chunk
     }
 
+    /// The last frame's chunk, and how far into a segment it ends, if it does there: with it one chunk is
+    /// over as a rule, and the next begins.
+    pub fn border(&self, sequence: u32, length: usize) -> Option<(Named, usize)> {
+        let last = self.frames.back()?;
+        let distance = i64::from(sequence.wrapping_sub(self.sequence) as i32);
+        let at = self.position.checked_add_signed(distance)?;
+        let border = usize::try_from(last.end.checked_sub(at)?).ok()?;
+        (border <= length).then_some((last.named, border))
+    }
+
     /// A head was heard.
     pub fn has_head(&mut self) {
         self.headed = true;

@@ -372,6 +372,7 @@ fn heads(bytes: &[u8]) -> impl Iterator<Item = (usize, ChunkHead)> {
     found.filter_map(|found| Some((found, bytes.get(found..).and_then(decode)?)))
 }
 
-fn decode(bytes: &[u8]) -> Option<ChunkHead> {
+/// The head with which bytes begin.
+pub fn decode(bytes: &[u8]) -> Option<ChunkHead> {
     ChunkHead::decode(bytes.first_chunk()?).ok()
 }

@@ -61,6 +61,13 @@ impl Shelf {
         }
     }
 
+    /// Whether anything is known of a chunk.
+    pub fn knows(&self, named: &Named) -> bool {
+        let chunk = self.chunks.find(named).and_then(|id| self.chunks.touched(id));
+        let follows = self.names.after(&named.name);
+        chunk.is_some() | follows.is_some()
+    }
+
     /// The last byte that was heard of a chunk, if it is there.
     pub fn tail(&self, id: Id) -> Option<u8> {
         self.chunks.get(id)?.tail()
