@@ -29,7 +29,7 @@ const TIMED: &[Traffic] = &[Traffic::Tcp, Traffic::Udp, Traffic::Fetches, Traffi
 const BY_TCP: &[Traffic] = &[Traffic::Files, Traffic::Tcp, Traffic::Fetches, Traffic::Pages];
 
 /// Every key, in the order in which reports list them.
-pub(super) static KEYS: [Spec; 70] = [
+pub(super) static KEYS: [Spec; 71] = [
     Spec {
         name: "hops",
         meaning: "links from the gateway to the last router of a chain",
@@ -491,6 +491,13 @@ pub(super) static KEYS: [Spec; 70] = [
         layouts: &[],
         traffic: BY_TCP,
         slot: Slot::Number(0.01..=60.0, |it| &mut it.rto_min_s),
+    },
+    Spec {
+        name: "tcp_recovery",
+        meaning: "how TCP repairs losses: \"standard\", or \"ns3\" for comparisons with it",
+        layouts: &[],
+        traffic: &[],
+        slot: Slot::Word(|it| &mut it.tcp_recovery),
     },
     Spec {
         name: "initial_window",
