@@ -3,13 +3,15 @@
 //!
 //! *What this is:* [`Connection`]. Connections are opened, closed and acknowledged as RFC 9293 and RFC
 //! 1122 say, the window follows RFC 5681, recovery RFC 6582, limited transmit RFC 3042, the
-//! retransmission timer RFC 6298. *Who calls it:* [`Host`](super::Host), and tests. *What it never
+//! retransmission timer RFC 6298; or, for comparisons, losses are repaired as in ns-3
+//! ([`Recovery`]). *Who calls it:* [`Host`](super::Host), and tests. *What it never
 //! does:* know addresses or ports, or wait. *Where to start:* [`Connection`]; then `input.rs` for what
 //! a segment does, `output.rs` for what is sent when.
 
 mod config;
 mod congestion;
 mod connection;
+mod guesses;
 mod input;
 mod output;
 mod receive_buffer;
@@ -20,6 +22,6 @@ mod seq;
 mod tests;
 mod timeouts;
 
-pub use config::Config;
+pub use config::{Config, Recovery};
 pub use connection::{Connection, Counters, End, State};
 pub(super) use seq::before;

@@ -1,5 +1,6 @@
 //! Keys whose values are words.
 
+use crate::net::tcp::Recovery;
 use radio::{Dcf, Decoding, Locking, LossScope, Phy, Rate};
 
 /// A value that is one of a few words.
@@ -74,6 +75,11 @@ impl Choice for Decoding {
 }
 
 impl Choice for Dcf {
+    const ALL: &'static [(Self, &'static str)] =
+        &[(Self::Standard, "standard"), (Self::Ns3, "ns3")];
+}
+
+impl Choice for Recovery {
     const ALL: &'static [(Self, &'static str)] =
         &[(Self::Standard, "standard"), (Self::Ns3, "ns3")];
 }

@@ -5,6 +5,7 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
+use crate::net::tcp::Recovery;
 use radio::{Dcf, Decoding, Locking, LossScope, Phy, Rate};
 use toml::de::DeValue;
 
@@ -80,6 +81,7 @@ pub(super) struct Settings {
     pub uplink_delay_ms: f64,
     pub mss: u64,
     pub rto_min_s: f64,
+    pub tcp_recovery: Recovery,
     pub initial_window: u64,
     pub delayed_ack: u64,
     pub send_buffer: u64,
@@ -149,6 +151,7 @@ impl Default for Settings {
             uplink_delay_ms: 10.0,
             mss: 1460,
             rto_min_s: 0.2,
+            tcp_recovery: Recovery::Standard,
             initial_window: 2,
             delayed_ack: 2,
             send_buffer: 131_072,

@@ -500,6 +500,13 @@ pub(super) static KEYS: [Spec; 71] = [
         slot: Slot::Number(0.01..=60.0, |it| &mut it.rto_min_s),
     },
     Spec {
+        name: "tcp_recovery",
+        meaning: "how TCP repairs losses: \"standard\", or \"ns3\" for comparisons with it",
+        layouts: &[],
+        traffic: &[],
+        slot: Slot::Word(|it| &mut it.tcp_recovery),
+    },
+    Spec {
         name: "initial_window",
         meaning: "segments that TCP sends before the first acknowledgement",
         layouts: &[],

@@ -2,6 +2,17 @@
 
 use std::time::Duration;
 
+/// What a sender makes of losses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recovery {
+    /// As RFC 6582 says.
+    #[default]
+    Standard,
+    /// As ns-3 3.37 without selective acknowledgements and with its classic recovery: by guesses which
+    /// segments have arrived, and by what it sends again when a guess turns out wrong (`guesses.rs`).
+    Ns3,
+}
+
 /// The settings of TCP on one machine.
 ///
 /// The default is what ns-3 has where studies leave it alone, and what the RFCs say elsewhere.
@@ -26,6 +37,8 @@ pub struct Config {
     pub delayed_ack: u32,
     /// For how long an acknowledgement may be held back (RFC 1122: below 0.5 s).
     pub delayed_ack_timeout: Duration,
+    /// What it makes of losses.
+    pub recovery: Recovery,
     /// How much written data waits for being sent and acknowledged, bytes.
     pub send_buffer: u32,
     /// How much received data waits for being read, bytes: the largest window.
@@ -54,6 +67,7 @@ impl Default for Config {
             retries: 9,
             delayed_ack: 2,
             delayed_ack_timeout: Duration::from_millis(200),
+            recovery: Recovery::Standard,
             send_buffer: 131_072,
             receive_buffer: 131_072,
             nodelay: true,

@@ -1,5 +1,8 @@
-//! How much may be on its way: NewReno (RFC 5681 and RFC 6582), with limited transmit (RFC 3042).
+//! How much may be on its way: NewReno (RFC 5681 and RFC 6582), with limited transmit (RFC 3042), or what
+//! ns-3 makes of it.
 
+use super::Recovery;
+use super::guesses::Guesses;
 use super::seq::before;
 
 /// So many duplicate acknowledgements mean a loss.
@@ -16,6 +19,11 @@ pub struct Congestion {
     recover: u32,
     recovering: bool,
     first_partial: bool,
+    recovery: Recovery,
+    /// In ns-3's recovery.
+    guesses: Guesses,
+    /// In ns-3's recovery: what was out at a timeout is not yet repaired.
+    timed_out: bool,
 }
 
 /// What an acknowledgement of new data means.
@@ -25,11 +33,13 @@ pub enum Progress {
     Whole,
     /// The next segment is missing too; `first` in this recovery to say so.
     Partial { first: bool },
+    /// The next segment was wrongly held for arrived, and is taken for lost (ns-3).
+    Misjudged,
 }
 
 impl Congestion {
     /// At the beginning of a connection, whose first byte has the sequence number after `iss`.
-    pub fn new(mss: u32, initial_window: u32, iss: u32) -> Self {
+    pub fn new(mss: u32, initial_window: u32, iss: u32, recovery: Recovery) -> Self {
         Self {
             mss,
             window: mss * initial_window,
@@ -38,11 +48,18 @@ impl Congestion {
             recover: iss,
             recovering: false,
             first_partial: false,
+            recovery,
+            guesses: Guesses::default(),
+            timed_out: false,
         }
     }
 
-    /// How much may be on its way now: for each of the first two duplicates one segment more.
+    /// How much may be on its way now: for each of the first two duplicates one segment more, in ns-3 for
+    /// each that is held for arrived.
     pub fn allowed(&self) -> u32 {
+        if self.recovery == Recovery::Ns3 {
+            return self.window.saturating_add(self.guessed());
+        }
         let limited = if self.recovering { 0 } else { self.duplicates.min(DUPLICATES - 1) };
         self.window.saturating_add(limited * self.mss)
     }
@@ -68,6 +85,9 @@ impl Congestion {
     /// A duplicate acknowledgement of `una`; so much is on its way, and `sent` is the sequence number
     /// after all of it. Whether this one starts a recovery: the first segment is to be sent again.
     pub fn duplicate(&mut self, una: u32, flight: u32, sent: u32) -> bool {
+        if self.recovery == Recovery::Ns3 {
+            return self.duplicate_in_ns3(una, flight, sent);
+        }
         if self.recovering {
             self.window = self.window.saturating_add(self.mss);
             return false;
@@ -85,9 +105,55 @@ impl Congestion {
         true
     }
 
+    /// The same in ns-3, which counts none after a timeout until all that was out is repaired.
+    fn duplicate_in_ns3(&mut self, una: u32, flight: u32, sent: u32) -> bool {
+        if self.timed_out && before(una, self.recover) {
+            return false;
+        }
+        self.guesses.add(flight.div_ceil(self.mss));
+        if self.recovering {
+            return false;
+        }
+        self.duplicates = self.duplicates.saturating_add(1);
+        if self.duplicates != DUPLICATES || before(una, self.recover) {
+            return false;
+        }
+        self.threshold = self.half_of(flight.saturating_sub(self.guessed()));
+        self.window = self.threshold;
+        self.recover = sent;
+        self.recovering = true;
+        self.first_partial = true;
+        true
+    }
+
+    /// The same as in [`acknowledged`](Self::acknowledged) in ns-3.
+    fn acknowledged_in_ns3(&mut self, una: u32, acked: u32, flight: u32) -> Progress {
+        let left = flight.saturating_sub(acked).div_ceil(self.mss);
+        let misjudged = self.guesses.acknowledged(acked.div_ceil(self.mss), left);
+        if self.recovering && before(una, self.recover) {
+            return Progress::Partial { first: std::mem::take(&mut self.first_partial) };
+        }
+        self.timed_out &= before(una, self.recover);
+        if std::mem::take(&mut self.recovering) {
+            self.window = self.threshold;
+        }
+        if flight >= self.window / 2 {
+            self.grow(acked);
+        }
+        if misjudged { Progress::Misjudged } else { Progress::Whole }
+    }
+
+    /// How much is held for arrived.
+    fn guessed(&self) -> u32 {
+        self.guesses.count().saturating_mul(self.mss)
+    }
+
     /// So much is newly acknowledged, up to `una`; so much was on its way before.
     pub fn acknowledged(&mut self, una: u32, acked: u32, flight: u32) -> Progress {
         self.duplicates = 0;
+        if self.recovery == Recovery::Ns3 {
+            return self.acknowledged_in_ns3(una, acked, flight);
+        }
         if !self.recovering {
             // A window that is not used says nothing about the network (RFC 7661, section 4.3: less than
             // half of it).
@@ -122,8 +188,10 @@ impl Congestion {
     /// had run out for before.
     pub fn timed_out(&mut self, flight: u32, sent: u32, again: bool) {
         if !again {
-            self.threshold = self.half_of(flight);
+            self.threshold = self.half_of(flight.saturating_sub(self.guessed()));
         }
+        self.guesses = Guesses::default();
+        self.timed_out = true;
         self.window = self.mss;
         self.recover = sent;
         self.recovering = false;
@@ -148,7 +216,48 @@ mod tests {
     const MSS: u32 = 1000;
 
     fn started(segments: u32) -> Congestion {
-        Congestion::new(MSS, segments, 0)
+        Congestion::new(MSS, segments, 0, Recovery::Standard)
+    }
+
+    /// One that has been told of ten duplicates of 5001, with ten segments on their way, as in ns-3.
+    fn recovering_as_ns3() -> Congestion {
+        let mut it = Congestion::new(MSS, 10, 0, Recovery::Ns3);
+        assert!(!it.duplicate(5001, 10_000, 15_001));
+        assert_eq!(it.allowed(), 11_000, "one is held for arrived");
+        assert!(!it.duplicate(5001, 11_000, 16_001));
+        // Three of twelve are held for arrived: half of nine.
+        assert!(it.duplicate(5001, 12_000, 17_001));
+        assert_eq!((it.threshold(), it.window(), it.allowed()), (4500, 4500, 7500));
+        (0..7).for_each(|_| assert!(!it.duplicate(5001, 12_000, 17_001)));
+        assert_eq!((it.window(), it.allowed()), (4500, 14_500));
+        it
+    }
+
+    #[test]
+    fn ns3_lets_out_as_much_as_it_holds_for_arrived() {
+        let mut it = recovering_as_ns3();
+        assert_eq!(it.acknowledged(7001, 2000, 14_000), Progress::Partial { first: true });
+        assert_eq!((it.window(), it.allowed()), (4500, 4500 + 9000));
+        // All is there, beyond every guess.
+        assert_eq!(it.acknowledged(17_001, 10_000, 17_000), Progress::Whole);
+        assert!(!it.recovering() && it.allowed() == it.window());
+        // With guesses left the next segment is sent again, though nothing says that it is lost.
+        let mut it = recovering_as_ns3();
+        it.recover = 8001;
+        assert_eq!(it.acknowledged(8001, 3000, 14_000), Progress::Misjudged);
+        assert!(!it.recovering() && it.allowed() > it.window());
+    }
+
+    #[test]
+    fn ns3_counts_no_duplicates_until_a_timeout_is_repaired() {
+        let mut it = recovering_as_ns3();
+        it.timed_out(12_000, 17_001, false);
+        assert_eq!((it.threshold(), it.allowed()), (2000, 1000));
+        assert!((0..5).all(|_| !it.duplicate(5001, 5000, 17_001)));
+        assert_eq!(it.allowed(), 1000);
+        it.acknowledged(17_001, 12_000, 12_000);
+        it.duplicate(17_001, 5000, 22_001);
+        assert_eq!(it.allowed(), it.window() + MSS);
     }
 
     #[test]

@@ -161,7 +161,7 @@ impl Connection {
             window_ack: first,
             output: SendBuffer::new(config.send_buffer),
             fin_wanted: false,
-            congestion: Congestion::new(mss, config.initial_window, iss),
+            congestion: Congestion::new(mss, config.initial_window, iss, config.recovery),
             rtt: Rtt::new(&config),
             resend: false,
             probe: false,

@@ -66,7 +66,8 @@ impl Connection {
             initial_window = 1;
             self.rtt.syn_was_lost();
         }
-        self.congestion = Congestion::new(self.mss, initial_window, self.iss);
+        let recovery = self.config.recovery;
+        self.congestion = Congestion::new(self.mss, initial_window, self.iss, recovery);
         self.rtt.acknowledged(now, segment.ack);
         self.una = segment.ack;
         self.next = segment.ack;

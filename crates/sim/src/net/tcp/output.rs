@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use wire::Instant;
 
+use super::Recovery;
 use super::connection::{Connection, State};
 use super::seq::{ahead, before, later};
 use crate::net::{Flags, Segment};
@@ -40,9 +41,12 @@ impl Connection {
     /// The first segment that is missing, in fast retransmit and after partial acknowledgements.
     fn transmit_again(&mut self, now: Instant) -> Segment {
         self.resend = false;
-        self.rtt.sent_again();
         let flight = self.sent.wrapping_sub(self.una);
         let len = self.output.len().min(self.mss).min(flight);
+        match self.config.recovery {
+            Recovery::Standard => self.rtt.sent_again(),
+            Recovery::Ns3 => self.rtt.one_sent_again(self.una.wrapping_add(len)),
+        }
         let fin = len == self.output.len() && flight > len;
         self.make_data(now, self.una, len, fin)
     }

@@ -58,6 +58,11 @@ impl Rtt {
         self.timed.clear();
     }
 
+    /// The same of the one segment that ends there alone, as ns-3 has it.
+    pub fn one_sent_again(&mut self, end: u32) {
+        self.timed.retain(|(other, _)| *other != end);
+    }
+
     /// Everything before `ack` is there. The oldest of it is measured, so that the time for which the
     /// peer may hold back an acknowledgement is counted.
     pub fn acknowledged(&mut self, now: Instant, ack: u32) {
