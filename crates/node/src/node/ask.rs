@@ -263,6 +263,7 @@ impl Node {
             held: VecDeque::new(),
             over: None,
             state: fetch::State::Asking,
+            beside: false,
             onward: None,
         };
         self.fetches.insert(id, fetch);

@@ -33,10 +33,13 @@ const HOP_PATIENCE: Duration = Duration::from_secs(5);
 const GIVER_PATIENCE: Duration = Duration::from_secs(55);
 /// A head may take so long: the origin may be slow.
 const HEAD_PATIENCE: Duration = Duration::from_secs(60);
-/// A transfer whose way broke waits so long for another one.
-const STRANDED_MAX: Duration = Duration::from_secs(20);
-/// On behalf of a peer not so long: the peer may have a way of its own, and waits itself.
+/// A transfer whose way broke waits so long for another one, and dials again and again meanwhile. Together
+/// with the silence before that it is about a client's minute.
+const STRANDED_MAX: Duration = Duration::from_secs(35);
+/// On behalf of a peer not so long: the peer may have a way of its own, and waits itself …
 const RELAY_STRANDED_MAX: Duration = Duration::from_secs(3);
+/// … except that somebody who was found in time can be dialled.
+const RELAY_DIALS_MAX: Duration = Duration::from_secs(20);
 /// Bytes of a response that is not stored may come before the asker has said more.
 pub(super) const CREDIT: u32 = 16 * 1024;
 /// More of header fields than that, in bytes, are for the origin itself: peers keep what they are asked.
@@ -67,13 +70,20 @@ impl Node {
             return Choice::Origin;
         }
         let per_hop = is_per_hop(ask, mesh);
-        let may = |address: IpAddr| {
-            let visited = |peer| ask.trail.visited.contains(&peer);
-            !fetch.tried.contains(&address)
-                && !mesh.is_passed_over(self.now, address)
-                && !mesh.peers.at(address).is_some_and(visited)
+        let for_client = ask.asker == Asker::Client;
+        let visited = |peer| ask.trail.visited.contains(&peer);
+        let may = |address: &IpAddr| {
+            !fetch.tried.contains(address) && !mesh.peers.at(*address).is_some_and(visited)
         };
-        mesh.ways().choose(per_hop, may)
+        let first = |address| may(&address) && !mesh.is_passed_over(self.now, address);
+        match mesh.ways().choose(per_hop, first) {
+            // The origin is of no use to it: whoever did not answer lately may do so again. A peer that asks
+            // may have a way of its own, and waits itself.
+            Choice::Origin if for_client && matches!(fetch.state, fetch::State::Storing(_)) => {
+                mesh.ways().choose(per_hop, |address| may(&address))
+            }
+            choice => choice,
+        }
     }
 
     /// Whether an origin is in the mesh itself, or the request cannot be told to a peer.
@@ -256,10 +266,14 @@ impl Node {
         let Some(fetch) = self.fetches.get(&id) else { return };
         let silent = self.silent_for(fetch);
         // A peer may have a way of its own, and waits itself; but one that was just found has its time.
-        let is_at_a_loss = fetch.via == Via::Nobody && fetch.ask.asker != Asker::Client;
-        let patience = if is_at_a_loss { RELAY_STRANDED_MAX } else { STRANDED_MAX };
+        let patience = match (fetch.via, fetch.ask.asker) {
+            (_, Asker::Client) => STRANDED_MAX,
+            (Via::Nobody, _) => RELAY_STRANDED_MAX,
+            _ => RELAY_DIALS_MAX,
+        };
         let stranded = fetch.stranded.is_some_and(|since| self.now - since > patience);
-        if stranded && silent > patience {
+        let minute_is_over = fetch.stranded.is_some() && silent > GIVER_PATIENCE;
+        if (stranded && silent > patience) || minute_is_over {
             return self.end(id, Err(FetchError::NoRoute));
         }
         match fetch.via {
@@ -293,14 +307,17 @@ impl Node {
             fetch::State::Asking => (true, false),
             fetch::State::Storing(storing) => {
                 let awaits = flying || !storing.is_answered();
-                (awaits, !flying && !storing.ended && !storing.is_loose())
+                (awaits, !flying && storing.awaits_segments() && !storing.is_loose())
             }
             _ => return,
         };
         let is_asking = matches!(fetch.state, fetch::State::Asking);
         let (first, since) = (fetch.former.is_none(), fetch.moved);
         let mute = self.is_mute(giver.filter(|_| awaits || open), since);
-        if mute && first && (self.may_ask_another(id) || self.may_dial_beside(id)) {
+        if mute && first && self.may_ask_another(id) {
+            self.ask_another(id);
+        } else if mute && first && self.may_dial_beside(id) {
+            self.fetches.entry(id).and_modify(|fetch| fetch.beside = true);
             self.ask_another(id);
         } else if awaits
             && (silent > patience || waited > HEAD_PATIENCE)
@@ -329,7 +346,7 @@ impl Node {
     fn may_dial_beside(&self, id: FetchId) -> bool {
         let Some(fetch) = self.fetches.get(&id) else { return false };
         let asks = matches!(fetch.state, fetch::State::Asking);
-        asks && fetch.ask.named.is_none() && self.vouches_for(id)
+        asks && !fetch.beside && fetch.ask.named.is_none() && self.vouches_for(id)
     }
 
     /// How many transfers wait for the same peer, this one among them: each that goes elsewhere is more
