@@ -22,9 +22,8 @@ use crate::routing::addresses;
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// A peer has so long to answer a dial.
 const DIAL: Duration = Duration::from_secs(10);
-/// A peer that acknowledges nothing of what we send for so long is gone: as long as the engine waits for a
-/// sign of life of one that it has asked something.
-const TAKE_PATIENCE: Duration = Duration::from_secs(35);
+/// A peer that acknowledges nothing of what we send for so long is gone.
+const TAKE_PATIENCE: Duration = Duration::from_secs(20);
 
 /// Our port for peers on one interface.
 #[derive(Debug)]

@@ -195,15 +195,6 @@ impl Storing {
         }
     }
 
-    /// Whether a peer may still tell segments of its manifest: it is not whole, and more of it is welcome.
-    pub fn awaits_segments(&self) -> bool {
-        let welcome = match &self.inflow {
-            Inflow::Cut(_) => false,
-            Inflow::Listed(listed) => listed.end < listed.cover,
-        };
-        welcome && !self.ended
-    }
-
     /// Where bytes begin that are in no unit and that nobody should wait any longer for, if there are.
     pub fn loose_from(&self, received: u64) -> Option<u64> {
         let known = self.known_bytes();

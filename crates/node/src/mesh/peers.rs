@@ -20,7 +20,6 @@ mod inbox;
 mod link;
 mod noise;
 mod outbox;
-mod pace;
 mod peer;
 mod recent;
 mod rivals;
@@ -339,11 +338,6 @@ impl Peers {
     /// a unit, however few.
     pub fn gave(&self, peer: NodeId) -> Option<Instant> {
         self.peers.get(&peer).map(|peer| peer.gave)
-    }
-
-    /// How many bytes of units come from a peer within this time, if that is known.
-    pub fn comes_within(&self, peer: NodeId, time: Duration) -> Option<u64> {
-        self.peers.get(&peer)?.pace.within(time)
     }
 
     /// How many there are.

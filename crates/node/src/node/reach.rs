@@ -33,13 +33,10 @@ const HOP_PATIENCE: Duration = Duration::from_secs(5);
 const GIVER_PATIENCE: Duration = Duration::from_secs(55);
 /// A head may take so long: the origin may be slow.
 const HEAD_PATIENCE: Duration = Duration::from_secs(60);
-/// A transfer whose way broke waits so long for another one, and dials again and again meanwhile. Together
-/// with the silence before that it is about a client's minute.
-const STRANDED_MAX: Duration = Duration::from_secs(35);
-/// On behalf of a peer not so long: the peer may have a way of its own, and waits itself …
+/// A transfer whose way broke waits so long for another one.
+const STRANDED_MAX: Duration = Duration::from_secs(20);
+/// On behalf of a peer not so long: the peer may have a way of its own, and waits itself.
 const RELAY_STRANDED_MAX: Duration = Duration::from_secs(3);
-/// … except that somebody who was found in time can be dialled.
-const RELAY_DIALS_MAX: Duration = Duration::from_secs(20);
 /// Bytes of a response that is not stored may come before the asker has said more.
 pub(super) const CREDIT: u32 = 16 * 1024;
 /// More of header fields than that, in bytes, are for the origin itself: peers keep what they are asked.
@@ -266,14 +263,10 @@ impl Node {
         let Some(fetch) = self.fetches.get(&id) else { return };
         let silent = self.silent_for(fetch);
         // A peer may have a way of its own, and waits itself; but one that was just found has its time.
-        let patience = match (fetch.via, fetch.ask.asker) {
-            (_, Asker::Client) => STRANDED_MAX,
-            (Via::Nobody, _) => RELAY_STRANDED_MAX,
-            _ => RELAY_DIALS_MAX,
-        };
+        let is_at_a_loss = fetch.via == Via::Nobody && fetch.ask.asker != Asker::Client;
+        let patience = if is_at_a_loss { RELAY_STRANDED_MAX } else { STRANDED_MAX };
         let stranded = fetch.stranded.is_some_and(|since| self.now - since > patience);
-        let minute_is_over = fetch.stranded.is_some() && silent > GIVER_PATIENCE;
-        if (stranded && silent > patience) || minute_is_over {
+        if stranded && silent > patience {
             return self.end(id, Err(FetchError::NoRoute));
         }
         match fetch.via {
@@ -307,7 +300,7 @@ impl Node {
             fetch::State::Asking => (true, false),
             fetch::State::Storing(storing) => {
                 let awaits = flying || !storing.is_answered();
-                (awaits, !flying && storing.awaits_segments() && !storing.is_loose())
+                (awaits, !flying && !storing.ended && !storing.is_loose())
             }
             _ => return,
         };

@@ -9,16 +9,11 @@ use crate::storing::Storing;
 use crate::supplying::COVER;
 use content::Segment;
 use std::rc::Rc;
-use std::time::Duration;
 use wire::ChunkId;
 use wire::peer::{Message, Want};
 
-/// Units are wanted so far ahead as they come in so long …
-const AHEAD_TIME: Duration = Duration::from_secs(4);
-/// … but at least so many bytes: two units, so that one can be on its way while another is read …
-const AHEAD_LEAST: u64 = 16 * 1024;
-/// … and so many, where it is not known yet how fast they come.
-const AHEAD_FIRST: u64 = 64 * 1024;
+/// Units are wanted in batches of so many bytes, at least, while others are on their way.
+const BATCH: u64 = AHEAD / 2;
 
 type Listed = Vec<(ChunkId, Unit)>;
 
@@ -46,16 +41,6 @@ impl Node {
         });
         self.want(fetch, missing);
         self.welcome(fetch, wanted_to + COVER);
-    }
-
-    /// So far ahead of its readers a transfer's units are wanted: as many bytes as come in a few seconds.
-    /// More would lie in the queues on the way, in the order in which they were asked for, and what others
-    /// ask for behind them; at 20 kbit/s the largest window is nearly two minutes.
-    fn ahead_of(&self, id: FetchId) -> u64 {
-        let giver = self.fetches.get(&id).and_then(Fetch::giver);
-        let comes = self.mesh.as_ref().zip(giver);
-        let comes = comes.and_then(|(mesh, giver)| mesh.peers.comes_within(giver, AHEAD_TIME));
-        comes.unwrap_or(AHEAD_FIRST).clamp(AHEAD_LEAST, AHEAD)
     }
 
     /// Whether units of a transfer are on their way.
@@ -86,11 +71,9 @@ impl Node {
             self.ungranted = true;
             return None;
         }
-        let ahead = self.ahead_of(fetch_id);
-        let to = (position + ahead).min(known).min(end);
+        let to = (position + AHEAD).min(known).min(end);
         let flying = self.is_flying(fetch_id);
-        // In batches, while others are on their way.
-        let worth = to >= from + ahead / 2 || to == end || (to > from && !flying);
+        let worth = to >= from + BATCH || to == end || (to > from && !flying);
         (worth && to > from).then_some((fetch_id, from, to))
     }
 

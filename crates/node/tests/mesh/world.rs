@@ -29,7 +29,7 @@ fn two_peers_meet_and_one_that_falls_silent_is_missed() {
     assert_eq!(*heard.borrow(), ["up"]);
     assert!(mesh.control(1, 0) > 100 && mesh.data_out(1) == 0);
     mesh.power_off(0);
-    mesh.pass_seconds(345);
+    mesh.pass_seconds(330);
     assert_eq!(*heard.borrow(), ["up", "down"]);
     mesh.with_liar(1, |now, peers| peers.dial(now, to));
     mesh.pass_seconds(15);

@@ -16,10 +16,9 @@ const PING_WAITING: Duration = Duration::from_secs(5);
 /// A peer that nobody waits for is pinged after so long: in an idle mesh pings are all that costs air, and
 /// with thcp they cross every hop. Whoever asks a peer that is gone finds out by itself, in [`PING_WAITING`].
 const PING_IDLE: Duration = Duration::from_secs(300);
-/// A peer that does not answer a ping for so long, with whatever, is gone. Five of TCP's
-/// retransmissions fit in: where the air is full, what comes with the last of them is nearer than what a new
-/// connection would bring. Nobody has to wait for it who has another way ([`Peers::is_mute`]).
-const SILENT: Duration = Duration::from_secs(30);
+/// A peer that does not answer a ping for so long, with whatever, is gone. Several of TCP's
+/// retransmissions fit in: a route that changes must not look like a death.
+const SILENT: Duration = Duration::from_secs(15);
 
 /// A peer that gives nothing to whoever waits for it, and sends nothing else, is asked for a sign of life.
 const DOUBT: Duration = Duration::from_secs(2);

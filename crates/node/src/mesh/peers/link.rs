@@ -243,7 +243,6 @@ impl Peers {
             peer.is_heard(now);
             if is_data {
                 peer.gave = now;
-                peer.pace.came(now, length);
             }
         }
         while !bytes.is_empty() && self.step(now, id, &mut bytes) {}

@@ -3,7 +3,6 @@
 use super::PeerInfo;
 use super::connecting::Them;
 use super::noise::RunKey;
-use super::pace::Pace;
 use crate::input::LinkId;
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -43,8 +42,6 @@ pub struct Peer {
     pub ping: Option<(u64, Instant)>,
     /// How long answers to pings take, lately; nothing, if none was answered yet.
     pub answers_in: Duration,
-    /// How fast its units come.
-    pub pace: Pace,
     /// What we may open data connections with.
     pub tokens: Tokens,
     /// The token that was tried last, until a chunk has come for it. It may be tried again when there
@@ -95,7 +92,6 @@ impl Peer {
             doubted: None,
             ping: None,
             answers_in: Duration::ZERO,
-            pace: Pace::default(),
             tokens,
             tried: None,
             issued: ours,

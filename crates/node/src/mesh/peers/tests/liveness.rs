@@ -27,8 +27,8 @@ fn an_idle_pair_stays_and_says_little() {
 
 #[test]
 fn a_silent_peer_goes_down() {
-    // Where nobody waits for it after 330 s, where somebody does after 35 s.
-    for (asks, early, late) in [(false, 328_000, 2_500), (true, 34_000, 1_500)] {
+    // Where nobody waits for it after 315 s, where somebody does after 20 s.
+    for (asks, early, late) in [(false, 313_000, 2_500), (true, 19_000, 1_500)] {
         let mut net = pair(node(1, 1, None), node(2, 2, None));
         let id = net.nodes[1].peers.own_id();
         net.cut(1);
