@@ -58,6 +58,8 @@ pub struct Fetch {
     /// How it ended, if that was before its client had all.
     pub over: Option<Result<(), FetchError>>,
     pub state: State,
+    /// Its origin was asked beside a peer that gave no sign of life; once is enough.
+    pub beside: bool,
     /// How it goes on, if what its origin was asked first has broken off.
     pub onward: Option<Onward>,
 }

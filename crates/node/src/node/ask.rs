@@ -265,6 +265,7 @@ impl Node {
             held: VecDeque::new(),
             over: None,
             state: fetch::State::Asking,
+            beside: false,
             onward: None,
         };
         self.fetches.insert(id, fetch);

@@ -338,8 +338,8 @@ impl Node {
 
     /// No head came: a stale response where that is permitted, else an honest error.
     fn unanswered(&mut self, id: FetchId, error: Option<FetchError>) {
-        if self.fall_back(id) {
-            // A peer that was asked before may still answer.
+        if self.fetches.get(&id).is_some_and(|fetch| fetch.beside) && self.fall_back(id) {
+            // The peer beside which it was asked may still answer.
             return;
         }
         let waiters = self.retire(id);

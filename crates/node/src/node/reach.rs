@@ -67,13 +67,20 @@ impl Node {
             return Choice::Origin;
         }
         let per_hop = is_per_hop(ask, mesh);
-        let may = |address: IpAddr| {
-            let visited = |peer| ask.trail.visited.contains(&peer);
-            !fetch.tried.contains(&address)
-                && !mesh.is_passed_over(self.now, address)
-                && !mesh.peers.at(address).is_some_and(visited)
+        let for_client = ask.asker == Asker::Client;
+        let visited = |peer| ask.trail.visited.contains(&peer);
+        let may = |address: &IpAddr| {
+            !fetch.tried.contains(address) && !mesh.peers.at(*address).is_some_and(visited)
         };
-        mesh.ways().choose(per_hop, may)
+        let first = |address| may(&address) && !mesh.is_passed_over(self.now, address);
+        match mesh.ways().choose(per_hop, first) {
+            // The origin is of no use to it: whoever did not answer lately may do so again. A peer that asks
+            // may have a way of its own, and waits itself.
+            Choice::Origin if for_client && matches!(fetch.state, fetch::State::Storing(_)) => {
+                mesh.ways().choose(per_hop, |address| may(&address))
+            }
+            choice => choice,
+        }
     }
 
     /// Whether an origin is in the mesh itself, or the request cannot be told to a peer.
@@ -300,7 +307,10 @@ impl Node {
         let is_asking = matches!(fetch.state, fetch::State::Asking);
         let (first, since) = (fetch.former.is_none(), fetch.moved);
         let mute = self.is_mute(giver.filter(|_| awaits || open), since);
-        if mute && first && (self.may_ask_another(id) || self.may_dial_beside(id)) {
+        if mute && first && self.may_ask_another(id) {
+            self.ask_another(id);
+        } else if mute && first && self.may_dial_beside(id) {
+            self.fetches.entry(id).and_modify(|fetch| fetch.beside = true);
             self.ask_another(id);
         } else if awaits
             && (silent > patience || waited > HEAD_PATIENCE)
@@ -329,7 +339,7 @@ impl Node {
     fn may_dial_beside(&self, id: FetchId) -> bool {
         let Some(fetch) = self.fetches.get(&id) else { return false };
         let asks = matches!(fetch.state, fetch::State::Asking);
-        asks && fetch.ask.named.is_none() && self.vouches_for(id)
+        asks && !fetch.beside && fetch.ask.named.is_none() && self.vouches_for(id)
     }
 
     /// How many transfers wait for the same peer, this one among them: each that goes elsewhere is more

@@ -108,3 +108,18 @@ fn a_gateway_that_hangs_is_passed_by_soon() {
         mesh.done();
     }
 }
+
+#[test]
+fn a_silence_that_outlasts_the_connection_and_a_dial_costs_a_delay_too() {
+    let mut mesh = slow_row(&Plan::thcp(), 3);
+    let ids: Vec<_> = (0..4).map(|it| mesh.call(2, Call::get(&url(it)))).collect();
+    mesh.pass_seconds(6);
+    assert!(ids.iter().all(|id| mesh.client(*id).end.is_none()));
+    mesh.cut(0, 1);
+    // The connection ends after 20 s; the first dial comes to nothing 10 s later.
+    mesh.pass_seconds(27);
+    mesh.mend(0, 1);
+    mesh.finish();
+    assert!(ids.iter().all(|id| mesh.client(*id).is_ok()));
+    mesh.done();
+}
