@@ -9,7 +9,7 @@
 
 use super::Node;
 use super::listing::unasked;
-use crate::input::{Config, ExchangeId, FetchId, Overheard};
+use crate::input::{Config, ExchangeId, Overheard};
 use crate::mesh::{Flight, Part};
 use crate::overhear::{Output, Overhear};
 use crate::report::Overhearing;
