@@ -234,8 +234,9 @@ impl Chunks {
             Some(pinned) => pinned.provenance = Provenance::Put,
             None => self.pin(id, bytes.clone(), Provenance::Put),
         }
-        !self.is_being_written(&id)
-            && !(self.holds_on_disk(&id) && self.doubt(fetch, id, tickets, out))
+        let comes = self.is_being_written(&id)
+            || (self.holds_on_disk(&id) && self.doubt(fetch, id, tickets, out));
+        !comes
     }
 
     fn is_being_written(&self, id: &ChunkId) -> bool {

@@ -47,6 +47,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
 use store::Index;
+use unseal::Opener;
 use wire::{Date, Instant, NodeId, ObjectKey, PublicKey};
 
 pub use put::PublishedInfo;
@@ -59,6 +60,9 @@ const STORE_RETRY: Duration = Duration::from_secs(30);
 const AHEAD: u64 = 256 * 1024;
 /// However little memory there is, so many bytes may be on their way.
 const AHEAD_MIN: u64 = 16 * 1024;
+/// For so many bytes of the memory one key is remembered that has opened a unit: for twice as many units as
+/// can be hot, some 100 bytes each.
+const OPENED_SHARE: u64 = 16 * 1024;
 /// Units that come before anybody wants them take one part in so many of the memory, at most.
 const EARLY_SHARE: u64 = 32;
 /// Transfers that nobody waits for have so long …
@@ -98,6 +102,7 @@ pub struct Node {
     chunks: Chunks,
     /// Seals what is cut here and opens what clients get, where there is a mesh key.
     sealer: Option<Sealer>,
+    opener: Opener,
     /// What it has because of its mesh, if it is in one.
     mesh: Option<Mesh>,
     /// What it has because it listens to its neighbours, if it does.
@@ -140,6 +145,7 @@ impl Node {
             ear: Ear::new(&config),
             mesh,
             sealer: (config.secret != crate::http::OPEN_KEY).then(|| Sealer::new(&config.secret)),
+            opener: Opener::new((memory / OPENED_SHARE) as usize),
             look_at: None,
             later: BTreeSet::new(),
             pauses: BTreeSet::new(),

@@ -1,7 +1,6 @@
 //! Giving an object's bytes to a client, within its credit.
 
 use super::Node;
-use super::unseal::unseal;
 use crate::exchange::{Cursor, Exchange, Piece, Sent, Serving, Source, State};
 use crate::fetch::Via;
 use crate::http::Record;
@@ -117,7 +116,8 @@ impl Node {
         if clear.is_none() {
             let ahead = serving.ahead.front().map(|(_, bytes)| bytes.clone());
             if let Some(unit) = ahead.or_else(|| self.chunks.get(&entry.id)) {
-                clear = unseal(self.sealer.as_ref(), &entry, unit).map(|unit| (entry, unit));
+                let opened = self.opener.unseal(self.sealer.as_ref(), &entry, unit);
+                clear = opened.map(|unit| (entry, unit));
                 if clear.is_none() {
                     return self.misled(id);
                 }
