@@ -29,7 +29,7 @@ const TIMED: &[Traffic] = &[Traffic::Tcp, Traffic::Udp, Traffic::Fetches, Traffi
 const BY_TCP: &[Traffic] = &[Traffic::Files, Traffic::Tcp, Traffic::Fetches, Traffic::Pages];
 
 /// Every key, in the order in which reports list them.
-pub(super) static KEYS: [Spec; 71] = [
+pub(super) static KEYS: [Spec; 72] = [
     Spec {
         name: "hops",
         meaning: "links from the gateway to the last router of a chain",
