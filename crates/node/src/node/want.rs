@@ -20,7 +20,7 @@ type Listed = Vec<(ChunkId, Unit)>;
 impl Node {
     /// Wants what a reader needs next and is not here.
     pub(super) fn want_for(&mut self, id: ExchangeId) {
-        let Some((fetch, from, to)) = self.window(id) else { return self.welcome_for(id) };
+        let Some((fetch, from, to)) = self.window(id) else { return };
         let (units, wanted_to) = self.listed_between(fetch, from, to);
         let (mut missing, mut counted) = (Vec::new(), Vec::new());
         for (name, unit) in units {
@@ -163,18 +163,6 @@ impl Node {
         for wants in wants.chunks(Message::WANTS_MAX) {
             self.report.wants_out += wants.len() as u64;
             mesh.peers.send(self.now, peer, &Message::Want(request, wants.to_vec()));
-        }
-    }
-
-    /// Nothing is to be wanted for a reader now, but what it has passed makes more of the manifest welcome:
-    /// units may also have been wanted one by one, as it came to them, and who cuts waits for this.
-    fn welcome_for(&mut self, id: ExchangeId) {
-        let Some(exchange) = self.exchanges.get(&id) else { return };
-        let State::Serving(serving) = &exchange.state else { return };
-        let (fetch, position) = (serving.source.growing(), serving.position());
-        let wanted_to = serving.wanted_to;
-        if let (Some(fetch), Some(position)) = (fetch, position.filter(|_| !self.is_crowded())) {
-            self.welcome(fetch, wanted_to.max(position) + COVER);
         }
     }
 
