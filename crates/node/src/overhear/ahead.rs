@@ -37,6 +37,7 @@ impl Overhear {
         black_box((tails, known));
         flows
     }
+
     /// Looks up the chunk that ends in a segment, and the one that begins there.
     fn border(&self, flow: Option<Id>, segment: &Segment<'_>) -> Option<bool> {
         let (named, border) = self.flows.get(flow?)?.border(segment.seq, segment.payload.len())?;
