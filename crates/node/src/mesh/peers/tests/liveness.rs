@@ -94,7 +94,7 @@ fn who_is_known_to_answer_slowly_has_more_time() {
     net.dial(0, 1);
     net.run(15_000);
     let (id, since) = (net.nodes[1].peers.own_id(), net.now);
-    let mut asked = |net: &mut Net, millis: u64| {
+    let asked = |net: &mut Net, millis: u64| {
         net.run(millis);
         net.with(0, |it, now| it.doubt(now, id, since));
         net.nodes[0].peers.is_mute(net.now, id)
