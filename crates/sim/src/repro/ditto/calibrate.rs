@@ -1,305 +1,166 @@
-//! What observers lose: the numbers that are set by what the paper's observers reconstructed (section 6.2),
-//! and by nothing else.
+//! How far observers hear: the one number of each testbed that is set by what the paper's observers
+//! reconstructed (section 6.2), and by nothing else.
 
 use super::super::{
     Comparison, Estimate, Expectation, Experiment, Extent, Findings, Parameter, Picture, Point,
     Samples, targets,
 };
 use super::heard::Heard;
-use super::observe::{COARSE, DITTO, WAYS};
-use super::tell::{EFFICIENCY, OVERHEAD};
+use super::observe::{DITTO, WAYS};
+use super::tell::EFFICIENCY;
 use super::{COLUMNS, TESTBEDS, Testbed};
 use crate::report::{Chart, Curve};
 use crate::scenario::Scenario;
 
-/// One setting that is tried.
+/// One value of `overhear_m` that is tried.
 #[derive(Clone, Copy, Debug)]
 struct Trial {
     scenario: &'static str,
     panel: &'static str,
     metres: f64,
-    /// What both testbeds have in common.
-    shared: Shared,
 }
 
-/// `overhear_exponent` and `overhear_spell_ms`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Shared {
-    exponent: f64,
-    spell_ms: f64,
+const fn trial(scenario: &'static str, panel: &'static str, metres: f64) -> Trial {
+    Trial { scenario, panel, metres }
 }
 
-/// The keys that are tried, in the order of [`Trial::values`].
-const KEYS: [&str; 3] = ["overhear_m", "overhear_exponent", "overhear_spell_ms"];
-
-/// Trials that differ in metres only.
-macro_rules! trials {
-    ($scenario:literal, $exponent:literal, $spell_ms:literal, [$($metres:literal),*]) => {
-        &[$(Trial {
-            scenario: $scenario,
-            panel: concat!($scenario, ", ", $metres, " m, exponent ", $exponent, ", ", $spell_ms, " ms"),
-            metres: $metres as f64,
-            shared: Shared { exponent: $exponent as f64, spell_ms: $spell_ms as f64 },
-        }),*]
-    };
-}
-
-const TRIALS: &[&[Trial]] = &[
-    trials!("map21", 3, 0, [90, 110]),
-    trials!("map21", 3, 40, [80, 90, 100]),
-    trials!("map21", 4, 40, [78, 82]),
-    trials!("map21", 6, 0, [75]),
-    trials!("map21", 6, 20, [75, 78]),
-    trials!("map21", 6, 40, [73, 74, 75, 76]),
-    trials!("map21", 6, 80, [73, 75]),
-    trials!("map21", 8, 40, [72, 74]),
-    trials!("emulab8", 3, 0, [52, 54]),
-    trials!("emulab8", 3, 40, [43, 44, 45]),
-    trials!("emulab8", 4, 40, [39, 40, 41]),
-    trials!("emulab8", 6, 0, [40, 42]),
-    trials!("emulab8", 6, 20, [37, 38]),
-    trials!("emulab8", 6, 40, [35, 36, 37]),
-    trials!("emulab8", 6, 80, [34, 35]),
-    trials!("emulab8", 8, 40, [34, 35]),
+const TRIALS: [Trial; 21] = [
+    trial("map21", "map21 at 75 m", 75.0),
+    trial("map21", "map21 at 80 m", 80.0),
+    trial("map21", "map21 at 84 m", 84.0),
+    trial("map21", "map21 at 87 m", 87.0),
+    trial("map21", "map21 at 90 m", 90.0),
+    trial("map21", "map21 at 93 m", 93.0),
+    trial("map21", "map21 at 96 m", 96.0),
+    trial("map21", "map21 at 100 m", 100.0),
+    trial("map21", "map21 at 105 m", 105.0),
+    trial("emulab8", "emulab8 at 45 m", 45.0),
+    trial("emulab8", "emulab8 at 48 m", 48.0),
+    trial("emulab8", "emulab8 at 50 m", 50.0),
+    trial("emulab8", "emulab8 at 52 m", 52.0),
+    trial("emulab8", "emulab8 at 53 m", 53.0),
+    trial("emulab8", "emulab8 at 54 m", 54.0),
+    trial("emulab8", "emulab8 at 55 m", 55.0),
+    trial("emulab8", "emulab8 at 56 m", 56.0),
+    trial("emulab8", "emulab8 at 57 m", 57.0),
+    trial("emulab8", "emulab8 at 58 m", 58.0),
+    trial("emulab8", "emulab8 at 60 m", 60.0),
+    trial("emulab8", "emulab8 at 63 m", 63.0),
 ];
-
-/// What tests run.
-const QUICK: &str = "emulab8, 36 m, exponent 6, 40 ms";
 
 pub(in super::super) const CALIBRATION: Experiment = Experiment {
     name: "ditto-calibration",
-    title: "Ditto, what observers lose",
-    about: "What observers reconstruct with several values of overhear_m, overhear_exponent and overhear_spell_ms: how those of map21 and emulab8 were found",
+    title: "Ditto, how far observers hear",
+    about: "The shares of observers that reconstruct anything, and more than half, for several values of overhear_m: how its values in map21 and emulab8 were found",
     columns: COLUMNS,
-    seeds: [3, 1],
+    seeds: [6, 1],
     plan,
     tell,
 };
 
-impl Trial {
-    fn values(&self) -> [f64; 3] {
-        [self.metres, self.shared.exponent, self.shared.spell_ms]
-    }
-
-    fn testbed(&self) -> Option<&'static Testbed> {
-        TESTBEDS.iter().find(|it| it.scenario == self.scenario)
-    }
-}
-
-fn trials() -> impl Iterator<Item = &'static Trial> {
-    TRIALS.iter().flat_map(|it| it.iter())
-}
-
 fn plan(extent: Extent) -> Vec<Point> {
     let mut points = Vec::new();
-    for trial in trials().filter(|it| extent == Extent::Full || it.panel == QUICK) {
-        let Some(testbed) = trial.testbed() else { continue };
-        let values = trial.values().map(|it| it.to_string());
-        let settings: Vec<_> = KEYS.into_iter().zip(values).collect();
-        let ways = WAYS.iter().filter(|way| figures(testbed).any(|it| it.series == way.series));
-        for way in ways {
-            points.extend(way.points(testbed, trial.panel, &settings, points.len()));
-        }
+    for trial in TRIALS.iter().filter(|it| extent == Extent::Full || it.panel == "emulab8 at 52 m")
+    {
+        let Some(testbed) = testbed(trial) else { continue };
+        let settings = [("overhear_m", trial.metres.to_string())];
+        points.extend(WAYS[0].points(testbed, trial.panel, &settings, points.len()));
     }
     points
 }
 
-/// A figure of the paper's section 6.2.
-#[derive(Clone, Copy, Debug)]
-struct Figure {
-    what: &'static str,
-    /// As `data/targets` calls it.
-    scheme: &'static str,
-    metric: &'static str,
-    /// Which of our ways it is of.
-    series: &'static str,
-    ours: fn(&Heard<'_>) -> Estimate,
-    /// Whether values are set by it; the others are there to check them.
-    is_fitted: bool,
+fn testbed(trial: &Trial) -> Option<&'static Testbed> {
+    TESTBEDS.iter().find(|it| it.scenario == trial.scenario)
 }
 
-const BEST: &str = "chunks_reconstructed_by_best_20pct_observers";
-const UNUSED: &str = "memory_overhead_of_60pct_observers_below";
-
-const FIGURES: [Figure; 6] = [
-    Figure {
-        what: "observers that reconstruct anything",
-        scheme: "ditto",
-        metric: "observers_reconstructing_any",
-        series: DITTO,
-        ours: |it| it.above(EFFICIENCY, 0.0),
-        is_fitted: true,
-    },
-    Figure {
-        what: "observers that reconstruct more than half",
-        scheme: "ditto",
-        metric: "observers_reconstructing_over_half",
-        series: DITTO,
-        ours: |it| it.above(EFFICIENCY, 50.0),
-        is_fitted: true,
-    },
-    Figure {
-        what: "of 8 KiB chunks, the best fifth reconstructs at least",
-        scheme: "ditto-8KB",
-        metric: BEST,
-        series: DITTO,
-        ours: |it| it.quantile(EFFICIENCY, 0.8),
-        is_fitted: true,
-    },
-    Figure {
-        what: "of 32 KiB chunks, the best fifth reconstructs at least",
-        scheme: "ditto-32KB",
-        metric: BEST,
-        series: COARSE,
-        ours: |it| it.quantile(EFFICIENCY, 0.8),
-        is_fitted: true,
-    },
-    Figure {
-        what: "8 KiB, memory overhead of 60 % of those that heard anything, below",
-        scheme: "ditto-8KB",
-        metric: UNUSED,
-        series: DITTO,
-        ours: |it| it.quantile_of_hearers(OVERHEAD, 0.6),
-        is_fitted: false,
-    },
-    Figure {
-        what: "32 KiB, memory overhead of 60 % of those that heard anything, below",
-        scheme: "ditto-32KB",
-        metric: UNUSED,
-        series: COARSE,
-        ours: |it| it.quantile_of_hearers(OVERHEAD, 0.6),
-        is_fitted: false,
-    },
-];
-
-impl Figure {
-    fn paper(&self, testbed: &Testbed) -> Option<f64> {
-        targets::ditto(testbed.paper, self.scheme, self.metric)
-    }
-}
-
-/// Those that the paper has of a testbed.
-fn figures(testbed: &'static Testbed) -> impl Iterator<Item = &'static Figure> {
-    FIGURES.iter().filter(|it| it.paper(testbed).is_some())
-}
-
-/// What observers reconstruct with one setting.
-struct Tried {
-    trial: &'static Trial,
-    /// Each with ours and the paper's.
-    figures: Vec<(&'static Figure, Estimate, f64)>,
-    /// How far the fitted ones are from the paper's, in points, added up.
+/// What observers reconstruct at one value.
+struct Tried<'a> {
+    trial: &'a Trial,
+    any: Estimate,
+    half: Estimate,
+    /// How far both are from the paper's, in points.
     off: f64,
+    paper: [f64; 2],
 }
 
-impl Tried {
-    fn new(samples: &Samples, trial: &'static Trial) -> Option<Self> {
-        let testbed = trial.testbed()?;
-        let figure = |it: &'static Figure| {
-            let heard = Heard::new(samples, trial.panel, it.series);
-            Some((it, (it.ours)(&heard), it.paper(testbed)?))
-        };
-        let figures: Vec<_> = figures(testbed).filter_map(figure).collect();
-        let fitted = figures.iter().filter(|(it, ..)| it.is_fitted);
-        let off = fitted.map(|(_, ours, paper)| (ours.mean - paper).abs()).sum();
-        Some(Self { trial, figures, off })
-    }
-
-    fn rows(&self) -> Vec<Comparison> {
-        let row = |(figure, ours, paper): &(&Figure, Estimate, f64)| Comparison {
-            heading: self.trial.panel.to_owned(),
-            what: figure.what.to_owned(),
-            ours: *ours,
-            unit: "%",
-            expected: Expectation::Figure(*paper),
-        };
-        self.figures.iter().map(row).collect()
+impl<'a> Tried<'a> {
+    fn new(samples: &Samples, trial: &'a Trial) -> Option<Self> {
+        let paper = |metric| targets::ditto(testbed(trial)?.paper, "ditto", metric);
+        let paper =
+            [paper("observers_reconstructing_any")?, paper("observers_reconstructing_over_half")?];
+        let heard = Heard::new(samples, trial.panel, DITTO);
+        let (any, half) = (heard.above(EFFICIENCY, 0.0), heard.above(EFFICIENCY, 50.0));
+        let off = (any.mean - paper[0]).abs() + (half.mean - paper[1]).abs();
+        Some(Self { trial, any, half, off, paper })
     }
 }
 
 fn tell(samples: &Samples) -> Findings {
-    let ran = trials().filter(|it| samples.panels().contains(&it.panel));
+    let ran = TRIALS.iter().filter(|it| samples.panels().contains(&it.panel));
     let tried: Vec<_> = ran.filter_map(|trial| Tried::new(samples, trial)).collect();
     let of = |scenario: &str| -> Vec<_> {
         tried.iter().filter(|it| it.trial.scenario == scenario).collect()
     };
     let scenarios = || TESTBEDS.iter().map(|it| it.scenario).filter(|it| !of(it).is_empty());
-    let parameter = |name, value: &str, why| Parameter { name, value: value.to_owned(), why };
-    let mut notes: Vec<_> = shared(&tried).iter().map(|it| together(&tried, *it)).collect();
-    notes.extend(scenarios().map(has));
     Findings {
         pictures: scenarios().map(|it| picture(it, &of(it))).collect(),
-        rows: tried.iter().flat_map(Tried::rows).collect(),
-        parameters: vec![
-            parameter(
-                "what is fitted",
-                "the sum of the distances of ours from the paper's: anything, over half, and in map21 the best fifth at 8 and at 32 KiB",
-                "what section 6.2 says of reconstruction; no throughput is looked at",
-            ),
-            parameter(
-                "what is shared",
-                "overhear_exponent and overhear_spell_ms",
-                "overhear_m is the one number of each testbed",
-            ),
-        ],
+        rows: tried.iter().flat_map(rows).collect(),
+        parameters: vec![Parameter {
+            name: "what is fitted",
+            value: "the sum of both shares' distances from the paper's".to_owned(),
+            why: "one number for two shares; no throughput is looked at",
+        }],
         medium: "as the scenarios have it".to_owned(),
-        notes,
+        notes: scenarios().map(|it| verdict(it, &of(it))).collect(),
     }
 }
 
-/// What testbeds may share, each once.
-fn shared(tried: &[Tried]) -> Vec<Shared> {
-    let mut all: Vec<Shared> = Vec::new();
-    for it in tried {
-        if !all.contains(&it.trial.shared) {
-            all.push(it.trial.shared);
-        }
-    }
-    all
-}
-
-/// How near both testbeds come with this in common, each at its best distance.
-fn together(tried: &[Tried], shared: Shared) -> String {
-    let nearest = |scenario: &str| {
-        let of = tried.iter().filter(|it| it.trial.scenario == scenario);
-        of.filter(|it| it.trial.shared == shared).min_by(|a, b| a.off.total_cmp(&b.off))
+fn rows(tried: &Tried<'_>) -> Vec<Comparison> {
+    let row = |what: &str, ours, paper| Comparison {
+        heading: tried.trial.scenario.to_owned(),
+        what: format!("{} m: {what}", tried.trial.metres),
+        ours,
+        unit: "%",
+        expected: Expectation::Figure(paper),
     };
-    let best: Vec<_> = TESTBEDS.iter().filter_map(|it| nearest(it.scenario)).collect();
-    let sum: f64 = best.iter().map(|it| it.off).sum();
-    let one = |it: &&Tried| format!("{} {:.1} at {} m", it.trial.scenario, it.off, it.trial.metres);
-    let all: Vec<_> = best.iter().map(one).collect();
-    let Shared { exponent, spell_ms } = shared;
-    format!("exponent {exponent}, {spell_ms} ms: {sum:.1} points off ({})", all.join(", "))
+    vec![
+        row("observers that reconstruct anything", tried.any, tried.paper[0]),
+        row("observers that reconstruct more than half", tried.half, tried.paper[1]),
+    ]
 }
 
-/// What the scenario has.
-fn has(scenario: &str) -> String {
-    let has = Scenario::load(scenario, &[]);
-    let values =
-        KEYS.map(|key| has.as_ref().map_or(String::new(), |it| format!("{key} {}", it.key(key))));
-    format!("{scenario} has {}", values.join(", "))
-}
-
-fn picture(scenario: &str, tried: &[&Tried]) -> Picture {
-    let curve = |shared: Shared| {
-        let of = tried.iter().filter(|it| it.trial.shared == shared);
-        let estimate = |mean| Estimate { mean, half: None, runs: 0 };
-        Curve {
-            name: format!("exponent {}, {} ms", shared.exponent, shared.spell_ms),
-            points: of.map(|it| (it.trial.metres, estimate(it.off))).collect(),
-        }
+fn picture(scenario: &str, tried: &[&Tried<'_>]) -> Picture {
+    let curve = |name: &str, of: &dyn Fn(&Tried<'_>) -> Estimate| Curve {
+        name: name.to_owned(),
+        points: tried.iter().map(|it| (it.trial.metres, of(it))).collect(),
     };
-    let mut all: Vec<Shared> = tried.iter().map(|it| it.trial.shared).collect();
-    all.dedup();
+    let paper = |place: usize| {
+        move |it: &Tried<'_>| Estimate { mean: it.paper[place], half: None, runs: 0 }
+    };
     let chart = Chart {
-        label: format!("distance from the paper's figures, {scenario}"),
+        label: format!("observers by overhear_m, {scenario}"),
         x: "overhear_m, in metres".to_owned(),
-        y: "points off, all fitted figures together".to_owned(),
-        curves: all.into_iter().map(curve).collect(),
+        y: "share of observers, %".to_owned(),
+        curves: vec![
+            curve("anything", &|it| it.any),
+            curve("over half", &|it| it.half),
+            curve("paper: anything", &paper(0)),
+            curve("paper: half", &paper(1)),
+        ],
     };
     Picture {
         name: scenario.to_owned(),
-        caption: format!("{scenario}: how far what observers reconstruct is from the paper's"),
+        caption: format!("{scenario}: observers that reconstruct anything, and more than half"),
         svg: chart.svg(),
     }
+}
+
+/// Which value is nearest, and which one the scenario has.
+fn verdict(scenario: &str, tried: &[&Tried<'_>]) -> String {
+    let best = tried.iter().min_by(|a, b| a.off.total_cmp(&b.off));
+    let best =
+        best.map_or(String::new(), |it| format!("{} m, {:.1} points off", it.trial.metres, it.off));
+    let has = Scenario::load(scenario, &[]);
+    let has = has.map_or(String::new(), |it| it.key("overhear_m").to_owned());
+    format!("{scenario}: the nearest of those tried is {best}; the scenario has {has} m")
 }

@@ -1,8 +1,8 @@
 //! Ditto's section 6: what observers reconstruct, and what the clients of a mesh that overhears get.
 //!
 //! *Where to start:* `observe.rs` for figures 11 to 16, `fetch.rs` for figures 17 to 20; `tell.rs` puts
-//! ours beside the paper's, `draw.rs` draws both. `calibrate.rs` is how the numbers were
-//! found that say what observers lose.
+//! ours beside the paper's, `draw.rs` draws both. `calibrate.rs` is how the one number of each testbed
+//! was found that says what observers lose.
 
 mod calibrate;
 mod draw;

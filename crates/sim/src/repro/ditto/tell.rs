@@ -42,7 +42,7 @@ pub(super) fn tell(samples: &Samples) -> Findings {
     }
 }
 
-/// The figures from which it was set what observers lose, and what the paper says besides of reconstruction.
+/// The shares from which `overhear_m` was set, and what the paper says besides of reconstruction.
 fn observers(samples: &Samples, testbed: &Testbed) -> Vec<Comparison> {
     let heard = Heard::new(samples, testbed.scenario, DITTO);
     let coarse = Heard::new(samples, testbed.scenario, COARSE);
@@ -59,7 +59,7 @@ fn observers(samples: &Samples, testbed: &Testbed) -> Vec<Comparison> {
     let (any, half) = ("observers_reconstructing_any", "observers_reconstructing_over_half");
     vec![
         row(
-            "reconstruct anything (what observers lose is set by this, by the next, and in map21 by the best fifth)",
+            "reconstruct anything (overhear_m is set by this and the next)",
             heard.above(EFFICIENCY, 0.0),
             paper("ditto", any),
         ),
@@ -305,17 +305,12 @@ fn parameters() -> Vec<Parameter> {
         parameter(
             "overhear_m",
             both("overhear_m"),
-            "how far observers hear, in metres: set by what observers reconstruct (ditto-calibration), as are the next two",
+            "how far observers hear, in metres: set by the shares of observers that reconstruct anything, and more than half (ditto-calibration)",
         ),
         parameter(
             "overhear_exponent",
             both("overhear_exponent"),
             "at distance d an observer loses (d / overhear_m) to this power; the same for both",
-        ),
-        parameter(
-            "overhear_spell_ms",
-            both("overhear_spell_ms"),
-            "for so long on average an observer hears all or nothing of a sender; the same for both",
         ),
         parameter(
             "observers",
