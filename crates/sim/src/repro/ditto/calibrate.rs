@@ -24,12 +24,13 @@ const fn trial(scenario: &'static str, panel: &'static str, metres: f64) -> Tria
     Trial { scenario, panel, metres }
 }
 
-const TRIALS: [Trial; 21] = [
+const TRIALS: [Trial; 23] = [
     trial("map21", "map21 at 75 m", 75.0),
     trial("map21", "map21 at 80 m", 80.0),
     trial("map21", "map21 at 84 m", 84.0),
     trial("map21", "map21 at 87 m", 87.0),
     trial("map21", "map21 at 90 m", 90.0),
+    trial("map21", "map21 at 92 m", 92.0),
     trial("map21", "map21 at 93 m", 93.0),
     trial("map21", "map21 at 96 m", 96.0),
     trial("map21", "map21 at 100 m", 100.0),
@@ -38,6 +39,7 @@ const TRIALS: [Trial; 21] = [
     trial("emulab8", "emulab8 at 48 m", 48.0),
     trial("emulab8", "emulab8 at 50 m", 50.0),
     trial("emulab8", "emulab8 at 52 m", 52.0),
+    trial("emulab8", "emulab8 at 52.5 m", 52.5),
     trial("emulab8", "emulab8 at 53 m", 53.0),
     trial("emulab8", "emulab8 at 54 m", 54.0),
     trial("emulab8", "emulab8 at 55 m", 55.0),
