@@ -76,6 +76,8 @@ pub struct Waiter {
     pub name: Oid,
     /// It is taken back; else published.
     pub withdraws: bool,
+    /// The object as it was published before, which is what the catalogue has if it fails.
+    pub before: Option<Object>,
 }
 
 /// A file while it comes.
