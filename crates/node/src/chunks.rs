@@ -315,22 +315,23 @@ impl Chunks {
         true
     }
 
-    /// The disk has shown what it has in a doubtful place: answers whose doubt it was.
+    /// The disk has shown what it has in a doubtful place: answers whose doubt it was, and who else waited.
     pub fn handle_doubt(
         &mut self,
         ticket: Ticket,
         units: Option<&[(ChunkId, Bytes)]>,
         tickets: &mut Tickets,
         out: &mut VecDeque<Output>,
-    ) -> Option<FetchId> {
+    ) -> Option<Vec<FetchId>> {
         let Doubt { fetch, id, at } = self.doubts.remove(&ticket)?;
+        let mut concerned = vec![fetch];
         let Some(ours) = self.pinned.get(&id).map(|pinned| pinned.bytes.clone()) else {
-            return Some(fetch);
+            return Some(concerned);
         };
         let same = units.and_then(|units| units.first()).is_some_and(|(_, there)| *there == ours);
         if same {
             self.know(&id, ours.len());
-            self.written(&id);
+            concerned.extend(self.written(&id));
             self.leave_to_disk(&id);
         } else {
             self.index.remove(&id, at);
@@ -338,21 +339,25 @@ impl Chunks {
                 self.append(Some(fetch), vec![(id, ours)], tickets, out);
             }
         }
-        Some(fetch)
+        concerned.sort_unstable();
+        concerned.dedup();
+        Some(concerned)
     }
 
     /// Writes units side by side, which have entered and are to be written. None is written twice if that
-    /// can be helped: what is kept would take its room twice, too.
+    /// can be helped: what is kept would take its room twice, too. Answers how many bytes need not be.
     pub fn append(
         &mut self,
         fetch: Option<FetchId>,
-        mut units: Vec<(ChunkId, Bytes)>,
+        units: Vec<(ChunkId, Bytes)>,
         tickets: &mut Tickets,
         out: &mut VecDeque<Output>,
-    ) {
-        units.retain(|(id, _)| !self.is_spared(fetch, id));
+    ) -> u64 {
+        let (spared, units): (Vec<_>, Vec<_>) =
+            units.into_iter().partition(|(id, _)| self.is_spared(fetch, id));
+        let spared = spared.iter().map(|(_, bytes)| bytes.len() as u64).sum();
         if units.is_empty() {
-            return;
+            return spared;
         }
         let ticket = tickets.draw();
         let unit = |(id, bytes)| {
@@ -363,6 +368,7 @@ impl Chunks {
         let rows = units.iter().map(|it| (it.id, it.bytes.len() as u32, it.provenance)).collect();
         self.appends.insert(ticket, Group { fetch, units: rows });
         out.push_back(Output::Append(ticket, units));
+        spared
     }
 
     /// Units were written, or not: answers whose they were, and those that only memory has.
@@ -582,5 +588,62 @@ impl Chunks {
 
     pub fn index(&self) -> &Index {
         &self.index
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use store::Policy;
+
+    /// Chunks, and what they say.
+    struct Bench {
+        chunks: Chunks,
+        tickets: Tickets,
+        out: VecDeque<Output>,
+    }
+
+    impl Bench {
+        fn enter(&mut self, fetch: FetchId, (id, bytes): &(ChunkId, Bytes)) -> bool {
+            let (tickets, out) = (&mut self.tickets, &mut self.out);
+            self.chunks.enter(fetch, (*id, bytes), Provenance::Own, tickets, out)
+        }
+
+        fn append(&mut self, fetch: FetchId, unit: &(ChunkId, Bytes)) -> Option<Ticket> {
+            let (tickets, out) = (&mut self.tickets, &mut self.out);
+            self.chunks.append(Some(fetch), vec![unit.clone()], tickets, out);
+            match self.out.pop_back()? {
+                Output::Append(ticket, _) => Some(ticket),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_disk_shows_one_is_told_to_all_who_wait_for_it() {
+        let chunks = Chunks::new(Index::new(64 << 20, Policy::Lru), 1 << 20);
+        let mut bench = Bench { chunks, tickets: Tickets::default(), out: VecDeque::new() };
+        let bytes = Bytes::from_static(b"a unit");
+        let unit = (content::name(&bytes), bytes);
+        let [cached, first, second, third] = [1, 2, 3, 4].map(FetchId);
+        [first, second, third].into_iter().for_each(|fetch| bench.chunks.keep_for(fetch));
+        // One has collected it and not written it; another has it written meanwhile.
+        assert!(bench.enter(cached, &unit) && bench.enter(first, &unit));
+        let ticket = bench.append(first, &unit).expect("it is written");
+        let place = Location { segment: SegmentId(1), offset: 64 };
+        bench.chunks.handle_appended(ticket, Some(vec![place]), &mut bench.out);
+        bench.out.clear();
+        // The second has the disk asked, the third waits until the first mentioned has written it.
+        assert!(!bench.enter(second, &unit));
+        let Some(Output::Read(doubt, ..)) = bench.out.pop_back() else {
+            panic!("it is looked for")
+        };
+        assert!(bench.append(cached, &unit).is_some());
+        assert!(!bench.enter(third, &unit));
+        let shown = [unit.clone()];
+        let (tickets, out) = (&mut bench.tickets, &mut bench.out);
+        let told = bench.chunks.handle_doubt(doubt, Some(&shown), tickets, out);
+        assert_eq!(told, Some(vec![second, third]));
+        assert!(!bench.chunks.is_writing_for(third) && !bench.chunks.is_pinned(&unit.0));
     }
 }

@@ -269,8 +269,8 @@ impl Node {
         Report {
             peers: self.mesh.as_ref().map_or(0, |mesh| mesh.peers.count() as u64),
             units_on_their_way: self.mesh.as_ref().map_or(0, |mesh| mesh.flights.len() as u64),
-            early_bytes: self.mesh.as_ref().map_or(0, |mesh| mesh.flights.early_bytes()),
-            early_dropped: self.mesh.as_ref().map_or(0, |mesh| mesh.flights.early_dropped),
+            early_bytes: self.mesh.as_ref().map_or(0, |mesh| mesh.flights.early.bytes),
+            early_dropped: self.mesh.as_ref().map_or(0, |mesh| mesh.flights.early.dropped),
             hints: self.mesh.as_ref().map_or(0, |mesh| mesh.holders.len() as u64),
             hints_evicted: self.mesh.as_ref().map_or(0, |mesh| mesh.holders.evicted),
             published: self.published.objects.len() as u64,

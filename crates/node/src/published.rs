@@ -21,7 +21,7 @@ pub const OBJECTS_MAX: usize = 1024;
 pub const LIST: ObjectKey = ObjectKey(*b"hearsay: what is published here.");
 
 /// Rows of the catalogue begin with a one.
-const VERSION: u8 = b'P';
+const VERSION: u8 = b'Q';
 /// An entry of the list: a name, where its row rests, its length, when it was put. The key tells under which
 /// mesh key it was put.
 const ENTRY: usize = Oid::LEN + 32 + 16;
@@ -76,6 +76,8 @@ pub struct Waiter {
     pub name: Oid,
     /// It is taken back; else published.
     pub withdraws: bool,
+    /// The object as it was published before, which is what the catalogue has if it fails.
+    pub before: Option<Object>,
 }
 
 /// A file while it comes.
@@ -222,6 +224,8 @@ mod tests {
         assert_eq!(read(&bytes), Some(published.objects));
         assert_eq!(read(&bytes[..bytes.len() - 1]), None);
         assert_eq!(crate::Row::decode(&bytes), None);
+        // Five entries of a name and two numbers, as lists were before they had keys, are as long as three.
+        assert_eq!(read(&[&b"P"[..], &[7; 5 * 48]].concat()), None);
         assert_eq!(read(&crate::Row::default().encode()), None);
     }
 }

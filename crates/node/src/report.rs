@@ -50,7 +50,7 @@ pub struct Report {
     pub units_false: u64,
     /// Units that peers were asked for and have not sent yet.
     pub units_on_their_way: u64,
-    /// Bytes of units that came before anybody wanted them.
+    /// Memory for units that came before anybody wanted them, in bytes.
     pub early_bytes: u64,
     /// Such units that had to go before anybody did.
     pub early_dropped: u64,

@@ -3,11 +3,12 @@
 //! Bounded by what is asked for: each reader of a transfer asks for a window of units ahead, and each
 //! request of a peer has at most [`WANTS_MAX`](crate::supplying::WANTS_MAX) under way.
 
+use super::early::Early;
 use crate::hasher::Map;
 use crate::input::{ExchangeId, FetchId};
 use bytes::Bytes;
 use content::Entry;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use wire::ChunkId;
 use wire::peer::Want;
@@ -39,11 +40,7 @@ pub struct Flight {
 #[derive(Debug, Default)]
 pub struct Flights {
     /// Units that came before anybody wanted them.
-    early: VecDeque<(ChunkId, Bytes)>,
-    early_bytes: u64,
-    early_bytes_max: u64,
-    /// Units that came before anybody wanted them, and had to go before anybody did.
-    pub early_dropped: u64,
+    pub early: Early,
     units: Map<ChunkId, Flight>,
     /// Those of each transfer, in the order they were asked for.
     of: Map<FetchId, BTreeMap<u64, ChunkId>>,
@@ -54,7 +51,7 @@ impl Flights {
     /// None yet, and this much memory for those that come before they are wanted: the first of small objects
     /// may overtake their manifest, which comes by another connection. The oldest leaves first.
     pub fn new(early_bytes_max: u64) -> Self {
-        Self { early_bytes_max, ..Self::default() }
+        Self { early: Early::new(early_bytes_max), ..Self::default() }
     }
 
     /// Notes that a unit is asked for.
@@ -123,34 +120,6 @@ impl Flights {
         flight.add(offset, bytes);
         let whole = flight.join(total)?;
         self.remove(name).map(|flight| (flight, whole))
-    }
-
-    /// Keeps a unit that came before anybody wanted it.
-    pub fn keep_early(&mut self, name: ChunkId, bytes: Bytes) {
-        if self.early.iter().any(|(early, _)| *early == name) {
-            return;
-        }
-        self.early_bytes += bytes.len() as u64;
-        self.early.push_back((name, bytes));
-        while self.early_bytes > self.early_bytes_max
-            && let Some((_, bytes)) = self.early.pop_front()
-        {
-            self.early_bytes -= bytes.len() as u64;
-            self.early_dropped += 1;
-        }
-    }
-
-    /// A unit that came before it was wanted.
-    pub fn take_early(&mut self, name: &ChunkId) -> Option<Bytes> {
-        let at = self.early.iter().position(|(early, _)| early == name)?;
-        let (_, bytes) = self.early.remove(at)?;
-        self.early_bytes -= bytes.len() as u64;
-        Some(bytes)
-    }
-
-    /// Bytes of units that came before they are wanted.
-    pub fn early_bytes(&self) -> u64 {
-        self.early_bytes
     }
 
     /// A reader counts a unit as a peer's.

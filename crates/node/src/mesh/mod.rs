@@ -5,6 +5,7 @@
 //! and chunks. *Where to start:* `select.rs` for whom is asked, `peers.rs` for how peers talk.
 //! *Sources:* MeshCache §3, §4.2.1, §4.3.1; Ditto §4.2; docs/protocol.md.
 
+mod early;
 mod flights;
 mod holders;
 mod identity;

@@ -164,7 +164,7 @@ impl Node {
             // It may have overtaken the manifest, which comes by another connection.
             let whole = bytes.len() as u32 == total;
             return match whole && content::name(&bytes) == *name {
-                true => mesh.flights.keep_early(*name, bytes),
+                true => mesh.flights.early.keep(*name, bytes),
                 false if whole => self.expel(peer, "a unit is not what its name says"),
                 false => {}
             };

@@ -35,7 +35,10 @@ impl Node {
             });
             let rest = group.split_off(fits.count().max(1));
             self.dirty();
-            self.chunks.append(of, group, &mut self.tickets, &mut self.out);
+            let spared = self.chunks.append(of, group, &mut self.tickets, &mut self.out);
+            if of.is_none() {
+                self.overheard_written(spared, &[]);
+            }
             group = rest;
         }
     }

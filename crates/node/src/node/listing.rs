@@ -87,7 +87,7 @@ impl Node {
             if let Some(ear) = &mut self.ear {
                 ear.want(self.now, name, unit.length);
             }
-            let early = mesh.flights.take_early(&name);
+            let early = mesh.flights.early.take(&name);
             let Some(fetch) = self.fetches.get_mut(&id) else { return };
             fetch.granted += u64::from(unit.length);
             self.count_unasked(id, &name, unit);

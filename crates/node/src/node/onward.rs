@@ -121,8 +121,9 @@ impl Node {
     pub(super) fn look_after_bodies(&mut self) -> bool {
         let changed = self.mesh.as_ref().and_then(|mesh| mesh.led_elsewhere);
         let doubtful = |(id, fetch): (&FetchId, &Fetch)| {
-            let storing =
-                matches!(fetch.state, fetch::State::Storing(_)) && fetch.via == Via::Origin;
+            // Of what has all come nothing is owed, whoever still reads it.
+            let storing = matches!(&fetch.state, fetch::State::Storing(storing) if !storing.ended)
+                && fetch.via == Via::Origin;
             let since = fetch.onward.as_ref().map_or(fetch.moved, |it| it.asked.max(fetch.moved));
             let is = fetch.onward.is_some() || changed.is_some_and(|at| at >= fetch.moved);
             (storing && is).then_some((*id, since.max(changed.unwrap_or(since))))
@@ -168,10 +169,65 @@ fn rest_end(storing: &Storing, from: u64, status: StatusCode, headers: &HeaderMa
     let (place, length) = range.strip_prefix("bytes ")?.split_once('/')?;
     let (first, last) = place.split_once('-')?;
     let (first, end) = (first.parse::<u64>().ok()?, last.parse::<u64>().ok()?.checked_add(1)?);
-    let whole = length == "*" || length.parse() == Ok(end);
+    // An origin need not send all that it is asked for: the end is known or told, or this may not be it.
+    let whole = match length {
+        "*" => storing.announced == Some(end),
+        length => length.parse() == Ok(end),
+    };
     let same = |name| headers.get(&name).is_none_or(|it| storing.headers.get(&name) == Some(it));
     let announced = storing.announced.is_none_or(|length| length == end);
     let counted = content_length(headers).is_none_or(|length| from + length == end);
     let fits = first == from && end > from && whole && announced && counted;
-    (fits && same(header::ETAG) && same(header::LAST_MODIFIED)).then_some(end)
+    let alike =
+        [header::ETAG, header::LAST_MODIFIED, header::CONTENT_ENCODING].into_iter().all(same);
+    (fits && alike).then_some(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cutting::Cutting;
+    use wire::{Date, RecordId};
+
+    fn fields(fields: &[(&'static str, &'static str)]) -> HeaderMap {
+        let mut map = HeaderMap::new();
+        for (name, value) in fields {
+            map.insert(*name, HeaderValue::from_static(value));
+        }
+        map
+    }
+
+    /// Where a body ends of which 100 bytes have come, by the fields of a 206.
+    fn end(announced: Option<u64>, rest: &[(&'static str, &'static str)]) -> Option<u64> {
+        let inflow = Inflow::Cut(Box::new(Cutting::new(content::Profile::DEFAULT, None)));
+        let headers = fields(&[("etag", "\"a\""), ("content-encoding", "br")]);
+        let came = (Date::default(), true);
+        let mut storing = Storing::new(RecordId([0; 16]), StatusCode::OK, headers, came, inflow);
+        storing.announced = announced;
+        rest_end(&storing, 100, StatusCode::PARTIAL_CONTENT, &fields(rest))
+    }
+
+    #[test]
+    fn the_rest_is_what_begins_where_the_first_part_broke_off_and_certainly_ends_it() {
+        for length in [None, Some(300)] {
+            assert_eq!(end(length, &[("content-range", "bytes 100-299/300")]), Some(300));
+            assert_eq!(end(length, &[("content-range", "bytes 99-299/300")]), None);
+            assert_eq!(end(length, &[("content-range", "bytes 100-199/300")]), None);
+            assert_eq!(end(length, &[("content-range", "bytes 100-199/*")]), None);
+        }
+        assert_eq!(end(Some(400), &[("content-range", "bytes 100-299/300")]), None);
+        assert_eq!(end(Some(300), &[("content-range", "bytes 100-299/*")]), Some(300));
+        // An origin need not send all of what it can give.
+        assert_eq!(end(None, &[("content-range", "bytes 100-299/*")]), None);
+    }
+
+    #[test]
+    fn the_rest_is_of_the_same_version_and_coded_alike() {
+        let with =
+            |name, value| end(None, &[("content-range", "bytes 100-299/300"), (name, value)]);
+        assert_eq!(with("etag", "\"a\""), Some(300));
+        assert_eq!(with("etag", "\"b\""), None);
+        assert_eq!(with("content-encoding", "br"), Some(300));
+        assert_eq!(with("content-encoding", "gzip"), None);
+    }
 }

@@ -168,7 +168,8 @@ impl Node {
         let mut changes: Vec<_> =
             other.map(|it| Change::Remove { key: it.key }).into_iter().collect();
         changes.push(Change::Adopt { from: written.id, to: record.id });
-        self.enter_published(changes, (key, record), Waiter { exchange, name, withdraws: false });
+        let waiter = Waiter { exchange, name, withdraws: false, before };
+        self.enter_published(changes, (key, record), waiter);
     }
 
     /// Enters an object into the catalogue: after these changes its row, and the list.
@@ -215,10 +216,14 @@ impl Node {
                 self.walk_on();
             }
             (false, withdraws) => {
+                match waiter.before {
+                    Some(before) => self.published.objects.insert(waiter.name, before),
+                    None => self.published.objects.remove(&waiter.name),
+                };
                 if !withdraws {
-                    self.published.objects.remove(&waiter.name);
                     self.rows.unlearn(&named::key(&waiter.name, &self.config.secret));
                 }
+                self.leads_elsewhere();
                 self.answer_put(waiter, Err(PutError::Store));
                 self.unmark();
             }
@@ -259,8 +264,9 @@ impl Node {
 
     /// An object is not to be published here any more.
     pub(super) fn withdraw(&mut self, exchange: ExchangeId, name: Oid) {
-        let waiter = Waiter { exchange, name, withdraws: true };
-        let Some(Object { key, .. }) = self.published.objects.remove(&name) else {
+        let before = self.published.objects.remove(&name);
+        let waiter = Waiter { exchange, name, withdraws: true, before };
+        let Some(Object { key, .. }) = before else {
             let unread = self.published.unread;
             let error = if unread { PutError::Unlisted } else { PutError::Unknown };
             return self.answer_put(waiter, Err(error));

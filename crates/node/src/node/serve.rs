@@ -215,10 +215,13 @@ impl Node {
     pub(super) fn units_read(&mut self, ticket: Ticket, units: Option<Vec<(ChunkId, Bytes)>>) {
         let doubt =
             self.chunks.handle_doubt(ticket, units.as_deref(), &mut self.tickets, &mut self.out);
-        if let Some(fetch) = doubt {
+        if let Some(concerned) = doubt {
             self.dirty();
-            self.settle(fetch);
-            return self.grant_ahead(fetch);
+            for fetch in concerned {
+                self.settle(fetch);
+                self.grant_ahead(fetch);
+            }
+            return;
         }
         let arrived = self.chunks.handle_units(ticket, units, &mut self.tickets, &mut self.out);
         let Some(arrived) = arrived else { return };

@@ -129,7 +129,7 @@ impl Node {
         for (name, unit) in units {
             fetch.granted += u64::from(unit.length);
             mesh.flights.begin(name, id, unit);
-            if let Some(bytes) = mesh.flights.take_early(&name) {
+            if let Some(bytes) = mesh.flights.early.take(&name) {
                 early.push((name, bytes));
                 continue;
             }

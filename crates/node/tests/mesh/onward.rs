@@ -1,7 +1,7 @@
 //! Bodies that break off between a gateway and its origin: gone on with by range where that is certain to be
 //! the same version, else ended honestly, and soon.
 
-use crate::net::{Call, Mesh, Page, Plan, gateway, via};
+use crate::net::{Call, Mesh, Pace, Page, Plan, gateway, via};
 use std::time::Duration;
 
 const URL: &str = "http://o.test/a";
@@ -108,5 +108,21 @@ fn a_stream_that_pauses_is_left_alone_while_the_way_out_stays() {
     mesh.finish();
     assert!(mesh.client(id).is_ok());
     assert_eq!(mesh.origin.askers(URL), [0]);
+    mesh.done();
+}
+
+#[test]
+fn a_body_that_has_all_come_owes_nothing_when_the_way_out_moves() {
+    let mut plan = Plan::default();
+    plan.node.object_bytes_max = 100_000;
+    let mut mesh = Mesh::chain_of(&plan, 2);
+    mesh.origin.put(URL, Page::of(200_000).chunked().etag("a").fresh(600));
+    // It is too large to be kept, so that memory has all that its reader has not.
+    let id = mesh.call(0, Call::get(URL).pace(Pace::Slow(10)));
+    mesh.pass_seconds(2);
+    assert_eq!((mesh.origin.busy(), mesh.origin.sent), (0, 200_000));
+    mesh.route(0, via(1, Some(1), 1));
+    mesh.finish();
+    assert!(mesh.client(id).is_ok(), "{:?}", mesh.client(id).end);
     mesh.done();
 }

@@ -349,6 +349,23 @@ fn a_flood_while_the_disk_is_stuck_holds_nobody_back() {
 }
 
 #[test]
+fn what_is_put_before_what_was_overheard_of_it_is_written_waits_no_longer() {
+    let mut mesh = Mesh::chain_of(&Plan::listening(), 1);
+    let body = noise(1, 100_000);
+    let mut stranger = Stranger::new(50_000);
+    for (name, unit) in cut(&body).1 {
+        let said = stranger.say(name, &unit, 0..unit.len());
+        mesh.hear(0, said);
+    }
+    assert_eq!(mesh.report(0).overheard.waiting_bytes, body.len() as u64);
+    mesh.publish(0, Page::new(body));
+    mesh.pass_seconds(3);
+    let report = mesh.report(0);
+    assert_eq!((report.overheard.waiting_bytes, report.pinned_bytes), (0, 0));
+    mesh.done();
+}
+
+#[test]
 fn objects_that_were_not_overheard_come_unasked_again() {
     let mut mesh = siblings(0, 1);
     mesh.get(1, URL);

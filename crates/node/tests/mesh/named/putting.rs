@@ -215,6 +215,39 @@ fn a_store_that_fails_publishes_nothing() {
 }
 
 #[test]
+fn a_catalogue_that_fails_takes_nothing_back_that_was_published() {
+    let (body, other) = (noise(1, 50_000), noise(2, 50_000));
+    // As it was put before: put again, and the catalogue fails at any time meanwhile; or taken back in vain.
+    for wait in (0..60).map(Some).chain([None]) {
+        let mut mesh = Mesh::chain(1);
+        let name = mesh.publish(0, Page::new(body.clone()));
+        mesh.disk(0).slow_down(std::time::Duration::from_millis(5));
+        match wait {
+            Some(millis) => {
+                let again = mesh.put(0, Page::new(body.clone()));
+                mesh.pass_millis(millis);
+                mesh.disk(0).fail_changes = true;
+                let answer = mesh.answered(again);
+                assert!(matches!(answer, Ok(_) | Err(PutError::Store)), "{answer:?}");
+            }
+            None => {
+                mesh.disk(0).fail_changes = true;
+                assert_eq!(mesh.withdraw(0, name), Err(PutError::Store));
+            }
+        }
+        mesh.disk(0).fail_changes = false;
+        mesh.pass_seconds(40);
+        mesh.publish(0, Page::new(other.clone()));
+        mesh.restart(0);
+        mesh.pass_seconds(40);
+        let shelf = mesh.shelf(0);
+        assert!(shelf.iter().any(|it| it.name == name && it.whole), "{wait:?}: {shelf:?}");
+        fetch(&mut mesh, 0, &name, &body);
+        mesh.done();
+    }
+}
+
+#[test]
 fn a_published_object_that_decays_is_not_offered_and_can_be_put_again() {
     let mut mesh = Mesh::chain(2);
     let body = noise(1, 300_000);

@@ -1,0 +1,91 @@
+//! Units that came before anybody wanted them: the first of small objects may overtake their manifest, which
+//! comes by another connection.
+//!
+//! *Who calls it:* the node, with whole units that bear their names. *Bounds:* the memory that it was given, what
+//! keeping each unit costs included, so that many short ones are no more than few long ones. The oldest
+//! leaves first.
+
+use crate::hasher::Map;
+use bytes::Bytes;
+use std::collections::BTreeMap;
+use wire::ChunkId;
+
+/// A unit costs so much beside its bytes: two entries of tables, and an allocation.
+const ENTRY_COST: u64 = 256;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Early {
+    units: Map<ChunkId, (u64, Bytes)>,
+    /// In the order in which they came.
+    order: BTreeMap<u64, ChunkId>,
+    came: u64,
+    /// What they take of the memory.
+    pub bytes: u64,
+    bytes_max: u64,
+    /// Units that had to go before anybody wanted them.
+    pub dropped: u64,
+}
+
+impl Early {
+    /// None yet, and this much memory for them.
+    pub fn new(bytes_max: u64) -> Self {
+        Self { bytes_max, ..Self::default() }
+    }
+
+    /// Keeps a unit.
+    pub fn keep(&mut self, name: ChunkId, bytes: Bytes) {
+        if self.units.contains_key(&name) {
+            return;
+        }
+        self.came += 1;
+        self.bytes += cost(&bytes);
+        self.order.insert(self.came, name);
+        self.units.insert(name, (self.came, bytes));
+        while self.bytes > self.bytes_max
+            && let Some((_, oldest)) = self.order.first_key_value()
+        {
+            let oldest = *oldest;
+            self.take(&oldest);
+            self.dropped += 1;
+        }
+    }
+
+    /// Gives out a unit that is wanted now.
+    pub fn take(&mut self, name: &ChunkId) -> Option<Bytes> {
+        let (place, bytes) = self.units.remove(name)?;
+        self.order.remove(&place);
+        self.bytes -= cost(&bytes);
+        Some(bytes)
+    }
+}
+
+fn cost(bytes: &Bytes) -> u64 {
+    bytes.len() as u64 + ENTRY_COST
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn however_short_early_units_are_their_memory_is_bounded() {
+        let mut early = Early::new(64 << 10);
+        let name = |number: u32| content::name(&number.to_be_bytes());
+        for number in 0..10_000_u32 {
+            early.keep(name(number), number.to_be_bytes().to_vec().into());
+        }
+        assert!(early.bytes <= 64 << 10);
+        let kept = 10_000 - early.dropped;
+        assert!((100..600).contains(&kept), "{kept}");
+        // The latest are those that are kept, and each is given out once.
+        let first = (10_000 - kept) as u32;
+        assert_eq!(early.take(&name(first - 1)), None);
+        for number in first..10_000 {
+            let came = early.take(&name(number));
+            assert_eq!(came.as_deref(), Some(&number.to_be_bytes()[..]));
+            assert_eq!(early.take(&name(number)), None);
+        }
+        assert_eq!((early.bytes, early.units.len() + early.order.len()), (0, 0));
+    }
+}
