@@ -68,7 +68,10 @@ impl Node {
         }
         let promised: u64 = self.fetches.values().map(Fetch::promised).sum();
         let room = self.pinned_max().saturating_sub(self.chunks.pinned_bytes() + promised);
-        self.grant(id, open.min(room.max(little)));
+        // Origins come in pieces. What the last one had beyond what was granted is held against what is
+        // granted next, and nothing would come if that were less.
+        let beyond = fetch.received.saturating_sub(fetch.granted);
+        self.grant(id, open.min(room.max(little)) + beyond);
     }
 
     pub(super) fn pinned_max(&self) -> u64 {
@@ -78,6 +81,16 @@ impl Node {
     /// Whether there are too many units in memory, and waiting for the disk will help.
     pub(super) fn is_crowded(&self) -> bool {
         self.chunks.pinned_bytes() > self.pinned_max() && self.chunks.is_writing()
+    }
+
+    /// What origins may send is worked out anew, whatever has happened since: nobody who waits for them says
+    /// anything more by itself.
+    pub(super) fn grant_anew(&mut self) {
+        let from_origin =
+            |(id, fetch): (&FetchId, &Fetch)| (fetch.via == Via::Origin).then_some(*id);
+        let mut ids: Vec<FetchId> = self.fetches.iter().filter_map(from_origin).collect();
+        ids.sort_unstable();
+        ids.into_iter().for_each(|id| self.grant_ahead(id));
     }
 
     /// Goes on with transfers that waited for memory, once there is some.

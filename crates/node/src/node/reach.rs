@@ -37,6 +37,8 @@ const HEAD_PATIENCE: Duration = Duration::from_secs(60);
 const STRANDED_MAX: Duration = Duration::from_secs(20);
 /// On behalf of a peer not so long: the peer may have a way of its own, and waits itself.
 const RELAY_STRANDED_MAX: Duration = Duration::from_secs(3);
+/// A transfer of which nothing has come for so long, though more is to be listed, is looked at anew.
+const ANEW: Duration = Duration::from_secs(2);
 /// Bytes of a response that is not stored may come before the asker has said more.
 pub(super) const CREDIT: u32 = 16 * 1024;
 /// More of header fields than that, in bytes, are for the origin itself: peers keep what they are asked.
@@ -252,6 +254,7 @@ impl Node {
             self.look_after_one(*id);
         }
         self.end_idle();
+        self.grant_anew();
         let bodies = self.look_after_bodies();
         let supplies = self.mesh.as_ref().is_some_and(|mesh| !mesh.supplied.is_empty());
         if !ids.is_empty() || supplies || bodies {
@@ -323,6 +326,8 @@ impl Node {
             self.end(id, Err(FetchError::NoRoute));
         } else if let Some((mesh, peer)) = self.mesh.as_mut().zip(giver).filter(|_| flying) {
             mesh.peers.hurry(self.now, peer);
+        } else if open && waited > ANEW {
+            self.want_anew(id);
         }
     }
 

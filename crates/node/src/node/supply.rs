@@ -69,6 +69,8 @@ impl Node {
             storing.readers.push(id);
         }
         self.begin_supply(id, Source::Growing(fetch_id), record.id);
+        let cover = self.exchanges.get(&id).map_or(0, |exchange| exchange.ask.trail.cover);
+        self.welcome(fetch_id, cover, 0);
         self.list_for_peers(fetch_id);
         self.watch(fetch_id);
         self.grant_ahead(fetch_id);
@@ -387,6 +389,8 @@ impl Node {
     pub(super) fn peer_credit(&mut self, id: ExchangeId, bytes: u32, cover: u64) {
         let Some(exchange) = self.exchanges.get_mut(&id) else { return };
         let State::Supplying(supplying) = &mut exchange.state else {
+            // Who takes a transfer up again may read on before it is answered.
+            exchange.ask.trail.cover = exchange.ask.trail.cover.max(cover);
             return self.credit(id, u64::from(bytes));
         };
         supplying.moved = self.now;
@@ -394,7 +398,8 @@ impl Node {
         let flow = supplying.flow;
         let (cover, growing) = (supplying.cover, supplying.source.growing());
         if let Some(fetch) = growing {
-            self.welcome(fetch, cover);
+            // It has waited until it was worth a message already.
+            self.welcome(fetch, cover, 0);
             self.passed(fetch);
             self.grant_ahead(fetch);
         }

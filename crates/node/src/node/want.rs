@@ -2,7 +2,7 @@
 
 use super::{AHEAD, Node};
 use crate::exchange::State;
-use crate::fetch::{Fetch, Via};
+use crate::fetch::Fetch;
 use crate::input::{ExchangeId, FetchId};
 use crate::mesh::Unit;
 use crate::storing::Storing;
@@ -20,7 +20,9 @@ type Listed = Vec<(ChunkId, Unit)>;
 impl Node {
     /// Wants what a reader needs next and is not here.
     pub(super) fn want_for(&mut self, id: ExchangeId) {
-        let Some((fetch, from, to)) = self.window(id) else { return };
+        let Some((fetch, from, to)) = self.window(id) else {
+            return self.welcome_for(id, COVER / 4);
+        };
         let (units, wanted_to) = self.listed_between(fetch, from, to);
         let (mut missing, mut counted) = (Vec::new(), Vec::new());
         for (name, unit) in units {
@@ -42,7 +44,7 @@ impl Node {
         for (name, length) in counted.into_iter().filter(|_| leads) {
             self.count_from_peer(id, &name, length);
         }
-        self.welcome(fetch, wanted_to + COVER);
+        self.welcome(fetch, wanted_to + COVER, COVER / 4);
     }
 
     /// A reader counts a unit that is on its way, or has just come, as a peer's.
@@ -166,20 +168,44 @@ impl Node {
         }
     }
 
-    /// More of a transfer's manifest is welcome.
-    pub(super) fn welcome(&mut self, id: FetchId, cover: u64) {
+    /// Nothing is to be wanted for a reader now, but what it has passed makes more of the manifest welcome:
+    /// where memory was full, units were wanted one by one, as it came to them. Whoever cuts waits for this.
+    fn welcome_for(&mut self, id: ExchangeId, worth: u64) {
+        let Some(exchange) = self.exchanges.get(&id) else { return };
+        let State::Serving(serving) = &exchange.state else { return };
+        let (fetch, position) = (serving.source.growing(), serving.position());
+        let wanted_to = serving.wanted_to;
+        if let (Some(fetch), Some(position)) = (fetch, position.filter(|_| !self.is_crowded())) {
+            self.welcome(fetch, wanted_to.max(position) + COVER, worth);
+        }
+    }
+
+    /// More of a transfer's manifest is welcome; it is said if it is worth a message, being more by so many
+    /// bytes than was said before.
+    pub(super) fn welcome(&mut self, id: FetchId, cover: u64, worth: u64) {
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        let via = fetch.via;
+        // Of two who were asked, either may be the one that is listened to.
+        let asked: Vec<_> = fetch.former.into_iter().chain(fetch.request()).collect();
         let Some(storing) = fetch.storing() else { return };
         if storing.ended {
             return;
         }
         let Some(listed) = storing.listed() else { return };
-        if cover > listed.cover.saturating_add(COVER / 4) {
+        if cover > listed.cover.saturating_add(worth) {
             listed.cover = cover;
-            if let Via::Peer(peer, request) = via {
+            for (peer, request) in asked {
                 self.say(peer, Message::Credit(request, 0, cover));
             }
+        }
+    }
+
+    /// Nothing of a transfer has come for a while: what its readers want and welcome is looked at anew, and said
+    /// even if it is little.
+    pub(super) fn want_anew(&mut self, id: FetchId) {
+        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
+        for reader in storing.readers.clone() {
+            self.want_for(reader);
+            self.welcome_for(reader, 0);
         }
     }
 
@@ -246,6 +272,6 @@ impl Node {
         let (units, _) = self.listed_between(id, from.min(known), known);
         let missing = units.into_iter().filter(|(name, _)| self.is_missing(name)).collect();
         self.want(id, missing);
-        self.welcome(id, u64::MAX);
+        self.welcome(id, u64::MAX, 0);
     }
 }
