@@ -30,5 +30,6 @@ pub use screen::{Refusal, Screen, Verdict, looks_like_http};
 pub use storing::{Asked, judge, selecting, vary};
 pub use uri::{OPEN_KEY, Target};
 pub use validate::{
-    CONDITIONS, confirms, freshened, make_conditional, not_modified, range_holds, strong_validator,
+    CONDITIONS, confirms, freshened, make_conditional, make_ranged, not_modified, range_holds,
+    strong_validator,
 };

@@ -36,6 +36,22 @@ pub fn make_conditional(request: &mut HeaderMap, record: &Record) -> bool {
     etag.is_some() || modified.is_some()
 }
 
+/// Makes a request ask for the bytes from `first` on, to `last` if that is given, of the very version that
+/// `validator` names, if it names one (RFC 9110 §13.1.5, §14.2). Other conditions go.
+pub fn make_ranged(
+    request: &mut HeaderMap,
+    first: u64,
+    last: Option<u64>,
+    validator: Option<HeaderValue>,
+) {
+    for name in CONDITIONS {
+        request.remove(name);
+    }
+    let range = format!("bytes={first}-{}", last.map_or(String::new(), |last| last.to_string()));
+    request.insert(header::RANGE, HeaderValue::try_from(range).expect("digits are ASCII"));
+    request.extend(validator.map(|validator| (header::IF_RANGE, validator)));
+}
+
 /// Whether a 304 speaks of this record (§4.3.4): its validators, where it has any, agree.
 pub fn confirms(headers: &HeaderMap, record: &Record) -> bool {
     match headers.get(header::ETAG) {

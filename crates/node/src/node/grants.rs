@@ -86,11 +86,7 @@ impl Node {
     /// What origins may send is worked out anew, whatever has happened since: nobody who waits for them says
     /// anything more by itself.
     pub(super) fn grant_anew(&mut self) {
-        let from_origin =
-            |(id, fetch): (&FetchId, &Fetch)| (fetch.via == Via::Origin).then_some(*id);
-        let mut ids: Vec<FetchId> = self.fetches.iter().filter_map(from_origin).collect();
-        ids.sort_unstable();
-        ids.into_iter().for_each(|id| self.grant_ahead(id));
+        self.grant_each(|fetch| fetch.via == Via::Origin);
     }
 
     /// Goes on with transfers that waited for memory, once there is some.
@@ -99,7 +95,12 @@ impl Node {
             return;
         }
         self.ungranted = false;
-        let mut ids: Vec<FetchId> = self.fetches.keys().copied().collect();
+        self.grant_each(|_| true);
+    }
+
+    fn grant_each(&mut self, which: impl Fn(&Fetch) -> bool) {
+        let of_these = |(id, fetch): (&FetchId, &Fetch)| which(fetch).then_some(*id);
+        let mut ids: Vec<FetchId> = self.fetches.iter().filter_map(of_these).collect();
         ids.sort_unstable();
         ids.into_iter().for_each(|id| self.grant_ahead(id));
     }

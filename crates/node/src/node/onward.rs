@@ -11,7 +11,7 @@ use crate::http;
 use crate::input::{FetchError, FetchId};
 use crate::output::Output;
 use crate::storing::{Inflow, Storing};
-use ::http::{HeaderMap, HeaderValue, StatusCode, header};
+use ::http::{HeaderMap, StatusCode, header};
 use std::time::Duration;
 use wire::Instant;
 
@@ -79,10 +79,7 @@ impl Node {
         let mut headers = fetch.headers.clone();
         let Some(storing) = fetch.storing() else { return };
         let validator = http::strong_validator(&storing.headers).cloned();
-        http::CONDITIONS.into_iter().for_each(|name| drop(headers.remove(name)));
-        let range = HeaderValue::try_from(format!("bytes={from}-"));
-        headers.insert(header::RANGE, range.expect("digits are ASCII"));
-        headers.extend(validator.map(|validator| (header::IF_RANGE, validator)));
+        http::make_ranged(&mut headers, from, None, validator);
         fetch.onward =
             Some(Onward { line: Some(line), answered: false, end: None, asked: self.now });
         let request = super::reach::origin_request(fetch, headers);
@@ -187,6 +184,7 @@ fn rest_end(storing: &Storing, from: u64, status: StatusCode, headers: &HeaderMa
 mod tests {
     use super::*;
     use crate::cutting::Cutting;
+    use ::http::HeaderValue;
     use wire::{Date, RecordId};
 
     fn fields(fields: &[(&'static str, &'static str)]) -> HeaderMap {

@@ -6,7 +6,7 @@ use crate::exchange::{Serving, Source, State};
 use crate::fetch::{self, Repairing};
 use crate::http::{self, Record, Row};
 use crate::input::{ExchangeId, FetchId};
-use ::http::{HeaderMap, HeaderValue, StatusCode, header};
+use ::http::{HeaderMap, StatusCode, header};
 use bytes::Bytes;
 use content::Entry;
 use std::collections::VecDeque;
@@ -49,13 +49,8 @@ impl Node {
         let length: u64 = units.iter().map(|unit| u64::from(unit.length)).sum();
         let (first, ask) = (cursor.offset, exchange.ask.clone());
         let mut headers = ask.headers.clone();
-        for name in http::CONDITIONS {
-            headers.remove(name);
-        }
-        let range = format!("bytes={first}-{}", first + length - 1);
-        headers.insert(header::RANGE, HeaderValue::try_from(range).expect("digits are ASCII"));
         // Other bytes than those that are missing are found out by their names in any case.
-        headers.extend(validator.map(|validator| (header::IF_RANGE, validator)));
+        http::make_ranged(&mut headers, first, Some(first + length - 1), validator);
         let id = self.start(ask, headers, "partial", Vec::new(), Some("repair"));
         if let Some(fetch) = self.fetches.get_mut(&id) {
             fetch.state = fetch::State::Repairing(Box::new(Repairing::new(reader, first, units)));
