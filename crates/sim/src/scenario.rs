@@ -32,7 +32,7 @@ mod workload;
 pub use changes::{Changes, Cut};
 use choice::Choice;
 pub use clients::{Browsing, Reader};
-use file::{Source, TRAFFIC};
+use file::{File, Source, TRAFFIC};
 pub use problem::ScenarioError;
 use problem::{advice, quote};
 pub use traffic::{Load, Traffic};
@@ -169,14 +169,20 @@ impl Scenario {
             let name = path.file_stem().unwrap_or_default().to_string_lossy();
             return from_text(&name, Source { name: name_or_path, text: &text }, settings, seed);
         }
-        let Some((name, text)) = BUILT_IN.iter().find(|(name, _)| *name == name_or_path) else {
-            let text = format!(
-                "unknown scenario: {} (a file of yours needs a path, like ./mine.toml)",
-                advice(name_or_path, Self::built_in())
-            );
-            return Err(ScenarioError::one(&quote(name_or_path), &text));
-        };
-        from_text(name, Source { name: &format!("{name}.toml"), text }, settings, seed)
+        let text = built_in(name_or_path)?;
+        let source = Source { name: &format!("{name_or_path}.toml"), text };
+        from_text(name_or_path, source, settings, seed)
+    }
+
+    /// The built-in scenario of this name with these routers in place of its own.
+    pub(crate) fn load_placed(
+        name: &str,
+        settings: &[(String, String)],
+        routers: Vec<Router>,
+    ) -> Result<Self, ScenarioError> {
+        let source = Source { name: &format!("{name}.toml"), text: built_in(name)? };
+        let file = File { routers, ..file::read(source)? };
+        from_file(name, source.name, file, settings, 1)
     }
 
     /// A key's value now; empty if it does not apply.
@@ -216,13 +222,34 @@ impl Scenario {
     }
 }
 
+/// The text of the built-in scenario of this name.
+fn built_in(name: &str) -> Result<&'static str, ScenarioError> {
+    let found = BUILT_IN.iter().find(|(it, _)| *it == name);
+    found.map(|(_, text)| *text).ok_or_else(|| {
+        let text = format!(
+            "unknown scenario: {} (a file of yours needs a path, like ./mine.toml)",
+            advice(name, Scenario::built_in())
+        );
+        ScenarioError::one(&quote(name), &text)
+    })
+}
+
 fn from_text(
     name: &str,
     source: Source<'_>,
     settings: &[(String, String)],
     seed: u64,
 ) -> Result<Scenario, ScenarioError> {
-    let mut file = file::read(source)?;
+    from_file(name, source.name, file::read(source)?, settings, seed)
+}
+
+fn from_file(
+    name: &str,
+    place: &str,
+    mut file: File,
+    settings: &[(String, String)],
+    seed: u64,
+) -> Result<Scenario, ScenarioError> {
     let mut wrong = ScenarioError::default();
     // What the others mean depends on it.
     let (first, others): (Vec<_>, Vec<_>) = settings.iter().partition(|(key, _)| key == TRAFFIC);
@@ -231,5 +258,5 @@ fn from_text(
         wrong.lines.extend(outcome.err().into_iter().flat_map(|it| it.lines));
     }
     wrong.unless(())?;
-    build::build(name, source.name, file, seed)
+    build::build(name, place, file, seed)
 }

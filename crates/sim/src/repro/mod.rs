@@ -25,8 +25,15 @@ pub use samples::{Key, Row, Samples};
 use crate::report;
 
 /// All that can be run again, in the order in which they are listed.
-pub static ALL: [Experiment; 6] =
-    [fig4::FIGURE, fig5::FIGURE, fig6::FIGURE, table2::TABLE, ditto::CALIBRATION, ditto::ALL];
+pub static ALL: [Experiment; 7] = [
+    fig4::FIGURE,
+    fig5::FIGURE,
+    fig6::FIGURE,
+    table2::TABLE,
+    ditto::PLACES,
+    ditto::CALIBRATION,
+    ditto::ALL,
+];
 
 /// How much of an experiment is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

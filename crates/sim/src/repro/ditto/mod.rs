@@ -2,13 +2,14 @@
 //!
 //! *Where to start:* `observe.rs` for figures 11 to 16, `fetch.rs` for figures 17 to 20; `tell.rs` puts
 //! ours beside the paper's, `draw.rs` draws both. `calibrate.rs` is how the one number of each testbed
-//! was found that says what observers lose.
+//! was found that says what observers lose, `places/` how it was found where the campus's routers stand.
 
 mod calibrate;
 mod draw;
 mod fetch;
 mod heard;
 mod observe;
+mod places;
 mod served;
 mod tell;
 
@@ -16,6 +17,7 @@ use super::{Experiment, Extent, Point};
 pub(super) use calibrate::CALIBRATION;
 use fetch::{EMULAB, Fetching, MAP, When};
 use observe::WAYS;
+pub(super) use places::PLACES;
 
 pub(super) const ALL: Experiment = Experiment {
     name: "ditto",
@@ -102,6 +104,12 @@ fn row(figures: &[(&str, f64)]) -> Vec<f64> {
     debug_assert!(figures.iter().all(|(name, _)| COLUMNS.contains(name)), "{figures:?}");
     let figure = |column: &&str| figures.iter().find(|(name, _)| name == column);
     COLUMNS.iter().map(|it| figure(it).map_or(f64::NAN, |(_, figure)| *figure)).collect()
+}
+
+/// A figure of a row; NaN for one that it does not have.
+fn figure(row: &[f64], name: &str) -> f64 {
+    let place = COLUMNS.iter().position(|it| *it == name);
+    place.and_then(|it| row.get(it)).copied().unwrap_or(f64::NAN)
 }
 
 fn plan(extent: Extent) -> Vec<Point> {

@@ -69,11 +69,16 @@ impl Way {
     ) -> Result<Vec<Vec<f64>>, String> {
         let scenario =
             Scenario::load_seeded(name, settings, seed).map_err(|error| error.to_string())?;
+        self.watch(&scenario, seed)
+    }
+
+    /// Each observer of the transfer to a scenario's first receiver.
+    pub fn watch(self, scenario: &Scenario, seed: u64) -> Result<Vec<Vec<f64>>, String> {
         let receiver = scenario.receivers[0];
         let seed = world::seed(seed, receiver, TRANSFERS);
         let options = Options { profile: self.profile, ..Options::default() };
-        let mut mesh = Mesh::build(&scenario, self.scheme, seed, options)
-            .map_err(|error| error.to_string())?;
+        let mut mesh =
+            Mesh::build(scenario, self.scheme, seed, options).map_err(|error| error.to_string())?;
         mesh.meet(self.scheme);
         let observers = Observers::new(scenario.routers.len());
         mesh.world.watch(observers.tap());
