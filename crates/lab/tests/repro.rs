@@ -4,13 +4,15 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-const NAMES: [&str; 6] = [
+const NAMES: [&str; 8] = [
     "meshcache-fig4",
     "meshcache-fig5",
     "meshcache-fig6",
     "meshcache-table2",
+    "ditto-places",
     "ditto-calibration",
     "ditto",
+    "ditto-elsewhere",
 ];
 
 fn repro(args: &[&str]) -> Output {
@@ -59,7 +61,7 @@ fn a_short_reproduction_goes_the_papers_way_and_is_the_same_again() {
         let path = entry.as_ref().unwrap().path();
         path.extension().is_some_and(|it| it == "svg") && text(&path).starts_with("<svg")
     });
-    assert_eq!(pictures.count(), 4 + 4 + 2 + 3 + 1 + 9);
+    assert_eq!(pictures.count(), 4 + 4 + 2 + 3 + 1 + 9 + 1);
     // Figure 4: nothing changes much without fading. Figure 5: with losses of 30 % per-hop wins.
     let rows = |name: &str| text(&once.path().join(format!("{name}.csv")));
     for (name, row) in [

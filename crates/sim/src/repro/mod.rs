@@ -25,7 +25,7 @@ pub use samples::{Key, Row, Samples};
 use crate::report;
 
 /// All that can be run again, in the order in which they are listed.
-pub static ALL: [Experiment; 7] = [
+pub static ALL: [Experiment; 8] = [
     fig4::FIGURE,
     fig5::FIGURE,
     fig6::FIGURE,
@@ -33,6 +33,7 @@ pub static ALL: [Experiment; 7] = [
     ditto::PLACES,
     ditto::CALIBRATION,
     ditto::ALL,
+    ditto::ELSEWHERE,
 ];
 
 /// How much of an experiment is run.

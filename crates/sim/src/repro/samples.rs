@@ -82,12 +82,21 @@ impl Samples {
 
     /// A figure of all rows of a series, whatever their place on the axis: for each seed its own, in order.
     pub fn by_seed(&self, panel: &str, series: &str, column: &str) -> Vec<Vec<f64>> {
+        self.seeds_of(column, |key| key.panel == panel && key.series == series)
+    }
+
+    /// The same at one place on the axis.
+    pub fn by_seed_at(&self, panel: &str, series: &str, x: f64, column: &str) -> Vec<Vec<f64>> {
+        self.seeds_of(column, |key| key.panel == panel && key.series == series && key.x == x)
+    }
+
+    fn seeds_of(&self, column: &str, is_asked: impl Fn(&Key) -> bool) -> Vec<Vec<f64>> {
         let mut seeds = BTreeMap::<u64, Vec<f64>>::new();
         let Some(place) = self.columns.iter().position(|it| *it == column) else {
             return Vec::new();
         };
         for Row { key, seed, figures } in &self.rows {
-            if key.panel == panel && key.series == series {
+            if is_asked(key) {
                 seeds.entry(*seed).or_default().extend(figures.get(place));
             }
         }

@@ -87,33 +87,41 @@ impl Fetching {
     }
 
     fn run(self, served: Served, order: u64, seed: u64) -> Result<Vec<Vec<f64>>, String> {
-        let scenario = self.scenario(order)?;
-        let options = Options { repair: served.repair, ..Options::default() };
-        let result = run::run(&scenario, served.scheme, seed, options, None, |_| {})
-            .map_err(|error| error.to_string())?;
-        let rows = result.transfers.iter().enumerate();
-        Ok(rows.map(|(place, transfer)| figures(place, transfer)).collect())
+        let scenario = Scenario::load(self.leaves.scenario, &self.settings(order)?);
+        served.run(&scenario.map_err(|error| error.to_string())?, seed)
     }
 
-    /// Receivers ask in the order in which they are listed.
-    fn scenario(self, order: u64) -> Result<Scenario, String> {
-        let load = |settings: &[(&str, String)]| {
-            let settings: Vec<_> =
-                settings.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
-            Scenario::load(self.leaves.scenario, &settings).map_err(|error| error.to_string())
-        };
+    /// What the scenario's keys are for that; receivers ask in the order in which they are listed.
+    pub fn settings(self, order: u64) -> Result<Vec<(String, String)>, String> {
         let stagger_s = match self.when {
             When::Sequential => 0,
             When::Staggered(seconds) => seconds,
         };
         let mut receivers = self.leaves.receivers.to_owned();
         if order > 0 {
-            let shuffled = load(&[("receivers", receivers), ("order", "random".to_owned())])?;
+            let keys = settings(&[("receivers", &receivers), ("order", "random")]);
+            let shuffled = Scenario::load(self.leaves.scenario, &keys);
+            let shuffled = shuffled.map_err(|error| error.to_string())?;
             let requests = shuffled.requests(order).into_iter();
             let names = requests.map(|it| shuffled.routers[it.receiver].name.clone());
             receivers = names.collect::<Vec<_>>().join(" ");
         }
-        load(&[("receivers", receivers), ("stagger_s", stagger_s.to_string())])
+        Ok(settings(&[("receivers", &receivers), ("stagger_s", &stagger_s.to_string())]))
+    }
+}
+
+fn settings(keys: &[(&str, &str)]) -> Vec<(String, String)> {
+    keys.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+}
+
+impl Served {
+    /// What each transfer of a scenario brings.
+    pub fn run(self, scenario: &Scenario, seed: u64) -> Result<Vec<Vec<f64>>, String> {
+        let options = Options { repair: self.repair, ..Options::default() };
+        let result = run::run(scenario, self.scheme, seed, options, None, |_| {})
+            .map_err(|error| error.to_string())?;
+        let rows = result.transfers.iter().enumerate();
+        Ok(rows.map(|(place, transfer)| figures(place, transfer)).collect())
     }
 }
 

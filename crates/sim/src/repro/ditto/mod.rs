@@ -17,7 +17,7 @@ use super::{Experiment, Extent, Point};
 pub(super) use calibrate::CALIBRATION;
 use fetch::{EMULAB, Fetching, MAP, When};
 use observe::WAYS;
-pub(super) use places::PLACES;
+pub(super) use places::{ELSEWHERE, PLACES};
 
 pub(super) const ALL: Experiment = Experiment {
     name: "ditto",

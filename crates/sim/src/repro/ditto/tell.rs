@@ -277,7 +277,7 @@ pub(super) fn paper_median(panel: &str, series: &str) -> Option<f64> {
 }
 
 /// A gain that the paper prints, or that its medians have.
-fn paper_gain(panel: &str, over: &str, under: &str) -> Option<f64> {
+pub(super) fn paper_gain(panel: &str, over: &str, under: &str) -> Option<f64> {
     if panel == "emulab8 in ten orders" {
         let metric = format!("median_gain_vs_{under}_random_orders");
         return targets::ditto("emulab", over, &metric);

@@ -13,12 +13,12 @@ use super::ground::{Ground, Places, ROUTERS};
 use super::misfit::{FIGURES, Figures, Observed, Table, figures, misfit, paper, shares_off};
 use crate::scenario::Scenario;
 
-const SCENARIO: &str = "map21";
+pub(super) const SCENARIO: &str = "map21";
 const SERIES: &str = "places";
 /// Draws, numbered from 1; number 0 are the scenario's own places.
 const DRAWS: u32 = 200;
 /// Turns of one router that better a draw.
-const TURNS: usize = 3_000;
+pub(super) const TURNS: usize = 3_000;
 /// Draws of which more is expected to be off are not simulated, in points.
 const PROMISING: f64 = 85.0;
 /// Values of `overhear_m` that are simulated, from the one expected to be best, in metres.
@@ -87,7 +87,7 @@ fn try_out(draw: u32, seed: u64, extent: Extent) -> Result<Vec<Vec<f64>>, String
 }
 
 /// The scenario's places.
-fn own(ground: &Ground) -> Result<Places, String> {
+pub(super) fn own(ground: &Ground) -> Result<Places, String> {
     let scenario = Scenario::load(SCENARIO, &[]).map_err(|error| error.to_string())?;
     let mut places = [(0.0, 0.0); ROUTERS];
     for router in &scenario.routers {
@@ -106,7 +106,7 @@ fn simulate(
     extent: Extent,
 ) -> Result<Table, String> {
     let mut table: Table = [[None; ROUTERS]; ROUTERS];
-    for receiver in 1..ROUTERS {
+    for (receiver, observers) in table.iter_mut().enumerate().skip(1) {
         let mut settings = vec![
             ("overhear_m".to_owned(), overhear_m.to_string()),
             ("receivers".to_owned(), ground.names[receiver].to_string()),
@@ -120,7 +120,7 @@ fn simulate(
         for (size, rows) in [fine?, coarse?].iter().enumerate() {
             for row in rows {
                 let observer = ground.find(figure(row, "node") as u8);
-                note(table[receiver][observer].get_or_insert_default(), size, row);
+                note(observers[observer].get_or_insert_default(), size, row);
             }
         }
     }

@@ -39,7 +39,7 @@ pub(super) fn table(ground: &Ground, places: &Places, overhear_m: f64) -> Table 
 }
 
 /// The share of a hop's packets that an observer hears once or oftener.
-fn heard(places: &Places, [from, to, observer]: [usize; 3], overhear_m: f64) -> f64 {
+pub(super) fn heard(places: &Places, [from, to, observer]: [usize; 3], overhear_m: f64) -> f64 {
     if observer == from || observer == to {
         return 1.0;
     }
@@ -76,7 +76,7 @@ fn observed(hops: &[f64]) -> Observed {
 }
 
 /// The chance that a chunk of so many packets is whole if streams are joined whose first packet was heard.
-fn joined(hops: &[f64], packets: f64) -> f64 {
+pub(super) fn joined(hops: &[f64], packets: f64) -> f64 {
     let of = |joined: u32| {
         let (mut chance, mut missed) = (1.0, 1.0);
         for (at, heard) in hops.iter().enumerate() {
@@ -90,6 +90,6 @@ fn joined(hops: &[f64], packets: f64) -> f64 {
 }
 
 /// The same if each stream stands alone.
-fn alone(hops: &[f64], packets: f64) -> f64 {
+pub(super) fn alone(hops: &[f64], packets: f64) -> f64 {
     1.0 - hops.iter().map(|heard| 1.0 - libm::pow(*heard, packets)).product::<f64>()
 }

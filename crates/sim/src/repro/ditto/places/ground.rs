@@ -95,6 +95,12 @@ impl Ground {
         path[path.len().saturating_sub(2)]
     }
 
+    /// How long its link towards the gateway is, in metres.
+    #[cfg(test)]
+    pub fn length_m(&self, router: usize) -> f64 {
+        self.lengths_m[router]
+    }
+
     /// How many hops away it is.
     pub fn hops(&self, router: usize) -> usize {
         self.paths[router].len() - 1

@@ -3,12 +3,17 @@
 //! (sections 6.2 and 6.3), never by throughput.
 //!
 //! *Where to start:* `ground.rs` for what places must be, `misfit.rs` for what they are chosen by, `climb.rs`
-//! for how they are found; `choose.rs` is the experiment.
+//! for how they are found; `choose.rs` is the experiment, `elsewhere.rs` what
+//! the choice is worth.
 
 mod choose;
 mod climb;
+mod elsewhere;
 mod expect;
 mod ground;
 mod misfit;
+#[cfg(test)]
+mod tests;
 
 pub(in super::super) use choose::PLACES;
+pub(in super::super) use elsewhere::ELSEWHERE;

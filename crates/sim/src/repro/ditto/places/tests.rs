@@ -1,0 +1,111 @@
+//! Of places: what they must be, what they are chosen by, and how they are found.
+
+use super::choose::own;
+use super::climb::{climb, out_of_hearing_m};
+use super::expect;
+use super::ground::{Ground, Places, ROUTERS, distance_m};
+use super::misfit::{Observed, Table, figures, misfit, paper, shares_off};
+use crate::scenario::Scenario;
+
+/// Every observer of every transfer has made the same.
+fn all(it: Observed) -> Table {
+    let mut table: Table = [[None; ROUTERS]; ROUTERS];
+    for (receiver, observers) in table.iter_mut().enumerate().skip(1) {
+        for (_, made) in
+            observers.iter_mut().enumerate().filter(|(at, _)| ![0, receiver].contains(at))
+        {
+            *made = Some(it);
+        }
+    }
+    table
+}
+
+#[test]
+fn the_tree_is_figure_tens() {
+    let ground = Ground::new();
+    let path = |name: u8| {
+        let path = ground.paths[ground.find(name)].iter().map(|it| ground.names[*it]);
+        path.collect::<Vec<_>>()
+    };
+    assert_eq!(path(25), [11, 30, 13, 1, 25]);
+    assert_eq!((path(7), path(5)), (vec![11, 30, 29, 7], vec![11, 5]));
+    assert_eq!((ground.hops(ground.find(38)), ground.parent(0)), (4, 0));
+}
+
+/// The scenario's places are such as the rule demands, to the decimetre to which they are written.
+#[test]
+fn the_scenario_keeps_to_the_rule() {
+    let ground = Ground::new();
+    let places = own(&ground).unwrap();
+    assert!(ground.all_stand(&places));
+    for router in 1..ROUTERS {
+        let ours = distance_m(places[router], places[ground.parent(router)]);
+        let link = ground.length_m(router);
+        assert!((ours - link).abs() < 0.08, "{}: {ours} {link}", ground.names[router]);
+    }
+    let overhear_m = Scenario::load("map21", &[]).unwrap().key("overhear_m").parse().unwrap();
+    assert_eq!(out_of_hearing_m(&ground, &places, overhear_m), 0.0);
+}
+
+#[test]
+fn nobody_stands_where_a_better_way_is() {
+    let ground = Ground::new();
+    let places = climb(&ground, 1, 0).places;
+    let with = |name: u8, place: (f64, f64)| {
+        let mut changed: Places = places;
+        changed[ground.find(name)] = place;
+        ground.all_stand(&changed)
+    };
+    let of = |name: u8| places[ground.find(name)];
+    assert!(ground.all_stand(&places));
+    // In one spot; too far from the next router; and three hops away beside the gateway.
+    assert!(!with(14, of(5)));
+    assert!(!with(19, (of(4).0 + 74.0, of(4).1)));
+    assert!(!with(19, (20.0, 20.0)));
+}
+
+/// By hand: 120 + 300 observers; the best fifth are all alike.
+#[test]
+fn figures_of_observers_who_are_all_alike() {
+    let ground = Ground::new();
+    let it = Observed { efficiency: [0.4, 0.2], alone: 0.3, overhead: [0.5, 0.9], has_heard: true };
+    let ours = figures(&ground, &all(it));
+    let expected = [100.0, 0.0, 40.0, 20.0, 50.0, 90.0, 10.0, 10.0, 40.0, 0.0];
+    assert!(ours.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9), "{ours:?}");
+    assert_eq!(shares_off(&ours), 85.0);
+    // 2 × (60 + 25 + 0) + 40 + 40 + 15 + 20 + 10 + 40.
+    assert!((misfit(&ours) - 335.0).abs() < 1e-9);
+    assert_eq!(figures(&ground, &all(Observed::default()))[9], 100.0);
+    assert_eq!(misfit(&paper()), 0.0);
+}
+
+/// Over a link that loses nothing a frame is sent once, and heard or not.
+#[test]
+fn what_is_expected_where_it_can_be_told_by_hand() {
+    let hear = |from_m: f64, to_m: f64, observer_m: f64| {
+        let mut places = [(0.0, 0.0); ROUTERS];
+        places[0] = (from_m, 0.0);
+        places[1] = (to_m, 0.0);
+        places[2] = (observer_m, 0.0);
+        expect::heard(&places, [0, 1, 2], 90.0)
+    };
+    assert!((hear(0.0, 0.0, 45.0) - 7.0 / 8.0).abs() < 1e-12);
+    assert_eq!((hear(0.0, 0.0, 90.0), hear(0.0, 70.0, 91.0)), (0.0, 0.0));
+    // What is sent again is heard better.
+    assert!(hear(0.0, 70.0, 45.0) > 7.0 / 8.0);
+    assert!((expect::joined(&[0.5], 4.0) - 0.5_f64.powi(4)).abs() < 1e-12);
+    assert!((expect::alone(&[0.5, 0.5], 1.0) - 0.75).abs() < 1e-12);
+    assert!(expect::joined(&[0.7, 0.7], 6.0) > expect::alone(&[0.7, 0.7], 6.0));
+    assert!((expect::joined(&[1.0, 0.2], 6.0) - 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn a_draw_is_the_same_again_and_turns_better_it() {
+    let ground = Ground::new();
+    let drawn = climb(&ground, 5, 0);
+    let better = climb(&ground, 5, 40);
+    assert_eq!(better.places, climb(&ground, 5, 40).places);
+    assert_ne!(drawn.places, climb(&ground, 4, 0).places);
+    assert!(better.misfit < drawn.misfit, "{} {}", better.misfit, drawn.misfit);
+    assert!(ground.all_stand(&better.places));
+}
