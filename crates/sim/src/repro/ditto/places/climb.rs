@@ -6,7 +6,7 @@ use std::f64::consts::TAU;
 
 use super::expect;
 use super::ground::{Ground, Places, ROUTERS, distance_m};
-use super::misfit::{Figures, STREAMS, figures, misfit, shares_off};
+use super::misfit::{Figures, STREAMS, misfit, shares_off};
 use crate::world;
 
 /// Says which of the streams of a seed places have.
@@ -77,7 +77,7 @@ impl Spot {
     fn among(ground: &Ground, places: &Places, values: &[f64]) -> Self {
         let mut best: Option<(f64, Figures)> = None;
         for overhear_m in values {
-            let figures = figures(ground, &expect::table(ground, places, *overhear_m));
+            let figures = expect::figures(ground, &expect::table(ground, places, *overhear_m));
             if best.is_none_or(|(_, it)| shares_off(&figures) < shares_off(&it)) {
                 best = Some((*overhear_m, figures));
             }

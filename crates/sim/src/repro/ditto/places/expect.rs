@@ -2,7 +2,7 @@
 //! until it arrives, and each time an observer hears it or not.
 
 use super::ground::{Ground, Places, ROUTERS, distance_m};
-use super::misfit::{Observed, Table};
+use super::misfit::{self, Figures, HALF, Observed, Table};
 
 /// Of the scenario: `loss` and `range_m` of links, and how what observers lose grows.
 const LINK_LOSS: f64 = 0.85;
@@ -15,8 +15,20 @@ const FILE_BYTES: f64 = 1e6;
 const LENGTHS: [&[f64]; 2] = [&[4600.0, 5700.0, 7100.0, 9300.0, 14_300.0], &[30_700.0]];
 /// Fewer chunks than this are expected to be none.
 const CHUNKS_MIN: f64 = 0.5;
+/// How far what one observer reconstructs is from what is expected, as a share of all chunks (logistic).
+const SPREAD: f64 = 0.03;
 /// Fewer packets than this are nothing heard.
 const HEARD_MIN: f64 = 1e-3;
+
+/// The figures that are expected. Whoever is about to reconstruct half counts in part: else places are found
+/// where many stand just below.
+pub(super) fn figures(ground: &Ground, table: &Table) -> Figures {
+    let mut figures = misfit::figures(ground, table);
+    let all = || table.iter().flatten().flatten();
+    let above = all().map(|it| 1.0 / (1.0 + libm::exp((0.5 - it.efficiency[0]) / SPREAD)));
+    figures[HALF] = 100.0 * above.sum::<f64>() / all().count().max(1) as f64;
+    figures
+}
 
 /// All transfers, with observers that hear so far.
 pub(super) fn table(ground: &Ground, places: &Places, overhear_m: f64) -> Table {

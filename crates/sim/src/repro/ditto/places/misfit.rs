@@ -18,6 +18,9 @@ pub(super) const FIGURES: [&str; 10] = [
     "far_silent",
 ];
 
+/// The place of "half" among them.
+pub(super) const HALF: usize = 1;
+
 /// What a point of each weighs: twice what the paper states for both testbeds, and what names a router.
 const WEIGHTS: [f64; 10] = [2.0, 2.0, 1.0, 1.0, 1.0, 1.0, 2.0, 1.0, 1.0, 1.0];
 
