@@ -128,23 +128,6 @@ fn map_has_the_routes_of_the_paper() {
     }
 }
 
-/// The routes are not only given: over links of at most 73 m they are those with the fewest hops, and among
-/// these the ones that lose least.
-#[test]
-fn map_stands_so_that_its_routes_are_the_best() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("no-routes.toml");
-    let text = include_str!("../../../scenarios/map21.toml");
-    let (before, routes) = text.split_once("routes = [").unwrap();
-    let (_, after) = routes.split_once("\n]\n").unwrap();
-    std::fs::write(&path, format!("{before}{after}")).unwrap();
-    let found = Scenario::load(path.to_str().unwrap(), &[("range_m".into(), "73".into())]).unwrap();
-    let given = load("map21");
-    for router in 0..given.routers.len() {
-        assert_eq!(found.path(router), given.path(router), "{}", given.routers[router].name);
-    }
-}
-
 #[test]
 fn what_is_not_there_is_told_with_what_is() {
     let complaint = |name: &str| Scenario::load(name, &[]).unwrap_err().to_string();

@@ -27,11 +27,11 @@ const fn trial(scenario: &'static str, panel: &'static str, metres: f64) -> Tria
 const TRIALS: [Trial; 23] = [
     trial("map21", "map21 at 75 m", 75.0),
     trial("map21", "map21 at 80 m", 80.0),
-    trial("map21", "map21 at 82 m", 82.0),
     trial("map21", "map21 at 84 m", 84.0),
-    trial("map21", "map21 at 85 m", 85.0),
     trial("map21", "map21 at 86 m", 86.0),
+    trial("map21", "map21 at 87 m", 87.0),
     trial("map21", "map21 at 88 m", 88.0),
+    trial("map21", "map21 at 89 m", 89.0),
     trial("map21", "map21 at 90 m", 90.0),
     trial("map21", "map21 at 92 m", 92.0),
     trial("map21", "map21 at 96 m", 96.0),

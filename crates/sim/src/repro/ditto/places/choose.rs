@@ -20,7 +20,7 @@ const DRAWS: u32 = 120;
 /// Turns of one router that better a draw.
 pub(super) const TURNS: usize = 3_000;
 /// Draws of which more is expected to be off are not simulated, in points.
-const PROMISING: f64 = 76.0;
+const PROMISING: f64 = 80.0;
 /// Values of `overhear_m` that are simulated, from the one expected to be best, in metres.
 const AROUND_M: [f64; 3] = [-2.0, 0.0, 2.0];
 /// So many of the best are listed.

@@ -5,8 +5,8 @@ use crate::scenario::Router;
 
 /// The gateway.
 const GATEWAY: u8 = 11;
-/// The longest link that routes take.
-const LINK_MAX_M: f64 = 73.0;
+/// Frames are received up to here: `range_m` of the scenario.
+const RANGE_M: f64 = 80.0;
 /// Nearer no two routers stand.
 const APART_M: f64 = 10.0;
 
@@ -128,7 +128,7 @@ impl Ground {
     fn bear(&self, one: usize, other: usize, places: &Places) -> bool {
         let m = distance_m(places[one], places[other]);
         if self.parent(one) == other || self.parent(other) == one {
-            return m <= LINK_MAX_M;
+            return m <= RANGE_M;
         }
         let (near, far) =
             if self.hops(one) <= self.hops(other) { (one, other) } else { (other, one) };
@@ -137,7 +137,7 @@ impl Ground {
             1 => self.lost[near] + m * m > self.lost[far],
             _ => false,
         };
-        m >= APART_M && (m > LINK_MAX_M || is_worse)
+        m >= APART_M && (m > RANGE_M || is_worse)
     }
 
     /// As a scenario has them.
