@@ -48,7 +48,7 @@ pub(in super::super::super) const PLACES: Experiment = Experiment {
     title: "Ditto, where the campus's routers stand",
     about: "Places drawn by chance under the campus's routes, and how near what observers reconstruct there is to the paper's: how those of map21 were found",
     columns: COLUMNS,
-    seeds: [2, 1],
+    seeds: [1, 1],
     plan,
     tell,
 };
