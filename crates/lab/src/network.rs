@@ -13,7 +13,7 @@ use std::io;
 use std::path::Path;
 
 use rustix::mount::{MountFlags, mount, mount_bind};
-use sim::scenario::{Routing, Scenario};
+use sim::scenario::{Congestion, Routing, Scenario};
 
 use crate::address;
 use crate::air::Ports;
@@ -34,8 +34,11 @@ const WITH_IPV6: [&str; 3] = [
     "net.ipv6.conf.default.router_solicitations=0",
 ];
 
-/// What every namespace needs: routers of a mesh send on the interface that they received on.
-const SETTINGS: [&str; 7] = [
+/// What every namespace needs: routers of a mesh send on the interface that they received on. A new namespace
+/// has the machine's buffers of TCP; these are Linux's own.
+const SETTINGS: [&str; 9] = [
+    "net.ipv4.tcp_rmem=4096 131072 6291456",
+    "net.ipv4.tcp_wmem=4096 16384 4194304",
     // Chains can have more hops than the usual 64.
     "net.ipv4.ip_default_ttl=255",
     "net.ipv4.ip_forward=1",
@@ -71,7 +74,11 @@ pub fn build(scenario: &Scenario, mut built: impl FnMut()) -> io::Result<Ports> 
     ip(None, &names.iter().map(|name| format!("netns add {name}")).collect::<Vec<_>>())?;
     let ipv6 = ipv6_settings(scenario.routing);
     for name in &names {
-        within(name, || sysctl(&SETTINGS).and_then(|()| sysctl(ipv6)))??;
+        within(name, || {
+            sysctl(&SETTINGS)?;
+            sysctl(ipv6)?;
+            avoid_congestion(scenario.congestion)
+        })??;
     }
     let wires = scenario.receivers.iter().map(|it| wire(scenario, *it)).collect::<Vec<_>>();
     ip(None, &wires)?;
@@ -108,6 +115,19 @@ fn ipv6_settings(routing: Routing) -> &'static [&'static str] {
         Routing::Static if Path::new("/proc/sys/net/ipv6").exists() => &WITHOUT_IPV6,
         Routing::Static => &[],
     }
+}
+
+/// A new namespace has the machine's way to avoid congestion, on which results must not depend. In namespaces the kernel
+/// allows others than Reno only if they are its own default, or the administrator says so.
+fn avoid_congestion(congestion: Congestion) -> io::Result<()> {
+    let name = congestion.name();
+    sysctl(&[&format!("net.ipv4.tcp_congestion_control={name}")]).map_err(|error| {
+        let text = format!(
+            "the kernel allows no TCP {name} in namespaces ({error}): leave `congestion` out, or, as root, \
+             sysctl -w net.ipv4.tcp_allowed_congestion_control='reno {name}'"
+        );
+        io::Error::new(error.kind(), text)
+    })
 }
 
 /// How many namespaces [`build`] builds.

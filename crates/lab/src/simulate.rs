@@ -2,7 +2,7 @@
 //!
 //! *Where to start:* [`run`]. What a run is, is in the crate `sim`; here are threads, files and clocks.
 
-use sim::scenario::{Routing, Scenario, Traffic};
+use sim::scenario::{Congestion, Routing, Scenario, Traffic};
 
 use crate::cli::Sim;
 use crate::failure::Failure;
@@ -39,6 +39,11 @@ fn load(args: &Sim, seed: u64) -> Result<Scenario, Failure> {
     if scenario.routing == Routing::Babel {
         let text = "`routing` is \"babel\", and in virtual time routes are static: leave it out, or \
             take `hearsay-lab run`";
+        return Err(Failure::refused(text));
+    }
+    if scenario.congestion != Congestion::Reno {
+        let text = "`congestion` is how the kernel's TCP avoids congestion, and in virtual time there is no \
+            kernel but NewReno: leave it out, or take `hearsay-lab run`";
         return Err(Failure::refused(text));
     }
     Ok(scenario)

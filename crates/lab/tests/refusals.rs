@@ -51,6 +51,8 @@ fn a_wrong_value_names_what_it_must_be() {
     refused(&["run", "chain", "--set", "loss=1.5"], &["loss", "from 0 to 1", "1.5"]);
     refused(&["run", "chain", "--set", "receivers=9"], &["receivers", "9"]);
     refused(&["run", "chain", "--set", "routing=ospf"], &["routing", "babel", "ospf"]);
+    refused(&["run", "chain", "--set", "congestion=vegas"], &["congestion", "reno", "vegas"]);
+    refused(&["sim", "chain", "--set", "congestion=bbr"], &["congestion", "hearsay-lab run"]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ mod lab;
 
 use std::fs;
 
-use lab::{Ended, Run, World, can_run, missing, skipped};
+use lab::{Ended, Kept, Run, World, can_run, missing, skipped};
 use serde_json::Value;
 
 const BYTES: u64 = 100_000;
@@ -217,6 +217,21 @@ fn the_longest_chain_reaches_its_end() {
     let args = ["run", "chain", "--set", "hops=64", "--set", "bytes=1000", "--json", "-"];
     let result = world.run(&[&args[..], &["--scheme", "end-to-end"]].concat()).expect(0).json();
     check(&result, 1000);
+    world.nothing_is_left();
+}
+
+#[test]
+fn tcp_does_not_depend_on_the_host() {
+    if !can_run("tcp_does_not_depend_on_the_host") {
+        return;
+    }
+    let world = World::new();
+    let mesh = Kept::start(&world, &["run", "chain", "--set", "hops=1", "--set", "bytes=1000"]);
+    for machine in ["router-0", "router-1", "client-1", "origin"] {
+        let avoids = ["cat", "/proc/sys/net/ipv4/tcp_congestion_control"];
+        assert_eq!(mesh.say(machine, &avoids), "reno\n", "{machine}");
+    }
+    mesh.end().expect(0);
     world.nothing_is_left();
 }
 

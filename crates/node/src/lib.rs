@@ -39,7 +39,10 @@ mod supplying;
 mod tickets;
 
 pub use access::{Prefix, PrefixError, is_local, may_dial, may_use, plain};
-pub use http::{OPEN_KEY, Record, Refusal, Row, Screen, Target, Verdict, looks_like_http};
+pub use http::{
+    ContentRange, OPEN_KEY, Record, Refusal, Row, Screen, Target, Verdict, looks_like_http,
+    strong_validator,
+};
 pub use input::{
     Config, Entrance, ExchangeId, FetchError, FetchId, Input, LinkId, LinkInput, MeshConfig,
     Overheard, PutError, Request, Scheme, Ticket,

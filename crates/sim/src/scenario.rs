@@ -74,6 +74,8 @@ pub struct Scenario {
     pub changes: Option<Changes>,
     /// Where the lab's routers get their routes from.
     pub routing: Routing,
+    /// How TCP of the lab's machines avoids congestion.
+    pub congestion: Congestion,
     /// Between the gateway and the origin.
     pub uplink: Uplink,
     /// What moves through the mesh.
@@ -111,6 +113,17 @@ pub enum Routing {
     Babel,
 }
 
+/// An algorithm of Linux, by which TCP avoids congestion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Congestion {
+    /// As the papers' and the simulator's; each kernel has it, and allows it to everybody.
+    Reno,
+    /// What Linux takes unless told otherwise.
+    Cubic,
+    /// Sends by timers, at the rate that it has measured.
+    Bbr,
+}
+
 /// A wire with the same rate and delay both ways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Uplink {
@@ -134,6 +147,18 @@ pub struct Key {
 impl Choice for Routing {
     const ALL: &'static [(Self, &'static str)] =
         &[(Self::Static, "static"), (Self::Babel, "babel")];
+}
+
+impl Choice for Congestion {
+    const ALL: &'static [(Self, &'static str)] =
+        &[(Self::Reno, "reno"), (Self::Cubic, "cubic"), (Self::Bbr, "bbr")];
+}
+
+impl Congestion {
+    /// As Linux calls it.
+    pub fn name(self) -> &'static str {
+        self.word()
+    }
 }
 
 impl Choice for Metric {

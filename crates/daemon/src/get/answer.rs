@@ -2,10 +2,10 @@
 //! and §15.3.7 (206) before editing.
 
 use http::header::{
-    CONTENT_LENGTH, CONTENT_RANGE, DATE, ETAG, HeaderMap, HeaderName, LAST_MODIFIED, LOCATION,
-    TRANSFER_ENCODING,
+    CONTENT_LENGTH, ETAG, HeaderMap, HeaderName, LAST_MODIFIED, LOCATION, TRANSFER_ENCODING,
 };
 use http::{StatusCode, Uri};
+use node::{ContentRange, strong_validator};
 
 use super::digest::{self, Sha256};
 use super::part::Meta;
@@ -19,10 +19,6 @@ const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
 
 /// The root of a published object.
 const ROOT: HeaderName = HeaderName::from_static(node::named::ROOT);
-
-/// By so many seconds `Last-Modified` must be older than `Date` to be a strong validator, unless one
-/// trusts the origin's two clocks to be one (RFC 9110 §8.8.2.2).
-const LAST_MODIFIED_SECONDS_MIN: u64 = 60;
 
 /// What to do with a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,7 +109,7 @@ fn describe(headers: &HeaderMap, url: &str) -> Meta {
         url: url.to_owned(),
         etag: text(headers, &ETAG),
         last_modified: text(headers, &LAST_MODIFIED),
-        validator: strong_validator(headers),
+        validator: validator(headers),
         length: body_length(headers),
         repr_digest: repr_digest(headers),
         root: text(headers, &ROOT),
@@ -121,26 +117,16 @@ fn describe(headers: &HeaderMap, url: &str) -> Meta {
     }
 }
 
-/// What identifies this very version, byte for byte. A weak tag does not, and forbids the date too
-/// (RFC 9110 §13.1.5).
-fn strong_validator(headers: &HeaderMap) -> Option<String> {
-    if let Some(etag) = text(headers, &ETAG) {
-        return etag.starts_with('"').then_some(etag);
-    }
-    let last_modified = text(headers, &LAST_MODIFIED)?;
-    let changed = httpdate::parse_http_date(&last_modified).ok()?;
-    let sent = httpdate::parse_http_date(&text(headers, &DATE)?).ok()?;
-    let age = sent.duration_since(changed).ok()?;
-    (age.as_secs() >= LAST_MODIFIED_SECONDS_MIN).then_some(last_modified)
+/// What identifies this very version, byte for byte.
+fn validator(headers: &HeaderMap) -> Option<String> {
+    Some(strong_validator(headers)?.to_str().ok()?.to_owned())
 }
 
 /// A 206 must begin where we end, be of the same length, and, where it says so, of the same version.
 fn continued(headers: &HeaderMap, meta: &Meta, bytes: u64) -> Answer {
-    let range = text(headers, &CONTENT_RANGE).and_then(|range| content_range(&range));
-    let fits = range.is_some_and(|range| {
+    let fits = ContentRange::of(headers).is_some_and(|part| {
         let is_same = |whole: u64| meta.length.is_none_or(|length| length == whole);
-        let to_the_end = |whole: u64| range.last + 1 == whole;
-        range.first == bytes && range.whole.is_none_or(|it| is_same(it) && to_the_end(it))
+        part.range.start == bytes && part.whole.is_none_or(|it| is_same(it) && part.range.end == it)
     });
     let etag = text(headers, &ETAG);
     let same_version = etag.is_none() || meta.etag.is_none() || etag == meta.etag;
@@ -149,21 +135,7 @@ fn continued(headers: &HeaderMap, meta: &Meta, bytes: u64) -> Answer {
 
 /// The length of the whole, going by a `Content-Range`.
 pub fn whole_length(headers: &HeaderMap) -> Option<u64> {
-    content_range(&text(headers, &CONTENT_RANGE)?)?.whole
-}
-
-struct ContentRange {
-    first: u64,
-    last: u64,
-    whole: Option<u64>,
-}
-
-fn content_range(text: &str) -> Option<ContentRange> {
-    let (range, whole) = text.strip_prefix("bytes ")?.trim().split_once('/')?;
-    let (first, last) = range.split_once('-')?;
-    let whole = if whole == "*" { None } else { Some(whole.parse().ok()?) };
-    let (first, last) = (first.parse().ok()?, last.parse().ok()?);
-    (first <= last && last < u64::MAX).then_some(ContentRange { first, last, whole })
+    ContentRange::of(headers)?.whole
 }
 
 fn text(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
@@ -239,7 +211,7 @@ mod tests {
             ("last-modified: yesterday", None),
             ("", None),
         ] {
-            let found = strong_validator(&headers(&format!("{date}{text}")));
+            let found = validator(&headers(&format!("{date}{text}")));
             assert_eq!(found.as_deref(), expected, "{text}");
         }
     }

@@ -41,6 +41,28 @@ pub fn content_range(range: &Range<u64>, length: u64) -> HeaderValue {
     HeaderValue::try_from(text).expect("digits are ASCII")
 }
 
+/// What a `Content-Range` says of a part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContentRange {
+    /// Where the part is; never empty.
+    pub range: Range<u64>,
+    /// How long the whole is, if that is known; no shorter than the part reaches.
+    pub whole: Option<u64>,
+}
+
+impl ContentRange {
+    /// Reads the field of a 206; `None` if there is none, or none of bytes that makes sense (RFC 9110 §14.4).
+    pub fn of(headers: &HeaderMap) -> Option<Self> {
+        let text = headers.get(header::CONTENT_RANGE)?.to_str().ok()?;
+        let (place, whole) = text.strip_prefix("bytes ")?.trim().split_once('/')?;
+        let (first, last) = place.split_once('-')?;
+        let range = number(first)?..number(last)?.checked_add(1)?;
+        let whole = if whole == "*" { None } else { Some(number(whole)?) };
+        let fits = range.start < range.end && whole.is_none_or(|whole| range.end <= whole);
+        fits.then_some(Self { range, whole })
+    }
+}
+
 enum Spec {
     From(u64, Option<u64>),
     Last(u64),
@@ -120,6 +142,18 @@ mod tests {
     #[test]
     fn content_range_counts_inclusively() {
         assert_eq!(content_range(&(0..10), 100), "bytes 0-9/100");
+    }
+
+    #[test]
+    fn a_part_says_where_it_is() {
+        let read = |text| ContentRange::of(&record(&[("content-range", text)]).headers);
+        assert_eq!(read("bytes 4-9/10"), Some(ContentRange { range: 4..10, whole: Some(10) }));
+        assert_eq!(read("bytes 4-4/*"), Some(ContentRange { range: 4..5, whole: None }));
+        for text in ["bytes 4-3/10", "bytes 4-9/9", "bytes */10", "bytes +4-9/10", "lines 4-9/10"] {
+            assert_eq!(read(text), None, "{text}");
+        }
+        assert_eq!(read("bytes 0-18446744073709551615/*"), None);
+        assert_eq!(ContentRange::of(&HeaderMap::new()), None);
     }
 
     proptest! {

@@ -7,7 +7,7 @@
 use super::Node;
 use super::origin::content_length;
 use crate::fetch::{self, Fetch, Onward, Via};
-use crate::http;
+use crate::http::{self, ContentRange};
 use crate::input::{FetchError, FetchId};
 use crate::output::Output;
 use crate::storing::{Inflow, Storing};
@@ -162,22 +162,16 @@ fn rest_end(storing: &Storing, from: u64, status: StatusCode, headers: &HeaderMa
     if status != StatusCode::PARTIAL_CONTENT {
         return None;
     }
-    let range = headers.get(header::CONTENT_RANGE)?.to_str().ok()?;
-    let (place, length) = range.strip_prefix("bytes ")?.split_once('/')?;
-    let (first, last) = place.split_once('-')?;
-    let (first, end) = (first.parse::<u64>().ok()?, last.parse::<u64>().ok()?.checked_add(1)?);
+    let ContentRange { range, whole } = ContentRange::of(headers)?;
     // An origin need not send all that it is asked for: the end is known or told, or this may not be it.
-    let whole = match length {
-        "*" => storing.announced == Some(end),
-        length => length.parse() == Ok(end),
-    };
+    let told = whole.or(storing.announced) == Some(range.end);
     let same = |name| headers.get(&name).is_none_or(|it| storing.headers.get(&name) == Some(it));
-    let announced = storing.announced.is_none_or(|length| length == end);
-    let counted = content_length(headers).is_none_or(|length| from + length == end);
-    let fits = first == from && end > from && whole && announced && counted;
+    let announced = storing.announced.is_none_or(|length| length == range.end);
+    let counted = content_length(headers).is_none_or(|length| from + length == range.end);
+    let fits = range.start == from && told && announced && counted;
     let alike =
         [header::ETAG, header::LAST_MODIFIED, header::CONTENT_ENCODING].into_iter().all(same);
-    (fits && alike).then_some(end)
+    (fits && alike).then_some(range.end)
 }
 
 #[cfg(test)]

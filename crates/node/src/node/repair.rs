@@ -4,9 +4,9 @@
 use super::Node;
 use crate::exchange::{Serving, Source, State};
 use crate::fetch::{self, Repairing};
-use crate::http::{self, Record, Row};
+use crate::http::{self, ContentRange, Record, Row};
 use crate::input::{ExchangeId, FetchId};
-use ::http::{HeaderMap, StatusCode, header};
+use ::http::{HeaderMap, StatusCode};
 use bytes::Bytes;
 use content::Entry;
 use std::collections::VecDeque;
@@ -81,11 +81,9 @@ impl Node {
     pub(super) fn repair_head(&mut self, id: FetchId, status: StatusCode, headers: &HeaderMap) {
         let Some(fetch) = self.fetches.get(&id) else { return };
         let fetch::State::Repairing(repairing) = &fetch.state else { return };
-        let begins = format!("bytes {}-", repairing.first);
-        let fits = status == StatusCode::PARTIAL_CONTENT
-            && headers
-                .get(header::CONTENT_RANGE)
-                .is_some_and(|range| range.as_bytes().starts_with(begins.as_bytes()));
+        let begins = |part: ContentRange| part.range.start == repairing.first;
+        let fits =
+            status == StatusCode::PARTIAL_CONTENT && ContentRange::of(headers).is_some_and(begins);
         if fits {
             // One more, so that the end can be seen.
             let bytes = repairing.wanted() + 1;

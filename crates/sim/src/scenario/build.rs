@@ -107,6 +107,7 @@ impl<'a> Builder<'a> {
             receivers,
             changes,
             routing: settings.routing,
+            congestion: settings.congestion,
             uplink: uplink(settings),
             traffic: settings.traffic,
             workload,

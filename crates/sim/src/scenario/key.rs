@@ -15,7 +15,7 @@ use super::keys::{FILES, KEYS};
 use super::problem::quote;
 use super::traffic::Traffic;
 use super::workload::Order;
-use super::{Key, Routing};
+use super::{Congestion, Key, Routing};
 use crate::world::Metric;
 
 /// What the keys say now; where there is no sensible default, `None` until somebody says it.
@@ -54,6 +54,7 @@ pub(super) struct Settings {
     pub stagger_s: f64,
     pub metric: Metric,
     pub routing: Routing,
+    pub congestion: Congestion,
     pub changing: Changing,
     pub range_m: f64,
     pub carrier_sense_m: f64,
@@ -124,6 +125,7 @@ impl Default for Settings {
             stagger_s: 0.0,
             metric: Metric::Hops,
             routing: Routing::Static,
+            congestion: Congestion::Reno,
             changing: Changing::default(),
             range_m: 250.0,
             carrier_sense_m: 550.0,
@@ -425,6 +427,7 @@ mod tests {
             ("rts", "1000", "1000"),
             ("receiver", "'nolock'", "nolock"),
             ("routing", "'babel'", "babel"),
+            ("congestion", "'bbr'", "bbr"),
             ("gateway", "8", "8"),
             ("gateway", "'roof'", "roof"),
             ("receivers", "['1', 2]", "1 2"),
@@ -461,6 +464,7 @@ mod tests {
             ("data_mbps", "22", "a rate of 802.11: 1, 2, 5.5, 6, 9, 11, 12, 18, 24, 36, 48 or 54"),
             ("order", "'backwards'", "\"listed\" or \"random\""),
             ("routing", "1", "\"static\" or \"babel\""),
+            ("congestion", "'vegas'", "\"reno\", \"cubic\" or \"bbr\""),
             ("gateway", "''", "the name of a router"),
             ("receivers", "[]", "a list of routers, like [\"1\", \"2\"] or \"1 2\""),
             (

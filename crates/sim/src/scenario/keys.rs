@@ -29,7 +29,7 @@ const TIMED: &[Traffic] = &[Traffic::Tcp, Traffic::Udp, Traffic::Fetches, Traffi
 const BY_TCP: &[Traffic] = &[Traffic::Files, Traffic::Tcp, Traffic::Fetches, Traffic::Pages];
 
 /// Every key, in the order in which reports list them.
-pub(super) static KEYS: [Spec; 72] = [
+pub(super) static KEYS: [Spec; 73] = [
     Spec {
         name: "hops",
         meaning: "links from the gateway to the last router of a chain",
@@ -253,6 +253,13 @@ pub(super) static KEYS: [Spec; 72] = [
         layouts: &[],
         traffic: FILES_ONLY,
         slot: Slot::Word(|it| &mut it.routing),
+    },
+    Spec {
+        name: "congestion",
+        meaning: "in real time: how TCP avoids congestion: \"reno\", or \"cubic\" or \"bbr\" where the kernel allows them",
+        layouts: &[],
+        traffic: FILES_ONLY,
+        slot: Slot::Word(|it| &mut it.congestion),
     },
     Spec {
         name: "metric",
