@@ -1,6 +1,6 @@
 # MeshCache's and Ditto's schemes on the lab's meshes, with real daemons. To be sourced by scripts/bench.
-# BENCH_SEEDS (5): how many; BENCH_PARTS ("path chains emulab8 ditto"): which tables; BENCH_HOPS
-# ("1 2 3 4 5 6 7 8") and BENCH_LOSSES ("0 0.1 0.2 0.3") of the chains; BENCH_TESTBEDS ("emulab8 map21") of ditto; BENCH_BYTES (1000000) of a file.
+# BENCH_SEEDS (5): how many; BENCH_PARTS ("path chains emulab8 ditto heard"): which tables; BENCH_HOPS
+# ("1 2 3 4 5 6 7 8") and BENCH_LOSSES ("0 0.1 0.2 0.3") of the chains; BENCH_TESTBEDS ("emulab8 map21") of ditto and heard; BENCH_BYTES (1000000) of a file.
 # Results stay in target/bench/mesh. All of it takes about three hours on a quiet machine.
 
 tries=3
@@ -12,8 +12,8 @@ measure_mesh() {
     missed=0
     say ""
     say "Files of $bytes bytes; kbit/s unless said otherwise; mean (lowest–highest) of ${#seeds[@]} seeds."
-    for part in ${BENCH_PARTS:-path chains emulab8 ditto}; do
-        declare -F "part_$part" >/dev/null || die "there is no part \"$part\": path, chains, emulab8 or ditto"
+    for part in ${BENCH_PARTS:-path chains emulab8 ditto heard}; do
+        declare -F "part_$part" >/dev/null || die "there is no part \"$part\": path, chains, emulab8, ditto or heard"
         rm -rf "${results:?}/$part"
         mkdir -p "$results/$part"
         "part_$part"
@@ -73,6 +73,37 @@ part_ditto() {
             done
         done
     done
+}
+
+# One transfer at a time to each router, caches empty, while the monitors of all are captured: what they
+# reconstruct (Ditto, sections 6.2 and 6.3), hop by hop and in one connection from the gateway.
+part_heard() {
+    local testbed scheme seed receiver
+    local -A routers=([emulab8]="1 2 3 4 5 6 7" [map21]="1 2 3 4 5 7 13 14 15 16 18 19 22 25 27 28 29 30 34 37 38")
+    mkdir "$work/heard"
+    for testbed in ${BENCH_TESTBEDS:-emulab8 map21}; do
+        for seed in "${seeds[@]}"; do
+            for scheme in thcp ph-thcp; do
+                for receiver in ${routers[$testbed]}; do
+                    overhear_one "$testbed" "$scheme" "$seed" "$receiver" "${routers[$testbed]}"
+                done
+            done
+        done
+    done
+}
+
+# overhear_one TESTBED SCHEME SEED RECEIVER ROUTERS : whole, without what was heard behind no head, each stream alone.
+overhear_one() {
+    local name=$1.$2.$3.$4 router files=() captures=()
+    for router in $5; do
+        files+=("$work/heard/$router.pcap")
+        captures+=(--pcap "$router=$work/heard/$router.pcap")
+    done
+    one heard "$name" "$1" --scheme "$2" --seed "$3" --set "receivers=$4" "${captures[@]}"
+    "$lab" analyze overhear --quiet --json "$results/heard/$name.whole" "${files[@]}"
+    "$lab" analyze overhear --quiet --need-heads --json "$results/heard/$name.heads" "${files[@]}"
+    "$lab" analyze overhear --quiet --streams-alone --json "$results/heard/$name.alone" "${files[@]}"
+    rm "${files[@]}"
 }
 
 # one PART NAME ARGUMENTS... : a run whose result counts; what the machine made late is run again.
