@@ -1,6 +1,7 @@
 # MeshCache's and Ditto's schemes on the lab's meshes, with real daemons. To be sourced by scripts/bench.
 # BENCH_SEEDS (5): how many; BENCH_PARTS ("path chains emulab8 ditto heard"): which tables; BENCH_HOPS
-# ("1 2 3 4 5 6 7 8") and BENCH_LOSSES ("0 0.1 0.2 0.3") of the chains; BENCH_TESTBEDS ("emulab8 map21") of ditto and heard; BENCH_BYTES (1000000) of a file.
+# ("1 2 3 4 5 6 7 8") and BENCH_LOSSES ("0 0.1 0.2 0.3") of the chains; BENCH_TESTBEDS of ditto
+# ("emulab8 emulab8@5 map21": with @5 a transfer begins every 5 s) and of heard ("emulab8 map21"); BENCH_BYTES (1000000) of a file.
 # Results stay in target/bench/mesh. All of it takes about three hours on a quiet machine.
 
 tries=3
@@ -61,15 +62,17 @@ part_emulab8() {
     "$lab" compare "$results"/emulab8/*.json --html "$results/emulab8.html"
 }
 
-# Leaves of Ditto's testbeds fetch one file, one after the other, in random order (Ditto, section 6.4.2).
+# Leaves of Ditto's testbeds fetch one file in random order, one after the other, or each so many seconds after the
+# one before (Ditto, section 6.4.2).
 part_ditto() {
-    local scheme seed testbed
+    local scheme seed testbed name seconds
     local -A leaves=([emulab8]="1 2 3 5 7" [map21]="2 3 5 7 14 15 18 19 25 27 38")
-    for testbed in ${BENCH_TESTBEDS:-emulab8 map21}; do
+    for testbed in ${BENCH_TESTBEDS:-emulab8 emulab8@5 map21}; do
+        IFS=@ read -r name seconds <<<"$testbed"
         for seed in "${seeds[@]}"; do
             for scheme in end-to-end ph-thcp ditto; do
-                one ditto "$testbed.$scheme.$seed" "$testbed" --scheme "$scheme" --seed "$seed" \
-                    --set "receivers=${leaves[$testbed]}" --set order=random
+                one ditto "$testbed.$scheme.$seed" "$name" --scheme "$scheme" --seed "$seed" \
+                    --set "receivers=${leaves[$name]}" --set order=random --set "stagger_s=${seconds:-0}"
             done
         done
     done
