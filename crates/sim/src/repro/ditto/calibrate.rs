@@ -1,5 +1,6 @@
 //! How far observers hear: the one number of each testbed that is set by what the paper's observers
-//! reconstructed (section 6.2), and by nothing else.
+//! reconstructed (section 6.2). In `map21` only values count at which router 7 is within hearing of all three
+//! senders on the way to router 1 (decision 0019).
 
 use super::super::{
     Comparison, Estimate, Expectation, Experiment, Extent, Findings, Parameter, Picture, Point,
@@ -110,7 +111,7 @@ fn tell(samples: &Samples) -> Findings {
         parameters: vec![Parameter {
             name: "what is fitted",
             value: "the sum of both shares' distances from the paper's".to_owned(),
-            why: "one number for two shares; no throughput is looked at",
+            why: "one number for two shares; in map21 of values at which router 7 can hear all three senders to 1 (decision 0019); no throughput is looked at",
         }],
         medium: "as the scenarios have it".to_owned(),
         notes: scenarios().map(|it| verdict(it, &of(it))).collect(),

@@ -17,14 +17,12 @@ pub(super) const SCENARIO: &str = "map21";
 const SERIES: &str = "places";
 /// Draws, numbered from 1; number 0 are the scenario's own places.
 const DRAWS: u32 = 120;
-/// Turns of one router that better a draw.
+/// Turns of one router or two that are tried to better a draw.
 pub(super) const TURNS: usize = 3_000;
 /// Draws of which more is expected to be off are not simulated, in points.
 const PROMISING: f64 = 80.0;
 /// Values of `overhear_m` that are simulated, from the one expected to be best, in metres.
 const AROUND_M: [f64; 3] = [-2.0, 0.0, 2.0];
-/// So many of the best are listed.
-const LISTED: usize = 24;
 
 const COLUMNS: &[&str] = &[
     "overhear_m",
@@ -182,7 +180,7 @@ fn tell(samples: &Samples) -> Findings {
     tried.sort_by(|a, b| b.hears.cmp(&a.hears).then(a.misfit.total_cmp(&b.misfit)));
     let own = tried.iter().find(|it| it.draw == 0);
     let best = tried.iter().find(|it| it.draw > 0);
-    let list = tried.iter().filter(|it| it.draw > 0 && it.hears).take(LISTED).map(|it| {
+    let list = tried.iter().filter(|it| it.draw > 0 && it.hears).map(|it| {
         let Tried { draw, overhear_m, misfit, .. } = it;
         format!("draw {draw}: {misfit:.1} points off at {overhear_m} m")
     });

@@ -1,12 +1,11 @@
 //! What observers may be expected to reconstruct, without simulating it: each packet of each hop is sent
 //! until it arrives, and each time an observer hears it or not.
 
-use super::ground::{Ground, Places, ROUTERS, distance_m};
+use super::ground::{Ground, Places, RANGE_M, ROUTERS, distance_m};
 use super::misfit::{self, Figures, HALF, Observed, Table};
 
-/// Of the scenario: `loss` and `range_m` of links, and how what observers lose grows.
-const LINK_LOSS: f64 = 0.85;
-const RANGE_M: f64 = 80.0;
+/// What a link as long as [`RANGE_M`] loses: `loss` of the scenario.
+pub(super) const LINK_LOSS: f64 = 0.85;
 /// Payload of a packet.
 const SEGMENT_BYTES: f64 = 1448.0;
 const FILE_BYTES: f64 = 1e6;

@@ -6,7 +6,7 @@ use crate::scenario::Router;
 /// The gateway.
 const GATEWAY: u8 = 11;
 /// Frames are received up to here: `range_m` of the scenario.
-const RANGE_M: f64 = 80.0;
+pub(super) const RANGE_M: f64 = 80.0;
 /// Nearer no two routers stand.
 const APART_M: f64 = 10.0;
 

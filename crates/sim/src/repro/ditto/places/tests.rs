@@ -3,7 +3,7 @@
 use super::choose::own;
 use super::climb::{climb, out_of_hearing_m};
 use super::expect;
-use super::ground::{Ground, Places, ROUTERS, distance_m};
+use super::ground::{Ground, Places, RANGE_M, ROUTERS, distance_m};
 use super::misfit::{Observed, Table, figures, misfit, paper, shares_off};
 use crate::scenario::Scenario;
 
@@ -43,8 +43,10 @@ fn the_scenario_keeps_to_the_rule() {
         let link = ground.length_m(router);
         assert!((ours - link).abs() < 0.08, "{}: {ours} {link}", ground.names[router]);
     }
-    let overhear_m = Scenario::load("map21", &[]).unwrap().key("overhear_m").parse().unwrap();
-    assert_eq!(out_of_hearing_m(&ground, &places, overhear_m), 0.0);
+    let scenario = Scenario::load("map21", &[]).unwrap();
+    let key = |name| scenario.key(name).parse::<f64>().unwrap();
+    assert_eq!(out_of_hearing_m(&ground, &places, key("overhear_m")), 0.0);
+    assert_eq!((key("range_m"), key("loss")), (RANGE_M, expect::LINK_LOSS));
 }
 
 #[test]
