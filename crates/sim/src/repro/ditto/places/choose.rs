@@ -27,7 +27,8 @@ const PROMISING: f64 = 80.0;
 /// Values of `overhear_m` that are simulated, from the one expected to be best, in metres.
 const AROUND_M: [f64; 3] = [-2.0, 0.0, 2.0];
 
-const COLUMNS: &[&str] = &[
+/// What stands in a row: the [`FIGURES`] in their order, and what they are of.
+pub(super) const COLUMNS: &[&str] = &[
     "overhear_m",
     "simulated",
     "out_of_hearing_m",
