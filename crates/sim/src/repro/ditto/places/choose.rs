@@ -236,7 +236,7 @@ fn rows(tried: &Tried) -> Vec<Comparison> {
 /// The best places as a scenario has them.
 fn text(best: &Tried) -> String {
     let ground = Ground::new();
-    let mut text = format!("draw {}, by the scenario's keys:", best.draw);
+    let mut text = format!("draw {}, as a scenario's `[routers]`:", best.draw);
     for router in ground.routers(&climb(&ground, u64::from(best.draw), TURNS).places) {
         let _ = write!(text, " {} = [{:.1}, {:.1}]", router.name, router.x_m, router.y_m);
     }
