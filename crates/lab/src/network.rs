@@ -34,9 +34,9 @@ const WITH_IPV6: [&str; 3] = [
     "net.ipv6.conf.default.router_solicitations=0",
 ];
 
-/// What every namespace needs: routers of a mesh send on the interface that they received on. A new namespace
-/// has the machine's buffers of TCP; these are Linux's own.
+/// What every namespace needs: routers of a mesh send on the interface that they received on.
 const SETTINGS: [&str; 9] = [
+    // A new namespace has the machine's buffers of TCP; these are Linux's own.
     "net.ipv4.tcp_rmem=4096 131072 6291456",
     "net.ipv4.tcp_wmem=4096 16384 4194304",
     // Chains can have more hops than the usual 64.

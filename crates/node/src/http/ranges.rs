@@ -1,4 +1,4 @@
-//! Byte ranges of stored content (RFC 9110 §14).
+//! Byte ranges: of stored content, and of what an answer holds (RFC 9110 §14).
 
 use http::{HeaderMap, HeaderValue, header};
 use std::ops::Range;

@@ -1,6 +1,7 @@
 //! Many places, simulated where they promise something, and the one that fits best.
 
 use std::fmt::Write as _;
+use std::sync::OnceLock;
 
 use super::super::super::{
     Comparison, Estimate, Expectation, Experiment, Extent, Findings, Key, Parameter, Point, Samples,
@@ -10,7 +11,9 @@ use super::super::observe::{WAYS, Way};
 use super::climb::{Spot, climb, out_of_hearing_m};
 use super::expect;
 use super::ground::{Ground, Places, ROUTERS};
-use super::misfit::{FIGURES, Figures, Observed, Table, figures, misfit, paper, shares_off};
+use super::misfit::{
+    FIGURES, Figures, MEANINGS, Observed, Table, figures, misfit, paper, shares_off,
+};
 use crate::scenario::Scenario;
 
 pub(super) const SCENARIO: &str = "map21";
@@ -24,7 +27,8 @@ const PROMISING: f64 = 80.0;
 /// Values of `overhear_m` that are simulated, from the one expected to be best, in metres.
 const AROUND_M: [f64; 3] = [-2.0, 0.0, 2.0];
 
-const COLUMNS: &[&str] = &[
+/// What stands in a row: the [`FIGURES`] in their order, and what they are of.
+pub(super) const COLUMNS: &[&str] = &[
     "overhear_m",
     "simulated",
     "out_of_hearing_m",
@@ -55,18 +59,29 @@ fn plan(extent: Extent) -> Vec<Point> {
     let draws = if extent == Extent::Full { DRAWS } else { 0 };
     let point = |draw: u32| {
         let key = Key { panel: SCENARIO, series: SERIES, x: f64::from(draw), rank: 0 };
-        Point { key, run: Box::new(move |seed| try_out(draw, seed, extent)) }
+        // Places are the same for all seeds, and take longer to find than to simulate.
+        let found = OnceLock::new();
+        let run = move |seed| match found.get_or_init(|| find(draw)) {
+            Ok(spot) => try_out(draw, spot, seed, extent),
+            Err(error) => Err(error.clone()),
+        };
+        Point { key, run: Box::new(run) }
     };
     (0..=draws).map(point).collect()
 }
 
-/// What is expected of a draw, and what comes of it for each value of `overhear_m`.
-fn try_out(draw: u32, seed: u64, extent: Extent) -> Result<Vec<Vec<f64>>, String> {
+/// The places of a draw.
+fn find(draw: u32) -> Result<Spot, String> {
     let ground = Ground::new();
-    let spot = match draw {
-        0 => Spot::at(&ground, &own(&ground)?),
-        _ => climb(&ground, u64::from(draw), TURNS),
-    };
+    match draw {
+        0 => Ok(Spot::at(&ground, &own(&ground)?)),
+        _ => Ok(climb(&ground, u64::from(draw), TURNS)),
+    }
+}
+
+/// What is expected of a draw, and what comes of it for each value of `overhear_m`.
+fn try_out(draw: u32, spot: &Spot, seed: u64, extent: Extent) -> Result<Vec<Vec<f64>>, String> {
+    let ground = Ground::new();
     let expected = expect::figures(&ground, &expect::table(&ground, &spot.places, spot.overhear_m));
     let far_m = |overhear_m| out_of_hearing_m(&ground, &spot.places, overhear_m);
     let row = |overhear_m, is_simulated, figures: &Figures| {
@@ -209,10 +224,10 @@ fn rows(tried: &Tried) -> Vec<Comparison> {
         unit,
         expected,
     };
-    let each = FIGURES.iter().zip(tried.figures).zip(paper());
-    let figures = each.map(|((name, ours), paper)| {
+    let each = MEANINGS.iter().zip(tried.figures).zip(paper());
+    let figures = each.map(|((what, ours), paper)| {
         let expected = if paper > 0.0 { Expectation::Figure(paper) } else { Expectation::Nothing };
-        row(name, ours, "%", expected)
+        row(what, ours, "%", expected)
     });
     let off = row("misfit", Estimate::of(&[tried.misfit]), "points", Expectation::Nothing);
     figures.chain([off]).collect()
@@ -221,7 +236,7 @@ fn rows(tried: &Tried) -> Vec<Comparison> {
 /// The best places as a scenario has them.
 fn text(best: &Tried) -> String {
     let ground = Ground::new();
-    let mut text = format!("draw {}, by the scenario's keys:", best.draw);
+    let mut text = format!("draw {}, as a scenario's `[routers]`:", best.draw);
     for router in ground.routers(&climb(&ground, u64::from(best.draw), TURNS).places) {
         let _ = write!(text, " {} = [{:.1}, {:.1}]", router.name, router.x_m, router.y_m);
     }

@@ -18,11 +18,25 @@ pub(super) const FIGURES: [&str; 10] = [
     "far_silent",
 ];
 
+/// What they are, to a reader.
+pub(super) const MEANINGS: [&str; FIGURES.len()] = [
+    "observers that reconstruct anything",
+    "observers that reconstruct more than half",
+    "what the best fifth reconstructs at least, 8 KiB chunks",
+    "the same, 32 KiB chunks",
+    "memory overhead of 60 % of those that heard anything is below, 8 KiB chunks",
+    "the same, 32 KiB chunks",
+    "router 7, transfer to 1: more from several streams than from each alone",
+    "by how much the medians of the six near the gateway are below half",
+    "medians of the fifteen others",
+    "of the fifteen, those that never reconstruct anything",
+];
+
 /// The place of "half" among them.
 pub(super) const HALF: usize = 1;
 
 /// What a point of each weighs: twice what the paper states for both testbeds, and what names a router.
-const WEIGHTS: [f64; 10] = [2.0, 2.0, 1.0, 1.0, 1.0, 1.0, 2.0, 1.0, 1.0, 1.0];
+const WEIGHTS: [f64; FIGURES.len()] = [2.0, 2.0, 1.0, 1.0, 1.0, 1.0, 2.0, 1.0, 1.0, 1.0];
 
 /// Section 6.2.1: their medians are high.
 const NEAR: [u8; 6] = [14, 30, 34, 5, 37, 22];

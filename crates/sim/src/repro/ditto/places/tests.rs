@@ -1,10 +1,10 @@
 //! Of places: what they must be, what they are chosen by, and how they are found.
 
-use super::choose::own;
+use super::choose::{COLUMNS, own};
 use super::climb::{climb, out_of_hearing_m};
 use super::expect;
 use super::ground::{Ground, Places, RANGE_M, ROUTERS, distance_m};
-use super::misfit::{Observed, Table, figures, misfit, paper, shares_off};
+use super::misfit::{FIGURES, Observed, Table, figures, misfit, paper, shares_off};
 use crate::scenario::Scenario;
 
 /// Every observer of every transfer has made the same.
@@ -99,6 +99,12 @@ fn what_is_expected_where_it_can_be_told_by_hand() {
     assert!((expect::alone(&[0.5, 0.5], 1.0) - 0.75).abs() < 1e-12);
     assert!(expect::joined(&[0.7, 0.7], 6.0) > expect::alone(&[0.7, 0.7], 6.0));
     assert!((expect::joined(&[1.0, 0.2], 6.0) - 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn rows_have_the_figures_in_their_order() {
+    let after_them = COLUMNS.len() - 1;
+    assert_eq!(COLUMNS[after_them - FIGURES.len()..after_them], FIGURES);
 }
 
 #[test]
