@@ -233,6 +233,8 @@ pub struct Serving {
     pub repair: Option<FetchId>,
     /// How far in the object units that are missing have been asked of a peer.
     pub wanted_to: u64,
+    /// Where units end that were missing then and that it has not read yet, and what each takes of its window.
+    pub wanted: VecDeque<(u64, u64)>,
     /// Bytes of what comes next that come from a peer.
     pub from_peer: u64,
     /// Bytes of what comes next that were overheard of units of which a peer sent the rest.
@@ -340,6 +342,7 @@ impl Serving {
             waits: false,
             repair: None,
             wanted_to: 0,
+            wanted: VecDeque::new(),
             from_peer: 0,
             from_repair: 0,
             from_air: 0,
@@ -354,6 +357,14 @@ impl Serving {
             Some(Piece::Object(range)) => Some(range.start),
             _ => None,
         }
+    }
+
+    /// What units take of its window that were asked of a peer and lie ahead of where it reads, in bytes.
+    pub fn wanted_ahead(&mut self, position: u64) -> u64 {
+        while self.wanted.front().is_some_and(|(end, _)| *end <= position) {
+            self.wanted.pop_front();
+        }
+        self.wanted.iter().map(|(_, bytes)| bytes).sum()
     }
 
     /// So many bytes of the object were sent.

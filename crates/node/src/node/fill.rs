@@ -38,6 +38,7 @@ impl Node {
             State::Serving(serving) => {
                 serving.source = Source::Growing(fetch);
                 serving.wanted_to = serving.position().unwrap_or_default();
+                serving.wanted.clear();
             }
             State::Supplying(supplying) => supplying.source = Source::Growing(fetch),
             _ => {}

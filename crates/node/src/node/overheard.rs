@@ -98,6 +98,12 @@ impl Ear {
         self.hope_until.is_some_and(|until| now < until)
     }
 
+    /// What [`expect`](Self::expect) would leave to be asked for of a unit, in bytes.
+    pub fn lacks(&self, name: &ChunkId, length: u32) -> u32 {
+        let missing = self.engine.missing(*name, length).filter(|ranges| is_worth(ranges, length));
+        missing.map_or(length, |ranges| ranges.iter().map(|range| range.end - range.start).sum())
+    }
+
     /// A unit is going to be asked for: what was heard of it, if that is worth the ranges that a want then
     /// names. It is listened to further: somebody may say all of it before the peer does.
     pub fn expect(&mut self, now: Instant, name: ChunkId, length: u32) -> Vec<Part> {

@@ -15,28 +15,53 @@ use wire::peer::{Message, Want};
 /// Units are wanted in batches of so many bytes, at least, while others are on their way.
 const BATCH: u64 = AHEAD / 2;
 
+/// Units are looked at so far ahead of a reader, in bytes of the object: where most are here, few are missing.
+const REACH: u64 = 4 * AHEAD;
+
 type Listed = Vec<(ChunkId, Unit)>;
+
+/// What a reader may want of an object.
+struct Window {
+    fetch: FetchId,
+    /// From where on, in bytes of the object.
+    from: u64,
+    /// Up to where.
+    to: u64,
+    /// How much may be asked of a peer, in weight of units.
+    open: u64,
+}
 
 impl Node {
     /// Wants what a reader needs next and is not here.
     pub(super) fn want_for(&mut self, id: ExchangeId) {
-        let Some((fetch, from, to)) = self.window(id) else {
+        let Some(Window { fetch, mut from, to, mut open }) = self.window(id) else {
             return self.welcome_for(id, COVER / 4);
         };
-        let (units, wanted_to) = self.listed_between(fetch, from, to);
-        let (mut missing, mut counted) = (Vec::new(), Vec::new());
-        for (name, unit) in units {
-            if self.is_missing(&name) {
-                missing.push((name, unit));
+        let (mut missing, mut counted, mut ahead) = (Vec::new(), Vec::new(), Vec::new());
+        while from < to && open > 0 {
+            let (units, listed_to) =
+                self.listed_between(fetch, from, to.min(from + open.min(BATCH)));
+            if units.is_empty() {
+                break;
             }
-            if self.is_unit_flying(&name) || !self.chunks.holds(&name) {
-                counted.push((name, unit.length));
+            from = listed_to;
+            for (name, unit) in units {
+                if self.is_unit_flying(&name) || !self.chunks.holds(&name) {
+                    counted.push((name, unit.length));
+                }
+                if self.is_missing(&name) {
+                    let weight = self.weight(&name, unit.length);
+                    open = open.saturating_sub(weight);
+                    ahead.push((unit.end, weight));
+                    missing.push((name, unit));
+                }
             }
         }
         let asked = self.fetches.get(&fetch).and_then(Fetch::peer);
         let mut leads = false;
         self.with_serving(id, |serving| {
-            serving.wanted_to = wanted_to;
+            serving.wanted_to = from;
+            serving.wanted.extend(ahead);
             leads = serving.leads;
             serving.asked = asked.or(serving.asked);
         });
@@ -44,7 +69,7 @@ impl Node {
         for (name, length) in counted.into_iter().filter(|_| leads) {
             self.count_from_peer(id, &name, length);
         }
-        self.welcome(fetch, wanted_to + COVER, COVER / 4);
+        self.welcome(fetch, from + COVER, COVER / 4);
     }
 
     /// A reader counts a unit that is on its way, or has just come, as a peer's.
@@ -69,12 +94,21 @@ impl Node {
         !self.is_unit_flying(name) && !self.chunks.holds(name)
     }
 
-    /// From where to where a reader's units are to be wanted now; nothing if it is not worth it yet.
-    fn window(&mut self, id: ExchangeId) -> Option<(FetchId, u64, u64)> {
-        let exchange = self.exchanges.get(&id)?;
-        let State::Serving(serving) = &exchange.state else { return None };
+    /// What a unit takes of a window, in bytes: what has to come, and half of what was overheard of it, which waits
+    /// in memory.
+    fn weight(&self, name: &ChunkId, length: u32) -> u64 {
+        let lacks = self.ear.as_ref().map_or(length, |ear| ear.lacks(name, length));
+        u64::from(length).midpoint(u64::from(lacks))
+    }
+
+    /// What of an object a reader may want now; nothing if it is not worth it yet. Units that are here do not count: a
+    /// window that they filled would let only a little come in each round trip.
+    fn window(&mut self, id: ExchangeId) -> Option<Window> {
+        let exchange = self.exchanges.get_mut(&id)?;
+        let State::Serving(serving) = &mut exchange.state else { return None };
         let (fetch_id, position) = (serving.source.growing()?, serving.position()?);
         let from = serving.wanted_to.max(position);
+        let open = AHEAD.saturating_sub(serving.wanted_ahead(position));
         let end = serving.end().unwrap_or(u64::MAX);
         let fetch = self.fetches.get_mut(&fetch_id)?;
         let known = fetch.frontier();
@@ -83,10 +117,11 @@ impl Node {
             self.ungranted = true;
             return None;
         }
-        let to = (position + AHEAD).min(known).min(end);
-        let flying = self.is_flying(fetch_id);
-        let worth = to >= from + BATCH || to == end || (to > from && !flying);
-        (worth && to > from).then_some((fetch_id, from, to))
+        let to = (position + REACH).min(known).min(end);
+        let lasts = to >= from + BATCH || to == end;
+        let enough = open >= BATCH.min(end.saturating_sub(from));
+        let worth = (lasts && enough) || !self.is_flying(fetch_id);
+        (worth && to > from && open > 0).then_some(Window { fetch: fetch_id, from, to, open })
     }
 
     /// The units that a growing object lists in a range, as far as their segments are in memory, and

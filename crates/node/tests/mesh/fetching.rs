@@ -1,6 +1,7 @@
 //! What a node does not hold comes through the mesh, and stays where the scheme keeps it.
 
 use crate::net::{Call, Mesh, Page, Plan};
+use bytes::Bytes;
 use std::time::Duration;
 
 const URL: &str = "http://o.test/a";
@@ -180,5 +181,27 @@ fn what_is_counted_is_what_crossed() {
     let recent = mesh.report(2).recent.pop().expect("an object");
     assert_eq!((recent.uri.as_str(), recent.peer_bytes), (URL, LENGTH as u64));
     assert_eq!((recent.bytes, recent.source.as_str()), (LENGTH as u64, "n1"));
+    mesh.done();
+}
+
+#[test]
+fn what_is_here_does_not_hold_back_what_is_missing() {
+    const LATENCY: Duration = Duration::from_millis(100);
+    const OTHER: &str = "http://o.test/b";
+    let plan = Plan { latency: LATENCY, ..Plan::default() };
+    let mut mesh = Mesh::chain_of(&plan, 2);
+    let page = Page::of(4_000_000).fresh(600);
+    let mut body = page.body.to_vec();
+    for place in (100_000..body.len()).step_by(200_000) {
+        body[place] ^= 1;
+    }
+    mesh.origin.put(URL, page);
+    mesh.origin.put(OTHER, Page::new(Bytes::from(body)).fresh(600));
+    mesh.get(1, URL);
+    mesh.get(0, OTHER);
+    let id = mesh.get(1, OTHER);
+    assert!(mesh.client(id).is_ok(), "{}", mesh.cache(id));
+    // By windows of 256 KiB, whatever of them is here, it would take 16 round trips.
+    assert!(mesh.took(id) < 2 * LATENCY * 7, "{:?}", mesh.took(id));
     mesh.done();
 }
