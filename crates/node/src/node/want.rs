@@ -46,15 +46,15 @@ impl Node {
             }
             from = listed_to;
             for (name, unit) in units {
-                if self.is_unit_flying(&name) || !self.chunks.holds(&name) {
-                    counted.push((name, unit.length));
-                }
                 if self.is_missing(&name) {
-                    let weight = self.weight(&name, unit.length);
-                    open = open.saturating_sub(weight);
-                    ahead.push((unit.end, weight));
                     missing.push((name, unit));
+                } else if !self.is_unit_flying(&name) {
+                    continue;
                 }
+                let weight = self.weight(&name, unit.length);
+                open = open.saturating_sub(weight);
+                ahead.push((unit.end, weight));
+                counted.push((name, unit.length));
             }
         }
         let asked = self.fetches.get(&fetch).and_then(Fetch::peer);
