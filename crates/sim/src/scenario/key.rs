@@ -464,7 +464,7 @@ mod tests {
             ("data_mbps", "22", "a rate of 802.11: 1, 2, 5.5, 6, 9, 11, 12, 18, 24, 36, 48 or 54"),
             ("order", "'backwards'", "\"listed\" or \"random\""),
             ("routing", "1", "\"static\" or \"babel\""),
-            ("congestion", "'vegas'", "\"reno\", \"cubic\" or \"bbr\""),
+            ("congestion", "'vegas'", "\"reno\" or \"cubic\" or \"bbr\""),
             ("gateway", "''", "the name of a router"),
             ("receivers", "[]", "a list of routers, like [\"1\", \"2\"] or \"1 2\""),
             (
