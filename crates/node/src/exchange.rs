@@ -233,7 +233,8 @@ pub struct Serving {
     pub repair: Option<FetchId>,
     /// How far in the object units that are missing have been asked of a peer.
     pub wanted_to: u64,
-    /// Where units end that were missing or on their way then and that it has not read yet, and what each takes of its window.
+    /// Where units end that were missing or on their way then and that it has not read yet, and what each
+    /// takes of its window.
     pub wanted: VecDeque<(u64, u64)>,
     /// Bytes of what comes next that come from a peer.
     pub from_peer: u64,
