@@ -84,6 +84,7 @@ impl Air {
         let thread = std::thread::Builder::new().name("air".into()).spawn(move || {
             let mut work = Work::new(engines, ports.mesh.len());
             work.realtime = realtime::claim();
+            let _awake = realtime::stay_awake();
             work.run(&ports, questions, &answer);
         })?;
         Ok(Self { ask: Some(ask), answers, thread: Some(thread) })

@@ -1,5 +1,7 @@
-//! A thread that runs before all ordinary ones, where the machine allows it.
+//! A thread that runs before all ordinary ones, on processors that do not sleep, where the machine allows it.
 
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
 use std::num::NonZeroU64;
 use std::process::{Command, Stdio};
 
@@ -18,4 +20,13 @@ pub fn claim() -> bool {
         .stderr(Stdio::null())
         .status()
         .is_ok_and(|status| status.success())
+}
+
+/// Keeps processors awake for as long as what this returns is there: a virtual one that sleeps may take
+/// milliseconds to wake. `None` where that is not allowed, as for ordinary users. (Documentation of the
+/// kernel, PM Quality of Service: a latency in microseconds, as 32 bits.)
+pub fn stay_awake() -> Option<File> {
+    let mut file = OpenOptions::new().write(true).open("/dev/cpu_dma_latency").ok()?;
+    file.write_all(&0_i32.to_ne_bytes()).ok()?;
+    Some(file)
 }
