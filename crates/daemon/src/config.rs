@@ -16,6 +16,7 @@ use host::intercept::Rules;
 use node::{Prefix, Scheme};
 use toml::Spanned;
 
+mod experiment;
 mod file;
 mod machine;
 mod mesh;
@@ -23,6 +24,7 @@ mod overhear;
 mod problem;
 mod size;
 
+pub use experiment::Experiment;
 use file::{File, Source};
 pub use machine::{CONTROL_OF_ROOT, Machine};
 pub use mesh::{Mesh, scheme, scheme_name, scheme_names};
@@ -67,6 +69,8 @@ pub struct Config {
     pub overhear: Overhear,
     /// Where metrics are served, besides on the control socket.
     pub metrics: Option<SocketAddr>,
+    /// What is done otherwise than it should be.
+    pub experiment: Experiment,
 }
 
 /// Where units rest, and how many.
@@ -270,6 +274,9 @@ impl fmt::Display for Config {
         if let Some(metrics) = self.metrics {
             writeln!(f, "metrics    {metrics}")?;
         }
+        if self.experiment != Experiment::default() {
+            writeln!(f, "experiment {}", self.experiment)?;
+        }
         writeln!(f, "control    {}", self.control.display())
     }
 }
@@ -350,6 +357,7 @@ impl Reader<'_> {
             mesh: self.mesh(file.mesh, overrides),
             overhear: self.overhear(file.overhear, overrides),
             metrics: overrides.metrics.or(metrics),
+            experiment: self.experiment(file.experiment),
         }
     }
 

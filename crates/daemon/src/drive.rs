@@ -134,8 +134,8 @@ fn engine_config(config: &Config, identity: Option<&Identity>, ear: &Ear) -> nod
         secret: config.mesh.object_secret(),
         seed: entropy::bytes(),
         memory_bytes: config.memory_bytes,
+        profile: config.experiment.units,
         // One object never pushes out everything else.
-        profile: content::Profile::DEFAULT,
         object_bytes_max: config.store.size_bytes / 2,
         allow: config.allow.clone(),
         built: BUILT,

@@ -13,12 +13,12 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, spawn_local};
 
-/// What the engine is told of its mesh; `None` if it is in none. `overhear`: memory for what is half heard,
-/// in bytes, if something is heard.
+/// What the engine is told of its mesh; `None` if it is in none. `memory_bytes`: for what is half heard,
+/// if something is heard.
 pub fn engine_config(
     config: &Config,
     identity: Option<&Identity>,
-    overhear: Option<usize>,
+    memory_bytes: Option<usize>,
 ) -> Option<node::MeshConfig> {
     let mesh = &config.mesh;
     Some(node::MeshConfig {
@@ -28,7 +28,10 @@ pub fn engine_config(
         gateways: mesh.gateways.clone(),
         port: mesh.port,
         direct: mesh.direct.clone(),
-        overhear,
+        overhear: memory_bytes.map(|bytes| node::Listening {
+            memory_bytes: bytes,
+            options: config.experiment.overhear,
+        }),
     })
 }
 

@@ -34,7 +34,8 @@ pub fn overhear(args: &AnalyzeOverhear) -> Result<(), Failure> {
     let (streams_alone, need_heads) = (args.streams_alone, args.need_heads);
     let mut page =
         Page { memory_bytes: args.memory, streams_alone, need_heads, observers: Vec::new() };
-    let options = Options { joins_streams: !streams_alone, guesses_heads: !need_heads };
+    let options =
+        Options { joins_streams: !streams_alone, guesses_heads: !need_heads, ..Options::default() };
     for path in &args.files {
         let observer = Observer::new(args.memory as usize, options);
         page.observers.push(observe(path, observer, &progress));

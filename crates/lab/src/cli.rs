@@ -159,7 +159,14 @@ pub struct Repro {
     /// A few points only, in seconds
     #[arg(long)]
     pub quick: bool,
-    /// How many runs at a time [default: one for each core]
+    /// With real daemons in real time, which takes hours: what was run is kept in DIR and not run again
+    #[arg(long, conflicts_with = "quick")]
+    pub real: bool,
+    /// Run only what has this in its name, like "emulab8-one-by-one" or ".end-to-end."; the names are
+    /// those of the files in DIR
+    #[arg(long, value_name = "TEXT", requires = "real")]
+    pub only: Option<String>,
+    /// How many runs at a time [default: one for each core; one with --real]
     #[arg(long, value_name = "N", value_parser = jobs)]
     pub jobs: Option<usize>,
     /// Where CSV, SVG and HTML files go

@@ -128,7 +128,8 @@ fn transfer(
     let after = air.snapshot()?;
     step.done();
     let snapshots = [&before, &after];
-    let result = verdict::result(args, scenario, transfers, snapshots, began.elapsed());
+    let units_cut = routers::units_cut(scenario, &programs.hearsay)?;
+    let result = verdict::result(args, scenario, transfers, snapshots, units_cut, began.elapsed());
     Ok((result, [before, after]))
 }
 

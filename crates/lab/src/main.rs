@@ -56,7 +56,7 @@ fn main() -> ExitCode {
 
 fn dispatch(command: Command) -> Result<(), Failure> {
     match command {
-        Command::Run(args) => outside::run(&args),
+        Command::Run(args) => outside::run(&args, std::env::args_os().skip(2).collect()),
         Command::Inside(args) => inside::run(&args).map_err(Failure::inside),
         Command::Sim(args) => simulate::run(&args),
         Command::Validate(args) => validate::run(&args),

@@ -6,6 +6,7 @@
 //! takes away its namespaces, devices and files.
 
 use std::env;
+use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
@@ -30,8 +31,8 @@ enum Event {
     Ended(io::Result<ExitStatus>),
 }
 
-/// `hearsay-lab run`, as the user started it.
-pub fn run(args: &Run) -> Result<(), Failure> {
+/// `hearsay-lab run`; `words` are its command line behind `run`.
+pub fn run(args: &Run, words: Vec<OsString>) -> Result<(), Failure> {
     let scenario =
         Scenario::load_seeded(&args.scenario, &args.set, args.seed).map_err(Failure::refused)?;
     require::playable(&scenario)?;
@@ -43,23 +44,26 @@ pub fn run(args: &Run) -> Result<(), Failure> {
     let (events, next) = channel();
     let signals = events.clone();
     let mut caught = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    let catching = caught.handle();
     std::thread::spawn(move || {
         caught.forever().try_for_each(|signal| signals.send(Event::Signal(signal)))
     });
-    let mut child = start_inside()?;
+    let mut child = start_inside(words)?;
     let lifeline = child.stdin.take();
     let inside = rustix::process::Pid::from_child(&child);
     std::thread::spawn(move || events.send(Event::Ended(child.wait())));
-    wait(&next, lifeline, inside)
+    let end = wait(&next, lifeline, inside);
+    catching.close();
+    end
 }
 
-fn start_inside() -> io::Result<Child> {
+fn start_inside(words: Vec<OsString>) -> io::Result<Child> {
     Command::new("unshare")
         .args(require::unshare_flags())
         .arg("--")
         .arg(env::current_exe()?)
         .arg("inside")
-        .args(env::args_os().skip(2))
+        .args(words)
         .env("PATH", env::join_paths(require::complete_path()).map_err(io::Error::other)?)
         .env(ENTER, how_to_enter())
         .stdin(Stdio::piped())

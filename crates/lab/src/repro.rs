@@ -1,14 +1,16 @@
-//! `hearsay-lab repro`: experiments of the papers, run again on all cores.
+//! `hearsay-lab repro`: experiments of the papers, run again on all cores, or by real daemons.
 //!
 //! *Where to start:* [`run`]. What the experiments are, is in the crate `sim`; here are threads, files and
 //! clocks.
+
+mod real;
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use sim::repro::{ALL, Experiment, Extent, Told, Verdict};
+use sim::repro::{ALL, Clock, Experiment, Extent, Job, Row, Told, Verdict};
 
 use crate::cli::Repro;
 use crate::failure::Failure;
@@ -25,6 +27,10 @@ pub fn run(args: &Repro) -> Result<(), Failure> {
         EACH => ALL.iter().collect(),
         name => vec![Experiment::named(name).ok_or_else(|| unknown(name))?],
     };
+    if let Some(other) = chosen.iter().find(|it| args.real && !it.is_for_daemons()) {
+        let text = format!("{} is of the simulator alone: leave out --real", other.name);
+        return Err(Failure::refused(text));
+    }
     let refuse =
         |error| Failure::refused(format!("cannot write to {}: {error}", args.out.display()));
     fs::create_dir_all(&args.out).map_err(refuse)?;
@@ -52,15 +58,22 @@ fn repeat(experiment: &'static Experiment, args: &Repro) -> Result<(), Failure> 
     let extent = if args.quick { Extent::Quick } else { Extent::Full };
     let plan = experiment.plan(extent, args.seeds);
     let jobs = plan.jobs();
-    let how = Jobs { what: experiment.name, at_a_time: args.jobs, quiet: args.quiet };
-    let rows = how.run(jobs.len(), |place| jobs[place].run().map_err(Failure::failed))?;
-    let told = experiment.tell(rows.into_iter().flatten().collect());
-    let page = write(experiment, &told, &args.out)?;
+    let name =
+        if args.real { format!("{}-real", experiment.name) } else { experiment.name.to_owned() };
+    let (rows, missing) = match args.real {
+        true => {
+            let made = real::make(&jobs, &args.out.join(&name), args)?;
+            (made.rows, made.missing)
+        }
+        false => (simulate(experiment, &jobs, args)?, 0),
+    };
+    let clock = if args.real { Clock::Real } else { Clock::Virtual };
+    let told = experiment.tell(rows, clock);
+    let page = write(&name, &told, &args.out)?;
     if !args.quiet {
         let count = |verdict| told.findings.count(verdict);
         let text = format!(
-            "{}: {} rows as the paper says, {} more in the mean, {} not; {:.0} s; {page}\n",
-            experiment.name,
+            "{name}: {} rows as the paper says, {} more in the mean, {} not; {:.0} s; {page}\n",
             count(Verdict::Holds),
             count(Verdict::Leans),
             count(Verdict::Fails),
@@ -68,13 +81,31 @@ fn repeat(experiment: &'static Experiment, args: &Repro) -> Result<(), Failure> 
         );
         say::out(text.as_bytes())?;
     }
+    if missing > 0 {
+        let text = format!(
+            "{missing} of {} runs are missing, and what they are part of is left out: run the same again \
+             to make them",
+            jobs.len()
+        );
+        return Err(Failure::failed(text));
+    }
     Ok(())
 }
 
+fn simulate(
+    experiment: &'static Experiment,
+    jobs: &[Job<'_>],
+    args: &Repro,
+) -> Result<Vec<Row>, Failure> {
+    let how = Jobs { what: experiment.name, at_a_time: args.jobs, quiet: args.quiet };
+    let rows = how.run(jobs.len(), |place| jobs[place].run().map_err(Failure::failed))?;
+    Ok(rows.into_iter().flatten().collect())
+}
+
 /// Where the page is.
-fn write(experiment: &Experiment, told: &Told, folder: &Path) -> Result<String, Failure> {
+fn write(name: &str, told: &Told, folder: &Path) -> Result<String, Failure> {
     let write = |ending: &str, text: &str| {
-        let path = folder.join(format!("{}{ending}", experiment.name));
+        let path = folder.join(format!("{name}{ending}"));
         let told = path.display().to_string();
         match fs::write(&path, text) {
             Ok(()) => Ok(told),

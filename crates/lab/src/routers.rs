@@ -191,15 +191,18 @@ fn start_one(
     Background::start(&namespace, &format!("{namespace}.hearsay"), &mut command)
 }
 
-/// What a daemon's command line does not say: its name in `Cache-Status`, and where the gateway is if
-/// no routing daemon tells.
+/// What a daemon's command line does not say: its name in `Cache-Status`, what it does otherwise than by
+/// default, and where the gateway is if no routing daemon tells.
 fn configuration(scenario: &Scenario, scheme: Scheme, router: usize) -> String {
-    let name = format!("name = \"{}\"\n", address::router(scenario, router));
-    let is_told = scenario.routing == Routing::Static && router != scenario.gateway;
-    if !scheme.has_peers() || !is_told {
-        return name;
+    let mut text = format!("name = \"{}\"\n[experiment]\n", address::router(scenario, router));
+    for (key, value) in scenario.variant.words() {
+        text += &format!("{key} = \"{value}\"\n");
     }
-    name + &format!("[mesh]\ngateway = \"{}\"\n", address::mesh(scenario.gateway))
+    let is_told = scenario.routing == Routing::Static && router != scenario.gateway;
+    if scheme.has_peers() && is_told {
+        text += &format!("[mesh]\ngateway = \"{}\"\n", address::mesh(scenario.gateway));
+    }
+    text
 }
 
 /// What a router's daemon says of itself, if it answers; `what` is a command.
@@ -212,6 +215,13 @@ pub fn ask(
     let mut command = Command::new(hearsay);
     command.args([what, "--json", "--control"]).arg(control(scenario, router));
     Ok(serde_json::from_slice(&command.output()?.stdout).ok())
+}
+
+/// How many units the gateway's daemon has cut of what came from the origin.
+pub fn units_cut(scenario: &Scenario, hearsay: &Path) -> io::Result<u64> {
+    let status = ask(scenario, hearsay, scenario.gateway, "status")?;
+    let count = status.and_then(|it| it["report"]["units_cut"].as_u64());
+    count.ok_or_else(|| io::Error::other("the gateway's daemon does not say what it has cut"))
 }
 
 /// Whether a daemon answers, hears what it is to overhear and, where it has peers, knows the way to the

@@ -24,6 +24,7 @@ pub fn result(
     scenario: &Scenario,
     transfers: Vec<Transfer>,
     [before, after]: [&Snapshot; 2],
+    units_cut: u64,
     wall: Duration,
 ) -> RunResult {
     let late = after.late.since(&before.late);
@@ -43,6 +44,7 @@ pub fn result(
         gateway: Gateway {
             bytes_from_origin: after.from_origin - before.from_origin,
             bytes_over_air: of_gateway(after) - of_gateway(before),
+            units_cut,
         },
         radio: Radio {
             receiver: scenario.key("receiver").to_owned(),

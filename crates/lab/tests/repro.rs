@@ -70,7 +70,7 @@ fn a_short_reproduction_goes_the_papers_way_and_is_the_same_again() {
         ("meshcache-fig5", "\"throughput, per-hop over direct, 6 hops\",30 %"),
         ("meshcache-table2", "\"gateway load, schemes compared\",small: thcp over default"),
         ("meshcache-table2", "\"gateway load, schemes compared\",small: ph-thcp over thcp"),
-        ("ditto-calibration", "emulab8,52 m: observers that reconstruct anything"),
+        ("ditto-calibration", "emulab8,53 m: observers that reconstruct anything"),
         (
             "ditto",
             "\"reassembly (figures 15, 16, section 6.3)\",\"emulab8: chunks reconstructed, ditto over each",

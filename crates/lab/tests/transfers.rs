@@ -62,7 +62,7 @@ fn check(result: &Value, bytes: u64) {
     let all =
         "gateway mode radio scenario scheme seed share_by_source transfers valid wall_seconds";
     assert_eq!(keys(result).join(" "), all);
-    assert_eq!(keys(&result["gateway"]).join(" "), "bytes_from_origin bytes_over_air");
+    assert_eq!(keys(&result["gateway"]).join(" "), "bytes_from_origin bytes_over_air units_cut");
     let radio = "airtime_seconds control_frames data_frames late_ms_p99 packets_per_file \
                  receiver reception routing_packets";
     assert_eq!(keys(&result["radio"]).join(" "), radio);

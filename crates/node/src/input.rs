@@ -66,9 +66,24 @@ pub struct MeshConfig {
     pub port: u16,
     /// Origins with these addresses are within the mesh: dialled directly.
     pub direct: Vec<Prefix>,
-    /// Listens to what neighbours send each other ([`Input::Overheard`]), with so many bytes of memory for
-    /// what is not complete: at least [`crate::overhear::Overhear::BUDGET_MIN`] is taken.
-    pub overhear: Option<usize>,
+    /// Listens to what neighbours send each other ([`Input::Overheard`]).
+    pub overhear: Option<Listening>,
+}
+
+/// How a node listens.
+#[derive(Clone, Copy, Debug)]
+pub struct Listening {
+    /// Memory for what is not complete, in bytes: at least [`crate::overhear::Overhear::BUDGET_MIN`] is taken.
+    pub memory_bytes: usize,
+    /// What is done with it.
+    pub options: crate::overhear::Options,
+}
+
+impl Listening {
+    /// As routers do, with so many bytes of memory.
+    pub fn new(memory_bytes: usize) -> Self {
+        Self { memory_bytes, options: crate::overhear::Options::default() }
+    }
 }
 
 /// What a node is told at birth.

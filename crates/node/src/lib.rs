@@ -44,8 +44,8 @@ pub use http::{
     strong_validator,
 };
 pub use input::{
-    Config, Entrance, ExchangeId, FetchError, FetchId, Input, LinkId, LinkInput, MeshConfig,
-    Overheard, PutError, Request, Scheme, Ticket,
+    Config, Entrance, ExchangeId, FetchError, FetchId, Input, LinkId, LinkInput, Listening,
+    MeshConfig, Overheard, PutError, Request, Scheme, Ticket,
 };
 pub use mesh::PeerInfo;
 pub use node::{Node, PublishedInfo};

@@ -2,7 +2,7 @@
 //!
 //! *What this is:* [`Observers`], a tap that gives each station's frames to engines of its own, as the
 //! paper's sniffers beside the routers did (Ditto, section 6.2). *Who calls it:* experiments: they watch
-//! a world with [`Observers::tap`], and ask for [`Observers::made`] in the end. *What it never does:*
+//! a world with [`Observers::tap`], and ask for [`Observers::finish`] in the end. *What it never does:*
 //! change what is on the air. *Where to start:* [`Listening`].
 
 use std::cell::RefCell;
@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use node::overhear::{Options, Output, Overhear};
+use serde::{Deserialize, Serialize};
 use wire::capture::ieee80211::Mac;
 use wire::capture::{Frame, Heard, Segment, pcap};
 use wire::{ChunkId, Instant};
@@ -41,14 +42,16 @@ impl Listening {
     fn options(self) -> Options {
         match self {
             Self::Whole => Options::default(),
-            Self::First => Options { joins_streams: true, guesses_heads: false },
-            Self::Alone => Options { joins_streams: false, guesses_heads: false },
+            Self::First => Options { guesses_heads: false, ..Options::default() },
+            Self::Alone => {
+                Options { joins_streams: false, guesses_heads: false, ..Options::default() }
+            }
         }
     }
 }
 
 /// What one observer made of what it heard.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Made {
     /// Chunks that are whole, each counted once.
     pub chunks: usize,
@@ -89,9 +92,11 @@ impl Observers {
         Box::new(self.clone())
     }
 
-    /// What a station has made of all that it heard; to be asked when nothing more is on the air.
-    pub fn made(&self, station: usize, listening: Listening) -> Made {
-        self.0.borrow_mut()[station].ears[listening as usize].made()
+    /// What each station has made of all that it heard, in each way of listening; to be asked when nothing
+    /// more is on the air.
+    pub fn finish(&self) -> Vec<[Made; Listening::ALL.len()]> {
+        let mut observers = self.0.borrow_mut();
+        observers.iter_mut().map(|it| it.ears.each_mut().map(Ear::made)).collect()
     }
 }
 

@@ -30,7 +30,7 @@ pub use distribution::{Distribution, Series};
 pub use figures::Figures;
 pub use groups::{Bars, Group};
 
-use crate::repro::{Experiment, Findings, Samples};
+use crate::repro::{Clock, Experiment, Findings, Samples};
 use crate::result::RunResult;
 use crate::validate::Report;
 
@@ -101,8 +101,9 @@ pub(crate) fn reproduction(
     experiment: &Experiment,
     samples: &Samples,
     findings: &Findings,
+    clock: Clock,
 ) -> String {
-    reproduction::page(experiment, samples, findings)
+    reproduction::page(experiment, samples, findings, clock)
 }
 
 /// The map of the mesh as an SVG file; receivers are coloured by their median throughput in the

@@ -91,6 +91,9 @@ pub struct Gateway {
     pub bytes_from_origin: u64,
     /// Bytes of 802.11 frames that the gateway sent, repetitions and acknowledgements counted.
     pub bytes_over_air: u64,
+    /// Units that it cut of what came from the origin.
+    #[serde(default)]
+    pub units_cut: u64,
 }
 
 /// What the air carried during the transfers.

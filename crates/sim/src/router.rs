@@ -11,7 +11,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use content::Profile;
-use node::{Input, MeshConfig, Node, OPEN_KEY, Output, Overheard, Report, RouteTable};
+use node::{Input, Listening, MeshConfig, Node, OPEN_KEY, Output, Overheard, Report, RouteTable};
 use wire::{Date, Instant};
 
 use crate::hosts::discard;
@@ -28,7 +28,6 @@ pub mod mesh;
 pub mod relay;
 pub mod run;
 pub mod scheme;
-mod sift;
 pub mod way;
 
 use callers::Callers;
@@ -36,7 +35,6 @@ use disk::Disk;
 pub use disk::StoreSize;
 use fetches::Fetches;
 use links::{Links, plain};
-use sift::Sift;
 
 /// The port for peers.
 pub const PEER_PORT: u16 = 3131;
@@ -64,10 +62,8 @@ pub struct Settings {
     pub gateway: usize,
     /// Interfaces on which clients are intercepted.
     pub intercepts: Vec<Interface>,
-    /// Listens to what neighbours send each other, with so many bytes of memory for it.
-    pub overhear: Option<usize>,
-    /// Uses what was heard of a chunk in part.
-    pub repair: bool,
+    /// Listens to what neighbours send each other.
+    pub overhear: Option<Listening>,
     /// What it keeps.
     pub store: StoreSize,
     /// Of the engine's memory, in bytes.
@@ -94,8 +90,6 @@ pub struct Router {
     intercepts: Vec<Interface>,
     clock_at: Instant,
     notices: u64,
-    /// Keeps from the engine what was heard in part.
-    sift: Option<Sift>,
 }
 
 impl Router {
@@ -116,8 +110,6 @@ impl Router {
             overhear: settings.overhear,
         });
         let has_peers = mesh.is_some();
-        let sift = settings.overhear.filter(|_| !settings.repair);
-        let sift = sift.map(|bytes| Sift::new(bytes, &stream("hearsay sim 2026 sift")));
         let config = node::Config {
             name: settings.name,
             secret: OPEN_KEY,
@@ -144,7 +136,6 @@ impl Router {
             intercepts: settings.intercepts,
             clock_at: Instant::ZERO,
             notices: 0,
-            sift,
         })
     }
 
@@ -283,11 +274,7 @@ impl Program for Router {
         // What is for us comes by its own connection, whoever relays it on its way.
         let is_ours = [packet.from, packet.to].iter().any(|it| host.addresses().contains(it.ip()));
         let Some(segment) = overheard(packet).filter(|_| !is_ours) else { return };
-        let segments = match &mut self.sift {
-            Some(sift) => sift.hear(now, &segment),
-            None => vec![segment],
-        };
-        self.told.push_back(Input::Overheard(segments));
+        self.told.push_back(Input::Overheard(vec![segment]));
         self.work(now, host);
     }
 

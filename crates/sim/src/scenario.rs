@@ -27,16 +27,18 @@ mod signals;
 mod tests;
 mod traffic;
 mod tree;
+mod variant;
 mod workload;
 
 pub use changes::{Changes, Cut};
-use choice::Choice;
+pub(crate) use choice::Choice;
 pub use clients::{Browsing, Reader};
 use file::{File, Source, TRAFFIC};
 pub use problem::ScenarioError;
 use problem::{advice, quote};
 pub use traffic::{Load, Traffic};
 use tree::Tree;
+pub use variant::{Halves, Streams, Units, Variant};
 pub use workload::{Order, Request, Workload};
 
 /// Those that are there wherever the program is.
@@ -76,6 +78,8 @@ pub struct Scenario {
     pub routing: Routing,
     /// How TCP of the lab's machines avoids congestion.
     pub congestion: Congestion,
+    /// What routers do otherwise than by default.
+    pub variant: Variant,
     /// Between the gateway and the origin.
     pub uplink: Uplink,
     /// What moves through the mesh.

@@ -81,7 +81,6 @@ fn talk(says: &str) -> (String, bool, u64) {
         gateway: ROUTER,
         intercepts: vec![Interface(2)],
         overhear: None,
-        repair: true,
         store: StoreSize::lru(1_000_000),
         profile: content::Profile::DEFAULT,
         memory_bytes: 1 << 20,

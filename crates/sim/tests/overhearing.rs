@@ -17,8 +17,8 @@ fn leaves(settings: &[(&str, &str)]) -> Scenario {
     Scenario::load(path.to_str().unwrap(), &settings).unwrap()
 }
 
-fn run(scenario: &Scenario, scheme: Scheme, options: Options) -> RunResult {
-    let result = run::run(scenario, scheme, 1, options, None, |_| {}).unwrap();
+fn run(scenario: &Scenario, scheme: Scheme) -> RunResult {
+    let result = run::run(scenario, scheme, 1, Options::default(), None, |_| {}).unwrap();
     assert!(result.transfers.iter().all(|it| it.sha256_ok), "{:?}", result.transfers);
     result
 }
@@ -32,8 +32,7 @@ fn share(result: &RunResult, transfer: usize, source: &str) -> f64 {
 #[test]
 fn who_overheard_all_is_served_by_its_own_router() {
     let scenario = leaves(&[]);
-    let [ditto, on_path] =
-        [Scheme::Ditto, Scheme::PhThcp].map(|it| run(&scenario, it, Options::default()));
+    let [ditto, on_path] = [Scheme::Ditto, Scheme::PhThcp].map(|it| run(&scenario, it));
     assert_eq!(share(&ditto, 0, "origin"), 1.0);
     assert!(share(&ditto, 1, "overheard") > 0.95, "{:?}", ditto.transfers[1].bytes_by_source);
     assert!(ditto.transfers[1].seconds < on_path.transfers[1].seconds / 5.0);
@@ -45,9 +44,8 @@ fn who_overheard_all_is_served_by_its_own_router() {
 /// Half of the frames for others get lost: next to no chunk is whole, and much of each is there.
 #[test]
 fn what_was_half_heard_is_not_fetched_again() {
-    let scenario = leaves(&[("overhear_m", "70")]);
-    let [with, without] = [true, false]
-        .map(|repair| run(&scenario, Scheme::Ditto, Options { repair, ..Options::default() }));
+    let [with, without] = ["repaired", "dropped"]
+        .map(|halves| run(&leaves(&[("overhear_m", "70"), ("halves", halves)]), Scheme::Ditto));
     assert!(share(&with, 1, "repaired") > 0.2, "{:?}", with.transfers[1].bytes_by_source);
     assert_eq!(share(&without, 1, "repaired"), 0.0);
     assert!(with.gateway.bytes_over_air < without.gateway.bytes_over_air);
@@ -56,6 +54,6 @@ fn what_was_half_heard_is_not_fetched_again() {
 #[test]
 fn the_same_seed_gives_the_same_run() {
     let scenario = leaves(&[("overhear_m", "70")]);
-    let [once, again] = [(); 2].map(|()| run(&scenario, Scheme::Ditto, Options::default()));
+    let [once, again] = [(); 2].map(|()| run(&scenario, Scheme::Ditto));
     assert_eq!(once, again);
 }

@@ -21,6 +21,7 @@ pub struct File {
     pub mesh: Mesh,
     pub overhear: Overhear,
     pub metrics: Metrics,
+    pub experiment: Experiment,
 }
 
 /// Table `[store]`.
@@ -73,7 +74,16 @@ pub struct Metrics {
     pub listen: Option<Spanned<String>>,
 }
 
-const TOP: [&str; 10] = [
+/// Table `[experiment]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Experiment {
+    pub units: Option<Spanned<String>>,
+    pub streams: Option<Spanned<String>>,
+    pub halves: Option<Spanned<String>>,
+}
+
+const TOP: [&str; 11] = [
     "listen",
     "allow",
     "name",
@@ -84,19 +94,21 @@ const TOP: [&str; 10] = [
     "mesh",
     "overhear",
     "metrics",
+    "experiment",
 ];
 
 const MESH: [&str; 9] =
     ["interfaces", "babeld", "gateway", "scheme", "key", "key-file", "gateways", "port", "direct"];
 
 /// Every key, by table; the first are outside of any table.
-pub const KEYS: [(&str, &[&str]); 6] = [
+pub const KEYS: [(&str, &[&str]); 7] = [
     ("", &TOP),
     ("store", &["path", "size", "policy"]),
     ("intercept", &["interfaces", "port", "ports"]),
     ("mesh", &MESH),
     ("overhear", &["mode", "interface", "memory"]),
     ("metrics", &["listen"]),
+    ("experiment", &["units", "streams", "halves"]),
 ];
 
 /// A text and its name, to say where in it something is.

@@ -10,7 +10,7 @@
 use super::Node;
 use super::listing::unasked;
 use crate::fetch::Fetch;
-use crate::input::{Config, ExchangeId, FetchId, Overheard};
+use crate::input::{Config, ExchangeId, FetchId, Listening, Overheard};
 use crate::mesh::{Flight, Part};
 use crate::overhear::{AHEAD, Output, Overhear};
 use crate::report::Overhearing;
@@ -67,10 +67,10 @@ pub(super) struct Ear {
 impl Ear {
     /// One that has heard nothing yet; `None` if none is wished for.
     pub fn new(config: &Config) -> Option<Self> {
-        let budget = config.mesh.as_ref()?.overhear?;
+        let Listening { memory_bytes, options } = config.mesh.as_ref()?.overhear?;
         let seed = blake3::derive_key("hearsay 2026-11 tables of overhearing", &config.seed);
         Some(Self {
-            engine: Overhear::new(budget, &seed),
+            engine: Overhear::with_options(memory_bytes, &seed, options),
             group: Vec::new(),
             group_bytes: 0,
             write_at: None,

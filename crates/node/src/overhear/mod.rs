@@ -89,11 +89,13 @@ pub struct Options {
     /// streams are not joined, a connection's bytes are of use only behind a head that was heard there
     /// (Ditto, §6.3).
     pub guesses_heads: bool,
+    /// What was heard of a chunk in part is told and given out. Without this the node knows of whole ones only.
+    pub repairs: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { joins_streams: true, guesses_heads: true }
+        Self { joins_streams: true, guesses_heads: true, repairs: true }
     }
 }
 
@@ -257,10 +259,10 @@ impl Overhear {
     }
 
     /// Which ranges of a chunk were not heard, in order, at most as many as a request may name; `None`
-    /// if nothing was heard of it, or something false.
+    /// if nothing was heard of it, or something false, or the engine does not repair.
     #[must_use]
     pub fn missing(&self, name: ChunkId, total: u32) -> Option<Vec<Range<u32>>> {
-        self.shelf.missing(Named { name, total })
+        self.options.repairs.then(|| self.shelf.missing(Named { name, total })).flatten()
     }
 
     /// Chunks that have a head and are not complete, in no order that means anything: name, length, and
@@ -273,6 +275,9 @@ impl Overhear {
     /// more of it for a while. If the whole does not bear its name, what was heard was false: the node
     /// says [`Overhear::want`], and it is listened to anew.
     pub fn take(&mut self, now: Instant, name: ChunkId, total: u32) -> Option<Heard> {
+        if !self.options.repairs {
+            return None;
+        }
         let heard = self.shelf.take(now, Named { name, total }, &mut self.counters);
         self.weigh();
         heard

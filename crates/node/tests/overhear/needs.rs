@@ -1,6 +1,7 @@
 //! What the node waits for, and what it has.
 
 use crate::ear::{AMPLE, Ear, HEAD, chunk, chunks, frame, names, segments, stream};
+use node::overhear::Options;
 use wire::peer::Want;
 
 #[test]
@@ -32,6 +33,21 @@ fn what_is_missing_can_be_asked_for_and_joined() {
     // What comes of it yet is not needed.
     ear.hear_all(&segments(2, &frame(&it)));
     assert_eq!((ear.chunks.len(), ear.counters().assembling_bytes), (0, 0));
+}
+
+#[test]
+fn who_does_not_repair_knows_of_whole_chunks_only() {
+    let it = chunk(1, 8192);
+    let name = content::name(&it);
+    let mut ear = Ear::with_options(AMPLE, Options { repairs: false, ..Options::default() });
+    let all = segments(1, &frame(&it));
+    ear.hear_all(&all[..5]);
+    assert!(ear.counters().assembling_bytes > 0);
+    assert_eq!(ear.engine.missing(name, 8192), None);
+    assert_eq!(ear.engine.take(ear.now, name, 8192), None);
+    // It listens on, and what it has is not lost.
+    ear.hear_all(&all[5..]);
+    assert_eq!(ear.names(), [name]);
 }
 
 #[test]

@@ -4,16 +4,23 @@ use maud::{Markup, PreEscaped, html};
 
 use super::page::document;
 use super::text;
-use crate::repro::{Comparison, Estimate, Experiment, Findings, Parameter, Samples, Verdict};
+use crate::repro::{
+    Clock, Comparison, Estimate, Experiment, Findings, Parameter, Samples, Verdict,
+};
 
 /// The page.
-pub(super) fn page(experiment: &Experiment, samples: &Samples, findings: &Findings) -> String {
+pub(super) fn page(
+    experiment: &Experiment,
+    samples: &Samples,
+    findings: &Findings,
+    clock: Clock,
+) -> String {
     let main = html! {
         header {
             h1 { (experiment.title) }
             p class="about" { (experiment.about) "." }
             (tiles(samples, findings))
-            p class="note" { "Medium: " (findings.medium) "." }
+            p class="note" { (by(clock)) "Medium: " (findings.medium) "." }
         }
         div class="pictures" {
             @for picture in &findings.pictures {
@@ -29,6 +36,13 @@ pub(super) fn page(experiment: &Experiment, samples: &Samples, findings: &Findin
         (parameters(&findings.parameters))
     };
     document(experiment.title, &main)
+}
+
+fn by(clock: Clock) -> &'static str {
+    match clock {
+        Clock::Virtual => "By the simulator, in virtual time. ",
+        Clock::Real => "By real daemons on an emulated radio, in real time. ",
+    }
 }
 
 fn tiles(samples: &Samples, findings: &Findings) -> Markup {

@@ -32,7 +32,7 @@ pub(crate) fn run(scheme: &str, seed: u64, transfers: Vec<Transfer>) -> RunResul
         valid: true,
         share_by_source: source::shares(&transfers),
         transfers,
-        gateway: Gateway { bytes_from_origin: 1_000_000, bytes_over_air: 2_000_000 },
+        gateway: Gateway { bytes_from_origin: 1_000_000, bytes_over_air: 2_000_000, units_cut: 0 },
         radio: Radio { packets_per_file: 1234.0, ..Radio::default() },
         wall_seconds: 3.5,
     }

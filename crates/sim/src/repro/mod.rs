@@ -17,12 +17,15 @@ mod per_hop;
 mod samples;
 mod table2;
 mod targets;
+mod trial;
 
 pub use estimate::Estimate;
 pub use findings::{Comparison, Expectation, Findings, Parameter, Picture, Verdict};
 pub use samples::{Key, Row, Samples};
+pub use trial::{Outcome, Trial};
 
 use crate::report;
+use crate::scenario::Scenario;
 
 /// All that can be run again, in the order in which they are listed.
 pub static ALL: [Experiment; 8] = [
@@ -43,6 +46,15 @@ pub enum Extent {
     Full,
     /// A few points: for tests.
     Quick,
+}
+
+/// Which time went by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// The simulator's.
+    Virtual,
+    /// That of real daemons on an emulated radio.
+    Real,
 }
 
 /// One figure or table of a paper.
@@ -68,16 +80,39 @@ struct Point {
     run: Run,
 }
 
-/// Gives a row for each thing that was looked at.
-type Run = Box<dyn Fn(u64) -> Result<Vec<Vec<f64>>, String> + Send + Sync>;
+/// A row for each thing that was looked at.
+type Rows = Vec<Vec<f64>>;
+
+/// How rows are come by.
+enum Run {
+    /// Of a seed, in virtual time alone.
+    Simulated(Box<dyn Fn(u64) -> Result<Rows, String> + Send + Sync>),
+    /// From the outcome of a trial, whoever makes it.
+    Tried(Box<dyn Fn(u64) -> Result<Trial, String> + Send + Sync>, fn(&Scenario, &Outcome) -> Rows),
+}
 
 impl Point {
+    fn simulated(
+        key: Key,
+        run: impl Fn(u64) -> Result<Rows, String> + Send + Sync + 'static,
+    ) -> Self {
+        Self { key, run: Run::Simulated(Box::new(run)) }
+    }
+
     /// Of runs that give one row.
     fn single(
         key: Key,
         run: impl Fn(u64) -> Result<Vec<f64>, String> + Send + Sync + 'static,
     ) -> Self {
-        Self { key, run: Box::new(move |seed| Ok(vec![run(seed)?])) }
+        Self::simulated(key, move |seed| Ok(vec![run(seed)?]))
+    }
+
+    fn tried(
+        key: Key,
+        trial: impl Fn(u64) -> Result<Trial, String> + Send + Sync + 'static,
+        rows: fn(&Scenario, &Outcome) -> Rows,
+    ) -> Self {
+        Self { key, run: Run::Tried(Box::new(trial), rows) }
     }
 }
 
@@ -105,15 +140,20 @@ impl Experiment {
         Plan { points: (self.plan)(extent), seeds: seeds.unwrap_or(usual) }
     }
 
+    /// Whether real daemons can make its runs too.
+    pub fn is_for_daemons(&self) -> bool {
+        self.plan(Extent::Quick, Some(1)).jobs().iter().all(|it| it.trial().is_some())
+    }
+
     /// What came of the runs, which may be in any order; the rows of each in theirs.
-    pub fn tell(&self, mut rows: Vec<Row>) -> Told {
+    pub fn tell(&self, mut rows: Vec<Row>, clock: Clock) -> Told {
         rows.sort_by(|a, b| a.key.order(&b.key).then(a.seed.cmp(&b.seed)));
         let samples = Samples::new(self.columns, rows);
         let findings = (self.tell)(&samples);
         Told {
             runs_csv: samples.csv(),
             rows_csv: findings.csv(),
-            html: report::reproduction(self, &samples, &findings),
+            html: report::reproduction(self, &samples, &findings, clock),
             findings,
         }
     }
@@ -141,13 +181,61 @@ impl Plan {
 }
 
 impl Job<'_> {
-    /// Runs it; gives its rows, in their order.
+    /// Runs it in virtual time; gives its rows, in their order.
     ///
     /// # Errors
     /// A sentence on why it could not be run.
     pub fn run(&self) -> Result<Vec<Row>, String> {
-        let rows = (self.point.run)(self.seed)?.into_iter();
+        match &self.point.run {
+            Run::Simulated(run) => Ok(self.rows(run(self.seed)?)),
+            Run::Tried(trial, rows) => {
+                let trial = trial(self.seed)?;
+                let scenario = trial.scenario()?;
+                let Trial { scheme, seed, is_observed, .. } = trial;
+                let outcome = trial::simulate(&scenario, scheme, seed, is_observed)?;
+                Ok(self.rows(rows(&scenario, &outcome)))
+            }
+        }
+    }
+
+    /// What real daemons would have to do for it; `None` if it is of the simulator alone.
+    pub fn trial(&self) -> Option<Result<Trial, String>> {
+        match &self.point.run {
+            Run::Simulated(_) => None,
+            Run::Tried(trial, _) => Some(trial(self.seed)),
+        }
+    }
+
+    /// The rows of a trial that somebody else has made.
+    ///
+    /// # Errors
+    /// A sentence on what is wrong with its scenario.
+    pub fn tell(&self, trial: &Trial, outcome: &Outcome) -> Result<Vec<Row>, String> {
+        let rows = match &self.point.run {
+            Run::Simulated(_) => Rows::new(),
+            Run::Tried(_, rows) => rows(&trial.scenario()?, outcome),
+        };
+        Ok(self.rows(rows))
+    }
+
+    /// Its name among all of the experiment, for files: panel, series, place on the axis, seed.
+    pub fn name(&self) -> String {
+        let Key { panel, series, x, .. } = &self.point.key;
+        format!("{panel}.{series}.{x}.{}", self.seed).replace(", ", "-").replace(' ', "-")
+    }
+
+    /// What it is part of: a panel's series.
+    pub fn curve(&self) -> (&'static str, &'static str) {
+        (self.point.key.panel, self.point.key.series)
+    }
+
+    /// Which of several runs of a point it is, beginning with 1.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    fn rows(&self, rows: Rows) -> Vec<Row> {
         let row = |figures| Row { key: self.point.key.clone(), seed: self.seed, figures };
-        Ok(rows.map(row).collect())
+        rows.into_iter().map(row).collect()
     }
 }

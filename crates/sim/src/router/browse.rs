@@ -116,14 +116,21 @@ impl Mesh<'_> {
 
     /// What the gateway's engine has given to clients and to peers.
     pub(super) fn given_by_gateway(&self) -> u64 {
-        let Member::Router(gateway) = self.world.program(self.scenario.gateway) else { return 0 };
         let Report {
             served_local_bytes,
             served_origin_bytes,
             peer_units_out_bytes,
             relayed_opaque_bytes,
             ..
-        } = gateway.report();
+        } = self.report_of_gateway();
         served_local_bytes + served_origin_bytes + peer_units_out_bytes + relayed_opaque_bytes
+    }
+
+    /// What the gateway's engine has counted; nothing where it has none.
+    pub(super) fn report_of_gateway(&self) -> Report {
+        match self.world.program(self.scenario.gateway) {
+            Member::Router(gateway) => gateway.report(),
+            _ => Report::default(),
+        }
     }
 }

@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddrV4};
 use std::sync::Arc;
 use std::time::Duration;
 
-use content::Profile;
+use node::Listening;
 use store::Policy;
 use wire::{Date, Instant};
 
@@ -44,10 +44,6 @@ pub struct Options {
     pub store: StoreSize,
     /// Of each engine's memory, in bytes.
     pub memory_bytes: u64,
-    /// How content is cut.
-    pub profile: &'static Profile,
-    /// Where routers overhear: what was heard of a chunk in part is used.
-    pub repair: bool,
     /// For so many seconds files stay fresh.
     pub max_age_s: u64,
 }
@@ -57,8 +53,6 @@ impl Default for Options {
         Self {
             store: StoreSize { bytes: 1 << 30, policy: Policy::S3Fifo },
             memory_bytes: 16 << 20,
-            profile: Profile::DEFAULT,
-            repair: true,
             max_age_s: 86_400,
         }
     }
@@ -108,6 +102,8 @@ impl<'a> Mesh<'a> {
         options: Options,
     ) -> Result<Self, RunError> {
         let count = scenario.routers.len();
+        let variant = scenario.variant;
+        let listening = Listening { memory_bytes: OVERHEAR_BYTES, options: variant.overhear() };
         // Stations come first, then the origin, then clients.
         let origin = address(count);
         let mut routes = Routes::over(count, scenario.tree_hops());
@@ -123,11 +119,10 @@ impl<'a> Mesh<'a> {
                 table: way::table(&mut routes, router, scenario.gateway),
                 gateway: scenario.gateway,
                 intercepts,
-                repair: options.repair,
-                overhear: scheme.overhears().then_some(OVERHEAR_BYTES),
+                overhear: scheme.overhears().then_some(listening),
                 store: options.store,
                 memory_bytes: options.memory_bytes,
-                profile: options.profile,
+                profile: variant.profile(),
                 names: BTreeMap::from([(ORIGIN.to_owned(), IpAddr::V4(origin))]),
             };
             Router::new(settings).map(|router| Member::Router(Box::new(router)))

@@ -128,6 +128,7 @@ impl Mesh<'_> {
             stations: stations.map(|it| medium.report(it).clone()).collect(),
             from_origin: self.world.carried(self.origin)[0],
             ip_packets: self.world.counters().packets_sent,
+            units_cut: self.report_of_gateway().units_cut,
         }
     }
 }
@@ -137,6 +138,7 @@ pub(super) struct Snapshot {
     stations: Vec<Report>,
     from_origin: u64,
     ip_packets: u64,
+    units_cut: u64,
 }
 
 /// What an access router says of a transfer, and what the gateway gave meanwhile.
@@ -224,6 +226,7 @@ pub(super) fn result(
         gateway: Gateway {
             bytes_from_origin: after.from_origin - before.from_origin,
             bytes_over_air: of_gateway(after) - of_gateway(before),
+            units_cut: after.units_cut - before.units_cut,
         },
         radio: Radio {
             receiver: scenario.key("receiver").to_owned(),

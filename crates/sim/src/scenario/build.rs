@@ -108,6 +108,7 @@ impl<'a> Builder<'a> {
             changes,
             routing: settings.routing,
             congestion: settings.congestion,
+            variant: settings.variant,
             uplink: uplink(settings),
             traffic: settings.traffic,
             workload,

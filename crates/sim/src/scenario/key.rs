@@ -14,6 +14,7 @@ use super::choice::{Fading, Spreading, Word, mbps, rates};
 use super::keys::{FILES, KEYS};
 use super::problem::quote;
 use super::traffic::Traffic;
+use super::variant::Variant;
 use super::workload::Order;
 use super::{Congestion, Key, Routing};
 use crate::world::Metric;
@@ -55,6 +56,7 @@ pub(super) struct Settings {
     pub metric: Metric,
     pub routing: Routing,
     pub congestion: Congestion,
+    pub variant: Variant,
     pub changing: Changing,
     pub range_m: f64,
     pub carrier_sense_m: f64,
@@ -126,6 +128,7 @@ impl Default for Settings {
             metric: Metric::Hops,
             routing: Routing::Static,
             congestion: Congestion::Reno,
+            variant: Variant::default(),
             changing: Changing::default(),
             range_m: 250.0,
             carrier_sense_m: 550.0,
@@ -428,6 +431,9 @@ mod tests {
             ("receiver", "'nolock'", "nolock"),
             ("routing", "'babel'", "babel"),
             ("congestion", "'bbr'", "bbr"),
+            ("units", "'32KiB'", "32KiB"),
+            ("streams", "'alone'", "alone"),
+            ("halves", "'dropped'", "dropped"),
             ("gateway", "8", "8"),
             ("gateway", "'roof'", "roof"),
             ("receivers", "['1', 2]", "1 2"),
@@ -465,6 +471,7 @@ mod tests {
             ("order", "'backwards'", "\"listed\" or \"random\""),
             ("routing", "1", "\"static\" or \"babel\""),
             ("congestion", "'vegas'", "\"reno\" or \"cubic\" or \"bbr\""),
+            ("units", "8", "\"8KiB\" or \"32KiB\""),
             ("gateway", "''", "the name of a router"),
             ("receivers", "[]", "a list of routers, like [\"1\", \"2\"] or \"1 2\""),
             (

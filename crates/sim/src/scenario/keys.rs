@@ -29,7 +29,7 @@ const TIMED: &[Traffic] = &[Traffic::Tcp, Traffic::Udp, Traffic::Fetches, Traffi
 const BY_TCP: &[Traffic] = &[Traffic::Files, Traffic::Tcp, Traffic::Fetches, Traffic::Pages];
 
 /// Every key, in the order in which reports list them.
-pub(super) static KEYS: [Spec; 73] = [
+pub(super) static KEYS: [Spec; 76] = [
     Spec {
         name: "hops",
         meaning: "links from the gateway to the last router of a chain",
@@ -260,6 +260,27 @@ pub(super) static KEYS: [Spec; 73] = [
         layouts: &[],
         traffic: FILES_ONLY,
         slot: Slot::Word(|it| &mut it.congestion),
+    },
+    Spec {
+        name: "units",
+        meaning: "how routers cut content: \"8KiB\" on average, or \"32KiB\" at most",
+        layouts: &[],
+        traffic: ORIGIN,
+        slot: Slot::Word(|it| &mut it.variant.units),
+    },
+    Spec {
+        name: "streams",
+        meaning: "of those who overhear: what is heard of a unit in several streams is \"joined\", or each stands \"alone\"",
+        layouts: &[],
+        traffic: ORIGIN,
+        slot: Slot::Word(|it| &mut it.variant.streams),
+    },
+    Spec {
+        name: "halves",
+        meaning: "of those who overhear: units heard in part are \"repaired\", only the rest is asked for, or \"dropped\"",
+        layouts: &[],
+        traffic: ORIGIN,
+        slot: Slot::Word(|it| &mut it.variant.halves),
     },
     Spec {
         name: "metric",

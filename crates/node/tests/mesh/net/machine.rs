@@ -4,8 +4,8 @@ use super::ground::{PORT, address};
 use super::liar::Liar;
 use crate::common::{BEGIN, Options, Shelf};
 use node::{
-    Config, Input, Interface, LinkOutput, MeshConfig, Node, OPEN_KEY, Output, Report, Route,
-    RouteSource, RouteTable, Scheme, Uplink,
+    Config, Input, Interface, LinkOutput, Listening, MeshConfig, Node, OPEN_KEY, Output, Report,
+    Route, RouteSource, RouteTable, Scheme, Uplink,
 };
 use std::time::Duration;
 use wire::{Date, Instant, PublicKey};
@@ -75,7 +75,7 @@ impl Plan {
             gateways: if self.configured { vec![public_key(self, 0)] } else { Vec::new() },
             port: PORT,
             direct: self.direct.iter().map(|it| it.parse().expect("a prefix")).collect(),
-            overhear: self.overhear,
+            overhear: self.overhear.map(Listening::new),
         }
     }
 

@@ -63,7 +63,7 @@ pub(in super::super) const CALIBRATION: Experiment = Experiment {
 
 fn plan(extent: Extent) -> Vec<Point> {
     let mut points = Vec::new();
-    for trial in TRIALS.iter().filter(|it| extent == Extent::Full || it.panel == "emulab8 at 52 m")
+    for trial in TRIALS.iter().filter(|it| extent == Extent::Full || it.panel == "emulab8 at 53 m")
     {
         let Some(testbed) = testbed(trial) else { continue };
         let settings = [("overhear_m", trial.metres.to_string())];

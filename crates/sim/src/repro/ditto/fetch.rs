@@ -1,10 +1,10 @@
 //! Throughput, section 6.4: the leaves fetch one file after another's transfer, with what earlier
 //! transfers have left in the routers' stores.
 
-use super::super::{Key, Point};
+use super::super::{Key, Outcome, Point, Trial};
+use super::observe::COARSE;
 use super::row;
 use crate::result::Transfer;
-use crate::router::run::{self, Options};
 use crate::router::scheme::Scheme;
 use crate::scenario::Scenario;
 
@@ -15,19 +15,25 @@ pub(super) struct Served {
     pub series: &'static str,
     /// As we do.
     pub scheme: Scheme,
-    /// Half-heard chunks are used.
-    pub repair: bool,
+    /// What routers do otherwise than by default.
+    pub keys: &'static [(&'static str, &'static str)],
 }
 
-/// Chunks that were half heard are dropped.
+/// Units that were half heard are dropped.
 pub(super) const WITHOUT_REPAIR: &str = "ditto without repair";
+/// Nothing is made of what was heard in several streams.
+pub(super) const ALONE: &str = "ditto, streams alone";
+pub(super) const ON_PATH_COARSE: &str = "on-path 32 KiB";
 
 /// All that are compared, from nothing to everything.
-pub(super) const SERVED: [Served; 4] = [
-    Served { series: "end-to-end", scheme: Scheme::EndToEnd, repair: false },
-    Served { series: "on-path", scheme: Scheme::PhThcp, repair: false },
-    Served { series: WITHOUT_REPAIR, scheme: Scheme::Ditto, repair: false },
-    Served { series: "ditto", scheme: Scheme::Ditto, repair: true },
+pub(super) const SERVED: [Served; 7] = [
+    Served { series: "end-to-end", scheme: Scheme::EndToEnd, keys: &[] },
+    Served { series: "on-path", scheme: Scheme::PhThcp, keys: &[] },
+    Served { series: WITHOUT_REPAIR, scheme: Scheme::Ditto, keys: &[("halves", "dropped")] },
+    Served { series: ALONE, scheme: Scheme::Ditto, keys: &[("streams", "alone")] },
+    Served { series: "ditto", scheme: Scheme::Ditto, keys: &[] },
+    Served { series: ON_PATH_COARSE, scheme: Scheme::PhThcp, keys: &[("units", "32KiB")] },
+    Served { series: COARSE, scheme: Scheme::Ditto, keys: &[("units", "32KiB")] },
 ];
 
 /// Leaves that ask.
@@ -80,15 +86,17 @@ impl Fetching {
                     x: order as f64,
                     rank: rank + place,
                 };
-                Point { key, run: Box::new(move |seed| self.run(served, order, seed)) }
+                Point::tried(key, move |seed| self.trial(served, order, seed), receivers)
             })
         });
         points.collect()
     }
 
-    fn run(self, served: Served, order: u64, seed: u64) -> Result<Vec<Vec<f64>>, String> {
-        let scenario = Scenario::load(self.leaves.scenario, &self.settings(order)?);
-        served.run(&scenario.map_err(|error| error.to_string())?, seed)
+    fn trial(self, served: Served, order: u64, seed: u64) -> Result<Trial, String> {
+        let mut settings = self.settings(order)?;
+        settings.extend(served.keys.iter().map(|it| setting(*it)));
+        let (scenario, scheme) = (self.leaves.scenario, served.scheme);
+        Ok(Trial { scenario, settings, scheme, seed, is_observed: false })
     }
 
     /// What the scenario's keys are for that; receivers ask in the order in which they are listed.
@@ -111,18 +119,17 @@ impl Fetching {
 }
 
 fn settings(keys: &[(&str, &str)]) -> Vec<(String, String)> {
-    keys.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    keys.iter().map(|it| setting(*it)).collect()
 }
 
-impl Served {
-    /// What each transfer of a scenario brings.
-    pub fn run(self, scenario: &Scenario, seed: u64) -> Result<Vec<Vec<f64>>, String> {
-        let options = Options { repair: self.repair, ..Options::default() };
-        let result = run::run(scenario, self.scheme, seed, options, None, |_| {})
-            .map_err(|error| error.to_string())?;
-        let rows = result.transfers.iter().enumerate();
-        Ok(rows.map(|(place, transfer)| figures(place, transfer)).collect())
-    }
+fn setting((key, value): (&str, &str)) -> (String, String) {
+    (key.to_owned(), value.to_owned())
+}
+
+/// What each transfer of a run brings.
+pub(super) fn receivers(_: &Scenario, outcome: &Outcome) -> Vec<Vec<f64>> {
+    let rows = outcome.result.transfers.iter().enumerate();
+    rows.map(|(place, transfer)| figures(place, transfer)).collect()
 }
 
 /// What a receiver got, and from where.

@@ -57,7 +57,7 @@ const TESTBEDS: [Testbed; 2] = [
 ];
 
 /// What is fetched, and in which orders.
-const FETCHINGS: [Fetching; 5] = [
+const FETCHINGS: [Fetching; 6] = [
     Fetching { panel: "emulab8 one by one", leaves: EMULAB, when: When::Sequential, orders: &[0] },
     Fetching { panel: "emulab8 every 5 s", leaves: EMULAB, when: When::Staggered(5), orders: &[0] },
     Fetching {
@@ -67,6 +67,7 @@ const FETCHINGS: [Fetching; 5] = [
         orders: &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
     },
     Fetching { panel: "map21 one by one", leaves: MAP, when: When::Sequential, orders: &[1] },
+    Fetching { panel: "map21 every 5 s", leaves: MAP, when: When::Staggered(5), orders: &[1] },
     Fetching {
         panel: "map21 in ten orders",
         leaves: MAP,

@@ -1,14 +1,11 @@
 //! Reconstruction, section 6.2: one transfer at a time with empty caches, and all routers but its ends
 //! listen.
 
-use content::Profile;
-
-use super::super::{Key, Point};
+use super::super::{Key, Outcome, Point, Trial, trial};
 use super::{Testbed, row};
-use crate::observers::{Listening, Made, Observers};
-use crate::router::mesh::{Member, Mesh, Options};
+use crate::observers::Made;
 use crate::router::scheme::Scheme;
-use crate::scenario::Scenario;
+use crate::scenario::{Choice as _, Scenario, Units};
 use crate::world;
 
 /// Says which streams of a seed transfers to one receiver have.
@@ -22,15 +19,15 @@ pub(super) struct Way {
     /// Hop by hop, or in one connection.
     pub scheme: Scheme,
     /// How long chunks are.
-    pub profile: &'static Profile,
+    pub units: Units,
 }
 
 /// Ditto's way; and one connection from the gateway to the receiver, chunks and all: with empty caches,
 /// a router's store has no part in it.
 pub(super) const WAYS: [Way; 3] = [
-    Way { series: DITTO, scheme: Scheme::PhThcp, profile: Profile::DEFAULT },
-    Way { series: COARSE, scheme: Scheme::PhThcp, profile: Profile::COARSE },
-    Way { series: END_TO_END, scheme: Scheme::Thcp, profile: Profile::DEFAULT },
+    Way { series: DITTO, scheme: Scheme::PhThcp, units: Units::Fine },
+    Way { series: COARSE, scheme: Scheme::PhThcp, units: Units::Coarse },
+    Way { series: END_TO_END, scheme: Scheme::Thcp, units: Units::Fine },
 ];
 
 /// Chunks of 8 KiB.
@@ -49,68 +46,70 @@ impl Way {
         rank: usize,
     ) -> Vec<Point> {
         let point = |receiver: &&'static str| {
-            let (name, receiver) = (testbed.scenario, (*receiver).to_owned());
+            let (scenario, receiver) = (testbed.scenario, *receiver);
             let x = receiver.parse().unwrap_or(f64::NAN);
             let key = Key { panel, series: self.series, x, rank };
-            let keys = settings.iter().map(|(key, value)| ((*key).to_owned(), value.clone()));
-            let one = ("receivers".to_owned(), receiver);
-            let settings: Vec<_> = keys.chain([one]).collect();
-            Point { key, run: Box::new(move |seed| self.observe(name, &settings, seed)) }
+            let own = [("receivers", receiver.to_owned()), ("units", self.units.word().to_owned())];
+            let keys = settings.iter().cloned().chain(own);
+            let settings: Vec<_> = keys.map(|(key, value)| (key.to_owned(), value)).collect();
+            let trial = move |seed| self.trial(scenario, settings.clone(), seed);
+            Point::tried(key, trial, observers)
         };
         testbed.receivers.iter().map(point).collect()
     }
 
-    /// Each observer of one transfer.
-    fn observe(
+    fn trial(
         self,
-        name: &str,
-        settings: &[(String, String)],
+        scenario: &'static str,
+        settings: Vec<(String, String)>,
         seed: u64,
-    ) -> Result<Vec<Vec<f64>>, String> {
-        let scenario =
-            Scenario::load_seeded(name, settings, seed).map_err(|error| error.to_string())?;
-        self.watch(&scenario, seed)
+    ) -> Result<Trial, String> {
+        let mut trial = Trial { scenario, settings, scheme: self.scheme, seed, is_observed: true };
+        trial.seed = chance(&trial.scenario()?, seed);
+        Ok(trial)
     }
 
-    /// Each observer of the transfer to a scenario's first receiver.
+    /// Each observer of the transfer to a scenario's first receiver, in virtual time.
     pub fn watch(self, scenario: &Scenario, seed: u64) -> Result<Vec<Vec<f64>>, String> {
-        let receiver = scenario.receivers[0];
-        let seed = world::seed(seed, receiver, TRANSFERS);
-        let options = Options { profile: self.profile, ..Options::default() };
-        let mut mesh =
-            Mesh::build(scenario, self.scheme, seed, options).map_err(|error| error.to_string())?;
-        mesh.meet(self.scheme);
-        let observers = Observers::new(scenario.routers.len());
-        mesh.world.watch(observers.tap());
-        let transfers = mesh.transfer(seed, &mut |_| {});
-        let cut = match mesh.world.program(scenario.gateway) {
-            Member::Router(gateway) => gateway.report().units_cut,
-            _ => 0,
-        };
-        let path = scenario.path(receiver);
-        let all = 0..scenario.routers.len();
-        let listeners = all.filter(|it| *it != receiver && *it != scenario.gateway);
-        let observer = |observer: usize| {
-            let [whole, first, alone] = Listening::ALL.map(|it| observers.made(observer, it));
-            let efficiency = |made: Made| percent(made.chunks as u64, cut);
-            let overhead = |made: Made| percent(made.unused_bytes, made.payload_bytes);
-            row(&[
-                ("node", scenario.routers[observer].name.parse().unwrap_or(f64::NAN)),
-                ("relay", f64::from(u8::from(path.contains(&observer)))),
-                ("chunks", cut as f64),
-                ("heard_kb", whole.payload_bytes as f64 / 1e3),
-                ("efficiency", efficiency(whole)),
-                ("overhead", overhead(whole)),
-                ("efficiency_first", efficiency(first)),
-                ("overhead_first", overhead(first)),
-                ("efficiency_alone", efficiency(alone)),
-                ("overhead_alone", overhead(alone)),
-                ("kbps", transfers[0].kbps),
-                ("whole", f64::from(u8::from(transfers[0].sha256_ok))),
-            ])
-        };
-        Ok(listeners.map(observer).collect())
+        let mut scenario = scenario.clone();
+        scenario.variant.units = self.units;
+        let seed = chance(&scenario, seed);
+        Ok(observers(&scenario, &trial::simulate(&scenario, self.scheme, seed, true)?))
     }
+}
+
+/// Transfers to different receivers have different chance.
+fn chance(scenario: &Scenario, seed: u64) -> u64 {
+    world::seed(seed, scenario.receivers[0], TRANSFERS)
+}
+
+/// A row of each observer of the one transfer.
+fn observers(scenario: &Scenario, outcome: &Outcome) -> Vec<Vec<f64>> {
+    let receiver = scenario.receivers[0];
+    let path = scenario.path(receiver);
+    let cut = outcome.result.gateway.units_cut;
+    let all = outcome.observers.iter().enumerate();
+    let listeners = all.filter(|(it, _)| *it != receiver && *it != scenario.gateway);
+    let transfer = &outcome.result.transfers[0];
+    let observer = |(observer, [whole, first, alone]): (usize, &[Made; 3])| {
+        let efficiency = |made: &Made| percent(made.chunks as u64, cut);
+        let overhead = |made: &Made| percent(made.unused_bytes, made.payload_bytes);
+        row(&[
+            ("node", scenario.routers[observer].name.parse().unwrap_or(f64::NAN)),
+            ("relay", f64::from(u8::from(path.contains(&observer)))),
+            ("chunks", cut as f64),
+            ("heard_kb", whole.payload_bytes as f64 / 1e3),
+            ("efficiency", efficiency(whole)),
+            ("overhead", overhead(whole)),
+            ("efficiency_first", efficiency(first)),
+            ("overhead_first", overhead(first)),
+            ("efficiency_alone", efficiency(alone)),
+            ("overhead_alone", overhead(alone)),
+            ("kbps", transfer.kbps),
+            ("whole", f64::from(u8::from(transfer.sha256_ok))),
+        ])
+    };
+    listeners.map(observer).collect()
 }
 
 /// A part in per cent; of nothing, none.

@@ -2,7 +2,7 @@
 
 use super::super::{Comparison, Estimate, Expectation, Findings, Parameter, Samples, targets};
 use super::draw;
-use super::fetch::{SERVED, WITHOUT_REPAIR};
+use super::fetch::{ALONE, ON_PATH_COARSE, SERVED, WITHOUT_REPAIR};
 use super::heard::Heard;
 use super::observe::{COARSE, DITTO, END_TO_END, WAYS};
 use super::served::Served;
@@ -165,6 +165,16 @@ fn several_hops(samples: &Samples, panel: &str, receiver: f64, node: f64) -> Est
     Estimate::of(&gains.collect::<Vec<_>>())
 }
 
+/// What is told of one scheme over another.
+const GAINS: [[&str; 2]; 6] = [
+    ["ditto", "end-to-end"],
+    ["ditto", "on-path"],
+    [WITHOUT_REPAIR, "end-to-end"],
+    [ALONE, "end-to-end"],
+    [COARSE, "end-to-end"],
+    [COARSE, ON_PATH_COARSE],
+];
+
 /// Medians, and what schemes gain over each other.
 fn throughputs(samples: &Samples, panel: &'static str) -> Vec<Comparison> {
     let of = |series| Served::new(samples, panel, series);
@@ -180,8 +190,7 @@ fn throughputs(samples: &Samples, panel: &'static str) -> Vec<Comparison> {
         let ours = of(served.series).median();
         row(format!("{}, median", served.series), ours, "kbit/s", figure(median(served.series)))
     });
-    let gains = [("ditto", "end-to-end"), ("ditto", "on-path"), (WITHOUT_REPAIR, "end-to-end")];
-    let gains = gains.into_iter().map(|(over, under)| {
+    let gains = GAINS.into_iter().map(|[over, under]| {
         let ours = of(over).gain(&of(under));
         let expected =
             paper_gain(panel, over, under).map_or(Expectation::Nothing, Expectation::Ratio);

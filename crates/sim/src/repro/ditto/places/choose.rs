@@ -65,7 +65,7 @@ fn plan(extent: Extent) -> Vec<Point> {
             Ok(spot) => try_out(draw, spot, seed, extent),
             Err(error) => Err(error.clone()),
         };
-        Point { key, run: Box::new(run) }
+        Point::simulated(key, run)
     };
     (0..=draws).map(point).collect()
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::super::super::{
     Comparison, Estimate, Expectation, Experiment, Extent, Findings, Key, Parameter, Picture,
-    Point, Samples,
+    Point, Samples, trial,
 };
-use super::super::fetch::{SERVED, Served};
+use super::super::fetch::{SERVED, Served, receivers};
 use super::super::tell::paper_gain;
 use super::super::{COLUMNS, FETCHINGS};
 use super::choose::{SCENARIO, TURNS, own};
@@ -86,8 +86,7 @@ fn points(draw: u32, routers: Vec<Router>, keys: &[(String, String)]) -> Vec<Poi
     let point = |(rank, served): (usize, Served)| {
         let key = Key { panel: PANEL, series: served.series, x: f64::from(draw), rank };
         let (routers, keys) = (Arc::clone(&routers), keys.to_vec());
-        let run = move |seed| serve(served, &routers, &keys, seed);
-        Point { key, run: Box::new(run) }
+        Point::simulated(key, move |seed| serve(served, &routers, &keys, seed))
     };
     SERVED.into_iter().filter(told).enumerate().map(point).collect()
 }
@@ -103,7 +102,8 @@ fn serve(
     let mut settings = fetching.settings(fetching.orders[0])?;
     settings.extend(keys.iter().cloned());
     let scenario = Scenario::load_placed(SCENARIO, &settings, routers.to_vec());
-    served.run(&scenario.map_err(|error| error.to_string())?, seed)
+    let scenario = scenario.map_err(|error| error.to_string())?;
+    Ok(receivers(&scenario, &trial::simulate(&scenario, served.scheme, seed, false)?))
 }
 
 fn tell(samples: &Samples) -> Findings {

@@ -1,0 +1,66 @@
+//! `hearsay-lab repro --real`: runs are made once, and kept.
+
+mod lab;
+
+use std::fs;
+
+use lab::{World, can_run};
+use serde_json::Value;
+
+/// All that it makes here: the transfer to router 2, with chunks of 32 KiB, heard by the five others.
+const ONE: &str = "emulab8.ditto-32-KiB.2.1";
+/// A machine that is busy with other tests makes some runs late, which do not count.
+const PATIENCE: usize = 5;
+
+fn args<'a>(out: &'a str, only: &'a str) -> [&'a str; 10] {
+    ["repro", "ditto", "--real", "--quiet", "--seeds", "1", "--only", only, "--out", out]
+}
+
+#[test]
+fn a_run_is_kept_and_not_made_again() {
+    if !can_run("a_run_is_kept_and_not_made_again") {
+        return;
+    }
+    let world = World::new();
+    let out = world.text("out");
+    let kept = world.path(&format!("out/ditto-real/{ONE}.json"));
+    let mut tries = 0;
+    while !kept.exists() {
+        assert!(tries < PATIENCE, "no run was in time");
+        tries += 1;
+        // All others are missing.
+        let ended = world.run(&args(&out, ONE)).expect(1);
+        assert!(ended.err.contains("runs are missing"), "{}", ended.err);
+    }
+    let text = fs::read_to_string(&kept).unwrap();
+    let outcome: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(outcome["result"]["transfers"][0]["sha256_ok"], true);
+    // 1 MB in units of 24 to 32 KiB, but for the last.
+    let cut = outcome["result"]["gateway"]["units_cut"].as_u64().unwrap();
+    assert!((31..=42).contains(&cut), "{cut}");
+    let observers = outcome["observers"].as_array().unwrap();
+    assert_eq!(observers.len(), 8);
+    let heard = observers.iter().filter(|it| it[0]["chunks"].as_u64() > Some(0)).count();
+    assert!((3..=8).contains(&heard), "{outcome:#}");
+    // Nothing but that stays: no captures, no result beside it.
+    let entries = fs::read_dir(world.path("out/ditto-real")).unwrap();
+    assert_eq!(entries.count(), 1);
+
+    // Without a daemon nothing can be run; nothing need be.
+    world.lab(&args(&out, ONE)).env("HEARSAY_BIN", "/nowhere").output().unwrap();
+    assert_eq!(fs::read_to_string(&kept).unwrap(), text);
+    let page = fs::read_to_string(world.path("out/ditto-real.html")).unwrap();
+    assert!(page.contains("By real daemons"), "{page}");
+
+    fs::write(&kept, "{}").unwrap();
+    let refused = world.run(&args(&out, "nothing"));
+    refused.expect_refusal(&[ONE, "is no outcome of a run", "remove it"]);
+    world.nothing_is_left();
+}
+
+#[test]
+fn what_the_simulator_alone_can_do_is_refused() {
+    let world = World::new();
+    let refused = world.run(&["repro", "ditto-places", "--real", "--out", &world.text("out")]);
+    refused.expect_refusal(&["ditto-places is of the simulator alone", "leave out --real"]);
+}

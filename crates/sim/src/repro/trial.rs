@@ -1,0 +1,58 @@
+//! A run of an experiment that can be made in virtual time, and by real daemons too.
+
+use serde::{Deserialize, Serialize};
+
+use crate::observers::{Listening, Made, Observers};
+use crate::result::RunResult;
+use crate::router::run::{self, Options};
+use crate::router::scheme::Scheme;
+use crate::scenario::Scenario;
+
+/// What is to be run.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// One of ours.
+    pub scenario: &'static str,
+    /// Other values of its keys.
+    pub settings: Vec<(String, String)>,
+    /// Who intercepts and caches.
+    pub scheme: Scheme,
+    /// All chance comes from here.
+    pub seed: u64,
+    /// What each router's monitor interface shows is looked at, too.
+    pub is_observed: bool,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// What clients got.
+    pub result: RunResult,
+    /// What each router made of what it heard, in each way of listening; empty if nobody looked.
+    pub observers: Vec<[Made; Listening::ALL.len()]>,
+}
+
+impl Trial {
+    /// The scenario as it is to be run.
+    ///
+    /// # Errors
+    /// A sentence on what is wrong with it.
+    pub fn scenario(&self) -> Result<Scenario, String> {
+        let scenario = Scenario::load_seeded(self.scenario, &self.settings, self.seed);
+        scenario.map_err(|error| error.to_string())
+    }
+}
+
+/// Runs it in virtual time, in whichever places.
+pub(super) fn simulate(
+    scenario: &Scenario,
+    scheme: Scheme,
+    seed: u64,
+    is_observed: bool,
+) -> Result<Outcome, String> {
+    let observers = is_observed.then(|| Observers::new(scenario.routers.len()));
+    let tap = observers.as_ref().map(Observers::tap);
+    let result = run::run(scenario, scheme, seed, Options::default(), tap, |_| {})
+        .map_err(|error| error.to_string())?;
+    Ok(Outcome { result, observers: observers.map_or_else(Vec::new, |it| it.finish()) })
+}
