@@ -1,8 +1,7 @@
-# MeshCache's and Ditto's schemes on the lab's meshes, with real daemons. To be sourced by scripts/bench.
-# BENCH_SEEDS (5): how many; BENCH_PARTS ("path chains emulab8 ditto heard"): which tables; BENCH_HOPS
-# ("1 2 3 4 5 6 7 8") and BENCH_LOSSES ("0 0.1 0.2 0.3") of the chains; BENCH_TESTBEDS of ditto
-# ("emulab8 emulab8@5 map21": with @5 a transfer begins every 5 s) and of heard ("emulab8 map21"); BENCH_BYTES (1000000) of a file.
-# Results stay in target/bench/mesh. All of it takes about three hours on a quiet machine.
+# MeshCache's schemes on the lab's meshes, with real daemons. To be sourced by scripts/bench.
+# BENCH_SEEDS (5): how many; BENCH_PARTS ("path chains emulab8"): which tables; BENCH_HOPS
+# ("1 2 3 4 5 6 7 8") and BENCH_LOSSES ("0 0.1 0.2 0.3") of the chains; BENCH_BYTES (1000000) of a file.
+# Results stay in target/bench/mesh. All of it takes about two hours on a quiet machine. Ditto's: `hearsay-lab repro ditto --real`.
 
 tries=3
 
@@ -13,8 +12,8 @@ measure_mesh() {
     missed=0
     say ""
     say "Files of $bytes bytes; kbit/s unless said otherwise; mean (lowest–highest) of ${#seeds[@]} seeds."
-    for part in ${BENCH_PARTS:-path chains emulab8 ditto heard}; do
-        declare -F "part_$part" >/dev/null || die "there is no part \"$part\": path, chains, emulab8, ditto or heard"
+    for part in ${BENCH_PARTS:-path chains emulab8}; do
+        declare -F "part_$part" >/dev/null || die "there is no part \"$part\": path, chains or emulab8"
         rm -rf "${results:?}/$part"
         mkdir -p "$results/$part"
         "part_$part"
@@ -60,53 +59,6 @@ part_emulab8() {
         done
     done
     "$lab" compare "$results"/emulab8/*.json --html "$results/emulab8.html"
-}
-
-# Leaves of Ditto's testbeds fetch one file in random order, one after the other, or each so many seconds after the
-# one before (Ditto, section 6.4.2).
-part_ditto() {
-    local scheme seed testbed name seconds
-    local -A leaves=([emulab8]="1 2 3 5 7" [map21]="2 3 5 7 14 15 18 19 25 27 38")
-    for testbed in ${BENCH_TESTBEDS:-emulab8 emulab8@5 map21}; do
-        IFS=@ read -r name seconds <<<"$testbed"
-        for seed in "${seeds[@]}"; do
-            for scheme in end-to-end ph-thcp ditto; do
-                one ditto "$testbed.$scheme.$seed" "$name" --scheme "$scheme" --seed "$seed" \
-                    --set "receivers=${leaves[$name]}" --set order=random --set "stagger_s=${seconds:-0}"
-            done
-        done
-    done
-}
-
-# One transfer at a time to each router, caches empty, while the monitors of all are captured: what they
-# reconstruct (Ditto, sections 6.2 and 6.3), hop by hop and in one connection from the gateway.
-part_heard() {
-    local testbed scheme seed receiver
-    local -A routers=([emulab8]="1 2 3 4 5 6 7" [map21]="1 2 3 4 5 7 13 14 15 16 18 19 22 25 27 28 29 30 34 37 38")
-    mkdir "$work/heard"
-    for testbed in ${BENCH_TESTBEDS:-emulab8 map21}; do
-        for seed in "${seeds[@]}"; do
-            for scheme in thcp ph-thcp; do
-                for receiver in ${routers[$testbed]}; do
-                    overhear_one "$testbed" "$scheme" "$seed" "$receiver" "${routers[$testbed]}"
-                done
-            done
-        done
-    done
-}
-
-# overhear_one TESTBED SCHEME SEED RECEIVER ROUTERS : whole, without what was heard behind no head, each stream alone.
-overhear_one() {
-    local name=$1.$2.$3.$4 router files=() captures=()
-    for router in $5; do
-        files+=("$work/heard/$router.pcap")
-        captures+=(--pcap "$router=$work/heard/$router.pcap")
-    done
-    one heard "$name" "$1" --scheme "$2" --seed "$3" --set "receivers=$4" "${captures[@]}"
-    "$lab" analyze overhear --quiet --json "$results/heard/$name.whole" "${files[@]}"
-    "$lab" analyze overhear --quiet --need-heads --json "$results/heard/$name.heads" "${files[@]}"
-    "$lab" analyze overhear --quiet --streams-alone --json "$results/heard/$name.alone" "${files[@]}"
-    rm "${files[@]}"
 }
 
 # one PART NAME ARGUMENTS... : a run whose result counts; what the machine made late is run again.

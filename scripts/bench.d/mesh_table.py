@@ -11,10 +11,8 @@ KINDS = ("local", "ph-local", "remote", "gateway", "origin")
 
 def main():
     part, folder = sys.argv[1], pathlib.Path(sys.argv[2])
-    if part == "heard":
-        return heard_table(folder)
     runs = [(path.stem, json.loads(path.read_text())) for path in sorted(folder.glob("*.json"))]
-    {"path": path_table, "chains": chains_table, "emulab8": emulab8_table, "ditto": ditto_table}[part](runs)
+    {"path": path_table, "chains": chains_table, "emulab8": emulab8_table}[part](runs)
 
 
 def row(*cells):
@@ -81,50 +79,6 @@ def emulab8_table(runs):
             shown([mean(it) for it in rates]), shown([median(it) for it in rates]),
             *(shown(by_hops(some, n, True)) for n in hops), *(shown(by_hops(some, n, False)) for n in hops),
             *(shown([100 * run["share_by_source"].get(kind, 0) for run in some]) for kind in KINDS))
-
-
-def ditto_table(runs):
-    """Medians over a run's leaves, one value a seed, and where the bytes of ditto's leaves came from."""
-    sources = ("overheard", "repaired", *KINDS)
-    row("testbed", "end-to-end, median", "ph-thcp", "ditto", "ditto / end-to-end", "ditto / ph-thcp",
-        *(f"{source}, %" for source in sources))
-    row("---", *["--:"] * (5 + len(sources)))
-    for testbed in sorted({name.split(".")[0] for name, _ in runs}):
-        of = {}
-        for name, run in runs:
-            if name.startswith(testbed + "."):
-                of.setdefault(run["scheme"], []).append(run)
-        plain, path, ditto = ([median(it["kbps"] for it in run["transfers"]) for run in of.get(scheme, [])]
-                              for scheme in ("end-to-end", "ph-thcp", "ditto"))
-        heard = [it["bytes_by_source"] for run in of.get("ditto", []) for it in run["transfers"]]
-        total = sum(sum(it.values()) for it in heard) or 1
-        row(testbed, shown(plain), shown(path), shown(ditto), ratio(ditto, plain), ratio(ditto, path),
-            *(f"{100 * sum(it.get(source, 0) for it in heard) / total:.0f}" for source in sources))
-
-
-def heard_table(folder):
-    """Observers of all transfers of a seed together, one value a seed; chunks as shares of those that were sent."""
-    row("testbed", "transfers", "reassembly", "anything, %", "over half, %", "best fifth, % of chunks", "unused, % of payload, 60 % of hearers below")
-    row("---", "---", "---", *["--:"] * 4)
-    of = {}
-    for path in sorted(folder.glob("*.json")):
-        testbed, scheme, seed, receiver = path.stem.split(".")
-        for how in ("whole", "heads", "alone"):
-            observers = json.loads(path.with_suffix("." + how).read_text())["observers"]
-            made = {pathlib.Path(it["file"]).stem: it for it in observers}
-            sent = made.pop(receiver)["chunks_reconstructed"]
-            seen = [(min(1, it["chunks_reconstructed"] / sent), it["unused_share"], it["payload_bytes"]) for it in made.values()]
-            of.setdefault((testbed, scheme, how), {}).setdefault(seed, []).extend(seen)
-    kinds = {"whole": "ours", "heads": "by heads heard", "alone": "each stream alone"}
-    for (testbed, scheme, how), seeds in sorted(of.items()):
-        seeds = seeds.values()
-        shares = [[it[0] for it in seen] for seen in seeds]
-        unused = [sorted(it[1] for it in seen if it[2] > 0) for seen in seeds]
-        row(testbed, "hop by hop" if scheme == "ph-thcp" else "one connection", kinds[how],
-            shown([100 * mean(it > 0 for it in some) for some in shares], 1),
-            shown([100 * mean(it > 0.5 for it in some) for some in shares], 1),
-            shown([100 * sorted(some)[len(some) * 4 // 5] for some in shares], 1),
-            shown([100 * some[len(some) * 3 // 5] for some in unused if some], 1))
 
 
 def by_hops(runs, hops, with_local):
