@@ -8,7 +8,7 @@ use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
 use std::os::fd::AsFd as _;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant as WallInstant};
+use std::time::{Duration, Instant as WallInstant, SystemTime};
 
 use radio::{Destination, Frame, Input, Medium, Output, Reception, Report, Station};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -66,6 +66,10 @@ pub struct Snapshot {
     pub at: WallInstant,
     /// Whether the thread runs before all ordinary ones.
     pub realtime: bool,
+    /// Frames that are missing in captures.
+    pub uncaptured: u64,
+    /// The date.
+    pub date: SystemTime,
 }
 
 /// The running thread. It ends when this is dropped.
@@ -276,6 +280,8 @@ impl Work {
             busy: Duration::new(busy.tv_sec as u64, busy.tv_nsec as u32),
             at: WallInstant::now(),
             realtime: self.realtime,
+            uncaptured: self.engines.captures.lost(),
+            date: SystemTime::now(),
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
@@ -63,12 +63,15 @@ impl Captures {
     /// Keeps a frame, if this station's were asked for.
     pub fn add(&mut self, station: usize, time: Instant, frame: &[u8]) {
         let (Some(file), Some(queue)) = (self.files[station], &self.queue) else { return };
-        match queue.try_send(Record { file, time, frame: frame.to_vec() }) {
-            Ok(()) => {}
-            Err(TrySendError::Full(_)) => self.lost += 1,
-            // The writer has failed; it says why at the end.
-            Err(TrySendError::Disconnected(_)) => self.queue = None,
+        // Where the writer has failed it says why at the end.
+        if queue.try_send(Record { file, time, frame: frame.to_vec() }).is_err() {
+            self.lost += 1;
         }
+    }
+
+    /// Frames that should have been kept, and were not.
+    pub fn lost(&self) -> u64 {
+        self.lost
     }
 }
 
@@ -81,7 +84,10 @@ impl Drop for Captures {
             say::note(&format!("a capture file is not complete: {error}"));
         }
         if self.lost > 0 {
-            say::note(&format!("{} frames were not captured: the disk was slow", self.lost));
+            say::note(&format!(
+                "{} frames were not captured: the disk was slow, or full",
+                self.lost
+            ));
         }
     }
 }

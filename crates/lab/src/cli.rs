@@ -159,11 +159,12 @@ pub struct Repro {
     /// A few points only, in seconds
     #[arg(long)]
     pub quick: bool,
-    /// With real daemons in real time, which takes hours: what was run is kept in DIR and not run again
+    /// With real daemons in real time, which takes hours (ditto, ditto-calibration): what was run is kept in
+    /// DIR/NAME-real and not run again
     #[arg(long, conflicts_with = "quick")]
     pub real: bool,
-    /// Run only what has this in its name, like "emulab8-one-by-one" or ".end-to-end."; the names are
-    /// those of the files in DIR
+    /// Run only what has this in its name, like "emulab8-one-by-one" or ".end-to-end."; the names are those of
+    /// the files there
     #[arg(long, value_name = "TEXT", requires = "real")]
     pub only: Option<String>,
     /// How many runs at a time [default: one for each core; one with --real]

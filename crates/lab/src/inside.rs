@@ -8,7 +8,7 @@ use std::time::{Instant, SystemTime};
 
 use radio::Medium;
 use sim::pipe::Pipe;
-use sim::result::RunResult;
+use sim::result::{RunResult, Transfer};
 use sim::scenario::{Routing, Scenario};
 
 use crate::air::{Air, Engines, Ports, Snapshot};
@@ -44,9 +44,12 @@ pub fn run(args: &Run) -> Result<(), Failure> {
     network::make_private_places()?;
     let mut air = build(args, &scenario, &progress)?;
     let mut running = start(args, &scenario, &programs, &progress)?;
-    let (result, snapshots) = transfer(args, &scenario, &programs, &progress, &mut air, began)?;
+    let (transfers, snapshots) = transfer(args, &scenario, &programs, &progress, &mut air)?;
     // What was measured without one of them is not what was to be measured.
     running.iter_mut().try_for_each(Background::check)?;
+    let units_cut = routers::units_cut(&scenario, &programs.hearsay)?;
+    let ends = [&snapshots[0], &snapshots[1]];
+    let result = verdict::result(args, &scenario, transfers, ends, units_cut, began.elapsed());
     tell(args, &scenario, &result, [&snapshots[0], &snapshots[1]])?;
     if args.keep {
         keep(&scenario, lifeline);
@@ -115,8 +118,7 @@ fn transfer(
     programs: &Programs,
     progress: &Progress,
     air: &mut Air,
-    began: Instant,
-) -> io::Result<(RunResult, [Snapshot; 2])> {
+) -> io::Result<(Vec<Transfer>, [Snapshot; 2])> {
     let files = Files::make(scenario.workload.files, scenario.workload.bytes, args.seed)?;
     let requests = scenario.requests(args.seed);
     let step = progress.step("transfers", requests.len());
@@ -127,10 +129,7 @@ fn transfer(
     });
     let after = air.snapshot()?;
     step.done();
-    let snapshots = [&before, &after];
-    let units_cut = routers::units_cut(scenario, &programs.hearsay)?;
-    let result = verdict::result(args, scenario, transfers, snapshots, units_cut, began.elapsed());
-    Ok((result, [before, after]))
+    Ok((transfers, [before, after]))
 }
 
 fn tell(

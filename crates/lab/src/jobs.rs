@@ -50,10 +50,11 @@ impl Jobs {
             }
         });
         drop(done);
-        step.done();
         let mut all: Vec<_> = results.iter().collect();
         all.sort_by_key(|(place, _)| *place);
-        all.into_iter().map(|(_, result)| result).collect()
+        let all = all.into_iter().map(|(_, result)| result).collect::<Result<_, _>>()?;
+        step.done();
+        Ok(all)
     }
 }
 

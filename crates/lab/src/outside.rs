@@ -48,11 +48,12 @@ pub fn run(args: &Run, words: Vec<OsString>) -> Result<(), Failure> {
     std::thread::spawn(move || {
         caught.forever().try_for_each(|signal| signals.send(Event::Signal(signal)))
     });
-    let mut child = start_inside(words)?;
-    let lifeline = child.stdin.take();
-    let inside = rustix::process::Pid::from_child(&child);
-    std::thread::spawn(move || events.send(Event::Ended(child.wait())));
-    let end = wait(&next, lifeline, inside);
+    let end = start_inside(words).map_err(Failure::from).and_then(|mut child| {
+        let lifeline = child.stdin.take();
+        let inside = rustix::process::Pid::from_child(&child);
+        std::thread::spawn(move || events.send(Event::Ended(child.wait())));
+        wait(&next, lifeline, inside)
+    });
     catching.close();
     end
 }

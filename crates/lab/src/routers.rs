@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde_json::Value;
-use sim::scenario::{Routing, Scenario};
+use sim::scenario::{Routing, Scenario, Variant};
 
 use crate::address;
 use crate::child::{Background, wait_for};
@@ -194,8 +194,14 @@ fn start_one(
 /// What a daemon's command line does not say: its name in `Cache-Status`, what it does otherwise than by
 /// default, and where the gateway is if no routing daemon tells.
 fn configuration(scenario: &Scenario, scheme: Scheme, router: usize) -> String {
-    let mut text = format!("name = \"{}\"\n[experiment]\n", address::router(scenario, router));
-    for (key, value) in scenario.variant.words() {
+    let mut text = format!("name = \"{}\"\n", address::router(scenario, router));
+    // Written only where something is varied, so that daemons before there was that table can be run.
+    let words = scenario.variant.words().into_iter().zip(Variant::default().words());
+    let varied: Vec<_> = words.filter(|(now, usual)| now != usual).map(|(now, _)| now).collect();
+    if !varied.is_empty() {
+        text += "[experiment]\n";
+    }
+    for (key, value) in varied {
         text += &format!("{key} = \"{value}\"\n");
     }
     let is_told = scenario.routing == Routing::Static && router != scenario.gateway;

@@ -89,8 +89,8 @@ pub fn medium(snapshots: [&Snapshot; 2]) -> String {
 /// Why a run does not count.
 pub fn late(result: &RunResult) -> String {
     format!(
-        "this run is NOT VALID: the medium was late by {:.2} ms (p99), or stood still for a while. \
-         Let nothing else run here, or run as root, where SCHED_FIFO is allowed",
+        "this run is NOT VALID: the medium was late by {:.2} ms (p99), or stood still for a while, or frames \
+         were not captured. Let less run here, or run as root, where SCHED_FIFO is allowed",
         result.radio.late_ms_p99
     )
 }

@@ -1,6 +1,6 @@
 //! What a run gave, from the transfers and the medium's counters before and after them.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use radio::Report;
 use sim::result::{Gateway, Radio, RunResult, Transfer};
@@ -40,7 +40,8 @@ pub fn result(
         scheme: args.scheme.name().to_owned(),
         seed: args.seed,
         mode: "lab".to_owned(),
-        valid: late <= LATE_MAX && longest <= PAUSE_MAX,
+        valid: late <= LATE_MAX && longest <= PAUSE_MAX && after.uncaptured == 0,
+        began_unix_s: unix_seconds(before.date),
         gateway: Gateway {
             bytes_from_origin: after.from_origin - before.from_origin,
             bytes_over_air: of_gateway(after) - of_gateway(before),
@@ -60,6 +61,10 @@ pub fn result(
         transfers,
         wall_seconds: wall.as_secs_f64(),
     }
+}
+
+fn unix_seconds(date: SystemTime) -> f64 {
+    date.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }
 
 /// Wrong bytes are worse than none.

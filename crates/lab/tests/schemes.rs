@@ -171,3 +171,21 @@ fn with_ditto_what_was_lost_in_part_is_mended() {
     assert!(repaired.sum::<f64>() > 0.0, "{result:#}");
     world.nothing_is_left();
 }
+
+#[test]
+fn with_ditto_what_was_lost_in_part_may_be_dropped() {
+    if !can_run("with_ditto_what_was_lost_in_part_may_be_dropped") {
+        return;
+    }
+    let world = World::new();
+    let keys = ["--set", "bytes=200000", "--set", "halves=dropped", "--set", "streams=alone"];
+    let args = [&["run", "emulab8", "--scheme", "ditto", "--json", "-"], &keys[..]].concat();
+    let result = run(&world, &args);
+    let transfers = result["transfers"].as_array().expect("a list");
+    let of = |source: &str| {
+        let bytes = transfers.iter().filter_map(|it| it["bytes_by_source"][source].as_f64());
+        bytes.sum::<f64>()
+    };
+    assert!(of("overheard") > 0.0 && of("repaired") == 0.0, "{result:#}");
+    world.nothing_is_left();
+}

@@ -20,6 +20,10 @@ pub struct RunResult {
     pub mode: String,
     /// Whether the medium kept up with the clock; always so in virtual time.
     pub valid: bool,
+    /// When the first request could go out, in seconds since 1970: what captures show before is how routers
+    /// met.
+    #[serde(default)]
+    pub began_unix_s: f64,
     /// In the order in which they began.
     pub transfers: Vec<Transfer>,
     /// The share of the transfers that each source had; those that failed are left out.
@@ -145,6 +149,7 @@ mod tests {
             seed: 1,
             mode: "lab".to_owned(),
             valid: true,
+            began_unix_s: 0.0,
             transfers: rates.iter().map(transfer).collect(),
             share_by_source: BTreeMap::from([(Source::Remote, 1.0)]),
             gateway: Gateway::default(),

@@ -6,6 +6,7 @@
 //! *Where to start:* [`Scenario::load`], then `scenarios/chain.toml`, then `scenario/key.rs`, which
 //! lists every key.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use radio::Links;
@@ -217,6 +218,11 @@ impl Scenario {
     /// A key's value now; empty if it does not apply.
     pub fn key(&self, name: &str) -> &str {
         self.keys.iter().find(|key| key.name == name).map_or("", |key| &key.value)
+    }
+
+    /// Every key that applies, and its value now.
+    pub fn values(&self) -> BTreeMap<String, String> {
+        self.keys.iter().map(|key| (key.name.to_owned(), key.value.clone())).collect()
     }
 
     /// The names of those that need no file, always in the same order.

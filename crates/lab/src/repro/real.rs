@@ -4,19 +4,26 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, BufReader, Read as _};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use clap::Parser as _;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use sim::observers::{Made as Heard, Observers};
 use sim::repro::{Job, Outcome, Row, Trial};
+use sim::result::RunResult;
 use sim::scenario::Scenario;
+use wire::Instant;
 use wire::capture::records::Feeder;
 
 use crate::cli::{Cli, Command, Repro};
 use crate::failure::Failure;
 use crate::jobs::Jobs;
 use crate::outside;
+use crate::say;
 
 /// How often a run is tried of which the machine made nothing that counts.
 const TRIES: usize = 3;
@@ -27,31 +34,66 @@ const PIECE: usize = 64 << 10;
 pub struct Made {
     /// Of runs that are there for all points of their curve.
     pub rows: Vec<Row>,
-    /// How many runs there should be, and are not.
-    pub missing: usize,
+    /// Runs that should have been made, and could not.
+    pub failed: usize,
+    /// Runs that were not asked for, and are not there.
+    pub left_out: usize,
 }
 
 /// Makes the runs that are not there yet, one seed after the other.
 pub fn make(jobs: &[Job<'_>], folder: &Path, args: &Repro) -> Result<Made, Failure> {
-    let refuse = |error| Failure::refused(format!("cannot write to {}: {error}", folder.display()));
-    fs::create_dir_all(folder).map_err(refuse)?;
-    let mut jobs: Vec<_> = jobs.iter().collect();
-    jobs.sort_by_key(|it| it.seed());
-    let is_wanted =
-        |job: &Job<'_>| args.only.as_ref().is_none_or(|text| job.name().contains(text.as_str()));
+    let series = Series::new(folder)?;
+    let runs = jobs.iter().map(|job| Run::of(job, &series)).collect::<Result<Vec<_>, _>>()?;
+    let is_wanted = |run: &Run<'_>| args.only.as_ref().is_none_or(|it| run.name.contains(it));
+    let (mut todo, mut left_out) = (Vec::new(), 0);
+    for run in &runs {
+        match run.kept()? {
+            None if is_wanted(run) => todo.push(run),
+            None => left_out += 1,
+            Some(_) => {}
+        }
+    }
+    todo.sort_by_key(|it| it.job.seed());
     let how = Jobs { what: "runs", at_a_time: Some(args.jobs.unwrap_or(1)), quiet: args.quiet };
-    let rows = how.run(jobs.len(), |place| {
-        let job = jobs[place];
-        let trial = job.trial().expect("it was looked for").map_err(Failure::failed)?;
-        let run = Run { trial: &trial, name: job.name(), folder };
-        let outcome = if is_wanted(job) { run.outcome()? } else { run.kept()? };
-        let rows = outcome.map(|it| job.tell(&trial, &it).map_err(Failure::failed));
-        rows.transpose()
-    })?;
-    let missing = rows.iter().filter(|it| it.is_none()).count();
-    let ran = jobs.iter().zip(rows);
-    let ran = ran.map(|(job, rows)| Ran { curve: job.curve(), seed: job.seed(), rows }).collect();
-    Ok(Made { rows: complete(ran), missing })
+    how.run(todo.len(), |place| todo[place].make())?;
+    let ran = runs.iter().map(Run::tell).collect::<Result<Vec<_>, _>>()?;
+    let missing = ran.iter().filter(|it| it.rows.is_none()).count();
+    Ok(Made { rows: complete(ran), failed: missing - left_out, left_out })
+}
+
+/// All runs, and whether they are to go on.
+struct Series {
+    /// Where outcomes are kept.
+    folder: PathBuf,
+    /// The signal that has come, if not 0. Each run hears of one that comes while it goes on; this is for those
+    /// that come between.
+    signal: Arc<AtomicUsize>,
+}
+
+impl Series {
+    fn new(folder: &Path) -> Result<Self, Failure> {
+        let refuse =
+            |error| Failure::refused(format!("cannot write to {}: {error}", folder.display()));
+        fs::create_dir_all(folder).map_err(refuse)?;
+        // As it stands on the command lines of runs.
+        let folder = folder.canonicalize().map_err(refuse)?;
+        if folder.to_str().is_none() {
+            let text = format!("{}: captures need a path of UTF-8", folder.display());
+            return Err(Failure::refused(text));
+        }
+        let signal = Arc::new(AtomicUsize::new(0));
+        for each in [SIGINT, SIGTERM, SIGHUP] {
+            signal_hook::flag::register_usize(each, Arc::clone(&signal), each as usize)?;
+        }
+        Ok(Self { folder, signal })
+    }
+
+    fn check(&self) -> Result<(), Failure> {
+        match self.signal.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            signal => Err(Failure { code: 128 + signal as u8, message: "interrupted".to_owned() }),
+        }
+    }
 }
 
 /// A run that is there, or is not.
@@ -75,31 +117,46 @@ fn complete<T>(all: Vec<Ran<T>>) -> Vec<T> {
 
 /// One run.
 struct Run<'a> {
-    trial: &'a Trial,
+    job: &'a Job<'a>,
+    series: &'a Series,
     name: String,
-    folder: &'a Path,
+    trial: Trial,
+    scenario: Scenario,
 }
 
-impl Run<'_> {
-    /// What came of it, now or before; `None` if the machine was too busy each time.
-    fn outcome(&self) -> Result<Option<Outcome>, Failure> {
-        if let Some(outcome) = self.kept()? {
-            return Ok(Some(outcome));
-        }
+impl<'a> Run<'a> {
+    fn of(job: &'a Job<'a>, series: &'a Series) -> Result<Self, Failure> {
+        let trial = job.trial().ok_or_else(|| Failure::failed("a run of the simulator alone"))?;
+        let trial = trial.map_err(Failure::failed)?;
+        let scenario = trial.scenario().map_err(Failure::failed)?;
+        Ok(Self { job, series, name: job.name(), trial, scenario })
+    }
+
+    /// Where its outcome is kept.
+    fn file(&self) -> PathBuf {
+        self.series.folder.join(format!("{}.json", self.name))
+    }
+
+    /// Runs until an outcome counts, which is kept; nothing is if the machine was too busy each time.
+    fn make(&self) -> Result<(), Failure> {
         for _ in 0..TRIES {
-            let outcome = self.attempt()?;
-            if outcome.result.valid {
-                self.keep(&outcome)?;
-                return Ok(Some(outcome));
+            self.series.check()?;
+            match self.attempt()? {
+                Some(outcome) if outcome.result.valid => return self.keep(&outcome),
+                Some(_) => say::note(&format!("{}: not valid", self.name)),
+                None => say::note(&format!("{}: failed", self.name)),
             }
         }
-        Ok(None)
+        Ok(())
     }
 
-    fn file(&self) -> PathBuf {
-        self.folder.join(format!("{}.json", self.name))
+    /// What it adds to the page.
+    fn tell(&self) -> Result<Ran<Row>, Failure> {
+        let rows = self.kept()?.map(|it| self.job.tell(&self.trial, &it).map_err(Failure::failed));
+        Ok(Ran { curve: self.job.curve(), seed: self.job.seed(), rows: rows.transpose()? })
     }
 
+    /// What came of it before, if it was run.
     fn kept(&self) -> Result<Option<Outcome>, Failure> {
         let path = self.file();
         let text = match fs::read(&path) {
@@ -111,7 +168,33 @@ impl Run<'_> {
             let path = path.display();
             Failure::refused(format!("{path} is no outcome of a run ({error}): remove it"))
         };
-        serde_json::from_slice(&text).map(Some).map_err(refuse)
+        let outcome = serde_json::from_slice::<Outcome>(&text).map_err(refuse)?;
+        self.check(&outcome)?;
+        Ok(Some(outcome))
+    }
+
+    /// What was made otherwise than it would be now does not count.
+    fn check(&self, outcome: &Outcome) -> Result<(), Failure> {
+        let now = self.scenario.values();
+        let made = (&outcome.result.scheme[..], outcome.result.seed);
+        let differs = now.iter().find(|(key, value)| outcome.keys.get(*key) != Some(*value));
+        let why = match differs {
+            Some((key, _)) => format!("another `{key}`"),
+            None if outcome.keys.len() != now.len() => "other keys".to_owned(),
+            None if made != (self.trial.scheme.name(), self.trial.seed) => {
+                "another scheme or seed".to_owned()
+            }
+            None if self.is_whole(outcome) => return Ok(()),
+            None => "other routers".to_owned(),
+        };
+        let text = format!("{} was made with {why} than now: remove it", self.file().display());
+        Err(Failure::refused(text))
+    }
+
+    /// As many transfers and observers as there must be.
+    fn is_whole(&self, outcome: &Outcome) -> bool {
+        let observers = if self.trial.is_observed { self.scenario.routers.len() } else { 0 };
+        outcome.observers.len() == observers && !outcome.result.transfers.is_empty()
     }
 
     /// Whole or not at all, whenever somebody ends us.
@@ -123,33 +206,36 @@ impl Run<'_> {
         fs::write(&part, json).and_then(|()| fs::rename(&part, &path)).map_err(failed)
     }
 
-    /// A run in a folder of its own, of which nothing stays.
-    fn attempt(&self) -> Result<Outcome, Failure> {
-        let scratch = Scratch::new(self.folder.join(format!("{}.running", self.name)))?;
-        let scenario = self.trial.scenario().map_err(Failure::failed)?;
+    /// A run in a folder of its own, of which nothing stays; `None` if nothing came of it.
+    fn attempt(&self) -> Result<Option<Outcome>, Failure> {
+        let name = format!("{}.{}.running", self.name, std::process::id());
+        let scratch = Scratch::new(self.series.folder.join(name))?;
         let json = scratch.0.join("result.json");
-        let words = self.words(&scenario, &scratch.0);
+        let words = self.words(&scratch.0);
         let parsed = Cli::try_parse_from(&words).map_err(Failure::failed)?;
         let Command::Run(args) = parsed.command else { return Err(Failure::failed("no run")) };
         // Behind the name of the program and of the command.
-        let inside = words.into_iter().skip(2).collect();
-        match outside::run(&args, inside) {
-            // Transfers that fail are part of what came of it.
-            Err(failure) if failure.code != 1 || !json.exists() => return Err(failure),
+        let end = outside::run(&args, words.into_iter().skip(2).collect());
+        self.series.check()?;
+        match end {
+            // It has said why; another try may go well.
+            Err(failure) if failure.code == 1 && !json.exists() => return Ok(None),
+            Err(failure) if failure.code != 1 => return Err(failure),
+            // Transfers that fail are part of what comes of a run.
             Ok(()) | Err(_) => {}
         }
-        let result = serde_json::from_reader(BufReader::new(File::open(&json)?));
-        let result = result.map_err(Failure::failed)?;
+        let wrong = |error| Failure::failed(format!("{}: {error}", json.display()));
+        let result: RunResult = serde_json::from_slice(&fs::read(&json)?).map_err(wrong)?;
         let observers = match self.trial.is_observed {
-            true => observe(&scenario, &scratch.0)?,
+            true => self.observe(&scratch.0, result.began_unix_s)?,
             false => Vec::new(),
         };
-        Ok(Outcome { result, observers })
+        Ok(Some(Outcome { keys: self.scenario.values(), result, observers }))
     }
 
     /// The command line of the run.
-    fn words(&self, scenario: &Scenario, scratch: &Path) -> Vec<OsString> {
-        let Trial { scheme, seed, .. } = *self.trial;
+    fn words(&self, scratch: &Path) -> Vec<OsString> {
+        let Trial { scheme, seed, .. } = self.trial;
         let mut words: Vec<OsString> = ["hearsay-lab", "run", self.trial.scenario, "--quiet"]
             .into_iter()
             .chain(["--scheme", scheme.name(), "--seed", &seed.to_string()])
@@ -159,12 +245,26 @@ impl Run<'_> {
             words.extend(["--set".into(), format!("{key}={value}").into()]);
         }
         words.extend(["--json".into(), scratch.join("result.json").into()]);
-        for router in scenario.routers.iter().filter(|_| self.trial.is_observed) {
+        for router in self.scenario.routers.iter().filter(|_| self.trial.is_observed) {
             let mut capture = OsString::from(format!("{}=", router.name));
             capture.push(capture_of(scratch, &router.name));
             words.extend(["--pcap".into(), capture]);
         }
         words
+    }
+
+    /// What each router made of what its monitor interface showed from a date on.
+    fn observe(&self, scratch: &Path, from_unix_s: f64) -> Result<Vec<[Heard; 3]>, Failure> {
+        let from = Instant::ZERO + Duration::from_secs_f64(from_unix_s.max(0.0));
+        let observers = Observers::new(self.scenario.routers.len());
+        let mut tap = observers.tap();
+        for (station, router) in self.scenario.routers.iter().enumerate() {
+            let path = capture_of(scratch, &router.name);
+            let failed = |error| Failure::failed(format!("{}: {error}", path.display()));
+            let mut show = |at, frame: &[u8]| tap.frame(station, at, frame);
+            listen(&path, from, &mut show).map_err(failed)?;
+        }
+        Ok(observers.finish())
     }
 }
 
@@ -172,20 +272,9 @@ fn capture_of(scratch: &Path, router: &str) -> PathBuf {
     scratch.join(format!("{router}.pcap"))
 }
 
-/// What each router made of what its monitor interface showed.
-fn observe(scenario: &Scenario, scratch: &Path) -> Result<Vec<[Heard; 3]>, Failure> {
-    let observers = Observers::new(scenario.routers.len());
-    for (station, router) in scenario.routers.iter().enumerate() {
-        let path = capture_of(scratch, &router.name);
-        let failed = |error| Failure::failed(format!("{}: {error}", path.display()));
-        listen(&path, station, &observers).map_err(failed)?;
-    }
-    Ok(observers.finish())
-}
-
-fn listen(path: &Path, station: usize, observers: &Observers) -> io::Result<()> {
+/// Shows a capture from a date on.
+fn listen(path: &Path, from: Instant, tap: &mut dyn FnMut(Instant, &[u8])) -> io::Result<()> {
     let (mut file, mut feeder, mut piece) = (File::open(path)?, Feeder::default(), vec![0; PIECE]);
-    let mut tap = observers.tap();
     loop {
         let length = file.read(&mut piece)?;
         if length == 0 {
@@ -193,7 +282,9 @@ fn listen(path: &Path, station: usize, observers: &Observers) -> io::Result<()> 
         }
         feeder.feed(&piece[..length]);
         while let Some(record) = feeder.take().map_err(io::Error::other)? {
-            tap.frame(station, record.time, record.frame.bytes);
+            if record.time >= from {
+                tap(record.time, record.frame.bytes);
+            }
         }
     }
 }
@@ -202,12 +293,11 @@ fn listen(path: &Path, station: usize, observers: &Observers) -> io::Result<()> 
 struct Scratch(PathBuf);
 
 impl Scratch {
-    fn new(path: PathBuf) -> io::Result<Self> {
-        if path.exists() {
-            fs::remove_dir_all(&path)?;
+    fn new(path: PathBuf) -> Result<Self, Failure> {
+        match fs::create_dir(&path) {
+            Ok(()) => Ok(Self(path)),
+            Err(error) => Err(Failure::failed(format!("cannot make {}: {error}", path.display()))),
         }
-        fs::create_dir(&path)?;
-        Ok(Self(path))
     }
 }
 

@@ -30,6 +30,7 @@ pub(crate) fn run(scheme: &str, seed: u64, transfers: Vec<Transfer>) -> RunResul
         seed,
         mode: "sim".to_owned(),
         valid: true,
+        began_unix_s: 0.0,
         share_by_source: source::shares(&transfers),
         transfers,
         gateway: Gateway { bytes_from_origin: 1_000_000, bytes_over_air: 2_000_000, units_cut: 0 },

@@ -142,14 +142,16 @@ impl Experiment {
 
     /// Whether real daemons can make its runs too.
     pub fn is_for_daemons(&self) -> bool {
-        self.plan(Extent::Quick, Some(1)).jobs().iter().all(|it| it.trial().is_some())
+        self.plan(Extent::Full, Some(1)).jobs().iter().all(|it| it.trial().is_some())
     }
 
     /// What came of the runs, which may be in any order; the rows of each in theirs.
     pub fn tell(&self, mut rows: Vec<Row>, clock: Clock) -> Told {
         rows.sort_by(|a, b| a.key.order(&b.key).then(a.seed.cmp(&b.seed)));
         let samples = Samples::new(self.columns, rows);
-        let findings = (self.tell)(&samples);
+        let mut findings = (self.tell)(&samples);
+        // Of what was not run there is nothing to tell.
+        findings.rows.retain(|it| it.ours.runs > 0);
         Told {
             runs_csv: samples.csv(),
             rows_csv: findings.csv(),
@@ -211,11 +213,10 @@ impl Job<'_> {
     /// # Errors
     /// A sentence on what is wrong with its scenario.
     pub fn tell(&self, trial: &Trial, outcome: &Outcome) -> Result<Vec<Row>, String> {
-        let rows = match &self.point.run {
-            Run::Simulated(_) => Rows::new(),
-            Run::Tried(_, rows) => rows(&trial.scenario()?, outcome),
-        };
-        Ok(self.rows(rows))
+        match &self.point.run {
+            Run::Simulated(_) => Err(format!("{} is of the simulator alone", self.name())),
+            Run::Tried(_, rows) => Ok(self.rows(rows(&trial.scenario()?, outcome))),
+        }
     }
 
     /// Its name among all of the experiment, for files: panel, series, place on the axis, seed.
@@ -237,5 +238,39 @@ impl Job<'_> {
     fn rows(&self, rows: Rows) -> Vec<Row> {
         let row = |figures| Row { key: self.point.key.clone(), seed: self.seed, figures };
         rows.into_iter().map(row).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_what_was_not_run_nothing_is_told() {
+        let ditto = Experiment::named("ditto").unwrap();
+        let plan = ditto.plan(Extent::Quick, Some(1));
+        let jobs = plan.jobs();
+        let ran = jobs.iter().filter(|it| it.curve() == ("emulab8 one by one", "end-to-end"));
+        let rows = ran.flat_map(|it| it.run().unwrap()).collect();
+        let Told { findings, rows_csv, html, .. } = ditto.tell(rows, Clock::Real);
+        let told: Vec<_> = findings.rows.iter().map(|it| &it.what[..]).collect();
+        assert_eq!(told, ["emulab8 one by one: end-to-end, median"]);
+        assert!(!rows_csv.contains("NaN") && !html.contains("NaN"));
+        assert!(html.contains("By real daemons"));
+    }
+
+    #[test]
+    fn a_trial_says_the_same_of_an_outcome_as_of_a_run() {
+        let ditto = Experiment::named("ditto").unwrap();
+        let plan = ditto.plan(Extent::Quick, Some(1));
+        let jobs = plan.jobs();
+        let job = jobs.iter().find(|it| it.name() == "emulab8.ditto-32-KiB.2.1").unwrap();
+        let trial = job.trial().unwrap().unwrap();
+        let scenario = trial.scenario().unwrap();
+        let outcome = trial::simulate(&scenario, trial.scheme, trial.seed, true).unwrap();
+        let text = serde_json::to_string(&outcome).unwrap();
+        let read = serde_json::from_str(&text).unwrap();
+        assert_eq!(job.tell(&trial, &read), job.run());
+        assert_eq!(outcome.observers.len(), scenario.routers.len());
     }
 }

@@ -1,10 +1,12 @@
 //! A run of an experiment that can be made in virtual time, and by real daemons too.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::observers::{Listening, Made, Observers};
 use crate::result::RunResult;
-use crate::router::run::{self, Options};
+use crate::router::mesh::{Mesh, Options};
 use crate::router::scheme::Scheme;
 use crate::scenario::Scenario;
 
@@ -26,9 +28,12 @@ pub struct Trial {
 /// What came of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
+    /// Every key of the scenario that it was made with, and its value.
+    pub keys: BTreeMap<String, String>,
     /// What clients got.
     pub result: RunResult,
-    /// What each router made of what it heard, in each way of listening; empty if nobody looked.
+    /// What each router made of what it heard from the first request on, in each way of listening; empty if
+    /// nobody looked.
     pub observers: Vec<[Made; Listening::ALL.len()]>,
 }
 
@@ -50,9 +55,12 @@ pub(super) fn simulate(
     seed: u64,
     is_observed: bool,
 ) -> Result<Outcome, String> {
-    let observers = is_observed.then(|| Observers::new(scenario.routers.len()));
-    let tap = observers.as_ref().map(Observers::tap);
-    let result = run::run(scenario, scheme, seed, Options::default(), tap, |_| {})
+    let mut mesh = Mesh::build(scenario, scheme, seed, Options::default())
         .map_err(|error| error.to_string())?;
-    Ok(Outcome { result, observers: observers.map_or_else(Vec::new, |it| it.finish()) })
+    mesh.meet(scheme);
+    let observers = is_observed.then(|| Observers::new(scenario.routers.len()));
+    observers.iter().for_each(|it| mesh.world.watch(it.tap()));
+    let result = mesh.play(scheme, seed, &mut |_| {});
+    let observers = observers.map_or_else(Vec::new, |it| it.finish());
+    Ok(Outcome { keys: scenario.values(), result, observers })
 }

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 
 use node::Recent;
 use radio::{Report, Station};
+use wire::Instant;
 
+use super::BEGIN;
 use super::browse::browse;
 use super::mesh::{Member, Mesh, ORIGIN, name};
 pub use super::mesh::{Options, RunError};
@@ -38,13 +40,23 @@ pub fn run(
     let mut mesh = Mesh::build(scenario, scheme, seed, options)?;
     watch.into_iter().for_each(|it| mesh.world.watch(it));
     mesh.meet(scheme);
-    let before = mesh.snapshot();
-    let transfers = mesh.transfer(seed, &mut ended);
-    let after = mesh.snapshot();
-    Ok(result(scenario, scheme, seed, transfers, [&before, &after]))
+    Ok(mesh.play(scheme, seed, &mut ended))
 }
 
 impl Mesh<'_> {
+    /// What comes of all requests, from now on.
+    pub fn play(
+        &mut self,
+        scheme: Scheme,
+        seed: u64,
+        ended: &mut impl FnMut(&Transfer),
+    ) -> RunResult {
+        let before = self.snapshot();
+        let transfers = self.transfer(seed, ended);
+        let after = self.snapshot();
+        result(self.scenario, scheme, seed, transfers, [&before, &after])
+    }
+
     /// Sends all requests, and gives their transfers in the order in which they began.
     pub fn transfer(&mut self, seed: u64, ended: &mut impl FnMut(&Transfer)) -> Vec<Transfer> {
         let requests = self.scenario.requests(seed);
@@ -129,6 +141,7 @@ impl Mesh<'_> {
             from_origin: self.world.carried(self.origin)[0],
             ip_packets: self.world.counters().packets_sent,
             units_cut: self.report_of_gateway().units_cut,
+            at: self.world.now(),
         }
     }
 }
@@ -139,6 +152,7 @@ pub(super) struct Snapshot {
     from_origin: u64,
     ip_packets: u64,
     units_cut: u64,
+    at: Instant,
 }
 
 /// What an access router says of a transfer, and what the gateway gave meanwhile.
@@ -223,6 +237,7 @@ pub(super) fn result(
         seed,
         mode: "sim".to_owned(),
         valid: true,
+        began_unix_s: BEGIN.as_unix() as f64 + before.at.as_nanos() as f64 / 1e9,
         gateway: Gateway {
             bytes_from_origin: after.from_origin - before.from_origin,
             bytes_over_air: of_gateway(after) - of_gateway(before),

@@ -270,7 +270,7 @@ pub(super) static KEYS: [Spec; 76] = [
     },
     Spec {
         name: "streams",
-        meaning: "of those who overhear: what is heard of a unit in several streams is \"joined\", or each stands \"alone\"",
+        meaning: "of those who overhear: what is heard of a unit in several streams is \"joined\"; or each stands \"alone\", and what it brings without a head is lost",
         layouts: &[],
         traffic: ORIGIN,
         slot: Slot::Word(|it| &mut it.variant.streams),

@@ -223,6 +223,9 @@ fn shares(samples: &Samples, panel: &'static str) -> Vec<Comparison> {
 /// Section 8, from what our observers hear.
 fn sizes(samples: &Samples, testbed: &Testbed) -> Vec<String> {
     let heard = Heard::new(samples, testbed.scenario, DITTO);
+    if heard.nodes().is_empty() {
+        return Vec::new();
+    }
     let mean = heard.mean("efficiency").mean;
     let of_node = |node: &f64| {
         let all = heard.of_node(*node, "efficiency");
