@@ -4,6 +4,7 @@
 //! clocks.
 
 mod real;
+mod run;
 
 use std::fmt::Write as _;
 use std::fs;

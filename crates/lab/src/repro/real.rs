@@ -1,34 +1,19 @@
 //! Experiments with real daemons, in real time: each run is one of `hearsay-lab run`, and what came of it
-//! is kept in a folder, so that hours of runs can be broken off and gone on with.
+//! is kept in a folder, so that hours of runs can be broken off and gone on with. `run.rs` is one run.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
-use clap::Parser as _;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use sim::observers::{Made as Heard, Observers};
-use sim::repro::{Job, Outcome, Row, Trial};
-use sim::result::RunResult;
-use sim::scenario::Scenario;
-use wire::Instant;
-use wire::capture::records::Feeder;
+use sim::repro::{Job, Row};
 
-use crate::cli::{Cli, Command, Repro};
+use super::run::Run;
+use crate::cli::Repro;
 use crate::failure::Failure;
 use crate::jobs::Jobs;
-use crate::outside;
-use crate::say;
-
-/// How often a run is tried of which the machine made nothing that counts.
-const TRIES: usize = 3;
-/// How much of a capture is read at a time.
-const PIECE: usize = 64 << 10;
 
 /// What there is of an experiment.
 pub struct Made {
@@ -56,15 +41,15 @@ pub fn make(jobs: &[Job<'_>], folder: &Path, args: &Repro) -> Result<Made, Failu
     todo.sort_by_key(|it| it.job.seed());
     let how = Jobs { what: "runs", at_a_time: Some(args.jobs.unwrap_or(1)), quiet: args.quiet };
     how.run(todo.len(), |place| todo[place].make())?;
-    let ran = runs.iter().map(Run::tell).collect::<Result<Vec<_>, _>>()?;
+    let ran = runs.iter().map(Ran::of).collect::<Result<Vec<_>, _>>()?;
     let missing = ran.iter().filter(|it| it.rows.is_none()).count();
-    Ok(Made { rows: complete(ran), failed: missing - left_out, left_out })
+    Ok(Made { rows: complete(ran), failed: missing.saturating_sub(left_out), left_out })
 }
 
 /// All runs, and whether they are to go on.
-struct Series {
+pub struct Series {
     /// Where outcomes are kept.
-    folder: PathBuf,
+    pub folder: PathBuf,
     /// The signal that has come, if not 0. Each run hears of one that comes while it goes on; this is for those
     /// that come between.
     signal: Arc<AtomicUsize>,
@@ -88,7 +73,8 @@ impl Series {
         Ok(Self { folder, signal })
     }
 
-    fn check(&self) -> Result<(), Failure> {
+    /// An error once a signal has come.
+    pub fn check(&self) -> Result<(), Failure> {
         match self.signal.load(Ordering::Relaxed) {
             0 => Ok(()),
             signal => Err(Failure { code: 128 + signal as u8, message: "interrupted".to_owned() }),
@@ -103,6 +89,13 @@ struct Ran<T> {
     rows: Option<Vec<T>>,
 }
 
+impl Ran<Row> {
+    fn of(run: &Run<'_>) -> Result<Self, Failure> {
+        let rows = run.kept()?.map(|outcome| run.rows(&outcome)).transpose()?;
+        Ok(Self { curve: run.job.curve(), seed: run.job.seed(), rows })
+    }
+}
+
 /// Of each curve the seeds of which all runs are there, up to the first of which one is not: figures are means
 /// over seeds, and ratios go by pairs of them.
 fn complete<T>(all: Vec<Ran<T>>) -> Vec<T> {
@@ -113,198 +106,6 @@ fn complete<T>(all: Vec<Ran<T>>) -> Vec<T> {
     }
     let counts = |run: &Ran<T>| broken.get(&run.curve).is_none_or(|first| run.seed < *first);
     all.into_iter().filter(counts).filter_map(|it| it.rows).flatten().collect()
-}
-
-/// One run.
-struct Run<'a> {
-    job: &'a Job<'a>,
-    series: &'a Series,
-    name: String,
-    trial: Trial,
-    scenario: Scenario,
-}
-
-impl<'a> Run<'a> {
-    fn of(job: &'a Job<'a>, series: &'a Series) -> Result<Self, Failure> {
-        let trial = job.trial().ok_or_else(|| Failure::failed("a run of the simulator alone"))?;
-        let trial = trial.map_err(Failure::failed)?;
-        let scenario = trial.scenario().map_err(Failure::failed)?;
-        Ok(Self { job, series, name: job.name(), trial, scenario })
-    }
-
-    /// Where its outcome is kept.
-    fn file(&self) -> PathBuf {
-        self.series.folder.join(format!("{}.json", self.name))
-    }
-
-    /// Runs until an outcome counts, which is kept; nothing is if the machine was too busy each time.
-    fn make(&self) -> Result<(), Failure> {
-        for _ in 0..TRIES {
-            self.series.check()?;
-            match self.attempt()? {
-                Some(outcome) if outcome.result.valid => return self.keep(&outcome),
-                Some(_) => say::note(&format!("{}: not valid", self.name)),
-                None => say::note(&format!("{}: failed", self.name)),
-            }
-        }
-        Ok(())
-    }
-
-    /// What it adds to the page.
-    fn tell(&self) -> Result<Ran<Row>, Failure> {
-        let rows = self.kept()?.map(|it| self.job.tell(&self.trial, &it).map_err(Failure::failed));
-        Ok(Ran { curve: self.job.curve(), seed: self.job.seed(), rows: rows.transpose()? })
-    }
-
-    /// What came of it before, if it was run.
-    fn kept(&self) -> Result<Option<Outcome>, Failure> {
-        let path = self.file();
-        let text = match fs::read(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Failure::refused(format!("{}: {error}", path.display()))),
-        };
-        let refuse = |error| {
-            let path = path.display();
-            Failure::refused(format!("{path} is no outcome of a run ({error}): remove it"))
-        };
-        let outcome = serde_json::from_slice::<Outcome>(&text).map_err(refuse)?;
-        self.check(&outcome)?;
-        Ok(Some(outcome))
-    }
-
-    /// What was made otherwise than it would be now does not count.
-    fn check(&self, outcome: &Outcome) -> Result<(), Failure> {
-        let now = self.scenario.values();
-        let made = (&outcome.result.scheme[..], outcome.result.seed);
-        let differs = now.iter().find(|(key, value)| outcome.keys.get(*key) != Some(*value));
-        let why = match differs {
-            Some((key, _)) => format!("another `{key}`"),
-            None if outcome.keys.len() != now.len() => "other keys".to_owned(),
-            None if made != (self.trial.scheme.name(), self.trial.seed) => {
-                "another scheme or seed".to_owned()
-            }
-            None if self.is_whole(outcome) => return Ok(()),
-            None => "other routers".to_owned(),
-        };
-        let text = format!("{} was made with {why} than now: remove it", self.file().display());
-        Err(Failure::refused(text))
-    }
-
-    /// As many transfers and observers as there must be.
-    fn is_whole(&self, outcome: &Outcome) -> bool {
-        let observers = if self.trial.is_observed { self.scenario.routers.len() } else { 0 };
-        outcome.observers.len() == observers && !outcome.result.transfers.is_empty()
-    }
-
-    /// Whole or not at all, whenever somebody ends us.
-    fn keep(&self, outcome: &Outcome) -> Result<(), Failure> {
-        let path = self.file();
-        let part = path.with_extension("part");
-        let json = serde_json::to_string_pretty(outcome).map_err(Failure::failed)? + "\n";
-        let failed = |error| Failure::failed(format!("cannot write {}: {error}", path.display()));
-        fs::write(&part, json).and_then(|()| fs::rename(&part, &path)).map_err(failed)
-    }
-
-    /// A run in a folder of its own, of which nothing stays; `None` if nothing came of it.
-    fn attempt(&self) -> Result<Option<Outcome>, Failure> {
-        let name = format!("{}.{}.running", self.name, std::process::id());
-        let scratch = Scratch::new(self.series.folder.join(name))?;
-        let json = scratch.0.join("result.json");
-        let words = self.words(&scratch.0);
-        let parsed = Cli::try_parse_from(&words).map_err(Failure::failed)?;
-        let Command::Run(args) = parsed.command else { return Err(Failure::failed("no run")) };
-        // Behind the name of the program and of the command.
-        let end = outside::run(&args, words.into_iter().skip(2).collect());
-        self.series.check()?;
-        match end {
-            // It has said why; another try may go well.
-            Err(failure) if failure.code == 1 && !json.exists() => return Ok(None),
-            Err(failure) if failure.code != 1 => return Err(failure),
-            // Transfers that fail are part of what comes of a run.
-            Ok(()) | Err(_) => {}
-        }
-        let wrong = |error| Failure::failed(format!("{}: {error}", json.display()));
-        let result: RunResult = serde_json::from_slice(&fs::read(&json)?).map_err(wrong)?;
-        let observers = match self.trial.is_observed {
-            true => self.observe(&scratch.0, result.began_unix_s)?,
-            false => Vec::new(),
-        };
-        Ok(Some(Outcome { keys: self.scenario.values(), result, observers }))
-    }
-
-    /// The command line of the run.
-    fn words(&self, scratch: &Path) -> Vec<OsString> {
-        let Trial { scheme, seed, .. } = self.trial;
-        let mut words: Vec<OsString> = ["hearsay-lab", "run", self.trial.scenario, "--quiet"]
-            .into_iter()
-            .chain(["--scheme", scheme.name(), "--seed", &seed.to_string()])
-            .map(OsString::from)
-            .collect();
-        for (key, value) in &self.trial.settings {
-            words.extend(["--set".into(), format!("{key}={value}").into()]);
-        }
-        words.extend(["--json".into(), scratch.join("result.json").into()]);
-        for router in self.scenario.routers.iter().filter(|_| self.trial.is_observed) {
-            let mut capture = OsString::from(format!("{}=", router.name));
-            capture.push(capture_of(scratch, &router.name));
-            words.extend(["--pcap".into(), capture]);
-        }
-        words
-    }
-
-    /// What each router made of what its monitor interface showed from a date on.
-    fn observe(&self, scratch: &Path, from_unix_s: f64) -> Result<Vec<[Heard; 3]>, Failure> {
-        let from = Instant::ZERO + Duration::from_secs_f64(from_unix_s.max(0.0));
-        let observers = Observers::new(self.scenario.routers.len());
-        let mut tap = observers.tap();
-        for (station, router) in self.scenario.routers.iter().enumerate() {
-            let path = capture_of(scratch, &router.name);
-            let failed = |error| Failure::failed(format!("{}: {error}", path.display()));
-            let mut show = |at, frame: &[u8]| tap.frame(station, at, frame);
-            listen(&path, from, &mut show).map_err(failed)?;
-        }
-        Ok(observers.finish())
-    }
-}
-
-fn capture_of(scratch: &Path, router: &str) -> PathBuf {
-    scratch.join(format!("{router}.pcap"))
-}
-
-/// Shows a capture from a date on.
-fn listen(path: &Path, from: Instant, tap: &mut dyn FnMut(Instant, &[u8])) -> io::Result<()> {
-    let (mut file, mut feeder, mut piece) = (File::open(path)?, Feeder::default(), vec![0; PIECE]);
-    loop {
-        let length = file.read(&mut piece)?;
-        if length == 0 {
-            return feeder.finish().map_err(io::Error::other);
-        }
-        feeder.feed(&piece[..length]);
-        while let Some(record) = feeder.take().map_err(io::Error::other)? {
-            if record.time >= from {
-                tap(record.time, record.frame.bytes);
-            }
-        }
-    }
-}
-
-/// A folder that goes when it is dropped; a run that was killed has left it as it was.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(path: PathBuf) -> Result<Self, Failure> {
-        match fs::create_dir(&path) {
-            Ok(()) => Ok(Self(path)),
-            Err(error) => Err(Failure::failed(format!("cannot make {}: {error}", path.display()))),
-        }
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 #[cfg(test)]
