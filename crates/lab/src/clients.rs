@@ -13,7 +13,7 @@ use std::time::Instant;
 use sha2::{Digest as _, Sha256};
 use sim::result::Transfer;
 use sim::scenario::{Request, Scenario};
-use sim::source::{self, Source};
+use sim::source::{self, Given, Source};
 
 use crate::address;
 use crate::cli::Scheme;
@@ -85,6 +85,11 @@ fn fetch(plan: Plan<'_>, number: usize) -> Transfer {
     let Plan { scenario, requests, files, scheme, programs } = plan;
     let request = &requests[number];
     let url = url(request.file);
+    // While others fetch too, nobody knows for whom the gateway gives what.
+    let is_told = scheme.overheard().is_some() && scenario.workload.stagger.is_none();
+    let given =
+        || is_told.then(|| routers::given_by_gateway(scenario, &programs.hearsay)).flatten();
+    let before = given();
     let answer = ask(&address::client(scenario, request.receiver), &url, number, &programs.curl);
     let got = answer
         .unwrap_or_else(|error| Got { failure: Some(format!("curl: {error}")), ..Got::default() });
@@ -96,8 +101,9 @@ fn fetch(plan: Plan<'_>, number: usize) -> Transfer {
     let told = (scheme.overheard().is_some() && got.failure.is_none())
         .then(|| overheard::told(scenario, &programs.hearsay, request.receiver, &url))
         .flatten();
+    let from_gateway = before.and_then(|before| given()?.checked_sub(before));
     let bytes_by_source = match told {
-        Some(told) => told.by_source(source, asked_before, got.bytes),
+        Some(told) => Given { from_gateway, ..told }.by_source(source, asked_before, got.bytes),
         None => BTreeMap::from([(source.name().to_owned(), got.bytes)]),
     };
     Transfer {

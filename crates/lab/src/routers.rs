@@ -223,6 +223,18 @@ pub fn ask(
     Ok(serde_json::from_slice(&command.output()?.stdout).ok())
 }
 
+/// What the gateway's daemon has given to clients and to peers, in bytes, if it answers.
+pub fn given_by_gateway(scenario: &Scenario, hearsay: &Path) -> Option<u64> {
+    let status = ask(scenario, hearsay, scenario.gateway, "status").ok()??;
+    let given = [
+        "served_local_bytes",
+        "served_origin_bytes",
+        "peer_units_out_bytes",
+        "relayed_opaque_bytes",
+    ];
+    given.into_iter().map(|it| status["report"][it].as_u64()).sum()
+}
+
 /// How many units the gateway's daemon has cut of what came from the origin.
 pub fn units_cut(scenario: &Scenario, hearsay: &Path) -> io::Result<u64> {
     let status = ask(scenario, hearsay, scenario.gateway, "status")?;

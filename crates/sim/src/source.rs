@@ -68,6 +68,56 @@ impl fmt::Display for Source {
     }
 }
 
+/// What an access router says of a transfer, and what the gateway gave meanwhile; in bytes.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+pub struct Given {
+    /// From the router's store.
+    pub local_bytes: u64,
+    /// From peers.
+    pub peer_bytes: u64,
+    /// From the origin, without peers.
+    pub origin_bytes: u64,
+    /// Of units that it had overheard whole.
+    pub overheard_bytes: u64,
+    /// Of units that it half overheard, what it did not need to fetch.
+    pub repaired_bytes: u64,
+    /// What the gateway gave meanwhile. `None` while others fetch too, when nobody knows for whom.
+    #[serde(skip)]
+    pub from_gateway: Option<u64>,
+}
+
+impl Given {
+    /// The bytes that each source had, of so many that the client got; `head` is whence the response's head
+    /// came, `asked_before` whether clients of this router had asked for the same.
+    pub fn by_source(&self, head: Source, asked_before: bool, bytes: u64) -> BTreeMap<String, u64> {
+        let here = if asked_before { Source::Local } else { Source::PhLocal };
+        let far = if head == Source::Origin { Source::Origin } else { Source::Gateway };
+        let of_gateway = match (self.from_gateway, head) {
+            (Some(given), _) => given.min(self.peer_bytes),
+            (None, Source::Origin | Source::Gateway) => self.peer_bytes,
+            (None, _) => 0,
+        };
+        let parts = [
+            (OVERHEARD, self.overheard_bytes),
+            (REPAIRED, self.repaired_bytes),
+            (here.name(), self.local_bytes),
+            (Source::Remote.name(), self.peer_bytes - of_gateway),
+            (far.name(), of_gateway),
+            (Source::Origin.name(), self.origin_bytes),
+        ];
+        let mut sums = BTreeMap::new();
+        for (name, part) in parts.into_iter().filter(|(_, part)| *part > 0) {
+            *sums.entry(name.to_owned()).or_insert(0) += part;
+        }
+        // A client may have had more than was counted: what came as the head did.
+        let rest = bytes.saturating_sub(sums.values().sum());
+        if rest > 0 || sums.is_empty() {
+            *sums.entry(head.name().to_owned()).or_insert(0) += rest;
+        }
+        sums
+    }
+}
+
 /// The cache whose bytes a response's `Cache-Status` (RFC 9211) says they are: the nearest to the
 /// client that had them, or was getting them for somebody else. `None`: no cache had them.
 ///
@@ -105,6 +155,33 @@ pub fn hits(shares: &BTreeMap<Source, f64>) -> f64 {
 mod tests {
     use super::*;
     use crate::report::tests::transfer;
+
+    #[test]
+    fn each_byte_has_one_source() {
+        let given = Given {
+            local_bytes: 10,
+            peer_bytes: 20,
+            overheard_bytes: 60,
+            repaired_bytes: 5,
+            ..Given::default()
+        };
+        let sums = |given: Given, head, asked_before| {
+            let sums = given.by_source(head, asked_before, 100);
+            assert_eq!(sums.values().sum::<u64>(), 100);
+            sums.into_iter().map(|(name, bytes)| format!("{name} {bytes}")).collect::<Vec<_>>()
+        };
+        let expected = ["gateway 25", "overheard 60", "ph-local 10", "repaired 5"];
+        assert_eq!(sums(given, Source::Gateway, false), expected);
+        let expected = ["local 15", "overheard 60", "remote 20", "repaired 5"];
+        assert_eq!(sums(given, Source::Local, true), expected);
+        let known = Given { from_gateway: Some(12), ..given };
+        let expected = ["gateway 17", "overheard 60", "ph-local 10", "remote 8", "repaired 5"];
+        assert_eq!(sums(known, Source::Gateway, false), expected);
+        let expected = ["origin 17", "overheard 60", "ph-local 10", "remote 8", "repaired 5"];
+        assert_eq!(sums(known, Source::Origin, false), expected);
+        let nothing = Given::default().by_source(Source::Origin, false, 0);
+        assert_eq!(nothing, BTreeMap::from([("origin".to_owned(), 0)]));
+    }
 
     #[test]
     fn the_giver_is_the_nearest_to_the_client_that_had_it() {

@@ -17,7 +17,7 @@ use crate::hosts::{Ask, Got};
 use crate::net::Host;
 use crate::result::{Gateway, Radio, RunResult, Transfer};
 use crate::scenario::{Request, Scenario, Traffic};
-use crate::source::{self, OVERHEARD, REPAIRED, Source};
+use crate::source::{self, Given, Source};
 use crate::world::{Tap, World};
 
 /// Runs a scenario's requests. `watch` may have frames shown; `ended` is told each transfer as it ends.
@@ -113,7 +113,8 @@ impl Mesh<'_> {
                 let asked_before = requests[..number].contains(&request);
                 let mut transfer = transfer(self.scenario, request, asked_before, got);
                 if let Some(given) = self.given(request) {
-                    transfer.bytes_by_source = given.by_source(&transfer, asked_before);
+                    let head = transfer.source.unwrap_or(Source::Gateway);
+                    transfer.bytes_by_source = given.by_source(head, asked_before, transfer.bytes);
                 }
                 ended(&transfer);
                 transfers.insert(number, transfer);
@@ -130,7 +131,17 @@ impl Mesh<'_> {
         // While others fetch too, nobody knows for whom the gateway gives what.
         let is_alone = self.scenario.workload.stagger.is_none();
         let from_gateway = is_alone.then(|| self.given_by_gateway() - self.given_before);
-        Some(Given { recent, from_gateway })
+        let Recent {
+            local_bytes, peer_bytes, origin_bytes, overheard_bytes, repaired_bytes, ..
+        } = recent;
+        Some(Given {
+            local_bytes,
+            peer_bytes,
+            origin_bytes,
+            overheard_bytes,
+            repaired_bytes,
+            from_gateway,
+        })
     }
 
     pub(super) fn snapshot(&self) -> Snapshot {
@@ -153,43 +164,6 @@ pub(super) struct Snapshot {
     ip_packets: u64,
     units_cut: u64,
     at: Instant,
-}
-
-/// What an access router says of a transfer, and what the gateway gave meanwhile.
-struct Given {
-    recent: Recent,
-    from_gateway: Option<u64>,
-}
-
-impl Given {
-    fn by_source(&self, transfer: &Transfer, asked_before: bool) -> BTreeMap<String, u64> {
-        let Recent {
-            local_bytes, peer_bytes, origin_bytes, overheard_bytes, repaired_bytes, ..
-        } = self.recent;
-        let held = if asked_before { Source::Local } else { Source::PhLocal };
-        let farthest = transfer.source.unwrap_or(Source::Gateway);
-        let (gateway, far) = match (self.from_gateway, farthest) {
-            (Some(bytes), Source::Origin) => (bytes.min(peer_bytes), Source::Origin),
-            (Some(bytes), _) => (bytes.min(peer_bytes), Source::Gateway),
-            (None, Source::Origin) => (peer_bytes, Source::Origin),
-            (None, Source::Gateway) => (peer_bytes, Source::Gateway),
-            (None, _) => (0, Source::Gateway),
-        };
-        let mut bytes = BTreeMap::new();
-        for (source, count) in [
-            (held.name(), local_bytes),
-            (OVERHEARD, overheard_bytes),
-            (REPAIRED, repaired_bytes),
-            (Source::Remote.name(), peer_bytes - gateway),
-            (far.name(), gateway),
-            (Source::Origin.name(), origin_bytes),
-        ] {
-            if count > 0 {
-                *bytes.entry(source.to_owned()).or_default() += count;
-            }
-        }
-        bytes
-    }
 }
 
 /// What became of a request; whether clients of its router had asked for the same before.
