@@ -178,7 +178,7 @@ impl Findings {
 }
 
 /// As CSV has texts with commas in them (RFC 4180).
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n']) {
         return format!("\"{}\"", text.replace('"', "\"\""));
     }

@@ -222,7 +222,7 @@ impl Job<'_> {
     /// Its name among all of the experiment, for files: panel, series, place on the axis, seed.
     pub fn name(&self) -> String {
         let Key { panel, series, x, .. } = &self.point.key;
-        format!("{panel}.{series}.{x}.{}", self.seed).replace(", ", "-").replace(' ', "-")
+        format!("{panel}.{series}.{x}.{}", self.seed).replace(' ', "-")
     }
 
     /// What it is part of: a panel's series.

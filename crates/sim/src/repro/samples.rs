@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::Estimate;
+use super::findings::quoted;
 
 /// What was run.
 #[derive(Clone, Debug, PartialEq)]
@@ -134,7 +135,8 @@ impl Samples {
     pub(super) fn csv(&self) -> String {
         let mut text = format!("panel,series,x,seed,{}\n", self.columns.join(","));
         for Row { key, seed, figures } in &self.rows {
-            let _ = write!(text, "{},{},{},{seed}", key.panel, key.series, key.x);
+            let (panel, series) = (quoted(key.panel), quoted(key.series));
+            let _ = write!(text, "{panel},{series},{},{seed}", key.x);
             // What a row has no figure for is left empty.
             let figure = |it: &f64| if it.is_nan() { String::new() } else { it.to_string() };
             figures.iter().for_each(|it| _ = write!(text, ",{}", figure(it)));
@@ -161,6 +163,7 @@ mod tests {
             row(key("a", 1.0, 0), 2, 8.0),
             row(key("b", 1.0, 1), 1, 2.0),
             row(key("b", 1.0, 1), 2, 4.0),
+            row(key("b, c", 1.0, 2), 1, f64::NAN),
         ];
         let samples = Samples::new(&["kbps", "share"], rows);
         assert_eq!(samples.values("p", "a", 1.0, "kbps"), [4.0, 8.0]);
@@ -169,5 +172,6 @@ mod tests {
         assert!(samples.values("p", "a", 2.0, "kbps").is_empty());
         let csv = samples.csv();
         assert!(csv.starts_with("panel,series,x,seed,kbps,share\np,a,1,1,4,0.5\n"), "{csv}");
+        assert!(csv.ends_with("\np,\"b, c\",1,1,,0.5\n"), "{csv}");
     }
 }

@@ -21,8 +21,8 @@ pub(super) struct Served {
 
 /// Units that were half heard are dropped.
 pub(super) const WITHOUT_REPAIR: &str = "ditto without repair";
-/// Nothing is made of what was heard in several streams.
-pub(super) const ALONE: &str = "ditto, streams alone";
+/// The paper's "without inter-stream reassembly".
+pub(super) const WITHOUT_JOINING: &str = "ditto without joining";
 pub(super) const ON_PATH_COARSE: &str = "on-path 32 KiB";
 
 /// All that are compared, from nothing to everything.
@@ -30,7 +30,7 @@ pub(super) const SERVED: [Served; 7] = [
     Served { series: "end-to-end", scheme: Scheme::EndToEnd, keys: &[] },
     Served { series: "on-path", scheme: Scheme::PhThcp, keys: &[] },
     Served { series: WITHOUT_REPAIR, scheme: Scheme::Ditto, keys: &[("halves", "dropped")] },
-    Served { series: ALONE, scheme: Scheme::Ditto, keys: &[("streams", "alone")] },
+    Served { series: WITHOUT_JOINING, scheme: Scheme::Ditto, keys: &[("streams", "alone")] },
     Served { series: "ditto", scheme: Scheme::Ditto, keys: &[] },
     Served { series: ON_PATH_COARSE, scheme: Scheme::PhThcp, keys: &[("units", "32KiB")] },
     Served { series: COARSE, scheme: Scheme::Ditto, keys: &[("units", "32KiB")] },

@@ -2,7 +2,7 @@
 
 use super::super::{Comparison, Estimate, Expectation, Findings, Parameter, Samples, targets};
 use super::draw;
-use super::fetch::{ALONE, ON_PATH_COARSE, SERVED, WITHOUT_REPAIR};
+use super::fetch::{ON_PATH_COARSE, SERVED, WITHOUT_JOINING, WITHOUT_REPAIR};
 use super::heard::Heard;
 use super::observe::{COARSE, DITTO, END_TO_END, WAYS};
 use super::served::Served;
@@ -170,7 +170,7 @@ const GAINS: [[&str; 2]; 6] = [
     ["ditto", "end-to-end"],
     ["ditto", "on-path"],
     [WITHOUT_REPAIR, "end-to-end"],
-    [ALONE, "end-to-end"],
+    [WITHOUT_JOINING, "end-to-end"],
     [COARSE, "end-to-end"],
     [COARSE, ON_PATH_COARSE],
 ];
