@@ -150,6 +150,8 @@ fn throughput(samples: &Samples, panel: &'static str) -> Vec<Picture> {
         values: served(it.series).throughputs(),
         paper: paper_median(panel, it.series).map(|it| (it, 0.5)).into_iter().collect(),
     });
+    // Of real daemons some may not have been run yet.
+    let series = series.filter(|it| !it.values.is_empty());
     let caption = format!("{}{panel}: throughput of receivers", figure(panel));
     let picture = Distribution {
         label: caption.clone(),
