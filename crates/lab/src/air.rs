@@ -43,8 +43,9 @@ pub struct Ports {
 /// What happens to frames between the interfaces.
 pub struct Engines {
     pub medium: Medium<Buffer>,
-    /// When virtual time is zero.
+    /// When virtual time is zero, and the date that it has then.
     pub zero: WallInstant,
+    pub epoch: SystemTime,
     /// From the gateway to the origin, and back.
     pub uplink: [Pipe<Buffer>; 2],
     pub captures: Captures,
@@ -68,7 +69,7 @@ pub struct Snapshot {
     pub realtime: bool,
     /// Frames that are missing in captures.
     pub uncaptured: u64,
-    /// The date.
+    /// The date, as captures have it.
     pub date: SystemTime,
 }
 
@@ -281,7 +282,7 @@ impl Work {
             at: WallInstant::now(),
             realtime: self.realtime,
             uncaptured: self.engines.captures.lost(),
-            date: SystemTime::now(),
+            date: self.engines.epoch + self.zero.elapsed(),
         }
     }
 }

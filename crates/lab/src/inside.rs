@@ -83,6 +83,7 @@ fn engines(args: &Run, scenario: &Scenario, ports: &Ports) -> io::Result<Engines
     Ok(Engines {
         medium: Medium::new(scenario.radio.clone(), scenario.links.clone(), args.seed),
         zero,
+        epoch,
         uplink: [uplink(), uplink()],
         captures: Captures::start(ports.mesh.len(), &wanted, epoch)?,
     })

@@ -30,20 +30,20 @@ pub fn make(jobs: &[Job<'_>], folder: &Path, args: &Repro) -> Result<Made, Failu
     let series = Series::new(folder)?;
     let runs = jobs.iter().map(|job| Run::of(job, &series)).collect::<Result<Vec<_>, _>>()?;
     let is_wanted = |run: &Run<'_>| args.only.as_ref().is_none_or(|it| run.name.contains(it));
-    let (mut todo, mut left_out) = (Vec::new(), 0);
+    let mut todo = Vec::new();
     for run in &runs {
-        match run.kept()? {
-            None if is_wanted(run) => todo.push(run),
-            None => left_out += 1,
-            Some(_) => {}
+        if run.kept()?.is_none() && is_wanted(run) {
+            todo.push(run);
         }
     }
     todo.sort_by_key(|it| it.job.seed());
     let how = Jobs { what: "runs", at_a_time: Some(args.jobs.unwrap_or(1)), quiet: args.quiet };
-    how.run(todo.len(), |place| todo[place].make())?;
+    let made = how.run(todo.len(), |place| todo[place].make())?;
+    series.check()?;
+    let failed = made.into_iter().filter(|is_kept| !is_kept).count();
     let ran = runs.iter().map(Ran::of).collect::<Result<Vec<_>, _>>()?;
     let missing = ran.iter().filter(|it| it.rows.is_none()).count();
-    Ok(Made { rows: complete(ran), failed: missing.saturating_sub(left_out), left_out })
+    Ok(Made { rows: complete(ran), failed, left_out: missing.saturating_sub(failed) })
 }
 
 /// All runs, and whether they are to go on.

@@ -50,17 +50,31 @@ impl<'a> Run<'a> {
         self.series.folder.join(format!("{}.json", self.name))
     }
 
-    /// Runs until an outcome counts, which is kept; nothing is if the machine was too busy each time.
-    pub fn make(&self) -> Result<(), Failure> {
+    /// A path that no other process takes.
+    fn own(&self, kind: &str) -> PathBuf {
+        self.series.folder.join(format!("{}.{}.{kind}", self.name, std::process::id()))
+    }
+
+    /// Runs until an outcome counts, which is kept; says whether one is. None is if the machine was too busy
+    /// each time.
+    pub fn make(&self) -> Result<bool, Failure> {
+        // Somebody else may be at the same series.
+        if self.kept()?.is_some() {
+            return Ok(true);
+        }
         for _ in 0..TRIES {
             self.series.check()?;
-            match self.attempt()? {
-                Some(outcome) if outcome.result.valid => return self.keep(&outcome),
-                Some(_) => say::note(&format!("{}: not valid", self.name)),
-                None => say::note(&format!("{}: failed", self.name)),
+            match self.attempt() {
+                Ok(outcome) if outcome.result.valid => return self.keep(&outcome).map(|()| true),
+                Ok(_) => say::note(&format!("{}: not valid", self.name)),
+                // Another try may go well.
+                Err(failure) if failure.code == 1 => {
+                    say::note(&format!("{}: failed. {}", self.name, failure.message));
+                }
+                Err(failure) => return Err(failure),
             }
         }
-        Ok(())
+        Ok(false)
     }
 
     /// Its rows of an outcome.
@@ -97,7 +111,7 @@ impl<'a> Run<'a> {
                 "another scheme or seed".to_owned()
             }
             None if self.is_whole(outcome) => return Ok(()),
-            None => "other routers".to_owned(),
+            None => "other routers or requests".to_owned(),
         };
         let text = format!("{} was made with {why} than now: remove it", self.file().display());
         Err(Failure::refused(text))
@@ -106,22 +120,22 @@ impl<'a> Run<'a> {
     /// As many transfers and observers as there must be.
     fn is_whole(&self, outcome: &Outcome) -> bool {
         let observers = if self.trial.is_observed { self.scenario.routers.len() } else { 0 };
-        outcome.observers.len() == observers && !outcome.result.transfers.is_empty()
+        let transfers = self.scenario.requests(self.trial.seed).len();
+        (outcome.observers.len(), outcome.result.transfers.len()) == (observers, transfers)
     }
 
     /// Whole or not at all, whenever somebody ends us.
     fn keep(&self, outcome: &Outcome) -> Result<(), Failure> {
         let path = self.file();
-        let part = path.with_extension("part");
+        let part = self.own("part");
         let json = serde_json::to_string_pretty(outcome).map_err(Failure::failed)? + "\n";
         let failed = |error| Failure::failed(format!("cannot write {}: {error}", path.display()));
         fs::write(&part, json).and_then(|()| fs::rename(&part, &path)).map_err(failed)
     }
 
-    /// A run in a folder of its own, of which nothing stays; `None` if nothing came of it.
-    fn attempt(&self) -> Result<Option<Outcome>, Failure> {
-        let name = format!("{}.{}.running", self.name, std::process::id());
-        let scratch = Scratch::new(self.series.folder.join(name))?;
+    /// A run in a folder of its own, of which nothing stays.
+    fn attempt(&self) -> Result<Outcome, Failure> {
+        let scratch = Scratch::new(self.own("running"))?;
         let json = scratch.0.join("result.json");
         let words = self.words(&scratch.0);
         let parsed = Cli::try_parse_from(&words).map_err(Failure::failed)?;
@@ -130,11 +144,10 @@ impl<'a> Run<'a> {
         let end = outside::run(&args, words.into_iter().skip(2).collect());
         self.series.check()?;
         match end {
-            // It has said why; another try may go well.
-            Err(failure) if failure.code == 1 && !json.exists() => return Ok(None),
-            Err(failure) if failure.code != 1 => return Err(failure),
-            // Transfers that fail are part of what comes of a run.
-            Ok(()) | Err(_) => {}
+            // Transfers that fail are part of what comes of a run, which has said so.
+            Err(failure) if failure.code == 1 && failure.message.is_empty() && json.exists() => {}
+            Err(failure) => return Err(failure),
+            Ok(()) => {}
         }
         let wrong = |error| Failure::failed(format!("{}: {error}", json.display()));
         let result: RunResult = serde_json::from_slice(&fs::read(&json)?).map_err(wrong)?;
@@ -142,7 +155,7 @@ impl<'a> Run<'a> {
             true => self.observe(&scratch.0, result.began_unix_s)?,
             false => Vec::new(),
         };
-        Ok(Some(Outcome { keys: self.scenario.values(), result, observers }))
+        Ok(Outcome { keys: self.scenario.values(), result, observers })
     }
 
     /// The command line of the run.
@@ -201,15 +214,18 @@ fn listen(path: &Path, from: Instant, tap: &mut dyn FnMut(Instant, &[u8])) -> io
     }
 }
 
-/// A folder that goes when it is dropped; a run that was killed has left it as it was.
+/// A folder that goes when it is dropped; a run that was killed has left it as it was, for whoever has its
+/// process id next.
 struct Scratch(PathBuf);
 
 impl Scratch {
     fn new(path: PathBuf) -> Result<Self, Failure> {
-        match fs::create_dir(&path) {
-            Ok(()) => Ok(Self(path)),
-            Err(error) => Err(Failure::failed(format!("cannot make {}: {error}", path.display()))),
+        let refuse = |error| Failure::refused(format!("cannot make {}: {error}", path.display()));
+        if path.exists() {
+            fs::remove_dir_all(&path).map_err(refuse)?;
         }
+        fs::create_dir(&path).map_err(refuse)?;
+        Ok(Self(path))
     }
 }
 

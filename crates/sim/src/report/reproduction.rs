@@ -71,7 +71,7 @@ fn tiles(samples: &Samples, findings: &Findings) -> Markup {
             (tile(
                 "runs",
                 text::grouped(samples.len() as u64),
-                format!("{} of each point", samples.seeds()),
+                format!("up to {} of each point", samples.seeds()),
             ))
         }
     }
