@@ -1,6 +1,6 @@
 //! `hearsay-lab repro`: experiments of the papers, run again on all cores, or by real daemons.
 //!
-//! *Where to start:* [`run`]. What the experiments are, is in the crate `sim`; here are threads, files and
+//! *Where to start:* [`run()`]. What the experiments are, is in the crate `sim`; here are threads, files and
 //! clocks.
 
 mod real;
