@@ -44,6 +44,8 @@ const STORE_DEFAULT: Size = Size::mib(1024);
 const MEMORY_STORE_MIN: Size = Size::mib(8);
 /// A gigabyte would be more than most routers have.
 const MEMORY_STORE_DEFAULT: Size = Size::mib(32);
+const POLICIES: [(&str, store::Policy); 2] =
+    [("s3-fifo", store::Policy::S3Fifo), ("lru", store::Policy::Lru)];
 const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 3128);
 
 /// What the daemon is told.
@@ -376,15 +378,23 @@ impl Reader<'_> {
     }
 
     fn policy(&mut self, text: &Spanned<String>) -> store::Policy {
-        match text.get_ref().as_str() {
-            "s3-fifo" => store::Policy::S3Fifo,
-            "lru" => store::Policy::Lru,
-            other => {
-                let text_ = format!("{other:?} is no policy: \"s3-fifo\" or \"lru\"");
-                self.complain(text, &text_);
-                store::Policy::S3Fifo
-            }
+        self.choice(text, "is no policy", &POLICIES).unwrap_or(store::Policy::S3Fifo)
+    }
+
+    /// What a word stands for; a complaint, that it is not one of them, says which there are.
+    fn choice<T: Copy>(
+        &mut self,
+        text: &Spanned<String>,
+        is_none: &str,
+        words: &[(&str, T)],
+    ) -> Option<T> {
+        let found = words.iter().find(|(word, _)| word == text.get_ref());
+        if found.is_none() {
+            let known: Vec<_> = words.iter().map(|(word, _)| format!("{word:?}")).collect();
+            let known = known.join(" or ");
+            self.complain(text, &format!("{:?} {is_none}: {known}", text.get_ref()));
         }
+        found.map(|(_, value)| *value)
     }
 
     fn address(&mut self, text: &Spanned<String>) -> Option<SocketAddr> {

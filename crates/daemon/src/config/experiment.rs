@@ -59,26 +59,19 @@ fn word<T: PartialEq>(words: &[(&'static str, T)], value: &T) -> Word {
 impl Reader<'_> {
     pub(super) fn experiment(&mut self, file: file::Experiment) -> Experiment {
         Experiment {
-            units: self.choice(file.units, &UNITS),
+            units: self.variant(file.units, &UNITS),
             overhear: overhear::Options {
-                joins_streams: self.choice(file.streams, &STREAMS),
-                repairs: self.choice(file.halves, &HALVES),
+                joins_streams: self.variant(file.streams, &STREAMS),
+                repairs: self.variant(file.halves, &HALVES),
                 ..overhear::Options::default()
             },
         }
     }
 
     /// The value of a word; without, that of the first.
-    fn choice<T: Copy>(&mut self, text: Option<Spanned<String>>, words: &[(&str, T)]) -> T {
-        let default = words[0].1;
-        let Some(text) = text else { return default };
-        let found = words.iter().find(|(word, _)| word == text.get_ref());
-        if found.is_none() {
-            let known: Vec<_> = words.iter().map(|(word, _)| format!("{word:?}")).collect();
-            let known = known.join(" or ");
-            self.complain(&text, &format!("{:?} is not known here: {known}", text.get_ref()));
-        }
-        found.map_or(default, |(_, value)| *value)
+    fn variant<T: Copy>(&mut self, text: Option<Spanned<String>>, words: &[(&str, T)]) -> T {
+        let said = text.and_then(|text| self.choice(&text, "is not known here", words));
+        said.unwrap_or(words[0].1)
     }
 }
 

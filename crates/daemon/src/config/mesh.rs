@@ -147,7 +147,7 @@ pub fn scheme(name: &str) -> Option<Scheme> {
 impl Reader<'_> {
     pub(super) fn mesh(&mut self, file: file::Mesh, overrides: &Overrides) -> Mesh {
         let babeld = file.babeld.and_then(|text| self.address(&text));
-        let scheme = file.scheme.and_then(|text| self.scheme(&text));
+        let scheme = file.scheme.and_then(|text| self.choice(&text, "is no scheme", &SCHEMES));
         let port = file.port.and_then(|port| self.peers_port(&port));
         let key = self.key(file.key, file.key_file, overrides.mesh_key_file.as_ref());
         Mesh {
@@ -170,15 +170,6 @@ impl Reader<'_> {
         parsed
             .map_err(|error| self.complain(text, &format!("{:?} is {error}", text.get_ref())))
             .ok()
-    }
-
-    fn scheme(&mut self, text: &Spanned<String>) -> Option<Scheme> {
-        let found = scheme(text.get_ref());
-        if found.is_none() {
-            let known = scheme_names().map(|name| format!("{name:?}")).join(" or ");
-            self.complain(text, &format!("{:?} is no scheme: {known}", text.get_ref()));
-        }
-        found
     }
 
     fn peers_port(&mut self, port: &Spanned<u16>) -> Option<u16> {

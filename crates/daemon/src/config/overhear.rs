@@ -88,22 +88,14 @@ impl fmt::Display for Overhear {
 
 impl Reader<'_> {
     pub(super) fn overhear(&mut self, file: file::Overhear, overrides: &Overrides) -> Overhear {
-        let mode = file.mode.map_or(Mode::Off, |text| self.mode(&text));
+        let mode = file.mode.and_then(|text| self.choice(&text, "is no mode", &MODES));
+        let mode = mode.unwrap_or_default();
         let memory = file.memory.map_or(MEMORY_DEFAULT, Spanned::into_inner);
         Overhear {
             mode: if overrides.overhear.is_some() { Mode::Sniff } else { mode },
             interface: overrides.overhear.clone().or(file.interface),
             memory_bytes: memory.0,
         }
-    }
-
-    fn mode(&mut self, text: &Spanned<String>) -> Mode {
-        let found = MODES.iter().find(|(name, _)| name == text.get_ref());
-        if found.is_none() {
-            let known = MODES.map(|(name, _)| format!("{name:?}")).join(" or ");
-            self.complain(text, &format!("{:?} is no mode: {known}", text.get_ref()));
-        }
-        found.map_or(Mode::Off, |(_, mode)| *mode)
     }
 }
 

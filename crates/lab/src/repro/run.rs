@@ -1,8 +1,9 @@
 //! One run of a series with real daemons: where its outcome is kept, and how it is made.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::fmt::Display;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -22,8 +23,6 @@ use crate::say;
 
 /// How often a run is tried of which the machine made nothing that counts.
 const TRIES: usize = 3;
-/// How much of a capture is read at a time.
-const PIECE: usize = 64 << 10;
 
 /// One run.
 pub struct Run<'a> {
@@ -185,9 +184,17 @@ impl<'a> Run<'a> {
         let mut tap = observers.tap();
         for (station, router) in self.scenario.routers.iter().enumerate() {
             let path = capture_of(scratch, &router.name);
-            let failed = |error| Failure::failed(format!("{}: {error}", path.display()));
-            let mut show = |at, frame: &[u8]| tap.frame(station, at, frame);
-            listen(&path, from, &mut show).map_err(failed)?;
+            let named =
+                |error: &dyn Display| Failure::failed(format!("{}: {error}", path.display()));
+            let failed = |error| named(&error);
+            let mut feeder = Feeder::default();
+            feeder.feed(&fs::read(&path).map_err(|error| named(&error))?);
+            while let Some(record) = feeder.take().map_err(failed)? {
+                if record.time >= from {
+                    tap.frame(station, record.time, record.frame.bytes);
+                }
+            }
+            feeder.finish().map_err(failed)?;
         }
         Ok(observers.finish())
     }
@@ -195,23 +202,6 @@ impl<'a> Run<'a> {
 
 fn capture_of(scratch: &Path, router: &str) -> PathBuf {
     scratch.join(format!("{router}.pcap"))
-}
-
-/// Shows a capture from a date on.
-fn listen(path: &Path, from: Instant, tap: &mut dyn FnMut(Instant, &[u8])) -> io::Result<()> {
-    let (mut file, mut feeder, mut piece) = (File::open(path)?, Feeder::default(), vec![0; PIECE]);
-    loop {
-        let length = file.read(&mut piece)?;
-        if length == 0 {
-            return feeder.finish().map_err(io::Error::other);
-        }
-        feeder.feed(&piece[..length]);
-        while let Some(record) = feeder.take().map_err(io::Error::other)? {
-            if record.time >= from {
-                tap(record.time, record.frame.bytes);
-            }
-        }
-    }
 }
 
 /// A folder that goes when it is dropped; a run that was killed has left it as it was, for whoever has its
