@@ -56,6 +56,8 @@ struct Pinned {
     provenance: Provenance,
     /// A peer was given it.
     given: bool,
+    /// Somebody has read it.
+    read: bool,
 }
 
 /// Units being written side by side.
@@ -132,8 +134,9 @@ impl Chunks {
 
     /// A unit, if memory has it.
     pub fn get(&mut self, id: &ChunkId) -> Option<Bytes> {
-        if let Some(pinned) = self.pinned.get(id) {
+        if let Some(pinned) = self.pinned.get_mut(id) {
             // The index does not have it yet.
+            pinned.read = true;
             return Some(pinned.bytes.clone());
         }
         let bytes = self.hot.get(id).cloned();
@@ -149,7 +152,6 @@ impl Chunks {
     pub fn give(&mut self, id: &ChunkId) -> Option<Bytes> {
         if let Some(pinned) = self.pinned.get_mut(id) {
             pinned.given = true;
-            return Some(pinned.bytes.clone());
         }
         self.get(id)
     }
@@ -213,7 +215,7 @@ impl Chunks {
     /// Takes in a unit that is not held, to be written: until then memory alone has it.
     pub fn pin(&mut self, id: ChunkId, bytes: Bytes, provenance: Provenance) {
         self.pinned_bytes += bytes.len() as u64;
-        self.pinned.insert(id, Pinned { bytes, provenance, given: false });
+        self.pinned.insert(id, Pinned { bytes, provenance, given: false, read: false });
     }
 
     /// The same for what is to be kept: only what the disk has shown, or has written, counts as held. What is
@@ -362,7 +364,7 @@ impl Chunks {
         let ticket = tickets.draw();
         let unit = |(id, bytes)| {
             let provenance = self.pinned.get(&id).map_or(Provenance::Own, |it| it.provenance);
-            Unit { id, bytes, provenance }
+            Unit { id, bytes, provenance, on_probation: fetch.is_none() }
         };
         let units: Vec<Unit> = units.into_iter().map(unit).collect();
         let rows = units.iter().map(|it| (it.id, it.bytes.len() as u32, it.provenance)).collect();
@@ -395,8 +397,11 @@ impl Chunks {
                 Provenance::Put => Provenance::Own,
                 other => other,
             };
-            self.index.insert(&id, place, length, provenance);
             self.absent.remove(&id);
+            match fetch {
+                Some(_) => self.index.insert(&id, place, length, provenance),
+                None => self.enter_on_probation(&id, place, length),
+            }
             waited.extend(self.written(&id).into_iter().filter(|other| Some(*other) != fetch));
             match fetch {
                 Some(_) => self.leave_to_disk(&id),
@@ -409,6 +414,14 @@ impl Chunks {
             others.dedup();
         }
         Some(Appended { fetch, bytes, refused, waited, failed })
+    }
+
+    /// A unit that nobody had asked for is on disk. Whoever has read it meanwhile has asked for it.
+    fn enter_on_probation(&mut self, id: &ChunkId, place: Location, length: u32) {
+        self.index.insert_on_probation(id, place, length);
+        if self.pinned.get(id).is_some_and(|pinned| pinned.read) {
+            self.index.touch(id);
+        }
     }
 
     /// A unit need not be kept in memory any longer, but may soon be read again.

@@ -185,6 +185,7 @@ fn start() {
             id: name_number(number),
             bytes: body.clone(),
             provenance: Provenance::Own,
+            on_probation: false,
         };
         let group: Vec<Unit> = (first..first + 100).map(of).collect();
         log.append(&group).unwrap();

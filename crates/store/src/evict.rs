@@ -124,6 +124,8 @@ pub(crate) fn halve<T: Copy + Default + std::ops::Add<Output = T>>(counts: &mut 
 }
 
 /// S3-FIFO on a log: fresh segments are its small queue, segments of kept units its main queue.
+/// Segments of units on probation are a queue before both, as long as the small one at most: one use takes
+/// a unit to the main queue, and none leaves a ghost.
 ///
 /// The life of a unit is its count of uses, at most three. Two deviations from the paper, both
 /// because a unit's segment is settled before it arrives: a returning ghost enters the small
@@ -142,7 +144,7 @@ const GHOSTS_PER_SET: usize = 8;
 /// One ghost for each unit of the default size that the budget holds, as in the paper.
 const BYTES_PER_GHOST: u64 = 8 << 10;
 const GHOSTS_MAX: u64 = 8 << 20;
-/// The small queue's share of all bytes (the paper's 10 %).
+/// The small queue's share of all bytes (the paper's 10 %), and that of units on probation.
 pub(crate) const SMALL_SHARE: u64 = 10;
 
 impl S3Fifo {
@@ -167,7 +169,8 @@ impl S3Fifo {
         (life + 1).min(USES_MAX)
     }
 
-    /// The life with which a unit stays when its segment's turn has come.
+    /// The life with which a unit stays when its segment's turn has come. To a unit on probation its first
+    /// use is what arriving is to others, so it needs no more than that.
     pub fn bar(is_small: bool) -> usize {
         if is_small { usize::from(USES_TO_MOVE_ON) } else { 1 }
     }

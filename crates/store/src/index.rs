@@ -180,10 +180,28 @@ impl Index {
         });
     }
 
-    /// Enters a unit that has been written. The newest segment named here or in
-    /// [`Index::moved`] counts as being written to.
+    /// Enters a unit that has been written. The newest segment named here counts as being written to,
+    /// and so do those named last in [`Index::insert_on_probation`] and in [`Index::moved`].
     pub fn insert(&mut self, id: &ChunkId, at: Location, length: u32, provenance: Provenance) {
-        let Some(row) = self.segments.head(at.segment, Kind::Fresh) else {
+        self.insert_into(Kind::Fresh, id, at, length, provenance);
+    }
+
+    /// Enters a unit that was overheard and that nobody has asked for. It has to earn its place: whoever is
+    /// heard could send more of such than there is room for. It leaves before all else until it is used,
+    /// and nothing is remembered of it then.
+    pub fn insert_on_probation(&mut self, id: &ChunkId, at: Location, length: u32) {
+        self.insert_into(Kind::Probation, id, at, length, Provenance::Overheard);
+    }
+
+    fn insert_into(
+        &mut self,
+        kind: Kind,
+        id: &ChunkId,
+        at: Location,
+        length: u32,
+        provenance: Provenance,
+    ) {
+        let Some(row) = self.segments.head(at.segment, kind) else {
             self.counts.refused_units += 1;
             return;
         };
@@ -243,7 +261,7 @@ impl Index {
             return;
         }
         let class = length_class(length);
-        let life = self.born(key, class_bytes(class), provenance);
+        let life = self.born(key, class_bytes(class), row);
         self.settle(key);
         let place = Place { segment: row, offset: offset / ALIGN * ALIGN, class, provenance, life };
         if !self.table.insert(key, place) {
@@ -254,12 +272,13 @@ impl Index {
         }
     }
 
-    /// The life of a unit that arrives. What was overheard is on probation: nobody has asked for it, and
-    /// whoever is heard could send more of it than there is room for.
-    fn born(&mut self, key: Key, bytes: u32, provenance: Provenance) -> u8 {
+    /// The life of a unit that arrives in a segment.
+    fn born(&mut self, key: Key, bytes: u32, row: u16) -> u8 {
+        let on_probation = self.segments.is_of(row, Kind::Probation);
         match &mut self.evictor {
+            Evictor::S3Fifo(_) if on_probation => 0,
             Evictor::S3Fifo(s3) => s3.enter(key),
-            Evictor::Lru(lru) if provenance == Provenance::Overheard => lru.enter_cold(bytes),
+            Evictor::Lru(lru) if on_probation => lru.enter_cold(bytes),
             Evictor::Lru(_) => self.renewed(bytes).unwrap_or(0),
         }
     }
@@ -394,7 +413,7 @@ impl Index {
 
     fn renew(&mut self, row: u16, entry: &Entry) {
         let Self { table, segments, evictor: Evictor::S3Fifo(_), .. } = self else { return };
-        let is_small = segments.at(row).is_some_and(|segment| segment.kind == Kind::Fresh);
+        let is_small = segments.is_of(row, Kind::Fresh);
         table.retain(Key::of(&entry.id), |place| {
             if place.segment == row && place.offset == entry.offset {
                 place.life = S3Fifo::stayed(place.life, is_small);
@@ -408,7 +427,7 @@ impl Index {
         self.take_out(key, row, entry.offset);
         self.counts.evicted_units += 1;
         self.counts.evicted_bytes += u64::from(entry.length);
-        let is_small = self.segments.at(row).is_some_and(|segment| segment.kind == Kind::Fresh);
+        let is_small = self.segments.is_of(row, Kind::Fresh);
         if let (Evictor::S3Fifo(s3), true) = (&mut self.evictor, is_small) {
             s3.gone(key);
         }

@@ -73,8 +73,8 @@ pub struct Log {
     budget_bytes: u64,
     seed: u64,
     next: u32,
-    /// Where fresh units go, and where survivors go.
-    heads: [Option<Head>; 2],
+    /// Where the next units of each kind go.
+    heads: [Option<Head>; Kind::ALL.len()],
     /// Written, not durable. As many as were begun since the last sync.
     unsynced: Vec<Unsynced>,
     /// Whether files came or went since the last sync.
@@ -108,7 +108,7 @@ impl Log {
             budget_bytes: index.budget_bytes(),
             seed: options.seed,
             next: ids.last().map_or(1, |last| last.0.saturating_add(1)),
-            heads: [None, None],
+            heads: Default::default(),
             unsynced: Vec::new(),
             are_names_unsynced: false,
             report: LogReport::default(),
@@ -168,7 +168,8 @@ impl Log {
     }
 
     /// Writes units behind each other, with one write where they fit into one segment, and
-    /// returns their places in order. They are not durable yet.
+    /// returns their places in order. They are not durable yet. A group of which all are on
+    /// probation goes to segments of such units.
     ///
     /// # Errors
     /// [`Error::TooLong`] and [`Error::Full`] before anything is written; [`Error::Io`] if the
@@ -176,10 +177,12 @@ impl Log {
     /// that it takes several writes may come out cut short instead: the answer then has fewer
     /// places than there are units, and the rest may be tried again.
     pub fn append(&mut self, units: &[Unit]) -> Result<Vec<Location>, Error> {
+        let kind =
+            if units.iter().all(|unit| unit.on_probation) { Kind::Probation } else { Kind::Fresh };
         let pieces: Vec<Piece> = units.iter().map(Piece::of).collect::<Result<_, _>>()?;
         let bytes = pieces.iter().map(|piece| u64::from(piece.cost())).sum();
         self.check_room(bytes)?;
-        let places = self.write_all(Kind::Fresh, &pieces)?;
+        let places = self.write_all(kind, &pieces)?;
         self.report.appended_units += places.len() as u64;
         let appended = pieces.iter().take(places.len());
         self.report.appended_bytes += appended.map(|it| u64::from(it.disk_bytes())).sum::<u64>();
@@ -355,7 +358,7 @@ impl Log {
         segment: SegmentId,
         keep: &[Entry],
     ) -> Result<Vec<(ChunkId, u32, Location)>, Error> {
-        for kind in [Kind::Fresh, Kind::Kept] {
+        for kind in Kind::ALL {
             if self.heads[kind as usize].as_ref().is_some_and(|head| head.header.id == segment) {
                 self.seal(kind);
             }
@@ -471,8 +474,7 @@ impl Log {
 /// So that an orderly end leaves nothing to walk. Errors do not matter: a start copes.
 impl Drop for Log {
     fn drop(&mut self) {
-        self.seal(Kind::Fresh);
-        self.seal(Kind::Kept);
+        Kind::ALL.into_iter().for_each(|kind| self.seal(kind));
         let _ = self.sync();
     }
 }

@@ -98,6 +98,8 @@ pub struct Unit {
     pub bytes: Bytes,
     /// How it came here.
     pub provenance: Provenance,
+    /// Nobody has asked for it: it goes where only such units are, and leaves first.
+    pub on_probation: bool,
 }
 
 /// The segment size for a budget, both in bytes: a 64th of it, within 128 KiB and 32 MiB.
@@ -121,6 +123,18 @@ pub(crate) enum Kind {
     Fresh = 0,
     /// Units that outlived the segment they were in.
     Kept = 1,
+    /// Units that came from outside though nobody had asked for them.
+    Probation = 2,
+}
+
+impl Kind {
+    pub const ALL: [Self; 3] = [Self::Fresh, Self::Kept, Self::Probation];
+
+    /// From the byte in a segment's header; of a kind to come it is fresh.
+    fn from_byte(byte: u8) -> Self {
+        let known = Self::ALL.into_iter().find(|kind| *kind as u8 == byte);
+        known.unwrap_or(Self::Fresh)
+    }
 }
 
 /// What a segment's first bytes say.
@@ -148,8 +162,7 @@ impl SegmentHeader {
         let sound = bytes.starts_with(SEGMENT_MAGIC)
             && u32_at(bytes, 28)? == crc32fast::hash(&bytes[..28])
             && u32_at(bytes, 8)? == id.0;
-        let kind = if bytes[12] == Kind::Kept as u8 { Kind::Kept } else { Kind::Fresh };
-        sound.then_some(Self { id, kind, salt: u64_at(bytes, 16)? })
+        sound.then_some(Self { id, kind: Kind::from_byte(bytes[12]), salt: u64_at(bytes, 16)? })
     }
 }
 

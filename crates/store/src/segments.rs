@@ -56,8 +56,8 @@ impl Segment {
 pub(crate) struct Segments {
     rows: Vec<Option<Segment>>,
     by_id: BTreeMap<SegmentId, u16>,
-    /// The segments that fresh and kept units go to, as far as is known here.
-    heads: [Option<SegmentId>; 2],
+    /// The segments that units of each kind go to, as far as is known here.
+    heads: [Option<SegmentId>; Kind::ALL.len()],
     disk_bytes: u64,
     has_epochs: bool,
 }
@@ -86,6 +86,11 @@ impl Segments {
 
     pub fn row(&self, id: SegmentId) -> Option<u16> {
         self.by_id.get(&id).copied()
+    }
+
+    /// Whether the segment in a row is filled with such units.
+    pub fn is_of(&self, row: u16, kind: Kind) -> bool {
+        self.at(row).is_some_and(|segment| segment.kind == kind)
     }
 
     pub fn at(&self, row: u16) -> Option<&Segment> {
@@ -184,13 +189,14 @@ impl Segments {
         self.closed().min_by_key(|segment| segment.kept_share(cold)).map(|segment| segment.id)
     }
 
-    /// The oldest closed segment of the queue whose turn it is.
+    /// The oldest closed segment of the queue whose turn it is: of those that are longer than they may be
+    /// the least worth, or the main queue.
     pub fn first_in(&self) -> Option<SegmentId> {
-        let segments = self.rows.iter().flatten();
-        let fresh = segments.filter(|segment| segment.kind == Kind::Fresh);
-        let small_bytes: u64 = fresh.map(|segment| segment.disk_bytes).sum();
-        let turn =
-            if small_bytes * SMALL_SHARE > self.disk_bytes { Kind::Fresh } else { Kind::Kept };
+        let is_long = |kind: &Kind| {
+            let segments = self.rows.iter().flatten().filter(|segment| segment.kind == *kind);
+            segments.map(|segment| segment.disk_bytes).sum::<u64>() * SMALL_SHARE > self.disk_bytes
+        };
+        let turn = [Kind::Probation, Kind::Fresh].into_iter().find(is_long).unwrap_or(Kind::Kept);
         let of_turn = self.closed().find(|segment| segment.kind == turn);
         of_turn.or_else(|| self.closed().next()).map(|segment| segment.id)
     }

@@ -7,12 +7,17 @@ use std::sync::Arc;
 use bytes::Bytes;
 use common::{Random, unit};
 use store::{
-    Disk, Error, Files, Index, Location, Log, LogOptions, Memory, Policy, Unit, unit_disk_bytes,
+    Disk, Error, Files, Index, Location, Log, LogOptions, Memory, Policy, Provenance, Unit,
+    unit_disk_bytes,
 };
 use wire::ChunkId;
 
 fn open(files: &Arc<dyn Files>, budget: u64) -> (Index, Log) {
-    let mut index = Index::new(budget, Policy::Lru);
+    open_with(files, budget, Policy::Lru)
+}
+
+fn open_with(files: &Arc<dyn Files>, budget: u64, policy: Policy) -> (Index, Log) {
+    let mut index = Index::new(budget, policy);
     let (log, _) = Log::open(files.clone(), LogOptions::default(), &mut index).unwrap();
     (index, log)
 }
@@ -21,7 +26,12 @@ fn append(index: &mut Index, log: &mut Log, units: &[Unit]) -> Vec<Location> {
     let places = log.append(units).unwrap();
     assert_eq!(places.len(), units.len());
     for (unit, place) in units.iter().zip(&places) {
-        index.insert(&unit.id, *place, unit.bytes.len() as u32, unit.provenance);
+        let length = unit.bytes.len() as u32;
+        if unit.on_probation {
+            index.insert_on_probation(&unit.id, *place, length);
+        } else {
+            index.insert(&unit.id, *place, length, unit.provenance);
+        }
     }
     places
 }
@@ -151,5 +161,32 @@ fn the_budget_holds_whatever_comes() {
         let bytes: u64 =
             held.iter().map(|it| u64::from(unit_disk_bytes(it.bytes.len() as u32))).sum();
         assert!(log.report().appended_bytes == bytes);
+    }
+}
+
+#[test]
+fn what_is_on_probation_leaves_first_after_a_start_too() {
+    let heard = |number| Unit {
+        on_probation: true,
+        provenance: Provenance::Overheard,
+        ..unit(number, 8000)
+    };
+    for policy in [Policy::Lru, Policy::S3Fifo] {
+        let files: Arc<dyn Files> = Arc::new(Memory::new());
+        let asked: Vec<Unit> = (0..100).map(|number| unit(number, 8000)).collect();
+        let (mut index, mut log) = open_with(&files, 4 << 20, policy);
+        for (first, group) in asked.chunks(4).enumerate() {
+            append(&mut index, &mut log, group);
+            let first = 1000 + 10 * first as u64;
+            append(&mut index, &mut log, &(first..first + 10).map(heard).collect::<Vec<_>>());
+        }
+        drop(log);
+        let (mut index, mut log) = open_with(&files, 4 << 20, policy);
+        for number in 2000..2600 {
+            append(&mut index, &mut log, &[heard(number)]);
+            reclaim(&mut index, &mut log);
+        }
+        assert!(asked.iter().all(|unit| index.holds(&unit.id)), "{policy:?}");
+        assert!(!index.holds(&heard(1000).id) && index.holds(&heard(2599).id));
     }
 }

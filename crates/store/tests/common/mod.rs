@@ -37,7 +37,12 @@ pub fn unit(seed: u64, length: usize) -> Unit {
         let word = random.next().to_le_bytes();
         chunk.copy_from_slice(&word[..chunk.len()]);
     }
-    Unit { id: name_of(&bytes), bytes: Bytes::from(bytes), provenance: Provenance::Own }
+    Unit {
+        id: name_of(&bytes),
+        bytes: Bytes::from(bytes),
+        provenance: Provenance::Own,
+        on_probation: false,
+    }
 }
 
 fn mix(mut bits: u64) -> u64 {
