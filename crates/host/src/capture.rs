@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 
 use node::Overheard;
 use rustix::io::Errno;
+use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_no_new_privs};
 use tokio::sync::mpsc::{Receiver, Sender, channel, error::TrySendError};
 use wire::capture::pcap;
 
@@ -29,7 +30,7 @@ use crate::routing::all_addresses;
 use batch::Sieve;
 pub use counters::Report;
 use counters::{Counters, add};
-use ring::Ring;
+use ring::{BLOCKS, Ring};
 
 /// Batches that may wait for the engine: a quarter of a second of them, or as many bytes as the ring has.
 const BATCHES_MAX: usize = 32;
@@ -96,6 +97,16 @@ impl Capture {
     }
 }
 
+/// What anybody in range may have sent is read on this thread: it should be allowed as little as can be.
+/// Listening anew needs no right either.
+fn give_up_rights() {
+    let none = CapabilitySet::empty();
+    let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+    if let Err(error) = set_capabilities(None, sets).and_then(|()| set_no_new_privs(true)) {
+        tracing::warn!(%error, "the thread that captures keeps its rights");
+    }
+}
+
 /// What the thread has.
 struct Listener {
     ring: Ring,
@@ -110,6 +121,7 @@ struct Listener {
 impl Listener {
     /// Listens until nobody takes what it hears.
     fn run(mut self) {
+        give_up_rights();
         let mut looked = Instant::now();
         while !self.batches.is_closed() {
             if let Err(error) = self.ring.wait(LOOK_EVERY) {
@@ -123,9 +135,11 @@ impl Listener {
         }
     }
 
-    /// Takes in all that the kernel has handed over.
+    /// Takes in what the kernel has handed over: once round the ring at most, since it may be filled as
+    /// fast as it is emptied.
     fn empty(&mut self) {
-        while let Some(block) = self.ring.block() {
+        for _ in 0..BLOCKS {
+            let Some(block) = self.ring.block() else { break };
             let (frames, room) = (frames::frames(&block), frames::used(&block));
             let batch = self.sieve.batch(frames, room, &self.counters);
             drop(block);

@@ -179,6 +179,8 @@ fn an_interface_may_come_late_and_go_and_come_back() {
         wait(&capture, hears);
         talk(PORT);
         assert!(stream(&mut batches) == content(), "something else was heard than was said");
+        // All that without any right.
+        assert_eq!(rights_of("capture"), ["0000000000000000"]);
         // What shows no frames is refused.
         drop(batches);
         sh("ip tuntap add tun0 mode tun; ip link set tun0 up");
@@ -207,6 +209,18 @@ fn who_is_not_heard_in_time_is_dropped_and_counted() {
         .sum();
         assert_eq!(held as u64, capture.report().segments);
     });
+}
+
+/// What threads of this name are permitted, as the kernel writes it.
+fn rights_of(name: &str) -> Vec<String> {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("threads").flatten();
+    let of_name = tasks.filter_map(|task| {
+        let comm = std::fs::read_to_string(task.path().join("comm")).ok()?;
+        let status = std::fs::read_to_string(task.path().join("status")).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("CapPrm:"))?;
+        (comm.trim() == name).then(|| line.trim().to_owned())
+    });
+    of_name.collect()
 }
 
 #[test]

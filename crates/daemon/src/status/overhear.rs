@@ -42,7 +42,9 @@ impl Overhear {
         let encrypted = refused.get("protected").copied().unwrap_or(0);
         let note = report.trouble.or_else(|| {
             (encrypted > 0 && report.segments == 0).then(|| {
-                "all that is heard is encrypted on the link: nothing of it can be read here".into()
+                "no more than frames that are encrypted on the link: if they are the mesh's, nothing of \
+                 them can be read here"
+                    .into()
             })
         });
         Self {

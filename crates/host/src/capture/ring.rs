@@ -23,7 +23,7 @@ use socket2::{Domain, SockFilter, Socket, Type};
 /// A block has room for the longest frame that a driver hands up in one piece (64 KiB), and headers.
 const BLOCK_BYTES: usize = 128 << 10;
 /// Together 4 MiB: 320 ms of 100 Mbit/s while nobody looks.
-const BLOCKS: usize = 32;
+pub const BLOCKS: usize = 32;
 /// A block that is not full is handed over after so long: what the node may wait for a chunk that it
 /// could cancel, against how often we are woken.
 const RETIRE_MS: u32 = 8;
