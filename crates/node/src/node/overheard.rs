@@ -254,7 +254,7 @@ impl Node {
         if !stores || ear.report.waiting_bytes + length > ear.waiting_max {
             ear.report.dropped_units += 1;
             ear.report.dropped_bytes += length;
-            return;
+            return ear.engine.lost(self.now, name);
         }
         self.chunks.pin(name, bytes.clone(), Provenance::Overheard);
         let group = ear.collect(self.now, name, bytes);

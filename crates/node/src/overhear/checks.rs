@@ -1,6 +1,7 @@
 //! What must hold for whatever is heard; the fuzz target and the test over its corpus share it.
 
-use super::{Output, Overhear};
+use super::{AHEAD, Output, Overhear};
+use std::fmt::Debug;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use wire::capture::Segment;
@@ -13,7 +14,12 @@ const FLOWS: u8 = 5;
 
 struct Check<'a> {
     bytes: &'a [u8],
+    /// Hears one segment after the other.
     engine: Overhear,
+    /// Hears them in batches, as the node does.
+    twin: Overhear,
+    /// What both are going to hear.
+    batch: Vec<Said>,
     now: Instant,
     /// Chunks with their names.
     chunks: Vec<(ChunkId, Vec<u8>)>,
@@ -21,9 +27,18 @@ struct Check<'a> {
     stream: Vec<u8>,
 }
 
+/// A segment on one of a few flows.
+struct Said {
+    flow: u8,
+    seq: u32,
+    flags: u8,
+    payload: Vec<u8>,
+}
+
 /// Reads the bytes as things that happen, one after the other: segments of a true stream, whole or
 /// falsified, of forged heads, of anything; ends of connections, waiting, what the node says. No chunk
-/// that comes out is wrong, and memory stays within the budget.
+/// that comes out is wrong, memory stays within the budget, and segments in batches come to the same as
+/// one by one.
 ///
 /// # Panics
 /// If it does not hold.
@@ -37,11 +52,11 @@ pub fn segments(bytes: &[u8]) {
         stream.extend(head.encode());
         stream.extend(bytes);
     }
-    let engine = Overhear::new(0, &[3; 32]);
-    let mut check = Check { bytes, engine, now: Instant::ZERO, chunks, stream };
+    let [engine, twin] = [(); 2].map(|()| Overhear::new(0, &[3; 32]));
+    let (batch, now) = (Vec::new(), Instant::ZERO);
+    let mut check = Check { bytes, engine, twin, batch, now, chunks, stream };
     while !check.bytes.is_empty() {
         check.step();
-        check.drain();
     }
     check.wait(Duration::from_secs(3600));
     check.drain();
@@ -71,13 +86,13 @@ impl Check<'_> {
             4 => self.forged(),
             5 => {
                 let (flow, seq, what) = (self.byte(), self.number(), self.byte());
-                self.hear(flow, seq << (what & 15), what, &[]);
+                self.say(flow, seq << (what & 15), what, Vec::new());
             }
             6 => {
                 let millis = self.number();
                 self.wait(Duration::from_millis(millis.into()));
             }
-            _ => self.say(),
+            _ => self.tell(),
         }
     }
 
@@ -92,14 +107,14 @@ impl Check<'_> {
         }
         // Near the end of numbers on one flow.
         let base = if flow % FLOWS == 1 { u32::MAX - 9000 } else { 0 };
-        self.hear(flow, base.wrapping_add(at as u32), 0, &payload);
+        self.say(flow, base.wrapping_add(at as u32), 0, payload);
     }
 
     fn anything(&mut self) {
         let (flow, seq, length) = (self.byte(), self.number(), usize::from(self.byte()));
         let (payload, rest) = self.bytes.split_at(length.min(self.bytes.len()));
         self.bytes = rest;
-        self.hear(flow, seq, 0, payload);
+        self.say(flow, seq, 0, payload.to_vec());
     }
 
     /// A head with the name of a true chunk, and other numbers and bytes.
@@ -111,29 +126,29 @@ impl Check<'_> {
         let head = ChunkHead { name: *name, total, offset, length, source: Source::Held };
         let mut payload = head.encode().to_vec();
         payload.resize(ChunkHead::LENGTH + (length as usize).min(3000), fill);
-        self.hear(flow, seq, 0, &payload);
+        self.say(flow, seq, 0, payload);
     }
 
-    fn hear(&mut self, flow: u8, seq: u32, flags: u8, payload: &[u8]) {
-        let address = |host, port| SocketAddr::from((Ipv4Addr::new(10, 0, 0, host), port));
-        self.engine.handle_segment(
-            self.now,
-            &Segment {
-                from: address(1, u16::from(flow % FLOWS)),
-                to: address(2, 9),
-                seq,
-                ack: None,
-                syn: flags & 16 != 0,
-                fin: flags & 32 != 0,
-                rst: flags & 64 != 0,
-                payload,
-                missing: 0,
-            },
-        );
+    fn say(&mut self, flow: u8, seq: u32, flags: u8, payload: Vec<u8>) {
+        self.batch.push(Said { flow, seq, flags, payload });
+        if self.batch.len() == AHEAD {
+            self.hear();
+        }
+    }
+
+    /// Both hear what was said.
+    fn hear(&mut self) {
+        let said = std::mem::take(&mut self.batch);
+        let segments: Vec<_> = said.iter().map(Said::segment).collect();
+        segments.iter().for_each(|segment| self.engine.handle_segment(self.now, segment));
+        self.twin.handle_segments(self.now, &segments);
+        self.drain();
     }
 
     fn wait(&mut self, time: Duration) {
+        self.hear();
         self.now = self.now + time;
+        self.twin.handle_timeout(self.now);
         self.engine.handle_timeout(self.now);
         assert!(
             self.engine.poll_timeout().is_none_or(|next| next > self.now),
@@ -142,11 +157,14 @@ impl Check<'_> {
     }
 
     /// What the node has to say of a chunk.
-    fn say(&mut self) {
+    fn tell(&mut self) {
+        self.hear();
         let (which, what) = (usize::from(self.byte()), self.byte());
         let Some((name, bytes)) = self.chunks.get(which % LENGTHS.len()) else { return };
         let (name, total) = (*name, bytes.len() as u32);
+        let now = self.now;
         match what % 6 {
+            1 if what >= 128 => self.both(|it| it.lost(now, name)),
             5 => {
                 // Each so many further: some of these orders are that of the stream.
                 let turn = 1 + what / 6 % 5;
@@ -154,13 +172,13 @@ impl Check<'_> {
                     (0..LENGTHS.len()).map(|i| (which + i * usize::from(turn)) % LENGTHS.len());
                 let listed = next.filter_map(|i| self.chunks.get(i));
                 let listed: Vec<_> = listed.map(|(name, it)| (*name, it.len() as u32)).collect();
-                self.engine.list(self.now, &listed);
+                self.both(|it| it.list(now, &listed));
             }
-            0 => self.engine.want(self.now, name, total),
-            1 => self.engine.unwant(self.now, name, total),
-            2 => self.engine.cancel(self.now, name, total),
+            0 => self.both(|it| it.want(now, name, total)),
+            1 => self.both(|it| it.unwant(now, name, total)),
+            2 => self.both(|it| it.cancel(now, name, total)),
             3 => {
-                let missing = self.engine.missing(name, total).unwrap_or_default();
+                let missing = self.both(|it| it.missing(name, total)).unwrap_or_default();
                 let mut at = 0;
                 for range in missing {
                     assert!(at <= range.start && range.start < range.end && range.end <= total);
@@ -168,7 +186,7 @@ impl Check<'_> {
                 }
             }
             _ => {
-                let heard = self.engine.take(self.now, name, total).map_or(vec![], |it| it.parts);
+                let heard = self.both(|it| it.take(now, name, total)).map_or(vec![], |it| it.parts);
                 let mut at = 0;
                 for (begin, bytes) in heard {
                     assert!(at <= begin && !bytes.is_empty());
@@ -179,15 +197,39 @@ impl Check<'_> {
         }
     }
 
+    /// Does something with both engines, of which the same must come.
+    fn both<T: PartialEq + Debug>(&mut self, mut act: impl FnMut(&mut Overhear) -> T) -> T {
+        let came = act(&mut self.engine);
+        assert_eq!(act(&mut self.twin), came, "batches make a difference");
+        came
+    }
+
     fn drain(&mut self) {
-        while let Some(output) = self.engine.poll_output() {
+        while let Some(output) = self.both(Overhear::poll_output) {
             if let Output::Chunk { name, bytes } = output {
                 assert_eq!(content::name(&bytes), name, "a wrong chunk");
             }
         }
-        let it = self.engine.counters();
+        let it = self.both(|it| *it.counters());
         assert!(it.memory_peak_bytes <= Overhear::BUDGET_MIN as u64);
         assert!(it.unused_bytes() <= it.payload_bytes);
         assert!(it.waiting_bytes <= it.payload_bytes && it.assembling_bytes <= it.payload_bytes);
+    }
+}
+
+impl Said {
+    fn segment(&self) -> Segment<'_> {
+        let address = |host, port| SocketAddr::from((Ipv4Addr::new(10, 0, 0, host), port));
+        Segment {
+            from: address(1, u16::from(self.flow % FLOWS)),
+            to: address(2, 9),
+            seq: self.seq,
+            ack: None,
+            syn: self.flags & 16 != 0,
+            fin: self.flags & 32 != 0,
+            rst: self.flags & 64 != 0,
+            payload: &self.payload,
+            missing: 0,
+        }
     }
 }

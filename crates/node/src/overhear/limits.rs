@@ -22,6 +22,9 @@ const PER_FLOW: usize = 16 << 10;
 const PER_CHUNK: usize = 8 << 10;
 /// Flows have one part in so many; chunks have the rest.
 const FLOWS_PART: usize = 6;
+/// What one segment may bring before room is made for it: the longest payload, to a flow, and room for the
+/// longest unit.
+const SEGMENT: usize = (64 + 32) << 10;
 
 impl Limits {
     /// Of a budget in bytes. `flow`, `chunk` and `name` say what a table for so many entries takes.
@@ -34,7 +37,7 @@ impl Limits {
         let flows = budget / PER_FLOW;
         let chunks = budget / PER_CHUNK;
         let tables_bytes = flow(flows) + chunk(chunks) + name(chunks);
-        let rest = budget.saturating_sub(tables_bytes);
+        let rest = budget.saturating_sub(tables_bytes + SEGMENT);
         let flows_bytes = rest / FLOWS_PART;
         Self { flows, chunks, tables_bytes, flows_bytes, chunks_bytes: rest - flows_bytes }
     }

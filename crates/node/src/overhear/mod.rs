@@ -129,6 +129,8 @@ pub struct Overhear {
     flows: Table<Key, Flow, RANKS>,
     /// What flows take beside the table, in bytes.
     flows_bytes: usize,
+    /// The most that they ever took.
+    flows_bytes_peak: usize,
     shelf: Shelf,
     limits: Limits,
     options: Options,
@@ -154,6 +156,7 @@ impl Overhear {
         let mut this = Self {
             flows: Table::new(limits.flows, seed),
             flows_bytes: 0,
+            flows_bytes_peak: 0,
             shelf: Shelf::new(limits.chunks, limits.chunks_bytes, seed),
             limits,
             options,
@@ -258,6 +261,11 @@ impl Overhear {
         self.weigh();
     }
 
+    /// The node could not keep a chunk that it was given: the next to send it is listened to.
+    pub fn lost(&mut self, now: Instant, name: ChunkId) {
+        self.shelf.names.lost(now, name);
+    }
+
     /// Which ranges of a chunk were not heard, in order, at most as many as a request may name; `None`
     /// if nothing was heard of it, or something false, or the engine does not repair.
     #[must_use]
@@ -344,6 +352,7 @@ impl Overhear {
             let options = self.options;
             Hearing { now, id, flow, shelf, counters, room, options }.guess(usize::MAX);
             self.flows_bytes = flow.charge(self.flows_bytes);
+            self.flows_bytes_peak = self.flows_bytes_peak.max(self.flows_bytes);
         }
     }
 
@@ -370,6 +379,7 @@ impl Overhear {
             () => 1 + usize::from(flow.headed) + usize::from(flow.proven),
         };
         self.flows_bytes = flow.charge(self.flows_bytes);
+        self.flows_bytes_peak = self.flows_bytes_peak.max(self.flows_bytes);
         self.flows.touch(now, id, rank);
         self.make_room(now);
     }
@@ -395,10 +405,10 @@ impl Overhear {
 
     /// Counts what is held.
     fn weigh(&mut self) {
-        let memory = self.limits.tables_bytes + self.flows_bytes + self.shelf.bytes();
+        let tables = self.limits.tables_bytes;
         let it = &mut self.counters;
-        it.memory_bytes = memory as u64;
-        it.memory_peak_bytes = it.memory_peak_bytes.max(memory as u64);
+        it.memory_bytes = (tables + self.flows_bytes + self.shelf.bytes()) as u64;
+        it.memory_peak_bytes = (tables + self.flows_bytes_peak + self.shelf.bytes_peak()) as u64;
         it.waiting_bytes = it.payload_bytes
             - it.head_bytes
             - it.kept_bytes

@@ -31,6 +31,8 @@ pub struct Shelf {
     /// What chunks take beside the table, in bytes.
     bytes: usize,
     bytes_max: usize,
+    /// The most that they ever took.
+    bytes_peak: usize,
     /// What is to be given out.
     pub outputs: VecDeque<Output>,
     /// What was found of flows.
@@ -56,6 +58,7 @@ impl Shelf {
             names: Names::new(chunks_max, seed),
             bytes: 0,
             bytes_max,
+            bytes_peak: 0,
             outputs: VecDeque::new(),
             judgements: Vec::new(),
         }
@@ -81,6 +84,11 @@ impl Shelf {
     /// What chunks take beside the table, in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// The most that they ever took, before room was made too.
+    pub fn bytes_peak(&self) -> usize {
+        self.bytes_peak
     }
 
     /// Bytes of this chunk are coming; `None` if it is here already.
@@ -124,6 +132,7 @@ impl Shelf {
             let before = chunk.cost();
             let kept = chunk.hear(by, place.at, bytes, place.end);
             self.bytes = (self.bytes + chunk.cost()).saturating_sub(before);
+            self.bytes_peak = self.bytes_peak.max(self.bytes);
             kept
         };
         counters.kept_bytes += kept as u64;
@@ -162,6 +171,7 @@ impl Shelf {
         counters.falsehoods += u64::from(chunk.falsehoods().wrapping_sub(falsehoods));
         if verdict == Verdict::Open {
             self.bytes = (self.bytes + after).saturating_sub(before);
+            self.bytes_peak = self.bytes_peak.max(self.bytes);
             return false;
         }
         self.bytes = self.bytes.saturating_sub(before);
@@ -247,7 +257,12 @@ impl Shelf {
         counters.false_bytes += chunk.kept.saturating_sub(heard);
         self.names.arrived(now, named.name);
         let blocks = chunk.into_fullest().into_runs();
-        let parts = blocks.map(|run| (run.at as u32, Bytes::from(run.bytes))).collect();
+        let parts = blocks.map(|mut run| {
+            // Room that was kept for more of it would stay with the bytes.
+            run.bytes.shrink_to_fit();
+            (run.at as u32, Bytes::from(run.bytes))
+        });
+        let parts = parts.collect();
         Some(Heard { total: named.total, parts })
     }
 }
