@@ -16,6 +16,9 @@ const BYTES: u64 = 60_000;
 const GATEWAY: &str = "0.pcap";
 /// What that router's has shown: all was sent to it.
 const ROUTER: &str = "1.pcap";
+/// What a router on neither hop of another download has shown: it overhears both.
+const OBSERVER: &str = "6.pcap";
+const OBSERVED_BYTES: u64 = 24_000;
 
 fn capture(name: &str) -> String {
     let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "tests", "captures", name].iter().collect();
@@ -83,6 +86,17 @@ fn whoever_overhears_has_some_chunks_and_knows_what_is_missing_of_others() {
         assert_eq!(it["name"].as_str().map(str::len), Some(64));
     }
     check_sums(observer);
+}
+
+#[test]
+fn two_hops_together_tell_what_neither_tells_alone() {
+    let run = |more: &[&str]| {
+        let observer = observers(&[&[&*capture(OBSERVER)], more].concat()).remove(0);
+        check_sums(&observer);
+        number(&observer, "chunks_reconstructed_bytes")
+    };
+    assert_eq!(run(&[]), OBSERVED_BYTES);
+    assert!(run(&["--need-heads"]) < OBSERVED_BYTES && run(&["--streams-alone"]) < OBSERVED_BYTES);
 }
 
 #[test]
