@@ -103,7 +103,7 @@ fn give_up_rights() {
     let none = CapabilitySet::empty();
     let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
     if let Err(error) = set_capabilities(None, sets).and_then(|()| set_no_new_privs(true)) {
-        tracing::warn!(%error, "the thread that captures keeps its rights");
+        tracing::warn!(%error, "the thread that captures could not give up all its rights");
     }
 }
 

@@ -6,6 +6,8 @@
 //! Cost of a unit of 8 KiB: 2 µs to hash, one look into the index; memory is bounded by the hot
 //! budget plus what is pinned until the disk has it.
 
+mod kept;
+
 use crate::hasher::{Cache, Map, Set, cache};
 use crate::input::{ExchangeId, FetchId, Ticket};
 use crate::output::Output;
@@ -56,7 +58,7 @@ struct Pinned {
     provenance: Provenance,
     /// A peer was given it.
     given: bool,
-    /// Somebody has read it.
+    /// Somebody has read it, or a transfer has brought it too.
     read: bool,
 }
 
@@ -200,7 +202,9 @@ impl Chunks {
         if self.keeping.contains_key(&fetch) {
             return self.enter_kept(fetch, id, bytes, tickets, out);
         }
-        if self.pinned.contains_key(&id) {
+        if let Some(pinned) = self.pinned.get_mut(&id) {
+            // It may wait for the disk as one that nobody has asked for.
+            pinned.read = true;
             return false;
         }
         let held = self.holds(&id);
@@ -216,83 +220,6 @@ impl Chunks {
     pub fn pin(&mut self, id: ChunkId, bytes: Bytes, provenance: Provenance) {
         self.pinned_bytes += bytes.len() as u64;
         self.pinned.insert(id, Pinned { bytes, provenance, given: false, read: false });
-    }
-
-    /// The same for what is to be kept: only what the disk has shown, or has written, counts as held. What is
-    /// being written for another transfer is waited for.
-    fn enter_kept(
-        &mut self,
-        fetch: FetchId,
-        id: ChunkId,
-        bytes: &Bytes,
-        tickets: &mut Tickets,
-        out: &mut VecDeque<Output>,
-    ) -> bool {
-        let waiting = self.keeping.get_mut(&fetch).is_some_and(|waiting| !waiting.insert(id));
-        if waiting {
-            return false;
-        }
-        match self.pinned.get_mut(&id) {
-            Some(pinned) => pinned.provenance = Provenance::Put,
-            None => self.pin(id, bytes.clone(), Provenance::Put),
-        }
-        let comes = self.is_being_written(&id)
-            || (self.holds_on_disk(&id) && self.doubt(fetch, id, tickets, out));
-        !comes
-    }
-
-    fn is_being_written(&self, id: &ChunkId) -> bool {
-        let writes = |group: &Group| group.units.iter().any(|(unit, ..)| unit == id);
-        self.appends.values().any(writes)
-    }
-
-    /// Whether a unit that a transfer has collected need not be written any more: it was since, or is being, for
-    /// another. Who keeps it goes by what is certain, and is told what becomes of it.
-    fn is_spared(&self, fetch: Option<FetchId>, id: &ChunkId) -> bool {
-        match fetch.and_then(|fetch| self.keeping.get(&fetch)) {
-            Some(waiting) => !waiting.contains(id) || self.is_being_written(id),
-            None => !self.pinned.contains_key(id) && self.holds_on_disk(id),
-        }
-    }
-
-    fn holds_on_disk(&self, id: &ChunkId) -> bool {
-        self.index.holds(id) && !self.absent.contains(id)
-    }
-
-    /// The units of a transfer are to be kept from now on.
-    pub fn keep_for(&mut self, fetch: FetchId) {
-        self.keeping.insert(fetch, Set::default());
-    }
-
-    /// That transfer is over.
-    pub fn keep_for_nobody(&mut self, fetch: FetchId) {
-        self.keeping.remove(&fetch);
-    }
-
-    /// A unit is to be kept; false if it is not held.
-    pub fn keep(&mut self, id: &ChunkId) -> bool {
-        !self.absent.contains(id) && self.index.keep(id)
-    }
-
-    /// What was kept may leave like everything else.
-    pub fn keep_nothing(&mut self) {
-        self.index.keep_nothing();
-    }
-
-    /// Whether room is to be made only later.
-    pub fn reclaim_nothing(&mut self, spares: bool) {
-        self.spares = spares;
-    }
-
-    /// A unit is on disk, for whomever it was written or found: answers which transfers that keep it waited.
-    fn written(&mut self, id: &ChunkId) -> Vec<FetchId> {
-        let waits =
-            |(fetch, waiting): (&FetchId, &mut Set<ChunkId>)| waiting.remove(id).then_some(*fetch);
-        let waited: Vec<FetchId> = self.keeping.iter_mut().filter_map(waits).collect();
-        if !waited.is_empty() {
-            self.index.keep(id);
-        }
-        waited
     }
 
     fn know(&mut self, id: &ChunkId, length: usize) {
@@ -416,7 +343,7 @@ impl Chunks {
         Some(Appended { fetch, bytes, refused, waited, failed })
     }
 
-    /// A unit that nobody had asked for is on disk. Whoever has read it meanwhile has asked for it.
+    /// A unit that nobody had asked for is on disk. It may have been read meanwhile, or come by a transfer.
     fn enter_on_probation(&mut self, id: &ChunkId, place: Location, length: u32) {
         self.index.insert_on_probation(id, place, length);
         if self.pinned.get(id).is_some_and(|pinned| pinned.read) {

@@ -66,7 +66,8 @@ const COLD_SHARE: u64 = 16;
 impl Lru {
     fn new(budget_bytes: u64) -> Self {
         let epoch_bytes = (budget_bytes / 128).max(1);
-        Self { now: 0, halvings: 0, ages: Box::new([0; EPOCHS]), epoch_bytes }
+        // The first epoch is for what was never used.
+        Self { now: 1, halvings: 0, ages: Box::new([0; EPOCHS]), epoch_bytes }
     }
 
     /// The present epoch, for a unit of so many bytes; `true` if all numbers were just halved.
@@ -124,8 +125,8 @@ pub(crate) fn halve<T: Copy + Default + std::ops::Add<Output = T>>(counts: &mut 
 }
 
 /// S3-FIFO on a log: fresh segments are its small queue, segments of kept units its main queue.
-/// Segments of units on probation are a queue before both, as long as the small one at most: one use takes
-/// a unit to the main queue, and none leaves a ghost.
+/// Segments of units on probation are a queue before both, where room is short as long as the small one at
+/// most. One use takes a unit of it to the main queue; units that leave it leave no ghosts.
 ///
 /// The life of a unit is its count of uses, at most three. Two deviations from the paper, both
 /// because a unit's segment is settled before it arrives: a returning ghost enters the small

@@ -187,8 +187,8 @@ impl Index {
     }
 
     /// Enters a unit that was overheard and that nobody has asked for. It has to earn its place: whoever is
-    /// heard could send more of such than there is room for. It leaves before all else until it is used,
-    /// and nothing is remembered of it then.
+    /// heard could send more of such than there is room for. Until it is used it is among the first to leave,
+    /// and leaves no ghost.
     pub fn insert_on_probation(&mut self, id: &ChunkId, at: Location, length: u32) {
         self.insert_into(Kind::Probation, id, at, length, Provenance::Overheard);
     }

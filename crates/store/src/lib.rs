@@ -41,4 +41,5 @@ pub use reader::{READ_BYTES_MAX, Reader};
 pub use recover::Recovery;
 pub use segment::{
     Entry, Location, Provenance, SegmentId, UNIT_BYTES_MAX, Unit, segment_bytes, unit_disk_bytes,
+    unit_log_bytes,
 };

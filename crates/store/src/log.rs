@@ -26,7 +26,7 @@ use crate::reader::{Handles, Reader, file_name, segment_of};
 use crate::recover::{Found, Recovery, read_segment, read_unit};
 use crate::segment::{
     Entry, FOOTER_ENTRY, Kind, Location, SEGMENT_BYTES_MAX, SEGMENT_HEADER, SegmentHeader,
-    SegmentId, TRAILER, Unit, emit_footer, footer_bytes, unit_disk_bytes,
+    SegmentId, TRAILER, Unit, emit_footer, footer_bytes, unit_log_bytes,
 };
 use parts::{Head, Piece, Unsynced, fitting};
 
@@ -169,7 +169,7 @@ impl Log {
 
     /// Writes units behind each other, with one write where they fit into one segment, and
     /// returns their places in order. They are not durable yet. A group of which all are on
-    /// probation goes to segments of such units.
+    /// probation goes to segments of such units; a group has all or none of them.
     ///
     /// # Errors
     /// [`Error::TooLong`] and [`Error::Full`] before anything is written; [`Error::Io`] if the
@@ -179,6 +179,7 @@ impl Log {
     pub fn append(&mut self, units: &[Unit]) -> Result<Vec<Location>, Error> {
         let kind =
             if units.iter().all(|unit| unit.on_probation) { Kind::Probation } else { Kind::Fresh };
+        debug_assert!(kind == Kind::Probation || !units.iter().any(|unit| unit.on_probation));
         let pieces: Vec<Piece> = units.iter().map(Piece::of).collect::<Result<_, _>>()?;
         let bytes = pieces.iter().map(|piece| u64::from(piece.cost())).sum();
         self.check_room(bytes)?;
@@ -379,7 +380,7 @@ impl Log {
 
     /// Sees to it that all survivors go into one segment; returns it and where they begin.
     fn reserve(&mut self, keep: &[Entry]) -> Result<Option<(SegmentId, usize)>, Error> {
-        let bytes: u32 = keep.iter().map(|it| unit_disk_bytes(it.length) + FOOTER_ENTRY).sum();
+        let bytes: u32 = keep.iter().map(|it| unit_log_bytes(it.length)).sum();
         let head = self.heads[Kind::Kept as usize].as_ref();
         if bytes > head.map_or(0, |head| head.room(self.segment_bytes)) {
             self.seal(Kind::Kept);

@@ -98,7 +98,7 @@ pub struct Unit {
     pub bytes: Bytes,
     /// How it came here.
     pub provenance: Provenance,
-    /// Nobody has asked for it: it goes where only such units are, and leaves first.
+    /// Nobody has asked for it: it goes where only such units are, and leaves first. The same for all of a group.
     pub on_probation: bool,
 }
 
@@ -114,6 +114,11 @@ pub fn segment_bytes(budget_bytes: u64) -> u32 {
 /// Bytes that a unit of `length` bytes takes between its header's start and the next unit's.
 pub const fn unit_disk_bytes(length: u32) -> u32 {
     (UNIT_HEADER + length).next_multiple_of(ALIGN)
+}
+
+/// Bytes that a unit of `length` bytes takes in a segment in all, its place in the footer included.
+pub const fn unit_log_bytes(length: u32) -> u32 {
+    unit_disk_bytes(length) + FOOTER_ENTRY
 }
 
 /// What a segment is filled with.

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::evict::{EPOCHS, SMALL_SHARE, halve};
-use crate::segment::{FOOTER_ENTRY, Kind, SEGMENT_HEADER, SegmentId, TRAILER, unit_disk_bytes};
+use crate::segment::{Kind, SEGMENT_HEADER, SegmentId, TRAILER, unit_log_bytes};
 
 /// One segment on disk.
 #[derive(Debug)]
@@ -152,7 +152,7 @@ impl Segments {
 
     /// Counts a unit of so many bytes that was written to the segment.
     pub fn written(&mut self, row: u16, length: u32) {
-        let bytes = u64::from(unit_disk_bytes(length) + FOOTER_ENTRY);
+        let bytes = u64::from(unit_log_bytes(length));
         self.weigh(row, |segment| segment.disk_bytes += bytes);
     }
 
@@ -184,9 +184,11 @@ impl Segments {
         self.by_id.values().filter_map(|row| self.at(*row)).filter(|segment| segment.is_closed)
     }
 
-    /// The closed segment whose reclaiming keeps the least of it; the oldest of such.
+    /// The closed segment whose reclaiming keeps the least of it; of such one of units on probation, then the
+    /// oldest.
     pub fn coldest(&self, cold: u8) -> Option<SegmentId> {
-        self.closed().min_by_key(|segment| segment.kept_share(cold)).map(|segment| segment.id)
+        let worth = |it: &&Segment| (it.kept_share(cold), it.kind != Kind::Probation);
+        self.closed().min_by_key(worth).map(|segment| segment.id)
     }
 
     /// The oldest closed segment of the queue whose turn it is: of those that are longer than they may be
@@ -196,8 +198,9 @@ impl Segments {
             let segments = self.rows.iter().flatten().filter(|segment| segment.kind == *kind);
             segments.map(|segment| segment.disk_bytes).sum::<u64>() * SMALL_SHARE > self.disk_bytes
         };
-        let turn = [Kind::Probation, Kind::Fresh].into_iter().find(is_long).unwrap_or(Kind::Kept);
-        let of_turn = self.closed().find(|segment| segment.kind == turn);
+        let turns = [Kind::Probation, Kind::Fresh].into_iter().filter(is_long);
+        let first = |kind| self.closed().find(|segment| segment.kind == kind);
+        let of_turn = turns.chain([Kind::Kept]).find_map(first);
         of_turn.or_else(|| self.closed().next()).map(|segment| segment.id)
     }
 }

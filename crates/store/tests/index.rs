@@ -257,16 +257,16 @@ fn a_unit_takes_less_than_sixteen_bytes_of_memory() {
 struct Writer {
     index: Index,
     entries: BTreeMap<SegmentId, Vec<store::Entry>>,
-    /// The segments that fresh and kept units and those on probation go to, and how many bytes are in each.
-    heads: [(SegmentId, u32); 3],
+    /// The segments that fresh and kept units go to, and how many bytes are in each.
+    heads: [(SegmentId, u32); 2],
     newest: u32,
 }
 
 impl Writer {
     fn new(policy: Policy, budget: u64) -> Self {
         let index = Index::new(budget, policy);
-        let heads = [1, 2, 3].map(|first| (SegmentId(first), 32));
-        Self { index, entries: BTreeMap::new(), heads, newest: 3 }
+        let heads = [(SegmentId(1), 32), (SegmentId(2), 32)];
+        Self { index, entries: BTreeMap::new(), heads, newest: 2 }
     }
 
     fn place(&mut self, kind: usize, entry: store::Entry) -> Location {
@@ -289,21 +289,6 @@ impl Writer {
         let id = name_number(name);
         let at = self.place(0, store::Entry { id, length: LENGTH, offset: 0, provenance });
         self.index.insert(&id, at, LENGTH, provenance);
-        self.reclaim();
-    }
-
-    /// Writes a unit that was heard and that nobody has asked for, if it is not there.
-    fn hear(&mut self, name: u64) {
-        let (id, provenance) = (name_number(name), Provenance::Overheard);
-        if self.index.holds(&id) {
-            return;
-        }
-        let at = self.place(2, store::Entry { id, length: LENGTH, offset: 0, provenance });
-        self.index.insert_on_probation(&id, at, LENGTH);
-        self.reclaim();
-    }
-
-    fn reclaim(&mut self) {
         while let Some(victim) = self.index.victim() {
             let entries = self.entries.remove(&victim).unwrap_or_default();
             let kept = self.index.judge(victim, &entries);
@@ -339,70 +324,5 @@ fn what_is_kept_survives_every_reclaiming_and_room_is_made_all_the_same() {
         }
         let left = (0..kept).filter(|name| writer.index.holds(&name_number(*name))).count() as u64;
         assert!(left < kept / 10, "{policy:?}: {left}");
-    }
-}
-
-/// A store of 127 units, of which the first so many came because somebody asked for them.
-fn asked_for(policy: Policy, names: u64) -> Writer {
-    let mut writer = Writer::new(policy, 1 << 20);
-    (0..names).for_each(|name| writer.write(name, Provenance::Own));
-    writer
-}
-
-fn left(writer: &Writer, names: u64) -> u64 {
-    (0..names).filter(|name| writer.index.holds(&name_number(*name))).count() as u64
-}
-
-#[test]
-fn a_flood_of_what_was_overheard_leaves_what_was_asked_for() {
-    for policy in [Policy::S3Fifo, Policy::Lru] {
-        // Used never again, or often.
-        for uses in [0, 3] {
-            let mut writer = asked_for(policy, 60);
-            for _ in 0..uses {
-                (0..60).for_each(|name| writer.index.touch(&name_number(name)));
-            }
-            (1000..4000).for_each(|name| writer.hear(name));
-            assert_eq!(left(&writer, 60), 60, "{policy:?}, {uses} uses");
-            assert!(writer.index.holds(&name_number(3999)));
-        }
-    }
-    let mut writer = asked_for(Policy::Lru, 60);
-    (1000..4000).for_each(|name| writer.write(name, Provenance::Own));
-    assert_eq!(left(&writer, 60), 0, "the flood is one");
-}
-
-#[test]
-fn the_same_flood_again_and_again_earns_nothing() {
-    for policy in [Policy::S3Fifo, Policy::Lru] {
-        let mut writer = asked_for(policy, 60);
-        for _ in 0..20 {
-            (1000..1400).for_each(|name| writer.hear(name));
-        }
-        assert_eq!(left(&writer, 60), 60, "{policy:?}");
-    }
-}
-
-#[test]
-fn what_was_overheard_and_is_used_stays() {
-    for policy in [Policy::S3Fifo, Policy::Lru] {
-        let mut writer = Writer::new(policy, 1 << 20);
-        writer.hear(1);
-        writer.index.touch(&name_number(1));
-        (1000..2000).for_each(|name| writer.hear(name));
-        assert_eq!(writer.index.provenance(&name_number(1)), Some(Provenance::Overheard));
-        assert_eq!(writer.index.provenance(&name_number(1100)), None);
-    }
-}
-
-#[test]
-fn what_was_overheard_fills_a_store_that_has_room() {
-    for policy in [Policy::S3Fifo, Policy::Lru] {
-        let mut writer = asked_for(policy, 20);
-        (1000..1060).for_each(|name| writer.hear(name));
-        assert!((1000..1060).all(|name| writer.index.holds(&name_number(name))), "{policy:?}");
-        // And makes room for what is asked for.
-        (20..80).for_each(|name| writer.write(name, Provenance::Own));
-        assert_eq!(left(&writer, 80), 80, "{policy:?}");
     }
 }

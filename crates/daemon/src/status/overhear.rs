@@ -42,8 +42,8 @@ impl Overhear {
         let encrypted = refused.get("protected").copied().unwrap_or(0);
         let note = report.trouble.or_else(|| {
             (encrypted > 0 && report.segments == 0).then(|| {
-                "no more than frames that are encrypted on the link: if they are the mesh's, nothing of \
-                 them can be read here"
+                "nothing is heard but frames that are encrypted on the link; if they are the mesh's, \
+                 they cannot be read here"
                     .into()
             })
         });

@@ -9,7 +9,7 @@ use crate::input::{FetchId, PutError, Ticket};
 use crate::storing::Signed;
 use bytes::Bytes;
 use std::rc::Rc;
-use store::{Change, Location};
+use store::{Change, Location, unit_log_bytes};
 use wire::{ChunkId, ObjectKey};
 
 impl Node {
@@ -26,11 +26,11 @@ impl Node {
     /// Writes units side by side: of a transfer, or such as nobody asked for.
     pub(super) fn append(&mut self, of: Option<FetchId>, mut group: Vec<(ChunkId, Bytes)>) {
         // The store keeps a segment's room free: what needs more than that might wait for ever.
-        let bytes_max = self.chunks.index().segment_bytes() as usize / 2;
+        let bytes_max = self.chunks.index().segment_bytes() / 2;
         while !group.is_empty() {
             let mut sum = 0;
             let fits = group.iter().take_while(|(_, bytes)| {
-                sum += bytes.len();
+                sum += unit_log_bytes(bytes.len() as u32);
                 sum <= bytes_max
             });
             let rest = group.split_off(fits.count().max(1));
@@ -47,7 +47,8 @@ impl Node {
     pub(super) fn appended(&mut self, ticket: Ticket, places: Option<Vec<Location>>) {
         let appended = self.chunks.handle_appended(ticket, places, &mut self.out);
         let Some(Appended { fetch, bytes, refused, waited, failed }) = appended else { return };
-        if !refused.is_empty() {
+        // Of what nobody asked for there may be too much for the disk at times, and that is no failure of it.
+        if !refused.is_empty() && fetch.is_some() {
             self.store_failed();
         }
         for other in failed {

@@ -34,6 +34,9 @@ const GROUP_AFTER: Duration = Duration::from_secs(1);
 /// A range of a unit that is asked for costs so much on the air beside its bytes: the head of a frame, and
 /// two numbers in a want. What was heard is used if it saves more.
 const RANGE_COST: u64 = ChunkHead::LENGTH as u64 + 6;
+/// A shorter unit that nobody asked for is not kept: its place costs more than it, and whoever sent many of them
+/// would take far more room, in memory and on disk, than they have bytes.
+const LENGTH_MIN: usize = 256;
 /// After a unit was overheard that nobody here had asked for, objects whose units are here may be asked for
 /// so long: units that come unasked are likely to be a waste.
 const HOPE: Duration = Duration::from_secs(60);
@@ -245,7 +248,7 @@ impl Node {
     /// A unit that nobody asked for enters on probation, if it is not here and there is room.
     fn heard_unasked(&mut self, name: ChunkId, bytes: Bytes) {
         let fits = self.chunks.pinned_bytes() + bytes.len() as u64 <= self.pinned_max();
-        let stores = self.store_works() && fits;
+        let stores = self.store_works() && fits && bytes.len() >= LENGTH_MIN;
         let Some(ear) = &mut self.ear else { return };
         if self.chunks.holds(&name) {
             return;

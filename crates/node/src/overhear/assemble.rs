@@ -21,7 +21,7 @@ use wire::peer::Want;
 /// The most blocks of a version: what is missing between them fits into one [`Want`].
 const RUNS_MAX: usize = Want::RANGES_MAX - 1;
 /// The most versions of a chunk.
-const VERSIONS_MAX: usize = 4;
+pub const VERSIONS_MAX: usize = 4;
 /// The most parts that a version remembers the speakers of.
 const SAID_MAX: usize = 64;
 /// The most flows that are kept apart from a version.

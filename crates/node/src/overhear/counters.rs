@@ -5,8 +5,8 @@
 /// Every byte of payload is in one of `head_bytes`, `kept_bytes`, `duplicate_bytes`, `unclaimed_bytes`
 /// or `waiting_bytes`; every kept byte in one of `used_bytes`, `false_bytes`, `evicted_bytes`,
 /// `cancelled_bytes`, `taken_bytes` or `assembling_bytes`. The paper's memory overhead is
-/// [`Counters::unused_bytes`] as a share of `payload_bytes`, less `duplicate_bytes` where what is not kept
-/// is no burden to memory; its reconstruction efficiency is
+/// [`Counters::unused_bytes`], less `duplicate_bytes` where copies that are not kept do not count, as a share of
+/// `payload_bytes`; its reconstruction efficiency is
 /// `chunks` as a share of what was sent, which only the sender knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
@@ -57,7 +57,7 @@ pub struct Counters {
     pub assembling_bytes: u64,
     /// What all of it takes in memory now, in bytes, tables included.
     pub memory_bytes: u64,
-    /// The most that it ever took, before room was made too: what its parts took at most, together.
+    /// No less than the most that it ever took, before room was made too: the most of each part, together.
     pub memory_peak_bytes: u64,
 }
 

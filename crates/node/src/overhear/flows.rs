@@ -7,6 +7,7 @@
 //! *Who calls it:* `hearing.rs`. *What it never does:* believe a sequence number far from the others
 //! before a second one says the same.
 
+use super::limits::Meter;
 use super::names::Named;
 use super::runs::Runs;
 use super::table::Id;
@@ -278,10 +279,9 @@ impl Flow {
     }
 
     /// Counts what it has come to take among what all flows take, in bytes.
-    pub fn charge(&mut self, all: usize) -> usize {
+    pub fn charge(&mut self, all: &mut Meter) {
         let cost = self.cost();
-        let before = std::mem::replace(&mut self.charged, cost);
-        (all + cost).saturating_sub(before)
+        all.change(std::mem::replace(&mut self.charged, cost), cost);
     }
 
     /// What it takes in memory beside its entry, in bytes.

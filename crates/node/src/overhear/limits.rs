@@ -1,4 +1,29 @@
-//! How a memory budget is divided.
+//! How a memory budget is divided, and what is taken of it.
+
+use super::assemble::VERSIONS_MAX;
+use wire::peer::ChunkHead;
+
+/// Bytes that are taken now, and the most that ever were.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Meter {
+    /// Now.
+    pub now: usize,
+    /// At most.
+    pub peak: usize,
+}
+
+impl Meter {
+    /// So many are taken from now on.
+    pub fn set(&mut self, bytes: usize) {
+        self.now = bytes;
+        self.peak = self.peak.max(bytes);
+    }
+
+    /// What took `before` bytes takes `after` now.
+    pub fn change(&mut self, before: usize, after: usize) {
+        self.set((self.now + after).saturating_sub(before));
+    }
+}
 
 /// What may be held at most.
 #[derive(Clone, Copy, Debug)]
@@ -22,9 +47,9 @@ const PER_FLOW: usize = 16 << 10;
 const PER_CHUNK: usize = 8 << 10;
 /// Flows have one part in so many; chunks have the rest.
 const FLOWS_PART: usize = 6;
-/// What one segment may bring before room is made for it: the longest payload, to a flow, and room for the
-/// longest unit.
-const SEGMENT: usize = (64 + 32) << 10;
+/// What one segment may bring before room is made for it: room for the longest unit in each version of a
+/// chunk, and what a flow notes beside its bytes.
+const SEGMENT: usize = VERSIONS_MAX * ChunkHead::TOTAL_MAX as usize + (32 << 10);
 
 impl Limits {
     /// Of a budget in bytes. `flow`, `chunk` and `name` say what a table for so many entries takes.

@@ -48,7 +48,7 @@ use assemble::Judgement;
 use bytes::Bytes;
 use flows::{Flow, Key};
 use hearing::Hearing;
-use limits::Limits;
+use limits::{Limits, Meter};
 use names::{Named, Names};
 use shelf::Shelf;
 use std::collections::BTreeSet;
@@ -128,9 +128,7 @@ const STRIKES_FALSE: u8 = 4;
 pub struct Overhear {
     flows: Table<Key, Flow, RANKS>,
     /// What flows take beside the table, in bytes.
-    flows_bytes: usize,
-    /// The most that they ever took.
-    flows_bytes_peak: usize,
+    flows_bytes: Meter,
     shelf: Shelf,
     limits: Limits,
     options: Options,
@@ -155,8 +153,7 @@ impl Overhear {
         let limits = Limits::new(budget, Table::<Key, Flow, RANKS>::cost, Shelf::cost, Names::cost);
         let mut this = Self {
             flows: Table::new(limits.flows, seed),
-            flows_bytes: 0,
-            flows_bytes_peak: 0,
+            flows_bytes: Meter::default(),
             shelf: Shelf::new(limits.chunks, limits.chunks_bytes, seed),
             limits,
             options,
@@ -313,7 +310,7 @@ impl Overhear {
     }
 
     fn hear(&mut self, now: Instant, id: Id, first: u32, segment: &Segment<'_>) {
-        let room = self.limits.flows_bytes.saturating_sub(self.flows_bytes);
+        let room = self.limits.flows_bytes.saturating_sub(self.flows_bytes.now);
         let Some(flow) = self.flows.get_mut(id) else { return };
         let length = segment.payload.len();
         if segment.syn {
@@ -345,14 +342,13 @@ impl Overhear {
 
     /// Looks at all strays of a flow again.
     fn look(&mut self, now: Instant, id: Id) {
-        let room = self.limits.flows_bytes.saturating_sub(self.flows_bytes);
+        let room = self.limits.flows_bytes.saturating_sub(self.flows_bytes.now);
         let Some(flow) = self.flows.get_mut(id) else { return };
         let (shelf, counters) = (&mut self.shelf, &mut self.counters);
         if flow.strays.bytes() > 0 {
             let options = self.options;
             Hearing { now, id, flow, shelf, counters, room, options }.guess(usize::MAX);
-            self.flows_bytes = flow.charge(self.flows_bytes);
-            self.flows_bytes_peak = self.flows_bytes_peak.max(self.flows_bytes);
+            flow.charge(&mut self.flows_bytes);
         }
     }
 
@@ -378,15 +374,14 @@ impl Overhear {
             () if flow.closing => CLOSING,
             () => 1 + usize::from(flow.headed) + usize::from(flow.proven),
         };
-        self.flows_bytes = flow.charge(self.flows_bytes);
-        self.flows_bytes_peak = self.flows_bytes_peak.max(self.flows_bytes);
+        flow.charge(&mut self.flows_bytes);
         self.flows.touch(now, id, rank);
         self.make_room(now);
     }
 
     /// Has flows end until the others take no more than they may.
     fn make_room(&mut self, now: Instant) {
-        while self.flows_bytes > self.limits.flows_bytes {
+        while self.flows_bytes.now > self.limits.flows_bytes {
             let Some(worst) = self.flows.worst(now, &WEIGHTS) else { break };
             self.evict(worst);
         }
@@ -399,7 +394,7 @@ impl Overhear {
 
     fn end(&mut self, id: Id) {
         let Some(flow) = self.flows.remove(id) else { return };
-        self.flows_bytes = self.flows_bytes.saturating_sub(flow.charged);
+        self.flows_bytes.change(flow.charged, 0);
         self.counters.unclaimed_bytes += flow.strays.bytes() as u64;
     }
 
@@ -407,8 +402,8 @@ impl Overhear {
     fn weigh(&mut self) {
         let tables = self.limits.tables_bytes;
         let it = &mut self.counters;
-        it.memory_bytes = (tables + self.flows_bytes + self.shelf.bytes()) as u64;
-        it.memory_peak_bytes = (tables + self.flows_bytes_peak + self.shelf.bytes_peak()) as u64;
+        it.memory_bytes = (tables + self.flows_bytes.now + self.shelf.bytes.now) as u64;
+        it.memory_peak_bytes = (tables + self.flows_bytes.peak + self.shelf.bytes.peak) as u64;
         it.waiting_bytes = it.payload_bytes
             - it.head_bytes
             - it.kept_bytes

@@ -106,7 +106,9 @@ impl Names {
 
     /// A chunk that was here could not be kept.
     pub fn lost(&mut self, now: Instant, name: ChunkId) {
-        self.note(now, name, |known| known.here_until = None);
+        if self.known(&name).is_some() {
+            self.note(now, name, |known| known.here_until = None);
+        }
     }
 
     /// Whether a chunk has just been here; if not, whether somebody waits for it.

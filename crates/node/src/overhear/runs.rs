@@ -119,7 +119,7 @@ impl Runs {
             }
             let ahead = if next.is_some() { 0 } else { end.saturating_sub(at) as usize };
             if there.is_some() {
-                self.extend(i, new, ahead);
+                self.extend(i, new, ahead, end > at);
             } else if self.runs.len() < runs_max || next == Some(at + new.len() as u64) {
                 self.open(i, at, new, ahead);
             } else {
@@ -174,6 +174,8 @@ impl Runs {
             if run.bytes.is_empty() {
                 self.runs.remove(i);
             } else {
+                // It would keep room for all that was behind it.
+                run.bytes.shrink_to_fit();
                 i += 1;
             }
             if let Some(behind) = behind {
@@ -229,10 +231,12 @@ impl Runs {
         self.runs.insert(i, Run { at, bytes: block });
     }
 
-    fn extend(&mut self, i: usize, bytes: &[u8], ahead: usize) {
+    /// Adds to a block. One of which is known what may come takes no more room than that; another grows by
+    /// doubling.
+    fn extend(&mut self, i: usize, bytes: &[u8], ahead: usize, is_bounded: bool) {
         let Some(Run { bytes: block, .. }) = self.runs.get_mut(i) else { return };
-        if block.capacity() - block.len() < bytes.len() && ahead >= bytes.len() {
-            block.reserve_exact(ahead.min((block.len() + bytes.len()) * AHEAD));
+        if block.capacity() - block.len() < bytes.len() && is_bounded {
+            block.reserve_exact(bytes.len().max(ahead.min((block.len() + bytes.len()) * AHEAD)));
         }
         block.extend_from_slice(bytes);
     }
@@ -241,6 +245,7 @@ impl Runs {
     fn close_gap(&mut self, i: usize) {
         let Some([run, next]) = self.runs.get_mut(i..i + 2) else { return };
         if run.end() == next.at {
+            run.bytes.reserve_exact(next.bytes.len());
             run.bytes.append(&mut next.bytes);
             self.runs.remove(i + 1);
         }
@@ -268,6 +273,18 @@ mod tests {
         assert_eq!(told(runs), there.collect::<Vec<_>>());
         assert_eq!(runs.bytes(), model.iter().flatten().count());
         assert!(runs.runs.windows(2).all(|pair| pair[0].end() < pair[1].at), "blocks touch");
+    }
+
+    #[test]
+    fn what_is_left_keeps_no_room_for_what_was_taken() {
+        let mut runs = Runs::default();
+        runs.insert(0, &[7; 60_000], 0, usize::MAX);
+        let before = runs.cost();
+        for begin in (1..60_000).step_by(4000).collect::<Vec<_>>().into_iter().rev() {
+            runs.take(begin..begin + 3999);
+            assert!(runs.cost() <= before + 4096, "{} of {before}", runs.cost());
+        }
+        assert!(runs.bytes() < 100 && runs.cost() < 4096, "{}", runs.cost());
     }
 
     proptest! {

@@ -5,6 +5,7 @@
 
 use super::assemble::{Chunk, Judgement, Speaker, Verdict};
 use super::counters::Counters;
+use super::limits::Meter;
 use super::names::{Named, Names, State};
 use super::table::{Id, Table};
 use super::{Heard, Output};
@@ -29,10 +30,8 @@ pub struct Shelf {
     /// What is remembered of names.
     pub names: Names,
     /// What chunks take beside the table, in bytes.
-    bytes: usize,
+    pub bytes: Meter,
     bytes_max: usize,
-    /// The most that they ever took.
-    bytes_peak: usize,
     /// What is to be given out.
     pub outputs: VecDeque<Output>,
     /// What was found of flows.
@@ -56,9 +55,8 @@ impl Shelf {
         Self {
             chunks: Table::new(chunks_max, seed),
             names: Names::new(chunks_max, seed),
-            bytes: 0,
+            bytes: Meter::default(),
             bytes_max,
-            bytes_peak: 0,
             outputs: VecDeque::new(),
             judgements: Vec::new(),
         }
@@ -79,16 +77,6 @@ impl Shelf {
     /// What a table for so many takes, in bytes.
     pub fn cost(chunks_max: usize) -> usize {
         Table::<Named, Chunk, RANKS>::cost(chunks_max)
-    }
-
-    /// What chunks take beside the table, in bytes.
-    pub fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    /// The most that they ever took, before room was made too.
-    pub fn bytes_peak(&self) -> usize {
-        self.bytes_peak
     }
 
     /// Bytes of this chunk are coming; `None` if it is here already.
@@ -131,8 +119,7 @@ impl Shelf {
         } else {
             let before = chunk.cost();
             let kept = chunk.hear(by, place.at, bytes, place.end);
-            self.bytes = (self.bytes + chunk.cost()).saturating_sub(before);
-            self.bytes_peak = self.bytes_peak.max(self.bytes);
+            self.bytes.change(before, chunk.cost());
             kept
         };
         counters.kept_bytes += kept as u64;
@@ -148,7 +135,7 @@ impl Shelf {
         if is_complete && self.verify(now, id, place.named, &last, counters) {
             return None;
         }
-        while self.bytes > self.bytes_max && self.evict(now, counters) {}
+        while self.bytes.now > self.bytes_max && self.evict(now, counters) {}
         Some(id)
     }
 
@@ -170,11 +157,10 @@ impl Shelf {
         let (after, kept) = (chunk.cost(), chunk.kept);
         counters.falsehoods += u64::from(chunk.falsehoods().wrapping_sub(falsehoods));
         if verdict == Verdict::Open {
-            self.bytes = (self.bytes + after).saturating_sub(before);
-            self.bytes_peak = self.bytes_peak.max(self.bytes);
+            self.bytes.change(before, after);
             return false;
         }
-        self.bytes = self.bytes.saturating_sub(before);
+        self.bytes.change(before, 0);
         self.chunks.remove(id);
         match verdict {
             Verdict::True(mut bytes) => {
@@ -201,7 +187,7 @@ impl Shelf {
 
     fn remove(&mut self, id: Id) -> Option<Chunk> {
         let chunk = self.chunks.remove(id)?;
-        self.bytes = self.bytes.saturating_sub(chunk.cost());
+        self.bytes.change(chunk.cost(), 0);
         Some(chunk)
     }
 

@@ -292,60 +292,6 @@ fn a_row_of_nodes_that_all_listen_serves_the_right_bytes() {
 }
 
 #[test]
-fn a_flood_of_units_that_nobody_asked_for_leaves_what_was_asked_for() {
-    let mut plan = Plan::listening();
-    plan.node.store_bytes = 8 << 20;
-    let mut mesh = Mesh::chain_of(&plan, 2);
-    mesh.origin.put(URL, Page::of(LENGTH).fresh(6000));
-    mesh.get(1, URL);
-    mesh.pass_seconds(1);
-    let mut stranger = Stranger::new(50_000);
-    // Something new each time, and then the same again.
-    for (flood, what) in [(1, 1), (2, 2), (3, 2), (4, 2)] {
-        for number in 0..2000 {
-            let unit = noise(what * 10_000 + number, 10_000);
-            let said = stranger.say(content::name(&unit), &unit, 0..unit.len());
-            mesh.hear(1, said);
-            mesh.pass_millis(10);
-        }
-        let report = mesh.report(1);
-        assert_eq!(report.overheard.units, flood * 2000);
-        assert!(report.index.evicted_bytes > (flood * 20 - 12) << 20, "{:?}", report.index);
-    }
-    let before = mesh.report(1).peer_units_in_bytes;
-    let id = mesh.get(1, URL);
-    assert!(mesh.client(id).is_ok());
-    assert_eq!(mesh.report(1).peer_units_in_bytes, before);
-    mesh.done();
-}
-
-#[test]
-fn a_flood_while_the_disk_is_stuck_holds_nobody_back() {
-    let plan = Plan::listening();
-    let mut mesh = Mesh::chain_of(&plan, 2);
-    mesh.origin.put(URL, Page::of(LENGTH).fresh(600));
-    mesh.disk(1).stuck = true;
-    let mut stranger = Stranger::new(50_000);
-    for number in 0..2000 {
-        let unit = noise(1000 + number, 10_000);
-        let said = stranger.say(content::name(&unit), &unit, 0..unit.len());
-        mesh.hear(1, said);
-    }
-    let report = mesh.report(1);
-    let share = plan.node.memory_bytes / 8;
-    assert!(report.pinned_bytes <= share, "{}", report.pinned_bytes);
-    assert_eq!(report.overheard.waiting_bytes, report.pinned_bytes);
-    assert_eq!(report.overheard.units + report.overheard.dropped_units, 2000);
-    let id = mesh.call(1, Call::get(URL));
-    mesh.pass_seconds(5);
-    assert!(mesh.client(id).is_ok(), "{:?}", mesh.client(id).end);
-    mesh.unstick(1);
-    mesh.pass_seconds(1);
-    assert_eq!(mesh.report(1).overheard.waiting_bytes, 0);
-    mesh.done();
-}
-
-#[test]
 fn what_is_put_before_what_was_overheard_of_it_is_written_waits_no_longer() {
     let mut mesh = Mesh::chain_of(&Plan::listening(), 1);
     let body = noise(1, 100_000);

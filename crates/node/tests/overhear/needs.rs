@@ -91,6 +91,20 @@ fn what_comes_from_elsewhere_leaves() {
 }
 
 #[test]
+fn what_could_not_be_kept_is_heard_again_at_once() {
+    let (mut ear, it) = (Ear::new(AMPLE), chunk(1, 8192));
+    let name = content::name(&it);
+    for flow in 1..=3 {
+        ear.hear_all(&segments(flow, &frame(&it)));
+        // The second hop says the same, which is not needed, the third what is.
+        assert_eq!(ear.names().len(), if flow < 3 { 1 } else { 2 });
+        if flow == 2 {
+            ear.engine.lost(ear.now, name);
+        }
+    }
+}
+
+#[test]
 fn what_is_wanted_leaves_last() {
     let it = chunk(1, 8192);
     let name = content::name(&it);

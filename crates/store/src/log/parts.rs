@@ -11,7 +11,7 @@ use crate::error::{Doing, Error};
 use crate::files::{File, read_exact};
 use crate::segment::{
     Entry, FOOTER_ENTRY, Location, SegmentHeader, SegmentId, TRAILER, UNIT_BYTES_MAX, UNIT_HEADER,
-    Unit, UnitHeader, unit_disk_bytes,
+    Unit, UnitHeader, unit_disk_bytes, unit_log_bytes,
 };
 
 /// Most units in one vectored write: each takes three parts, and the system takes 1,024.
@@ -104,7 +104,7 @@ impl Piece {
 
     /// With its place in the footer.
     pub fn cost(&self) -> u32 {
-        self.disk_bytes() + FOOTER_ENTRY
+        unit_log_bytes(self.header.length)
     }
 }
 

@@ -13,11 +13,11 @@ const SEGMENT_OVERHEAD: u32 = 64;
 #[derive(Default)]
 pub struct PaperLog {
     segments: BTreeMap<SegmentId, Vec<Entry>>,
-    heads: [Option<(SegmentId, u32)>; 2],
+    heads: [Option<(SegmentId, u32)>; 3],
     next: u32,
     segment_bytes: u32,
-    /// Bytes written, first for fresh units, second for survivors.
-    pub written_bytes: [u64; 2],
+    /// Bytes written, first for fresh units, second for survivors, third for units on probation.
+    pub written_bytes: [u64; 3],
 }
 
 impl PaperLog {
@@ -74,6 +74,17 @@ impl PaperStore {
         self.reclaim();
     }
 
+    /// Hears a unit that nobody has asked for, storing it if it is not held.
+    pub fn hear(&mut self, id: ChunkId, length: u32) {
+        if self.index.holds(&id) {
+            return;
+        }
+        let entry = Entry { id, length, offset: 0, provenance: Provenance::Overheard };
+        let at = self.log.append(2, entry);
+        self.index.insert_on_probation(&id, at, length);
+        self.reclaim();
+    }
+
     pub fn reclaim(&mut self) {
         while let Some(victim) = self.index.victim() {
             let entries = self.log.segments[&victim].clone();
@@ -91,7 +102,7 @@ impl PaperStore {
 
     /// Bytes written for each byte stored.
     pub fn write_amplification(&self) -> f64 {
-        let [fresh, kept] = self.log.written_bytes;
+        let [fresh, kept, _] = self.log.written_bytes;
         (fresh + kept) as f64 / fresh as f64
     }
 }

@@ -1,0 +1,107 @@
+//! Whoever is heard cannot push out what was asked for.
+
+mod common;
+
+use common::name_number;
+use common::paper::PaperStore;
+use store::{Policy, Provenance};
+
+const POLICIES: [Policy; 2] = [Policy::S3Fifo, Policy::Lru];
+const LENGTH: u32 = 8000;
+const BUDGET: u64 = 4 << 20;
+/// More units than there is room for.
+const FLOOD: u64 = 3000;
+/// Names of what nobody asks for.
+const HEARD: u64 = 1_000_000;
+
+/// A store for which so many units were asked, each so often beyond the first time.
+fn asked_for(policy: Policy, names: u64, uses: usize) -> PaperStore {
+    let mut store = PaperStore::new(BUDGET, policy);
+    for _ in 0..=uses {
+        (0..names).for_each(|name| store.use_unit(name_number(name), LENGTH));
+    }
+    store
+}
+
+fn flood(store: &mut PaperStore, from: u64) {
+    (from..from + FLOOD).for_each(|name| store.hear(name_number(name), LENGTH));
+}
+
+/// How many units of those that were asked for are there.
+fn left(store: &PaperStore, names: u64) -> u64 {
+    (0..names).filter(|name| store.index.holds(&name_number(*name))).count() as u64
+}
+
+#[test]
+fn a_flood_leaves_what_was_asked_for() {
+    for policy in POLICIES {
+        for uses in [0, 3] {
+            let mut store = asked_for(policy, 300, uses);
+            flood(&mut store, HEARD);
+            assert_eq!(left(&store, 300), 300, "{policy:?}, {uses} uses");
+            assert!(store.index.holds(&name_number(HEARD + FLOOD - 1)));
+        }
+    }
+    let mut store = asked_for(Policy::Lru, 300, 0);
+    (HEARD..HEARD + FLOOD).for_each(|name| store.use_unit(name_number(name), LENGTH));
+    assert_eq!(left(&store, 300), 0, "the flood is one");
+}
+
+/// No more than the tenth that such units may have.
+#[test]
+fn a_flood_takes_next_to_nothing_of_a_full_store() {
+    for policy in POLICIES {
+        let mut store = asked_for(policy, 2000, 0);
+        let before = left(&store, 2000);
+        assert!(before > 400 && before < 2000, "{before}");
+        for _ in 0..5 {
+            flood(&mut store, HEARD);
+        }
+        let after = left(&store, 2000);
+        assert!(after * 10 >= before * 8, "{policy:?}: {after} of {before}");
+    }
+}
+
+/// What is idle beside something that is used all the time is as old, by LRU, as anything.
+#[test]
+fn a_flood_leaves_what_is_idle() {
+    let mut store = asked_for(Policy::Lru, 250, 0);
+    for _ in 0..400 {
+        (0..50).for_each(|name| store.use_unit(name_number(name), LENGTH));
+    }
+    flood(&mut store, HEARD);
+    assert_eq!(left(&store, 250), 250);
+}
+
+#[test]
+fn the_same_flood_again_and_again_earns_nothing() {
+    for policy in POLICIES {
+        let mut store = asked_for(policy, 300, 0);
+        (0..10).for_each(|_| flood(&mut store, HEARD));
+        assert_eq!(left(&store, 300), 300, "{policy:?}");
+    }
+}
+
+#[test]
+fn what_was_overheard_and_is_used_stays() {
+    for policy in POLICIES {
+        let mut store = asked_for(policy, 0, 0);
+        let name = name_number(1);
+        store.hear(name, LENGTH);
+        store.use_unit(name, LENGTH);
+        flood(&mut store, HEARD);
+        assert_eq!(store.index.provenance(&name), Some(Provenance::Overheard), "{policy:?}");
+        assert!(!store.index.holds(&name_number(HEARD + FLOOD / 2)));
+    }
+}
+
+#[test]
+fn what_was_overheard_fills_a_store_that_has_room_and_makes_room() {
+    for policy in POLICIES {
+        let mut store = asked_for(policy, 50, 0);
+        (HEARD..HEARD + 300).for_each(|name| store.hear(name_number(name), LENGTH));
+        assert!((HEARD..HEARD + 300).all(|name| store.index.holds(&name_number(name))));
+        (0..350).for_each(|name| store.use_unit(name_number(name), LENGTH));
+        assert_eq!(left(&store, 350), 350, "{policy:?}");
+    }
+}
