@@ -160,7 +160,11 @@ impl Chunks {
 
     /// Whether a unit seems to be held.
     pub fn holds(&self, id: &ChunkId) -> bool {
-        self.pinned.contains_key(id) || (self.index.holds(id) && !self.absent.contains(id))
+        self.pinned.contains_key(id) || self.holds_on_disk(id)
+    }
+
+    fn holds_on_disk(&self, id: &ChunkId) -> bool {
+        self.index.holds(id) && !self.absent.contains(id)
     }
 
     /// How a unit came here, if it is held.
@@ -319,21 +323,12 @@ impl Chunks {
                 refused.push(id);
                 continue;
             };
-            let provenance = match provenance {
-                // Whoever put it has failed meanwhile. Else it is marked when that is known (`written`).
-                Provenance::Put => Provenance::Own,
-                other => other,
-            };
             self.absent.remove(&id);
             match fetch {
-                Some(_) => self.index.insert(&id, place, length, provenance),
+                Some(_) => self.enter_asked_for(&id, place, length, provenance),
                 None => self.enter_on_probation(&id, place, length),
             }
             waited.extend(self.written(&id).into_iter().filter(|other| Some(*other) != fetch));
-            match fetch {
-                Some(_) => self.leave_to_disk(&id),
-                None => drop(self.forget(&id)),
-            }
         }
         self.reclaim(out);
         for others in [&mut waited, &mut failed] {
@@ -343,12 +338,24 @@ impl Chunks {
         Some(Appended { fetch, bytes, refused, waited, failed })
     }
 
+    /// A unit of a transfer is on disk.
+    fn enter_asked_for(&mut self, id: &ChunkId, at: Location, length: u32, provenance: Provenance) {
+        let provenance = match provenance {
+            // Whoever put it has failed meanwhile. Else it is marked when that is known (`written`).
+            Provenance::Put => Provenance::Own,
+            other => other,
+        };
+        self.index.insert(id, at, length, provenance);
+        self.leave_to_disk(id);
+    }
+
     /// A unit that nobody had asked for is on disk. It may have been read meanwhile, or come by a transfer.
-    fn enter_on_probation(&mut self, id: &ChunkId, place: Location, length: u32) {
-        self.index.insert_on_probation(id, place, length);
+    fn enter_on_probation(&mut self, id: &ChunkId, at: Location, length: u32) {
+        self.index.insert_on_probation(id, at, length);
         if self.pinned.get(id).is_some_and(|pinned| pinned.read) {
             self.index.touch(id);
         }
+        self.forget(id);
     }
 
     /// A unit need not be kept in memory any longer, but may soon be read again.

@@ -51,10 +51,6 @@ impl Chunks {
         }
     }
 
-    fn holds_on_disk(&self, id: &ChunkId) -> bool {
-        self.index.holds(id) && !self.absent.contains(id)
-    }
-
     /// The units of a transfer are to be kept from now on.
     pub fn keep_for(&mut self, fetch: FetchId) {
         self.keeping.insert(fetch, Set::default());
