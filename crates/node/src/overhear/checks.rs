@@ -148,12 +148,10 @@ impl Check<'_> {
     fn wait(&mut self, time: Duration) {
         self.hear();
         self.now = self.now + time;
-        self.twin.handle_timeout(self.now);
-        self.engine.handle_timeout(self.now);
-        assert!(
-            self.engine.poll_timeout().is_none_or(|next| next > self.now),
-            "a timeout that stays"
-        );
+        let now = self.now;
+        self.both(|it| it.handle_timeout(now));
+        let next = self.both(|it| it.poll_timeout());
+        assert!(next.is_none_or(|next| next > now), "a timeout that stays");
     }
 
     /// What the node has to say of a chunk.
