@@ -25,7 +25,7 @@ use tokio::time::Instant;
 /// Links that others made, at one time.
 const ACCEPTED_MAX: usize = 160;
 /// Links that we made, at one time.
-const DIALLED_MAX: usize = 96;
+const DIALLED_MAX: usize = 160;
 /// Descriptors for all links.
 pub const DESCRIPTORS: u64 = (ACCEPTED_MAX + DIALLED_MAX) as u64;
 /// The engine may have so many bytes on their way to a socket.

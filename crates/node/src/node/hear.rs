@@ -67,7 +67,7 @@ impl Node {
 
     fn peer_event(&mut self, event: Event) {
         match event {
-            Event::Up { dialled, .. } => self.peer_up(dialled),
+            Event::Up { peer, dialled } => self.peer_up(peer, dialled),
             Event::Hello(..) => self.introduce(),
             Event::Message(peer, message) => self.message(peer, message),
             Event::Chunk(peer, head, bytes) => self.unit_part(peer, head, bytes),
@@ -96,10 +96,12 @@ impl Node {
         self.out.push_back(Output::Notice(line));
     }
 
-    fn peer_up(&mut self, dialled: Option<SocketAddr>) {
+    fn peer_up(&mut self, peer: NodeId, dialled: Option<SocketAddr>) {
         self.introduce();
         let (Some(mesh), Some(address)) = (&mut self.mesh, dialled) else { return };
         mesh.found(address.ip());
+        // Whoever is dialled will be asked: a lost SYN, for which TCP waits a second, is better lost now.
+        mesh.peers.open_data(self.now, peer);
         for id in self.dialled(address) {
             self.reach(id);
         }

@@ -85,11 +85,10 @@ fn a_router_beside_the_way_gets_it_from_where_the_ways_meet() {
 }
 
 #[test]
-fn a_small_object_takes_one_round_trip_once_the_connections_stand() {
+fn a_small_object_takes_one_round_trip_once_the_routers_have_met() {
     let latency = Duration::from_millis(10);
     for scheme in [Plan::default(), Plan::thcp()] {
         let mut mesh = chain(&Plan { latency, rate: 100_000_000, ..scheme }, 4);
-        mesh.get(3, URL);
         for (length, url) in [(1, "http://o.test/1"), (16_384, "http://o.test/16k")] {
             mesh.origin.put(url, Page::of(length).fresh(600));
             let id = mesh.get(3, url);

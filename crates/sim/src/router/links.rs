@@ -15,7 +15,7 @@ use crate::net::{Host, SocketId};
 /// Links that others made, at one time; further ones are refused.
 const ACCEPTED_MAX: usize = 160;
 /// Links that we made, at one time; further ones fail.
-const DIALLED_MAX: usize = 96;
+const DIALLED_MAX: usize = 160;
 /// The engine may have so many bytes on their way to a socket.
 const ROOM: u64 = 128 * 1024;
 /// As many bytes are read at one time.
