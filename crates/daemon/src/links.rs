@@ -70,6 +70,8 @@ struct Line {
     granted: Cell<u64>,
     /// Less than this is left unread for a while; said anew for each read.
     gathers: Cell<u64>,
+    /// It has let bytes gather: units come by it, and nothing is ever said in answer.
+    is_bulk: Cell<bool>,
     queue: RefCell<VecDeque<Bytes>>,
     /// From now on packets are to be full.
     turns_bulk: Cell<bool>,
@@ -107,6 +109,7 @@ impl Links {
             LinkOutput::Gather(id, bytes) => {
                 if let Some(line) = self.0.lines.borrow().get(&id) {
                     line.gathers.set(bytes);
+                    line.is_bulk.set(true);
                 }
             }
             LinkOutput::Bulk(id) => self.change(id, |line| line.turns_bulk.set(true)),
@@ -252,6 +255,9 @@ impl Links {
                     continue;
                 }
                 gathering = None;
+                if line.is_bulk.get() {
+                    peers::acknowledge_sparingly(stream);
+                }
                 match self.read(stream, line.granted.get()) {
                     Ok(bytes) if bytes.is_empty() => break,
                     Ok(bytes) => line.receive(id, bytes, tell).await,

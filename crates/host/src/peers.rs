@@ -140,6 +140,13 @@ pub fn take_unread(stream: &TcpStream, most: u64) -> io::Result<Bytes> {
     Ok(bytes.into())
 }
 
+/// Lets the kernel acknowledge what is read with every second packet or a little later, also where it would look
+/// for the peer to answer soon, and acknowledge each. It goes back to that by itself: to be said before each read.
+pub fn acknowledge_sparingly(stream: &TcpStream) {
+    // A wish: whatever the kernel makes of it, the stream goes on.
+    let _ = SockRef::from(stream).set_tcp_quickack(false);
+}
+
 /// As [`settle`], but one who vanishes is noticed sooner.
 fn settle_peer(stream: &TcpStream) {
     settle(stream);

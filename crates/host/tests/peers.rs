@@ -1,0 +1,57 @@
+//! What the kernel makes of what we tell it of peers' connections, in a network namespace where nobody else
+//! sends anything.
+
+mod namespace;
+
+use namespace::inside;
+use socket2::{Domain, SockRef, Socket, Type};
+use std::fs;
+use tokio::net::{TcpListener, TcpStream};
+
+/// Sends a row of full segments, each after the one before was read; how many were sent in both directions.
+async fn segments_for_a_row(sparingly: bool) -> u64 {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+    socket.set_tcp_mss(1000).expect("small segments");
+    socket.connect(&listener.local_addr().expect("bound").into()).expect("it listens");
+    socket.set_nonblocking(true).expect("a socket can be");
+    let sender = TcpStream::from_std(socket.into()).expect("a runtime");
+    let (receiver, _) = listener.accept().await.expect("it dialled");
+    let length = SockRef::from(&sender).tcp_mss().expect("it is connected") as usize;
+    let before = segments_out();
+    for _ in 0..40 {
+        assert_eq!(sender.try_write(&vec![0; length]).expect("there is room"), length);
+        let mut unread = length;
+        while unread > 0 {
+            receiver.readable().await.expect("it is open");
+            if sparingly {
+                host::peers::acknowledge_sparingly(&receiver);
+            }
+            unread -= receiver.try_read(&mut vec![0; unread]).unwrap_or(0);
+        }
+    }
+    segments_out() - before
+}
+
+/// What the kernel has sent by TCP here.
+fn segments_out() -> u64 {
+    let snmp = fs::read_to_string("/proc/self/net/snmp").expect("the kernel counts");
+    let mut rows = snmp.lines().filter_map(|line| line.strip_prefix("Tcp: "));
+    let (names, values) = (rows.next().expect("names"), rows.next().expect("values"));
+    let mut pairs = names.split(' ').zip(values.split(' '));
+    let (_, value) = pairs.find(|(name, _)| *name == "OutSegs").expect("it counts segments");
+    value.parse().expect("a number")
+}
+
+#[test]
+fn who_acknowledges_sparingly_sends_less() {
+    inside("who_acknowledges_sparingly_sends_less", "true", || {
+        namespace::sh("ip link set lo up");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(async {
+            let each = segments_for_a_row(false).await;
+            let sparing = segments_for_a_row(true).await;
+            assert!(sparing + 5 <= each, "{sparing} segments instead of {each}");
+        });
+    });
+}
