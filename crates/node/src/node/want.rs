@@ -15,8 +15,12 @@ use wire::peer::{Message, Want};
 /// Units are wanted in batches of so many bytes, at least, while others are on their way.
 const BATCH: u64 = AHEAD / 2;
 
+/// What was overheard of a unit counts so many times less in a window than what has to come: where little is
+/// missing, all of that is asked for at once.
+const OVERHEARD_PART: u32 = 4;
+
 /// Units are looked at so far ahead of a reader, in bytes of the object: where most are here, few are missing.
-const REACH: u64 = 4 * AHEAD;
+const REACH: u64 = OVERHEARD_PART as u64 * AHEAD;
 
 type Listed = Vec<(ChunkId, Unit)>;
 
@@ -94,11 +98,11 @@ impl Node {
         !self.is_unit_flying(name) && !self.chunks.holds(name)
     }
 
-    /// What a unit takes of a window, in bytes: what has to come, and half of what was overheard of it, which waits
-    /// in memory.
+    /// What a unit takes of a window, in bytes: what has to come, and a quarter of what was overheard of it, which
+    /// waits in memory.
     fn weight(&self, name: &ChunkId, length: u32) -> u64 {
-        let lacks = self.ear.as_ref().map_or(length, |ear| ear.lacks(name, length));
-        u64::from(length).midpoint(u64::from(lacks))
+        let lacks = self.ear.as_ref().map_or(length, |ear| ear.lacks(name, length).min(length));
+        u64::from(lacks + (length - lacks) / OVERHEARD_PART)
     }
 
     /// What of an object a reader may want now; nothing if it is not worth it yet. Units that are here do not count: a

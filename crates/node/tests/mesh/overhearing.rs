@@ -132,6 +132,22 @@ fn of_what_was_half_heard_only_the_rest_is_sent() {
 }
 
 #[test]
+fn what_is_missing_of_an_object_is_asked_for_in_few_round_trips() {
+    const LATENCY: Duration = Duration::from_millis(100);
+    let plan = Plan { overhear: Some(8 << 20), latency: LATENCY, ..Plan::listening() };
+    let mut mesh = Mesh::tree_of(&plan, &[0, 0]);
+    mesh.air.listen(2, 100, 1);
+    mesh.origin.put(URL, Page::of(4 * LENGTH).fresh(600));
+    mesh.get(1, URL);
+    let id = mesh.get(2, URL);
+    assert!(mesh.client(id).is_ok() && mesh.report(2).overheard.repaired_units > 150);
+    // By windows of 256 KiB, whatever of them was heard, it would take 16; where what was heard counts half, 10.2
+    // with the time that the bytes take.
+    assert!(mesh.took(id) < 2 * LATENCY * 39 / 4, "{:?}", mesh.took(id));
+    mesh.done();
+}
+
+#[test]
 fn who_may_have_overheard_an_object_waits_no_longer_for_one_that_comes_slowly() {
     let (mut mesh, _) = half_heard(200, 1);
     let url = "http://o.test/slow";
