@@ -70,10 +70,8 @@ struct Line {
     granted: Cell<u64>,
     /// Less than this is left unread for a while; said anew for each read.
     gathers: Cell<u64>,
-    /// It has let bytes gather: units come by it, and nothing is ever said in answer.
-    is_bulk: Cell<bool>,
     queue: RefCell<VecDeque<Bytes>>,
-    /// From now on packets are to be full.
+    /// From now on packets are to be full, and few.
     turns_bulk: Cell<bool>,
     hung_up: Cell<bool>,
     changed: Notify,
@@ -109,7 +107,6 @@ impl Links {
             LinkOutput::Gather(id, bytes) => {
                 if let Some(line) = self.0.lines.borrow().get(&id) {
                     line.gathers.set(bytes);
-                    line.is_bulk.set(true);
                 }
             }
             LinkOutput::Bulk(id) => self.change(id, |line| line.turns_bulk.set(true)),
@@ -221,10 +218,12 @@ impl Links {
     ) -> io::Result<()> {
         // Since when something lies unread because it is too little.
         let mut gathering: Option<Instant> = None;
+        let mut is_bulk = false;
         while !line.hung_up.get() {
             if line.turns_bulk.take() {
                 // A unit is no multiple of a packet: what is left of one goes with the next.
                 stream.set_nodelay(false)?;
+                is_bulk = true;
             }
             let Some(interest) = line.interest() else {
                 line.changed.notified().await;
@@ -255,7 +254,7 @@ impl Links {
                     continue;
                 }
                 gathering = None;
-                if line.is_bulk.get() {
+                if is_bulk {
                     peers::acknowledge_sparingly(stream);
                 }
                 match self.read(stream, line.granted.get()) {

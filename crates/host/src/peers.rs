@@ -17,7 +17,7 @@ use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use tokio::io::Interest;
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::listen::{bind, settle};
+use crate::listen::bind;
 use crate::routing::addresses;
 
 /// How often it is looked whether the interface is still what it was.
@@ -62,7 +62,7 @@ impl Port {
             // From here on its packets may take other ways, as routes change. Who may not unbind it
             // has a connection that ends with the way.
             let _ = SockRef::from(&stream).bind_device(None);
-            settle_peer(&stream);
+            settle(&stream);
             return Ok((stream, plain(peer)));
         }
     }
@@ -114,7 +114,7 @@ impl Port {
 pub async fn dial(address: SocketAddr) -> io::Result<TcpStream> {
     let dialled = tokio::time::timeout(DIAL, TcpStream::connect(address)).await;
     let stream = dialled.map_err(|_| io::Error::from(ErrorKind::TimedOut))??;
-    settle_peer(&stream);
+    settle(&stream);
     Ok(stream)
 }
 
@@ -141,15 +141,16 @@ pub fn take_unread(stream: &TcpStream, most: u64) -> io::Result<Bytes> {
 }
 
 /// Lets the kernel acknowledge what is read with every second packet or a little later, also where it would look
-/// for the peer to answer soon, and acknowledge each. It goes back to that by itself: to be said before each read.
+/// for the peer to answer soon, and acknowledge each. It goes back to that by itself: to be said again for each read.
 pub fn acknowledge_sparingly(stream: &TcpStream) {
     // A wish: whatever the kernel makes of it, the stream goes on.
     let _ = SockRef::from(stream).set_tcp_quickack(false);
 }
 
-/// As [`settle`], but one who vanishes is noticed sooner.
-fn settle_peer(stream: &TcpStream) {
-    settle(stream);
+/// Whole messages go at once, and one who vanishes is noticed. No keepalive: peers ask each other for signs of life,
+/// and together with a user timeout Linux would end an idle connection after one probe that is lost.
+fn settle(stream: &TcpStream) {
+    let _ = stream.set_nodelay(true);
     let _ = SockRef::from(stream).set_tcp_user_timeout(Some(TAKE_PATIENCE));
 }
 
@@ -227,6 +228,7 @@ mod tests {
         for stream in [&stream, &dialled] {
             let timeout = SockRef::from(stream).tcp_user_timeout().unwrap();
             assert_eq!(timeout, Some(TAKE_PATIENCE));
+            assert!(!SockRef::from(stream).keepalive().unwrap());
         }
     }
 

@@ -10,6 +10,7 @@ use super::noise::{self, HANDSHAKE_MAX, RunKey, Session};
 use super::{Down, Event, HANDSHAKES_MAX, PEERS_MAX, Peers, alive};
 use crate::input::LinkId;
 use crate::mesh::identity::{Identity, node_id, verify};
+use crate::output::LinkOutput;
 use bytes::Bytes;
 use std::net::SocketAddr;
 use wire::peer::{Connection, FrameError, Hello, Introduction, Preamble, Refusal};
@@ -91,6 +92,7 @@ impl Peers {
                     out.extend_from_slice(token.as_bytes());
                 });
                 link.role = Role::DataIn(peer, Box::default());
+                self.outputs.push_back(LinkOutput::Bulk(id));
             }
             _ => return,
         }
