@@ -27,6 +27,8 @@ const UPLINK_PACKETS_MAX: usize = 1000;
 const MEET_PATIENCE: Duration = Duration::from_secs(60);
 /// … which is looked at so often.
 const MEET_EVERY: Duration = Duration::from_millis(10);
+/// After they have met, routers dial for units; a SYN that is lost is sent again within this.
+const UNITS_AFTER: Duration = Duration::from_secs(2);
 /// Linux holds an acknowledgement back for so long at least, and mostly.
 const DELAYED_ACK: Duration = Duration::from_millis(40);
 /// What a router may keep of what it half heard.
@@ -170,6 +172,7 @@ impl<'a> Mesh<'a> {
         while !self.has_met(scheme) && self.world.now() < until {
             self.world.run(self.world.now() + MEET_EVERY);
         }
+        self.world.run(self.world.now() + UNITS_AFTER);
     }
 
     fn has_met(&mut self, scheme: Scheme) -> bool {
