@@ -17,3 +17,4 @@ mod progress;
 pub mod routing;
 pub mod screened;
 pub mod splice;
+mod timeouts;

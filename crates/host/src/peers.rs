@@ -15,10 +15,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use tokio::io::Interest;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use crate::listen::bind;
 use crate::routing::addresses;
+use crate::timeouts;
 
 /// How often it is looked whether the interface is still what it was.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -112,7 +113,9 @@ impl Port {
 
 /// Connects to a peer's port. A link-local address needs its scope.
 pub async fn dial(address: SocketAddr) -> io::Result<TcpStream> {
-    let dialled = tokio::time::timeout(DIAL, TcpStream::connect(address)).await;
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    timeouts::shorten(&socket);
+    let dialled = tokio::time::timeout(DIAL, socket.connect(address)).await;
     let stream = dialled.map_err(|_| io::Error::from(ErrorKind::TimedOut))??;
     settle(&stream);
     Ok(stream)
@@ -171,12 +174,14 @@ pub(crate) fn index(interface: &str) -> io::Result<u32> {
 }
 
 fn open(interface: &str, index: u32, port: u16) -> io::Result<Open> {
-    match on_device(interface, port) {
-        Ok(listener) => Ok(Open { index, addresses: None, listeners: vec![listener] }),
+    let open = match on_device(interface, port) {
+        Ok(listener) => Open { index, addresses: None, listeners: vec![listener] },
         // Kernels before 5.7 let only root say so.
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => by_address(index, port),
-        Err(error) => Err(error),
-    }
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => by_address(index, port)?,
+        Err(error) => return Err(error),
+    };
+    open.listeners.iter().for_each(timeouts::shorten);
+    Ok(open)
 }
 
 /// Opens a port that packets of other interfaces do not reach, for both families.

@@ -6,6 +6,7 @@ mod namespace;
 use namespace::inside;
 use socket2::{Domain, SockRef, Socket, Type};
 use std::fs;
+use std::process::Command;
 use tokio::net::{TcpListener, TcpStream};
 
 /// Sends a row of full segments, each after the one before was read; how many were sent in both directions.
@@ -52,6 +53,45 @@ fn who_acknowledges_sparingly_sends_less() {
             let each = segments_for_a_row(false).await;
             let sparing = segments_for_a_row(true).await;
             assert!(sparing + 5 <= each, "{sparing} segments instead of {each}");
+        });
+    });
+}
+
+/// The retransmission timeouts, in milliseconds, of all connections here.
+fn timeouts() -> Vec<f64> {
+    let shown = Command::new("ss").arg("-tinH").output().expect("iproute2 has it");
+    let shown = String::from_utf8(shown.stdout).expect("ss says text");
+    let told = shown.split_whitespace().filter_map(|word| word.strip_prefix("rto:"));
+    told.map(|value| value.parse().expect("milliseconds")).collect()
+}
+
+/// Whether the kernel lets a socket have a timeout of its own.
+fn kernel_knows_short_timeouts() -> bool {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").expect("a kernel has one");
+    let mut numbers = release.split('.').map_while(|number| number.parse::<u32>().ok());
+    (numbers.next(), numbers.next()) >= (Some(6), Some(15))
+}
+
+#[test]
+fn both_ends_send_again_soon() {
+    inside("both_ends_send_again_soon", "true", || {
+        namespace::sh("ip link set lo up");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(async {
+            let mut port = host::peers::Port::new("lo".into(), 3131);
+            let dialled = async {
+                loop {
+                    if let Ok(stream) = host::peers::dial(([127, 0, 0, 1], 3131).into()).await {
+                        break stream;
+                    }
+                }
+            };
+            let (accepted, _dialled) = tokio::join!(port.accept(), dialled);
+            let _accepted = accepted.expect("a peer");
+            let timeouts = timeouts();
+            assert_eq!(timeouts.len(), 2);
+            let short = if kernel_knows_short_timeouts() { 0.0..100.0 } else { 200.0..1000.0 };
+            assert!(timeouts.iter().all(|it| short.contains(it)), "{timeouts:?} ms");
         });
     });
 }

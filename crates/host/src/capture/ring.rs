@@ -1,7 +1,7 @@
 //! A packet socket and the memory that the kernel fills with frames (packet(7); the kernel's
 //! Documentation/networking/packet_mmap.rst): blocks in a ring, each the kernel's or ours.
 //!
-//! The only `unsafe` of ours in the router's binary: options and addresses of packet sockets and
+//! Nearly all `unsafe` of ours in the router's binary: options and addresses of packet sockets and
 //! the mapping, which no library of a fitting licence offers safely (docs/decisions/0011). What blocks
 //! hold is read in `frames.rs`, without.
 
