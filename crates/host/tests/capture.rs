@@ -11,7 +11,6 @@
 
 mod namespace;
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -90,19 +89,24 @@ fn talk(port: u16) {
     assert_eq!(got.len(), BYTES);
 }
 
-/// Takes what is heard until a stream towards the port is heard whole: its bytes.
+/// Takes what is heard until a stream towards the port is heard whole: its bytes. What TCP sends again, in other
+/// pieces too, is heard again.
 fn stream(batches: &mut Receiver<Vec<Overheard>>) -> Vec<u8> {
     let began = Instant::now();
-    let (mut first, mut pieces) = (None, BTreeMap::new());
-    while pieces.values().map(|bytes: &bytes::Bytes| bytes.len()).sum::<usize>() < BYTES {
-        assert!(began.elapsed() < PATIENCE, "{} pieces", pieces.len());
+    let (mut first, mut heard) = (None, vec![None; BYTES]);
+    while heard.contains(&None) {
+        let missing = || heard.iter().filter(|byte| byte.is_none()).count();
+        assert!(began.elapsed() < PATIENCE, "{} bytes were not heard", missing());
         match batches.try_recv() {
             Ok(batch) => {
                 for it in batch.into_iter().filter(|it| it.to.port() == PORT) {
                     if it.syn {
                         first = Some(it.seq.wrapping_add(1));
                     } else if let Some(first) = first {
-                        pieces.insert(it.seq.wrapping_sub(first), it.payload);
+                        let bytes = &mut heard[it.seq.wrapping_sub(first) as usize..];
+                        for (place, byte) in bytes.iter_mut().zip(it.payload) {
+                            *place = Some(byte);
+                        }
                     }
                 }
             }
@@ -110,7 +114,7 @@ fn stream(batches: &mut Receiver<Vec<Overheard>>) -> Vec<u8> {
             Err(TryRecvError::Disconnected) => panic!("the capture has ended"),
         }
     }
-    pieces.into_values().flatten().collect()
+    heard.into_iter().flatten().collect()
 }
 
 #[test]
