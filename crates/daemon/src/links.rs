@@ -224,6 +224,10 @@ impl Links {
                 // A unit is no multiple of a packet: what is left of one goes with the next.
                 stream.set_nodelay(false)?;
                 is_bulk = true;
+                // Who dials for units is who they come to.
+                if id.0.is_multiple_of(2) {
+                    peers::only_receives(stream);
+                }
             }
             let Some(interest) = line.interest() else {
                 line.changed.notified().await;

@@ -150,6 +150,12 @@ pub fn acknowledge_sparingly(stream: &TcpStream) {
     let _ = SockRef::from(stream).set_tcp_quickack(false);
 }
 
+/// From now on nothing is sent by this connection. Whoever has short timeouts also keeps acknowledgements for less than
+/// that, and so sends more of them, as Linux supposes that the other end has timeouts like its own.
+pub fn only_receives(stream: &TcpStream) {
+    timeouts::restore(stream);
+}
+
 /// Whole messages go at once, and one who vanishes is noticed. No keepalive: peers ask each other for signs of life,
 /// and together with a user timeout Linux would end an idle connection after one probe that is lost.
 fn settle(stream: &TcpStream) {

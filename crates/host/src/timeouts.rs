@@ -21,10 +21,23 @@ const TCP_RTO_MIN_US: c_int = 45;
 /// acknowledgement to itself, so that nothing is sent twice for that.
 pub(crate) const ABOVE_ROUND_TRIP: Duration = Duration::from_millis(50);
 
+/// Linux's own; no more can be set.
+const LINUX: Duration = Duration::from_millis(200);
+
 /// Wishes for short timeouts on a socket and on what it will accept. To be said before there is a connection: later
 /// it would show only after some round trips. Kernels before 6.15 go on as ever.
 pub(crate) fn shorten(socket: &impl AsFd) {
-    let micros = ABOVE_ROUND_TRIP.as_micros() as c_int;
+    set(socket, ABOVE_ROUND_TRIP);
+}
+
+/// Goes back to keeping acknowledgements for as long as Linux does. Timeouts follow only as far as round trips vary more
+/// than they did.
+pub(crate) fn restore(socket: &impl AsFd) {
+    set(socket, LINUX);
+}
+
+fn set(socket: &impl AsFd, above_round_trip: Duration) {
+    let micros = above_round_trip.as_micros() as c_int;
     let (fd, value) = (socket.as_fd().as_raw_fd(), ptr::from_ref(&micros).cast());
     let length = size_of::<c_int>() as libc::socklen_t;
     // SAFETY: the kernel reads `length` bytes of `micros`, and nothing of the socket's is ours.

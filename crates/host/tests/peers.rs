@@ -88,10 +88,10 @@ fn both_ends_send_again_soon() {
             };
             let (accepted, _dialled) = tokio::join!(port.accept(), dialled);
             let _accepted = accepted.expect("a peer");
-            let timeouts = timeouts();
-            assert_eq!(timeouts.len(), 2);
+            let told = timeouts();
+            assert_eq!(told.len(), 2);
             let short = if kernel_knows_short_timeouts() { 0.0..100.0 } else { 200.0..1000.0 };
-            assert!(timeouts.iter().all(|it| short.contains(it)), "{timeouts:?} ms");
+            assert!(told.iter().all(|it| short.contains(it)), "{told:?} ms");
         });
     });
 }

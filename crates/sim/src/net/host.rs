@@ -14,7 +14,6 @@ mod words;
 
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddrV4};
-use std::time::Duration;
 
 use bytes::Bytes;
 use rand_xoshiro::SplitMix64;
@@ -242,13 +241,6 @@ impl Host {
     pub fn set_nodelay(&mut self, id: SocketId, nodelay: bool) {
         if let Some(socket) = self.sockets.get_mut(id) {
             socket.connection.set_nodelay(nodelay);
-        }
-    }
-
-    /// A retransmission timeout of this connection need from now on only lie so much above the round trip.
-    pub fn shorten_timeouts(&mut self, id: SocketId, above: Duration) {
-        if let Some(socket) = self.sockets.get_mut(id) {
-            socket.connection.shorten_timeouts(above);
         }
     }
 

@@ -24,8 +24,6 @@ const READ_MAX: u64 = 64 * 1024;
 const DIAL: Duration = Duration::from_secs(10);
 /// What is too little to be worth reading is read after so long.
 const GATHER: Duration = Duration::from_millis(50);
-/// A retransmission timeout lies at least so much above the round trip.
-const RTO_MIN: Duration = Duration::from_millis(50);
 /// What was written before a hang-up has so long to be sent, and the other side to end too.
 const FAREWELL: Duration = Duration::from_secs(5);
 
@@ -112,13 +110,12 @@ impl Links {
             return false;
         }
         let Ok(socket) = host.connect(now, to) else { return false };
-        self.add(host, id, socket, false);
+        self.add(id, socket, false);
         self.dials.push_back((now + DIAL, id));
         true
     }
 
-    fn add(&mut self, host: &mut Host, id: LinkId, socket: SocketId, is_open: bool) {
-        host.shorten_timeouts(socket, RTO_MIN);
+    fn add(&mut self, id: LinkId, socket: SocketId, is_open: bool) {
         let line = Line {
             socket,
             granted: 0,
@@ -147,7 +144,7 @@ impl Links {
         }
         let id = LinkId(2 * self.accepted + 1);
         self.accepted += 1;
-        self.add(host, id, socket, true);
+        self.add(id, socket, true);
         told.push_back(Input::Link(LinkInput::Accepted(id, from)));
         told.push_back(Input::Link(LinkInput::Room(id, ROOM)));
     }

@@ -255,13 +255,6 @@ impl Connection {
         self.config.nodelay = nodelay;
     }
 
-    /// Timeouts need from now on only lie so much above the round trip, and acknowledgements are kept back for less
-    /// than that, in the belief that the peer has it so too (as Linux does).
-    pub fn shorten_timeouts(&mut self, above: Duration) {
-        self.rtt.shorten(above);
-        self.config.delayed_ack_timeout = self.config.delayed_ack_timeout.min(above * 4 / 5);
-    }
-
     /// A segment with data waits in the machine's own queue.
     pub fn enter_queue(&mut self) {
         self.queued += 1;

@@ -20,8 +20,6 @@ const TIMED_MAX: usize = 256;
 pub struct Rtt {
     min: Duration,
     max: Duration,
-    /// At least so much is added for deviation.
-    above: Duration,
     /// Smoothed round trip and its mean deviation, once there was one.
     estimate: Option<(Duration, Duration)>,
     rto: Duration,
@@ -33,15 +31,7 @@ impl Rtt {
     /// Before anything was measured.
     pub fn new(config: &Config) -> Self {
         let (min, max) = (config.rto_min, config.rto_max);
-        let (above, rto) = (GRANULARITY, config.rto_initial);
-        Self { min, max, above, estimate: None, rto, timed: VecDeque::new() }
-    }
-
-    /// From now on a timeout need not be longer than the round trip and so much more (Linux:
-    /// `TCP_RTO_MIN_US`).
-    pub fn shorten(&mut self, above: Duration) {
-        self.above = above;
-        self.min = self.min.min(above);
+        Self { min, max, estimate: None, rto: config.rto_initial, timed: VecDeque::new() }
     }
 
     /// The timeout now, with every doubling since the last measurement.
@@ -98,7 +88,7 @@ impl Rtt {
             }
         };
         self.estimate = Some((smoothed, deviation));
-        let rto = smoothed + (deviation * 4).max(self.above);
+        let rto = smoothed + (deviation * 4).max(GRANULARITY);
         self.rto = rto.max(self.min).min(self.max);
     }
 
@@ -150,17 +140,6 @@ mod tests {
         let doubled: Vec<_> = doubled.take(10).collect();
         let expected = [400, 800, 1600, 3200, 6400, 12_800, 25_600, 51_200, 60_000, 60_000];
         assert_eq!(doubled, expected);
-    }
-
-    #[test]
-    fn a_short_timeout_lies_above_the_round_trip() {
-        let mut rtt = Rtt::new(&Config::default());
-        rtt.shorten(50 * MS);
-        for i in 0..100 {
-            rtt.sent(at(100 * i), i + 1);
-            rtt.acknowledged(at(100 * i + 8), i + 1);
-        }
-        assert_eq!(rtt.rto().as_millis(), 58);
     }
 
     #[test]
