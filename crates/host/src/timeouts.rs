@@ -19,7 +19,7 @@ const TCP_RTO_MIN_US: c_int = 45;
 /// A packet that is alone on its way and is lost is sent again after a round trip or two and so long. Linux's own
 /// 200 ms are several times what a transfer between routers takes. Above the 40 ms for which a peer may keep an
 /// acknowledgement to itself, so that nothing is sent twice for that.
-pub(crate) const ABOVE_ROUND_TRIP: Duration = Duration::from_millis(50);
+const ABOVE_ROUND_TRIP: Duration = Duration::from_millis(50);
 
 /// Linux's own; no more can be set.
 const LINUX: Duration = Duration::from_millis(200);

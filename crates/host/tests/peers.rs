@@ -44,16 +44,21 @@ fn segments_out() -> u64 {
     value.parse().expect("a number")
 }
 
-#[test]
-fn who_acknowledges_sparingly_sends_less() {
-    inside("who_acknowledges_sparingly_sends_less", "true", || {
+/// Runs a test in a namespace of its own that has a loopback interface.
+fn alone(test: &str, body: impl Future<Output = ()>) {
+    inside(test, "true", || {
         namespace::sh("ip link set lo up");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        runtime.expect("a runtime").block_on(async {
-            let each = segments_for_a_row(false).await;
-            let sparing = segments_for_a_row(true).await;
-            assert!(sparing + 5 <= each, "{sparing} segments instead of {each}");
-        });
+        runtime.expect("a runtime").block_on(body);
+    });
+}
+
+#[test]
+fn who_acknowledges_sparingly_sends_less() {
+    alone("who_acknowledges_sparingly_sends_less", async {
+        let each = segments_for_a_row(false).await;
+        let sparing = segments_for_a_row(true).await;
+        assert!(sparing + 5 <= each, "{sparing} segments instead of {each}");
     });
 }
 
@@ -74,24 +79,20 @@ fn kernel_knows_short_timeouts() -> bool {
 
 #[test]
 fn both_ends_send_again_soon() {
-    inside("both_ends_send_again_soon", "true", || {
-        namespace::sh("ip link set lo up");
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        runtime.expect("a runtime").block_on(async {
-            let mut port = host::peers::Port::new("lo".into(), 3131);
-            let dialled = async {
-                loop {
-                    if let Ok(stream) = host::peers::dial(([127, 0, 0, 1], 3131).into()).await {
-                        break stream;
-                    }
+    alone("both_ends_send_again_soon", async {
+        let mut port = host::peers::Port::new("lo".into(), 3131);
+        let dialled = async {
+            loop {
+                if let Ok(stream) = host::peers::dial(([127, 0, 0, 1], 3131).into()).await {
+                    break stream;
                 }
-            };
-            let (accepted, _dialled) = tokio::join!(port.accept(), dialled);
-            let _accepted = accepted.expect("a peer");
-            let told = timeouts();
-            assert_eq!(told.len(), 2);
-            let short = if kernel_knows_short_timeouts() { 0.0..100.0 } else { 200.0..1000.0 };
-            assert!(told.iter().all(|it| short.contains(it)), "{told:?} ms");
-        });
+            }
+        };
+        let (accepted, _dialled) = tokio::join!(port.accept(), dialled);
+        let _accepted = accepted.expect("a peer");
+        let told = timeouts();
+        assert_eq!(told.len(), 2);
+        let short = if kernel_knows_short_timeouts() { 0.0..100.0 } else { 200.0..1000.0 };
+        assert!(told.iter().all(|it| short.contains(it)), "{told:?} ms");
     });
 }
