@@ -130,7 +130,9 @@ async fn relay(
     client: IpAddr,
     dialled: SocketAddr,
 ) {
-    if let Ok(mut origin) = host::dial::dial(&Dial::Address(dialled), client).await
+    let dialler = shell.pool().dialler();
+    if let Ok(mut origin) =
+        dialler.dial(&Dial::Address(dialled), client, node::Caller::Intercepted).await
         && let Ok((there, back)) = splice(&mut stream, &mut origin, first).await
     {
         shell.relayed().set(shell.relayed().get() + there + back);
@@ -150,7 +152,10 @@ async fn converse(
     let near = client.to_canonical();
     // Who dials an address of its own machine does so from that address.
     let at_home = near.is_loopback() || here.is_ok_and(|here| here == near);
-    let caller = Caller { client, at_home, entrance };
+    let behind_uplink = entrance == Entrance::Explicit
+        && !at_home
+        && shell.pool().dialler().egress().is_behind_uplink(client);
+    let caller = Caller { client, at_home, behind_uplink, entrance };
     let screened = Screened::client(stream, first);
     let signs = screened.signs();
     let service = service_fn(move |request| {
@@ -181,13 +186,14 @@ struct Caller {
     client: IpAddr,
     /// On this machine.
     at_home: bool,
+    behind_uplink: bool,
     entrance: Entrance,
 }
 
 async fn serve(
     shell: Shell,
     mut request: Request<Incoming>,
-    Caller { client, at_home, entrance }: Caller,
+    Caller { client, at_home, behind_uplink, entrance }: Caller,
     turn: Turn,
     place: Rc<Place>,
 ) -> Response<Content> {
@@ -207,6 +213,7 @@ async fn serve(
         has_body,
         client,
         at_home,
+        behind_uplink,
         entrance,
     };
     shell.feed(Input::Request(id, Box::new(request)));
@@ -391,11 +398,17 @@ impl Drop for Content {
 }
 
 /// Dials for a `CONNECT`, answers it, and joins the two connections.
-pub async fn tunnel(shell: Shell, port: Rc<RefCell<Port>>, dial: Dial, client: IpAddr) {
-    let dialled = host::dial::dial(&dial, client).await;
+pub async fn tunnel(
+    shell: Shell,
+    port: Rc<RefCell<Port>>,
+    dial: Dial,
+    client: IpAddr,
+    caller: node::Caller,
+) {
+    let dialled = shell.pool().dialler().dial(&dial, client, caller).await;
     let status = match &dialled {
         Ok(_) => StatusCode::OK,
-        Err(FetchError::Forbidden) => StatusCode::FORBIDDEN,
+        Err(FetchError::Forbidden(_)) => StatusCode::FORBIDDEN,
         Err(FetchError::TimedOut) => StatusCode::GATEWAY_TIMEOUT,
         Err(_) => StatusCode::BAD_GATEWAY,
     };

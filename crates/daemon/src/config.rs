@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -16,6 +16,7 @@ use host::intercept::Rules;
 use node::{Prefix, Scheme};
 use toml::Spanned;
 
+mod access;
 mod experiment;
 mod file;
 mod machine;
@@ -24,6 +25,7 @@ mod overhear;
 mod problem;
 mod size;
 
+pub use access::Access;
 pub use experiment::Experiment;
 use file::{File, Source};
 pub use machine::{CONTROL_OF_ROOT, Machine};
@@ -63,6 +65,8 @@ pub struct Config {
     pub control: PathBuf,
     /// The store.
     pub store: Store,
+    /// Where clients and peers may be led.
+    pub access: Access,
     /// Transparent interception.
     pub intercept: Intercept,
     /// The mesh.
@@ -162,11 +166,12 @@ impl Config {
         let mut wrong = ConfigError::default();
         self.check_addresses(&mut wrong);
         self.check_sizes(&mut wrong, machine);
-        if let Some(rules) = self.intercept.rules()
+        if let Some(rules) = self.intercept.rules(&self.mesh.direct)
             && let Err(error) = rules.ruleset()
         {
             wrong.add("intercept", error.to_string());
         }
+        self.access.check(&mut wrong, machine);
         self.mesh.check(&mut wrong);
         self.overhear.check(&self.mesh, &mut wrong);
         wrong
@@ -181,10 +186,14 @@ impl Config {
         let mut taken: Vec<(&str, SocketAddr)> = Vec::new();
         let explicit = self.listen.iter().map(|address| ("listen", *address));
         let metrics = self.metrics.iter().map(|address| ("[metrics] listen", *address));
-        let everywhere = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port);
-        let intercept = self.intercept.rules().map(|it| ("[intercept] port", it.listen_port));
+        let everywhere = |port| {
+            let all: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
+            all.map(|ip| SocketAddr::new(ip, port))
+        };
+        let intercept = self.intercept.is_on().then_some(("[intercept] port", self.intercept.port));
         let mesh = self.mesh.routing().map(|_| ("[mesh] port", self.mesh.port));
-        let wide = intercept.into_iter().chain(mesh).map(|(key, port)| (key, everywhere(port)));
+        let wide = intercept.into_iter().chain(mesh);
+        let wide = wide.flat_map(|(key, port)| everywhere(port).map(|address| (key, address)));
         for (key, address) in explicit.chain(metrics).chain(wide) {
             if let Some((other, before)) = taken.iter().find(|(_, it)| collide(*it, address)) {
                 let text = format!("{address} is taken by {other} ({before}): choose another port");
@@ -223,11 +232,18 @@ impl Config {
 }
 
 impl Intercept {
-    /// The rules for the firewall; `None` if nothing is intercepted.
-    pub fn rules(&self) -> Option<Rules> {
-        (!self.interfaces.is_empty()).then(|| Rules {
+    /// Whether anything is intercepted.
+    pub fn is_on(&self) -> bool {
+        !self.interfaces.is_empty()
+    }
+
+    /// The rules for the firewall, but for what leads out; `None` if nothing is intercepted. Destinations in
+    /// the mesh are `direct`.
+    pub fn rules(&self, direct: &[Prefix]) -> Option<Rules> {
+        self.is_on().then(|| Rules {
             interfaces: self.interfaces.clone(),
             ports: self.ports.clone(),
+            direct: direct.to_vec(),
             listen_port: self.port,
             ..Rules::default()
         })
@@ -261,15 +277,15 @@ impl fmt::Display for Config {
         writeln!(f, "name       {}", self.name)?;
         writeln!(f, "memory     {}", Size(self.memory_bytes))?;
         writeln!(f, "store      {}, {}", store.place, Size(store.size_bytes))?;
-        match intercept.rules() {
-            Some(_) => writeln!(
+        match intercept.is_on() {
+            true => writeln!(
                 f,
                 "intercept  {}: port {:?} to {}",
                 intercept.interfaces.join(" "),
                 intercept.ports,
                 intercept.port
             )?,
-            None => writeln!(f, "intercept  off")?,
+            false => writeln!(f, "intercept  off")?,
         }
         writeln!(f, "mesh       {}", self.mesh)?;
         writeln!(f, "overhear   {}", self.overhear)?;
@@ -320,10 +336,10 @@ fn read_text(path: Option<&Path>) -> Result<String, ConfigError> {
     }
 }
 
-/// Whether two listeners cannot both be there. Port 0 is a different one each time.
+/// Whether two listeners cannot both be there: each is of one family. Port 0 is a different one each time.
 fn collide(a: SocketAddr, b: SocketAddr) -> bool {
     let covers = a.ip() == b.ip() || a.ip().is_unspecified() || b.ip().is_unspecified();
-    a.port() == b.port() && a.port() != 0 && covers
+    a.port() == b.port() && a.port() != 0 && a.is_ipv4() == b.is_ipv4() && covers
 }
 
 /// Whether a prefix covers addresses that no one site has all of.
@@ -355,6 +371,7 @@ impl Reader<'_> {
             memory_bytes: memory.unwrap_or(MEMORY_DEFAULT).0,
             control: self.control(file.control, overrides),
             store: self.store(file.store, overrides),
+            access: self.access(file.access),
             intercept: intercept(file.intercept, overrides),
             mesh: self.mesh(file.mesh, overrides),
             overhear: self.overhear(file.overhear, overrides),
@@ -508,7 +525,7 @@ mod tests {
         assert_eq!(config.control, Path::new("/run/hearsay/control.sock"));
         assert_eq!(config.store.place, Place::Dir("/var/cache/hearsay".into()));
         assert_eq!(config.store.size_bytes, 1 << 30);
-        assert_eq!((config.intercept.rules(), config.metrics), (None, None));
+        assert_eq!((config.intercept.rules(&[]), config.metrics), (None, None));
         assert_eq!(config.mesh.routing(), None);
     }
 
@@ -570,7 +587,7 @@ mod tests {
         assert_eq!(config.store.place, Place::Memory);
         assert_eq!(config.store.size_bytes, MEMORY_STORE_DEFAULT.0);
         assert_eq!(config.store.policy, store::Policy::Lru);
-        let rules = config.intercept.rules().unwrap();
+        let rules = config.intercept.rules(&[]).unwrap();
         assert_eq!((rules.listen_port, rules.ports), (3132, vec![80, 8080]));
         let mesh = config.mesh.routing().unwrap();
         assert_eq!((mesh.interfaces.len(), mesh.babeld.port()), (2, 33124));

@@ -13,12 +13,15 @@ use crate::control::{self, ControlError};
 use crate::disk::{self, Disk};
 use crate::entropy;
 use crate::identity::Identity;
+use crate::interception::Interception;
 use crate::mesh;
 use crate::observe::Observer;
 use crate::overhear::Ear;
 use crate::places::Places;
 use crate::shell::Shell;
-use host::intercept::Rules;
+use host::dial::Dialler;
+use host::egress;
+use host::origin::Pool;
 use node::{Input, Node};
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -94,7 +97,9 @@ async fn drive(config: Config) -> Result<(), DriveError> {
     let identity = config.mesh.routing().map(|_| Identity::of(&config.store.place));
     let ear = Ear::open(&config);
     let engine = Node::new(engine_config(&config, identity.as_ref(), &ear), index);
-    let shell = Shell::new(engine, disk, config.memory_bytes);
+    let egress = egress::follow(config.access.out.clone(), &config.mesh.interfaces).await?;
+    let pool = Pool::new(Dialler::new(access(&config), egress.clone()));
+    let shell = Shell::new(engine, disk, config.memory_bytes, pool);
     shell.set_clock();
     spawn_loops(&shell, answered);
     let observer = Rc::new(Observer::new(shell.clone(), &config, listeners.addresses()));
@@ -103,8 +108,8 @@ async fn drive(config: Config) -> Result<(), DriveError> {
     observer.hears(ear.listen(&shell));
     mesh::follow_routes(&config, &shell, &observer).await;
     spawn_local(control.serve(Rc::clone(&observer)));
-    let rules = intercept(&config, &observer);
-    if rules.is_none() {
+    let interception = Interception::begin(&config, &egress, &observer);
+    if interception.is_none() {
         // Without the rules nothing keeps others from coming in by that port.
         listeners.transparent = None;
     }
@@ -118,11 +123,7 @@ async fn drive(config: Config) -> Result<(), DriveError> {
     accepting.iter().for_each(AbortHandle::abort);
     farewell(&shell).await;
     shell.links().hang_up(HANG_UP).await;
-    if let Some(rules) = rules
-        && let Err(error) = rules.remove()
-    {
-        tracing::warn!(%error, "cannot remove the interception rules: run `hearsay intercept remove`");
-    }
+    interception.iter().for_each(Interception::end);
     shell.with_disk(Disk::finish);
     tracing::info!("stopped");
     Ok(())
@@ -138,9 +139,14 @@ fn engine_config(config: &Config, identity: Option<&Identity>, ear: &Ear) -> nod
         // One object never pushes out everything else.
         object_bytes_max: config.store.size_bytes / 2,
         allow: config.allow.clone(),
+        access: access(config),
         built: BUILT,
         mesh: mesh::engine_config(config, identity, ear.budget()),
     }
+}
+
+fn access(config: &Config) -> node::Access {
+    config.access.rules(&config.mesh.direct)
 }
 
 /// What gives the engine its inputs, besides clients and origins.
@@ -221,23 +227,6 @@ impl Listeners {
             spawn_local(accept).abort_handle()
         };
         explicit.chain(transparent).map(accept).collect()
-    }
-}
-
-/// Brings clients here, where that was asked for and is possible.
-fn intercept(config: &Config, observer: &Observer) -> Option<Rules> {
-    let rules = config.intercept.rules()?;
-    match rules.apply() {
-        Ok(applied) => {
-            applied.notes.iter().for_each(|note| tracing::warn!("interception: {note}"));
-            observer.intercepts(true, applied.notes.first().cloned());
-            Some(rules)
-        }
-        Err(error) => {
-            tracing::warn!(%error, "nothing is intercepted: traffic goes on without us");
-            observer.intercepts(false, Some(error.to_string()));
-            None
-        }
     }
 }
 

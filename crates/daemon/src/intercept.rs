@@ -2,17 +2,21 @@
 
 use std::path::Path;
 
+use host::egress;
 use host::intercept::{Error, FamilyReport, Report, Rules};
 use serde_json::json;
 
 use crate::cli::{Intercept as Action, InterceptWhat};
 use crate::config::{Config, Overrides};
 use crate::exit::Failure;
+use crate::interception::in_step;
 
 /// Does what was asked. What the command line does not say, the configuration does.
-pub fn run(action: &Action) -> Result<(), Failure> {
+pub async fn run(action: &Action) -> Result<(), Failure> {
     let (Action::Apply(what) | Action::Check(what) | Action::Remove(what)) = action;
-    let rules = rules(what, None)?;
+    let (rules, named) = rules(what, None)?;
+    let egress = egress::follow(named, &[]).await.map_err(Failure::failed)?;
+    let rules = in_step(rules, &egress);
     match action {
         Action::Apply(_) => apply(&rules, what.json),
         Action::Check(_) => check(&rules, what.json),
@@ -20,22 +24,26 @@ pub fn run(action: &Action) -> Result<(), Failure> {
     }
 }
 
-fn rules(what: &InterceptWhat, file: Option<&Path>) -> Result<Rules, Failure> {
+/// The rules that are asked for, and the interfaces that the configuration says lead out.
+fn rules(what: &InterceptWhat, file: Option<&Path>) -> Result<(Rules, Vec<String>), Failure> {
     let overrides = Overrides {
         intercept: what.interface.clone(),
         intercept_port: what.port,
         ..Overrides::default()
     };
-    let mut intercept = Config::load(file, &overrides).map_err(Failure::usage)?.intercept;
+    let Config { mut intercept, access, mesh, .. } =
+        Config::load(file, &overrides).map_err(Failure::usage)?;
     if !what.dport.is_empty() {
         intercept.ports.clone_from(&what.dport);
     }
-    Ok(Rules {
+    let rules = Rules {
         interfaces: intercept.interfaces,
         ports: intercept.ports,
+        direct: mesh.direct,
         listen_port: intercept.port,
         ..Rules::default()
-    })
+    };
+    Ok((rules, access.out))
 }
 
 fn apply(rules: &Rules, json: bool) -> Result<(), Failure> {
@@ -122,9 +130,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("h.toml");
         std::fs::write(&file, "[intercept]\ninterfaces = [\"wl0\"]\nports = [81]").unwrap();
-        let from_file = rules(&what(&[], &[]), Some(&file)).unwrap();
+        let (from_file, _) = rules(&what(&[], &[]), Some(&file)).unwrap();
         assert_eq!((from_file.interfaces, from_file.ports), (vec!["wl0".to_owned()], vec![81]));
-        let told = rules(&what(&["br-lan"], &[80, 8080]), Some(&file)).unwrap();
+        let (told, _) = rules(&what(&["br-lan"], &[80, 8080]), Some(&file)).unwrap();
         assert_eq!(told.interfaces, ["br-lan"]);
         assert_eq!((told.listen_port, told.ports), (3131, vec![80, 8080]));
     }

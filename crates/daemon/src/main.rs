@@ -21,6 +21,7 @@ mod exit;
 mod get;
 mod identity;
 mod intercept;
+mod interception;
 mod links;
 mod log;
 mod mesh;
@@ -62,7 +63,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Cache { json, limit } => wait(cache::show(&paths(), limit, json)),
         Command::Get(args) => wait(get::run(&args, &paths())),
         Command::Put(args) => wait(put::run(&args, &paths())),
-        Command::Intercept { action } => intercept::run(&action),
+        Command::Intercept { action } => wait(intercept::run(&action)),
         Command::CheckConfig { file } => check_config(file.as_deref()),
         Command::Completions { shell } => {
             complete(shell);

@@ -27,7 +27,6 @@ pub fn engine_config(
         key: mesh.key.as_ref().map(|key| key.for_peers()),
         gateways: mesh.gateways.clone(),
         port: mesh.port,
-        direct: mesh.direct.clone(),
         overhear: memory_bytes.map(|bytes| node::Listening {
             memory_bytes: bytes,
             options: config.experiment.overhear,

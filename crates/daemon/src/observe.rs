@@ -126,6 +126,7 @@ impl Observed for Observer {
                 interfaces: self.config.intercept.interfaces.clone(),
                 port: self.config.intercept.port,
                 ports: self.config.intercept.ports.clone(),
+                out: self.shell.pool().dialler().egress().interfaces(),
                 works,
                 note,
             },

@@ -94,7 +94,7 @@ pub struct Valve {
 
 impl Shell {
     /// Drives an engine.
-    pub fn new(node: Node, disk: Disk, memory_bytes: u64) -> Self {
+    pub fn new(node: Node, disk: Disk, memory_bytes: u64, pool: Pool) -> Self {
         let state = State {
             node,
             disk,
@@ -109,7 +109,7 @@ impl Shell {
             state: RefCell::new(state),
             armed: Cell::new(None),
             rearm: Notify::new(),
-            pool: Pool::default(),
+            pool,
             links: Links::new(),
             relayed: Cell::new(0),
         }))
@@ -241,9 +241,9 @@ impl Shell {
             Output::Data(id, bytes) => state.leave(id, |port| port.queue.push_back(bytes)),
             Output::Finish(id) => state.leave_last(id, End::Complete),
             Output::Abort(id) => state.leave_last(id, End::Broken),
-            Output::Tunnel(id, dial, client) => {
+            Output::Tunnel(id, dial, client, caller) => {
                 if let Some(port) = state.ports.remove(&id) {
-                    spawn_local(clients::tunnel(self.clone(), port, dial, client));
+                    spawn_local(clients::tunnel(self.clone(), port, dial, client, caller));
                 }
             }
             Output::Resolve(host) => {

@@ -74,6 +74,9 @@ pub struct Intercept {
     pub port: u16,
     /// Destination ports that are intercepted.
     pub ports: Vec<u16>,
+    /// Interfaces that lead out: what the routes send out by them is intercepted, and dialled for others.
+    #[serde(default)]
+    pub out: Vec<String>,
     /// Whether it works.
     pub works: bool,
     /// Why not, or what the operator should know.
@@ -360,6 +363,7 @@ pub(crate) mod tests {
                 interfaces: vec!["br-lan".into()],
                 port: 3130,
                 ports: vec![80],
+                out: vec!["wan".into()],
                 works: true,
                 note: None,
             },

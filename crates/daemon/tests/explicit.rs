@@ -655,7 +655,10 @@ fn clients_from_elsewhere_are_refused() {
         let world = World::new();
         let nginx = Nginx::start_in(&world, network::ORIGIN, "");
         nginx.put("file", b"hello");
-        let hearsay = Hearsay::start_with(&world, &["--listen", "0.0.0.0:3128"]);
+        let text = "listen = [\"0.0.0.0:3128\"]\n[access]\nprivate = [\"10.2.0.0/24\"]";
+        let config = world.write("conf", text.as_bytes());
+        let args = ["--config", config.to_str().unwrap()];
+        let hearsay = Hearsay::start_with(&world, &args);
         let ask = |proxy: &str, from: &str| {
             let by = ["-x", proxy, "--interface", from];
             Curl::new(CLIENT, "http://10.2.0.2/file").args(&by).run()
@@ -666,9 +669,9 @@ fn clients_from_elsewhere_are_refused() {
         ask("http://198.51.100.1:3128", "198.51.100.2").expect(403);
 
         drop(hearsay);
-        let config =
-            world.write("conf", b"listen = [\"0.0.0.0:3128\"]\nallow = [\"198.51.100.0/24\"]");
-        let _hearsay = Hearsay::start_with(&world, &["--config", config.to_str().unwrap()]);
+        let allow = text.replacen('\n', "\nallow = [\"198.51.100.0/24\"]\n", 1);
+        world.write("conf", allow.as_bytes());
+        let _hearsay = Hearsay::start_with(&world, &args);
         ask("http://198.51.100.1:3128", "198.51.100.2").expect(200);
     });
 }
@@ -685,7 +688,10 @@ fn nobody_is_led_to_the_routers_own_services() {
                     visit.send(answer);
                 }
             });
-        let hearsay = Hearsay::start_with(&world, &["--listen", "0.0.0.0:3128"]);
+        let config = "listen = [\"0.0.0.0:3128\"]\n[access]\nports = [8000]\n\
+                      private = [\"0.0.0.0/0\", \"::/0\"]\n[mesh]\ndirect = [\"0.0.0.0/0\"]";
+        let config = world.write("conf", config.as_bytes());
+        let hearsay = Hearsay::start_with(&world, &["--config", config.to_str().unwrap()]);
         let ask = |url: &str, args: &[&str]| {
             Curl::new(CLIENT, url).args(&["-x", "http://10.1.0.1:3128"]).args(args).run()
         };

@@ -1,9 +1,12 @@
 //! Connections to origins, within the rules of whom a node may dial.
 
+use crate::egress::Egress;
 use crate::listen::settle;
-use node::{Dial, FetchError, may_dial};
+use node::{Access, Caller, Dial, FetchError, Forbidden};
+use std::cell::RefCell;
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::rc::Rc;
 use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
@@ -26,24 +29,63 @@ static LOOKUPS: Semaphore = Semaphore::const_new(LOOKUPS_MAX);
 /// … and for whoever wants one of those.
 static QUEUE: Semaphore = Semaphore::const_new(LOOKUPS_MAX + LOOKUPS_WAITING_MAX);
 
-/// Connects to an origin for a client.
-pub async fn dial(to: &Dial, client: IpAddr) -> Result<TcpStream, FetchError> {
-    let addresses = addresses(to).await?;
-    let known = !addresses.is_empty();
-    let allowed: Vec<SocketAddr> = addresses
-        .into_iter()
-        .filter(|address| is_allowed(client, address.ip()))
-        .take(ADDRESSES_MAX)
-        .collect();
-    let Some((last, others)) = allowed.split_last() else {
-        return Err(if known { FetchError::Forbidden } else { FetchError::Unresolved });
-    };
-    for address in others {
-        if let Ok(stream) = connect(*address, EACH).await {
-            return Ok(stream);
-        }
+/// Connects to origins, as far as the operator and the kernel's routes permit it.
+#[derive(Clone, Debug)]
+pub struct Dialler(Rc<Rules>);
+
+#[derive(Debug)]
+struct Rules {
+    access: RefCell<Access>,
+    egress: Egress,
+}
+
+impl Dialler {
+    /// One that keeps to these rules.
+    #[must_use]
+    pub fn new(access: Access, egress: Egress) -> Self {
+        Self(Rc::new(Rules { access: RefCell::new(access), egress }))
     }
-    connect(*last, LAST).await
+
+    /// Connects to an origin for a client or a peer.
+    ///
+    /// # Errors
+    /// If no address of it may be dialled, or none answers.
+    pub async fn dial(
+        &self,
+        to: &Dial,
+        client: IpAddr,
+        caller: Caller,
+    ) -> Result<TcpStream, FetchError> {
+        let (mut allowed, mut forbidden) = (Vec::new(), None);
+        for address in addresses(to).await? {
+            match self.permits(address, client, caller) {
+                Ok(()) => allowed.push(address),
+                Err(why) => forbidden = Some(why),
+            }
+        }
+        allowed.truncate(ADDRESSES_MAX);
+        let Some((last, others)) = allowed.split_last() else {
+            return Err(forbidden.map_or(FetchError::Unresolved, FetchError::Forbidden));
+        };
+        for address in others {
+            if let Ok(stream) = connect(*address, EACH).await {
+                return Ok(stream);
+            }
+        }
+        connect(*last, LAST).await
+    }
+
+    /// Which interfaces lead out.
+    #[must_use]
+    pub fn egress(&self) -> &Egress {
+        &self.0.egress
+    }
+
+    fn permits(&self, to: SocketAddr, client: IpAddr, caller: Caller) -> Result<(), Forbidden> {
+        // What a client would have dialled itself takes the client's route; what we dial, ours.
+        let from = (caller == Caller::Intercepted).then_some(client);
+        self.0.access.borrow().may_dial(caller, to, |address| self.0.egress.leads(address, from))
+    }
 }
 
 /// The addresses of a name, in the resolver's order.
@@ -65,13 +107,6 @@ async fn look_up(host: String, port: u16) -> Vec<SocketAddr> {
         found.unwrap_or_default()
     };
     tokio::task::spawn_blocking(look).await.unwrap_or_default()
-}
-
-/// Whether it may be dialled; not if it cannot be told whether it is our own.
-fn is_allowed(client: IpAddr, to: IpAddr) -> bool {
-    let to = to.to_canonical();
-    let Some(own) = is_own(to) else { return false };
-    may_dial(client, to, |address| if address == to { own } else { is_own(address) == Some(true) })
 }
 
 async fn addresses(to: &Dial) -> Result<Vec<SocketAddr>, FetchError> {

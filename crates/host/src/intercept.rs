@@ -15,7 +15,12 @@ use std::fmt;
 use std::io::Write as _;
 use std::process::{Command, Output, Stdio};
 
+use node::Prefix;
 use thiserror::Error;
+
+mod report;
+
+pub use report::{FamilyReport, Report};
 
 /// The nftables table that holds everything we put into the firewall.
 pub const TABLE_NAME: &str = "hearsay";
@@ -25,8 +30,19 @@ pub const TABLE_NAME: &str = "hearsay";
 /// because a packet that is ours must not be sent to an uplink.
 pub const RULE_PRIORITY: u32 = 313;
 
+/// Spellings in IPv6 of IPv4 addresses that are of this machine, this link or this site, which a
+/// translator would turn into those: IPv4-compatible ones (and `::1`), and private ones behind the
+/// well-known prefix of NAT64 (RFC 6052).
+const SPELLED_IPV4: &str = "::/96, 64:ff9b::a00:0/104, 64:ff9b::6440:0/106, 64:ff9b::7f00:0/104, \
+     64:ff9b::a9fe:0/112, 64:ff9b::ac10:0/108, 64:ff9b::c0a8:0/112";
+
 /// The kernel's limit for an interface's name, without the final zero (IFNAMSIZ is 16).
 const INTERFACE_NAME_MAX: usize = 15;
+
+/// What the operator is told where nothing can be intercepted yet.
+const NOTHING_LEADS_OUT: &str = "no interface has a default route, so nothing leads out of this site and \
+                                 only what `[mesh] direct` covers is intercepted; name the interfaces \
+                                 that lead out in `[access] out`";
 
 /// What to intercept, and by which numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +51,11 @@ pub struct Rules {
     pub interfaces: Vec<String>,
     /// Destination ports that are intercepted.
     pub ports: Vec<u16>,
+    /// Interfaces that lead out of the site: only what the kernel's route sends out by one of them is
+    /// intercepted. All else passes the firewall's own rules between zones, as if we were not there.
+    pub out: Vec<String>,
+    /// Destinations that are intercepted wherever the route leads.
+    pub direct: Vec<Prefix>,
     /// The port of the transparent listener.
     pub listen_port: u16,
     /// Bits set in the mark of packets that are ours. They are their own mask, so the other bits
@@ -51,6 +72,8 @@ impl Default for Rules {
         Self {
             interfaces: Vec::new(),
             ports: vec![80],
+            out: Vec::new(),
+            direct: Vec::new(),
             listen_port: 3130,
             mark: 0x0400_0000,
             table: 3130,
@@ -158,87 +181,6 @@ pub struct Applied {
     pub notes: Vec<String>,
 }
 
-/// What is there for one address family.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FamilyReport {
-    /// Which family.
-    pub family: Family,
-    /// Whether the kernel speaks it; if not, nothing else is expected.
-    pub available: bool,
-    /// Whether our nftables table hands the wanted connections to the listener.
-    pub redirect: bool,
-    /// Whether marked packets are routed by our table.
-    pub rule: bool,
-    /// Whether our table makes them local.
-    pub route: bool,
-}
-
-impl FamilyReport {
-    /// Whether nothing is missing.
-    #[must_use]
-    pub fn is_complete(&self) -> bool {
-        !self.available || (self.redirect && self.rule && self.route)
-    }
-
-    /// Whether nothing of ours is there.
-    #[must_use]
-    pub fn is_absent(&self) -> bool {
-        !(self.redirect || self.rule || self.route)
-    }
-}
-
-/// What [`Rules::check`] found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
-    /// IPv4, then IPv6.
-    pub families: Vec<FamilyReport>,
-    /// Interfaces that were asked for and are not on this machine.
-    pub interfaces_missing: Vec<String>,
-    /// What may make clients go past us although the rules are there.
-    pub warnings: Vec<String>,
-}
-
-impl Report {
-    /// Whether everything that was asked for is there.
-    #[must_use]
-    pub fn is_complete(&self) -> bool {
-        self.interfaces_missing.is_empty() && self.families.iter().all(FamilyReport::is_complete)
-    }
-
-    /// Whether nothing of ours is there.
-    #[must_use]
-    pub fn is_absent(&self) -> bool {
-        self.families.iter().all(FamilyReport::is_absent)
-    }
-}
-
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = |there| if there { "ok" } else { "MISSING" };
-        for it in &self.families {
-            if it.available {
-                writeln!(
-                    f,
-                    "{}: nftables {}, ip rule {}, route {}",
-                    it.family,
-                    word(it.redirect),
-                    word(it.rule),
-                    word(it.route)
-                )?;
-            } else {
-                writeln!(f, "{}: off in this kernel, skipped", it.family)?;
-            }
-        }
-        for name in &self.interfaces_missing {
-            writeln!(f, "interface {name}: NOT THERE; the rules take effect when it appears")?;
-        }
-        for warning in &self.warnings {
-            writeln!(f, "warning: {warning}")?;
-        }
-        Ok(())
-    }
-}
-
 impl Rules {
     /// The text given to `nft -f -`: one transaction that replaces our table and nothing else.
     /// (The first line makes sure that there is a table for the second to delete.)
@@ -247,20 +189,9 @@ impl Rules {
     /// If the rules name no interface, no port, no mark, or something that is not an interface.
     pub fn ruleset(&self) -> Result<String, Error> {
         self.validate()?;
-        let mark = format!("meta mark set meta mark | {:#010x} accept", self.mark);
-        let interfaces = set(self.interfaces.iter().map(|name| format!("\"{name}\"")));
-        let ports = set(self.ports.iter().map(u16::to_string));
+        let mark = self.mark_and_accept();
         let listen_port = self.listen_port;
-        let redirects: String = Family::ALL
-            .iter()
-            .map(|family| {
-                let (address, protocol) = family.nft_words();
-                format!(
-                    "    iifname {interfaces} meta nfproto {protocol} tcp dport {ports} \
-                     tproxy {address} to :{listen_port} {mark}\n"
-                )
-            })
-            .collect();
+        let redirects: String = Family::ALL.iter().map(|family| self.redirect(*family)).collect();
         // `socket wildcard 0`: the listener itself is bound to every address, so without it any
         // packet for this port of any machine in the world, passing through, would be taken.
         // The drop: only what is intercepted may reach the listener, or it were an open proxy.
@@ -274,11 +205,35 @@ table inet {TABLE_NAME} {{
     fib daddr type local tcp dport {listen_port} drop
     fib daddr type {{ local, broadcast, anycast, multicast }} return
     ip daddr {{ 127.0.0.0/8, 169.254.0.0/16, 224.0.0.0/4 }} return
-    ip6 daddr {{ ::1, fe80::/10, ff00::/8 }} return
+    ip6 daddr {{ {SPELLED_IPV4}, fe80::/10, ff00::/8 }} return
 {redirects}  }}
 }}
 "
         ))
+    }
+
+    /// The lines that hand a family's connections to the listener.
+    fn redirect(&self, family: Family) -> String {
+        let (address, protocol) = family.nft_words();
+        let interfaces = quoted(&self.interfaces);
+        let ports = set(self.ports.iter().map(u16::to_string));
+        let (listen_port, mark) = (self.listen_port, self.mark_and_accept());
+        let line = |destination: String| {
+            format!(
+                "    iifname {interfaces} meta nfproto {protocol} tcp dport {ports} {destination} \
+                 tproxy {address} to :{listen_port} {mark}\n"
+            )
+        };
+        let of_family = |it: &&Prefix| it.is_ipv4() == (family == Family::V4);
+        let direct = self.direct.iter().filter(of_family).map(|it| format!("{address} daddr {it}"));
+        // With the mark, because the route that a packet takes may depend on it.
+        let out = || format!("fib daddr . mark oifname {}", quoted(&self.out));
+        let out = (!self.out.is_empty()).then(out);
+        direct.chain(out).map(line).collect()
+    }
+
+    fn mark_and_accept(&self) -> String {
+        format!("meta mark set meta mark | {:#010x} accept", self.mark)
     }
 
     /// Puts the rules in force. Applying twice is the same as applying once.
@@ -342,7 +297,8 @@ table inet {TABLE_NAME} {{
     }
 
     fn validate(&self) -> Result<(), Error> {
-        if let Some(name) = self.interfaces.iter().find(|name| !is_interface_name(name)) {
+        let mut names = self.interfaces.iter().chain(&self.out);
+        if let Some(name) = names.find(|name| !is_interface_name(name)) {
             return Err(Error::InterfaceName(name.clone()));
         }
         if self.interfaces.is_empty() {
@@ -375,6 +331,9 @@ table inet {TABLE_NAME} {{
             }
         }
         run("nft", &words("-f -"), Some(ruleset))?;
+        if self.out.is_empty() {
+            applied.notes.push(NOTHING_LEADS_OUT.to_owned());
+        }
         Ok(applied)
     }
 
@@ -432,12 +391,14 @@ table inet {TABLE_NAME} {{
         let shortcut = listing.lines().any(|line| {
             line.contains("socket transparent 1") && line.contains(&mark) && line.contains("accept")
         });
+        let is_out = |line: &str| line.contains("fib daddr . mark oifname");
         shortcut
             && listing.lines().any(|line| {
                 let has = |word: &str| {
                     line.split([' ', ',', '\t', '{', '}', '"']).any(|found| found == word)
                 };
                 line.contains(&target)
+                    && (self.out.is_empty() || (is_out(line) && self.out.iter().all(|it| has(it))))
                     && has(&mark)
                     && self.interfaces.iter().all(|name| has(name))
                     && self.ports.iter().all(|port| has(&port.to_string()))
@@ -491,6 +452,10 @@ pub fn is_interface_name(name: &str) -> bool {
         && !name.starts_with('-')
         && name != "."
         && name != ".."
+}
+
+fn quoted(names: &[String]) -> String {
+    set(names.iter().map(|name| format!("\"{name}\"")))
 }
 
 fn set(items: impl Iterator<Item = String>) -> String {
@@ -571,13 +536,16 @@ fn spawn(program: &str, args: &[String], has_input: bool) -> std::io::Result<std
 mod tests {
     use super::*;
 
-    fn on(interfaces: &[&str]) -> Rules {
-        Rules { interfaces: interfaces.iter().map(|&s| s.to_owned()).collect(), ..Rules::default() }
+    fn on(interfaces: &[&str], out: &[&str]) -> Rules {
+        let owned = |names: &[&str]| names.iter().map(|&it| it.to_owned()).collect();
+        Rules { interfaces: owned(interfaces), out: owned(out), ..Rules::default() }
     }
 
     #[test]
     fn the_ruleset_is_pinned() {
-        let rules = Rules { ports: vec![80, 8080], ..on(&["br-lan", "wl0.1"]) };
+        let direct = ["10.9.0.0/16", "fd09::/16"].map(|it| it.parse().unwrap()).to_vec();
+        let rules =
+            Rules { ports: vec![80, 8080], direct, ..on(&["br-lan", "wl0.1"], &["wan0", "ppp0"]) };
         let expected = r#"add table inet hearsay
 delete table inet hearsay
 table inet hearsay {
@@ -587,9 +555,11 @@ table inet hearsay {
     fib daddr type local tcp dport 3130 drop
     fib daddr type { local, broadcast, anycast, multicast } return
     ip daddr { 127.0.0.0/8, 169.254.0.0/16, 224.0.0.0/4 } return
-    ip6 daddr { ::1, fe80::/10, ff00::/8 } return
-    iifname { "br-lan", "wl0.1" } meta nfproto ipv4 tcp dport { 80, 8080 } tproxy ip to :3130 meta mark set meta mark | 0x04000000 accept
-    iifname { "br-lan", "wl0.1" } meta nfproto ipv6 tcp dport { 80, 8080 } tproxy ip6 to :3130 meta mark set meta mark | 0x04000000 accept
+    ip6 daddr { ::/96, 64:ff9b::a00:0/104, 64:ff9b::6440:0/106, 64:ff9b::7f00:0/104, 64:ff9b::a9fe:0/112, 64:ff9b::ac10:0/108, 64:ff9b::c0a8:0/112, fe80::/10, ff00::/8 } return
+    iifname { "br-lan", "wl0.1" } meta nfproto ipv4 tcp dport { 80, 8080 } ip daddr 10.9.0.0/16 tproxy ip to :3130 meta mark set meta mark | 0x04000000 accept
+    iifname { "br-lan", "wl0.1" } meta nfproto ipv4 tcp dport { 80, 8080 } fib daddr . mark oifname { "wan0", "ppp0" } tproxy ip to :3130 meta mark set meta mark | 0x04000000 accept
+    iifname { "br-lan", "wl0.1" } meta nfproto ipv6 tcp dport { 80, 8080 } ip6 daddr fd09::/16 tproxy ip6 to :3130 meta mark set meta mark | 0x04000000 accept
+    iifname { "br-lan", "wl0.1" } meta nfproto ipv6 tcp dport { 80, 8080 } fib daddr . mark oifname { "wan0", "ppp0" } tproxy ip6 to :3130 meta mark set meta mark | 0x04000000 accept
   }
 }
 "#;
@@ -610,18 +580,25 @@ table inet hearsay {
             "sixteen_letters_",
             "é",
         ] {
-            assert!(matches!(on(&[name]).ruleset(), Err(Error::InterfaceName(_))), "{name:?}");
+            assert!(matches!(on(&[name], &[]).ruleset(), Err(Error::InterfaceName(_))), "{name:?}");
+            assert!(
+                matches!(on(&["lan0"], &[name]).ruleset(), Err(Error::InterfaceName(_))),
+                "{name:?}"
+            );
         }
         for name in ["lan0", "br-lan", "eth0.100", "wl_0", "fifteen_letters"] {
-            assert!(on(&[name]).ruleset().is_ok(), "{name:?}");
+            assert!(on(&[name], &[name]).ruleset().is_ok(), "{name:?}");
         }
     }
 
     #[test]
     fn rules_that_would_do_nothing_are_refused() {
-        assert!(matches!(on(&[]).ruleset(), Err(Error::Empty(_))));
-        assert!(matches!(Rules { ports: vec![], ..on(&["a"]) }.ruleset(), Err(Error::Empty(_))));
-        assert!(matches!(Rules { mark: 0, ..on(&["a"]) }.ruleset(), Err(Error::Empty(_))));
+        assert!(matches!(on(&[], &[]).ruleset(), Err(Error::Empty(_))));
+        assert!(matches!(
+            Rules { ports: vec![], ..on(&["a"], &[]) }.ruleset(),
+            Err(Error::Empty(_))
+        ));
+        assert!(matches!(Rules { mark: 0, ..on(&["a"], &[]) }.ruleset(), Err(Error::Empty(_))));
     }
 
     #[test]
@@ -629,33 +606,36 @@ table inet hearsay {
         let listing = r#"table inet hearsay {
 	chain intercept {
 		meta l4proto tcp socket transparent 1 socket wildcard 0 meta mark set meta mark | 0x04000000 accept
-		iifname "lan0" meta nfproto ipv4 tcp dport 80 tproxy ip to :3130 meta mark set meta mark | 0x04000000 accept
-		iifname { "wl1", "lan0" } meta nfproto ipv6 tcp dport { 80, 8080 } tproxy ip6 to :3130 meta mark set meta mark | 0x04000000 accept
+		iifname "lan0" meta nfproto ipv4 tcp dport 80 fib daddr . mark oifname "wan0" tproxy ip to :3130 meta mark set meta mark | 0x04000000 accept
+		iifname { "wl1", "lan0" } meta nfproto ipv6 tcp dport { 80, 8080 } fib daddr . mark oifname { "ppp0", "wan0" } tproxy ip6 to :3130 meta mark set meta mark | 0x04000000 accept
 	}
 }"#;
-        assert!(on(&["lan0"]).redirects(Family::V4, listing));
-        assert!(on(&[]).redirects(Family::V4, listing));
-        assert!(!on(&["lan"]).redirects(Family::V4, listing));
-        assert!(!on(&["wl1", "lan0"]).redirects(Family::V4, listing));
-        assert!(on(&["wl1", "lan0"]).redirects(Family::V6, listing));
+        assert!(on(&["lan0"], &[]).redirects(Family::V4, listing));
+        assert!(on(&[], &[]).redirects(Family::V4, listing));
+        assert!(on(&["lan0"], &["wan0"]).redirects(Family::V4, listing));
+        assert!(!on(&["lan0"], &["ppp0"]).redirects(Family::V4, listing));
+        assert!(on(&["lan0"], &["wan0", "ppp0"]).redirects(Family::V6, listing));
+        assert!(!on(&["lan"], &[]).redirects(Family::V4, listing));
+        assert!(!on(&["wl1", "lan0"], &[]).redirects(Family::V4, listing));
+        assert!(on(&["wl1", "lan0"], &[]).redirects(Family::V6, listing));
         assert!(
-            !Rules { listen_port: 313, ..on(&["lan0"]) }.redirects(Family::V4, listing),
+            !Rules { listen_port: 313, ..on(&["lan0"], &[]) }.redirects(Family::V4, listing),
             "another port"
         );
-        assert!(!Rules { mark: 1, ..on(&["lan0"]) }.redirects(Family::V4, listing));
-        assert!(!on(&[]).redirects(Family::V4, ""));
+        assert!(!Rules { mark: 1, ..on(&["lan0"], &[]) }.redirects(Family::V4, listing));
+        assert!(!on(&[], &[]).redirects(Family::V4, ""));
     }
 
     #[test]
     fn only_our_own_rule_counts_as_ours() {
         let ours = "313:\tfrom all fwmark 0x4000000/0x4000000 lookup 3130\n";
-        assert!(on(&[]).is_rule_shown(&format!("0:\tfrom all lookup local\n{ours}")));
+        assert!(on(&[], &[]).is_rule_shown(&format!("0:\tfrom all lookup local\n{ours}")));
         for other in [
             "314:\tfrom all fwmark 0x4000000/0x4000000 lookup 3130",
             "313:\tfrom all fwmark 0x4000000/0x4000000 lookup 31301",
             "313:\tfrom all fwmark 0x1/0x1 lookup 3130",
         ] {
-            assert!(!on(&[]).is_rule_shown(other), "{other}");
+            assert!(!on(&[], &[]).is_rule_shown(other), "{other}");
         }
     }
 

@@ -3,12 +3,13 @@
 //! *What this is:* the world's side of the engine's inputs and outputs: [`listen`] takes clients in,
 //! [`screened`] holds what they say against the rules before a parser sees it, [`origin`] asks
 //! origins, [`splice`] joins connections that are none of our business, [`intercept`] keeps the
-//! rules that bring clients here, [`routing`] follows the way to the gateway, [`peers`] connects
+//! rules that bring clients here, [`egress`] knows which interfaces lead out, [`routing`] follows the way to the gateway, [`peers`] connects
 //! with other nodes, and [`capture`] shows what they send each other. *Who calls it:* the daemon's loop.
 //! *What it never does:* decide anything about a request. *Where to start:* `listen.rs`.
 
 pub mod capture;
 pub mod dial;
+pub mod egress;
 pub mod intercept;
 pub mod listen;
 pub mod origin;

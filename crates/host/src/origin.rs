@@ -1,6 +1,6 @@
 //! Requests to origins, over connections that are kept for the next one.
 
-use crate::dial::{dial, is_own};
+use crate::dial::Dialler;
 use crate::progress::{Progress, Watched};
 use crate::screened::{Screened, Signs, refusal};
 use bytes::Bytes;
@@ -9,14 +9,14 @@ use http_body_util::{Either, Empty};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use node::{Dial, Fetch, FetchError};
+use node::{Caller, Dial, Fetch, FetchError};
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use tokio::net::TcpStream;
 
 /// A request's content: a client's, or none.
 pub type Content = Either<Incoming, Empty<Bytes>>;
@@ -36,14 +36,17 @@ const IDLE_ALL_MAX: usize = 128;
 const READ_BYTES_MAX: usize = 64 * 1024;
 
 /// Connections to origins that wait for their next request.
-#[derive(Clone, Default)]
-pub struct Pool(Rc<RefCell<HashMap<Key, Vec<Idle>>>>);
+#[derive(Clone)]
+pub struct Pool {
+    dialler: Dialler,
+    idle: Rc<RefCell<HashMap<Key, Vec<Idle>>>>,
+}
 
 /// Since when it waits, and the connection.
 type Idle = (Instant, Connection);
 
-/// A connection made for a client of this machine is not for others: it may lead inward.
-type Key = (Dial, bool);
+/// A connection made for one kind of client is not for others: it may lead where they may not go.
+type Key = (Dial, Caller);
 
 struct Connection {
     sender: http1::SendRequest<Watched<Content>>,
@@ -59,13 +62,25 @@ pub struct Answer {
 }
 
 impl Pool {
+    /// None yet.
+    #[must_use]
+    pub fn new(dialler: Dialler) -> Self {
+        Self { dialler, idle: Rc::default() }
+    }
+
+    /// What connects.
+    #[must_use]
+    pub fn dialler(&self) -> &Dialler {
+        &self.dialler
+    }
+
     /// Sends a request and waits for the head of the answer.
     pub async fn ask(
         &self,
         fetch: &Fetch,
         content: Option<Incoming>,
     ) -> Result<Answer, FetchError> {
-        let key = (fetch.dial.clone(), at_home(fetch.client));
+        let key = (fetch.dial.clone(), fetch.caller);
         let mut content = content.map_or(Either::Right(Empty::new()), Either::Left);
         let repeatable = fetch.method.is_idempotent() && matches!(content, Either::Right(_));
         if repeatable && let Some(kept) = self.take(&key) {
@@ -76,7 +91,8 @@ impl Pool {
                 Err(Failed::For(error)) => return Err(error),
             }
         }
-        let connection = connect(&fetch.dial, fetch.client).await?;
+        let connection =
+            connect(self.dialler.dial(&fetch.dial, fetch.client, fetch.caller).await?).await?;
         match send(connection, fetch, content).await {
             Ok((response, connection)) => Ok(Answer { response, key, connection }),
             Err(Failed::Stale) => Err(FetchError::Truncated),
@@ -94,7 +110,7 @@ impl Pool {
     }
 
     fn take(&self, key: &Key) -> Option<Connection> {
-        let mut pool = self.0.borrow_mut();
+        let mut pool = self.idle.borrow_mut();
         let idle = pool.get_mut(key)?;
         idle.retain(|(since, kept)| since.elapsed() < IDLE_MAX && kept.sender.is_ready());
         let kept = idle.pop();
@@ -105,7 +121,7 @@ impl Pool {
     }
 
     fn put(&self, key: Key, connection: Connection) {
-        let mut pool = self.0.borrow_mut();
+        let mut pool = self.idle.borrow_mut();
         pool.retain(|_, idle| {
             idle.retain(|(since, kept)| since.elapsed() < IDLE_MAX && !kept.sender.is_closed());
             !idle.is_empty()
@@ -199,8 +215,7 @@ fn request(fetch: &Fetch, content: Watched<Content>) -> Option<Request<Watched<C
     Some(request)
 }
 
-async fn connect(to: &Dial, client: IpAddr) -> Result<Connection, FetchError> {
-    let stream = dial(to, client).await?;
+async fn connect(stream: TcpStream) -> Result<Connection, FetchError> {
     let screened = Screened::origin(stream);
     let signs = screened.signs();
     let (sender, driver) = http1::Builder::new()
@@ -215,10 +230,6 @@ async fn connect(to: &Dial, client: IpAddr) -> Result<Connection, FetchError> {
         }
     });
     Ok(Connection { sender, signs })
-}
-
-fn at_home(client: IpAddr) -> bool {
-    client.to_canonical().is_loopback() || is_own(client.to_canonical()) == Some(true)
 }
 
 #[cfg(test)]

@@ -23,8 +23,7 @@ mod net;
 
 use babeld::Babeld;
 pub use fixed::{Gateway, GatewayError};
-use kernel::Kernel;
-pub(crate) use kernel::{addresses, all_addresses};
+pub(crate) use kernel::{Forward, Kernel, addresses, all_addresses, forward};
 
 /// Where babeld's local socket is unless told otherwise; it listens on loopback alone.
 pub const BABELD_DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::LOCALHOST), 33123);

@@ -97,6 +97,32 @@ fn a_listener_gets_the_connections_and_their_original_destination() {
 }
 
 #[test]
+fn what_the_route_does_not_send_out_is_left_to_the_kernel() {
+    inside("what_the_route_does_not_send_out_is_left_to_the_kernel", || {
+        let Some(_origin) = Server::start("origin", "origin", 80, "") else { return };
+        let Some(_daemon) = Server::start("router", "daemon", 3130, "transparent") else { return };
+        for out in [&[][..], &["lan0".to_owned()]] {
+            let rules = Rules { out: out.to_vec(), ..rules() };
+            let applied = rules.apply().expect("apply");
+            assert_eq!(applied.notes.is_empty(), !out.is_empty(), "{:?}", applied.notes);
+            assert_eq!(fetch("http://10.2.0.2/"), "origin for ::ffff:10.2.0.2");
+            assert_eq!(fetch("http://[fd02::2]/"), "origin for fd02::2");
+        }
+        let direct = vec!["10.2.0.0/24".parse().unwrap(), "fd02::/64".parse().unwrap()];
+        Rules { out: Vec::new(), direct, ..rules() }.apply().expect("apply");
+        assert_eq!(fetch("http://10.2.0.2/"), "daemon for ::ffff:10.2.0.2");
+        assert_eq!(fetch("http://[fd02::2]/"), "daemon for fd02::2");
+        // A packet's mark can send it elsewhere, and the rules see that.
+        sh("ip rule add fwmark 0x10 lookup 100; ip route add 10.2.0.0/24 dev lan0 table 100
+            nft add table inet operator
+            nft add chain inet operator steer '{ type filter hook prerouting priority -160; }'
+            nft add rule inet operator steer iifname lan0 tcp dport 80 meta mark set 0x10");
+        rules().apply().expect("apply");
+        assert!(!curl("http://10.2.0.2/", 1).0, "it was taken though its route leads elsewhere");
+    });
+}
+
+#[test]
 fn the_check_names_what_is_missing() {
     inside("the_check_names_what_is_missing", || {
         let rules = rules();
@@ -179,7 +205,7 @@ END
 }
 
 fn rules() -> Rules {
-    Rules { interfaces: vec!["lan0".into()], ..Rules::default() }
+    Rules { interfaces: vec!["lan0".into()], out: vec!["wan0".into()], ..Rules::default() }
 }
 
 /// Runs `body` as the router of a private network, or says that it cannot be done here.

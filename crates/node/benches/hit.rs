@@ -35,6 +35,7 @@ impl Hit {
             profile: content::Profile::DEFAULT,
             object_bytes_max: 1 << 30,
             allow: Vec::new(),
+            access: node::Access::default(),
             built: Date::from_unix(1_000),
             mesh: None,
         };
@@ -63,6 +64,7 @@ impl Hit {
             has_body: false,
             client: Ipv4Addr::LOCALHOST.into(),
             at_home: false,
+            behind_uplink: false,
             entrance: Entrance::Explicit,
         };
         self.feed(Input::Request(id, Box::new(request))) + self.feed(Input::Credit(id, 4 << 20))

@@ -1,7 +1,17 @@
-//! Who may use a node, and whom it may dial for them: never an open proxy, never a way in.
+//! Who may use a node, and what it may dial for them: never an open proxy, and never a way around the
+//! firewall of its own router.
+//!
+//! What the daemon dials leaves by the kernel's OUTPUT hook, so FORWARD rules and zones never see it.
+//! [`Access`] stands in for them: it lets a connection through only where the kernel's routes lead out
+//! of the site, unless the operator permits more.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
+
+/// Ports that plain proxying is for; a `CONNECT` is for the second alone.
+const PORT_HTTP: u16 = 80;
+const PORT_HTTPS: u16 = 443;
 
 /// A set of addresses: those whose first `bits` bits are the network's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +37,18 @@ impl FromStr for Prefix {
     }
 }
 
+impl fmt::Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.network, self.bits)
+    }
+}
+
 impl Prefix {
+    /// Whether it is one of IPv4 addresses.
+    pub fn is_ipv4(&self) -> bool {
+        self.network.is_ipv4()
+    }
+
     /// Whether it covers an address.
     pub fn covers(&self, address: IpAddr) -> bool {
         match (self.network, address) {
@@ -42,40 +63,182 @@ impl Prefix {
     }
 }
 
-/// An IPv4 address that came in IPv6's clothes, as on dual-stack sockets, is an IPv4 address.
+/// The address that an address means: IPv6 has several spellings of an IPv4 address, and a translator on
+/// the way turns them into it.
+///
+/// IPv4-mapped and IPv4-compatible (RFC 4291 §2.5.5), translated (RFC 2765 §2.1), the well-known NAT64
+/// prefix (RFC 6052 §2.1), and 6to4 (RFC 3056 §2).
 pub fn plain(address: IpAddr) -> IpAddr {
-    address.to_canonical()
+    let IpAddr::V6(v6) = address else { return address };
+    let v4 = |high: u16, low: u16| {
+        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
+        IpAddr::from([a, b, c, d])
+    };
+    match v6.segments() {
+        [0, 0, 0, 0, 0, 0, 0, 0 | 1] => address,
+        [0, 0, 0, 0, 0, 0xffff | 0, high, low]
+        | [0, 0, 0, 0, 0xffff, 0, high, low]
+        | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
+        | [0x2002, high, low, ..] => v4(high, low),
+        _ => address,
+    }
 }
 
-/// Whether an address is of this machine, this link or this site.
+/// Whether an address is of this machine, this link or this site. Where a site's own NAT64 prefix leads
+/// (RFC 8215) only the site knows.
 pub fn is_local(address: IpAddr) -> bool {
     match plain(address) {
         IpAddr::V4(v4) => {
             v4.is_loopback() || v4.is_private() || v4.is_link_local() || is_shared(v4)
         }
-        IpAddr::V6(v6) => v6.is_loopback() || v6.is_unicast_link_local() || v6.is_unique_local(),
+        IpAddr::V6(v6) => {
+            let of_own_nat64 = matches!(v6.segments(), [0x64, 0xff9b, 1, ..]);
+            let of_site = v6.is_unicast_link_local() || v6.is_unique_local() || of_own_nat64;
+            v6.is_loopback() || of_site
+        }
     }
 }
 
-/// Whether a client may use the proxy: local ones may, others if told.
-pub fn may_use(client: IpAddr, allowed: &[Prefix]) -> bool {
-    is_local(client) || allowed.iter().any(|prefix| prefix.covers(plain(client)))
+/// Whether a client may use the explicit proxy: local ones may, others if they are allowed. A private
+/// address behind the uplink is somebody else's site, so it counts as no local one.
+pub fn may_use(client: IpAddr, behind_uplink: bool, allowed: &[Prefix]) -> bool {
+    let is_ours = is_local(client) && !behind_uplink;
+    is_ours || allowed.iter().any(|prefix| prefix.covers(plain(client)))
 }
 
-/// Whether a node may dial `to` for `client`: not its own addresses, loopback or link-local ones,
-/// unless the client is on the same machine and could dial them itself.
-pub fn may_dial(client: IpAddr, to: IpAddr, own: impl Fn(IpAddr) -> bool) -> bool {
-    let (client, to) = (plain(client), plain(to));
-    let at_home = client.is_loopback() || own(client);
-    let inward = match to {
+/// For whom something is dialled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Caller {
+    /// A program on this machine, which could dial by itself.
+    ThisMachine,
+    /// A client of the explicit proxy that wants a page.
+    Explicit,
+    /// A client of the explicit proxy that wants a tunnel (`CONNECT`).
+    Tunnel,
+    /// A client whose own connection was intercepted.
+    Intercepted,
+    /// Another node of the mesh.
+    Peer,
+}
+
+/// Where the kernel's routes lead for an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leads {
+    /// To this machine itself.
+    Here,
+    /// Out by an interface that has a default route, or that the operator named as one that leads out.
+    Out,
+    /// Anywhere else: to another zone of this router, or nowhere.
+    Elsewhere,
+}
+
+/// Why something is not dialled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forbidden {
+    /// Explicit clients and peers do not go to this port.
+    Port(u16),
+    /// Explicit clients do not go to private addresses.
+    Private,
+    /// The address is this router's own, nobody's, or in another of its zones.
+    Inward,
+}
+
+/// What the operator permits beyond what leads out of the site.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Access {
+    /// Private destinations that explicit clients may reach.
+    pub private: Vec<Prefix>,
+    /// Destinations within the mesh: every client and peer may reach them.
+    pub direct: Vec<Prefix>,
+    /// Ports that explicit clients and peers may reach beside 80 and 443, and with `CONNECT` beside 443.
+    pub ports: Vec<u16>,
+}
+
+impl Access {
+    /// Whether an origin with this address is in the mesh itself.
+    pub fn is_direct(&self, address: IpAddr) -> bool {
+        covers(&self.direct, plain(address))
+    }
+
+    /// What forbids a destination whatever the routes are; nothing forbids this machine its own.
+    ///
+    /// # Errors
+    /// If it is forbidden: why.
+    pub fn check(&self, caller: Caller, to: SocketAddr) -> Result<(), Forbidden> {
+        let address = plain(to.ip());
+        if is_nowhere(address) || (caller != Caller::ThisMachine && is_inward(address)) {
+            return Err(Forbidden::Inward);
+        }
+        self.check_port(caller, to.port())?;
+        let is_explicit = matches!(caller, Caller::Explicit | Caller::Tunnel);
+        let permitted = || covers(&self.private, address) || covers(&self.direct, address);
+        if is_explicit && is_local(to.ip()) && !permitted() {
+            return Err(Forbidden::Private);
+        }
+        Ok(())
+    }
+
+    /// Whether a caller may reach this port anywhere.
+    ///
+    /// # Errors
+    /// If not.
+    pub fn check_port(&self, caller: Caller, port: u16) -> Result<(), Forbidden> {
+        let usual = match caller {
+            Caller::ThisMachine | Caller::Intercepted => return Ok(()),
+            Caller::Explicit | Caller::Peer => port == PORT_HTTP || port == PORT_HTTPS,
+            Caller::Tunnel => port == PORT_HTTPS,
+        };
+        if usual || self.ports.contains(&port) { Ok(()) } else { Err(Forbidden::Port(port)) }
+    }
+
+    /// Whether a destination may be dialled. `leads` says where the kernel's routes lead for an address;
+    /// it is asked of the address as it is spelled, and of the one that it means.
+    ///
+    /// # Errors
+    /// If it may not: why.
+    pub fn may_dial(
+        &self,
+        caller: Caller,
+        to: SocketAddr,
+        leads: impl Fn(IpAddr) -> Leads,
+    ) -> Result<(), Forbidden> {
+        self.check(caller, to)?;
+        if caller == Caller::ThisMachine {
+            return Ok(());
+        }
+        let (spelled, meant) = (to.ip().to_canonical(), plain(to.ip()));
+        let is_explicit = matches!(caller, Caller::Explicit | Caller::Tunnel);
+        let permitted =
+            covers(&self.direct, meant) || (is_explicit && covers(&self.private, meant));
+        let fits = |led: Leads| led == Leads::Out || (permitted && led != Leads::Here);
+        // A router without IPv4 has no route for what a translator beyond its uplink turns this into.
+        let translated = || match leads(meant) {
+            Leads::Elsewhere => !is_local(meant) || permitted,
+            led => fits(led),
+        };
+        let all_fit = fits(leads(spelled)) && (spelled == meant || translated());
+        if all_fit { Ok(()) } else { Err(Forbidden::Inward) }
+    }
+}
+
+fn covers(prefixes: &[Prefix], address: IpAddr) -> bool {
+    prefixes.iter().any(|prefix| prefix.covers(address))
+}
+
+/// Addresses that lead into this machine or this link, whatever the routes are.
+fn is_inward(address: IpAddr) -> bool {
+    match address {
         IpAddr::V4(v4) => v4.is_loopback() || v4.is_link_local() || v4.is_unspecified(),
         IpAddr::V6(v6) => v6.is_loopback() || v6.is_unicast_link_local() || v6.is_unspecified(),
-    };
-    let nowhere = match to {
+    }
+}
+
+/// Addresses that no single machine has.
+fn is_nowhere(address: IpAddr) -> bool {
+    match address {
         IpAddr::V4(v4) => v4.is_multicast() || v4 == Ipv4Addr::BROADCAST,
         IpAddr::V6(v6) => v6.is_multicast() || v6 == Ipv6Addr::UNSPECIFIED,
-    };
-    !nowhere && (at_home || !(inward || own(to)))
+    }
 }
 
 /// Shared address space between provider and customer (RFC 6598).
@@ -91,33 +254,140 @@ mod tests {
         text.parse().unwrap()
     }
 
+    fn to(text: &str) -> SocketAddr {
+        let (address, port) = text.rsplit_once(' ').unwrap_or((text, "80"));
+        (ip(address), port.parse().unwrap()).into()
+    }
+
+    /// The routes of a router with 10.0.0.1 and fd00::1 itself, a LAN of 10.0.0.0/8, fd00::/8 and
+    /// 2001:db8:1::/48, and all else behind its uplink.
+    fn leads(address: IpAddr) -> Leads {
+        let lan = ["10.0.0.0/8", "fd00::/8", "2001:db8:1::/48"].map(|it| it.parse().unwrap());
+        match address {
+            _ if address == ip("10.0.0.1") || address == ip("fd00::1") => Leads::Here,
+            _ if covers(&lan, address) => Leads::Elsewhere,
+            _ => Leads::Out,
+        }
+    }
+
+    fn dials(access: &Access, caller: Caller, address: &str) -> bool {
+        access.may_dial(caller, to(address), leads).is_ok()
+    }
+
+    const OTHERS: [Caller; 4] =
+        [Caller::Explicit, Caller::Tunnel, Caller::Intercepted, Caller::Peer];
+
     #[test]
     fn local_clients_may_use_us_and_others_may_not() {
         for local in ["127.0.0.1", "10.1.2.3", "192.168.0.9", "100.100.0.1", "169.254.1.1"] {
-            assert!(may_use(ip(local), &[]), "{local}");
-            assert!(may_use(ip(&format!("::ffff:{local}")), &[]), "{local}");
+            assert!(may_use(ip(local), false, &[]), "{local}");
+            assert!(may_use(ip(&format!("::ffff:{local}")), false, &[]), "{local}");
         }
         for local in ["::1", "fe80::1", "fd00::1"] {
-            assert!(may_use(ip(local), &[]), "{local}");
+            assert!(may_use(ip(local), false, &[]), "{local}");
         }
         for far in ["192.0.2.1", "100.128.0.1", "172.32.0.1", "2001:db8::1", "::ffff:8.8.8.8"] {
-            assert!(!may_use(ip(far), &[]), "{far}");
+            assert!(!may_use(ip(far), false, &[]), "{far}");
         }
         let allowed = ["192.0.2.0/25".parse().unwrap(), "2001:db8::/32".parse().unwrap()];
-        assert!(may_use(ip("::ffff:192.0.2.1"), &allowed) && may_use(ip("2001:db8::1"), &allowed));
-        assert!(!may_use(ip("192.0.2.128"), &allowed) && !may_use(ip("2001:db9::1"), &allowed));
+        let allows = |client| may_use(ip(client), false, &allowed);
+        assert!(allows("::ffff:192.0.2.1") && allows("2001:db8::1"));
+        assert!(!allows("192.0.2.128") && !allows("2001:db9::1"));
+    }
+
+    #[test]
+    fn a_private_address_behind_the_uplink_is_not_local_unless_it_is_allowed() {
+        assert!(!may_use(ip("192.168.1.9"), true, &[]) && !may_use(ip("fd00::9"), true, &[]));
+        assert!(may_use(ip("192.168.1.9"), true, &["192.168.1.0/24".parse().unwrap()]));
     }
 
     #[test]
     fn nobody_is_led_into_our_own_house() {
-        let own = |address| address == ip("10.0.0.1");
-        let may = |client: &str, to: &str| may_dial(ip(client), ip(to), own);
-        assert!(may("10.0.0.2", "192.0.2.1") && may("10.0.0.2", "10.0.0.3"));
-        for inward in ["127.0.0.1", "::1", "fe80::1", "0.0.0.0", "10.0.0.1", "::ffff:127.0.0.1"] {
-            assert!(!may("10.0.0.2", inward), "{inward}");
+        let open = Access {
+            private: vec!["0.0.0.0/0".parse().unwrap(), "::/0".parse().unwrap()],
+            direct: vec!["0.0.0.0/0".parse().unwrap(), "::/0".parse().unwrap()],
+            ports: vec![80],
+        };
+        let inward = ["127.0.0.1", "::1", "fe80::1", "0.0.0.0", "10.0.0.1", "fd00::1"];
+        let spelled = ["::ffff:127.0.0.1", "64:ff9b::10.0.0.1", "::10.0.0.1", "2002:a00:1::1"];
+        for caller in OTHERS {
+            for address in inward.into_iter().chain(spelled) {
+                assert!(!dials(&open, caller, address), "{caller:?} {address}");
+            }
         }
-        assert!(may("127.0.0.1", "127.0.0.1") && may("10.0.0.1", "10.0.0.1"));
-        assert!(!may("127.0.0.1", "224.0.0.1") && !may("::1", "255.255.255.255"));
+        for own in ["127.0.0.1 8080", "10.0.0.1", "::1", "10.0.0.9 25"] {
+            assert!(dials(&Access::default(), Caller::ThisMachine, own), "{own}");
+        }
+        for nobody in ["224.0.0.1", "255.255.255.255", "ff02::1"] {
+            assert!(!dials(&open, Caller::ThisMachine, nobody), "{nobody}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_lead_out_is_left_to_the_firewall() {
+        for caller in OTHERS {
+            for inside in ["10.0.0.9 443", "fd00::9 443", "2001:db8:1::9 443"] {
+                assert!(!dials(&Access::default(), caller, inside), "{caller:?} {inside}");
+            }
+            assert!(dials(&Access::default(), caller, "192.0.2.1 443"), "{caller:?}");
+            assert!(dials(&Access::default(), caller, "2001:db8::1 443"), "{caller:?}");
+        }
+    }
+
+    #[test]
+    fn other_spellings_count_as_the_address_they_mean() {
+        for caller in OTHERS {
+            for inside in ["::ffff:10.0.0.9", "64:ff9b::10.0.0.9", "::10.0.0.9", "2002:a00:9::1"] {
+                let inside = format!("{inside} 443");
+                assert!(!dials(&Access::default(), caller, &inside), "{caller:?} {inside}");
+            }
+            assert!(dials(&Access::default(), caller, "64:ff9b::192.0.2.1 443"), "{caller:?}");
+        }
+        let without_ipv4 = |address: IpAddr| match address {
+            IpAddr::V4(_) => Leads::Elsewhere,
+            IpAddr::V6(_) => Leads::Out,
+        };
+        let dial = |address| {
+            Access::default().may_dial(Caller::Intercepted, to(address), without_ipv4).is_ok()
+        };
+        assert!(dial("64:ff9b::192.0.2.1") && !dial("64:ff9b::192.168.0.1"));
+    }
+
+    #[test]
+    fn explicit_clients_reach_private_addresses_only_where_that_is_permitted() {
+        let behind_uplink = "192.168.1.1";
+        assert!(dials(&Access::default(), Caller::Intercepted, behind_uplink));
+        assert!(dials(&Access::default(), Caller::Peer, behind_uplink));
+        let check = |access: &Access, address| access.check(Caller::Explicit, to(address));
+        for private in [behind_uplink, "64:ff9b::192.168.1.1", "100.64.0.1", "fd77::1"] {
+            assert_eq!(check(&Access::default(), private), Err(Forbidden::Private), "{private}");
+        }
+        assert_eq!(check(&Access::default(), "64:ff9b:1::8.8.8.8"), Err(Forbidden::Private));
+        let private = Access {
+            private: vec!["10.0.0.8/29".parse().unwrap(), "192.168.1.0/24".parse().unwrap()],
+            ..Access::default()
+        };
+        assert!(dials(&private, Caller::Explicit, behind_uplink));
+        assert!(dials(&private, Caller::Explicit, "10.0.0.9"));
+        assert!(!dials(&private, Caller::Explicit, "10.0.0.99"));
+        assert!(!dials(&private, Caller::Intercepted, "10.0.0.9"), "that is for explicit clients");
+        let direct = Access { direct: vec!["10.0.0.8/29".parse().unwrap()], ..Access::default() };
+        for caller in OTHERS {
+            assert!(dials(&direct, caller, "10.0.0.9 443"), "{caller:?}");
+        }
+    }
+
+    #[test]
+    fn ports_are_those_of_the_web_unless_others_are_listed() {
+        let access = Access { ports: vec![8080], ..Access::default() };
+        let port = |caller, port| access.check_port(caller, port).is_ok();
+        for caller in [Caller::Explicit, Caller::Peer] {
+            assert!(port(caller, 80) && port(caller, 443) && port(caller, 8080), "{caller:?}");
+            assert!(!port(caller, 25) && !port(caller, 22), "{caller:?}");
+        }
+        assert!(port(Caller::Tunnel, 443) && port(Caller::Tunnel, 8080));
+        assert!(!port(Caller::Tunnel, 80) && !port(Caller::Tunnel, 25));
+        assert!(port(Caller::ThisMachine, 25) && port(Caller::Intercepted, 8000));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! One request of one client, from its head to the end of its response.
 
+use crate::access::Caller;
 use crate::http::{CacheControl, Target};
 use crate::input::{Entrance, ExchangeId, FetchId};
 use crate::output::Dial;
@@ -77,6 +78,16 @@ pub struct Ask {
 }
 
 impl Ask {
+    /// For whom its origin is dialled.
+    pub fn caller(&self) -> Caller {
+        match (self.asker, self.entrance) {
+            (Asker::Peer(..), _) => Caller::Peer,
+            (Asker::Client, _) if self.at_home => Caller::ThisMachine,
+            (Asker::Client, Entrance::Explicit) => Caller::Explicit,
+            (Asker::Client, Entrance::Intercepted(_)) => Caller::Intercepted,
+        }
+    }
+
     /// Why a stored response is of no use to it, nor its response to others; known from the
     /// request alone (protocol: What cannot be cached).
     pub fn bypass(&self) -> Option<&'static str> {

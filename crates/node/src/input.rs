@@ -1,6 +1,6 @@
 //! What can happen to a node.
 
-use crate::access::Prefix;
+use crate::access::{Access, Forbidden, Prefix};
 use crate::routes::RouteTable;
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, Uri, Version};
@@ -64,8 +64,6 @@ pub struct MeshConfig {
     pub gateways: Vec<PublicKey>,
     /// The port for peers, the same on all nodes.
     pub port: u16,
-    /// Origins with these addresses are within the mesh: dialled directly.
-    pub direct: Vec<Prefix>,
     /// Listens to what neighbours send each other ([`Input::Overheard`]).
     pub overhear: Option<Listening>,
 }
@@ -104,6 +102,8 @@ pub struct Config {
     pub object_bytes_max: u64,
     /// Clients that may use it besides local ones.
     pub allow: Vec<Prefix>,
+    /// What it may dial for whom. Origins that `direct` covers are asked without the mesh.
+    pub access: Access,
     /// When the program was built: a clock before this is wrong.
     pub built: Date,
     /// The mesh, if it is in one.
@@ -138,6 +138,8 @@ pub struct Request {
     /// Whether that is this very machine: what is fetched for it may come from within, and is kept
     /// apart.
     pub at_home: bool,
+    /// Whether the client is behind the uplink: then a private address does not make it a local one.
+    pub behind_uplink: bool,
     /// How it reached us.
     pub entrance: Entrance,
 }
@@ -174,8 +176,8 @@ impl Overheard {
 pub enum FetchError {
     /// Its name has no address.
     Unresolved,
-    /// The rules forbid to dial it ([`crate::may_dial`]).
-    Forbidden,
+    /// The rules forbid to dial it ([`crate::Access`]).
+    Forbidden(Forbidden),
     /// It refuses connections, or the network is unreachable.
     Unreachable,
     /// It did not answer, or paused, for too long.

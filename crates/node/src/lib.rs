@@ -38,7 +38,7 @@ mod storing;
 mod supplying;
 mod tickets;
 
-pub use access::{Prefix, PrefixError, is_local, may_dial, may_use, plain};
+pub use access::{Access, Caller, Forbidden, Leads, Prefix, PrefixError, is_local, may_use, plain};
 pub use http::{
     ContentRange, OPEN_KEY, Record, Refusal, Row, Screen, Target, Verdict, looks_like_http,
     strong_validator,

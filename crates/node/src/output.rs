@@ -1,5 +1,6 @@
 //! What a node asks its driver to do.
 
+use crate::access::Caller;
 use crate::input::{ExchangeId, FetchId, LinkId, PutError, Ticket};
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
@@ -11,7 +12,7 @@ use wire::{ObjectKey, Oid, RecordId};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Dial {
     /// The addresses of a name, or a literal address, with a port; each subject to
-    /// [`crate::may_dial`].
+    /// [`crate::Access::may_dial`].
     Name(String, u16),
     /// The address that the client meant to dial.
     Address(SocketAddr),
@@ -22,8 +23,10 @@ pub enum Dial {
 pub struct Fetch {
     /// Whom to ask.
     pub dial: Dial,
-    /// The client it is for: [`crate::may_dial`] wants to know.
+    /// The client or peer it is for.
     pub client: IpAddr,
+    /// What kind of client that is: [`crate::Access::may_dial`] wants to know.
+    pub caller: Caller,
     /// The method.
     pub method: Method,
     /// Path and query.
@@ -76,8 +79,8 @@ pub enum Output {
     Finish(ExchangeId),
     /// The response cannot be completed: break the connection, so that the client knows.
     Abort(ExchangeId),
-    /// Dial for a `CONNECT`, answer it, and join the two connections.
-    Tunnel(ExchangeId, Dial, IpAddr),
+    /// Dial for the `CONNECT` of a client, answer it, and join the two connections.
+    Tunnel(ExchangeId, Dial, IpAddr, Caller),
     /// Look up a name → [`crate::Input::Resolved`].
     Resolve(String),
     /// Look up a row → [`crate::Input::Row`].

@@ -106,7 +106,6 @@ impl Router {
             key: None,
             gateways: Vec::new(),
             port: PEER_PORT,
-            direct: Vec::new(),
             overhear: settings.overhear,
         });
         let has_peers = mesh.is_some();
@@ -119,6 +118,7 @@ impl Router {
             // As the daemon's: one object never pushes out everything else.
             object_bytes_max: settings.store.bytes / 2,
             allow: Vec::new(),
+            access: node::Access::default(),
             built: BUILT,
             mesh,
         };

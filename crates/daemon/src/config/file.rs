@@ -17,6 +17,7 @@ pub struct File {
     pub memory: Option<Spanned<Size>>,
     pub control: Option<Spanned<String>>,
     pub store: Store,
+    pub access: Access,
     pub intercept: Intercept,
     pub mesh: Mesh,
     pub overhear: Overhear,
@@ -31,6 +32,15 @@ pub struct Store {
     pub path: Option<Spanned<String>>,
     pub size: Option<Spanned<Size>>,
     pub policy: Option<Spanned<String>>,
+}
+
+/// Table `[access]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Access {
+    pub out: Vec<String>,
+    pub private: Vec<Spanned<String>>,
+    pub ports: Vec<Spanned<u16>>,
 }
 
 /// Table `[intercept]`.
@@ -83,13 +93,14 @@ pub struct Experiment {
     pub halves: Option<Spanned<String>>,
 }
 
-const TOP: [&str; 11] = [
+const TOP: [&str; 12] = [
     "listen",
     "allow",
     "name",
     "memory",
     "control",
     "store",
+    "access",
     "intercept",
     "mesh",
     "overhear",
@@ -101,9 +112,10 @@ const MESH: [&str; 9] =
     ["interfaces", "babeld", "gateway", "scheme", "key", "key-file", "gateways", "port", "direct"];
 
 /// Every key, by table; the first are outside of any table.
-pub const KEYS: [(&str, &[&str]); 7] = [
+pub const KEYS: [(&str, &[&str]); 8] = [
     ("", &TOP),
     ("store", &["path", "size", "policy"]),
+    ("access", &["out", "private", "ports"]),
     ("intercept", &["interfaces", "port", "ports"]),
     ("mesh", &MESH),
     ("overhear", &["mode", "interface", "memory"]),

@@ -162,7 +162,7 @@ impl Reader<'_> {
         }
     }
 
-    fn parse<T>(&mut self, text: &Spanned<String>) -> Option<T>
+    pub(super) fn parse<T>(&mut self, text: &Spanned<String>) -> Option<T>
     where
         T: std::str::FromStr<Err: fmt::Display>,
     {

@@ -182,7 +182,7 @@ impl Page {
         }
         let ports: Vec<_> = it.ports.iter().map(u16::to_string).collect();
         let what = format!("{} port {}", it.interfaces.join(" "), ports.join(" "));
-        self.row("intercept", &[what, format!("to port {}", it.port)]);
+        self.row("intercept", &[what, format!("to port {}", it.port), leading_out(&it.out)]);
         self.standing(it.works, it.note.as_ref());
     }
 
@@ -311,6 +311,14 @@ impl Counts {
     }
 }
 
+/// By which interfaces what is intercepted leads out.
+fn leading_out(interfaces: &[String]) -> String {
+    if interfaces.is_empty() {
+        return "nothing leads out".to_owned();
+    }
+    format!("what leads out by {}", interfaces.join(" "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::tests::{busy, heard, hearing, in_mesh, over_one};
@@ -336,7 +344,7 @@ store        /var/cache/hearsay, 512 MiB of 1.0 GiB, 65 432 units, 123 evicted
 memory       23 MiB resident, budget 16 MiB, index 1.0 MiB
 now          0 requests, 0 fetches
 listening    127.0.0.1:3128
-intercept    br-lan port 80, to port 3130
+intercept    br-lan port 80, to port 3130, what leads out by wan
 ";
         assert_eq!(busy().page(PLAIN), expected);
     }

@@ -5,6 +5,8 @@
 //!          fd01::2                         fd02::2
 //! ```
 //!
+//! The router's default route leads to the origin.
+//!
 //! A test starts itself again inside `unshare`; that process is the router, and when it ends the
 //! kernel takes everything away. Names: `origin.test` is the origin, `elsewhere.test` is not.
 
@@ -65,6 +67,7 @@ fn build() {
             ip -n $1 link set eth0 up
             ip -n $1 route add default via 10.$3.0.1; ip -n $1 route add default via fd0$3::1
         done
+        ip route add default via 10.2.0.2; ip route add default via fd02::2
         printf '%s\\n' '127.0.0.1 localhost' '10.2.0.2 origin.test' 'fd02::2 origin.test' \
             '10.2.0.99 elsewhere.test' 'fd02::99 elsewhere.test' >/run/hosts
         mount --bind /run/hosts /etc/hosts

@@ -18,10 +18,12 @@ use tokio::time::{Instant, sleep_until};
 
 mod addresses;
 mod fib;
+mod lookup;
 mod message;
 
 pub use addresses::{addresses, all_addresses};
 pub use fib::{Fib, Way};
+pub use lookup::{Forward, forward};
 use message::Message;
 pub use message::messages;
 

@@ -2,6 +2,7 @@
 
 use super::Node;
 use super::origin::{add_status, add_upstream};
+use crate::access::Forbidden;
 use crate::exchange::{Piece, Serving, Source, State};
 use crate::http::{self, Ranges, Record};
 use crate::input::{ExchangeId, FetchError};
@@ -91,11 +92,7 @@ impl Node {
         }
         let (status, kind, why) = match error {
             Some(FetchError::Unresolved) => (502, "dns_error", "the host has no address"),
-            Some(FetchError::Forbidden) => (
-                403,
-                "destination_ip_prohibited",
-                "this node does not dial that address for others",
-            ),
+            Some(FetchError::Forbidden(why)) => return self.respond_forbidden(id, why),
             Some(FetchError::Unreachable) => {
                 (502, "destination_unavailable", "the origin cannot be reached")
             }
@@ -119,6 +116,23 @@ impl Node {
         };
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
         self.respond_error(id, status, why, Some(kind));
+    }
+
+    /// What a client asks for is not dialled for it.
+    pub(super) fn respond_forbidden(&mut self, id: ExchangeId, why: Forbidden) {
+        let why = match why {
+            Forbidden::Port(port) => format!(
+                "this proxy does not go to port {port}; its operator can list it in [access] ports"
+            ),
+            Forbidden::Private => {
+                "this proxy does not go to private addresses; its operator can list \
+                                   them in [access] private"
+                    .to_owned()
+            }
+            Forbidden::Inward => "this node does not dial that address for others".to_owned(),
+        };
+        let kind = Some("destination_ip_prohibited");
+        self.respond_error(id, StatusCode::FORBIDDEN, &why, kind);
     }
 
     fn respond_error(&mut self, id: ExchangeId, status: StatusCode, why: &str, kind: Option<&str>) {

@@ -2,7 +2,7 @@
 
 use super::Node;
 use super::unseal::is_sealed_as;
-use crate::access::may_use;
+use crate::access::{Caller, Forbidden, may_use};
 use crate::exchange::{Ask, Asker, Exchange, State, Trail};
 use crate::fetch::{self, Fetch, Via};
 use crate::http::{self, CacheControl, Record, Reuse, Row, Target};
@@ -19,11 +19,15 @@ use std::rc::Rc;
 /// A request is passed on so many times, at most: a mesh that is wider has no use for a cache.
 const HOPS_MAX: u8 = wire::peer::Ask::VISITED_MAX as u8;
 
+const NOT_LOCAL: &str = "this proxy serves local clients only, and those that its operator names in \
+                         `allow`; a private address behind the uplink is not local";
+
 impl Node {
     /// A client asks.
     pub(super) fn ask(&mut self, id: ExchangeId, request: Request) {
-        if request.entrance == Entrance::Explicit && !may_use(request.client, &self.config.allow) {
-            return self.refuse(id, StatusCode::FORBIDDEN, "this proxy serves local clients only");
+        let Request { client, behind_uplink, entrance, .. } = request;
+        if entrance == Entrance::Explicit && !may_use(client, behind_uplink, &self.config.allow) {
+            return self.refuse(id, StatusCode::FORBIDDEN, NOT_LOCAL);
         }
         if http::passed(&request.headers, &self.via) {
             return self.refuse(id, StatusCode::LOOP_DETECTED, "this request was here before");
@@ -37,10 +41,14 @@ impl Node {
             }
             Ok(ask) => match named::understand(ask, &self.config.secret) {
                 Err((status, why)) => self.refuse(id, status, why),
-                Ok(ask) => {
-                    self.exchanges.insert(id, Exchange { ask, credit: 0, state: State::Looking });
-                    self.admit(id);
-                }
+                Ok(ask) => match self.forbids(&ask) {
+                    Some(why) => self.respond_forbidden(id, why),
+                    None => {
+                        let exchange = Exchange { ask, credit: 0, state: State::Looking };
+                        self.exchanges.insert(id, exchange);
+                        self.admit(id);
+                    }
+                },
             },
         }
     }
@@ -51,12 +59,34 @@ impl Node {
         });
         match (target, request.entrance) {
             (Some((host, port)), Entrance::Explicit) => {
+                let caller = if request.at_home { Caller::ThisMachine } else { Caller::Tunnel };
+                if let Err(why) = self.config.access.check_port(caller, port) {
+                    return self.respond_forbidden(id, why);
+                }
                 self.report.requests.tunnel += 1;
-                self.out.push_back(Output::Tunnel(id, Dial::Name(host, port), request.client));
+                let dial = Dial::Name(host, port);
+                self.out.push_back(Output::Tunnel(id, dial, request.client, caller));
             }
             _ => {
                 self.refuse(id, StatusCode::BAD_REQUEST, "CONNECT wants HOST:PORT of a proxy");
             }
+        }
+    }
+
+    /// What forbids a request whatever the routes and the addresses of its host are: then not even what is
+    /// stored is given.
+    fn forbids(&self, ask: &Ask) -> Option<Forbidden> {
+        if ask.named.is_some() {
+            // It has no origin.
+            return None;
+        }
+        let (access, caller, port) = (&self.config.access, ask.caller(), ask.target.port());
+        match ask.target.address() {
+            // An intercepted client has dialled, whatever it says.
+            Some(address) if caller != Caller::Intercepted => {
+                access.check(caller, (address, port).into()).err()
+            }
+            _ => access.check_port(caller, port).err(),
         }
     }
 
@@ -341,7 +371,7 @@ impl Node {
 
 /// Reads a request's target, from its first line or from `Host` (RFC 9112 §3.3).
 fn understand(request: Request, via: &str, secret: &[u8; 32]) -> Result<Ask, &'static str> {
-    let Request { method, uri, version, mut headers, has_body, client, at_home, entrance } =
+    let Request { method, uri, version, mut headers, has_body, client, at_home, entrance, .. } =
         request;
     let target = target(&uri, headers.get(header::HOST), entrance)?;
     let dial = match entrance {

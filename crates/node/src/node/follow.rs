@@ -3,7 +3,9 @@
 
 use super::Node;
 use super::hear::headers;
+use crate::access::Forbidden;
 use crate::cutting::Fresh;
+use crate::exchange::Asker;
 use crate::fetch::{self, Fetch, Via};
 use crate::http::{self, Asked, Record, Voucher};
 use crate::input::{ExchangeId, FetchError, FetchId};
@@ -342,6 +344,7 @@ impl Node {
         }
         mesh.asks.remove(&(peer, request));
         fetch.via = Via::Nobody;
+        let for_peer = fetch.ask.asker != Asker::Client;
         let another = match fetch.state {
             fetch::State::Storing(_) => outcome != Outcome::UnknownRecord,
             fetch::State::Asking => self.may_ask_another(id),
@@ -353,13 +356,14 @@ impl Node {
         }
         let error = match outcome {
             Outcome::Unresolved => FetchError::Unresolved,
-            Outcome::Forbidden => FetchError::Forbidden,
             Outcome::Unreachable => FetchError::Unreachable,
             Outcome::TimedOut => FetchError::TimedOut,
             Outcome::Malformed => FetchError::Malformed,
             Outcome::Truncated => FetchError::Truncated,
-            // The peer says nothing of the origin.
+            Outcome::Forbidden if for_peer => FetchError::Forbidden(Forbidden::Inward),
+            // The peer says nothing of the origin; and what it may not dial for us we may for our client.
             Outcome::Complete
+            | Outcome::Forbidden
             | Outcome::Loop
             | Outcome::Busy
             | Outcome::UnknownRecord

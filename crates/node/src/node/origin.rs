@@ -345,7 +345,8 @@ impl Node {
         let waiters = self.retire(id);
         let Some(fetch) = self.remove_fetch(id) else { return };
         // Where peers were asked in vain before, it is the mesh that could not help.
-        let helpless = fetch.via == Via::Origin && !fetch.tried.is_empty();
+        let is_forbidden = matches!(error, Some(FetchError::Forbidden(_)));
+        let helpless = fetch.via == Via::Origin && !fetch.tried.is_empty() && !is_forbidden;
         let error = if helpless { Some(FetchError::NoRoute) } else { error };
         let now = self.date();
         for waiter in waiters {

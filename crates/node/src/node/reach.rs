@@ -87,11 +87,8 @@ impl Node {
 
     /// Whether an origin is in the mesh itself, or the request cannot be told to a peer.
     fn is_direct(&self, fetch: &Fetch) -> bool {
-        let Some(mesh) = &self.mesh else { return true };
         let target = &fetch.ask.target;
-        let within = |address: IpAddr| {
-            mesh.config.direct.iter().any(|prefix| prefix.covers(address.to_canonical()))
-        };
+        let within = |address: IpAddr| self.config.access.is_direct(address);
         let known = self.names.get(target.host(), self.now);
         let long: usize = fetch.headers.iter().map(|(n, v)| n.as_str().len() + v.len() + 8).sum();
         target.address().is_some_and(within)
@@ -474,6 +471,7 @@ pub(super) fn origin_request(fetch: &Fetch, mut headers: HeaderMap) -> output::F
     output::Fetch {
         dial: ask.dial.clone(),
         client: ask.client,
+        caller: ask.caller(),
         method: ask.method.clone(),
         path: ask.target.path().to_owned(),
         headers,

@@ -486,7 +486,7 @@ fn status_line(upstream: &str, own: &str) -> String {
 pub(super) fn outcome(error: Option<FetchError>) -> Outcome {
     match error {
         Some(FetchError::Unresolved) => Outcome::Unresolved,
-        Some(FetchError::Forbidden) => Outcome::Forbidden,
+        Some(FetchError::Forbidden(_)) => Outcome::Forbidden,
         Some(FetchError::Unreachable) => Outcome::Unreachable,
         Some(FetchError::TimedOut) => Outcome::TimedOut,
         Some(FetchError::Malformed) => Outcome::Malformed,

@@ -1,7 +1,7 @@
 //! An origin that closes early: the part is never taken for the whole (RFC 9111 §3.3).
 
 use crate::net::{Call, Net, Pace, Page};
-use node::FetchError;
+use node::{FetchError, Forbidden};
 
 const URL: &str = "http://o.test/a";
 
@@ -53,7 +53,7 @@ fn less_than_was_announced_is_not_stored_even_if_it_seems_to_end_well() {
 fn a_fetch_that_fails_before_its_head_is_an_honest_error() {
     for (error, status, kind) in [
         (FetchError::Unresolved, 502, "dns_error"),
-        (FetchError::Forbidden, 403, "destination_ip_prohibited"),
+        (FetchError::Forbidden(Forbidden::Inward), 403, "destination_ip_prohibited"),
         (FetchError::Unreachable, 502, "destination_unavailable"),
         (FetchError::TimedOut, 504, "connection_timeout"),
         (FetchError::Malformed, 502, "http_protocol_error"),

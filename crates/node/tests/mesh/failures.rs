@@ -2,7 +2,7 @@
 //! end, and never wrong bytes.
 
 use crate::net::{Call, Mesh, Pace, Page, Plan, Port, via};
-use node::{FetchError, RouteTable};
+use node::{FetchError, Forbidden, RouteTable};
 use std::time::Duration;
 
 const URL: &str = "http://o.test/a";
@@ -140,7 +140,7 @@ fn an_origin_that_refuses_is_told_of_as_by_a_single_node() {
         (FetchError::Unresolved, 502),
         (FetchError::TimedOut, 504),
         (FetchError::Malformed, 502),
-        (FetchError::Forbidden, 403),
+        (FetchError::Forbidden(Forbidden::Inward), 403),
     ] {
         let mut mesh = with_page(Mesh::chain(4));
         mesh.origin.down = Some(down);

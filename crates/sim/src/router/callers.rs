@@ -209,6 +209,7 @@ impl Callers {
             has_body: false,
             client: caller.client,
             at_home: false,
+            behind_uplink: false,
             entrance: Entrance::Intercepted(caller.dialled),
         };
         self.exchanges.insert(id, socket);

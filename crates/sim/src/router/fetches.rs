@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
-use node::{Dial, Fetch, FetchError, FetchId, Input, may_dial};
+use node::{Access, Dial, Fetch, FetchError, FetchId, Forbidden, Input, Leads};
 use wire::Instant;
 
 use crate::hosts::discard;
@@ -130,11 +130,13 @@ impl Fetches {
             return Err(FetchError::Unresolved);
         }
         let is_own = |ip: IpAddr| host.addresses().iter().any(|own| IpAddr::V4(*own) == ip);
-        let allowed = addresses.into_iter().find(|ip| may_dial(fetch.client, *ip, is_own));
-        match allowed.map(|ip| SocketAddr::new(ip, port)) {
+        // A simulated router has one zone: all that is not itself is outside.
+        let leads = |ip| if is_own(ip) { Leads::Here } else { Leads::Out };
+        let may = |to: &SocketAddr| Access::default().may_dial(fetch.caller, *to, leads).is_ok();
+        match addresses.into_iter().map(|ip| SocketAddr::new(ip, port)).find(may) {
             Some(SocketAddr::V4(to)) => Ok(to),
             Some(SocketAddr::V6(_)) => Err(FetchError::Unreachable),
-            None => Err(FetchError::Forbidden),
+            None => Err(FetchError::Forbidden(Forbidden::Inward)),
         }
     }
 

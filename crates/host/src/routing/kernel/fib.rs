@@ -1,17 +1,13 @@
 //! The kernel's links and routes, and the one among them that packets to the gateway take.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use super::message::{Hop, Link, Route};
+use super::message::{Hop, LOCAL, Link, Route, UNICAST};
 
 /// Tables that count: the main one and, for addresses of our own, the local one.
 const TABLE_MAIN: u32 = 254;
 const TABLE_LOCAL: u32 = 255;
-/// What a route does: leads on, or up to ourselves (`RTN_UNICAST`, `RTN_LOCAL`).
-const UNICAST: u8 = 1;
-const LOCAL: u8 = 2;
-
 /// Routes that lead to the target, at most; more are not looked at.
 const ROUTES_MAX: usize = 256;
 /// Links, at most.
@@ -22,6 +18,8 @@ const LINKS_MAX: usize = 4096;
 pub struct Fib {
     links: BTreeMap<u32, Link>,
     routes: Vec<Route>,
+    /// Numbers of interfaces that have a default route, in whichever table.
+    defaults: BTreeSet<u32>,
 }
 
 /// Where packets to the gateway go.
@@ -43,10 +41,20 @@ impl Fib {
 
     /// Adds a route if it leads to the target.
     pub fn add_route(&mut self, route: Route, target: Option<IpAddr>) {
+        if route.kind == UNICAST && route.to.bits() == 0 && self.defaults.len() < LINKS_MAX {
+            self.defaults.extend(route.hops.iter().map(|hop| hop.interface));
+        }
         let counts = route.table == TABLE_MAIN || (route.table == TABLE_LOCAL && target.is_some());
         if counts && route.to.leads_to(target) && self.routes.len() < ROUTES_MAX {
             self.routes.push(route);
         }
+    }
+
+    /// The interfaces that lead out: those with a default route, and those of these names.
+    pub fn outward(&self, named: &[String]) -> BTreeMap<u32, String> {
+        let leads_out =
+            |link: &&Link| self.defaults.contains(&link.index) || named.contains(&link.name);
+        self.links.values().filter(leads_out).map(|it| (it.index, it.name.clone())).collect()
     }
 
     /// Whether a link is known just as it is.
@@ -152,6 +160,23 @@ pub mod tests {
             target,
         );
         assert_eq!(via(&fib).as_deref(), Some("here"));
+    }
+
+    #[test]
+    fn interfaces_with_a_default_route_in_any_table_lead_out_and_so_do_those_that_are_named() {
+        let mut fib = links();
+        let out = |fib: &Fib, named: &[&str]| {
+            let named: Vec<String> = named.iter().map(ToString::to_string).collect();
+            fib.outward(&named).into_values().collect::<Vec<_>>()
+        };
+        fib.add_route(route("10.0.0.0/8", "", 1), None);
+        fib.add_route(Route { kind: 7, ..route("0.0.0.0/0", "", 1) }, None);
+        let own_table = Route { table: 3130, kind: LOCAL, ..route("0.0.0.0/0", "", 1) };
+        fib.add_route(own_table, None);
+        assert!(out(&fib, &[]).is_empty());
+        fib.add_route(Route { table: 100, ..route("::/0", "fe80::1", 2) }, None);
+        assert_eq!(out(&fib, &[]), ["wan0"]);
+        assert_eq!(out(&fib, &["wl0", "nosuch"]), ["wl0", "wan0"]);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use super::Forward;
 use crate::routing::net::Net;
 
 /// Message types and flags (linux/netlink.h, linux/rtnetlink.h).
@@ -28,6 +29,9 @@ const HEADER: usize = 16;
 const AF_UNSPEC: u8 = 0;
 const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
+/// What a route does: leads on, or up to ourselves (`RTN_UNICAST`, `RTN_LOCAL`).
+pub const UNICAST: u8 = 1;
+pub const LOCAL: u8 = 2;
 
 /// One message: its head, and what follows it.
 #[derive(Clone, Copy, Debug)]
@@ -90,6 +94,42 @@ pub fn dump(kind: u16, sequence: u32) -> Vec<u8> {
     bytes
 }
 
+/// A request for the route of a packet to an address; with `from`, of one that comes from there by the
+/// interface of that number.
+pub fn route_request(to: IpAddr, from: Option<(IpAddr, u32)>) -> Vec<u8> {
+    let (family, bits) = if to.is_ipv4() { (AF_INET, 32) } else { (AF_INET6, 128) };
+    let source_bits = if from.is_some() { bits } else { 0 };
+    let mut payload = vec![family, bits, source_bits, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    payload.extend(attribute(1, &octets(to)));
+    if let Some((from, interface)) = from {
+        payload.extend(attribute(2, &octets(from)));
+        payload.extend(attribute(3, &interface.to_ne_bytes()));
+    }
+    let length = u32::try_from(HEADER + payload.len()).unwrap_or(0);
+    let mut bytes = length.to_ne_bytes().to_vec();
+    bytes.extend(GETROUTE.to_ne_bytes());
+    bytes.extend(FLAG_REQUEST.to_ne_bytes());
+    bytes.extend(1u32.to_ne_bytes());
+    bytes.extend(0u32.to_ne_bytes());
+    bytes.extend(payload);
+    bytes
+}
+
+fn octets(address: IpAddr) -> Vec<u8> {
+    match address {
+        IpAddr::V4(v4) => v4.octets().to_vec(),
+        IpAddr::V6(v6) => v6.octets().to_vec(),
+    }
+}
+
+fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(4 + value.len()).unwrap_or(0);
+    let mut bytes = [length.to_ne_bytes(), kind.to_ne_bytes()].concat();
+    bytes.extend(value);
+    bytes.resize(aligned(bytes.len()), 0);
+    bytes
+}
+
 /// The messages of a datagram, up to the first that is not whole.
 pub fn messages(mut datagram: &[u8]) -> impl Iterator<Item = Message<'_>> {
     std::iter::from_fn(move || {
@@ -124,6 +164,20 @@ impl Message<'_> {
         // Behind a link from point to point, `IFA_ADDRESS` is the other end, `IFA_LOCAL` ours.
         let value = |wanted| values().find(|(kind, _)| *kind == wanted).map(|(_, value)| value);
         Some((interface, ip(value(2).or_else(|| value(1))?)?))
+    }
+
+    /// What it says of the packet that [`route_request`] asked about; `None` if it is no answer to that.
+    pub fn forward(&self) -> Option<Forward> {
+        if self.kind != NEWROUTE {
+            return None;
+        }
+        let kind = *self.payload.get(7)?;
+        let out = attributes(self.payload.get(12..)?).find(|(attribute, _)| *attribute == 4);
+        match (kind, out.and_then(|(_, value)| u32_at(value, 0))) {
+            (LOCAL, _) => Some(Forward::Here),
+            (UNICAST, Some(interface)) => Some(Forward::Out(interface)),
+            _ => Some(Forward::Nowhere),
+        }
     }
 
     /// The route that it is about, if where packets come from does not matter for it.
@@ -224,14 +278,6 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 pub mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
-        let length = u16::try_from(4 + value.len()).unwrap();
-        let mut bytes = [length.to_ne_bytes(), kind.to_ne_bytes()].concat();
-        bytes.extend(value);
-        bytes.resize(aligned(bytes.len()), 0);
-        bytes
-    }
 
     fn message(kind: u16, payload: &[u8]) -> Vec<u8> {
         let length = u32::try_from(HEADER + payload.len()).unwrap();

@@ -24,7 +24,6 @@ fn node(identity: u8, seed: u8, key: Option<u8>) -> Peers {
         key: key.map(|it| [it; 32]),
         gateways: Vec::new(),
         port: PORT,
-        direct: Vec::new(),
         overhear: None,
     };
     Peers::new(&config, hello(&format!("node {identity}")), [seed; 32])

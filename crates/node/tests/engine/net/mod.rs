@@ -11,7 +11,9 @@ pub use crate::common::{
 };
 
 use crate::common::{Answer, OriginEvent, Turn, check_memory, summary};
-use node::{Config, Entrance, ExchangeId, FetchId, Input, Node, OPEN_KEY, Output, Report, Request};
+use node::{
+    Access, Config, Entrance, ExchangeId, FetchId, Input, Node, OPEN_KEY, Output, Report, Request,
+};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -91,6 +93,7 @@ impl Net {
         let exchange = ExchangeId(id as u64);
         let request = Request {
             at_home: false,
+            behind_uplink: false,
             method: call.method.clone(),
             uri: call.target(),
             version: http::Version::HTTP_11,
@@ -272,7 +275,7 @@ impl Net {
             }
             Output::Finish(id) => self.clients[id.0 as usize].finish(End::Finished),
             Output::Abort(id) => self.clients[id.0 as usize].finish(End::Broken),
-            Output::Tunnel(id, dial, _) => {
+            Output::Tunnel(id, dial, ..) => {
                 self.tunnels.push(dial);
                 self.clients[id.0 as usize].finish(End::Tunnelled);
             }
@@ -317,6 +320,7 @@ fn config(options: &Options) -> Config {
         profile: content::Profile::DEFAULT,
         object_bytes_max: options.object_bytes_max,
         allow: vec!["192.0.2.0/24".parse().expect("a prefix")],
+        access: Access::default(),
         built: Date::from_unix(BEGIN.as_unix() - 1000),
         mesh: None,
     }

@@ -166,7 +166,7 @@ impl Mesh {
             }
             Output::Finish(id) => self.end(id, End::Finished),
             Output::Abort(id) => self.end(id, End::Broken),
-            Output::Tunnel(id, dial, _) => {
+            Output::Tunnel(id, dial, ..) => {
                 self.tunnels.push((node, dial));
                 self.end(id, End::Tunnelled);
             }

@@ -4,8 +4,8 @@ use super::ground::{PORT, address};
 use super::liar::Liar;
 use crate::common::{BEGIN, Options, Shelf};
 use node::{
-    Config, Input, Interface, LinkOutput, Listening, MeshConfig, Node, OPEN_KEY, Output, Report,
-    Route, RouteSource, RouteTable, Scheme, Uplink,
+    Access, Config, Input, Interface, LinkOutput, Listening, MeshConfig, Node, OPEN_KEY, Output,
+    Report, Route, RouteSource, RouteTable, Scheme, Uplink,
 };
 use std::time::Duration;
 use wire::{Date, Instant, PublicKey};
@@ -74,9 +74,13 @@ impl Plan {
             key: self.key,
             gateways: if self.configured { vec![public_key(self, 0)] } else { Vec::new() },
             port: PORT,
-            direct: self.direct.iter().map(|it| it.parse().expect("a prefix")).collect(),
             overhear: self.overhear.map(Listening::new),
         }
+    }
+
+    fn access(&self) -> Access {
+        let direct = self.direct.iter().map(|it| it.parse().expect("a prefix")).collect();
+        Access { direct, ..Access::default() }
     }
 
     fn config(&self, node: usize, life: u64) -> Config {
@@ -90,6 +94,7 @@ impl Plan {
             profile: content::Profile::DEFAULT,
             object_bytes_max: options.object_bytes_max,
             allow: Vec::new(),
+            access: self.access(),
             built: Date::from_unix(BEGIN.as_unix() - 1000),
             mesh: Some(self.mesh(node)),
         }

@@ -289,6 +289,7 @@ impl Mesh {
         let exchange = ExchangeId(id as u64);
         let request = Request {
             at_home: false,
+            behind_uplink: false,
             method: call.method.clone(),
             uri: call.target(),
             version: http::Version::HTTP_11,

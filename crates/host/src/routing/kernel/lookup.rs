@@ -1,0 +1,54 @@
+//! Where one packet would go, asked of the kernel itself: it alone knows all rules and tables.
+
+use std::io;
+use std::net::IpAddr;
+
+use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+
+use super::message;
+
+/// The kernel's answer is one message, far shorter than this.
+const ANSWER_MAX: usize = 4096;
+
+/// What the kernel does with packets for an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forward {
+    /// Takes them up itself.
+    Here,
+    /// Sends them out by the interface of this number.
+    Out(u32),
+    /// Neither: there is no route, or one that forbids.
+    Nowhere,
+}
+
+/// Where packets to an address go: this machine's own or, with `from`, those of another machine that
+/// come in from it by an interface.
+///
+/// # Errors
+/// If the kernel cannot be asked.
+pub fn forward(to: IpAddr, from: Option<(IpAddr, u32)>) -> io::Result<Forward> {
+    let (family, kind) = (AddressFamily::NETLINK, SocketType::RAW);
+    let socket = rustix::net::socket_with(family, kind, SocketFlags::CLOEXEC, None)?;
+    rustix::net::bind(&socket, &SocketAddrNetlink::new(0, 0))?;
+    rustix::net::send(&socket, &message::route_request(to, from), SendFlags::empty())?;
+    let mut buffer = [0; ANSWER_MAX];
+    // The kernel has answered before `send` returns.
+    let (length, _) = rustix::net::recv(&socket, &mut buffer[..], RecvFlags::empty())?;
+    let answer = message::messages(buffer.get(..length).unwrap_or(&buffer)).next();
+    Ok(answer.and_then(|answer| answer.forward()).unwrap_or(Forward::Nowhere))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loopback_address_is_here_and_what_no_route_leads_to_is_nowhere() {
+        assert_eq!(forward([127, 0, 0, 1].into(), None).unwrap(), Forward::Here);
+        assert_eq!(
+            forward([240, 0, 0, 1].into(), Some(([127, 0, 0, 1].into(), u32::MAX))).unwrap(),
+            Forward::Nowhere
+        );
+    }
+}
