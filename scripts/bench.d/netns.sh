@@ -22,8 +22,8 @@ link() {
 }
 
 start_stream_origin() {
-    start stream ip netns exec o python3 "$parts/stream_origin.py" 8090 10.79.0.2
-    wait_for 10 "the origin" ip netns exec gateway curl -sfo /dev/null --noproxy '*' http://10.79.0.2:8090/1/1
+    start stream ip netns exec o python3 "$parts/stream_origin.py" 80 198.51.100.2
+    wait_for 10 "the origin" ip netns exec gateway curl -sfo /dev/null --noproxy '*' http://198.51.100.2/1/1
 }
 
 # has_route NODE : whether it knows the way to the gateway.

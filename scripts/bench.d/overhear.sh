@@ -32,9 +32,9 @@ lay_wire() {
     plug access wl0 10.77.0.2/24
     plug ear wl0 10.77.0.3/24
     plug ear ear0
-    link o up0 10.79.0.2 gateway up0 10.79.0.1
+    link o up0 198.51.100.2 gateway up0 198.51.100.1
     link access lan0 10.78.0.1 client lan0 10.78.0.2
-    ip -n gateway route add default via 10.79.0.2
+    ip -n gateway route add default via 198.51.100.2
     ip -n access route add default via 10.77.0.1
     ip -n ear route add default via 10.77.0.1
 }
@@ -58,7 +58,7 @@ start_node() {
 # fetch MIB NUMBER : prints seconds.
 fetch() {
     ip netns exec client curl -sSf -o /dev/null -w '%{time_total}\n' --limit-rate "$rate" --noproxy '' \
-        --proxy http://10.78.0.1:3128 "http://10.79.0.2:8090/$1/$2"
+        --proxy http://10.78.0.1:3128 "http://198.51.100.2/$1/$2"
 }
 
 # ticks : processor time of the listener so far, in hundredths of a second: all of it, and its capture's.

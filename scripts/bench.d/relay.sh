@@ -28,12 +28,12 @@ measure_relay() {
 # o --- gateway --- relay --- access --- client: what a router fetches for itself is not for its peers
 lay_links() {
     add_nodes o gateway relay access client
-    link o up0 10.79.0.2 gateway up0 10.79.0.1
+    link o up0 198.51.100.2 gateway up0 198.51.100.1
     link gateway wl0 10.77.1.1 relay wl0 10.77.1.2
     link relay wl1 10.77.2.1 access wl0 10.77.2.2
     link access lan0 10.78.0.1 client lan0 10.78.0.2
-    ip -n o route add 10.77.0.0/16 via 10.79.0.1
-    ip -n gateway route add default via 10.79.0.2
+    ip -n o route add 10.77.0.0/16 via 198.51.100.1
+    ip -n gateway route add default via 198.51.100.2
     ip -n gateway route add 10.77.2.0/30 via 10.77.1.2
     ip -n relay route add default via 10.77.1.1
     ip -n access route add default via 10.77.2.1
@@ -49,7 +49,7 @@ start_node() {
 # fetch NAME MIB NUMBER : prints seconds.
 fetch() {
     ip netns exec client curl -sSf -o /dev/null -w '%{time_total}\n' --noproxy '' \
-        --proxy http://10.78.0.1:3128 "http://10.79.0.2:8090/$2/$3"
+        --proxy http://10.78.0.1:3128 "http://198.51.100.2/$2/$3"
 }
 
 # ticks NODE : processor time of its daemon so far, in hundredths of a second.
@@ -82,7 +82,7 @@ many_at_once() {
     before=$(awk '$1 == "VmRSS:" { printf "%.1f", $2 / 1024 }' "/proc/${daemon[relay]}/status")
     for ((n = 0; n < clients; n++)); do
         ip netns exec client curl -sSf -o /dev/null --limit-rate "$client_rate" --noproxy '' \
-            --proxy http://10.78.0.1:3128 "http://10.79.0.2:8090/$client_mb/$((1000 + n))" &
+            --proxy http://10.78.0.1:3128 "http://198.51.100.2/$client_mb/$((1000 + n))" &
         pids+=($!)
     done
     wait "${pids[@]}"
