@@ -178,6 +178,33 @@ fn a_client_of_the_proxy_reaches_no_other_zone() {
 }
 
 #[test]
+fn what_the_router_fetches_itself_is_for_its_clients_if_they_could_get_it() {
+    network::inside(
+        "what_the_router_fetches_itself_is_for_its_clients_if_they_could_get_it",
+        || {
+            let world = World::new();
+            let pages = zones();
+            let hearsay = start(&world, OPEN, &[]);
+            let home = |url: &str| Curl::by_proxy(([127, 0, 0, 1], 3128).into(), url).run();
+            assert_eq!(home("http://outer.test/").expect(200).text(), PUBLIC);
+            hearsay.wait_until_durable();
+            assert_eq!(
+                by_proxy(GUEST, BY_4, "http://outer.test/", &[]).expect_hit().text(),
+                PUBLIC
+            );
+            assert_eq!(pages[2].heads().len(), 1);
+            // What only this machine may reach stays its own, also where a name does not tell.
+            for url in ["http://inner.test/", "http://10.3.0.2/", "http://10.3.0.2:8080/"] {
+                assert_eq!(home(url).expect(200).text(), SECRET);
+                hearsay.wait_until_durable();
+                assert_eq!(home(url).expect_hit().text(), SECRET);
+                refused(&by_proxy(GUEST, BY_4, url, &[]));
+            }
+        },
+    );
+}
+
+#[test]
 fn the_operator_can_permit_private_destinations_and_ports() {
     network::inside("the_operator_can_permit_private_destinations_and_ports", || {
         let world = World::new();

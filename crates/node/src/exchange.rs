@@ -66,7 +66,10 @@ pub struct Ask {
     /// End-to-end fields, with our `Via` but without `Host`.
     pub headers: HeaderMap,
     pub client: IpAddr,
+    /// Asked with the exemption of a client on this machine: the answer is for no other client.
     pub at_home: bool,
+    /// A client on this machine asks as others may; if that is of no use it asks [`at_home`](Self::at_home).
+    pub may_turn_home: bool,
     pub entrance: Entrance,
     pub dial: Dial,
     pub has_body: bool,

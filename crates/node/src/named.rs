@@ -95,7 +95,8 @@ pub fn understand(mut ask: Ask, secret: &[u8; 32]) -> Result<Ask, (StatusCode, &
     }
     ask.named = Some(name);
     ask.target = target(&name);
-    (ask.key, ask.at_home) = (key(&name, secret), false);
+    ask.key = key(&name, secret);
+    (ask.at_home, ask.may_turn_home) = (false, false);
     ask.headers = headers;
     Ok(ask)
 }

@@ -90,6 +90,9 @@ impl Node {
         if self.end_supply(id, super::supply::outcome(error)) {
             return self.leave(id);
         }
+        if self.turn_home(id, error) {
+            return;
+        }
         let (status, kind, why) = match error {
             Some(FetchError::Unresolved) => (502, "dns_error", "the host has no address"),
             Some(FetchError::Forbidden(why)) => return self.respond_forbidden(id, why),

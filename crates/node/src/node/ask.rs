@@ -2,11 +2,11 @@
 
 use super::Node;
 use super::unseal::is_sealed_as;
-use crate::access::{Caller, Forbidden, may_use};
+use crate::access::{Access, Caller, Forbidden, may_use};
 use crate::exchange::{Ask, Asker, Exchange, State, Trail};
 use crate::fetch::{self, Fetch, Via};
 use crate::http::{self, CacheControl, Record, Reuse, Row, Target};
-use crate::input::{Entrance, ExchangeId, Request};
+use crate::input::{Config, Entrance, ExchangeId, FetchError, Request};
 use crate::named;
 use crate::output::{Dial, Output};
 use crate::supplying::COVER;
@@ -35,7 +35,7 @@ impl Node {
         if request.method == Method::CONNECT {
             return self.tunnel(id, &request);
         }
-        match understand(request, &self.via, &self.config.secret) {
+        match understand(request, &self.via, &self.config) {
             Err(why) => {
                 self.refuse(id, StatusCode::BAD_REQUEST, why);
             }
@@ -102,6 +102,23 @@ impl Node {
             }
             _ => self.look(id),
         }
+    }
+
+    /// What a client on this machine asked for cannot be had as others may have it: it asks with its
+    /// exemption, if it did not.
+    pub(super) fn turn_home(&mut self, id: ExchangeId, error: Option<FetchError>) -> bool {
+        let helps = matches!(
+            error,
+            Some(FetchError::Forbidden(_) | FetchError::Unresolved | FetchError::NoRoute)
+        );
+        let Some(exchange) = self.exchanges.get_mut(&id) else { return false };
+        if !helps || !std::mem::take(&mut exchange.ask.may_turn_home) {
+            return false;
+        }
+        exchange.ask.at_home = true;
+        exchange.ask.key = exchange.ask.target.key(&self.config.secret, true);
+        self.look(id);
+        true
     }
 
     /// The host's addresses are known: sorts out what the request alone says cannot be cached, and
@@ -370,7 +387,7 @@ impl Node {
 }
 
 /// Reads a request's target, from its first line or from `Host` (RFC 9112 §3.3).
-fn understand(request: Request, via: &str, secret: &[u8; 32]) -> Result<Ask, &'static str> {
+fn understand(request: Request, via: &str, config: &Config) -> Result<Ask, &'static str> {
     let Request { method, uri, version, mut headers, has_body, client, at_home, entrance, .. } =
         request;
     let target = target(&uri, headers.get(header::HOST), entrance)?;
@@ -389,7 +406,9 @@ fn understand(request: Request, via: &str, secret: &[u8; 32]) -> Result<Ask, &'s
         headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
     }
     http::add_via(&mut headers, version, via);
-    let key = target.key(secret, at_home);
+    let may_turn_home = at_home && may_be_shared(&target, &config.access);
+    let at_home = at_home && !may_turn_home;
+    let key = target.key(&config.secret, at_home);
     Ok(Ask {
         asker: Asker::Client,
         trail: Trail { hops: HOPS_MAX, cover: COVER, ..Trail::default() },
@@ -400,6 +419,7 @@ fn understand(request: Request, via: &str, secret: &[u8; 32]) -> Result<Ask, &'s
         headers,
         client,
         at_home,
+        may_turn_home,
         entrance,
         dial,
         has_body,
@@ -407,6 +427,17 @@ fn understand(request: Request, via: &str, secret: &[u8; 32]) -> Result<Ask, &'s
         alone: false,
         verified: entrance == Entrance::Explicit,
     })
+}
+
+/// Whether what this machine asks for is what any client of the proxy could get, as far as the target tells:
+/// then its answer is for all of them.
+fn may_be_shared(target: &Target, access: &Access) -> bool {
+    let port = target.port();
+    let permitted = match target.address() {
+        Some(address) => access.check(Caller::Explicit, (address, port).into()),
+        None => access.check_port(Caller::Explicit, port),
+    };
+    permitted.is_ok()
 }
 
 fn target(

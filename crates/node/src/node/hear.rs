@@ -289,6 +289,7 @@ impl Node {
             headers,
             client,
             at_home: false,
+            may_turn_home: false,
             entrance: Entrance::Explicit,
             dial,
             has_body: false,

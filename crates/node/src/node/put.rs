@@ -296,6 +296,7 @@ fn nobodys() -> Ask {
         headers: HeaderMap::new(),
         client: Ipv4Addr::LOCALHOST.into(),
         at_home: true,
+        may_turn_home: false,
         entrance: Entrance::Explicit,
         has_body: true,
         upgrade: false,
