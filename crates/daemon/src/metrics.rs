@@ -76,6 +76,8 @@ impl Page {
 
     fn mesh(&mut self, report: &Counts) {
         self.one("hearsay_peers", Gauge, "Peers that are there.", report.peers);
+        let help = "Peers that left because the next hop or the gateway needed their place.";
+        self.one("hearsay_peers_displaced_total", Counter, help, report.peers_displaced);
         let mut both = |name, help, inwards, outwards| {
             self.head(name, Counter, help);
             self.labelled(name, "direction", "in", inwards);

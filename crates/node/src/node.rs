@@ -268,6 +268,7 @@ impl Node {
         let counts = self.chunks.counts();
         Report {
             peers: self.mesh.as_ref().map_or(0, |mesh| mesh.peers.count() as u64),
+            peers_displaced: self.mesh.as_ref().map_or(0, |mesh| mesh.peers.displaced()),
             units_on_their_way: self.mesh.as_ref().map_or(0, |mesh| mesh.flights.len() as u64),
             early_bytes: self.mesh.as_ref().map_or(0, |mesh| mesh.flights.early.bytes),
             early_dropped: self.mesh.as_ref().map_or(0, |mesh| mesh.flights.early.dropped),

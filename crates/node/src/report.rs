@@ -68,6 +68,8 @@ pub struct Report {
     pub published_bytes: u64,
     /// Peers that are there now.
     pub peers: u64,
+    /// Peers that left because the next hop or the gateway needed their place.
+    pub peers_displaced: u64,
     /// Responses and their content bytes that were not stored, by reason.
     pub not_stored: BTreeMap<&'static str, Unstored>,
     /// Units cut from content of origins.

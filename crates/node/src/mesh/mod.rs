@@ -119,6 +119,10 @@ impl Mesh {
         }
         self.routes = routes;
         self.told = self.tells().or(self.told);
+        if let Some(next_hop) = self.ways().next_hop {
+            let gateway = self.gateway();
+            self.peers.keep_place_for([next_hop].into_iter().chain(gateway));
+        }
         let gateway = match &self.routes {
             RouteTable::Gateway(_) => Gateway::Here,
             _ => self.gateway().map_or(Gateway::Unknown, Gateway::At),

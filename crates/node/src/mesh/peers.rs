@@ -7,8 +7,8 @@
 //! `data`. *Source:* protocol: A peer; Noise revision 34; docs/protocol.md.
 //!
 //! *What it holds at most:* [`PEERS_MAX`] peers with three links each, [`HANDSHAKES_MAX`] accepted
-//! links that have not proven who they are (then the oldest goes), one that waits beside each peer,
-//! and [`DIALS_MAX`] of our own dials (then no more are begun). A link holds one frame that has not
+//! links that have not proven who they are, one that waits beside each peer, and [`DIALS_MAX`] of our
+//! own dials (then no more are begun). `peers/places.rs` says who leaves when there are too many. A link holds one frame that has not
 //! come whole; what waits to be written is bounded by [`CONTROL_BACKLOG_MAX`] and [`WINDOW`].
 
 mod alive;
@@ -21,6 +21,7 @@ mod link;
 mod noise;
 mod outbox;
 mod peer;
+mod places;
 mod recent;
 mod rivals;
 #[cfg(test)]
@@ -152,6 +153,10 @@ pub struct Peers {
     unwritten: BTreeSet<LinkId>,
     expelled: Recent<NodeId, 64>,
     told: Recent<IpAddr, 64>,
+    /// Where those are who find a place in any case, in canonical form.
+    needed: Vec<IpAddr>,
+    /// Peers that left for one who is needed.
+    displaced: u64,
 }
 
 impl Peers {
@@ -178,6 +183,8 @@ impl Peers {
             unwritten: BTreeSet::new(),
             expelled: Recent::new(EXPELLED_FOR),
             told: Recent::new(TOLD_FOR),
+            needed: Vec::new(),
+            displaced: 0,
         }
     }
 
@@ -250,12 +257,12 @@ impl Peers {
     /// Makes a connection, unless one is being made → [`Event::Up`], [`Event::Failed`]. If there is
     /// one with whoever is at this address, they come at once.
     pub fn dial(&mut self, now: Instant, address: SocketAddr) {
-        let dials = || self.links.values().filter(|link| link.is_own_dial());
+        let mut dials = self.links.values().filter(|link| link.is_own_dial());
         if let Some(peer) = self.at(address.ip()) {
             self.events.push_back(Event::Up { peer, dialled: Some(address) });
-        } else if dials().any(|link| link.address == address) {
+        } else if dials.any(|link| link.address == address) {
             // It says how it ended when it has.
-        } else if dials().count() >= DIALS_MAX {
+        } else if !self.may_dial(address.ip()) {
             self.events.push_back(Event::Failed(address, Down::Unreachable));
         } else {
             self.connect(now, address, Role::Dialling);
@@ -299,8 +306,8 @@ impl Peers {
 
     /// Sends bytes of a unit; the head counts in [`chunk_room`](Self::chunk_room), which a whole
     /// frame may exceed.
-    pub fn send_chunk(&mut self, _now: Instant, peer: NodeId, head: ChunkHead, bytes: Bytes) {
-        self.push_chunk(peer, &head, bytes);
+    pub fn send_chunk(&mut self, now: Instant, peer: NodeId, head: ChunkHead, bytes: Bytes) {
+        self.push_chunk(now, peer, &head, bytes);
     }
 
     /// Whether chunk frames are taken in at all: not while memory is short.
@@ -338,6 +345,11 @@ impl Peers {
     /// a unit, however few.
     pub fn gave(&self, peer: NodeId) -> Option<Instant> {
         self.peers.get(&peer).map(|peer| peer.gave)
+    }
+
+    /// How many peers left for one who is needed, since the node began.
+    pub fn displaced(&self) -> u64 {
+        self.displaced
     }
 
     /// How many there are.

@@ -17,6 +17,7 @@ mod merging;
 mod named;
 mod onward;
 mod overhearing;
+mod places;
 mod probation;
 mod progress;
 mod records;

@@ -7,7 +7,7 @@
 use super::inbox::Frame;
 use super::link::{Handshake, Link, Proven, Role};
 use super::noise::{self, HANDSHAKE_MAX, RunKey, Session};
-use super::{Down, Event, HANDSHAKES_MAX, PEERS_MAX, Peers, alive};
+use super::{Down, Event, Peers, alive};
 use crate::input::LinkId;
 use crate::mesh::identity::{Identity, node_id, verify};
 use crate::output::LinkOutput;
@@ -56,12 +56,8 @@ pub fn presentable(mut hello: Hello) -> Hello {
 impl Peers {
     /// Somebody has connected.
     pub(super) fn accepted(&mut self, now: Instant, id: LinkId, address: SocketAddr) {
-        let unknown = || self.links.iter().filter(|(_, link)| link.is_unknown());
-        if unknown().count() >= HANDSHAKES_MAX {
-            let oldest = unknown().min_by_key(|(id, link)| (link.since, **id)).map(|(id, _)| *id);
-            if let Some(oldest) = oldest {
-                self.refuse(now, oldest, Refusal::Busy);
-            }
+        if let Some(other) = self.unknown_to_leave() {
+            self.refuse(now, other, Refusal::Busy);
         }
         self.links.insert(id, Link::new(now, address, false, Role::Preamble));
         self.wake_at(now + alive::HANDSHAKE);
@@ -161,16 +157,16 @@ impl Peers {
             Ok(them) => them,
             Err(refusal) => return self.end(now, id, Down::Refused(refusal)),
         };
+        let Some(&Link { address, .. }) = self.links.get(&id) else { return };
         if let Some(peer) = self.peers.get_mut(&them.id) {
             // The same run of the same node: the connection with it stands.
             if peer.run_key == them.run_key {
-                let Some(Link { address, .. }) = self.links.get(&id) else { return };
                 peer.is_also_at(address.ip());
-                self.events.push_back(Event::Up { peer: them.id, dialled: Some(*address) });
+                self.events.push_back(Event::Up { peer: them.id, dialled: Some(address) });
                 drop(self.hang_up(id));
                 return;
             }
-        } else if self.peers.len() >= PEERS_MAX {
+        } else if !self.may_enter(&them.id, address.ip()) {
             return self.end(now, id, Down::Refused(Refusal::Busy));
         }
         if !self.introduce_on(id) || !self.prove(id, them) {
@@ -192,7 +188,8 @@ impl Peers {
             Err(refusal) => return self.refuse(now, id, refusal),
         };
         let peer = them.id;
-        if !self.peers.contains_key(&peer) && self.peers.len() >= PEERS_MAX {
+        let Some(&Link { address, .. }) = self.links.get(&id) else { return };
+        if !self.may_enter(&peer, address.ip()) {
             self.refuse(now, id, Refusal::Busy);
         } else if self.prove(id, them) {
             self.welcome(now, id, peer);
@@ -218,11 +215,9 @@ impl Peers {
             }
             Some(Frame::Message(message)) if proven.session.open(&message) == Some(Vec::new()) => {
                 let peer = proven.them.id;
-                // Since its introduction it may have been expelled, or others have come.
+                // Since its introduction it may have been expelled.
                 if self.expelled.has(now, &peer) {
                     self.end(now, id, Down::Refused(Refusal::Identity));
-                } else if !self.peers.contains_key(&peer) && self.peers.len() >= PEERS_MAX {
-                    self.end(now, id, Down::Refused(Refusal::Busy));
                 } else {
                     self.establish(now, id, None);
                 }

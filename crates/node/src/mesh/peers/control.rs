@@ -19,6 +19,9 @@ impl Peers {
             return false;
         }
         self.unwritten.insert(peer.control);
+        if matches!(message, Message::Head(..) | Message::Opaque(..)) {
+            peer.took = Some(now);
+        }
         let wants_answer = !matches!(message, Message::Pong(_) | Message::Token(_));
         if wants_answer && peer.asked.is_none() {
             peer.asked = Some(now);

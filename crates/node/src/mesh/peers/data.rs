@@ -97,6 +97,7 @@ impl Peers {
             Ok(Some((head, bytes))) => {
                 if let Some(peer) = self.peers.get_mut(&them) {
                     peer.units_in += bytes.len() as u64;
+                    peer.gave_unit = Some(now);
                     peer.tried = None;
                 }
                 self.events.push_back(Event::Chunk(them, head, bytes));
@@ -113,11 +114,18 @@ impl Peers {
     }
 
     /// Queues a chunk frame, and writes what there is room for.
-    pub(super) fn push_chunk(&mut self, them: NodeId, head: &ChunkHead, bytes: Bytes) {
+    pub(super) fn push_chunk(
+        &mut self,
+        now: Instant,
+        them: NodeId,
+        head: &ChunkHead,
+        bytes: Bytes,
+    ) {
         let Some(peer) = self.peers.get_mut(&them) else { return };
         let Some(id) = peer.data_out else { return };
         let Some(link) = self.links.get_mut(&id) else { return };
         peer.units_out += bytes.len() as u64;
+        peer.took = Some(now);
         link.out.append(|out| out.extend_from_slice(&head.encode()));
         link.out.push(bytes);
         self.write(id);

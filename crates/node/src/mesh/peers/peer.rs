@@ -59,6 +59,10 @@ pub struct Peer {
     pub data_out: Option<LinkId>,
     /// The caller waits for room on it.
     pub starved: bool,
+    /// When it last gave bytes of a unit.
+    pub gave_unit: Option<Instant>,
+    /// When it was last given an answer, or bytes of a unit.
+    pub took: Option<Instant>,
     pub units_in: u64,
     pub units_out: u64,
     pub bytes_in: u64,
@@ -100,6 +104,8 @@ impl Peer {
             data_pause: None,
             data_out: None,
             starved: false,
+            gave_unit: None,
+            took: None,
             units_in: 0,
             units_out: 0,
             bytes_in: 0,

@@ -20,7 +20,7 @@ use super::peer::Peer;
 use super::{Down, Event, Peers, alive};
 use crate::input::LinkId;
 use std::net::SocketAddr;
-use wire::peer::Message;
+use wire::peer::{Message, Refusal};
 use wire::{Instant, NodeId};
 
 impl Peers {
@@ -41,12 +41,16 @@ impl Peers {
         }
     }
 
-    /// A connection is the one with its peer from now on. `also` had been dialled for it too, and has
-    /// ended.
+    /// A connection is the one with its peer from now on, if there is a place for it. `also` had been
+    /// dialled for it too, and has ended.
     pub(super) fn establish(&mut self, now: Instant, id: LinkId, also: Option<SocketAddr>) {
-        let Some(them) = self.links.get(&id).and_then(Link::proven).map(|it| it.them.id) else {
-            return;
-        };
+        let proven =
+            self.links.get(&id).and_then(|link| Some((link.proven()?.them.id, link.address)));
+        let Some((them, address)) = proven else { return };
+        // Since its introduction others may have come.
+        if !self.make_place(&them, address.ip()) {
+            return self.turn_away(now, id, also);
+        }
         self.remove(them, Down::Closed);
         let mut dialled = self.let_rivals_go(id, them);
         dialled.extend(also);
@@ -84,6 +88,16 @@ impl Peers {
         }
         self.write(id);
         self.grant(id);
+    }
+
+    /// There is no place for whoever has proven who they are.
+    fn turn_away(&mut self, now: Instant, id: LinkId, also: Option<SocketAddr>) {
+        match self.links.get(&id).is_some_and(|link| link.dialled) {
+            true => self.end(now, id, Down::Refused(Refusal::Busy)),
+            false => self.refuse(now, id, Refusal::Busy),
+        }
+        let failed = also.map(|address| Event::Failed(address, Down::Refused(Refusal::Busy)));
+        self.events.extend(failed);
     }
 
     /// A dial of ours has come to nothing, unless who is there has dialled us.

@@ -6,6 +6,7 @@ mod handshakes;
 mod limits;
 mod liveness;
 mod net;
+mod places;
 mod rivals;
 
 use super::{Event, Peers};

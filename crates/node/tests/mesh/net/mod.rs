@@ -34,7 +34,7 @@ use node::{
     Dial, Entrance, ExchangeId, FetchId, Input, Overheard, PublishedInfo, PutError, Report,
     Request, RouteTable,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use wire::peer::{Connection, Message};
@@ -408,6 +408,13 @@ impl Mesh {
 
     pub fn report(&self, node: usize) -> Report {
         self.machines[node].node().report()
+    }
+
+    /// The machines whose nodes are peers of a node.
+    pub fn peers(&self, node: usize) -> BTreeSet<usize> {
+        let peers = self.machines[node].node().peers();
+        let at = |it: &usize| peers.iter().any(|peer| peer.address == address(*it));
+        (0..self.count()).filter(at).collect()
     }
 
     pub fn count(&self) -> usize {
