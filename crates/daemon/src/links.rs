@@ -3,12 +3,13 @@
 //!
 //! *What this is:* each link is one task with one socket; what passes between it and the engine is a
 //! [`Line`]. What the engine writes while it takes in one input goes out together. *What it never
-//! does:* look at the bytes, or copy those that are written. *Limits:* [`ACCEPTED_MAX`] accepted
-//! links, which wait in the kernel beyond that, and [`DIALLED_MAX`] dialled ones, which fail.
+//! does:* look at the bytes, or copy those that are written. *Limits:* those of [`node::driver::links`].
+//! The engine bounds what it has not hung up; here the oldest farewell ends when there are too many.
 
 use crate::places::{ACCEPT_PAUSE, Place, Places};
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use host::peers::{self, Port};
+use node::driver::links::{self, ACCEPTED_MAX, DIALLED_MAX, FAREWELL, Farewells, ROOM};
 use node::{LinkId, LinkInput, LinkOutput};
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
@@ -22,25 +23,17 @@ use tokio::sync::Notify;
 use tokio::task::spawn_local;
 use tokio::time::Instant;
 
-/// Links that others made, at one time.
-const ACCEPTED_MAX: usize = 160;
-/// Links that we made, at one time.
-const DIALLED_MAX: usize = 160;
 /// Descriptors for all links.
 pub const DESCRIPTORS: u64 = (ACCEPTED_MAX + DIALLED_MAX) as u64;
-/// The engine may have so many bytes on their way to a socket.
-const ROOM: u64 = 128 * 1024;
-/// As many bytes are read at one time …
-const READ_MAX: usize = 64 * 1024;
-/// … and a buffer with less room than this is not worth a read.
+/// As many bytes are read at one time, in memory.
+const READ_MAX: usize = links::READ_MAX as usize;
+/// A buffer with less room than this is not worth a read.
 const READ_MIN: usize = 16 * 1024;
 /// What is too little to be worth reading is read after so long, for no more may come. Longer than Linux
 /// keeps an acknowledgement back, so that a sender who waits for one is not kept waiting by us.
 const GATHER: Duration = Duration::from_millis(50);
 /// As many pieces are written at one time.
 const PIECES_MAX: usize = 64;
-/// What was written before a hang-up has so long to be sent, and the other side to read it.
-const FAREWELL: Duration = Duration::from_secs(5);
 
 /// Who is told what happens to links.
 pub trait Tell: Clone + 'static {
@@ -58,6 +51,8 @@ struct Inner {
     places: Rc<Places>,
     accepted: Cell<u64>,
     dialled: Cell<usize>,
+    /// Links that are hung up and not over yet, and what ends them.
+    farewells: RefCell<Farewells<(LinkId, Rc<Notify>)>>,
     /// Tasks that have not ended.
     alive: Cell<usize>,
     /// What is read goes here, and on from here without a copy. Empty between reads.
@@ -85,6 +80,7 @@ impl Links {
             places: Places::new(ACCEPTED_MAX),
             accepted: Cell::new(0),
             dialled: Cell::new(0),
+            farewells: RefCell::default(),
             alive: Cell::new(0),
             buffer: RefCell::default(),
         }))
@@ -202,7 +198,7 @@ impl Links {
             tracing::debug!(link = id.0, %error, "a link broke");
         }
         if line.hung_up.get() {
-            let _ = tokio::time::timeout(FAREWELL, self.part(stream, line)).await;
+            self.say_farewell(id, stream, line).await;
         } else {
             self.close(id, tell);
         }
@@ -281,6 +277,20 @@ impl Links {
         let most = usize::try_from(most).unwrap_or(READ_MAX).min(buffer.capacity());
         stream.try_read_buf(&mut (&mut *buffer).limit(most))?;
         Ok(buffer.split().freeze())
+    }
+
+    /// Ends a link that was hung up; at once, if too many others come after it.
+    async fn say_farewell(&self, id: LinkId, stream: TcpStream, line: &Line) {
+        let enough = Rc::<Notify>::default();
+        let oldest = self.0.farewells.borrow_mut().begin((id, Rc::clone(&enough)));
+        if let Some((_, enough)) = oldest {
+            enough.notify_one();
+        }
+        tokio::select! {
+            _ = tokio::time::timeout(FAREWELL, self.part(stream, line)) => {}
+            () = enough.notified() => {}
+        }
+        self.0.farewells.borrow_mut().end(|(other, _)| *other == id);
     }
 
     /// Sends what is left, says that no more comes, and waits for the other side to end too: a socket
@@ -624,6 +634,30 @@ mod tests {
             bench.say(LinkOutput::Connect(ID, bench.listener.local_addr().unwrap()));
             assert!(matches!(bench.told.recv().await, Some(LinkInput::Closed(ID))));
             bench.links.0.dialled.set(0);
+            bench.quiet().await;
+        });
+    }
+
+    #[test]
+    fn those_who_never_close_hold_few_places_once_they_were_hung_up() {
+        run(async {
+            let mut bench = Bench::new().await;
+            let port = bench.listener.local_addr().unwrap().port();
+            bench.listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let own = Port::new("lo".into(), port);
+            let accepting = spawn_local(bench.links.clone().accept(own, bench.ear.clone()));
+            let mut peers = Vec::new();
+            for _ in 0..2 * links::FAREWELLS_MAX {
+                peers.push(dial_until_open(port).await);
+                let Some(LinkInput::Accepted(id, _)) = bench.told.recv().await else { panic!() };
+                assert!(matches!(bench.told.recv().await, Some(LinkInput::Room(..))));
+                bench.say(LinkOutput::Hangup(id));
+                look().await;
+                assert!(bench.links.0.alive.get() <= links::FAREWELLS_MAX);
+            }
+            accepting.abort();
+            let _ = accepting.await;
+            drop(peers);
             bench.quiet().await;
         });
     }

@@ -15,6 +15,7 @@ mod chunks;
 mod clock;
 mod cutting;
 mod dice;
+pub mod driver;
 mod exchange;
 mod fetch;
 mod hasher;

@@ -14,7 +14,7 @@ mod select;
 
 pub use flights::{Flight, Flights, Part, Unit};
 pub use identity::verify;
-pub use peers::{Down, Event, PeerInfo, Peers};
+pub use peers::{DIALS_MAX, Down, Event, HANDSHAKES_MAX, PEERS_MAX, PeerInfo, Peers};
 pub use select::{Choice, Ways};
 
 use holders::Holders;

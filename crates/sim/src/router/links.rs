@@ -6,26 +6,17 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use bytes::Bytes;
+use node::driver::links::{ACCEPTED_MAX, DIALLED_MAX, FAREWELL, Farewells, READ_MAX, ROOM};
 use node::{Input, LinkId, LinkInput, LinkOutput};
 use wire::Instant;
 
 use crate::hosts::discard;
 use crate::net::{Host, SocketId};
 
-/// Links that others made, at one time; further ones are refused.
-const ACCEPTED_MAX: usize = 160;
-/// Links that we made, at one time; further ones fail.
-const DIALLED_MAX: usize = 160;
-/// The engine may have so many bytes on their way to a socket.
-const ROOM: u64 = 128 * 1024;
-/// As many bytes are read at one time.
-const READ_MAX: u64 = 64 * 1024;
 /// A peer has so long to answer a dial.
 const DIAL: Duration = Duration::from_secs(10);
 /// What is too little to be worth reading is read after so long.
 const GATHER: Duration = Duration::from_millis(50);
-/// What was written before a hang-up has so long to be sent, and the other side to end too.
-const FAREWELL: Duration = Duration::from_secs(5);
 
 /// All links.
 #[derive(Debug, Default)]
@@ -34,6 +25,7 @@ pub(super) struct Links {
     ids: BTreeMap<SocketId, LinkId>,
     /// Hung up, and not over yet.
     parting: BTreeMap<SocketId, Parting>,
+    farewells: Farewells<SocketId>,
     /// Lines that the engine has written to, or wants to read from.
     changed: BTreeSet<LinkId>,
     /// When the dials that nobody has answered yet are given up; all have as long.
@@ -187,7 +179,7 @@ impl Links {
 
     /// A connection is over.
     pub fn closed(&mut self, socket: SocketId, told: &mut VecDeque<Input>) {
-        self.parting.remove(&socket);
+        self.forget_parting(socket);
         if let Some(id) = self.ids.remove(&socket) {
             self.lines.remove(&id);
             told.push_back(Input::Link(LinkInput::Closed(id)));
@@ -234,6 +226,10 @@ impl Links {
         }
         let parting = Parting { queue: line.queue, until: now + FAREWELL };
         self.parting.insert(line.socket, parting);
+        if let Some(oldest) = self.farewells.begin(line.socket) {
+            host.abort(now, oldest);
+            self.forget_parting(oldest);
+        }
         self.part(now, host, line.socket);
     }
 
@@ -274,8 +270,13 @@ impl Links {
         let late: Vec<_> = late.map(|(socket, _)| *socket).collect();
         for socket in late {
             host.abort(now, socket);
-            self.parting.remove(&socket);
+            self.forget_parting(socket);
         }
+    }
+
+    fn forget_parting(&mut self, socket: SocketId) {
+        self.parting.remove(&socket);
+        self.farewells.end(|other| *other == socket);
     }
 }
 

@@ -1,0 +1,64 @@
+//! Connections with peers: how many there are, and how much of each is in memory.
+//!
+//! The engine bounds the links that it has not hung up, so a driver takes in every one that comes: only the
+//! engine knows whose place another may take. What a driver has beyond those are farewells, links that are
+//! hung up and whose last bytes are still to be sent. They are bounded here, and the oldest ends first:
+//! else whoever connects and never closes would hold all places of a driver.
+
+use crate::mesh::{DIALS_MAX, HANDSHAKES_MAX, PEERS_MAX};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Links that say farewell, at one time.
+pub const FAREWELLS_MAX: usize = 32;
+/// Links that others made, at one time: those that have not said who they are; of each peer one for
+/// control, one for units, and one that waits beside it; one that waits for each of our dials; farewells.
+pub const ACCEPTED_MAX: usize = HANDSHAKES_MAX + 3 * PEERS_MAX + DIALS_MAX + FAREWELLS_MAX;
+/// Links that we made, at one time: of each peer one for control and one for units; dials, and two more
+/// for those who are needed; farewells.
+pub const DIALLED_MAX: usize = 2 * PEERS_MAX + DIALS_MAX + 2 + FAREWELLS_MAX;
+/// What was written before a hang-up has this long to be sent, and the other side to read it.
+pub const FAREWELL: Duration = Duration::from_secs(5);
+/// The engine may have this many bytes on their way to a socket.
+pub const ROOM: u64 = 128 * 1024;
+/// This many bytes are read at one time, at most.
+pub const READ_MAX: u64 = 64 * 1024;
+
+/// Links that are hung up and not over yet, the oldest first.
+#[derive(Debug)]
+pub struct Farewells<K>(VecDeque<K>);
+
+impl<K> Default for Farewells<K> {
+    fn default() -> Self {
+        Self(VecDeque::new())
+    }
+}
+
+impl<K> Farewells<K> {
+    /// A link says farewell. If there are too many, the oldest is given out: it ends now.
+    pub fn begin(&mut self, link: K) -> Option<K> {
+        self.0.push_back(link);
+        if self.0.len() > FAREWELLS_MAX { self.0.pop_front() } else { None }
+    }
+
+    /// Links are over: those that this says of.
+    pub fn end(&mut self, is_over: impl Fn(&K) -> bool) {
+        self.0.retain(|link| !is_over(link));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_farewell_ends_when_there_are_too_many() {
+        let mut farewells = Farewells::default();
+        for link in 0..FAREWELLS_MAX {
+            assert_eq!(farewells.begin(link), None);
+        }
+        assert_eq!(farewells.begin(100), Some(0));
+        farewells.end(|link| *link == 1);
+        assert_eq!((farewells.begin(101), farewells.begin(102)), (None, Some(2)));
+    }
+}

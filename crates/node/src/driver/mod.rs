@@ -1,0 +1,6 @@
+//! What the drivers of the engine must do alike: limits and decisions that the daemon and the simulator
+//! share, one file for each thing.
+//!
+//! *Who calls it:* the loops of `daemon` and `sim`. *What it never does:* touch a socket or a clock.
+
+pub mod links;
