@@ -9,7 +9,7 @@
 use crate::places::{ACCEPT_PAUSE, Place, Places};
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use host::peers::{self, Port};
-use node::driver::links::{self, ACCEPTED_MAX, DIALLED_MAX, FAREWELL, Farewells, ROOM};
+use node::driver::links::{self, ACCEPTED_MAX, DIALLED_MAX, FAREWELL, Farewells};
 use node::{LinkId, LinkInput, LinkOutput};
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
@@ -193,7 +193,7 @@ impl Links {
 
     /// Lets bytes pass until the link ends.
     async fn carry(&self, id: LinkId, stream: TcpStream, line: &Line, tell: &impl Tell) {
-        line.say(tell, LinkInput::Room(id, ROOM));
+        line.say(tell, LinkInput::Room(id, links::room(self.0.lines.borrow().len())));
         if let Err(error) = self.pass(id, &stream, line, tell).await {
             tracing::debug!(link = id.0, %error, "a link broke");
         }
@@ -456,7 +456,7 @@ mod tests {
             self.say(LinkOutput::Connect(ID, self.listener.local_addr().unwrap()));
             let (peer, _) = self.listener.accept().await.unwrap();
             assert!(matches!(self.told.recv().await, Some(LinkInput::Connected(ID))));
-            assert!(matches!(self.told.recv().await, Some(LinkInput::Room(ID, ROOM))));
+            assert!(matches!(self.told.recv().await, Some(LinkInput::Room(ID, _))));
             peer
         }
 
@@ -601,7 +601,7 @@ mod tests {
             let mut peer = bench.dial().await;
             // What has come unread must not take back what is sent.
             peer.write_all(&[1; 100]).await.unwrap();
-            let farewell = Bytes::from(vec![9; ROOM as usize]);
+            let farewell = Bytes::from(vec![9; links::room(1) as usize]);
             bench.say(LinkOutput::Write(ID, farewell.clone()));
             bench.say(LinkOutput::Hangup(ID));
             let mut got = Vec::new();

@@ -94,6 +94,8 @@ impl Page {
         both("hearsay_mesh_unit_bytes_total", "Bytes of units among them.", inwards, outwards);
         let (inwards, outwards) = (report.asks_in, report.asks_out);
         both("hearsay_asks_total", "Requests of peers, and to peers.", inwards, outwards);
+        let help = "Requests of peers that were refused or ended for want of memory.";
+        self.one("hearsay_asks_short_total", Counter, help, report.asks_short);
         let help = "Bytes of responses given on to peers without being stored.";
         self.one("hearsay_relayed_opaque_bytes_total", Counter, help, report.relayed_opaque_bytes);
         let help = "Transfers that went on by another way after theirs had broken.";

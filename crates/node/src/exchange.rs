@@ -47,6 +47,8 @@ pub struct Trail {
     pub credit: i64,
     /// Content bytes that a peer was given of a response that is not stored.
     pub given: u64,
+    /// What the request of a peer takes of memory by what it says, in bytes.
+    pub size: u64,
     /// No unit is to come unasked: whoever asks may have overheard many.
     pub sparing: bool,
     /// `Cache-Status` of the caches that were asked whether a stored response still holds.

@@ -9,6 +9,7 @@
 //! *Sources:* RFC 9110, 9111, 9112, 9211; MeshCache §3 (architecture A1, the gateway's cache).
 
 mod access;
+mod budget;
 #[doc(hidden)]
 pub mod checks;
 mod chunks;

@@ -3,6 +3,7 @@
 
 mod answer;
 mod ask;
+mod charge;
 mod fill;
 mod flow;
 mod follow;
@@ -25,6 +26,7 @@ mod supply;
 mod unseal;
 mod want;
 
+use crate::budget::Budget;
 use crate::chunks::Chunks;
 use crate::clock::Clock;
 use crate::dice::Dice;
@@ -63,8 +65,6 @@ const AHEAD_MIN: u64 = 16 * 1024;
 /// For so many bytes of the memory one key is remembered that has opened a unit: for twice as many units as
 /// can be hot, some 100 bytes each.
 const OPENED_SHARE: u64 = 16 * 1024;
-/// Units that come before anybody wants them take one part in so many of the memory, at most.
-const EARLY_SHARE: u64 = 32;
 /// Transfers that nobody waits for have so long …
 const ORPHAN_PATIENCE: Duration = Duration::from_secs(60);
 /// … and are so many, at most.
@@ -100,6 +100,8 @@ pub struct Node {
     rows: Rows,
     manifests: Manifests,
     chunks: Chunks,
+    /// What peers make us hold.
+    budget: Budget,
     /// Seals what is cut here and opens what clients get, where there is a mesh key.
     sealer: Option<Sealer>,
     opener: Opener,
@@ -139,7 +141,7 @@ impl Node {
         let memory = config.memory_bytes;
         let mesh = config.mesh.clone().map(|mesh| {
             let seed = blake3::derive_key("hearsay 2026-11 chance of peers", &config.seed);
-            Mesh::new(mesh, config.name.clone(), config.profile.id, seed, memory / EARLY_SHARE)
+            Mesh::new(mesh, config.name.clone(), config.profile.id, seed, memory)
         });
         Self {
             ear: Ear::new(&config),
@@ -165,6 +167,7 @@ impl Node {
             rows: Rows::new(memory / 8),
             manifests: Manifests::new(memory / 8),
             chunks: Chunks::new(index, memory / 4),
+            budget: Budget::new(memory),
             ungranted: false,
             orphans: VecDeque::new(),
             sync_at: None,
@@ -269,6 +272,8 @@ impl Node {
         Report {
             peers: self.mesh.as_ref().map_or(0, |mesh| mesh.peers.count() as u64),
             peers_displaced: self.mesh.as_ref().map_or(0, |mesh| mesh.peers.displaced()),
+            asked_bytes: self.budget.used(),
+            backlog_bytes: self.mesh.as_ref().map_or(0, |mesh| mesh.peers.backlogs() as u64),
             units_on_their_way: self.mesh.as_ref().map_or(0, |mesh| mesh.flights.len() as u64),
             early_bytes: self.mesh.as_ref().map_or(0, |mesh| mesh.flights.early.bytes),
             early_dropped: self.mesh.as_ref().map_or(0, |mesh| mesh.flights.early.dropped),

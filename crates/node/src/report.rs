@@ -36,6 +36,12 @@ pub struct Report {
     pub asks_in: u64,
     /// Our requests to peers.
     pub asks_out: u64,
+    /// Requests of peers that were refused, or ended, because there was no memory for them.
+    pub asks_short: u64,
+    /// What requests of peers take of memory, in bytes.
+    pub asked_bytes: u64,
+    /// Messages that wait because peers take them slowly, in bytes.
+    pub backlog_bytes: u64,
     /// Transfers that went on by another way after theirs had broken.
     pub resumes: u64,
     /// Units that peers were asked for, or parts of units; each time that they were.

@@ -4,6 +4,7 @@ use crate::exchange::Source;
 use crate::input::ExchangeId;
 use bytes::Bytes;
 use std::collections::VecDeque;
+use std::ops::Range;
 use wire::RecordId;
 use wire::peer::Want;
 use wire::{ChunkId, Instant, NodeId};
@@ -17,6 +18,9 @@ pub const PEER_WANTS_MAX: usize = 16 * 1024;
 /// So many bytes of units follow the first segment unasked, so that small objects take one round trip
 /// (protocol: Pull).
 pub const UNASKED_BYTES: u64 = 16 * 1024;
+
+/// A want takes this many bytes beside the ranges that it names: itself, and a unit on its way.
+const WANT_COST: u64 = 256;
 
 /// How far a peer is with an object.
 #[derive(Debug)]
@@ -34,9 +38,11 @@ pub struct Supplying {
     /// When it last wanted or welcomed something.
     pub moved: Instant,
     /// What it wants, in the order it asked.
-    pub wants: VecDeque<Want>,
+    pub wants: Wants,
     /// Units that the disk gave for it, and that are not sent yet.
     pub ahead: VecDeque<(ChunkId, Bytes)>,
+    /// Bytes of units that the disk was asked for.
+    pub reserved: u64,
     /// It gets what follows as bytes, by this exchange.
     pub flow: Option<ExchangeId>,
     /// Holes in the object cannot be filled.
@@ -51,5 +57,77 @@ impl Supplying {
     /// Where the peer is, as far as is known: the units before that it holds, or has asked for.
     pub fn position(&self) -> u64 {
         self.cover.saturating_sub(COVER)
+    }
+
+    /// Memory for units that were read for it, or are being read, in bytes.
+    pub fn read_bytes(&self) -> u64 {
+        self.reserved + self.ahead.iter().map(|(_, bytes)| bytes.len() as u64).sum::<u64>()
+    }
+}
+
+/// Units that a peer wants of one request, in the order it asked, and what they take of memory.
+#[derive(Debug, Default)]
+pub struct Wants {
+    queue: VecDeque<Want>,
+    bytes: u64,
+}
+
+impl Wants {
+    /// What a want takes, in bytes: its place here, and one among the units on their way to us.
+    pub fn cost(want: &Want) -> u64 {
+        WANT_COST + (want.missing.len() * size_of::<Range<u32>>()) as u64
+    }
+
+    /// What all take, in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Appends what is wanted.
+    pub fn extend(&mut self, wants: impl IntoIterator<Item = Want>) {
+        for want in wants {
+            self.bytes += Self::cost(&want);
+            self.queue.push_back(want);
+        }
+    }
+
+    /// The one that comes next.
+    pub fn front(&self) -> Option<&Want> {
+        self.queue.front()
+    }
+
+    /// The one that came next is done with.
+    pub fn pop_front(&mut self) {
+        self.bytes -= self.queue.pop_front().map_or(0, |want| Self::cost(&want));
+        self.shrink();
+    }
+
+    /// Keeps those of which this holds.
+    pub fn retain(&mut self, keep: impl Fn(&Want) -> bool) {
+        self.queue.retain(keep);
+        self.bytes = self.queue.iter().map(Self::cost).sum();
+        self.shrink();
+    }
+
+    /// All, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Want> {
+        self.queue.iter()
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Whether nothing is wanted.
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// What was long once must not keep its memory.
+    fn shrink(&mut self) {
+        if self.queue.len() < self.queue.capacity() / 4 {
+            self.queue.shrink_to(self.queue.capacity() / 2);
+        }
     }
 }

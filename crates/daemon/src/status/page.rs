@@ -299,13 +299,15 @@ impl Page {
 
 impl Counts {
     /// What memory is used for, in bytes; the names are labels of the metrics.
-    pub fn memory(&self) -> [(&'static str, u64); 6] {
+    pub fn memory(&self) -> [(&'static str, u64); 8] {
         [
             ("index", self.index.index_bytes),
             ("hot", self.hot_bytes),
             ("pinned", self.pinned_bytes),
             ("rows", self.row_bytes),
             ("manifests", self.manifest_bytes),
+            ("asked", self.asked_bytes),
+            ("backlog", self.backlog_bytes),
             ("overhearing", self.overheard.memory_bytes),
         ]
     }

@@ -19,10 +19,20 @@ pub const ACCEPTED_MAX: usize = HANDSHAKES_MAX + 3 * PEERS_MAX + DIALS_MAX + FAR
 pub const DIALLED_MAX: usize = 2 * PEERS_MAX + DIALS_MAX + 2 + FAREWELLS_MAX;
 /// What was written before a hang-up has this long to be sent, and the other side to read it.
 pub const FAREWELL: Duration = Duration::from_secs(5);
-/// The engine may have this many bytes on their way to a socket.
-pub const ROOM: u64 = 128 * 1024;
+/// The engine may have this many bytes on their way to a socket, at most …
+const ROOM_MAX: u64 = 128 * 1024;
+/// … and at least, however many links there are …
+const ROOM_MIN: u64 = 16 * 1024;
+/// … which share this many.
+const ROOMS: u64 = 1024 * 1024;
 /// This many bytes are read at one time, at most.
 pub const READ_MAX: u64 = 64 * 1024;
+
+/// How many bytes the engine may have on their way to the socket of a new link, where there are this many
+/// links.
+pub fn room(links: usize) -> u64 {
+    (ROOMS / links.max(1) as u64).clamp(ROOM_MIN, ROOM_MAX)
+}
 
 /// Links that are hung up and not over yet, the oldest first.
 #[derive(Debug)]
@@ -50,6 +60,14 @@ impl<K> Farewells<K> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn few_links_have_all_the_room_they_can_use_and_many_share_little() {
+        assert_eq!((room(0), room(8)), (ROOM_MAX, ROOM_MAX));
+        // Of each peer one for control and one for units, and none takes anything.
+        let all: u64 = (1..=2 * PEERS_MAX).map(room).sum();
+        assert!(all < 5 << 20, "{all}");
+    }
 
     #[test]
     fn the_oldest_farewell_ends_when_there_are_too_many() {

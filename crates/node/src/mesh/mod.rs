@@ -38,6 +38,10 @@ const MEET_EVERY: Duration = Duration::from_secs(30);
 const REFUSED_EVERY: Duration = Duration::from_secs(3600);
 /// Neighbours without daemons that are remembered, at most; the set is then begun anew.
 const WITHOUT_MAX: usize = 256;
+/// Units that come before anybody wants them take one part in this many of the memory, at most.
+const EARLY_SHARE: u64 = 32;
+/// And messages that wait because peers take them slowly.
+const BACKLOGS_SHARE: u64 = 8;
 /// Requests that one peer may have under way, at most.
 pub const REQUESTS_MAX: usize = 128;
 
@@ -77,23 +81,24 @@ pub struct Mesh {
 }
 
 impl Mesh {
-    /// A node without peers or routes yet, and with this much memory for units that come before they are
-    /// wanted.
+    /// A node without peers or routes yet, and with a part of this much memory.
     pub fn new(
         config: MeshConfig,
         name: String,
         profile: u8,
         seed: [u8; 32],
-        early_bytes_max: u64,
+        memory_bytes: u64,
     ) -> Self {
         let hello = Hello { name: name.clone(), profile, gateway: Gateway::Unknown };
+        let mut peers = Peers::new(&config, hello, seed);
+        peers.limit_backlogs(usize::try_from(memory_bytes / BACKLOGS_SHARE).unwrap_or(usize::MAX));
         Self {
-            peers: Peers::new(&config, hello, seed),
+            peers,
             config,
             routes: RouteTable::Nowhere,
             led: RouteTable::Nowhere,
             led_elsewhere: None,
-            flights: Flights::new(early_bytes_max),
+            flights: Flights::new(memory_bytes / EARLY_SHARE),
             asks: Map::default(),
             supplied: BTreeMap::new(),
             holders: Holders::default(),

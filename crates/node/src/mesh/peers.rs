@@ -12,6 +12,7 @@
 //! come whole; what waits to be written is bounded by [`CONTROL_BACKLOG_MAX`] and [`WINDOW`].
 
 mod alive;
+mod backlog;
 mod chunks;
 mod connecting;
 mod control;
@@ -157,6 +158,8 @@ pub struct Peers {
     needed: Vec<IpAddr>,
     /// Peers that left for one who is needed.
     displaced: u64,
+    /// The most bytes of messages that may wait for all peers together.
+    backlogs_max: usize,
 }
 
 impl Peers {
@@ -185,6 +188,7 @@ impl Peers {
             told: Recent::new(TOLD_FOR),
             needed: Vec::new(),
             displaced: 0,
+            backlogs_max: PEERS_MAX * CONTROL_BACKLOG_MAX,
         }
     }
 
@@ -286,11 +290,6 @@ impl Peers {
     /// it was is the answer.
     pub fn send(&mut self, now: Instant, peer: NodeId, message: &Message) -> bool {
         self.say(now, peer, message)
-    }
-
-    /// Bytes that wait to be sent to a peer in messages.
-    pub fn backlog(&self, peer: NodeId) -> usize {
-        self.waiting(peer)
     }
 
     /// Sees to it that a peer can send us chunk frames: opens the data connection, if there is none.

@@ -1,5 +1,6 @@
 //! What peers say, and what follows from it.
 
+use super::charge::size_of_ask;
 use super::hints;
 use super::reach::FIELDS_MAX;
 use super::{LOOK_EVERY, Node};
@@ -49,7 +50,7 @@ impl Node {
         while let Some(mesh) = &mut self.mesh {
             if let Some(event) = mesh.peers.poll_event() {
                 self.peer_event(event);
-            } else if let Some(waiter) = self.later.pop_first() {
+            } else if let Some(waiter) = self.later.pop_first().or_else(|| self.can_read_now()) {
                 self.pump(waiter);
             } else {
                 break;
@@ -235,6 +236,7 @@ impl Node {
         let address = mesh.peers.address(peer);
         let fields = ask.fields.iter().map(|(name, value)| name.len() + value.len());
         let large = fields.sum::<usize>() > FIELDS_MAX;
+        let size = size_of_ask(&ask);
         let Some(client) = address.filter(|_| !known) else { return };
         let understood = self.understand_peer(peer, client, ask);
         let outcome = match understood {
@@ -242,7 +244,13 @@ impl Node {
             _ if crowd => Outcome::Busy,
             None => Outcome::Malformed,
             Some(_) if large => Outcome::Busy,
-            Some(ask) => return self.admit_peer(peer, request, ask),
+            Some(ask) if self.has_room_for_ask(peer, size) => {
+                return self.admit_peer(peer, request, ask);
+            }
+            Some(_) => {
+                self.report.asks_short += 1;
+                Outcome::Busy
+            }
         };
         self.say(peer, Message::End(request, outcome));
     }
@@ -254,10 +262,12 @@ impl Node {
         self.look_at.get_or_insert(self.now + LOOK_EVERY);
         let credit = ask.trail.credit;
         self.exchanges.insert(id, Exchange { ask, credit, state: State::Looking });
+        self.charge(id);
         self.look(id);
     }
 
     fn understand_peer(&self, peer: NodeId, client: IpAddr, ask: peer::Ask) -> Option<Ask> {
+        let size = size_of_ask(&ask);
         let uri: Uri = ask.uri.parse().ok()?;
         let authority = uri.authority().filter(|_| uri.scheme_str() == Some("http"))?;
         let target = Target::new(authority, uri.path_and_query())?;
@@ -267,6 +277,7 @@ impl Node {
         http::add_via(&mut headers, Version::HTTP_11, &self.via);
         let dial = Dial::Name(target.host().to_owned(), target.port());
         let trail = Trail {
+            size,
             visited: ask.visited,
             hops: ask.hops,
             per_hop: ask.per_hop,

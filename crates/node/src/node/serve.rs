@@ -235,10 +235,12 @@ impl Node {
                 }
                 State::Supplying(supplying) => {
                     supplying.reading = false;
+                    supplying.reserved = 0;
                     supplying.ahead = ahead.collect();
                 }
                 _ => continue,
             }
+            self.charge(id);
             self.pump(id);
         }
     }
@@ -406,6 +408,7 @@ impl Node {
     fn close_exchange(&mut self, id: ExchangeId) {
         let growing = self.reads_growing(id);
         let exchange = self.exchanges.remove(&id);
+        self.budget.end(id);
         let of_peer = exchange.as_ref().is_some_and(|exchange| exchange.peer().is_some());
         if let Some(mesh) = &mut self.mesh
             && let Some(exchange) = &exchange

@@ -10,7 +10,7 @@ use crate::http::{self, Record};
 use crate::input::{ExchangeId, FetchError, FetchId};
 use crate::mesh::Unit;
 use crate::storing::{Inflow, Signed};
-use crate::supplying::{PEER_WANTS_MAX, Supplying, WANTS_MAX};
+use crate::supplying::{PEER_WANTS_MAX, Supplying, WANTS_MAX, Wants};
 use ::http::{HeaderMap, StatusCode};
 use bytes::Bytes;
 use content::Segment;
@@ -20,8 +20,6 @@ use std::time::Duration;
 use wire::peer::{self, ChunkHead, Message, Outcome, Want};
 use wire::{ChunkId, NodeId};
 
-/// Messages that wait to be sent to a peer, in bytes, beyond which it is told no more of manifests.
-const BACKLOG_MAX: usize = 128 * 1024;
 /// One read of the disk, at most, in bytes.
 const READ_BYTES: u64 = 64 * 1024;
 /// Units that are looked at for one read.
@@ -131,8 +129,9 @@ impl Node {
             told: false,
             cover: trail.cover,
             moved: self.now,
-            wants: VecDeque::new(),
+            wants: Wants::default(),
             ahead: VecDeque::new(),
+            reserved: 0,
             flow: None,
             unfillable: false,
             reading: false,
@@ -147,6 +146,7 @@ impl Node {
         while self.tell_segment(id) {}
         while let Some(Sent::Sent(_)) = self.send_want(id) {}
         self.flow(id);
+        self.charge(id);
     }
 
     /// A peer can take more units: each of its requests gets a turn.
@@ -175,6 +175,7 @@ impl Node {
                 turns.push_back(id);
             } else {
                 self.flow(id);
+                self.charge(id);
             }
         }
     }
@@ -184,10 +185,10 @@ impl Node {
         let Some(exchange) = self.exchanges.get(&id) else { return false };
         let Some((peer, request)) = exchange.peer() else { return false };
         let State::Supplying(supplying) = &exchange.state else { return false };
-        let backlog = self.mesh.as_ref().map_or(0, |mesh| mesh.peers.backlog(peer));
+        let may_tell = self.mesh.as_ref().is_some_and(|mesh| mesh.peers.may_tell(peer));
         // What flows is not listed too: it would cross twice.
         let over = supplying.told || supplying.flow.is_some();
-        if over || supplying.turning || backlog > BACKLOG_MAX {
+        if over || supplying.turning || !may_tell {
             return false;
         }
         let Some(signed) = self.next_segment(id) else { return false };
@@ -299,12 +300,19 @@ impl Node {
         let State::Supplying(supplying) = &self.exchanges.get(&id)?.state else { return None };
         let units = supplying.wants.iter().take(READ_UNITS);
         let units: Vec<_> = units.map(|want| (want.name, want.length)).collect();
+        let Some(most) = self.room_to_read(id, READ_BYTES) else {
+            self.budget.wait(id);
+            return Some(Sent::Later);
+        };
+        let wanted: u64 = units.iter().map(|(_, length)| u64::from(*length)).sum();
         let reading =
-            self.chunks.want(units.into_iter(), READ_BYTES, id, &mut self.tickets, &mut self.out);
+            self.chunks.want(units.into_iter(), most, id, &mut self.tickets, &mut self.out);
         if reading {
             if let State::Supplying(supplying) = &mut self.exchanges.get_mut(&id)?.state {
                 supplying.reading = true;
+                supplying.reserved = wanted.min(most);
             }
+            self.charge(id);
             return Some(Sent::Later);
         }
         let unit = Unit::wanted(want);
@@ -333,6 +341,9 @@ impl Node {
         let wants: Vec<Want> = wants.into_iter().filter(|it| !queued.contains(&it.name)).collect();
         if supplying.wants.len() + wants.len() > WANTS_MAX || self.wants_of(peer) > PEER_WANTS_MAX {
             return self.expel(peer, "it wants more units than it can have on their way");
+        }
+        if !self.has_room_for(peer, wants.iter().map(Wants::cost).sum()) {
+            return self.is_too_busy_for(id);
         }
         let Some(exchange) = self.exchanges.get_mut(&id) else { return };
         let State::Supplying(supplying) = &mut exchange.state else { return };

@@ -10,6 +10,11 @@ const HOLE: u64 = 256 * 1024;
 /// And what a peer was allowed to send before memory was short.
 const GRANTED: u64 = 256 * 1024;
 
+/// And what each peer may always have read for it.
+const UNIT: u64 = 64 * 1024;
+/// And the message after which too much waits.
+const MESSAGE: u64 = 64 * 1024;
+
 /// Asserts, and says why only if it has to.
 pub fn check(holds: bool, why: impl FnOnce() -> String) {
     assert!(holds, "{}", why());
@@ -26,6 +31,13 @@ pub fn check_memory(report: &Report, memory_bytes: u64) {
     check(report.hot_bytes <= 2 * share, || "too many hot units".into());
     check(report.early_bytes <= memory_bytes / 32, || "too many early units".into());
     check(report.manifest_bytes <= share, || "too many manifests".into());
+    // However short memory is, each peer may have a unit read for it.
+    let asked_max = 2 * share + UNIT * report.peers;
+    check(report.asked_bytes <= asked_max, || {
+        format!("requests of {} peers take {} bytes", report.peers, report.asked_bytes)
+    });
+    let backlog_max = share.max(1 << 20) + MESSAGE;
+    check(report.backlog_bytes <= backlog_max, || format!("{} bytes wait", report.backlog_bytes));
     // Rows that the catalogue does not have yet come on top.
     check(report.row_bytes <= 2 * share, || format!("{} bytes of rows", report.row_bytes));
 }

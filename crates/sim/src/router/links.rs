@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use bytes::Bytes;
-use node::driver::links::{ACCEPTED_MAX, DIALLED_MAX, FAREWELL, Farewells, READ_MAX, ROOM};
+use node::driver::links::{ACCEPTED_MAX, DIALLED_MAX, FAREWELL, Farewells, READ_MAX, room};
 use node::{Input, LinkId, LinkInput, LinkOutput};
 use wire::Instant;
 
@@ -138,7 +138,7 @@ impl Links {
         self.accepted += 1;
         self.add(id, socket, true);
         told.push_back(Input::Link(LinkInput::Accepted(id, from)));
-        told.push_back(Input::Link(LinkInput::Room(id, ROOM)));
+        told.push_back(Input::Link(LinkInput::Room(id, room(self.lines.len()))));
     }
 
     /// Whether this socket is a link's, or was.
@@ -152,7 +152,7 @@ impl Links {
         if let Some(line) = self.lines.get_mut(id) {
             line.is_open = true;
             told.push_back(Input::Link(LinkInput::Connected(*id)));
-            told.push_back(Input::Link(LinkInput::Room(*id, ROOM)));
+            told.push_back(Input::Link(LinkInput::Room(*id, room(self.lines.len()))));
         }
     }
 

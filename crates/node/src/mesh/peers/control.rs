@@ -2,7 +2,7 @@
 
 use super::inbox::Frame;
 use super::link::Role;
-use super::{CONTROL_BACKLOG_MAX, Down, Event, Peers};
+use super::{Down, Event, Peers};
 use crate::input::LinkId;
 use bytes::Bytes;
 use wire::peer::Message;
@@ -28,18 +28,13 @@ impl Peers {
             let due = peer.due();
             self.wake_at(due);
         }
-        if self.waiting(them) > CONTROL_BACKLOG_MAX {
-            self.gone(now, them, Down::Silent);
-            return false;
+        match self.who_is_too_slow(them) {
+            Some(slow) => {
+                self.gone(now, slow, Down::Silent);
+                slow != them
+            }
+            None => true,
         }
-        true
-    }
-
-    /// Bytes for a peer that there is no room for.
-    pub(super) fn waiting(&self, them: NodeId) -> usize {
-        let link = self.peers.get(&them).and_then(|peer| self.links.get(&peer.control));
-        let waiting = link.map_or(0, |link| (link.out.len() as u64).saturating_sub(link.room));
-        usize::try_from(waiting).unwrap_or(usize::MAX)
     }
 
     /// Asks a peer for a sign of life; returns the question's number.

@@ -74,6 +74,30 @@ fn who_takes_no_messages_is_hung_up() {
 }
 
 #[test]
+fn of_many_who_take_no_messages_the_one_with_the_most_is_hung_up() {
+    let mut net = Net::new((1..6).map(|it| node(it, it, None)), &[20]);
+    let ids: Vec<_> = net.nodes.iter().map(|it| it.peers.own_id()).collect();
+    for other in 1..5 {
+        net.dial(0, other);
+        net.run(1_000);
+        net.cut(other);
+    }
+    net.nodes[0].peers.limit_backlogs(CONTROL_BACKLOG_MAX);
+    let message = Message::Bytes(Request(1), 0, vec![7; Message::BYTES_MAX]);
+    // 2 has the most, and another one's message is the one too many.
+    for (other, count) in [(1, 20), (2, 30), (3, 20)] {
+        for _ in 0..count {
+            assert!(net.with(0, |it, now| it.send(now, ids[other], &message)));
+        }
+    }
+    net.events(0);
+    assert!((0..12).all(|_| net.with(0, |it, now| it.send(now, ids[4], &message))));
+    assert!(matches!(net.events(0)[..], [Event::Down(gone, Down::Silent)] if gone == ids[2]));
+    assert!(net.nodes[0].peers.backlogs() <= CONTROL_BACKLOG_MAX);
+    assert!([1, 3, 4].iter().all(|it| net.nodes[0].peers.backlog(ids[*it]) > 0));
+}
+
+#[test]
 fn messages_that_fit_are_written_together() {
     let mut net = Net::new([node(1, 1, None), node(2, 2, None)], &[20]);
     net.dial(0, 1);

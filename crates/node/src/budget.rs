@@ -1,0 +1,150 @@
+//! What peers may make this node hold: one account of memory for all that they ask.
+//!
+//! *What this is:* each request of a peer is charged what it takes now, by its real size: its fields, the
+//! units that it wants, the units that were read for it and are not sent yet, and a transfer as long as
+//! one may be needed. *Who calls it:* `node/charge.rs`, and nobody else. *What it never does:* look at a
+//! request. *Why:* decision 0025 has the calculation.
+//!
+//! *Who gets what:* one peer alone may take all of it. When there is not enough, the peer that holds the
+//! most gives back, as long as it holds more than the one who asks would: so each of however many peers can
+//! have an equal part, whoever came first (max-min fairness: Bertsekas and Gallager, Data Networks, §6.5.2).
+
+use crate::hasher::Map;
+use crate::input::ExchangeId;
+use std::collections::{BTreeMap, BTreeSet};
+use wire::NodeId;
+
+/// The account is one part in this many of the node's memory.
+const SHARE: u64 = 4;
+
+/// The account.
+#[derive(Debug)]
+pub struct Budget {
+    bytes_max: u64,
+    used: u64,
+    charges: Map<ExchangeId, (NodeId, u64)>,
+    peers: BTreeMap<NodeId, u64>,
+    /// Requests that wait for memory to read units into.
+    waiting: BTreeSet<ExchangeId>,
+}
+
+impl Budget {
+    /// Nobody holds anything; `memory_bytes` is the budget of the whole node.
+    pub fn new(memory_bytes: u64) -> Self {
+        Self {
+            bytes_max: memory_bytes / SHARE,
+            used: 0,
+            charges: Map::default(),
+            peers: BTreeMap::new(),
+            waiting: BTreeSet::new(),
+        }
+    }
+
+    /// What nobody holds, in bytes.
+    pub fn free(&self) -> u64 {
+        self.bytes_max.saturating_sub(self.used)
+    }
+
+    /// Who gives back so that a peer can have this much more: the one that holds the most, if it still
+    /// held more than that peer then would.
+    pub fn who_gives_back(&self, peer: NodeId, bytes: u64) -> Option<NodeId> {
+        let would = self.peers.get(&peer).copied().unwrap_or(0) + bytes;
+        let (most, held) = self.peers.iter().max_by_key(|(_, held)| **held)?;
+        (*held > would).then_some(*most)
+    }
+
+    /// From now on a request takes this much.
+    pub fn charge(&mut self, request: ExchangeId, peer: NodeId, bytes: u64) {
+        self.give_back(request);
+        self.used += bytes;
+        *self.peers.entry(peer).or_default() += bytes;
+        self.charges.insert(request, (peer, bytes));
+    }
+
+    /// A request is over.
+    pub fn end(&mut self, request: ExchangeId) {
+        self.give_back(request);
+        self.waiting.remove(&request);
+    }
+
+    fn give_back(&mut self, request: ExchangeId) {
+        let Some((peer, bytes)) = self.charges.remove(&request) else { return };
+        self.used -= bytes;
+        if let Some(held) = self.peers.get_mut(&peer) {
+            *held -= bytes;
+            if *held == 0 {
+                self.peers.remove(&peer);
+            }
+        }
+    }
+
+    /// What all requests take now, in bytes.
+    pub fn used(&self) -> u64 {
+        self.used
+    }
+
+    /// A request waits until there is memory.
+    pub fn wait(&mut self, request: ExchangeId) {
+        self.waiting.insert(request);
+    }
+
+    /// Requests that wait for memory, in the order they were asked.
+    pub fn waiting(&self) -> impl Iterator<Item = ExchangeId> {
+        self.waiting.iter().copied()
+    }
+
+    /// A request waits no more.
+    pub fn goes_on(&mut self, request: ExchangeId) {
+        self.waiting.remove(&request);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAX: u64 = 4 << 20;
+
+    fn peer(number: u8) -> NodeId {
+        NodeId([number; 16])
+    }
+
+    #[test]
+    fn who_holds_the_most_gives_back_until_all_have_the_same() {
+        let mut budget = Budget::new(MAX * SHARE);
+        const REQUEST: u64 = 32 << 10;
+        let mut held: BTreeMap<NodeId, Vec<ExchangeId>> = BTreeMap::new();
+        let mut asked = 0;
+        // Each asks for all it can have, one after the other.
+        for number in 0..64 {
+            let peer = peer(number);
+            loop {
+                if budget.free() < REQUEST {
+                    let Some(most) = budget.who_gives_back(peer, REQUEST) else { break };
+                    let last = held.get_mut(&most).and_then(Vec::pop);
+                    budget.end(last.expect("it holds the most"));
+                }
+                asked += 1;
+                budget.charge(ExchangeId(asked), peer, REQUEST);
+                held.entry(peer).or_default().push(ExchangeId(asked));
+                assert!(budget.used() <= MAX);
+            }
+        }
+        assert!(held.values().all(|requests| requests.len() == 2), "{held:?}");
+        held.into_values().flatten().for_each(|request| budget.end(request));
+        assert_eq!((budget.used(), budget.peers.len(), budget.charges.len()), (0, 0, 0));
+    }
+
+    #[test]
+    fn a_charge_replaces_the_one_before() {
+        let mut budget = Budget::new(MAX * SHARE);
+        for bytes in [100, 5000, 0, 70] {
+            budget.charge(ExchangeId(1), peer(1), bytes);
+            assert_eq!((budget.used(), budget.peers.get(&peer(1))), (bytes, Some(&bytes)));
+        }
+        budget.wait(ExchangeId(1));
+        budget.end(ExchangeId(1));
+        budget.end(ExchangeId(1));
+        assert_eq!((budget.used(), budget.waiting().count()), (0, 0));
+    }
+}

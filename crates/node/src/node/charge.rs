@@ -1,0 +1,99 @@
+//! What requests of peers take of memory: charged as it changes, and looked at before more is taken.
+
+use super::{AHEAD_MIN, Node};
+use crate::exchange::{Exchange, Source, State};
+use crate::input::ExchangeId;
+use wire::NodeId;
+use wire::peer::{Ask, ChunkHead, Outcome};
+
+/// A request takes this much whatever it says: entries of tables, and its answer's head.
+const REQUEST_COST: u64 = 8 * 1024;
+/// A transfer takes this much as long as one is under way or may be needed: what an origin may always
+/// send, and the unit that it is cut into.
+const TRANSFER_COST: u64 = AHEAD_MIN;
+/// A header field takes this much beside its name and value.
+const FIELD_COST: usize = 128;
+/// A request is kept twice: as it was asked, and for whom it is asked of next.
+const COPIES: usize = 2;
+
+/// What a request takes by what it says, in bytes.
+pub(super) fn size_of_ask(ask: &Ask) -> u64 {
+    let fields = ask.fields.iter().map(|(name, value)| FIELD_COST + name.len() + value.len());
+    (COPIES * (ask.uri.len() + fields.sum::<usize>())) as u64
+}
+
+impl Node {
+    /// Whether there is memory for one more request of a peer, of this size.
+    pub(super) fn has_room_for_ask(&mut self, peer: NodeId, size: u64) -> bool {
+        self.has_room_for(peer, REQUEST_COST + TRANSFER_COST + size)
+    }
+
+    /// Whether a peer may have this much more memory. Whoever holds the most may have to give back: the
+    /// latest of its requests, of which it has got the least.
+    pub(super) fn has_room_for(&mut self, peer: NodeId, bytes: u64) -> bool {
+        while self.budget.free() < bytes {
+            let most = self.budget.who_gives_back(peer, bytes);
+            let requests = most.and_then(|most| self.mesh.as_ref()?.supplied_to(most).max());
+            let Some(latest) = requests else { return false };
+            self.is_too_busy_for(latest);
+        }
+        true
+    }
+
+    /// Charges a request of a peer what it takes now.
+    pub(super) fn charge(&mut self, id: ExchangeId) {
+        let Some(exchange) = self.exchanges.get(&id) else { return };
+        let Some((peer, _)) = exchange.peer() else { return };
+        self.budget.charge(id, peer, takes(exchange));
+    }
+
+    /// How much may be read for a request of a peer, at most `most`; `None` if it has to wait. However
+    /// short memory is, a peer may have one unit in it: it gets on as long as it takes what it asked for.
+    pub(super) fn room_to_read(&self, id: ExchangeId, most: u64) -> Option<u64> {
+        let (peer, _) = self.exchanges.get(&id)?.peer()?;
+        let room = self.budget.free().min(most);
+        let unit = u64::from(ChunkHead::TOTAL_MAX);
+        if room >= unit {
+            return Some(room);
+        }
+        let has_read = |id| match self.exchanges.get(&id).map(|exchange| &exchange.state) {
+            Some(State::Supplying(supplying)) => supplying.read_bytes() > 0,
+            _ => false,
+        };
+        let mut requests = self.mesh.as_ref()?.supplied_to(peer);
+        (!requests.any(has_read)).then_some(unit)
+    }
+
+    /// A request that has waited for memory and need not any more.
+    pub(super) fn can_read_now(&mut self) -> Option<ExchangeId> {
+        let may = |id: &ExchangeId| self.room_to_read(*id, u64::MAX).is_some();
+        let next = self.budget.waiting().find(may)?;
+        self.budget.goes_on(next);
+        Some(next)
+    }
+
+    /// There is no memory for what a peer wants of a request: it is told to ask elsewhere.
+    pub(super) fn is_too_busy_for(&mut self, id: ExchangeId) {
+        self.report.asks_short += 1;
+        self.end_supply(id, Outcome::Busy);
+        self.leave(id);
+    }
+}
+
+fn takes(exchange: &Exchange) -> u64 {
+    let more = match &exchange.state {
+        State::Supplying(supplying) => {
+            let transfer = match supplying.source {
+                Source::Growing(_) => TRANSFER_COST,
+                Source::Closed(_) => 0,
+            };
+            transfer + supplying.wants.bytes() + supplying.read_bytes()
+        }
+        // What flows beside units that were asked for.
+        State::Serving(serving) => {
+            serving.ahead.iter().map(|(_, bytes)| bytes.len() as u64).sum::<u64>()
+        }
+        _ => TRANSFER_COST,
+    };
+    REQUEST_COST + exchange.ask.trail.size + more
+}
