@@ -5,7 +5,7 @@ use http::header::{
     CONTENT_LENGTH, ETAG, HeaderMap, HeaderName, LAST_MODIFIED, LOCATION, TRANSFER_ENCODING,
 };
 use http::{StatusCode, Uri};
-use node::{ContentRange, strong_validator};
+use node::{ContentRange, repeats, strong_validator};
 
 use super::digest::{self, Sha256};
 use super::part::Meta;
@@ -122,14 +122,18 @@ fn validator(headers: &HeaderMap) -> Option<String> {
     Some(strong_validator(headers)?.to_str().ok()?.to_owned())
 }
 
-/// A 206 must begin where we end, be of the same length, and, where it says so, of the same version.
+/// A 206 must begin where we end, be of the same length, and repeat the validator that it was asked with
+/// (RFC 9110 §15.3.7.3). Where nobody has said the length, nobody could see that it ends too early.
 fn continued(headers: &HeaderMap, meta: &Meta, bytes: u64) -> Answer {
-    let fits = ContentRange::of(headers).is_some_and(|part| {
-        let is_same = |whole: u64| meta.length.is_none_or(|length| length == whole);
-        part.range.start == bytes && part.whole.is_none_or(|it| is_same(it) && part.range.end == it)
+    let fits = ContentRange::of(headers).is_some_and(|ContentRange { range, whole }| {
+        let ends = match whole {
+            Some(whole) => range.end == whole && meta.length.is_none_or(|length| length == whole),
+            None => meta.length.is_some(),
+        };
+        range.start == bytes && ends
     });
-    let etag = text(headers, &ETAG);
-    let same_version = etag.is_none() || meta.etag.is_none() || etag == meta.etag;
+    let validator = meta.validator.as_deref();
+    let same_version = validator.is_some_and(|it| repeats(headers, it.as_bytes()));
     if fits && same_version { Answer::Continue } else { Answer::StartOver }
 }
 
@@ -158,6 +162,7 @@ mod tests {
         Meta {
             url: "http://a/".into(),
             etag: Some("\"1\"".into()),
+            validator: Some("\"1\"".into()),
             length: Some(10),
             ..Meta::default()
         }
@@ -166,24 +171,38 @@ mod tests {
     #[test]
     fn a_part_is_continued_only_by_what_fits() {
         let judge = |text: &str| judge(StatusCode::PARTIAL_CONTENT, &headers(text), &meta(), 4);
-        for fits in [
-            "content-range: bytes 4-9/10\netag: \"1\"",
-            "content-range: bytes 4-9/10",
-            "content-range: bytes 4-7/*",
-        ] {
+        for fits in
+            ["content-range: bytes 4-9/10\netag: \"1\"", "content-range: bytes 4-7/*\netag: \"1\""]
+        {
             assert_eq!(judge(fits), Answer::Continue, "{fits}");
         }
         for not in [
             "",
             "content-type: multipart/byteranges",
-            "content-range: bytes 5-9/10",
-            "content-range: bytes 4-9/11",
-            "content-range: bytes 4-8/10",
-            "content-range: bytes 4-3/10",
+            "content-range: bytes 5-9/10\netag: \"1\"",
+            "content-range: bytes 4-9/11\netag: \"1\"",
+            "content-range: bytes 4-8/10\netag: \"1\"",
+            "content-range: bytes 4-3/10\netag: \"1\"",
             "content-range: bytes 4-9/10\netag: \"2\"",
+            "content-range: bytes 4-9/10\netag: W/\"1\"",
+            "content-range: bytes 4-9/10",
         ] {
             assert_eq!(judge(not), Answer::StartOver, "{not}");
         }
+    }
+
+    #[test]
+    fn a_part_repeats_the_date_that_it_was_asked_with_and_says_where_the_whole_ends() {
+        let date = "Sun, 06 Nov 1994 08:00:00 GMT";
+        let judge = |length, text: &str| {
+            let meta = Meta { validator: Some(date.into()), length, etag: None, ..meta() };
+            judge(StatusCode::PARTIAL_CONTENT, &headers(text), &meta, 4)
+        };
+        let dated = |range: &str| format!("content-range: bytes {range}\nlast-modified: {date}");
+        assert_eq!(judge(None, &dated("4-9/10")), Answer::Continue);
+        assert_eq!(judge(None, "content-range: bytes 4-9/10"), Answer::StartOver);
+        assert_eq!(judge(Some(10), &dated("4-7/*")), Answer::Continue);
+        assert_eq!(judge(None, &dated("4-7/*")), Answer::StartOver);
     }
 
     #[test]

@@ -31,5 +31,5 @@ pub use storing::{Asked, judge, selecting, vary};
 pub use uri::{OPEN_KEY, Target};
 pub use validate::{
     CONDITIONS, confirms, freshened, make_conditional, make_ranged, not_modified, range_holds,
-    strong_validator,
+    repeats, strong_validator,
 };

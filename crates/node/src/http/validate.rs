@@ -173,6 +173,13 @@ pub fn strong_validator(headers: &HeaderMap) -> Option<&HeaderValue> {
     }
 }
 
+/// Whether a 206 repeats the strong validator that `If-Range` sent, and so may be joined to what came before
+/// (RFC 9110 §15.3.7.3). One that says nothing may be of another version.
+pub fn repeats(part: &HeaderMap, validator: &[u8]) -> bool {
+    let name = if validator.starts_with(b"\"") { header::ETAG } else { header::LAST_MODIFIED };
+    part.get(name).is_some_and(|said| said.as_bytes() == validator)
+}
+
 /// Whether an `If-Range` condition holds, or there is none: the range may be served
 /// (RFC 9110 §13.1.5: strong comparison).
 pub fn range_holds(request: &HeaderMap, record: &Record) -> bool {
@@ -258,6 +265,18 @@ mod tests {
         assert_eq!(strong(&[("last-modified", early), ("date", early)]), None);
         assert_eq!(strong(&[("last-modified", early)]), None);
         assert_eq!(strong(&[("etag", "W/\"a\""), ("last-modified", early), ("date", late)]), None);
+    }
+
+    #[test]
+    fn a_part_repeats_the_validator_that_was_sent() {
+        let date = "Thu, 01 Jan 1970 00:10:00 GMT";
+        let part = record(&[("etag", "\"a\""), ("last-modified", date)]).headers;
+        assert!(repeats(&part, b"\"a\"") && repeats(&part, date.as_bytes()));
+        assert!(!repeats(&part, b"\"b\"") && !repeats(&part, b"Thu, 01 Jan 1970 00:10:01 GMT"));
+        assert!(!repeats(&record(&[("etag", "W/\"a\"")]).headers, b"\"a\""));
+        for validator in [&b"\"a\""[..], date.as_bytes()] {
+            assert!(!repeats(&HeaderMap::new(), validator));
+        }
     }
 
     #[test]

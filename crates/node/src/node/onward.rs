@@ -171,7 +171,8 @@ fn rest_end(storing: &Storing, from: u64, status: StatusCode, headers: &HeaderMa
     let fits = range.start == from && told && announced && counted;
     let alike =
         [header::ETAG, header::LAST_MODIFIED, header::CONTENT_ENCODING].into_iter().all(same);
-    (fits && alike).then_some(range.end)
+    let validator = http::strong_validator(&storing.headers)?.as_bytes();
+    (fits && alike && http::repeats(headers, validator)).then_some(range.end)
 }
 
 #[cfg(test)]
@@ -189,37 +190,59 @@ mod tests {
         map
     }
 
-    /// Where a body ends of which 100 bytes have come, by the fields of a 206.
-    fn end(announced: Option<u64>, rest: &[(&'static str, &'static str)]) -> Option<u64> {
+    const DATE: (&str, &str) = ("date", "Sun, 06 Nov 1994 08:49:37 GMT");
+    const CHANGED: (&str, &str) = ("last-modified", "Sun, 06 Nov 1994 08:00:00 GMT");
+    const TAGGED: (&str, &str) = ("etag", "\"a\"");
+    const REST: (&str, &str) = ("content-range", "bytes 100-299/300");
+
+    /// Where a body with these fields ends, when 100 bytes have come and a 206 follows with those.
+    fn end_of(
+        announced: Option<u64>,
+        first: &[(&'static str, &'static str)],
+        rest: &[(&'static str, &'static str)],
+    ) -> Option<u64> {
         let inflow = Inflow::Cut(Box::new(Cutting::new(content::Profile::DEFAULT, None)));
-        let headers = fields(&[("etag", "\"a\""), ("content-encoding", "br")]);
         let came = (Date::default(), true);
-        let mut storing = Storing::new(RecordId([0; 16]), StatusCode::OK, headers, came, inflow);
+        let id = RecordId([0; 16]);
+        let mut storing = Storing::new(id, StatusCode::OK, fields(first), came, inflow);
         storing.announced = announced;
         rest_end(&storing, 100, StatusCode::PARTIAL_CONTENT, &fields(rest))
     }
 
     #[test]
     fn the_rest_is_what_begins_where_the_first_part_broke_off_and_certainly_ends_it() {
+        let end =
+            |announced, range| end_of(announced, &[TAGGED], &[TAGGED, ("content-range", range)]);
         for length in [None, Some(300)] {
-            assert_eq!(end(length, &[("content-range", "bytes 100-299/300")]), Some(300));
-            assert_eq!(end(length, &[("content-range", "bytes 99-299/300")]), None);
-            assert_eq!(end(length, &[("content-range", "bytes 100-199/300")]), None);
-            assert_eq!(end(length, &[("content-range", "bytes 100-199/*")]), None);
+            assert_eq!(end(length, "bytes 100-299/300"), Some(300));
+            assert_eq!(end(length, "bytes 99-299/300"), None);
+            assert_eq!(end(length, "bytes 100-199/300"), None);
+            assert_eq!(end(length, "bytes 100-199/*"), None);
         }
-        assert_eq!(end(Some(400), &[("content-range", "bytes 100-299/300")]), None);
-        assert_eq!(end(Some(300), &[("content-range", "bytes 100-299/*")]), Some(300));
+        assert_eq!(end(Some(400), "bytes 100-299/300"), None);
+        assert_eq!(end(Some(300), "bytes 100-299/*"), Some(300));
         // An origin need not send all of what it can give.
-        assert_eq!(end(None, &[("content-range", "bytes 100-299/*")]), None);
+        assert_eq!(end(None, "bytes 100-299/*"), None);
     }
 
     #[test]
     fn the_rest_is_of_the_same_version_and_coded_alike() {
-        let with =
-            |name, value| end(None, &[("content-range", "bytes 100-299/300"), (name, value)]);
-        assert_eq!(with("etag", "\"a\""), Some(300));
-        assert_eq!(with("etag", "\"b\""), None);
-        assert_eq!(with("content-encoding", "br"), Some(300));
-        assert_eq!(with("content-encoding", "gzip"), None);
+        let coded = ("content-encoding", "br");
+        let with = |rest: &[_]| end_of(None, &[TAGGED, coded], &[&[REST][..], rest].concat());
+        assert_eq!(with(&[TAGGED]), Some(300));
+        assert_eq!(with(&[TAGGED, coded]), Some(300));
+        assert_eq!(with(&[TAGGED, ("content-encoding", "gzip")]), None);
+        assert_eq!(with(&[("etag", "\"b\"")]), None);
+        assert_eq!(with(&[("etag", "W/\"a\"")]), None);
+    }
+
+    #[test]
+    fn the_rest_repeats_the_validator_that_it_was_asked_with() {
+        let dated = [DATE, CHANGED];
+        assert_eq!(end_of(None, &[TAGGED], &[REST]), None, "it may be of any version");
+        assert_eq!(end_of(None, &[TAGGED, CHANGED], &[REST, CHANGED]), None);
+        assert_eq!(end_of(None, &dated, &[REST, CHANGED]), Some(300));
+        assert_eq!(end_of(None, &dated, &[REST, DATE]), None);
+        assert_eq!(end_of(None, &[], &[REST]), None, "nothing promises anything");
     }
 }

@@ -28,6 +28,8 @@ pub struct Page {
     pub rests: Option<(usize, Duration)>,
     /// Ends too early, after so many bytes.
     pub breaks_at: Option<usize>,
+    /// Parts of it do not say of which version they are.
+    pub bare_parts: bool,
     /// Only for requests with this field.
     pub only_for: Option<(&'static str, String)>,
     unchecked: bool,
@@ -50,6 +52,7 @@ impl Page {
             piece: 8192,
             rests: None,
             breaks_at: None,
+            bare_parts: false,
             only_for: None,
             unchecked: false,
         }
@@ -399,5 +402,8 @@ fn cut(page: &mut Page, asked: &HeaderMap) {
         page.headers.insert("content-range", HeaderValue::try_from(place).expect("ASCII"));
         page.status = 206;
         page.body = page.body.slice(range);
+        if page.bare_parts {
+            page.headers.remove("etag");
+        }
     }
 }

@@ -74,6 +74,22 @@ fn another_version_is_not_spliced_to_the_first() {
 }
 
 #[test]
+fn a_rest_that_does_not_say_its_version_is_not_spliced_to_the_first() {
+    let mut page = Page::of(1_000_000).etag("a").fresh(600).breaking_at(300_000);
+    page.bare_parts = true;
+    let mut mesh = Mesh::chain(3);
+    mesh.origin.put(URL, page);
+    let id = mesh.get(2, URL);
+    assert!(mesh.client(id).is_broken(), "{:?}", mesh.client(id).end);
+    assert!(mesh.client(id).content.len() <= 300_000);
+    assert_eq!(mesh.origin.last().headers["if-range"], "\"a\"");
+    mesh.done();
+    let again = mesh.get(2, URL);
+    assert!(!mesh.is_hit(again), "{}", mesh.cache(again));
+    mesh.done();
+}
+
+#[test]
 fn an_origin_that_breaks_off_again_and_again_is_gone_on_with() {
     let mut mesh = Mesh::chain(3);
     mesh.origin.put(URL, Page::of(1_000_000).etag("a").fresh(600).breaking_at(300_000));
