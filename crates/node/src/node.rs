@@ -24,6 +24,7 @@ mod repair;
 mod serve;
 mod supply;
 mod unseal;
+mod unsigned;
 mod want;
 
 use crate::budget::Budget;

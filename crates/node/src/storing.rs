@@ -89,6 +89,8 @@ pub struct Listed {
     pub lost: Set<ChunkId>,
     /// The head of the answer to the latest request has come.
     pub answered: bool,
+    /// Another peer than the one that told the length goes on with it.
+    pub turned: bool,
 }
 
 /// Bytes of an object that are in no unit, until every reader has them.
@@ -203,6 +205,15 @@ impl Storing {
             Inflow::Listed(listed) => listed.tail.end().is_some(),
         };
         (loose && !self.ended).then_some(known)
+    }
+
+    /// How far readers may be given it at present. A length that a peer tells is not signed: what ends there is
+    /// not taken for the whole before the signed manifest, or the gateway, has ended there too.
+    pub fn limit(&self) -> u64 {
+        match (&self.inflow, self.announced) {
+            (Inflow::Listed(_), Some(length)) if !self.ended => length.saturating_sub(1),
+            _ => u64::MAX,
+        }
     }
 
     /// What cuts it, if it comes from an origin.

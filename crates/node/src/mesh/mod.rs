@@ -254,4 +254,10 @@ impl Mesh {
     pub fn believes(&self, signer: &PublicKey) -> bool {
         self.config.gateways.is_empty() || self.config.gateways.contains(signer)
     }
+
+    /// Whether a peer is to be believed in what nobody has signed.
+    pub fn believes_unsigned(&self, peer: NodeId) -> bool {
+        let gateways = &self.config.gateways;
+        gateways.is_empty() || gateways.iter().any(|key| identity::node_id(key) == peer)
+    }
 }

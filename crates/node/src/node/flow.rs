@@ -13,7 +13,7 @@ use crate::storing::Storing;
 use bytes::Bytes;
 use std::time::Duration;
 use wire::NodeId;
-use wire::peer::Message;
+use wire::peer::{Message, Request};
 
 /// A body whose end nobody knows pauses if nothing of it comes for so long: it may be a stream, and somebody
 /// waits for each word of it.
@@ -87,7 +87,16 @@ impl Node {
     }
 
     /// A peer gives bytes that are in no unit: the object is not kept here.
-    pub(super) fn loose_bytes(&mut self, id: FetchId, peer: NodeId, offset: u64, bytes: Bytes) {
+    pub(super) fn loose_bytes(
+        &mut self,
+        id: FetchId,
+        (peer, request): (NodeId, Request),
+        offset: u64,
+        bytes: Bytes,
+    ) {
+        if !self.takes_unsigned(id, (peer, request)) {
+            return;
+        }
         self.retire(id);
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         fetch.moved = self.now;

@@ -138,6 +138,7 @@ impl Node {
         }
         if let Some(listed) = fetch.storing().and_then(Storing::listed) {
             listed.answered = true;
+            listed.turned = true;
         }
         self.want_flying(id);
         self.pump_readers(id);
@@ -271,16 +272,22 @@ impl Node {
     /// A peer answers with a response that is not stored.
     pub(super) fn opaque_head(&mut self, peer: NodeId, request: Request, opaque: Opaque) {
         let Some(id) = self.asked(peer, request) else { return };
-        self.listen_to(id, peer, request);
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let Some(fetch) = self.fetches.get(&id) else { return };
         let (headers, status) = (headers(&opaque.fields), StatusCode::from_u16(opaque.status));
         let (Some(mut headers), Ok(status)) = (headers, status) else {
             return self.expel(peer, "a head that is none");
         };
-        fetch.moved = self.now;
         if !matches!(fetch.state, fetch::State::Asking) {
             return self.expel(peer, "a second head");
         }
+        if fetch.ask.named.is_some() {
+            return self.expel(peer, "an answer that the object's name does not certify");
+        }
+        if !self.takes_unsigned(id, (peer, request)) {
+            return;
+        }
+        self.heed(id, peer, request);
+        let Some(fetch) = self.fetches.get_mut(&id) else { return };
         let confirms = status == StatusCode::NOT_MODIFIED && fetch.confirms;
         if confirms && self.mesh.as_ref().is_some_and(|mesh| !mesh.config.gateways.is_empty()) {
             // Nobody who is believed has signed that: the whole is asked for.
@@ -313,7 +320,12 @@ impl Node {
                 self.body(id, bytes.into());
             }
             fetch::State::Passing(..) => self.expel(peer, "bytes that nobody gave credit for"),
-            fetch::State::Storing(_) => self.loose_bytes(id, peer, offset, bytes.into()),
+            fetch::State::Storing(storing) if storing.root.is_some() => {
+                self.expel(peer, "bytes that the object's name does not certify");
+            }
+            fetch::State::Storing(_) => {
+                self.loose_bytes(id, (peer, request), offset, bytes.into());
+            }
             _ => {}
         }
     }

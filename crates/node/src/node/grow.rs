@@ -117,7 +117,7 @@ impl Node {
         if end < u64::MAX && !bodiless(&Method::GET, storing.status) {
             headers.insert(header::CONTENT_LENGTH, HeaderValue::from(end));
         }
-        let bare = end == 0 || head_alone;
+        let bare = (end == 0 && storing.limit() > 0) || head_alone;
         let pieces = if bare { [].into() } else { [Piece::Object(0..end)].into() };
         let head = Head { status: storing.status, headers, length: storing.announced };
         let mut serving = Serving::new(Source::Growing(id), storing.record, pieces);

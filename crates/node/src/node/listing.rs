@@ -31,6 +31,13 @@ impl Node {
             Ok(segment) => Rc::new(segment),
             Err(why) => return self.expel(peer, why),
         };
+        if contradicts(storing, &segment) {
+            return match storing.listed().is_some_and(|listed| listed.turned) {
+                // It is the word of the one that was asked before.
+                true => self.broken(id),
+                false => self.expel(peer, "a manifest of another length than was announced"),
+            };
+        }
         // Another one that was asked meanwhile would tell the same segment again.
         self.heed(id, peer, request);
         let flying = self.is_flying(id);
@@ -155,7 +162,7 @@ fn check_segment(
     signature: &Signature,
     bytes: &[u8],
 ) -> Result<Segment, &'static str> {
-    let (record, announced, ended) = (storing.record, storing.announced, storing.ended);
+    let (record, ended) = (storing.record, storing.ended);
     let signer = storing.voucher.as_ref().map(|voucher| voucher.signer);
     let root = storing.root.clone();
     let Some(listed) = storing.listed() else { return Err("a manifest that nobody asked for") };
@@ -175,7 +182,6 @@ fn check_segment(
     } else if !signer.is_some_and(|signer: PublicKey| verify(&signer, &signed, signature)) {
         return Err("a segment is not signed by who signed the record");
     }
-    let end = segment.end_offset();
     if segment.first_offset > listed.cover {
         return Err("a segment that nobody gave credit for");
     }
@@ -185,10 +191,15 @@ fn check_segment(
     if has_crumbs(&segment) {
         return Err("units that are smaller than any that is cut");
     }
-    let other = announced.is_some_and(|length| {
-        end > length || segment.closing.is_some_and(|closing| closing.length != length)
-    });
-    if other { Err("a manifest of another length than was announced") } else { Ok(segment) }
+    Ok(segment)
+}
+
+/// Whether a manifest is of another length than was announced.
+fn contradicts(storing: &Storing, segment: &Segment) -> bool {
+    storing.announced.is_some_and(|length| {
+        segment.end_offset() > length
+            || segment.closing.is_some_and(|closing| closing.length != length)
+    })
 }
 
 /// Whether units are smaller than the profile cuts them; the last of an object may be.

@@ -77,9 +77,11 @@ impl Node {
         let Some(fetch) = self.fetches.get_mut(&fetch) else { return Step::Abort };
         let frontier = fetch.frontier();
         let Some(storing) = fetch.storing() else { return Step::Abort };
-        if position >= frontier {
+        let end = frontier.min(storing.limit());
+        if position >= end {
             return Step::Wait;
         }
+        let count = count.min(end - position);
         if position < storing.known_bytes() {
             return self.step_unit(id, position, count);
         }

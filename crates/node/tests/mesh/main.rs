@@ -25,5 +25,6 @@ mod records;
 mod sealing;
 mod torture;
 mod uncacheable;
+mod unsigned;
 mod waiting;
 mod world;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
-use wire::peer::{Message, Outcome, Preamble};
+use wire::peer::{Message, Opaque, Outcome, Preamble, Request};
 use wire::{Oid, RecordId, Token};
 
 const LENGTH: usize = 300_000;
@@ -86,6 +86,39 @@ fn a_manifest_that_the_root_does_not_certify_is_not_believed() {
     for bend in bends {
         let mesh = served_all_the_same(bend);
         assert!(mesh.has_expelled(0, 4));
+    }
+}
+
+#[test]
+fn what_is_in_no_unit_is_not_believed() {
+    type Answer = fn(Request, &Forged) -> Vec<Message>;
+    let answers: [Answer; 2] = [
+        |request, _| {
+            let (status, fields, status_line) = (200, Vec::new(), String::new());
+            let opaque = Opaque { status, fields, length: Some(5), status_line };
+            let bytes = Message::Bytes(request, 0, b"false".to_vec());
+            vec![Message::Opaque(request, Box::new(opaque)), bytes]
+        },
+        |request, forged| {
+            let head = Message::Head(request, Box::new(forged.head.clone()));
+            vec![head, Message::Bytes(request, 0, b"false".to_vec())]
+        },
+    ];
+    for answer in answers {
+        let body = noise(1, LENGTH);
+        let (name, forged) = Forged::named(&body);
+        let play = author(move |_, message| match message {
+            Message::Ask(ask) => {
+                answer(ask.request, &forged).into_iter().map(Said::Message).collect()
+            }
+            _ => Vec::new(),
+        });
+        let mut mesh = rivals(name, play);
+        assert_eq!(mesh.publish(3, Page::new(body.clone())), name);
+        fetch(&mut mesh, 0, &name, &body);
+        assert!(mesh.has_expelled(0, 4));
+        mesh.kill(4);
+        mesh.done();
     }
 }
 
@@ -200,7 +233,7 @@ fn two_that_lead_to_each_other_lead_nowhere_and_that_is_said() {
 
 /// Five that claim two objects, and answer as they are told; then 1 publishes both. How often the liars were
 /// asked for each, as the gateway fetches one after the other.
-fn crowd(answer: fn(wire::peer::Request) -> Vec<Said>) -> [u32; 2] {
+fn crowd(answer: fn(Request) -> Vec<Said>) -> [u32; 2] {
     let mut mesh = Mesh::tree_of(&Plan::default(), &[0; 6]);
     let bodies = [1, 2].map(|it| noise(it, LENGTH));
     let names = [0, 1].map(|it| Forged::named(&bodies[it]).0);
@@ -234,7 +267,7 @@ fn crowd(answer: fn(wire::peer::Request) -> Vec<Said>) -> [u32; 2] {
 
 #[test]
 fn any_number_that_claim_an_object_shut_nobody_out_and_cost_one_try_each() {
-    type Answer = fn(wire::peer::Request) -> Vec<Said>;
+    type Answer = fn(Request) -> Vec<Said>;
     let answers: [Answer; 3] = [
         |request| vec![Said::Message(Message::End(request, Outcome::NotCached))],
         |request| vec![Said::Message(Message::End(request, Outcome::Busy))],

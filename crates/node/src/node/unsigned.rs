@@ -1,0 +1,54 @@
+//! What no signature covers: responses that are not stored, and bytes that are in no unit.
+//!
+//! Where gateways are named, clients of this node get such bytes from a gateway that is named and from nobody
+//! else. Neighbours in between are honest by their own lights, so they are not expelled: the gateway itself is
+//! asked. What only a peer has asked for is given on as it comes, because that peer judges for itself; else each
+//! hop would have the gateway ask the origin once more.
+
+use super::Node;
+use crate::exchange::Asker;
+use crate::fetch;
+use crate::input::FetchId;
+use wire::NodeId;
+use wire::peer::Request;
+
+impl Node {
+    /// Whether what a peer gives for a transfer counts though nobody has signed it. If not, the transfer has
+    /// turned to the gateway itself when this returns.
+    pub(super) fn takes_unsigned(&mut self, id: FetchId, asked: (NodeId, Request)) -> bool {
+        let believed = self.mesh.as_ref().is_some_and(|mesh| mesh.believes_unsigned(asked.0));
+        let takes = believed || !self.is_for_clients(id);
+        if !takes {
+            self.turn_to_gateway(id, asked);
+        }
+        takes
+    }
+
+    /// Whether clients of this node get what comes.
+    fn is_for_clients(&self, id: FetchId) -> bool {
+        let Some(fetch) = self.fetches.get(&id) else { return false };
+        match &fetch.state {
+            fetch::State::Storing(storing) => storing.readers.iter().any(|reader| {
+                self.exchanges.get(reader).is_some_and(|exchange| exchange.peer().is_none())
+            }),
+            _ => fetch.ask.asker == Asker::Client,
+        }
+    }
+
+    /// A transfer is asked of the gateway itself from now on. Without a gateway a request whose response has not
+    /// begun goes to the origin, and a body that has begun breaks off.
+    fn turn_to_gateway(&mut self, id: FetchId, asked: (NodeId, Request)) {
+        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        if fetch.former == Some(asked) {
+            // Another one has been asked meanwhile, and is listened to.
+            return self.forget_former(id);
+        }
+        fetch.ask.trail.to_gateway = true;
+        let begun = matches!(fetch.state, fetch::State::Storing(_));
+        if begun && fetch.former.is_none() && !self.may_ask_another(id) {
+            // The same one would be asked again and again.
+            return self.broken(id);
+        }
+        self.lose_way(id);
+    }
+}
