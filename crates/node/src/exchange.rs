@@ -15,7 +15,7 @@ use std::rc::Rc;
 use wire::peer::{Request, Resume};
 use wire::{ChunkId, NodeId, ObjectKey, Oid, RecordId};
 
-use crate::http::{CONDITIONS, Record};
+use crate::http::{CONDITIONS, Record, take_cookies};
 
 /// Who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +78,8 @@ pub struct Ask {
     pub upgrade: bool,
     /// Fetches for itself from now on: joining others did not work out, or is not wished.
     pub alone: bool,
+    /// What the origin sets at this client, in answer to its own request; nobody else gets it.
+    pub cookies: HeaderMap,
     /// The host is known to be the one that was dialled: it may speak for its URIs.
     pub verified: bool,
 }
@@ -125,6 +127,13 @@ impl Ask {
             self.headers.remove(name);
         }
         self
+    }
+
+    /// Puts the cookies that it was answered with into a response, and leaves none of what is stored.
+    pub fn set_cookies(&self, headers: &mut HeaderMap) {
+        // Records of former versions have some, and so may what such peers have signed.
+        take_cookies(headers);
+        headers.extend(self.cookies.clone());
     }
 
     /// Whether it asks for the whole of the current version, as others do.

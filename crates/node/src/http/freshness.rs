@@ -28,6 +28,11 @@ pub fn explicit_lifetime(
     })
 }
 
+/// Whether the origin has left open when the next request is to be asked about: only a guess would say.
+pub fn needs_guess(headers: &HeaderMap, control: &CacheControl, received: Date) -> bool {
+    !control.no_cache && explicit_lifetime(headers, control, received).is_none()
+}
+
 /// Seconds for which it is fresh, from the time at which the origin made it.
 pub fn lifetime(record: &Record, control: &CacheControl) -> u64 {
     explicit_lifetime(&record.headers, control, record.received).unwrap_or_else(|| {

@@ -40,6 +40,18 @@ pub fn strip_hop_by_hop(headers: &mut HeaderMap) {
     }
 }
 
+/// Takes out what an origin sets at one client: it is for nobody else (RFC 6265 §4.1, RFC 9111 §7.3).
+pub fn take_cookies(headers: &mut HeaderMap) -> HeaderMap {
+    let mut taken = HeaderMap::new();
+    for name in [header::SET_COOKIE, HeaderName::from_static("set-cookie2")] {
+        for value in headers.get_all(&name) {
+            taken.append(&name, value.clone());
+        }
+        headers.remove(&name);
+    }
+    taken
+}
+
 fn connection_names(headers: &HeaderMap) -> Vec<HeaderName> {
     let lines = headers.get_all(header::CONNECTION).iter();
     let names = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
@@ -104,6 +116,16 @@ mod tests {
         add_via(&mut headers, Version::HTTP_10, "me (x 1)");
         assert!(passed(&headers, "me (x 1)") && !passed(&headers, "me (x 2)"));
         assert_eq!(headers.get_all(header::VIA).iter().next_back().unwrap(), "1.0 me (x 1)");
+    }
+
+    #[test]
+    fn cookies_are_taken_out_whole() {
+        let fields =
+            [("set-cookie", "a=1"), ("x", "1"), ("set-cookie", "b=2"), ("set-cookie2", "c")];
+        let mut headers = record(&fields).headers;
+        let taken = take_cookies(&mut headers);
+        assert_eq!(headers, record(&[("x", "1")]).headers);
+        assert_eq!(taken, record(&[fields[0], fields[2], fields[3]]).headers);
     }
 
     #[test]

@@ -21,8 +21,8 @@ mod validate;
 
 pub use date::format as format_date;
 pub use directives::CacheControl;
-pub use freshness::age;
-pub use headers::{add_via, is_end_to_end, passed, strip_hop_by_hop, wants_upgrade};
+pub use freshness::{age, needs_guess};
+pub use headers::{add_via, is_end_to_end, passed, strip_hop_by_hop, take_cookies, wants_upgrade};
 pub use ranges::{ContentRange, Ranges, content_range, parse as parse_ranges};
 pub use record::{Record, Row, Voucher};
 pub use reuse::{Reuse, decide, may_join, selects, stale_permitted};

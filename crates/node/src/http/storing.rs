@@ -1,7 +1,7 @@
 //! Whether a response may be stored, and in which form (RFC 9111 §3).
 
 use super::directives::CacheControl;
-use super::freshness::{explicit_lifetime, heuristic};
+use super::freshness::{explicit_lifetime, heuristic, needs_guess};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use wire::Date;
 
@@ -22,6 +22,8 @@ pub enum NotStored {
     Vary,
     /// No lifetime and no validator: it could never be used.
     Unusable,
+    /// The request had a cookie, and the origin gave no lifetime: it may be for one user only.
+    Cookie,
     /// The header fields alone are larger than we keep.
     HeaderSize,
 }
@@ -37,6 +39,7 @@ impl NotStored {
             Self::Authorization => "authorization",
             Self::Vary => "vary",
             Self::Unusable => "unusable",
+            Self::Cookie => "cookie",
             Self::HeaderSize => "header-size",
         }
     }
@@ -84,6 +87,9 @@ pub fn judge(
     }
     vary(headers).ok_or(NotStored::Vary)?;
     usable(status, headers, &control, now)?;
+    if asked.headers.contains_key(header::COOKIE) && needs_guess(headers, &control, now) {
+        return Err(NotStored::Cookie);
+    }
     let size: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
     if size > HEADERS_MAX { Err(NotStored::HeaderSize) } else { Ok(()) }
 }
@@ -189,6 +195,18 @@ mod tests {
         assert_eq!(judged(&[], 200, &guessed), Err(NotStored::Unusable));
         let unknown = ("cache-control", "must-understand, max-age=5");
         assert_eq!(judged(&[], 499, &[unknown]), Err(NotStored::Status));
+    }
+
+    #[test]
+    fn after_a_cookie_no_lifetime_is_guessed() {
+        let judged = |response: &[_]| judged(&[("cookie", "a=b")], 200, response);
+        assert_eq!(judged(&[("last-modified", "x")]), Err(NotStored::Cookie));
+        let public = ("cache-control", "public, must-revalidate");
+        assert_eq!(judged(&[("etag", "\"a\""), public]), Err(NotStored::Cookie));
+        assert_eq!(judged(&[FRESH]), Ok(()));
+        assert_eq!(judged(&[FRESH, ("set-cookie", "a=b")]), Ok(()));
+        assert_eq!(judged(&[("expires", "0"), ("etag", "\"a\"")]), Ok(()));
+        assert_eq!(judged(&[("cache-control", "no-cache"), ("etag", "\"a\"")]), Ok(()));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Conditional requests, on both sides (RFC 9110 §13, RFC 9111 §4.3).
 
 use super::date;
-use super::headers::end_to_end;
+use super::headers::{end_to_end, take_cookies};
 use super::record::Record;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use wire::Date;
@@ -81,7 +81,9 @@ pub fn freshened(
         voucher: None,
         ..record.clone()
     };
-    let update = end_to_end(update);
+    let mut update = end_to_end(update);
+    take_cookies(&mut update);
+    take_cookies(&mut fresh.headers);
     for name in update.keys().filter(|name| !describes_content(name)) {
         fresh.headers.remove(name);
     }
@@ -199,6 +201,8 @@ mod tests {
     use super::super::record::tests::record;
     use super::*;
 
+    const COOKIE: (&str, &str) = ("set-cookie", "a=b");
+
     #[test]
     fn a_request_asks_with_all_validators_there_are() {
         let mut request = record(&[("if-range", "x"), ("if-none-match", "\"z\"")]).headers;
@@ -234,14 +238,18 @@ mod tests {
 
     #[test]
     fn a_304_updates_all_but_what_describes_the_bytes() {
-        let old = record(&[("etag", "\"a\""), ("x", "1"), ("content-length", "5"), ("age", "9")]);
+        let old =
+            record(&[("etag", "\"a\""), ("x", "1"), ("content-length", "5"), ("age", "9"), COOKIE]);
         let update =
-            record(&[("x", "2"), ("content-length", "0"), ("connection", "y"), ("y", "3")]);
+            record(&[("x", "2"), ("content-length", "0"), ("connection", "y"), ("y", "3"), COOKIE]);
         let now = Date::from_unix(2000);
+        assert!(update.headers.contains_key(COOKIE.0));
         let fresh = freshened(&old, &update.headers, now, now, true);
         assert_eq!(fresh.headers["x"], "2");
         assert_eq!(fresh.headers["content-length"], "5");
-        assert!(!fresh.headers.contains_key("y") && !fresh.headers.contains_key("age"));
+        for gone in ["y", "age", COOKIE.0] {
+            assert!(!fresh.headers.contains_key(gone), "{gone}");
+        }
         assert_eq!((fresh.received, fresh.id), (now, old.id));
     }
 

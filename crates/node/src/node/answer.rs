@@ -48,6 +48,7 @@ impl Node {
         }
         let mut headers = record.headers.clone();
         headers.insert(header::AGE, HeaderValue::from(http::age(record, self.date())));
+        exchange.ask.set_cookies(&mut headers);
         add_upstream(&mut headers, &exchange.ask.trail.upstream);
         http::add_via(&mut headers, Version::HTTP_11, &self.via);
         let counts = &mut self.report.requests;

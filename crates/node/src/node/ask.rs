@@ -11,7 +11,7 @@ use crate::named;
 use crate::output::{Dial, Output};
 use crate::supplying::COVER;
 use ::http::uri::Authority;
-use ::http::{HeaderValue, Method, StatusCode, Uri, header};
+use ::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -425,6 +425,7 @@ fn understand(request: Request, via: &str, config: &Config) -> Result<Ask, &'sta
         has_body,
         upgrade,
         alone: false,
+        cookies: HeaderMap::new(),
         verified: entrance == Entrance::Explicit,
     })
 }

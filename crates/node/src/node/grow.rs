@@ -35,6 +35,10 @@ impl Node {
         let announced =
             if bodiless(&Method::GET, status) { Some(0) } else { content_length(&headers) };
         headers.remove(header::CONTENT_LENGTH);
+        let cookies = http::take_cookies(&mut headers);
+        if let Some(starter) = fetch.starter.and_then(|starter| self.exchanges.get_mut(&starter)) {
+            starter.ask.cookies = cookies;
+        }
         if right && !headers.contains_key(header::DATE) {
             headers.insert(header::DATE, http::format_date(now));
         }
@@ -109,6 +113,9 @@ impl Node {
         if collapsed || storing.carried > 0 {
             let age = http::age(&storing.so_far(requested), now);
             headers.insert(header::AGE, HeaderValue::from(age));
+        }
+        if let Some(exchange) = self.exchanges.get(&client) {
+            exchange.ask.set_cookies(&mut headers);
         }
         add_upstream(&mut headers, &upstream);
         add_status(&mut headers, &self.config.name, &detail);

@@ -306,6 +306,7 @@ impl Node {
             has_body: false,
             upgrade: false,
             alone: !ask.merge,
+            cookies: HeaderMap::new(),
             verified: true,
         };
         named::understand(ask, &self.config.secret).ok()

@@ -3,7 +3,7 @@
 use super::Node;
 use crate::exchange::State;
 use crate::fetch::{self, Fetch, Via};
-use crate::http::{self, Asked, Record, Row};
+use crate::http::{self, Asked, CacheControl, Record, Row};
 use crate::input::{ExchangeId, FetchError, FetchId};
 use crate::output::{Head, Output};
 use crate::report::Unstored;
@@ -150,6 +150,10 @@ impl Node {
             // It speaks of another version: ask again, without conditions.
             return self.ask_alone(&waiters);
         }
+        let starter = fetch.starter.and_then(|starter| self.exchanges.get_mut(&starter));
+        if let Some(starter) = starter {
+            starter.ask.cookies = http::take_cookies(&mut headers.clone());
+        }
         let fresh = http::freshened(old, headers, fetch.requested, self.date(), self.clock_right());
         self.serve_confirmed(&fetch, fresh, &waiters);
     }
@@ -157,7 +161,13 @@ impl Node {
     /// A record holds again: whoever waited is served from the store.
     pub(super) fn serve_confirmed(&mut self, fetch: &Fetch, fresh: Record, waiters: &[ExchangeId]) {
         let fresh = Rc::new(fresh);
-        self.put_record(fetch.ask.key, fetch.ask.target.to_string(), Rc::clone(&fresh));
+        let control = CacheControl::of_response(&fresh.headers);
+        // After a cookie no lifetime is guessed: the next one asks again.
+        if !fetch.ask.headers.contains_key(header::COOKIE)
+            || !http::needs_guess(&fresh.headers, &control, fresh.received)
+        {
+            self.put_record(fetch.ask.key, fetch.ask.target.to_string(), Rc::clone(&fresh));
+        }
         for waiter in waiters {
             let Some(exchange) = self.exchanges.get_mut(waiter) else { continue };
             exchange.ask.trail.upstream.clone_from(&fetch.status_line);

@@ -301,6 +301,7 @@ fn nobodys() -> Ask {
         has_body: true,
         upgrade: false,
         alone: true,
+        cookies: HeaderMap::new(),
         verified: false,
     }
 }

@@ -163,6 +163,13 @@ impl Client {
         head.headers.get(name).map_or("", |value| value.to_str().expect("ASCII"))
     }
 
+    /// The cookies that were set at it.
+    pub fn cookies(&self) -> Vec<&str> {
+        let head = self.head.as_ref().expect("it was answered");
+        let cookies = head.headers.get_all("set-cookie").iter();
+        cookies.map(|value| value.to_str().expect("ASCII")).collect()
+    }
+
     /// What our node says in `Cache-Status`.
     pub fn cache(&self) -> &str {
         self.header("cache-status").trim_start_matches("hearsay; ")

@@ -1,6 +1,7 @@
 //! What must not be stored never is (RFC 9111 §3), and says why.
 
 use crate::net::{Call, Net, Page};
+use std::time::Duration;
 
 const URL: &str = "http://o.test/a";
 
@@ -51,6 +52,64 @@ fn a_cookie_is_shared_only_where_the_origin_says_how_long() {
     net.get(URL);
     net.get(URL);
     assert_eq!(net.origin.asked(URL), 1);
+}
+
+#[test]
+fn a_cookie_is_set_at_the_client_that_asked_the_origin_and_at_nobody_else() {
+    let mut net = Net::new();
+    let page = Page::of(50_000).fresh(60).etag("a").with("set-cookie", "user=1").steady();
+    net.origin.put(URL, page.with("set-cookie", "way=2").waiting(Duration::from_millis(5)));
+    let first = net.call(Call::get(URL));
+    let waits = net.call(Call::get(URL));
+    net.pass(Duration::from_millis(6));
+    let joins = net.call(Call::get(URL));
+    net.settle();
+    let hit = net.get(URL);
+    assert_eq!(net.client(first).cookies(), ["user=1", "way=2"]);
+    for other in [waits, joins, hit] {
+        assert!(net.client(other).is_ok());
+        assert!(net.client(other).cookies().is_empty(), "{:?}", net.client(other).head);
+    }
+    assert_eq!(net.origin.asked(URL), 1);
+    // A 304 may set some, too.
+    net.pass_seconds(70);
+    let renews = net.get(URL);
+    assert_eq!(net.client(renews).cache(), "fwd=stale; fwd-status=304");
+    let hit = net.get(URL);
+    assert_eq!(net.client(renews).cookies(), ["user=1", "way=2"]);
+    assert!(net.client(hit).cookies().is_empty());
+    net.done();
+}
+
+#[test]
+fn what_was_asked_with_a_cookie_is_shared_only_where_the_origin_says_how_long() {
+    let modified = "Wed, 18 May 2022 03:16:40 GMT";
+    let page = || Page::of(5).with("last-modified", modified);
+    let net = asked_twice(page(), || Call::get(URL).with("cookie", "a=b"));
+    assert!(net.client(1).cache().ends_with("detail=cookie"), "{}", net.client(1).cache());
+    let mut net = Net::new();
+    net.origin.put(URL, page().fresh(60));
+    net.call(Call::get(URL).with("cookie", "a=b"));
+    net.settle();
+    net.get(URL);
+    assert_eq!(net.origin.asked(URL), 1);
+}
+
+#[test]
+fn what_was_confirmed_to_a_cookie_gets_no_lifetime_by_that() {
+    let modified = "Wed, 18 May 2033 03:32:00 GMT";
+    let mut net = Net::new();
+    net.origin.put(URL, Page::of(5).with("last-modified", modified));
+    net.get(URL);
+    net.pass_seconds(90_000);
+    for (asked, with_cookie) in [(2, true), (3, false), (3, false)] {
+        let call = Call::get(URL);
+        let id = net.call(if with_cookie { call.with("cookie", "a=b") } else { call });
+        net.settle();
+        assert!(net.client(id).is_ok());
+        assert_eq!(net.origin.asked(URL), asked, "{}", net.client(id).cache());
+    }
+    net.done();
 }
 
 #[test]

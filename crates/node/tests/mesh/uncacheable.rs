@@ -1,9 +1,10 @@
 //! What may not be kept is given on and not kept; what cannot be shared goes directly.
 
-use crate::net::{Call, Mesh, Page, Plan};
+use crate::net::{Call, Heard, Mesh, Page, Plan, ask};
 use http::Method;
 use node::Dial;
 use std::time::Duration;
+use wire::peer::Message;
 
 const URL: &str = "http://o.test/a";
 
@@ -30,6 +31,43 @@ fn a_response_that_may_not_be_stored_is_given_on_along_the_way() {
         assert_eq!(mesh.data_out(0), 0);
         mesh.done();
     }
+}
+
+#[test]
+fn cookies_are_no_part_of_a_record() {
+    let mut mesh = Mesh::chain(3);
+    mesh.origin.put(URL, Page::of(5_000).fresh(600).with("set-cookie", "a=b"));
+    let heard = Heard::default();
+    mesh.start_liar(2, heard.play());
+    mesh.liar_says(2, 1, vec![Message::Ask(Box::new(ask(1, URL)))]);
+    mesh.pass_seconds(1);
+    let fields = match &heard.of(1)[0] {
+        Message::Head(_, head) => head.fields.clone(),
+        other => panic!("{other:?} is no head"),
+    };
+    assert!(fields.iter().any(|(name, _)| name == "cache-control"), "{fields:?}");
+    assert!(fields.iter().all(|(name, _)| name != "set-cookie"), "{fields:?}");
+    for node in [0, 1] {
+        let id = mesh.get(node, URL);
+        assert!(mesh.client(id).is_ok() && mesh.client(id).cookies().is_empty());
+    }
+    mesh.kill(2);
+    mesh.done();
+}
+
+#[test]
+fn what_was_asked_with_a_cookie_is_kept_nowhere_for_a_guessed_while() {
+    let mut mesh = Mesh::chain(4);
+    let page = Page::of(5_000).with("last-modified", "Wed, 18 May 2022 03:16:40 GMT");
+    mesh.origin.put(URL, page);
+    for asked in 1..3 {
+        let id = mesh.call(3, Call::get(URL).with("cookie", "a=b"));
+        mesh.finish();
+        assert!(mesh.client(id).is_ok());
+        assert_eq!(mesh.origin.askers(URL), vec![0; asked]);
+    }
+    nothing_is_kept(&mesh);
+    mesh.done();
 }
 
 #[test]
