@@ -33,6 +33,8 @@ pub use mesh::{Mesh, scheme, scheme_name, scheme_names};
 pub use overhear::Overhear;
 pub use problem::ConfigError;
 pub use size::Size;
+#[cfg(test)]
+pub use {file::KEYS, tests::load as load_text};
 
 /// The file that is read if it is there and no other is named.
 pub const FILE_DEFAULT: &str = "/etc/hearsay/hearsay.toml";
@@ -77,6 +79,8 @@ pub struct Config {
     pub metrics: Option<SocketAddr>,
     /// What is done otherwise than it should be.
     pub experiment: Experiment,
+    /// What is allowed and should be put right all the same: a sentence each.
+    pub warnings: Vec<String>,
 }
 
 /// Where units rest, and how many.
@@ -137,6 +141,22 @@ pub struct Overrides {
     pub metrics: Option<SocketAddr>,
     /// `control`.
     pub control: Option<PathBuf>,
+}
+
+/// What the settings are made from, for as long as the daemon runs.
+#[derive(Clone, Debug, Default)]
+pub struct Given {
+    /// The file that was named; [`FILE_DEFAULT`], if it is there, where none was.
+    pub file: Option<PathBuf>,
+    /// What the command line says.
+    pub overrides: Overrides,
+}
+
+impl Given {
+    /// The settings as they are now, for somebody who will run with them.
+    pub fn load(&self) -> Result<Config, ConfigError> {
+        Config::load(self.file.as_deref(), &self.overrides)
+    }
 }
 
 impl Config {
@@ -377,6 +397,7 @@ impl Reader<'_> {
             overhear: self.overhear(file.overhear, overrides),
             metrics: overrides.metrics.or(metrics),
             experiment: self.experiment(file.experiment),
+            warnings: Vec::new(),
         }
     }
 
@@ -504,7 +525,7 @@ mod tests {
         }
     }
 
-    pub(super) fn load(text: &str) -> Result<Config, ConfigError> {
+    pub fn load(text: &str) -> Result<Config, ConfigError> {
         load_with(text, &Overrides::default())
     }
 
@@ -551,7 +572,7 @@ mod tests {
 
     #[test]
     fn the_packaged_example_shows_every_key() {
-        for key in file::KEYS.iter().flat_map(|(_, keys)| keys.iter()) {
+        for key in KEYS.iter().flat_map(|(_, keys)| keys.iter()) {
             let forms = [format!("#{key} = "), format!("# {key} = "), format!("[{key}]")];
             let has = |form: &String| EXAMPLE.lines().any(|line| line.starts_with(form.as_str()));
             assert!(forms.iter().any(has), "{key}");

@@ -5,20 +5,21 @@
 //! clients (`clients.rs`), origins (`origins.rs`), peers (`links.rs`), what is overheard (`overhear.rs`)
 //! and the store's answers feed the engine through [`Shell`]. *The end:* the listeners go first, so that new connections go straight to
 //! their origins; then clients get a moment to finish; then peers are left and the rules go, and what
-//! was written is made durable.
+//! was written is made durable. *In between:* SIGHUP reads the configuration again (`reload.rs`).
 
-use crate::clients::{self, Door as ClientDoor};
-use crate::config::Config;
+use crate::clients::{self, Door};
+use crate::config::{Config, Given};
 use crate::control::{self, ControlError};
 use crate::disk::{self, Disk};
 use crate::entropy;
 use crate::identity::Identity;
-use crate::interception::Interception;
 use crate::mesh;
 use crate::observe::Observer;
 use crate::overhear::Ear;
 use crate::places::Places;
+use crate::reload::Reload;
 use crate::shell::Shell;
+use crate::transparent::{self, Transparent};
 use host::dial::Dialler;
 use host::egress;
 use host::origin::Pool;
@@ -67,17 +68,18 @@ pub enum DriveError {
     Runtime(#[from] std::io::Error),
 }
 
-/// Runs the daemon until it is told to stop.
-pub fn run(config: Config) -> Result<(), DriveError> {
+/// Runs the daemon until it is told to stop, with settings that can be had anew from `given`.
+pub fn run(config: Config, given: Given) -> Result<(), DriveError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(host::dial::LOOKUPS_MAX + OBSERVERS_MAX)
         .build()?;
-    LocalSet::new().block_on(&runtime, drive(config))
+    LocalSet::new().block_on(&runtime, drive(config, given))
 }
 
-async fn drive(config: Config) -> Result<(), DriveError> {
+async fn drive(config: Config, given: Given) -> Result<(), DriveError> {
     let stop = Stop::new()?;
+    let hangup = signal(SignalKind::hangup())?;
     let control = control::Door::open(&config.control)?;
     let mut listeners = open_listeners(&config)?;
     let (answers, answered) = mpsc::unbounded_channel();
@@ -108,22 +110,28 @@ async fn drive(config: Config) -> Result<(), DriveError> {
     observer.hears(ear.listen(&shell));
     mesh::follow_routes(&config, &shell, &observer).await;
     spawn_local(control.serve(Rc::clone(&observer)));
-    let interception = Interception::begin(&config, &egress, &observer);
-    if interception.is_none() {
-        // Without the rules nothing keeps others from coming in by that port.
-        listeners.transparent = None;
+    let places = Places::new(clients::connections_max());
+    let (watched, shared) = (Rc::clone(&observer), Rc::clone(&places));
+    let mut transparent = Transparent::new(shell.clone(), watched, shared, egress.clone());
+    if let Some(listener) = listeners.transparent.take() {
+        transparent.begin(&config, listener);
     }
-    let mut accepting = listeners.serve(&shell, &observer);
+    let mut accepting = listeners.serve(&shell, &observer, &places);
     accepting.extend(mesh::accept_peers(&config, &shell));
     let addresses = &observer.addresses;
     tracing::info!(version = env!("CARGO_PKG_VERSION"), ?addresses, "ready");
 
-    stop.wait().await;
+    let mut reload = Reload { given, held: config, shell: shell.clone(), observer, transparent };
+    tokio::select! {
+        () = stop.wait() => {}
+        () = reload.heed(hangup, egress) => {}
+    }
     // New connections go straight from here on; those that are open still come by the rules.
     accepting.iter().for_each(AbortHandle::abort);
+    reload.transparent.stop_accepting();
     farewell(&shell).await;
     shell.links().hang_up(HANG_UP).await;
-    interception.iter().for_each(Interception::end);
+    reload.transparent.end();
     shell.with_disk(Disk::finish);
     tracing::info!("stopped");
     Ok(())
@@ -184,8 +192,8 @@ fn open_listeners(config: &Config) -> Result<Listeners, DriveError> {
     let transparent = match config.intercept.interfaces.is_empty() {
         true => None,
         false => {
-            let address = SocketAddr::from(([0; 16], config.intercept.port));
-            Some(listen(address, |address| host::listen::transparent(address.port()))?)
+            let address = transparent::address(&config.intercept);
+            Some(listen(address, |_| transparent::open(&config.intercept))?)
         }
     };
     let metrics =
@@ -214,19 +222,22 @@ impl Listeners {
         self.explicit.iter().map(|(address, _)| *address).collect()
     }
 
-    /// Answers who takes clients in, so that they can be told to stop.
-    fn serve(self, shell: &Shell, observer: &Rc<Observer>) -> Vec<AbortHandle> {
-        let places = Places::new(clients::connections_max());
-        let explicit = self.explicit.into_iter().map(|(_, port)| (port, ClientDoor::Explicit));
-        let transparent = self.transparent.into_iter().map(|port| (port, ClientDoor::Transparent));
+    /// Answers who takes explicit clients in, so that they can be told to stop.
+    fn serve(
+        self,
+        shell: &Shell,
+        observer: &Rc<Observer>,
+        places: &Rc<Places>,
+    ) -> Vec<AbortHandle> {
         if let Some(listener) = self.metrics {
             spawn_local(control::serve_metrics(listener, Rc::clone(observer)));
         }
-        let accept = |(listener, door)| {
-            let accept = clients::accept(shell.clone(), listener, door, Rc::clone(&places));
+        let accept = |(_, listener)| {
+            let accept =
+                clients::accept(shell.clone(), listener, Door::Explicit, Rc::clone(places));
             spawn_local(accept).abort_handle()
         };
-        explicit.chain(transparent).map(accept).collect()
+        self.explicit.into_iter().map(accept).collect()
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::cli::{Intercept as Action, InterceptWhat};
 use crate::config::{Config, Overrides};
 use crate::exit::Failure;
-use crate::interception::in_step;
+use crate::transparent::in_step;
 
 /// Does what was asked. What the command line does not say, the configuration does.
 pub async fn run(action: &Action) -> Result<(), Failure> {

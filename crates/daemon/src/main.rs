@@ -21,7 +21,6 @@ mod exit;
 mod get;
 mod identity;
 mod intercept;
-mod interception;
 mod links;
 mod log;
 mod mesh;
@@ -34,12 +33,14 @@ mod places;
 mod publish;
 mod put;
 mod query;
+mod reload;
 mod shell;
 mod status;
 mod term;
+mod transparent;
 
 use cli::{Cli, Command, Run};
-use config::{Config, FILE_DEFAULT, Overrides, control_paths};
+use config::{FILE_DEFAULT, Given, control_paths};
 use exit::Failure;
 use term::Style;
 
@@ -75,8 +76,10 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
 
 fn start(run: &Run, control: Option<std::path::PathBuf>) -> Result<(), Failure> {
     log::start(run.log)?;
-    let config = Config::load(run.config.as_deref(), &run.overrides(control));
-    drive::run(config.map_err(Failure::usage)?).map_err(Failure::failed)
+    let given = Given { file: run.config.clone(), overrides: run.overrides(control) };
+    let config = given.load().map_err(Failure::usage)?;
+    config.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+    drive::run(config, given).map_err(Failure::failed)
 }
 
 /// Commands need a loop of their own, for one conversation.
@@ -96,7 +99,8 @@ async fn show_status(paths: &[std::path::PathBuf], json: bool) -> Result<(), Fai
 }
 
 fn check_config(file: Option<&Path>) -> Result<(), Failure> {
-    let config = Config::load(file, &Overrides::default()).map_err(Failure::usage)?;
+    let given = Given { file: file.map(Path::to_owned), ..Given::default() };
+    let config = given.load().map_err(Failure::usage)?;
     let name = file.unwrap_or(Path::new(FILE_DEFAULT));
     if file.is_none() && !name.exists() {
         println!("{} is not there: the defaults hold", name.display());
@@ -104,6 +108,7 @@ fn check_config(file: Option<&Path>) -> Result<(), Failure> {
         println!("{} is right", name.display());
     }
     print!("{config}");
+    config.warnings.iter().for_each(|warning| println!("warning: {warning}"));
     Ok(())
 }
 

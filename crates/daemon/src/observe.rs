@@ -25,7 +25,7 @@ const ROWS_MAX: usize = 100_000;
 /// Sees the daemon through its shell and its configuration.
 pub struct Observer {
     shell: Shell,
-    config: Config,
+    config: RefCell<Config>,
     started: Instant,
     /// Where the explicit proxy listens.
     pub addresses: Vec<SocketAddr>,
@@ -42,11 +42,16 @@ pub type Routes = Result<watch::Receiver<RouteTable>, String>;
 impl Observer {
     /// Begins to observe.
     pub fn new(shell: Shell, config: &Config, addresses: Vec<SocketAddr>) -> Self {
-        let (config, intercept) = (config.clone(), RefCell::default());
+        let (config, intercept) = (RefCell::new(config.clone()), RefCell::default());
         let (routes, is_temporary, heard) =
             (RefCell::default(), RefCell::default(), RefCell::default());
         let started = Instant::now();
         Self { shell, config, started, addresses, intercept, routes, is_temporary, heard }
+    }
+
+    /// Other settings hold.
+    pub fn holds(&self, config: &Config) {
+        self.config.borrow_mut().clone_from(config);
     }
 
     /// There is a mesh.
@@ -65,8 +70,9 @@ impl Observer {
     }
 
     fn overhear(&self) -> Option<Overhear> {
-        let interface = self.config.overhear.interface.clone()?;
-        let memory_bytes = self.config.overhear.memory_bytes;
+        let config = self.config.borrow();
+        let interface = config.overhear.interface.clone()?;
+        let memory_bytes = config.overhear.memory_bytes;
         Some(match self.heard.borrow().as_ref()? {
             Ok(capture) => Overhear::new(interface, memory_bytes, capture.report()),
             Err(error) => Overhear::failed(interface, memory_bytes, error.clone()),
@@ -75,7 +81,8 @@ impl Observer {
 
     fn mesh(&self) -> Option<Mesh> {
         let (id, public_key) = self.shell.identity()?;
-        let mesh = &self.config.mesh;
+        let config = self.config.borrow();
+        let mesh = &config.mesh;
         Some(Mesh {
             scheme: scheme_name(mesh.scheme).into(),
             port: mesh.port,
@@ -87,7 +94,8 @@ impl Observer {
     }
 
     fn route(&self) -> Option<Route> {
-        let interfaces = &self.config.mesh.interfaces;
+        let config = self.config.borrow();
+        let interfaces = &config.mesh.interfaces;
         let routes = self.routes.borrow();
         Some(match routes.as_ref()? {
             Ok(routes) => Route::new(interfaces, &routes.borrow()),
@@ -109,7 +117,8 @@ impl Observed for Observer {
     fn status(&self) -> Status {
         let report = self.shell.report();
         let (works, note) = self.intercept.borrow().clone();
-        let store = &self.config.store;
+        let config = self.config.borrow();
+        let store = &config.store;
         let (kind, path) = match &store.place {
             Place::Memory => (StoreKind::Memory, None),
             Place::Dir(path) => (StoreKind::Disk, Some(path.clone())),
@@ -118,14 +127,14 @@ impl Observed for Observer {
         let error = self.shell.with_disk(|disk| disk.trouble()).or(unlisted);
         Status {
             version: env!("CARGO_PKG_VERSION").into(),
-            name: self.config.name.clone(),
+            name: config.name.clone(),
             process: Process::here(self.started),
             listeners: self.addresses.clone(),
-            metrics: self.config.metrics,
+            metrics: config.metrics,
             intercept: Intercept {
-                interfaces: self.config.intercept.interfaces.clone(),
-                port: self.config.intercept.port,
-                ports: self.config.intercept.ports.clone(),
+                interfaces: config.intercept.interfaces.clone(),
+                port: config.intercept.port,
+                ports: config.intercept.ports.clone(),
                 out: self.shell.pool().dialler().egress().interfaces(),
                 works,
                 note,
@@ -141,7 +150,7 @@ impl Observed for Observer {
                 works: report.store_works && error.is_none(),
                 error,
             },
-            memory_budget_bytes: self.config.memory_bytes,
+            memory_budget_bytes: config.memory_bytes,
             relayed_bytes: self.shell.relayed().get(),
             report: (&report).into(),
         }
@@ -163,7 +172,7 @@ impl Observed for Observer {
         let uri: http::Uri = url.parse().ok()?;
         let target = Target::new(uri.authority()?, uri.path_and_query())?;
         // Whoever asks here is on this machine, but may have got it by a proxy that is not, as others do.
-        let secret = self.config.mesh.object_secret();
+        let secret = self.config.borrow().mesh.object_secret();
         let keys = [true, false].map(|at_home| target.key(&secret, at_home));
         let read = tokio::task::spawn_blocking(move || read_page(&catalogue, &keys, page));
         read.await.ok()?

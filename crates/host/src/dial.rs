@@ -75,6 +75,11 @@ impl Dialler {
         connect(*last, LAST).await
     }
 
+    /// Permits something else from now on.
+    pub fn permit(&self, access: Access) {
+        *self.0.access.borrow_mut() = access;
+    }
+
     /// Which interfaces lead out.
     #[must_use]
     pub fn egress(&self) -> &Egress {

@@ -189,13 +189,17 @@ impl Rules {
     /// If the rules name no interface, no port, no mark, or something that is not an interface.
     pub fn ruleset(&self) -> Result<String, Error> {
         self.validate()?;
-        let mark = self.mark_and_accept();
-        let listen_port = self.listen_port;
         let redirects: String = Family::ALL.iter().map(|family| self.redirect(*family)).collect();
+        Ok(self.table_with(&redirects))
+    }
+
+    /// The transaction that makes our table anew, with these lines at its end.
+    fn table_with(&self, redirects: &str) -> String {
+        let (mark, listen_port) = (self.mark_and_accept(), self.listen_port);
         // `socket wildcard 0`: the listener itself is bound to every address, so without it any
         // packet for this port of any machine in the world, passing through, would be taken.
         // The drop: only what is intercepted may reach the listener, or it were an open proxy.
-        Ok(format!(
+        format!(
             "add table inet {TABLE_NAME}
 delete table inet {TABLE_NAME}
 table inet {TABLE_NAME} {{
@@ -209,7 +213,7 @@ table inet {TABLE_NAME} {{
 {redirects}  }}
 }}
 "
-        ))
+        )
     }
 
     /// The lines that hand a family's connections to the listener.
@@ -266,7 +270,7 @@ table inet {TABLE_NAME} {{
             families.push(FamilyReport {
                 family,
                 available,
-                redirect: self.redirects(family, &ruleset),
+                redirect: self.is_redirected(family, &ruleset),
                 rule: available && self.has_rule(family)?,
                 route: available && self.has_route(family)?,
             });
@@ -281,6 +285,14 @@ table inet {TABLE_NAME} {{
             }
         }
         Ok(Report { families, interfaces_missing, warnings })
+    }
+
+    /// Lets new connections go straight, while those that were intercepted still come here.
+    ///
+    /// # Errors
+    /// See [`enum@Error`]; then the rules are as they were.
+    pub fn release(&self) -> Result<(), Error> {
+        run("nft", &words("-f -"), Some(&self.table_with(""))).map(drop)
     }
 
     /// Takes our rules away, and only ours. Removing what is not there is no error.
@@ -385,7 +397,7 @@ table inet {TABLE_NAME} {{
 
     /// Whether nft's listing of our table has both the shortcut for established connections and
     /// a line that takes every wanted interface and port of this family to our listener.
-    fn redirects(&self, family: Family, listing: &str) -> bool {
+    fn is_redirected(&self, family: Family, listing: &str) -> bool {
         let target = format!("tproxy {} to :{} ", family.nft_words().0, self.listen_port);
         let mark = format!("{:#010x}", self.mark);
         let shortcut = listing.lines().any(|line| {
@@ -610,20 +622,20 @@ table inet hearsay {
 		iifname { "wl1", "lan0" } meta nfproto ipv6 tcp dport { 80, 8080 } fib daddr . mark oifname { "ppp0", "wan0" } tproxy ip6 to :3130 meta mark set meta mark | 0x04000000 accept
 	}
 }"#;
-        assert!(on(&["lan0"], &[]).redirects(Family::V4, listing));
-        assert!(on(&[], &[]).redirects(Family::V4, listing));
-        assert!(on(&["lan0"], &["wan0"]).redirects(Family::V4, listing));
-        assert!(!on(&["lan0"], &["ppp0"]).redirects(Family::V4, listing));
-        assert!(on(&["lan0"], &["wan0", "ppp0"]).redirects(Family::V6, listing));
-        assert!(!on(&["lan"], &[]).redirects(Family::V4, listing));
-        assert!(!on(&["wl1", "lan0"], &[]).redirects(Family::V4, listing));
-        assert!(on(&["wl1", "lan0"], &[]).redirects(Family::V6, listing));
+        assert!(on(&["lan0"], &[]).is_redirected(Family::V4, listing));
+        assert!(on(&[], &[]).is_redirected(Family::V4, listing));
+        assert!(on(&["lan0"], &["wan0"]).is_redirected(Family::V4, listing));
+        assert!(!on(&["lan0"], &["ppp0"]).is_redirected(Family::V4, listing));
+        assert!(on(&["lan0"], &["wan0", "ppp0"]).is_redirected(Family::V6, listing));
+        assert!(!on(&["lan"], &[]).is_redirected(Family::V4, listing));
+        assert!(!on(&["wl1", "lan0"], &[]).is_redirected(Family::V4, listing));
+        assert!(on(&["wl1", "lan0"], &[]).is_redirected(Family::V6, listing));
         assert!(
-            !Rules { listen_port: 313, ..on(&["lan0"], &[]) }.redirects(Family::V4, listing),
+            !Rules { listen_port: 313, ..on(&["lan0"], &[]) }.is_redirected(Family::V4, listing),
             "another port"
         );
-        assert!(!Rules { mark: 1, ..on(&["lan0"], &[]) }.redirects(Family::V4, listing));
-        assert!(!on(&[], &[]).redirects(Family::V4, ""));
+        assert!(!Rules { mark: 1, ..on(&["lan0"], &[]) }.is_redirected(Family::V4, listing));
+        assert!(!on(&[], &[]).is_redirected(Family::V4, ""));
     }
 
     #[test]

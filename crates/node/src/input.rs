@@ -110,6 +110,17 @@ pub struct Config {
     pub mesh: Option<MeshConfig>,
 }
 
+/// What may change while a node runs. All else of [`Config`] holds until it ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// As [`Config::allow`].
+    pub allow: Vec<Prefix>,
+    /// As [`MeshConfig::gateways`]; of no effect without a mesh.
+    pub gateways: Vec<PublicKey>,
+    /// As [`Config::access`].
+    pub access: Access,
+}
+
 /// How a request reached us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entrance {
@@ -220,6 +231,8 @@ pub enum Input {
     Clock(Date),
     /// [`crate::Node::poll_timeout`] has come.
     Tick,
+    /// These settings hold from now on; what is under way goes on.
+    Settings(Settings),
     /// The way to the gateway, whole, whenever it changes.
     Routes(RouteTable),
     /// Something happened to a connection with a peer.

@@ -47,7 +47,7 @@ pub use http::{
 };
 pub use input::{
     Config, Entrance, ExchangeId, FetchError, FetchId, Input, LinkId, LinkInput, Listening,
-    MeshConfig, Overheard, PutError, Request, Scheme, Ticket,
+    MeshConfig, Overheard, PutError, Request, Scheme, Settings, Ticket,
 };
 pub use mesh::PeerInfo;
 pub use node::{Node, PublishedInfo};

@@ -34,7 +34,7 @@ use crate::dice::Dice;
 use crate::exchange::Exchange;
 use crate::fetch::Fetch;
 use crate::hasher::Map;
-use crate::input::{Config, ExchangeId, FetchId, Input};
+use crate::input::{Config, ExchangeId, FetchId, Input, Settings};
 use crate::manifests::Manifests;
 use crate::mesh::{Mesh, PeerInfo};
 use crate::names::Names;
@@ -188,6 +188,7 @@ impl Node {
         match input {
             Input::Clock(date) => self.set_clock(date),
             Input::Tick => self.tick(),
+            Input::Settings(settings) => self.set(settings),
             Input::Routes(routes) => self.routes(routes),
             Input::Link(link) => self.link(link),
             Input::Overheard(segments) => self.overheard(&segments),
@@ -319,6 +320,14 @@ impl Node {
         if jump > 1 {
             // Rows made by a clock that was wrong say so on disk.
             self.rows.forget();
+        }
+    }
+
+    fn set(&mut self, settings: Settings) {
+        self.config.allow = settings.allow;
+        self.config.access = settings.access;
+        if let Some(mesh) = &mut self.mesh {
+            mesh.config.gateways = settings.gateways;
         }
     }
 

@@ -127,6 +127,11 @@ impl Hearsay {
         self.process.kill();
     }
 
+    /// As an operator has it read its configuration again.
+    pub fn hang_up(&self) {
+        self.process.signal("HUP");
+    }
+
     /// As an operator stops it. It must end well.
     #[track_caller]
     pub fn terminate(&mut self) {

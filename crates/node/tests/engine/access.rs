@@ -1,8 +1,8 @@
 //! Who may use it, and what it is not: an open proxy, a way in, an endless loop.
 
-use crate::net::{Call, End, Net, Page};
+use crate::net::{Call, End, Net, Pace, Page};
 use http::Method;
-use node::Dial;
+use node::{Dial, Settings};
 
 const URL: &str = "http://o.test/a";
 
@@ -18,6 +18,22 @@ fn strangers_are_refused_and_those_who_are_allowed_are_not() {
         assert_eq!(net.client(id).status(), status, "{from}");
         assert!(net.client(id).is_whole());
     }
+    net.done();
+}
+
+#[test]
+fn other_clients_may_be_allowed_while_it_runs_and_who_is_served_goes_on() {
+    let mut net = Net::new();
+    net.origin.put(URL, Page::of(400_000).fresh(60));
+    let call = |from: &str| Call { from: from.parse().unwrap(), ..Call::get(URL) };
+    let old = net.call(call("192.0.2.7").pace(Pace::Stalls(50_000)));
+    net.settle();
+    let allow = vec!["198.51.100.0/24".parse().unwrap()];
+    net.set(Settings { allow, ..Settings::default() });
+    let (new, again) = (net.call(call("198.51.100.7")), net.call(call("192.0.2.7")));
+    net.hurry(old);
+    assert_eq!((net.client(new).status(), net.client(again).status()), (200, 403));
+    assert!(net.client(old).is_ok(), "{:?}", net.client(old));
     net.done();
 }
 

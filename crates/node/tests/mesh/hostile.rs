@@ -170,6 +170,18 @@ fn who_signs_for_itself_is_not_believed_where_the_gateway_s_key_is_configured() 
     served_all_the_same(mesh);
 }
 
+#[test]
+fn who_is_believed_may_change_while_a_node_runs() {
+    let mut mesh = Mesh::chain(3);
+    mesh.start_liar(1, liar_of(noise(1, LENGTH), |said| said));
+    mesh.pass_seconds(40);
+    let right = noise(2, LENGTH);
+    mesh.origin.put(URL, Page::new(right.clone()).fresh(600));
+    mesh.believe(2, 0);
+    let mesh = served_all_the_same(mesh);
+    assert!(mesh.client(0).content == right, "it believed whom it believed before");
+}
+
 /// Answers with a record of its own making.
 fn liar_of(body: Bytes, mut bend: impl FnMut(Vec<Said>) -> Vec<Said> + 'static) -> Play {
     author(move |peers, message| {

@@ -13,6 +13,7 @@ pub use crate::common::{
 use crate::common::{Answer, OriginEvent, Turn, check_memory, summary};
 use node::{
     Access, Config, Entrance, ExchangeId, FetchId, Input, Node, OPEN_KEY, Output, Report, Request,
+    Settings,
 };
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -155,6 +156,11 @@ impl Net {
         let passed = (self.now - Instant::ZERO).as_secs();
         self.begin = Date::from_unix(date.as_unix().saturating_sub(passed));
         self.feed(Input::Clock(date));
+    }
+
+    /// Other settings hold from now on.
+    pub fn set(&mut self, settings: Settings) {
+        self.feed(Input::Settings(settings));
     }
 
     /// The disk's writer goes on after it was stuck.

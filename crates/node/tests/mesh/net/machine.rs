@@ -109,7 +109,7 @@ fn identity(plan: &Plan, node: usize) -> [u8; 32] {
     seed(plan.options(node).seed ^ 0x1de0_0000)
 }
 
-fn public_key(plan: &Plan, node: usize) -> PublicKey {
+pub fn public_key(plan: &Plan, node: usize) -> PublicKey {
     let key = ed25519_dalek::SigningKey::from_bytes(&identity(plan, node));
     PublicKey(key.verifying_key().to_bytes())
 }

@@ -28,11 +28,11 @@ use drive::{Event, What};
 use ground::Ground;
 use liar::Liar;
 use links::{Later, Links};
-use machine::{Machine, Program, seed};
+use machine::{Machine, Program, public_key, seed};
 use node::peering::Peers;
 use node::{
     Dial, Entrance, ExchangeId, FetchId, Input, Overheard, PublishedInfo, PutError, Report,
-    Request, RouteTable,
+    Request, RouteTable, Settings,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -272,6 +272,12 @@ impl Mesh {
         if matches!(self.machines[node].program, Program::Node(_)) {
             self.feed(node, Input::Routes(table));
         }
+    }
+
+    /// From now on a node believes the signatures of one other alone.
+    pub fn believe(&mut self, node: usize, gateway: usize) {
+        let gateways = vec![public_key(&self.machines[gateway].plan, gateway)];
+        self.feed(node, Input::Settings(Settings { gateways, ..Settings::default() }));
     }
 
     /// Sets a node's clock so many seconds ahead of the right time.

@@ -1,0 +1,217 @@
+//! SIGHUP: the configuration is read again while the daemon runs.
+//!
+//! *What this is:* [`KEYS`], which says of each setting whether it can change at run time, and
+//! [`Reload`], which puts the changes in force. A key that a running daemon can take over is one line
+//! `live!` there, and a line in [`Reload::put_in_force`] if somebody must be told. *What it never does:*
+//! end a transfer, or take over a part of a file that is wrong.
+
+use crate::config::{Config, Given};
+use crate::observe::Observer;
+use crate::shell::Shell;
+use crate::transparent::Transparent;
+use host::egress::Egress;
+use node::Input;
+use std::rc::Rc;
+use tokio::signal::unix::Signal;
+
+/// A setting as far as a reload is concerned.
+struct Key {
+    /// As the file has it.
+    name: &'static str,
+    differs: fn(&Config, &Config) -> bool,
+    /// Takes the second one's value over into the first; `None`: that needs a restart.
+    take: Option<fn(&mut Config, &Config)>,
+}
+
+/// A setting that can change while the daemon runs.
+macro_rules! live {
+    ($name:literal, $($field:ident).+) => {
+        Key {
+            name: $name,
+            differs: |a, b| a.$($field).+ != b.$($field).+,
+            take: Some(|held, new| held.$($field).+.clone_from(&new.$($field).+)),
+        }
+    };
+}
+
+/// A setting that holds until the daemon ends.
+macro_rules! fixed {
+    ($name:literal, $($field:ident).+) => {
+        Key { name: $name, differs: |a, b| a.$($field).+ != b.$($field).+, take: None }
+    };
+}
+
+/// All settings.
+const KEYS: [Key; 29] = [
+    fixed!("listen", listen),
+    live!("allow", allow),
+    fixed!("name", name),
+    fixed!("memory", memory_bytes),
+    fixed!("control", control),
+    fixed!("[store] path", store.place),
+    fixed!("[store] size", store.size_bytes),
+    fixed!("[store] policy", store.policy),
+    fixed!("[access] out", access.out),
+    live!("[access] private", access.private),
+    live!("[access] ports", access.ports),
+    live!("[intercept] interfaces", intercept.interfaces),
+    fixed!("[intercept] port", intercept.port),
+    live!("[intercept] ports", intercept.ports),
+    fixed!("[mesh] interfaces", mesh.interfaces),
+    fixed!("[mesh] babeld", mesh.babeld),
+    fixed!("[mesh] gateway", mesh.gateway),
+    fixed!("[mesh] scheme", mesh.scheme),
+    fixed!("[mesh] key", mesh.key),
+    live!("[mesh] gateways", mesh.gateways),
+    fixed!("[mesh] port", mesh.port),
+    live!("[mesh] direct", mesh.direct),
+    fixed!("[overhear] mode", overhear.mode),
+    fixed!("[overhear] interface", overhear.interface),
+    fixed!("[overhear] memory", overhear.memory_bytes),
+    fixed!("[metrics] listen", metrics),
+    fixed!("[experiment] units", experiment.units),
+    fixed!("[experiment] streams", experiment.overhear.joins_streams),
+    fixed!("[experiment] halves", experiment.overhear.repairs),
+];
+
+/// What became of the settings when the file was read again: the names of those that differ.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Changes {
+    /// They hold from now on.
+    taken: Vec<&'static str>,
+    /// They hold after a restart.
+    left: Vec<&'static str>,
+}
+
+/// Takes over into `held` what can change at run time.
+fn take_over(held: &mut Config, new: &Config) -> Changes {
+    let mut changes = Changes::default();
+    for key in &KEYS {
+        match key.take {
+            _ if !(key.differs)(held, new) => {}
+            Some(take) => {
+                take(held, new);
+                changes.taken.push(key.name);
+            }
+            None => changes.left.push(key.name),
+        }
+    }
+    changes
+}
+
+/// What the engine is told of the settings while it runs.
+fn engine_settings(config: &Config) -> node::Settings {
+    node::Settings {
+        allow: config.allow.clone(),
+        gateways: config.mesh.gateways.clone(),
+        access: config.access.rules(&config.mesh.direct),
+    }
+}
+
+/// Reads the configuration again whenever it is asked to.
+pub struct Reload {
+    /// What was asked for at the start; it goes on counting more than the file.
+    pub given: Given,
+    /// What holds now.
+    pub held: Config,
+    pub shell: Shell,
+    pub observer: Rc<Observer>,
+    pub transparent: Transparent,
+}
+
+impl Reload {
+    /// Heeds SIGHUP, and keeps what is intercepted in step with the routes; never returns.
+    pub async fn heed(&mut self, mut hangup: Signal, mut egress: Egress) {
+        loop {
+            tokio::select! {
+                Some(()) = hangup.recv() => self.reload(),
+                () = egress.changed() => self.transparent.change(&self.held),
+            }
+        }
+    }
+
+    fn reload(&mut self) {
+        match self.given.load() {
+            Ok(new) => {
+                let changes = take_over(&mut self.held, &new);
+                self.put_in_force();
+                changes.say();
+                new.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+            }
+            Err(error) => {
+                error.problems.iter().for_each(|problem| tracing::error!("{problem}"));
+                tracing::error!("the configuration is wrong: the settings that hold were kept");
+            }
+        }
+    }
+
+    fn put_in_force(&mut self) {
+        let settings = engine_settings(&self.held);
+        self.shell.pool().dialler().permit(settings.access.clone());
+        self.shell.feed(Input::Settings(settings));
+        self.observer.holds(&self.held);
+        self.transparent.change(&self.held);
+    }
+}
+
+impl Changes {
+    fn say(&self) {
+        let taken = if self.taken.is_empty() { "nothing".into() } else { self.taken.join(", ") };
+        tracing::info!("the configuration was read again; changed: {taken}");
+        if !self.left.is_empty() {
+            tracing::warn!("these need a restart: {}", self.left.join(", "));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{KEYS as IN_FILE, load_text};
+
+    fn changes(old: &str, new: &str) -> (Changes, Config) {
+        let mut held = load_text(old).expect("a right file");
+        let changes = take_over(&mut held, &load_text(new).expect("a right file"));
+        (changes, held)
+    }
+
+    #[test]
+    fn what_can_change_is_taken_over_and_the_rest_is_named() {
+        let new = "allow = [\"192.0.2.0/24\"]\nmemory = \"8MiB\"\n[store]\npath = \"/x\"\n\
+                   [intercept]\ninterfaces = [\"br-lan\"]\nport = 7\nports = [80, 8080]\n\
+                   [mesh]\ndirect = [\"10.0.0.0/8\"]";
+        let (changes, held) = changes("", new);
+        let taken =
+            ["allow", "[intercept] interfaces", "[intercept] ports", "[mesh] direct"].to_vec();
+        let left = ["memory", "[store] path", "[intercept] port"].to_vec();
+        assert_eq!(changes, Changes { taken, left });
+        assert_eq!(engine_settings(&held).allow, ["192.0.2.0/24".parse().expect("a prefix")]);
+        let direct = engine_settings(&held).access.direct;
+        assert_eq!(direct, ["10.0.0.0/8".parse().expect("a prefix")]);
+        assert_eq!(
+            (held.intercept.interfaces.as_slice(), held.memory_bytes),
+            (&["br-lan".into()][..], 16 << 20)
+        );
+        assert_eq!((held.intercept.port, held.intercept.ports), (3130, vec![80, 8080]));
+    }
+
+    #[test]
+    fn the_same_file_changes_nothing() {
+        let text = "allow = [\"192.0.2.0/24\"]\nmemory = \"8MiB\"";
+        assert_eq!(changes(text, text).0, Changes::default());
+    }
+
+    #[test]
+    fn every_key_of_the_file_is_known() {
+        let known = |name: &str| KEYS.iter().any(|key| key.name == name);
+        let is_table = |key: &str| IN_FILE.iter().any(|(table, _)| *table == key);
+        for (table, keys) in IN_FILE {
+            for key in keys.iter().filter(|key| !table.is_empty() || !is_table(key)) {
+                // The mesh's key is one setting, wherever it stands.
+                let key = if *key == "key-file" { "key" } else { key };
+                let name = if table.is_empty() { key.into() } else { format!("[{table}] {key}") };
+                assert!(known(&name), "{name}: say in KEYS whether it can change at run time");
+            }
+        }
+    }
+}

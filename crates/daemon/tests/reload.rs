@@ -1,0 +1,145 @@
+//! SIGHUP: what can be changed at run time is changed, the rest is named, and nobody's transfer ends.
+
+mod world;
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use world::network::{self, CLIENT, ORIGIN, there};
+use world::{Curl, Hearsay, Nginx, Reply, Script, World, assert_same, noise, sh, wait_until};
+
+/// Writes the configuration and answers its path.
+fn configure(world: &World, text: &str) -> String {
+    world.write("hearsay.toml", text.as_bytes()).display().to_string()
+}
+
+/// Has the daemon read its configuration again, and waits until it says what came of it.
+#[track_caller]
+fn reload(hearsay: &Hearsay, text: &str) -> String {
+    let before = hearsay.log().len();
+    hearsay.hang_up();
+    wait_until("the daemon to have read its configuration again", || {
+        hearsay.log()[before..].contains(text)
+    });
+    hearsay.log()[before..].to_owned()
+}
+
+/// An origin on port 80 that pauses in the middle of each answer until it is told to go on.
+fn pausing_origin(body: &[u8]) -> (Script, Arc<AtomicBool>) {
+    let goes_on = Arc::new(AtomicBool::new(false));
+    let (may_go, body) = (Arc::clone(&goes_on), body.to_vec());
+    let listener = there(ORIGIN, || TcpListener::bind("[::]:80")).expect("port 80 is free");
+    let script = Script::on(listener, move |visit| {
+        while visit.head().is_some() {
+            let fields = "Cache-Control: max-age=99\r\n";
+            visit
+                .send(format!("HTTP/1.1 200 OK\r\n{fields}Content-Length: {}\r\n\r\n", body.len()));
+            let (first, second) = body.split_at(body.len() / 2);
+            visit.send(first);
+            wait_until("the origin to go on", || may_go.load(Ordering::Relaxed));
+            visit.send(second);
+        }
+    });
+    (script, goes_on)
+}
+
+#[test]
+fn a_transfer_goes_on_and_a_new_client_may_come() {
+    network::inside("a_transfer_goes_on_and_a_new_client_may_come", || {
+        sh("ip addr add 198.51.100.1/24 dev lan0; ip -n client addr add 198.51.100.2/24 dev eth0");
+        let world = World::new();
+        let body = noise(1, 600_000);
+        let (_origin, goes_on) = pausing_origin(&body);
+        let listen = "listen = [\"0.0.0.0:3128\"]\n";
+        let config = configure(&world, listen);
+        let mut hearsay = Hearsay::start_with(&world, &["--config", &config]);
+        let proxy = SocketAddr::from(([198, 51, 100, 1], 3128));
+        let ask = |url| Curl::new(CLIENT, url).args(&["-x", &format!("http://{proxy}")]);
+        let local = "http://10.1.0.1:3128";
+        let transfer = Curl::new(CLIENT, "http://origin.test/file").args(&["-x", local]).start();
+        wait_until("some of it to arrive", || transfer.received() > 100_000);
+        ask("http://origin.test/file").run().expect(403);
+
+        configure(&world, &format!("{listen}allow = [\"198.51.100.0/24\"]\nmemory = \"8MiB\"\n"));
+        let said = reload(&hearsay, "restart");
+        assert!(said.contains("changed: allow\n"), "{said}");
+        assert!(said.contains("these need a restart: memory\n"), "{said}");
+        goes_on.store(true, Ordering::Relaxed);
+        assert_same(&transfer.wait().expect(200).body, &body);
+        assert_same(&ask("http://origin.test/file").run().expect(200).body, &body);
+
+        // What the command line does not say and the file does not either is the default again.
+        configure(&world, listen);
+        reload(&hearsay, "changed: allow\n");
+        ask("http://origin.test/file").run().expect(403);
+        hearsay.terminate();
+    });
+}
+
+#[test]
+fn a_wrong_file_is_said_and_what_held_goes_on() {
+    let world = World::new();
+    let nginx = Nginx::start(&world, "");
+    nginx.put("file", b"hello");
+    let config = configure(&world, "name = \"before\"\n");
+    let args = ["--config", &config, "--listen", "127.0.0.1:0"];
+    let mut hearsay = Hearsay::start_with(&world, &args);
+    for wrong in ["\nallow = [\"0.0.0.0/0\"]\n", "\nalow = []\n", "\nallow = [\n"] {
+        configure(&world, wrong);
+        let said = reload(&hearsay, "the configuration is wrong");
+        assert!(said.contains(&format!("{config}:")), "no file and line: {said}");
+    }
+    std::fs::remove_file(&config).expect("it was there");
+    let said = reload(&hearsay, "the configuration is wrong");
+    assert!(said.contains("cannot be read"), "{said}");
+    assert_eq!(hearsay.get(&nginx.url("file")).expect(200).text(), "hello");
+    assert_eq!(hearsay.status()["name"], "before");
+
+    // The command line goes on counting more than the file.
+    configure(&world, "name = \"before\"\nlisten = [\"127.0.0.1:1\"]\n");
+    let said = reload(&hearsay, "changed: nothing");
+    assert!(!said.contains("restart"), "{said}");
+    hearsay.terminate();
+}
+
+#[test]
+fn interception_begins_changes_and_ends_while_it_runs() {
+    network::inside("interception_begins_changes_and_ends_while_it_runs", || {
+        let world = World::new();
+        let nginx = Nginx::start_in(&world, ORIGIN, "location /slow { limit_rate 150k; }");
+        let slow = noise(2, 600_000);
+        nginx.put("slow", &slow);
+        nginx.put("file", b"hello");
+        let listen = "listen = [\"127.0.0.1:0\"]\n";
+        let on = |more: &str| format!("{listen}[intercept]\ninterfaces = [\"lan0\"]\n{more}");
+        let config = configure(&world, listen);
+        let mut hearsay = Hearsay::start_with(&world, &["--config", &config]);
+        // The origin's second port is there over IPv4 only.
+        let get = |url: &str| Curl::new(CLIENT, url).args(&["-4"]).run().expect(200);
+        let by_us = |url: &str| !get(url).field("via").is_empty();
+        let (plain, other) = ("http://origin.test/file", "http://origin.test:8080/file");
+        assert_eq!((by_us(plain), by_us(other)), (false, false));
+
+        configure(&world, &on(""));
+        reload(&hearsay, "changed: [intercept] interfaces\n");
+        assert_eq!((by_us(plain), by_us(other)), (true, false));
+        assert_eq!(hearsay.status()["intercept"]["works"], true);
+
+        let transfer = Curl::new(CLIENT, "http://origin.test/slow").start();
+        wait_until("some of it to arrive", || transfer.received() > 50_000);
+        configure(&world, &on("ports = [80, 8080]"));
+        reload(&hearsay, "changed: [intercept] ports\n");
+        assert_eq!((by_us(plain), by_us(other)), (true, true));
+        assert_eq!(hearsay.status()["intercept"]["ports"], serde_json::json!([80, 8080]));
+
+        configure(&world, listen);
+        reload(&hearsay, "changed: [intercept] interfaces, [intercept] ports\n");
+        assert_eq!((by_us(plain), by_us(other)), (false, false));
+        let reply: Reply = transfer.wait().expect(200);
+        assert!(!reply.field("via").is_empty(), "it was not intercepted: {reply:?}");
+        assert_same(&reply.body, &slow);
+        hearsay.terminate();
+        assert!(!sh("nft list tables; ip rule").contains("hearsay"), "rules were left behind");
+    });
+}
