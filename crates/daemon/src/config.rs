@@ -162,9 +162,13 @@ impl Given {
 impl Config {
     /// The settings of the file (or of [`FILE_DEFAULT`] if there is one), with what the command line says.
     pub fn load(path: Option<&Path>, overrides: &Overrides) -> Result<Self, ConfigError> {
-        let name = path.unwrap_or(Path::new(FILE_DEFAULT)).display().to_string();
+        let path_or_default = path.unwrap_or(Path::new(FILE_DEFAULT));
+        let name = path_or_default.display().to_string();
         let text = read_text(path)?;
-        Self::from_text(Source { name: &name, text: &text }, overrides, &Machine::here())
+        let source = Source { name: &name, text: &text };
+        let mut config = Self::from_text(source, overrides, &Machine::here())?;
+        config.warnings.extend(exposed_key(source, path_or_default));
+        Ok(config)
     }
 
     fn from_text(
@@ -354,6 +358,19 @@ fn read_text(path: Option<&Path>) -> Result<String, ConfigError> {
             wrong
         }),
     }
+}
+
+/// A warning, if the mesh's key stands in a file that others can read.
+fn exposed_key(source: Source<'_>, path: &Path) -> Option<String> {
+    let key = file::read(source).ok()?.mesh.key?;
+    let is_open = std::fs::metadata(path).is_ok_and(|it| mesh::is_open_to_others(&it));
+    let (place, path) = (source.place_of(&key), path.display());
+    is_open.then(|| {
+        format!(
+            "{place}: others can read the mesh's key: `chmod 600 {path}`, or give it a file of its \
+             own ([mesh] key-file)"
+        )
+    })
 }
 
 /// Whether two listeners cannot both be there: each is of one family. Port 0 is a different one each time.

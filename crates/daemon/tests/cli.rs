@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
-use world::{Curl, Hearsay, Nginx, Place, Script, World, assert_same, noise, wait_until};
+use world::{Curl, Hearsay, Nginx, Place, Script, World, assert_same, noise, sh, wait_until};
 
 /// How a command ended and what it printed.
 struct Ended {
@@ -94,6 +94,32 @@ fn a_configuration_that_cannot_be_is_refused_before_anything_is_made() {
     }
     let missing = world.path("missing").display().to_string();
     expect(&run(&["check-config", &missing]), 2, &[&missing]);
+}
+
+#[test]
+fn a_key_that_others_can_read_is_refused_or_warned_of() {
+    let world = World::new();
+    let key = world.write("key", b"the key of this mesh\n").display().to_string();
+    sh(&format!("chmod 644 {key}"));
+    let file = world.write("conf", format!("[mesh]\nkey-file = {key:?}\n").as_bytes());
+    let file = file.display().to_string();
+    let advice = format!("`chmod 600 {key}`");
+    for args in [
+        &["check-config", &file][..],
+        &["run", "--config", &file],
+        &["run", "--mesh-key-file", &key],
+    ] {
+        expect(&run(args), 2, &[&advice]);
+    }
+    sh(&format!("chmod 600 {key}"));
+    expect(&run(&["check-config", &file]), 0, &[]);
+
+    world.write("conf", b"[mesh]\nkey = \"the key of this mesh\"\n");
+    sh(&format!("chmod 644 {file}"));
+    let shown = run(&["check-config", &file]);
+    assert!(shown.code == 0 && shown.out.contains(&format!("chmod 600 {file}")), "{}", shown.out);
+    sh(&format!("chmod 600 {file}"));
+    assert!(!run(&["check-config", &file]).out.contains("chmod"));
 }
 
 #[test]

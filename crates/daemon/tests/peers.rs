@@ -221,7 +221,7 @@ fn a_router_with_another_key_is_no_peer_and_traffic_goes_on() {
         let nginx = Nginx::start_in(&origin, ORIGIN, "");
         let first = row::router(&near, "r1", "key = \"the key of this mesh\"");
         let second = row::router(&middle, "r2", "key = \"the key of another mesh\"");
-        let key = far.write("key", b"the key of this mesh\n").display().to_string();
+        let key = far.write_secret("key", b"the key of this mesh\n").display().to_string();
         let third = row::router(&far, "r3", &format!("key-file = \"{key}\""));
         wait_until("a route", || first.status()["route"]["up"] == true);
         nginx.put("file", &noise(3, 300_000));

@@ -1,9 +1,10 @@
 //! Table `[mesh]`: who else is there, by which ways, and whom to believe.
 
 use std::fmt;
-use std::fs::File;
-use std::io::Read as _;
+use std::fs::{File, Metadata};
+use std::io::{self, Read as _};
 use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use host::intercept::is_interface_name;
@@ -62,9 +63,15 @@ impl MeshKey {
 
     fn read(path: &Path) -> Result<Self, String> {
         let mut text = String::new();
-        let read = File::open(path)
-            .and_then(|file| file.take(KEY_BYTES_MAX + 1).read_to_string(&mut text))
-            .map_err(|error| format!("cannot be read: {error}"));
+        let failed = |error: io::Error| format!("cannot be read: {error}");
+        let file = File::open(path).map_err(failed)?;
+        if is_open_to_others(&file.metadata().map_err(failed)?) {
+            return Err(format!(
+                "others can read or change the mesh's key there: `chmod 600 {}`",
+                path.display()
+            ));
+        }
+        let read = file.take(KEY_BYTES_MAX + 1).read_to_string(&mut text).map_err(failed);
         if read? as u64 > KEY_BYTES_MAX {
             return Err(format!("the mesh's key is too long: at most {KEY_BYTES_MAX} bytes"));
         }
@@ -80,6 +87,11 @@ impl MeshKey {
     fn for_objects(&self) -> [u8; 32] {
         blake3::derive_key("hearsay 2026-11 key of object names", self.0.as_bytes())
     }
+}
+
+/// Whether others than its owner may read or write a file. What is no file, as a pipe, is not theirs.
+pub(super) fn is_open_to_others(file: &Metadata) -> bool {
+    file.is_file() && file.mode() & 0o066 != 0
 }
 
 impl fmt::Debug for MeshKey {
@@ -219,6 +231,8 @@ mod tests {
     use super::super::tests::{complaint, load, load_with};
     use super::*;
 
+    use std::os::unix::fs::PermissionsExt as _;
+
     const KEY: &str = "correct horse battery staple";
 
     #[test]
@@ -243,8 +257,8 @@ mod tests {
     fn a_key_means_the_same_wherever_it_stands() {
         let dir = tempfile::tempdir().unwrap();
         let (file, other) = (dir.path().join("key"), dir.path().join("other"));
-        std::fs::write(&file, format!("{KEY}\n")).unwrap();
-        std::fs::write(&other, "another key of another mesh").unwrap();
+        write_key(&file, &format!("{KEY}\n"), 0o600);
+        write_key(&other, "another key of another mesh", 0o400);
         let here = load(&format!("[mesh]\nkey = \"{KEY}\"")).unwrap().mesh.key.unwrap();
         let text = format!("[mesh]\nkey-file = {file:?}");
         let there = load(&text).unwrap().mesh.key.unwrap();
@@ -255,6 +269,31 @@ mod tests {
         assert_ne!(here.for_peers(), here.for_objects());
         let overrides = Overrides { mesh_key_file: Some(other), ..Overrides::default() };
         assert_ne!(load_with(&text, &overrides).unwrap().mesh.key, Some(here));
+    }
+
+    fn write_key(path: &Path, text: &str, mode: u32) {
+        std::fs::write(path, text).unwrap();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn a_key_file_that_others_can_read_or_write_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("key");
+        let text = format!("[mesh]\nkey-file = {path:?}");
+        for mode in [0o644, 0o640, 0o620, 0o604, 0o602] {
+            write_key(&path, KEY, mode);
+            let advice = format!(
+                "h.toml:2: {0}: others can read or change the mesh's key there: `chmod 600 {0}`",
+                path.display()
+            );
+            assert_eq!(complaint(&text), advice, "{mode:o}");
+            let overrides = Overrides { mesh_key_file: Some(path.clone()), ..Overrides::default() };
+            let error = load_with("", &overrides).unwrap_err().to_string();
+            assert!(error.ends_with(&format!("`chmod 600 {}`", path.display())), "{error}");
+        }
+        write_key(&path, KEY, 0o600);
+        assert!(load(&text).is_ok());
     }
 
     #[test]

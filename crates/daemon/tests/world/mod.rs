@@ -12,6 +12,7 @@
 use std::fmt::Debug;
 use std::io::Write as _;
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
@@ -54,6 +55,13 @@ impl World {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().expect("it is below the world")).expect("mkdir");
         std::fs::write(&path, bytes).expect("write");
+        path
+    }
+
+    /// Writes a file that nobody else can read.
+    pub fn write_secret(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.write(name, bytes);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).expect("chmod");
         path
     }
 }
