@@ -172,6 +172,11 @@ fn open_parts(config: &Store) -> Result<(Index, Log, Catalogue, Recovery), Error
              put again what was published here"
         );
     }
+    if recovery.has_new_mark {
+        tracing::warn!(
+            "the file `hearsay-store` was damaged: it is written anew, because the segments are sound"
+        );
+    }
     if recovery.units > 0 && catalogue.report().rows == 0 {
         tracing::warn!(
             "the catalogue is empty though the store is not: what is there will be named anew"
@@ -185,6 +190,9 @@ fn open_directory(path: &Path) -> Result<Directory, Error> {
     if directory.is_read_only() {
         let source = std::io::ErrorKind::ReadOnlyFilesystem.into();
         return Err(Error::Io { what: "write to the store", source });
+    }
+    if directory.was_open_to_others() {
+        tracing::info!("other users could read the store: it is its owner's alone from here on");
     }
     Ok(directory)
 }

@@ -3,6 +3,7 @@
 mod world;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -339,6 +340,56 @@ fn a_store_without_a_catalogue_is_begun_anew() {
     hearsay.restart();
     assert_eq!(get_all(&hearsay, &nginx, &files), 0);
     assert_eq!(get_all(&hearsay, &nginx, &files), 3);
+}
+
+#[test]
+fn a_damaged_mark_costs_no_hit() {
+    let world = World::new();
+    let nginx = Nginx::start(&world, "");
+    let files = files(&nginx, 3, 60_000);
+    let mut hearsay = Hearsay::start(&world);
+    get_all(&hearsay, &nginx, &files);
+    for mark in [&b"\0\0\0\0"[..], b"hearsay-store\0 1\n"] {
+        hearsay.terminate();
+        world.write("store/hearsay-store", mark);
+        hearsay.restart();
+        assert_eq!(get_all(&hearsay, &nginx, &files), 3);
+        assert_eq!(hearsay.status()["store"]["works"], true);
+    }
+    assert!(hearsay.log().contains("`hearsay-store` was damaged"), "{}", hearsay.log());
+}
+
+/// The modes of a store's directory and of all files in it.
+fn modes(store: &Path) -> Vec<u32> {
+    let files = fs::read_dir(store).expect("the store").map(|entry| entry.expect("one").path());
+    let mode =
+        |path: PathBuf| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
+    [store.to_owned()].into_iter().chain(files).map(mode).collect()
+}
+
+#[test]
+fn a_store_is_its_owners_alone_even_if_it_was_not() {
+    let world = World::new();
+    let nginx = Nginx::start(&world, "");
+    let files = files(&nginx, 1, 60_000);
+    let config = world.write("hearsay.toml", b"[mesh]\ninterfaces = [\"nowhere0\"]\n");
+    let config = config.display().to_string();
+    let args = ["--config", &config, "--listen", "127.0.0.1:0"];
+    let mut hearsay = Hearsay::start_with(&world, &args);
+    get_all(&hearsay, &nginx, &files);
+    let alone = |hearsay: &Hearsay| {
+        let modes = modes(hearsay.store());
+        assert!(hearsay.store().join("identity").exists() && modes.len() >= 6, "{modes:?}");
+        assert_eq!((modes[0], modes[1..].iter().max()), (0o700, Some(&0o600)), "{modes:?}");
+    };
+    alone(&hearsay);
+    assert!(!hearsay.log().contains("other users could read"), "{}", hearsay.log());
+    hearsay.terminate();
+    sh(&format!("cd {}; chmod 755 .; chmod 644 *", hearsay.store().display()));
+    hearsay.restart();
+    alone(&hearsay);
+    assert_eq!(get_all(&hearsay, &nginx, &files), 1);
+    assert!(hearsay.log().contains("other users could read the store"), "{}", hearsay.log());
 }
 
 #[test]

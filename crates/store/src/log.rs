@@ -20,7 +20,7 @@ use std::sync::Arc;
 use wire::ChunkId;
 
 use crate::error::{Doing, Error};
-use crate::files::{File, Files};
+use crate::files::{File, Files, read_exact};
 use crate::index::Index;
 use crate::reader::{Handles, Reader, file_name, segment_of};
 use crate::recover::{Found, Recovery, read_segment, read_unit};
@@ -31,8 +31,10 @@ use crate::segment::{
 use parts::{Head, Piece, Unsynced, fitting};
 
 /// The file that says what the directory is.
-const VERSION_FILE: &str = "hearsay-store";
+pub(crate) const VERSION_FILE: &str = "hearsay-store";
 const VERSION: &[u8] = b"hearsay-store 1\n";
+/// What stands before the version's number, in this and in later ones.
+const VERSION_PREFIX: &[u8] = b"hearsay-store ";
 /// Bytes of survivors held in memory at a time while a segment is rewritten.
 const REWRITE_BYTES: usize = 256 << 10;
 
@@ -90,16 +92,17 @@ impl Log {
     ///
     /// # Errors
     /// [`Error::Version`] if the directory is another version's; [`Error::Io`] if it cannot be
-    /// listed. A segment that is damaged or cannot be read is no error: see [`Recovery`].
+    /// listed. A file that should say the version and is damaged or gone is written anew, unless no
+    /// segment is of this version. A segment that is damaged or cannot be read is no error: see [`Recovery`].
     pub fn open(
         files: Arc<dyn Files>,
         options: LogOptions,
         index: &mut Index,
     ) -> Result<(Self, Recovery), Error> {
-        check_version(&*files)?;
         let names = files.names().doing("list the store's directory")?;
         let mut ids: Vec<SegmentId> = names.iter().filter_map(|name| segment_of(name)).collect();
         ids.sort_unstable();
+        let has_new_mark = check_version(&*files, &ids)?;
         let wanted = options.segment_bytes.unwrap_or(u32::MAX);
         let mut log = Self {
             handles: Arc::new(Handles::new(files.clone())),
@@ -113,7 +116,7 @@ impl Log {
             are_names_unsynced: false,
             report: LogReport::default(),
         };
-        let mut recovery = Recovery::default();
+        let mut recovery = Recovery { has_new_mark, ..Recovery::default() };
         for id in ids {
             log.recover(id, index, &mut recovery);
         }
@@ -480,32 +483,53 @@ impl Drop for Log {
     }
 }
 
-fn check_version(files: &dyn Files) -> Result<(), Error> {
+/// Whether it is a store of this version; answers whether the file that says so had to be written anew
+/// for segments that were there.
+fn check_version(files: &dyn Files, segments: &[SegmentId]) -> Result<bool, Error> {
     match files.open(VERSION_FILE) {
         Ok(file) => {
             let mut found = vec![0; 64];
             let got = file.read_at(0, &mut found).doing("read the store's version")?;
             found.truncate(got);
             if found == VERSION {
-                return Ok(());
+                return Ok(false);
             }
-            // A power cut can leave the name without the bytes.
-            if found.iter().any(|byte| *byte != 0) && !VERSION.starts_with(&found) {
+            if is_version(&found) || !are_of_this_version(files, segments) {
                 let found = String::from_utf8_lossy(&found).into_owned();
                 return Err(Error::Version { found });
             }
-            write_version(&*file)
+            write_version(&*file)?;
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             let file = files.create(VERSION_FILE).doing("begin a store")?;
-            write_version(&*file)
+            write_version(&*file)?;
         }
-        Err(error) => Err(error).doing("open the store's version"),
+        Err(error) => return Err(error).doing("open the store's version"),
     }
+    Ok(!segments.is_empty())
+}
+
+/// Whether these bytes name a version, and are not just damaged.
+fn is_version(found: &[u8]) -> bool {
+    let number = found.strip_prefix(VERSION_PREFIX).and_then(|rest| rest.strip_suffix(b"\n"));
+    number.is_some_and(|it| !it.is_empty() && it.iter().all(u8::is_ascii_digit))
+}
+
+/// Whether a segment's header says that this version wrote it. A store without segments has nothing
+/// that could be lost.
+fn are_of_this_version(files: &dyn Files, segments: &[SegmentId]) -> bool {
+    let is_readable = |id: &SegmentId| {
+        let header = files
+            .open(&file_name(*id))
+            .and_then(|file| read_exact(&*file, 0, SEGMENT_HEADER as usize));
+        header.ok().flatten().and_then(|bytes| SegmentHeader::parse(&bytes, *id)).is_some()
+    };
+    segments.is_empty() || segments.iter().any(is_readable)
 }
 
 fn write_version(file: &dyn File) -> Result<(), Error> {
     file.write_at(0, &mut [IoSlice::new(VERSION)]).doing("write the store's version")?;
+    file.set_len(VERSION.len() as u64).doing("cut the store's version")?;
     file.sync().doing("make the store's version durable")
 }
 

@@ -31,6 +31,8 @@ pub struct Recovery {
     pub dropped_units: u64,
     /// Bytes that belong to no good unit.
     pub dropped_bytes: u64,
+    /// The file that says the store's version was damaged or gone, and the segments were believed.
+    pub has_new_mark: bool,
 }
 
 /// What one segment file holds.

@@ -142,6 +142,67 @@ fn a_full_disk_costs_only_what_did_not_fit() {
     }
 }
 
+/// A store with one unit in it, whose file `hearsay-store` says this, or is gone.
+fn marked(mark: Option<&[u8]>) -> (Memory, Unit) {
+    let (memory, unit) = (Memory::new(), unit(7, 3000));
+    let mut index = Index::new(4 << 20, Policy::Lru);
+    let (mut log, _) =
+        Log::open(Arc::new(memory.clone()), LogOptions::default(), &mut index).unwrap();
+    log.append(std::slice::from_ref(&unit)).unwrap();
+    drop(log);
+    match mark {
+        Some(mark) => memory.put("hearsay-store", mark.to_vec()),
+        None => memory.remove("hearsay-store").unwrap(),
+    }
+    (memory, unit)
+}
+
+#[test]
+fn a_damaged_mark_is_written_anew_where_the_segments_are_sound() {
+    let right: &[u8] = b"hearsay-store 1\n";
+    let mut flipped = right.to_vec();
+    flipped[3] ^= 0x10;
+    let long = [right, &[b'x'; 100]].concat();
+    let marks =
+        [&b"hearsay-sto"[..], &[0; 16], &flipped, &[0xff; 16], &long, b"hearsay-store x\n", b""];
+    for mark in marks.into_iter().map(Some).chain([None]) {
+        let (memory, unit) = marked(mark);
+        let mut index = Index::new(4 << 20, Policy::Lru);
+        let files = Arc::new(memory.clone());
+        let (log, recovery) = Log::open(files, LogOptions::default(), &mut index)
+            .unwrap_or_else(|error| panic!("{mark:?}: {error}"));
+        let at = index.locate(&unit.id).next().unwrap_or_else(|| panic!("{mark:?}: it is lost"));
+        assert!(is_there(&log.reader(), at, &unit));
+        assert!(recovery.has_new_mark, "{mark:?}: nobody is told");
+        assert_eq!(memory.bytes_of("hearsay-store").as_deref(), Some(right));
+        drop(log);
+        let mut index = Index::new(4 << 20, Policy::Lru);
+        let files = Arc::new(memory);
+        let (_, recovery) = Log::open(files, LogOptions::default(), &mut index).unwrap();
+        assert_eq!((recovery.units, recovery.has_new_mark), (1, false));
+    }
+}
+
+#[test]
+fn another_version_and_what_may_be_one_are_left_alone() {
+    let other: &[u8] = b"hearsay-store 2\n";
+    let garbage: &[u8] = b"\xffearsay-store 1\n";
+    for (mark, segment) in [(other, None), (garbage, Some(b"HEARSEG2 and so on".to_vec()))] {
+        let (memory, _) = marked(Some(mark));
+        let names = memory.names().unwrap();
+        let name = names.iter().find(|name| *name != "hearsay-store").unwrap();
+        if let Some(bytes) = segment {
+            memory.put(name, bytes);
+        }
+        let before = memory.bytes_of(name);
+        let mut index = Index::new(4 << 20, Policy::Lru);
+        let opened = Log::open(Arc::new(memory.clone()), LogOptions::default(), &mut index);
+        assert!(matches!(opened, Err(Error::Version { .. })), "{mark:?}");
+        assert_eq!(memory.bytes_of("hearsay-store").as_deref(), Some(mark));
+        assert_eq!(memory.bytes_of(name), before);
+    }
+}
+
 #[test]
 fn a_segment_is_not_reclaimed_while_its_survivors_find_no_room() {
     let disk = Faulty::default();

@@ -2,7 +2,9 @@
 
 use std::fs;
 use std::io::{self, IoSlice, IoSliceMut};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{
+    DirBuilderExt as _, FileExt, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,10 +12,22 @@ use rustix::fs::FlockOperation;
 use rustix::io::{Errno, ReadWriteFlags};
 
 use super::{File, Files};
+use crate::catalogue::CATALOGUE_FILE;
 use crate::error::{Doing, Error};
+use crate::log::VERSION_FILE;
+use crate::reader::segment_of;
 
 /// The file that is locked while a store is open. It holds nothing.
 const LOCK: &str = "lock";
+/// The catalogue has the URLs that people asked for, and with a mesh key what opens their units.
+const FILE_MODE: u32 = 0o600;
+const DIRECTORY_MODE: u32 = 0o700;
+/// What only others than the owner may do.
+const OTHERS: u32 = 0o077;
+/// Names in a directory where others keep theirs, too, like /tmp.
+const STICKY: u32 = 0o1000;
+/// What else lies in a directory that is a store's alone: the daemon's files, and a file system's.
+const BESIDE: [&str; 4] = ["identity", "identity.new", "control.sock", "lost+found"];
 
 /// A store's directory, locked for as long as this lives.
 #[derive(Debug)]
@@ -21,10 +35,12 @@ pub struct Disk {
     root: PathBuf,
     /// Open for its lock only; the system lets go of it however the process ends.
     lock: Option<fs::File>,
+    was_open_to_others: bool,
 }
 
 impl Disk {
-    /// Makes the directory if need be, and locks it.
+    /// Makes the directory if need be, for its owner alone, and locks it. Files that others may read, of
+    /// an earlier version, are taken from them; the directory too, unless others keep theirs there.
     ///
     /// A directory that cannot be written to is opened for reading, without a lock.
     ///
@@ -34,15 +50,21 @@ impl Disk {
     pub fn open(root: impl Into<PathBuf>) -> Result<Self, Error> {
         let root = root.into();
         if !root.is_dir() {
-            fs::create_dir_all(&root).doing("make the store's directory")?;
+            make(&root).doing("make the store's directory")?;
         }
         let lock = lock(&root)?;
-        Ok(Self { root, lock })
+        let was_open_to_others = lock.is_some() && close_to_others(&root);
+        Ok(Self { root, lock, was_open_to_others })
     }
 
     /// Whether nothing can be written there.
     pub fn is_read_only(&self) -> bool {
         self.lock.is_none()
+    }
+
+    /// Whether others could read a file of it until now.
+    pub fn was_open_to_others(&self) -> bool {
+        self.was_open_to_others
     }
 
     /// The directory.
@@ -51,9 +73,52 @@ impl Disk {
     }
 }
 
+/// The directories above it, like /var/cache, are for everybody.
+fn make(root: &Path) -> io::Result<()> {
+    if let Some(parent) = root.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    fs::DirBuilder::new().mode(DIRECTORY_MODE).create(root)
+}
+
+/// Answers whether others could read a file of it. What cannot be changed stays as it is: some file
+/// systems have no modes.
+fn close_to_others(root: &Path) -> bool {
+    let (mut were_files_open, mut is_ours_alone) = (false, true);
+    for entry in fs::read_dir(root).into_iter().flatten().flatten() {
+        let is_ours = entry.file_name().to_str().is_some_and(is_ours);
+        is_ours_alone &= is_ours;
+        if is_ours && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            were_files_open |= take_from_others(&entry.path());
+        }
+    }
+    let is_shared = |root: &Path| fs::metadata(root).is_ok_and(|it| it.mode() & STICKY != 0);
+    if is_ours_alone && !is_shared(root) {
+        take_from_others(root);
+    }
+    were_files_open
+}
+
+fn is_ours(name: &str) -> bool {
+    let is_catalogue =
+        name.strip_prefix(CATALOGUE_FILE).is_some_and(|it| ["", ".corrupt"].contains(&it));
+    let others = [LOCK, VERSION_FILE].into_iter().chain(BESIDE);
+    is_catalogue || segment_of(name).is_some() || others.into_iter().any(|it| it == name)
+}
+
+fn take_from_others(path: &Path) -> bool {
+    let mode = |path| fs::metadata(path).map_or(0, |it| it.mode());
+    let before = mode(path);
+    let is_open = before & OTHERS != 0;
+    is_open
+        && fs::set_permissions(path, fs::Permissions::from_mode(before & !OTHERS)).is_ok()
+        && mode(path) & OTHERS == 0
+}
+
 fn lock(root: &Path) -> Result<Option<fs::File>, Error> {
-    let opened =
-        fs::OpenOptions::new().write(true).create(true).truncate(false).open(root.join(LOCK));
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(FILE_MODE);
+    let opened = options.open(root.join(LOCK));
     let file = match opened {
         Err(error) if is_read_only(&error) => return Ok(None),
         opened => opened.doing("open the store's lock file")?,
@@ -81,7 +146,8 @@ impl Files for Disk {
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
         let mut options = fs::OpenOptions::new();
-        let file = options.read(true).write(true).create_new(true).open(self.root.join(name))?;
+        options.read(true).write(true).create_new(true).mode(FILE_MODE);
+        let file = options.open(self.root.join(name))?;
         Ok(Arc::new(DiskFile(file)))
     }
 
