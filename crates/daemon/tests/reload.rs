@@ -51,8 +51,11 @@ fn a_transfer_goes_on_and_a_new_client_may_come() {
         let world = World::new();
         let body = noise(1, 600_000);
         let (_origin, goes_on) = pausing_origin(&body);
-        let listen = "listen = [\"0.0.0.0:3128\"]\n";
-        let config = configure(&world, listen);
+        let with = |more: &str| {
+            let private = "[access]\nprivate = [\"10.2.0.0/24\", \"fd02::/64\"]\n";
+            configure(&world, &format!("listen = [\"0.0.0.0:3128\"]\n{more}{private}"))
+        };
+        let config = with("");
         let mut hearsay = Hearsay::start_with(&world, &["--config", &config]);
         let proxy = SocketAddr::from(([198, 51, 100, 1], 3128));
         let ask = |url| Curl::new(CLIENT, url).args(&["-x", &format!("http://{proxy}")]);
@@ -61,7 +64,7 @@ fn a_transfer_goes_on_and_a_new_client_may_come() {
         wait_until("some of it to arrive", || transfer.received() > 100_000);
         ask("http://origin.test/file").run().expect(403);
 
-        configure(&world, &format!("{listen}allow = [\"198.51.100.0/24\"]\nmemory = \"8MiB\"\n"));
+        with("allow = [\"198.51.100.0/24\"]\nmemory = \"8MiB\"\n");
         let said = reload(&hearsay, "restart");
         assert!(said.contains("changed: allow\n"), "{said}");
         assert!(said.contains("these need a restart: memory\n"), "{said}");
@@ -70,7 +73,7 @@ fn a_transfer_goes_on_and_a_new_client_may_come() {
         assert_same(&ask("http://origin.test/file").run().expect(200).body, &body);
 
         // What the command line does not say and the file does not either is the default again.
-        configure(&world, listen);
+        with("");
         reload(&hearsay, "changed: allow\n");
         ask("http://origin.test/file").run().expect(403);
         hearsay.terminate();
