@@ -131,6 +131,8 @@ pub struct Overhearing {
     pub repaired_bytes: u64,
     /// Units that were half overheard, and whose whole was not what it was called.
     pub false_units: u64,
+    /// Memory for parts of units that wait for the rest from a peer, in bytes.
+    pub aside_bytes: u64,
     /// Bytes that wait to be written, of units that nobody asked for.
     pub waiting_bytes: u64,
     /// What the listening itself has come to.

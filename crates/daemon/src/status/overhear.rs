@@ -84,6 +84,7 @@ pub struct Overheard {
     pub repaired_units: u64,
     pub repaired_bytes: u64,
     pub false_units: u64,
+    pub aside_bytes: u64,
     pub waiting_bytes: u64,
     /// Of all that was captured: segments, their payload, and what of it made no unit.
     pub segments: u64,
@@ -110,6 +111,7 @@ impl From<&node::Overhearing> for Overheard {
             repaired_units: it.repaired_units,
             repaired_bytes: it.repaired_bytes,
             false_units: it.false_units,
+            aside_bytes: it.aside_bytes,
             waiting_bytes: it.waiting_bytes,
             segments: heard.segments,
             payload_bytes: heard.payload_bytes,

@@ -16,6 +16,9 @@ use wire::peer::Want;
 /// Bytes of a unit, and where in it they begin.
 pub type Part = (u32, Bytes);
 
+/// A part takes this many bytes beside its own.
+const PART_COST: u64 = 64;
+
 /// A unit that was asked of a peer.
 #[derive(Debug)]
 pub struct Flight {
@@ -45,6 +48,8 @@ pub struct Flights {
     /// Those of each transfer, in the order they were asked for.
     of: Map<FetchId, BTreeMap<u64, ChunkId>>,
     begun: u64,
+    /// What overheard parts take, in bytes.
+    heard_cost: u64,
 }
 
 impl Flights {
@@ -67,13 +72,16 @@ impl Flights {
         self.begun += 1;
         let order = self.begun;
         self.of.entry(flight.fetch).or_default().insert(order, name);
+        self.heard_cost += flight.heard_cost();
         self.units.insert(name, Flight { order, ..flight });
     }
 
     /// Parts of a unit were overheard: a peer is not asked for them.
     pub fn overheard(&mut self, name: &ChunkId, parts: Vec<Part>) {
         if let Some(flight) = self.units.get_mut(name) {
+            self.heard_cost -= flight.heard_cost();
             flight.heard = parts;
+            self.heard_cost += flight.heard_cost();
         }
     }
 
@@ -109,11 +117,12 @@ impl Flights {
         offset: u32,
         bytes: Bytes,
     ) -> Option<(Flight, Bytes)> {
-        let flight = self.units.get_mut(name)?;
         if offset == 0 && bytes.len() as u32 == total {
+            let mut flight = self.remove(name)?;
             flight.heard.clear();
-            return self.remove(name).map(|flight| (flight, bytes));
+            return Some((flight, bytes));
         }
+        let flight = self.units.get_mut(name)?;
         if total != flight.unit.length {
             return None;
         }
@@ -132,6 +141,7 @@ impl Flights {
     /// A unit is not on its way any more.
     pub fn remove(&mut self, name: &ChunkId) -> Option<Flight> {
         let flight = self.units.remove(name)?;
+        self.heard_cost -= flight.heard_cost();
         if let Some(units) = self.of.get_mut(&flight.fetch) {
             units.remove(&flight.order);
             if units.is_empty() {
@@ -145,7 +155,9 @@ impl Flights {
     pub fn remove_all(&mut self, fetch: FetchId) -> Vec<ExchangeId> {
         let units = self.of.remove(&fetch).unwrap_or_default();
         let flights = units.into_values().filter_map(|name| self.units.remove(&name));
-        flights.flat_map(|flight| flight.waiters).collect()
+        let flights: Vec<Flight> = flights.collect();
+        self.heard_cost -= flights.iter().map(Flight::heard_cost).sum::<u64>();
+        flights.into_iter().flat_map(|flight| flight.waiters).collect()
     }
 
     /// What a transfer has asked for, in that order, with what is missing of each.
@@ -178,6 +190,11 @@ impl Flights {
             flight.waiters.retain(|id| *id != waiter);
             flight.counted.retain(|id| *id != waiter);
         }
+    }
+
+    /// What overheard parts take of memory, in bytes, until they are joined to what comes.
+    pub fn heard_cost(&self) -> u64 {
+        self.heard_cost
     }
 
     /// How many units are on their way.
@@ -281,6 +298,10 @@ impl Flight {
     /// Bytes of it that were overheard, and that a peer need not send.
     pub fn heard_bytes(&self) -> u64 {
         self.heard.iter().map(|(_, part)| part.len() as u64).sum()
+    }
+
+    fn heard_cost(&self) -> u64 {
+        self.heard_bytes() + PART_COST * self.heard.len() as u64
     }
 
     /// What was overheard of it is false: only what the peer sent counts.

@@ -18,6 +18,7 @@ use bytes::Bytes;
 use content::Segment;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::rc::Rc;
 use std::time::Duration;
 use store::Provenance;
@@ -101,16 +102,31 @@ impl Ear {
         self.hope_until.is_some_and(|until| now < until)
     }
 
+    /// Parts of units that were heard and are to be joined to what peers send take this many bytes.
+    pub fn set_aside(&mut self, now: Instant, bytes: u64) {
+        self.report.aside_bytes = bytes;
+        self.engine.set_aside(now, usize::try_from(bytes).unwrap_or(usize::MAX));
+    }
+
+    /// What is missing of a unit, if what was heard of it is worth it and there is room to set it aside.
+    fn worth_missing(&self, name: &ChunkId, length: u32) -> Option<Vec<Range<u32>>> {
+        if !self.engine.may_give(length as usize) {
+            return None;
+        }
+        self.engine.missing(*name, length).filter(|ranges| is_worth(ranges, length))
+    }
+
     /// What [`expect`](Self::expect) would leave to be asked for of a unit, in bytes.
     pub fn lacks(&self, name: &ChunkId, length: u32) -> u32 {
-        let missing = self.engine.missing(*name, length).filter(|ranges| is_worth(ranges, length));
+        let missing = self.worth_missing(name, length);
         missing.map_or(length, |ranges| ranges.iter().map(|range| range.end - range.start).sum())
     }
 
     /// A unit is going to be asked for: what was heard of it, if that is worth the ranges that a want then
-    /// names. It is listened to further: somebody may say all of it before the peer does.
+    /// names and there is room for it. It is listened to further: somebody may say all of it before the peer
+    /// does.
     pub fn expect(&mut self, now: Instant, name: ChunkId, length: u32) -> Vec<Part> {
-        let missing = self.engine.missing(name, length).filter(|ranges| is_worth(ranges, length));
+        let missing = self.worth_missing(&name, length);
         let heard = missing.and_then(|_| self.engine.take(now, name, length));
         self.want(now, name, length);
         heard.map_or_else(Vec::new, |heard| heard.parts)
@@ -152,7 +168,7 @@ impl Ear {
 }
 
 /// Whether the ranges that are missing of a unit cost less to ask for than the whole.
-fn is_worth(missing: &[std::ops::Range<u32>], length: u32) -> bool {
+fn is_worth(missing: &[Range<u32>], length: u32) -> bool {
     let bytes: u32 = missing.iter().map(|range| range.end - range.start).sum();
     u64::from(length - bytes.min(length)) > RANGE_COST * missing.len() as u64
 }
@@ -160,6 +176,10 @@ fn is_worth(missing: &[std::ops::Range<u32>], length: u32) -> bool {
 impl Node {
     /// Segments were heard that are for others.
     pub(super) fn overheard(&mut self, segments: &[Overheard]) {
+        let aside = self.mesh.as_ref().map_or(0, |mesh| mesh.flights.heard_cost());
+        if let Some(ear) = &mut self.ear {
+            ear.set_aside(self.now, aside);
+        }
         for some in segments.chunks(AHEAD) {
             let Some(ear) = &mut self.ear else { return };
             let heard: SmallVec<[_; AHEAD]> = some.iter().map(Overheard::as_heard).collect();

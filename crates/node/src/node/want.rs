@@ -176,6 +176,7 @@ impl Node {
             }
             if let Some(ear) = &mut self.ear {
                 mesh.flights.overheard(&name, ear.expect(self.now, name, unit.length));
+                ear.set_aside(self.now, mesh.flights.heard_cost());
             }
             wants.extend(mesh.flights.want_of(&name));
         }

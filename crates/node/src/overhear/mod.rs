@@ -17,7 +17,8 @@
 //! All of it is bounded by one budget, per-entry costs and allocations included. The tables of flows,
 //! chunks and names are set aside at birth (7 to 10 % of the budget); of the rest, a sixth is for bytes
 //! that wait for a head, the others for chunks. Payload is copied once, into its chunk's buffer, and that
-//! buffer is what is given out: a capture's buffers are never kept.
+//! buffer is what is given out: a capture's buffers are never kept. What was given out of a chunk in part
+//! counts further, until the node has joined it, and takes at most half of the room for chunks.
 //!
 //! # Who makes room
 //!
@@ -288,6 +289,19 @@ impl Overhear {
         heard
     }
 
+    /// What was given out and is not joined yet takes this much, in bytes: of the same budget. The node says
+    /// so after it was given more, and before it tells of segments.
+    pub fn set_aside(&mut self, now: Instant, bytes: usize) {
+        self.shelf.set_aside(now, bytes, &mut self.counters);
+        self.weigh();
+    }
+
+    /// Whether the budget has room for this much more that is given out, in bytes.
+    #[must_use]
+    pub fn may_give(&self, bytes: usize) -> bool {
+        self.shelf.may_give(bytes)
+    }
+
     /// What it has come to.
     #[must_use]
     pub fn counters(&self) -> &Counters {
@@ -402,8 +416,9 @@ impl Overhear {
     fn weigh(&mut self) {
         let tables = self.limits.tables_bytes;
         let it = &mut self.counters;
-        it.memory_bytes = (tables + self.flows_bytes.now + self.shelf.bytes.now) as u64;
-        it.memory_peak_bytes = (tables + self.flows_bytes.peak + self.shelf.bytes.peak) as u64;
+        let Shelf { bytes, aside, .. } = &self.shelf;
+        it.memory_bytes = (tables + self.flows_bytes.now + bytes.now + aside.now) as u64;
+        it.memory_peak_bytes = (tables + self.flows_bytes.peak + bytes.peak + aside.peak) as u64;
         it.waiting_bytes = it.payload_bytes
             - it.head_bytes
             - it.kept_bytes

@@ -31,6 +31,8 @@ pub struct Shelf {
     pub names: Names,
     /// What chunks take beside the table, in bytes.
     pub bytes: Meter,
+    /// What was given out takes of the same room, in bytes, until the node has joined it.
+    pub aside: Meter,
     bytes_max: usize,
     /// What is to be given out.
     pub outputs: VecDeque<Output>,
@@ -56,6 +58,7 @@ impl Shelf {
             chunks: Table::new(chunks_max, seed),
             names: Names::new(chunks_max, seed),
             bytes: Meter::default(),
+            aside: Meter::default(),
             bytes_max,
             outputs: VecDeque::new(),
             judgements: Vec::new(),
@@ -135,8 +138,23 @@ impl Shelf {
         if is_complete && self.verify(now, id, place.named, &last, counters) {
             return None;
         }
-        while self.bytes.now > self.bytes_max && self.evict(now, counters) {}
+        self.make_room(now, counters);
         Some(id)
+    }
+
+    /// What was given out takes this much from now on, in bytes.
+    pub fn set_aside(&mut self, now: Instant, bytes: usize, counters: &mut Counters) {
+        self.aside.set(bytes);
+        self.make_room(now, counters);
+    }
+
+    /// Whether this much more may be given out, in bytes: half of the room is for what still comes.
+    pub fn may_give(&self, bytes: usize) -> bool {
+        self.aside.now + bytes <= self.bytes_max / 2
+    }
+
+    fn make_room(&mut self, now: Instant, counters: &mut Counters) {
+        while self.bytes.now + self.aside.now > self.bytes_max && self.evict(now, counters) {}
     }
 
     /// Verifies a chunk of which a version is complete; whether it has left.

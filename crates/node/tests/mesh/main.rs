@@ -6,6 +6,7 @@ mod common;
 mod net;
 
 mod abandoned;
+mod aside;
 mod budget;
 mod crowded;
 mod determinism;
