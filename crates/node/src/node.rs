@@ -13,6 +13,7 @@ mod hear;
 mod hints;
 mod keep;
 mod keeping;
+mod linger;
 mod listing;
 mod named;
 mod onward;
@@ -51,7 +52,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use store::Index;
 use unseal::Opener;
-use wire::{Date, Instant, NodeId, ObjectKey, PublicKey};
+use wire::{Date, Instant, NodeId, ObjectKey, PublicKey, RecordId};
 
 pub use put::PublishedInfo;
 
@@ -99,6 +100,8 @@ pub struct Node {
     segments: Segments,
     names: Names,
     rows: Rows,
+    /// Records that are in no row any more, and are read.
+    lingering: BTreeSet<RecordId>,
     manifests: Manifests,
     chunks: Chunks,
     /// What peers make us hold.
@@ -166,6 +169,7 @@ impl Node {
             segments: Segments::default(),
             names: Names::new(),
             rows: Rows::new(memory / 8),
+            lingering: BTreeSet::new(),
             manifests: Manifests::new(memory / 8),
             chunks: Chunks::new(index, memory / 4),
             budget: Budget::new(memory),
@@ -293,6 +297,7 @@ impl Node {
             hot_bytes: self.chunks.hot_bytes(),
             row_bytes: self.rows.bytes(),
             manifest_bytes: self.manifests.bytes(),
+            lingering: self.lingering.len() as u64,
             exchanges: self.exchanges.len() as u64,
             fetches: self.fetches.len() as u64,
             store_works: self.store_works(),

@@ -94,6 +94,10 @@ pub struct Report {
     pub row_bytes: u64,
     /// Manifest segments in memory, in bytes.
     pub manifest_bytes: u64,
+    /// Records that were replaced, or removed, and whose segments stay for somebody who reads them.
+    pub lingering: u64,
+    /// Such records that went all the same, because too many lingered.
+    pub lingering_refused: u64,
     /// Requests being answered.
     pub exchanges: u64,
     /// Transfers from origins under way.

@@ -9,7 +9,7 @@ use quick_cache::Weighter;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use store::Change;
-use wire::ObjectKey;
+use wire::{ObjectKey, RecordId};
 
 /// Rows by key.
 pub struct Rows {
@@ -81,28 +81,32 @@ impl Rows {
         self.waiting.contains_key(key)
     }
 
-    /// Puts a row in place of what was there, in memory and in the catalogue. While the catalogue is
-    /// far behind, in memory alone: what is lost by that is asked for again.
+    /// Puts a row in place of what was there, in memory and in the catalogue, where it also owns the segments of
+    /// the records that linger. While the catalogue is far behind, in memory alone: what is lost by that is asked
+    /// for again. False if so.
     pub fn put(
         &mut self,
         key: ObjectKey,
         row: Rc<Row>,
+        lingering: &[RecordId],
         tickets: &mut Tickets,
         out: &mut VecDeque<Output>,
-    ) {
+    ) -> bool {
         if self.changing_bytes > self.changing_bytes_max {
             self.pinned.remove(&key);
             self.cache.insert(key, row);
-            return;
+            return false;
         }
         let ticket = tickets.draw();
-        let records = row.records.iter().map(|record| record.id).collect();
+        let named = row.records.iter().map(|record| record.id);
+        let records = named.chain(lingering.iter().copied()).collect();
         let encoded = row.encode();
         let bytes = encoded.len() as u64;
         out.push_back(Output::Change(ticket, vec![Change::Put { key, row: encoded, records }]));
         self.changing_bytes += bytes;
         self.changes.insert(ticket, (key, bytes));
         self.pinned.insert(key, (ticket, row));
+        true
     }
 
     /// Takes note of a row that the catalogue was given otherwise.

@@ -186,7 +186,6 @@ impl Node {
             self.clock.seen(record.received);
         }
         row.put(record);
-        self.rows.put(key, Rc::new(row), &mut self.tickets, &mut self.out);
-        self.dirty();
+        self.write_row(key, row);
     }
 }

@@ -223,19 +223,14 @@ impl Node {
         for key in keys {
             // What is under way is from before it.
             self.joinable.remove(&key);
-            self.dirty();
             // What only the catalogue has is not worth a look-up: it goes.
             match self.rows.get(&key) {
                 Some(row) => self.mark_invalid(key, &row),
                 // The answer to a look-up that is under way may be older than this.
                 None if self.rows.is_awaited(&key) => {
-                    let nothing = Rc::new(Row::default());
-                    self.rows.put(key, nothing, &mut self.tickets, &mut self.out);
+                    self.write_row(key, Row::default());
                 }
-                None => self.out.push_back(Output::Change(
-                    self.tickets.draw(),
-                    vec![store::Change::Remove { key }],
-                )),
+                None => self.remove_row(key),
             }
         }
     }
@@ -248,8 +243,7 @@ impl Node {
         for record in &mut marked.records {
             Rc::make_mut(record).invalid = true;
         }
-        self.rows.put(key, Rc::new(marked), &mut self.tickets, &mut self.out);
-        self.dirty();
+        self.write_row(key, marked);
     }
 
     /// Content of a response.

@@ -148,8 +148,7 @@ impl Node {
         if let Some(row) = self.rows.get(&key) {
             let mut rest = Row::clone(&row);
             rest.records.retain(|kept| kept.id != record.id);
-            self.rows.put(key, Rc::new(rest), &mut self.tickets, &mut self.out);
-            self.dirty();
+            self.write_row(key, rest);
             if let Some(name) = self.published_as(record.id) {
                 self.spoilt(&name);
             }

@@ -424,11 +424,13 @@ impl Node {
                 self.leave(flow);
             }
         }
-        if let Some(State::Serving(serving)) = exchange.map(|exchange| exchange.state)
+        let Some(exchange) = exchange else { return };
+        if let State::Serving(serving) = &exchange.state
             && let Some(repair) = serving.repair
         {
             self.cancel(repair);
         }
+        self.linger_no_more(&exchange);
         if let Some(fetch) = growing {
             self.unread(fetch, id, of_peer);
         }

@@ -10,7 +10,7 @@ use store::{
     Catalogue, CatalogueOptions, CatalogueReader, Change, Error, Files, Index, Log, LogOptions,
     Memory, Policy, Reader, Unit,
 };
-use wire::{ChunkId, Instant, ObjectKey};
+use wire::{ChunkId, Instant, ObjectKey, RecordId};
 
 /// A unit that found no room waits so long for the engine to make some.
 const ROOM_PATIENCE: Duration = Duration::from_secs(1);
@@ -124,6 +124,11 @@ impl Shelf {
     /// What lies under a name of the catalogue.
     pub fn row(&self, key: ObjectKey) -> Option<Vec<u8>> {
         self.rows.get(&key).expect("memory does not fail")
+    }
+
+    /// Whether the catalogue has a segment of a record's manifest.
+    pub fn has_segment(&self, record: RecordId, number: u32) -> bool {
+        self.rows.segment(&record, number).expect("memory does not fail").is_some()
     }
 
     /// Puts what lies under one name of the catalogue under another too.

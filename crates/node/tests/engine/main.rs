@@ -28,3 +28,4 @@ mod store_failure;
 mod torture;
 mod unsafe_methods;
 mod vary;
+mod versions;

@@ -1,6 +1,6 @@
 //! Ages travel with what they are of; nothing is served as fresh that is not.
 
-use crate::net::{Call, Mesh, Page, Plan, author};
+use crate::net::{Call, Mesh, Pace, Page, Plan, author};
 use std::time::Duration;
 
 const URL: &str = "http://o.test/a";
@@ -240,4 +240,27 @@ fn what_changed_comes_whole_while_the_old_one_is_served() {
         assert_eq!(mesh.data(0, 2), crossed);
         mesh.done();
     }
+}
+
+#[test]
+fn a_router_that_reads_an_old_version_slowly_gets_it_to_its_end() {
+    let mut plan = Plan::default();
+    (plan.node.memory_bytes, plan.node.store_bytes) = (1 << 20, 128 << 20);
+    let mut mesh = Mesh::chain_of(&plan, 2);
+    mesh.origin.put(URL, Page::of(9_000_000).fresh(600));
+    mesh.get(0, URL);
+    mesh.restart(0);
+    mesh.pass_seconds(40);
+    let slow = mesh.call(1, Call::get(URL).pace(Pace::Stalls(100_000)));
+    mesh.pass_seconds(2);
+    assert!(!mesh.client(slow).content.is_empty() && mesh.client(slow).end.is_none());
+    mesh.origin.put(URL, Page::of(5_000).fresh(600));
+    let new = mesh.call(0, Call::get(URL).with("cache-control", "no-cache"));
+    mesh.pass_seconds(2);
+    assert!(mesh.client(new).is_ok() && mesh.report(0).lingering == 1);
+    mesh.hurry(slow);
+    mesh.finish();
+    assert!(mesh.client(slow).is_ok(), "{} bytes", mesh.client(slow).content.len());
+    mesh.done();
+    assert_eq!(mesh.report(0).lingering, 0);
 }
