@@ -44,6 +44,8 @@ const MEMORY_MIN: Size = Size::mib(4);
 const MEMORY_DEFAULT: Size = Size::mib(16);
 /// A store on disk reclaims whole segments, so it must have room for several.
 const STORE_MIN: Size = Size::mib(16);
+/// What the store's index can address, and no disk of a router has more.
+pub const STORE_MAX: Size = Size::mib(2 << 20);
 const STORE_DEFAULT: Size = Size::mib(1024);
 const MEMORY_STORE_MIN: Size = Size::mib(8);
 /// A gigabyte would be more than most routers have.
@@ -153,9 +155,17 @@ pub struct Given {
 }
 
 impl Given {
-    /// The settings as they are now, for somebody who will run with them.
+    /// The settings as they are now, for a daemon on this machine: what they name can be used.
     pub fn load(&self) -> Result<Config, ConfigError> {
-        Config::load(self.file.as_deref(), &self.overrides)
+        let config = Config::load(self.file.as_deref(), &self.overrides)?;
+        let mut wrong = ConfigError::default();
+        if let Place::Dir(path) = &config.store.place
+            && let Err(unfit) = store::check_place(path)
+        {
+            let key = if self.overrides.store.is_some() { "--store" } else { "[store] path" };
+            wrong.add(key, unfit.to_string());
+        }
+        wrong.unless(config)
     }
 }
 
@@ -238,6 +248,9 @@ impl Config {
         };
         if size < min {
             wrong.add("[store] size", format!("{size} is too little: at least {min}"));
+        }
+        if size > STORE_MAX {
+            wrong.add("[store] size", format!("{size} is too much: at most {STORE_MAX}"));
         }
         let overheard = self.overhear.budget_bytes().unwrap_or(0);
         let wanted = Size(memory.0.saturating_add(in_memory.0).saturating_add(overheard));
@@ -525,7 +538,8 @@ fn intercept(file: file::Intercept, overrides: &Overrides) -> Intercept {
     }
 }
 
-fn some_or<T: Clone>(first: &[T], second: Vec<T>) -> Vec<T> {
+/// A list, or another where it is empty.
+pub fn some_or<T: Clone>(first: &[T], second: Vec<T>) -> Vec<T> {
     if first.is_empty() { second } else { first.to_vec() }
 }
 
@@ -677,6 +691,7 @@ mod tests {
                 "memory: the budget would be 1GiB, and this machine has 128MiB: take less",
             ),
             ("[store]\nsize = 5", "[store] size: 5 is too little: at least 16MiB"),
+            ("[store]\nsize = \"3TiB\"", "[store] size: 3TiB is too much: at most 2TiB"),
             (
                 "[store]\npath = \"memory\"\nsize = \"120MiB\"",
                 "[store] size: the store and `memory` together would be 136MiB, and this machine has 128MiB: take less",

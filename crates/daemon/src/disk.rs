@@ -3,7 +3,7 @@
 //! The engine's thread never waits for the disk: a hit that the kernel has in memory is read at
 //! once without a hand-over, everything else is a message, and its answer is an input.
 
-use crate::config::{Place, Store};
+use crate::config::{Place, STORE_MAX, Store};
 use bytes::Bytes;
 use node::{Input, Output, Ticket};
 use std::collections::{BTreeMap, VecDeque};
@@ -24,6 +24,7 @@ use wire::{ChunkId, ObjectKey, RecordId};
 const CATALOGUE_CACHE: usize = 2 * 1024 * 1024;
 /// The catalogue may take this share of the store's budget.
 const CATALOGUE_SHARE: u64 = 16;
+const _: () = assert!(STORE_MAX.0 - STORE_MAX.0 / CATALOGUE_SHARE <= store::BUDGET_BYTES_MAX);
 /// A unit that found no room waits so long for the engine to make some.
 const ROOM_PATIENCE: Duration = Duration::from_secs(1);
 

@@ -62,6 +62,7 @@ fn a_configuration_that_cannot_be_is_refused_before_anything_is_made() {
         ("[store]\nsize = \"1MiB\"", &["size", "at least 16"]),
         ("[store]\npath = \"memory\"\nsize = \"900TiB\"", &["size", "this machine has"]),
         ("[store]\nsize = \"lots\"", &["size", "lots"]),
+        ("[store]\nsize = \"3TiB\"", &["[store] size", "3TiB", "at most 2TiB"]),
         ("[store]\npath = \"relative\"", &["path", "relative"]),
         ("[store]\npolicy = \"fifo\"", &["fifo", "s3-fifo", "lru"]),
         ("listen = [\"localhost\"]", &["localhost", "127.0.0.1:3128"]),
@@ -97,6 +98,28 @@ fn a_configuration_that_cannot_be_is_refused_before_anything_is_made() {
 }
 
 #[test]
+fn a_store_that_cannot_be_where_it_is_to_be_is_refused_before_anything_is_made() {
+    let world = World::new();
+    let (file, link) = (world.write("file", b"a file"), world.path("link"));
+    std::os::unix::fs::symlink("nowhere", &link).expect("a link");
+    let wrong = [file.join("store"), file.clone(), link, "/proc/x".into(), "/sys/kernel/x".into()];
+    let because =
+        ["is not a directory", "is not a directory", "a link to nothing", "kernel's", "kernel's"];
+    for (path, why) in wrong.iter().zip(because) {
+        let store = path.display().to_string();
+        let (status, said) = Hearsay::try_start(&world, &["--store", &store]);
+        let said = said.lines().last().unwrap_or_default();
+        assert!(status.code() == Some(2) && said.contains("--store: "), "{status} {said}");
+        assert!(said.contains(why), "{said}");
+        let conf = world.write("conf", format!("[store]\npath = {store:?}\n").as_bytes());
+        let conf = conf.display().to_string();
+        expect(&run(&["check-config", &conf]), 2, &["[store] path: ", why]);
+    }
+    assert!(!world.path("control").exists(), "a half start");
+    assert_eq!(std::fs::read(&file).expect("it is there"), b"a file");
+}
+
+#[test]
 fn a_key_that_others_can_read_is_refused_or_warned_of() {
     let world = World::new();
     let key = world.write("key", b"the key of this mesh\n").display().to_string();
@@ -125,10 +148,13 @@ fn a_key_that_others_can_read_is_refused_or_warned_of() {
 #[test]
 fn a_sound_configuration_is_shown() {
     let world = World::new();
-    let file = world.write("conf", b"name = \"router-7\"\n[store]\npath = \"/var/x\"\n");
+    let store = world.path("a/b").display().to_string();
+    let text = format!("name = \"router-7\"\n[store]\npath = {store:?}\n");
+    let file = world.write("conf", text.as_bytes());
     let shown = run(&["check-config", file.to_str().expect("a plain path")]);
     expect(&shown, 0, &[]);
-    assert!(shown.out.contains("router-7") && shown.out.contains("/var/x"), "{}", shown.out);
+    assert!(shown.out.contains("router-7") && shown.out.contains(&store), "{}", shown.out);
+    assert!(!world.path("a").exists(), "it was made");
     let packaged = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/hearsay.toml");
     if std::path::Path::new(packaged).exists() {
         expect(&run(&["check-config", packaged]), 0, &[]);

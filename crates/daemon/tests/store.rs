@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use world::network;
-use world::{Hearsay, Nginx, World, assert_same, noise, sh, wait_until};
+use world::{Hearsay, Nginx, World, assert_same, noise, sh, skipped, wait_until};
 
 /// Puts files on an origin: their names and contents.
 fn files(nginx: &Nginx, count: u64, bytes: usize) -> Vec<(String, Vec<u8>)> {
@@ -408,6 +408,34 @@ fn a_directory_that_is_no_store_of_ours_is_left_alone() {
     let left = fs::read_dir(hearsay.store()).expect("it").filter_map(|entry| entry.ok());
     let names: Vec<_> = left.map(|entry| entry.file_name()).collect();
     assert!(names.len() <= 2, "something was put there: {names:?}");
+}
+
+#[test]
+fn a_store_of_somebody_else_is_refused_in_one_line() {
+    let name = "a_store_of_somebody_else_is_refused_in_one_line";
+    let world = World::new();
+    let mut hearsay = Hearsay::start(&world);
+    hearsay.terminate();
+    let store = hearsay.store().display().to_string();
+    if std::os::unix::fs::chown(hearsay.store(), Some(65_534), None).is_err() {
+        return skipped(name, "only root can give a file to somebody else");
+    }
+    // Root without the right to pass over modes is a user like others.
+    let plain = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"];
+    let refused = |owned: &str| {
+        let (status, said) = Hearsay::try_start_under(&world, &plain, &[]);
+        assert_eq!(status.code(), Some(2), "{said}");
+        let said = said.trim_end().lines().last().unwrap_or_default();
+        let expected = format!("hearsay: --store: {owned} belongs to user 65534");
+        assert!(said.starts_with(&expected) && said.contains("chown"), "{said}");
+        assert!(!world.path("control").exists(), "a half start");
+    };
+    refused(&store);
+    // The directory is ours, and one file in it is not.
+    std::os::unix::fs::chown(hearsay.store(), Some(0), None).expect("we are root");
+    let catalogue = hearsay.store().join("catalogue");
+    std::os::unix::fs::chown(&catalogue, Some(65_534), None).expect("we are root");
+    refused(&catalogue.display().to_string());
 }
 
 #[test]

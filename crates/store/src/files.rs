@@ -9,6 +9,7 @@
 
 mod disk;
 mod memory;
+mod place;
 
 use std::fmt::Debug;
 use std::io::{self, IoSlice};
@@ -16,6 +17,7 @@ use std::sync::Arc;
 
 pub use disk::Disk;
 pub use memory::Memory;
+pub use place::{Unfit, check_place};
 
 /// A flat directory of files.
 pub trait Files: Send + Sync + Debug {

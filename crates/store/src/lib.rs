@@ -34,12 +34,12 @@ pub use catalogue::{
 };
 pub use error::Error;
 pub use evict::Policy;
-pub use files::{Disk, File, Files, Memory};
+pub use files::{Disk, File, Files, Memory, Unfit, check_place};
 pub use index::{Candidates, Index, IndexReport};
 pub use log::{Log, LogOptions, LogReport};
 pub use reader::{READ_BYTES_MAX, Reader};
 pub use recover::Recovery;
 pub use segment::{
-    Entry, Location, Provenance, SegmentId, UNIT_BYTES_MAX, Unit, segment_bytes, unit_disk_bytes,
-    unit_log_bytes,
+    BUDGET_BYTES_MAX, Entry, Location, Provenance, SegmentId, UNIT_BYTES_MAX, Unit, segment_bytes,
+    unit_disk_bytes, unit_log_bytes,
 };

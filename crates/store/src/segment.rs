@@ -25,6 +25,8 @@ pub const UNIT_BYTES_MAX: u32 = 32 * 1024;
 
 /// Largest segment in bytes: what the index can address in 21 bits of 16 bytes.
 pub(crate) const SEGMENT_BYTES_MAX: u32 = 32 << 20;
+/// Largest budget in bytes: what the index can address in 16 bits of such segments.
+pub const BUDGET_BYTES_MAX: u64 = u16::MAX as u64 * SEGMENT_BYTES_MAX as u64;
 /// Smallest segment in bytes: a few of the longest units.
 pub(crate) const SEGMENT_BYTES_MIN: u32 = 128 << 10;
 /// Units start at multiples of this many bytes.

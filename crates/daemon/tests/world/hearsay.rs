@@ -72,7 +72,12 @@ impl Hearsay {
 
     /// A start that should fail: how it ended and what it said. One that goes on is ended.
     pub fn try_start(world: &World, args: &[&str]) -> (ExitStatus, String) {
-        let launch = Launch::new(world, &[], args);
+        Self::try_start_under(world, &[], args)
+    }
+
+    /// The same as the argument of another program.
+    pub fn try_start_under(world: &World, before: &[&str], args: &[&str]) -> (ExitStatus, String) {
+        let launch = Launch::new(world, before, args);
         let mut process = launch.spawn();
         wait_until("the daemon to give up", || process.has_ended());
         (process.0.wait().expect("it has ended"), launch.text())

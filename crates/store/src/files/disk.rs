@@ -99,7 +99,8 @@ fn close_to_others(root: &Path) -> bool {
     were_files_open
 }
 
-fn is_ours(name: &str) -> bool {
+/// Whether a file of this name is the store's, or the daemon's beside it.
+pub(super) fn is_ours(name: &str) -> bool {
     let is_catalogue =
         name.strip_prefix(CATALOGUE_FILE).is_some_and(|it| ["", ".corrupt"].contains(&it));
     let others = [LOCK, VERSION_FILE].into_iter().chain(BESIDE);
