@@ -194,13 +194,14 @@ pub enum Intercept {
 /// What to intercept.
 #[derive(Debug, Args)]
 pub struct InterceptWhat {
-    /// An interface whose clients are served; may be given more than once [default: as configured]
+    /// An interface whose clients are served; may be given more than once [default: as the running daemon has it, else as configured]
     #[arg(long, value_name = "IFACE")]
     pub interface: Vec<String>,
-    /// The port of the transparent listener [default: as configured, or 3130]
+    /// The port of the transparent listener [default: as the running daemon has it, else as configured, or 3130]
     #[arg(long, value_name = "PORT")]
     pub port: Option<u16>,
-    /// A port that is intercepted; may be given more than once [default: as configured, or 80]
+    /// A port that is intercepted; may be given more than once [default: as the running daemon has it, else
+    /// as configured, or 80]
     #[arg(long, value_name = "PORT")]
     pub dport: Vec<u16>,
     /// Report as JSON

@@ -1,49 +1,71 @@
 //! `hearsay intercept`: the rules of [`host::intercept`] from the command line.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use host::egress;
-use host::intercept::{Error, FamilyReport, Report, Rules};
+use host::intercept::{Error, FamilyReport, Report, Rules, is_interface_name};
 use serde_json::json;
 
+use crate::ask;
 use crate::cli::{Intercept as Action, InterceptWhat};
-use crate::config::{Config, Overrides};
+use crate::config::{Config, Intercept, Overrides, some_or};
 use crate::exit::Failure;
 use crate::transparent::in_step;
 
-/// Does what was asked. What the command line does not say, the configuration does.
-pub async fn run(action: &Action) -> Result<(), Failure> {
+/// Does what was asked. What the command line does not say, the running daemon does, and where none
+/// runs that intercepts, the configuration.
+pub async fn run(action: &Action, paths: &[PathBuf]) -> Result<(), Failure> {
     let (Action::Apply(what) | Action::Check(what) | Action::Remove(what)) = action;
-    let (rules, named) = rules(what, None)?;
-    let egress = egress::follow(named, &[]).await.map_err(Failure::failed)?;
-    let rules = in_step(rules, &egress);
+    let running = ask::status(paths).await.ok().map(|status| status.intercept);
+    let running = running.filter(|it| !it.interfaces.is_empty());
+    let whence = if running.is_some() { Whence::Daemon } else { Whence::File };
+    let config = Config::load(None, &Overrides::default()).map_err(Failure::usage)?;
+    let out = match &running {
+        Some(it) => it.out.clone(),
+        None => {
+            let egress = egress::follow(config.access.out, &[]).await.map_err(Failure::failed)?;
+            egress.interfaces()
+        }
+    };
+    let configured = match running {
+        Some(it) => Intercept { interfaces: it.interfaces, port: it.port, ports: it.ports },
+        None => config.intercept,
+    };
+    let rules = Rules { direct: config.mesh.direct, ..rules(what, configured)? };
+    let rules = in_step(rules, out);
     match action {
         Action::Apply(_) => apply(&rules, what.json),
-        Action::Check(_) => check(&rules, what.json),
+        Action::Check(_) => check(&rules, whence, what.json),
         Action::Remove(_) => remove(&rules, what.json),
     }
 }
 
-/// The rules that are asked for, and the interfaces that the configuration says lead out.
-fn rules(what: &InterceptWhat, file: Option<&Path>) -> Result<(Rules, Vec<String>), Failure> {
-    let overrides = Overrides {
-        intercept: what.interface.clone(),
-        intercept_port: what.port,
-        ..Overrides::default()
-    };
-    let Config { mut intercept, access, mesh, .. } =
-        Config::load(file, &overrides).map_err(Failure::usage)?;
-    if !what.dport.is_empty() {
-        intercept.ports.clone_from(&what.dport);
+/// Who says what the command line does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whence {
+    Daemon,
+    File,
+}
+
+impl Whence {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Daemon => "the running daemon",
+            Self::File => "the configuration",
+        }
     }
-    let rules = Rules {
-        interfaces: intercept.interfaces,
-        ports: intercept.ports,
-        direct: mesh.direct,
-        listen_port: intercept.port,
+}
+
+fn rules(what: &InterceptWhat, configured: Intercept) -> Result<Rules, Failure> {
+    if let Some(name) = what.interface.iter().find(|name| !is_interface_name(name)) {
+        return Err(failure(Error::InterfaceName(name.clone())));
+    }
+    Ok(Rules {
+        interfaces: some_or(&what.interface, configured.interfaces),
+        ports: some_or(&what.dport, configured.ports),
+        listen_port: what.port.unwrap_or(configured.port),
         ..Rules::default()
-    };
-    Ok((rules, access.out))
+    })
 }
 
 fn apply(rules: &Rules, json: bool) -> Result<(), Failure> {
@@ -52,22 +74,19 @@ fn apply(rules: &Rules, json: bool) -> Result<(), Failure> {
         println!("{}", json!({ "applied": true, "notes": applied.notes }));
         return Ok(());
     }
-    let ports: Vec<_> = rules.ports.iter().map(u16::to_string).collect();
+    let ports = words(&rules.ports);
     let interfaces = rules.interfaces.join(" ");
-    println!(
-        "{interfaces}: port {} is intercepted, to port {}",
-        ports.join(" "),
-        rules.listen_port
-    );
+    println!("{interfaces}: port {ports} is intercepted, to port {}", rules.listen_port);
     applied.notes.iter().for_each(|note| println!("note: {note}"));
     Ok(())
 }
 
-fn check(rules: &Rules, json: bool) -> Result<(), Failure> {
+fn check(rules: &Rules, whence: Whence, json: bool) -> Result<(), Failure> {
     let report = rules.check().map_err(failure)?;
     if json {
-        println!("{}", as_json(&report));
+        println!("{}", as_json(rules, &report));
     } else {
+        println!("expected, after {} and the command line: {}", whence.words(), summary(rules));
         print!("{report}");
     }
     if report.is_complete() {
@@ -90,6 +109,18 @@ fn remove(rules: &Rules, json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
+fn summary(rules: &Rules) -> String {
+    let interfaces = match rules.interfaces.join(" ") {
+        none if none.is_empty() => "any interface".to_owned(),
+        some => some,
+    };
+    format!("{interfaces}: port {} to port {}", words(&rules.ports), rules.listen_port)
+}
+
+fn words(ports: &[u16]) -> String {
+    ports.iter().map(u16::to_string).collect::<Vec<_>>().join(" ")
+}
+
 /// What the caller got wrong is a matter of usage; the rest was tried.
 fn failure(error: Error) -> Failure {
     match error {
@@ -98,7 +129,7 @@ fn failure(error: Error) -> Failure {
     }
 }
 
-fn as_json(report: &Report) -> serde_json::Value {
+fn as_json(rules: &Rules, report: &Report) -> serde_json::Value {
     let family = |it: &FamilyReport| {
         json!({
             "family": it.family.to_string(),
@@ -110,6 +141,9 @@ fn as_json(report: &Report) -> serde_json::Value {
     };
     json!({
         "complete": report.is_complete(),
+        "interfaces": rules.interfaces,
+        "ports": rules.ports,
+        "listen_port": rules.listen_port,
         "families": report.families.iter().map(family).collect::<Vec<_>>(),
         "interfaces_missing": report.interfaces_missing,
         "warnings": report.warnings,
@@ -126,15 +160,17 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_counts_more_than_the_file() {
-        let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("h.toml");
-        std::fs::write(&file, "[intercept]\ninterfaces = [\"wl0\"]\nports = [81]").unwrap();
-        let (from_file, _) = rules(&what(&[], &[]), Some(&file)).unwrap();
-        assert_eq!((from_file.interfaces, from_file.ports), (vec!["wl0".to_owned()], vec![81]));
-        let (told, _) = rules(&what(&["br-lan"], &[80, 8080]), Some(&file)).unwrap();
+    fn the_command_line_counts_more() {
+        let configured = Intercept { interfaces: vec!["wl0".into()], port: 3140, ports: vec![81] };
+        let none = InterceptWhat { port: None, ..what(&[], &[]) };
+        let held = rules(&none, configured.clone()).unwrap();
+        assert_eq!(held.interfaces, ["wl0"]);
+        assert_eq!((held.listen_port, held.ports), (3140, vec![81]));
+        let told = rules(&what(&["br-lan"], &[80, 8080]), configured.clone()).unwrap();
         assert_eq!(told.interfaces, ["br-lan"]);
         assert_eq!((told.listen_port, told.ports), (3131, vec![80, 8080]));
+        let wrong = rules(&what(&["a b"], &[]), configured).unwrap_err();
+        assert_eq!(wrong.exit, crate::exit::Exit::Usage);
     }
 
     #[test]
@@ -144,7 +180,7 @@ mod tests {
             interfaces_missing: vec!["x0".into()],
             warnings: Vec::new(),
         };
-        assert_eq!(as_json(&report)["complete"], json!(false));
-        assert_eq!(as_json(&report)["interfaces_missing"], json!(["x0"]));
+        assert_eq!(as_json(&Rules::default(), &report)["complete"], json!(false));
+        assert_eq!(as_json(&Rules::default(), &report)["interfaces_missing"], json!(["x0"]));
     }
 }

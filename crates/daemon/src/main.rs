@@ -64,7 +64,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Cache { json, limit } => wait(cache::show(&paths(), limit, json)),
         Command::Get(args) => wait(get::run(&args, &paths())),
         Command::Put(args) => wait(put::run(&args, &paths())),
-        Command::Intercept { action } => wait(intercept::run(&action)),
+        Command::Intercept { action } => wait(intercept::run(&action, &paths())),
         Command::CheckConfig { file } => check_config(file.as_deref()),
         Command::Completions { shell } => {
             complete(shell);

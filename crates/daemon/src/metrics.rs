@@ -53,9 +53,14 @@ impl Page {
         self.one("process_start_time_seconds", Gauge, help, process.start_time_seconds);
         let help = "Resident memory, in bytes.";
         self.one("process_resident_memory_bytes", Gauge, help, process.rss_bytes);
-        let help = "Whether everything that was to be intercepted is.";
-        let works = status.intercept.interfaces.is_empty() || status.intercept.works;
-        self.one("hearsay_intercept_up", Gauge, help, works.into());
+        let intercept = &status.intercept;
+        // As with other parts that can be off: no series where it is.
+        if !intercept.interfaces.is_empty() {
+            let help =
+                "Whether everything that was to be intercepted is; absent where nothing is to be.";
+            let works = intercept.works && intercept.interfaces_missing.is_empty();
+            self.one("hearsay_intercept_up", Gauge, help, works.into());
+        }
     }
 
     /// Nothing where there is no mesh; no metric or hops while they are not known.
@@ -339,6 +344,20 @@ mod tests {
             assert_eq!(series.get(key), Some(&value), "{key}");
         }
         assert!(kinds.len() > 25, "{kinds:?}");
+    }
+
+    #[test]
+    fn interception_is_up_if_all_of_it_is_and_absent_where_it_is_off() {
+        use crate::status::tests::busy;
+        let up = |change: fn(&mut crate::status::Intercept)| {
+            let mut status = busy();
+            change(&mut status.intercept);
+            parse(&render(&status, &[])).1.get("hearsay_intercept_up").copied()
+        };
+        assert_eq!(up(|_| ()), Some(1));
+        assert_eq!(up(|it| it.works = false), Some(0));
+        assert_eq!(up(|it| it.interfaces_missing = vec!["br-lan".into()]), Some(0));
+        assert_eq!(up(|it| it.interfaces.clear()), None);
     }
 
     #[test]

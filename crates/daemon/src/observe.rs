@@ -9,6 +9,7 @@ use crate::shell::Shell;
 use crate::status::{
     Intercept, Mesh, Overhear, PeerLine, Process, Route, Status, Store, StoreKind,
 };
+use host::intercept::missing_interfaces;
 use hyper::body::Incoming;
 use node::{PutError, Record, RouteTable, Row, Target};
 use std::cell::RefCell;
@@ -136,6 +137,7 @@ impl Observed for Observer {
                 port: config.intercept.port,
                 ports: config.intercept.ports.clone(),
                 out: self.shell.pool().dialler().egress().interfaces(),
+                interfaces_missing: missing_interfaces(&config.intercept.interfaces),
                 works,
                 note,
             },

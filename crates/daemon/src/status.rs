@@ -77,6 +77,9 @@ pub struct Intercept {
     /// Interfaces that lead out: what the routes send out by them is intercepted, and dialled for others.
     #[serde(default)]
     pub out: Vec<String>,
+    /// Interfaces that are not there now; their clients are intercepted once they are.
+    #[serde(default)]
+    pub interfaces_missing: Vec<String>,
     /// Whether it works.
     pub works: bool,
     /// Why not, or what the operator should know.
@@ -376,6 +379,7 @@ pub(crate) mod tests {
                 port: 3130,
                 ports: vec![80],
                 out: vec!["wan".into()],
+                interfaces_missing: Vec::new(),
                 works: true,
                 note: None,
             },

@@ -9,7 +9,7 @@ use crate::observe::Observer;
 use crate::places::Places;
 use crate::shell::Shell;
 use host::egress::Egress;
-use host::intercept::{Rules, is_interface_name};
+use host::intercept::{Rules, is_interface_name, missing_interfaces};
 use std::net::SocketAddr;
 use std::rc::Rc;
 use tokio::net::TcpListener;
@@ -39,9 +39,9 @@ pub fn open(intercept: &Intercept) -> std::io::Result<TcpListener> {
 }
 
 /// Rules for the interfaces that lead out now. The kernel takes names that a ruleset cannot say.
-pub fn in_step(rules: Rules, egress: &Egress) -> Rules {
-    let out = egress.interfaces().into_iter().filter(|name| is_interface_name(name));
-    Rules { out: out.collect(), ..rules }
+pub fn in_step(rules: Rules, out: Vec<String>) -> Rules {
+    let out = out.into_iter().filter(|name| is_interface_name(name)).collect();
+    Rules { out, ..rules }
 }
 
 /// Where the transparent port is, for errors.
@@ -104,13 +104,19 @@ impl Transparent {
     }
 
     fn rules(&self, config: &Config) -> Option<Rules> {
-        Some(in_step(config.intercept.rules(&config.mesh.direct)?, &self.egress))
+        Some(in_step(config.intercept.rules(&config.mesh.direct)?, self.egress.interfaces()))
     }
 
     fn apply(&mut self, rules: &Rules) -> bool {
         match rules.apply() {
             Ok(applied) => {
                 applied.notes.iter().for_each(|note| tracing::warn!("interception: {note}"));
+                for name in missing_interfaces(&rules.interfaces) {
+                    tracing::warn!(
+                        "there is no interface {name}: its clients are intercepted once it is there \
+                         (see `ip link`)"
+                    );
+                }
                 self.observer.intercepts(true, applied.notes.first().cloned());
                 true
             }

@@ -384,6 +384,53 @@ fn the_rules_can_be_set_looked_at_and_removed_by_hand() {
 }
 
 #[test]
+fn the_rules_are_held_against_what_the_running_daemon_has() {
+    network::inside("the_rules_are_held_against_what_the_running_daemon_has", || {
+        let world = World::new();
+        let config = world.write("hearsay.toml", b"[intercept]\nports = [80, 8080]\n");
+        let config = config.display().to_string();
+        let args = ["--config", &config, "--intercept", "lan0", "--intercept-port", "3140"];
+        let _hearsay =
+            Hearsay::start_with(&world, &[&args[..], &["--listen", "127.0.0.1:0"]].concat());
+        let control = world.path("control").display().to_string();
+        let intercept = |args: &[&str]| intercept_with(&["--control", &control], args);
+        let (code, said) = intercept(&["check"]);
+        assert!(code == 0 && said.contains("lan0: port 80 8080 to port 3140"), "{code}: {said}");
+        let (_, json) = intercept(&["check", "--json"]);
+        let report: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        assert_eq!((&report["complete"], &report["listen_port"]), (&true.into(), &3140.into()));
+        // The command line counts more, and putting the rules in force anew breaks nothing.
+        assert_eq!(intercept(&["check", "--port", "3130"]).0, 1);
+        let before = rules();
+        assert_eq!(intercept(&["apply"]).0, 0);
+        assert_eq!(rules(), before);
+    });
+}
+
+#[test]
+fn an_interface_that_is_not_there_is_named_and_served_once_it_is() {
+    network::inside("an_interface_that_is_not_there_is_named_and_served_once_it_is", || {
+        let world = World::new();
+        let nginx = Nginx::start_in(&world, ORIGIN, "");
+        nginx.put("file", b"hello");
+        let hearsay = Hearsay::start_with(&world, &["--intercept", "lan7"]);
+        assert!(hearsay.log().contains("there is no interface lan7"), "{}", hearsay.log());
+        let missing = || hearsay.status()["intercept"]["interfaces_missing"].clone();
+        assert_eq!(missing(), serde_json::json!(["lan7"]));
+        let page = hearsay.command(&["status"]).stdout;
+        assert!(String::from_utf8_lossy(&page).contains("there is no interface lan7"));
+        assert!(get_by("-4", "http://origin.test/file").expect(200).field("via").is_empty());
+
+        world::sh("ip link set lan0 down; ip link set lan0 name lan7; ip link set lan7 up");
+        wait_until("it to be intercepted", || {
+            let reply = Curl::new(CLIENT, "http://origin.test/file").args(&["-4"]).run();
+            !reply.field("via").is_empty()
+        });
+        assert_eq!(missing(), serde_json::json!([]));
+    });
+}
+
+#[test]
 fn impossible_rules_are_refused_as_wrong_usage() {
     network::inside("impossible_rules_are_refused_as_wrong_usage", || {
         let (code, said) = intercept(&["apply"]);
@@ -397,8 +444,13 @@ fn impossible_rules_are_refused_as_wrong_usage() {
 }
 
 fn intercept(args: &[&str]) -> (i32, String) {
+    intercept_with(&[], args)
+}
+
+/// With options of the whole program.
+fn intercept_with(before: &[&str], args: &[&str]) -> (i32, String) {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_hearsay"));
-    let output = command.arg("intercept").args(args).output().expect("it starts");
+    let output = command.args(before).arg("intercept").args(args).output().expect("it starts");
     let said = [output.stdout, output.stderr].concat();
     (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&said).into_owned())
 }

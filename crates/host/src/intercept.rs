@@ -278,12 +278,7 @@ table inet {TABLE_NAME} {{
         let flowtables = query("nft", &words("list flowtables"))?.unwrap_or_default();
         let mut warnings: Vec<_> = flowtable_names(&flowtables).iter().map(offload).collect();
         warnings.extend(self.mark_trap());
-        let mut interfaces_missing = Vec::new();
-        for name in &self.interfaces {
-            if query("ip", &words(&format!("-o link show dev {name}")))?.is_none() {
-                interfaces_missing.push(name.clone());
-            }
-        }
+        let interfaces_missing = missing_interfaces(&self.interfaces);
         Ok(Report { families, interfaces_missing, warnings })
     }
 
@@ -431,6 +426,12 @@ table inet {TABLE_NAME} {{
              intercept. Set it to 0: `sysctl -w net.ipv4.conf.{name}.src_valid_mark=0`"
         ))
     }
+}
+
+/// Which of these interfaces this machine does not have now. Rules for one take effect when it appears.
+#[must_use]
+pub fn missing_interfaces(names: &[String]) -> Vec<String> {
+    names.iter().filter(|name| crate::peers::index(name).is_err()).cloned().collect()
 }
 
 fn offload(flowtable: &String) -> String {

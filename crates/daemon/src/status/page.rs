@@ -184,6 +184,9 @@ impl Page {
         let what = format!("{} port {}", it.interfaces.join(" "), ports.join(" "));
         self.row("intercept", &[what, format!("to port {}", it.port), leading_out(&it.out)]);
         self.standing(it.works, it.note.as_ref());
+        for name in &it.interfaces_missing {
+            self.alarm(&format!("there is no interface {name}: nothing is intercepted from it"));
+        }
     }
 
     /// Whether what was asked for works, and what there is to say of it.
