@@ -7,6 +7,7 @@ mod charge;
 mod fill;
 mod flow;
 mod follow;
+mod forwards;
 mod grants;
 mod grow;
 mod hear;

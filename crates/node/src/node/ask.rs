@@ -24,13 +24,16 @@ const NOT_LOCAL: &str = "this proxy serves local clients only, and those that it
 
 impl Node {
     /// A client asks.
-    pub(super) fn ask(&mut self, id: ExchangeId, request: Request) {
+    pub(super) fn ask(&mut self, id: ExchangeId, mut request: Request) {
         let Request { client, behind_uplink, entrance, .. } = request;
         if entrance == Entrance::Explicit && !may_use(client, behind_uplink, &self.config.allow) {
             return self.refuse(id, StatusCode::FORBIDDEN, NOT_LOCAL);
         }
         if http::passed(&request.headers, &self.via) {
             return self.refuse(id, StatusCode::LOOP_DETECTED, "this request was here before");
+        }
+        if self.ends_here(id, &mut request) {
+            return;
         }
         if request.method == Method::CONNECT {
             return self.tunnel(id, &request);

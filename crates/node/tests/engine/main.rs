@@ -14,6 +14,7 @@ mod crowding;
 mod determinism;
 mod early_close;
 mod eviction;
+mod forwards;
 mod freshness;
 mod head;
 mod interception;
