@@ -140,6 +140,8 @@ fn a_store_that_may_not_be_written_is_done_without() {
             sh(&format!("mount --bind {0} {0}; mount -o remount,bind,ro {0}", dir.display()));
             let mount = Mount(dir.clone());
             let hearsay = Hearsay::start_with(&world, &["--store", &store]);
+            let first = hearsay.get(&nginx.url(&files[0].0)).expect(200);
+            assert!(!first.cache_status().contains("stored"), "{round}: {first:?}");
             get_all(&hearsay, &nginx, &files);
             get_all(&hearsay, &nginx, &files);
             let status = hearsay.status();

@@ -134,6 +134,8 @@ pub struct Node {
     syncing: bool,
     /// Until when the store is left alone because it failed.
     store_off_until: Option<Instant>,
+    /// It failed, and has taken nothing since.
+    store_doubted: bool,
     /// What is published here.
     published: Published,
     report: Report,
@@ -179,6 +181,7 @@ impl Node {
             sync_at: None,
             syncing: false,
             store_off_until: None,
+            store_doubted: false,
             published: Published::default(),
             report: Report { store_works: true, ..Report::default() },
             out: VecDeque::new(),

@@ -100,8 +100,10 @@ impl Node {
         let upstream = fetch.status_line.clone();
         let Some(storing) = fetch.storing() else { return };
         let code = storing.status.as_u16();
+        // RFC 9211 §2.6: only of what the cache stores. One that failed is tried again, and may fail again.
+        let stored = if storing.failed || self.store_doubted { "" } else { "; stored" };
         let with = if collapsed { "; collapsed" } else { "" };
-        let detail = format!("fwd={why}; fwd-status={code}; stored{with}");
+        let detail = format!("fwd={why}; fwd-status={code}{stored}{with}");
         if peer {
             return self.supply_growing(client, id, &detail);
         }

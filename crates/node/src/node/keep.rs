@@ -48,8 +48,11 @@ impl Node {
         let appended = self.chunks.handle_appended(ticket, places, &mut self.out);
         let Some(Appended { fetch, bytes, refused, waited, failed }) = appended else { return };
         // Of what nobody asked for there may be too much for the disk at times, and that is no failure of it.
-        if !refused.is_empty() && fetch.is_some() {
-            self.store_failed();
+        if fetch.is_some() {
+            self.store_doubted = !refused.is_empty();
+            if self.store_doubted {
+                self.store_failed();
+            }
         }
         for other in failed {
             self.fail_storing(other, &[]);
@@ -132,6 +135,7 @@ impl Node {
     }
 
     pub(super) fn store_failed(&mut self) {
+        self.store_doubted = true;
         self.report.store_failures += 1;
         self.store_off_until = Some(self.now + STORE_RETRY);
     }

@@ -42,6 +42,26 @@ fn a_store_that_failed_is_tried_again_later() {
 }
 
 #[test]
+fn nothing_is_said_to_be_stored_that_may_not_be() {
+    let mut net = net();
+    net.disk.fail_appends = true;
+    net.get(URL);
+    for _ in 0..2 {
+        net.pass_seconds(31);
+        let again = net.get(URL);
+        assert_eq!(net.client(again).cache(), "fwd=uri-miss; fwd-status=200");
+    }
+    net.disk.fail_appends = false;
+    net.pass_seconds(31);
+    net.get(URL);
+    net.pass_seconds(6);
+    net.origin.put("http://o.test/b", Page::of(1000).fresh(600));
+    let other = net.get("http://o.test/b");
+    assert_eq!(net.client(other).cache(), "fwd=uri-miss; fwd-status=200; stored");
+    net.done();
+}
+
+#[test]
 fn a_disk_that_fills_in_mid_transfer_breaks_nobody() {
     let mut net = net();
     let ids = [Pace::Fast, Pace::Slow(1_500), Pace::Slow(4_000)]
