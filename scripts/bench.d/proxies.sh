@@ -84,7 +84,8 @@ END
     : >"$work/$1.log"
     [[ ! -d $work/rock ]] || chown -R proxy: "$work/rock"
     chown proxy: /run/squid "$work/$1.log" || die "squid becomes the user \`proxy\`, which only root can let it: run this as root"
-    squid -n "${1//-/}" -z --foreground -f "$work/$1.conf" >>"$work/$1.log" 2>&1
+    squid -n "${1//-/}" -z --foreground -f "$work/$1.conf" >>"$work/$1.log" 2>&1 ||
+        die "$1 did not start: \`squid -z\` ended with status $?: $(tail -n 20 "$work/$1.log")"
     start "$1" taskset -c "$proxy_core" squid -n "${1//-/}" --foreground -f "$work/$1.conf"
 }
 
