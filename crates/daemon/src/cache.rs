@@ -1,5 +1,6 @@
 //! `hearsay cache`: what is stored, as a list.
 
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -14,9 +15,15 @@ pub async fn show(paths: &[PathBuf], limit: usize, json: bool) -> Result<(), Fai
     if json {
         println!("{}", serde_json::to_string(&objects).map_err(Failure::failed)?);
     } else {
-        print!("{}", page(&objects, limit, Style::of_stdout()));
+        print!("{}", page(&objects, limit, style()));
     }
     Ok(())
+}
+
+/// Whoever reads it from a pipe wants whole URLs, however wide the terminal is.
+fn style() -> Style {
+    let style = Style::of_stdout();
+    if std::io::stdout().is_terminal() { style } else { Style { width: usize::MAX, ..style } }
 }
 
 fn page(objects: &[ObjectLine], limit: usize, style: Style) -> String {

@@ -11,7 +11,8 @@ use tracing::level_filters::LevelFilter;
 
 use crate::config::{Overrides, Place, Size, scheme, scheme_names};
 
-const EXIT_CODES: &str = "Exit codes: 0 done; 1 failed; 2 wrong command line or configuration; \
+/// What the exit codes mean.
+pub const EXIT_CODES: &str = "Exit codes: 0 done; 1 failed; 2 wrong command line or configuration; \
     3 no daemon answers; 4 what arrived is not what was promised.";
 
 /// A caching daemon for small mesh routers.

@@ -23,6 +23,7 @@ mod identity;
 mod intercept;
 mod links;
 mod log;
+mod manual;
 mod mesh;
 mod metrics;
 mod observe;
@@ -70,7 +71,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
             complete(shell);
             Ok(())
         }
-        Command::Man => print_manual().map_err(Failure::failed),
+        Command::Man => manual::print().map_err(Failure::failed),
     }
 }
 
@@ -114,19 +115,4 @@ fn check_config(file: Option<&Path>) -> Result<(), Failure> {
 
 fn complete(shell: clap_complete::Shell) {
     clap_complete::generate(shell, &mut Cli::command(), "hearsay", &mut std::io::stdout());
-}
-
-/// One page for the program and all its commands.
-fn print_manual() -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    let mut command = Cli::command();
-    command.build();
-    clap_mangen::Man::new(command.clone()).render(&mut out)?;
-    for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
-        let manual = clap_mangen::Man::new(sub.clone());
-        manual.render_name_section(&mut out)?;
-        manual.render_synopsis_section(&mut out)?;
-        manual.render_options_section(&mut out)?;
-    }
-    Ok(())
 }

@@ -237,11 +237,31 @@ fn help_version_completions_and_the_manual_are_printed() {
         (&["help", "run"], "--intercept"),
         (&["--version"], env!("CARGO_PKG_VERSION")),
         (&["completions", "bash"], "complete"),
-        (&["man"], ".TH"),
     ] {
         let ended = run(args);
         assert!(ended.code == 0 && ended.out.contains(part), "{args:?}: {}", ended.out);
     }
+}
+
+#[test]
+fn the_manual_is_one_page_with_all_commands() {
+    let manual = run(&["man"]);
+    assert_eq!(manual.code, 0, "{}", manual.err);
+    // What man(7) makes headings of.
+    let headings = |kind: &str| -> Vec<&str> {
+        manual.out.lines().filter_map(|line| line.strip_prefix(kind)).collect()
+    };
+    assert_eq!(headings(".TH ").len(), 1);
+    let sections =
+        ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "COMMANDS", "\"EXIT STATUS\"", "VERSION"];
+    assert_eq!(headings(".SH "), sections);
+    let commands = headings(".SS ");
+    for command in ["run", "get", "intercept check", "check\\-config"] {
+        let heading = format!("\"hearsay {command}\"");
+        assert!(commands.contains(&heading.as_str()), "no {heading}: {commands:?}");
+    }
+    assert!(manual.out.contains("intercept\\-port") && manual.out.contains("4 what arrived"));
+    assert!(!manual.out.contains("(1)"), "a page that does not exist: {}", manual.out);
 }
 
 #[test]
@@ -273,6 +293,20 @@ fn what_is_printed_as_json_is_json() {
     let report = json(&["get", "--json", "-o", &file, &nginx.url("file")]);
     assert_eq!(report["bytes"], 100_000, "{report}");
     assert!(report["answered_by"].is_string(), "{report}");
+}
+
+#[test]
+fn a_listing_in_a_pipe_has_whole_urls() {
+    let world = World::new();
+    let nginx = Nginx::start(&world, "");
+    let name = format!("{}.iso", "long".repeat(40));
+    nginx.put(&name, b"hello");
+    let hearsay = Hearsay::start(&world);
+    hearsay.get(&nginx.url(&name)).expect(200);
+    wait_until("the whole URL to be listed", || {
+        let page = ended(hearsay.command(&["cache"]));
+        page.out.lines().any(|line| line.ends_with(&nginx.url(&name)))
+    });
 }
 
 #[test]

@@ -45,6 +45,31 @@ impl Status {
     }
 }
 
+/// The engine's words for why a response was not stored, and what each means.
+const REASONS: [(&str, &str); 15] = [
+    ("authorization", "asked for with credentials"),
+    ("body", "the request had content"),
+    ("body-size", "larger than an object may be"),
+    ("head", "asked for its head alone"),
+    ("header-size", "its header is too large"),
+    ("host-mismatch", "Host names another server"),
+    ("method", "neither GET nor HEAD"),
+    ("no-store", "client or origin forbid it"),
+    ("precondition", "asked for a certain version"),
+    ("private", "for one user only"),
+    ("status", "not a whole or final answer"),
+    ("store", "the store does not work"),
+    ("unusable", "neither lifetime nor validator"),
+    ("upgrade", "leaves HTTP"),
+    ("vary", "too many variants (Vary)"),
+];
+
+/// A reason with its meaning; one that is not known, of another version, stands alone.
+fn in_words(reason: &str) -> String {
+    let known = REASONS.iter().find(|(word, _)| *word == reason);
+    known.map_or_else(|| reason.to_owned(), |(word, meaning)| format!("{word}: {meaning}"))
+}
+
 struct Page {
     style: Style,
     text: String,
@@ -123,9 +148,10 @@ impl Page {
     }
 
     fn reason(&mut self, reason: &str, bytes: u64, responses: u64) {
-        let reason = term::tame(reason, 24);
         let (bytes, responses) = (term::bytes(bytes), term::count(responses));
-        self.row("", &[format!("{reason:<24} {bytes:>9} {responses:>9}")]);
+        let start = format!("{bytes:>9} {responses:>9}  ");
+        let room = self.room().saturating_sub(start.len()).max(16);
+        self.line("", &format!("{start}{}", term::tame(&in_words(reason), room)));
     }
 
     fn store(&mut self, status: &Status) {
@@ -342,8 +368,8 @@ requests     1 050, 40 % answered from here, 400 hit, 500 miss, 100 pass,
              50 tunnel
 passed on    7.0 MiB unlooked at (tunnels and the like)
 not stored   1.0 GiB in 100 responses
-             no-store                   1.0 GiB        80
-             private                    1.0 MiB        20
+               1.0 GiB        80  no-store: client or origin forbid it
+               1.0 MiB        20  private: for one user only
 store        /var/cache/hearsay, 512 MiB of 1.0 GiB, 65 432 units, 123 evicted
              12 % of new units were there already (96 MiB)
 memory       23 MiB resident, budget 16 MiB, index 1.0 MiB
@@ -352,6 +378,19 @@ listening    127.0.0.1:3128
 intercept    br-lan port 80, to port 3130, what leads out by wan
 ";
         assert_eq!(busy().page(PLAIN), expected);
+    }
+
+    #[test]
+    fn each_reason_for_not_storing_is_explained() {
+        let mut status = busy();
+        let unstored = crate::status::Unstored { responses: 1, bytes: 1 << 40 };
+        status.report.not_stored.insert("unusable".into(), unstored);
+        status.report.not_stored.insert("of-tomorrow".into(), unstored);
+        let page = status.page(PLAIN);
+        assert!(page.contains("1  unusable: neither lifetime nor validator\n"), "{page}");
+        assert!(page.contains("1  of-tomorrow\n"), "{page}");
+        let widest = REASONS.iter().map(|(word, _)| in_words(word).len()).max();
+        assert!(widest <= Some(PLAIN.width - INDENT - 21), "cut on a terminal: {widest:?}");
     }
 
     #[test]
