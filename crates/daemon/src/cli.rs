@@ -9,7 +9,7 @@ use clap_complete::Shell;
 use node::Scheme;
 use tracing::level_filters::LevelFilter;
 
-use crate::config::{Overrides, Place, Size, scheme, scheme_names};
+use crate::config::{Overrides, Place, Size, Span, scheme, scheme_names};
 
 /// What the exit codes mean.
 pub const EXIT_CODES: &str = "Exit codes: 0 done; 1 failed; 2 wrong command line or configuration; \
@@ -95,6 +95,9 @@ pub struct Run {
     /// The budget of caches and buffers, like 16MiB
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<Size>,
+    /// How long what is under way may take to finish when the daemon is told to stop, like 60s
+    #[arg(long, value_name = "TIME")]
+    pub drain: Option<Span>,
     /// An interface whose clients are served without knowing it; may be given more than once
     #[arg(long, value_name = "IFACE")]
     pub intercept: Vec<String>,
@@ -222,6 +225,7 @@ impl Run {
             store: self.store.clone(),
             store_size: self.store_size,
             memory: self.memory,
+            drain: self.drain,
             intercept: self.intercept.clone(),
             intercept_port: self.intercept_port,
             mesh: self.mesh.clone(),

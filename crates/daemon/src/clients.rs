@@ -1,10 +1,13 @@
 //! Clients: their connections, requests and responses.
 
-use crate::places::{ACCEPT_PAUSE, Place, Places};
+use crate::places::{Order, Place};
+use crate::shares::ACCEPT_PAUSE;
 use crate::shell::{End, Port, Shell, wake};
+use crate::turned_away::{NO_ROOM, RETRY_AFTER_SECONDS, turn_away};
 use bytes::{Bytes, BytesMut};
+use host::client::Client;
 use host::dial::is_own;
-use host::listen::{First, first_bytes, settle};
+use host::listen::{First, Gate, first_bytes, settle};
 use host::screened::{Screened, Signs};
 use host::splice::splice;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
@@ -12,22 +15,25 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use node::driver::Network;
+use node::driver::admission::Refused;
 use node::{Dial, Entrance, ExchangeId, FetchError, Head, Input, Refusal};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::cell::RefCell;
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::net::{IpAddr, SocketAddr};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::spawn_local;
 
-/// Connections of clients at one time; more wait in the kernel.
+/// Connections of clients at one time, for the sake of descriptors; memory may admit fewer.
 const CONNECTIONS_MAX: usize = 2048;
 /// Descriptors for everything else: peers, the store, the control socket, idle connections to origins.
 const DESCRIPTORS_KEPT: u64 = crate::links::DESCRIPTORS + 256;
@@ -61,18 +67,19 @@ pub fn connections_max() -> usize {
 }
 
 /// Takes clients in; never returns.
-pub async fn accept(shell: Shell, listener: TcpListener, door: Door, places: Rc<Places>) {
+pub async fn accept(shell: Shell, listener: TcpListener, door: Door) {
     let own_port = listener.local_addr().map_or(0, |address| address.port());
+    let mut gate = match Gate::new(listener) {
+        Ok(gate) => gate,
+        Err(error) => return tracing::error!(%error, "a port cannot be used: restart the daemon"),
+    };
+    let doorway = Doorway { shell, door, own_port };
     loop {
-        let vacant = places.wait().await;
-        match listener.accept().await {
+        match gate.accept().await {
             Ok((stream, client)) => {
-                let Some(place) = places.take(vacant, client.ip()) else {
-                    tracing::debug!(%client, "it has its share of all connections: refused");
-                    continue;
-                };
-                settle(&stream);
-                spawn_local(receive(shell.clone(), stream, client.ip(), door, own_port, place));
+                if !doorway.admit(stream, client) {
+                    doorway.keep_away(&mut gate).await;
+                }
             }
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a client");
@@ -82,26 +89,83 @@ pub async fn accept(shell: Shell, listener: TcpListener, door: Door, places: Rc<
     }
 }
 
-async fn receive(
+/// Where clients come in by one port.
+struct Doorway {
     shell: Shell,
-    stream: TcpStream,
-    client: IpAddr,
     door: Door,
     own_port: u16,
-    place: Rc<Place>,
-) {
-    match door {
-        Door::Explicit => {
-            converse(shell, stream, BytesMut::new(), client, Entrance::Explicit, place).await;
+}
+
+impl Doorway {
+    /// Takes a client in, or answers that there is no room; whether the next one may come.
+    fn admit(&self, stream: TcpStream, client: SocketAddr) -> bool {
+        let network = network(&stream, client);
+        match self.shell.places().arrive(network) {
+            Ok(place) => self.receive(stream, client, place),
+            Err(Refused::Share) => {
+                tracing::debug!(%client, "it has its share of all connections: refused");
+            }
+            Err(Refused::Full) => match self.door {
+                Door::Explicit => turn_away(self.shell.places(), stream),
+                Door::Transparent => {
+                    self.receive(stream, client, self.shell.places().take(network));
+                    return false;
+                }
+            },
         }
-        Door::Transparent => intercepted(shell, stream, client, own_port, place).await,
+        true
     }
+
+    /// Lets new connections go straight to their origins until there is room. Those that wait to be accepted
+    /// are taken in: the kernel has told their clients that they are connected.
+    async fn keep_away(&self, gate: &mut Gate) {
+        tracing::info!("no room for more clients: new connections go past");
+        while let Some((stream, client)) = gate.accept_waiting() {
+            let place = self.shell.places().take(network(&stream, client));
+            self.receive(stream, client, place);
+        }
+        if let Err(error) = gate.close() {
+            return tracing::warn!(%error, "cannot stop listening");
+        }
+        self.shell.places().room().await;
+        while let Err(error) = gate.open() {
+            tracing::warn!(%error, "cannot listen again: another program may have the port");
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+        }
+        tracing::info!("there is room for clients again");
+    }
+
+    fn receive(&self, stream: TcpStream, client: SocketAddr, place: Rc<Place>) {
+        settle(&stream);
+        let stream = Client::new(stream, place.meter());
+        let (shell, client, own_port) = (self.shell.clone(), client.ip(), self.own_port);
+        match self.door {
+            Door::Explicit => spawn_local(async move {
+                let entrance = Entrance::Explicit;
+                converse(shell, stream, BytesMut::new(), client, entrance, place).await;
+            }),
+            Door::Transparent => spawn_local(intercepted(shell, stream, client, own_port, place)),
+        };
+    }
+}
+
+/// Whom a client's connection counts for; `None`: this machine.
+fn network(stream: &TcpStream, client: SocketAddr) -> Option<Network> {
+    let here = stream.local_addr().map(|address| address.ip());
+    let is_here = is_at_home(client.ip(), here);
+    (!is_here).then(|| Network::of(client.ip()))
+}
+
+/// Whether a client is on this machine: who dials an address of its own machine does so from that address.
+fn is_at_home(client: IpAddr, here: std::io::Result<IpAddr>) -> bool {
+    let near = client.to_canonical();
+    near.is_loopback() || here.is_ok_and(|here| here.to_canonical() == near)
 }
 
 /// A client that meant to dial somebody else.
 async fn intercepted(
     shell: Shell,
-    mut stream: TcpStream,
+    mut stream: Client,
     client: IpAddr,
     own_port: u16,
     place: Rc<Place>,
@@ -112,12 +176,21 @@ async fn intercepted(
         tracing::debug!(%client, "it dialled the transparent port itself: refused");
         return;
     }
-    match first_bytes(&mut stream).await {
+    let first = tokio::select! {
+        first = first_bytes(&mut stream) => first,
+        _ = poll_fn(|cx| place.poll_told(cx)) => return,
+    };
+    match first {
         First::Http(first) => {
             converse(shell, stream, first, client, Entrance::Intercepted(dialled), place).await;
         }
-        // The place is kept until it ends.
-        First::Other(first) => relay(shell, stream, &first, client, dialled).await,
+        First::Other(first) => {
+            place.tunnel();
+            tokio::select! {
+                () = relay(shell, stream, &first, client, dialled) => {}
+                () = place.closed() => {}
+            }
+        }
         First::Gone => {}
     }
 }
@@ -125,7 +198,7 @@ async fn intercepted(
 /// What is not HTTP crosses untouched.
 async fn relay(
     shell: Shell,
-    mut stream: TcpStream,
+    mut stream: Client,
     first: &[u8],
     client: IpAddr,
     dialled: SocketAddr,
@@ -142,40 +215,52 @@ async fn relay(
 /// Serves one connection, request after request.
 async fn converse(
     shell: Shell,
-    stream: TcpStream,
+    stream: Client,
     first: BytesMut,
     client: IpAddr,
     entrance: Entrance,
     place: Rc<Place>,
 ) {
-    let here = stream.local_addr().map(|address| address.ip().to_canonical());
-    let near = client.to_canonical();
-    // Who dials an address of its own machine does so from that address.
-    let at_home = near.is_loopback() || here.is_ok_and(|here| here == near);
+    let at_home = is_at_home(client, stream.local_addr().map(|address| address.ip()));
     let behind_uplink = entrance == Entrance::Explicit
         && !at_home
         && shell.pool().dialler().egress().is_behind_uplink(client);
     let caller = Caller { client, at_home, behind_uplink, entrance };
-    let screened = Screened::client(stream, first);
+    let screened = Screened::client(stream, first, place.meter());
     let signs = screened.signs();
+    let server = Rc::clone(&place);
     let service = service_fn(move |request| {
-        let turn = Turn::begin(&signs);
-        let (shell, refused, place) = (shell.clone(), signs.refused(), Rc::clone(&place));
+        let turn = Turn::begin(&signs, &server);
+        let (shell, refused, place) = (shell.clone(), signs.refused(), Rc::clone(&server));
         async move {
-            Ok::<_, Infallible>(match refused {
-                Some(refusal) => refuse(shell, refusal, client, turn),
-                None => serve(shell, request, caller, turn, place).await,
+            Ok::<_, Infallible>(match (refused, turn.window()) {
+                (Some(refusal), _) => refuse(shell, refusal, client, turn),
+                (None, Some(window)) => serve(shell, request, caller, turn, window, place).await,
+                (None, None) => decline(shell, entrance, turn, &place).await,
             })
         }
     });
-    let served = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_PATIENCE)
-        .max_buf_size(64 * 1024)
-        .serve_connection(TokioIo::new(screened), service)
-        .with_upgrades()
-        .await;
-    if let Err(error) = served {
+    let mut served = pin!(
+        http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD_PATIENCE)
+            .max_buf_size(64 * 1024)
+            .serve_connection(TokioIo::new(screened), service)
+            .with_upgrades()
+    );
+    let ended = poll_fn(|cx| {
+        match place.poll_told(cx) {
+            Poll::Ready(Order::Close) => return Poll::Ready(Ok(())),
+            Poll::Ready(Order::Finish) if place.is_idle() => return Poll::Ready(Ok(())),
+            Poll::Ready(Order::Finish) => served.as_mut().graceful_shutdown(),
+            Poll::Pending => {}
+        }
+        place.meter().awake();
+        let ended = served.as_mut().poll(cx);
+        place.look();
+        ended
+    });
+    if let Err(error) = ended.await {
         tracing::debug!(%client, %error, "a client's connection ended");
     }
 }
@@ -195,6 +280,7 @@ async fn serve(
     mut request: Request<Incoming>,
     Caller { client, at_home, behind_uplink, entrance }: Caller,
     turn: Turn,
+    window: u64,
     place: Rc<Place>,
 ) -> Response<Content> {
     let (id, port) = shell.open();
@@ -218,8 +304,7 @@ async fn serve(
     };
     shell.feed(Input::Request(id, Box::new(request)));
     // Whoever breaks off from here on leaves through this value.
-    let mut content = Content { shell, id, port, left: None, owed: 0, turn };
-    let window = content.shell.window();
+    let mut content = Content { shell, id, port, left: None, owed: 0, window, _turn: turn };
     content.shell.feed(Input::Credit(id, window));
     let head = poll_fn(|cx| content.poll_head(cx)).await;
     content.left = head.length;
@@ -259,7 +344,6 @@ impl Wish {
 }
 
 fn respond(head: Head, content: Content, wish: Wish) -> Response<Content> {
-    content.turn.answer();
     let mut response = Response::new(content);
     *response.status_mut() = head.status;
     *response.headers_mut() = head.headers;
@@ -272,36 +356,65 @@ fn respond(head: Head, content: Content, wish: Wish) -> Response<Content> {
 /// Answers a request that was refused before it was parsed, and ends the connection.
 fn refuse(shell: Shell, refusal: Refusal, client: IpAddr, turn: Turn) -> Response<Content> {
     tracing::info!(%client, "refused a request: {refusal}");
-    let (id, port) = shell.open();
     let text = Bytes::from(format!("{refusal}\n"));
-    let left = Some(text.len() as u64);
+    say(shell, refusal.status(), HeaderMap::new(), text, turn)
+}
+
+/// There is no room for one more request on an open connection. Who asks a proxy is told so. Who meant to ask
+/// an origin is left: it asks anew, as HTTP bids it (RFC 9112 §9.3.1), and its new connection goes past us.
+async fn decline(shell: Shell, entrance: Entrance, turn: Turn, place: &Place) -> Response<Content> {
+    if entrance != Entrance::Explicit {
+        place.close();
+        return std::future::pending().await;
+    }
+    shell.places().count_refused();
     let mut headers = HeaderMap::new();
+    headers.insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS));
+    say(shell, StatusCode::SERVICE_UNAVAILABLE, headers, Bytes::from_static(NO_ROOM), turn)
+}
+
+/// Answers without the engine, and ends the connection.
+fn say(
+    shell: Shell,
+    status: StatusCode,
+    mut headers: HeaderMap,
+    text: Bytes,
+    turn: Turn,
+) -> Response<Content> {
+    let (id, port) = shell.open();
+    let left = Some(text.len() as u64);
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
     headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     port.borrow_mut().queue.push_back(text);
     port.borrow_mut().end = Some(End::Complete);
-    let head = Head { status: refusal.status(), headers, length: left };
-    respond(head, Content { shell, id, port, left, owed: 0, turn }, Wish::Answer)
+    let head = Head { status, headers, length: left };
+    let window = turn.window().unwrap_or(0);
+    respond(head, Content { shell, id, port, left, owed: 0, window, _turn: turn }, Wish::Answer)
 }
 
 /// A request's turn on its connection: the next one is not looked at before it is over.
-struct Turn(Arc<Signs>);
+struct Turn {
+    signs: Arc<Signs>,
+    place: Rc<Place>,
+    window: Option<u64>,
+}
 
 impl Turn {
-    fn begin(signs: &Arc<Signs>) -> Self {
-        signs.answering.store(false, Ordering::Relaxed);
+    fn begin(signs: &Arc<Signs>, place: &Rc<Place>) -> Self {
         signs.busy.store(true, Ordering::Relaxed);
-        Self(Arc::clone(signs))
+        Self { signs: Arc::clone(signs), place: Rc::clone(place), window: place.begin() }
     }
 
-    fn answer(&self) {
-        self.0.answering.store(true, Ordering::Relaxed);
+    /// How many bytes of the answer may be on their way; `None`: there is no room for one.
+    fn window(&self) -> Option<u64> {
+        self.window
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        self.0.end_turn();
+        self.place.end();
+        self.signs.end_turn();
     }
 }
 
@@ -314,7 +427,10 @@ pub struct Content {
     left: Option<u64>,
     /// Bytes taken for which no credit has been given yet.
     owed: u64,
-    turn: Turn,
+    /// Bytes that may be on their way.
+    window: u64,
+    /// Held until the response is over.
+    _turn: Turn,
 }
 
 /// The response cannot be completed; the connection is closed, so that the client knows.
@@ -337,7 +453,7 @@ impl Content {
 
     /// Gives back what was taken, in larger portions.
     fn settle(&mut self, all: bool) {
-        if self.owed > 0 && (all || self.owed >= self.shell.window() / 2) {
+        if self.owed > 0 && (all || self.owed >= self.window / 2) {
             let owed = std::mem::take(&mut self.owed);
             self.shell.feed(Input::Credit(self.id, owed));
         }
@@ -419,10 +535,26 @@ pub async fn tunnel(
         port.upgrade.take()
     };
     wake(&port);
-    if let (Ok(mut origin), Some((upgrade, _place))) = (dialled, upgrade)
+    if let (Ok(mut origin), Some((upgrade, place))) = (dialled, upgrade)
         && let Ok(near) = upgrade.await
-        && let Ok((there, back)) = splice(&mut TokioIo::new(near), &mut origin, &[]).await
     {
+        join(&shell, &mut TokioIo::new(near), &mut origin, &place).await;
+    }
+}
+
+/// Joins a client's connection that is no longer HTTP and one to an origin, until both have ended or its place
+/// is needed.
+pub async fn join<A, B>(shell: &Shell, near: &mut A, far: &mut B, place: &Place)
+where
+    A: AsyncRead + AsyncWrite + Unpin,
+    B: AsyncRead + AsyncWrite + Unpin,
+{
+    place.tunnel();
+    let passed = tokio::select! {
+        passed = splice(near, far, &[]) => passed,
+        () = place.closed() => return,
+    };
+    if let Ok((there, back)) = passed {
         shell.relayed().set(shell.relayed().get() + there + back);
     }
 }

@@ -11,6 +11,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::time::Duration;
 
 use host::intercept::Rules;
 use node::{Prefix, Scheme};
@@ -24,6 +25,7 @@ mod mesh;
 mod overhear;
 mod problem;
 mod size;
+mod span;
 
 pub use access::Access;
 pub use experiment::Experiment;
@@ -33,6 +35,7 @@ pub use mesh::{Mesh, scheme, scheme_name, scheme_names};
 pub use overhear::Overhear;
 pub use problem::ConfigError;
 pub use size::Size;
+pub use span::Span;
 #[cfg(test)]
 pub use {file::KEYS, tests::load as load_text};
 
@@ -42,6 +45,7 @@ pub const FILE_DEFAULT: &str = "/etc/hearsay/hearsay.toml";
 /// Caches and buffers must have room for a few transfers at once.
 const MEMORY_MIN: Size = Size::mib(4);
 const MEMORY_DEFAULT: Size = Size::mib(16);
+const DRAIN_DEFAULT: Duration = Duration::from_secs(60);
 /// A store on disk reclaims whole segments, so it must have room for several.
 const STORE_MIN: Size = Size::mib(16);
 /// What the store's index can address, and no disk of a router has more.
@@ -65,6 +69,8 @@ pub struct Config {
     pub name: String,
     /// The budget of caches and buffers, in bytes.
     pub memory_bytes: u64,
+    /// What is under way has this long to finish when the daemon is told to stop.
+    pub drain: Duration,
     /// Where the control socket lies.
     pub control: PathBuf,
     /// The store.
@@ -127,6 +133,8 @@ pub struct Overrides {
     pub store_size: Option<Size>,
     /// `memory`.
     pub memory: Option<Size>,
+    /// `drain`.
+    pub drain: Option<Span>,
     /// Replaces the whole list of interfaces.
     pub intercept: Vec<String>,
     /// `[intercept] port`.
@@ -313,6 +321,7 @@ impl fmt::Display for Config {
         writeln!(f, "listens    {}", listen.join(", "))?;
         writeln!(f, "name       {}", self.name)?;
         writeln!(f, "memory     {}", Size(self.memory_bytes))?;
+        writeln!(f, "drain      {}", Span(self.drain))?;
         writeln!(f, "store      {}, {}", store.place, Size(store.size_bytes))?;
         match intercept.is_on() {
             true => writeln!(
@@ -419,6 +428,7 @@ impl Reader<'_> {
             allow: file.allow.iter().filter_map(|text| self.prefix(text)).collect(),
             name: self.name(file.name),
             memory_bytes: memory.unwrap_or(MEMORY_DEFAULT).0,
+            drain: self.drain(file.drain, overrides),
             control: self.control(file.control, overrides),
             store: self.store(file.store, overrides),
             access: self.access(file.access),
@@ -429,6 +439,17 @@ impl Reader<'_> {
             experiment: self.experiment(file.experiment),
             warnings: Vec::new(),
         }
+    }
+
+    fn drain(&mut self, text: Option<Spanned<String>>, overrides: &Overrides) -> Duration {
+        let read = text.and_then(|text| match text.get_ref().parse::<Span>() {
+            Ok(span) => Some(span),
+            Err(error) => {
+                self.complain(&text, &format!("drain: {:?} is {error}", text.get_ref()));
+                None
+            }
+        });
+        overrides.drain.or(read).map_or(DRAIN_DEFAULT, |span| span.0)
     }
 
     fn store(&mut self, file: file::Store, overrides: &Overrides) -> Store {
@@ -573,7 +594,7 @@ mod tests {
         let config = load("").unwrap();
         assert_eq!(config.listen, [LISTEN_DEFAULT]);
         assert_eq!(config.name, "router-12");
-        assert_eq!(config.memory_bytes, 16 << 20);
+        assert_eq!((config.memory_bytes, config.drain.as_secs()), (16 << 20, 60));
         assert_eq!(config.control, Path::new("/run/hearsay/control.sock"));
         assert_eq!(config.store.place, Place::Dir("/var/cache/hearsay".into()));
         assert_eq!(config.store.size_bytes, 1 << 30);
@@ -617,6 +638,7 @@ mod tests {
             allow = ["2001:db8::/32"]
             name = "mesh.north"
             memory = 8388608
+            drain = "5min"
             control = "/tmp/c.sock"
             [store]
             path = "memory"
@@ -636,6 +658,7 @@ mod tests {
         assert_eq!(config.listen.len(), 2);
         assert_eq!(config.allow, ["2001:db8::/32".parse().unwrap()]);
         assert_eq!((config.name.as_str(), config.memory_bytes), ("mesh.north", 8 << 20));
+        assert_eq!(config.drain.as_secs(), 300);
         assert_eq!(config.store.place, Place::Memory);
         assert_eq!(config.store.size_bytes, MEMORY_STORE_DEFAULT.0);
         assert_eq!(config.store.policy, store::Policy::Lru);
@@ -689,6 +712,10 @@ mod tests {
             (
                 "memory = \"1GiB\"",
                 "memory: the budget would be 1GiB, and this machine has 128MiB: take less",
+            ),
+            (
+                "drain = \"forever\"",
+                "h.toml:1: drain: \"forever\" is not a span of time: expected something like 60s, 5min or 0s",
             ),
             ("[store]\nsize = 5", "[store] size: 5 is too little: at least 16MiB"),
             ("[store]\nsize = \"3TiB\"", "[store] size: 3TiB is too much: at most 2TiB"),

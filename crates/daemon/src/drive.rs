@@ -4,13 +4,14 @@
 //! and is not needed for traffic is done without and said. *The loop* is tokio's, on one thread:
 //! clients (`clients.rs`), origins (`origins.rs`), peers (`links.rs`), what is overheard (`overhear.rs`)
 //! and the store's answers feed the engine through [`Shell`]. *The end:* the listeners go first, so that new connections go straight to
-//! their origins; then clients get a moment to finish; then peers are left and the rules go, and what
+//! their origins; then open ones get time to finish (`drain.rs`); then peers are left and the rules go, and what
 //! was written is made durable. *In between:* SIGHUP reads the configuration again (`reload.rs`).
 
 use crate::clients::{self, Door};
 use crate::config::{Config, Given};
 use crate::control::{self, ControlError};
 use crate::disk::{self, Disk};
+use crate::drain::drain;
 use crate::entropy;
 use crate::identity::Identity;
 use crate::mesh;
@@ -33,8 +34,6 @@ use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::task::{AbortHandle, LocalSet, spawn_local};
 use wire::Date;
 
-/// At the end, clients have so long to finish.
-const FAREWELL: Duration = Duration::from_secs(3);
 /// What was said to peers has so long to reach them.
 const HANG_UP: Duration = Duration::from_millis(500);
 /// Threads that answer questions about the store, beside those that look up names.
@@ -72,13 +71,13 @@ pub enum DriveError {
 pub fn run(config: Config, given: Given) -> Result<(), DriveError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .max_blocking_threads(host::dial::LOOKUPS_MAX + OBSERVERS_MAX)
+        .max_blocking_threads(host::resolve::LOOKUPS_MAX + OBSERVERS_MAX)
         .build()?;
     LocalSet::new().block_on(&runtime, drive(config, given))
 }
 
 async fn drive(config: Config, given: Given) -> Result<(), DriveError> {
-    let stop = Stop::new()?;
+    let mut stop = Stop::new()?;
     let hangup = signal(SignalKind::hangup())?;
     let control = control::Door::open(&config.control)?;
     let mut listeners = open_listeners(&config)?;
@@ -101,7 +100,8 @@ async fn drive(config: Config, given: Given) -> Result<(), DriveError> {
     let engine = Node::new(engine_config(&config, identity.as_ref(), &ear), index);
     let egress = egress::follow(config.access.out.clone(), &config.mesh.interfaces).await?;
     let pool = Pool::new(Dialler::new(access(&config), egress.clone()));
-    let shell = Shell::new(engine, disk, config.memory_bytes, pool);
+    let places = Places::new(clients::connections_max(), config.memory_bytes);
+    let shell = Shell::new(engine, disk, pool, places);
     shell.set_clock();
     if shell.with_disk(Disk::trouble).is_some() {
         // So that the first response is not said to be stored.
@@ -114,13 +114,11 @@ async fn drive(config: Config, given: Given) -> Result<(), DriveError> {
     observer.hears(ear.listen(&shell));
     mesh::follow_routes(&config, &shell, &observer).await;
     spawn_local(control.serve(Rc::clone(&observer)));
-    let places = Places::new(clients::connections_max());
-    let (watched, shared) = (Rc::clone(&observer), Rc::clone(&places));
-    let mut transparent = Transparent::new(shell.clone(), watched, shared, egress.clone());
+    let mut transparent = Transparent::new(shell.clone(), Rc::clone(&observer), egress.clone());
     if let Some(listener) = listeners.transparent.take() {
         transparent.begin(&config, listener);
     }
-    let mut accepting = listeners.serve(&shell, &observer, &places);
+    let mut accepting = listeners.serve(&shell, &observer);
     accepting.extend(mesh::accept_peers(&config, &shell));
     let addresses = &observer.addresses;
     tracing::info!(version = env!("CARGO_PKG_VERSION"), ?addresses, "ready");
@@ -133,7 +131,7 @@ async fn drive(config: Config, given: Given) -> Result<(), DriveError> {
     // New connections go straight from here on; those that are open still come by the rules.
     accepting.iter().for_each(AbortHandle::abort);
     reload.transparent.stop_accepting();
-    farewell(&shell).await;
+    drain(&shell, reload.held.drain, stop.wait()).await;
     shell.links().hang_up(HANG_UP).await;
     reload.transparent.end();
     shell.with_disk(Disk::finish);
@@ -171,6 +169,8 @@ fn spawn_loops(shell: &Shell, mut answered: UnboundedReceiver<Input>) {
     });
     let timer = shell.clone();
     spawn_local(async move { timer.tick().await });
+    let places = Rc::clone(shell.places());
+    spawn_local(async move { places.tend().await });
     let clock = shell.clone();
     spawn_local(async move {
         loop {
@@ -227,18 +227,12 @@ impl Listeners {
     }
 
     /// Answers who takes explicit clients in, so that they can be told to stop.
-    fn serve(
-        self,
-        shell: &Shell,
-        observer: &Rc<Observer>,
-        places: &Rc<Places>,
-    ) -> Vec<AbortHandle> {
+    fn serve(self, shell: &Shell, observer: &Rc<Observer>) -> Vec<AbortHandle> {
         if let Some(listener) = self.metrics {
             spawn_local(control::serve_metrics(listener, Rc::clone(observer)));
         }
         let accept = |(_, listener)| {
-            let accept =
-                clients::accept(shell.clone(), listener, Door::Explicit, Rc::clone(places));
+            let accept = clients::accept(shell.clone(), listener, Door::Explicit);
             spawn_local(accept).abort_handle()
         };
         self.explicit.into_iter().map(accept).collect()
@@ -270,18 +264,6 @@ fn abort_on_panic() {
     }));
 }
 
-/// Waits until nobody is being served, but not for ever.
-async fn farewell(shell: &Shell) {
-    let idle = async {
-        while shell.report().exchanges > 0 {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
-    if tokio::time::timeout(FAREWELL, idle).await.is_err() {
-        tracing::info!(exchanges = shell.report().exchanges, "not all clients had finished");
-    }
-}
-
 /// The signals that mean: stop.
 struct Stop {
     terminate: Signal,
@@ -298,7 +280,7 @@ impl Stop {
         Ok(Self { terminate, interrupt, _file_size: signal(file_size)? })
     }
 
-    async fn wait(mut self) {
+    async fn wait(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}

@@ -6,7 +6,7 @@
 //! does:* look at the bytes, or copy those that are written. *Limits:* those of [`node::driver::links`].
 //! The engine bounds what it has not hung up; here the oldest farewell ends when there are too many.
 
-use crate::places::{ACCEPT_PAUSE, Place, Places};
+use crate::shares::{ACCEPT_PAUSE, Place, Places};
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use host::peers::{self, Port};
 use node::driver::links::{self, ACCEPTED_MAX, DIALLED_MAX, FAREWELL, Farewells};

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use crate::status::{Counts, Overhear, Overheard, PeerLine, Status};
+use crate::status::{Clients, Counts, Overhear, Overheard, PeerLine, Status};
 
 /// The media type of [`render`].
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -26,6 +26,7 @@ pub fn render(status: &Status, peers: &[PeerLine]) -> String {
     page.requests(&status.report);
     let help = "Bytes passed on unlooked at: tunnels, upgrades, and what is no HTTP.";
     page.one("hearsay_relayed_bytes_total", Counter, help, status.relayed_bytes);
+    page.clients(&status.clients);
     page.not_stored(&status.report);
     page.units(&status.report);
     page.store(status);
@@ -201,6 +202,29 @@ impl Page {
         self.one("hearsay_fetches", Gauge, help, report.fetches);
     }
 
+    fn clients(&mut self, it: &Clients) {
+        let help = "Connections of clients.";
+        self.one("hearsay_client_connections", Gauge, help, it.connections);
+        let help = "Bytes of memory that connections of clients may take.";
+        self.one("hearsay_client_bytes", Gauge, help, it.bytes);
+        let name = "hearsay_client_closed_total";
+        self.head(
+            name,
+            Counter,
+            "Connections of clients closed for want of room, by what they did.",
+        );
+        self.labelled(name, "while", "idle", it.closed_idle);
+        self.labelled(name, "while", "head", it.closed_head);
+        self.labelled(name, "while", "tunnel", it.closed_tunnel);
+        self.labelled(name, "while", "slow", it.closed_slow);
+        let name = "hearsay_client_refused_total";
+        self.head(name, Counter, "Connections of clients not taken in, by reason.");
+        self.labelled(name, "reason", "full", it.refused);
+        self.labelled(name, "reason", "share", it.over_share);
+        let help = "How often the transparent port stopped listening for want of room.";
+        self.one("hearsay_client_past_total", Counter, help, it.past);
+    }
+
     fn not_stored(&mut self, report: &Counts) {
         let name = "hearsay_not_stored_total";
         self.head(name, Counter, "Responses that were not stored, by reason.");
@@ -338,6 +362,8 @@ mod tests {
             ("hearsay_not_stored_bytes_total{reason=\"no-store\"}", 1 << 30),
             ("hearsay_memory_bytes{what=\"index\"}", 1 << 20),
             ("hearsay_store_up", 1),
+            ("hearsay_client_connections", 40),
+            ("hearsay_client_closed_total{while=\"head\"}", 0),
             ("hearsay_build_info{version=\"0.1.0\"}", 1),
             ("process_resident_memory_bytes", 23 << 20),
         ] {

@@ -7,7 +7,7 @@ use crate::overhear::Heard;
 use crate::publish::{PublishedLine, Publishes, UNLISTED};
 use crate::shell::Shell;
 use crate::status::{
-    Intercept, Mesh, Overhear, PeerLine, Process, Route, Status, Store, StoreKind,
+    Clients, Intercept, Mesh, Overhear, PeerLine, Process, Route, Status, Store, StoreKind,
 };
 use host::intercept::missing_interfaces;
 use hyper::body::Incoming;
@@ -78,6 +78,22 @@ impl Observer {
             Ok(capture) => Overhear::new(interface, memory_bytes, capture.report()),
             Err(error) => Overhear::failed(interface, memory_bytes, error.clone()),
         })
+    }
+
+    fn clients(&self) -> Clients {
+        let places = self.shell.places();
+        let counters = places.counters();
+        Clients {
+            connections: places.len() as u64,
+            bytes: places.bytes(),
+            closed_idle: counters.closed_idle,
+            closed_head: counters.closed_head,
+            closed_tunnel: counters.closed_tunnel,
+            closed_slow: counters.closed_slow,
+            over_share: counters.over_share,
+            refused: places.refused(),
+            past: places.passed(),
+        }
     }
 
     fn mesh(&self) -> Option<Mesh> {
@@ -153,6 +169,7 @@ impl Observed for Observer {
                 error,
             },
             memory_budget_bytes: config.memory_bytes,
+            clients: self.clients(),
             relayed_bytes: self.shell.relayed().get(),
             report: (&report).into(),
         }

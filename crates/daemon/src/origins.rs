@@ -1,8 +1,8 @@
 //! Transfers from origins.
 
+use crate::clients::join;
 use crate::shell::{Shell, Upgrade, Valve};
 use host::origin::{Answer, broken};
-use host::splice::splice;
 use http::{StatusCode, header};
 use hyper::body::{Body, Incoming};
 use hyper_util::rt::TokioIo;
@@ -91,16 +91,13 @@ async fn take_content(
 }
 
 /// Both sides leave HTTP: joins their connections.
-async fn switch(shell: &Shell, id: FetchId, answer: Answer, (near, _place): Upgrade) {
+async fn switch(shell: &Shell, id: FetchId, answer: Answer, (near, place): Upgrade) {
     let (mut response, _, connection) = answer.split();
     let far = hyper::upgrade::on(&mut response);
     shell.feed(Input::Head(id, response.status(), response.headers().clone()));
     shell.feed(Input::End(id, Ok(())));
     drop(connection);
-    if let (Ok(near), Ok(far)) = tokio::join!(near, far)
-        && let Ok((there, back)) =
-            splice(&mut TokioIo::new(near), &mut TokioIo::new(far), &[]).await
-    {
-        shell.relayed().set(shell.relayed().get() + there + back);
+    if let (Ok(near), Ok(far)) = tokio::join!(near, far) {
+        join(shell, &mut TokioIo::new(near), &mut TokioIo::new(far), &place).await;
     }
 }

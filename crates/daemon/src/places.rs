@@ -1,104 +1,287 @@
-//! Places for connections that are taken in, of clients and of peers: so many in all, and none for whoever takes too large a share.
+//! Connections of clients as `node::driver::admission` counts them, and what it says told to those who serve them.
+//!
+//! *What this is:* [`Places`], all of them; a [`Place`] is one connection's, from its acceptance to its end,
+//! through whatever hands it goes. *What it never does:* decide, or touch a socket.
 
-use std::cell::RefCell;
+use node::driver::Network;
+use node::driver::admission::{Admission, Counters, Meter, Refused, SWEEP_EVERY, Slot};
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Notify;
+use tokio::time::Instant;
 
-/// After a failed accept, as when descriptors run out, there is a pause.
-pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// One client may have this share of all places …
-const SHARE: usize = 8;
-/// … but always so many.
-const EACH_MIN: usize = 16;
+/// While there is no room, it is looked for at least this often: heads and tunnels get older.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// All places.
 pub struct Places {
-    vacant: Arc<Semaphore>,
-    each_max: usize,
-    taken: RefCell<HashMap<IpAddr, usize>>,
+    admission: RefCell<Admission>,
+    zero: Instant,
+    told: RefCell<HashMap<Slot, Rc<Told>>>,
+    /// Some wait for room.
+    is_full: Cell<bool>,
+    room: Notify,
+    passed: Cell<u64>,
+    refused: Cell<u64>,
 }
 
-/// A client's place, for as long as it is held: until the last byte of a tunnel.
+/// What is said to who serves a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// End it now.
+    Close,
+    /// End it when what is under way is done.
+    Finish,
+}
+
+#[derive(Default)]
+struct Told {
+    order: Cell<Option<Order>>,
+    waker: RefCell<Option<Waker>>,
+}
+
+/// A connection's place, for as long as it is held: until the last byte of a tunnel.
 pub struct Place {
     places: Rc<Places>,
-    client: IpAddr,
-    _permit: OwnedSemaphorePermit,
+    slot: Slot,
+    meter: Arc<Meter>,
+    told: Rc<Told>,
+    is_busy: Cell<bool>,
 }
 
 impl Places {
-    /// So many in all.
-    pub fn new(all: usize) -> Rc<Self> {
+    /// For this many connections, in this much memory.
+    pub fn new(connections_max: usize, memory_bytes: u64) -> Rc<Self> {
         Rc::new(Self {
-            vacant: Arc::new(Semaphore::new(all)),
-            each_max: (all / SHARE).max(EACH_MIN),
-            taken: RefCell::default(),
+            admission: RefCell::new(Admission::new(connections_max, memory_bytes)),
+            zero: Instant::now(),
+            told: RefCell::default(),
+            is_full: Cell::new(false),
+            room: Notify::new(),
+            passed: Cell::new(0),
+            refused: Cell::new(0),
         })
     }
 
-    /// Waits until one is vacant, whoever is to get it.
-    pub async fn wait(&self) -> OwnedSemaphorePermit {
-        let vacant = Arc::clone(&self.vacant).acquire_owned().await;
-        vacant.expect("the semaphore is never closed")
+    /// A place for a client that has connected; `None` is one of this machine.
+    pub fn arrive(self: &Rc<Self>, network: Option<Network>) -> Result<Rc<Place>, Refused> {
+        let meter = Arc::<Meter>::default();
+        let slot = self.with(|it, now| it.arrive(now, network, Arc::clone(&meter)))?;
+        Ok(self.place(slot, meter))
     }
 
-    /// Gives a vacant place to a client, unless it has its share. This machine may have all.
-    pub fn take(
-        self: &Rc<Self>,
-        vacant: OwnedSemaphorePermit,
-        client: IpAddr,
-    ) -> Option<Rc<Place>> {
-        let client = client.to_canonical();
-        let mut all = self.taken.borrow_mut();
-        let taken = all.get(&client).copied().unwrap_or(0);
-        if taken >= self.each_max && !client.is_loopback() {
-            return None;
+    /// A place for a client that was accepted already, while new ones are kept away.
+    pub fn take(self: &Rc<Self>, network: Option<Network>) -> Rc<Place> {
+        let meter = Arc::<Meter>::default();
+        let slot = self.with(|it, now| it.take(now, network, Arc::clone(&meter)));
+        self.place(slot, meter)
+    }
+
+    fn place(self: &Rc<Self>, slot: Slot, meter: Arc<Meter>) -> Rc<Place> {
+        let told = Rc::<Told>::default();
+        self.told.borrow_mut().insert(slot, Rc::clone(&told));
+        Rc::new(Place { places: Rc::clone(self), slot, meter, told, is_busy: Cell::new(false) })
+    }
+
+    /// Waits until there is room again.
+    pub async fn room(&self) {
+        self.passed.set(self.passed.get() + 1);
+        self.is_full.set(true);
+        while !self.with(|it, now| it.is_relieved(now)) {
+            // Whether it was told or not, it looks.
+            let _ = tokio::time::timeout(LOOK_EVERY, self.room.notified()).await;
         }
-        all.insert(client, taken + 1);
-        Some(Rc::new(Place { places: Rc::clone(self), client, _permit: vacant }))
+        self.is_full.set(false);
+    }
+
+    /// Closes who is too slow, from time to time; never returns.
+    pub async fn tend(&self) {
+        loop {
+            tokio::time::sleep(SWEEP_EVERY).await;
+            self.with(Admission::sweep);
+        }
+    }
+
+    /// From here on every connection ends when what is under way on it is done.
+    pub fn finish(&self) {
+        self.told.borrow().values().for_each(|told| told.give(Order::Finish));
+    }
+
+    /// A connection was answered that there is no room.
+    pub fn count_refused(&self) {
+        self.refused.set(self.refused.get() + 1);
+    }
+
+    /// Connections that are there.
+    pub fn len(&self) -> usize {
+        self.told.borrow().len()
+    }
+
+    /// What all of them are charged for, in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.admission.borrow().bytes()
+    }
+
+    /// What was counted since the start.
+    pub fn counters(&self) -> Counters {
+        self.admission.borrow().counters()
+    }
+
+    /// How often the transparent port stopped listening for want of room.
+    pub fn passed(&self) -> u64 {
+        self.passed.get()
+    }
+
+    /// How many connections were answered that there is no room.
+    pub fn refused(&self) -> u64 {
+        self.refused.get()
+    }
+
+    /// Does something, and tells those who are to be closed for it.
+    fn with<T>(&self, what: impl FnOnce(&mut Admission, wire::Instant) -> T) -> T {
+        let now = wire::Instant::from_nanos(self.zero.elapsed().as_nanos() as u64);
+        let mut admission = self.admission.borrow_mut();
+        let outcome = what(&mut admission, now);
+        while let Some((slot, why)) = admission.poll_closed() {
+            tracing::debug!(?why, "a client's connection is closed");
+            if let Some(told) = self.told.borrow().get(&slot) {
+                told.give(Order::Close);
+            }
+        }
+        outcome
+    }
+
+    /// There may be room now.
+    fn freed(&self) {
+        if self.is_full.get() {
+            self.room.notify_one();
+        }
+    }
+}
+
+impl Told {
+    fn give(&self, order: Order) {
+        if self.order.get() != Some(Order::Close) {
+            self.order.set(Some(order));
+        }
+        if let Some(waker) = self.waker.borrow_mut().take() {
+            waker.wake();
+        }
+    }
+}
+
+impl Place {
+    /// What counts on this connection.
+    pub fn meter(&self) -> Arc<Meter> {
+        Arc::clone(&self.meter)
+    }
+
+    /// A request is to be answered: how many bytes may be on their way; `None`: there is no room.
+    pub fn begin(&self) -> Option<u64> {
+        let window = self.places.with(|it, now| it.begin(now, self.slot));
+        self.is_busy.set(window.is_some());
+        window
+    }
+
+    /// The request has been answered.
+    pub fn end(&self) {
+        self.is_busy.set(false);
+        self.places.with(|it, now| it.end(now, self.slot));
+        self.places.freed();
+    }
+
+    /// The connection is passed on unlooked at from here on.
+    pub fn tunnel(&self) {
+        self.places.with(|it, now| it.tunnel(now, self.slot));
+    }
+
+    /// The connection was looked at: a part of a head may have come.
+    pub fn look(&self) {
+        if self.meter.has_head() && !self.is_busy.get() {
+            let has_room = self.places.with(|it, now| it.head(now, self.slot));
+            if !has_room {
+                self.close();
+            }
+        }
+    }
+
+    /// Nothing of a request is there.
+    pub fn is_idle(&self) -> bool {
+        !self.is_busy.get() && !self.meter.has_head()
+    }
+
+    /// The connection is to end now.
+    pub fn close(&self) {
+        self.told.give(Order::Close);
+    }
+
+    /// What is to be done with the connection.
+    pub fn poll_told(&self, cx: &Context<'_>) -> Poll<Order> {
+        if let Some(order) = self.told.order.take() {
+            return Poll::Ready(order);
+        }
+        let mut waker = self.told.waker.borrow_mut();
+        if !waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
+            *waker = Some(cx.waker().clone());
+        }
+        Poll::Pending
+    }
+
+    /// Waits until the connection is to end now.
+    pub async fn closed(&self) {
+        while poll_fn(|cx| self.poll_told(cx)).await != Order::Close {}
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut all = self.places.taken.borrow_mut();
-        match all.get_mut(&self.client) {
-            Some(taken) if *taken > 1 => *taken -= 1,
-            _ => drop(all.remove(&self.client)),
-        }
+        self.places.told.borrow_mut().remove(&self.slot);
+        self.places.with(|it, _| it.leave(self.slot));
+        self.places.freed();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::IpAddr;
 
-    #[tokio::test(flavor = "current_thread")]
-    async fn one_client_gets_its_share_and_what_it_gives_back() {
-        let places = Places::new(160);
-        let (greedy, other) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
-        let mut held = Vec::new();
-        while let Some(place) = places.take(places.wait().await, greedy) {
-            held.push(place);
-        }
-        assert_eq!(held.len(), 20);
-        assert!(places.take(places.wait().await, other).is_some());
-        held.pop();
-        assert!(places.take(places.wait().await, greedy).is_some());
-        held.clear();
-        assert!(places.taken.borrow().is_empty());
-        assert_eq!(places.vacant.available_permits(), 160);
+    fn client(last: u8) -> Option<Network> {
+        Some(Network::of(IpAddr::from([10, 0, 0, last])))
     }
 
     #[tokio::test(flavor = "current_thread")]
-    async fn this_machine_may_have_all() {
-        let places = Places::new(64);
-        let mut held = Vec::new();
-        for _ in 0..64 {
-            held.push(places.take(places.wait().await, [127, 0, 0, 1].into()).unwrap());
-        }
+    async fn who_idles_is_told_to_close_for_another() {
+        let places = Places::new(1, 1 << 30);
+        let first = places.arrive(client(1)).ok().unwrap();
+        assert!(first.begin().is_some());
+        assert!(matches!(places.arrive(client(2)), Err(Refused::Full)));
+        first.end();
+        let second = places.arrive(client(2)).ok().unwrap();
+        first.closed().await;
+        drop(first);
+        assert_eq!((places.len(), places.counters().closed_idle), (1, 1));
+        drop(second);
+        assert_eq!((places.len(), places.bytes()), (0, 0));
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn who_waits_for_room_is_woken_when_one_leaves() {
+        let places = Places::new(1, 1 << 30);
+        let first = places.arrive(client(1)).ok().unwrap();
+        assert!(first.begin().is_some());
+        let leave = async {
+            tokio::task::yield_now().await;
+            drop(first);
+        };
+        let both = async { tokio::join!(places.room(), leave) };
+        let woken = tokio::time::timeout(LOOK_EVERY / 2, both).await;
+        assert!(woken.is_ok(), "it slept on");
+        assert_eq!(places.passed(), 1);
     }
 }

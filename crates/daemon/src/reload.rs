@@ -42,11 +42,12 @@ macro_rules! fixed {
 }
 
 /// All settings.
-const KEYS: [Key; 29] = [
+const KEYS: [Key; 30] = [
     fixed!("listen", listen),
     live!("allow", allow),
     fixed!("name", name),
     fixed!("memory", memory_bytes),
+    live!("drain", drain),
     fixed!("control", control),
     fixed!("[store] path", store.place),
     fixed!("[store] size", store.size_bytes),

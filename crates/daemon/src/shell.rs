@@ -3,7 +3,7 @@
 
 use crate::disk::Disk;
 use crate::links::{Links, Tell};
-use crate::places::Place;
+use crate::places::{Place, Places};
 use crate::{clients, origins};
 use bytes::Bytes;
 use host::origin::Pool;
@@ -23,9 +23,6 @@ use tokio::task::{AbortHandle, spawn_local};
 use tokio::time::Instant;
 use wire::{Date, NodeId, Oid, PublicKey};
 
-/// A client has so many bytes on their way to it, at most and at least.
-const WINDOW: std::ops::RangeInclusive<u64> = 16 * 1024..=128 * 1024;
-
 /// The driver; cloned into every task.
 #[derive(Clone)]
 pub struct Shell(Rc<Inner>);
@@ -37,6 +34,7 @@ struct Inner {
     /// It wants to be woken earlier than that.
     rearm: Notify,
     pub pool: Pool,
+    places: Rc<Places>,
     links: Links,
     pub relayed: Cell<u64>,
 }
@@ -45,7 +43,6 @@ struct State {
     node: Node,
     disk: Disk,
     zero: Instant,
-    memory_bytes: u64,
     pending: VecDeque<Input>,
     ports: HashMap<ExchangeId, Rc<RefCell<Port>>>,
     fetches: HashMap<FetchId, (AbortHandle, Rc<Valve>)>,
@@ -93,13 +90,12 @@ pub struct Valve {
 }
 
 impl Shell {
-    /// Drives an engine.
-    pub fn new(node: Node, disk: Disk, memory_bytes: u64, pool: Pool) -> Self {
+    /// Drives an engine, for clients in these places.
+    pub fn new(node: Node, disk: Disk, pool: Pool, places: Rc<Places>) -> Self {
         let state = State {
             node,
             disk,
             zero: Instant::now(),
-            memory_bytes,
             pending: VecDeque::new(),
             ports: HashMap::new(),
             fetches: HashMap::new(),
@@ -110,6 +106,7 @@ impl Shell {
             armed: Cell::new(None),
             rearm: Notify::new(),
             pool,
+            places,
             links: Links::new(),
             relayed: Cell::new(0),
         }))
@@ -164,13 +161,6 @@ impl Shell {
         (id, port)
     }
 
-    /// How many bytes one client may have on their way: all of them share a quarter of the memory.
-    pub fn window(&self) -> u64 {
-        let state = self.0.state.borrow();
-        let share = state.memory_bytes / 4 / state.ports.len().max(1) as u64;
-        share.clamp(*WINDOW.start(), *WINDOW.end())
-    }
-
     /// An exchange's client has left, or has everything.
     pub fn close(&self, id: ExchangeId) {
         let removed = self.0.state.borrow_mut().ports.remove(&id);
@@ -192,6 +182,11 @@ impl Shell {
     /// Connections to origins.
     pub fn pool(&self) -> &Pool {
         &self.0.pool
+    }
+
+    /// Connections of clients.
+    pub fn places(&self) -> &Rc<Places> {
+        &self.0.places
     }
 
     /// Connections with peers.
@@ -246,10 +241,10 @@ impl Shell {
                     spawn_local(clients::tunnel(self.clone(), port, dial, client, caller));
                 }
             }
-            Output::Resolve(host) => {
+            Output::Resolve(host, client) => {
                 let shell = self.clone();
                 spawn_local(async move {
-                    let addresses = host::dial::resolve(&host, 80).await;
+                    let addresses = host::resolve::resolve(&host, 80, client).await;
                     let addresses = addresses.into_iter().map(|address| address.ip()).collect();
                     shell.feed(Input::Resolved(host, addresses));
                 });

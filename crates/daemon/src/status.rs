@@ -48,6 +48,9 @@ pub struct Status {
     pub store: Store,
     /// The budget of caches and buffers, in bytes.
     pub memory_budget_bytes: u64,
+    /// Connections of clients.
+    #[serde(default)]
+    pub clients: Clients,
     /// Bytes that crossed unlooked at: tunnels, upgrades, and what was intercepted and is no HTTP.
     pub relayed_bytes: u64,
     /// What the engine counted and holds.
@@ -112,6 +115,29 @@ pub enum StoreKind {
     Disk,
     /// In memory, until the daemon ends.
     Memory,
+}
+
+/// Connections of clients: those that are there, and those for which there was no room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Clients {
+    /// Connections that are there.
+    pub connections: u64,
+    /// What they may take of the budget, in bytes.
+    pub bytes: u64,
+    /// Connections closed for others while they waited for their next request.
+    pub closed_idle: u64,
+    /// Connections closed for others with an incomplete head.
+    pub closed_head: u64,
+    /// Tunnels closed for others in which nothing moved.
+    pub closed_tunnel: u64,
+    /// Connections closed because their client was too slow while much was taken.
+    pub closed_slow: u64,
+    /// Connections not taken in because their client had its share.
+    pub over_share: u64,
+    /// Connections that the explicit port answered with 503.
+    pub refused: u64,
+    /// How often the transparent port stopped listening, so that new connections went past.
+    pub past: u64,
 }
 
 /// [`node::Report`] on its way through the control socket; see there for what each is.
@@ -395,6 +421,7 @@ pub(crate) mod tests {
                 error: None,
             },
             memory_budget_bytes: 16 << 20,
+            clients: Clients { connections: 40, bytes: 1 << 20, ..Clients::default() },
             relayed_bytes: 7 << 20,
             report: Counts {
                 requests: Requests {

@@ -6,7 +6,6 @@
 use crate::clients::{self, Door};
 use crate::config::{Config, Intercept};
 use crate::observe::Observer;
-use crate::places::Places;
 use crate::shell::Shell;
 use host::egress::Egress;
 use host::intercept::{Rules, is_interface_name, missing_interfaces};
@@ -19,7 +18,6 @@ use tokio::task::{AbortHandle, spawn_local};
 pub struct Transparent {
     shell: Shell,
     observer: Rc<Observer>,
-    places: Rc<Places>,
     egress: Egress,
     state: State,
 }
@@ -51,8 +49,8 @@ pub fn address(intercept: &Intercept) -> SocketAddr {
 
 impl Transparent {
     /// Nothing is intercepted yet.
-    pub fn new(shell: Shell, observer: Rc<Observer>, places: Rc<Places>, egress: Egress) -> Self {
-        Self { shell, observer, places, egress, state: State::Off }
+    pub fn new(shell: Shell, observer: Rc<Observer>, egress: Egress) -> Self {
+        Self { shell, observer, egress, state: State::Off }
     }
 
     /// Brings clients here, by a port that is open already. Without the rules it is closed: nothing
@@ -61,8 +59,7 @@ impl Transparent {
         if let Some(rules) = self.rules(config)
             && self.apply(&rules)
         {
-            let (shell, places) = (self.shell.clone(), Rc::clone(&self.places));
-            let accept = clients::accept(shell, listener, Door::Transparent, places);
+            let accept = clients::accept(self.shell.clone(), listener, Door::Transparent);
             self.state = State::On { rules, accepting: spawn_local(accept).abort_handle() };
         }
     }

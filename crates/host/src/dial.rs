@@ -2,32 +2,21 @@
 
 use crate::egress::Egress;
 use crate::listen::settle;
+use crate::resolve::resolve;
 use node::{Access, Caller, Dial, FetchError, Forbidden};
 use std::cell::RefCell;
 use std::io::ErrorKind;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
 
 /// One address gets so long to answer, if there are others.
 const EACH: Duration = Duration::from_secs(5);
 /// The last, or only one gets so long.
 const LAST: Duration = Duration::from_secs(20);
-/// Looking up a name gets so long.
-const LOOKUP: Duration = Duration::from_secs(10);
-/// Names that are looked up at one time, each in a thread that nothing can interrupt …
-pub const LOOKUPS_MAX: usize = 8;
-/// … and names that may wait for that; more are not looked up.
-const LOOKUPS_WAITING_MAX: usize = 64;
 /// Addresses of one name that are tried, at most.
 const ADDRESSES_MAX: usize = 8;
-
-/// Places for names that are being looked up …
-static LOOKUPS: Semaphore = Semaphore::const_new(LOOKUPS_MAX);
-/// … and for whoever wants one of those.
-static QUEUE: Semaphore = Semaphore::const_new(LOOKUPS_MAX + LOOKUPS_WAITING_MAX);
 
 /// Connects to origins, as far as the operator and the kernel's routes permit it.
 #[derive(Clone, Debug)]
@@ -57,7 +46,7 @@ impl Dialler {
         caller: Caller,
     ) -> Result<TcpStream, FetchError> {
         let (mut allowed, mut forbidden) = (Vec::new(), None);
-        for address in addresses(to).await? {
+        for address in addresses(to, client).await? {
             match self.permits(address, client, caller) {
                 Ok(()) => allowed.push(address),
                 Err(why) => forbidden = Some(why),
@@ -93,34 +82,13 @@ impl Dialler {
     }
 }
 
-/// The addresses of a name, in the resolver's order.
-pub async fn resolve(host: &str, port: u16) -> Vec<SocketAddr> {
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    if let Ok(address) = host.parse() {
-        return vec![SocketAddr::new(address, port)];
-    }
-    let Ok(_queued) = QUEUE.try_acquire() else { return Vec::new() };
-    tokio::time::timeout(LOOKUP, look_up(host.to_owned(), port)).await.unwrap_or_default()
-}
-
-/// Asks the system's resolver. Its thread keeps the place even if nobody waits any more.
-async fn look_up(host: String, port: u16) -> Vec<SocketAddr> {
-    let Ok(place) = LOOKUPS.acquire().await else { return Vec::new() };
-    let look = move || {
-        let found = (host.as_str(), port).to_socket_addrs().map(Iterator::collect);
-        drop(place);
-        found.unwrap_or_default()
-    };
-    tokio::task::spawn_blocking(look).await.unwrap_or_default()
-}
-
-async fn addresses(to: &Dial) -> Result<Vec<SocketAddr>, FetchError> {
+async fn addresses(to: &Dial, client: IpAddr) -> Result<Vec<SocketAddr>, FetchError> {
     match to {
         Dial::Address(address) => {
             Ok(vec![SocketAddr::new(address.ip().to_canonical(), address.port())])
         }
         Dial::Name(host, port) => {
-            let addresses = resolve(host, *port).await;
+            let addresses = resolve(host, *port, client).await;
             if addresses.is_empty() { Err(FetchError::Unresolved) } else { Ok(addresses) }
         }
     }
@@ -162,14 +130,5 @@ mod tests {
     fn our_own_addresses_are_known_without_asking_anybody() {
         assert_eq!(is_own([127, 0, 0, 1].into()), Some(true));
         assert_eq!(is_own([192, 0, 2, 1].into()), Some(false));
-    }
-
-    #[tokio::test(flavor = "current_thread")]
-    async fn addresses_are_not_looked_up_and_names_only_while_there_is_room() {
-        assert!(!resolve("localhost", 80).await.is_empty());
-        let _all = QUEUE.acquire_many((LOOKUPS_MAX + LOOKUPS_WAITING_MAX) as u32).await.unwrap();
-        assert!(resolve("localhost", 80).await.is_empty(), "it was looked up");
-        assert_eq!(resolve("[::1]", 80).await, ["[::1]:80".parse().unwrap()]);
-        assert_eq!(resolve("192.0.2.1", 80).await, ["192.0.2.1:80".parse().unwrap()]);
     }
 }

@@ -8,6 +8,7 @@
 //! *What it never does:* decide anything about a request. *Where to start:* `listen.rs`.
 
 pub mod capture;
+pub mod client;
 pub mod dial;
 pub mod egress;
 pub mod intercept;
@@ -15,6 +16,7 @@ pub mod listen;
 pub mod origin;
 pub mod peers;
 mod progress;
+pub mod resolve;
 pub mod routing;
 pub mod screened;
 pub mod splice;

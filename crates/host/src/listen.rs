@@ -1,18 +1,29 @@
 //! Where clients come in: an explicit proxy's port, and the transparent one.
 
+use crate::client::Client;
 use bytes::BytesMut;
 use node::looks_like_http;
 use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 use std::io;
-use std::net::{Ipv6Addr, SocketAddr};
+use std::net::{Ipv6Addr, Shutdown, SocketAddr};
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream};
 
 /// A client that says nothing for so long waits for the server to speak first: not HTTP.
 const SILENCE: Duration = Duration::from_secs(3);
-/// Connections that wait to be accepted, at most.
-const BACKLOG: i32 = 1024;
+/// Connections that wait to be accepted, at most. All of them are taken in when a port stops listening, so they
+/// must be few; who finds no place here asks again after a second (RFC 6298).
+const BACKLOG: i32 = 128;
+
+/// A client's socket keeps this much of what it sends, in bytes: requests are short, and content can wait.
+const RECEIVE_BYTES: usize = 64 * 1024;
+/// A client's socket keeps this much of what was sent and is not acknowledged yet, in bytes: enough for 100 Mbit/s
+/// over 10 ms. Linux doubles both, for its own bookkeeping.
+const SEND_BYTES: usize = 128 * 1024;
+/// A client's socket takes more to be sent while less than this is unsent, in bytes: who does not read keeps
+/// this much of ours and no more, while who reads has as much on its way as the limit above lets it.
+const UNSENT_BYTES: u32 = 16 * 1024;
 
 /// A peer that says nothing for so long is asked whether it is still there …
 const ALIVE_AFTER: Duration = Duration::from_secs(60);
@@ -42,7 +53,15 @@ pub fn explicit(address: SocketAddr) -> io::Result<TcpListener> {
     if address.is_ipv6() {
         socket.set_only_v6(true)?;
     }
+    cap(&socket)?;
     bind(socket, address)
+}
+
+/// Limits what the kernel keeps for each client that a port will accept: connections inherit it.
+fn cap(socket: &Socket) -> io::Result<()> {
+    socket.set_recv_buffer_size(RECEIVE_BYTES)?;
+    socket.set_send_buffer_size(SEND_BYTES)?;
+    socket.set_tcp_notsent_lowat(UNSENT_BYTES)
 }
 
 /// Opens the port that TPROXY rules point to, for both families. The local address of a connection
@@ -56,12 +75,14 @@ pub fn transparent(port: u16) -> io::Result<TcpListener> {
     socket.set_only_v6(false)?;
     socket.set_ip_transparent_v6(true)?;
     socket.set_ip_transparent_v4(true)?;
+    cap(&socket)?;
     bind(socket, SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)))
 }
 
 fn transparent_v4(port: u16) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
     socket.set_ip_transparent_v4(true)?;
+    cap(&socket)?;
     bind(socket, SocketAddr::from(([0, 0, 0, 0], port)))
 }
 
@@ -71,6 +92,57 @@ pub(crate) fn bind(socket: Socket, address: SocketAddr) -> io::Result<TcpListene
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
     TcpListener::from_std(socket.into())
+}
+
+/// A port that can stop listening for a while. Then TPROXY rules find no listener, and new connections go
+/// straight to where they were meant to go. What was accepted goes on. No privilege is needed for either way.
+#[derive(Debug)]
+pub struct Gate {
+    socket: Socket,
+    /// The same socket for the loop; a new one each time, because a loop does not forget that a socket was shut.
+    listener: Option<TcpListener>,
+}
+
+impl Gate {
+    /// A port that listens.
+    pub fn new(listener: TcpListener) -> io::Result<Self> {
+        let socket = Socket::from(listener.into_std()?);
+        let listener = Some(listener_of(&socket)?);
+        Ok(Self { socket, listener })
+    }
+
+    /// The next client. Waits for ever while the port does not listen.
+    pub async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
+        match &self.listener {
+            Some(listener) => listener.accept().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// A client that has been waiting to be accepted, if there is one. What waits when the port stops listening
+    /// is reset.
+    pub fn accept_waiting(&self) -> Option<(TcpStream, SocketAddr)> {
+        let (socket, address) = self.socket.accept().ok()?;
+        socket.set_nonblocking(true).ok()?;
+        Some((TcpStream::from_std(socket.into()).ok()?, address.as_socket()?))
+    }
+
+    /// Stops listening.
+    pub fn close(&mut self) -> io::Result<()> {
+        self.listener = None;
+        self.socket.shutdown(Shutdown::Read)
+    }
+
+    /// Listens again.
+    pub fn open(&mut self) -> io::Result<()> {
+        self.socket.listen(BACKLOG)?;
+        self.listener = Some(listener_of(&self.socket)?);
+        Ok(())
+    }
+}
+
+fn listener_of(socket: &Socket) -> io::Result<TcpListener> {
+    TcpListener::from_std(socket.try_clone()?.into())
 }
 
 /// What the first bytes of an intercepted connection turned out to be.
@@ -85,7 +157,7 @@ pub enum First {
 }
 
 /// Reads until it is clear whether a client speaks HTTP/1.
-pub async fn first_bytes(stream: &mut TcpStream) -> First {
+pub async fn first_bytes(stream: &mut Client) -> First {
     let mut bytes = BytesMut::with_capacity(4096);
     loop {
         match tokio::time::timeout(SILENCE, stream.read_buf(&mut bytes)).await {
@@ -115,5 +187,34 @@ mod tests {
         assert!(socket.keepalive().unwrap());
         assert_eq!(socket.tcp_keepalive_time().unwrap(), ALIVE_AFTER);
         assert_eq!(socket.tcp_user_timeout().unwrap(), Some(TAKE_PATIENCE));
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_client_that_does_not_read_gets_little_into_the_kernel() {
+        let listener = explicit(([127, 0, 0, 1], 0).into()).unwrap();
+        let _client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        let socket = SockRef::from(&stream);
+        assert_eq!(socket.send_buffer_size().unwrap(), 2 * SEND_BYTES);
+        assert_eq!(socket.recv_buffer_size().unwrap(), 2 * RECEIVE_BYTES);
+        assert_eq!(socket.tcp_notsent_lowat().unwrap(), UNSENT_BYTES);
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_gate_refuses_while_it_is_closed_and_accepts_again() {
+        // A port that the kernel chose would be another one each time.
+        let free = explicit(([127, 0, 0, 1], 0).into()).unwrap();
+        let address = free.local_addr().unwrap();
+        drop(free);
+        let mut gate = Gate::new(explicit(address).unwrap()).unwrap();
+        for _ in 0..2 {
+            let _waiting = TcpStream::connect(address).await.unwrap();
+            assert!(gate.accept_waiting().is_some() && gate.accept_waiting().is_none());
+            gate.close().unwrap();
+            assert!(TcpStream::connect(address).await.is_err(), "it listens");
+            gate.open().unwrap();
+            let (client, accepted) = tokio::join!(TcpStream::connect(address), gate.accept());
+            assert_eq!(client.unwrap().local_addr().unwrap(), accepted.unwrap().1);
+        }
     }
 }

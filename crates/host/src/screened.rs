@@ -1,6 +1,7 @@
 //! A connection whose every incoming byte is screened before anybody parses it.
 
 use bytes::{Buf, BytesMut};
+use node::driver::admission::Meter;
 use node::{Refusal, Screen, Verdict};
 use std::io;
 use std::pin::Pin;
@@ -11,6 +12,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// How much of a head is read at once, in bytes; content does not pass this way.
 const READ_BYTES: usize = 4096;
+/// How much of further requests is kept while one is answered, in bytes. A client that sends more gets the one
+/// answer; the rest it must ask anew (RFC 9112 §9.3.2).
+const AHEAD_MAX: usize = 32 * 1024;
 
 /// Wraps a connection. From a client, a head that is refused becomes a stand-in that is answered with
 /// the error ([`Signs::refused`]); everything else that is refused ends the connection with an error
@@ -24,10 +28,12 @@ pub struct Screened<S> {
     held: BytesMut,
     /// How much of what is held may be given on.
     cleared: usize,
-    /// The other side will send no more, or what it sends is not looked at any more.
+    /// The other side will send no more.
     ended: bool,
-    /// Whether this side answers.
-    answers: bool,
+    /// The request at hand is the last that is looked at: it was refused, or more came behind it than is kept.
+    is_last: bool,
+    /// Counts a client's connection; `None`: it is to an origin, and this side does not answer.
+    meter: Option<Arc<Meter>>,
 }
 
 /// What whoever uses the connection and the wrapper tell each other.
@@ -35,10 +41,8 @@ pub struct Screened<S> {
 pub struct Signs {
     /// The next response answers a HEAD.
     pub to_head: AtomicBool,
-    /// A request is being answered: the next one waits.
+    /// A request is being answered: the next one waits, and a client that ends the connection has left.
     pub busy: AtomicBool,
-    /// The answer has begun: a client that ends the connection from here on has left.
-    pub answering: AtomicBool,
     /// The request at hand stands for one that was refused, for this reason.
     refused: Mutex<Option<Refusal>>,
     /// Who waits for the turn of the next request.
@@ -71,17 +75,18 @@ const STAND_IN: &[u8] = b"GET / HTTP/1.1\r\nHost: refused\r\n\r\n";
 
 impl<S> Screened<S> {
     /// Screens a client's connection; `first` has been read from it already.
-    pub fn client(stream: S, first: BytesMut) -> Self {
-        Self::new(stream, Screen::requests(), first, true)
+    pub fn client(stream: S, first: BytesMut, meter: Arc<Meter>) -> Self {
+        Self::new(stream, Screen::requests(), first, Some(meter))
     }
 
     /// Screens a connection to an origin.
     pub fn origin(stream: S) -> Self {
-        Self::new(stream, Screen::responses(), BytesMut::new(), false)
+        Self::new(stream, Screen::responses(), BytesMut::new(), None)
     }
 
-    fn new(stream: S, screen: Screen, held: BytesMut, answers: bool) -> Self {
-        Self { stream, screen, signs: Arc::default(), held, cleared: 0, ended: false, answers }
+    fn new(stream: S, screen: Screen, held: BytesMut, meter: Option<Arc<Meter>>) -> Self {
+        let (signs, is_last) = (Arc::default(), false);
+        Self { stream, screen, signs, held, cleared: 0, ended: false, is_last, meter }
     }
 
     /// What to tell the wrapper once it is in somebody else's hands.
@@ -131,29 +136,56 @@ impl<S: AsyncRead + Unpin> AsyncRead for Screened<S> {
             }
             this.screen.expect(this.signs.to_head.load(Ordering::Relaxed));
             match this.screen.judge(&this.held) {
-                Verdict::Pass(count) => this.cleared = count,
+                Verdict::Pass(count) => this.clear(count),
                 Verdict::Refuse(refusal) => this.refuse(refusal)?,
-                Verdict::More if this.ended => return Poll::Ready(Ok(())),
-                Verdict::More => this.ended = ready!(this.read_more(cx))? == 0,
+                Verdict::More if this.ended || this.is_last => return Poll::Ready(Ok(())),
+                Verdict::More => {
+                    this.note_head();
+                    this.ended = ready!(this.wait_for_more(cx))? == 0;
+                }
             }
         }
     }
 }
 
 impl<S: AsyncRead + Unpin> Screened<S> {
-    /// While a request is being answered, nothing more is given on; but the client may leave.
+    /// While a request is being answered, nothing more is given on; but the client may leave. It has left when it
+    /// ends its side, as simple clients do that mean to read on: nobody can tell them from those that are gone.
     fn watch(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.signs.wait_for_turn(cx);
-        if self.ended || !self.held.is_empty() {
-            return Poll::Pending;
+        while !self.ended {
+            self.ended = ready!(self.read_more(cx))? == 0;
+            self.is_last |= self.held.len() > AHEAD_MAX;
+            if self.is_last {
+                self.held.clear();
+            }
         }
-        let before = !self.signs.answering.load(Ordering::Relaxed);
-        self.ended = ready!(self.read_more(cx))? == 0;
-        match self.ended {
-            // It says that it will ask no more, and waits for its answer: that is its right.
-            true if before => Poll::Pending,
-            true => Poll::Ready(Ok(())),
-            false => Poll::Pending,
+        Poll::Ready(Ok(()))
+    }
+
+    fn clear(&mut self, count: usize) {
+        self.cleared = count;
+        if let Some(meter) = &self.meter {
+            meter.holds(false);
+        }
+    }
+
+    fn note_head(&self) {
+        if let Some(meter) = &self.meter {
+            meter.holds(self.screen.is_between() && !self.held.is_empty());
+        }
+    }
+
+    fn wait_for_more(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let ready = self.read_more(cx);
+        self.note_waiting(ready.is_pending());
+        ready
+    }
+
+    /// In the middle of content it is the client who is waited for.
+    fn note_waiting(&self, is_pending: bool) {
+        if is_pending && let Some(meter) = &self.meter {
+            meter.waits();
         }
     }
 
@@ -165,13 +197,13 @@ impl<S: AsyncRead + Unpin> Screened<S> {
     /// A head that is refused is answered in its turn, and nothing behind it is looked at. In the
     /// middle of content there is no turn: the connection ends.
     fn refuse(&mut self, refusal: Refusal) -> io::Result<()> {
-        if !self.screen.is_between() || !self.answers {
+        if !self.screen.is_between() || self.meter.is_none() {
             return Err(io::Error::new(io::ErrorKind::InvalidData, refusal));
         }
         *self.signs.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(refusal);
         self.held = BytesMut::from(STAND_IN);
         self.cleared = STAND_IN.len();
-        self.ended = true;
+        self.is_last = true;
         Ok(())
     }
 
@@ -193,6 +225,7 @@ impl<S: AsyncRead + Unpin> Screened<S> {
             ready
         };
         self.screen.skip((out.filled().len() - before) as u64);
+        self.note_waiting(ready.is_pending());
         ready
     }
 }
@@ -253,7 +286,7 @@ mod tests {
         let (mut client, server) = duplex(1 << 16);
         let (first, rest) = SOUND.split_at(6);
         client.write_all(rest).await.unwrap();
-        (client, Screened::client(server, BytesMut::from(first)))
+        (client, Screened::client(server, BytesMut::from(first), Arc::default()))
     }
 
     #[tokio::test(flavor = "current_thread")]
@@ -304,15 +337,37 @@ mod tests {
     }
 
     #[tokio::test(flavor = "current_thread")]
-    async fn a_client_that_ends_has_left_only_once_its_answer_has_begun() {
-        for answering in [false, true] {
-            let (client, mut server) = client().await;
+    async fn a_client_that_ends_has_left_whatever_it_sent_before() {
+        for ahead in [0, 1, 3 * AHEAD_MAX] {
+            let (mut client, mut server) = client().await;
             server.read_exact(&mut vec![0; SOUND.len()]).await.unwrap();
             server.signs().busy.store(true, Ordering::Relaxed);
-            server.signs().answering.store(answering, Ordering::Relaxed);
-            drop(client);
-            let end = tokio::time::timeout(std::time::Duration::ZERO, server.read_u8()).await;
-            assert_eq!(end.is_ok(), answering, "answering: {answering}");
+            let next = tokio::time::timeout(std::time::Duration::ZERO, server.read_u8()).await;
+            assert!(next.is_err(), "{ahead}: it has left before it did");
+            let send = async {
+                client.write_all(&vec![b'a'; ahead]).await.unwrap();
+                drop(client);
+            };
+            let left = async { tokio::join!(server.read_u8(), send).0 };
+            let left = tokio::time::timeout(std::time::Duration::from_secs(5), left).await;
+            let error = left.expect("it has left").unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof, "{ahead}");
+            assert!(server.held.len() <= AHEAD_MAX + READ_BYTES, "{ahead}: all of it is kept");
         }
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn who_sends_too_much_ahead_gets_one_answer() {
+        let (mut client, mut server) = client().await;
+        server.read_exact(&mut vec![0; SOUND.len()]).await.unwrap();
+        let signs = server.signs();
+        signs.busy.store(true, Ordering::Relaxed);
+        client.write_all(&SOUND.repeat(AHEAD_MAX / SOUND.len() + 200)).await.unwrap();
+        let next = tokio::time::timeout(std::time::Duration::ZERO, server.read_u8()).await;
+        assert!(next.is_err(), "it was given on at once");
+        signs.end_turn();
+        let mut rest = Vec::new();
+        server.read_to_end(&mut rest).await.unwrap();
+        assert!(rest.is_empty(), "{} bytes", rest.len());
     }
 }

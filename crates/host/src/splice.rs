@@ -3,8 +3,8 @@
 use std::io;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, copy_bidirectional_with_sizes};
 
-/// Bytes on their way in each direction, at most.
-const BUFFER_BYTES: usize = 32 * 1024;
+/// Bytes on their way in each direction, at most. Tunnels are many and mostly idle, and each has both buffers.
+const BUFFER_BYTES: usize = 8 * 1024;
 
 /// Sends `first` to `far`, then copies both ways. Answers how many bytes went from near to far,
 /// and back.

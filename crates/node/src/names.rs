@@ -34,11 +34,17 @@ impl Names {
         (now - *at < FRESH).then(|| Rc::clone(addresses))
     }
 
-    /// Has them looked up for someone.
-    pub fn resolve(&mut self, host: &str, waiter: ExchangeId, out: &mut VecDeque<Output>) {
+    /// Has them looked up for a client's exchange.
+    pub fn resolve(
+        &mut self,
+        host: &str,
+        client: IpAddr,
+        waiter: ExchangeId,
+        out: &mut VecDeque<Output>,
+    ) {
         let waiters = self.waiting.entry(host.to_owned()).or_default();
         if waiters.is_empty() {
-            out.push_back(Output::Resolve(host.to_owned()));
+            out.push_back(Output::Resolve(host.to_owned(), client));
         }
         waiters.push(waiter);
     }

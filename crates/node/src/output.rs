@@ -81,8 +81,8 @@ pub enum Output {
     Abort(ExchangeId),
     /// Dial for the `CONNECT` of a client, answer it, and join the two connections.
     Tunnel(ExchangeId, Dial, IpAddr, Caller),
-    /// Look up a name → [`crate::Input::Resolved`].
-    Resolve(String),
+    /// Look up a name for a client → [`crate::Input::Resolved`].
+    Resolve(String, IpAddr),
     /// Look up a row → [`crate::Input::Row`].
     Lookup(ObjectKey),
     /// Read a segment of a manifest → [`crate::Input::Segment`].

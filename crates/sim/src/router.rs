@@ -184,7 +184,7 @@ impl Router {
             Output::Data(id, bytes) => self.callers.give(id, bytes),
             Output::Finish(id) => self.callers.end(id, true),
             Output::Abort(id) | Output::Tunnel(id, ..) => self.callers.end(id, false),
-            Output::Resolve(name) => {
+            Output::Resolve(name, _) => {
                 let addresses = self.fetches.resolve(&name);
                 told.push_back(Input::Resolved(name, addresses));
             }
@@ -200,7 +200,7 @@ impl Router {
     fn accepted(&mut self, now: Instant, host: &mut Host, id: SocketId, accepted: Accepted) {
         let Accepted { local, remote, intercepted } = accepted;
         if intercepted {
-            self.callers.accept(now, host, id, remote, local);
+            self.callers.accept(now, host, id, remote, local, &mut self.told);
         } else if local.port() == PEER_PORT && self.has_peers {
             self.links.accept(now, host, id, remote, &mut self.told);
         } else {

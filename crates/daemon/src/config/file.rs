@@ -15,6 +15,7 @@ pub struct File {
     pub allow: Vec<Spanned<String>>,
     pub name: Option<Spanned<String>>,
     pub memory: Option<Spanned<Size>>,
+    pub drain: Option<Spanned<String>>,
     pub control: Option<Spanned<String>>,
     pub store: Store,
     pub access: Access,
@@ -93,11 +94,12 @@ pub struct Experiment {
     pub halves: Option<Spanned<String>>,
 }
 
-const TOP: [&str; 12] = [
+const TOP: [&str; 13] = [
     "listen",
     "allow",
     "name",
     "memory",
+    "drain",
     "control",
     "store",
     "access",

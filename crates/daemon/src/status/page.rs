@@ -1,6 +1,6 @@
 //! The status as a page for people: first what was saved, then why not more, then how we are.
 
-use super::{Counts, Mesh, Overhear, Recent, Status, StoreKind};
+use super::{Clients, Counts, Mesh, Overhear, Recent, Status, StoreKind};
 use crate::term::{self, Style};
 
 /// Where the values begin, in columns.
@@ -25,6 +25,7 @@ impl Status {
         page.not_stored(&self.report);
         page.store(self);
         page.memory(self);
+        page.clients(&self.clients);
         page.row("listening", &self.listening());
         page.intercept(self);
         page.route(self);
@@ -227,6 +228,24 @@ impl Page {
         }
     }
 
+    fn clients(&mut self, it: &Clients) {
+        let closed = it.closed_idle + it.closed_head + it.closed_tunnel + it.closed_slow;
+        let mut items = vec![
+            format!("{} connections", term::count(it.connections)),
+            format!("up to {} for them", term::bytes(it.bytes)),
+        ];
+        if closed > 0 {
+            items.push(format!("{} closed for want of room", term::count(closed)));
+        }
+        if it.refused + it.over_share > 0 {
+            items.push(format!("{} refused", term::count(it.refused + it.over_share)));
+        }
+        if it.past > 0 {
+            items.push(format!("went past us {} times", term::count(it.past)));
+        }
+        self.row("clients", &items);
+    }
+
     fn route(&mut self, status: &Status) {
         let Some(route) = &status.route else { return };
         self.row("route", &[route.to_string()]);
@@ -374,6 +393,7 @@ store        /var/cache/hearsay, 512 MiB of 1.0 GiB, 65 432 units, 123 evicted
              12 % of new units were there already (96 MiB)
 memory       23 MiB resident, budget 16 MiB, index 1.0 MiB
 now          0 requests, 0 fetches
+clients      40 connections, up to 1.0 MiB for them
 listening    127.0.0.1:3128
 intercept    br-lan port 80, to port 3130, what leads out by wan
 ";
@@ -473,6 +493,14 @@ overhear     mon0 (radiotap), 16 MiB captured, 7 segments dropped
         let failed = Overhear::failed("mon0".into(), 1, "mon0 is down".into());
         let page = Status { overhear: Some(failed), ..busy() }.page(PLAIN);
         assert!(page.contains("does not work: mon0 is down\n"), "{page}");
+    }
+
+    #[test]
+    fn want_of_room_is_said() {
+        let clients = Clients { connections: 9, closed_head: 1200, past: 2, ..Clients::default() };
+        let page = Status { clients, ..busy() }.page(PLAIN);
+        let expected = "9 connections, up to 0 B for them, 1 200 closed for want of room,\n";
+        assert!(page.contains(expected) && page.contains("went past us 2 times\n"), "{page}");
     }
 
     #[test]

@@ -137,6 +137,11 @@ impl Hearsay {
         self.process.signal("HUP");
     }
 
+    /// Sends it a signal by name, like `TERM`.
+    pub fn signal(&self, name: &str) {
+        self.process.signal(name);
+    }
+
     /// As an operator stops it. It must end well.
     #[track_caller]
     pub fn terminate(&mut self) {
@@ -175,6 +180,9 @@ impl Launch {
         }
         if !args.contains(&"--listen") && !args.contains(&"--config") {
             all.extend(["--listen".into(), "127.0.0.1:0".into()]);
+        }
+        if !args.contains(&"--drain") {
+            all.extend(["--drain".into(), "0s".into()]);
         }
         all.extend(args.iter().map(ToString::to_string));
         let before = before.iter().map(ToString::to_string).collect();

@@ -3,4 +3,8 @@
 //!
 //! *Who calls it:* the loops of `daemon` and `sim`. *What it never does:* touch a socket or a clock.
 
+pub mod admission;
 pub mod links;
+mod network;
+
+pub use network::Network;

@@ -100,7 +100,7 @@ impl Node {
         let host = ask.target.host();
         match ask.entrance {
             Entrance::Intercepted(_) if !known && self.names.get(host, self.now).is_none() => {
-                self.names.resolve(host, id, &mut self.out);
+                self.names.resolve(host, ask.client, id, &mut self.out);
                 self.put_state(id, State::Resolving);
             }
             _ => self.look(id),

@@ -5,9 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, StatusCode, Version, header};
+use node::driver::Network;
+use node::driver::admission::{Admission, Slot};
 use node::{Entrance, ExchangeId, Head, Input, Request};
 use wire::{Date, Instant};
 
@@ -19,16 +22,14 @@ use crate::net::{Host, SocketId};
 
 /// Clients' connections at one time.
 const CONNECTIONS_MAX: usize = 2048;
-/// A client has so many bytes on their way to it, at most and at least.
-const WINDOW: std::ops::RangeInclusive<u64> = 16 * 1024..=128 * 1024;
 /// Bytes taken from a socket at one time.
 const READ_MAX: usize = 4096;
 
 /// All clients' connections.
 #[derive(Debug)]
 pub(super) struct Callers {
-    /// All clients share a quarter of it.
-    memory_bytes: u64,
+    admission: Admission,
+    slots: BTreeMap<Slot, SocketId>,
     connections: BTreeMap<SocketId, Caller>,
     exchanges: BTreeMap<ExchangeId, SocketId>,
     /// Connections for which there is something to write.
@@ -38,6 +39,7 @@ pub(super) struct Callers {
 
 #[derive(Debug)]
 struct Caller {
+    slot: Slot,
     client: IpAddr,
     /// Whom it meant to dial.
     dialled: SocketAddr,
@@ -62,15 +64,18 @@ struct Turn {
     is_chunked: bool,
     /// Content that was written, for which no credit was given yet.
     owed: u64,
+    /// Bytes of content that may be on their way.
+    window: u64,
     is_answered: bool,
     is_over: bool,
 }
 
 impl Callers {
-    /// None yet; `memory_bytes` is the engine's budget.
+    /// None yet; `memory_bytes` is the engine's budget, and decides how many connections there can be.
     pub fn new(memory_bytes: u64) -> Self {
         Self {
-            memory_bytes,
+            admission: Admission::new(CONNECTIONS_MAX, memory_bytes),
+            slots: BTreeMap::new(),
             connections: BTreeMap::new(),
             exchanges: BTreeMap::new(),
             changed: BTreeSet::new(),
@@ -86,11 +91,16 @@ impl Callers {
         socket: SocketId,
         client: SocketAddr,
         dialled: SocketAddr,
+        told: &mut VecDeque<Input>,
     ) {
-        if self.connections.len() >= CONNECTIONS_MAX {
+        let network = Network::of(client.ip());
+        let Ok(slot) = self.admission.arrive(now, Some(network), Arc::default()) else {
+            // The simulator has no other way for a client: it tries again.
             return host.abort(now, socket);
-        }
+        };
+        self.slots.insert(slot, socket);
         let caller = Caller {
+            slot,
             client: client.ip(),
             dialled,
             reader: Reader::new::<RequestHead>(),
@@ -100,6 +110,23 @@ impl Callers {
             is_ended: false,
         };
         self.connections.insert(socket, caller);
+        self.make_room(now, host, told);
+    }
+
+    /// Breaks off those that had to go for others.
+    fn make_room(&mut self, now: Instant, host: &mut Host, told: &mut VecDeque<Input>) {
+        while let Some((slot, _)) = self.admission.poll_closed() {
+            if let Some(socket) = self.slots.get(&slot).copied() {
+                self.leave(now, host, socket, told);
+            }
+        }
+    }
+
+    fn forget(&mut self, socket: SocketId) -> Option<Caller> {
+        let caller = self.connections.remove(&socket)?;
+        self.slots.remove(&caller.slot);
+        self.admission.leave(caller.slot);
+        Some(caller)
     }
 
     /// Whether this socket is a client's.
@@ -133,7 +160,7 @@ impl Callers {
                 }
             }
         }
-        self.begin(socket, told);
+        self.begin(now, host, socket, told);
     }
 
     /// There is room to write again.
@@ -154,7 +181,7 @@ impl Callers {
         if caller.turn.is_some() {
             self.leave(now, host, socket, told);
         } else if caller.queue.is_empty() {
-            self.connections.remove(&socket);
+            self.forget(socket);
             host.close(now, socket);
         }
     }
@@ -162,7 +189,7 @@ impl Callers {
     /// A connection is over.
     pub fn closed(&mut self, socket: SocketId, told: &mut VecDeque<Input>) {
         self.changed.remove(&socket);
-        let caller = self.connections.remove(&socket);
+        let caller = self.forget(socket);
         if let Some(turn) = caller.and_then(|caller| caller.turn)
             && self.exchanges.remove(&turn.id).is_some()
         {
@@ -183,12 +210,21 @@ impl Callers {
     }
 
     /// The next request's turn, if there is one and nobody else's.
-    fn begin(&mut self, socket: SocketId, told: &mut VecDeque<Input>) {
+    fn begin(
+        &mut self,
+        now: Instant,
+        host: &mut Host,
+        socket: SocketId,
+        told: &mut VecDeque<Input>,
+    ) {
         let Some(caller) = self.connections.get_mut(&socket) else { return };
         if caller.turn.is_some() {
             return;
         }
         let Some(head) = caller.waiting.pop_front() else { return };
+        let Some(window) = self.admission.begin(now, caller.slot) else {
+            return self.leave(now, host, socket, told);
+        };
         self.numbered += 1;
         let id = ExchangeId(self.numbered);
         caller.turn = Some(Turn {
@@ -198,6 +234,7 @@ impl Callers {
             to_head: head.method == Method::HEAD,
             is_chunked: false,
             owed: 0,
+            window,
             is_answered: false,
             is_over: false,
         });
@@ -213,15 +250,9 @@ impl Callers {
             entrance: Entrance::Intercepted(caller.dialled),
         };
         self.exchanges.insert(id, socket);
-        let window = self.window();
         told.push_back(Input::Request(id, Box::new(request)));
         told.push_back(Input::Credit(id, window));
-    }
-
-    /// How many bytes one client may have on their way.
-    fn window(&self) -> u64 {
-        let share = self.memory_bytes / 4 / self.exchanges.len().max(1) as u64;
-        share.clamp(*WINDOW.start(), *WINDOW.end())
+        self.make_room(now, host, told);
     }
 
     fn with_turn(&mut self, id: ExchangeId, what: impl FnOnce(&mut Turn, &mut Queue)) {
@@ -293,25 +324,25 @@ impl Callers {
     /// Writes what can be written, and gives credit for it.
     pub fn flush(&mut self, now: Instant, host: &mut Host, told: &mut VecDeque<Input>) {
         while let Some(socket) = self.changed.pop_first() {
-            let window = self.window();
             let Some(caller) = self.connections.get_mut(&socket) else { continue };
             let written = caller.write(now, host, socket);
             let Some(turn) = &mut caller.turn else { continue };
             turn.owed += written;
             let is_empty = caller.queue.is_empty();
             if !turn.is_over {
-                if turn.owed > 0 && (is_empty || turn.owed >= window / 2) {
+                if turn.owed > 0 && (is_empty || turn.owed >= turn.window / 2) {
                     let owed = std::mem::take(&mut turn.owed);
                     told.push_back(Input::Credit(turn.id, owed));
                 }
             } else if is_empty {
                 let keeps = turn.keeps && !caller.is_ended;
                 caller.turn = None;
+                self.admission.end(now, caller.slot);
                 if keeps {
-                    self.begin(socket, told);
+                    self.begin(now, host, socket, told);
                     self.readable(now, host, socket, told);
                 } else {
-                    self.connections.remove(&socket);
+                    self.forget(socket);
                     host.close(now, socket);
                 }
             }

@@ -285,7 +285,7 @@ impl Net {
                 self.tunnels.push(dial);
                 self.clients[id.0 as usize].finish(End::Tunnelled);
             }
-            Output::Resolve(host) => {
+            Output::Resolve(host, _) => {
                 let addresses = self.names.get(&host).cloned().unwrap_or_default();
                 self.after(Duration::ZERO, Event::Input(Input::Resolved(host, addresses)));
             }

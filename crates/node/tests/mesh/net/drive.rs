@@ -170,7 +170,7 @@ impl Mesh {
                 self.tunnels.push((node, dial));
                 self.end(id, End::Tunnelled);
             }
-            Output::Resolve(host) => {
+            Output::Resolve(host, _) => {
                 let addresses = self.names.get(&host).cloned().unwrap_or_default();
                 let input = Box::new(Input::Resolved(host, addresses));
                 self.after(self.links.latency, Some(node), What::Input(input));

@@ -1,0 +1,104 @@
+//! Places for connections of peers that are taken in: a number in all, and none for a peer that has its share.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// After a failed accept, as when descriptors run out, there is a pause.
+pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// One client may have this share of all places …
+const SHARE: usize = 8;
+/// … but always so many.
+const EACH_MIN: usize = 16;
+
+/// All places.
+pub struct Places {
+    vacant: Arc<Semaphore>,
+    each_max: usize,
+    taken: RefCell<HashMap<IpAddr, usize>>,
+}
+
+/// A client's place, for as long as it is held: until the last byte of a tunnel.
+pub struct Place {
+    places: Rc<Places>,
+    client: IpAddr,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Places {
+    /// So many in all.
+    pub fn new(all: usize) -> Rc<Self> {
+        Rc::new(Self {
+            vacant: Arc::new(Semaphore::new(all)),
+            each_max: (all / SHARE).max(EACH_MIN),
+            taken: RefCell::default(),
+        })
+    }
+
+    /// Waits until one is vacant, whoever is to get it.
+    pub async fn wait(&self) -> OwnedSemaphorePermit {
+        let vacant = Arc::clone(&self.vacant).acquire_owned().await;
+        vacant.expect("the semaphore is never closed")
+    }
+
+    /// Gives a vacant place to a client, unless it has its share. This machine may have all.
+    pub fn take(
+        self: &Rc<Self>,
+        vacant: OwnedSemaphorePermit,
+        client: IpAddr,
+    ) -> Option<Rc<Place>> {
+        let client = client.to_canonical();
+        let mut all = self.taken.borrow_mut();
+        let taken = all.get(&client).copied().unwrap_or(0);
+        if taken >= self.each_max && !client.is_loopback() {
+            return None;
+        }
+        all.insert(client, taken + 1);
+        Some(Rc::new(Place { places: Rc::clone(self), client, _permit: vacant }))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut all = self.places.taken.borrow_mut();
+        match all.get_mut(&self.client) {
+            Some(taken) if *taken > 1 => *taken -= 1,
+            _ => drop(all.remove(&self.client)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn one_client_gets_its_share_and_what_it_gives_back() {
+        let places = Places::new(160);
+        let (greedy, other) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
+        let mut held = Vec::new();
+        while let Some(place) = places.take(places.wait().await, greedy) {
+            held.push(place);
+        }
+        assert_eq!(held.len(), 20);
+        assert!(places.take(places.wait().await, other).is_some());
+        held.pop();
+        assert!(places.take(places.wait().await, greedy).is_some());
+        held.clear();
+        assert!(places.taken.borrow().is_empty());
+        assert_eq!(places.vacant.available_permits(), 160);
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn this_machine_may_have_all() {
+        let places = Places::new(64);
+        let mut held = Vec::new();
+        for _ in 0..64 {
+            held.push(places.take(places.wait().await, [127, 0, 0, 1].into()).unwrap());
+        }
+    }
+}

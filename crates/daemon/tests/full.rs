@@ -1,0 +1,397 @@
+//! More clients than there is room for, clients that leave, and the end of the daemon: nobody's traffic stops.
+
+mod world;
+
+use std::io::Write as _;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use world::network::{self, CLIENT, ORIGIN, there};
+use world::{Curl, Hearsay, Nginx, Raw, Script, Visit, World, assert_same, noise, sh, wait_until};
+
+/// The least memory that a daemon may have: few connections fill it.
+const SMALL: [&str; 2] = ["--memory", "4MiB"];
+/// As many requests under way as there is room for with so little: three quarters of it, by 64 KiB.
+const ROOM: usize = 48;
+/// The origin of the private network.
+const PORT_80: &str = "10.2.0.2:80";
+const FRESH: &str = "Cache-Control: max-age=3600\r\n";
+
+/// An origin that answers nothing until it is told to.
+struct Slow {
+    script: Script,
+    gate: Arc<(Mutex<bool>, Condvar)>,
+}
+
+impl Slow {
+    fn on(listener: TcpListener) -> Self {
+        let gate = Arc::<(Mutex<bool>, Condvar)>::default();
+        let held = Arc::clone(&gate);
+        let script = Script::on(listener, move |visit: &mut Visit| {
+            while let Some(head) = visit.head() {
+                if head.contains("/slow") {
+                    let open = held.0.lock().unwrap();
+                    drop(held.1.wait_while(open, |open| !*open).unwrap());
+                }
+                visit.send(format!("HTTP/1.1 200 OK\r\n{FRESH}Content-Length: 2\r\n\r\nok"));
+            }
+        });
+        Self { script, gate }
+    }
+
+    fn start() -> Self {
+        Self::on(TcpListener::bind("127.0.0.1:0").expect("a port on loopback"))
+    }
+
+    fn answer(&self) {
+        *self.gate.0.lock().unwrap() = true;
+        self.gate.1.notify_all();
+    }
+}
+
+impl Drop for Slow {
+    fn drop(&mut self) {
+        self.answer();
+    }
+}
+
+fn ask(client: &mut Raw, url: &str) {
+    client.send(format!("GET {url} HTTP/1.1\r\nHost: origin.test\r\n\r\n"));
+}
+
+/// Clients of the explicit port whose requests wait for their origin, until there is no room for more.
+fn fill(hearsay: &Hearsay, origin: &Slow) -> Vec<Raw> {
+    let mut clients = Vec::new();
+    for number in 0..ROOM {
+        let mut client = Raw::connect(hearsay.proxy);
+        ask(&mut client, &origin.script.url(&format!("slow{number}")));
+        clients.push(client);
+    }
+    wait_until("all of them to be under way", || {
+        hearsay.number("/report/exchanges") == ROOM as u64
+    });
+    clients
+}
+
+#[test]
+fn the_explicit_port_says_that_it_is_full_and_serves_again() {
+    let world = World::new();
+    let origin = Slow::start();
+    let hearsay = Hearsay::start_with(&world, &SMALL);
+    let mut clients = fill(&hearsay, &origin);
+    let mut late = Raw::connect(hearsay.proxy);
+    ask(&mut late, &origin.script.url("a"));
+    let reply = late.reply();
+    assert_eq!(reply.status, 503, "{reply:?}");
+    assert_eq!(reply.field("connection"), "close");
+    assert!(reply.field("retry-after").parse::<u32>().is_ok(), "{reply:?}");
+    late.rest();
+    assert_eq!(hearsay.number("/clients/refused"), 1);
+    assert_eq!(hearsay.number("/clients/connections"), ROOM as u64, "somebody was closed");
+    origin.answer();
+    for client in &mut clients {
+        assert_eq!(client.reply().expect(200).text(), "ok");
+    }
+    assert_eq!(hearsay.get(&origin.script.url("a")).expect(200).text(), "ok");
+}
+
+#[test]
+fn who_idles_longest_goes_before_who_does_not_finish_a_head() {
+    let world = World::new();
+    let origin = Slow::start();
+    let hearsay = Hearsay::start_with(&world, &SMALL);
+    let mut heads: Vec<_> = (0..ROOM - 2).map(|_| Raw::connect(hearsay.proxy)).collect();
+    for client in &mut heads {
+        client.send("GET http://a/ HTTP/1.1\r\nHost: ");
+    }
+    let mut idle = Raw::connect(hearsay.proxy);
+    ask(&mut idle, &origin.script.url("a"));
+    idle.reply().expect(200);
+    // It leaves a place and a part of one; the second takes the place, the third needs the rest.
+    let mut others: Vec<_> = (0..2).map(|_| Raw::connect(hearsay.proxy)).collect();
+    for client in &mut others {
+        ask(client, &origin.script.url("b"));
+        client.reply().expect(200);
+    }
+    wait_until("one that idled to go", || hearsay.number("/clients/closed_idle") > 0);
+    assert_eq!(hearsay.number("/clients/closed_head"), 0);
+    assert!(idle.has_ended(), "it idled longest");
+    let mut busy = fill_heads(&hearsay, ROOM);
+    wait_until("heads to go", || hearsay.number("/clients/closed_head") > 0);
+    assert!(heads[0].has_ended(), "its head was incomplete longest");
+    for client in &mut busy {
+        client.finish();
+    }
+    assert_eq!(hearsay.get(&origin.script.url("a")).expect(200).text(), "ok");
+}
+
+fn fill_heads(hearsay: &Hearsay, count: usize) -> Vec<Raw> {
+    let mut clients: Vec<_> = (0..count).map(|_| Raw::connect(hearsay.proxy)).collect();
+    for client in &mut clients {
+        client.send("GET http://a/ HTTP/1.1\r\nX: ");
+    }
+    clients
+}
+
+/// An origin of the private network, on port 80, that answers nothing under /slow until it is told to.
+fn slow_origin() -> Slow {
+    Slow::on(there(ORIGIN, || TcpListener::bind("[::]:80")).expect("port 80 is free"))
+}
+
+/// Ten more addresses for the client's machine.
+fn ten_addresses() -> Vec<String> {
+    let addresses: Vec<_> = (10..20).map(|last| format!("10.1.0.{last}")).collect();
+    for address in &addresses {
+        sh(&format!("ip -n client addr add {address}/24 dev eth0"));
+    }
+    addresses
+}
+
+/// Connections that the client's machine makes from several addresses in turn; each says this at once.
+fn connect_from(addresses: &[String], to: &str, count: usize, words: &[u8]) -> Vec<TcpStream> {
+    let to: SocketAddr = to.parse().expect("an address");
+    let connect = |from: &String| {
+        let socket = socket_at(from);
+        rustix::net::connect(&socket, &to).ok()?;
+        let mut stream = TcpStream::from(socket);
+        // What was closed for others takes nothing.
+        let _ = stream.write_all(words);
+        Some(stream)
+    };
+    there(CLIENT, || addresses.iter().cycle().take(count).filter_map(connect).collect())
+}
+
+fn socket_at(address: &str) -> OwnedFd {
+    use rustix::net::{AddressFamily, SocketType, bind, socket};
+    let from: SocketAddr = format!("{address}:0").parse().expect("an address");
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
+    bind(&socket, &from).expect("bind");
+    socket
+}
+
+fn get(path: &str) -> world::Reply {
+    Curl::new(CLIENT, &format!("http://origin.test/{path}")).args(&["--max-time", "9"]).run()
+}
+
+#[test]
+fn idle_connections_from_ten_addresses_do_not_stop_port_80() {
+    network::inside("idle_connections_from_ten_addresses_do_not_stop_port_80", || {
+        let world = World::new();
+        let nginx = Nginx::start_in(&world, ORIGIN, "");
+        nginx.put("file", b"hello");
+        let hearsay = Hearsay::start_with(&world, &["--intercept", "lan0"]);
+        let addresses = ten_addresses();
+        for round in 0..2 {
+            let idle = connect_from(&addresses, PORT_80, 2048, b"");
+            for _ in 0..5 {
+                assert_eq!(get("file").expect(200).text(), "hello", "round {round}");
+            }
+            drop(idle);
+        }
+        assert!(hearsay.number("/clients/closed_head") > 1000, "{}", hearsay.status());
+    });
+}
+
+#[test]
+fn when_nobody_can_go_new_connections_go_straight_and_come_back_later() {
+    network::inside("when_nobody_can_go_new_connections_go_straight_and_come_back_later", || {
+        let world = World::new();
+        let origin = slow_origin();
+        let hearsay = Hearsay::start_with(&world, &[&["--intercept", "lan0"][..], &SMALL].concat());
+        assert!(!get("a").expect(200).field("via").is_empty(), "it is not intercepted");
+        let mut clients: Vec<_> =
+            connect_from(&ten_addresses(), PORT_80, ROOM, b"").into_iter().map(Raw::new).collect();
+        for (number, client) in clients.iter_mut().enumerate() {
+            ask(client, &format!("/slow{number}"));
+        }
+        wait_until("all to be under way", || hearsay.number("/report/exchanges") == ROOM as u64);
+        // The first one that comes too late is served; those after it go straight.
+        wait_until("new connections to go straight", || {
+            get("b").expect(200).field("via").is_empty()
+        });
+        assert_eq!(get("c").expect(200).text(), "ok");
+        assert_eq!(hearsay.number("/clients/past"), 1);
+        origin.answer();
+        for client in &mut clients {
+            assert_eq!(client.reply().expect(200).text(), "ok");
+        }
+        wait_until("new connections to be intercepted again", || {
+            !get("d").expect(200).field("via").is_empty()
+        });
+    });
+}
+
+#[test]
+fn who_leaves_before_the_head_is_gone_and_so_is_its_origin() {
+    let world = World::new();
+    let origin = Slow::start();
+    let hearsay = Hearsay::start(&world);
+    let streams: Vec<_> = (0..100)
+        .map(|number| {
+            let mut client = Raw::connect(hearsay.proxy);
+            ask(&mut client, &origin.script.url(&format!("slow{number}")));
+            client
+        })
+        .collect();
+    wait_until("all requests to reach the origin", || origin.script.heads().len() == 100);
+    let left = Instant::now();
+    let mut streams = streams;
+    // Half of them only end their side.
+    for client in streams.iter_mut().take(50) {
+        client.finish();
+    }
+    drop(streams.split_off(50));
+    wait_until("all of them to be gone", || {
+        hearsay.number("/clients/connections") == 0 && hearsay.number("/report/fetches") == 0
+    });
+    assert!(left.elapsed() < Duration::from_secs(2), "they stood for {:?}", left.elapsed());
+}
+
+#[test]
+fn a_stop_gives_what_is_under_way_its_time_and_nothing_else() {
+    network::inside("a_stop_gives_what_is_under_way_its_time_and_nothing_else", || {
+        let world = World::new();
+        let origin = slow_origin();
+        let args = ["--intercept", "lan0", "--drain", "60s"];
+        let mut hearsay = Hearsay::start_with(&world, &args);
+        let mut idle = network::connect("10.2.0.2:80");
+        ask(&mut idle, "/a");
+        idle.reply().expect(200);
+        let mut busy = network::connect("10.2.0.2:80");
+        ask(&mut busy, "/slow");
+        wait_until("it to be under way", || hearsay.number("/report/exchanges") == 1);
+        hearsay.signal("TERM");
+        // Who idles goes at once, and who comes goes past.
+        assert!(idle.rest().is_empty());
+        wait_until("new connections to go straight", || {
+            get("b").expect(200).field("via").is_empty()
+        });
+        assert!(!hearsay.has_ended(), "{}", hearsay.log());
+        origin.answer();
+        let reply = busy.reply().expect(200);
+        assert_eq!(
+            (reply.text().as_str(), reply.field("connection")),
+            ("ok", "close"),
+            "{reply:?}"
+        );
+        assert!(busy.rest().is_empty());
+        wait_until("the daemon to end", || hearsay.has_ended());
+        assert!(hearsay.log().contains("open=1"), "{}", hearsay.log());
+        assert!(!sh("nft list ruleset").contains("hearsay"), "its rules are left");
+    });
+}
+
+#[test]
+fn a_second_signal_ends_it_at_once() {
+    let world = World::new();
+    let origin = Slow::start();
+    let mut hearsay = Hearsay::start_with(&world, &["--drain", "60s"]);
+    let mut client = Raw::connect(hearsay.proxy);
+    ask(&mut client, &origin.script.url("slow"));
+    wait_until("it to be under way", || hearsay.number("/report/exchanges") == 1);
+    hearsay.signal("TERM");
+    wait_until("it to wait", || hearsay.log().contains("open connections may finish"));
+    assert!(!hearsay.has_ended());
+    hearsay.signal("TERM");
+    let told = Instant::now();
+    wait_until("the daemon to end", || hearsay.has_ended());
+    assert!(told.elapsed() < Duration::from_secs(20), "{:?}", told.elapsed());
+}
+
+#[test]
+fn a_tunnel_has_its_time_too() {
+    let world = World::new();
+    let echo = Script::start(|visit| {
+        while let Some(byte) = visit.body(1) {
+            visit.send(byte);
+        }
+    });
+    let mut hearsay = Hearsay::start_with(&world, &["--drain", "60s"]);
+    let mut client = Raw::connect(hearsay.proxy);
+    client.send(format!("CONNECT {} HTTP/1.1\r\nHost: h\r\n\r\n", echo.address));
+    client.reply().expect(200);
+    assert_eq!(client.send("a").take(1), b"a");
+    hearsay.signal("TERM");
+    wait_until("it to wait", || hearsay.log().contains("open connections may finish"));
+    assert_eq!(client.send("b").take(1), b"b");
+    assert!(!hearsay.has_ended());
+    client.finish();
+    assert!(client.rest().is_empty());
+    wait_until("the daemon to end", || hearsay.has_ended());
+}
+
+/// What the daemon has in memory and the kernel for its clients, in bytes. `/proc/net/sockstat` would count other
+/// namespaces' sockets too.
+fn memory(hearsay: &Hearsay) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", hearsay.id())).expect("status");
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("VmRSS");
+    let kib: u64 = resident.trim().trim_end_matches(" kB").parse().expect("a number");
+    (kib << 10) + sockets_memory(&sh("ss -Htmn"))
+}
+
+/// What sockets have queued in either direction and have set aside, by the figures of ss(8).
+fn sockets_memory(table: &str) -> u64 {
+    let queues = table.split("skmem:(").skip(1).filter_map(|it| it.split(')').next());
+    let is_meant = |it: &&str| ["r", "w", "f"].contains(&it.trim_end_matches(char::is_numeric));
+    let figures = queues.flat_map(|queue| queue.split(',').filter(is_meant));
+    figures.map(|it| it[1..].parse::<u64>().expect("a number")).sum()
+}
+
+/// Many connections from ten addresses, each of which says this and then neither reads nor writes: the most that
+/// is in memory.
+fn peak(hearsay: &Hearsay, to: &str, words: &[u8]) -> u64 {
+    let addresses = ten_addresses();
+    let (mut streams, mut most) = (Vec::new(), 0);
+    for _ in 0..20 {
+        streams.extend(connect_from(&addresses, to, 100, words));
+        most = most.max(memory(hearsay));
+    }
+    let mut last = 0;
+    wait_until("nothing to grow any more", || {
+        let now = memory(hearsay);
+        most = most.max(now);
+        now <= std::mem::replace(&mut last, now)
+    });
+    most
+}
+
+/// With `memory = "16MiB"`; a debug build's code and tasks are larger than a release's, which stays below 48 MiB.
+const MEMORY_MAX: u64 = 64 << 20;
+
+#[test]
+fn half_heads_take_no_more_memory_than_there_is() {
+    network::inside("half_heads_take_no_more_memory_than_there_is", || {
+        let world = World::new();
+        let nginx = Nginx::start_in(&world, ORIGIN, "");
+        nginx.put("file", b"hello");
+        let hearsay = Hearsay::start_with(&world, &["--intercept", "lan0"]);
+        let half = format!("GET /a HTTP/1.1\r\nHost: a\r\nX: {}", "x".repeat(31_000));
+        let most = peak(&hearsay, PORT_80, half.as_bytes());
+        println!("half heads: {} KiB", most >> 10);
+        assert!(most < MEMORY_MAX, "{most} bytes");
+        assert_eq!(get("file").expect(200).text(), "hello");
+        assert!(hearsay.number("/clients/closed_head") > 1000, "{}", hearsay.status());
+    });
+}
+
+#[test]
+fn clients_that_do_not_read_take_no_more_memory_than_there_is() {
+    network::inside("clients_that_do_not_read_take_no_more_memory_than_there_is", || {
+        let world = World::new();
+        let nginx = Nginx::start_in(&world, ORIGIN, "");
+        let file = noise(1, 3_000_000);
+        nginx.put("file", &file);
+        let args = ["--intercept", "lan0", "--listen", "10.1.0.1:3128"];
+        let hearsay = Hearsay::start_with(&world, &args);
+        assert_same(&get("file").expect(200).body, &file);
+        let request = b"GET http://origin.test/file HTTP/1.1\r\nHost: origin.test\r\n\r\n";
+        let most = peak(&hearsay, "10.1.0.1:3128", request);
+        println!("not reading: {} KiB", most >> 10);
+        assert!(most < MEMORY_MAX, "{most} bytes");
+        assert!(hearsay.number("/clients/refused") > 1000, "{}", hearsay.status());
+        // Who was not told of any proxy has not noticed.
+        assert_same(&get("file").expect(200).body, &file);
+    });
+}

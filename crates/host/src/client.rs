@@ -1,0 +1,103 @@
+//! A client's connection, which counts what moves on it.
+
+use node::driver::admission::Meter;
+use socket2::SockRef;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+/// A connection that a port has accepted.
+#[derive(Debug)]
+pub struct Client {
+    stream: TcpStream,
+    meter: Arc<Meter>,
+}
+
+impl Client {
+    /// Counts by this meter.
+    pub fn new(stream: TcpStream, meter: Arc<Meter>) -> Self {
+        Self { stream, meter }
+    }
+
+    /// The address that the client dialled.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.stream.local_addr()
+    }
+
+    /// What counts here.
+    pub fn meter(&self) -> Arc<Meter> {
+        Arc::clone(&self.meter)
+    }
+
+    fn written(&self, ready: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        match &ready {
+            Poll::Ready(Ok(count)) => self.meter.moved(*count as u64),
+            Poll::Ready(Err(_)) => {}
+            Poll::Pending => self.meter.waits(),
+        }
+        ready
+    }
+}
+
+impl AsyncRead for Client {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        out: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let before = out.filled().len();
+        let ready = Pin::new(&mut this.stream).poll_read(cx, out);
+        this.meter.moved((out.filled().len() - before) as u64);
+        ready
+    }
+}
+
+impl AsyncWrite for Client {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let ready = Pin::new(&mut this.stream).poll_write(cx, bytes);
+        this.written(ready)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let ready = Pin::new(&mut this.stream).poll_write_vectored(cx, bytes);
+        this.written(ready)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+/// What the kernel keeps for a client that was given up would outlive the connection.
+impl Drop for Client {
+    fn drop(&mut self) {
+        if self.meter.is_reset() {
+            // A wish: the connection ends either way.
+            let _ = SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));
+        }
+    }
+}

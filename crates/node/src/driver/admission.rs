@@ -1,0 +1,725 @@
+//! Which connections of clients a node takes in, and which it closes to make room.
+//!
+//! *What this is:* a count of connections and of the memory that they may take. Each connection is charged for
+//! what it may take in its stage before anybody looks again, sockets' buffers included, so that the sum holds
+//! without a look at any socket. When there is no room, the connection that has idled longest is closed, and if
+//! none idles, the one whose head is incomplete longest. *Who calls it:* a driver, for each connection: it says
+//! what happens, then closes what [`Admission::poll_closed`] names. *What it never does:* wait, or close a
+//! connection that waits for us.
+
+use super::Network;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+use wire::Instant;
+
+/// One client may have this share of all connections …
+const SHARE: usize = 8;
+/// … but always this many.
+const EACH_MIN: usize = 16;
+
+/// What a connection takes that waits for its next request, in bytes: its task, the parser's buffer, sockets.
+const IDLE_BYTES: u64 = 16 << 10;
+/// What it takes at most while a request comes in or is answered, beside a window above [`WINDOW_MIN`]: also
+/// 36 KiB of an incomplete head, or as much of an answer as a client that does not read leaves in our buffers
+/// and the kernel's.
+const OPEN_BYTES: u64 = 64 << 10;
+/// What a tunnel takes, or another connection that is passed on unlooked at: two sockets and a piece on its way.
+const TUNNEL_BYTES: u64 = 48 << 10;
+
+/// Bytes of an answer that may be on their way to one client: at least …
+const WINDOW_MIN: u64 = 16 << 10;
+/// … and at most.
+const WINDOW_MAX: u64 = 128 << 10;
+/// One client's window grows by this share of what is left for windows.
+const WINDOW_SHARE: u64 = 8;
+
+/// A head or body is looked at for this long …
+const PACE_OVER: Duration = Duration::from_secs(60);
+/// … and must have moved this many bytes in each second of it, once half of the room is taken.
+const PACE_BYTES: u64 = 256;
+
+/// A tunnel in which nothing moves for this long may be closed when there is no room.
+const QUIET: Duration = Duration::from_secs(60);
+
+/// How often a driver should call [`Admission::sweep`].
+pub const SWEEP_EVERY: Duration = Duration::from_secs(5);
+
+/// What moves on one connection, counted where it moves. Sockets may be in other hands than the count is, hence
+/// the atomics.
+#[derive(Debug, Default)]
+pub struct Meter {
+    moved: AtomicU64,
+    has_head: AtomicBool,
+    waits: AtomicBool,
+    is_reset: AtomicBool,
+}
+
+impl Meter {
+    /// Bytes came from the client or were taken by it.
+    pub fn moved(&self, bytes: u64) {
+        self.moved.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// An incomplete head is held, or not any more.
+    pub fn holds(&self, is_holding: bool) {
+        self.has_head.store(is_holding, Ordering::Relaxed);
+    }
+
+    /// The client is waited for, in a body that it sends or takes.
+    pub fn waits(&self) {
+        self.waits.store(true, Ordering::Relaxed);
+    }
+
+    /// The connection is looked at anew: if the client is still waited for, that is said again.
+    pub fn awake(&self) {
+        self.waits.store(false, Ordering::Relaxed);
+    }
+
+    /// The connection is to be reset when it ends: what the kernel holds of it goes at once.
+    pub fn reset(&self) {
+        self.is_reset.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the connection is to be reset.
+    pub fn is_reset(&self) -> bool {
+        self.is_reset.load(Ordering::Relaxed)
+    }
+
+    /// Whether an incomplete head is held.
+    pub fn has_head(&self) -> bool {
+        self.has_head.load(Ordering::Relaxed)
+    }
+
+    fn total(&self) -> u64 {
+        self.moved.load(Ordering::Relaxed)
+    }
+}
+
+/// A connection that was taken in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot(usize);
+
+/// Why a connection is not taken in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// There is no room, and nothing to close for it.
+    Full,
+    /// Its client has its share.
+    Share,
+}
+
+/// Why a connection was closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Closed {
+    /// It waited for its next request, and room was needed.
+    Idle,
+    /// Its head was incomplete, and room was needed.
+    Head,
+    /// It was a tunnel in which nothing moved, and room was needed.
+    Tunnel,
+    /// Its client was too slow, and half of the room was taken.
+    Slow,
+}
+
+/// What was counted since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Connections closed while they waited for the next request.
+    pub closed_idle: u64,
+    /// Connections closed with an incomplete head.
+    pub closed_head: u64,
+    /// Tunnels closed in which nothing moved.
+    pub closed_tunnel: u64,
+    /// Connections closed because their client was too slow.
+    pub closed_slow: u64,
+    /// Connections that found no room.
+    pub full: u64,
+    /// Connections of clients that had their share.
+    pub over_share: u64,
+}
+
+/// What a connection is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// It waits for its next request.
+    Idle,
+    /// A head is to come in: of its first request, or a part of one is there.
+    Head,
+    /// A request is being answered, with a window of this many bytes.
+    Busy { window: u64 },
+    /// Bytes are passed on unlooked at.
+    Tunnel,
+    /// It is closed and has not ended yet.
+    Closed,
+}
+
+impl Stage {
+    fn bytes(self) -> u64 {
+        match self {
+            Self::Idle => IDLE_BYTES,
+            Self::Head | Self::Busy { .. } => OPEN_BYTES,
+            Self::Tunnel => TUNNEL_BYTES,
+            Self::Closed => 0,
+        }
+    }
+
+    /// What its window takes beyond what every request may.
+    fn extra(self) -> u64 {
+        if let Self::Busy { window } = self { window - WINDOW_MIN } else { 0 }
+    }
+}
+
+#[derive(Debug)]
+struct Connection {
+    /// `None`: a client of this machine, which has no share.
+    network: Option<Network>,
+    stage: Stage,
+    since: Instant,
+    pace: Pace,
+    meter: Arc<Meter>,
+}
+
+/// What room must be made for.
+#[derive(Clone, Copy, Debug)]
+struct Need {
+    slots: usize,
+    bytes: u64,
+}
+
+impl Need {
+    /// A connection that comes in.
+    const FIRST: Self = Self { slots: 1, bytes: OPEN_BYTES };
+}
+
+/// How fast a connection moves.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    since: Instant,
+    total: u64,
+    is_slow: bool,
+}
+
+/// All connections of clients.
+#[derive(Debug)]
+pub struct Admission {
+    connections_max: usize,
+    each_max: usize,
+    /// For connections, in bytes.
+    budget: u64,
+    /// For windows beyond the least, in bytes.
+    windows_max: u64,
+    slots: Vec<Option<Connection>>,
+    vacant: Vec<usize>,
+    open: usize,
+    bytes: u64,
+    windows: u64,
+    networks: BTreeMap<Network, usize>,
+    closed: VecDeque<(Slot, Closed)>,
+    counters: Counters,
+}
+
+impl Admission {
+    /// None yet. At most this many connections, for which a driver has descriptors, within this much memory:
+    /// a quarter of it is for windows.
+    pub fn new(connections_max: usize, memory_bytes: u64) -> Self {
+        Self {
+            connections_max,
+            each_max: (connections_max / SHARE).max(EACH_MIN),
+            budget: memory_bytes / 4 * 3,
+            windows_max: memory_bytes / 4,
+            slots: Vec::new(),
+            vacant: Vec::new(),
+            open: 0,
+            bytes: 0,
+            windows: 0,
+            networks: BTreeMap::new(),
+            closed: VecDeque::new(),
+            counters: Counters::default(),
+        }
+    }
+
+    /// A client has connected; `None` is one of this machine. It is taken in if there is room, or room can be
+    /// made. There is room for its first request then.
+    pub fn arrive(
+        &mut self,
+        now: Instant,
+        network: Option<Network>,
+        meter: Arc<Meter>,
+    ) -> Result<Slot, Refused> {
+        if self.share_is_taken(network) && !self.make_room_of(now, network) {
+            self.counters.over_share += 1;
+            return Err(Refused::Share);
+        }
+        if !self.make_room(now, Need::FIRST, None) {
+            self.counters.full += 1;
+            return Err(Refused::Full);
+        }
+        Ok(self.add(now, network, meter))
+    }
+
+    /// A client has connected while nobody is told any more to stay away: it is taken in, whatever there is.
+    pub fn take(&mut self, now: Instant, network: Option<Network>, meter: Arc<Meter>) -> Slot {
+        self.make_room(now, Need::FIRST, None);
+        self.add(now, network, meter)
+    }
+
+    /// A part of a head has come on a connection that idled. Whether there is room for it; if not, the
+    /// connection is to be closed.
+    #[must_use]
+    pub fn head(&mut self, now: Instant, slot: Slot) -> bool {
+        match self.stage(slot) {
+            Some(Stage::Idle) => self.grow(now, slot, Stage::Head),
+            _ => true,
+        }
+    }
+
+    /// A request is to be answered. How many bytes of the answer may be on their way to the client; `None`:
+    /// there is no room, and the request is to be refused.
+    pub fn begin(&mut self, now: Instant, slot: Slot) -> Option<u64> {
+        let left = self.windows_max.saturating_sub(self.windows);
+        let window = WINDOW_MIN + (left / WINDOW_SHARE).min(WINDOW_MAX - WINDOW_MIN);
+        self.grow(now, slot, Stage::Busy { window }).then_some(window)
+    }
+
+    /// A request has been answered.
+    pub fn end(&mut self, now: Instant, slot: Slot) {
+        if let Some(Stage::Busy { .. }) = self.stage(slot) {
+            self.set(now, slot, Stage::Idle);
+        }
+    }
+
+    /// From here on bytes are passed on unlooked at.
+    pub fn tunnel(&mut self, now: Instant, slot: Slot) {
+        if self.stage(slot).is_some_and(|stage| stage != Stage::Closed) {
+            self.set(now, slot, Stage::Tunnel);
+        }
+    }
+
+    /// A connection has ended.
+    pub fn leave(&mut self, slot: Slot) {
+        let Some(connection) = self.slots.get_mut(slot.0).and_then(Option::take) else { return };
+        self.vacant.push(slot.0);
+        self.closed.retain(|(closed, _)| *closed != slot);
+        self.forget(&connection);
+    }
+
+    /// Looks at how fast connections move. To be called every [`SWEEP_EVERY`].
+    pub fn sweep(&mut self, now: Instant) {
+        let is_crowded = self.is_crowded();
+        let mut slow = Vec::new();
+        for (at, connection) in self.slots.iter_mut().enumerate() {
+            let Some(connection) = connection else { continue };
+            if connection.is_slow(now) && is_crowded {
+                slow.push(Slot(at));
+            }
+        }
+        for slot in slow {
+            self.close(slot, Closed::Slow);
+        }
+    }
+
+    /// The next connection to be closed, and why. It counts no more, but must still [`leave`](Self::leave).
+    pub fn poll_closed(&mut self) -> Option<(Slot, Closed)> {
+        self.closed.pop_front()
+    }
+
+    /// Whether an eighth of the room is free again, or could be made free: what a driver waits for that has
+    /// stopped listening, so that it does not do so for each connection anew.
+    pub fn is_relieved(&self, now: Instant) -> bool {
+        let fixed = |it: &&Connection| it.stage != Stage::Closed && it.rank(now).is_none();
+        let (mut count, mut bytes) = (0, 0);
+        for connection in self.slots.iter().flatten().filter(fixed) {
+            count += 1;
+            bytes += connection.stage.bytes();
+        }
+        count <= self.connections_max / 8 * 7 && bytes <= self.budget / 8 * 7
+    }
+
+    /// Connections at this time.
+    pub fn len(&self) -> usize {
+        self.open
+    }
+
+    /// Whether there is no connection.
+    pub fn is_empty(&self) -> bool {
+        self.open == 0
+    }
+
+    /// What all connections are charged for, in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes + self.windows
+    }
+
+    /// What was counted since the start.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    fn is_crowded(&self) -> bool {
+        2 * self.open >= self.connections_max || 2 * self.bytes >= self.budget
+    }
+
+    fn share_is_taken(&self, network: Option<Network>) -> bool {
+        let taken = network.and_then(|network| self.networks.get(&network));
+        taken.is_some_and(|taken| *taken >= self.each_max)
+    }
+
+    fn add(&mut self, now: Instant, network: Option<Network>, meter: Arc<Meter>) -> Slot {
+        let pace = Pace { since: now, total: meter.total(), is_slow: false };
+        let connection = Connection { network, stage: Stage::Head, since: now, pace, meter };
+        self.open += 1;
+        self.bytes += connection.stage.bytes();
+        if let Some(network) = network {
+            *self.networks.entry(network).or_default() += 1;
+        }
+        let at = self.vacant.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() - 1
+        });
+        self.slots[at] = Some(connection);
+        Slot(at)
+    }
+
+    fn stage(&self, slot: Slot) -> Option<Stage> {
+        Some(self.slots.get(slot.0)?.as_ref()?.stage)
+    }
+
+    /// Lets a connection take more, if there is room or room can be made.
+    fn grow(&mut self, now: Instant, slot: Slot, stage: Stage) -> bool {
+        let Some(before) = self.stage(slot).filter(|stage| *stage != Stage::Closed) else {
+            return false;
+        };
+        let more = stage.bytes().saturating_sub(before.bytes());
+        let has_room = more == 0 || self.make_room(now, Need { slots: 0, bytes: more }, Some(slot));
+        if has_room {
+            self.set(now, slot, stage);
+        }
+        has_room
+    }
+
+    fn set(&mut self, now: Instant, slot: Slot, stage: Stage) {
+        let Some(connection) = self.slots.get_mut(slot.0).and_then(Option::as_mut) else { return };
+        let before = std::mem::replace(&mut connection.stage, stage);
+        connection.since = now;
+        connection.pace.restart(now, connection.meter.total());
+        self.bytes = self.bytes - before.bytes() + stage.bytes();
+        self.windows = self.windows - before.extra() + stage.extra();
+    }
+
+    /// Makes room, by closing others than `spared` if it must. If even that is not enough, none is closed.
+    fn make_room(&mut self, now: Instant, need: Need, spared: Option<Slot>) -> bool {
+        let is_enough = |open: usize, taken: u64| {
+            open + need.slots <= self.connections_max && taken + need.bytes <= self.budget
+        };
+        let (mut open, mut taken, mut victims) = (self.open, self.bytes, Vec::new());
+        if !is_enough(open, taken) {
+            victims = self.closable(now, |slot, _| Some(slot) != spared);
+            victims.sort_unstable();
+        }
+        let mut count = 0;
+        for (.., slot) in &victims {
+            if is_enough(open, taken) {
+                break;
+            }
+            open -= 1;
+            taken -= self.stage(*slot).map_or(0, Stage::bytes);
+            count += 1;
+        }
+        let has_room = is_enough(open, taken);
+        victims.truncate(if has_room { count } else { 0 });
+        victims.into_iter().for_each(|(why, _, slot)| self.close(slot, why));
+        has_room
+    }
+
+    /// Makes room for one more connection of a client that has its share, by closing one of its own.
+    fn make_room_of(&mut self, now: Instant, network: Option<Network>) -> bool {
+        let victim = self.closable(now, |_, it| it.network == network).into_iter().min();
+        if let Some((why, _, slot)) = victim {
+            self.close(slot, why);
+        }
+        victim.is_some()
+    }
+
+    /// What may be closed; the first to be closed is the least.
+    fn closable(
+        &self,
+        now: Instant,
+        is_meant: impl Fn(Slot, &Connection) -> bool,
+    ) -> Vec<(Closed, Instant, Slot)> {
+        let all = self.slots.iter().enumerate();
+        let all = all.filter_map(|(at, connection)| Some((Slot(at), connection.as_ref()?)));
+        all.filter(|(slot, connection)| is_meant(*slot, connection))
+            .filter_map(|(slot, it)| Some((it.rank(now)?, it.since, slot)))
+            .collect()
+    }
+
+    fn close(&mut self, slot: Slot, why: Closed) {
+        let Some(connection) = self.slots.get_mut(slot.0).and_then(Option::as_mut) else { return };
+        let before = std::mem::replace(&mut connection.stage, Stage::Closed);
+        if before == Stage::Closed {
+            return;
+        }
+        connection.meter.reset();
+        self.open -= 1;
+        self.bytes -= before.bytes();
+        self.windows -= before.extra();
+        release(&mut self.networks, connection.network.take());
+        self.closed.push_back((slot, why));
+        *match why {
+            Closed::Idle => &mut self.counters.closed_idle,
+            Closed::Head => &mut self.counters.closed_head,
+            Closed::Tunnel => &mut self.counters.closed_tunnel,
+            Closed::Slow => &mut self.counters.closed_slow,
+        } += 1;
+    }
+
+    fn forget(&mut self, connection: &Connection) {
+        if connection.stage != Stage::Closed {
+            self.open -= 1;
+            self.bytes -= connection.stage.bytes();
+            self.windows -= connection.stage.extra();
+            release(&mut self.networks, connection.network);
+        }
+    }
+}
+
+/// A connection less for a client.
+fn release(networks: &mut BTreeMap<Network, usize>, network: Option<Network>) {
+    let Some(network) = network else { return };
+    match networks.get_mut(&network) {
+        Some(taken) if *taken > 1 => *taken -= 1,
+        _ => drop(networks.remove(&network)),
+    }
+}
+
+impl Connection {
+    /// Why it would be closed if room were needed; `None`: it would not be.
+    fn rank(&self, now: Instant) -> Option<Closed> {
+        match self.stage {
+            Stage::Idle => Some(Closed::Idle),
+            Stage::Head => Some(Closed::Head),
+            // Not even a first byte: it is no more than a head that does not come.
+            Stage::Tunnel if self.meter.total() == 0 => Some(Closed::Head),
+            Stage::Tunnel => {
+                let is_quiet = self.pace.total == self.meter.total();
+                (is_quiet && now - self.pace.since >= QUIET).then_some(Closed::Tunnel)
+            }
+            Stage::Busy { .. } | Stage::Closed => None,
+        }
+    }
+
+    /// Looks at how fast it moves. Who waits for us is not slow.
+    fn is_slow(&mut self, now: Instant) -> bool {
+        let total = self.meter.total();
+        let is_our_turn = match self.stage {
+            Stage::Head => false,
+            Stage::Busy { .. } => !self.meter.waits.load(Ordering::Relaxed),
+            Stage::Tunnel => self.pace.total != total,
+            Stage::Idle | Stage::Closed => return false,
+        };
+        if is_our_turn {
+            self.pace.restart(now, total);
+        } else if self.stage != Stage::Tunnel && now - self.pace.since >= PACE_OVER {
+            let is_slow = total - self.pace.total < PACE_BYTES * PACE_OVER.as_secs();
+            self.pace = Pace { since: now, total, is_slow };
+        }
+        self.pace.is_slow
+    }
+}
+
+impl Pace {
+    fn restart(&mut self, now: Instant, total: u64) {
+        *self = Self { since: now, total, is_slow: false };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::IpAddr;
+
+    const MEMORY: u64 = 16 << 20;
+
+    fn at(seconds: u64) -> Instant {
+        Instant::from_nanos(seconds * 1_000_000_000)
+    }
+
+    fn client(last: u8) -> Option<Network> {
+        Some(Network::of(IpAddr::from([10, 0, 0, last])))
+    }
+
+    fn arrive(admission: &mut Admission, seconds: u64, last: u8) -> Result<Slot, Refused> {
+        admission.arrive(at(seconds), client(last), Arc::default())
+    }
+
+    /// Connections of ten clients that wait for their origin, until no more are taken in.
+    fn fill(admission: &mut Admission) -> Vec<Slot> {
+        let mut slots = Vec::new();
+        for last in (0..10).cycle() {
+            match arrive(admission, 0, last) {
+                Ok(slot) => slots.push(slot),
+                Err(_) => break,
+            }
+            assert!(admission.begin(at(0), slots[slots.len() - 1]).is_some());
+        }
+        slots
+    }
+
+    fn closed(admission: &mut Admission) -> Vec<(Slot, Closed)> {
+        std::iter::from_fn(|| admission.poll_closed()).collect()
+    }
+
+    #[test]
+    fn memory_admits_and_not_the_number_alone() {
+        let mut admission = Admission::new(2048, MEMORY);
+        let slots = fill(&mut admission);
+        assert_eq!(slots.len() as u64, MEMORY / 4 * 3 / OPEN_BYTES);
+        assert!(admission.bytes() <= MEMORY, "{}", admission.bytes());
+        assert_eq!(arrive(&mut admission, 1, 99), Err(Refused::Full));
+        assert!(closed(&mut admission).is_empty(), "one that waits for us was closed");
+        assert!(!admission.is_relieved(at(1)));
+        slots.iter().for_each(|slot| admission.leave(*slot));
+        assert!(admission.is_empty() && admission.bytes() == 0 && admission.networks.is_empty());
+        // With much memory the number counts.
+        let mut admission = Admission::new(64, 1 << 30);
+        assert_eq!(fill(&mut admission).len(), 64);
+    }
+
+    #[test]
+    fn the_longest_idle_goes_first_then_the_longest_incomplete_head() {
+        let mut admission = Admission::new(64, 1 << 30);
+        let slots = fill(&mut admission);
+        admission.end(at(7), slots[3]);
+        admission.end(at(5), slots[8]);
+        let newer = arrive(&mut admission, 9, 50).unwrap();
+        let newest = arrive(&mut admission, 10, 51).unwrap();
+        assert_eq!(closed(&mut admission), [(slots[8], Closed::Idle), (slots[3], Closed::Idle)]);
+        assert!(arrive(&mut admission, 11, 52).is_ok());
+        assert!(arrive(&mut admission, 12, 53).is_ok());
+        assert_eq!(closed(&mut admission), [(newer, Closed::Head), (newest, Closed::Head)]);
+        assert_eq!((admission.counters().closed_idle, admission.counters().closed_head), (2, 2));
+        assert_eq!(admission.len(), 64);
+    }
+
+    #[test]
+    fn who_idles_makes_room_and_nobody_is_closed_in_vain() {
+        let mut admission = Admission::new(2048, MEMORY);
+        let slots = fill(&mut admission);
+        admission.end(at(1), slots[0]);
+        admission.end(at(2), slots[1]);
+        // What the two need no more is enough for another …
+        let late = arrive(&mut admission, 3, 99).unwrap();
+        assert!(admission.begin(at(3), late).is_some());
+        assert_eq!(closed(&mut admission), []);
+        // … and then not for the next request of the first.
+        assert!(admission.begin(at(4), slots[0]).is_some());
+        assert_eq!(closed(&mut admission), [(slots[1], Closed::Idle)]);
+        assert_eq!(arrive(&mut admission, 5, 99), Err(Refused::Full));
+        assert_eq!(closed(&mut admission), []);
+    }
+
+    #[test]
+    fn a_connection_is_not_closed_to_make_room_for_itself() {
+        let mut admission = Admission::new(2048, (OPEN_BYTES + IDLE_BYTES) / 3 * 4 + 8);
+        let idle = arrive(&mut admission, 0, 1).unwrap();
+        assert!(admission.begin(at(0), idle).is_some());
+        admission.end(at(0), idle);
+        let busy = arrive(&mut admission, 1, 2).unwrap();
+        assert!(admission.begin(at(1), busy).is_some());
+        assert!(!admission.head(at(2), idle), "there was no room for it");
+        assert_eq!(admission.begin(at(2), idle), None);
+        assert_eq!((admission.len(), closed(&mut admission)), (2, vec![]));
+        admission.leave(busy);
+        assert!(admission.head(at(3), idle));
+    }
+
+    #[test]
+    fn a_client_has_its_share_and_pays_with_its_own() {
+        let mut admission = Admission::new(160, 1 << 30);
+        let greedy: Vec<_> = (0..20).map(|_| arrive(&mut admission, 0, 1).unwrap()).collect();
+        greedy.iter().for_each(|slot| assert!(admission.begin(at(0), *slot).is_some()));
+        assert_eq!(arrive(&mut admission, 1, 1), Err(Refused::Share));
+        assert!(arrive(&mut admission, 1, 2).is_ok());
+        admission.end(at(2), greedy[4]);
+        assert!(arrive(&mut admission, 3, 1).is_ok());
+        assert_eq!(closed(&mut admission), [(greedy[4], Closed::Idle)]);
+        // This machine may have all.
+        for _ in 20..160 {
+            assert!(admission.arrive(at(4), None, Arc::default()).is_ok());
+        }
+    }
+
+    #[test]
+    fn who_moves_too_little_is_closed_once_half_of_the_room_is_taken() {
+        let mut admission = Admission::new(64, 1 << 30);
+        let meters: Vec<Arc<Meter>> = (0..31).map(|_| Arc::default()).collect();
+        let mut slots = Vec::new();
+        for (last, meter) in meters.iter().enumerate() {
+            slots.push(admission.arrive(at(0), client(last as u8), Arc::clone(meter)).unwrap());
+        }
+        // A head, an answer that the client does not take, one that waits for us, one that moves.
+        slots[1..].iter().for_each(|slot| assert!(admission.begin(at(0), *slot).is_some()));
+        meters[1].waits();
+        for seconds in (5..=60).step_by(5) {
+            meters[3].waits();
+            meters[3].moved(5 * PACE_BYTES);
+            meters[0].moved(5 * PACE_BYTES - 1);
+            admission.sweep(at(seconds));
+        }
+        assert_eq!(closed(&mut admission), [], "less than half was taken");
+        arrive(&mut admission, 61, 99).unwrap();
+        admission.sweep(at(65));
+        assert_eq!(closed(&mut admission), [(slots[0], Closed::Slow), (slots[1], Closed::Slow)]);
+        assert_eq!(admission.counters().closed_slow, 2);
+    }
+
+    #[test]
+    fn a_tunnel_makes_room_only_if_it_is_quiet_or_never_said_a_word() {
+        let mut admission = Admission::new(16, 1 << 30);
+        let meters: Vec<Arc<Meter>> = (0..16).map(|_| Arc::default()).collect();
+        let slots: Vec<_> = meters
+            .iter()
+            .map(|meter| admission.arrive(at(0), None, Arc::clone(meter)).unwrap())
+            .collect();
+        meters[1..].iter().for_each(|meter| meter.moved(1));
+        slots.iter().for_each(|slot| admission.tunnel(at(0), *slot));
+        assert!(admission.arrive(at(1), None, Arc::default()).is_ok());
+        assert_eq!(closed(&mut admission), [(slots[0], Closed::Head)]);
+        let newest = admission.slots.iter().flatten().count() - 1;
+        assert!(admission.begin(at(1), Slot(newest)).is_some());
+        assert_eq!(admission.arrive(at(59), None, Arc::default()), Err(Refused::Full));
+        meters[1].moved(1);
+        admission.sweep(at(60));
+        assert!(admission.arrive(at(61), None, Arc::default()).is_ok());
+        assert_eq!(closed(&mut admission), [(slots[2], Closed::Tunnel)]);
+    }
+
+    #[test]
+    fn windows_shrink_as_more_are_answered_and_stay_within_a_quarter() {
+        let mut admission = Admission::new(2048, MEMORY);
+        let first = arrive(&mut admission, 0, 1).unwrap();
+        assert_eq!(admission.begin(at(0), first), Some(WINDOW_MAX));
+        fill(&mut admission);
+        assert!(admission.windows <= MEMORY / 4, "{}", admission.windows);
+        let small = WINDOW_MIN + (MEMORY / 4 - admission.windows) / WINDOW_SHARE;
+        admission.leave(first);
+        let last = arrive(&mut admission, 0, 2).unwrap();
+        assert!(admission.begin(at(0), last).unwrap() >= small);
+    }
+
+    #[test]
+    fn what_is_closed_counts_no_more_and_is_named_once() {
+        let mut admission = Admission::new(16, 1 << 30);
+        let slots: Vec<_> = (0..16).map(|last| arrive(&mut admission, 0, last).unwrap()).collect();
+        let late = arrive(&mut admission, 1, 99).unwrap();
+        assert_eq!(admission.len(), 16);
+        assert!(admission.begin(at(1), slots[0]).is_none(), "it is closed");
+        admission.leave(slots[0]);
+        assert_eq!((admission.len(), closed(&mut admission)), (16, vec![]));
+        admission.leave(late);
+        assert_eq!(admission.len(), 15);
+        assert!(admission.is_relieved(at(1)));
+    }
+}
