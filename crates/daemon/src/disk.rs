@@ -8,7 +8,6 @@ use bytes::Bytes;
 use node::{Input, Output, Ticket};
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
@@ -42,6 +41,8 @@ pub struct Disk {
 pub type Trouble = Arc<Mutex<BTreeMap<&'static str, String>>>;
 
 struct Open {
+    /// What is there can be read, and nothing be written.
+    is_read_only: bool,
     writes: mpsc::Sender<Write>,
     looks: mpsc::Sender<Look>,
     units: Reader,
@@ -73,14 +74,22 @@ impl Disk {
     ) -> Result<(Self, Index, Recovery), Error> {
         let trouble = Trouble::default();
         match open_parts(config) {
-            Ok((index, log, catalogue, recovery)) => {
-                let open = start(log, catalogue, answers, &trouble);
+            Ok((parts, index, recovery)) => {
+                if parts.is_read_only {
+                    let why = std::io::Error::from(std::io::ErrorKind::ReadOnlyFilesystem);
+                    let why = format!("{why}: what is there is served, and nothing new is stored");
+                    tracing::warn!("{why}; make it writable, and restart");
+                    lock(&trouble).insert("write to the store", why);
+                    say_that_nothing_is_stored(answers);
+                }
+                let open = start(parts, answers, &trouble);
                 Ok((Self { open: Some(open), trouble }, index, recovery))
             }
             Err(error @ Error::InUse { .. }) => Err(error),
             Err(error) => {
                 tracing::warn!(%error, "the store cannot be used: going on without it");
                 lock(&trouble).insert("open the store", error.to_string());
+                say_that_nothing_is_stored(answers);
                 let index = Index::new(config.size_bytes, config.policy);
                 Ok((Self { open: None, trouble }, index, Recovery::default()))
             }
@@ -89,7 +98,12 @@ impl Disk {
 
     /// Does what concerns the store; the answer, where it is there at once.
     pub fn perform(&self, output: Output) -> Option<Input> {
-        let Some(open) = &self.open else { return absent(output) };
+        let writes = !matches!(
+            output,
+            Output::Read(..) | Output::Lookup(_) | Output::ReadSegment(..) | Output::List(_)
+        );
+        let open = self.open.as_ref().filter(|open| !(open.is_read_only && writes));
+        let Some(open) = open else { return absent(output) };
         // The threads end only with this value, so the sends cannot fail.
         match output {
             Output::Read(ticket, first, lengths) => match open.units.try_read(first, &lengths) {
@@ -126,7 +140,7 @@ impl Disk {
 
     /// Makes everything durable. Blocks.
     pub fn finish(&self) {
-        if let Some(open) = &self.open {
+        if let Some(open) = self.open.as_ref().filter(|open| !open.is_read_only) {
             let (done, wait) = mpsc::channel();
             if open.writes.send(Write::Finish(done)).is_ok() {
                 let _ = wait.recv();
@@ -155,10 +169,32 @@ fn lock(trouble: &Trouble) -> MutexGuard<'_, BTreeMap<&'static str, String>> {
     trouble.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-fn open_parts(config: &Store) -> Result<(Index, Log, Catalogue, Recovery), Error> {
+/// The engine learns before the first client that nothing is kept.
+fn say_that_nothing_is_stored(answers: &UnboundedSender<Input>) {
+    // Nobody listens any more only when the program ends.
+    let _ = answers.send(Input::Synced(false));
+}
+
+struct Parts {
+    log: Log,
+    catalogue: Catalogue,
+    is_read_only: bool,
+}
+
+fn open_parts(config: &Store) -> Result<(Parts, Index, Recovery), Error> {
+    let mut is_read_only = false;
     let files: Arc<dyn Files> = match &config.place {
         Place::Memory => Arc::new(Memory::new()),
-        Place::Dir(path) => Arc::new(open_directory(path)?),
+        Place::Dir(path) => {
+            let directory = Directory::open(path)?;
+            is_read_only = directory.is_read_only();
+            if directory.was_open_to_others() {
+                tracing::info!(
+                    "other users could read the store: it is its owner's alone from here on"
+                );
+            }
+            Arc::new(directory)
+        }
     };
     let catalogue_bytes = config.size_bytes / CATALOGUE_SHARE;
     let mut index = Index::new(config.size_bytes - catalogue_bytes, config.policy);
@@ -183,27 +219,11 @@ fn open_parts(config: &Store) -> Result<(Index, Log, Catalogue, Recovery), Error
             "the catalogue is empty though the store is not: what is there will be named anew"
         );
     }
-    Ok((index, log, catalogue, recovery))
+    Ok((Parts { log, catalogue, is_read_only }, index, recovery))
 }
 
-fn open_directory(path: &Path) -> Result<Directory, Error> {
-    let directory = Directory::open(path)?;
-    if directory.is_read_only() {
-        let source = std::io::ErrorKind::ReadOnlyFilesystem.into();
-        return Err(Error::Io { what: "write to the store", source });
-    }
-    if directory.was_open_to_others() {
-        tracing::info!("other users could read the store: it is its owner's alone from here on");
-    }
-    Ok(directory)
-}
-
-fn start(
-    log: Log,
-    catalogue: Catalogue,
-    answers: &UnboundedSender<Input>,
-    trouble: &Trouble,
-) -> Open {
+fn start(parts: Parts, answers: &UnboundedSender<Input>, trouble: &Trouble) -> Open {
+    let Parts { log, catalogue, is_read_only } = parts;
     let (units, rows) = (log.reader(), catalogue.reader());
     let (writes, to_write) = mpsc::channel();
     let (looks, to_look) = mpsc::channel();
@@ -232,7 +252,7 @@ fn start(
             }
         })
         .expect("a thread can be started at start-up");
-    Open { writes, looks, units, rows }
+    Open { is_read_only, writes, looks, units, rows }
 }
 
 fn answer(look: Look, units: &Reader, rows: &CatalogueReader) -> Input {

@@ -103,10 +103,6 @@ async fn drive(config: Config, given: Given) -> Result<(), DriveError> {
     let places = Places::new(clients::connections_max(), config.memory_bytes);
     let shell = Shell::new(engine, disk, pool, places);
     shell.set_clock();
-    if shell.with_disk(Disk::trouble).is_some() {
-        // So that the first response is not said to be stored.
-        shell.feed(Input::Synced(false));
-    }
     spawn_loops(&shell, answered);
     let observer = Rc::new(Observer::new(shell.clone(), &config, listeners.addresses()));
     observer.is(identity);

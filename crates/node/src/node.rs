@@ -47,6 +47,7 @@ use crate::rows::Rows;
 use crate::segments::Segments;
 use crate::tickets::Tickets;
 use content::Sealer;
+use keep::Trust;
 use overheard::Ear;
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -132,10 +133,7 @@ pub struct Node {
     sync_at: Option<Instant>,
     /// It was asked, and is not done yet.
     syncing: bool,
-    /// Until when the store is left alone because it failed.
-    store_off_until: Option<Instant>,
-    /// It failed, and has taken nothing since.
-    store_doubted: bool,
+    trust: Trust,
     /// What is published here.
     published: Published,
     report: Report,
@@ -180,8 +178,7 @@ impl Node {
             orphans: VecDeque::new(),
             sync_at: None,
             syncing: false,
-            store_off_until: None,
-            store_doubted: false,
+            trust: Trust::Works,
             published: Published::default(),
             report: Report { store_works: true, ..Report::default() },
             out: VecDeque::new(),
@@ -261,7 +258,7 @@ impl Node {
         let meet = self.mesh.as_ref().and_then(|mesh| mesh.meet_at);
         let pause = self.pauses.first().map(|(at, _)| *at);
         let ear = self.ear.as_ref().and_then(Ear::poll_timeout);
-        let own = [self.sync_at, self.store_off_until, orphan, self.look_at, list, pause];
+        let own = [self.sync_at, self.trust.tried_at(), orphan, self.look_at, list, pause];
         let others = [self.published.read_again_at, meet, peers, ear];
         own.into_iter().chain(others).flatten().min()
     }
@@ -353,8 +350,8 @@ impl Node {
             self.sync_at = None;
             self.sync_for(Vec::new());
         }
-        if self.store_off_until.is_some_and(|until| until <= self.now) {
-            self.store_off_until = None;
+        if self.trust.tried_at().is_some_and(|at| at <= self.now) {
+            self.try_store();
         }
         if self.published.read_again_at.is_some_and(|at| at <= self.now) {
             self.published.read_again_at = None;

@@ -22,7 +22,7 @@ use redb::{Builder, Database, Durability, ReadableDatabase};
 use wire::{ObjectKey, RecordId};
 
 use crate::error::{Doing, Error};
-use crate::files::Files;
+use crate::files::{File, Files, Overlay};
 use backend::{Backend, Health};
 use tables::{ROWS, Row, SEGMENTS, Tables, segment_key};
 
@@ -129,6 +129,8 @@ pub struct Catalogue {
     is_name_synced: bool,
     /// Whether the last transaction failed, so that redb takes no more.
     has_failed: bool,
+    /// Whether what readers see is the file as it was when it could not be written any more.
+    is_read_only: bool,
 }
 
 /// The database that readers are to use: another one after a failure.
@@ -152,13 +154,16 @@ pub struct CatalogueReader {
 }
 
 impl Catalogue {
-    /// Opens or begins the catalogue in the store's directory.
+    /// Opens or begins the catalogue in the store's directory. One that cannot be written is opened to be read.
     ///
     /// # Errors
     /// [`Error::Io`] if the file can be neither used nor set aside.
     pub fn open(files: Arc<dyn Files>, options: CatalogueOptions) -> Result<Self, Error> {
         let mut report = CatalogueReport::default();
-        let (database, health) = open_or_begin(&*files, &options, &mut report)?;
+        let opened = open_or_begin(&*files, &options, &mut report);
+        let is_read_only = opened.is_err();
+        let (database, health) =
+            opened.or_else(|error| open_to_read(&*files, &options).map_err(|_| error))?;
         let mut catalogue = Self {
             current: Arc::new(Current(Mutex::new(Arc::new(database)))),
             health,
@@ -166,9 +171,12 @@ impl Catalogue {
             options,
             report,
             is_name_synced: false,
-            has_failed: false,
+            has_failed: is_read_only,
+            is_read_only,
         };
-        catalogue.sweep()?;
+        if !is_read_only {
+            catalogue.sweep()?;
+        }
         Ok(catalogue)
     }
 
@@ -231,6 +239,9 @@ impl Catalogue {
         }
         let done = self.try_transact(durability, work);
         self.has_failed = done.is_err();
+        if self.has_failed {
+            self.go_on_reading();
+        }
         self.report = done.map_err(failed)?;
         Ok(())
     }
@@ -245,9 +256,23 @@ impl Catalogue {
         }
         let (database, health) = open_or_begin(&*self.files, &self.options, &mut self.report)?;
         self.current.set(Arc::new(database));
+        self.is_read_only = false;
         (self.health, self.has_failed, self.is_name_synced) = (health, false, false);
         self.report.reopened += 1;
         Ok(())
+    }
+
+    /// What cannot be written any more may still be read, with all that the last sync made durable.
+    fn go_on_reading(&mut self) {
+        if self.is_read_only || self.health.is_damaged() {
+            return;
+        }
+        // Whoever is still reading the former one may go on.
+        self.health.retire();
+        if let Ok((database, health)) = open_to_read(&*self.files, &self.options) {
+            self.current.set(Arc::new(database));
+            (self.health, self.is_read_only) = (health, true);
+        }
     }
 
     fn try_transact(
@@ -356,6 +381,25 @@ fn open_database(
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => files.create(CATALOGUE_FILE),
         opened => opened,
     };
+    open_file(file, options, health)
+}
+
+/// Opens what is there and cannot be written.
+fn open_to_read(
+    files: &dyn Files,
+    options: &CatalogueOptions,
+) -> Result<(Database, Arc<Health>), Error> {
+    let health = Arc::new(Health::default());
+    let file = files.open(CATALOGUE_FILE).and_then(Overlay::new);
+    let file = file.map(|overlay| Arc::new(overlay) as Arc<dyn File>);
+    Ok((open_file(file, options, health.clone())?, health))
+}
+
+fn open_file(
+    file: std::io::Result<Arc<dyn File>>,
+    options: &CatalogueOptions,
+    health: Arc<Health>,
+) -> Result<Database, Error> {
     let backend = file.and_then(|file| Backend::open(file, health)).doing("open the catalogue")?;
     let mut builder = Builder::new();
     builder.set_cache_size(options.cache_bytes);

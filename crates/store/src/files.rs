@@ -9,6 +9,7 @@
 
 mod disk;
 mod memory;
+mod overlay;
 mod place;
 
 use std::fmt::Debug;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 
 pub use disk::Disk;
 pub use memory::Memory;
+pub(crate) use overlay::Overlay;
 pub use place::{Unfit, check_place};
 
 /// A flat directory of files.

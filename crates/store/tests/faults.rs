@@ -279,6 +279,39 @@ fn the_catalogue_goes_on_when_there_is_room_again() {
 }
 
 #[test]
+fn a_catalogue_that_cannot_be_written_is_still_read() {
+    let disk = Faulty::default();
+    let open = || Catalogue::open(Arc::new(disk.clone()), CatalogueOptions::default()).unwrap();
+    let put = |n: u8| Change::Put { key: ObjectKey([n; 32]), row: vec![n; 9000], records: vec![] };
+    let has = |catalogue: &Catalogue, n: u8| {
+        catalogue.reader().get(&ObjectKey([n; 32])).is_ok_and(|row| row == Some(vec![n; 9000]))
+    };
+    disk.set_room(usize::MAX / 2);
+    let mut catalogue = open();
+    catalogue.apply(&[put(1)]).unwrap();
+    catalogue.sync().unwrap();
+    disk.set_room(0);
+    // Where it becomes so, and where it is so from the start.
+    for is_new in [false, true] {
+        if is_new {
+            drop(std::mem::replace(&mut catalogue, open()));
+        }
+        for _ in 0..3 {
+            let done = catalogue.apply(&[put(2)]).and_then(|()| catalogue.sync());
+            assert!(done.is_err(), "{is_new}: nothing can be written");
+            assert!(has(&catalogue, 1) && !has(&catalogue, 2), "{is_new}");
+        }
+    }
+    disk.set_room(usize::MAX / 2);
+    catalogue.apply(&[put(2)]).unwrap();
+    catalogue.sync().unwrap();
+    assert!(has(&catalogue, 1) && has(&catalogue, 2));
+    drop(catalogue);
+    let catalogue = open();
+    assert!(has(&catalogue, 1) && has(&catalogue, 2));
+}
+
+#[test]
 fn a_file_system_of_one_mebibyte_fills_up() {
     let directory = tempfile::tempdir().unwrap();
     let Some(_mount) = Mount::new(directory.path(), "size=1m") else {
@@ -311,10 +344,22 @@ fn a_read_only_store_can_be_read() {
         let (log, recovery) = Log::open(files, LogOptions::default(), &mut index).unwrap();
         (log, recovery)
     };
+    let row = || {
+        let files: Arc<dyn Files> = Arc::new(Disk::open(directory.path()).unwrap());
+        let catalogue = Catalogue::open(files, CatalogueOptions::default()).unwrap();
+        catalogue.reader().get(&ObjectKey([1; 32])).unwrap()
+    };
     let (mut log, _) = open();
     let at = log.append(&[unit(1, 5000)]).unwrap()[0];
     drop(log);
+    let files: Arc<dyn Files> = Arc::new(Disk::open(directory.path()).unwrap());
+    let mut catalogue = Catalogue::open(files, CatalogueOptions::default()).unwrap();
+    let put = Change::Put { key: ObjectKey([1; 32]), row: vec![7; 100], records: Vec::new() };
+    catalogue.apply(&[put]).unwrap();
+    catalogue.sync().unwrap();
+    drop(catalogue);
     mount.make_read_only();
+    assert_eq!(row(), Some(vec![7; 100]));
     let (mut log, recovery) = open();
     assert_eq!(recovery.units, 1);
     assert!(is_there(&log.reader(), at, &unit(1, 5000)));

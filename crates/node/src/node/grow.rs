@@ -1,6 +1,7 @@
 //! Objects while they come: cut, named, written, and read by whoever wants them.
 
 use super::answer::overheard;
+use super::keep::Trust;
 use super::origin::{add_status, add_upstream, bodiless, content_length};
 use super::{ABANDONED_MAX, LIST_AFTER, Node, ORPHAN_PATIENCE, ORPHANS_MAX};
 use crate::cutting::{Cutting, Fresh};
@@ -101,7 +102,8 @@ impl Node {
         let Some(storing) = fetch.storing() else { return };
         let code = storing.status.as_u16();
         // RFC 9211 §2.6: only of what the cache stores. One that failed is tried again, and may fail again.
-        let stored = if storing.failed || self.store_doubted { "" } else { "; stored" };
+        let is_kept = !storing.failed && !storing.is_hollow() && self.trust == Trust::Works;
+        let stored = if is_kept { "; stored" } else { "" };
         let with = if collapsed { "; collapsed" } else { "" };
         let detail = format!("fwd={why}; fwd-status={code}{stored}{with}");
         if peer {

@@ -10,12 +10,41 @@ use crate::storing::Signed;
 use bytes::Bytes;
 use std::rc::Rc;
 use store::{Change, Location, unit_log_bytes};
-use wire::{ChunkId, ObjectKey};
+use wire::{ChunkId, Instant, ObjectKey};
+
+/// Whether the store is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trust {
+    /// It is.
+    Works,
+    /// It failed, and is left alone until then.
+    Failed(Instant),
+    /// It failed, and is asked whether it can be written again.
+    Tried,
+    /// It is used again. Nothing is said to be stored before it has taken something.
+    Doubted,
+}
+
+impl Trust {
+    /// When it is to be tried again, if it failed.
+    pub fn tried_at(self) -> Option<Instant> {
+        match self {
+            Self::Failed(until) => Some(until),
+            Self::Works | Self::Tried | Self::Doubted => None,
+        }
+    }
+}
 
 impl Node {
     /// Whether the store is used at present.
     pub(super) fn store_works(&self) -> bool {
-        self.store_off_until.is_none()
+        matches!(self.trust, Trust::Works | Trust::Doubted)
+    }
+
+    /// Looks whether a store that failed can be written again.
+    pub(super) fn try_store(&mut self) {
+        self.trust = Trust::Tried;
+        self.sync_for(Vec::new());
     }
 
     /// Something was written that is not durable yet.
@@ -48,11 +77,10 @@ impl Node {
         let appended = self.chunks.handle_appended(ticket, places, &mut self.out);
         let Some(Appended { fetch, bytes, refused, waited, failed }) = appended else { return };
         // Of what nobody asked for there may be too much for the disk at times, and that is no failure of it.
-        if fetch.is_some() {
-            self.store_doubted = !refused.is_empty();
-            if self.store_doubted {
-                self.store_failed();
-            }
+        match (fetch, refused.is_empty()) {
+            (Some(_), false) => self.store_failed(),
+            (Some(_), true) if self.trust == Trust::Doubted => self.trust = Trust::Works,
+            _ => {}
         }
         for other in failed {
             self.fail_storing(other, &[]);
@@ -131,13 +159,14 @@ impl Node {
         self.syncing = !self.published.syncs.is_empty();
         if !done {
             self.store_failed();
+        } else if self.trust == Trust::Tried {
+            self.trust = Trust::Doubted;
         }
     }
 
     pub(super) fn store_failed(&mut self) {
-        self.store_doubted = true;
         self.report.store_failures += 1;
-        self.store_off_until = Some(self.now + STORE_RETRY);
+        self.trust = Trust::Failed(self.now + STORE_RETRY);
     }
 
     /// Writes a segment of a manifest; until the catalogue has it, the transfer keeps it.

@@ -35,6 +35,8 @@ pub struct Shelf {
     pub fail_appends: bool,
     /// The catalogue takes nothing.
     pub fail_changes: bool,
+    /// Nothing can be made durable.
+    pub fail_syncs: bool,
     /// No row can be read.
     pub fail_lookups: bool,
     /// Every read of units fails.
@@ -71,6 +73,7 @@ impl Shelf {
             catalogue,
             fail_appends: false,
             fail_changes: false,
+            fail_syncs: false,
             fail_lookups: false,
             fail_reads: false,
             corrupt: false,
@@ -214,7 +217,8 @@ impl Shelf {
         match output {
             Output::Sync => {
                 self.syncs += 1;
-                let done = self.log.sync().is_ok() && self.catalogue.sync().is_ok();
+                let done =
+                    !self.fail_syncs && self.log.sync().is_ok() && self.catalogue.sync().is_ok();
                 (vec![Input::Synced(done)], None)
             }
             Output::Append(ticket, units) => self.append(ticket, units),

@@ -62,6 +62,35 @@ fn nothing_is_said_to_be_stored_that_may_not_be() {
 }
 
 #[test]
+fn a_store_that_cannot_be_written_serves_what_it_has_and_nothing_is_said_to_be_stored() {
+    let mut net = net();
+    net.get(URL);
+    net.restart(&Options { memory_bytes: 2 << 20, ..Options::default() });
+    (net.disk.fail_appends, net.disk.fail_changes, net.disk.fail_syncs) = (true, true, true);
+    // As the daemon says it of a store that is read-only.
+    net.say_unsynced();
+    for number in 0..4 {
+        let url = format!("http://o.test/{number}");
+        net.origin.put(&url, Page::of(50_000).fresh(600));
+        let new = net.get(&url);
+        assert!(net.client(new).is_ok());
+        assert_eq!(net.client(new).cache(), "fwd=uri-miss; fwd-status=200; detail=store");
+        let held = net.get(URL);
+        assert!(net.client(held).is_ok() && net.client(held).cache().starts_with("hit"));
+        net.pass_seconds(20);
+    }
+    assert!(!net.report().store_works);
+    (net.disk.fail_appends, net.disk.fail_changes, net.disk.fail_syncs) = (false, false, false);
+    net.pass_seconds(31);
+    let new = net.get("http://o.test/0");
+    assert_eq!(net.client(new).cache(), "fwd=uri-miss; fwd-status=200");
+    net.pass_seconds(6);
+    let next = net.get("http://o.test/1");
+    assert_eq!(net.client(next).cache(), "fwd=uri-miss; fwd-status=200; stored");
+    net.done();
+}
+
+#[test]
 fn a_disk_that_fills_in_mid_transfer_breaks_nobody() {
     let mut net = net();
     let ids = [Pace::Fast, Pace::Slow(1_500), Pace::Slow(4_000)]

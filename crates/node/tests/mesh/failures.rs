@@ -396,6 +396,21 @@ fn a_relay_that_is_cut_off_gives_on_what_is_stale() {
 }
 
 #[test]
+fn what_comes_from_a_peer_is_not_said_to_be_stored_where_the_store_fails() {
+    let mut mesh = Mesh::chain(2);
+    for number in 0..2 {
+        mesh.origin.put(&format!("http://o.test/{number}"), Page::of(300_000).fresh(600));
+    }
+    mesh.disk(1).fail_appends = true;
+    let ids = [0, 1].map(|number| mesh.get(1, &format!("http://o.test/{number}")));
+    assert!(!mesh.report(1).store_works && ids.iter().all(|id| mesh.client(*id).is_ok()));
+    let said = mesh.cache(ids[1]);
+    let (gateway, own) = said.split_once(", ").expect("two members");
+    assert!(gateway.ends_with("; stored") && own.ends_with("fwd-status=200"), "{said}");
+    mesh.done();
+}
+
+#[test]
 fn a_relay_that_has_everything_needs_nobody_above_it() {
     for silently in [false, true] {
         let mut mesh = Mesh::chain(3);

@@ -67,6 +67,11 @@ impl Disk {
         self.was_open_to_others
     }
 
+    /// Without the lock nothing is written, even if the directory can be written to by now.
+    fn may_write(&self) -> io::Result<()> {
+        if self.is_read_only() { Err(io::ErrorKind::ReadOnlyFilesystem.into()) } else { Ok(()) }
+    }
+
     /// The directory.
     pub fn path(&self) -> &Path {
         &self.root
@@ -146,6 +151,7 @@ impl Files for Disk {
     }
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
+        self.may_write()?;
         let mut options = fs::OpenOptions::new();
         options.read(true).write(true).create_new(true).mode(FILE_MODE);
         let file = options.open(self.root.join(name))?;
@@ -154,23 +160,60 @@ impl Files for Disk {
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn File>> {
         let path = self.root.join(name);
-        let file = match fs::OpenOptions::new().read(true).write(true).open(&path) {
-            Err(error) if is_read_only(&error) => fs::File::open(&path)?,
-            opened => opened?,
-        };
-        Ok(Arc::new(DiskFile(file)))
+        if self.is_read_only() {
+            return Ok(Arc::new(ReadOnly(DiskFile(fs::File::open(&path)?))));
+        }
+        match fs::OpenOptions::new().read(true).write(true).open(&path) {
+            Err(error) if is_read_only(&error) => {
+                Ok(Arc::new(ReadOnly(DiskFile(fs::File::open(&path)?))))
+            }
+            opened => Ok(Arc::new(DiskFile(opened?))),
+        }
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
+        self.may_write()?;
         fs::remove_file(self.root.join(name))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.may_write()?;
         fs::rename(self.root.join(from), self.root.join(to))
     }
 
     fn sync_names(&self) -> io::Result<()> {
         fs::File::open(&self.root)?.sync_all()
+    }
+}
+
+/// A file that is open for reading: to write to it fails for the reason that people understand.
+#[derive(Debug)]
+struct ReadOnly(DiskFile);
+
+impl File for ReadOnly {
+    fn len(&self) -> io::Result<u64> {
+        self.0.len()
+    }
+
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
+        self.0.read_at(offset, out)
+    }
+
+    fn try_read_at(&self, offset: u64, out: &mut [u8]) -> Option<io::Result<usize>> {
+        self.0.try_read_at(offset, out)
+    }
+
+    fn write_at(&self, _: u64, _: &mut [IoSlice<'_>]) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    fn set_len(&self, _: u64) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        // Nothing was written.
+        Ok(())
     }
 }
 

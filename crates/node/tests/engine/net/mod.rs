@@ -171,6 +171,11 @@ impl Net {
         self.settle();
     }
 
+    /// The disk says that nothing can be made durable.
+    pub fn say_unsynced(&mut self) {
+        self.feed(Input::Synced(false));
+    }
+
     /// Lets everything happen that is under way.
     pub fn settle(&mut self) {
         while self.step(None) {}

@@ -1,0 +1,147 @@
+//! A file that cannot be written, with what was written to it all the same in memory.
+//!
+//! *Why:* redb writes when it opens a file, if only that it has. A catalogue on a disk that has become read-only
+//! could not be read otherwise.
+
+use std::collections::BTreeMap;
+use std::io::{self, IoSlice};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::File;
+
+/// Bytes are kept in blocks of so many.
+const BLOCK: u64 = 4096;
+/// At most so many blocks, 16 MiB: an overlay is for opening, and not for going on.
+const BLOCKS_MAX: usize = 4096;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Overlay {
+    file: Arc<dyn File>,
+    written: Mutex<Written>,
+}
+
+#[derive(Debug)]
+struct Written {
+    /// Whole blocks, by number.
+    blocks: BTreeMap<u64, Vec<u8>>,
+    length: u64,
+}
+
+impl Overlay {
+    /// Over this file, which is only read.
+    pub fn new(file: Arc<dyn File>) -> io::Result<Self> {
+        let written = Written { blocks: BTreeMap::new(), length: file.len()? };
+        Ok(Self { file, written: Mutex::new(written) })
+    }
+
+    // A panic elsewhere leaves it whole: a block is put in when it is complete.
+    fn written(&self) -> MutexGuard<'_, Written> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A block as it is below.
+    fn below(&self, block: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; BLOCK as usize];
+        self.file.read_at(block * BLOCK, &mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+impl File for Overlay {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.written().length)
+    }
+
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
+        let written = self.written();
+        let count = out.len().min(written.length.saturating_sub(offset) as usize);
+        let out = &mut out[..count];
+        let got = self.file.read_at(offset, out)?;
+        out[got..].fill(0);
+        let (first, last) = (offset / BLOCK, (offset + count as u64).div_ceil(BLOCK));
+        for (number, block) in written.blocks.range(first..last) {
+            let at = number * BLOCK;
+            let from = offset.max(at);
+            let to = (offset + count as u64).min(at + BLOCK);
+            out[(from - offset) as usize..(to - offset) as usize]
+                .copy_from_slice(&block[(from - at) as usize..(to - at) as usize]);
+        }
+        Ok(count)
+    }
+
+    fn write_at(&self, mut offset: u64, parts: &mut [IoSlice<'_>]) -> io::Result<()> {
+        let mut written = self.written();
+        for mut part in parts.iter().map(|part| &part[..]) {
+            while !part.is_empty() {
+                let (number, from) = (offset / BLOCK, (offset % BLOCK) as usize);
+                let count = part.len().min(BLOCK as usize - from);
+                if !written.blocks.contains_key(&number) {
+                    if written.blocks.len() >= BLOCKS_MAX {
+                        return Err(io::ErrorKind::ReadOnlyFilesystem.into());
+                    }
+                    written.blocks.insert(number, self.below(number)?);
+                }
+                if let Some(block) = written.blocks.get_mut(&number) {
+                    block[from..from + count].copy_from_slice(&part[..count]);
+                }
+                part = &part[count..];
+                offset += count as u64;
+                written.length = written.length.max(offset);
+            }
+        }
+        Ok(())
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        let mut written = self.written();
+        if len < written.length {
+            // What grows again behind the cut would have to be zeros.
+            return Err(io::ErrorKind::ReadOnlyFilesystem.into());
+        }
+        written.length = len;
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Files, Memory};
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_back_and_the_file_stays_as_it_is() {
+        let memory = Memory::new();
+        let before: Vec<u8> = (0..10_000).map(|byte| byte as u8).collect();
+        memory.put("file", before.clone());
+        let overlay = Overlay::new(memory.open("file").unwrap()).unwrap();
+        let mut expected = before.clone();
+        expected[4_000..9_000].fill(7);
+        expected.resize(20_000, 0);
+        expected[15_000..15_010].fill(9);
+        overlay.write_at(4_000, &mut [IoSlice::new(&[7; 96]), IoSlice::new(&[7; 4_904])]).unwrap();
+        overlay.set_len(20_000).unwrap();
+        overlay.write_at(15_000, &mut [IoSlice::new(&[9; 10])]).unwrap();
+        for (offset, length) in [(0, 20_000), (4_095, 2), (8_999, 7_000), (19_999, 50)] {
+            let mut out = vec![1; length];
+            let got = overlay.read_at(offset as u64, &mut out).unwrap();
+            assert_eq!(out[..got], expected[offset..20_000.min(offset + length)]);
+        }
+        assert_eq!((overlay.len().unwrap(), memory.bytes_of("file").unwrap()), (20_000, before));
+    }
+
+    #[test]
+    fn it_takes_only_so_much() {
+        let memory = Memory::new();
+        memory.put("file", Vec::new());
+        let overlay = Overlay::new(memory.open("file").unwrap()).unwrap();
+        let block = [1; BLOCK as usize];
+        let write = |number: u64| overlay.write_at(number * BLOCK, &mut [IoSlice::new(&block)]);
+        assert!((0..BLOCKS_MAX as u64).all(|number| write(number).is_ok()));
+        assert!(write(BLOCKS_MAX as u64).is_err() && write(0).is_ok());
+    }
+}
