@@ -161,6 +161,8 @@ async fn send(
     let sent = connection.sender.send_request(request);
     match patiently(sent, &progress).await {
         Some(Ok(response)) => Ok((response, connection)),
+        // The origin has seen a part of it at most, and never its end.
+        Some(Err(_)) if progress.is_broken() => Err(Failed::For(FetchError::Unsent)),
         Some(Err(error)) => Err(failure(&error)),
         None => Err(Failed::For(FetchError::TimedOut)),
     }

@@ -16,12 +16,24 @@ pub struct Watched<B> {
 
 /// What [`Watched`] says.
 #[derive(Clone, Debug)]
-pub struct Progress(Rc<Cell<(Instant, bool)>>);
+pub struct Progress(Rc<Cell<(Instant, Stage)>>);
+
+/// How far content has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// More is to be taken.
+    Moving,
+    /// Nothing more will be.
+    Done,
+    /// Nor here: where it comes from it broke off, or was no sound content.
+    Broken,
+}
 
 impl<B: Body> Watched<B> {
     /// Watches content that has not been taken yet.
     pub fn new(content: B) -> (Self, Progress) {
-        let progress = Progress(Rc::new(Cell::new((Instant::now(), content.is_end_stream()))));
+        let stage = if content.is_end_stream() { Stage::Done } else { Stage::Moving };
+        let progress = Progress(Rc::new(Cell::new((Instant::now(), stage))));
         (Self { content, progress: progress.clone() }, progress)
     }
 }
@@ -34,11 +46,16 @@ impl Progress {
 
     /// Whether nothing more will be taken.
     pub fn is_done(&self) -> bool {
-        self.0.get().1
+        self.0.get().1 != Stage::Moving
     }
 
-    fn note(&self, done: bool) {
-        self.0.set((Instant::now(), done));
+    /// Whether it ended without being whole.
+    pub fn is_broken(&self) -> bool {
+        self.0.get().1 == Stage::Broken
+    }
+
+    fn note(&self, stage: Stage) {
+        self.0.set((Instant::now(), stage));
     }
 }
 
@@ -52,8 +69,11 @@ impl<B: Body + Unpin> Body for Watched<B> {
     ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
         let frame = Pin::new(&mut self.content).poll_frame(cx);
         if let Poll::Ready(frame) = &frame {
-            let more = matches!(frame, Some(Ok(_))) && !self.content.is_end_stream();
-            self.progress.note(!more);
+            self.progress.note(match frame {
+                Some(Err(_)) => Stage::Broken,
+                Some(Ok(_)) if !self.content.is_end_stream() => Stage::Moving,
+                _ => Stage::Done,
+            });
         }
         frame
     }
@@ -71,7 +91,7 @@ impl<B: Body + Unpin> Body for Watched<B> {
 impl<B> Drop for Watched<B> {
     fn drop(&mut self) {
         if !self.progress.is_done() {
-            self.progress.note(true);
+            self.progress.note(Stage::Done);
         }
     }
 }

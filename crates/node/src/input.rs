@@ -197,6 +197,8 @@ pub enum FetchError {
     Malformed,
     /// It ended the connection before the response was complete.
     Truncated,
+    /// It could not be sent the request's content: that broke off, or is no sound HTTP.
+    Unsent,
     /// Nobody who could have asked it is reachable.
     NoRoute,
     /// There is no origin: it is a published object, and nobody in reach has it.

@@ -114,6 +114,9 @@ impl Node {
             Some(FetchError::Malformed) => {
                 (502, "http_protocol_error", "the origin's answer is not sound HTTP")
             }
+            Some(FetchError::Unsent) => {
+                (400, "http_request_error", "the request's content is not sound HTTP, or broke off")
+            }
             Some(FetchError::Truncated) | None => {
                 (502, "http_response_incomplete", "the origin closed before it answered")
             }

@@ -503,6 +503,7 @@ pub(super) fn outcome(error: Option<FetchError>) -> Outcome {
         Some(FetchError::Malformed) => Outcome::Malformed,
         Some(FetchError::NoRoute) => Outcome::Busy,
         Some(FetchError::NoHolder) => Outcome::NotCached,
-        Some(FetchError::Truncated) | None => Outcome::Truncated,
+        // Of a peer no content comes.
+        Some(FetchError::Truncated | FetchError::Unsent) | None => Outcome::Truncated,
     }
 }
