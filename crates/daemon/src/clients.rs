@@ -1,35 +1,38 @@
 //! Clients: their connections, requests and responses.
 
+mod content;
+mod joined;
+
+use content::{Content, Turn};
+use joined::relay;
+pub use joined::{dial_past, join, tunnel};
+
 use crate::places::{Order, Place};
 use crate::shares::ACCEPT_PAUSE;
-use crate::shell::{End, Port, Shell, wake};
+use crate::shell::{End, Past, Shell};
 use crate::turned_away::{NO_ROOM, RETRY_AFTER_SECONDS, turn_away};
 use bytes::{Bytes, BytesMut};
 use host::client::Client;
 use host::dial::is_own;
 use host::listen::{First, Gate, first_bytes, settle};
-use host::screened::{Screened, Signs};
-use host::splice::splice;
+use host::screened::Screened;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
-use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use node::driver::Network;
 use node::driver::admission::Refused;
-use node::{Dial, Entrance, ExchangeId, FetchError, Head, Input, Refusal};
+use node::{Entrance, Head, Input, Refusal};
 use rustix::process::{Resource, getrlimit, setrlimit};
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::net::{IpAddr, SocketAddr};
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::task::{Context, Poll};
+use std::task::Poll;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::spawn_local;
 
@@ -195,23 +198,6 @@ async fn intercepted(
     }
 }
 
-/// What is not HTTP crosses untouched.
-async fn relay(
-    shell: Shell,
-    mut stream: Client,
-    first: &[u8],
-    client: IpAddr,
-    dialled: SocketAddr,
-) {
-    let dialler = shell.pool().dialler();
-    if let Ok(mut origin) =
-        dialler.dial(&Dial::Address(dialled), client, node::Caller::Intercepted).await
-        && let Ok((there, back)) = splice(&mut stream, &mut origin, first).await
-    {
-        shell.relayed().set(shell.relayed().get() + there + back);
-    }
-}
-
 /// Serves one connection, request after request.
 async fn converse(
     shell: Shell,
@@ -228,41 +214,100 @@ async fn converse(
     let caller = Caller { client, at_home, behind_uplink, entrance };
     let screened = Screened::client(stream, first, place.meter());
     let signs = screened.signs();
-    let server = Rc::clone(&place);
+    let (exit, server) = (Rc::<Exit>::default(), Rc::clone(&place));
+    let (way_out, relayed) = (Rc::clone(&exit), shell.clone());
     let service = service_fn(move |request| {
         let turn = Turn::begin(&signs, &server);
         let (shell, refused, place) = (shell.clone(), signs.refused(), Rc::clone(&server));
+        let exit = Rc::clone(&way_out);
+        exit.requests.set(exit.requests.get() + 1);
         async move {
             Ok::<_, Infallible>(match (refused, turn.window()) {
                 (Some(refusal), _) => refuse(shell, refusal, client, turn),
-                (None, Some(window)) => serve(shell, request, caller, turn, window, place).await,
+                (None, Some(window)) => {
+                    match serve(shell, request, caller, turn, window, place).await {
+                        Answer::Response(response) => response,
+                        Answer::Past(past) => exit.leave(past).await,
+                    }
+                }
                 (None, None) => decline(shell, entrance, turn, &place).await,
             })
         }
     });
-    let mut served = pin!(
-        http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(HEAD_PATIENCE)
-            .max_buf_size(64 * 1024)
-            .serve_connection(TokioIo::new(screened), service)
-            .with_upgrades()
-    );
+    let mut connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_PATIENCE)
+        .max_buf_size(64 * 1024)
+        .serve_connection(TokioIo::new(screened), service)
+        .with_upgrades();
     let ended = poll_fn(|cx| {
         match place.poll_told(cx) {
-            Poll::Ready(Order::Close) => return Poll::Ready(Ok(())),
-            Poll::Ready(Order::Finish) if place.is_idle() => return Poll::Ready(Ok(())),
-            Poll::Ready(Order::Finish) => served.as_mut().graceful_shutdown(),
+            Poll::Ready(Order::Close) => return Poll::Ready(Ended::Served(Ok(()))),
+            Poll::Ready(Order::Finish) if place.is_idle() => {
+                return Poll::Ready(Ended::Served(Ok(())));
+            }
+            Poll::Ready(Order::Finish) => Pin::new(&mut connection).graceful_shutdown(),
             Poll::Pending => {}
         }
         place.meter().awake();
-        let ended = served.as_mut().poll(cx);
+        let polled = Pin::new(&mut connection).poll(cx);
         place.look();
-        ended
+        match polled {
+            Poll::Ready(served) => Poll::Ready(Ended::Served(served)),
+            Poll::Pending => {
+                exit.past.take().map_or(Poll::Pending, |past| Poll::Ready(Ended::Past(past)))
+            }
+        }
     });
-    if let Err(error) = ended.await {
-        tracing::debug!(%client, %error, "a client's connection ended");
+    match ended.await {
+        Ended::Past(Past { mut origin, first }) if exit.requests.get() == 1 => {
+            if let Some(parts) = connection.into_parts() {
+                let (mut near, unread) = parts.io.into_inner().into_parts();
+                let first = [&first[..], &parts.read_buf[..], &unread[..]].concat();
+                join(&relayed, &mut near, &mut origin, &first, &place).await;
+            }
+        }
+        // Some of an earlier answer may not have been written yet. A client whose next request finds the
+        // connection closed asks it again on a new one (RFC 9112 §9.3.1).
+        Ended::Past(_) => {
+            tracing::debug!(%client, "an answer that cannot be read: its client is to ask anew");
+        }
+        Ended::Served(Err(error)) => {
+            tracing::debug!(%client, %error, "a client's connection ended")
+        }
+        Ended::Served(Ok(())) => {}
     }
+}
+
+/// How a connection's time as HTTP ended.
+enum Ended {
+    Served(hyper::Result<()>),
+    /// It is to be joined with an origin's.
+    Past(Past),
+}
+
+/// How a connection leaves HTTP without an answer.
+#[derive(Default)]
+struct Exit {
+    /// Requests that came by it.
+    requests: Cell<u64>,
+    /// Whom it is to be joined with.
+    past: Cell<Option<Past>>,
+}
+
+impl Exit {
+    /// Never returns: the connection goes, and this with it.
+    async fn leave(&self, past: Past) -> Response<Content> {
+        self.past.set(Some(past));
+        std::future::pending().await
+    }
+}
+
+/// What becomes of a request.
+enum Answer {
+    Response(Response<Content>),
+    /// The origin itself is to answer it.
+    Past(Past),
 }
 
 /// Who asks on a connection.
@@ -282,7 +327,7 @@ async fn serve(
     turn: Turn,
     window: u64,
     place: Rc<Place>,
-) -> Response<Content> {
+) -> Answer {
     let (id, port) = shell.open();
     let wish = Wish::of(&request);
     if wish != Wish::Answer {
@@ -306,9 +351,13 @@ async fn serve(
     // Whoever breaks off from here on leaves through this value.
     let mut content = Content { shell, id, port, left: None, owed: 0, window, _turn: turn };
     content.shell.feed(Input::Credit(id, window));
-    let head = poll_fn(|cx| content.poll_head(cx)).await;
-    content.left = head.length;
-    respond(head, content, wish)
+    match poll_fn(|cx| content.poll_head(cx)).await {
+        Ok(head) => {
+            content.left = head.length;
+            Answer::Response(respond(head, content, wish))
+        }
+        Err(past) => Answer::Past(past),
+    }
 }
 
 /// What a request is to make of its connection.
@@ -390,171 +439,4 @@ fn say(
     let head = Head { status, headers, length: left };
     let window = turn.window().unwrap_or(0);
     respond(head, Content { shell, id, port, left, owed: 0, window, _turn: turn }, Wish::Answer)
-}
-
-/// A request's turn on its connection: the next one is not looked at before it is over.
-struct Turn {
-    signs: Arc<Signs>,
-    place: Rc<Place>,
-    window: Option<u64>,
-}
-
-impl Turn {
-    fn begin(signs: &Arc<Signs>, place: &Rc<Place>) -> Self {
-        signs.busy.store(true, Ordering::Relaxed);
-        Self { signs: Arc::clone(signs), place: Rc::clone(place), window: place.begin() }
-    }
-
-    /// How many bytes of the answer may be on their way; `None`: there is no room for one.
-    fn window(&self) -> Option<u64> {
-        self.window
-    }
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        self.place.end();
-        self.signs.end_turn();
-    }
-}
-
-/// A response's content, as the engine leaves it.
-pub struct Content {
-    shell: Shell,
-    id: ExchangeId,
-    port: Rc<RefCell<Port>>,
-    /// Bytes still to come, where that is known.
-    left: Option<u64>,
-    /// Bytes taken for which no credit has been given yet.
-    owed: u64,
-    /// Bytes that may be on their way.
-    window: u64,
-    /// Held until the response is over.
-    _turn: Turn,
-}
-
-/// The response cannot be completed; the connection is closed, so that the client knows.
-#[derive(Debug, thiserror::Error)]
-#[error("the response was broken off")]
-pub struct Broken;
-
-impl Content {
-    fn poll_head(&self, cx: &mut Context<'_>) -> Poll<Head> {
-        let mut port = self.port.borrow_mut();
-        match port.head.take() {
-            Some(head) => Poll::Ready(head),
-            None if port.end.is_some() => Poll::Ready(nothing()),
-            None => {
-                port.waker = Some(cx.waker().clone());
-                Poll::Pending
-            }
-        }
-    }
-
-    /// Gives back what was taken, in larger portions.
-    fn settle(&mut self, all: bool) {
-        if self.owed > 0 && (all || self.owed >= self.window / 2) {
-            let owed = std::mem::take(&mut self.owed);
-            self.shell.feed(Input::Credit(self.id, owed));
-        }
-    }
-}
-
-/// The engine never ends an exchange without a head; should it, the client is told so.
-fn nothing() -> Head {
-    Head { status: StatusCode::BAD_GATEWAY, headers: HeaderMap::new(), length: Some(0) }
-}
-
-impl Body for Content {
-    type Data = Bytes;
-    type Error = Broken;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
-        let this = self.get_mut();
-        loop {
-            let (bytes, end) = {
-                let mut port = this.port.borrow_mut();
-                (port.queue.pop_front(), port.end)
-            };
-            if let Some(bytes) = bytes {
-                this.owed += bytes.len() as u64;
-                this.left = this.left.map(|left| left.saturating_sub(bytes.len() as u64));
-                this.settle(false);
-                return Poll::Ready(Some(Ok(Frame::data(bytes))));
-            }
-            match end {
-                Some(End::Complete) => return Poll::Ready(None),
-                Some(End::Broken) => return Poll::Ready(Some(Err(Broken))),
-                None if this.owed > 0 => this.settle(true),
-                None => {
-                    this.port.borrow_mut().waker = Some(cx.waker().clone());
-                    return Poll::Pending;
-                }
-            }
-        }
-    }
-
-    fn is_end_stream(&self) -> bool {
-        let port = self.port.borrow();
-        port.queue.is_empty() && port.end == Some(End::Complete)
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.left.map_or_else(SizeHint::default, SizeHint::with_exact)
-    }
-}
-
-impl Drop for Content {
-    fn drop(&mut self) {
-        self.shell.close(self.id);
-    }
-}
-
-/// Dials for a `CONNECT`, answers it, and joins the two connections.
-pub async fn tunnel(
-    shell: Shell,
-    port: Rc<RefCell<Port>>,
-    dial: Dial,
-    client: IpAddr,
-    caller: node::Caller,
-) {
-    let dialled = shell.pool().dialler().dial(&dial, client, caller).await;
-    let status = match &dialled {
-        Ok(_) => StatusCode::OK,
-        Err(FetchError::Forbidden(_)) => StatusCode::FORBIDDEN,
-        Err(FetchError::TimedOut) => StatusCode::GATEWAY_TIMEOUT,
-        Err(_) => StatusCode::BAD_GATEWAY,
-    };
-    let upgrade = {
-        let mut port = port.borrow_mut();
-        port.head = Some(Head { status, headers: HeaderMap::new(), length: Some(0) });
-        port.end = Some(End::Complete);
-        port.upgrade.take()
-    };
-    wake(&port);
-    if let (Ok(mut origin), Some((upgrade, place))) = (dialled, upgrade)
-        && let Ok(near) = upgrade.await
-    {
-        join(&shell, &mut TokioIo::new(near), &mut origin, &place).await;
-    }
-}
-
-/// Joins a client's connection that is no longer HTTP and one to an origin, until both have ended or its place
-/// is needed.
-pub async fn join<A, B>(shell: &Shell, near: &mut A, far: &mut B, place: &Place)
-where
-    A: AsyncRead + AsyncWrite + Unpin,
-    B: AsyncRead + AsyncWrite + Unpin,
-{
-    place.tunnel();
-    let passed = tokio::select! {
-        passed = splice(near, far, &[]) => passed,
-        () = place.closed() => return,
-    };
-    if let Ok((there, back)) = passed {
-        shell.relayed().set(shell.relayed().get() + there + back);
-    }
 }

@@ -98,6 +98,6 @@ async fn switch(shell: &Shell, id: FetchId, answer: Answer, (near, place): Upgra
     shell.feed(Input::End(id, Ok(())));
     drop(connection);
     if let (Ok(near), Ok(far)) = tokio::join!(near, far) {
-        join(shell, &mut TokioIo::new(near), &mut TokioIo::new(far), &place).await;
+        join(shell, &mut TokioIo::new(near), &mut TokioIo::new(far), &[], &place).await;
     }
 }

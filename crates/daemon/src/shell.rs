@@ -18,6 +18,7 @@ use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::task::Waker;
 use std::time::SystemTime;
+use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::task::{AbortHandle, spawn_local};
 use tokio::time::Instant;
@@ -64,12 +65,20 @@ pub struct Port {
     pub published: Option<Result<Oid, PutError>>,
     /// The request's content, until somebody sends it on.
     pub content: Option<Incoming>,
+    /// Whom the client's connection is to be joined with instead of an answer.
+    pub past: Option<Past>,
     /// The connection itself, once it is no longer HTTP.
     pub upgrade: Option<Upgrade>,
 }
 
 /// A connection that may leave HTTP, and the place that it keeps then.
 pub type Upgrade = (OnUpgrade, Rc<Place>);
+
+/// A connection to an origin that nobody reads here, and what is to be sent there first.
+pub struct Past {
+    pub origin: TcpStream,
+    pub first: Vec<u8>,
+}
 
 /// How a response ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -239,6 +248,11 @@ impl Shell {
             Output::Tunnel(id, dial, client, caller) => {
                 if let Some(port) = state.ports.remove(&id) {
                     spawn_local(clients::tunnel(self.clone(), port, dial, client, caller));
+                }
+            }
+            Output::Relay(id, fetch) => {
+                if let Some(port) = state.ports.remove(&id) {
+                    spawn_local(clients::dial_past(self.clone(), port, *fetch));
                 }
             }
             Output::Resolve(host, client) => {

@@ -385,6 +385,55 @@ fn the_rules_can_be_set_looked_at_and_removed_by_hand() {
 }
 
 #[test]
+fn a_head_that_is_too_large_for_us_reaches_an_intercepted_client_as_it_is() {
+    let name = "a_head_that_is_too_large_for_us_reaches_an_intercepted_client_as_it_is";
+    network::inside(name, || {
+        let world = World::new();
+        let body = noise(6, 300_000);
+        let (content, many) = (body.clone(), "X-Many: a\r\n".repeat(150));
+        let large = format!("X-Large: {}\r\n", "x".repeat(40_000));
+        let origin = script(move |visit| {
+            while let Some(head) = visit.head() {
+                let more = match head.split(' ').nth(1) {
+                    Some("/many") => &many,
+                    Some("/large") => &large,
+                    _ => "",
+                };
+                let length = format!("Content-Length: {}\r\n", content.len());
+                visit.send(format!("HTTP/1.1 200 OK\r\n{more}{length}\r\n"));
+                visit.send(&content);
+                if head.to_lowercase().contains("connection: close") {
+                    return;
+                }
+            }
+        });
+        let hearsay = Hearsay::start_with(&world, &INTERCEPT);
+        for (family, path) in [("-4", "many"), ("-6", "many"), ("-4", "large"), ("-6", "large")] {
+            let url = format!("http://origin.test/{path}");
+            let reply = get_by(family, &url).expect(200);
+            assert_same(&reply.body, &body);
+            assert!(reply.field("via").is_empty(), "we had a hand in it: {path}");
+        }
+        // It asked as it would have asked without us.
+        let asked = origin.heads().into_iter().filter(|head| head.contains("/many"));
+        assert!(asked.clone().all(|head| head.to_lowercase().contains("host: origin.test")));
+        let relayed = hearsay.number("/relayed_bytes");
+        assert!(relayed > 4 * body.len() as u64, "{relayed}");
+
+        // Behind an answer of ours it is asked anew on a connection of its own.
+        let mut client = connect("10.2.0.2:80");
+        let ask = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: origin.test\r\n\r\n");
+        assert_same(&client.send(ask("/small")).reply().expect(200).body, &body);
+        assert!(client.send(ask("/many")).rest().is_empty());
+        // Who asks us as a proxy is told.
+        let proxy = ["-x", &format!("http://{}", hearsay.proxy)];
+        let here = Curl::new(world::Place::Here, "http://origin.test/many").args(&proxy);
+        here.run().expect(502);
+        wait_until("no exchange to be left", || hearsay.number("/report/exchanges") == 0);
+    });
+}
+
+#[test]
 fn the_rules_are_held_against_what_the_running_daemon_has() {
     network::inside("the_rules_are_held_against_what_the_running_daemon_has", || {
         let world = World::new();

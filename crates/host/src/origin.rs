@@ -217,6 +217,16 @@ fn request(fetch: &Fetch, content: Watched<Content>) -> Option<Request<Watched<C
     Some(request)
 }
 
+/// The bytes of a request's head, for somebody who sends it unlooked at.
+pub fn head_bytes(fetch: &Fetch) -> Vec<u8> {
+    let mut bytes = format!("{} {} HTTP/1.1\r\n", fetch.method, fetch.path).into_bytes();
+    for (name, value) in &fetch.headers {
+        bytes.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
+    }
+    bytes.extend(b"\r\n");
+    bytes
+}
+
 async fn connect(stream: TcpStream) -> Result<Connection, FetchError> {
     let screened = Screened::origin(stream);
     let signs = screened.signs();

@@ -94,6 +94,11 @@ impl<S> Screened<S> {
         Arc::clone(&self.signs)
     }
 
+    /// The connection, and what was read from it and not given on.
+    pub fn into_parts(self) -> (S, BytesMut) {
+        (self.stream, self.held)
+    }
+
     fn give(&mut self, out: &mut ReadBuf<'_>) {
         let count = self.cleared.min(out.remaining());
         out.put_slice(&self.held[..count]);

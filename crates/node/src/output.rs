@@ -81,6 +81,9 @@ pub enum Output {
     Abort(ExchangeId),
     /// Dial for the `CONNECT` of a client, answer it, and join the two connections.
     Tunnel(ExchangeId, Dial, IpAddr, Caller),
+    /// Send this request, then join the client's connection with the origin's, byte for byte: what comes back
+    /// is nothing that we can read. The exchange is over.
+    Relay(ExchangeId, Box<Fetch>),
     /// Look up a name for a client → [`crate::Input::Resolved`].
     Resolve(String, IpAddr),
     /// Look up a row → [`crate::Input::Row`].

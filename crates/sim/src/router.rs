@@ -183,7 +183,9 @@ impl Router {
             Output::Respond(id, head) => self.callers.respond(id, *head, date(now)),
             Output::Data(id, bytes) => self.callers.give(id, bytes),
             Output::Finish(id) => self.callers.end(id, true),
-            Output::Abort(id) | Output::Tunnel(id, ..) => self.callers.end(id, false),
+            Output::Abort(id) | Output::Tunnel(id, ..) | Output::Relay(id, _) => {
+                self.callers.end(id, false);
+            }
             Output::Resolve(name, _) => {
                 let addresses = self.fetches.resolve(&name);
                 told.push_back(Input::Resolved(name, addresses));

@@ -47,7 +47,7 @@ impl Status {
 }
 
 /// The engine's words for why a response was not stored, and what each means.
-const REASONS: [(&str, &str); 15] = [
+const REASONS: [(&str, &str); 16] = [
     ("authorization", "asked for with credentials"),
     ("body", "the request had content"),
     ("body-size", "larger than an object may be"),
@@ -60,6 +60,7 @@ const REASONS: [(&str, &str); 15] = [
     ("private", "for one user only"),
     ("status", "not a whole or final answer"),
     ("store", "the store does not work"),
+    ("unreadable", "no HTTP that we can read"),
     ("unusable", "neither lifetime nor validator"),
     ("upgrade", "leaves HTTP"),
     ("vary", "too many variants (Vary)"),

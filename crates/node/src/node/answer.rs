@@ -2,11 +2,12 @@
 
 use super::Node;
 use super::origin::{add_status, add_upstream};
+use super::reach::bare_request;
 use crate::access::Forbidden;
 use crate::exchange::{Piece, Serving, Source, State};
 use crate::http::{self, Ranges, Record};
-use crate::input::{ExchangeId, FetchError};
-use crate::output::{Head, Output};
+use crate::input::{Entrance, ExchangeId, FetchError};
+use crate::output::{self, Dial, Head, Output};
 use crate::storing::segment_number;
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
 use bytes::Bytes;
@@ -91,7 +92,8 @@ impl Node {
         if self.end_supply(id, super::supply::outcome(error)) {
             return self.leave(id);
         }
-        if self.turn_home(id, error) {
+        let is_unreadable = error == Some(FetchError::Malformed);
+        if self.turn_home(id, error) || (is_unreadable && self.relay(id)) {
             return;
         }
         let (status, kind, why) = match error {
@@ -140,6 +142,27 @@ impl Node {
         };
         let kind = Some("destination_ip_prohibited");
         self.respond_error(id, StatusCode::FORBIDDEN, &why, kind);
+    }
+
+    /// An answer that we cannot read, be it only because its head is larger than what we take, may well be one
+    /// for a client that does not know of us: without us it would have got it. It asks anew, past us.
+    fn relay(&mut self, id: ExchangeId) -> bool {
+        let Some(exchange) = self.exchanges.get(&id) else { return false };
+        let ask = &exchange.ask;
+        let Entrance::Intercepted(dialled) = ask.entrance else { return false };
+        // Content has been sent and is not kept.
+        if ask.has_body || ask.upgrade || !ask.method.is_safe() {
+            return false;
+        }
+        let mut headers = ask.headers.clone();
+        // What comes next on the connection would pass us, too.
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        let request = output::Fetch { dial: Dial::Address(dialled), ..bare_request(ask, headers) };
+        self.exchanges.remove(&id);
+        self.report.requests.pass += 1;
+        self.report.not_stored.entry("unreadable").or_default().responses += 1;
+        self.out.push_back(Output::Relay(id, Box::new(request)));
+        true
     }
 
     fn respond_error(&mut self, id: ExchangeId, status: StatusCode, why: &str, kind: Option<&str>) {

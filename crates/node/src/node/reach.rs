@@ -464,8 +464,14 @@ pub(super) fn is_per_hop(ask: &crate::exchange::Ask, mesh: &Mesh) -> bool {
 }
 
 /// What an origin is asked for a transfer, with these fields.
-pub(super) fn origin_request(fetch: &Fetch, mut headers: HeaderMap) -> output::Fetch {
+pub(super) fn origin_request(fetch: &Fetch, headers: HeaderMap) -> output::Fetch {
     let ask = &fetch.ask;
+    let exchange = fetch.starter.filter(|_| ask.has_body || ask.upgrade);
+    output::Fetch { exchange, ..bare_request(ask, headers) }
+}
+
+/// A request with these fields and without content.
+pub(super) fn bare_request(ask: &crate::exchange::Ask, mut headers: HeaderMap) -> output::Fetch {
     let host = HeaderValue::try_from(ask.target.authority());
     headers.insert(header::HOST, host.expect("it was read as one"));
     output::Fetch {
@@ -475,7 +481,7 @@ pub(super) fn origin_request(fetch: &Fetch, mut headers: HeaderMap) -> output::F
         method: ask.method.clone(),
         path: ask.target.path().to_owned(),
         headers,
-        exchange: fetch.starter.filter(|_| ask.has_body || ask.upgrade),
+        exchange: None,
     }
 }
 

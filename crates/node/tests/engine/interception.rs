@@ -1,7 +1,8 @@
 //! Intercepted clients: what `Host` says is believed only if it is what they dialled.
 
-use crate::net::{Call, Net, Page};
-use node::Dial;
+use crate::net::{Call, End, Net, Page};
+use http::Method;
+use node::{Dial, FetchError};
 
 const URL: &str = "http://o.test/a";
 
@@ -101,5 +102,25 @@ fn a_broken_host_is_refused() {
     let id = net.call(call);
     net.settle();
     assert_eq!(net.client(id).status(), 400);
+    net.done();
+}
+
+#[test]
+fn an_answer_that_cannot_be_read_is_left_to_the_origin_for_who_does_not_know_of_us() {
+    let mut net = net();
+    net.origin.down = Some(FetchError::Malformed);
+    let dialling = |method| Call { method, ..Call::get(URL).dialling("192.0.2.1:80") };
+    let get = net.call(dialling(Method::GET).with("range", "bytes=0-9"));
+    let post = net.call(dialling(Method::POST));
+    let explicit = net.call(Call::get(URL));
+    net.settle();
+    assert_eq!(net.client(get).end, Some(End::Tunnelled));
+    assert_eq!((net.client(post).status(), net.client(explicit).status()), (502, 502));
+    let [relay] = &net.relays[..] else { panic!("{:?}", net.relays) };
+    assert_eq!(relay.dial, Dial::Address("192.0.2.1:80".parse().unwrap()));
+    assert_eq!((&relay.method, relay.path.as_str()), (&Method::GET, "/a"));
+    for (name, value) in [("host", "o.test"), ("range", "bytes=0-9"), ("connection", "close")] {
+        assert_eq!(relay.headers[name], value);
+    }
     net.done();
 }

@@ -38,6 +38,8 @@ pub struct Net {
     pub names: BTreeMap<String, Vec<IpAddr>>,
     /// Tunnels that were asked for.
     pub tunnels: Vec<node::Dial>,
+    /// Requests whose clients' connections were joined with their origins'.
+    pub relays: Vec<node::Fetch>,
     /// A summary of every output so far.
     pub trace: blake3::Hasher,
     clients: Vec<Client>,
@@ -62,6 +64,7 @@ impl Net {
             disk,
             names: BTreeMap::new(),
             tunnels: Vec::new(),
+            relays: Vec::new(),
             trace: blake3::Hasher::new(),
             clients: Vec::new(),
             now: Instant::ZERO,
@@ -288,6 +291,10 @@ impl Net {
             Output::Abort(id) => self.clients[id.0 as usize].finish(End::Broken),
             Output::Tunnel(id, dial, ..) => {
                 self.tunnels.push(dial);
+                self.clients[id.0 as usize].finish(End::Tunnelled);
+            }
+            Output::Relay(id, fetch) => {
+                self.relays.push(*fetch);
                 self.clients[id.0 as usize].finish(End::Tunnelled);
             }
             Output::Resolve(host, _) => {

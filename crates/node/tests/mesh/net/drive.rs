@@ -170,6 +170,10 @@ impl Mesh {
                 self.tunnels.push((node, dial));
                 self.end(id, End::Tunnelled);
             }
+            Output::Relay(id, fetch) => {
+                self.tunnels.push((node, fetch.dial));
+                self.end(id, End::Tunnelled);
+            }
             Output::Resolve(host, _) => {
                 let addresses = self.names.get(&host).cloned().unwrap_or_default();
                 let input = Box::new(Input::Resolved(host, addresses));

@@ -1,0 +1,140 @@
+//! A response's content on its way to a client, and its turn on the connection.
+
+use crate::places::Place;
+use crate::shell::{End, Past, Port, Shell};
+use bytes::Bytes;
+use host::screened::Signs;
+use http::{HeaderMap, StatusCode};
+use hyper::body::{Body, Frame, SizeHint};
+use node::{ExchangeId, Head, Input};
+use std::cell::RefCell;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
+
+/// A request's turn on its connection: the next one is not looked at before it is over.
+pub struct Turn {
+    signs: Arc<Signs>,
+    place: Rc<Place>,
+    window: Option<u64>,
+}
+
+impl Turn {
+    pub fn begin(signs: &Arc<Signs>, place: &Rc<Place>) -> Self {
+        signs.busy.store(true, Ordering::Relaxed);
+        Self { signs: Arc::clone(signs), place: Rc::clone(place), window: place.begin() }
+    }
+
+    /// How many bytes of the answer may be on their way; `None`: there is no room for one.
+    pub fn window(&self) -> Option<u64> {
+        self.window
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.place.end();
+        self.signs.end_turn();
+    }
+}
+
+/// A response's content, as the engine leaves it.
+pub struct Content {
+    pub shell: Shell,
+    pub id: ExchangeId,
+    pub port: Rc<RefCell<Port>>,
+    /// Bytes still to come, where that is known.
+    pub left: Option<u64>,
+    /// Bytes taken for which no credit has been given yet.
+    pub owed: u64,
+    /// Bytes that may be on their way.
+    pub window: u64,
+    /// Held until the response is over.
+    pub _turn: Turn,
+}
+
+/// The response cannot be completed; the connection is closed, so that the client knows.
+#[derive(Debug, thiserror::Error)]
+#[error("the response was broken off")]
+pub struct Broken;
+
+impl Content {
+    /// The head, or whom the client is to be joined with instead.
+    pub fn poll_head(&self, cx: &mut Context<'_>) -> Poll<Result<Head, Past>> {
+        let mut port = self.port.borrow_mut();
+        if let Some(past) = port.past.take() {
+            return Poll::Ready(Err(past));
+        }
+        match port.head.take() {
+            Some(head) => Poll::Ready(Ok(head)),
+            None if port.end.is_some() => Poll::Ready(Ok(nothing())),
+            None => {
+                port.waker = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Gives back what was taken, in larger portions.
+    fn settle(&mut self, all: bool) {
+        if self.owed > 0 && (all || self.owed >= self.window / 2) {
+            let owed = std::mem::take(&mut self.owed);
+            self.shell.feed(Input::Credit(self.id, owed));
+        }
+    }
+}
+
+/// The engine never ends an exchange without a head; should it, the client is told so.
+fn nothing() -> Head {
+    Head { status: StatusCode::BAD_GATEWAY, headers: HeaderMap::new(), length: Some(0) }
+}
+
+impl Body for Content {
+    type Data = Bytes;
+    type Error = Broken;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+        let this = self.get_mut();
+        loop {
+            let (bytes, end) = {
+                let mut port = this.port.borrow_mut();
+                (port.queue.pop_front(), port.end)
+            };
+            if let Some(bytes) = bytes {
+                this.owed += bytes.len() as u64;
+                this.left = this.left.map(|left| left.saturating_sub(bytes.len() as u64));
+                this.settle(false);
+                return Poll::Ready(Some(Ok(Frame::data(bytes))));
+            }
+            match end {
+                Some(End::Complete) => return Poll::Ready(None),
+                Some(End::Broken) => return Poll::Ready(Some(Err(Broken))),
+                None if this.owed > 0 => this.settle(true),
+                None => {
+                    this.port.borrow_mut().waker = Some(cx.waker().clone());
+                    return Poll::Pending;
+                }
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        let port = self.port.borrow();
+        port.queue.is_empty() && port.end == Some(End::Complete)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.left.map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+}
+
+impl Drop for Content {
+    fn drop(&mut self) {
+        self.shell.close(self.id);
+    }
+}
