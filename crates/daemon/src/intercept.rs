@@ -15,7 +15,11 @@ use crate::transparent::in_step;
 /// Does what was asked. What the command line does not say, the running daemon does, and where none
 /// runs that intercepts, the configuration.
 pub async fn run(action: &Action, paths: &[PathBuf]) -> Result<(), Failure> {
-    let (Action::Apply(what) | Action::Check(what) | Action::Remove(what)) = action;
+    let what = match action {
+        Action::Apply(what) | Action::Check(what) => what,
+        // They are found by what does not depend on any settings, which may be wrong.
+        Action::Remove(what) => return remove(&Rules::default(), what.json),
+    };
     let running = ask::status(paths).await.ok().map(|status| status.intercept);
     let running = running.filter(|it| !it.interfaces.is_empty());
     let whence = if running.is_some() { Whence::Daemon } else { Whence::File };
@@ -35,8 +39,7 @@ pub async fn run(action: &Action, paths: &[PathBuf]) -> Result<(), Failure> {
     let rules = in_step(rules, out);
     match action {
         Action::Apply(_) => apply(&rules, what.json),
-        Action::Check(_) => check(&rules, whence, what.json),
-        Action::Remove(_) => remove(&rules, what.json),
+        _ => check(&rules, whence, what.json),
     }
 }
 

@@ -54,10 +54,10 @@ pub enum Unfit {
         /// Who we are.
         user: u32,
     },
-    /// The system says something else.
-    #[error("{path} cannot be looked at: {error}")]
-    Io {
-        /// What was looked at.
+    /// No path at all, for this system.
+    #[error("{path} is no usable path: {error}")]
+    Unusable {
+        /// What was given.
         path: PathBuf,
         /// What the system said.
         error: io::Error,
@@ -68,7 +68,7 @@ pub enum Unfit {
 ///
 /// # Errors
 /// [`Unfit`] says what to do. That a file system is read-only is none where the directory exists, nor is a
-/// store of another version: such a store is done without, or only read.
+/// disk that fails or a store of another version: such a store is done without, or only read.
 pub fn check_place(root: &Path) -> Result<(), Unfit> {
     match fs::metadata(root) {
         Ok(it) if it.is_dir() => check_directory(root),
@@ -80,9 +80,17 @@ pub fn check_place(root: &Path) -> Result<(), Unfit> {
             ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::PermissionDenied => {
                 check_above(root)
             }
-            _ => Err(Unfit::Io { path: root.to_owned(), error }),
+            _ if is_of_the_path(&error) => Err(Unfit::Unusable { path: root.to_owned(), error }),
+            _ => Ok(()),
         },
     }
+}
+
+/// Links in a circle, a name that is too long, a zero within: as opposed to a disk that fails.
+fn is_of_the_path(error: &io::Error) -> bool {
+    let errno = Errno::from_io_error(error);
+    matches!(errno, Some(Errno::LOOP | Errno::NAMETOOLONG))
+        || error.kind() == ErrorKind::InvalidInput
 }
 
 fn check_directory(root: &Path) -> Result<(), Unfit> {
@@ -90,7 +98,9 @@ fn check_directory(root: &Path) -> Result<(), Unfit> {
     permitted(root, Access::READ_OK | Access::EXEC_OK)?;
     permitted(root, Access::WRITE_OK)?;
     for entry in fs::read_dir(root).into_iter().flatten().flatten() {
-        if entry.file_name().to_str().is_some_and(is_ours) {
+        // What is no file, as the control socket or lost+found, is not read by a store.
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        if is_file && entry.file_name().to_str().is_some_and(is_ours) {
             permitted(&entry.path(), Access::READ_OK)?;
             permitted(&entry.path(), Access::WRITE_OK)?;
         }
@@ -136,15 +146,13 @@ fn access(path: &Path, wanted: Access) -> Result<(), Errno> {
 }
 
 fn refusal(path: &Path, errno: Errno) -> Result<(), Unfit> {
-    let path = path.to_owned();
-    match (errno, fs::metadata(&path)) {
-        // It went away in between, or never mattered.
-        (Errno::NOENT, _) => Ok(()),
+    match (errno, fs::metadata(path)) {
         (Errno::ACCESS | Errno::PERM, Ok(it)) => {
             let user = fs::metadata("/proc/self").map_or(u32::MAX, |it| it.uid());
-            Err(Unfit::Foreign { path, owner: it.uid(), user })
+            Err(Unfit::Foreign { path: path.to_owned(), owner: it.uid(), user })
         }
-        _ => Err(Unfit::Io { path, error: errno.into() }),
+        // It went away in between, or its disk fails.
+        _ => Ok(()),
     }
 }
 
@@ -175,6 +183,18 @@ mod tests {
             assert!(said(&path).starts_with(&complaint), "{}", said(&path));
         }
         assert!(said(&link).contains("a link to nothing"));
+    }
+
+    #[test]
+    fn what_is_no_path_is_named_and_what_lies_beside_a_store_does_not_matter() {
+        let dir = tempfile::tempdir().unwrap();
+        let circle = dir.path().join("circle");
+        std::os::unix::fs::symlink("circle", &circle).unwrap();
+        for path in [circle.join("store"), dir.path().join("x".repeat(300))] {
+            assert!(said(&path).contains("no usable path"), "{}", said(&path));
+        }
+        fs::create_dir(dir.path().join("lost+found")).unwrap();
+        check_place(dir.path()).unwrap();
     }
 
     #[test]
