@@ -59,6 +59,7 @@ pub async fn follow_routes(config: &Config, shell: &Shell, observer: &Observer) 
 async fn tell_routes(shell: Shell, mut routes: watch::Receiver<RouteTable>) {
     loop {
         let table = routes.borrow_and_update().clone();
+        shell.pool().follow(&table);
         shell.feed(Input::Routes(table));
         if routes.changed().await.is_err() {
             return;

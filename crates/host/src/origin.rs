@@ -9,9 +9,9 @@ use http_body_util::{Either, Empty};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use node::{Caller, Dial, Fetch, FetchError};
+use node::driver::{OriginPool, Way};
+use node::{Caller, Dial, Fetch, FetchError, RouteTable};
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -26,12 +26,6 @@ pub type Content = Either<Incoming, Empty<Bytes>>;
 const HEAD_PATIENCE: Duration = Duration::from_secs(15 * 60);
 /// The request's content may pause for so long on its way.
 const CONTENT_PATIENCE: Duration = Duration::from_secs(60);
-/// An idle connection is kept for so long …
-const IDLE_MAX: Duration = Duration::from_secs(15);
-/// … and so many to one origin …
-const IDLE_EACH_MAX: usize = 4;
-/// … and in all.
-const IDLE_ALL_MAX: usize = 128;
 /// hyper reads so much at once, so that a grant is not overdrawn by more.
 const READ_BYTES_MAX: usize = 64 * 1024;
 
@@ -39,11 +33,9 @@ const READ_BYTES_MAX: usize = 64 * 1024;
 #[derive(Clone)]
 pub struct Pool {
     dialler: Dialler,
-    idle: Rc<RefCell<HashMap<Key, Vec<Idle>>>>,
+    idle: Rc<RefCell<OriginPool<Key, Connection>>>,
+    zero: Instant,
 }
-
-/// Since when it waits, and the connection.
-type Idle = (Instant, Connection);
 
 /// A connection made for one kind of client is not for others: it may lead where they may not go.
 type Key = (Dial, Caller);
@@ -51,6 +43,8 @@ type Key = (Dial, Caller);
 struct Connection {
     sender: http1::SendRequest<Watched<Content>>,
     signs: Arc<Signs>,
+    /// By which way out it was made.
+    way: Way,
 }
 
 /// A response's head, and what to do when its content has ended.
@@ -65,7 +59,7 @@ impl Pool {
     /// None yet.
     #[must_use]
     pub fn new(dialler: Dialler) -> Self {
-        Self { dialler, idle: Rc::default() }
+        Self { dialler, idle: Rc::default(), zero: Instant::now() }
     }
 
     /// What connects.
@@ -91,8 +85,9 @@ impl Pool {
                 Err(Failed::For(error)) => return Err(error),
             }
         }
-        let connection =
-            connect(self.dialler.dial(&fetch.dial, fetch.client, fetch.caller).await?).await?;
+        let way = self.idle.borrow().way();
+        let stream = self.dialler.dial(&fetch.dial, fetch.client, fetch.caller).await?;
+        let connection = connect(stream, way).await?;
         match send(connection, fetch, content).await {
             Ok((response, connection)) => Ok(Answer { response, key, connection }),
             Err(Failed::Stale) => Err(FetchError::Truncated),
@@ -109,28 +104,31 @@ impl Pool {
         }
     }
 
+    /// The way to the gateway is this: connections that it has cut off are dropped.
+    pub fn follow(&self, routes: &RouteTable) {
+        drop(self.idle.borrow_mut().follow(routes));
+    }
+
     fn take(&self, key: &Key) -> Option<Connection> {
-        let mut pool = self.idle.borrow_mut();
-        let idle = pool.get_mut(key)?;
-        idle.retain(|(since, kept)| since.elapsed() < IDLE_MAX && kept.sender.is_ready());
-        let kept = idle.pop();
-        if idle.is_empty() {
-            pool.remove(key);
+        let mut idle = self.idle.borrow_mut();
+        drop(idle.expire(self.now()));
+        while let Some(kept) = idle.take(key) {
+            if kept.sender.is_ready() {
+                return Some(kept);
+            }
         }
-        kept.map(|(_, connection)| connection)
+        None
     }
 
     fn put(&self, key: Key, connection: Connection) {
-        let mut pool = self.idle.borrow_mut();
-        pool.retain(|_, idle| {
-            idle.retain(|(since, kept)| since.elapsed() < IDLE_MAX && !kept.sender.is_closed());
-            !idle.is_empty()
-        });
-        let all: usize = pool.values().map(Vec::len).sum();
-        let idle = pool.entry(key).or_default();
-        if all < IDLE_ALL_MAX && idle.len() < IDLE_EACH_MAX {
-            idle.push((Instant::now(), connection));
-        }
+        let (mut idle, now) = (self.idle.borrow_mut(), self.now());
+        drop(idle.expire(now));
+        idle.retain(|kept| !kept.sender.is_closed());
+        drop(idle.put(now, connection.way, key, connection));
+    }
+
+    fn now(&self) -> wire::Instant {
+        wire::Instant::from_nanos(self.zero.elapsed().as_nanos() as u64)
     }
 }
 
@@ -227,7 +225,7 @@ pub fn head_bytes(fetch: &Fetch) -> Vec<u8> {
     bytes
 }
 
-async fn connect(stream: TcpStream) -> Result<Connection, FetchError> {
+async fn connect(stream: TcpStream, way: Way) -> Result<Connection, FetchError> {
     let screened = Screened::origin(stream);
     let signs = screened.signs();
     let (sender, driver) = http1::Builder::new()
@@ -241,13 +239,73 @@ async fn connect(stream: TcpStream) -> Result<Connection, FetchError> {
             tracing::debug!(%error, "a connection to an origin ended");
         }
     });
-    Ok(Connection { sender, signs })
+    Ok(Connection { sender, signs, way })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http_body_util::Full;
+    use http_body_util::{BodyExt as _, Full};
+    use node::{Interface, RouteSource, Uplink};
+    use std::cell::Cell;
+    use std::net::SocketAddr;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    /// Answers whatever comes, and keeps all connections.
+    async fn origin() -> (SocketAddr, Rc<Cell<usize>>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (address, made) = (listener.local_addr().unwrap(), Rc::<Cell<usize>>::default());
+        let count = Rc::clone(&made);
+        tokio::task::spawn_local(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                count.set(count.get() + 1);
+                tokio::task::spawn_local(async move {
+                    let mut head = Vec::new();
+                    while let Ok(byte) = stream.read_u8().await {
+                        head.push(byte);
+                        if head.ends_with(b"\r\n\r\n") {
+                            let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nx";
+                            stream.write_all(answer).await.unwrap();
+                        }
+                    }
+                });
+            }
+        });
+        (address, made)
+    }
+
+    fn out_by(interface: &str) -> RouteTable {
+        let interface = Some(Interface { name: interface.into(), index: 1 });
+        RouteTable::Gateway(Uplink { address: None, interface, source: RouteSource::Kernel })
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_connection_by_a_former_way_out_serves_no_more() {
+        let all = async {
+            let (address, made) = origin().await;
+            let fetch = Fetch {
+                dial: Dial::Address(address),
+                client: address.ip(),
+                caller: Caller::ThisMachine,
+                method: http::Method::GET,
+                path: "/".into(),
+                headers: http::HeaderMap::new(),
+                exchange: None,
+            };
+            let egress = crate::egress::follow(Vec::new(), &[]).await.unwrap();
+            let pool = Pool::new(Dialler::new(node::Access::default(), egress));
+            for (interface, connections) in [("wan0", 1), ("wan0", 1), ("wan1", 2), ("wan1", 2)] {
+                pool.follow(&out_by(interface));
+                let answer = pool.ask(&fetch, None).await.unwrap();
+                let (response, key, connection) = answer.split();
+                response.into_body().collect().await.unwrap();
+                pool.keep(key, connection).await;
+                assert_eq!(made.get(), connections, "by {interface}");
+            }
+        };
+        tokio::task::LocalSet::new().run_until(all).await;
+    }
 
     #[tokio::test(flavor = "current_thread", start_paused = true)]
     async fn an_origin_may_think_longer_than_a_request_may_pause() {

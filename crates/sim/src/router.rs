@@ -229,6 +229,7 @@ impl Program for Router {
         self.clock_at = now + CLOCK_EVERY;
         self.told.push_back(Input::Clock(date(now)));
         if self.has_peers {
+            self.fetches.follow(now, host, &self.table);
             self.told.push_back(Input::Routes(self.table.clone()));
         }
         self.work(now, host);
@@ -285,6 +286,7 @@ impl Program for Router {
         let table = way::table(routes, station, self.gateway);
         if self.has_peers && table != self.table {
             self.table = table.clone();
+            self.fetches.follow(now, host, &table);
             self.told.push_back(Input::Routes(table));
             self.work(now, host);
         }

@@ -6,5 +6,7 @@
 pub mod admission;
 pub mod links;
 mod network;
+mod pool;
 
 pub use network::Network;
+pub use pool::{OriginPool, Way};

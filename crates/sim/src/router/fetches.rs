@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
-use node::{Access, Dial, Fetch, FetchError, FetchId, Forbidden, Input, Leads};
+use node::driver::{OriginPool, Way};
+use node::{Access, Dial, Fetch, FetchError, FetchId, Forbidden, Input, Leads, RouteTable};
 use wire::Instant;
 
 use crate::hosts::discard;
@@ -18,10 +19,6 @@ use crate::net::{Host, SocketId, tcp};
 const DIAL: Duration = Duration::from_secs(20);
 /// It may think, or pause within its content, for so long.
 const PAUSE_MAX: Duration = Duration::from_secs(15 * 60);
-/// An idle connection is kept for so long …
-const IDLE_MAX: Duration = Duration::from_secs(15);
-/// … and so many in all, since there is one origin.
-const IDLE_ALL_MAX: usize = 4;
 /// As many bytes are read at one time.
 const READ_MAX: usize = 64 * 1024;
 
@@ -32,13 +29,14 @@ pub(super) struct Fetches {
     names: BTreeMap<String, IpAddr>,
     active: BTreeMap<FetchId, Active>,
     ids: BTreeMap<SocketId, FetchId>,
-    /// The one that waits least is last.
-    idle: VecDeque<Idle>,
+    idle: OriginPool<SocketAddrV4, SocketId>,
 }
 
 #[derive(Debug)]
 struct Active {
     to: SocketAddrV4,
+    /// By which way out its connection was made.
+    way: Way,
     socket: SocketId,
     reader: Reader,
     /// What is left of the request.
@@ -56,18 +54,11 @@ struct Active {
     is_ended: bool,
 }
 
-#[derive(Debug)]
-struct Idle {
-    socket: SocketId,
-    to: SocketAddrV4,
-    until: Instant,
-}
-
 impl Fetches {
     /// None yet; origins have these names.
     pub fn new(names: BTreeMap<String, IpAddr>) -> Self {
         let (active, ids) = (BTreeMap::new(), BTreeMap::new());
-        Self { names, active, ids, idle: VecDeque::new() }
+        Self { names, active, ids, idle: OriginPool::default() }
     }
 
     /// The addresses of a name.
@@ -103,6 +94,7 @@ impl Fetches {
                 self.ids.insert(socket, id);
                 let active = Active {
                     to,
+                    way: self.idle.way(),
                     socket,
                     reader,
                     again: is_open.then(|| bytes.clone()),
@@ -142,14 +134,16 @@ impl Fetches {
 
     fn take_idle(&mut self, now: Instant, host: &mut Host, to: SocketAddrV4) -> Option<SocketId> {
         self.drop_idle(now, host);
-        let place = self.idle.iter().rposition(|idle| idle.to == to)?;
-        self.idle.remove(place).map(|idle| idle.socket)
+        self.idle.take(&to)
     }
 
     fn drop_idle(&mut self, now: Instant, host: &mut Host) {
-        while self.idle.front().is_some_and(|idle| idle.until <= now) {
-            self.idle.pop_front().into_iter().for_each(|idle| host.close(now, idle.socket));
-        }
+        self.idle.expire(now).into_iter().for_each(|socket| host.close(now, socket));
+    }
+
+    /// The way to the gateway is this: connections that it has cut off are dropped.
+    pub fn follow(&mut self, now: Instant, host: &mut Host, routes: &RouteTable) {
+        self.idle.follow(routes).into_iter().for_each(|socket| host.close(now, socket));
     }
 
     /// So many more bytes of content may come.
@@ -177,7 +171,7 @@ impl Fetches {
 
     /// Whether this socket is that of a request, or waits for one.
     pub fn has(&self, socket: SocketId) -> bool {
-        self.ids.contains_key(&socket) || self.idle.iter().any(|idle| idle.socket == socket)
+        self.ids.contains_key(&socket) || self.idle.any(|idle| *idle == socket)
     }
 
     /// An origin has answered a dial.
@@ -216,7 +210,7 @@ impl Fetches {
             }
             // What comes where nothing was asked is the end of it.
             None => {
-                self.idle.retain(|idle| idle.socket != socket);
+                self.idle.retain(|idle| *idle != socket);
                 discard(now, host, socket);
                 host.close(now, socket);
             }
@@ -232,7 +226,7 @@ impl Fetches {
         why: tcp::End,
         told: &mut VecDeque<Input>,
     ) {
-        self.idle.retain(|idle| idle.socket != socket);
+        self.idle.retain(|idle| *idle != socket);
         let Some(id) = self.ids.get(&socket).copied() else { return };
         let is_open = self.active.get(&id).is_some_and(|active| active.is_open);
         let error = match why {
@@ -267,12 +261,11 @@ impl Fetches {
         self.ids.remove(&active.socket);
         self.drop_idle(now, host);
         let is_clean = active.reader.is_idle() && !active.is_ended;
-        if active.keeps && is_clean && self.idle.len() < IDLE_ALL_MAX {
-            let until = now + IDLE_MAX;
-            self.idle.push_back(Idle { socket: active.socket, to: active.to, until });
-        } else {
-            host.close(now, active.socket);
-        }
+        let left = match active.keeps && is_clean {
+            true => self.idle.put(now, active.way, active.to, active.socket),
+            false => Some(active.socket),
+        };
+        left.into_iter().for_each(|socket| host.close(now, socket));
     }
 
     /// A request has failed, unless it can be sent again: the origin may have closed a connection that
@@ -293,6 +286,7 @@ impl Fetches {
             && let Ok(socket) = host.connect(now, active.to)
         {
             (active.socket, active.request, active.is_open) = (socket, bytes, false);
+            active.way = self.idle.way();
             (active.until, active.is_ended) = (now + DIAL, false);
             self.ids.insert(socket, id);
             return;
@@ -304,7 +298,7 @@ impl Fetches {
     /// When something is given up.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let active = self.active.values().map(|active| active.until).min();
-        active.into_iter().chain(self.idle.front().map(|idle| idle.until)).min()
+        active.into_iter().chain(self.idle.poll_timeout()).min()
     }
 
     /// Gives up what has taken too long.
