@@ -97,7 +97,7 @@ class Crowd:
             pass
 
     async def each(self, count, act, **options):
-        """Does something with so many connections, a few hundred at a time."""
+        """Does something with each of this many connections, a few hundred at a time."""
         gate = asyncio.Semaphore(200)
 
         async def one(number):

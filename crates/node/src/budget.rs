@@ -7,7 +7,7 @@
 //!
 //! *Who gets what:* one peer alone may take all of it. When there is not enough, the peer that holds the
 //! most gives back, as long as it holds more than the one who asks would: so each of however many peers can
-//! have an equal part, whoever came first (max-min fairness: Bertsekas and Gallager, Data Networks, §6.5.2).
+//! have an equal part, in whatever order they came (max-min fairness: Bertsekas and Gallager, Data Networks, §6.5.2).
 
 use crate::hasher::Map;
 use crate::input::ExchangeId;

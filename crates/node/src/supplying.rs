@@ -102,7 +102,7 @@ impl Wants {
         self.shrink();
     }
 
-    /// Keeps those of which this holds.
+    /// Keeps those that this says of.
     pub fn retain(&mut self, keep: impl Fn(&Want) -> bool) {
         self.queue.retain(keep);
         self.bytes = self.queue.iter().map(Self::cost).sum();

@@ -3,7 +3,7 @@
 //! The engine bounds the links that it has not hung up, so a driver takes in every one that comes: only the
 //! engine knows whose place another may take. What a driver has beyond those are farewells, links that are
 //! hung up and whose last bytes are still to be sent. They are bounded here, and the oldest ends first:
-//! else whoever connects and never closes would hold all places of a driver.
+//! else one who connects and never closes would hold all places of a driver.
 
 use crate::mesh::{DIALS_MAX, HANDSHAKES_MAX, PEERS_MAX};
 use std::collections::VecDeque;

@@ -28,8 +28,8 @@ impl Node {
         self.has_room_for(peer, REQUEST_COST + TRANSFER_COST + size)
     }
 
-    /// Whether a peer may have this much more memory. Whoever holds the most may have to give back: the
-    /// latest of its requests, of which it has got the least.
+    /// Whether a peer may have this much more memory. The peer that holds the most may have to give back:
+    /// the latest of its requests, which has got the least.
     pub(super) fn has_room_for(&mut self, peer: NodeId, bytes: u64) -> bool {
         while self.budget.free() < bytes {
             let most = self.budget.who_gives_back(peer, bytes);

@@ -58,7 +58,7 @@ fn peers_that_ask_all_they_may_leave_room_for_one_that_asks_little() {
     let Report { asked_bytes, asks_short, exchanges, .. } = mesh.report(0);
     assert!(asked_bytes <= PART && asked_bytes > PART / 2, "{asked_bytes}");
     assert!(asks_short > 0 && exchanges < 60, "{asks_short} of {exchanges} were refused");
-    // They are told, and have about the same, whoever came first.
+    // They are told, and the first and the last of them have about the same.
     let busy = |heard: &Heard| {
         let is_busy = |it: &Message| matches!(it, Message::End(_, Outcome::Busy));
         (0..100).filter(|it| heard.of(*it).iter().any(is_busy)).count()

@@ -74,8 +74,8 @@ impl Peers {
         self.at(address).or(least)
     }
 
-    /// The accepted connection that leaves for another one, if there are too many of which nobody knows
-    /// whose they are.
+    /// The accepted connection that leaves for another one, if too many are there whose other end is not
+    /// known.
     pub(super) fn unknown_to_leave(&self) -> Option<LinkId> {
         let unknown = || self.links.iter().filter(|(_, link)| link.is_unknown());
         if unknown().count() < HANDSHAKES_MAX {

@@ -90,7 +90,7 @@ impl Peers {
         self.grant(id);
     }
 
-    /// There is no place for whoever has proven who they are.
+    /// There is no place for one who has proven who they are.
     fn turn_away(&mut self, now: Instant, id: LinkId, also: Option<SocketAddr>) {
         match self.links.get(&id).is_some_and(|link| link.dialled) {
             true => self.end(now, id, Down::Refused(Refusal::Busy)),

@@ -1,4 +1,4 @@
-//! Those who are needed find a place, whoever else has come.
+//! Those who are needed find a place, however many others have come.
 
 use super::net::{Net, address};
 use super::{Event, at, node};
@@ -33,7 +33,7 @@ fn id(net: &Net, other: usize) -> NodeId {
 }
 
 #[test]
-fn who_is_needed_finds_a_place_whoever_of_both_dials() {
+fn who_is_needed_finds_a_place_by_either_dial() {
     for own in [false, true] {
         let mut net = full();
         net.nodes[0].peers.keep_place_for([address(PEERS_MAX + 1).ip()]);
