@@ -410,7 +410,7 @@ fn refuse(shell: Shell, refusal: Refusal, client: IpAddr, turn: Turn) -> Respons
 }
 
 /// There is no room for one more request on an open connection. Who asks a proxy is told so. Who meant to ask
-/// an origin is left: it asks anew, as HTTP bids it (RFC 9112 §9.3.1), and its new connection goes past us.
+/// an origin is left: it asks anew, as clients do (RFC 9112 §9.3.1), and its new connection goes past us.
 async fn decline(shell: Shell, entrance: Entrance, turn: Turn, place: &Place) -> Response<Content> {
     if entrance != Entrance::Explicit {
         place.close();

@@ -322,6 +322,34 @@ fn a_tunnel_has_its_time_too() {
     wait_until("the daemon to end", || hearsay.has_ended());
 }
 
+#[test]
+#[ignore = "takes the minute over which a client's pace is measured"]
+fn who_does_not_read_goes_after_a_minute_when_half_of_the_room_is_taken() {
+    let world = World::new();
+    let origin = Slow::start();
+    let nginx = Nginx::start(&world, "");
+    nginx.put("file", &noise(1, 3_000_000));
+    let hearsay = Hearsay::start_with(&world, &SMALL);
+    let mut stuck = Raw::connect(hearsay.proxy);
+    ask(&mut stuck, &nginx.url("file"));
+    let begun = Instant::now();
+    let mut waiting: Vec<_> = (0..ROOM / 2).map(|_| Raw::connect(hearsay.proxy)).collect();
+    for client in &mut waiting {
+        ask(client, &origin.script.url("slow"));
+    }
+    while begun.elapsed() < Duration::from_secs(100) && hearsay.number("/clients/closed_slow") == 0
+    {
+        std::thread::sleep(Duration::from_secs(1));
+    }
+    assert!((55..90).contains(&begun.elapsed().as_secs()), "{:?}", begun.elapsed());
+    assert!(stuck.rest().len() < 3_000_000, "it got all of it");
+    origin.answer();
+    for client in &mut waiting {
+        assert_eq!(client.reply().expect(200).text(), "ok");
+    }
+    assert_eq!(hearsay.number("/clients/closed_slow"), 1);
+}
+
 /// What the daemon has in memory and the kernel for its clients, in bytes. `/proc/net/sockstat` would count other
 /// namespaces' sockets too.
 fn memory(hearsay: &Hearsay) -> u64 {
@@ -357,8 +385,8 @@ fn peak(hearsay: &Hearsay, to: &str, words: &[u8]) -> u64 {
     most
 }
 
-/// With `memory = "16MiB"`; a debug build's code and tasks are larger than a release's, which stays below 48 MiB.
-const MEMORY_MAX: u64 = 64 << 20;
+/// With `memory = "16MiB"`, also for a debug build.
+const MEMORY_MAX: u64 = 48 << 20;
 
 #[test]
 fn half_heads_take_no_more_memory_than_there_is() {

@@ -35,10 +35,10 @@ const WINDOW_MAX: u64 = 128 << 10;
 /// One client's window grows by this share of what is left for windows.
 const WINDOW_SHARE: u64 = 8;
 
-/// A head or body is looked at for this long …
-const PACE_OVER: Duration = Duration::from_secs(60);
-/// … and must have moved this many bytes in each second of it, once half of the room is taken.
+/// A head or body must have moved this many bytes in each second, once half of the room is taken …
 const PACE_BYTES: u64 = 256;
+/// … over a minute: this many sweeps.
+const PACE_SWEEPS: usize = 12;
 
 /// A tunnel in which nothing moves for this long may be closed when there is no room.
 const QUIET: Duration = Duration::from_secs(60);
@@ -193,12 +193,13 @@ impl Need {
     const FIRST: Self = Self { slots: 1, bytes: OPEN_BYTES };
 }
 
-/// How fast a connection moves.
+/// How much a connection had moved at the last sweeps of its stage, while its client was waited for.
 #[derive(Clone, Copy, Debug)]
 struct Pace {
     since: Instant,
-    total: u64,
-    is_slow: bool,
+    totals: [u64; PACE_SWEEPS],
+    /// Totals that were written, the last over the first.
+    count: usize,
 }
 
 /// All connections of clients.
@@ -367,7 +368,7 @@ impl Admission {
     }
 
     fn add(&mut self, now: Instant, network: Option<Network>, meter: Arc<Meter>) -> Slot {
-        let pace = Pace { since: now, total: meter.total(), is_slow: false };
+        let pace = Pace::new(now, meter.total());
         let connection = Connection { network, stage: Stage::Head, since: now, pace, meter };
         self.open += 1;
         self.bytes += connection.stage.bytes();
@@ -403,7 +404,7 @@ impl Admission {
         let Some(connection) = self.slots.get_mut(slot.0).and_then(Option::as_mut) else { return };
         let before = std::mem::replace(&mut connection.stage, stage);
         connection.since = now;
-        connection.pace.restart(now, connection.meter.total());
+        connection.pace = Pace::new(now, connection.meter.total());
         self.bytes = self.bytes - before.bytes() + stage.bytes();
         self.windows = self.windows - before.extra() + stage.extra();
     }
@@ -503,7 +504,7 @@ impl Connection {
             // Not even a first byte: it is no more than a head that does not come.
             Stage::Tunnel if self.meter.total() == 0 => Some(Closed::Head),
             Stage::Tunnel => {
-                let is_quiet = self.pace.total == self.meter.total();
+                let is_quiet = self.pace.last() == self.meter.total();
                 (is_quiet && now - self.pace.since >= QUIET).then_some(Closed::Tunnel)
             }
             Stage::Busy { .. } | Stage::Closed => None,
@@ -513,25 +514,40 @@ impl Connection {
     /// Looks at how fast it moves. Who waits for us is not slow.
     fn is_slow(&mut self, now: Instant) -> bool {
         let total = self.meter.total();
-        let is_our_turn = match self.stage {
-            Stage::Head => false,
-            Stage::Busy { .. } => !self.meter.waits.load(Ordering::Relaxed),
-            Stage::Tunnel => self.pace.total != total,
+        let is_measured = match self.stage {
+            Stage::Head => true,
+            Stage::Busy { .. } => self.meter.waits.load(Ordering::Relaxed),
+            Stage::Tunnel => {
+                if self.pace.last() != total {
+                    self.pace = Pace::new(now, total);
+                }
+                return false;
+            }
             Stage::Idle | Stage::Closed => return false,
         };
-        if is_our_turn {
-            self.pace.restart(now, total);
-        } else if self.stage != Stage::Tunnel && now - self.pace.since >= PACE_OVER {
-            let is_slow = total - self.pace.total < PACE_BYTES * PACE_OVER.as_secs();
-            self.pace = Pace { since: now, total, is_slow };
+        if !is_measured {
+            self.pace = Pace::new(now, total);
         }
-        self.pace.is_slow
+        is_measured && self.pace.is_slow(total)
     }
 }
 
 impl Pace {
-    fn restart(&mut self, now: Instant, total: u64) {
-        *self = Self { since: now, total, is_slow: false };
+    fn new(now: Instant, total: u64) -> Self {
+        Self { since: now, totals: [total; PACE_SWEEPS], count: 1 }
+    }
+
+    fn last(&self) -> u64 {
+        self.totals[(self.count - 1) % PACE_SWEEPS]
+    }
+
+    /// Notes one more total, a sweep after the last; whether too little has moved over all of them.
+    fn is_slow(&mut self, total: u64) -> bool {
+        let at = self.count % PACE_SWEEPS;
+        let first = std::mem::replace(&mut self.totals[at], total);
+        let least = PACE_BYTES * PACE_SWEEPS as u64 * SWEEP_EVERY.as_secs();
+        self.count += 1;
+        self.count > PACE_SWEEPS && total - first < least
     }
 }
 
@@ -662,15 +678,20 @@ mod tests {
         // A head, an answer that the client does not take, one that waits for us, one that moves.
         slots[1..].iter().for_each(|slot| assert!(admission.begin(at(0), *slot).is_some()));
         meters[1].waits();
+        // What it took at once does not count for longer than a minute.
+        meters[1].moved(1 << 20);
         for seconds in (5..=60).step_by(5) {
             meters[3].waits();
             meters[3].moved(5 * PACE_BYTES);
             meters[0].moved(5 * PACE_BYTES - 1);
             admission.sweep(at(seconds));
         }
-        assert_eq!(closed(&mut admission), [], "less than half was taken");
-        arrive(&mut admission, 61, 99).unwrap();
+        meters[3].moved(5 * PACE_BYTES);
         admission.sweep(at(65));
+        assert_eq!(closed(&mut admission), [], "less than half was taken");
+        arrive(&mut admission, 66, 99).unwrap();
+        meters[3].moved(5 * PACE_BYTES);
+        admission.sweep(at(70));
         assert_eq!(closed(&mut admission), [(slots[0], Closed::Slow), (slots[1], Closed::Slow)]);
         assert_eq!(admission.counters().closed_slow, 2);
     }
