@@ -244,7 +244,7 @@ fn who_leaves_before_the_head_is_gone_and_so_is_its_origin() {
     }
     drop(streams.split_off(50));
     wait_until("all of them to be gone", || {
-        hearsay.number("/clients/connections") == 0 && hearsay.number("/report/fetches") == 0
+        hearsay.number("/report/exchanges") == 0 && hearsay.number("/report/fetches") == 0
     });
     assert!(left.elapsed() < Duration::from_secs(2), "they stood for {:?}", left.elapsed());
 }
