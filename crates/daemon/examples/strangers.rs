@@ -46,7 +46,6 @@ impl Stranger {
             key: None,
             gateways: Vec::new(),
             port: victim.port(),
-            direct: Vec::new(),
             overhear: None,
         };
         let profile = content::Profile::DEFAULT.id;
