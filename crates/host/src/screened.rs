@@ -1,14 +1,14 @@
 //! A connection whose every incoming byte is screened before anybody parses it.
 
-use bytes::{Buf, BytesMut};
+use bytes::{Buf, BufMut, BytesMut};
 use node::driver::admission::Meter;
 use node::{Refusal, Screen, Verdict};
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf};
 
 /// How much of a head is read at once, in bytes; content does not pass this way.
 const READ_BYTES: usize = 4096;
@@ -241,13 +241,9 @@ fn read_behind<S: AsyncRead + Unpin>(
     cx: &mut Context<'_>,
     held: &mut BytesMut,
 ) -> Poll<io::Result<usize>> {
-    let start = held.len();
-    held.resize(start + READ_BYTES, 0);
-    let mut part = ReadBuf::new(&mut held[start..]);
-    let ready = Pin::new(stream).poll_read(cx, &mut part);
-    let count = part.filled().len();
-    held.truncate(start + count);
-    ready.map(|ready| ready.map(|()| count))
+    let mut part = held.limit(READ_BYTES);
+    // Into room that nobody has written zeros to first.
+    pin!(stream.read_buf(&mut part)).poll(cx)
 }
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Screened<S> {
@@ -283,7 +279,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Screened<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+    use tokio::io::{AsyncWriteExt, DuplexStream, duplex};
 
     const SOUND: &[u8] = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n\0\r\n:)";
 
