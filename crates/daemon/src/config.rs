@@ -213,7 +213,7 @@ impl Config {
         {
             wrong.add("intercept", error.to_string());
         }
-        self.access.check(&mut wrong, machine);
+        self.access.check(&mut wrong);
         self.mesh.check(&mut wrong);
         self.overhear.check(&self.mesh, &mut wrong);
         wrong

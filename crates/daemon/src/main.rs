@@ -44,7 +44,7 @@ mod transparent;
 mod turned_away;
 
 use cli::{Cli, Command, Run};
-use config::{FILE_DEFAULT, Given, control_paths};
+use config::{Config, ConfigError, FILE_DEFAULT, Given, control_paths};
 use exit::Failure;
 use term::Style;
 
@@ -81,9 +81,16 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
 fn start(run: &Run, control: Option<std::path::PathBuf>) -> Result<(), Failure> {
     log::start(run.log)?;
     let given = Given { file: run.config.clone(), overrides: run.overrides(control) };
-    let config = given.load().map_err(Failure::usage)?;
+    let config = fit(given.load())?;
     config.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     drive::run(config, given).map_err(Failure::failed)
+}
+
+/// Settings that this machine can be run with.
+fn fit(config: Result<Config, ConfigError>) -> Result<Config, Failure> {
+    let config = config.map_err(Failure::usage)?;
+    config.access.check_interfaces(host::egress::is_there).map_err(Failure::usage)?;
+    Ok(config)
 }
 
 /// Commands need a loop of their own, for one conversation.
@@ -104,7 +111,7 @@ async fn show_status(paths: &[std::path::PathBuf], json: bool) -> Result<(), Fai
 
 fn check_config(file: Option<&Path>) -> Result<(), Failure> {
     let given = Given { file: file.map(Path::to_owned), ..Given::default() };
-    let config = given.load().map_err(Failure::usage)?;
+    let config = fit(given.load())?;
     let name = file.unwrap_or(Path::new(FILE_DEFAULT));
     if file.is_none() && !name.exists() {
         println!("{} is not there: the defaults hold", name.display());

@@ -126,7 +126,10 @@ impl Reload {
         loop {
             tokio::select! {
                 Some(()) = hangup.recv() => self.reload(),
-                () = egress.changed() => self.transparent.change(&self.held),
+                () = egress.changed() => {
+                    self.shell.pool().clear();
+                    self.transparent.change(&self.held);
+                }
             }
         }
     }
@@ -149,6 +152,7 @@ impl Reload {
     fn put_in_force(&mut self) {
         let settings = engine_settings(&self.held);
         self.shell.pool().dialler().permit(settings.access.clone());
+        self.shell.pool().clear();
         self.shell.feed(Input::Settings(settings));
         self.observer.holds(&self.held);
         self.transparent.change(&self.held);

@@ -116,6 +116,14 @@ fn an_intercepted_client_reaches_what_the_firewall_lets_it_and_nothing_else() {
             // A spelling that a translator turns into an address inside.
             sh("ip -6 route add 64:ff9b::/96 via fd02::2");
             assert_eq!(direct("[64:ff9b::10.3.0.2]").status, 0);
+            // A guest's packets all go out by a rule of their own; those that we send do not.
+            sh(
+                "ip rule add priority 1000 from 10.1.0.0/24 lookup 100
+                ip route add default via 10.2.0.2 table 100",
+            );
+            let reply = direct("10.3.0.2");
+            assert!(!reply.text().contains(SECRET), "led inside by our own route: {reply:?}");
+            assert_eq!(direct(OUTER[0]).expect(200).text(), PUBLIC);
             assert!(pages[0].heads().is_empty(), "{:?}", pages[0].heads());
             assert_eq!(hearsay.status()["intercept"]["out"], serde_json::json!(["wan0"]));
         },
@@ -237,6 +245,13 @@ fn a_private_address_behind_the_uplink_is_no_local_client() {
             }
             no_tunnel(WAN, proxy, "http://198.51.100.2:443/");
         }
+        // Nor while the uplink has lost its way.
+        sh("ip route del default; ip -6 route del default");
+        wait_until("nothing to lead out", || {
+            hearsay.status()["intercept"]["out"] == serde_json::json!([])
+        });
+        refused(&by_proxy(WAN, "http://10.2.0.1:3128", "http://10.3.0.2/", &[]));
+        sh("ip route add default via 10.2.0.2; ip route add default via fd02::2");
         assert!(pages.iter().all(|page| page.heads().is_empty()));
         drop(hearsay);
         let allow = format!("{OPEN}allow = [\"10.2.0.0/24\"]\n");

@@ -54,7 +54,11 @@ impl Dialler {
         }
         allowed.truncate(ADDRESSES_MAX);
         let Some((last, others)) = allowed.split_last() else {
-            return Err(forbidden.map_or(FetchError::Unresolved, FetchError::Forbidden));
+            return Err(match forbidden {
+                None => FetchError::Unresolved,
+                Some(Forbidden::Unroutable) => FetchError::Unreachable,
+                Some(why) => FetchError::Forbidden(why),
+            });
         };
         for address in others {
             if let Ok(stream) = connect(*address, EACH).await {
@@ -76,9 +80,8 @@ impl Dialler {
     }
 
     fn permits(&self, to: SocketAddr, client: IpAddr, caller: Caller) -> Result<(), Forbidden> {
-        // What a client would have dialled itself takes the client's route; what we dial, ours.
-        let from = (caller == Caller::Intercepted).then_some(client);
-        self.0.access.borrow().may_dial(caller, to, |address| self.0.egress.leads(address, from))
+        let leads = |address| self.0.egress.leads_for(caller, client, address);
+        self.0.access.borrow().may_dial(caller, to, leads)
     }
 }
 

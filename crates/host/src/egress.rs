@@ -4,19 +4,28 @@
 //! operator names it. What [`node::Access`] permits depends on it, and so do the rules that bring
 //! clients here ([`crate::intercept`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
-use node::Leads;
+use node::{Caller, Leads, is_local};
 use tokio::sync::watch;
 
 use crate::routing::{Forward, Kernel, forward};
 
-/// The interfaces that lead out, by their numbers; `None` until the kernel has said.
-type Outward = Option<BTreeMap<u32, String>>;
+/// What is known of the interfaces; `None` until the kernel has said.
+type Outward = Option<Interfaces>;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Interfaces {
+    /// Those that lead out now, by their numbers.
+    now: BTreeMap<u32, String>,
+    /// Numbers of those that have led out at any time: behind them are others' sites, also while the uplink is
+    /// down.
+    ever: BTreeSet<u32>,
+}
 
 /// Says where routes lead, as of now.
 #[derive(Clone, Debug)]
@@ -62,10 +71,12 @@ impl Follower {
     async fn run(mut self) {
         loop {
             self.kernel.changed().await;
-            let now = Some(self.kernel.fib().outward(&self.named));
+            let now = self.kernel.fib().outward(&self.named);
             self.outward.send_if_modified(|told| {
-                let is_new = *told != now;
-                *told = now;
+                let is_new = told.as_ref().is_none_or(|told| told.now != now);
+                let told = told.get_or_insert_default();
+                told.ever.extend(now.keys());
+                told.now = now;
                 is_new
             });
         }
@@ -83,33 +94,58 @@ impl Egress {
     /// The names of the interfaces that lead out, in the order of their numbers.
     #[must_use]
     pub fn interfaces(&self) -> Vec<String> {
-        self.outward.borrow().iter().flat_map(BTreeMap::values).cloned().collect()
+        let outward = self.outward.borrow();
+        outward.iter().flat_map(|known| known.now.values()).cloned().collect()
     }
 
-    /// Where routes lead for packets of this machine's own or, with `from`, of a client's.
+    /// Where routes lead when this is dialled for a client or a peer. What an intercepted client would have
+    /// dialled itself must lead out by its own route, which rules may tell from ours, and by ours, which it
+    /// takes.
     #[must_use]
-    pub fn leads(&self, to: IpAddr, from: Option<IpAddr>) -> Leads {
+    pub fn leads_for(&self, caller: Caller, client: IpAddr, to: IpAddr) -> Leads {
+        match (caller, self.leads(to, None)) {
+            (Caller::Intercepted, Leads::Out) => self.leads(to, Some(client)),
+            // Over the mesh peers reach each other without us.
+            (Caller::Peer, Leads::Out) if is_local(to) && self.is_by_mesh(to) => Leads::Elsewhere,
+            (_, led) => led,
+        }
+    }
+
+    /// Whether an address is behind an uplink: an interface that leads out or once did, and not to the mesh.
+    /// While it cannot be told, it is.
+    #[must_use]
+    pub fn is_behind_uplink(&self, address: IpAddr) -> bool {
+        let Ok(Forward::Out(interface)) = forward(address.to_canonical(), None) else {
+            return false;
+        };
+        match self.outward.borrow().as_ref() {
+            Some(known) => {
+                let name = known.now.get(&interface);
+                let is_mesh = name.is_some_and(|name| self.mesh.contains(name));
+                known.ever.contains(&interface) && !is_mesh
+            }
+            None => true,
+        }
+    }
+
+    fn leads(&self, to: IpAddr, from: Option<IpAddr>) -> Leads {
         match self.forward(to.to_canonical(), from.map(|from| from.to_canonical())) {
             Ok(Forward::Out(interface)) if self.name_of(interface).is_some() => Leads::Out,
-            Ok(Forward::Out(_) | Forward::Nowhere) => Leads::Elsewhere,
+            Ok(Forward::Out(_)) => Leads::Elsewhere,
+            Ok(Forward::Nowhere) => Leads::Nowhere,
             // Where it cannot be told, it may be ourselves.
             Ok(Forward::Here) | Err(_) => Leads::Here,
         }
     }
 
-    /// Whether an address is behind an uplink: an interface that leads out, and not to the mesh.
-    #[must_use]
-    pub fn is_behind_uplink(&self, address: IpAddr) -> bool {
-        let name = match forward(address.to_canonical(), None) {
-            Ok(Forward::Out(interface)) => self.name_of(interface),
-            _ => None,
-        };
-        name.is_some_and(|name| !self.mesh.contains(&name))
+    fn is_by_mesh(&self, to: IpAddr) -> bool {
+        let Ok(Forward::Out(interface)) = forward(to.to_canonical(), None) else { return false };
+        self.name_of(interface).is_some_and(|name| self.mesh.contains(&name))
     }
 
     /// The name of an interface, if it leads out.
     fn name_of(&self, interface: u32) -> Option<String> {
-        self.outward.borrow().as_ref()?.get(&interface).cloned()
+        self.outward.borrow().as_ref()?.now.get(&interface).cloned()
     }
 
     /// A client's packets come in by the interface that leads back to it.

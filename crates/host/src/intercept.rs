@@ -30,11 +30,11 @@ pub const TABLE_NAME: &str = "hearsay";
 /// because a packet that is ours must not be sent to an uplink.
 pub const RULE_PRIORITY: u32 = 313;
 
-/// Spellings in IPv6 of IPv4 addresses that are of this machine, this link or this site, which a
-/// translator would turn into those: IPv4-compatible ones (and `::1`), and private ones behind the
-/// well-known prefix of NAT64 (RFC 6052).
+/// Spellings in IPv6 of IPv4 addresses, as [`node::plain`] reads them: all that are compatible (and `::1`),
+/// mapped or translated, and private ones behind the well-known prefix of NAT64 or of 6to4.
 const SPELLED_IPV4: &str = "::/96, 64:ff9b::a00:0/104, 64:ff9b::6440:0/106, 64:ff9b::7f00:0/104, \
-     64:ff9b::a9fe:0/112, 64:ff9b::ac10:0/108, 64:ff9b::c0a8:0/112";
+     64:ff9b::a9fe:0/112, 64:ff9b::ac10:0/108, 64:ff9b::c0a8:0/112, ::ffff:0:0/96, ::ffff:0:0:0/96, \
+     2002:a00::/24, 2002:6440::/26, 2002:7f00::/24, 2002:a9fe::/32, 2002:ac10::/28, 2002:c0a8::/32";
 
 /// The kernel's limit for an interface's name, without the final zero (IFNAMSIZ is 16).
 const INTERFACE_NAME_MAX: usize = 15;
@@ -568,7 +568,7 @@ table inet hearsay {
     fib daddr type local tcp dport 3130 drop
     fib daddr type { local, broadcast, anycast, multicast } return
     ip daddr { 127.0.0.0/8, 169.254.0.0/16, 224.0.0.0/4 } return
-    ip6 daddr { ::/96, 64:ff9b::a00:0/104, 64:ff9b::6440:0/106, 64:ff9b::7f00:0/104, 64:ff9b::a9fe:0/112, 64:ff9b::ac10:0/108, 64:ff9b::c0a8:0/112, fe80::/10, ff00::/8 } return
+    ip6 daddr { ::/96, 64:ff9b::a00:0/104, 64:ff9b::6440:0/106, 64:ff9b::7f00:0/104, 64:ff9b::a9fe:0/112, 64:ff9b::ac10:0/108, 64:ff9b::c0a8:0/112, ::ffff:0:0/96, ::ffff:0:0:0/96, 2002:a00::/24, 2002:6440::/26, 2002:7f00::/24, 2002:a9fe::/32, 2002:ac10::/28, 2002:c0a8::/32, fe80::/10, ff00::/8 } return
     iifname { "br-lan", "wl0.1" } meta nfproto ipv4 tcp dport { 80, 8080 } ip daddr 10.9.0.0/16 tproxy ip to :3130 meta mark set meta mark | 0x04000000 accept
     iifname { "br-lan", "wl0.1" } meta nfproto ipv4 tcp dport { 80, 8080 } fib daddr . mark oifname { "wan0", "ppp0" } tproxy ip to :3130 meta mark set meta mark | 0x04000000 accept
     iifname { "br-lan", "wl0.1" } meta nfproto ipv6 tcp dport { 80, 8080 } ip6 daddr fd09::/16 tproxy ip6 to :3130 meta mark set meta mark | 0x04000000 accept

@@ -104,6 +104,11 @@ impl Pool {
         }
     }
 
+    /// Drops all: what they lead to may be forbidden by now, or cut off.
+    pub fn clear(&self) {
+        self.idle.borrow_mut().retain(|_| false);
+    }
+
     /// The way to the gateway is this: connections that it has cut off are dropped.
     pub fn follow(&self, routes: &RouteTable) {
         drop(self.idle.borrow_mut().follow(routes));

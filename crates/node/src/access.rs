@@ -128,8 +128,10 @@ pub enum Leads {
     Here,
     /// Out by an interface that has a default route, or that the operator named as one that leads out.
     Out,
-    /// Anywhere else: to another zone of this router, or nowhere.
+    /// To another zone of this router, or to where its rules forbid.
     Elsewhere,
+    /// There is no route.
+    Nowhere,
 }
 
 /// Why something is not dialled.
@@ -141,6 +143,8 @@ pub enum Forbidden {
     Private,
     /// The address is this router's own, nobody's, or in another of its zones.
     Inward,
+    /// No route leads there now.
+    Unroutable,
 }
 
 /// What the operator permits beyond what leads out of the site.
@@ -211,12 +215,16 @@ impl Access {
         let permitted =
             covers(&self.direct, meant) || (is_explicit && covers(&self.private, meant));
         let fits = |led: Leads| led == Leads::Out || (permitted && led != Leads::Here);
+        let led = leads(spelled);
+        if led == Leads::Nowhere {
+            return Err(Forbidden::Unroutable);
+        }
         // A router without IPv4 has no route for what a translator beyond its uplink turns this into.
         let translated = || match leads(meant) {
-            Leads::Elsewhere => !is_local(meant) || permitted,
+            Leads::Nowhere => !is_local(meant),
             led => fits(led),
         };
-        let all_fit = fits(leads(spelled)) && (spelled == meant || translated());
+        let all_fit = fits(led) && (spelled == meant || translated());
         if all_fit { Ok(()) } else { Err(Forbidden::Inward) }
     }
 }
@@ -344,13 +352,17 @@ mod tests {
             assert!(dials(&Access::default(), caller, "64:ff9b::192.0.2.1 443"), "{caller:?}");
         }
         let without_ipv4 = |address: IpAddr| match address {
-            IpAddr::V4(_) => Leads::Elsewhere,
+            IpAddr::V4(_) => Leads::Nowhere,
             IpAddr::V6(_) => Leads::Out,
         };
         let dial = |address| {
             Access::default().may_dial(Caller::Intercepted, to(address), without_ipv4).is_ok()
         };
         assert!(dial("64:ff9b::192.0.2.1") && !dial("64:ff9b::192.168.0.1"));
+        let nowhere = |address| {
+            Access::default().may_dial(Caller::Intercepted, to(address), |_| Leads::Nowhere)
+        };
+        assert_eq!(nowhere("192.0.2.1"), Err(Forbidden::Unroutable));
     }
 
     #[test]

@@ -18,8 +18,6 @@ pub struct Machine {
     pub cache_home: Option<PathBuf>,
     /// `$XDG_RUNTIME_DIR`.
     pub runtime_dir: Option<PathBuf>,
-    /// Whether there is an interface of this name, if that can be told.
-    pub has_interface: Option<fn(&str) -> bool>,
 }
 
 /// Where a daemon that runs as root answers.
@@ -36,7 +34,6 @@ impl Machine {
             home: directory("HOME"),
             cache_home: directory("XDG_CACHE_HOME"),
             runtime_dir: directory("XDG_RUNTIME_DIR"),
-            has_interface: Some(host::egress::is_there),
         }
     }
 

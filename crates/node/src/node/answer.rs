@@ -138,7 +138,9 @@ impl Node {
                                    them in [access] private"
                     .to_owned()
             }
-            Forbidden::Inward => "this node does not dial that address for others".to_owned(),
+            Forbidden::Inward | Forbidden::Unroutable => {
+                "this node does not dial that address for others".to_owned()
+            }
         };
         let kind = Some("destination_ip_prohibited");
         self.respond_error(id, StatusCode::FORBIDDEN, &why, kind);

@@ -45,7 +45,8 @@ impl Fib {
             self.defaults.extend(route.hops.iter().map(|hop| hop.interface));
         }
         let counts = route.table == TABLE_MAIN || (route.table == TABLE_LOCAL && target.is_some());
-        if counts && route.to.leads_to(target) && self.routes.len() < ROUTES_MAX {
+        if counts && route.is_for_all && route.to.leads_to(target) && self.routes.len() < ROUTES_MAX
+        {
             self.routes.push(route);
         }
     }
@@ -113,7 +114,8 @@ pub mod tests {
     pub fn route(to: &str, via: &str, interface: u32) -> Route {
         let hop = Hop { via: via.parse().ok(), interface, is_dead: false };
         let to = to.parse().unwrap();
-        Route { to, table: TABLE_MAIN, protocol: 42, kind: UNICAST, priority: 0, hops: vec![hop] }
+        let (table, protocol, kind, priority) = (TABLE_MAIN, 42, UNICAST, 0);
+        Route { to, table, protocol, kind, priority, is_for_all: true, hops: vec![hop] }
     }
 
     fn via(fib: &Fib) -> Option<String> {
@@ -174,8 +176,11 @@ pub mod tests {
         let own_table = Route { table: 3130, kind: LOCAL, ..route("0.0.0.0/0", "", 1) };
         fib.add_route(own_table, None);
         assert!(out(&fib, &[]).is_empty());
-        fib.add_route(Route { table: 100, ..route("::/0", "fe80::1", 2) }, None);
-        assert_eq!(out(&fib, &[]), ["wan0"]);
+        // As OpenWrt makes those of IPv6.
+        fib.add_route(Route { is_for_all: false, ..route("::/0", "fe80::1", 2) }, None);
+        assert_eq!((out(&fib, &[]), fib.way()), (vec!["wan0".to_owned()], None));
+        fib.add_route(Route { table: 100, ..route("::/0", "fe80::1", 1) }, None);
+        assert_eq!(out(&fib, &[]), ["wl0", "wan0"]);
         assert_eq!(out(&fib, &["wl0", "nosuch"]), ["wl0", "wan0"]);
     }
 

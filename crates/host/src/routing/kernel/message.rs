@@ -64,6 +64,8 @@ pub struct Route {
     pub kind: u8,
     /// Among routes to the same network the least counts.
     pub priority: u32,
+    /// Whether it is for packets from everywhere, and not from some network alone.
+    pub is_for_all: bool,
     /// Where it leads; more than one where packets are spread.
     pub hops: Vec<Hop>,
 }
@@ -180,7 +182,7 @@ impl Message<'_> {
         }
     }
 
-    /// The route that it is about, if where packets come from does not matter for it.
+    /// The route that it is about, if the type of service does not matter for it.
     pub fn route(&self) -> Option<Route> {
         let &[family, bits, source_bits, tos, table, protocol, _, kind, ..] = self.payload else {
             return None;
@@ -192,7 +194,7 @@ impl Message<'_> {
             AF_INET6 => IpAddr::from(Ipv6Addr::UNSPECIFIED),
             _ => return None,
         };
-        if source_bits != 0 || tos != 0 {
+        if tos != 0 {
             return None;
         }
         let (mut address, mut table, mut priority) = (anywhere, u32::from(table), 0);
@@ -209,7 +211,8 @@ impl Message<'_> {
         if hops.is_empty() {
             hops.push(hop(flags, 0, rest));
         }
-        Some(Route { to: Net::new(address, bits)?, table, protocol, kind, priority, hops })
+        let (to, is_for_all) = (Net::new(address, bits)?, source_bits == 0);
+        Some(Route { to, table, protocol, kind, priority, is_for_all, hops })
     }
 }
 
