@@ -7,7 +7,7 @@ use content::{Content, Turn};
 use joined::relay;
 pub use joined::{dial_past, join, tunnel};
 
-use crate::places::{Order, Place};
+use crate::places::Place;
 use crate::shares::ACCEPT_PAUSE;
 use crate::shell::{End, Past, Shell};
 use crate::turned_away::{NO_ROOM, RETRY_AFTER_SECONDS, turn_away};
@@ -181,7 +181,7 @@ async fn intercepted(
     }
     let first = tokio::select! {
         first = first_bytes(&mut stream) => first,
-        _ = poll_fn(|cx| place.poll_told(cx)) => return,
+        () = place.closed() => return,
     };
     match first {
         First::Http(first) => {
@@ -241,16 +241,16 @@ async fn converse(
         .serve_connection(TokioIo::new(screened), service)
         .with_upgrades();
     let ended = poll_fn(|cx| {
-        match place.poll_told(cx) {
-            Poll::Ready(Order::Close) => return Poll::Ready(Ended::Served(Ok(()))),
-            Poll::Ready(Order::Finish) if place.is_idle() => {
-                return Poll::Ready(Ended::Served(Ok(())));
-            }
-            Poll::Ready(Order::Finish) => Pin::new(&mut connection).graceful_shutdown(),
-            Poll::Pending => {}
+        if place.poll_closed(cx).is_ready() {
+            return Poll::Ready(Ended::Served(Ok(())));
         }
         place.meter().awake();
-        let polled = Pin::new(&mut connection).poll(cx);
+        let mut polled = Pin::new(&mut connection).poll(cx);
+        // Only now: what the client has said by this time is a request that is under way.
+        if polled.is_pending() && place.is_finishing() && !place.meter().has_head() {
+            Pin::new(&mut connection).graceful_shutdown();
+            polled = Pin::new(&mut connection).poll(cx);
+        }
         place.look();
         match polled {
             Poll::Ready(served) => Poll::Ready(Ended::Served(served)),

@@ -26,22 +26,16 @@ pub struct Places {
     /// Some wait for room.
     is_full: Cell<bool>,
     room: Notify,
+    /// Every connection ends when what is under way on it is done.
+    is_finishing: Cell<bool>,
     passed: Cell<u64>,
     refused: Cell<u64>,
 }
 
-/// What is said to who serves a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// End it now.
-    Close,
-    /// End it when what is under way is done.
-    Finish,
-}
-
+/// What is said to the task that serves a connection.
 #[derive(Default)]
 struct Told {
-    order: Cell<Option<Order>>,
+    is_closed: Cell<bool>,
     waker: RefCell<Option<Waker>>,
 }
 
@@ -51,7 +45,19 @@ pub struct Place {
     slot: Slot,
     meter: Arc<Meter>,
     told: Rc<Told>,
-    is_busy: Cell<bool>,
+    turn: Cell<Turn>,
+}
+
+/// How far the request on a connection is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Turn {
+    /// There is none.
+    #[default]
+    Over,
+    /// It is being answered.
+    Answering,
+    /// All of the answer was handed to the connection, which may still keep a part of it.
+    Sending,
 }
 
 impl Places {
@@ -63,6 +69,7 @@ impl Places {
             told: RefCell::default(),
             is_full: Cell::new(false),
             room: Notify::new(),
+            is_finishing: Cell::new(false),
             passed: Cell::new(0),
             refused: Cell::new(0),
         })
@@ -85,7 +92,7 @@ impl Places {
     fn place(self: &Rc<Self>, slot: Slot, meter: Arc<Meter>) -> Rc<Place> {
         let told = Rc::<Told>::default();
         self.told.borrow_mut().insert(slot, Rc::clone(&told));
-        Rc::new(Place { places: Rc::clone(self), slot, meter, told, is_busy: Cell::new(false) })
+        Rc::new(Place { places: Rc::clone(self), slot, meter, told, turn: Cell::default() })
     }
 
     /// Waits until there is room again.
@@ -109,7 +116,8 @@ impl Places {
 
     /// From here on every connection ends when what is under way on it is done.
     pub fn finish(&self) {
-        self.told.borrow().values().for_each(|told| told.give(Order::Finish));
+        self.is_finishing.set(true);
+        self.told.borrow().values().for_each(|told| told.wake());
     }
 
     /// A connection was answered that there is no room.
@@ -150,7 +158,7 @@ impl Places {
         while let Some((slot, why)) = admission.poll_closed() {
             tracing::debug!(?why, "a client's connection is closed");
             if let Some(told) = self.told.borrow().get(&slot) {
-                told.give(Order::Close);
+                told.close();
             }
         }
         outcome
@@ -165,10 +173,12 @@ impl Places {
 }
 
 impl Told {
-    fn give(&self, order: Order) {
-        if self.order.get() != Some(Order::Close) {
-            self.order.set(Some(order));
-        }
+    fn close(&self) {
+        self.is_closed.set(true);
+        self.wake();
+    }
+
+    fn wake(&self) {
         if let Some(waker) = self.waker.borrow_mut().take() {
             waker.wake();
         }
@@ -184,15 +194,16 @@ impl Place {
     /// A request is to be answered: how many bytes may be on their way; `None`: there is no room.
     pub fn begin(&self) -> Option<u64> {
         let window = self.places.with(|it, now| it.begin(now, self.slot));
-        self.is_busy.set(window.is_some());
+        self.turn.set(if window.is_some() { Turn::Answering } else { Turn::Over });
         window
     }
 
-    /// The request has been answered.
+    /// All of the answer was handed to the connection. The turn ends at the first [`look`](Self::look) that finds
+    /// nothing of it in our memory.
     pub fn end(&self) {
-        self.is_busy.set(false);
-        self.places.with(|it, now| it.end(now, self.slot));
-        self.places.freed();
+        if self.turn.get() == Turn::Answering {
+            self.turn.set(Turn::Sending);
+        }
     }
 
     /// The connection is passed on unlooked at from here on.
@@ -200,9 +211,14 @@ impl Place {
         self.places.with(|it, now| it.tunnel(now, self.slot));
     }
 
-    /// The connection was looked at: a part of a head may have come.
+    /// The connection was polled: the last of an answer may have gone, or a part of a head come.
     pub fn look(&self) {
-        if self.meter.has_head() && !self.is_busy.get() {
+        if self.turn.get() == Turn::Sending && !self.meter.is_unsent() {
+            self.turn.set(Turn::Over);
+            self.places.with(|it, now| it.end(now, self.slot));
+            self.places.freed();
+        }
+        if self.meter.has_head() && self.turn.get() == Turn::Over {
             let has_room = self.places.with(|it, now| it.head(now, self.slot));
             if !has_room {
                 self.close();
@@ -210,20 +226,21 @@ impl Place {
         }
     }
 
-    /// Nothing of a request is there.
-    pub fn is_idle(&self) -> bool {
-        !self.is_busy.get() && !self.meter.has_head()
+    /// The connection is to end when what is under way on it is done.
+    pub fn is_finishing(&self) -> bool {
+        self.places.is_finishing.get()
     }
 
     /// The connection is to end now.
     pub fn close(&self) {
-        self.told.give(Order::Close);
+        self.told.close();
     }
 
-    /// What is to be done with the connection.
-    pub fn poll_told(&self, cx: &Context<'_>) -> Poll<Order> {
-        if let Some(order) = self.told.order.take() {
-            return Poll::Ready(order);
+    /// Whether the connection is to end now. Its task is also woken when [`is_finishing`](Self::is_finishing)
+    /// becomes true.
+    pub fn poll_closed(&self, cx: &Context<'_>) -> Poll<()> {
+        if self.told.is_closed.get() {
+            return Poll::Ready(());
         }
         let mut waker = self.told.waker.borrow_mut();
         if !waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
@@ -234,7 +251,7 @@ impl Place {
 
     /// Waits until the connection is to end now.
     pub async fn closed(&self) {
-        while poll_fn(|cx| self.poll_told(cx)).await != Order::Close {}
+        poll_fn(|cx| self.poll_closed(cx)).await;
     }
 }
 
@@ -262,6 +279,11 @@ mod tests {
         assert!(first.begin().is_some());
         assert!(matches!(places.arrive(client(2)), Err(Refused::Full)));
         first.end();
+        first.meter().keeps(true);
+        first.look();
+        assert!(matches!(places.arrive(client(2)), Err(Refused::Full)), "its answer has not gone");
+        first.meter().keeps(false);
+        first.look();
         let second = places.arrive(client(2)).ok().unwrap();
         first.closed().await;
         drop(first);

@@ -171,6 +171,14 @@ fn socket_at(address: &str) -> OwnedFd {
     socket
 }
 
+/// A connection from an address to another whose kernel keeps little of what comes.
+fn connect_small(from: &str, to: SocketAddr) -> TcpStream {
+    let socket = socket_at(from);
+    rustix::net::sockopt::set_socket_recv_buffer_size(&socket, 2048).expect("a small buffer");
+    rustix::net::connect(&socket, &to).expect("it accepts connections");
+    TcpStream::from(socket)
+}
+
 fn get(path: &str) -> world::Reply {
     Curl::new(CLIENT, &format!("http://origin.test/{path}")).args(&["--max-time", "9"]).run()
 }
@@ -284,6 +292,26 @@ fn a_stop_gives_what_is_under_way_its_time_and_nothing_else() {
 }
 
 #[test]
+fn who_reads_slowly_gets_all_of_an_answer_after_a_stop() {
+    let world = World::new();
+    let nginx = Nginx::start(&world, "");
+    let file = noise(1, 60_000);
+    nginx.put("file", &file);
+    let mut hearsay = Hearsay::start_with(&world, &["--drain", "60s"]);
+    let mut client = Raw::new(connect_small("127.0.0.1", hearsay.proxy));
+    ask(&mut client, &nginx.url("file"));
+    // The engine has given all of it; the client has read nothing.
+    wait_until("its answer to be over", || {
+        hearsay.number("/report/exchanges") == 0 && hearsay.number("/report/requests/miss") == 1
+    });
+    hearsay.signal("TERM");
+    wait_until("it to wait", || hearsay.log().contains("open connections may finish"));
+    assert_same(&client.reply().expect(200).body, &file);
+    assert!(client.rest().is_empty());
+    wait_until("the daemon to end", || hearsay.has_ended());
+}
+
+#[test]
 fn a_second_signal_ends_it_at_once() {
     let world = World::new();
     let origin = Slow::start();
@@ -376,11 +404,17 @@ fn peak(hearsay: &Hearsay, to: &str, words: &[u8]) -> u64 {
         streams.extend(connect_from(&addresses, to, 100, words));
         most = most.max(memory(hearsay));
     }
-    let mut last = 0;
+    most.max(settled_memory(hearsay))
+}
+
+/// The most that is in memory until that grows no more.
+fn settled_memory(hearsay: &Hearsay) -> u64 {
+    let mut most = 0;
     wait_until("nothing to grow any more", || {
         let now = memory(hearsay);
+        let before = most;
         most = most.max(now);
-        now <= std::mem::replace(&mut last, now)
+        now <= before
     });
     most
 }
@@ -421,5 +455,35 @@ fn clients_that_do_not_read_take_no_more_memory_than_there_is() {
         assert!(hearsay.number("/clients/refused") > 1000, "{}", hearsay.status());
         // Who was not told of any proxy has not noticed.
         assert_same(&get("file").expect(200).body, &file);
+    });
+}
+
+#[test]
+fn small_answers_that_are_not_read_take_no_more_memory_than_there_is() {
+    network::inside("small_answers_that_are_not_read_take_no_more_memory_than_there_is", || {
+        let world = World::new();
+        let nginx = Nginx::start_in(&world, ORIGIN, "location /each/ { rewrite ^ /file break; }");
+        let file = noise(1, 60_000);
+        nginx.put("file", &file);
+        let hearsay = Hearsay::start_with(&world, &["--intercept", "lan0"]);
+        let to: SocketAddr = PORT_80.parse().expect("an address");
+        let addresses = ten_addresses();
+        let (mut streams, mut most) = (Vec::new(), 0);
+        for number in 0..800 {
+            let from = &addresses[number % addresses.len()];
+            let mut stream = there(CLIENT, || connect_small(from, to));
+            // What was closed for others takes nothing.
+            let _ = write!(stream, "GET /each/{number} HTTP/1.1\r\nHost: 10.2.0.2\r\n\r\n");
+            streams.push(stream);
+            if number % 50 == 49 {
+                wait_until("all answers to be given", || hearsay.number("/report/exchanges") == 0);
+                most = most.max(memory(&hearsay));
+            }
+        }
+        most = most.max(settled_memory(&hearsay));
+        println!("small answers: {} KiB", most >> 10);
+        assert!(most < MEMORY_MAX, "{most} bytes: {}", hearsay.status());
+        drop(streams);
+        wait_until("all to be gone", || hearsay.number("/clients/bytes") == 0);
     });
 }

@@ -36,9 +36,15 @@ impl Client {
 
     fn written(&self, ready: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         match &ready {
-            Poll::Ready(Ok(count)) => self.meter.moved(*count as u64),
+            Poll::Ready(Ok(count)) => {
+                self.meter.moved(*count as u64);
+                self.meter.keeps(false);
+            }
             Poll::Ready(Err(_)) => {}
-            Poll::Pending => self.meter.waits(),
+            Poll::Pending => {
+                self.meter.waits();
+                self.meter.keeps(true);
+            }
         }
         ready
     }

@@ -53,6 +53,7 @@ pub struct Meter {
     moved: AtomicU64,
     has_head: AtomicBool,
     waits: AtomicBool,
+    is_unsent: AtomicBool,
     is_reset: AtomicBool,
 }
 
@@ -75,6 +76,16 @@ impl Meter {
     /// The connection is looked at anew: if the client is still waited for, that is said again.
     pub fn awake(&self) {
         self.waits.store(false, Ordering::Relaxed);
+    }
+
+    /// A part of an answer waits in our memory until the client takes more, or not any more.
+    pub fn keeps(&self, is_unsent: bool) {
+        self.is_unsent.store(is_unsent, Ordering::Relaxed);
+    }
+
+    /// Whether a part of an answer waits in our memory.
+    pub fn is_unsent(&self) -> bool {
+        self.is_unsent.load(Ordering::Relaxed)
     }
 
     /// The connection is to be reset when it ends: what the kernel holds of it goes at once.
@@ -284,7 +295,7 @@ impl Admission {
         self.grow(now, slot, Stage::Busy { window }).then_some(window)
     }
 
-    /// A request has been answered.
+    /// A request has been answered, and nothing of the answer waits in our memory any more.
     pub fn end(&mut self, now: Instant, slot: Slot) {
         if let Some(Stage::Busy { .. }) = self.stage(slot) {
             self.set(now, slot, Stage::Idle);
