@@ -107,13 +107,10 @@ impl Node {
         }
     }
 
-    /// What a client on this machine asked for cannot be had as others may have it: it asks with its
-    /// exemption, if it did not.
+    /// What a client on this machine asked for was not dialled as for others: it asks with its exemption, if
+    /// it did not. After any other error an origin was dialled, and the exemption changes nothing.
     pub(super) fn turn_home(&mut self, id: ExchangeId, error: Option<FetchError>) -> bool {
-        let helps = matches!(
-            error,
-            Some(FetchError::Forbidden(_) | FetchError::Unresolved | FetchError::NoRoute)
-        );
+        let helps = matches!(error, Some(FetchError::Forbidden(_) | FetchError::Unresolved));
         let Some(exchange) = self.exchanges.get_mut(&id) else { return false };
         if !helps || !std::mem::take(&mut exchange.ask.may_turn_home) {
             return false;
@@ -409,7 +406,9 @@ fn understand(request: Request, via: &str, config: &Config) -> Result<Ask, &'sta
         headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
     }
     http::add_via(&mut headers, version, via);
-    let may_turn_home = at_home && may_be_shared(&target, &config.access);
+    // Content and a connection for an upgrade are given to the first attempt: there is no second one.
+    let repeatable = !has_body && !upgrade;
+    let may_turn_home = at_home && repeatable && may_be_shared(&target, &config.access);
     let at_home = at_home && !may_turn_home;
     let key = target.key(&config.secret, at_home);
     Ok(Ask {

@@ -47,6 +47,8 @@ pub struct Call {
     pub from: IpAddr,
     pub dialling: Option<SocketAddr>,
     pub has_body: bool,
+    /// It is a program on the node's own machine.
+    pub at_home: bool,
 }
 
 impl Call {
@@ -59,6 +61,7 @@ impl Call {
             from: [10, 0, 0, 2].into(),
             dialling: None,
             has_body: false,
+            at_home: false,
         }
     }
 
@@ -78,6 +81,13 @@ impl Call {
 
     pub fn pace(mut self, pace: Pace) -> Self {
         self.pace = pace;
+        self
+    }
+
+    /// The client is a program on the node's own machine.
+    pub fn at_home(mut self) -> Self {
+        self.from = [127, 0, 0, 1].into();
+        self.at_home = true;
         self
     }
 

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
-use node::{Dial, Fetch, FetchError, FetchId, Head, Input};
+use node::{Caller, Dial, ExchangeId, Fetch, FetchError, FetchId, Head, Input};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::time::Duration;
@@ -142,6 +142,9 @@ pub struct Seen {
     pub url: String,
     pub headers: HeaderMap,
     pub dial: Dial,
+    pub caller: Caller,
+    /// Whose content goes with it.
+    pub exchange: Option<ExchangeId>,
 }
 
 /// What a client is to get.
@@ -168,6 +171,8 @@ struct Live {
     busy: bool,
     /// Nothing more gets through, and nobody is told.
     lost: bool,
+    /// There will be no head, but this.
+    failing: Option<FetchError>,
 }
 
 /// All origins of the world.
@@ -182,6 +187,8 @@ pub struct Origin {
     pub sent: u64,
     /// Nobody answers.
     pub down: Option<FetchError>,
+    /// What is dialled for such a caller fails.
+    pub refuses: Option<(Caller, FetchError)>,
 }
 
 impl Origin {
@@ -219,10 +226,13 @@ impl Origin {
         let host = fetch.headers.get("host").and_then(|host| host.to_str().ok()).unwrap_or("");
         let url = format!("http://{host}{}", fetch.path);
         let page = self.choose(&url, &fetch);
-        let Fetch { method, headers, dial, .. } = fetch;
-        self.seen.push(Seen { by: id.0, method, url, headers, dial });
+        let failing = self.refuses.filter(|(caller, _)| *caller == fetch.caller);
+        let failing = failing.map(|(_, error)| error);
+        let Fetch { method, headers, dial, caller, exchange, .. } = fetch;
+        self.seen.push(Seen { by: id.0, method, url, headers, dial, caller, exchange });
         let head_after = page.head_after;
-        self.live.insert(id, Live { page, sent: 0, granted: 0, busy: true, lost: false });
+        let live = Live { page, sent: 0, granted: 0, busy: true, lost: false, failing };
+        self.live.insert(id, live);
         match head_after {
             Some(wait) => (wait, Event::Head),
             None => (Duration::ZERO, Event::Never),
@@ -233,7 +243,8 @@ impl Origin {
     pub fn take(&mut self, id: Asker, page: Page) -> (Duration, Event) {
         self.taken.insert(id);
         let pause = page.pause;
-        self.live.insert(id, Live { page, sent: 0, granted: 0, busy: true, lost: false });
+        let live = Live { page, sent: 0, granted: 0, busy: true, lost: false, failing: None };
+        self.live.insert(id, live);
         (pause, Event::Piece)
     }
 
@@ -307,11 +318,11 @@ impl Origin {
         match event {
             _ if live.lost => (Vec::new(), None),
             Event::Never => (Vec::new(), None),
-            Event::Head if self.down.is_some() => {
-                self.live.remove(&id);
-                (vec![Input::End(id.1, Err(self.down.expect("it is down")))], None)
-            }
             Event::Head => {
+                if let Some(error) = self.down.or(live.failing) {
+                    self.live.remove(&id);
+                    return (vec![Input::End(id.1, Err(error))], None);
+                }
                 let status = StatusCode::from_u16(live.page.status).expect("a status");
                 let head = Input::Head(id.1, status, live.page.headers.clone());
                 (vec![head], Some((live.page.pause, Event::Piece)))

@@ -17,6 +17,7 @@ mod eviction;
 mod forwards;
 mod freshness;
 mod head;
+mod home;
 mod interception;
 mod leaving;
 mod merging;

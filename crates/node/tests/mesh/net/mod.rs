@@ -294,7 +294,7 @@ impl Mesh {
         let id = self.clients.len();
         let exchange = ExchangeId(id as u64);
         let request = Request {
-            at_home: false,
+            at_home: call.at_home,
             behind_uplink: false,
             method: call.method.clone(),
             uri: call.target(),
