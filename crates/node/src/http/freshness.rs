@@ -28,9 +28,11 @@ pub fn explicit_lifetime(
     })
 }
 
-/// Whether the origin has left open when the next request is to be asked about: only a guess would say.
-pub fn needs_guess(headers: &HeaderMap, control: &CacheControl, received: Date) -> bool {
-    !control.no_cache && explicit_lifetime(headers, control, received).is_none()
+/// Whether the origin itself says when it has to be asked again: after a lifetime above zero, or each time.
+/// A lifetime of zero does not say so: what is stale is still used where the origin is out of reach (§4.2.4),
+/// or where a request permits it (§5.2.1.2).
+pub fn is_ruled(headers: &HeaderMap, control: &CacheControl, received: Date) -> bool {
+    control.no_cache || explicit_lifetime(headers, control, received).is_some_and(|it| it > 0)
 }
 
 /// Seconds for which it is fresh, from the time at which the origin made it.

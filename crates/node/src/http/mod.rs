@@ -21,7 +21,7 @@ mod validate;
 
 pub use date::format as format_date;
 pub use directives::CacheControl;
-pub use freshness::{age, needs_guess};
+pub use freshness::{age, is_ruled};
 pub use headers::{add_via, is_end_to_end, passed, strip_hop_by_hop, take_cookies, wants_upgrade};
 pub use ranges::{ContentRange, Ranges, content_range, parse as parse_ranges};
 pub use record::{Record, Row, Voucher};

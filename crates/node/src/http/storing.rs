@@ -1,7 +1,7 @@
 //! Whether a response may be stored, and in which form (RFC 9111 §3).
 
 use super::directives::CacheControl;
-use super::freshness::{explicit_lifetime, heuristic, needs_guess};
+use super::freshness::{explicit_lifetime, heuristic, is_ruled};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use wire::Date;
 
@@ -22,7 +22,8 @@ pub enum NotStored {
     Vary,
     /// No lifetime and no validator: it could never be used.
     Unusable,
-    /// The request had a cookie, and the origin gave no lifetime: it may be for one user only.
+    /// The request had a cookie, and the origin gave neither a lifetime above zero nor `no-cache`: the response
+    /// may be for one user only.
     Cookie,
     /// The header fields alone are larger than we keep.
     HeaderSize,
@@ -87,7 +88,7 @@ pub fn judge(
     }
     vary(headers).ok_or(NotStored::Vary)?;
     usable(status, headers, &control, now)?;
-    if asked.headers.contains_key(header::COOKIE) && needs_guess(headers, &control, now) {
+    if asked.headers.contains_key(header::COOKIE) && !is_ruled(headers, &control, now) {
         return Err(NotStored::Cookie);
     }
     let size: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
@@ -205,7 +206,11 @@ mod tests {
         assert_eq!(judged(&[("etag", "\"a\""), public]), Err(NotStored::Cookie));
         assert_eq!(judged(&[FRESH]), Ok(()));
         assert_eq!(judged(&[FRESH, ("set-cookie", "a=b")]), Ok(()));
-        assert_eq!(judged(&[("expires", "0"), ("etag", "\"a\"")]), Ok(()));
+        for zero in
+            [("expires", "0"), ("cache-control", "max-age=0"), ("cache-control", "s-maxage=0")]
+        {
+            assert_eq!(judged(&[zero, ("etag", "\"a\"")]), Err(NotStored::Cookie), "{zero:?}");
+        }
         assert_eq!(judged(&[("cache-control", "no-cache"), ("etag", "\"a\"")]), Ok(()));
     }
 

@@ -164,7 +164,7 @@ impl Node {
         let control = CacheControl::of_response(&fresh.headers);
         // After a cookie no lifetime is guessed: the next one asks again.
         if !fetch.ask.headers.contains_key(header::COOKIE)
-            || !http::needs_guess(&fresh.headers, &control, fresh.received)
+            || http::is_ruled(&fresh.headers, &control, fresh.received)
         {
             self.put_record(fetch.ask.key, fetch.ask.target.to_string(), Rc::clone(&fresh));
         }

@@ -96,6 +96,22 @@ fn what_was_asked_with_a_cookie_is_shared_only_where_the_origin_says_how_long() 
 }
 
 #[test]
+fn what_was_asked_with_a_cookie_and_is_stale_at_once_reaches_nobody_else() {
+    for stale in [("cache-control", "max-age=0"), ("expires", "0")] {
+        let mut net = Net::new();
+        net.origin.put(URL, Page::of(5).etag("a").with(stale.0, stale.1));
+        let own = net.call(Call::get(URL).with("cookie", "a=b"));
+        net.settle();
+        assert!(net.client(own).is_ok());
+        assert!(net.client(own).cache().ends_with("detail=cookie"), "{}", net.client(own).cache());
+        let other = net.call(Call::get(URL).with("cache-control", "max-stale"));
+        net.settle();
+        assert_eq!(net.origin.asked(URL), 2, "{}", net.client(other).cache());
+        net.done();
+    }
+}
+
+#[test]
 fn what_was_confirmed_to_a_cookie_gets_no_lifetime_by_that() {
     let modified = "Wed, 18 May 2033 03:32:00 GMT";
     let mut net = Net::new();
