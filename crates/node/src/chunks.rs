@@ -93,6 +93,8 @@ struct Doubt {
 /// Adjacent units being read, and who waits for them.
 struct Run {
     units: Vec<(ChunkId, Location, u32)>,
+    /// A manifest says how long they are, not only a peer.
+    listed: bool,
     waiters: Vec<ExchangeId>,
 }
 
@@ -102,6 +104,8 @@ pub struct Arrived {
     pub waiters: Vec<ExchangeId>,
     /// What is whole and true, in order.
     pub units: Vec<(ChunkId, Bytes)>,
+    /// What could not be read with the length that a peer alone says it has.
+    pub unread: Option<(ChunkId, u32)>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -382,10 +386,12 @@ impl Chunks {
     }
 
     /// Asks the disk for units that memory does not have: the first, and those stored right behind
-    /// it, up to `bytes_max`. False if the store does not have the first.
+    /// it, up to `bytes_max`. False if the store does not have the first. Where no manifest says how long they
+    /// are (`listed`), a failed read is no reason to take them for spoilt.
     pub fn want(
         &mut self,
         units: impl Iterator<Item = (ChunkId, u32)>,
+        listed: bool,
         bytes_max: u64,
         waiter: ExchangeId,
         tickets: &mut Tickets,
@@ -401,7 +407,7 @@ impl Chunks {
         if units.is_empty() {
             return false;
         }
-        self.read(Run { units, waiters: vec![waiter] }, tickets, out);
+        self.read(Run { units, listed, waiters: vec![waiter] }, tickets, out);
         true
     }
 
@@ -460,16 +466,18 @@ impl Chunks {
         }
         let mut answers = units.unwrap_or_default().into_iter();
         let mut arrived = Vec::with_capacity(run.units.len());
-        for (id, at, _) in run.units {
+        let mut unread = None;
+        for (id, at, length) in run.units {
             match answers.next() {
                 Some((named, bytes)) if named == id && content::name(&bytes) == id => {
                     self.hot.insert(id, bytes.clone());
                     arrived.push((id, bytes));
                 }
+                None if !run.listed => unread = Some((id, length)),
                 _ => self.spoil(&id, at),
             }
         }
-        Some(Arrived { waiters: run.waiters, units: arrived })
+        Some(Arrived { waiters: run.waiters, units: arrived, unread })
     }
 
     fn spoil(&mut self, id: &ChunkId, at: Location) {

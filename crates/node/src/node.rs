@@ -4,6 +4,7 @@
 mod answer;
 mod ask;
 mod charge;
+mod claims;
 mod fill;
 mod flow;
 mod follow;

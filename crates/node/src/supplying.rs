@@ -1,6 +1,7 @@
 //! Telling a peer of an object, and sending it the units that it asks for.
 
 use crate::exchange::Source;
+use crate::hasher::Set;
 use crate::input::ExchangeId;
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -39,6 +40,8 @@ pub struct Supplying {
     pub moved: Instant,
     /// What it wants, in the order it asked.
     pub wants: Wants,
+    /// Those of them that no segment in memory lists: how long they are only the peer says.
+    pub unlisted: Set<ChunkId>,
     /// Units that the disk gave for it, and that are not sent yet.
     pub ahead: VecDeque<(ChunkId, Bytes)>,
     /// Bytes of units that the disk was asked for.

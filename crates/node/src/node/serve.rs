@@ -143,8 +143,14 @@ impl Node {
             return Step::Send(bytes);
         }
         let units = cursor.entries().iter().map(|entry| (entry.id, entry.length));
-        let wanted =
-            self.chunks.want(units, count.min(READ_BYTES), id, &mut self.tickets, &mut self.out);
+        let wanted = self.chunks.want(
+            units,
+            true,
+            count.min(READ_BYTES),
+            id,
+            &mut self.tickets,
+            &mut self.out,
+        );
         serving.waits = wanted;
         let waits = wanted || self.wait_for_unit(id) || self.fill(id) || self.repair(id);
         if waits { Step::Wait } else { Step::Abort }
@@ -239,6 +245,7 @@ impl Node {
                     supplying.reading = false;
                     supplying.reserved = 0;
                     supplying.ahead = ahead.collect();
+                    self.lose_unread(id, arrived.unread);
                 }
                 _ => continue,
             }

@@ -130,6 +130,7 @@ impl Node {
             cover: trail.cover,
             moved: self.now,
             wants: Wants::default(),
+            unlisted: Set::default(),
             ahead: VecDeque::new(),
             reserved: 0,
             flow: None,
@@ -293,20 +294,20 @@ impl Node {
         if supplying.reading {
             return Some(Sent::Later);
         }
-        let (fetch, peer) = (supplying.source.growing(), supplying.peer);
+        let fetch = supplying.source.growing();
         if self.comes_by_flight(&want.name, id) {
             return Some(Sent::Later);
         }
         let State::Supplying(supplying) = &self.exchanges.get(&id)?.state else { return None };
-        let units = supplying.wants.iter().take(READ_UNITS);
-        let units: Vec<_> = units.map(|want| (want.name, want.length)).collect();
+        let units = readable(supplying);
+        let listed = !supplying.unlisted.contains(&want.name);
         let Some(most) = self.room_to_read(id, READ_BYTES) else {
             self.budget.wait(id);
             return Some(Sent::Later);
         };
         let wanted: u64 = units.iter().map(|(_, length)| u64::from(*length)).sum();
         let reading =
-            self.chunks.want(units.into_iter(), most, id, &mut self.tickets, &mut self.out);
+            self.chunks.want(units.into_iter(), listed, most, id, &mut self.tickets, &mut self.out);
         if reading {
             if let State::Supplying(supplying) = &mut self.exchanges.get_mut(&id)?.state {
                 supplying.reading = true;
@@ -318,17 +319,32 @@ impl Node {
         let unit = Unit::wanted(want);
         let fetch = fetch.or_else(|| self.reopen(id));
         let comes = fetch.is_some_and(|fetch| self.await_unit(id, fetch, want.name, unit));
-        let State::Supplying(supplying) = &mut self.exchanges.get_mut(&id)?.state else {
-            return None;
-        };
         if comes {
             return Some(Sent::Later);
         }
-        supplying.wants.pop_front();
-        if let Some((_, request)) = self.exchanges.get(&id)?.peer() {
-            self.say(peer, Message::Lost(request, vec![want.name]));
-        }
+        self.lose_first(id);
         Some(Sent::Sent(1))
+    }
+
+    /// A peer is told that the unit which it wants first cannot be had here.
+    fn lose_first(&mut self, id: ExchangeId) {
+        let Some(exchange) = self.exchanges.get_mut(&id) else { return };
+        let Some((peer, request)) = exchange.peer() else { return };
+        let State::Supplying(supplying) = &mut exchange.state else { return };
+        let Some(name) = supplying.wants.front().map(|want| want.name) else { return };
+        supplying.wants.pop_front();
+        self.say(peer, Message::Lost(request, vec![name]));
+    }
+
+    /// A unit could not be read with the length that a peer alone says it has: who said so is told.
+    pub(super) fn lose_unread(&mut self, id: ExchangeId, unread: Option<(ChunkId, u32)>) {
+        let Some(State::Supplying(supplying)) = self.exchanges.get(&id).map(|it| &it.state) else {
+            return;
+        };
+        let first = supplying.wants.front().map(|want| (want.name, want.length));
+        if unread.is_some() && unread == first {
+            self.lose_first(id);
+        }
     }
 
     /// A peer wants units: those that are not here are wanted of the next one at once.
@@ -338,7 +354,12 @@ impl Node {
         let peer = supplying.peer;
         // Who has lost a data connection wants all again that has not come.
         let queued: Set<ChunkId> = supplying.wants.iter().map(|want| want.name).collect();
+        supplying.unlisted.retain(|name| queued.contains(name));
         let wants: Vec<Want> = wants.into_iter().filter(|it| !queued.contains(&it.name)).collect();
+        let wants = self.check_wants(id, wants);
+        let Some(State::Supplying(supplying)) = self.exchanges.get(&id).map(|it| &it.state) else {
+            return;
+        };
         if supplying.wants.len() + wants.len() > WANTS_MAX || self.wants_of(peer) > PEER_WANTS_MAX {
             return self.expel(peer, "it wants more units than it can have on their way");
         }
@@ -481,6 +502,17 @@ impl Node {
         self.say(peer, Message::End(request, outcome));
         true
     }
+}
+
+/// The units that one read may give a peer. One whose length only the peer says is read by itself.
+fn readable(supplying: &Supplying) -> Vec<(ChunkId, u32)> {
+    let is_listed = |want: &&Want| !supplying.unlisted.contains(&want.name);
+    let listed = supplying.wants.iter().take(READ_UNITS).take_while(is_listed);
+    let mut units: Vec<_> = listed.map(|want| (want.name, want.length)).collect();
+    if units.is_empty() {
+        units.extend(supplying.wants.front().map(|want| (want.name, want.length)));
+    }
+    units
 }
 
 /// `Cache-Status` with our member last; where that is too long, without the oldest members.

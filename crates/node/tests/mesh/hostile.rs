@@ -6,7 +6,7 @@ use crate::net::{address, ask, author, chunk, noise, via};
 use bytes::Bytes;
 use node::peering::Peers;
 use std::time::Duration;
-use wire::peer::{ChunkHead, Message, Outcome, Request, Want};
+use wire::peer::{Ask, ChunkHead, Message, Outcome, Request, Want};
 use wire::{ChunkId, Instant, RecordId, Signature};
 
 const URL: &str = "http://o.test/a";
@@ -85,6 +85,57 @@ fn frames_that_contradict_what_was_asked_for_do_no_harm() {
             })
         }));
     }
+}
+
+/// All units that a peer was told of, each by one byte too short.
+fn short_wants(heard: &Heard) -> Vec<Want> {
+    let heard = heard.of(1);
+    let segments = heard.iter().filter_map(|message| match message {
+        Message::Segment(_, _, bytes) => content::Segment::decode(bytes).ok(),
+        _ => None,
+    });
+    let entries = segments.flat_map(|segment| segment.entries);
+    entries.map(|it| Want { name: it.id, length: it.length - 1, missing: Vec::new() }).collect()
+}
+
+#[test]
+fn units_that_a_peer_wants_with_false_lengths_stay_in_the_store() {
+    let mut mesh = Mesh::chain(2);
+    let urls = [URL, "http://o.test/b"];
+    for url in urls {
+        mesh.origin.put(url, Page::of(LENGTH).fresh(600));
+        mesh.get(0, url);
+    }
+    mesh.pass_seconds(10);
+    // Nothing is in memory.
+    mesh.kill(0);
+    mesh.restart(0);
+    let heard = Heard::default();
+    mesh.start_liar(1, heard.play());
+    mesh.pass_seconds(40);
+    for (number, url) in [1, 2].into_iter().zip(urls) {
+        let ask = Ask { sparing: true, ..ask(number, url) };
+        mesh.liar_says(1, 0, vec![Message::Ask(Box::new(ask))]);
+    }
+    mesh.pass_seconds(1);
+    mesh.with_liar(1, |now, peers| {
+        let gateway = peers.at(address(0)).expect("they have met");
+        peers.open_data(now, gateway);
+    });
+    let wants = short_wants(&heard);
+    assert!(wants.len() > 10, "{wants:?}");
+    // The manifest of the second lists none of them.
+    for number in [1, 2] {
+        mesh.liar_says(1, 0, vec![Message::Want(Request(number), wants.clone())]);
+        mesh.pass_seconds(1);
+        let lost = |it: &Message| if let Message::Lost(_, names) = it { names.len() } else { 0 };
+        assert_eq!(heard.of(number).iter().map(lost).sum::<usize>(), wants.len());
+    }
+    mesh.kill(1);
+    let id = mesh.get(0, URL);
+    assert!(mesh.client(id).is_ok() && mesh.is_hit(id), "{}", mesh.cache(id));
+    assert_eq!((mesh.origin.asked(URL), mesh.report(0).units_bad), (1, 0));
+    mesh.done();
 }
 
 #[test]

@@ -21,11 +21,11 @@ impl Heard {
         })
     }
 
-    /// What was heard of a request: heads, segments, ends.
+    /// What was heard of a request: heads, segments, units that are lost, ends.
     pub fn of(&self, number: u32) -> Vec<Message> {
         let of = |message: &&Message| {
             matches!(message, Message::Head(Request(it), _) | Message::Segment(Request(it), ..)
-                | Message::End(Request(it), _) if *it == number)
+                | Message::Lost(Request(it), _) | Message::End(Request(it), _) if *it == number)
         };
         self.0.borrow().iter().filter(of).cloned().collect()
     }

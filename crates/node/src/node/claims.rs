@@ -1,0 +1,66 @@
+//! What a peer says of the units that it wants, held against the manifest that it was told.
+
+use super::Node;
+use crate::exchange::State;
+use crate::fetch::Fetch;
+use crate::hasher::{Map, Set};
+use crate::input::ExchangeId;
+use crate::storing::Signed;
+use std::rc::Rc;
+use wire::ChunkId;
+use wire::peer::{Message, Want};
+
+/// A peer wants what it was told of last: units are looked for in this many segments before that, at most.
+const SEGMENTS_MAX: u32 = 64;
+
+impl Node {
+    /// Takes out the wants whose length the manifest contradicts, and tells the peer that they are lost; notes
+    /// those that no segment in memory lists.
+    pub(super) fn check_wants(&mut self, id: ExchangeId, wants: Vec<Want>) -> Vec<Want> {
+        let listed = self.listed_lengths(id, &wants);
+        let (wants, false_ones): (Vec<_>, Vec<_>) = wants
+            .into_iter()
+            .partition(|want| listed.get(&want.name).is_none_or(|length| *length == want.length));
+        let Some(exchange) = self.exchanges.get_mut(&id) else { return wants };
+        let request = exchange.peer();
+        if let State::Supplying(supplying) = &mut exchange.state {
+            let names = wants.iter().map(|want| want.name);
+            supplying.unlisted.extend(names.filter(|name| !listed.contains_key(name)));
+        }
+        let lost: Vec<ChunkId> = false_ones.iter().map(|want| want.name).collect();
+        if let Some((peer, request)) = request.filter(|_| !lost.is_empty()) {
+            self.say(peer, Message::Lost(request, lost));
+        }
+        wants
+    }
+
+    /// How long the wanted units are, in bytes, as far as segments in memory list them.
+    fn listed_lengths(&mut self, id: ExchangeId, wants: &[Want]) -> Map<ChunkId, u32> {
+        let mut listed = Map::default();
+        let State::Supplying(supplying) = &self.exchanges[&id].state else { return listed };
+        let told = supplying.segment;
+        let mut names: Set<ChunkId> = wants.iter().map(|want| want.name).collect();
+        for number in (told.saturating_sub(SEGMENTS_MAX)..told).rev() {
+            if names.is_empty() {
+                break;
+            }
+            let Some(signed) = self.told_segment(id, number) else { continue };
+            for entry in &signed.segment.entries {
+                if names.remove(&entry.id) {
+                    listed.insert(entry.id, entry.length);
+                }
+            }
+        }
+        listed
+    }
+
+    /// A segment that a peer was told, if memory has it.
+    fn told_segment(&mut self, id: ExchangeId, number: u32) -> Option<Rc<Signed>> {
+        let State::Supplying(supplying) = &self.exchanges.get(&id)?.state else { return None };
+        let (record, growing) = (supplying.record, supplying.source.growing());
+        let storing =
+            growing.and_then(|fetch| self.fetches.get_mut(&fetch)).and_then(Fetch::storing);
+        let closed = storing.and_then(|storing| storing.closed.get(&number).cloned());
+        closed.or_else(|| self.manifests.signed(record, number))
+    }
+}
