@@ -63,7 +63,17 @@ impl Node {
         if content_length(headers).is_some_and(|bytes| bytes > self.config.object_bytes_max) {
             return Err("body-size");
         }
+        if headers.contains_key(header::SET_COOKIE) && self.begun_by_peer(fetch) {
+            // The cookie is for that peer's client, and a record has none: so it gets the response as it is.
+            return Err("cookie");
+        }
         if self.store_works() { Ok(()) } else { Err("store") }
+    }
+
+    /// Whether it was begun for a peer, which asks for a client of its own or of others behind it.
+    fn begun_by_peer(&self, fetch: &Fetch) -> bool {
+        let starter = fetch.starter.and_then(|starter| self.exchanges.get(&starter));
+        starter.is_some_and(|starter| starter.peer().is_some())
     }
 
     /// The response is not stored: who began the transfer gets it, the others ask for themselves.
@@ -151,7 +161,7 @@ impl Node {
             return self.ask_alone(&waiters);
         }
         let starter = fetch.starter.and_then(|starter| self.exchanges.get_mut(&starter));
-        if let Some(starter) = starter {
+        if let Some(starter) = starter.filter(|starter| starter.peer().is_none()) {
             starter.ask.cookies = http::take_cookies(&mut headers.clone());
         }
         let fresh = http::freshened(old, headers, fetch.requested, self.date(), self.clock_right());

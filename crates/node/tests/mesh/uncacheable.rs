@@ -37,6 +37,8 @@ fn a_response_that_may_not_be_stored_is_given_on_along_the_way() {
 fn cookies_are_no_part_of_a_record() {
     let mut mesh = Mesh::chain(3);
     mesh.origin.put(URL, Page::of(5_000).fresh(600).with("set-cookie", "a=b"));
+    let first = mesh.get(0, URL);
+    assert_eq!(mesh.client(first).cookies(), ["a=b"]);
     let heard = Heard::default();
     mesh.start_liar(2, heard.play());
     mesh.liar_says(2, 1, vec![Message::Ask(Box::new(ask(1, URL)))]);
@@ -53,6 +55,36 @@ fn cookies_are_no_part_of_a_record() {
     }
     mesh.kill(2);
     mesh.done();
+}
+
+#[test]
+fn a_cookie_reaches_the_client_behind_other_routers_and_nobody_else() {
+    for plan in [Plan::default(), Plan::thcp()] {
+        // 2 and 3 behind 1.
+        let mut mesh = Mesh::tree_of(&plan, &[0, 1, 1]);
+        let page = Page::of(50_000).fresh(600).with("set-cookie", "a=b");
+        mesh.origin.put(URL, page.waiting(Duration::from_millis(50)));
+        for asked in 1..3 {
+            let id = mesh.get(2, URL);
+            assert!(mesh.client(id).is_ok());
+            assert_eq!(mesh.client(id).cookies(), ["a=b"], "{}", mesh.cache(id));
+            assert_eq!(mesh.origin.askers(URL), vec![0; asked]);
+            assert_eq!(mesh.report(0).not_stored["cookie"].responses, asked as u64);
+            nothing_is_kept(&mesh);
+        }
+        // Each of several gets what the origin says to itself.
+        let both = [2, 3].map(|node| mesh.call(node, Call::get(URL)));
+        mesh.finish();
+        assert!(both.iter().all(|id| mesh.client(*id).cookies() == ["a=b"]));
+        assert_eq!(mesh.origin.asked(URL), 4);
+        // What the gateway's own client has asked for is shared, without the cookie.
+        let own = mesh.get(0, URL);
+        assert_eq!(mesh.client(own).cookies(), ["a=b"]);
+        let other = mesh.get(3, URL);
+        assert!(mesh.client(other).is_ok() && mesh.client(other).cookies().is_empty());
+        assert_eq!(mesh.origin.asked(URL), 5);
+        mesh.done();
+    }
 }
 
 #[test]
