@@ -251,7 +251,9 @@ impl Catalogue {
         // Whoever is still reading may go on; but the file has a new writer from here on.
         self.health.retire();
         self.has_failed = true;
-        if self.health.is_damaged() {
+        // What was seen of a file that cannot be written may be its disk's fault. If the file is damaged,
+        // opening it or reading it tells.
+        if self.health.is_damaged() && !self.is_read_only {
             set_aside(&*self.files, &mut self.report)?;
         }
         let (database, health) = open_or_begin(&*self.files, &self.options, &mut self.report)?;

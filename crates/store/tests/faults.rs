@@ -22,6 +22,7 @@ struct Faulty {
     /// Bytes that may still be written.
     room: Arc<AtomicUsize>,
     fails_sync: Arc<AtomicBool>,
+    fails_read: Arc<AtomicBool>,
 }
 
 #[derive(Debug)]
@@ -75,6 +76,9 @@ impl File for FaultyFile {
     }
 
     fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
+        if self.disk.fails_read.load(Ordering::Relaxed) {
+            return Err(io::Error::other("the device does not answer"));
+        }
         self.inner.read_at(offset, out)
     }
 
@@ -309,6 +313,52 @@ fn a_catalogue_that_cannot_be_written_is_still_read() {
     drop(catalogue);
     let catalogue = open();
     assert!(has(&catalogue, 1) && has(&catalogue, 2));
+}
+
+fn put(n: u8) -> Change {
+    Change::Put { key: ObjectKey([n; 32]), row: vec![n; 9000], records: Vec::new() }
+}
+
+fn row_of(catalogue: &Catalogue, n: u8) -> Option<Vec<u8>> {
+    catalogue.reader().get(&ObjectKey([n; 32])).unwrap()
+}
+
+#[test]
+fn a_catalogue_that_grew_before_a_kill_is_read_where_it_cannot_be_written() {
+    let disk = Faulty::default();
+    disk.set_room(usize::MAX / 2);
+    let options = CatalogueOptions::default();
+    let mut catalogue = Catalogue::open(Arc::new(disk.clone()), options).unwrap();
+    catalogue.apply(&[put(0)]).unwrap();
+    catalogue.sync().unwrap();
+    // The file grows at once, and what is in it counts with the next sync.
+    catalogue.apply(&(1..200).map(put).collect::<Vec<_>>()).unwrap();
+    let killed = Faulty::default();
+    let bytes = disk.memory.bytes_of("catalogue").unwrap();
+    killed.memory.put("catalogue", bytes.clone());
+    let only_read = Catalogue::open(Arc::new(killed.clone()), options).unwrap();
+    assert_eq!((row_of(&only_read, 0), row_of(&only_read, 1)), (Some(vec![0; 9000]), None));
+    assert!(killed.memory.bytes_of("catalogue").unwrap() == bytes, "it was changed");
+}
+
+#[test]
+fn a_catalogue_that_could_not_be_read_for_a_while_is_not_set_aside_for_it() {
+    let disk = Faulty::default();
+    disk.set_room(usize::MAX / 2);
+    let options = CatalogueOptions { cache_bytes: 0, ..CatalogueOptions::default() };
+    let mut catalogue = Catalogue::open(Arc::new(disk.clone()), options).unwrap();
+    catalogue.apply(&[put(1)]).unwrap();
+    catalogue.sync().unwrap();
+    disk.set_room(0);
+    assert!(catalogue.apply(&[put(2)]).and_then(|()| catalogue.sync()).is_err());
+    assert_eq!(row_of(&catalogue, 1), Some(vec![1; 9000]));
+    disk.fails_read.store(true, Ordering::Relaxed);
+    assert!(catalogue.reader().get(&ObjectKey([1; 32])).is_err());
+    disk.fails_read.store(false, Ordering::Relaxed);
+    disk.set_room(usize::MAX / 2);
+    catalogue.apply(&[put(3)]).unwrap();
+    assert_eq!(catalogue.report().set_aside, 0);
+    assert_eq!(row_of(&catalogue, 1), Some(vec![1; 9000]));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A file that cannot be written, with what was written to it all the same in memory.
 //!
-//! *Why:* redb writes when it opens a file, if only that it has. A catalogue on a disk that has become read-only
-//! could not be read otherwise.
+//! *Why:* redb writes when it opens a file, if only that it has, and may cut it. A catalogue on a disk that has
+//! become read-only could not be read otherwise.
 
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice};
@@ -26,12 +26,25 @@ struct Written {
     /// Whole blocks, by number.
     blocks: BTreeMap<u64, Vec<u8>>,
     length: u64,
+    /// Bytes of the file below that still count: a cut takes the rest away for good.
+    below: u64,
+}
+
+impl Written {
+    fn cut(&mut self, len: u64) {
+        drop(self.blocks.split_off(&len.div_ceil(BLOCK)));
+        if let Some(block) = self.blocks.get_mut(&(len / BLOCK)) {
+            block[(len % BLOCK) as usize..].fill(0);
+        }
+        self.below = self.below.min(len);
+    }
 }
 
 impl Overlay {
     /// Over this file, which is only read.
     pub fn new(file: Arc<dyn File>) -> io::Result<Self> {
-        let written = Written { blocks: BTreeMap::new(), length: file.len()? };
+        let length = file.len()?;
+        let written = Written { blocks: BTreeMap::new(), length, below: length };
         Ok(Self { file, written: Mutex::new(written) })
     }
 
@@ -40,11 +53,12 @@ impl Overlay {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A block as it is below.
-    fn below(&self, block: u64) -> io::Result<Vec<u8>> {
-        let mut bytes = vec![0; BLOCK as usize];
-        self.file.read_at(block * BLOCK, &mut bytes)?;
-        Ok(bytes)
+    /// Fills `out` with the file below; behind the end of what still counts there are zeros.
+    fn read_below(&self, below: u64, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let count = out.len().min(below.saturating_sub(offset) as usize);
+        let got = self.file.read_at(offset, &mut out[..count])?;
+        out[got..].fill(0);
+        Ok(())
     }
 }
 
@@ -57,8 +71,7 @@ impl File for Overlay {
         let written = self.written();
         let count = out.len().min(written.length.saturating_sub(offset) as usize);
         let out = &mut out[..count];
-        let got = self.file.read_at(offset, out)?;
-        out[got..].fill(0);
+        self.read_below(written.below, offset, out)?;
         let (first, last) = (offset / BLOCK, (offset + count as u64).div_ceil(BLOCK));
         for (number, block) in written.blocks.range(first..last) {
             let at = number * BLOCK;
@@ -80,7 +93,9 @@ impl File for Overlay {
                     if written.blocks.len() >= BLOCKS_MAX {
                         return Err(io::ErrorKind::ReadOnlyFilesystem.into());
                     }
-                    written.blocks.insert(number, self.below(number)?);
+                    let mut block = vec![0; BLOCK as usize];
+                    self.read_below(written.below, number * BLOCK, &mut block)?;
+                    written.blocks.insert(number, block);
                 }
                 if let Some(block) = written.blocks.get_mut(&number) {
                     block[from..from + count].copy_from_slice(&part[..count]);
@@ -96,8 +111,7 @@ impl File for Overlay {
     fn set_len(&self, len: u64) -> io::Result<()> {
         let mut written = self.written();
         if len < written.length {
-            // What grows again behind the cut would have to be zeros.
-            return Err(io::ErrorKind::ReadOnlyFilesystem.into());
+            written.cut(len);
         }
         written.length = len;
         Ok(())
@@ -132,6 +146,33 @@ mod tests {
             assert_eq!(out[..got], expected[offset..20_000.min(offset + length)]);
         }
         assert_eq!((overlay.len().unwrap(), memory.bytes_of("file").unwrap()), (20_000, before));
+    }
+
+    #[test]
+    fn what_is_cut_off_comes_back_as_zeros_and_the_file_stays_as_it_is() {
+        let memory = Memory::new();
+        let before = vec![5; 20_000];
+        memory.put("file", before.clone());
+        let overlay = Overlay::new(memory.open("file").unwrap()).unwrap();
+        // Both cuts lie within a block: the first in one that was written, the second in one that was not.
+        overlay.write_at(8_000, &mut [IoSlice::new(&[7; 6_000])]).unwrap();
+        let mut expected = before.clone();
+        expected[8_000..14_000].fill(7);
+        for length in [9_000, 3_000] {
+            overlay.set_len(length).unwrap();
+            assert_eq!(overlay.len().unwrap(), length);
+            expected[length as usize..].fill(0);
+            overlay.set_len(20_000).unwrap();
+            let mut out = vec![1; 20_000];
+            assert_eq!(overlay.read_at(0, &mut out).unwrap(), 20_000);
+            assert!(out == expected, "cut at {length}");
+        }
+        // A write into a block that was cut off finds zeros around it.
+        overlay.write_at(17_000, &mut [IoSlice::new(&[9; 10])]).unwrap();
+        expected[17_000..17_010].fill(9);
+        let mut out = vec![1; 20_000];
+        overlay.read_at(0, &mut out).unwrap();
+        assert!(out == expected && memory.bytes_of("file").unwrap() == before);
     }
 
     #[test]
