@@ -259,7 +259,8 @@ impl Shell {
                 let shell = self.clone();
                 spawn_local(async move {
                     let addresses = host::resolve::resolve(&host, 80, client).await;
-                    let addresses = addresses.into_iter().map(|address| address.ip()).collect();
+                    let addresses =
+                        addresses.map(|all| all.into_iter().map(|address| address.ip()).collect());
                     shell.feed(Input::Resolved(host, addresses));
                 });
             }

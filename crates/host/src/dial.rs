@@ -38,7 +38,8 @@ impl Dialler {
     /// Connects to an origin for a client or a peer.
     ///
     /// # Errors
-    /// If no address of it may be dialled, or none answers.
+    /// If no address of it may be dialled, or none answers; [`FetchError::TimedOut`] also if its name was not
+    /// looked up.
     pub async fn dial(
         &self,
         to: &Dial,
@@ -91,7 +92,7 @@ async fn addresses(to: &Dial, client: IpAddr) -> Result<Vec<SocketAddr>, FetchEr
             Ok(vec![SocketAddr::new(address.ip().to_canonical(), address.port())])
         }
         Dial::Name(host, port) => {
-            let addresses = resolve(host, *port, client).await;
+            let addresses = resolve(host, *port, client).await.ok_or(FetchError::TimedOut)?;
             if addresses.is_empty() { Err(FetchError::Unresolved) } else { Ok(addresses) }
         }
     }

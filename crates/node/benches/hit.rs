@@ -87,7 +87,9 @@ impl Hit {
 
     fn answer(&mut self, output: Output) -> Vec<Input> {
         match output {
-            Output::Resolve(host, _) => vec![Input::Resolved(host, vec![[192, 0, 2, 1].into()])],
+            Output::Resolve(host, _) => {
+                vec![Input::Resolved(host, Some(vec![[192, 0, 2, 1].into()]))]
+            }
             Output::Lookup(key) => vec![Input::Row(key, None)],
             Output::Fetch(id, _) => {
                 let control = HeaderValue::from_static("max-age=9000");

@@ -253,8 +253,8 @@ pub enum Input {
     Put(ExchangeId, u64),
     /// Somebody on this machine takes back what was published → [`crate::Output::Published`].
     Withdraw(ExchangeId, Oid),
-    /// A name's addresses; empty if it has none, or if asking failed.
-    Resolved(String, Vec<IpAddr>),
+    /// A name's addresses; empty if it has none, or if asking failed. `None`: it was not looked up.
+    Resolved(String, Option<Vec<IpAddr>>),
     /// The row that the catalogue has under a key, if any.
     Row(ObjectKey, Option<Vec<u8>>),
     /// Whether the catalogue has a row under a key cannot be told: it cannot be read.

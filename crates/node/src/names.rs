@@ -49,16 +49,36 @@ impl Names {
         waiters.push(waiter);
     }
 
-    /// The resolver answered: who waited.
+    /// The resolver answered: who waited. `None`: it was not asked, which says nothing about the name to others.
     pub fn handle_resolved(
         &mut self,
         now: Instant,
         host: String,
-        addresses: Vec<IpAddr>,
+        addresses: Option<Vec<IpAddr>>,
     ) -> Vec<ExchangeId> {
         let waiters = self.waiting.remove(&host).unwrap_or_default();
-        let addresses = addresses.into_iter().map(|address| address.to_canonical()).collect();
-        self.cache.insert(host, (now, addresses));
+        if let Some(addresses) = addresses {
+            let addresses = addresses.into_iter().map(|address| address.to_canonical()).collect();
+            self.cache.insert(host, (now, addresses));
+        }
         waiters
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_was_not_looked_up_is_asked_for_again() {
+        let (mut names, mut out) = (Names::new(), VecDeque::new());
+        let (now, client) = (Instant::from_nanos(0), IpAddr::from([10, 0, 0, 1]));
+        names.resolve("a.test", client, ExchangeId(1), &mut out);
+        assert_eq!(names.handle_resolved(now, "a.test".into(), None), [ExchangeId(1)]);
+        assert!(names.get("a.test", now).is_none(), "it is believed to have no address");
+        names.resolve("a.test", client, ExchangeId(2), &mut out);
+        assert_eq!(out.len(), 2);
+        assert_eq!(names.handle_resolved(now, "a.test".into(), Some(vec![])), [ExchangeId(2)]);
+        assert!(names.get("a.test", now).is_some_and(|addresses| addresses.is_empty()));
     }
 }

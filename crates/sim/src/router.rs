@@ -188,7 +188,7 @@ impl Router {
             }
             Output::Resolve(name, _) => {
                 let addresses = self.fetches.resolve(&name);
-                told.push_back(Input::Resolved(name, addresses));
+                told.push_back(Input::Resolved(name, Some(addresses)));
             }
             Output::Fetch(id, fetch) => self.fetches.begin(now, host, id, &fetch, told),
             Output::Grant(id, bytes) => self.fetches.grant(now, host, id, bytes, told),

@@ -299,7 +299,7 @@ impl Net {
             }
             Output::Resolve(host, _) => {
                 let addresses = self.names.get(&host).cloned().unwrap_or_default();
-                self.after(Duration::ZERO, Event::Input(Input::Resolved(host, addresses)));
+                self.after(Duration::ZERO, Event::Input(Input::Resolved(host, Some(addresses))));
             }
             Output::Fetch(id, fetch) => {
                 let (wait, event) = self.origin.ask((0, id), *fetch);

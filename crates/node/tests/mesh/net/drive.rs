@@ -176,7 +176,7 @@ impl Mesh {
             }
             Output::Resolve(host, _) => {
                 let addresses = self.names.get(&host).cloned().unwrap_or_default();
-                let input = Box::new(Input::Resolved(host, addresses));
+                let input = Box::new(Input::Resolved(host, Some(addresses)));
                 self.after(self.links.latency, Some(node), What::Input(input));
             }
             Output::Fetch(id, fetch) => {
