@@ -10,7 +10,7 @@ pub use joined::{dial_past, join, tunnel};
 use crate::places::Place;
 use crate::shares::ACCEPT_PAUSE;
 use crate::shell::{End, Past, Shell};
-use crate::turned_away::{NO_ROOM, RETRY_AFTER_SECONDS, turn_away};
+use crate::turned_away::{NO_ROOM, OVER_SHARE, RETRY_AFTER_SECONDS, turn_away};
 use bytes::{Bytes, BytesMut};
 use host::client::Client;
 use host::dial::is_own;
@@ -107,9 +107,15 @@ impl Doorway {
             Ok(place) => self.receive(stream, client, place),
             Err(Refused::Share) => {
                 tracing::debug!(%client, "it has its share of all connections: refused");
+                if self.door == Door::Explicit {
+                    turn_away(stream, OVER_SHARE);
+                }
             }
             Err(Refused::Full) => match self.door {
-                Door::Explicit => turn_away(self.shell.places(), stream),
+                Door::Explicit => {
+                    self.shell.places().count_refused();
+                    turn_away(stream, NO_ROOM);
+                }
                 Door::Transparent => {
                     self.receive(stream, client, self.shell.places().take(network));
                     return false;

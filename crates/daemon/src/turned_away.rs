@@ -1,6 +1,5 @@
 //! Clients of the explicit proxy for whom there is no room: a few bytes each, and not for long.
 
-use crate::places::Places;
 use std::cell::Cell;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt as _;
@@ -13,6 +12,10 @@ pub const RETRY_AFTER_SECONDS: u64 = 5;
 pub const NO_ROOM: &[u8] =
     b"This proxy has no room for more connections. Try again in some seconds.\n";
 
+/// Why, to a client that has many connections.
+pub const OVER_SHARE: &[u8] =
+    b"You have your share of this proxy's connections. Close some, or try again in some seconds.\n";
+
 /// Clients that are waited for at one time, so that they get to read the answer; the others may lose it.
 const WAITING_MAX: usize = 32;
 /// A client gets this long to read it.
@@ -22,16 +25,15 @@ thread_local! {
     static WAITING: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Answers that there is no room, without looking at what is asked, and without waiting on this side.
-pub fn turn_away(places: &Places, stream: TcpStream) {
-    places.count_refused();
+/// Answers why there is no room, without looking at what is asked, and without waiting on this side.
+pub fn turn_away(stream: TcpStream, why: &[u8]) {
     let text = format!(
         "HTTP/1.1 503 Service Unavailable\r\nRetry-After: {RETRY_AFTER_SECONDS}\r\n\
          Connection: close\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\r\n",
-        NO_ROOM.len()
+        why.len()
     );
     // A new connection takes this much at once; one that does not has gone.
-    let _ = stream.try_write(&[text.as_bytes(), NO_ROOM].concat());
+    let _ = stream.try_write(&[text.as_bytes(), why].concat());
     if WAITING.get() < WAITING_MAX {
         WAITING.set(WAITING.get() + 1);
         spawn_local(async move {

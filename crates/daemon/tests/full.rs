@@ -459,6 +459,31 @@ fn clients_that_do_not_read_take_no_more_memory_than_there_is() {
 }
 
 #[test]
+fn one_client_does_not_get_all_that_memory_admits_and_is_told_so() {
+    network::inside("one_client_does_not_get_all_that_memory_admits_and_is_told_so", || {
+        let world = World::new();
+        let nginx = Nginx::start_in(&world, ORIGIN, "");
+        nginx.put("file", &noise(1, 3_000_000));
+        let args = ["--intercept", "lan0", "--listen", "10.1.0.1:3128"];
+        let hearsay = Hearsay::start_with(&world, &[&args[..], &SMALL].concat());
+        get("file").expect(200);
+        let request = b"GET http://origin.test/file HTTP/1.1\r\nHost: origin.test\r\n\r\n";
+        let addresses = ten_addresses();
+        let connect =
+            |at: usize, count| connect_from(&addresses[at..=at], "10.1.0.1:3128", count, request);
+        let _streams = connect(0, ROOM / 2);
+        wait_until("half of the room to be taken", || {
+            hearsay.number("/report/requests/hit") == ROOM as u64 / 2
+        });
+        let mut late = Raw::new(connect(0, 1).remove(0));
+        let reply = late.reply().expect(503);
+        assert!(reply.text().contains("your share"), "{reply:?}");
+        assert_eq!(hearsay.number("/clients/over_share"), 1);
+        assert_eq!(Raw::new(connect(1, 1).remove(0)).reply().expect(200).body.len(), 3_000_000);
+    });
+}
+
+#[test]
 fn small_answers_that_are_not_read_take_no_more_memory_than_there_is() {
     network::inside("small_answers_that_are_not_read_take_no_more_memory_than_there_is", || {
         let world = World::new();

@@ -14,7 +14,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use wire::Instant;
 
-/// One client may have this share of all connections …
+/// One client may have this share of all connections, and once half of the room is taken, this share of what
+/// memory admits …
 const SHARE: usize = 8;
 /// … but always this many.
 const EACH_MIN: usize = 16;
@@ -218,6 +219,8 @@ struct Pace {
 pub struct Admission {
     connections_max: usize,
     each_max: usize,
+    /// One client's share once half of the room is taken.
+    each_crowded_max: usize,
     /// For connections, in bytes.
     budget: u64,
     /// For windows beyond the least, in bytes.
@@ -236,10 +239,13 @@ impl Admission {
     /// None yet. At most this many connections, for which a driver has descriptors, within this much memory:
     /// a quarter of it is for windows.
     pub fn new(connections_max: usize, memory_bytes: u64) -> Self {
+        let budget = memory_bytes / 4 * 3;
+        let admitted = usize::try_from(budget / OPEN_BYTES).unwrap_or(usize::MAX);
         Self {
             connections_max,
             each_max: (connections_max / SHARE).max(EACH_MIN),
-            budget: memory_bytes / 4 * 3,
+            each_crowded_max: (connections_max.min(admitted) / SHARE).max(EACH_MIN),
+            budget,
             windows_max: memory_bytes / 4,
             slots: Vec::new(),
             vacant: Vec::new(),
@@ -375,7 +381,8 @@ impl Admission {
 
     fn share_is_taken(&self, network: Option<Network>) -> bool {
         let taken = network.and_then(|network| self.networks.get(&network));
-        taken.is_some_and(|taken| *taken >= self.each_max)
+        let most = if self.is_crowded() { self.each_crowded_max } else { self.each_max };
+        taken.is_some_and(|taken| *taken >= most)
     }
 
     fn add(&mut self, now: Instant, network: Option<Network>, meter: Arc<Meter>) -> Slot {
@@ -676,6 +683,21 @@ mod tests {
         for _ in 20..160 {
             assert!(admission.arrive(at(4), None, Arc::default()).is_ok());
         }
+    }
+
+    #[test]
+    fn one_client_alone_does_not_take_all_that_memory_admits() {
+        let mut admission = Admission::new(2048, MEMORY);
+        let half = MEMORY / 4 * 3 / OPEN_BYTES / 2;
+        for _ in 0..half {
+            let slot = arrive(&mut admission, 0, 1).unwrap();
+            assert!(admission.begin(at(0), slot).is_some());
+        }
+        assert_eq!(arrive(&mut admission, 0, 1), Err(Refused::Share));
+        let others = (0..half / SHARE as u64 * 2).map(|_| arrive(&mut admission, 0, 2).unwrap());
+        assert_eq!(others.count(), 24);
+        assert_eq!(arrive(&mut admission, 1, 3).map(|_| ()), Ok(()));
+        assert_eq!(closed(&mut admission), []);
     }
 
     #[test]
