@@ -128,9 +128,13 @@ impl Gate {
     }
 
     /// Stops listening.
+    ///
+    /// # Errors
+    /// If the kernel refuses: then the port still accepts.
     pub fn close(&mut self) -> io::Result<()> {
+        self.socket.shutdown(Shutdown::Read)?;
         self.listener = None;
-        self.socket.shutdown(Shutdown::Read)
+        Ok(())
     }
 
     /// Listens again.
@@ -216,5 +220,15 @@ mod tests {
             let (client, accepted) = tokio::join!(TcpStream::connect(address), gate.accept());
             assert_eq!(client.unwrap().local_addr().unwrap(), accepted.unwrap().1);
         }
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_gate_that_cannot_be_closed_still_accepts() {
+        let mut gate = Gate::new(explicit(([127, 0, 0, 1], 0).into()).unwrap()).unwrap();
+        let address = gate.socket.local_addr().unwrap().as_socket().unwrap();
+        // Linux shuts only sockets that listen or are connected.
+        gate.socket.shutdown(Shutdown::Read).unwrap();
+        assert!(gate.close().is_err());
+        assert_eq!(gate.listener.as_ref().map(|it| it.local_addr().unwrap()), Some(address));
     }
 }
