@@ -11,7 +11,7 @@ use crate::status::{
 };
 use host::intercept::missing_interfaces;
 use hyper::body::Incoming;
-use node::{PutError, Record, RouteTable, Row, Target};
+use node::{Audience, PutError, Record, RouteTable, Row, Target};
 use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -190,9 +190,9 @@ impl Observed for Observer {
         let catalogue = self.catalogue()?;
         let uri: http::Uri = url.parse().ok()?;
         let target = Target::new(uri.authority()?, uri.path_and_query())?;
-        // Whoever asks here is on this machine, but may have got it by a proxy that is not, as others do.
+        // A command asks for what any client got.
         let secret = self.config.borrow().mesh.object_secret();
-        let keys = [true, false].map(|at_home| target.key(&secret, at_home));
+        let keys = Audience::ALL.map(|audience| target.key(&secret, audience));
         let read = tokio::task::spawn_blocking(move || read_page(&catalogue, &keys, page));
         read.await.ok()?
     }

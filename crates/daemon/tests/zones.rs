@@ -273,11 +273,9 @@ fn an_interface_that_is_not_there_is_refused_at_the_start() {
 }
 
 /// A row of three routers, as in `peers.rs`; the gateway has a LAN of its own.
-#[test]
-fn what_a_peer_asks_for_leaves_by_the_gateways_uplink_or_not_at_all() {
-    network::inside("what_a_peer_asks_for_leaves_by_the_gateways_uplink_or_not_at_all", || {
-        row::build();
-        sh("ip netns add inside
+fn row_with_a_lan() {
+    row::build();
+    sh("ip netns add inside
             ip -n r3 link add in0 type veth peer name eth0 netns inside
             ip -n r3 addr add 10.3.0.1/24 dev in0; ip -n r3 link set in0 up
             ip -n inside link set lo up; ip -n inside link set eth0 up
@@ -289,6 +287,40 @@ fn what_a_peer_asks_for_leaves_by_the_gateways_uplink_or_not_at_all() {
             ip netns exec r3 nft add chain inet zones forward '{ type filter hook forward priority 0; policy drop; }'
             ip netns exec r3 nft add rule inet zones forward ct state established accept
             ip netns exec r3 nft add rule inet zones forward oifname wan0 accept");
+}
+
+#[test]
+fn what_explicit_clients_alone_may_reach_is_given_to_no_peer() {
+    network::inside("what_explicit_clients_alone_may_reach_is_given_to_no_peer", || {
+        row_with_a_lan();
+        let inner = page(INSIDE, 80, SECRET);
+        let _outer = page(WAN, 80, PUBLIC);
+        let worlds = [World::new(), World::new(), World::new()];
+        let [first, _second] =
+            [(0, "r1"), (1, "r2")].map(|(at, name)| row::router(&worlds[at], name, ""));
+        let permitting = "[access]\nprivate = [\"10.3.0.0/24\"]\n";
+        let gateway = row::proxy(&worlds[2], "r3", "10.3.0.1:3128", permitting);
+        wait_until("a route", || first.status()["route"]["up"] == true);
+        let get = |url: &str| Curl::new(GUEST, url).args(&["--max-time", "8"]).run();
+        for host in ["inner.test", "10.3.0.2"] {
+            let url = format!("http://{host}/");
+            let inside = || by_proxy(INSIDE, "http://10.3.0.1:3128", &url, &[]);
+            assert_eq!(inside().expect(200).text(), SECRET);
+            gateway.wait_until_durable();
+            assert_eq!(inside().expect_hit().text(), SECRET);
+            let reply = get(&url);
+            assert!(!reply.text().contains(SECRET), "a peer was given it: {reply:?}");
+        }
+        assert!(gateway.number("/report/asks_in") >= 2);
+        assert_eq!(inner.heads().len(), 2);
+        assert_eq!(get("http://outer.test/").expect(200).text(), PUBLIC);
+    });
+}
+
+#[test]
+fn what_a_peer_asks_for_leaves_by_the_gateways_uplink_or_not_at_all() {
+    network::inside("what_a_peer_asks_for_leaves_by_the_gateways_uplink_or_not_at_all", || {
+        row_with_a_lan();
         let inner = page(INSIDE, 80, SECRET);
         let _outer = [page(WAN, 80, PUBLIC), page(WAN, 8080, PUBLIC)];
         let worlds = [World::new(), World::new(), World::new()];

@@ -164,6 +164,12 @@ impl Access {
         covers(&self.direct, plain(address))
     }
 
+    /// Whether explicit clients alone may be given what comes from this address: it is permitted to them and to
+    /// no other client.
+    pub fn is_of_site(&self, address: IpAddr) -> bool {
+        covers(&self.private, plain(address)) && !self.is_direct(address)
+    }
+
     /// What forbids a destination whatever the routes are; nothing forbids this machine its own.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! One request of one client, from its head to the end of its response.
 
 use crate::access::Caller;
-use crate::http::{CacheControl, Target};
+use crate::http::{Audience, CacheControl, Target};
 use crate::input::{Entrance, ExchangeId, FetchId};
 use crate::output::Dial;
 use crate::supplying::Supplying;
@@ -68,9 +68,9 @@ pub struct Ask {
     /// End-to-end fields, with our `Via` but without `Host`.
     pub headers: HeaderMap,
     pub client: IpAddr,
-    /// Asked with the exemption of a client on this machine: the answer is for no other client.
-    pub at_home: bool,
-    /// A client on this machine asks as others may; if that is of no use it asks [`at_home`](Self::at_home).
+    /// For whom the answer is kept; [`Audience::ThisMachine`] asks with the exemption of a client on this machine.
+    pub audience: Audience,
+    /// A client on this machine asks as others may; if that is of no use it asks with its exemption.
     pub may_turn_home: bool,
     pub entrance: Entrance,
     pub dial: Dial,
@@ -89,7 +89,7 @@ impl Ask {
     pub fn caller(&self) -> Caller {
         match (self.asker, self.entrance) {
             (Asker::Peer(..), _) => Caller::Peer,
-            (Asker::Client, _) if self.at_home => Caller::ThisMachine,
+            (Asker::Client, _) if self.audience == Audience::ThisMachine => Caller::ThisMachine,
             (Asker::Client, Entrance::Explicit) => Caller::Explicit,
             (Asker::Client, Entrance::Intercepted(_)) => Caller::Intercepted,
         }

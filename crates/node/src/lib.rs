@@ -42,8 +42,8 @@ mod tickets;
 
 pub use access::{Access, Caller, Forbidden, Leads, Prefix, PrefixError, is_local, may_use, plain};
 pub use http::{
-    ContentRange, OPEN_KEY, Record, Refusal, Row, Screen, Target, Verdict, looks_like_http,
-    repeats, strong_validator,
+    Audience, ContentRange, OPEN_KEY, Record, Refusal, Row, Screen, Target, Verdict,
+    looks_like_http, repeats, strong_validator,
 };
 pub use input::{
     Config, Entrance, ExchangeId, FetchError, FetchId, Input, LinkId, LinkInput, Listening,

@@ -5,7 +5,7 @@
 //! it:* `node/named.rs`, `node/put.rs`; the daemon, for the URI. *What it never does:* look anything up.
 
 use crate::exchange::Ask;
-use crate::http::{Target, Voucher};
+use crate::http::{Audience, Target, Voucher};
 use crate::input::Entrance;
 use ::http::uri::Authority;
 use ::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
@@ -42,7 +42,7 @@ pub fn target(name: &Oid) -> Target {
 
 /// The key of a named object.
 pub fn key(name: &Oid, secret: &[u8; 32]) -> ObjectKey {
-    target(name).key(secret, false)
+    target(name).key(secret, Audience::Everyone)
 }
 
 /// The id of its record, the same wherever it is: any holder can go on with what another began.
@@ -96,7 +96,7 @@ pub fn understand(mut ask: Ask, secret: &[u8; 32]) -> Result<Ask, (StatusCode, &
     ask.named = Some(name);
     ask.target = target(&name);
     ask.key = key(&name, secret);
-    (ask.at_home, ask.may_turn_home) = (false, false);
+    (ask.audience, ask.may_turn_home) = (Audience::Everyone, false);
     ask.headers = headers;
     Ok(ask)
 }

@@ -1,6 +1,8 @@
-//! Addresses of hosts, to see whether an intercepted `Host` is what the client dialled.
+//! Addresses of hosts, to see whether an intercepted `Host` is what the client dialled, and what is within the
+//! site.
 
 use crate::hasher::{Cache, Map, cache};
+use crate::http::Target;
 use crate::input::ExchangeId;
 use crate::output::Output;
 use quick_cache::UnitWeighter;
@@ -32,6 +34,14 @@ impl Names {
     pub fn get(&self, host: &str, now: Instant) -> Option<Rc<[IpAddr]>> {
         let (at, addresses) = self.cache.get(host)?;
         (now - *at < FRESH).then(|| Rc::clone(addresses))
+    }
+
+    /// A target's addresses, if they are known: that which it spells out, or its host's.
+    pub fn of(&self, target: &Target, now: Instant) -> Option<Rc<[IpAddr]>> {
+        match target.address() {
+            Some(address) => Some([address.to_canonical()].into()),
+            None => self.get(target.host(), now),
+        }
     }
 
     /// Has them looked up for a client's exchange.

@@ -40,8 +40,13 @@ pub fn build() {
 
 /// The daemon on a router of the row, `mesh` being more of its table `[mesh]`.
 pub fn router(world: &World, name: &str, mesh: &str) -> Hearsay {
+    proxy(world, name, "127.0.0.1:0", mesh)
+}
+
+/// As [`router`], a proxy of this address.
+pub fn proxy(world: &World, name: &str, listen: &str, mesh: &str) -> Hearsay {
     let text = format!(
-        "name = \"{name}\"\nlisten = [\"127.0.0.1:0\"]\n\
+        "name = \"{name}\"\nlisten = [\"{listen}\"]\n\
          [mesh]\ninterfaces = [\"wl0\", \"wl1\"]\n{mesh}"
     );
     let config = world.write("hearsay.toml", text.as_bytes()).display().to_string();

@@ -64,10 +64,10 @@ impl Target {
         self.host.trim_start_matches('[').trim_end_matches(']').parse().ok()
     }
 
-    /// The key of the object: keyed BLAKE3 of the canonical URI. What a machine fetches for itself has
-    /// keys of its own: it may come from within, and nobody else may be given it.
-    pub fn key(&self, secret: &[u8; 32], at_home: bool) -> ObjectKey {
-        let secret = if at_home { blake3::derive_key(HOME_CONTEXT, secret) } else { *secret };
+    /// The key of the object: keyed BLAKE3 of the canonical URI, other keys for each audience.
+    pub fn key(&self, secret: &[u8; 32], audience: Audience) -> ObjectKey {
+        let own = |context: &str| blake3::derive_key(context, secret);
+        let secret = audience.context().map_or(*secret, own);
         let mut hasher = blake3::Hasher::new_keyed(&secret);
         hasher.update(b"http://").update(self.authority().as_bytes()).update(self.path.as_bytes());
         ObjectKey(*hasher.finalize().as_bytes())
@@ -80,7 +80,32 @@ impl std::fmt::Display for Target {
     }
 }
 
-const HOME_CONTEXT: &str = "hearsay 2026-11 objects that a machine fetches for itself";
+/// For whom a stored response is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Audience {
+    /// All clients and peers.
+    Everyone,
+    /// Clients of the explicit proxy: it comes from where only they may go (`[access] private`).
+    Site,
+    /// Programs on this machine: it may come from within, where no client may go.
+    ThisMachine,
+}
+
+impl Audience {
+    /// All that there are.
+    pub const ALL: [Self; 3] = [Self::Everyone, Self::Site, Self::ThisMachine];
+
+    /// The context from which its keys are derived (BLAKE3's `derive_key`), if it has keys of its own.
+    fn context(self) -> Option<&'static str> {
+        match self {
+            Self::Everyone => None,
+            Self::Site => {
+                Some("hearsay 2026-11 objects that explicit clients fetch within the site")
+            }
+            Self::ThisMachine => Some("hearsay 2026-11 objects that a machine fetches for itself"),
+        }
+    }
+}
 
 /// `?q` alone is a query on the root.
 fn absolute(path: &str) -> String {
@@ -101,7 +126,7 @@ mod tests {
 
     #[test]
     fn spellings_of_one_uri_have_one_key() {
-        let key = |t: Target| t.key(&OPEN_KEY, false);
+        let key = |t: Target| t.key(&OPEN_KEY, Audience::Everyone);
         let one = key(target("Example.org:80", "/a?b"));
         assert_eq!(one, key(target("example.org", "/a?b")));
         assert_eq!(one, key(target("example.org.", "/a?b")));
@@ -112,13 +137,14 @@ mod tests {
     #[test]
     fn the_key_is_keyed() {
         let t = target("example.org", "/");
-        assert_ne!(t.key(&OPEN_KEY, false), t.key(&[1; 32], false));
+        assert_ne!(t.key(&OPEN_KEY, Audience::Everyone), t.key(&[1; 32], Audience::Everyone));
     }
 
     #[test]
-    fn what_a_machine_fetches_for_itself_is_nobody_elses() {
+    fn each_audience_has_keys_of_its_own() {
         let t = target("router.lan", "/");
-        assert_ne!(t.key(&OPEN_KEY, true), t.key(&OPEN_KEY, false));
+        let [everyone, site, home] = Audience::ALL.map(|audience| t.key(&OPEN_KEY, audience));
+        assert!(everyone != site && site != home && home != everyone);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::unseal::is_sealed_as;
 use crate::access::{Access, Caller, Forbidden, may_use};
 use crate::exchange::{Ask, Asker, Exchange, State, Trail};
 use crate::fetch::{self, Fetch, Via};
-use crate::http::{self, CacheControl, Record, Reuse, Row, Target};
+use crate::http::{self, Audience, CacheControl, Record, Reuse, Row, Target};
 use crate::input::{Config, Entrance, ExchangeId, FetchError, Request};
 use crate::named;
 use crate::output::{Dial, Output};
@@ -13,7 +13,7 @@ use crate::supplying::COVER;
 use ::http::uri::Authority;
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use std::collections::VecDeque;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 
 /// A request is passed on so many times, at most: a mesh that is wider has no use for a cache.
@@ -76,8 +76,8 @@ impl Node {
         }
     }
 
-    /// What forbids a request whatever the routes and the addresses of its host are: then not even what is
-    /// stored is given.
+    /// What forbids a client's request whatever the routes and the addresses of its host are: then it is not even
+    /// given what is stored. A peer is given that, and is refused only what this node would have to dial.
     fn forbids(&self, ask: &Ask) -> Option<Forbidden> {
         if ask.named.is_some() {
             // It has no origin.
@@ -93,17 +93,35 @@ impl Node {
         }
     }
 
-    /// Learns the addresses of an intercepted request's host.
+    /// Learns the addresses of a request's host, where they decide what becomes of it.
     fn admit(&mut self, id: ExchangeId) {
         let ask = &self.exchanges[&id].ask;
-        let known = ask.target.address().is_some();
-        let host = ask.target.host();
-        match ask.entrance {
-            Entrance::Intercepted(_) if !known && self.names.get(host, self.now).is_none() => {
-                self.names.resolve(host, ask.client, id, &mut self.out);
-                self.put_state(id, State::Resolving);
-            }
-            _ => self.look(id),
+        let matters = match ask.caller() {
+            Caller::Intercepted => true,
+            // They tell whether the answer is for everyone.
+            Caller::Explicit => ask.named.is_none() && !self.config.access.private.is_empty(),
+            Caller::ThisMachine | Caller::Tunnel | Caller::Peer => false,
+        };
+        if matters && self.names.of(&ask.target, self.now).is_none() {
+            self.names.resolve(ask.target.host(), ask.client, id, &mut self.out);
+            self.put_state(id, State::Resolving);
+        } else {
+            self.look(id);
+        }
+    }
+
+    /// What an explicit client reads where no other client may go is for the site alone.
+    fn keep_in_site(&mut self, id: ExchangeId) {
+        let Some(exchange) = self.exchanges.get_mut(&id) else { return };
+        let ask = &mut exchange.ask;
+        if ask.caller() != Caller::Explicit || ask.named.is_some() {
+            return;
+        }
+        let within = |address: &IpAddr| self.config.access.is_of_site(*address);
+        let addresses = self.names.of(&ask.target, self.now);
+        if addresses.is_some_and(|addresses| addresses.iter().any(within)) {
+            ask.audience = Audience::Site;
+            ask.key = ask.target.key(&self.config.secret, ask.audience);
         }
     }
 
@@ -115,8 +133,8 @@ impl Node {
         if !helps || !std::mem::take(&mut exchange.ask.may_turn_home) {
             return false;
         }
-        exchange.ask.at_home = true;
-        exchange.ask.key = exchange.ask.target.key(&self.config.secret, true);
+        exchange.ask.audience = Audience::ThisMachine;
+        exchange.ask.key = exchange.ask.target.key(&self.config.secret, exchange.ask.audience);
         self.look(id);
         true
     }
@@ -124,14 +142,12 @@ impl Node {
     /// The host's addresses are known: sorts out what the request alone says cannot be cached, and
     /// goes on to the catalogue.
     pub(super) fn look(&mut self, id: ExchangeId) {
+        self.keep_in_site(id);
         let Some(exchange) = self.exchanges.get_mut(&id) else { return };
         exchange.state = State::Looking;
         if let Entrance::Intercepted(dialled) = exchange.ask.entrance {
             let target = &exchange.ask.target;
-            let addresses = match target.address() {
-                Some(address) => Some([address.to_canonical()].into()),
-                None => self.names.get(target.host(), self.now),
-            };
+            let addresses = self.names.of(target, self.now);
             let meant =
                 addresses.is_some_and(|addresses| addresses.contains(&dialled.ip().to_canonical()));
             if !meant || target.port() != dialled.port() {
@@ -409,8 +425,9 @@ fn understand(request: Request, via: &str, config: &Config) -> Result<Ask, &'sta
     // Content and a connection for an upgrade are given to the first attempt: there is no second one.
     let repeatable = !has_body && !upgrade;
     let may_turn_home = at_home && repeatable && may_be_shared(&target, &config.access);
-    let at_home = at_home && !may_turn_home;
-    let key = target.key(&config.secret, at_home);
+    let exempt = at_home && !may_turn_home;
+    let audience = if exempt { Audience::ThisMachine } else { Audience::Everyone };
+    let key = target.key(&config.secret, audience);
     Ok(Ask {
         asker: Asker::Client,
         trail: Trail { hops: HOPS_MAX, cover: COVER, ..Trail::default() },
@@ -420,7 +437,7 @@ fn understand(request: Request, via: &str, config: &Config) -> Result<Ask, &'sta
         named: None,
         headers,
         client,
-        at_home,
+        audience,
         may_turn_home,
         entrance,
         dial,

@@ -4,7 +4,7 @@
 use super::Node;
 use crate::exchange::{Source, State};
 use crate::fetch::{self, Fetch};
-use crate::http::Record;
+use crate::http::{Audience, Record};
 use crate::input::{ExchangeId, FetchId};
 use crate::storing::Storing;
 use std::rc::Rc;
@@ -25,7 +25,8 @@ impl Node {
         };
         let Source::Closed(record) = source else { return None };
         let record = Rc::clone(record);
-        if unfillable || !self.has_sources(&exchange.ask) || exchange.ask.at_home {
+        let stays = exchange.ask.audience != Audience::Everyone;
+        if unfillable || !self.has_sources(&exchange.ask) || stays {
             return None;
         }
         let fetch = match self.reopened(&record) {

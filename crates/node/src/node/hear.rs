@@ -6,7 +6,7 @@ use super::reach::FIELDS_MAX;
 use super::{LOOK_EVERY, Node};
 use crate::exchange::{Ask, Asker, Exchange, State, Trail};
 use crate::fetch::{Fetch, Via};
-use crate::http::{self, Row, Target};
+use crate::http::{self, Audience, Row, Target};
 use crate::input::{Entrance, ExchangeId, FetchId, LinkInput};
 use crate::mesh::{Down, Event, REQUESTS_MAX};
 use crate::named;
@@ -294,12 +294,12 @@ impl Node {
             asker: Asker::Peer(peer, ask.request),
             trail,
             method: Method::GET,
-            key: target.key(&self.config.secret, false),
+            key: target.key(&self.config.secret, Audience::Everyone),
             target,
             named: None,
             headers,
             client,
-            at_home: false,
+            audience: Audience::Everyone,
             may_turn_home: false,
             entrance: Entrance::Explicit,
             dial,

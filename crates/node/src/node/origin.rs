@@ -3,7 +3,7 @@
 use super::Node;
 use crate::exchange::State;
 use crate::fetch::{self, Fetch, Via};
-use crate::http::{self, Asked, CacheControl, Record, Row};
+use crate::http::{self, Asked, Audience, CacheControl, Record, Row};
 use crate::input::{ExchangeId, FetchError, FetchId};
 use crate::output::{Head, Output};
 use crate::report::Unstored;
@@ -224,12 +224,21 @@ impl Node {
             return;
         }
         let target = fetch.ask.target.clone();
-        let at_home = fetch.ask.at_home;
-        let mut keys = vec![fetch.ask.key];
+        let secret = &self.config.secret;
+        // What others have stored may be from the same origin.
+        let audiences = match fetch.ask.audience {
+            Audience::Everyone => &[Audience::Everyone][..],
+            Audience::Site | Audience::ThisMachine => &Audience::ALL,
+        };
+        let mut targets = vec![target.clone()];
         for name in [header::LOCATION, header::CONTENT_LOCATION] {
             let path = headers.get(name).and_then(|value| same_host(value, &target));
-            keys.extend(path.map(|path| target.with_path(&path).key(&self.config.secret, at_home)));
+            targets.extend(path.map(|path| target.with_path(&path)));
         }
+        let keys = targets
+            .iter()
+            .flat_map(|target| audiences.iter().map(|audience| target.key(secret, *audience)));
+        let keys: Vec<_> = keys.collect();
         for key in keys {
             // What is under way is from before it.
             self.joinable.remove(&key);

@@ -5,7 +5,7 @@ use super::Node;
 use crate::cutting::Cutting;
 use crate::exchange::{Ask, Asker, Trail};
 use crate::fetch::{self, Fetch, Via};
-use crate::http::{Record, Row};
+use crate::http::{Audience, Record, Row};
 use crate::input::{Entrance, ExchangeId, FetchId, PutError, Ticket};
 use crate::named;
 use crate::output::{Dial, Output};
@@ -289,13 +289,13 @@ fn nobodys() -> Ask {
         asker: Asker::Client,
         trail: Trail::default(),
         method: Method::PUT,
-        key: target.key(&[0; 32], true),
+        key: target.key(&[0; 32], Audience::ThisMachine),
         dial: Dial::Name(target.host().to_owned(), target.port()),
         target,
         named: None,
         headers: HeaderMap::new(),
         client: Ipv4Addr::LOCALHOST.into(),
-        at_home: true,
+        audience: Audience::ThisMachine,
         may_turn_home: false,
         entrance: Entrance::Explicit,
         has_body: true,

@@ -5,7 +5,7 @@ use super::hear::fields;
 use super::{LOOK_EVERY, Node};
 use crate::exchange::{Asker, State};
 use crate::fetch::{self, Fetch, Via};
-use crate::http::{Record, selects};
+use crate::http::{Audience, Record, selects};
 use crate::input::{ExchangeId, FetchError, FetchId};
 use crate::mesh::{Choice, Mesh};
 use crate::output::{self, Output};
@@ -63,7 +63,8 @@ impl Node {
         if let Some(name) = &ask.named {
             return self.choose_holder(fetch, name);
         }
-        let stays = mesh.routes.route().is_none() || ask.at_home || self.is_direct(fetch);
+        let kept = ask.audience != Audience::Everyone;
+        let stays = mesh.routes.route().is_none() || kept || self.is_direct(fetch);
         let wide = ask.trail.hops == 0 || ask.trail.visited.len() >= Ask::VISITED_MAX;
         if stays || wide {
             return Choice::Origin;

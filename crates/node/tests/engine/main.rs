@@ -25,6 +25,7 @@ mod never_stored;
 mod ranges;
 mod restart;
 mod revalidation;
+mod site;
 mod slow_clients;
 mod store_failure;
 mod torture;

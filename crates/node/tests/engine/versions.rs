@@ -2,7 +2,7 @@
 
 use crate::net::{Call, Net, Options, Pace, Page};
 use http::Method;
-use node::{OPEN_KEY, Row, Target};
+use node::{Audience, OPEN_KEY, Row, Target};
 use wire::{ObjectKey, RecordId};
 
 const URL: &str = "http://o.test/a";
@@ -17,7 +17,9 @@ fn options() -> Options {
 fn key() -> ObjectKey {
     let uri: http::Uri = URL.parse().expect("a URL");
     let authority = uri.authority().expect("a host");
-    Target::new(authority, uri.path_and_query()).expect("a target").key(&OPEN_KEY, false)
+    Target::new(authority, uri.path_and_query())
+        .expect("a target")
+        .key(&OPEN_KEY, Audience::Everyone)
 }
 
 fn page() -> Page {

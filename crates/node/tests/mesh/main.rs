@@ -24,6 +24,7 @@ mod probation;
 mod progress;
 mod records;
 mod sealing;
+mod site;
 mod torture;
 mod uncacheable;
 mod unsigned;

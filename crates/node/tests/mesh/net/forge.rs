@@ -4,7 +4,7 @@ use super::liar::Said;
 use bytes::Bytes;
 use content::{Cutter, Entry, ManifestBuilder, Profile, Root, Sealer, Segment, name};
 use node::peering::Peers;
-use node::{OPEN_KEY, Target, named};
+use node::{Audience, OPEN_KEY, Target, named};
 use wire::peer::{ChunkHead, Head, Message, Request, Source, Want, segment_signed};
 use wire::{ChunkId, ObjectKey, Oid, PublicKey, RecordId, Signature};
 
@@ -17,7 +17,7 @@ fn key(url: &str) -> ObjectKey {
 pub fn key_under(url: &str, secret: &[u8; 32]) -> ObjectKey {
     let uri: http::Uri = url.parse().expect("a URL");
     let authority = uri.authority().expect("a host");
-    Target::new(authority, uri.path_and_query()).expect("a target").key(secret, false)
+    Target::new(authority, uri.path_and_query()).expect("a target").key(secret, Audience::Everyone)
 }
 
 /// A record with its manifest and its units, signed by a peer.

@@ -31,7 +31,7 @@ use links::{Later, Links};
 use machine::{Machine, Program, public_key, seed};
 use node::peering::Peers;
 use node::{
-    Dial, Entrance, ExchangeId, FetchId, Input, Overheard, PublishedInfo, PutError, Report,
+    Access, Dial, Entrance, ExchangeId, FetchId, Input, Overheard, PublishedInfo, PutError, Report,
     Request, RouteTable, Settings,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -287,6 +287,13 @@ impl Mesh {
         clocks[node] = ahead;
         let date = self.machines[node].date(self.now);
         self.feed(node, Input::Clock(date));
+    }
+
+    /// Explicit clients of a node may dial these private addresses.
+    pub fn permit(&mut self, node: usize, prefix: &str) {
+        let private = vec![prefix.parse().expect("a prefix")];
+        let access = Access { private, ..Access::default() };
+        self.feed(node, Input::Settings(Settings { access, ..Settings::default() }));
     }
 
     /// A client asks a node; what it gets is seen in [`Mesh::client`].
