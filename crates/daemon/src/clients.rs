@@ -4,12 +4,12 @@ mod content;
 mod joined;
 
 use content::{Content, Turn};
-use joined::relay;
-pub use joined::{dial_past, join, tunnel};
+use joined::{dial_past, relay};
+pub use joined::{join, tunnel};
 
 use crate::places::Place;
 use crate::shares::ACCEPT_PAUSE;
-use crate::shell::{End, Past, Shell};
+use crate::shell::{Past, Shell};
 use crate::turned_away::{NO_ROOM, OVER_SHARE, RETRY_AFTER_SECONDS, turn_away};
 use bytes::{Bytes, BytesMut};
 use host::client::Client;
@@ -362,7 +362,15 @@ async fn serve(
             content.left = head.length;
             Answer::Response(respond(head, content, wish))
         }
-        Err(past) => Answer::Past(past),
+        Err(fetch) => match dial_past(&content.shell, &fetch).await {
+            Ok(past) => Answer::Past(past),
+            Err(error) => {
+                let (head, text) = content.shell.dialled_in_vain(error);
+                content.left = head.length;
+                content.port.borrow_mut().leave_all(text);
+                Answer::Response(respond(head, content, wish))
+            }
+        },
     }
 }
 
@@ -440,8 +448,7 @@ fn say(
     let left = Some(text.len() as u64);
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
     headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
-    port.borrow_mut().queue.push_back(text);
-    port.borrow_mut().end = Some(End::Complete);
+    port.borrow_mut().leave_all(text);
     let head = Head { status, headers, length: left };
     let window = turn.window().unwrap_or(0);
     respond(head, Content { shell, id, port, left, owed: 0, window, _turn: turn }, Wish::Answer)

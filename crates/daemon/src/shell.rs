@@ -10,8 +10,8 @@ use host::origin::Pool;
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use node::{
-    ExchangeId, FetchId, Head, Input, LinkInput, Node, Output, PeerInfo, PublishedInfo, PutError,
-    Report,
+    ExchangeId, Fetch, FetchError, FetchId, Head, Input, LinkInput, Node, Output, PeerInfo,
+    PublishedInfo, PutError, Report,
 };
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
@@ -65,8 +65,8 @@ pub struct Port {
     pub published: Option<Result<Oid, PutError>>,
     /// The request's content, until somebody sends it on.
     pub content: Option<Incoming>,
-    /// Whom the client's connection is to be joined with instead of an answer.
-    pub past: Option<Past>,
+    /// The request with which the client's connection is to be joined with its origin's, instead of an answer.
+    pub past: Option<Box<Fetch>>,
     /// The connection itself, once it is no longer HTTP.
     pub upgrade: Option<Upgrade>,
 }
@@ -213,6 +213,11 @@ impl Shell {
         self.0.state.borrow().node.report()
     }
 
+    /// The answer to a client for which an origin was dialled in vain.
+    pub fn dialled_in_vain(&self, error: FetchError) -> (Head, Bytes) {
+        self.0.state.borrow().node.dialled_in_vain(error)
+    }
+
     /// The peers that are there.
     pub fn peers(&self) -> Vec<PeerInfo> {
         self.0.state.borrow().node.peers()
@@ -252,7 +257,8 @@ impl Shell {
             }
             Output::Relay(id, fetch) => {
                 if let Some(port) = state.ports.remove(&id) {
-                    spawn_local(clients::dial_past(self.clone(), port, *fetch));
+                    port.borrow_mut().past = Some(fetch);
+                    wake(&port);
                 }
             }
             Output::Resolve(host, client) => {
@@ -318,6 +324,14 @@ impl State {
             port.borrow_mut().end = Some(end);
             wake(&port);
         }
+    }
+}
+
+impl Port {
+    /// Leaves the whole content of an answer.
+    pub fn leave_all(&mut self, text: Bytes) {
+        self.queue.push_back(text);
+        self.end = Some(End::Complete);
     }
 }
 

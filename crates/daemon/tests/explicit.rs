@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 
 use world::network::{self, CLIENT};
-use world::{Curl, Hearsay, Nginx, Raw, Script, World, assert_same, noise, wait_until};
+use world::{Curl, Hearsay, Nginx, Raw, Script, World, assert_same, noise, sh, wait_until};
 
 const FRESH: &str = "Cache-Control: max-age=3600\r\n";
 
@@ -644,7 +644,7 @@ fn a_request_that_comes_back_to_the_same_proxy_is_refused() {
 #[test]
 fn clients_from_elsewhere_are_refused() {
     network::inside("clients_from_elsewhere_are_refused", || {
-        world::sh(
+        sh(
             "ip addr add 198.51.100.1/24 dev lan0
             ip -n client addr add 198.51.100.2/24 dev eth0",
         );
@@ -711,4 +711,39 @@ fn nobody_is_led_to_the_routers_own_services() {
         );
         drop(hearsay);
     });
+}
+
+#[test]
+fn a_client_that_leaves_takes_its_unfinished_tunnel_with_it() {
+    network::inside("a_client_that_leaves_takes_its_unfinished_tunnel_with_it", || {
+        let world = World::new();
+        sh("ip netns exec origin nft add table inet hole
+            ip netns exec origin nft add chain inet hole input '{ type filter hook input priority 0; }'
+            ip netns exec origin nft add rule inet hole input meta l4proto tcp drop");
+        let hearsay = Hearsay::start(&world);
+        let dialling = || sh("ss -Htn state syn-sent dst 10.2.0.2").lines().count();
+        let mut client = Raw::connect(hearsay.proxy);
+        client.send("CONNECT 10.2.0.2:443 HTTP/1.1\r\nHost: 10.2.0.2:443\r\n\r\n");
+        wait_until("the origin to be dialled", || dialling() == 1);
+        assert_eq!(hearsay.number("/clients/connections"), 1);
+        drop(client);
+        let left = std::time::Instant::now();
+        wait_until("the tunnel to be given up", || {
+            dialling() == 0 && hearsay.number("/clients/connections") == 0
+        });
+        // By itself, the dialling would end after twenty seconds.
+        assert!(left.elapsed() < std::time::Duration::from_secs(2), "{:?}", left.elapsed());
+    });
+}
+
+#[test]
+fn a_tunnel_that_leads_nowhere_is_answered_with_a_reason() {
+    let world = World::new();
+    let hearsay = Hearsay::start(&world);
+    let to = format!("127.0.0.1:{}", world::free_port());
+    let mut client = Raw::connect(hearsay.proxy);
+    client.send(format!("CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n\r\n"));
+    let reply = client.reply().expect(502);
+    assert!(reply.field("proxy-status").ends_with("error=destination_unavailable"), "{reply:?}");
+    assert!(reply.text().contains("the origin cannot be reached"), "{reply:?}");
 }

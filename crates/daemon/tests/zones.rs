@@ -117,10 +117,8 @@ fn an_intercepted_client_reaches_what_the_firewall_lets_it_and_nothing_else() {
             sh("ip -6 route add 64:ff9b::/96 via fd02::2");
             assert_eq!(direct("[64:ff9b::10.3.0.2]").status, 0);
             // A guest's packets all go out by a rule of their own; those that we send do not.
-            sh(
-                "ip rule add priority 1000 from 10.1.0.0/24 lookup 100
-                ip route add default via 10.2.0.2 table 100",
-            );
+            sh("ip rule add priority 1000 from 10.1.0.0/24 lookup 100
+                ip route add default via 10.2.0.2 table 100");
             let reply = direct("10.3.0.2");
             assert!(!reply.text().contains(SECRET), "led inside by our own route: {reply:?}");
             assert_eq!(direct(OUTER[0]).expect(200).text(), PUBLIC);

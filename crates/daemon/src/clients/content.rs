@@ -1,12 +1,12 @@
 //! A response's content on its way to a client, and its turn on the connection.
 
 use crate::places::Place;
-use crate::shell::{End, Past, Port, Shell};
+use crate::shell::{End, Port, Shell};
 use bytes::Bytes;
 use host::screened::Signs;
 use http::{HeaderMap, StatusCode};
 use hyper::body::{Body, Frame, SizeHint};
-use node::{ExchangeId, Head, Input};
+use node::{ExchangeId, Fetch, Head, Input};
 use std::cell::RefCell;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -61,8 +61,8 @@ pub struct Content {
 pub struct Broken;
 
 impl Content {
-    /// The head, or whom the client is to be joined with instead.
-    pub fn poll_head(&self, cx: &mut Context<'_>) -> Poll<Result<Head, Past>> {
+    /// The head, or the request with which the client is to be joined with its origin instead.
+    pub fn poll_head(&self, cx: &mut Context<'_>) -> Poll<Result<Head, Box<Fetch>>> {
         let mut port = self.port.borrow_mut();
         if let Some(past) = port.past.take() {
             return Poll::Ready(Err(past));

@@ -2,7 +2,8 @@
 //! and answers that cannot be read.
 
 use crate::places::Place;
-use crate::shell::{End, Past, Port, Shell, wake};
+use crate::shell::{Past, Port, Shell, wake};
+use bytes::Bytes;
 use host::client::Client;
 use host::origin::head_bytes;
 use host::splice::splice;
@@ -30,17 +31,15 @@ pub async fn relay(
     }
 }
 
-/// Dials an origin whose answer cannot be read, for its client to have it all the same.
-pub async fn dial_past(shell: Shell, port: Rc<RefCell<Port>>, fetch: Fetch) {
-    match shell.pool().dialler().dial(&fetch.dial, fetch.client, fetch.caller).await {
-        Ok(origin) => port.borrow_mut().past = Some(Past { origin, first: head_bytes(&fetch) }),
-        // The engine's answer to nothing at all.
-        Err(_) => port.borrow_mut().end = Some(End::Broken),
-    }
-    wake(&port);
+/// Dials an origin whose answer cannot be read, for its client to have it all the same. It goes with the client's
+/// connection, which waits for it.
+pub async fn dial_past(shell: &Shell, fetch: &Fetch) -> Result<Past, FetchError> {
+    let dialler = shell.pool().dialler();
+    let origin = dialler.dial(&fetch.dial, fetch.client, fetch.caller).await?;
+    Ok(Past { origin, first: head_bytes(fetch) })
 }
 
-/// Dials for a `CONNECT`, answers it, and joins the two connections.
+/// Dials for a `CONNECT` while its client waits, answers it, and joins the two connections.
 pub async fn tunnel(
     shell: Shell,
     port: Rc<RefCell<Port>>,
@@ -48,25 +47,29 @@ pub async fn tunnel(
     client: IpAddr,
     caller: Caller,
 ) {
-    let dialled = shell.pool().dialler().dial(&dial, client, caller).await;
-    let status = match &dialled {
-        Ok(_) => StatusCode::OK,
-        Err(FetchError::Forbidden(_)) => StatusCode::FORBIDDEN,
-        Err(FetchError::TimedOut) => StatusCode::GATEWAY_TIMEOUT,
-        Err(_) => StatusCode::BAD_GATEWAY,
+    let Some((mut upgrade, place)) = port.borrow_mut().upgrade.take() else { return };
+    let dialled = tokio::select! {
+        dialled = shell.pool().dialler().dial(&dial, client, caller) => dialled,
+        // Before there is an answer, this is over only if the client's connection is.
+        _ = &mut upgrade => return,
     };
-    let upgrade = {
-        let mut port = port.borrow_mut();
-        port.head = Some(Head { status, headers: HeaderMap::new(), length: Some(0) });
-        port.end = Some(End::Complete);
-        port.upgrade.take()
+    let mut origin = match dialled {
+        Ok(origin) => origin,
+        Err(error) => return answer(&port, shell.dialled_in_vain(error)),
     };
-    wake(&port);
-    if let (Ok(mut origin), Some((upgrade, place))) = (dialled, upgrade)
-        && let Ok(near) = upgrade.await
-    {
+    let head = Head { status: StatusCode::OK, headers: HeaderMap::new(), length: Some(0) };
+    answer(&port, (head, Bytes::new()));
+    if let Ok(near) = upgrade.await {
         join(&shell, &mut TokioIo::new(near), &mut origin, &[], &place).await;
     }
+}
+
+fn answer(port: &RefCell<Port>, (head, text): (Head, Bytes)) {
+    let mut left = port.borrow_mut();
+    left.head = Some(head);
+    left.leave_all(text);
+    drop(left);
+    wake(port);
 }
 
 /// Joins a client's connection that is no longer HTTP and one to an origin, which is sent `first`, until both have ended or its place

@@ -96,54 +96,21 @@ impl Node {
         if self.turn_home(id, error) || (is_unreadable && self.relay(id)) {
             return;
         }
-        let (status, kind, why) = match error {
-            Some(FetchError::Unresolved) => (502, "dns_error", "the host has no address"),
-            Some(FetchError::Forbidden(why)) => return self.respond_forbidden(id, why),
-            Some(FetchError::Unreachable) => {
-                (502, "destination_unavailable", "the origin cannot be reached")
-            }
-            Some(FetchError::TimedOut) => {
-                (504, "connection_timeout", "the origin did not answer in time")
-            }
-            Some(FetchError::NoRoute) => (
-                504,
-                "destination_ip_unroutable",
-                "neither the mesh's gateway nor the origin can be reached from here",
-            ),
-            Some(FetchError::NoHolder) => {
-                (504, "destination_not_found", "nobody in reach has the object of this name")
-            }
-            Some(FetchError::Malformed) => {
-                (502, "http_protocol_error", "the origin's answer is not sound HTTP")
-            }
-            Some(FetchError::Unsent) => {
-                (400, "http_request_error", "the request's content is not sound HTTP, or broke off")
-            }
-            Some(FetchError::Truncated) | None => {
-                (502, "http_response_incomplete", "the origin closed before it answered")
-            }
-        };
-        let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
-        self.respond_error(id, status, why, Some(kind));
+        let (status, kind, why) = reason(error);
+        self.respond_error(id, status, &why, Some(kind));
+    }
+
+    /// The answer to a client for which an origin was dialled in vain, by the driver alone: its head and its
+    /// content.
+    pub fn dialled_in_vain(&self, error: FetchError) -> (Head, Bytes) {
+        let (status, kind, why) = reason(Some(error));
+        say(&self.config.name, status, &why, Some(kind))
     }
 
     /// What a client asks for is not dialled for it.
     pub(super) fn respond_forbidden(&mut self, id: ExchangeId, why: Forbidden) {
-        let why = match why {
-            Forbidden::Port(port) => format!(
-                "this proxy does not go to port {port}; its operator can list it in [access] ports"
-            ),
-            Forbidden::Private => {
-                "this proxy does not go to private addresses; its operator can list \
-                                   them in [access] private"
-                    .to_owned()
-            }
-            Forbidden::Inward | Forbidden::Unroutable => {
-                "this node does not dial that address for others".to_owned()
-            }
-        };
-        let kind = Some("destination_ip_prohibited");
-        self.respond_error(id, StatusCode::FORBIDDEN, &why, kind);
+        let (status, kind, why) = forbidden(why);
+        self.respond_error(id, status, &why, Some(kind));
     }
 
     /// An answer that we cannot read, be it only because its head is larger than what we take, may well be one
@@ -169,20 +136,12 @@ impl Node {
 
     fn respond_error(&mut self, id: ExchangeId, status: StatusCode, why: &str, kind: Option<&str>) {
         self.report.requests.error += 1;
-        let name = &self.config.name;
-        let text = Bytes::from(format!("{name} {}: {why}\n", status.as_u16()));
-        let mut headers = HeaderMap::new();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
-        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(text.len()));
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        if let Some(kind) = kind {
-            let detail = HeaderValue::try_from(format!("{name}; error={kind}"));
-            headers.insert("proxy-status", detail.expect("tokens are ASCII"));
-        }
+        let (mut head, text) = say(&self.config.name, status, why, kind);
         let to_head =
             self.exchanges.remove(&id).is_some_and(|exchange| exchange.ask.method == Method::HEAD);
-        let length = if to_head { 0 } else { text.len() as u64 };
-        let head = Head { status, headers, length: Some(length) };
+        if to_head {
+            head.length = Some(0);
+        }
         self.out.push_back(Output::Respond(id, Box::new(head)));
         if !to_head {
             // So little is given without asking for credit.
@@ -190,6 +149,68 @@ impl Node {
         }
         self.out.push_back(Output::Finish(id));
     }
+}
+
+/// How an error is told: the status, its name for `Proxy-Status` (RFC 9209 §2.3), and a sentence.
+type Reason = (StatusCode, &'static str, String);
+
+fn reason(error: Option<FetchError>) -> Reason {
+    let (status, kind, why) = match error {
+        Some(FetchError::Unresolved) => (502, "dns_error", "the host has no address"),
+        Some(FetchError::Forbidden(why)) => return forbidden(why),
+        Some(FetchError::Unreachable) => {
+            (502, "destination_unavailable", "the origin cannot be reached")
+        }
+        Some(FetchError::TimedOut) => {
+            (504, "connection_timeout", "the origin did not answer in time")
+        }
+        Some(FetchError::NoRoute) => (
+            504,
+            "destination_ip_unroutable",
+            "neither the mesh's gateway nor the origin can be reached from here",
+        ),
+        Some(FetchError::NoHolder) => {
+            (504, "destination_not_found", "nobody in reach has the object of this name")
+        }
+        Some(FetchError::Malformed) => {
+            (502, "http_protocol_error", "the origin's answer is not sound HTTP")
+        }
+        Some(FetchError::Unsent) => {
+            (400, "http_request_error", "the request's content is not sound HTTP, or broke off")
+        }
+        Some(FetchError::Truncated) | None => {
+            (502, "http_response_incomplete", "the origin closed before it answered")
+        }
+    };
+    (StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY), kind, why.to_owned())
+}
+
+fn forbidden(why: Forbidden) -> Reason {
+    let why = match why {
+        Forbidden::Port(port) => format!(
+            "this proxy does not go to port {port}; its operator can list it in [access] ports"
+        ),
+        Forbidden::Private => "this proxy does not go to private addresses; its operator can list \
+                                   them in [access] private"
+            .to_owned(),
+        Forbidden::Inward | Forbidden::Unroutable => {
+            "this node does not dial that address for others".to_owned()
+        }
+    };
+    (StatusCode::FORBIDDEN, "destination_ip_prohibited", why)
+}
+
+fn say(name: &str, status: StatusCode, why: &str, kind: Option<&str>) -> (Head, Bytes) {
+    let text = Bytes::from(format!("{name} {}: {why}\n", status.as_u16()));
+    let mut headers = HeaderMap::new();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(text.len()));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if let Some(kind) = kind {
+        let detail = HeaderValue::try_from(format!("{name}; error={kind}"));
+        headers.insert("proxy-status", detail.expect("tokens are ASCII"));
+    }
+    (Head { status, headers, length: Some(text.len() as u64) }, text)
 }
 
 /// Chooses between 200, 206, 304 and 416 (RFC 9110 §13.2.2, §14.2).
