@@ -53,6 +53,11 @@ impl Budget {
         (*held > would).then_some(*most)
     }
 
+    /// Whether nobody else holds anything.
+    pub fn holds_alone(&self, peer: NodeId) -> bool {
+        self.peers.keys().all(|other| *other == peer)
+    }
+
     /// From now on a request takes this much.
     pub fn charge(&mut self, request: ExchangeId, peer: NodeId, bytes: u64) {
         self.give_back(request);

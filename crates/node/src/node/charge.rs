@@ -32,11 +32,44 @@ impl Node {
     /// the latest of its requests, which has got the least.
     pub(super) fn has_room_for(&mut self, peer: NodeId, bytes: u64) -> bool {
         while self.budget.free() < bytes {
+            if self.forget_ahead() {
+                continue;
+            }
             let most = self.budget.who_gives_back(peer, bytes);
-            let requests = most.and_then(|most| self.mesh.as_ref()?.supplied_to(most).max());
-            let Some(latest) = requests else { return false };
+            let latest = most.and_then(|most| {
+                let requests = self.mesh.as_ref()?.supplied_to(most);
+                requests.filter(|id| self.exchanges.contains_key(id)).max()
+            });
+            let Some(latest) = latest else { return false };
             self.is_too_busy_for(latest);
         }
+        true
+    }
+
+    /// Whether there is memory for what a peer wants of a request that goes on. Wants of the only peer that
+    /// holds any of the account wait there in any case: they are limited by their count, and it has nobody
+    /// to make room for.
+    pub(super) fn has_room_for_wants(&mut self, peer: NodeId, bytes: u64) -> bool {
+        self.has_room_for(peer, bytes) || self.budget.holds_alone(peer)
+    }
+
+    /// Lets go of units that were read ahead for the request which has the most of them, but for the next one
+    /// that it sends: they can be read again. False if there are none.
+    fn forget_ahead(&mut self) -> bool {
+        let Some(mesh) = &self.mesh else { return false };
+        let ahead = |id: &ExchangeId| match &self.exchanges.get(id)?.state {
+            State::Supplying(supplying) if supplying.ahead.len() > 1 => {
+                Some((supplying.ahead.len(), *id))
+            }
+            _ => None,
+        };
+        let Some((_, id)) = mesh.supplied.values().filter_map(ahead).max() else { return false };
+        if let Some(State::Supplying(supplying)) =
+            self.exchanges.get_mut(&id).map(|it| &mut it.state)
+        {
+            supplying.ahead.truncate(1);
+        }
+        self.charge(id);
         true
     }
 
@@ -47,11 +80,12 @@ impl Node {
         self.budget.charge(id, peer, takes(exchange));
     }
 
-    /// How much may be read for a request of a peer, at most `most`; `None` if it has to wait. However
+    /// How much may be read for a request of a peer, at most `most`; `None` if it has to wait. Reading takes at
+    /// most half of what is free, so that what is asked and wanted next finds room. However
     /// short memory is, a peer may have one unit in it: it gets on as long as it takes what it asked for.
     pub(super) fn room_to_read(&self, id: ExchangeId, most: u64) -> Option<u64> {
         let (peer, _) = self.exchanges.get(&id)?.peer()?;
-        let room = self.budget.free().min(most);
+        let room = (self.budget.free() / 2).min(most);
         let unit = u64::from(ChunkHead::TOTAL_MAX);
         if room >= unit {
             return Some(room);

@@ -363,7 +363,7 @@ impl Node {
         if supplying.wants.len() + wants.len() > WANTS_MAX || self.wants_of(peer) > PEER_WANTS_MAX {
             return self.expel(peer, "it wants more units than it can have on their way");
         }
-        if !self.has_room_for(peer, wants.iter().map(Wants::cost).sum()) {
+        if !self.has_room_for_wants(peer, wants.iter().map(Wants::cost).sum()) {
             return self.is_too_busy_for(id);
         }
         let Some(exchange) = self.exchanges.get_mut(&id) else { return };
