@@ -26,6 +26,8 @@ pub struct Budget {
     peers: BTreeMap<NodeId, u64>,
     /// Requests that wait for memory to read units into.
     waiting: BTreeSet<ExchangeId>,
+    /// Something was given back since those that wait were looked at last.
+    has_more: bool,
 }
 
 impl Budget {
@@ -37,6 +39,7 @@ impl Budget {
             charges: Map::default(),
             peers: BTreeMap::new(),
             waiting: BTreeSet::new(),
+            has_more: false,
         }
     }
 
@@ -60,7 +63,8 @@ impl Budget {
 
     /// From now on a request takes this much.
     pub fn charge(&mut self, request: ExchangeId, peer: NodeId, bytes: u64) {
-        self.give_back(request);
+        let before = self.give_back(request);
+        self.has_more |= bytes < before;
         self.used += bytes;
         *self.peers.entry(peer).or_default() += bytes;
         self.charges.insert(request, (peer, bytes));
@@ -68,12 +72,13 @@ impl Budget {
 
     /// A request is over.
     pub fn end(&mut self, request: ExchangeId) {
-        self.give_back(request);
+        self.has_more |= self.give_back(request) > 0;
         self.waiting.remove(&request);
     }
 
-    fn give_back(&mut self, request: ExchangeId) {
-        let Some((peer, bytes)) = self.charges.remove(&request) else { return };
+    /// Takes a charge off; answers how much it was.
+    fn give_back(&mut self, request: ExchangeId) -> u64 {
+        let Some((peer, bytes)) = self.charges.remove(&request) else { return 0 };
         self.used -= bytes;
         if let Some(held) = self.peers.get_mut(&peer) {
             *held -= bytes;
@@ -81,6 +86,17 @@ impl Budget {
                 self.peers.remove(&peer);
             }
         }
+        bytes
+    }
+
+    /// Whether something was given back since [`was_looked_at`](Self::was_looked_at).
+    pub fn has_more(&self) -> bool {
+        self.has_more
+    }
+
+    /// None of those that wait can go on before something else is given back.
+    pub fn was_looked_at(&mut self) {
+        self.has_more = false;
     }
 
     /// What all requests take now, in bytes.
@@ -148,8 +164,17 @@ mod tests {
             assert_eq!((budget.used(), budget.peers.get(&peer(1))), (bytes, Some(&bytes)));
         }
         budget.wait(ExchangeId(1));
+        budget.was_looked_at();
+        budget.charge(ExchangeId(1), peer(1), 71);
+        assert!(!budget.has_more(), "it has taken more");
+        budget.charge(ExchangeId(1), peer(1), 70);
+        assert!(budget.has_more());
+        budget.was_looked_at();
         budget.end(ExchangeId(1));
+        assert!(budget.has_more());
+        budget.was_looked_at();
         budget.end(ExchangeId(1));
+        assert!(!budget.has_more(), "there was nothing to give back");
         assert_eq!((budget.used(), budget.waiting().count()), (0, 0));
     }
 }

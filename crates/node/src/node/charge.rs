@@ -2,11 +2,12 @@
 
 use super::{AHEAD_MIN, Node};
 use crate::exchange::{Exchange, Source, State};
+use crate::fetch;
 use crate::input::ExchangeId;
 use wire::NodeId;
 use wire::peer::{Ask, ChunkHead, Outcome};
 
-/// A request takes this much whatever it says: entries of tables, and its answer's head.
+/// A request takes this much whatever it says: entries of tables, and messages that are made of it.
 const REQUEST_COST: u64 = 8 * 1024;
 /// A transfer takes this much as long as one is under way or may be needed: what an origin may always
 /// send, and the unit that it is cut into.
@@ -77,7 +78,21 @@ impl Node {
     pub(super) fn charge(&mut self, id: ExchangeId) {
         let Some(exchange) = self.exchanges.get(&id) else { return };
         let Some((peer, _)) = exchange.peer() else { return };
-        self.budget.charge(id, peer, takes(exchange));
+        self.budget.charge(id, peer, takes(exchange) + self.size_of_head(exchange));
+    }
+
+    /// What the head of a record takes that a request pins, in bytes.
+    fn size_of_head(&self, exchange: &Exchange) -> u64 {
+        let headers = match exchange.source() {
+            Some(Source::Closed(record)) => &record.headers,
+            Some(Source::Growing(fetch)) => match self.fetches.get(fetch).map(|it| &it.state) {
+                Some(fetch::State::Storing(storing)) => &storing.headers,
+                _ => return 0,
+            },
+            None => return 0,
+        };
+        let fields = headers.iter();
+        fields.map(|(name, value)| (FIELD_COST + name.as_str().len() + value.len()) as u64).sum()
     }
 
     /// How much may be read for a request of a peer, at most `most`; `None` if it has to wait. Reading takes at
@@ -100,10 +115,16 @@ impl Node {
 
     /// A request that has waited for memory and need not any more.
     pub(super) fn can_read_now(&mut self) -> Option<ExchangeId> {
+        if !self.budget.has_more() {
+            return None;
+        }
         let may = |id: &ExchangeId| self.room_to_read(*id, u64::MAX).is_some();
-        let next = self.budget.waiting().find(may)?;
-        self.budget.goes_on(next);
-        Some(next)
+        let next = self.budget.waiting().find(may);
+        match next {
+            Some(next) => self.budget.goes_on(next),
+            None => self.budget.was_looked_at(),
+        }
+        next
     }
 
     /// There is no memory for what a peer wants of a request: it is told to ask elsewhere.

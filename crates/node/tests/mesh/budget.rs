@@ -134,3 +134,19 @@ fn wants(heard: &Heard, number: u32) -> Vec<Want> {
     let entries = segments.flat_map(|segment| segment.entries);
     entries.map(|it| Want { name: it.id, length: it.length, missing: Vec::new() }).collect()
 }
+
+#[test]
+fn a_large_head_is_charged_with_its_size() {
+    let (mut mesh, heard) = greedy(&Plan::default());
+    const HEAD: usize = 20_000;
+    let page = Page::of(1000).fresh(600);
+    mesh.origin.put(&url(0), page.with("x-large", &"x".repeat(HEAD)));
+    mesh.get(0, &url(0));
+    for (number, requests) in [(0, 1), (1, 2)] {
+        mesh.liar_says(1, 0, vec![Message::Ask(Box::new(ask(number, &url(0))))]);
+        mesh.pass_seconds(1);
+        assert!(heard[0].of(number).iter().any(|it| matches!(it, Message::Head(..))));
+        let asked_bytes = mesh.report(0).asked_bytes;
+        assert!(asked_bytes >= requests * HEAD as u64, "{asked_bytes} of {requests}");
+    }
+}
