@@ -14,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use store::{
     Catalogue, CatalogueOptions, CatalogueReader, Change, Disk as Directory, Error, Files, Index,
-    Log, LogOptions, Memory, Reader, Recovery, Unit,
+    Log, LogOptions, Mark, Memory, Reader, Recovery, Unit,
 };
 use tokio::sync::mpsc::UnboundedSender;
 use wire::{ChunkId, ObjectKey, RecordId};
@@ -209,10 +209,15 @@ fn open_parts(config: &Store) -> Result<(Parts, Index, Recovery), Error> {
              put again what was published here"
         );
     }
-    if recovery.has_new_mark {
-        tracing::warn!(
+    match recovery.mark {
+        Mark::Sound => {}
+        Mark::Renewed => tracing::warn!(
             "the file `hearsay-store` was damaged: it is written anew, because the segments are sound"
-        );
+        ),
+        Mark::Unwritten(why) => tracing::warn!(
+            "the file `hearsay-store` cannot be written ({why}): the store is used without it, and the \
+             next start tries again"
+        ),
     }
     if recovery.units > 0 && catalogue.report().rows == 0 {
         tracing::warn!(

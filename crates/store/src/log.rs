@@ -14,7 +14,7 @@
 
 mod parts;
 
-use std::io::IoSlice;
+use std::io::{self, IoSlice};
 use std::sync::Arc;
 
 use wire::ChunkId;
@@ -23,7 +23,7 @@ use crate::error::{Doing, Error};
 use crate::files::{File, Files, read_exact};
 use crate::index::Index;
 use crate::reader::{Handles, Reader, file_name, segment_of};
-use crate::recover::{Found, Recovery, read_segment, read_unit};
+use crate::recover::{Found, Mark, Recovery, read_segment, read_unit};
 use crate::segment::{
     Entry, FOOTER_ENTRY, Kind, Location, SEGMENT_BYTES_MAX, SEGMENT_HEADER, SegmentHeader,
     SegmentId, TRAILER, Unit, emit_footer, footer_bytes, unit_log_bytes,
@@ -92,8 +92,9 @@ impl Log {
     ///
     /// # Errors
     /// [`Error::Version`] if the directory is another version's; [`Error::Io`] if it cannot be
-    /// listed. A file that should say the version and is damaged or gone is written anew, unless no
-    /// segment is of this version. A segment that is damaged or cannot be read is no error: see [`Recovery`].
+    /// listed. One segment of this version is enough to believe that the store is, whatever the file
+    /// says that should name the version; that file is then written anew, if the disk allows. A segment
+    /// that is damaged or cannot be read is no error: see [`Recovery`].
     pub fn open(
         files: Arc<dyn Files>,
         options: LogOptions,
@@ -102,7 +103,7 @@ impl Log {
         let names = files.names().doing("list the store's directory")?;
         let mut ids: Vec<SegmentId> = names.iter().filter_map(|name| segment_of(name)).collect();
         ids.sort_unstable();
-        let has_new_mark = check_version(&*files, &ids)?;
+        let mark = check_version(&*files, &ids)?;
         let wanted = options.segment_bytes.unwrap_or(u32::MAX);
         let mut log = Self {
             handles: Arc::new(Handles::new(files.clone())),
@@ -116,7 +117,7 @@ impl Log {
             are_names_unsynced: false,
             report: LogReport::default(),
         };
-        let mut recovery = Recovery { has_new_mark, ..Recovery::default() };
+        let mut recovery = Recovery { mark, ..Recovery::default() };
         for id in ids {
             log.recover(id, index, &mut recovery);
         }
@@ -483,30 +484,38 @@ impl Drop for Log {
     }
 }
 
-/// Whether it is a store of this version; answers whether the file that says so had to be written anew
-/// for segments that were there.
-fn check_version(files: &dyn Files, segments: &[SegmentId]) -> Result<bool, Error> {
-    match files.open(VERSION_FILE) {
-        Ok(file) => {
-            let mut found = vec![0; 64];
-            let got = file.read_at(0, &mut found).doing("read the store's version")?;
-            found.truncate(got);
-            if found == VERSION {
-                return Ok(false);
-            }
-            if is_version(&found) || !are_of_this_version(files, segments) {
-                let found = String::from_utf8_lossy(&found).into_owned();
-                return Err(Error::Version { found });
-            }
-            write_version(&*file)?;
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let file = files.create(VERSION_FILE).doing("begin a store")?;
-            write_version(&*file)?;
-        }
-        Err(error) => return Err(error).doing("open the store's version"),
+/// Whether the directory is a store of this version or can become one. Writes the mark where it is not
+/// right; where that fails the store is used all the same, and the next start tries again.
+fn check_version(files: &dyn Files, segments: &[SegmentId]) -> Result<Mark, Error> {
+    let found = read_mark(files);
+    if matches!(&found, Ok(Some(found)) if found == VERSION) {
+        return Ok(Mark::Sound);
     }
-    Ok(!segments.is_empty())
+    // A CRC guards a segment's header, and nothing guards the mark.
+    if !are_of_this_version(files, segments) {
+        let found = found.doing("read the store's version")?.unwrap_or_default();
+        if !segments.is_empty() || is_version(&found) {
+            let found = String::from_utf8_lossy(&found).into_owned();
+            return Err(Error::Version { found });
+        }
+    }
+    Ok(match write_mark(files) {
+        Err(error) => Mark::Unwritten(error.kind()),
+        Ok(()) if segments.is_empty() => Mark::Sound,
+        Ok(()) => Mark::Renewed,
+    })
+}
+
+/// The first bytes of the mark; `None` if there is none.
+fn read_mark(files: &dyn Files) -> io::Result<Option<Vec<u8>>> {
+    let file = match files.open(VERSION_FILE) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened?,
+    };
+    let mut found = vec![0; 64];
+    let got = file.read_at(0, &mut found)?;
+    found.truncate(got);
+    Ok(Some(found))
 }
 
 /// Whether these bytes name a version, and are not just damaged.
@@ -515,22 +524,27 @@ fn is_version(found: &[u8]) -> bool {
     number.is_some_and(|it| !it.is_empty() && it.iter().all(u8::is_ascii_digit))
 }
 
-/// Whether a segment's header says that this version wrote it. A store without segments has nothing
-/// that could be lost.
+/// Whether the header of a segment says that this version wrote it.
 fn are_of_this_version(files: &dyn Files, segments: &[SegmentId]) -> bool {
-    let is_readable = |id: &SegmentId| {
+    segments.iter().any(|id| {
         let header = files
             .open(&file_name(*id))
             .and_then(|file| read_exact(&*file, 0, SEGMENT_HEADER as usize));
         header.ok().flatten().and_then(|bytes| SegmentHeader::parse(&bytes, *id)).is_some()
-    };
-    segments.is_empty() || segments.iter().any(is_readable)
+    })
 }
 
-fn write_version(file: &dyn File) -> Result<(), Error> {
-    file.write_at(0, &mut [IoSlice::new(VERSION)]).doing("write the store's version")?;
-    file.set_len(VERSION.len() as u64).doing("cut the store's version")?;
-    file.sync().doing("make the store's version durable")
+/// Its name is made durable before the first segment's: a segment that a power cut has torn says nothing of
+/// its version.
+fn write_mark(files: &dyn Files) -> io::Result<()> {
+    let file = match files.open(VERSION_FILE) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => files.create(VERSION_FILE)?,
+        opened => opened?,
+    };
+    file.write_at(0, &mut [IoSlice::new(VERSION)])?;
+    file.set_len(VERSION.len() as u64)?;
+    file.sync()?;
+    files.sync_names()
 }
 
 /// The salt of a segment: what the seed gives to its number (SplitMix64's finish).

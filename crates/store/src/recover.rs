@@ -31,8 +31,20 @@ pub struct Recovery {
     pub dropped_units: u64,
     /// Bytes that belong to no good unit.
     pub dropped_bytes: u64,
-    /// The file that says the store's version was damaged or gone, and the segments were believed.
-    pub has_new_mark: bool,
+    /// The file that names the store's version.
+    pub mark: Mark,
+}
+
+/// How a store found the file that names its version.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mark {
+    /// As it should be, or begun with the store.
+    #[default]
+    Sound,
+    /// Damaged, gone or of another version, though segments are of this one. It was written anew.
+    Renewed,
+    /// Not as it should be, and it could not be written, for this reason. The store is used all the same.
+    Unwritten(io::ErrorKind),
 }
 
 /// What one segment file holds.

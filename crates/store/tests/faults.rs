@@ -5,13 +5,13 @@ mod common;
 use std::io::{self, BufRead, BufReader, IoSlice};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use common::{Random, unit};
 use store::{
     Catalogue, CatalogueOptions, Change, Disk, Error, File, Files, Index, Location, Log,
-    LogOptions, Memory, Policy, Reader, Unit,
+    LogOptions, Mark, Memory, Policy, Reader, Unit,
 };
 use wire::ObjectKey;
 
@@ -22,18 +22,29 @@ struct Faulty {
     /// Bytes that may still be written.
     room: Arc<AtomicUsize>,
     fails_sync: Arc<AtomicBool>,
-    fails_read: Arc<AtomicBool>,
+    /// The file that cannot be read.
+    unreadable: Arc<Mutex<Option<&'static str>>>,
 }
 
 #[derive(Debug)]
 struct FaultyFile {
+    name: String,
     inner: Arc<dyn File>,
     disk: Faulty,
 }
 
 impl Faulty {
-    fn file(&self, inner: Arc<dyn File>) -> Arc<dyn File> {
-        Arc::new(FaultyFile { inner, disk: self.clone() })
+    /// A full disk that holds this.
+    fn full(memory: Memory) -> Self {
+        Self { memory, ..Self::default() }
+    }
+
+    fn file(&self, name: &str, inner: Arc<dyn File>) -> Arc<dyn File> {
+        Arc::new(FaultyFile { name: name.to_owned(), inner, disk: self.clone() })
+    }
+
+    fn set_unreadable(&self, name: Option<&'static str>) {
+        *self.unreadable.lock().unwrap() = name;
     }
 
     fn set_room(&self, bytes: usize) {
@@ -50,11 +61,11 @@ impl Files for Faulty {
         if self.room.load(Ordering::Relaxed) == 0 {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        Ok(self.file(self.memory.create(name)?))
+        Ok(self.file(name, self.memory.create(name)?))
     }
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn File>> {
-        Ok(self.file(self.memory.open(name)?))
+        Ok(self.file(name, self.memory.open(name)?))
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
@@ -76,7 +87,7 @@ impl File for FaultyFile {
     }
 
     fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
-        if self.disk.fails_read.load(Ordering::Relaxed) {
+        if self.disk.unreadable.lock().unwrap().is_some_and(|name| name == self.name) {
             return Err(io::Error::other("the device does not answer"));
         }
         self.inner.read_at(offset, out)
@@ -146,6 +157,9 @@ fn a_full_disk_costs_only_what_did_not_fit() {
     }
 }
 
+/// The mark of a later version.
+const OTHER: &[u8] = b"hearsay-store 3\n";
+
 /// A store with one unit in it, whose file `hearsay-store` says this, or is gone.
 fn marked(mark: Option<&[u8]>) -> (Memory, Unit) {
     let (memory, unit) = (Memory::new(), unit(7, 3000));
@@ -167,8 +181,16 @@ fn a_damaged_mark_is_written_anew_where_the_segments_are_sound() {
     let mut flipped = right.to_vec();
     flipped[3] ^= 0x10;
     let long = [right, &[b'x'; 100]].concat();
-    let marks =
-        [&b"hearsay-sto"[..], &[0; 16], &flipped, &[0xff; 16], &long, b"hearsay-store x\n", b""];
+    let marks = [
+        &b"hearsay-sto"[..],
+        &[0; 16],
+        &flipped,
+        &[0xff; 16],
+        &long,
+        b"hearsay-store x\n",
+        b"",
+        OTHER,
+    ];
     for mark in marks.into_iter().map(Some).chain([None]) {
         let (memory, unit) = marked(mark);
         let mut index = Index::new(4 << 20, Policy::Lru);
@@ -177,33 +199,70 @@ fn a_damaged_mark_is_written_anew_where_the_segments_are_sound() {
             .unwrap_or_else(|error| panic!("{mark:?}: {error}"));
         let at = index.locate(&unit.id).next().unwrap_or_else(|| panic!("{mark:?}: it is lost"));
         assert!(is_there(&log.reader(), at, &unit));
-        assert!(recovery.has_new_mark, "{mark:?}: nobody is told");
+        assert_eq!(recovery.mark, Mark::Renewed, "{mark:?}: nobody is told");
         assert_eq!(memory.bytes_of("hearsay-store").as_deref(), Some(right));
         drop(log);
         let mut index = Index::new(4 << 20, Policy::Lru);
         let files = Arc::new(memory);
         let (_, recovery) = Log::open(files, LogOptions::default(), &mut index).unwrap();
-        assert_eq!((recovery.units, recovery.has_new_mark), (1, false));
+        assert_eq!((recovery.units, recovery.mark), (1, Mark::Sound));
     }
 }
 
 #[test]
+fn a_damaged_mark_that_cannot_be_mended_costs_no_hit() {
+    for mark in [Some(&b"hearsay-sto"[..]), Some(OTHER), None] {
+        let (memory, unit) = marked(mark);
+        let mut index = Index::new(4 << 20, Policy::Lru);
+        let files = Arc::new(Faulty::full(memory));
+        let (log, recovery) = Log::open(files, LogOptions::default(), &mut index)
+            .unwrap_or_else(|error| panic!("{mark:?}: {error}"));
+        assert_eq!(recovery.mark, Mark::Unwritten(io::ErrorKind::StorageFull), "{mark:?}");
+        let at = index.locate(&unit.id).next().unwrap();
+        assert!(is_there(&log.reader(), at, &unit), "{mark:?}");
+    }
+}
+
+#[test]
+fn a_mark_that_cannot_be_read_costs_no_hit() {
+    let (memory, unit) = marked(Some(b"hearsay-store 1\n"));
+    let disk = Faulty::full(memory);
+    disk.set_unreadable(Some("hearsay-store"));
+    let mut index = Index::new(4 << 20, Policy::Lru);
+    let files = Arc::new(disk.clone());
+    let (log, _) = Log::open(files, LogOptions::default(), &mut index).unwrap();
+    let at = index.locate(&unit.id).next().unwrap();
+    assert!(is_there(&log.reader(), at, &unit));
+    // Without a segment nothing says whose the directory is.
+    let empty = Faulty::full(Memory::new());
+    empty.memory.put("hearsay-store", OTHER.to_vec());
+    empty.set_unreadable(Some("hearsay-store"));
+    let opened = Log::open(Arc::new(empty), LogOptions::default(), &mut index);
+    assert!(matches!(opened, Err(Error::Io { .. })), "{opened:?}");
+}
+
+#[test]
 fn another_version_and_what_may_be_one_are_left_alone() {
-    let other: &[u8] = b"hearsay-store 2\n";
     let garbage: &[u8] = b"\xffearsay-store 1\n";
-    for (mark, segment) in [(other, None), (garbage, Some(b"HEARSEG2 and so on".to_vec()))] {
-        let (memory, _) = marked(Some(mark));
-        let names = memory.names().unwrap();
-        let name = names.iter().find(|name| *name != "hearsay-store").unwrap();
-        if let Some(bytes) = segment {
-            memory.put(name, bytes);
+    let segment: &[u8] = b"HEARSEG2 and so on, with what follows";
+    let cases = [
+        (Some(OTHER), None),
+        (Some(OTHER), Some(segment)),
+        (Some(garbage), Some(segment)),
+        (None, Some(segment)),
+    ];
+    for (mark, segment) in cases {
+        let memory = Memory::new();
+        let files = [("hearsay-store", mark), ("00000001.segment", segment)];
+        for (name, bytes) in files {
+            bytes.into_iter().for_each(|bytes| memory.put(name, bytes.to_vec()));
         }
-        let before = memory.bytes_of(name);
         let mut index = Index::new(4 << 20, Policy::Lru);
         let opened = Log::open(Arc::new(memory.clone()), LogOptions::default(), &mut index);
         assert!(matches!(opened, Err(Error::Version { .. })), "{mark:?}");
-        assert_eq!(memory.bytes_of("hearsay-store").as_deref(), Some(mark));
-        assert_eq!(memory.bytes_of(name), before);
+        for (name, bytes) in files {
+            assert_eq!(memory.bytes_of(name).as_deref(), bytes, "{mark:?}: {name}");
+        }
     }
 }
 
@@ -333,7 +392,7 @@ fn a_catalogue_that_grew_before_a_kill_is_read_where_it_cannot_be_written() {
     catalogue.sync().unwrap();
     // The file grows at once, and what is in it counts with the next sync.
     catalogue.apply(&(1..200).map(put).collect::<Vec<_>>()).unwrap();
-    let killed = Faulty::default();
+    let killed = Faulty::full(Memory::new());
     let bytes = disk.memory.bytes_of("catalogue").unwrap();
     killed.memory.put("catalogue", bytes.clone());
     let only_read = Catalogue::open(Arc::new(killed.clone()), options).unwrap();
@@ -352,9 +411,9 @@ fn a_catalogue_that_could_not_be_read_for_a_while_is_not_set_aside_for_it() {
     disk.set_room(0);
     assert!(catalogue.apply(&[put(2)]).and_then(|()| catalogue.sync()).is_err());
     assert_eq!(row_of(&catalogue, 1), Some(vec![1; 9000]));
-    disk.fails_read.store(true, Ordering::Relaxed);
+    disk.set_unreadable(Some("catalogue"));
     assert!(catalogue.reader().get(&ObjectKey([1; 32])).is_err());
-    disk.fails_read.store(false, Ordering::Relaxed);
+    disk.set_unreadable(None);
     disk.set_room(usize::MAX / 2);
     catalogue.apply(&[put(3)]).unwrap();
     assert_eq!(catalogue.report().set_aside, 0);

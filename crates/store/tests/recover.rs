@@ -34,6 +34,7 @@ fn segments() -> [Vec<u8>; 2] {
 /// How many of the six are read back right. None may be wrong.
 fn found_in(bytes: Vec<u8>) -> (usize, store::Recovery) {
     let memory = Memory::new();
+    memory.put("hearsay-store", b"hearsay-store 1\n".to_vec());
     memory.put(FILE, bytes);
     let files: Arc<dyn Files> = Arc::new(memory);
     let mut index = Index::new(4 << 20, Policy::Lru);

@@ -7,6 +7,7 @@ use store::{Files, Index, Log, LogOptions, Memory, Policy, SegmentId};
 /// Panics only if the store is wrong to.
 pub fn open_segment(bytes: &[u8]) {
     let memory = Memory::new();
+    memory.put("hearsay-store", b"hearsay-store 1\n".to_vec());
     memory.put("00000001.segment", bytes.to_vec());
     let files: Arc<dyn Files> = Arc::new(memory);
     let mut index = Index::new(4 << 20, Policy::Lru);
