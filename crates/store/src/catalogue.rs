@@ -174,7 +174,9 @@ impl Catalogue {
             has_failed: is_read_only,
             is_read_only,
         };
-        if !is_read_only {
+        if is_read_only {
+            catalogue.count();
+        } else {
             catalogue.sweep()?;
         }
         Ok(catalogue)
@@ -217,6 +219,11 @@ impl Catalogue {
             self.is_name_synced = true;
         }
         Ok(())
+    }
+
+    /// Reports what is there to be read. If it cannot be counted, the report stays as it was.
+    fn count(&mut self) {
+        self.report = tables::held(&self.current.get(), self.report).unwrap_or(self.report);
     }
 
     fn sweep(&mut self) -> Result<(), Error> {
@@ -274,6 +281,7 @@ impl Catalogue {
         if let Ok((database, health)) = open_to_read(&*self.files, &self.options) {
             self.current.set(Arc::new(database));
             (self.health, self.is_read_only) = (health, true);
+            self.count();
         }
     }
 

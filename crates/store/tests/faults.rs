@@ -401,6 +401,26 @@ fn a_catalogue_that_grew_before_a_kill_is_read_where_it_cannot_be_written() {
 }
 
 #[test]
+fn a_catalogue_that_cannot_be_written_reports_what_it_holds() {
+    let disk = Faulty::default();
+    disk.set_room(usize::MAX / 2);
+    let open = || Catalogue::open(Arc::new(disk.clone()), CatalogueOptions::default()).unwrap();
+    let held = |catalogue: &Catalogue| (catalogue.report().rows, catalogue.report().used_bytes);
+    let mut catalogue = open();
+    catalogue.apply(&[put(1), put(2)]).unwrap();
+    catalogue.sync().unwrap();
+    let synced = held(&catalogue);
+    assert_eq!(synced.0, 2);
+    // What was not made durable is lost when the disk fails, and does not count.
+    catalogue.apply(&[put(3)]).unwrap();
+    disk.set_room(0);
+    assert!(catalogue.sync().is_err());
+    assert_eq!(held(&catalogue), synced);
+    drop(catalogue);
+    assert_eq!(held(&open()), synced);
+}
+
+#[test]
 fn a_catalogue_that_could_not_be_read_for_a_while_is_not_set_aside_for_it() {
     let disk = Faulty::default();
     disk.set_room(usize::MAX / 2);

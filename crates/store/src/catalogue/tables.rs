@@ -4,7 +4,8 @@
 //! does:* commit.
 
 use redb::{
-    Database, ReadableTable, ReadableTableMetadata, Table, TableDefinition, WriteTransaction,
+    Database, ReadableDatabase, ReadableTable, ReadableTableMetadata, Table, TableDefinition,
+    WriteTransaction,
 };
 use wire::{ObjectKey, RecordId};
 
@@ -46,6 +47,17 @@ pub(super) fn begin(database: &Database) -> Result<(), redb::Error> {
     Tables::open(&transaction, CatalogueReport::default())?.close()?;
     transaction.commit()?;
     Ok(())
+}
+
+/// The report, with what a database holds that is only read.
+pub(super) fn held(
+    database: &Database,
+    report: CatalogueReport,
+) -> Result<CatalogueReport, redb::Error> {
+    let transaction = database.begin_read()?;
+    let used_bytes = transaction.open_table(COUNTERS)?.get(USED)?.map_or(0, |count| count.value());
+    let rows = transaction.open_table(ROWS)?.len()?;
+    Ok(CatalogueReport { rows, used_bytes, ..report })
 }
 
 /// A row as it is stored: write count 8 B | number of records 2 B | records | bytes.
