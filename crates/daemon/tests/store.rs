@@ -443,6 +443,30 @@ fn a_store_of_somebody_else_is_refused_in_one_line() {
 }
 
 #[test]
+fn a_mode_that_forbids_a_store_is_named_and_an_identity_need_not_be_writable() {
+    let world = World::new();
+    let mut hearsay = Hearsay::start(&world);
+    hearsay.terminate();
+    let set_mode = |name: &str, mode| {
+        let path = hearsay.store().join(name);
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("it is ours");
+        path
+    };
+    world.write("store/identity", &[7; 32]);
+    set_mode("identity", 0o400);
+    // Root without the right to pass over modes is a user like others.
+    let plain = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"];
+    let path = set_mode("catalogue", 0o400);
+    let (status, said) = Hearsay::try_start_under(&world, &plain, &[]);
+    assert_eq!(status.code(), Some(2), "{said}");
+    let expected = format!("--store: {} has mode 0400", path.display());
+    assert!(said.contains(&expected) && said.contains("chmod u+rwX"), "{said}");
+    set_mode("catalogue", 0o600);
+    let hearsay = Hearsay::start_under(&world, &plain, &[]);
+    assert_eq!(hearsay.status()["store"]["works"], true, "{}", hearsay.log());
+}
+
+#[test]
 fn a_second_daemon_on_the_same_store_is_refused_in_one_line() {
     let world = World::new();
     let first = Hearsay::start(&world);

@@ -112,6 +112,11 @@ pub(super) fn is_ours(name: &str) -> bool {
     is_catalogue || segment_of(name).is_some() || others.into_iter().any(|it| it == name)
 }
 
+/// Whether the store writes to a file of this name once it is there.
+pub(super) fn is_written(name: &str) -> bool {
+    [LOCK, VERSION_FILE, CATALOGUE_FILE].contains(&name) || segment_of(name).is_some()
+}
+
 fn take_from_others(path: &Path) -> bool {
     let mode = |path| fs::metadata(path).map_or(0, |it| it.mode());
     let before = mode(path);

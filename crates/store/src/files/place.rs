@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, AtFlags, CWD, accessat, statfs};
 use rustix::io::Errno;
 
-use super::disk::is_ours;
+use super::disk::{is_ours, is_written};
 
 /// File systems that show the kernel's own state, by `f_type` (statfs(2)): proc, sysfs, cgroup, cgroup2,
 /// devpts, debugfs, tracefs, securityfs, configfs, mqueue, binfmt_misc.
@@ -53,6 +53,17 @@ pub enum Unfit {
         owner: u32,
         /// Who we are.
         user: u32,
+    },
+    /// It is ours, and its mode forbids us to use it.
+    #[error(
+        "{path} has mode {mode:04o}, which keeps us, its owner, from using it: allow it \
+         (`chmod u+rwX {path}`), or give another path"
+    )]
+    Mode {
+        /// The directory or file.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
     },
     /// No path at all, for this system.
     #[error("{path} is no usable path: {error}")]
@@ -100,8 +111,10 @@ fn check_directory(root: &Path) -> Result<(), Unfit> {
     for entry in fs::read_dir(root).into_iter().flatten().flatten() {
         // What is no file, as the control socket or lost+found, is not read by a store.
         let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
-        if is_file && entry.file_name().to_str().is_some_and(is_ours) {
-            permitted(&entry.path(), Access::READ_OK)?;
+        let name = entry.file_name();
+        let Some(name) = name.to_str().filter(|name| is_file && is_ours(name)) else { continue };
+        permitted(&entry.path(), Access::READ_OK)?;
+        if is_written(name) {
             permitted(&entry.path(), Access::WRITE_OK)?;
         }
     }
@@ -149,7 +162,11 @@ fn refusal(path: &Path, errno: Errno) -> Result<(), Unfit> {
     match (errno, fs::metadata(path)) {
         (Errno::ACCESS | Errno::PERM, Ok(it)) => {
             let user = fs::metadata("/proc/self").map_or(u32::MAX, |it| it.uid());
-            Err(Unfit::Foreign { path: path.to_owned(), owner: it.uid(), user })
+            let (path, owner) = (path.to_owned(), it.uid());
+            if owner == user {
+                return Err(Unfit::Mode { path, mode: it.mode() & 0o7777 });
+            }
+            Err(Unfit::Foreign { path, owner, user })
         }
         // It went away in between, or its disk fails.
         _ => Ok(()),
