@@ -644,10 +644,8 @@ fn a_request_that_comes_back_to_the_same_proxy_is_refused() {
 #[test]
 fn clients_from_elsewhere_are_refused() {
     network::inside("clients_from_elsewhere_are_refused", || {
-        sh(
-            "ip addr add 198.51.100.1/24 dev lan0
-            ip -n client addr add 198.51.100.2/24 dev eth0",
-        );
+        sh("ip addr add 198.51.100.1/24 dev lan0
+            ip -n client addr add 198.51.100.2/24 dev eth0");
         let world = World::new();
         let nginx = Nginx::start_in(&world, network::ORIGIN, "");
         nginx.put("file", b"hello");
