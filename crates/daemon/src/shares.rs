@@ -10,9 +10,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// After a failed accept, as when descriptors run out, there is a pause.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// One client may have this share of all places …
+/// One address may have this share of all places …
 const SHARE: usize = 8;
-/// … but always so many.
+/// … but always this many.
 const EACH_MIN: usize = 16;
 
 /// All places.
@@ -22,15 +22,15 @@ pub struct Places {
     taken: RefCell<HashMap<IpAddr, usize>>,
 }
 
-/// A client's place, for as long as it is held: until the last byte of a tunnel.
+/// A peer's place, for as long as its link is held.
 pub struct Place {
     places: Rc<Places>,
-    client: IpAddr,
+    peer: IpAddr,
     _permit: OwnedSemaphorePermit,
 }
 
 impl Places {
-    /// So many in all.
+    /// This many in all.
     pub fn new(all: usize) -> Rc<Self> {
         Rc::new(Self {
             vacant: Arc::new(Semaphore::new(all)),
@@ -39,35 +39,35 @@ impl Places {
         })
     }
 
-    /// Waits until one is vacant, whoever is to get it.
+    /// Waits until one is vacant, before it is known who is to get it.
     pub async fn wait(&self) -> OwnedSemaphorePermit {
         let vacant = Arc::clone(&self.vacant).acquire_owned().await;
         vacant.expect("the semaphore is never closed")
     }
 
-    /// Gives a vacant place to a client, unless it has its share. This machine may have all.
+    /// Gives a vacant place to a peer, unless its address has its share. This machine may have all.
     pub fn take(
         self: &Rc<Self>,
         vacant: OwnedSemaphorePermit,
-        client: IpAddr,
+        peer: IpAddr,
     ) -> Option<Rc<Place>> {
-        let client = client.to_canonical();
+        let peer = peer.to_canonical();
         let mut all = self.taken.borrow_mut();
-        let taken = all.get(&client).copied().unwrap_or(0);
-        if taken >= self.each_max && !client.is_loopback() {
+        let taken = all.get(&peer).copied().unwrap_or(0);
+        if taken >= self.each_max && !peer.is_loopback() {
             return None;
         }
-        all.insert(client, taken + 1);
-        Some(Rc::new(Place { places: Rc::clone(self), client, _permit: vacant }))
+        all.insert(peer, taken + 1);
+        Some(Rc::new(Place { places: Rc::clone(self), peer, _permit: vacant }))
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         let mut all = self.places.taken.borrow_mut();
-        match all.get_mut(&self.client) {
+        match all.get_mut(&self.peer) {
             Some(taken) if *taken > 1 => *taken -= 1,
-            _ => drop(all.remove(&self.client)),
+            _ => drop(all.remove(&self.peer)),
         }
     }
 }
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(flavor = "current_thread")]
-    async fn one_client_gets_its_share_and_what_it_gives_back() {
+    async fn one_address_gets_its_share_and_what_it_gives_back() {
         let places = Places::new(160);
         let (greedy, other) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
         let mut held = Vec::new();
