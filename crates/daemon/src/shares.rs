@@ -46,11 +46,7 @@ impl Places {
     }
 
     /// Gives a vacant place to a peer, unless its address has its share. This machine may have all.
-    pub fn take(
-        self: &Rc<Self>,
-        vacant: OwnedSemaphorePermit,
-        peer: IpAddr,
-    ) -> Option<Rc<Place>> {
+    pub fn take(self: &Rc<Self>, vacant: OwnedSemaphorePermit, peer: IpAddr) -> Option<Rc<Place>> {
         let peer = peer.to_canonical();
         let mut all = self.taken.borrow_mut();
         let taken = all.get(&peer).copied().unwrap_or(0);

@@ -42,6 +42,8 @@ pub struct Supplying {
     pub wants: Wants,
     /// Those of them that no segment in memory lists: how long they are only the peer says.
     pub unlisted: Set<ChunkId>,
+    /// The segment that listed the unit which was wanted last.
+    pub claimed: u32,
     /// Units that the disk gave for it, and that are not sent yet.
     pub ahead: VecDeque<(ChunkId, Bytes)>,
     /// Bytes of units that the disk was asked for.

@@ -38,9 +38,13 @@ impl Node {
     fn listed_lengths(&mut self, id: ExchangeId, wants: &[Want]) -> Map<ChunkId, u32> {
         let mut listed = Map::default();
         let State::Supplying(supplying) = &self.exchanges[&id].state else { return listed };
-        let told = supplying.segment;
+        let (told, latest) = (supplying.segment, supplying.claimed);
+        let mut found = latest;
         let mut names: Set<ChunkId> = wants.iter().map(|want| want.name).collect();
-        for number in (told.saturating_sub(SEGMENTS_MAX)..told).rev() {
+        // Most peers want units in order: those of the segment where the last one was, and of the next.
+        let oldest = told.saturating_sub(SEGMENTS_MAX);
+        let next = latest.clamp(oldest, told)..told;
+        for number in next.chain((oldest..latest.clamp(oldest, told)).rev()) {
             if names.is_empty() {
                 break;
             }
@@ -48,8 +52,14 @@ impl Node {
             for entry in &signed.segment.entries {
                 if names.remove(&entry.id) {
                     listed.insert(entry.id, entry.length);
+                    found = number;
                 }
             }
+        }
+        if let Some(State::Supplying(supplying)) =
+            self.exchanges.get_mut(&id).map(|exchange| &mut exchange.state)
+        {
+            supplying.claimed = found;
         }
         listed
     }

@@ -131,6 +131,7 @@ impl Node {
             moved: self.now,
             wants: Wants::default(),
             unlisted: Set::default(),
+            claimed: 0,
             ahead: VecDeque::new(),
             reserved: 0,
             flow: None,
