@@ -20,7 +20,7 @@ pub async fn show(paths: &[PathBuf], limit: usize, json: bool) -> Result<(), Fai
     Ok(())
 }
 
-/// Whoever reads it from a pipe wants whole URLs, however wide the terminal is.
+/// A program that reads it from a pipe wants whole URLs, however wide the terminal is.
 fn style() -> Style {
     let style = Style::of_stdout();
     if std::io::stdout().is_terminal() { style } else { Style { width: usize::MAX, ..style } }

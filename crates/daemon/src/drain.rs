@@ -39,7 +39,7 @@ async fn done(shell: &Shell, deadline: Instant) {
             sleep(LOOK_EVERY).await;
         }
     };
-    // Whoever has not finished is left.
+    // Connections that have not finished by then are dropped.
     let _ = timeout_at(deadline, clients).await;
     let _ = timeout_at(deadline.min(Instant::now() + OTHERS), others).await;
 }

@@ -1,4 +1,4 @@
-//! TRACE and OPTIONS that may pass so many proxies (RFC 9110 §7.6.2).
+//! How many proxies a TRACE or an OPTIONS may pass (RFC 9110 §7.6.2).
 
 use crate::net::{Call, Net, Page};
 use http::Method;

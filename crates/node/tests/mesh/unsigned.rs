@@ -49,7 +49,7 @@ fn author_of_opaque() -> Play {
     })
 }
 
-/// The gateway's neighbour 1 lies; behind it there are so many more routers.
+/// The gateway's neighbour 1 lies; behind it there are this many more routers.
 fn behind_a_liar(count: usize, play: Play, page: Page) -> Mesh {
     let mut mesh = Mesh::chain_of(&configured(), count + 2);
     mesh.start_liar(1, play);
