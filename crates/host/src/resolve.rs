@@ -1,8 +1,8 @@
 //! Names of hosts, by the system's resolver.
 //!
 //! *What this is:* a thread for each look-up, which nothing can interrupt, so they are few; more wait, and while more
-//! than half of those places are taken, none for a client that has its share. *Who calls it:* `dial.rs`, and a driver that was asked whether a name is
-//! where a client dialled. *Limits:* [`LOOKUPS_MAX`] threads, [`QUEUE_MAX`] places.
+//! than half of those places are taken, none for a client that has its share. *Who calls it:* `dial.rs`, and a driver
+//! that was asked whether a name is where a client dialled. *Limits:* [`LOOKUPS_MAX`] threads, `QUEUE_MAX` places.
 
 use node::driver::Network;
 use std::collections::HashMap;

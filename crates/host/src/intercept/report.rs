@@ -33,7 +33,7 @@ impl FamilyReport {
     }
 }
 
-/// What [`Rules::check`] found.
+/// What [`Rules::check`](super::Rules::check) found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// IPv4, then IPv6.
