@@ -1,6 +1,6 @@
 //! What must hold of a node at every step.
 
-use node::{LinkOutput, Output, Report};
+use node::Report;
 
 /// What may be in memory above the share for units to be written: pieces that were under way when
 /// it was reached.
@@ -40,19 +40,4 @@ pub fn check_memory(report: &Report, memory_bytes: u64) {
     check(report.backlog_bytes <= backlog_max, || format!("{} bytes wait", report.backlog_bytes));
     // Rows that the catalogue does not have yet come on top.
     check(report.row_bytes <= 2 * share, || format!("{} bytes of rows", report.row_bytes));
-}
-
-/// One output in a line; bytes by their digest.
-pub fn summary(output: &Output) -> String {
-    match output {
-        Output::Data(id, bytes) => format!("data {id:?} {}", blake3::hash(bytes)),
-        Output::Append(ticket, units) => {
-            let names: Vec<_> = units.iter().map(|unit| unit.id).collect();
-            format!("append {ticket:?} {names:?}")
-        }
-        Output::Link(LinkOutput::Write(id, bytes)) => {
-            format!("write {id:?} {}", blake3::hash(bytes))
-        }
-        other => format!("{other:?}"),
-    }
 }

@@ -3,13 +3,17 @@
 
 mod check;
 mod client;
+mod digests;
 mod disk;
 mod origin;
+mod summary;
 
-pub use check::{check, check_memory, summary};
+pub use check::{check, check_memory};
 pub use client::{Call, Client, End, Pace, Turn};
+pub use digests::{Trace, judge};
 pub use disk::{Answer, Shelf};
 pub use origin::{Event as OriginEvent, Origin, Page, noise};
+use summary::{figures, summary};
 
 use std::time::Duration;
 use wire::Date;

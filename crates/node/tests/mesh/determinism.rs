@@ -19,7 +19,7 @@ fn busy(seed: u64) -> blake3::Hash {
     }
     mesh.restart(3);
     mesh.done();
-    mesh.trace.finalize()
+    mesh.trace.finish()
 }
 
 #[test]

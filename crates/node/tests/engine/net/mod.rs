@@ -7,10 +7,10 @@
 //! memory stays within the budget.
 
 pub use crate::common::{
-    BEGIN, Call, Client, Dice, End, Options, Origin, Pace, Page, Shelf, noise,
+    BEGIN, Call, Client, Dice, End, Options, Origin, Pace, Page, Shelf, judge, noise,
 };
 
-use crate::common::{Answer, OriginEvent, Turn, check_memory, summary};
+use crate::common::{Answer, OriginEvent, Trace, Turn, check_memory};
 use node::{
     Access, Config, Entrance, ExchangeId, FetchId, Input, Node, OPEN_KEY, Output, Report, Request,
     Settings,
@@ -40,8 +40,8 @@ pub struct Net {
     pub tunnels: Vec<node::Dial>,
     /// Requests whose clients' connections were joined with their origins'.
     pub relays: Vec<node::Fetch>,
-    /// A summary of every output so far.
-    pub trace: blake3::Hasher,
+    /// Every output so far.
+    pub trace: Trace,
     clients: Vec<Client>,
     now: Instant,
     /// What date it was at the instant zero.
@@ -65,7 +65,7 @@ impl Net {
             names: BTreeMap::new(),
             tunnels: Vec::new(),
             relays: Vec::new(),
-            trace: blake3::Hasher::new(),
+            trace: Trace::default(),
             clients: Vec::new(),
             now: Instant::ZERO,
             begin: BEGIN,
@@ -268,7 +268,7 @@ impl Net {
     fn feed(&mut self, input: Input) {
         self.node.handle_input(self.now, input);
         while let Some(output) = self.node.poll_output() {
-            self.trace.update(summary(&output).as_bytes());
+            self.trace.note(self.now, 0, &output);
             self.perform(output);
         }
         if self.events.is_multiple_of(32) {

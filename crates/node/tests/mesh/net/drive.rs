@@ -3,7 +3,7 @@
 use super::Mesh;
 use super::links::Wire;
 use super::machine::Program;
-use crate::common::{Answer, End, OriginEvent, Turn, check, check_memory, summary};
+use crate::common::{Answer, End, OriginEvent, Turn, check, check_memory};
 use http::HeaderMap;
 use node::{ExchangeId, FetchError, FetchId, Input, LinkInput, Output};
 use std::time::Duration;
@@ -140,8 +140,7 @@ impl Mesh {
 
     pub(super) fn feed(&mut self, node: usize, input: Input) {
         for output in self.machines[node].handle(self.now, input) {
-            self.trace.update(&[node as u8]);
-            self.trace.update(summary(&output).as_bytes());
+            self.trace.note(self.now, node, &output);
             self.perform(node, output);
         }
         if self.events.is_multiple_of(64) {

@@ -14,7 +14,7 @@ mod liar;
 mod links;
 mod machine;
 
-pub use crate::common::{Call, Client, Dice, Pace, Page, noise};
+pub use crate::common::{Call, Client, Dice, Pace, Page, judge, noise};
 pub use air::Stranger;
 pub use asker::{Heard, ask};
 pub use forge::{Forged, chunk, cut, key_under};
@@ -22,7 +22,7 @@ pub use ground::{PORT, Port, address};
 pub use liar::{Play, Relay, Said, author};
 pub use machine::{Plan, gateway, via};
 
-use crate::common::{End, Origin, Shelf, Turn};
+use crate::common::{End, Origin, Shelf, Trace, Turn};
 use air::Air;
 use drive::{Event, What};
 use ground::Ground;
@@ -68,8 +68,8 @@ pub struct Mesh {
     /// Files that are about to be put, and what came of putting.
     files: BTreeMap<ExchangeId, Page>,
     pub published: BTreeMap<ExchangeId, Result<Oid, PutError>>,
-    /// A summary of every output so far.
-    pub trace: blake3::Hasher,
+    /// Every output so far.
+    pub trace: Trace,
     plan: Plan,
     machines: Vec<Machine>,
     clients: Vec<Client>,
@@ -123,7 +123,7 @@ impl Mesh {
             notices: Vec::new(),
             files: BTreeMap::new(),
             published: BTreeMap::new(),
-            trace: blake3::Hasher::new(),
+            trace: Trace::default(),
             plan: plan.clone(),
             machines,
             clients: Vec::new(),
@@ -421,6 +421,11 @@ impl Mesh {
 
     pub fn report(&self, node: usize) -> Report {
         self.machines[node].node().report()
+    }
+
+    /// What all that happened came to.
+    pub fn digest(&self) -> blake3::Hash {
+        self.trace.finish_with(self.machines.iter().filter_map(Machine::report))
     }
 
     /// The machines whose nodes are peers of a node.
