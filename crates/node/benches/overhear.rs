@@ -4,16 +4,15 @@
 //! chunks of 8 KiB, handed over as a node hands over what was captured. Beside it what bounds it: the
 //! same bytes copied once, each flow's into its own buffer; named, one chunk after the other; both.
 //!
-//! What is told is the thread's time on a processor, not what a clock on the wall says: other programs
-//! take no part in it, except that they share caches and memory.
+//! What is told is the thread's time on a processor.
 
-use std::fs;
+mod common;
+
 use std::hint::black_box;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::thread;
 use std::time::Duration;
 
-use criterion::measurement::{Measurement, ValueFormatter, WallTime};
+use common::OnProcessor;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use node::overhear::{AHEAD, Output, Overhear};
 use wire::Instant;
@@ -25,48 +24,6 @@ const CHUNKS_PER_FLOW: usize = 20;
 const CHUNK: usize = 8192;
 const PAYLOAD: usize = 1448;
 const BUDGET: usize = 64 << 20;
-
-/// Nanoseconds that this thread has been on a processor.
-struct OnProcessor;
-
-impl OnProcessor {
-    fn now() -> Duration {
-        // The kernel brings the figure up to date when it has to choose who runs.
-        thread::yield_now();
-        let about = fs::read_to_string("/proc/thread-self/schedstat").expect("Linux tells it");
-        let nanos = about.split(' ').next().and_then(|it| it.parse().ok());
-        Duration::from_nanos(nanos.expect("a number"))
-    }
-}
-
-impl Measurement for OnProcessor {
-    type Intermediate = Duration;
-    type Value = Duration;
-
-    fn start(&self) -> Duration {
-        Self::now()
-    }
-
-    fn end(&self, start: Duration) -> Duration {
-        Self::now() - start
-    }
-
-    fn add(&self, a: &Duration, b: &Duration) -> Duration {
-        *a + *b
-    }
-
-    fn zero(&self) -> Duration {
-        Duration::ZERO
-    }
-
-    fn to_f64(&self, value: &Duration) -> f64 {
-        value.as_nanos() as f64
-    }
-
-    fn formatter(&self) -> &dyn ValueFormatter {
-        WallTime.formatter()
-    }
-}
 
 /// One stream of each flow, chunk frames back to back; no two chunks are the same.
 fn streams() -> Vec<Vec<u8>> {
