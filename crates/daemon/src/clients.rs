@@ -23,7 +23,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use node::driver::Network;
 use node::driver::admission::Refused;
-use node::{Entrance, Head, Input, Refusal};
+use node::{ClientInput, Entrance, Head, Input, Refusal};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -353,10 +353,10 @@ async fn serve(
         behind_uplink,
         entrance,
     };
-    shell.feed(Input::Request(id, Box::new(request)));
+    shell.feed(Input::Client(ClientInput::Request(id, Box::new(request))));
     // Whoever breaks off from here on leaves through this value.
     let mut content = Content { shell, id, port, left: None, owed: 0, window, _turn: turn };
-    content.shell.feed(Input::Credit(id, window));
+    content.shell.feed(Input::Client(ClientInput::Credit(id, window)));
     match poll_fn(|cx| content.poll_head(cx)).await {
         Ok(head) => {
             content.left = head.length;

@@ -5,7 +5,7 @@
 
 use crate::config::{Place, STORE_MAX, Store};
 use bytes::Bytes;
-use node::{Input, Output, Ticket};
+use node::{StoreInput, StoreOutput, Ticket};
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -70,7 +70,7 @@ impl Disk {
     /// another process is an error; one that is broken otherwise is done without.
     pub fn open(
         config: &Store,
-        answers: &UnboundedSender<Input>,
+        answers: &UnboundedSender<StoreInput>,
     ) -> Result<(Self, Index, Recovery), Error> {
         let trouble = Trouble::default();
         match open_parts(config) {
@@ -96,34 +96,39 @@ impl Disk {
         }
     }
 
-    /// Does what concerns the store; the answer, where it is there at once.
-    pub fn perform(&self, output: Output) -> Option<Input> {
+    /// Does what is to be done; the answer, where it is there at once.
+    pub fn perform(&self, output: StoreOutput) -> Option<StoreInput> {
         let writes = !matches!(
             output,
-            Output::Read(..) | Output::Lookup(_) | Output::ReadSegment(..) | Output::List(_)
+            StoreOutput::Read(..)
+                | StoreOutput::Lookup(_)
+                | StoreOutput::ReadSegment(..)
+                | StoreOutput::List(_)
         );
         let open = self.open.as_ref().filter(|open| !(open.is_read_only && writes));
-        let Some(open) = open else { return absent(output) };
+        let Some(open) = open else { return Some(absent(output)) };
         // The threads end only with this value, so the sends cannot fail.
         match output {
-            Output::Read(ticket, first, lengths) => match open.units.try_read(first, &lengths) {
-                Some(units) => return Some(Input::Units(ticket, units.ok())),
+            StoreOutput::Read(ticket, first, lengths) => match open.units.try_read(first, &lengths)
+            {
+                Some(units) => return Some(StoreInput::Units(ticket, units.ok())),
                 None => drop(open.looks.send(Look::Units(ticket, first, lengths))),
             },
-            Output::Lookup(key) => drop(open.looks.send(Look::Row(key))),
-            Output::ReadSegment(record, number) => {
+            StoreOutput::Lookup(key) => drop(open.looks.send(Look::Row(key))),
+            StoreOutput::ReadSegment(record, number) => {
                 drop(open.looks.send(Look::Segment(record, number)));
             }
-            Output::Append(ticket, units) => drop(open.writes.send(Write::Append(ticket, units))),
-            Output::Change(ticket, changes) => {
+            StoreOutput::Append(ticket, units) => {
+                drop(open.writes.send(Write::Append(ticket, units)));
+            }
+            StoreOutput::Change(ticket, changes) => {
                 drop(open.writes.send(Write::Change(ticket, changes)));
             }
-            Output::Sync => drop(open.writes.send(Write::Sync)),
-            Output::List(segment) => drop(open.writes.send(Write::List(segment))),
-            Output::Rewrite(segment, keep) => {
+            StoreOutput::Sync => drop(open.writes.send(Write::Sync)),
+            StoreOutput::List(segment) => drop(open.writes.send(Write::List(segment))),
+            StoreOutput::Rewrite(segment, keep) => {
                 drop(open.writes.send(Write::Rewrite(segment, keep)));
             }
-            _ => {}
         }
         None
     }
@@ -150,19 +155,18 @@ impl Disk {
 }
 
 /// What a store says that is not there.
-fn absent(output: Output) -> Option<Input> {
-    Some(match output {
+fn absent(output: StoreOutput) -> StoreInput {
+    match output {
         // Nothing can be written either, so that no list is overwritten.
-        Output::Lookup(key) => Input::Row(key, None),
-        Output::ReadSegment(record, number) => Input::Segment(record, number, None),
-        Output::Read(ticket, ..) => Input::Units(ticket, None),
-        Output::Append(ticket, _) => Input::Appended(ticket, None),
-        Output::Change(ticket, _) => Input::Changed(ticket, false),
-        Output::Sync => Input::Synced(false),
-        Output::List(segment) => Input::Entries(segment, None),
-        Output::Rewrite(segment, _) => Input::Rewritten(segment, None),
-        _ => return None,
-    })
+        StoreOutput::Lookup(key) => StoreInput::Row(key, None),
+        StoreOutput::ReadSegment(record, number) => StoreInput::Segment(record, number, None),
+        StoreOutput::Read(ticket, ..) => StoreInput::Units(ticket, None),
+        StoreOutput::Append(ticket, _) => StoreInput::Appended(ticket, None),
+        StoreOutput::Change(ticket, _) => StoreInput::Changed(ticket, false),
+        StoreOutput::Sync => StoreInput::Synced(false),
+        StoreOutput::List(segment) => StoreInput::Entries(segment, None),
+        StoreOutput::Rewrite(segment, _) => StoreInput::Rewritten(segment, None),
+    }
 }
 
 fn lock(trouble: &Trouble) -> MutexGuard<'_, BTreeMap<&'static str, String>> {
@@ -170,9 +174,9 @@ fn lock(trouble: &Trouble) -> MutexGuard<'_, BTreeMap<&'static str, String>> {
 }
 
 /// The engine learns before the first client that nothing is kept.
-fn say_that_nothing_is_stored(answers: &UnboundedSender<Input>) {
+fn say_that_nothing_is_stored(answers: &UnboundedSender<StoreInput>) {
     // Nobody listens any more only when the program ends.
-    let _ = answers.send(Input::Synced(false));
+    let _ = answers.send(StoreInput::Synced(false));
 }
 
 struct Parts {
@@ -227,7 +231,7 @@ fn open_parts(config: &Store) -> Result<(Parts, Index, Recovery), Error> {
     Ok((Parts { log, catalogue, is_read_only }, index, recovery))
 }
 
-fn start(parts: Parts, answers: &UnboundedSender<Input>, trouble: &Trouble) -> Open {
+fn start(parts: Parts, answers: &UnboundedSender<StoreInput>, trouble: &Trouble) -> Open {
     let Parts { log, catalogue, is_read_only } = parts;
     let (units, rows) = (log.reader(), catalogue.reader());
     let (writes, to_write) = mpsc::channel();
@@ -260,19 +264,21 @@ fn start(parts: Parts, answers: &UnboundedSender<Input>, trouble: &Trouble) -> O
     Open { is_read_only, writes, looks, units, rows }
 }
 
-fn answer(look: Look, units: &Reader, rows: &CatalogueReader) -> Input {
+fn answer(look: Look, units: &Reader, rows: &CatalogueReader) -> StoreInput {
     match look {
         Look::Row(key) => match rows.get(&key) {
-            Ok(row) => Input::Row(key, row),
+            Ok(row) => StoreInput::Row(key, row),
             Err(error) => {
                 tracing::debug!(%error, "a row cannot be read");
-                Input::RowUnread(key)
+                StoreInput::RowUnread(key)
             }
         },
         Look::Segment(record, number) => {
-            Input::Segment(record, number, rows.segment(&record, number).ok().flatten())
+            StoreInput::Segment(record, number, rows.segment(&record, number).ok().flatten())
         }
-        Look::Units(ticket, first, lengths) => Input::Units(ticket, read(units, first, &lengths)),
+        Look::Units(ticket, first, lengths) => {
+            StoreInput::Units(ticket, read(units, first, &lengths))
+        }
     }
 }
 
@@ -284,7 +290,7 @@ fn read(units: &Reader, first: store::Location, lengths: &[u32]) -> Option<Vec<(
 struct Writer {
     log: Log,
     catalogue: Catalogue,
-    answers: UnboundedSender<Input>,
+    answers: UnboundedSender<StoreInput>,
     trouble: Trouble,
     /// Units for which there was no room yet, and until when they wait for some: the first least.
     roomless: VecDeque<(Instant, Ticket, Vec<Unit>)>,
@@ -316,22 +322,22 @@ impl Writer {
             Write::Change(ticket, changes) => {
                 let result = self.catalogue.apply(&changes);
                 let done = self.note("write to the catalogue", result).is_some();
-                self.answer(Input::Changed(ticket, done));
+                self.answer(StoreInput::Changed(ticket, done));
             }
             Write::Sync => {
                 let done = self.sync();
-                self.answer(Input::Synced(done));
+                self.answer(StoreInput::Synced(done));
             }
             Write::List(segment) => {
                 let entries = self.log.entries(segment).ok();
-                self.answer(Input::Entries(segment, entries));
+                self.answer(StoreInput::Entries(segment, entries));
             }
             Write::Rewrite(segment, keep) => {
                 let result = self.log.rewrite(segment, &keep);
                 let moved = self.note("make room", result);
                 // Room is being made: whatever finds none yet may wait for the next piece.
                 let renewed = moved.is_some().then(|| Instant::now() + ROOM_PATIENCE);
-                self.answer(Input::Rewritten(segment, moved));
+                self.answer(StoreInput::Rewritten(segment, moved));
                 for (deadline, ticket, units) in std::mem::take(&mut self.roomless) {
                     self.append(renewed.unwrap_or(deadline), ticket, units);
                 }
@@ -350,7 +356,7 @@ impl Writer {
             Err(Error::Full { .. }) => self.roomless.push_back((deadline, ticket, units)),
             result => {
                 let places = self.note("write units", result);
-                self.answer(Input::Appended(ticket, places));
+                self.answer(StoreInput::Appended(ticket, places));
             }
         }
     }
@@ -359,7 +365,7 @@ impl Writer {
     fn give_up(&mut self, now: Instant) {
         let expired = self.roomless.iter().take_while(|(until, ..)| *until <= now).count();
         for (_, ticket, _) in self.roomless.drain(..expired).collect::<Vec<_>>() {
-            self.answer(Input::Appended(ticket, None));
+            self.answer(StoreInput::Appended(ticket, None));
         }
     }
 
@@ -393,7 +399,7 @@ impl Writer {
         }
     }
 
-    fn answer(&self, input: Input) {
+    fn answer(&self, input: StoreInput) {
         // Nobody listens any more only when the program ends.
         let _ = self.answers.send(input);
     }

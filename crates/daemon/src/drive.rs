@@ -24,7 +24,7 @@ use crate::transparent::{self, Transparent};
 use host::dial::Dialler;
 use host::egress;
 use host::origin::Pool;
-use node::{Input, Node};
+use node::{Input, Node, StoreInput};
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
@@ -156,11 +156,11 @@ fn access(config: &Config) -> node::Access {
 }
 
 /// What gives the engine its inputs, besides clients and origins.
-fn spawn_loops(shell: &Shell, mut answered: UnboundedReceiver<Input>) {
+fn spawn_loops(shell: &Shell, mut answered: UnboundedReceiver<StoreInput>) {
     let disk = shell.clone();
     spawn_local(async move {
         while let Some(answer) = answered.recv().await {
-            disk.feed(answer);
+            disk.feed(Input::Store(answer));
         }
     });
     let timer = shell.clone();

@@ -6,7 +6,7 @@ use host::origin::{Answer, broken};
 use http::{StatusCode, header};
 use hyper::body::{Body, Incoming};
 use hyper_util::rt::TokioIo;
-use node::{ExchangeId, Fetch, FetchError, FetchId, Input};
+use node::{ExchangeId, Fetch, FetchError, FetchId, Input, OriginInput};
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -23,14 +23,14 @@ pub async fn fetch(shell: Shell, id: FetchId, fetch: Fetch, valve: Rc<Valve>) {
     match shell.pool().ask(&fetch, content).await {
         Err(error) => {
             tracing::debug!(?error, dial = ?fetch.dial, "an origin did not answer");
-            shell.feed(Input::End(id, Err(error)));
+            shell.feed(Input::Origin(OriginInput::End(id, Err(error))));
         }
         Ok(answer) if answer.response.status() == StatusCode::SWITCHING_PROTOCOLS => {
             let asked = fetch.headers.contains_key(header::UPGRADE);
             match port.filter(|_| asked).and_then(|port| port.borrow_mut().upgrade.take()) {
                 Some(near) => switch(&shell, id, answer, near).await,
                 // Nobody asked for that.
-                None => shell.feed(Input::End(id, Err(FetchError::Malformed))),
+                None => shell.feed(Input::Origin(OriginInput::End(id, Err(FetchError::Malformed)))),
             }
         }
         Ok(answer) => take(&shell, id, answer, &valve).await,
@@ -46,7 +46,7 @@ pub async fn take_in(shell: Shell, exchange: ExchangeId, id: FetchId, valve: Rc<
         Some(mut content) => take_content(&shell, id, &mut content, &valve).await,
         None => Err(FetchError::Truncated),
     };
-    shell.feed(Input::End(id, result));
+    shell.feed(Input::Origin(OriginInput::End(id, result)));
     shell.fetched(id);
 }
 
@@ -54,10 +54,10 @@ pub async fn take_in(shell: Shell, exchange: ExchangeId, id: FetchId, valve: Rc<
 async fn take(shell: &Shell, id: FetchId, answer: Answer, valve: &Valve) {
     let (response, key, connection) = answer.split();
     let (head, mut content) = response.into_parts();
-    shell.feed(Input::Head(id, head.status, head.headers));
+    shell.feed(Input::Origin(OriginInput::Head(id, head.status, head.headers)));
     let result = take_content(shell, id, &mut content, valve).await;
     drop(content);
-    shell.feed(Input::End(id, result));
+    shell.feed(Input::Origin(OriginInput::End(id, result)));
     if result.is_ok() {
         shell.pool().keep(key, connection).await;
     }
@@ -83,7 +83,7 @@ async fn take_content(
             Ok(Some(Ok(frame))) => {
                 if let Ok(bytes) = frame.into_data() {
                     valve.granted.set(valve.granted.get() - bytes.len() as i64);
-                    shell.feed(Input::Body(id, bytes));
+                    shell.feed(Input::Origin(OriginInput::Body(id, bytes)));
                 }
             }
         }
@@ -94,8 +94,8 @@ async fn take_content(
 async fn switch(shell: &Shell, id: FetchId, answer: Answer, (near, place): Upgrade) {
     let (mut response, _, connection) = answer.split();
     let far = hyper::upgrade::on(&mut response);
-    shell.feed(Input::Head(id, response.status(), response.headers().clone()));
-    shell.feed(Input::End(id, Ok(())));
+    shell.feed(Input::Origin(OriginInput::Head(id, response.status(), response.headers().clone())));
+    shell.feed(Input::Origin(OriginInput::End(id, Ok(()))));
     drop(connection);
     if let (Ok(near), Ok(far)) = tokio::join!(near, far) {
         join(shell, &mut TokioIo::new(near), &mut TokioIo::new(far), &[], &place).await;

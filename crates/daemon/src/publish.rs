@@ -13,7 +13,7 @@ use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body as _, Incoming};
-use node::{ExchangeId, Input, PutError};
+use node::{ClientInput, ExchangeId, Input, PutError};
 use serde::{Deserialize, Serialize};
 use tokio::task::spawn_local;
 use wire::Oid;
@@ -143,7 +143,7 @@ impl Publishes for Shell {
     async fn put(&self, length: u64, content: Incoming) -> Result<Oid, PutError> {
         let visit = Visit::new(self);
         visit.port.borrow_mut().content = Some(content);
-        self.feed(Input::Put(visit.id, length));
+        self.feed(Input::Client(ClientInput::Put(visit.id, length)));
         let result = visit.result().await;
         // Whoever is refused early still sends: nobody hears an answer on a connection that is cut.
         if let Some(content) = visit.port.borrow_mut().content.take() {
@@ -154,7 +154,7 @@ impl Publishes for Shell {
 
     async fn withdraw(&self, name: Oid) -> Result<Oid, PutError> {
         let visit = Visit::new(self);
-        self.feed(Input::Withdraw(visit.id, name));
+        self.feed(Input::Client(ClientInput::Withdraw(visit.id, name)));
         visit.result().await
     }
 

@@ -10,11 +10,12 @@ use host::origin::Pool;
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use node::{
-    ExchangeId, Fetch, FetchError, FetchId, Head, Input, LinkInput, Node, Output, PeerInfo,
-    PublishedInfo, PutError, Report,
+    ClientInput, ClientOutput, ExchangeId, Fetch, FetchError, FetchId, Head, Input, LinkInput,
+    Node, OriginOutput, Output, PeerInfo, PublishedInfo, PutError, Report,
 };
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::task::Waker;
 use std::time::SystemTime;
@@ -174,7 +175,7 @@ impl Shell {
     pub fn close(&self, id: ExchangeId) {
         let removed = self.0.state.borrow_mut().ports.remove(&id);
         if removed.is_some() {
-            self.feed(Input::Gone(id));
+            self.feed(Input::Client(ClientInput::Gone(id)));
         }
     }
 
@@ -246,58 +247,76 @@ impl Shell {
 
     fn perform(&self, state: &mut State, output: Output) {
         match output {
-            Output::Respond(id, head) => state.leave(id, |port| port.head = Some(*head)),
-            Output::Data(id, bytes) => state.leave(id, |port| port.queue.push_back(bytes)),
-            Output::Finish(id) => state.leave_last(id, End::Complete),
-            Output::Abort(id) => state.leave_last(id, End::Broken),
-            Output::Tunnel(id, dial, client, caller) => {
+            Output::Client(output) => self.for_client(state, output),
+            Output::Origin(output) => self.at_origin(state, output),
+            Output::Link(output) => self.0.links.perform(output, self),
+            Output::Store(output) => {
+                state.pending.extend(state.disk.perform(output).map(Input::Store));
+            }
+            Output::Name(host, client) => self.resolve(host, client),
+            // There is no socket for it yet, and no engine that sends one.
+            Output::Datagram(..) => {}
+            Output::Notice(text) => tracing::warn!("{text}"),
+        }
+    }
+
+    fn for_client(&self, state: &mut State, output: ClientOutput) {
+        match output {
+            ClientOutput::Respond(id, head) => state.leave(id, |port| port.head = Some(*head)),
+            ClientOutput::Data(id, bytes) => state.leave(id, |port| port.queue.push_back(bytes)),
+            ClientOutput::Finish(id) => state.leave_last(id, End::Complete),
+            ClientOutput::Abort(id) => state.leave_last(id, End::Broken),
+            ClientOutput::Tunnel(id, dial, client, caller) => {
                 if let Some(port) = state.ports.remove(&id) {
                     spawn_local(clients::tunnel(self.clone(), port, dial, client, caller));
                 }
             }
-            Output::Relay(id, fetch) => {
+            ClientOutput::Relay(id, fetch) => {
                 if let Some(port) = state.ports.remove(&id) {
                     port.borrow_mut().past = Some(fetch);
                     wake(&port);
                 }
             }
-            Output::Resolve(host, client) => {
-                let shell = self.clone();
-                spawn_local(async move {
-                    let addresses = host::resolve::resolve(&host, 80, client).await;
-                    let addresses =
-                        addresses.map(|all| all.into_iter().map(|address| address.ip()).collect());
-                    shell.feed(Input::Resolved(host, addresses));
-                });
+            ClientOutput::Published(id, result) => {
+                state.leave(id, |port| port.published = Some(result));
             }
-            Output::Fetch(id, fetch) => {
+        }
+    }
+
+    fn at_origin(&self, state: &mut State, output: OriginOutput) {
+        match output {
+            OriginOutput::Fetch(id, fetch) => {
                 let valve = Rc::<Valve>::default();
                 let task = origins::fetch(self.clone(), id, *fetch, Rc::clone(&valve));
                 state.fetches.insert(id, (spawn_local(task).abort_handle(), valve));
             }
-            Output::TakeIn(exchange, id) => {
+            OriginOutput::TakeIn(exchange, id) => {
                 let valve = Rc::<Valve>::default();
                 let task = origins::take_in(self.clone(), exchange, id, Rc::clone(&valve));
                 state.fetches.insert(id, (spawn_local(task).abort_handle(), valve));
             }
-            Output::Published(id, result) => {
-                state.leave(id, |port| port.published = Some(result));
-            }
-            Output::Grant(id, bytes) => {
+            OriginOutput::Grant(id, bytes) => {
                 if let Some((_, valve)) = state.fetches.get(&id) {
                     valve.granted.set(valve.granted.get().saturating_add_unsigned(bytes));
                     valve.opened.notify_one();
                 }
             }
-            Output::Cancel(id) => {
+            OriginOutput::Cancel(id) => {
                 if let Some((task, _)) = state.fetches.remove(&id) {
                     task.abort();
                 }
             }
-            Output::Notice(text) => tracing::warn!("{text}"),
-            Output::Link(link) => self.0.links.perform(link, self),
-            store => state.pending.extend(state.disk.perform(store)),
         }
+    }
+
+    fn resolve(&self, host: String, client: IpAddr) {
+        let shell = self.clone();
+        spawn_local(async move {
+            let addresses = host::resolve::resolve(&host, 80, client).await;
+            let addresses =
+                addresses.map(|all| all.into_iter().map(|address| address.ip()).collect());
+            shell.feed(Input::Name(host, addresses));
+        });
     }
 }
 

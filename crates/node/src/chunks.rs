@@ -10,7 +10,7 @@ mod kept;
 
 use crate::hasher::{Cache, Map, Set, cache};
 use crate::input::{ExchangeId, FetchId, Ticket};
-use crate::output::Output;
+use crate::output::{Output, StoreOutput};
 use crate::tickets::Tickets;
 use bytes::Bytes;
 use quick_cache::Weighter;
@@ -247,7 +247,8 @@ impl Chunks {
         let place = self.index.locate(&id).next();
         let (Some(at), Some(pinned)) = (place, self.pinned.get(&id)) else { return false };
         let ticket = tickets.draw();
-        out.push_back(Output::Read(ticket, at, vec![pinned.bytes.len() as u32]));
+        let output = StoreOutput::Read(ticket, at, vec![pinned.bytes.len() as u32]);
+        out.push_back(Output::Store(output));
         self.doubts.insert(ticket, Doubt { fetch, id, at });
         true
     }
@@ -304,7 +305,7 @@ impl Chunks {
         let units: Vec<Unit> = units.into_iter().map(unit).collect();
         let rows = units.iter().map(|it| (it.id, it.bytes.len() as u32, it.provenance)).collect();
         self.appends.insert(ticket, Group { fetch, units: rows });
-        out.push_back(Output::Append(ticket, units));
+        out.push_back(Output::Store(StoreOutput::Append(ticket, units)));
         spared
     }
 
@@ -419,7 +420,7 @@ impl Chunks {
         }
         let lengths = run.units.iter().map(|(_, _, length)| *length).collect();
         self.reads.insert(ticket, run);
-        out.push_back(Output::Read(ticket, first, lengths));
+        out.push_back(Output::Store(StoreOutput::Read(ticket, first, lengths)));
     }
 
     fn adjacent(
@@ -493,7 +494,7 @@ impl Chunks {
     pub fn reclaim(&mut self, out: &mut VecDeque<Output>) {
         if self.reclaiming.is_none() && !self.spares {
             self.reclaiming = self.index.victim();
-            out.extend(self.reclaiming.map(Output::List));
+            out.extend(self.reclaiming.map(StoreOutput::List).map(Output::Store));
         }
     }
 
@@ -506,7 +507,7 @@ impl Chunks {
     ) {
         // What cannot be listed cannot be saved; reads of its units fail, and leave the index then.
         let keep = self.index.judge(segment, &entries.unwrap_or_default());
-        out.push_back(Output::Rewrite(segment, keep));
+        out.push_back(Output::Store(StoreOutput::Rewrite(segment, keep)));
     }
 
     /// A victim is gone, and what stays lies elsewhere.
@@ -568,7 +569,7 @@ mod tests {
             let (tickets, out) = (&mut self.tickets, &mut self.out);
             self.chunks.append(Some(fetch), vec![unit.clone()], tickets, out);
             match self.out.pop_back()? {
-                Output::Append(ticket, _) => Some(ticket),
+                Output::Store(StoreOutput::Append(ticket, _)) => Some(ticket),
                 other => panic!("{other:?}"),
             }
         }
@@ -590,7 +591,7 @@ mod tests {
         bench.out.clear();
         // The second has the disk asked, the third waits until the first mentioned has written it.
         assert!(!bench.enter(second, &unit));
-        let Some(Output::Read(doubt, ..)) = bench.out.pop_back() else {
+        let Some(Output::Store(StoreOutput::Read(doubt, ..))) = bench.out.pop_back() else {
             panic!("it is looked for")
         };
         assert!(bench.append(cached, &unit).is_some());

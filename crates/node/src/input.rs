@@ -226,7 +226,59 @@ pub enum PutError {
     Unlisted,
 }
 
-/// One thing that happened. Bytes are reference-counted slices.
+/// Something that a client did: one who asks, or who publishes on this machine.
+#[derive(Debug)]
+pub enum ClientInput {
+    /// It asks.
+    Request(ExchangeId, Box<Request>),
+    /// It can take so many more bytes of content.
+    Credit(ExchangeId, u64),
+    /// It has left; nothing more is to be said to it.
+    Gone(ExchangeId),
+    /// Somebody on this machine wants to publish a file of so many bytes →
+    /// [`crate::OriginOutput::TakeIn`], or [`crate::ClientOutput::Published`] at once.
+    /// [`ClientInput::Gone`] breaks it off.
+    Put(ExchangeId, u64),
+    /// Somebody on this machine takes back what was published → [`crate::ClientOutput::Published`].
+    Withdraw(ExchangeId, Oid),
+}
+
+/// Something that came from an origin.
+#[derive(Debug)]
+pub enum OriginInput {
+    /// The head of its response, after any interim ones.
+    Head(FetchId, StatusCode, HeaderMap),
+    /// Content of its response.
+    Body(FetchId, Bytes),
+    /// Its response has ended; with an error, it may not even have begun.
+    End(FetchId, Result<(), FetchError>),
+}
+
+/// Something that the store answers.
+#[derive(Debug)]
+pub enum StoreInput {
+    /// The row that the catalogue has under a key, if any.
+    Row(ObjectKey, Option<Vec<u8>>),
+    /// Whether the catalogue has a row under a key cannot be told: it cannot be read.
+    RowUnread(ObjectKey),
+    /// A segment of a manifest, if the catalogue has it.
+    Segment(RecordId, u32, Option<Vec<u8>>),
+    /// The catalogue took changes, or could not.
+    Changed(Ticket, bool),
+    /// All that was written before [`crate::StoreOutput::Sync`] is durable, or could not be made so.
+    Synced(bool),
+    /// Units that were asked for by place, in order; `None` if they cannot be read.
+    Units(Ticket, Option<Vec<(ChunkId, Bytes)>>),
+    /// Where units now lie, in order; `None` if they could not be written.
+    Appended(Ticket, Option<Vec<Location>>),
+    /// What a segment of the log holds; `None` if it cannot be read.
+    Entries(SegmentId, Option<Vec<Entry>>),
+    /// A segment of the log is gone, and what was to be kept of it lies elsewhere; `None` if
+    /// that failed and the segment is still there.
+    Rewritten(SegmentId, Option<Vec<(ChunkId, u32, Location)>>),
+}
+
+/// One thing that happened, by the port where it did. Bytes are reference-counted slices.
 #[derive(Debug)]
 pub enum Input {
     /// The date was learnt, or the clock set.
@@ -237,47 +289,19 @@ pub enum Input {
     Settings(Settings),
     /// The way to the gateway, whole, whenever it changes.
     Routes(RouteTable),
-    /// Something happened to a connection with a peer.
-    Link(LinkInput),
     /// Segments were heard, in this order. The driver leaves out those that come from one of this
     /// machine's addresses or go to one: what is for us comes by its own connection.
     Overheard(Vec<Overheard>),
-    /// A client asks.
-    Request(ExchangeId, Box<Request>),
-    /// A client can take so many more bytes of content.
-    Credit(ExchangeId, u64),
-    /// A client has left; nothing more is to be said to it.
-    Gone(ExchangeId),
-    /// Somebody on this machine wants to publish a file of so many bytes →
-    /// [`crate::Output::TakeIn`], or [`crate::Output::Published`] at once. [`Input::Gone`] breaks it off.
-    Put(ExchangeId, u64),
-    /// Somebody on this machine takes back what was published → [`crate::Output::Published`].
-    Withdraw(ExchangeId, Oid),
+    /// A client did something.
+    Client(ClientInput),
+    /// Something came from an origin.
+    Origin(OriginInput),
+    /// Something happened to a connection with a peer.
+    Link(LinkInput),
+    /// The store answers.
+    Store(StoreInput),
     /// A name's addresses; empty if it has none, or if asking failed. `None`: it was not looked up.
-    Resolved(String, Option<Vec<IpAddr>>),
-    /// The row that the catalogue has under a key, if any.
-    Row(ObjectKey, Option<Vec<u8>>),
-    /// Whether the catalogue has a row under a key cannot be told: it cannot be read.
-    RowUnread(ObjectKey),
-    /// A segment of a manifest, if the catalogue has it.
-    Segment(RecordId, u32, Option<Vec<u8>>),
-    /// The catalogue took changes, or could not.
-    Changed(Ticket, bool),
-    /// All that was written before [`crate::Output::Sync`] is durable, or could not be made so.
-    Synced(bool),
-    /// The head of an origin's response, after any interim ones.
-    Head(FetchId, StatusCode, HeaderMap),
-    /// Content of an origin's response.
-    Body(FetchId, Bytes),
-    /// An origin's response has ended; with an error, it may not even have begun.
-    End(FetchId, Result<(), FetchError>),
-    /// Units that were asked for by place, in order; `None` if they cannot be read.
-    Units(Ticket, Option<Vec<(ChunkId, Bytes)>>),
-    /// Where units now lie, in order; `None` if they could not be written.
-    Appended(Ticket, Option<Vec<Location>>),
-    /// What a segment of the log holds; `None` if it cannot be read.
-    Entries(SegmentId, Option<Vec<Entry>>),
-    /// A segment of the log is gone, and what was to be kept of it lies elsewhere; `None` if
-    /// that failed and the segment is still there.
-    Rewritten(SegmentId, Option<Vec<(ChunkId, u32, Location)>>),
+    Name(String, Option<Vec<IpAddr>>),
+    /// A UDP datagram came; the address that it claims to come from may be forged.
+    Datagram(SocketAddr, Bytes),
 }

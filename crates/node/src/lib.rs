@@ -1,11 +1,12 @@
 //! Everything one mesh node decides.
 //!
 //! *What this is:* a state machine without sockets, clocks, threads or files. What happens goes in
-//! as an [`Input`] with a time; what is to be done comes out as an [`Output`]. The daemon drives it
-//! with tokio and Linux; tests drive it in virtual time. *Who calls it:* a driver: give one input,
-//! drain [`Node::poll_output`], sleep until [`Node::poll_timeout`]. *What it never does:* read a
-//! clock, draw chance that was not given as a seed, block, or call back. *Where to start:* `node.rs`,
-//! then the files in `node/` in the order of a request: `ask`, `answer`, `serve`, `origin`, `grow`, `keep`.
+//! as an [`Input`] with a time; what is to be done comes out as an [`Output`]; both are sorted by port:
+//! clients, origins, connections with peers, the store. The daemon drives it with tokio and Linux; tests
+//! drive it in virtual time. *Who calls it:* a driver: give one input, drain [`Node::poll_output`], sleep
+//! until [`Node::poll_timeout`]. *What it never does:* read a clock, draw chance that was not given as a
+//! seed, block, or call back. *Where to start:* `node.rs`, then the files in `node/` in the order of a
+//! request: `ask`, `answer`, `serve`, `origin`, `grow`, `keep`.
 //! *Sources:* RFC 9110, 9111, 9112, 9211; MeshCache §3 (architecture A1, the gateway's cache).
 
 mod access;
@@ -46,12 +47,13 @@ pub use http::{
     looks_like_http, repeats, strong_validator,
 };
 pub use input::{
-    Config, Entrance, ExchangeId, FetchError, FetchId, Input, LinkId, LinkInput, Listening,
-    MeshConfig, Overheard, PutError, Request, Scheme, Settings, Ticket,
+    ClientInput, Config, Entrance, ExchangeId, FetchError, FetchId, Input, LinkId, LinkInput,
+    Listening, MeshConfig, OriginInput, Overheard, PutError, Request, Scheme, Settings, StoreInput,
+    Ticket,
 };
 pub use mesh::PeerInfo;
 pub use node::{Node, PublishedInfo};
-pub use output::{Dial, Fetch, Head, LinkOutput, Output};
+pub use output::{ClientOutput, Dial, Fetch, Head, LinkOutput, OriginOutput, Output, StoreOutput};
 pub use report::{Overhearing, Recent, Report, Requests, Unstored};
 pub use routes::{Interface, Route, RouteSource, RouteTable, Uplink};
 pub use storing::stored_segment;

@@ -2,7 +2,7 @@
 
 use crate::hasher::{Cache, Map, cache};
 use crate::input::ExchangeId;
-use crate::output::Output;
+use crate::output::{Output, StoreOutput};
 use crate::storing::Signed;
 use content::Segment;
 use quick_cache::Weighter;
@@ -53,7 +53,7 @@ impl Manifests {
     pub fn read(&mut self, at: Place, waiter: ExchangeId, out: &mut VecDeque<Output>) {
         let waiters = self.waiting.entry(at).or_default();
         if waiters.is_empty() {
-            out.push_back(Output::ReadSegment(at.0, at.1));
+            out.push_back(Output::Store(StoreOutput::ReadSegment(at.0, at.1)));
         }
         waiters.push(waiter);
     }

@@ -54,7 +54,7 @@ impl Names {
     ) {
         let waiters = self.waiting.entry(host.to_owned()).or_default();
         if waiters.is_empty() {
-            out.push_back(Output::Resolve(host.to_owned(), client));
+            out.push_back(Output::Name(host.to_owned(), client));
         }
         waiters.push(waiter);
     }

@@ -37,11 +37,13 @@ use crate::dice::Dice;
 use crate::exchange::Exchange;
 use crate::fetch::Fetch;
 use crate::hasher::Map;
-use crate::input::{Config, ExchangeId, FetchId, Input, Settings};
+use crate::input::{
+    ClientInput, Config, ExchangeId, FetchId, Input, OriginInput, Settings, StoreInput,
+};
 use crate::manifests::Manifests;
 use crate::mesh::{Mesh, PeerInfo};
 use crate::names::Names;
-use crate::output::Output;
+use crate::output::{OriginOutput, Output, StoreOutput};
 use crate::published::{LIST, Published};
 use crate::report::Report;
 use crate::rows::Rows;
@@ -51,6 +53,7 @@ use content::Sealer;
 use keep::Trust;
 use overheard::Ear;
 use std::collections::{BTreeSet, VecDeque};
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Duration;
 use store::Index;
@@ -196,50 +199,14 @@ impl Node {
             Input::Tick => self.tick(),
             Input::Settings(settings) => self.set(settings),
             Input::Routes(routes) => self.routes(routes),
-            Input::Link(link) => self.link(link),
             Input::Overheard(segments) => self.overheard(&segments),
-            Input::Request(id, request) => self.ask(id, *request),
-            Input::Credit(id, bytes) => self.credit(id, bytes),
-            Input::Gone(id) => {
-                self.put_left(id);
-                self.leave(id);
-            }
-            Input::Put(id, length) => self.put(id, length),
-            Input::Withdraw(id, name) => self.withdraw(id, name),
-            Input::Resolved(host, addresses) => {
-                for id in self.names.handle_resolved(self.now, host, addresses) {
-                    self.look(id);
-                }
-            }
-            Input::Row(key, bytes) => self.row(key, bytes.as_deref()),
-            Input::RowUnread(LIST) => self.list_unread(),
-            Input::RowUnread(key) => self.row(key, None),
-            Input::Segment(record, number, bytes) => {
-                self.walk_read(record, number, bytes.as_deref());
-                self.segment_read(record, number, bytes);
-            }
-            Input::Changed(ticket, done) => self.changed(ticket, done),
-            Input::Synced(done) => self.synced(done),
-            Input::Head(line, status, headers) => {
-                if let Some(id) = self.carried(line) {
-                    self.head(id, status, headers);
-                }
-            }
-            Input::Body(line, bytes) => match self.carried(line) {
-                Some(id) => self.body(id, bytes),
-                // More than was asked for, of what is done with.
-                None => self.out.push_back(Output::Cancel(line)),
-            },
-            Input::End(line, result) => self.line_ends(line, result),
-            Input::Units(ticket, units) => self.units_read(ticket, units),
-            Input::Appended(ticket, places) => self.appended(ticket, places),
-            Input::Entries(segment, entries) => {
-                self.chunks.handle_entries(segment, entries, &mut self.out);
-            }
-            Input::Rewritten(segment, moved) => {
-                self.dirty();
-                self.chunks.handle_rewritten(segment, moved, &mut self.out);
-            }
+            Input::Client(input) => self.client(input),
+            Input::Origin(input) => self.origin(input),
+            Input::Link(input) => self.link(input),
+            Input::Store(input) => self.store(input),
+            Input::Name(host, addresses) => self.name(host, addresses),
+            // Nobody here asks by datagram yet: it is nothing that we waited for.
+            Input::Datagram(..) => {}
         }
         self.load_published();
         self.grant_others();
@@ -310,6 +277,64 @@ impl Node {
         }
     }
 
+    fn client(&mut self, input: ClientInput) {
+        match input {
+            ClientInput::Request(id, request) => self.ask(id, *request),
+            ClientInput::Credit(id, bytes) => self.credit(id, bytes),
+            ClientInput::Gone(id) => {
+                self.put_left(id);
+                self.leave(id);
+            }
+            ClientInput::Put(id, length) => self.put(id, length),
+            ClientInput::Withdraw(id, name) => self.withdraw(id, name),
+        }
+    }
+
+    fn origin(&mut self, input: OriginInput) {
+        match input {
+            OriginInput::Head(line, status, headers) => {
+                if let Some(id) = self.carried(line) {
+                    self.head(id, status, headers);
+                }
+            }
+            OriginInput::Body(line, bytes) => match self.carried(line) {
+                Some(id) => self.body(id, bytes),
+                // More than was asked for, of what is done with.
+                None => self.out.push_back(Output::Origin(OriginOutput::Cancel(line))),
+            },
+            OriginInput::End(line, result) => self.line_ends(line, result),
+        }
+    }
+
+    fn store(&mut self, input: StoreInput) {
+        match input {
+            StoreInput::Row(key, bytes) => self.row(key, bytes.as_deref()),
+            StoreInput::RowUnread(LIST) => self.list_unread(),
+            StoreInput::RowUnread(key) => self.row(key, None),
+            StoreInput::Segment(record, number, bytes) => {
+                self.walk_read(record, number, bytes.as_deref());
+                self.segment_read(record, number, bytes);
+            }
+            StoreInput::Changed(ticket, done) => self.changed(ticket, done),
+            StoreInput::Synced(done) => self.synced(done),
+            StoreInput::Units(ticket, units) => self.units_read(ticket, units),
+            StoreInput::Appended(ticket, places) => self.appended(ticket, places),
+            StoreInput::Entries(segment, entries) => {
+                self.chunks.handle_entries(segment, entries, &mut self.out);
+            }
+            StoreInput::Rewritten(segment, moved) => {
+                self.dirty();
+                self.chunks.handle_rewritten(segment, moved, &mut self.out);
+            }
+        }
+    }
+
+    fn name(&mut self, host: String, addresses: Option<Vec<IpAddr>>) {
+        for id in self.names.handle_resolved(self.now, host, addresses) {
+            self.look(id);
+        }
+    }
+
     fn row(&mut self, key: ObjectKey, bytes: Option<&[u8]>) {
         if self.published_row(key, bytes) {
             return;
@@ -356,7 +381,7 @@ impl Node {
         }
         if self.published.read_again_at.is_some_and(|at| at <= self.now) {
             self.published.read_again_at = None;
-            self.out.push_back(Output::Lookup(LIST));
+            self.out.push_back(Output::Store(StoreOutput::Lookup(LIST)));
         }
         while self.orphans.front().is_some_and(|(until, _)| *until <= self.now) {
             self.orphans.pop_front().into_iter().for_each(|(_, id)| self.end_orphan(id));

@@ -49,6 +49,40 @@ pub struct Head {
     pub length: Option<u64>,
 }
 
+/// Something to do for a client: one who asks, or who publishes on this machine.
+#[derive(Debug)]
+pub enum ClientOutput {
+    /// Answer it.
+    Respond(ExchangeId, Box<Head>),
+    /// Give it content, within the credit it gave.
+    Data(ExchangeId, Bytes),
+    /// The response is complete.
+    Finish(ExchangeId),
+    /// The response cannot be completed: break the connection, so that the client knows.
+    Abort(ExchangeId),
+    /// Dial for its `CONNECT`, answer it, and join the two connections.
+    Tunnel(ExchangeId, Dial, IpAddr, Caller),
+    /// Send this request, then join the client's connection with the origin's, byte for byte: what comes back
+    /// is nothing that we can read. The exchange is over.
+    Relay(ExchangeId, Box<Fetch>),
+    /// A file is published, and durable, under this name; or it was taken back.
+    Published(ExchangeId, Result<Oid, PutError>),
+}
+
+/// Something to do at an origin.
+#[derive(Debug)]
+pub enum OriginOutput {
+    /// Ask it → [`crate::OriginInput::Head`], `Body`, `End`.
+    Fetch(FetchId, Box<Fetch>),
+    /// Take in the file that somebody publishes, as if it were an origin's content →
+    /// [`crate::OriginInput::Body`], `End`.
+    TakeIn(ExchangeId, FetchId),
+    /// Accept so many more bytes of its content.
+    Grant(FetchId, u64),
+    /// Break off a request to it; nothing more of it is wanted.
+    Cancel(FetchId),
+}
+
 /// Something to do with a connection to a peer.
 #[derive(Debug)]
 pub enum LinkOutput {
@@ -68,54 +102,44 @@ pub enum LinkOutput {
     Hangup(LinkId),
 }
 
-/// Something to do. What comes of it comes back as an [`crate::Input`], where one is named.
+/// Something to do with the store: the log of units, and the catalogue.
 #[derive(Debug)]
-pub enum Output {
-    /// Answer a client.
-    Respond(ExchangeId, Box<Head>),
-    /// Give content to a client, within the credit it gave.
-    Data(ExchangeId, Bytes),
-    /// The response is complete.
-    Finish(ExchangeId),
-    /// The response cannot be completed: break the connection, so that the client knows.
-    Abort(ExchangeId),
-    /// Dial for the `CONNECT` of a client, answer it, and join the two connections.
-    Tunnel(ExchangeId, Dial, IpAddr, Caller),
-    /// Send this request, then join the client's connection with the origin's, byte for byte: what comes back
-    /// is nothing that we can read. The exchange is over.
-    Relay(ExchangeId, Box<Fetch>),
-    /// Look up a name for a client → [`crate::Input::Resolved`].
-    Resolve(String, IpAddr),
-    /// Look up a row → [`crate::Input::Row`].
+pub enum StoreOutput {
+    /// Look up a row → [`crate::StoreInput::Row`].
     Lookup(ObjectKey),
-    /// Read a segment of a manifest → [`crate::Input::Segment`].
+    /// Read a segment of a manifest → [`crate::StoreInput::Segment`].
     ReadSegment(RecordId, u32),
-    /// Change the catalogue → [`crate::Input::Changed`].
+    /// Change the catalogue → [`crate::StoreInput::Changed`].
     Change(Ticket, Vec<Change>),
-    /// Ask an origin → [`crate::Input::Head`], `Body`, `End`.
-    Fetch(FetchId, Box<Fetch>),
-    /// Take in the file that somebody publishes, as if it were an origin's content →
-    /// [`crate::Input::Body`], `End`.
-    TakeIn(ExchangeId, FetchId),
-    /// A file is published, and durable, under this name; or it was taken back.
-    Published(ExchangeId, Result<Oid, PutError>),
-    /// Accept so many more bytes of an origin's content.
-    Grant(FetchId, u64),
-    /// Break off a request to an origin; nothing more of it is wanted.
-    Cancel(FetchId),
-    /// Read adjacent units, the first at this place, of these lengths → [`crate::Input::Units`].
+    /// Read adjacent units, the first at this place, of these lengths → [`crate::StoreInput::Units`].
     Read(Ticket, Location, Vec<u32>),
-    /// Write units side by side → [`crate::Input::Appended`].
+    /// Write units side by side → [`crate::StoreInput::Appended`].
     Append(Ticket, Vec<Unit>),
     /// Make all that was written durable: first the log, then the catalogue →
-    /// [`crate::Input::Synced`].
+    /// [`crate::StoreInput::Synced`].
     Sync,
-    /// List a segment of the log → [`crate::Input::Entries`].
+    /// List a segment of the log → [`crate::StoreInput::Entries`].
     List(SegmentId),
-    /// Do something with a connection to a peer.
+    /// Write these units anew, then remove the segment → [`crate::StoreInput::Rewritten`].
+    Rewrite(SegmentId, Vec<Entry>),
+}
+
+/// Something to do, by the port where it is done. What comes of it comes back as an [`crate::Input`],
+/// where one is named.
+#[derive(Debug)]
+pub enum Output {
+    /// For a client.
+    Client(ClientOutput),
+    /// At an origin.
+    Origin(OriginOutput),
+    /// With a connection to a peer.
     Link(LinkOutput),
+    /// With the store.
+    Store(StoreOutput),
+    /// Look up a name for a client → [`crate::Input::Name`].
+    Name(String, IpAddr),
+    /// Send this to an address in one UDP datagram, which may be lost.
+    Datagram(SocketAddr, Bytes),
     /// Tell whoever runs this node, in a line.
     Notice(String),
-    /// Write these units anew, then remove the segment → [`crate::Input::Rewritten`].
-    Rewrite(SegmentId, Vec<Entry>),
 }

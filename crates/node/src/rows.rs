@@ -3,7 +3,7 @@
 use crate::hasher::{Cache, Map, cache};
 use crate::http::Row;
 use crate::input::{ExchangeId, Ticket};
-use crate::output::Output;
+use crate::output::{Output, StoreOutput};
 use crate::tickets::Tickets;
 use quick_cache::Weighter;
 use std::collections::VecDeque;
@@ -55,7 +55,7 @@ impl Rows {
     pub fn look_up(&mut self, key: ObjectKey, waiter: ExchangeId, out: &mut VecDeque<Output>) {
         let waiters = self.waiting.entry(key).or_default();
         if waiters.is_empty() {
-            out.push_back(Output::Lookup(key));
+            out.push_back(Output::Store(StoreOutput::Lookup(key)));
         }
         waiters.push(waiter);
     }
@@ -102,7 +102,8 @@ impl Rows {
         let records = named.chain(lingering.iter().copied()).collect();
         let encoded = row.encode();
         let bytes = encoded.len() as u64;
-        out.push_back(Output::Change(ticket, vec![Change::Put { key, row: encoded, records }]));
+        let output = StoreOutput::Change(ticket, vec![Change::Put { key, row: encoded, records }]);
+        out.push_back(Output::Store(output));
         self.changing_bytes += bytes;
         self.changes.insert(ticket, (key, bytes));
         self.pinned.insert(key, (ticket, row));

@@ -7,7 +7,7 @@
 
 use crate::hasher::Map;
 use crate::input::{FetchId, Ticket};
-use crate::output::Output;
+use crate::output::{Output, StoreOutput};
 use crate::tickets::Tickets;
 use std::collections::VecDeque;
 use store::Change;
@@ -49,7 +49,7 @@ impl Segments {
         let (of, changes) = std::mem::take(&mut self.waiting).into_iter().unzip();
         let ticket = tickets.draw();
         self.writing.insert(ticket, of);
-        out.push_back(Output::Change(ticket, changes));
+        out.push_back(Output::Store(StoreOutput::Change(ticket, changes)));
     }
 
     /// The catalogue has answered: which segments that was about, if it was about segments.
@@ -86,7 +86,7 @@ mod tests {
                 other => panic!("{other:?} is no segment"),
             };
             let numbers = |output| match output {
-                Output::Change(ticket, changes) => {
+                Output::Store(StoreOutput::Change(ticket, changes)) => {
                     let of = self.segments.handle_changed(ticket).expect("of segments");
                     let numbers: Vec<u32> = changes.into_iter().map(number).collect();
                     assert_eq!(of, numbers.iter().map(|it| (FETCH, *it)).collect::<Vec<_>>());

@@ -180,22 +180,17 @@ impl Router {
     fn perform(&mut self, now: Instant, host: &mut Host, output: Output) {
         let told = &mut self.told;
         match output {
-            Output::Respond(id, head) => self.callers.respond(id, *head, date(now)),
-            Output::Data(id, bytes) => self.callers.give(id, bytes),
-            Output::Finish(id) => self.callers.end(id, true),
-            Output::Abort(id) | Output::Tunnel(id, ..) | Output::Relay(id, _) => {
-                self.callers.end(id, false);
-            }
-            Output::Resolve(name, _) => {
-                let addresses = self.fetches.resolve(&name);
-                told.push_back(Input::Resolved(name, Some(addresses)));
-            }
-            Output::Fetch(id, fetch) => self.fetches.begin(now, host, id, &fetch, told),
-            Output::Grant(id, bytes) => self.fetches.grant(now, host, id, bytes, told),
-            Output::Cancel(id) => self.fetches.cancel(now, host, id),
-            Output::Notice(_) => self.notices += 1,
+            Output::Client(output) => self.callers.perform(now, output),
+            Output::Origin(output) => self.fetches.perform(now, host, output, told),
             Output::Link(output) => self.links.perform(now, host, output, told),
-            store => self.disk.perform(now, store, told),
+            Output::Store(output) => self.disk.perform(now, output, told),
+            Output::Name(name, _) => {
+                let addresses = self.fetches.resolve(&name);
+                told.push_back(Input::Name(name, Some(addresses)));
+            }
+            // There is no socket for it yet, and no engine that sends one.
+            Output::Datagram(..) => {}
+            Output::Notice(_) => self.notices += 1,
         }
     }
 

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use host::screened::Signs;
 use http::{HeaderMap, StatusCode};
 use hyper::body::{Body, Frame, SizeHint};
-use node::{ExchangeId, Fetch, Head, Input};
+use node::{ClientInput, ExchangeId, Fetch, Head, Input};
 use std::cell::RefCell;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -81,7 +81,7 @@ impl Content {
     fn settle(&mut self, all: bool) {
         if self.owed > 0 && (all || self.owed >= self.window / 2) {
             let owed = std::mem::take(&mut self.owed);
-            self.shell.feed(Input::Credit(self.id, owed));
+            self.shell.feed(Input::Client(ClientInput::Credit(self.id, owed)));
         }
     }
 }

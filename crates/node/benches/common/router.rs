@@ -9,7 +9,8 @@ use std::net::Ipv4Addr;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
 use node::{
-    Config, Entrance, ExchangeId, FetchId, Input, LinkOutput, MeshConfig, Node, Output, Request,
+    ClientInput, ClientOutput, Config, Entrance, ExchangeId, FetchId, Input, LinkOutput,
+    MeshConfig, Node, OriginInput, OriginOutput, Output, Request, StoreInput, StoreOutput,
 };
 use store::{Index, Location, Policy, SegmentId, Unit};
 use wire::{Date, Instant};
@@ -85,8 +86,8 @@ impl Router {
             behind_uplink: false,
             entrance: Entrance::Explicit,
         };
-        self.give(now, Input::Request(id, Box::new(request)));
-        self.give(now, Input::Credit(id, 4 << 20));
+        self.give(now, Input::Client(ClientInput::Request(id, Box::new(request))));
+        self.give(now, Input::Client(ClientInput::Credit(id, 4 << 20)));
     }
 
     /// How many bytes the client got, once it has all.
@@ -112,23 +113,31 @@ impl Router {
 
     fn perform(&mut self, output: Output, inputs: &mut VecDeque<Input>) {
         match output {
-            Output::Data(_, bytes) => self.got += black_box(bytes).len(),
-            Output::Finish(_) => self.is_done = true,
-            Output::Resolve(host, _) => {
-                inputs.push_back(Input::Resolved(host, Some(vec![[192, 0, 2, 1].into()])));
+            Output::Client(ClientOutput::Data(_, bytes)) => self.got += black_box(bytes).len(),
+            Output::Client(ClientOutput::Finish(_)) => self.is_done = true,
+            Output::Name(host, _) => {
+                inputs.push_back(Input::Name(host, Some(vec![[192, 0, 2, 1].into()])));
             }
-            Output::Lookup(key) => inputs.push_back(Input::Row(key, None)),
-            Output::Fetch(id, _) => inputs.push_back(self.begin(id)),
-            Output::Grant(_, bytes) => self.send(bytes, inputs),
-            Output::Append(ticket, units) => {
+            Output::Store(StoreOutput::Lookup(key)) => {
+                inputs.push_back(Input::Store(StoreInput::Row(key, None)))
+            }
+            Output::Origin(OriginOutput::Fetch(id, _)) => inputs.push_back(self.begin(id)),
+            Output::Origin(OriginOutput::Grant(_, bytes)) => self.send(bytes, inputs),
+            Output::Store(StoreOutput::Append(ticket, units)) => {
                 let places = units.iter().map(|unit| self.place(unit)).collect();
-                inputs.push_back(Input::Appended(ticket, Some(places)));
+                inputs.push_back(Input::Store(StoreInput::Appended(ticket, Some(places))));
             }
-            Output::Change(ticket, _) => inputs.push_back(Input::Changed(ticket, true)),
-            Output::Sync => inputs.push_back(Input::Synced(true)),
+            Output::Store(StoreOutput::Change(ticket, _)) => {
+                inputs.push_back(Input::Store(StoreInput::Changed(ticket, true)))
+            }
+            Output::Store(StoreOutput::Sync) => {
+                inputs.push_back(Input::Store(StoreInput::Synced(true)))
+            }
             Output::Link(output) => self.said.push(output),
-            Output::Read(..) | Output::ReadSegment(..) => panic!("not all of it is in memory"),
-            Output::Abort(_) => panic!("the client is not served"),
+            Output::Store(StoreOutput::Read(..)) | Output::Store(StoreOutput::ReadSegment(..)) => {
+                panic!("not all of it is in memory")
+            }
+            Output::Client(ClientOutput::Abort(_)) => panic!("the client is not served"),
             _ => {}
         }
     }
@@ -139,7 +148,7 @@ impl Router {
             (header::CACHE_CONTROL, HeaderValue::from_static("max-age=9000")),
             (header::CONTENT_LENGTH, HeaderValue::from(self.body.len())),
         ]);
-        Input::Head(id, StatusCode::OK, headers)
+        Input::Origin(OriginInput::Head(id, StatusCode::OK, headers))
     }
 
     /// The origin sends what it may.
@@ -149,10 +158,10 @@ impl Router {
         while *granted > 0 && !rest.is_empty() {
             let piece = rest.split_to(rest.len().min(PIECE).min(*granted as usize));
             *granted -= piece.len() as u64;
-            inputs.push_back(Input::Body(*id, piece));
+            inputs.push_back(Input::Origin(OriginInput::Body(*id, piece)));
         }
         if rest.is_empty() {
-            inputs.push_back(Input::End(*id, Ok(())));
+            inputs.push_back(Input::Origin(OriginInput::End(*id, Ok(()))));
             self.sending = None;
         }
     }

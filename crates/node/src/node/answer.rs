@@ -7,7 +7,7 @@ use crate::access::Forbidden;
 use crate::exchange::{Piece, Serving, Source, State};
 use crate::http::{self, Ranges, Record};
 use crate::input::{Entrance, ExchangeId, FetchError};
-use crate::output::{self, Dial, Head, Output};
+use crate::output::{self, ClientOutput, Dial, Head, Output};
 use crate::storing::segment_number;
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
 use bytes::Bytes;
@@ -73,7 +73,7 @@ impl Node {
         add_status(&mut chosen.headers, &self.config.name, &overheard(detail, heard));
         let head =
             Head { status: chosen.status, headers: chosen.headers, length: Some(chosen.length) };
-        self.out.push_back(Output::Respond(id, Box::new(head)));
+        self.out.push_back(Output::Client(ClientOutput::Respond(id, Box::new(head))));
         let serving = Serving::new(Source::Closed(Rc::clone(record)), record.id, chosen.pieces);
         self.put_state(id, State::Serving(Box::new(serving)));
         self.pump(id);
@@ -130,7 +130,7 @@ impl Node {
         self.exchanges.remove(&id);
         self.report.requests.pass += 1;
         self.report.not_stored.entry("unreadable").or_default().responses += 1;
-        self.out.push_back(Output::Relay(id, Box::new(request)));
+        self.out.push_back(Output::Client(ClientOutput::Relay(id, Box::new(request))));
         true
     }
 
@@ -142,12 +142,12 @@ impl Node {
         if to_head {
             head.length = Some(0);
         }
-        self.out.push_back(Output::Respond(id, Box::new(head)));
+        self.out.push_back(Output::Client(ClientOutput::Respond(id, Box::new(head))));
         if !to_head {
             // So little is given without asking for credit.
-            self.out.push_back(Output::Data(id, text));
+            self.out.push_back(Output::Client(ClientOutput::Data(id, text)));
         }
-        self.out.push_back(Output::Finish(id));
+        self.out.push_back(Output::Client(ClientOutput::Finish(id)));
     }
 }
 

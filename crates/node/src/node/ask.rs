@@ -8,7 +8,7 @@ use crate::fetch::{self, Fetch, Via};
 use crate::http::{self, Audience, CacheControl, Record, Reuse, Row, Target};
 use crate::input::{Config, Entrance, ExchangeId, FetchError, Request};
 use crate::named;
-use crate::output::{Dial, Output};
+use crate::output::{ClientOutput, Dial, Output};
 use crate::supplying::COVER;
 use ::http::uri::Authority;
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
@@ -68,7 +68,8 @@ impl Node {
                 }
                 self.report.requests.tunnel += 1;
                 let dial = Dial::Name(host, port);
-                self.out.push_back(Output::Tunnel(id, dial, request.client, caller));
+                let output = ClientOutput::Tunnel(id, dial, request.client, caller);
+                self.out.push_back(Output::Client(output));
             }
             _ => {
                 self.refuse(id, StatusCode::BAD_REQUEST, "CONNECT wants HOST:PORT of a proxy");

@@ -5,7 +5,7 @@ use super::reach::CREDIT;
 use super::{AHEAD, AHEAD_MIN, Node};
 use crate::fetch::{self, Fetch, Via};
 use crate::input::FetchId;
-use crate::output::Output;
+use crate::output::{OriginOutput, Output};
 use crate::storing::Inflow;
 use wire::peer::Message;
 
@@ -24,7 +24,7 @@ impl Node {
                     fetch.moved = self.now;
                 }
                 fetch.granted += bytes;
-                self.out.push_back(Output::Grant(fetch.line(id), bytes));
+                self.out.push_back(Output::Origin(OriginOutput::Grant(fetch.line(id), bytes)));
                 return self.watch(id);
             };
             // A message for each few bytes would cost more air than they do.

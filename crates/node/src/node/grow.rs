@@ -9,7 +9,7 @@ use crate::exchange::{Piece, Serving, Source, State};
 use crate::fetch::{self, Fetch};
 use crate::http;
 use crate::input::{ExchangeId, FetchError, FetchId};
-use crate::output::{Head, Output};
+use crate::output::{ClientOutput, Head, Output, StoreOutput};
 use crate::storing::{Inflow, Signed, Storing};
 use crate::supplying::UNASKED_BYTES;
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -137,7 +137,7 @@ impl Node {
         if let Some(listed) = storing.listed() {
             listed.wanted_here |= !head_alone;
         }
-        self.out.push_back(Output::Respond(client, Box::new(head)));
+        self.out.push_back(Output::Client(ClientOutput::Respond(client, Box::new(head))));
         self.put_state(client, State::Serving(Box::new(serving)));
         self.pump(client);
     }
@@ -358,7 +358,7 @@ impl Node {
             // Those that wait would come behind it.
             self.segments.write(&mut self.tickets, &mut self.out);
             let drop = store::Change::DropSegments { record };
-            self.out.push_back(Output::Change(self.tickets.draw(), vec![drop]));
+            self.out.push_back(Output::Store(StoreOutput::Change(self.tickets.draw(), vec![drop])));
         }
         // Another transfer may have met the same units, and count on their being written.
         self.append(Some(id), group);

@@ -7,7 +7,7 @@ use super::{Node, STORE_RETRY};
 use crate::http::Row;
 use crate::input::PutError;
 use crate::named;
-use crate::output::Output;
+use crate::output::{ClientOutput, Output, StoreOutput};
 use crate::published::{LIST, Object, Published, Waiter, Walk};
 use std::collections::BTreeMap;
 use store::CATALOGUE_FILE;
@@ -19,7 +19,7 @@ impl Node {
         if !std::mem::replace(&mut self.published.asked, true) {
             // What is to be kept is not known yet.
             self.chunks.reclaim_nothing(true);
-            self.out.push_back(Output::Lookup(LIST));
+            self.out.push_back(Output::Store(StoreOutput::Lookup(LIST)));
         }
     }
 
@@ -88,7 +88,8 @@ impl Node {
             return;
         }
         for (exchange, _) in std::mem::take(&mut self.published.early) {
-            self.out.push_back(Output::Published(exchange, Err(PutError::Unlisted)));
+            let output = ClientOutput::Published(exchange, Err(PutError::Unlisted));
+            self.out.push_back(Output::Client(output));
         }
         let line = format!(
             "the list of what is published here cannot be read, in the store's file \
@@ -130,14 +131,14 @@ impl Node {
         self.chunks.reclaim_nothing(next.is_some());
         let Some((name, key)) = next else { return self.chunks.reclaim(&mut self.out) };
         self.published.walk = Some(Walk { name, key, record: None, next: 0, lacks: false });
-        self.out.push_back(Output::Lookup(key));
+        self.out.push_back(Output::Store(StoreOutput::Lookup(key)));
     }
 
     fn walk_segment(&mut self) {
         let Some(walk) = &self.published.walk else { return };
         match &walk.record {
             Some((record, root)) if (walk.next as usize) < root.segments.len() && !walk.lacks => {
-                self.out.push_back(Output::ReadSegment(*record, walk.next));
+                self.out.push_back(Output::Store(StoreOutput::ReadSegment(*record, walk.next)));
             }
             _ => self.walked(),
         }

@@ -8,7 +8,7 @@ use super::Node;
 use crate::exchange::{Exchange, Source};
 use crate::fetch;
 use crate::http::Row;
-use crate::output::Output;
+use crate::output::{Output, StoreOutput};
 use crate::storing::Inflow;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -43,7 +43,8 @@ impl Node {
     pub(super) fn remove_row(&mut self, key: ObjectKey) {
         if self.read_under(&key).is_empty() {
             self.dirty();
-            self.out.push_back(Output::Change(self.tickets.draw(), vec![Change::Remove { key }]));
+            let output = StoreOutput::Change(self.tickets.draw(), vec![Change::Remove { key }]);
+            self.out.push_back(Output::Store(output));
         } else {
             self.write_row(key, Row::default());
         }
@@ -62,7 +63,7 @@ impl Node {
         // Those of its segments that wait to be written would come behind this.
         self.segments.write(&mut self.tickets, &mut self.out);
         let drop = Change::DropSegments { record };
-        self.out.push_back(Output::Change(self.tickets.draw(), vec![drop]));
+        self.out.push_back(Output::Store(StoreOutput::Change(self.tickets.draw(), vec![drop])));
         self.dirty();
     }
 

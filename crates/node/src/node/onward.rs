@@ -9,7 +9,7 @@ use super::origin::content_length;
 use crate::fetch::{self, Fetch, Onward, Via};
 use crate::http::{self, ContentRange};
 use crate::input::{FetchError, FetchId};
-use crate::output::Output;
+use crate::output::{OriginOutput, Output};
 use crate::storing::{Inflow, Storing};
 use ::http::{HeaderMap, StatusCode, header};
 use std::time::Duration;
@@ -85,7 +85,7 @@ impl Node {
         let request = super::reach::origin_request(fetch, headers);
         self.lines.insert(line, id);
         self.report.resumes += 1;
-        self.out.push_back(Output::Fetch(line, Box::new(request)));
+        self.out.push_back(Output::Origin(OriginOutput::Fetch(line, Box::new(request))));
     }
 
     /// The head of the rest of a body; false if it is the head of something else.
@@ -108,7 +108,7 @@ impl Node {
             self.grant_ahead(id);
         } else {
             // Another version, or no part of it: two are never spliced.
-            self.out.push_back(Output::Cancel(line));
+            self.out.push_back(Output::Origin(OriginOutput::Cancel(line)));
             self.broken(id);
         }
         true
@@ -145,7 +145,7 @@ impl Node {
         } else if cut_off && self.now - since > RETRY {
             self.go_on(id);
         } else if !cut_off && (owes || unanswered) && self.now - since > SILENT {
-            self.out.push_back(Output::Cancel(line));
+            self.out.push_back(Output::Origin(OriginOutput::Cancel(line)));
             match self.could_go_on(id) && self.now - moved <= GIVE_UP {
                 true => {
                     self.break_off(id);

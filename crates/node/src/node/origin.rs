@@ -5,7 +5,7 @@ use crate::exchange::State;
 use crate::fetch::{self, Fetch, Via};
 use crate::http::{self, Asked, Audience, CacheControl, Record, Row};
 use crate::input::{ExchangeId, FetchError, FetchId};
-use crate::output::{Head, Output};
+use crate::output::{ClientOutput, Head, OriginOutput, Output};
 use crate::report::Unstored;
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use bytes::Bytes;
@@ -145,7 +145,8 @@ impl Node {
             self.supply_opaque(client, status, &headers, length);
         } else {
             http::add_via(&mut headers, ::http::Version::HTTP_11, &self.via);
-            self.out.push_back(Output::Respond(client, Box::new(Head { status, headers, length })));
+            let output = ClientOutput::Respond(client, Box::new(Head { status, headers, length }));
+            self.out.push_back(Output::Client(output));
         }
         // A peer was given some credit with the request.
         let granted = self.fetches.get(&id).map_or(0, |fetch| fetch.granted);
@@ -393,7 +394,7 @@ impl Node {
         self.retire(id);
         if let Some(fetch) = self.remove_fetch(id) {
             if matches!(fetch.via, Via::Origin | Via::Publisher) {
-                self.out.push_back(Output::Cancel(fetch.line(id)));
+                self.out.push_back(Output::Origin(OriginOutput::Cancel(fetch.line(id))));
             }
             for reader in self.drop_storing(id, fetch) {
                 self.abort(reader);

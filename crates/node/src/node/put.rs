@@ -8,7 +8,7 @@ use crate::fetch::{self, Fetch, Via};
 use crate::http::{Audience, Record, Row};
 use crate::input::{Entrance, ExchangeId, FetchId, PutError, Ticket};
 use crate::named;
-use crate::output::{Dial, Output};
+use crate::output::{ClientOutput, Dial, OriginOutput, Output, StoreOutput};
 use crate::published::{LIST, OBJECTS_MAX, Object, Put, Waiter};
 use crate::storing::{Inflow, Storing};
 use ::http::{HeaderMap, Method, StatusCode};
@@ -76,13 +76,15 @@ impl Node {
     /// Somebody wants to publish a file of this length.
     pub(super) fn put(&mut self, exchange: ExchangeId, bytes: u64) {
         if self.published.unread {
-            return self.out.push_back(Output::Published(exchange, Err(PutError::Unlisted)));
+            let output = ClientOutput::Published(exchange, Err(PutError::Unlisted));
+            return self.out.push_back(Output::Client(output));
         }
         if !self.published.loaded {
             return self.published.early.push((exchange, bytes));
         }
         if let Err(error) = self.may_put(bytes) {
-            return self.out.push_back(Output::Published(exchange, Err(error)));
+            let output = ClientOutput::Published(exchange, Err(error));
+            return self.out.push_back(Output::Client(output));
         }
         let id = self.start(nobodys(), HeaderMap::new(), "put", Vec::new(), None);
         let inflow = Inflow::Cut(Box::new(Cutting::new(self.config.profile, self.sealer.clone())));
@@ -98,7 +100,7 @@ impl Node {
         }
         self.published.puts.insert(id, Put::new(exchange, bytes));
         self.chunks.keep_for(id);
-        self.out.push_back(Output::TakeIn(exchange, id));
+        self.out.push_back(Output::Origin(OriginOutput::TakeIn(exchange, id)));
         self.grant_ahead(id);
     }
 
@@ -132,7 +134,8 @@ impl Node {
     pub(super) fn put_ends(&mut self, id: FetchId) {
         self.chunks.keep_for_nobody(id);
         if let Some(put) = self.published.puts.remove(&id) {
-            self.out.push_back(Output::Published(put.exchange, Err(put.error)));
+            let output = ClientOutput::Published(put.exchange, Err(put.error));
+            self.out.push_back(Output::Client(output));
             self.unmark();
         }
     }
@@ -146,9 +149,9 @@ impl Node {
         let exchange = put.exchange;
         let Some((written, root)) = whole.zip(put.root()) else {
             let drop = Change::DropSegments { record };
-            self.out.push_back(Output::Change(self.tickets.draw(), vec![drop]));
+            self.out.push_back(Output::Store(StoreOutput::Change(self.tickets.draw(), vec![drop])));
             let error = PutError::TooLong(self.named_bytes_max());
-            self.out.push_back(Output::Published(exchange, Err(error)));
+            self.out.push_back(Output::Client(ClientOutput::Published(exchange, Err(error))));
             return self.unmark();
         };
         let (name, text) = (root.name(), root.encode());
@@ -201,7 +204,7 @@ impl Node {
     fn change_published(&mut self, changes: Vec<Change>, waiter: Waiter) {
         let ticket = self.tickets.draw();
         self.published.changes.insert(ticket, waiter);
-        self.out.push_back(Output::Change(ticket, changes));
+        self.out.push_back(Output::Store(StoreOutput::Change(ticket, changes)));
         self.dirty();
     }
 
@@ -236,7 +239,7 @@ impl Node {
         self.published.syncs.push_back(waiters);
         self.syncing = true;
         self.segments.write(&mut self.tickets, &mut self.out);
-        self.out.push_back(Output::Sync);
+        self.out.push_back(Output::Store(StoreOutput::Sync));
     }
 
     /// What was written before the oldest sync is durable, or could not be made so.
@@ -259,7 +262,7 @@ impl Node {
     }
 
     pub(super) fn answer_put(&mut self, waiter: Waiter, result: Result<Oid, PutError>) {
-        self.out.push_back(Output::Published(waiter.exchange, result));
+        self.out.push_back(Output::Client(ClientOutput::Published(waiter.exchange, result)));
     }
 
     /// An object is not to be published here any more.

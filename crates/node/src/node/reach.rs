@@ -8,7 +8,7 @@ use crate::fetch::{self, Fetch, Via};
 use crate::http::{Audience, Record, selects};
 use crate::input::{ExchangeId, FetchError, FetchId};
 use crate::mesh::{Choice, Mesh};
-use crate::output::{self, Output};
+use crate::output::{self, OriginOutput, Output};
 use crate::storing::Tail;
 use crate::supplying::COVER;
 use ::http::{HeaderMap, HeaderValue, header};
@@ -151,7 +151,7 @@ impl Node {
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         (fetch.via, fetch.granted, fetch.received) = (Via::Origin, 0, 0);
         let request = origin_request(fetch, fetch.headers.clone());
-        self.out.push_back(Output::Fetch(id, Box::new(request)));
+        self.out.push_back(Output::Origin(OriginOutput::Fetch(id, Box::new(request))));
     }
 
     fn ask_peer(&mut self, id: FetchId, peer: NodeId, address: IpAddr) {
@@ -407,7 +407,7 @@ impl Node {
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         let Some(former) = fetch.former.take() else { return };
         if fetch.via == Via::Origin {
-            self.out.push_back(Output::Cancel(fetch.line(id)));
+            self.out.push_back(Output::Origin(OriginOutput::Cancel(fetch.line(id))));
         }
         let stays = former == (peer, request);
         let other = if stays { fetch.request() } else { Some(former) };

@@ -5,7 +5,7 @@ use crate::exchange::{Cursor, Exchange, Piece, Sent, Serving, Source, State};
 use crate::fetch::Via;
 use crate::http::Record;
 use crate::input::{ExchangeId, FetchId, Ticket};
-use crate::output::Output;
+use crate::output::{ClientOutput, Output};
 use crate::report::Recent;
 use crate::storing::{Inflow, segment_number};
 use bytes::Bytes;
@@ -285,7 +285,7 @@ impl Node {
             return self.send_opaque(id, &bytes);
         }
         self.count_sent(id, bytes.len() as u64);
-        self.out.push_back(Output::Data(id, bytes));
+        self.out.push_back(Output::Client(ClientOutput::Data(id, bytes)));
     }
 
     /// Counts bytes that a client gets, by where they came from.
@@ -349,7 +349,7 @@ impl Node {
     pub(super) fn finish(&mut self, id: ExchangeId) {
         if !self.end_supply(id, Outcome::Complete) {
             self.remember(id);
-            self.out.push_back(Output::Finish(id));
+            self.out.push_back(Output::Client(ClientOutput::Finish(id)));
         }
         self.close_exchange(id);
     }
@@ -387,7 +387,7 @@ impl Node {
             return;
         }
         if !self.end_supply(id, Outcome::Truncated) {
-            self.out.push_back(Output::Abort(id));
+            self.out.push_back(Output::Client(ClientOutput::Abort(id)));
         }
         let of = self.exchanges.get(&id).filter(|exchange| exchange.flows());
         let told = of.and_then(|exchange| self.mesh.as_ref()?.supplied.get(&exchange.peer()?));

@@ -4,7 +4,7 @@ use super::check;
 use super::origin::Expected;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
-use node::{ExchangeId, Head, Input};
+use node::{ClientInput, ExchangeId, Head, Input};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -252,11 +252,11 @@ impl Client {
         match turn {
             Turn::Leave => {
                 self.end = Some(End::Left);
-                (Some(Input::Gone(id)), None)
+                (Some(Input::Client(ClientInput::Gone(id))), None)
             }
             Turn::Open(bytes) => {
                 self.credit += bytes as i64;
-                (Some(Input::Credit(id, bytes)), None)
+                (Some(Input::Client(ClientInput::Credit(id, bytes))), None)
             }
             Turn::Digest => {
                 self.digesting = false;
@@ -268,7 +268,7 @@ impl Client {
                 self.credit += bytes as i64;
                 let more = self.owed > 0;
                 let next = if more { self.digest_after(Duration::from_millis(1)) } else { None };
-                (Some(Input::Credit(id, bytes)), next)
+                (Some(Input::Client(ClientInput::Credit(id, bytes))), next)
             }
         }
     }

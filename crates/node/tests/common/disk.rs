@@ -2,7 +2,7 @@
 
 use super::{Dice, Options};
 use bytes::Bytes;
-use node::{Input, Output, Ticket};
+use node::{StoreInput, StoreOutput, Ticket};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ const ROOM_PATIENCE: Duration = Duration::from_secs(1);
 pub enum Answer {
     /// The next write in line.
     Write,
-    Read(Output),
+    Read(StoreOutput),
     /// Units that still wait for room do not get any.
     NoRoom(u64),
 }
@@ -53,7 +53,7 @@ pub struct Shelf {
     pub stuck: bool,
     /// Syncs that were asked for.
     pub syncs: u64,
-    writes: VecDeque<Output>,
+    writes: VecDeque<StoreOutput>,
     writer_free: Instant,
     roomless: VecDeque<(u64, Ticket, Vec<Unit>)>,
     parked: u64,
@@ -148,13 +148,13 @@ impl Shelf {
     }
 
     /// Takes in what is to be done; says when it will be.
-    pub fn perform(&mut self, output: Output, now: Instant) -> Option<(Duration, Answer)> {
+    pub fn perform(&mut self, output: StoreOutput, now: Instant) -> Option<(Duration, Answer)> {
         let wait = match self.delay.as_micros() as u64 {
             0 => Duration::ZERO,
             most => Duration::from_micros(self.dice.below(most)),
         };
         match output {
-            Output::Read(..) | Output::Lookup(_) | Output::ReadSegment(..) => {
+            StoreOutput::Read(..) | StoreOutput::Lookup(_) | StoreOutput::ReadSegment(..) => {
                 Some((wait, Answer::Read(output)))
             }
             write => {
@@ -166,7 +166,7 @@ impl Shelf {
     }
 
     /// Does the next thing.
-    pub fn happen(&mut self, answer: Answer) -> (Vec<Input>, Option<(Duration, Answer)>) {
+    pub fn happen(&mut self, answer: Answer) -> (Vec<StoreInput>, Option<(Duration, Answer)>) {
         match answer {
             Answer::Read(output) => (vec![self.read(output)], None),
             Answer::Write if self.stuck => (Vec::new(), None),
@@ -180,25 +180,25 @@ impl Shelf {
                     return (Vec::new(), None);
                 };
                 let (_, ticket, _) = self.roomless.remove(at).expect("it was just found");
-                (vec![Input::Appended(ticket, None)], None)
+                (vec![StoreInput::Appended(ticket, None)], None)
             }
         }
     }
 
-    fn read(&mut self, output: Output) -> Input {
+    fn read(&mut self, output: StoreOutput) -> StoreInput {
         match output {
-            Output::Lookup(key) if self.fail_lookups => Input::RowUnread(key),
-            Output::Lookup(key) => Input::Row(key, self.rows.get(&key).ok().flatten()),
-            Output::ReadSegment(record, number) => {
+            StoreOutput::Lookup(key) if self.fail_lookups => StoreInput::RowUnread(key),
+            StoreOutput::Lookup(key) => StoreInput::Row(key, self.rows.get(&key).ok().flatten()),
+            StoreOutput::ReadSegment(record, number) => {
                 let bytes = self.rows.segment(&record, number).ok().flatten();
                 let bytes = bytes.filter(|_| !self.lose_segments);
                 let spoil = |bytes: Vec<u8>| if self.spoil_keys { spoiled(&bytes) } else { bytes };
                 let swap = |bytes: Vec<u8>| if self.swap_units { swapped(&bytes) } else { bytes };
-                Input::Segment(record, number, bytes.map(spoil).map(swap))
+                StoreInput::Segment(record, number, bytes.map(spoil).map(swap))
             }
-            Output::Read(ticket, first, lengths) => {
+            StoreOutput::Read(ticket, first, lengths) => {
                 let units = self.units.read(first, &lengths).ok().filter(|_| !self.fail_reads);
-                Input::Units(ticket, units.map(|units| self.spoiled(units)))
+                StoreInput::Units(ticket, units.map(|units| self.spoiled(units)))
             }
             other => panic!("this is no read: {other:?}"),
         }
@@ -213,25 +213,25 @@ impl Shelf {
         units.into_iter().map(spoil).collect()
     }
 
-    fn write(&mut self, output: Output) -> (Vec<Input>, Option<(Duration, Answer)>) {
+    fn write(&mut self, output: StoreOutput) -> (Vec<StoreInput>, Option<(Duration, Answer)>) {
         match output {
-            Output::Sync => {
+            StoreOutput::Sync => {
                 self.syncs += 1;
                 let done =
                     !self.fail_syncs && self.log.sync().is_ok() && self.catalogue.sync().is_ok();
-                (vec![Input::Synced(done)], None)
+                (vec![StoreInput::Synced(done)], None)
             }
-            Output::Append(ticket, units) => self.append(ticket, units),
-            Output::Change(ticket, changes) => {
+            StoreOutput::Append(ticket, units) => self.append(ticket, units),
+            StoreOutput::Change(ticket, changes) => {
                 let done = !self.fail_changes && self.catalogue.apply(&changes).is_ok();
-                (vec![Input::Changed(ticket, done)], None)
+                (vec![StoreInput::Changed(ticket, done)], None)
             }
-            Output::List(segment) => {
-                (vec![Input::Entries(segment, self.log.entries(segment).ok())], None)
+            StoreOutput::List(segment) => {
+                (vec![StoreInput::Entries(segment, self.log.entries(segment).ok())], None)
             }
-            Output::Rewrite(segment, keep) => {
+            StoreOutput::Rewrite(segment, keep) => {
                 let moved = self.log.rewrite(segment, &keep).ok();
-                let mut inputs = vec![Input::Rewritten(segment, moved)];
+                let mut inputs = vec![StoreInput::Rewritten(segment, moved)];
                 let mut later = None;
                 for (_, ticket, units) in std::mem::take(&mut self.roomless) {
                     let (answers, parked) = self.append(ticket, units);
@@ -248,9 +248,9 @@ impl Shelf {
         &mut self,
         ticket: Ticket,
         units: Vec<Unit>,
-    ) -> (Vec<Input>, Option<(Duration, Answer)>) {
+    ) -> (Vec<StoreInput>, Option<(Duration, Answer)>) {
         if self.fail_appends {
-            return (vec![Input::Appended(ticket, None)], None);
+            return (vec![StoreInput::Appended(ticket, None)], None);
         }
         match self.log.append(&units) {
             Err(Error::Full { .. }) => {
@@ -258,12 +258,12 @@ impl Shelf {
                 self.roomless.push_back((self.parked, ticket, units));
                 (Vec::new(), Some((ROOM_PATIENCE, Answer::NoRoom(self.parked))))
             }
-            places => (vec![Input::Appended(ticket, places.ok())], None),
+            places => (vec![StoreInput::Appended(ticket, places.ok())], None),
         }
     }
 
     /// The writer goes on after it was stuck.
-    pub fn unstick(&mut self) -> Vec<Input> {
+    pub fn unstick(&mut self) -> Vec<StoreInput> {
         self.stuck = false;
         let mut inputs = Vec::new();
         while let Some(output) = self.writes.pop_front() {

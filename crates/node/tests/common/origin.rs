@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
-use node::{Caller, Dial, ExchangeId, Fetch, FetchError, FetchId, Head, Input};
+use node::{Caller, Dial, ExchangeId, Fetch, FetchError, FetchId, Head, Input, OriginInput};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::time::Duration;
@@ -321,10 +321,11 @@ impl Origin {
             Event::Head => {
                 if let Some(error) = self.down.or(live.failing) {
                     self.live.remove(&id);
-                    return (vec![Input::End(id.1, Err(error))], None);
+                    return (vec![Input::Origin(OriginInput::End(id.1, Err(error)))], None);
                 }
                 let status = StatusCode::from_u16(live.page.status).expect("a status");
-                let head = Input::Head(id.1, status, live.page.headers.clone());
+                let head =
+                    Input::Origin(OriginInput::Head(id.1, status, live.page.headers.clone()));
                 (vec![head], Some((live.page.pause, Event::Piece)))
             }
             Event::Piece => self.piece(id),
@@ -347,7 +348,7 @@ impl Origin {
                 _ => Ok(()),
             };
             self.live.remove(&id);
-            return (vec![Input::End(id.1, result)], None);
+            return (vec![Input::Origin(OriginInput::End(id.1, result))], None);
         }
         let mut to = end.min(live.sent + page.piece);
         let mut wait = page.pause;
@@ -360,7 +361,7 @@ impl Origin {
         live.granted -= bytes.len() as i64;
         live.sent = to;
         self.sent += bytes.len() as u64;
-        (vec![Input::Body(id.1, bytes)], Some((wait, Event::Piece)))
+        (vec![Input::Origin(OriginInput::Body(id.1, bytes))], Some((wait, Event::Piece)))
     }
 
     /// What a client is to get that sees this head; `None` where that cannot be known.

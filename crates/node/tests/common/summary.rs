@@ -3,8 +3,8 @@
 
 use http::HeaderMap;
 use node::{
-    Caller, Dial, ExchangeId, Fetch, FetchId, Head, LinkId, LinkOutput, Output, PutError, Report,
-    Ticket,
+    Caller, ClientOutput, Dial, ExchangeId, Fetch, FetchId, Head, LinkId, LinkOutput, OriginOutput,
+    Output, PutError, Report, StoreOutput, Ticket,
 };
 use std::fmt::Write as _;
 use store::{Change, Entry, Location, Provenance, SegmentId, Unit};
@@ -12,39 +12,56 @@ use store::{Change, Entry, Location, Provenance, SegmentId, Unit};
 /// One output in a line; bytes by their digest.
 pub fn summary(output: &Output) -> String {
     match output {
-        Output::Respond(id, it) => format!("respond {} {}", exchange(*id), head(it)),
-        Output::Data(id, bytes) => format!("data {} {}", exchange(*id), digest(bytes)),
-        Output::Finish(id) => format!("finish {}", exchange(*id)),
-        Output::Abort(id) => format!("abort {}", exchange(*id)),
-        Output::Tunnel(id, to, client, who) => {
+        Output::Client(ClientOutput::Respond(id, it)) => {
+            format!("respond {} {}", exchange(*id), head(it))
+        }
+        Output::Client(ClientOutput::Data(id, bytes)) => {
+            format!("data {} {}", exchange(*id), digest(bytes))
+        }
+        Output::Client(ClientOutput::Finish(id)) => format!("finish {}", exchange(*id)),
+        Output::Client(ClientOutput::Abort(id)) => format!("abort {}", exchange(*id)),
+        Output::Client(ClientOutput::Tunnel(id, to, client, who)) => {
             format!("tunnel {} {} for {client} {}", exchange(*id), dial(to), caller(*who))
         }
-        Output::Relay(id, it) => format!("relay {} {}", exchange(*id), fetch(it)),
-        Output::Resolve(host, client) => format!("resolve {host} for {client}"),
-        Output::Lookup(key) => format!("lookup {key}"),
-        Output::ReadSegment(record, number) => format!("read segment {record} {number}"),
-        Output::Change(id, changes) => {
+        Output::Client(ClientOutput::Relay(id, it)) => {
+            format!("relay {} {}", exchange(*id), fetch(it))
+        }
+        Output::Name(host, client) => format!("resolve {host} for {client}"),
+        Output::Store(StoreOutput::Lookup(key)) => format!("lookup {key}"),
+        Output::Store(StoreOutput::ReadSegment(record, number)) => {
+            format!("read segment {record} {number}")
+        }
+        Output::Store(StoreOutput::Change(id, changes)) => {
             format!("change {} {}", ticket(*id), list(changes.iter().map(change)))
         }
-        Output::Fetch(id, it) => format!("fetch {} {}", transfer(*id), fetch(it)),
-        Output::TakeIn(id, file) => format!("take in {} {}", exchange(*id), transfer(*file)),
-        Output::Published(id, Ok(name)) => format!("published {} {name}", exchange(*id)),
-        Output::Published(id, Err(why)) => {
+        Output::Origin(OriginOutput::Fetch(id, it)) => {
+            format!("fetch {} {}", transfer(*id), fetch(it))
+        }
+        Output::Origin(OriginOutput::TakeIn(id, file)) => {
+            format!("take in {} {}", exchange(*id), transfer(*file))
+        }
+        Output::Client(ClientOutput::Published(id, Ok(name))) => {
+            format!("published {} {name}", exchange(*id))
+        }
+        Output::Client(ClientOutput::Published(id, Err(why))) => {
             format!("not published {} {}", exchange(*id), put_error(*why))
         }
-        Output::Grant(id, bytes) => format!("grant {} {bytes}", transfer(*id)),
-        Output::Cancel(id) => format!("cancel {}", transfer(*id)),
-        Output::Read(id, first, lengths) => {
+        Output::Origin(OriginOutput::Grant(id, bytes)) => {
+            format!("grant {} {bytes}", transfer(*id))
+        }
+        Output::Origin(OriginOutput::Cancel(id)) => format!("cancel {}", transfer(*id)),
+        Output::Store(StoreOutput::Read(id, first, lengths)) => {
             format!("read {} {} {}", ticket(*id), location(*first), list(lengths))
         }
-        Output::Append(id, units) => {
+        Output::Store(StoreOutput::Append(id, units)) => {
             format!("append {} {}", ticket(*id), list(units.iter().map(unit)))
         }
-        Output::Sync => "sync".into(),
-        Output::List(file) => format!("list {}", segment(*file)),
+        Output::Store(StoreOutput::Sync) => "sync".into(),
+        Output::Store(StoreOutput::List(file)) => format!("list {}", segment(*file)),
         Output::Link(output) => link_summary(output),
+        Output::Datagram(to, bytes) => format!("datagram {to} {}", digest(bytes)),
         Output::Notice(line) => format!("notice {line}"),
-        Output::Rewrite(file, keep) => {
+        Output::Store(StoreOutput::Rewrite(file, keep)) => {
             format!("rewrite {} {}", segment(*file), list(keep.iter().map(entry)))
         }
     }

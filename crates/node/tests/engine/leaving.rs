@@ -76,6 +76,9 @@ fn twice_or_after_its_end_means_nothing() {
     let id = net.get(URL);
     net.leave(id);
     assert_eq!(net.client(id).end, Some(End::Finished));
-    net.node.handle_input(wire::Instant::ZERO, node::Input::Gone(node::ExchangeId(id as u64)));
+    net.node.handle_input(
+        wire::Instant::ZERO,
+        node::Input::Client(node::ClientInput::Gone(node::ExchangeId(id as u64))),
+    );
     net.done();
 }

@@ -9,6 +9,7 @@ mod abandoned;
 mod aside;
 mod budget;
 mod crowded;
+mod datagrams;
 mod determinism;
 mod failures;
 mod fetching;

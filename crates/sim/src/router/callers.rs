@@ -11,9 +11,10 @@ use bytes::Bytes;
 use http::{HeaderValue, Method, StatusCode, Version, header};
 use node::driver::Network;
 use node::driver::admission::{Admission, Slot};
-use node::{Entrance, ExchangeId, Head, Input, Request};
+use node::{ClientInput, ClientOutput, Entrance, ExchangeId, Head, Input, Request};
 use wire::{Date, Instant};
 
+use super::date;
 use crate::hosts::format_date;
 use crate::hosts::http::{
     CHUNK_END, LAST_CHUNK, Part, Reader, RequestHead, chunk_size, keeps_alive, response,
@@ -193,7 +194,7 @@ impl Callers {
         if let Some(turn) = caller.and_then(|caller| caller.turn)
             && self.exchanges.remove(&turn.id).is_some()
         {
-            told.push_back(Input::Gone(turn.id));
+            told.push_back(Input::Client(ClientInput::Gone(turn.id)));
         }
     }
 
@@ -250,8 +251,8 @@ impl Callers {
             entrance: Entrance::Intercepted(caller.dialled),
         };
         self.exchanges.insert(id, socket);
-        told.push_back(Input::Request(id, Box::new(request)));
-        told.push_back(Input::Credit(id, window));
+        told.push_back(Input::Client(ClientInput::Request(id, Box::new(request))));
+        told.push_back(Input::Client(ClientInput::Credit(id, window)));
         self.make_room(now, host, told);
     }
 
@@ -263,8 +264,22 @@ impl Callers {
         self.changed.insert(socket);
     }
 
+    /// Does what the engine says for a client.
+    pub fn perform(&mut self, now: Instant, output: ClientOutput) {
+        match output {
+            ClientOutput::Respond(id, head) => self.respond(id, *head, date(now)),
+            ClientOutput::Data(id, bytes) => self.give(id, bytes),
+            ClientOutput::Finish(id) => self.end(id, true),
+            ClientOutput::Abort(id) | ClientOutput::Tunnel(id, ..) | ClientOutput::Relay(id, _) => {
+                self.end(id, false)
+            }
+            // Nobody publishes here.
+            ClientOutput::Published(..) => {}
+        }
+    }
+
     /// The engine answers.
-    pub fn respond(&mut self, id: ExchangeId, head: Head, date: Date) {
+    fn respond(&mut self, id: ExchangeId, head: Head, date: Date) {
         self.with_turn(id, |turn, queue| {
             let Head { status, mut headers, length } = head;
             let has_content = !turn.to_head && may_have_content(status);
@@ -290,7 +305,7 @@ impl Callers {
     }
 
     /// The engine gives content.
-    pub fn give(&mut self, id: ExchangeId, bytes: Bytes) {
+    fn give(&mut self, id: ExchangeId, bytes: Bytes) {
         self.with_turn(id, |turn, queue| {
             let count = bytes.len() as u64;
             if turn.is_chunked {
@@ -304,7 +319,7 @@ impl Callers {
     }
 
     /// An answer has ended, as it should or not.
-    pub fn end(&mut self, id: ExchangeId, is_complete: bool) {
+    fn end(&mut self, id: ExchangeId, is_complete: bool) {
         self.with_turn(id, |turn, queue| {
             turn.is_over = true;
             if !turn.is_answered {
@@ -332,7 +347,7 @@ impl Callers {
             if !turn.is_over {
                 if turn.owed > 0 && (is_empty || turn.owed >= turn.window / 2) {
                     let owed = std::mem::take(&mut turn.owed);
-                    told.push_back(Input::Credit(turn.id, owed));
+                    told.push_back(Input::Client(ClientInput::Credit(turn.id, owed)));
                 }
             } else if is_empty {
                 let keeps = turn.keeps && !caller.is_ended;

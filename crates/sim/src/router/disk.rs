@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use node::{Input, Output, Ticket};
+use node::{Input, StoreInput, StoreOutput, Ticket};
 use store::{Error, Files, Index, Log, LogOptions, Memory, Policy, Reader, Unit};
 use wire::Instant;
 
@@ -62,39 +62,40 @@ impl Disk {
         Ok((Self { log, catalogue, units, roomless: VecDeque::new() }, index))
     }
 
-    /// Does what concerns the store, and puts the answers behind those that wait already. What does
-    /// not concern it is ignored.
-    pub fn perform(&mut self, now: Instant, output: Output, answers: &mut VecDeque<Input>) {
-        answers.push_back(match output {
-            Output::Lookup(key) => Input::Row(key, self.catalogue.get(&key)),
-            Output::ReadSegment(record, number) => {
-                Input::Segment(record, number, self.catalogue.segment(&record, number))
+    /// Does what is to be done, and puts the answers behind those that wait already.
+    pub fn perform(&mut self, now: Instant, output: StoreOutput, answers: &mut VecDeque<Input>) {
+        let answer = match output {
+            StoreOutput::Lookup(key) => StoreInput::Row(key, self.catalogue.get(&key)),
+            StoreOutput::ReadSegment(record, number) => {
+                StoreInput::Segment(record, number, self.catalogue.segment(&record, number))
             }
-            Output::Read(ticket, first, lengths) => {
-                Input::Units(ticket, self.units.read(first, &lengths).ok())
+            StoreOutput::Read(ticket, first, lengths) => {
+                StoreInput::Units(ticket, self.units.read(first, &lengths).ok())
             }
-            Output::Change(ticket, changes) => {
+            StoreOutput::Change(ticket, changes) => {
                 self.catalogue.apply(changes);
-                Input::Changed(ticket, true)
+                StoreInput::Changed(ticket, true)
             }
             // Not that memory could lose anything: but the log keeps account of what is not synced.
-            Output::Sync => Input::Synced(self.log.sync().is_ok()),
-            Output::List(segment) => Input::Entries(segment, self.log.entries(segment).ok()),
-            Output::Append(ticket, units) => {
+            StoreOutput::Sync => StoreInput::Synced(self.log.sync().is_ok()),
+            StoreOutput::List(segment) => {
+                StoreInput::Entries(segment, self.log.entries(segment).ok())
+            }
+            StoreOutput::Append(ticket, units) => {
                 return self.append(now + ROOM_PATIENCE, ticket, units, answers);
             }
-            Output::Rewrite(segment, keep) => {
+            StoreOutput::Rewrite(segment, keep) => {
                 let moved = self.log.rewrite(segment, &keep).ok();
                 // Room is being made: whatever finds none yet may wait for the next piece.
                 let renewed = moved.is_some().then(|| now + ROOM_PATIENCE);
-                answers.push_back(Input::Rewritten(segment, moved));
+                answers.push_back(Input::Store(StoreInput::Rewritten(segment, moved)));
                 for (until, ticket, units) in std::mem::take(&mut self.roomless) {
                     self.append(renewed.unwrap_or(until), ticket, units, answers);
                 }
                 return;
             }
-            _ => return,
-        });
+        };
+        answers.push_back(Input::Store(answer));
     }
 
     /// When somebody will have waited for room in vain.
@@ -106,7 +107,9 @@ impl Disk {
     pub fn handle_timeout(&mut self, now: Instant, answers: &mut VecDeque<Input>) {
         while self.poll_timeout().is_some_and(|until| until <= now) {
             let waited = self.roomless.pop_front();
-            answers.extend(waited.map(|(_, ticket, _)| Input::Appended(ticket, None)));
+            answers.extend(
+                waited.map(|(_, ticket, _)| Input::Store(StoreInput::Appended(ticket, None))),
+            );
         }
     }
 
@@ -120,7 +123,7 @@ impl Disk {
         match self.log.append(&units) {
             // The engine is making room, or will when it has heard of what was written before.
             Err(Error::Full { .. }) => self.roomless.push_back((until, ticket, units)),
-            places => answers.push_back(Input::Appended(ticket, places.ok())),
+            places => answers.push_back(Input::Store(StoreInput::Appended(ticket, places.ok()))),
         }
     }
 }

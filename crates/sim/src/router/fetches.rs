@@ -8,7 +8,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Method;
 use node::driver::{OriginPool, Way};
-use node::{Access, Dial, Fetch, FetchError, FetchId, Forbidden, Input, Leads, RouteTable};
+use node::{
+    Access, Dial, Fetch, FetchError, FetchId, Forbidden, Input, Leads, OriginInput, OriginOutput,
+    RouteTable,
+};
 use wire::Instant;
 
 use crate::hosts::discard;
@@ -67,8 +70,25 @@ impl Fetches {
         literal.or_else(|| self.names.get(name).copied()).into_iter().collect()
     }
 
+    /// Does what the engine says at an origin.
+    pub fn perform(
+        &mut self,
+        now: Instant,
+        host: &mut Host,
+        output: OriginOutput,
+        told: &mut VecDeque<Input>,
+    ) {
+        match output {
+            OriginOutput::Fetch(id, fetch) => self.begin(now, host, id, &fetch, told),
+            OriginOutput::Grant(id, bytes) => self.grant(now, host, id, bytes, told),
+            OriginOutput::Cancel(id) => self.cancel(now, host, id),
+            // Nobody publishes here.
+            OriginOutput::TakeIn(..) => {}
+        }
+    }
+
     /// Begins a request.
-    pub fn begin(
+    fn begin(
         &mut self,
         now: Instant,
         host: &mut Host,
@@ -89,7 +109,7 @@ impl Fetches {
             Ok((to, socket, is_open))
         });
         match begun {
-            Err(error) => told.push_back(Input::End(id, Err(error))),
+            Err(error) => told.push_back(Input::Origin(OriginInput::End(id, Err(error)))),
             Ok((to, socket, is_open)) => {
                 self.ids.insert(socket, id);
                 let active = Active {
@@ -147,7 +167,7 @@ impl Fetches {
     }
 
     /// So many more bytes of content may come.
-    pub fn grant(
+    fn grant(
         &mut self,
         now: Instant,
         host: &mut Host,
@@ -162,7 +182,7 @@ impl Fetches {
     }
 
     /// Breaks a request off.
-    pub fn cancel(&mut self, now: Instant, host: &mut Host, id: FetchId) {
+    fn cancel(&mut self, now: Instant, host: &mut Host, id: FetchId) {
         if let Some(active) = self.active.remove(&id) {
             self.ids.remove(&active.socket);
             host.abort(now, active.socket);
@@ -292,7 +312,7 @@ impl Fetches {
             return;
         }
         self.active.remove(&id);
-        told.push_back(Input::End(id, Err(error)));
+        told.push_back(Input::Origin(OriginInput::End(id, Err(error))));
     }
 
     /// When something is given up.
@@ -331,7 +351,7 @@ impl Active {
         if self.is_ended && host.readable(self.socket) == 0 {
             return match self.reader.close::<ResponseHead>() {
                 Ok(Some(_)) => {
-                    told.push_back(Input::End(id, Ok(())));
+                    told.push_back(Input::Origin(OriginInput::End(id, Ok(()))));
                     Ok(true)
                 }
                 _ => Err(FetchError::Truncated),
@@ -350,15 +370,15 @@ impl Active {
                 Ok(Some(Part::Head(head))) => {
                     (self.again, self.is_answered) = (None, true);
                     self.keeps = keeps_alive(head.version, &head.headers);
-                    told.push_back(Input::Head(id, head.status, head.headers));
+                    told.push_back(Input::Origin(OriginInput::Head(id, head.status, head.headers)));
                 }
                 Ok(Some(Part::Body(bytes))) => {
                     self.granted -= bytes.len() as i64;
-                    told.push_back(Input::Body(id, bytes));
+                    told.push_back(Input::Origin(OriginInput::Body(id, bytes)));
                 }
                 Ok(Some(Part::End)) if !self.is_answered => {}
                 Ok(Some(Part::End)) => {
-                    told.push_back(Input::End(id, Ok(())));
+                    told.push_back(Input::Origin(OriginInput::End(id, Ok(()))));
                     return Ok(true);
                 }
             }

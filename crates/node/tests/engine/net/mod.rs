@@ -12,8 +12,8 @@ pub use crate::common::{
 
 use crate::common::{Answer, OriginEvent, Trace, Turn, check_memory};
 use node::{
-    Access, Config, Entrance, ExchangeId, FetchId, Input, Node, OPEN_KEY, Output, Report, Request,
-    Settings,
+    Access, ClientInput, ClientOutput, Config, Entrance, ExchangeId, FetchId, Input, Node,
+    OPEN_KEY, OriginOutput, Output, Report, Request, Settings, StoreInput,
 };
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -108,7 +108,10 @@ impl Net {
         };
         let window = call.pace.window();
         self.clients.push(Client::new(call));
-        self.after(Duration::ZERO, Event::Input(Input::Request(exchange, Box::new(request))));
+        self.after(
+            Duration::ZERO,
+            Event::Input(Input::Client(ClientInput::Request(exchange, Box::new(request)))),
+        );
         self.after(Duration::ZERO, Event::Client(id, Turn::Open(window)));
         id
     }
@@ -169,14 +172,14 @@ impl Net {
     /// The disk's writer goes on after it was stuck.
     pub fn unstick(&mut self) {
         for input in self.disk.unstick() {
-            self.feed(input);
+            self.feed(Input::Store(input));
         }
         self.settle();
     }
 
     /// The disk says that nothing can be made durable.
     pub fn say_unsynced(&mut self) {
-        self.feed(Input::Synced(false));
+        self.feed(Input::Store(StoreInput::Synced(false)));
     }
 
     /// Lets everything happen that is under way.
@@ -252,7 +255,7 @@ impl Net {
             Event::Disk(answer) => {
                 let (inputs, later) = self.disk.happen(answer);
                 later.into_iter().for_each(|(wait, answer)| self.after(wait, Event::Disk(answer)));
-                inputs.into_iter().for_each(|input| self.feed(input));
+                inputs.into_iter().for_each(|input| self.feed(Input::Store(input)));
             }
         }
     }
@@ -278,47 +281,62 @@ impl Net {
 
     fn perform(&mut self, output: Output) {
         match output {
-            Output::Respond(id, head) => {
+            Output::Client(output) => self.for_client(output),
+            Output::Origin(output) => self.at_origin(output),
+            Output::Store(output) => {
+                if let Some((wait, answer)) = self.disk.perform(output, self.now) {
+                    self.after(wait, Event::Disk(answer));
+                }
+            }
+            Output::Name(host, _) => {
+                let addresses = self.names.get(&host).cloned().unwrap_or_default();
+                self.after(Duration::ZERO, Event::Input(Input::Name(host, Some(addresses))));
+            }
+            Output::Notice(_) => {}
+            Output::Link(_) | Output::Datagram(..) => panic!("it is in no mesh: {output:?}"),
+        }
+    }
+
+    fn for_client(&mut self, output: ClientOutput) {
+        match output {
+            ClientOutput::Respond(id, head) => {
                 let expected = self.origin.expected(&head);
                 self.clients[id.0 as usize].respond(*head, expected);
             }
-            Output::Data(id, bytes) => {
+            ClientOutput::Data(id, bytes) => {
                 if let Some((wait, turn)) = self.clients[id.0 as usize].take(&bytes) {
                     self.after(wait, Event::Client(id.0 as usize, turn));
                 }
             }
-            Output::Finish(id) => self.clients[id.0 as usize].finish(End::Finished),
-            Output::Abort(id) => self.clients[id.0 as usize].finish(End::Broken),
-            Output::Tunnel(id, dial, ..) => {
+            ClientOutput::Finish(id) => self.clients[id.0 as usize].finish(End::Finished),
+            ClientOutput::Abort(id) => self.clients[id.0 as usize].finish(End::Broken),
+            ClientOutput::Tunnel(id, dial, ..) => {
                 self.tunnels.push(dial);
                 self.clients[id.0 as usize].finish(End::Tunnelled);
             }
-            Output::Relay(id, fetch) => {
+            ClientOutput::Relay(id, fetch) => {
                 self.relays.push(*fetch);
                 self.clients[id.0 as usize].finish(End::Tunnelled);
             }
-            Output::Resolve(host, _) => {
-                let addresses = self.names.get(&host).cloned().unwrap_or_default();
-                self.after(Duration::ZERO, Event::Input(Input::Resolved(host, Some(addresses))));
-            }
-            Output::Fetch(id, fetch) => {
+            ClientOutput::Published(..) => panic!("nobody publishes: {output:?}"),
+        }
+    }
+
+    fn at_origin(&mut self, output: OriginOutput) {
+        match output {
+            OriginOutput::Fetch(id, fetch) => {
                 let (wait, event) = self.origin.ask((0, id), *fetch);
                 self.after(wait, Event::Origin(id, event));
             }
-            Output::Grant(id, bytes) => {
+            OriginOutput::Grant(id, bytes) => {
                 if let Some((wait, event)) = self.origin.grant((0, id), bytes) {
                     self.after(wait, Event::Origin(id, event));
                 }
             }
-            Output::Cancel(id) => {
+            OriginOutput::Cancel(id) => {
                 self.origin.cancel((0, id));
             }
-            Output::Notice(_) => {}
-            store => {
-                if let Some((wait, answer)) = self.disk.perform(store, self.now) {
-                    self.after(wait, Event::Disk(answer));
-                }
-            }
+            OriginOutput::TakeIn(..) => panic!("nobody publishes: {output:?}"),
         }
     }
 

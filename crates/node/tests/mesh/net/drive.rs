@@ -1,11 +1,17 @@
 //! The loop: what happens next, who is told, and what comes of it.
 
 use super::Mesh;
+use super::ground::{PORT, Port, address};
 use super::links::Wire;
 use super::machine::Program;
 use crate::common::{Answer, End, OriginEvent, Turn, check, check_memory};
+use bytes::Bytes;
 use http::HeaderMap;
-use node::{ExchangeId, FetchError, FetchId, Input, LinkInput, Output};
+use node::{
+    ClientOutput, ExchangeId, FetchError, FetchId, Input, LinkInput, OriginInput, OriginOutput,
+    Output,
+};
+use std::net::SocketAddr;
 use std::time::Duration;
 use wire::Instant;
 
@@ -31,6 +37,7 @@ pub enum What {
     Origin(FetchId, OriginEvent),
     Disk(Answer),
     Wire(Wire),
+    Datagram(SocketAddr, Bytes),
 }
 
 impl Mesh {
@@ -79,7 +86,11 @@ impl Mesh {
                 if let Some((wait, answer)) = later {
                     self.after(wait, Some(node), What::Disk(answer));
                 }
-                inputs.into_iter().for_each(|input| self.feed(node, input));
+                inputs.into_iter().for_each(|input| self.feed(node, Input::Store(input)));
+            }
+            What::Datagram(from, bytes) => {
+                self.datagrams.push((from, node, bytes.clone()));
+                self.feed(node, Input::Datagram(from, bytes));
             }
             What::Wire(wire) => {
                 let (told, later) = self.links.happen(self.now, wire);
@@ -120,7 +131,7 @@ impl Mesh {
             }
             self.stalled.remove(&asker);
             let given_up = self.origin.cancel(asker);
-            let end = Input::End(fetch, Err(FetchError::TimedOut));
+            let end = Input::Origin(OriginInput::End(fetch, Err(FetchError::TimedOut)));
             return if given_up {
                 self.feed(node, end)
             };
@@ -128,7 +139,7 @@ impl Mesh {
         self.stalled.remove(&asker);
         let (inputs, next) = self.origin.happen(asker, event);
         for input in &inputs {
-            if let Input::Head(_, _, headers) = input {
+            if let Input::Origin(OriginInput::Head(_, _, headers)) = input {
                 self.spoken.extend(version(headers).map(|version| (version, self.now)));
             }
         }
@@ -150,67 +161,91 @@ impl Mesh {
 
     fn perform(&mut self, node: usize, output: Output) {
         match output {
-            Output::Respond(id, head) => {
+            Output::Client(output) => self.for_client(node, output),
+            Output::Origin(output) => self.at_its_origin(node, output),
+            Output::Link(output) => {
+                let later = self.links.perform(self.now, node, output);
+                self.wires(later);
+            }
+            Output::Store(output) => {
+                let Some(disk) = &mut self.machines[node].disk else { return };
+                if let Some((wait, answer)) = disk.perform(output, self.now) {
+                    self.after(wait, Some(node), What::Disk(answer));
+                }
+            }
+            Output::Name(host, _) => {
+                let addresses = self.names.get(&host).cloned().unwrap_or_default();
+                let input = Box::new(Input::Name(host, Some(addresses)));
+                self.after(self.links.latency, Some(node), What::Input(input));
+            }
+            Output::Datagram(to, bytes) => self.send_datagram(node, to, bytes),
+            Output::Notice(line) => self.notices.push((node, line)),
+        }
+    }
+
+    fn for_client(&mut self, node: usize, output: ClientOutput) {
+        match output {
+            ClientOutput::Respond(id, head) => {
                 let expected = self.origin.expected(&head);
                 self.check_freshness(id.0 as usize, &head.headers);
                 self.times[id.0 as usize].head = Some(self.now);
                 self.clients[id.0 as usize].respond(*head, expected);
             }
-            Output::Data(id, bytes) => {
+            ClientOutput::Data(id, bytes) => {
                 let id = id.0 as usize;
                 self.times[id].first.get_or_insert(self.now);
                 if let Some((wait, turn)) = self.clients[id].take(&bytes) {
                     self.after(wait, Some(node), What::Client(id, turn));
                 }
             }
-            Output::Finish(id) => self.end(id, End::Finished),
-            Output::Abort(id) => self.end(id, End::Broken),
-            Output::Tunnel(id, dial, ..) => {
+            ClientOutput::Finish(id) => self.end(id, End::Finished),
+            ClientOutput::Abort(id) => self.end(id, End::Broken),
+            ClientOutput::Tunnel(id, dial, ..) => {
                 self.tunnels.push((node, dial));
                 self.end(id, End::Tunnelled);
             }
-            Output::Relay(id, fetch) => {
+            ClientOutput::Relay(id, fetch) => {
                 self.tunnels.push((node, fetch.dial));
                 self.end(id, End::Tunnelled);
             }
-            Output::Resolve(host, _) => {
-                let addresses = self.names.get(&host).cloned().unwrap_or_default();
-                let input = Box::new(Input::Resolved(host, Some(addresses)));
-                self.after(self.links.latency, Some(node), What::Input(input));
+            ClientOutput::Published(exchange, result) => {
+                assert!(self.published.insert(exchange, result).is_none(), "it was told before");
             }
-            Output::Fetch(id, fetch) => {
+        }
+    }
+
+    fn at_its_origin(&mut self, node: usize, output: OriginOutput) {
+        match output {
+            OriginOutput::Fetch(id, fetch) => {
                 let (wait, event) = self.origin.ask((node, id), *fetch);
                 let hops = self.links.ground.hops_out(node).unwrap_or(0);
                 let wait = wait + self.links.latency * 2 * hops;
                 self.after(wait, Some(node), What::Origin(id, event));
             }
-            Output::TakeIn(exchange, id) => {
+            OriginOutput::TakeIn(exchange, id) => {
                 let page = self.files.remove(&exchange).expect("somebody puts it");
                 let (wait, event) = self.origin.take((node, id), page);
                 self.after(wait, Some(node), What::Origin(id, event));
             }
-            Output::Published(exchange, result) => {
-                assert!(self.published.insert(exchange, result).is_none(), "it was told before");
-            }
-            Output::Grant(id, bytes) => {
+            OriginOutput::Grant(id, bytes) => {
                 if let Some((wait, event)) = self.origin.grant((node, id), bytes) {
                     self.after(wait, Some(node), What::Origin(id, event));
                 }
             }
-            Output::Cancel(id) => {
+            OriginOutput::Cancel(id) => {
                 self.origin.cancel((node, id));
             }
-            Output::Notice(line) => self.notices.push((node, line)),
-            Output::Link(output) => {
-                let later = self.links.perform(self.now, node, output);
-                self.wires(later);
-            }
-            store => {
-                let Some(disk) = &mut self.machines[node].disk else { return };
-                if let Some((wait, answer)) = disk.perform(store, self.now) {
-                    self.after(wait, Some(node), What::Disk(answer));
-                }
-            }
+        }
+    }
+
+    /// A datagram sets out from a machine; it is lost if it cannot arrive, and nobody is told.
+    pub fn send_datagram(&mut self, from: usize, to: SocketAddr, bytes: Bytes) {
+        let ground = &self.links.ground;
+        let target = ground.at(to).filter(|target| ground.ports[*target] == Port::Open);
+        let way = target.and_then(|target| Some((target, ground.hops(from, target)?)));
+        if let Some((target, hops)) = way {
+            let from = SocketAddr::new(address(from), PORT);
+            self.after(self.links.latency * hops, Some(target), What::Datagram(from, bytes));
         }
     }
 

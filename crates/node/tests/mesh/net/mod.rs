@@ -24,6 +24,7 @@ pub use machine::{Plan, gateway, via};
 
 use crate::common::{End, Origin, Shelf, Trace, Turn};
 use air::Air;
+use bytes::Bytes;
 use drive::{Event, What};
 use ground::Ground;
 use liar::Liar;
@@ -31,8 +32,8 @@ use links::{Later, Links};
 use machine::{Machine, Program, public_key, seed};
 use node::peering::Peers;
 use node::{
-    Access, Dial, Entrance, ExchangeId, FetchId, Input, Overheard, PublishedInfo, PutError, Report,
-    Request, RouteTable, Settings,
+    Access, ClientInput, Dial, Entrance, ExchangeId, FetchId, Input, Overheard, PublishedInfo,
+    PutError, Report, Request, RouteTable, Settings,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -68,6 +69,8 @@ pub struct Mesh {
     /// Files that are about to be put, and what came of putting.
     files: BTreeMap<ExchangeId, Page>,
     pub published: BTreeMap<ExchangeId, Result<Oid, PutError>>,
+    /// Datagrams that came: from where, to which machine.
+    pub datagrams: Vec<(SocketAddr, usize, Bytes)>,
     /// Every output so far.
     pub trace: Trace,
     plan: Plan,
@@ -123,6 +126,7 @@ impl Mesh {
             notices: Vec::new(),
             files: BTreeMap::new(),
             published: BTreeMap::new(),
+            datagrams: Vec::new(),
             trace: Trace::default(),
             plan: plan.clone(),
             machines,
@@ -215,7 +219,7 @@ impl Mesh {
     /// The writer of a node's disk goes on after it was stuck.
     pub fn unstick(&mut self, node: usize) {
         let inputs = self.disk(node).unstick();
-        inputs.into_iter().for_each(|input| self.feed(node, input));
+        inputs.into_iter().for_each(|input| self.feed(node, Input::Store(input)));
     }
 
     /// Breaks a connection between two nodes, whichever this number means, with all that is on it.
@@ -316,7 +320,7 @@ impl Mesh {
         self.times.push(Times { asked: self.now, ..Times::default() });
         self.places.push(node);
         if matches!(self.machines[node].program, Program::Node(_)) {
-            let input = Input::Request(exchange, Box::new(request));
+            let input = Input::Client(ClientInput::Request(exchange, Box::new(request)));
             self.after(Duration::ZERO, Some(node), What::Input(Box::new(input)));
             self.after(Duration::ZERO, Some(node), What::Client(id, Turn::Open(window)));
         } else {
@@ -343,7 +347,7 @@ impl Mesh {
         self.events += 1;
         let exchange = ExchangeId(1 << 40 | self.events);
         self.files.insert(exchange, page);
-        self.feed(node, Input::Put(exchange, length));
+        self.feed(node, Input::Client(ClientInput::Put(exchange, length)));
         exchange
     }
 
@@ -357,7 +361,7 @@ impl Mesh {
     pub fn withdraw(&mut self, node: usize, name: Oid) -> Result<Oid, PutError> {
         self.events += 1;
         let exchange = ExchangeId(1 << 40 | self.events);
-        self.feed(node, Input::Withdraw(exchange, name));
+        self.feed(node, Input::Client(ClientInput::Withdraw(exchange, name)));
         self.answered(exchange)
     }
 
@@ -376,7 +380,7 @@ impl Mesh {
 
     /// Whoever puts a file leaves.
     pub fn leave_put(&mut self, node: usize, exchange: ExchangeId) {
-        self.feed(node, Input::Gone(exchange));
+        self.feed(node, Input::Client(ClientInput::Gone(exchange)));
     }
 
     /// A client leaves, as the next thing that happens now.
