@@ -3,6 +3,8 @@
 //! The engine's thread never waits for the disk: a hit that the kernel has in memory is read at
 //! once without a hand-over, everything else is a message, and its answer is an input.
 
+#![deny(clippy::wildcard_enum_match_arm, reason = "no output may be overlooked")]
+
 use crate::config::{Place, STORE_MAX, Store};
 use bytes::Bytes;
 use node::{StoreInput, StoreOutput, Ticket};

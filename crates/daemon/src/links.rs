@@ -6,6 +6,8 @@
 //! does:* look at the bytes, or copy those that are written. *Limits:* those of [`node::driver::links`].
 //! The engine bounds what it has not hung up; here the oldest farewell ends when there are too many.
 
+#![deny(clippy::wildcard_enum_match_arm, reason = "no output may be overlooked")]
+
 use crate::shares::{ACCEPT_PAUSE, Place, Places};
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use host::peers::{self, Port};

@@ -1,6 +1,8 @@
 //! The engine's driver: gives it what happens, and does what it says. Everything here runs on one
 //! thread; a hit is answered within the call that brings the request.
 
+#![deny(clippy::wildcard_enum_match_arm, reason = "no output may be overlooked")]
+
 use crate::disk::Disk;
 use crate::links::{Links, Tell};
 use crate::places::{Place, Places};

@@ -4,6 +4,8 @@
 //! One thread does it all. The engines work in virtual time, which the wall clock pulls along: when
 //! this thread is late, a frame arrives late, but those after it do not. How late is counted.
 
+#![deny(clippy::wildcard_enum_match_arm, reason = "no output may be overlooked")]
+
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
 use std::os::fd::AsFd as _;
 use std::sync::mpsc;

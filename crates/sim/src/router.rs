@@ -92,6 +92,7 @@ pub struct Router {
     notices: u64,
 }
 
+#[deny(clippy::wildcard_enum_match_arm, reason = "no output may be overlooked")]
 impl Router {
     /// An engine on an empty disk.
     ///

@@ -3,6 +3,8 @@
 //!
 //! Requests with content and tunnels, which no simulated client asks for, are broken off.
 
+#![deny(clippy::wildcard_enum_match_arm, reason = "no output may be overlooked")]
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;

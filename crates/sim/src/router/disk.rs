@@ -4,6 +4,8 @@
 //! A flash takes well below a millisecond for what a packet on the air takes several, so its time is
 //! not modelled; its size, and what leaves it to make room, is the store's own affair.
 
+#![deny(clippy::wildcard_enum_match_arm, reason = "no output may be overlooked")]
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;

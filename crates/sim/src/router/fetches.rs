@@ -1,6 +1,8 @@
 //! Requests to origins, over connections that are kept for the next one; with the same waits as in the
 //! daemon.
 
+#![deny(clippy::wildcard_enum_match_arm, reason = "no output may be overlooked")]
+
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr, SocketAddrV4};
 use std::time::Duration;
@@ -249,10 +251,10 @@ impl Fetches {
         self.idle.retain(|idle| *idle != socket);
         let Some(id) = self.ids.get(&socket).copied() else { return };
         let is_open = self.active.get(&id).is_some_and(|active| active.is_open);
-        let error = match why {
-            tcp::End::TimedOut => FetchError::TimedOut,
-            _ if is_open => FetchError::Truncated,
-            _ => FetchError::Unreachable,
+        let error = match (why, is_open) {
+            (tcp::End::TimedOut, _) => FetchError::TimedOut,
+            (_, true) => FetchError::Truncated,
+            (_, false) => FetchError::Unreachable,
         };
         self.fail(now, host, id, error, told);
     }

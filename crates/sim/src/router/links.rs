@@ -1,6 +1,8 @@
 //! Connections with peers: what the engine says of them done to sockets, and what sockets do told to
 //! the engine; with the same limits and waits as in the daemon.
 
+#![deny(clippy::wildcard_enum_match_arm, reason = "no output may be overlooked")]
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;

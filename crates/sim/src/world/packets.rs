@@ -1,5 +1,7 @@
 //! A packet's way: out of a host, over the air or a wire, hop by hop, into a host.
 
+#![deny(clippy::wildcard_enum_match_arm, reason = "no output may be overlooked")]
+
 use radio::{Destination, Input, Outcome, Output, Station};
 
 use super::{AIR, End, Machine, Program, Wired, World, machine};

@@ -6,6 +6,8 @@
 //! client gets a prefix of what its origin holds, within its credit, and nothing after its end;
 //! memory stays within the budget.
 
+#![deny(clippy::wildcard_enum_match_arm, reason = "no output may be overlooked")]
+
 pub use crate::common::{
     BEGIN, Call, Client, Dice, End, Options, Origin, Pace, Page, Shelf, judge, noise,
 };

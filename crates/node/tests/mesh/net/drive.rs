@@ -1,5 +1,7 @@
 //! The loop: what happens next, who is told, and what comes of it.
 
+#![deny(clippy::wildcard_enum_match_arm, reason = "no output may be overlooked")]
+
 use super::Mesh;
 use super::ground::{PORT, Port, address};
 use super::links::Wire;
@@ -96,9 +98,10 @@ impl Mesh {
                 let (told, later) = self.links.happen(self.now, wire);
                 self.wires(later);
                 let Some((node, input)) = told else { return };
-                let passing = match &input {
-                    LinkInput::Received(id, bytes) => self.links.passing(node, *id, bytes),
-                    _ => None,
+                let passing = if let LinkInput::Received(id, bytes) = &input {
+                    self.links.passing(node, *id, bytes)
+                } else {
+                    None
                 };
                 self.feed(node, Input::Link(input));
                 let heard = passing.map(|passing| self.air.carry(&passing)).unwrap_or_default();
