@@ -92,6 +92,8 @@ pub enum Via {
     Done,
     /// Nobody at present.
     Nobody,
+    /// Nobody yet: it is to be asked of somebody before this input is done with.
+    Next,
 }
 
 /// How far a response is.
@@ -175,6 +177,11 @@ impl Fetch {
     /// Whether its origin broke off, and is not asked for the rest at present.
     pub fn is_cut_off(&self) -> bool {
         self.onward.as_ref().is_some_and(|onward| onward.line.is_none())
+    }
+
+    /// Whether its origin broke off, and the head of the rest has not come: nothing can be granted before.
+    pub fn awaits_rest(&self) -> bool {
+        self.onward.as_ref().is_some_and(|onward| !onward.answered)
     }
 
     /// The object that is being stored, if it is.

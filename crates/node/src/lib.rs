@@ -40,6 +40,7 @@ mod segments;
 mod storing;
 mod supplying;
 mod tickets;
+mod turns;
 
 pub use access::{Access, Caller, Forbidden, Leads, Prefix, PrefixError, is_local, may_use, plain};
 pub use http::{

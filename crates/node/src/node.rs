@@ -26,6 +26,7 @@ mod reach;
 mod repair;
 mod serve;
 mod supply;
+mod turns;
 mod unseal;
 mod unsigned;
 mod want;
@@ -49,6 +50,7 @@ use crate::report::Report;
 use crate::rows::Rows;
 use crate::segments::Segments;
 use crate::tickets::Tickets;
+use crate::turns::Turns;
 use content::Sealer;
 use keep::Trust;
 use overheard::Ear;
@@ -121,8 +123,8 @@ pub struct Node {
     ear: Option<Ear>,
     /// When to look whether what peers were asked for comes on.
     look_at: Option<Instant>,
-    /// Whose wait was for units that are not on their way any more.
-    later: BTreeSet<ExchangeId>,
+    /// Who is to go on before this input is done with.
+    turns: Turns,
     /// Transfers that peers read, and when each counts as pausing.
     pauses: BTreeSet<(Instant, FetchId)>,
     /// The request of a peer that last had its turn to be sent units.
@@ -158,7 +160,7 @@ impl Node {
             sealer: (config.secret != crate::http::OPEN_KEY).then(|| Sealer::new(&config.secret)),
             opener: Opener::new((memory / OPENED_SHARE) as usize),
             look_at: None,
-            later: BTreeSet::new(),
+            turns: Turns::default(),
             pauses: BTreeSet::new(),
             last_turn: ExchangeId(0),
             to_list: VecDeque::new(),
@@ -210,7 +212,8 @@ impl Node {
         }
         self.load_published();
         self.grant_others();
-        self.hear();
+        self.take_turns();
+        self.talk();
     }
 
     /// Gives out one thing to do; drain it until `None`.

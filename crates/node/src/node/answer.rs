@@ -76,7 +76,7 @@ impl Node {
         self.out.push_back(Output::Client(ClientOutput::Respond(id, Box::new(head))));
         let serving = Serving::new(Source::Closed(Rc::clone(record)), record.id, chosen.pieces);
         self.put_state(id, State::Serving(Box::new(serving)));
-        self.pump(id);
+        self.turns.ready(id);
     }
 
     /// An error of our own: refuses a request that was not yet understood, or cannot be met.

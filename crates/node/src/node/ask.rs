@@ -187,7 +187,6 @@ impl Node {
                 if !self.joinable.contains_key(&ask.key) {
                     let id = self.fetch(ask, Some(record), "stale", Vec::new());
                     self.orphan(id);
-                    self.reach(id);
                 }
             }
             Reuse::Revalidate(record) => self.miss(id, Some(record), "stale"),
@@ -198,7 +197,10 @@ impl Node {
 
     /// Nothing stored will do: joins a transfer, or begins one.
     pub(super) fn miss(&mut self, id: ExchangeId, old: Option<Rc<Record>>, why: &'static str) {
-        let Some(exchange) = self.exchanges.get(&id) else { return };
+        let Some(exchange) = self.exchanges.get_mut(&id) else { return };
+        if exchange.ask.named.is_some() {
+            Self::whole_of_named(&mut exchange.ask);
+        }
         let ask = exchange.ask.clone();
         if CacheControl::of_request(&ask.headers).only_if_cached {
             return self.refuse(id, StatusCode::GATEWAY_TIMEOUT, "not cached, as was asked for");
@@ -218,7 +220,6 @@ impl Node {
         let why = if ask.is_insistent() { "request" } else { why };
         let fetch = self.fetch(ask, old, why, vec![id]);
         self.put_state(id, State::Waiting(fetch));
-        self.reach(fetch);
     }
 
     /// Joins the transfer of the same object, if there is one that will do.
@@ -252,7 +253,7 @@ impl Node {
         true
     }
 
-    /// Notes a transfer whose response may be stored; the caller has it [`reach`](Self::reach) someone.
+    /// Notes a transfer whose response may be stored.
     pub(super) fn fetch(
         &mut self,
         ask: Ask,
@@ -280,6 +281,7 @@ impl Node {
         if merges {
             self.joinable.insert(key, id);
         }
+        self.turns.dirty(id);
         id
     }
 
@@ -312,7 +314,7 @@ impl Node {
             confirms: false,
             unstorable,
             headers,
-            via: Via::Nobody,
+            via: Via::Next,
             tried: Vec::new(),
             former: None,
             stranded: None,
@@ -379,7 +381,7 @@ impl Node {
 
     /// Whether the units of a first segment are there; where holes can be mended, most will do. A record
     /// from before the mesh had this key, or any, is none.
-    fn is_sound(&self, record: &Record, segment: &content::Segment) -> bool {
+    pub(super) fn is_sound(&self, record: &Record, segment: &content::Segment) -> bool {
         if !is_sealed_as(segment, self.sealer.is_some()) {
             return false;
         }

@@ -61,8 +61,8 @@ impl Node {
         let id = self.start(ask, headers, "partial", Vec::new(), Some("repair"));
         let fetch = self.fetches.get_mut(&id)?;
         fetch.state = fetch::State::Storing(Box::new(Storing::reopened(record)));
-        self.reach(id);
-        self.fetches.contains_key(&id).then_some(id)
+        self.turns.dirty(id);
+        Some(id)
     }
 
     /// No peer can fill the holes of a record: its readers turn to the origin. False if that is not what
@@ -81,7 +81,7 @@ impl Node {
                 Some(State::Supplying(supplying)) => supplying.unfillable = true,
                 _ => {}
             }
-            self.later.insert(reader);
+            self.turns.ready(reader);
         }
         true
     }

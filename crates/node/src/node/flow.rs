@@ -50,7 +50,7 @@ impl Node {
         storing.pause_at = None;
         storing.pauses = owes;
         self.list_open(id);
-        self.pump_readers(id);
+        self.readers_ready(id);
     }
 
     /// A peer that has all units gets the bytes that are in none, if it would have to wait for them.
@@ -83,7 +83,7 @@ impl Node {
         if let Some(storing) = self.fetches.get_mut(&fetch_id).and_then(Fetch::storing) {
             storing.readers.push(flow);
         }
-        self.pump(flow);
+        self.turns.ready(flow);
     }
 
     /// A peer gives bytes that are in no unit: the object is not kept here.
@@ -111,8 +111,8 @@ impl Node {
         if let (Via::Peer(peer, request), true) = (fetch.via, first) {
             self.say(peer, Message::Credit(request, LOOSE_MAX - CREDIT, 0));
         }
-        self.pump_readers(id);
-        self.loose_passed(id);
+        self.readers_ready(id);
+        self.turns.dirty(id);
     }
 
     /// Readers have moved on: what all of them have is let go, and as much more may come.
@@ -150,7 +150,7 @@ impl Node {
         let readers = storing.readers.clone();
         for reader in readers {
             self.object_ends(reader, length);
-            self.pump(reader);
+            self.turns.ready(reader);
         }
     }
 }

@@ -141,7 +141,7 @@ impl Node {
             listed.turned = true;
         }
         self.want_flying(id);
-        self.pump_readers(id);
+        self.readers_ready(id);
     }
 
     /// Bytes of a unit have come.
@@ -218,21 +218,17 @@ impl Node {
         }
         let Unit { parent_end, end, .. } = flight.unit;
         self.enter(id, Fresh { id: name, bytes: whole, key: None, end, parent_end }, from);
-        for waiter in flight.waiters {
-            self.pump(waiter);
-        }
-        self.passed(id);
-        self.rest(id);
-        self.settle(id);
+        self.turns.all_ready(flight.waiters);
+        self.turns.dirty(id);
     }
 
     /// When nothing more is on its way, what is collected is written.
-    fn rest(&mut self, id: FetchId) {
+    pub(super) fn rest(&mut self, id: FetchId) {
         if self.is_flying(id) {
             return;
         }
         let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
-        if !storing.failed {
+        if storing.listed().is_some() && !storing.failed {
             let group = storing.flush();
             self.append(Some(id), group);
         }
@@ -262,11 +258,8 @@ impl Node {
             }
             waiters.extend(lost.map(|flight| flight.waiters));
         }
-        for waiter in waiters.concat() {
-            self.pump(waiter);
-        }
-        self.rest(id);
-        self.settle(id);
+        self.turns.all_ready(waiters.concat());
+        self.turns.dirty(id);
     }
 
     /// A peer answers with a response that is not stored.
@@ -390,7 +383,7 @@ impl Node {
             // The gateway has forgotten it.
             fetch::State::Storing(_) => self.broken(id),
             fetch::State::Passing(..) => self.end(id, Err(FetchError::Truncated)),
-            _ => self.reach(id),
+            _ => self.ask_next(id),
         }
     }
 
@@ -414,28 +407,35 @@ impl Node {
         let received = fetch.received;
         let Some(storing) = fetch.storing() else { return };
         if !storing.readers.is_empty() {
-            self.passed(id);
-            return self.settle(id);
+            return self.turns.dirty(id);
         }
         if storing.is_reopened() || storing.is_hollow() {
-            return self.cancel(id);
+            return self.turns.end(id);
         }
         let left = storing.announced.map(|length| length.saturating_sub(received));
         let little = left.is_some_and(|left| left <= super::ABANDONED_MAX) && !storing.failed;
         let here = storing.listed().is_some_and(|listed| listed.wanted_here && listed.answered);
-        let whole = storing.whole.clone();
-        let complete = whole.is_some() && !self.is_flying(id);
+        let whole = storing.whole.clone().filter(|_| !self.is_flying(id));
         match whole {
-            Some(record) if complete && !(little && here && received < record.length) => {
+            // It is kept if more came of it than its head.
+            Some(record)
+                if self.begins_here(&record) && !(little && here && received < record.length) =>
+            {
                 self.finish_listed(id, &record);
             }
             _ if little && here => {
                 self.orphan(id);
                 self.want_rest(id);
-                self.settle(id);
+                self.turns.dirty(id);
             }
-            _ => self.cancel(id),
+            _ => self.turns.end(id),
         }
+    }
+
+    /// Whether the first units of a record are here, as far as memory knows.
+    fn begins_here(&mut self, record: &Record) -> bool {
+        let first = self.manifests.get(record.id, 0);
+        record.length == 0 || first.is_none_or(|first| self.is_sound(record, &first))
     }
 
     /// A followed object is as complete as it will be: its record is kept.
@@ -450,7 +450,7 @@ impl Node {
         if failed || hollow {
             for reader in self.drop_storing(id, fetch) {
                 self.read_closed(reader, record);
-                self.pump(reader);
+                self.turns.ready(reader);
             }
             return;
         }
@@ -462,15 +462,7 @@ impl Node {
         }
         for reader in readers {
             self.read_closed(reader, record);
-            self.pump(reader);
-        }
-    }
-
-    /// Lets all readers of an object go on.
-    pub(super) fn pump_readers(&mut self, id: FetchId) {
-        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
-        for reader in storing.readers.clone() {
-            self.pump(reader);
+            self.turns.ready(reader);
         }
     }
 }

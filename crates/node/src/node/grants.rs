@@ -16,7 +16,7 @@ impl Node {
             && bytes > 0
         {
             let Via::Peer(peer, request) = fetch.via else {
-                if fetch.is_cut_off() {
+                if fetch.awaits_rest() {
                     return;
                 }
                 if fetch.granted <= fetch.received {
@@ -102,6 +102,6 @@ impl Node {
         let of_these = |(id, fetch): (&FetchId, &Fetch)| which(fetch).then_some(*id);
         let mut ids: Vec<FetchId> = self.fetches.iter().filter_map(of_these).collect();
         ids.sort_unstable();
-        ids.into_iter().for_each(|id| self.grant_ahead(id));
+        ids.into_iter().for_each(|id| self.turns.dirty(id));
     }
 }

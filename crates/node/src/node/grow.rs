@@ -6,15 +6,15 @@ use super::origin::{add_status, add_upstream, bodiless, content_length};
 use super::{ABANDONED_MAX, LIST_AFTER, Node, ORPHAN_PATIENCE, ORPHANS_MAX};
 use crate::cutting::{Cutting, Fresh};
 use crate::exchange::{Piece, Serving, Source, State};
-use crate::fetch::{self, Fetch};
+use crate::fetch::{self, Fetch, Via};
 use crate::http;
 use crate::input::{ExchangeId, FetchError, FetchId};
 use crate::output::{ClientOutput, Head, Output, StoreOutput};
 use crate::storing::{Inflow, Signed, Storing};
 use crate::supplying::UNASKED_BYTES;
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use bytes::Bytes;
 use content::Segment;
+use smallvec::SmallVec;
 use std::rc::Rc;
 use store::Provenance;
 use wire::{ObjectKey, RecordId};
@@ -51,7 +51,7 @@ impl Node {
         let names = http::vary(&storing.headers).unwrap_or_default();
         storing.selecting = http::selecting(names, &fetch.ask.headers);
         self.begin(id, storing);
-        self.grant_ahead(id);
+        self.turns.dirty(id);
     }
 
     /// An object begins to come: whoever waited reads it, if it is for them.
@@ -60,13 +60,10 @@ impl Node {
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         let record = storing.so_far(fetch.requested);
         fetch.joined.clear();
-        let (starter, mut waiters) = (fetch.starter, std::mem::take(&mut fetch.waiters));
-        // Who wants the head alone does not stay: whoever reads on is to be there before.
-        waiters.sort_by_key(|waiter| self.wants_head(*waiter));
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let (starter, waiters) = (fetch.starter, std::mem::take(&mut fetch.waiters));
         fetch.state = fetch::State::Storing(Box::new(storing));
         let mut others = Vec::new();
-        for waiter in waiters.iter().copied() {
+        for waiter in waiters {
             let Some(exchange) = self.exchanges.get(&waiter) else { continue };
             let joins = starter != Some(waiter);
             if joins && !http::may_join(&record, &exchange.ask.headers, now) {
@@ -77,15 +74,7 @@ impl Node {
             *(if joins { &mut counts.collapsed } else { &mut counts.miss }) += 1;
             self.serve_growing(waiter, id, joins);
         }
-        // The first may have had all of it, and it may be gone, before the others had their turn.
-        let waits = |waiter: &ExchangeId| {
-            let state = self.exchanges.get(waiter).map(|exchange| &exchange.state);
-            matches!(state, Some(State::Waiting(fetch)) if *fetch == id)
-        };
-        let left: Vec<_> = waiters.into_iter().filter(waits).collect();
-        others.retain(|other| !left.contains(other));
         self.ask_alone(&others);
-        self.ask_alone(&left);
     }
 
     fn wants_head(&self, client: ExchangeId) -> bool {
@@ -139,7 +128,7 @@ impl Node {
         }
         self.out.push_back(Output::Client(ClientOutput::Respond(client, Box::new(head))));
         self.put_state(client, State::Serving(Box::new(serving)));
-        self.pump(client);
+        self.turns.ready(client);
     }
 
     /// An object whose length was not announced is larger than what is stored.
@@ -149,18 +138,6 @@ impl Node {
             self.report.not_stored.entry("body-size").or_default().responses += 1;
             self.fail_storing(id, &[]);
         }
-    }
-
-    /// Gives a reader who is up to date what has just come; the others will come for it.
-    pub(super) fn feed(&mut self, reader: ExchangeId, before: u64, bytes: &Bytes) {
-        let Some(exchange) = self.exchanges.get_mut(&reader) else { return };
-        let State::Serving(serving) = &mut exchange.state else { return };
-        if serving.position() == Some(before) && exchange.credit > 0 {
-            let count = bytes.len().min(exchange.credit as usize);
-            serving.advance(count as u64);
-            self.send(reader, bytes.slice(..count));
-        }
-        self.pump(reader);
     }
 
     /// A unit is whole: lists it, and has it written with its neighbours.
@@ -239,17 +216,17 @@ impl Node {
         let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
         let Some(segment) = storing.cutting().and_then(Cutting::flush) else { return };
         self.add_segment(id, Rc::new(segment));
-        self.pump_peers(id);
+        self.peers_ready(id);
     }
 
-    /// Lets those readers of an object go on that are peers.
-    fn pump_peers(&mut self, id: FetchId) {
-        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
-        for reader in storing.readers.clone() {
-            if self.is_peer(reader) {
-                self.pump(reader);
-            }
-        }
+    /// Those readers of an object that are peers may be able to go on.
+    pub(super) fn peers_ready(&mut self, id: FetchId) {
+        let Some(fetch::State::Storing(storing)) = self.fetches.get(&id).map(|it| &it.state) else {
+            return;
+        };
+        let peers = storing.readers.iter().filter(|reader| self.is_peer(**reader));
+        let peers: SmallVec<[ExchangeId; 8]> = peers.copied().collect();
+        self.turns.all_ready(peers);
     }
 
     pub(super) fn is_read_by_peers(&self, id: FetchId) -> bool {
@@ -298,15 +275,12 @@ impl Node {
                 storing.whole = Some(Rc::clone(&record));
             }
             if self.published.puts.contains_key(&id) {
-                return self.settle(id);
+                return self.turns.dirty(id);
             }
             self.put_record(key, uri, record);
         }
-        for reader in readers {
-            self.pump(reader);
-        }
-        self.forget_if_read(id);
-        self.settle(id);
+        self.turns.all_ready(readers);
+        self.turns.dirty(id);
     }
 
     /// The disk has all of a closed object: its readers go on from there.
@@ -385,31 +359,33 @@ impl Node {
             return self.unread_listed(id);
         }
         if storing.ended {
-            return self.forget_if_read(id);
+            return self.turns.dirty(id);
         }
         if !storing.readers.is_empty() {
             // Perhaps the others waited for this one.
-            self.passed(id);
-            return self.grant_ahead(id);
+            return self.turns.dirty(id);
         }
         let left = storing.announced.map(|length| length.saturating_sub(received));
         if left.is_some_and(|left| left <= ABANDONED_MAX) && !storing.failed {
             self.orphan(id);
-            self.grant_ahead(id);
+            self.turns.dirty(id);
         } else if of_peer && !storing.failed {
             // It may come back by another way, and go on (protocol: Resume).
             storing.parked = true;
             self.orphan(id);
         } else {
-            self.cancel(id);
+            self.turns.end(id);
         }
     }
 
-    /// A transfer whose object could not be stored ends with its last reader.
+    /// A transfer of which all has come from an origin ends with its last reader.
     pub(super) fn forget_if_read(&mut self, id: FetchId) {
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let is_put = fetch.via == Via::Publisher;
         let Some(storing) = fetch.storing() else { return };
-        if storing.ended
+        let is_cut = matches!(storing.inflow, Inflow::Cut(_)) && !is_put;
+        if is_cut
+            && storing.ended
             && storing.readers.is_empty()
             && let Some(fetch) = self.remove_fetch(id)
         {
@@ -441,7 +417,7 @@ impl Node {
             _ => false,
         };
         if unread {
-            self.cancel(id);
+            self.turns.end(id);
         }
     }
 }

@@ -41,21 +41,8 @@ impl Node {
         self.look_after();
     }
 
-    /// Hears what peers said meanwhile, and hands out what is to be said to them.
-    pub(super) fn hear(&mut self) {
-        let crowded = self.is_crowded();
-        if let Some(mesh) = &mut self.mesh {
-            mesh.peers.accept_chunks(!crowded);
-        }
-        while let Some(mesh) = &mut self.mesh {
-            if let Some(event) = mesh.peers.poll_event() {
-                self.peer_event(event);
-            } else if let Some(waiter) = self.later.pop_first().or_else(|| self.can_read_now()) {
-                self.pump(waiter);
-            } else {
-                break;
-            }
-        }
+    /// Hands out what is to be said to peers.
+    pub(super) fn talk(&mut self) {
         self.tell_hints();
         let Some(mesh) = &mut self.mesh else { return };
         while let Some(output) = mesh.peers.poll_output() {
@@ -66,7 +53,7 @@ impl Node {
         }
     }
 
-    fn peer_event(&mut self, event: Event) {
+    pub(super) fn peer_event(&mut self, event: Event) {
         match event {
             Event::Up { peer, dialled } => self.peer_up(peer, dialled),
             Event::Hello(..) => self.introduce(),
@@ -104,7 +91,7 @@ impl Node {
         // Whoever is dialled will be asked: a lost SYN, for which TCP waits a second, is better lost now.
         mesh.peers.open_data(self.now, peer);
         for id in self.dialled(address) {
-            self.reach(id);
+            self.ask_next(id);
         }
     }
 
@@ -142,7 +129,7 @@ impl Node {
             if let Some(fetch) = self.fetches.get_mut(&id) {
                 fetch.tried.push(address.ip());
             }
-            self.reach(id);
+            self.ask_next(id);
         }
     }
 
@@ -333,8 +320,7 @@ impl Node {
         if self.has_sources(&exchange.ask) {
             let ask = exchange.ask.clone();
             let fetch = self.fetch(ask, None, "uri-miss", vec![id]);
-            self.put_state(id, State::Waiting(fetch));
-            return self.reach(fetch);
+            return self.put_state(id, State::Waiting(fetch));
         }
         self.end_supply(id, Outcome::UnknownRecord);
         self.leave(id);

@@ -85,15 +85,12 @@ impl Node {
         for other in failed {
             self.fail_storing(other, &[]);
         }
-        for other in waited {
-            self.settle(other);
-        }
+        waited.into_iter().for_each(|other| self.turns.dirty(other));
         let Some(id) = fetch else { return self.overheard_written(bytes, &refused) };
         if !refused.is_empty() {
             self.fail_storing(id, &refused);
         }
-        self.settle(id);
-        self.grant_ahead(id);
+        self.turns.dirty(id);
     }
 
     /// The store did not take units of a transfer: it goes on without the store.
@@ -119,9 +116,9 @@ impl Node {
             self.forget_record(key, &record);
         }
         if unread {
-            return self.cancel(id);
+            return self.turns.end(id);
         }
-        self.passed(id);
+        self.turns.dirty(id);
     }
 
     /// Readers have moved on: lets go of what none of them needs any more.
@@ -206,7 +203,7 @@ impl Node {
         } else if let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) {
             storing.closed.remove(&number);
         }
-        self.settle(id);
+        self.turns.dirty(id);
     }
 
     /// Puts a record under its key, in place of those it replaces.

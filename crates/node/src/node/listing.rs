@@ -70,13 +70,13 @@ impl Node {
             self.outgrow(id);
         }
         if !self.awaits_order(id, &segment) {
-            self.pump_readers(id);
+            self.readers_ready(id);
         }
         let storing = self.fetches.get_mut(&id).and_then(Fetch::storing);
         if storing.is_some_and(|storing| storing.readers.is_empty()) {
             self.want_rest(id);
         }
-        self.settle(id);
+        self.turns.dirty(id);
     }
 
     /// The first units of a small object follow its first segment unasked.

@@ -24,12 +24,15 @@ impl Node {
         if let Some(record) = row.records.iter().find(|record| record.id == wanted) {
             return self.check(id, Rc::clone(record), named::LEFT, None);
         }
-        let Some(exchange) = self.exchanges.get_mut(&id) else { return };
-        // What comes is kept: a part of it comes out of the store the next time.
-        for part in [header::RANGE, header::IF_RANGE, header::IF_NONE_MATCH] {
-            exchange.ask.headers.remove(part);
-        }
         self.miss(id, None, "uri-miss");
+    }
+
+    /// What is asked of others for a named object: what comes is kept, and a part of it comes out of the store the
+    /// next time.
+    pub(super) fn whole_of_named(ask: &mut Ask) {
+        for part in [header::RANGE, header::IF_RANGE, header::IF_NONE_MATCH] {
+            ask.headers.remove(part);
+        }
     }
 
     /// What is asked of others for a named object that only its head is wanted of: who holds it tells

@@ -105,7 +105,7 @@ impl Node {
         let end = rest_end(storing, received, status, headers);
         if let Some(onward) = fetch.onward.as_mut().filter(|_| end.is_some()) {
             onward.end = end;
-            self.grant_ahead(id);
+            self.turns.dirty(id);
         } else {
             // Another version, or no part of it: two are never spliced.
             self.out.push_back(Output::Origin(OriginOutput::Cancel(line)));

@@ -93,7 +93,7 @@ impl Node {
                 fetch.state = fetch::State::Passing(starter, reason);
                 self.pass_on(id, starter, reason, status, headers);
             }
-            None => self.cancel(id),
+            None => self.turns.end(id),
         }
         self.ask_alone(&others);
     }
@@ -130,7 +130,7 @@ impl Node {
         status: StatusCode,
         mut headers: HeaderMap,
     ) {
-        let Some(exchange) = self.exchanges.get_mut(&client) else { return self.cancel(id) };
+        let Some(exchange) = self.exchanges.get_mut(&client) else { return self.turns.end(id) };
         exchange.state = State::Passing(id);
         let credit = exchange.credit;
         let fetch = &self.fetches[&id];
@@ -208,7 +208,7 @@ impl Node {
             return false;
         }
         self.retire(id);
-        self.cancel(id);
+        self.turns.end(id);
         let detail = format!("fwd=stale; fwd-status={}", status.as_u16());
         for waiter in waiters {
             self.check(waiter, Rc::clone(&old), -1, Some(detail.clone()));
@@ -289,19 +289,18 @@ impl Node {
             fetch::State::Storing(storing) => {
                 let Some(cutting) = storing.cutting() else { return };
                 let fresh = cutting.take(&bytes);
-                let readers = storing.readers.clone();
+                for reader in &storing.readers {
+                    self.turns.hand(*reader, (before, bytes.clone()));
+                }
                 for unit in fresh {
                     self.keep(id, unit);
                 }
                 if before + bytes.len() as u64 > self.config.object_bytes_max {
                     self.outgrow(id);
                 }
-                for reader in readers {
-                    self.feed(reader, before, &bytes);
-                }
                 self.list_for_peers(id);
                 self.watch(id);
-                self.grant_ahead(id);
+                self.turns.dirty(id);
             }
         }
     }

@@ -9,7 +9,6 @@
 
 use super::Node;
 use super::listing::unasked;
-use crate::fetch::Fetch;
 use crate::input::{Config, ExchangeId, FetchId, Listening, Overheard};
 use crate::mesh::{Flight, Part};
 use crate::overhear::{AHEAD, Output, Overhear};
@@ -203,7 +202,7 @@ impl Node {
             let group = ear.flush();
             self.append(None, group);
         }
-        awaited.into_iter().for_each(|id| self.pump_readers(id));
+        awaited.into_iter().for_each(|id| self.readers_ready(id));
         self.take_heard();
         self.take_back();
     }
@@ -220,12 +219,7 @@ impl Node {
             return false;
         }
         ear.awaiting.insert(id, self.now + ORDER_AFTER);
-        let storing = self.fetches.get_mut(&id).and_then(Fetch::storing);
-        let readers = storing.map(|storing| storing.readers.clone()).unwrap_or_default();
-        let is_peer =
-            |id: &ExchangeId| self.exchanges.get(id).is_some_and(|it| it.peer().is_some());
-        let peers: Vec<_> = readers.into_iter().filter(is_peer).collect();
-        peers.into_iter().for_each(|reader| self.pump(reader));
+        self.peers_ready(id);
         true
     }
 

@@ -69,7 +69,7 @@ impl Node {
         let Some(put) = self.published.puts.get_mut(&id) else { return };
         if !put.listed(segment) {
             put.error = too_long;
-            self.cancel(id);
+            self.turns.end(id);
         }
     }
 
@@ -101,7 +101,7 @@ impl Node {
         self.published.puts.insert(id, Put::new(exchange, bytes));
         self.chunks.keep_for(id);
         self.out.push_back(Output::Origin(OriginOutput::TakeIn(exchange, id)));
-        self.grant_ahead(id);
+        self.turns.dirty(id);
     }
 
     fn may_put(&self, bytes: u64) -> Result<(), PutError> {
@@ -126,7 +126,7 @@ impl Node {
         let of = |(id, put): (&FetchId, &Put)| (put.exchange == exchange).then_some(*id);
         self.published.early.retain(|(early, _)| *early != exchange);
         if let Some(id) = self.published.puts.iter().find_map(of) {
-            self.cancel(id);
+            self.turns.end(id);
         }
     }
 

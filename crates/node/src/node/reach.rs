@@ -194,7 +194,7 @@ impl Node {
             ear.unwant(self.now, &mesh.flights.wants_of(id));
         }
         // Others may have waited for units that were asked for by this one.
-        self.later.extend(mesh.flights.remove_all(id));
+        self.turns.all_ready(mesh.flights.remove_all(id));
         Some(fetch)
     }
 
@@ -223,7 +223,7 @@ impl Node {
                 self.report.resumes += 1;
                 self.resume(id, whole);
             }
-            fetch::State::Asking => self.reach(id),
+            fetch::State::Asking => self.ask_next(id),
             // Opaque bodies do not resume.
             _ => self.end(id, Err(FetchError::Truncated)),
         }
@@ -236,7 +236,7 @@ impl Node {
         let flying = mesh.flights.has(id);
         match whole {
             Some(record) if !flying => self.finish_listed(id, &record),
-            _ => self.reach(id),
+            _ => self.ask_next(id),
         }
     }
 
@@ -276,10 +276,10 @@ impl Node {
                 if let Some(fetch) = self.fetches.get_mut(&id) {
                     fetch.tried.clear();
                 }
-                self.reach(id);
+                self.ask_next(id);
             }
             Via::Peer(..) => self.look_after_asked(id, silent),
-            Via::Dialling(_) | Via::Origin | Via::Publisher | Via::Done => {}
+            Via::Dialling(_) | Via::Origin | Via::Publisher | Via::Done | Via::Next => {}
         }
     }
 
@@ -372,8 +372,7 @@ impl Node {
             (Some(_), Some(asked)) => mesh.withdraw(self.now, asked),
             (_, asked) => fetch.former = asked,
         }
-        fetch.via = Via::Nobody;
-        self.reach(id);
+        self.ask_next(id);
     }
 
     /// The other one that was asked is of no help with a transfer: who was asked before goes on with it.

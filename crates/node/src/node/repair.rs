@@ -120,7 +120,7 @@ impl Node {
         if complete {
             self.remove_fetch(id);
         }
-        self.pump(reader);
+        self.turns.ready(reader);
     }
 
     /// A hole cannot be mended: the client's transfer breaks off, and the record goes.
@@ -128,7 +128,7 @@ impl Node {
         let Some(fetch) = self.fetches.get(&id) else { return };
         let fetch::State::Repairing(repairing) = &fetch.state else { return };
         let reader = repairing.reader;
-        self.cancel(id);
+        self.turns.end(id);
         self.abandon(reader);
     }
 

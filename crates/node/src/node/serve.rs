@@ -8,6 +8,7 @@ use crate::input::{ExchangeId, FetchId, Ticket};
 use crate::output::{ClientOutput, Output};
 use crate::report::Recent;
 use crate::storing::{Inflow, segment_number};
+use crate::turns::Fresh;
 use bytes::Bytes;
 use content::Segment;
 use std::rc::Rc;
@@ -34,12 +35,14 @@ enum Step {
 
 impl Node {
     /// Sends what can be sent.
-    pub(super) fn pump(&mut self, id: ExchangeId) {
-        match self.exchanges.get(&id).map(|exchange| &exchange.state) {
+    pub(super) fn pump(&mut self, id: ExchangeId, fresh: Option<Fresh>) {
+        let before = match self.exchanges.get(&id).map(|exchange| &exchange.state) {
             Some(State::Supplying(_)) => return self.supply(id),
-            Some(State::Serving(_)) => self.want_for(id),
+            Some(State::Serving(serving)) => serving.position(),
             _ => return,
-        }
+        };
+        fresh.into_iter().for_each(|fresh| self.feed(id, fresh));
+        self.want_for(id);
         loop {
             match self.step(id) {
                 Step::Send(bytes) => self.send(id, bytes),
@@ -47,6 +50,22 @@ impl Node {
                 Step::Finish => return self.finish(id),
                 Step::Abort => return self.abandon(id),
             }
+        }
+        let Some(exchange) = self.exchanges.get(&id).filter(|it| it.position() != before) else {
+            return;
+        };
+        let growing = exchange.source().and_then(Source::growing);
+        growing.into_iter().for_each(|fetch| self.turns.dirty(fetch));
+    }
+
+    /// Gives a reader who is up to date what has just come; the others find it in its unit.
+    fn feed(&mut self, id: ExchangeId, (at, bytes): Fresh) {
+        let Some(exchange) = self.exchanges.get_mut(&id) else { return };
+        let State::Serving(serving) = &mut exchange.state else { return };
+        if serving.position() == Some(at) && exchange.credit > 0 {
+            let count = bytes.len().min(exchange.credit as usize);
+            serving.advance(count as u64);
+            self.send(id, bytes.slice(..count));
         }
     }
 
@@ -203,7 +222,7 @@ impl Node {
                     serving.waits = false;
                     let position = serving.position().unwrap_or_default();
                     if serving.turn_to(Rc::clone(segment), position) {
-                        self.pump(id);
+                        self.turns.ready(id);
                     } else {
                         self.abandon(id);
                     }
@@ -211,7 +230,7 @@ impl Node {
                 (State::Serving(_), None) => self.abandon(id),
                 (State::Supplying(supplying), Some(_)) => {
                     supplying.turning = false;
-                    self.pump(id);
+                    self.turns.ready(id);
                 }
                 (State::Supplying(_), None) => self.abandon(id),
                 _ => {}
@@ -226,8 +245,7 @@ impl Node {
         if let Some(concerned) = doubt {
             self.dirty();
             for fetch in concerned {
-                self.settle(fetch);
-                self.grant_ahead(fetch);
+                self.turns.dirty(fetch);
             }
             return;
         }
@@ -250,7 +268,7 @@ impl Node {
                 _ => continue,
             }
             self.charge(id);
-            self.pump(id);
+            self.turns.ready(id);
         }
     }
 
@@ -266,11 +284,9 @@ impl Node {
                 self.let_go(fetch);
             }
             State::Serving(_) => {
-                self.pump(id);
+                self.turns.ready(id);
                 if let Some(fetch) = self.reads_growing(id) {
-                    self.passed(fetch);
-                    self.loose_passed(fetch);
-                    self.grant_ahead(fetch);
+                    self.turns.dirty(fetch);
                 }
             }
             _ => {}
@@ -410,7 +426,7 @@ impl Node {
         fetch.waiters.retain(|waiter| *waiter != id);
         fetch.joined.retain(|(_, waiter)| *waiter != id);
         if fetch.waiters.is_empty() {
-            self.cancel(fetch_id);
+            self.turns.end(fetch_id);
         }
     }
 
@@ -435,7 +451,7 @@ impl Node {
         if let State::Serving(serving) = &exchange.state
             && let Some(repair) = serving.repair
         {
-            self.cancel(repair);
+            self.turns.end(repair);
         }
         self.linger_no_more(&exchange);
         if let Some(fetch) = growing {

@@ -71,7 +71,7 @@ impl Node {
         self.welcome(fetch_id, cover, 0);
         self.list_for_peers(fetch_id);
         self.watch(fetch_id);
-        self.grant_ahead(fetch_id);
+        self.turns.dirty(fetch_id);
     }
 
     fn say_head(
@@ -140,7 +140,7 @@ impl Node {
             turning: false,
         };
         exchange.state = State::Supplying(Box::new(supplying));
-        self.supply(id);
+        self.turns.ready(id);
     }
 
     /// Tells and sends a peer what can be told and sent now.
@@ -374,7 +374,7 @@ impl Node {
         if let Some(fetch) = supplying.source.growing() {
             self.forward(id, fetch, &wants);
         }
-        self.supply(id);
+        self.turns.ready(id);
     }
 
     /// A peer has got units elsewhere: what was not sent yet will not be. What was asked of the next one
@@ -388,7 +388,7 @@ impl Node {
         supplying.ahead.retain(|(name, _)| !names.contains(name));
         supplying.moved = self.now;
         self.report.wants_taken_back += (before - supplying.wants.len()) as u64;
-        self.supply(id);
+        self.turns.ready(id);
     }
 
     /// How many units a peer wants, of all that it has asked for.
@@ -433,12 +433,11 @@ impl Node {
         if let Some(fetch) = growing {
             // It has waited until it was worth a message already.
             self.welcome(fetch, cover, 0);
-            self.passed(fetch);
-            self.grant_ahead(fetch);
+            self.turns.dirty(fetch);
         }
         match flow.filter(|_| bytes > 0) {
             Some(flow) => self.credit(flow, u64::from(bytes)),
-            None => self.supply(id),
+            None => self.turns.ready(id),
         }
     }
 

@@ -279,7 +279,7 @@ impl Node {
             self.want(fetch, vec![(name, unit)]);
             if !self.is_unit_flying(&name) && self.chunks.holds(&name) {
                 // It had come before.
-                self.later.insert(waiter);
+                self.turns.ready(waiter);
                 return true;
             }
         }

@@ -1,0 +1,82 @@
+//! The loop at the end of each input: what peers said, then readers, then transfers, until nobody can go on.
+
+use super::Node;
+use crate::fetch::{self, Fetch, Via};
+use crate::input::FetchId;
+use crate::turns::{TURNS_MAX, Turn};
+
+impl Node {
+    /// Lets everybody go on who can.
+    pub(super) fn take_turns(&mut self) {
+        let crowded = self.is_crowded();
+        if let Some(mesh) = &mut self.mesh {
+            mesh.peers.accept_chunks(!crowded);
+        }
+        let mut turns = 0;
+        while self.take_turn() {
+            turns += 1;
+            debug_assert!(turns <= TURNS_MAX, "something goes on without getting on");
+        }
+    }
+
+    /// Lets the next one go on; false if nobody can.
+    fn take_turn(&mut self) -> bool {
+        if let Some(event) = self.mesh.as_mut().and_then(|mesh| mesh.peers.poll_event()) {
+            self.peer_event(event);
+        } else if let Some((reader, fresh)) = self.turns.next_reader() {
+            self.pump(reader, fresh);
+        } else if let Some((id, turn)) = self.turns.next_transfer() {
+            match turn {
+                Turn::End if self.is_unwanted(id) => self.cancel(id),
+                Turn::End | Turn::GoOn => self.advance(id),
+            }
+        } else if let Some(reader) = self.can_read_now() {
+            self.pump(reader, None);
+        } else {
+            return false;
+        }
+        true
+    }
+
+    /// Whether nobody waits for a transfer, or reads it.
+    fn is_unwanted(&self, id: FetchId) -> bool {
+        self.fetches.get(&id).is_some_and(|fetch| match &fetch.state {
+            fetch::State::Asking => fetch.waiters.is_empty(),
+            fetch::State::Passing(client, _) => !self.exchanges.contains_key(client),
+            fetch::State::Storing(storing) => storing.readers.is_empty(),
+            fetch::State::Repairing(_) => true,
+        })
+    }
+
+    /// A transfer does what there is to do.
+    fn advance(&mut self, id: FetchId) {
+        let Some(fetch) = self.fetches.get(&id) else { return };
+        if fetch.via == Via::Next {
+            self.reach(id);
+        }
+        if self.fetches.get_mut(&id).and_then(Fetch::storing).is_none() {
+            return;
+        }
+        self.passed(id);
+        self.loose_passed(id);
+        self.rest(id);
+        self.forget_if_read(id);
+        self.settle(id);
+        self.grant_ahead(id);
+    }
+
+    /// Somebody is to be asked for a transfer, when it has its turn.
+    pub(super) fn ask_next(&mut self, id: FetchId) {
+        if let Some(fetch) = self.fetches.get_mut(&id) {
+            fetch.via = Via::Next;
+            self.turns.dirty(id);
+        }
+    }
+
+    /// All readers of an object may be able to go on.
+    pub(super) fn readers_ready(&mut self, id: FetchId) {
+        if let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) {
+            self.turns.all_ready(storing.readers.iter().copied());
+        }
+    }
+}
