@@ -15,6 +15,7 @@ mod budget;
 pub mod checks;
 mod chunks;
 mod clock;
+mod context;
 mod cutting;
 mod dice;
 pub mod driver;

@@ -38,8 +38,6 @@ const MEET_EVERY: Duration = Duration::from_secs(30);
 const REFUSED_EVERY: Duration = Duration::from_secs(3600);
 /// Neighbours without daemons that are remembered, at most; the set is then begun anew.
 const WITHOUT_MAX: usize = 256;
-/// Units that come before anybody wants them take one part in this many of the memory, at most.
-const EARLY_SHARE: u64 = 32;
 /// And messages that wait because peers take them slowly.
 const BACKLOGS_SHARE: u64 = 8;
 /// Requests that one peer may have under way, at most.
@@ -55,7 +53,6 @@ pub struct Mesh {
     /// When the way out of the mesh became another, if it ever did: connections through the old one may be
     /// dead and not say so.
     pub led_elsewhere: Option<Instant>,
-    pub flights: Flights,
     /// Our requests to peers.
     pub asks: Map<(NodeId, Request), FetchId>,
     /// Requests of peers.
@@ -98,7 +95,6 @@ impl Mesh {
             routes: RouteTable::Nowhere,
             led: RouteTable::Nowhere,
             led_elsewhere: None,
-            flights: Flights::new(memory_bytes / EARLY_SHARE),
             asks: Map::default(),
             supplied: BTreeMap::new(),
             holders: Holders::default(),

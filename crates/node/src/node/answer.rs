@@ -48,11 +48,11 @@ impl Node {
             return self.supply_closed(id, record, &detail);
         }
         let mut headers = record.headers.clone();
-        headers.insert(header::AGE, HeaderValue::from(http::age(record, self.date())));
+        headers.insert(header::AGE, HeaderValue::from(http::age(record, self.cx.date())));
         exchange.ask.set_cookies(&mut headers);
         add_upstream(&mut headers, &exchange.ask.trail.upstream);
-        http::add_via(&mut headers, Version::HTTP_11, &self.via);
-        let counts = &mut self.report.requests;
+        http::add_via(&mut headers, Version::HTTP_11, &self.cx.via);
+        let counts = &mut self.cx.report.requests;
         *(match forwarded {
             Some(_) if left >= 0 => &mut counts.revalidated,
             None if left > 0 => &mut counts.hit,
@@ -60,7 +60,7 @@ impl Node {
         }) += 1;
         let ask = &exchange.ask;
         // Nobody who wrote the content can have known it.
-        let boundary = self.dice.record_id().to_string();
+        let boundary = self.cx.dice.record_id().to_string();
         let mut chosen = select(&ask.method, &ask.headers, record, headers, &boundary);
         let position = chosen.pieces.iter().find_map(|piece| match piece {
             Piece::Object(range) => Some(range.start),
@@ -68,15 +68,15 @@ impl Node {
         });
         let heard = position.is_some_and(|position| {
             let number = segment_number(&record.offsets, position);
-            self.is_overheard_at(record.id, (number, None), position)
+            self.cx.is_overheard_at(record.id, (number, None), position)
         });
-        add_status(&mut chosen.headers, &self.config.name, &overheard(detail, heard));
+        add_status(&mut chosen.headers, &self.cx.config.name, &overheard(detail, heard));
         let head =
             Head { status: chosen.status, headers: chosen.headers, length: Some(chosen.length) };
-        self.out.push_back(Output::Client(ClientOutput::Respond(id, Box::new(head))));
+        self.cx.out.push_back(Output::Client(ClientOutput::Respond(id, Box::new(head))));
         let serving = Serving::new(Source::Closed(Rc::clone(record)), record.id, chosen.pieces);
         self.put_state(id, State::Serving(Box::new(serving)));
-        self.turns.ready(id);
+        self.cx.turns.ready(id);
     }
 
     /// An error of our own: refuses a request that was not yet understood, or cannot be met.
@@ -104,7 +104,7 @@ impl Node {
     /// content.
     pub fn dialled_in_vain(&self, error: FetchError) -> (Head, Bytes) {
         let (status, kind, why) = reason(Some(error));
-        say(&self.config.name, status, &why, Some(kind))
+        say(&self.cx.config.name, status, &why, Some(kind))
     }
 
     /// What a client asks for is not dialled for it.
@@ -128,26 +128,26 @@ impl Node {
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         let request = output::Fetch { dial: Dial::Address(dialled), ..bare_request(ask, headers) };
         self.exchanges.remove(&id);
-        self.report.requests.pass += 1;
-        self.report.not_stored.entry("unreadable").or_default().responses += 1;
-        self.out.push_back(Output::Client(ClientOutput::Relay(id, Box::new(request))));
+        self.cx.report.requests.pass += 1;
+        self.cx.report.not_stored.entry("unreadable").or_default().responses += 1;
+        self.cx.out.push_back(Output::Client(ClientOutput::Relay(id, Box::new(request))));
         true
     }
 
     fn respond_error(&mut self, id: ExchangeId, status: StatusCode, why: &str, kind: Option<&str>) {
-        self.report.requests.error += 1;
-        let (mut head, text) = say(&self.config.name, status, why, kind);
+        self.cx.report.requests.error += 1;
+        let (mut head, text) = say(&self.cx.config.name, status, why, kind);
         let to_head =
             self.exchanges.remove(&id).is_some_and(|exchange| exchange.ask.method == Method::HEAD);
         if to_head {
             head.length = Some(0);
         }
-        self.out.push_back(Output::Client(ClientOutput::Respond(id, Box::new(head))));
+        self.cx.out.push_back(Output::Client(ClientOutput::Respond(id, Box::new(head))));
         if !to_head {
             // So little is given without asking for credit.
-            self.out.push_back(Output::Client(ClientOutput::Data(id, text)));
+            self.cx.out.push_back(Output::Client(ClientOutput::Data(id, text)));
         }
-        self.out.push_back(Output::Client(ClientOutput::Finish(id)));
+        self.cx.out.push_back(Output::Client(ClientOutput::Finish(id)));
     }
 }
 

@@ -1,7 +1,6 @@
 //! From a client's request to the decision where its answer comes from.
 
 use super::Node;
-use super::unseal::is_sealed_as;
 use crate::access::{Access, Caller, Forbidden, may_use};
 use crate::exchange::{Ask, Asker, Exchange, State, Trail};
 use crate::fetch::{self, Fetch, Via};
@@ -26,10 +25,11 @@ impl Node {
     /// A client asks.
     pub(super) fn ask(&mut self, id: ExchangeId, mut request: Request) {
         let Request { client, behind_uplink, entrance, .. } = request;
-        if entrance == Entrance::Explicit && !may_use(client, behind_uplink, &self.config.allow) {
+        if entrance == Entrance::Explicit && !may_use(client, behind_uplink, &self.cx.config.allow)
+        {
             return self.refuse(id, StatusCode::FORBIDDEN, NOT_LOCAL);
         }
-        if http::passed(&request.headers, &self.via) {
+        if http::passed(&request.headers, &self.cx.via) {
             return self.refuse(id, StatusCode::LOOP_DETECTED, "this request was here before");
         }
         if self.ends_here(id, &mut request) {
@@ -38,11 +38,11 @@ impl Node {
         if request.method == Method::CONNECT {
             return self.tunnel(id, &request);
         }
-        match understand(request, &self.via, &self.config) {
+        match understand(request, &self.cx.via, &self.cx.config) {
             Err(why) => {
                 self.refuse(id, StatusCode::BAD_REQUEST, why);
             }
-            Ok(ask) => match named::understand(ask, &self.config.secret) {
+            Ok(ask) => match named::understand(ask, &self.cx.config.secret) {
                 Err((status, why)) => self.refuse(id, status, why),
                 Ok(ask) => match self.forbids(&ask) {
                     Some(why) => self.respond_forbidden(id, why),
@@ -63,13 +63,13 @@ impl Node {
         match (target, request.entrance) {
             (Some((host, port)), Entrance::Explicit) => {
                 let caller = if request.at_home { Caller::ThisMachine } else { Caller::Tunnel };
-                if let Err(why) = self.config.access.check_port(caller, port) {
+                if let Err(why) = self.cx.config.access.check_port(caller, port) {
                     return self.respond_forbidden(id, why);
                 }
-                self.report.requests.tunnel += 1;
+                self.cx.report.requests.tunnel += 1;
                 let dial = Dial::Name(host, port);
                 let output = ClientOutput::Tunnel(id, dial, request.client, caller);
-                self.out.push_back(Output::Client(output));
+                self.cx.out.push_back(Output::Client(output));
             }
             _ => {
                 self.refuse(id, StatusCode::BAD_REQUEST, "CONNECT wants HOST:PORT of a proxy");
@@ -84,7 +84,7 @@ impl Node {
             // It has no origin.
             return None;
         }
-        let (access, caller, port) = (&self.config.access, ask.caller(), ask.target.port());
+        let (access, caller, port) = (&self.cx.config.access, ask.caller(), ask.target.port());
         match ask.target.address() {
             // An intercepted client has dialled, whatever it says.
             Some(address) if caller != Caller::Intercepted => {
@@ -100,11 +100,11 @@ impl Node {
         let matters = match ask.caller() {
             Caller::Intercepted => true,
             // They tell whether the answer is for everyone.
-            Caller::Explicit => ask.named.is_none() && !self.config.access.private.is_empty(),
+            Caller::Explicit => ask.named.is_none() && !self.cx.config.access.private.is_empty(),
             Caller::ThisMachine | Caller::Tunnel | Caller::Peer => false,
         };
-        if matters && self.names.of(&ask.target, self.now).is_none() {
-            self.names.resolve(ask.target.host(), ask.client, id, &mut self.out);
+        if matters && self.cx.names.of(&ask.target, self.cx.now).is_none() {
+            self.cx.names.resolve(ask.target.host(), ask.client, id, &mut self.cx.out);
             self.put_state(id, State::Resolving);
         } else {
             self.look(id);
@@ -118,11 +118,11 @@ impl Node {
         if ask.caller() != Caller::Explicit || ask.named.is_some() {
             return;
         }
-        let within = |address: &IpAddr| self.config.access.is_of_site(*address);
-        let addresses = self.names.of(&ask.target, self.now);
+        let within = |address: &IpAddr| self.cx.config.access.is_of_site(*address);
+        let addresses = self.cx.names.of(&ask.target, self.cx.now);
         if addresses.is_some_and(|addresses| addresses.iter().any(within)) {
             ask.audience = Audience::Site;
-            ask.key = ask.target.key(&self.config.secret, ask.audience);
+            ask.key = ask.target.key(&self.cx.config.secret, ask.audience);
         }
     }
 
@@ -135,7 +135,7 @@ impl Node {
             return false;
         }
         exchange.ask.audience = Audience::ThisMachine;
-        exchange.ask.key = exchange.ask.target.key(&self.config.secret, exchange.ask.audience);
+        exchange.ask.key = exchange.ask.target.key(&self.cx.config.secret, exchange.ask.audience);
         self.look(id);
         true
     }
@@ -148,7 +148,7 @@ impl Node {
         exchange.state = State::Looking;
         if let Entrance::Intercepted(dialled) = exchange.ask.entrance {
             let target = &exchange.ask.target;
-            let addresses = self.names.of(target, self.now);
+            let addresses = self.cx.names.of(target, self.cx.now);
             let meant =
                 addresses.is_some_and(|addresses| addresses.contains(&dialled.ip().to_canonical()));
             if !meant || target.port() != dialled.port() {
@@ -162,15 +162,15 @@ impl Node {
             return self.pass(id, why, reason);
         }
         let key = ask.key;
-        match self.rows.get(&key) {
+        match self.cx.rows.get(&key) {
             Some(row) => self.decide(id, &row),
-            None => self.rows.look_up(key, id, &mut self.out),
+            None => self.cx.rows.look_up(key, id, &mut self.cx.out),
         }
     }
 
     /// The row is known: decides.
     pub(super) fn decide(&mut self, id: ExchangeId, row: &Row) {
-        let (now, clock_right) = (self.date(), self.clock_right());
+        let (now, clock_right) = (self.cx.date(), self.cx.clock_right());
         let Some(exchange) = self.exchanges.get(&id) else { return };
         let ask = &exchange.ask;
         if let Some(resume) = ask.trail.resume {
@@ -226,8 +226,8 @@ impl Node {
     fn join(&mut self, id: ExchangeId) -> bool {
         let ask = &self.exchanges[&id].ask;
         let Some(fetch_id) = self.joinable.get(&ask.key).copied() else { return false };
-        let (now, right) = (self.date(), self.clock_right());
-        let crowded = self.chunks.pinned_bytes() > self.pinned_max();
+        let (now, right) = (self.cx.date(), self.cx.clock_right());
+        let crowded = self.cx.chunks.pinned_bytes() > self.cx.pinned_max();
         let Some(fetch) = self.fetches.get_mut(&fetch_id) else { return false };
         // What waits for us is not waited for (protocol: No loops).
         if fetch.peer().is_some_and(|peer| ask.trail.visited.contains(&peer)) {
@@ -236,7 +236,7 @@ impl Node {
         match &fetch.state {
             fetch::State::Asking => {
                 fetch.waiters.push(id);
-                fetch.joined.push((self.now, id));
+                fetch.joined.push((self.cx.now, id));
                 self.put_state(id, State::Waiting(fetch_id));
             }
             fetch::State::Storing(storing) => {
@@ -245,7 +245,7 @@ impl Node {
                 if !fits || storing.failed || storing.is_hollow() || crowded {
                     return false;
                 }
-                self.report.requests.collapsed += 1;
+                self.cx.report.requests.collapsed += 1;
                 self.serve_growing(id, fetch_id, true);
             }
             fetch::State::Passing(..) | fetch::State::Repairing(_) => return false,
@@ -281,7 +281,7 @@ impl Node {
         if merges {
             self.joinable.insert(key, id);
         }
-        self.turns.dirty(id);
+        self.cx.turns.dirty(id);
         id
     }
 
@@ -307,7 +307,7 @@ impl Node {
         waiters: Vec<ExchangeId>,
         unstorable: Option<&'static str>,
     ) -> crate::input::FetchId {
-        let id = self.tickets.fetch();
+        let id = self.cx.tickets.fetch();
         let fetch = Fetch {
             ask,
             old: None,
@@ -318,13 +318,13 @@ impl Node {
             tried: Vec::new(),
             former: None,
             stranded: None,
-            moved: self.now,
+            moved: self.cx.now,
             status_line: String::new(),
             why,
             starter: waiters.first().copied(),
             waiters,
             joined: Vec::new(),
-            requested: self.date(),
+            requested: self.cx.date(),
             granted: 0,
             received: 0,
             owed: 0,
@@ -355,13 +355,13 @@ impl Node {
         if !needs_content {
             return self.answer(id, &record, left, forwarded.as_deref());
         }
-        match self.manifests.get(record.id, 0) {
-            Some(segment) if self.is_sound(&record, &segment) => {
+        match self.cx.manifests.get(record.id, 0) {
+            Some(segment) if self.cx.is_sound(&record, &segment) => {
                 self.answer(id, &record, left, forwarded.as_deref());
             }
             Some(_) => self.lost(id, &record),
             None => {
-                self.manifests.read((record.id, 0), id, &mut self.out);
+                self.cx.manifests.read((record.id, 0), id, &mut self.cx.out);
                 self.put_state(id, State::Checking(record, left, forwarded));
             }
         }
@@ -372,22 +372,11 @@ impl Node {
         let Some(exchange) = self.exchanges.get_mut(&id) else { return };
         let State::Checking(record, left, forwarded) = &mut exchange.state else { return };
         let (record, left, forwarded) = (Rc::clone(record), *left, forwarded.take());
-        if segment.is_some_and(|segment| self.is_sound(&record, segment)) {
+        if segment.is_some_and(|segment| self.cx.is_sound(&record, segment)) {
             self.answer(id, &record, left, forwarded.as_deref());
         } else {
             self.lost(id, &record);
         }
-    }
-
-    /// Whether the units of a first segment are there; where holes can be mended, most will do. A record
-    /// from before the mesh had this key, or any, is none.
-    pub(super) fn is_sound(&self, record: &Record, segment: &content::Segment) -> bool {
-        if !is_sealed_as(segment, self.sealer.is_some()) {
-            return false;
-        }
-        let held = segment.entries.iter().filter(|entry| self.chunks.holds(&entry.id)).count();
-        let mendable = record.status == StatusCode::OK;
-        held == segment.entries.len() || (mendable && held * 2 >= segment.entries.len())
     }
 
     /// The content of a record is gone, or so much of it that mending would not pay: as if it had

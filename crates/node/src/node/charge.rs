@@ -38,7 +38,7 @@ impl Node {
             }
             let most = self.budget.who_gives_back(peer, bytes);
             let latest = most.and_then(|most| {
-                let requests = self.mesh.as_ref()?.supplied_to(most);
+                let requests = self.cx.mesh.as_ref()?.supplied_to(most);
                 requests.filter(|id| self.exchanges.contains_key(id)).max()
             });
             let Some(latest) = latest else { return false };
@@ -57,7 +57,7 @@ impl Node {
     /// Lets go of units that were read ahead for the request which has the most of them, but for the next one
     /// that it sends: they can be read again. False if there are none.
     fn forget_ahead(&mut self) -> bool {
-        let Some(mesh) = &self.mesh else { return false };
+        let Some(mesh) = &self.cx.mesh else { return false };
         let ahead = |id: &ExchangeId| match &self.exchanges.get(id)?.state {
             State::Supplying(supplying) if supplying.ahead.len() > 1 => {
                 Some((supplying.ahead.len(), *id))
@@ -109,7 +109,7 @@ impl Node {
             Some(State::Supplying(supplying)) => supplying.read_bytes() > 0,
             _ => false,
         };
-        let mut requests = self.mesh.as_ref()?.supplied_to(peer);
+        let mut requests = self.cx.mesh.as_ref()?.supplied_to(peer);
         (!requests.any(has_read)).then_some(unit)
     }
 
@@ -129,7 +129,7 @@ impl Node {
 
     /// There is no memory for what a peer wants of a request: it is told to ask elsewhere.
     pub(super) fn is_too_busy_for(&mut self, id: ExchangeId) {
-        self.report.asks_short += 1;
+        self.cx.report.asks_short += 1;
         self.end_supply(id, Outcome::Busy);
         self.leave(id);
     }

@@ -29,7 +29,7 @@ impl Node {
         }
         let lost: Vec<ChunkId> = false_ones.iter().map(|want| want.name).collect();
         if let Some((peer, request)) = request.filter(|_| !lost.is_empty()) {
-            self.say(peer, Message::Lost(request, lost));
+            self.cx.say(peer, Message::Lost(request, lost));
         }
         wants
     }
@@ -71,6 +71,6 @@ impl Node {
         let storing =
             growing.and_then(|fetch| self.fetches.get_mut(&fetch)).and_then(Fetch::storing);
         let closed = storing.and_then(|storing| storing.closed.get(&number).cloned());
-        closed.or_else(|| self.manifests.signed(record, number))
+        closed.or_else(|| self.cx.manifests.signed(record, number))
     }
 }

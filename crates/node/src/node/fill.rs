@@ -61,7 +61,7 @@ impl Node {
         let id = self.start(ask, headers, "partial", Vec::new(), Some("repair"));
         let fetch = self.fetches.get_mut(&id)?;
         fetch.state = fetch::State::Storing(Box::new(Storing::reopened(record)));
-        self.turns.dirty(id);
+        self.cx.turns.dirty(id);
         Some(id)
     }
 
@@ -81,7 +81,7 @@ impl Node {
                 Some(State::Supplying(supplying)) => supplying.unfillable = true,
                 _ => {}
             }
-            self.turns.ready(reader);
+            self.cx.turns.ready(reader);
         }
         true
     }

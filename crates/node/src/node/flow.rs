@@ -35,7 +35,7 @@ impl Node {
         }
         if read_by_peers && !storing.ended {
             let pause = if storing.announced.is_some() { DOWNLOAD_PAUSE } else { PAUSE };
-            let at = self.now + pause;
+            let at = self.cx.now + pause;
             storing.pause_at = Some(at);
             self.pauses.insert((at, id));
         }
@@ -71,7 +71,7 @@ impl Node {
         let mut ask = exchange.ask.clone();
         ask.trail.given = from;
         let state = State::Serving(Box::new(serving));
-        let Some(mesh) = &mut self.mesh else { return };
+        let Some(mesh) = &mut self.cx.mesh else { return };
         let flow = mesh.draw_exchange();
         let credit = ask.trail.credit;
         self.exchanges.insert(flow, Exchange { ask, credit, state });
@@ -83,7 +83,7 @@ impl Node {
         if let Some(storing) = self.fetches.get_mut(&fetch_id).and_then(Fetch::storing) {
             storing.readers.push(flow);
         }
-        self.turns.ready(flow);
+        self.cx.turns.ready(flow);
     }
 
     /// A peer gives bytes that are in no unit: the object is not kept here.
@@ -99,20 +99,22 @@ impl Node {
         }
         self.retire(id);
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        fetch.moved = self.now;
+        fetch.moved = self.cx.now;
         let Some(listed) = fetch.storing().and_then(Storing::listed) else { return };
         let first = listed.tail.end().is_none();
         let in_place = !first || offset == listed.end;
         let crowded = listed.tail.kept() + bytes.len() as u64 > u64::from(LOOSE_MAX);
         listed.hollow = true;
         if !in_place || crowded || !listed.tail.push(offset, bytes) {
-            return self.expel(peer, "bytes that are out of place, or that nobody gave credit for");
+            return self
+                .cx
+                .expel(peer, "bytes that are out of place, or that nobody gave credit for");
         }
         if let (Via::Peer(peer, request), true) = (fetch.via, first) {
-            self.say(peer, Message::Credit(request, LOOSE_MAX - CREDIT, 0));
+            self.cx.say(peer, Message::Credit(request, LOOSE_MAX - CREDIT, 0));
         }
         self.readers_ready(id);
-        self.turns.dirty(id);
+        self.cx.turns.dirty(id);
     }
 
     /// Readers have moved on: what all of them have is let go, and as much more may come.
@@ -132,7 +134,7 @@ impl Node {
         let passed = listed.tail.pass(slowest);
         if let (Via::Peer(peer, request), true) = (via, passed > 0) {
             let credit = u32::try_from(passed).unwrap_or(u32::MAX);
-            self.say(peer, Message::Credit(request, credit, 0));
+            self.cx.say(peer, Message::Credit(request, credit, 0));
         }
     }
 
@@ -150,7 +152,7 @@ impl Node {
         let readers = storing.readers.clone();
         for reader in readers {
             self.object_ends(reader, length);
-            self.turns.ready(reader);
+            self.cx.turns.ready(reader);
         }
     }
 }

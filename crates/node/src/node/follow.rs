@@ -26,7 +26,7 @@ impl Node {
     /// A peer answers with a record.
     pub(super) fn record_head(&mut self, peer: NodeId, request: Request, head: Head) {
         let Some(id) = self.asked(peer, request) else { return };
-        let Some((mesh, fetch)) = self.mesh.as_ref().zip(self.fetches.get(&id)) else { return };
+        let Some((mesh, fetch)) = self.cx.mesh.as_ref().zip(self.fetches.get(&id)) else { return };
         if let Some(name) = fetch.ask.named {
             return self.named_head(id, (peer, request), &name, &head);
         }
@@ -36,7 +36,7 @@ impl Node {
             return self.disregard(id);
         }
         if !verify(&head.signer, &head.signed(&fetch.ask.key), &head.signature) {
-            return self.expel(peer, "a record is not signed by whom it names");
+            return self.cx.expel(peer, "a record is not signed by whom it names");
         }
         self.heed(id, peer, request);
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
@@ -53,19 +53,19 @@ impl Node {
     pub(super) fn heed(&mut self, id: FetchId, peer: NodeId, request: Request) {
         self.listen_to(id, peer, request);
         if let Some(fetch) = self.fetches.get_mut(&id) {
-            fetch.moved = self.now;
+            fetch.moved = self.cx.now;
         }
     }
 
     fn record_for(&mut self, id: FetchId, peer: NodeId, head: &Head) {
         let Some(headers) = headers(&head.fields).filter(http::is_end_to_end) else {
-            return self.expel(peer, "fields that do not belong into a record");
+            return self.cx.expel(peer, "fields that do not belong into a record");
         };
         let Ok(status) = StatusCode::from_u16(head.status) else {
-            return self.expel(peer, "a status that is none");
+            return self.cx.expel(peer, "a status that is none");
         };
         if matches!(head.status, 100..200 | 206 | 304) {
-            return self.expel(peer, "a record of a response that none is made of");
+            return self.cx.expel(peer, "a record of a response that none is made of");
         }
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         fetch.status_line.clone_from(&head.status_line);
@@ -78,13 +78,13 @@ impl Node {
                 && old.selecting == selecting(&head.selecting)
         };
         let old = fetch.old.clone().filter(|old| fetch.confirms && same(old));
-        let Some(old) = old else { return self.expel(peer, "it confirms what nobody has") };
+        let Some(old) = old else { return self.cx.expel(peer, "it confirms what nobody has") };
         let requested = fetch.requested;
         let fresh = Record {
             headers,
             requested,
-            received: self.date(),
-            clocked: self.clock_right(),
+            received: self.cx.date(),
+            clocked: self.cx.clock_right(),
             invalid: false,
             carried: u64::from(head.age),
             voucher: Some(Voucher { signer: head.signer, signature: head.signature }),
@@ -97,7 +97,7 @@ impl Node {
 
     /// An object is going to be listed.
     fn follow(&mut self, id: FetchId, head: &Head, status: StatusCode, headers: HeaderMap) {
-        let (now, right) = (self.date(), self.clock_right());
+        let (now, right) = (self.cx.date(), self.cx.clock_right());
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         let next = fetch.ask.trail.resume.map_or(0, |resume| resume.segment);
         let cover = fetch.ask.trail.cover.max(COVER);
@@ -113,9 +113,9 @@ impl Node {
         }
         let asked = Asked { method: &fetch.ask.method, headers: &fetch.ask.headers };
         let judged = http::judge(&asked, status, &storing.headers, now);
-        let large = head.length.is_some_and(|bytes| bytes > self.config.object_bytes_max);
+        let large = head.length.is_some_and(|bytes| bytes > self.cx.config.object_bytes_max);
         (fetch.granted, fetch.received) = (0, 0);
-        storing.failed = judged.is_err() || large || !self.store_works();
+        storing.failed = judged.is_err() || large || !self.cx.store_works();
         let mut others = Vec::new();
         if judged.is_err() {
             // Whatever others think of it: here it is for nobody but who began.
@@ -130,7 +130,7 @@ impl Node {
 
     /// The peer that we turned to knows the transfer: what was on its way is wanted of it.
     pub(super) fn goes_on(&mut self, id: FetchId) {
-        let flying = self.is_flying(id);
+        let flying = self.cx.is_flying(id);
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         if !flying {
             // Else only what comes shows that the way is good.
@@ -146,7 +146,7 @@ impl Node {
 
     /// Bytes of a unit have come.
     pub(super) fn unit_part(&mut self, peer: NodeId, head: ChunkHead, bytes: Bytes) {
-        self.report.peer_units_in_bytes += bytes.len() as u64;
+        self.cx.report.peer_units_in_bytes += bytes.len() as u64;
         self.unit_bytes(peer, &head.name, head.total, head.offset, bytes);
     }
 
@@ -158,39 +158,37 @@ impl Node {
         offset: u32,
         bytes: Bytes,
     ) {
-        let Some(mesh) = &mut self.mesh else { return };
-        if !mesh.flights.contains(name) {
-            if self.chunks.holds(name) {
+        if !self.cx.flights.contains(name) {
+            if self.cx.chunks.holds(name) {
                 // It has come another way meanwhile.
                 return;
             }
             // It may have overtaken the manifest, which comes by another connection.
             let whole = bytes.len() as u32 == total;
             return match whole && content::name(&bytes) == *name {
-                true => mesh.flights.early.keep(*name, bytes),
-                false if whole => self.expel(peer, "a unit is not what its name says"),
+                true => self.cx.flights.early.keep(*name, bytes),
+                false if whole => self.cx.expel(peer, "a unit is not what its name says"),
                 false => {}
             };
         }
-        let of = mesh.flights.get_mut(name).map(|flight| flight.fetch);
+        let of = self.cx.flights.get_mut(name).map(|flight| flight.fetch);
         let asked = of.and_then(|id| self.fetches.get(&id)).and_then(Fetch::giver) == Some(peer);
         if !asked && (bytes.len() as u32) < total {
             // Parts are joined only if they come from one.
             return;
         }
-        let arrived = mesh.flights.arrive(name, total, offset, bytes);
+        let arrived = self.cx.flights.arrive(name, total, offset, bytes);
         let Some((flight, whole)) = arrived else { return };
         if content::name(&whole) != *name {
             if flight.heard_bytes() > 0 {
                 return self.misheard(*name, flight);
             }
-            self.report.units_false += 1;
-            let Some(mesh) = &mut self.mesh else { return };
-            mesh.flights.begin(*name, flight.fetch, flight.unit);
-            if let Some(again) = mesh.flights.get_mut(name) {
+            self.cx.report.units_false += 1;
+            self.cx.flights.begin(*name, flight.fetch, flight.unit);
+            if let Some(again) = self.cx.flights.get_mut(name) {
                 (again.waiters, again.counted) = (flight.waiters, flight.counted);
             }
-            return self.expel(peer, "a unit is not what its name says");
+            return self.cx.expel(peer, "a unit is not what its name says");
         }
         if let Some(fetch) = self.fetches.get_mut(&flight.fetch) {
             fetch.stranded = None;
@@ -211,26 +209,26 @@ impl Node {
         let id = flight.fetch;
         if let Some(fetch) = self.fetches.get_mut(&id) {
             fetch.received += whole.len() as u64;
-            fetch.moved = self.now;
+            fetch.moved = self.cx.now;
         }
-        if let Some(ear) = &mut self.ear {
-            ear.cancel(self.now, name, whole.len() as u32);
+        if let Some(ear) = &mut self.cx.ear {
+            ear.cancel(self.cx.now, name, whole.len() as u32);
         }
         let Unit { parent_end, end, .. } = flight.unit;
         self.enter(id, Fresh { id: name, bytes: whole, key: None, end, parent_end }, from);
-        self.turns.all_ready(flight.waiters);
-        self.turns.dirty(id);
+        self.cx.turns.all_ready(flight.waiters);
+        self.cx.turns.dirty(id);
     }
 
     /// When nothing more is on its way, what is collected is written.
     pub(super) fn rest(&mut self, id: FetchId) {
-        if self.is_flying(id) {
+        if self.cx.is_flying(id) {
             return;
         }
         let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
         if storing.listed().is_some() && !storing.failed {
             let group = storing.flush();
-            self.append(Some(id), group);
+            self.cx.append(Some(id), group);
         }
     }
 
@@ -239,27 +237,25 @@ impl Node {
         let Some(id) = self.asked(peer, request) else { return };
         let mut waiters = Vec::new();
         for name in names {
-            let Some((mesh, fetch)) = self.mesh.as_mut().zip(self.fetches.get_mut(&id)) else {
-                return;
-            };
-            if mesh.flights.get_mut(name).is_none_or(|flight| flight.fetch != id) {
+            let Some(fetch) = self.fetches.get_mut(&id) else { return };
+            if self.cx.flights.get_mut(name).is_none_or(|flight| flight.fetch != id) {
                 continue;
             }
-            self.report.wants_lost += 1;
-            fetch.moved = self.now;
+            self.cx.report.wants_lost += 1;
+            fetch.moved = self.cx.now;
             if let Some(listed) = fetch.storing().and_then(Storing::listed)
                 && listed.lost.len() < LOST_MAX
             {
                 listed.lost.insert(*name);
             }
-            let lost = mesh.flights.remove(name);
-            if let (Some(ear), Some(flight)) = (&mut self.ear, &lost) {
-                ear.unwant(self.now, &[flight.unit.want(*name)]);
+            let lost = self.cx.flights.remove(name);
+            if let (Some(ear), Some(flight)) = (&mut self.cx.ear, &lost) {
+                ear.unwant(self.cx.now, &[flight.unit.want(*name)]);
             }
             waiters.extend(lost.map(|flight| flight.waiters));
         }
-        self.turns.all_ready(waiters.concat());
-        self.turns.dirty(id);
+        self.cx.turns.all_ready(waiters.concat());
+        self.cx.turns.dirty(id);
     }
 
     /// A peer answers with a response that is not stored.
@@ -268,13 +264,13 @@ impl Node {
         let Some(fetch) = self.fetches.get(&id) else { return };
         let (headers, status) = (headers(&opaque.fields), StatusCode::from_u16(opaque.status));
         let (Some(mut headers), Ok(status)) = (headers, status) else {
-            return self.expel(peer, "a head that is none");
+            return self.cx.expel(peer, "a head that is none");
         };
         if !matches!(fetch.state, fetch::State::Asking) {
-            return self.expel(peer, "a second head");
+            return self.cx.expel(peer, "a second head");
         }
         if fetch.ask.named.is_some() {
-            return self.expel(peer, "an answer that the object's name does not certify");
+            return self.cx.expel(peer, "an answer that the object's name does not certify");
         }
         if !self.takes_unsigned(id, (peer, request)) {
             return;
@@ -282,7 +278,7 @@ impl Node {
         self.heed(id, peer, request);
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         let confirms = status == StatusCode::NOT_MODIFIED && fetch.confirms;
-        if confirms && self.mesh.as_ref().is_some_and(|mesh| !mesh.config.gateways.is_empty()) {
+        if confirms && self.cx.mesh.as_ref().is_some_and(|mesh| !mesh.config.gateways.is_empty()) {
             // Nobody who is believed has signed that: the whole is asked for.
             let waiters = self.retire(id);
             self.remove_fetch(id);
@@ -312,9 +308,9 @@ impl Node {
             fetch::State::Passing(..) if offset == fetch.received && !beyond => {
                 self.body(id, bytes.into());
             }
-            fetch::State::Passing(..) => self.expel(peer, "bytes that nobody gave credit for"),
+            fetch::State::Passing(..) => self.cx.expel(peer, "bytes that nobody gave credit for"),
             fetch::State::Storing(storing) if storing.root.is_some() => {
-                self.expel(peer, "bytes that the object's name does not certify");
+                self.cx.expel(peer, "bytes that the object's name does not certify");
             }
             fetch::State::Storing(_) => {
                 self.loose_bytes(id, (peer, request), offset, bytes.into());
@@ -327,7 +323,9 @@ impl Node {
     pub(super) fn peer_ends(&mut self, peer: NodeId, request: Request, outcome: Outcome) {
         let Some(id) = self.asked(peer, request) else { return };
         self.does_not_lead(peer, request, outcome);
-        let Some((mesh, fetch)) = self.mesh.as_mut().zip(self.fetches.get_mut(&id)) else { return };
+        let Some((mesh, fetch)) = self.cx.mesh.as_mut().zip(self.fetches.get_mut(&id)) else {
+            return;
+        };
         if fetch.former == Some((peer, request)) {
             mesh.asks.remove(&(peer, request));
             fetch.former = None;
@@ -336,7 +334,9 @@ impl Node {
         if self.fall_back(id) {
             return;
         }
-        let Some((mesh, fetch)) = self.mesh.as_mut().zip(self.fetches.get_mut(&id)) else { return };
+        let Some((mesh, fetch)) = self.cx.mesh.as_mut().zip(self.fetches.get_mut(&id)) else {
+            return;
+        };
         match &fetch.state {
             // Its units may still be wanted.
             fetch::State::Storing(_) if outcome == Outcome::Complete => return self.all_came(id),
@@ -390,7 +390,7 @@ impl Node {
     /// All that a followed object's readers here want has come: they go on from the store. Peers may
     /// want more.
     pub(super) fn settle_listed(&mut self, id: FetchId, record: Rc<Record>) {
-        let flying = self.is_flying(id);
+        let flying = self.cx.is_flying(id);
         let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
         let readers = storing.readers.clone();
         let has_all = |reader: &ExchangeId| {
@@ -407,35 +407,30 @@ impl Node {
         let received = fetch.received;
         let Some(storing) = fetch.storing() else { return };
         if !storing.readers.is_empty() {
-            return self.turns.dirty(id);
+            return self.cx.turns.dirty(id);
         }
         if storing.is_reopened() || storing.is_hollow() {
-            return self.turns.end(id);
+            return self.cx.turns.end(id);
         }
         let left = storing.announced.map(|length| length.saturating_sub(received));
         let little = left.is_some_and(|left| left <= super::ABANDONED_MAX) && !storing.failed;
         let here = storing.listed().is_some_and(|listed| listed.wanted_here && listed.answered);
-        let whole = storing.whole.clone().filter(|_| !self.is_flying(id));
+        let whole = storing.whole.clone().filter(|_| !self.cx.is_flying(id));
         match whole {
             // It is kept if more came of it than its head.
             Some(record)
-                if self.begins_here(&record) && !(little && here && received < record.length) =>
+                if self.cx.begins_here(&record)
+                    && !(little && here && received < record.length) =>
             {
                 self.finish_listed(id, &record);
             }
             _ if little && here => {
                 self.orphan(id);
                 self.want_rest(id);
-                self.turns.dirty(id);
+                self.cx.turns.dirty(id);
             }
-            _ => self.turns.end(id),
+            _ => self.cx.turns.end(id),
         }
-    }
-
-    /// Whether the first units of a record are here, as far as memory knows.
-    fn begins_here(&mut self, record: &Record) -> bool {
-        let first = self.manifests.get(record.id, 0);
-        record.length == 0 || first.is_none_or(|first| self.is_sound(record, &first))
     }
 
     /// A followed object is as complete as it will be: its record is kept.
@@ -450,19 +445,19 @@ impl Node {
         if failed || hollow {
             for reader in self.drop_storing(id, fetch) {
                 self.read_closed(reader, record);
-                self.turns.ready(reader);
+                self.cx.turns.ready(reader);
             }
             return;
         }
         let group = storing.flush();
         let readers = std::mem::take(&mut storing.readers);
-        self.append(Some(id), group);
+        self.cx.append(Some(id), group);
         if !reopened && !published {
             self.put_record(key, uri, Rc::clone(record));
         }
         for reader in readers {
             self.read_closed(reader, record);
-            self.turns.ready(reader);
+            self.cx.turns.ready(reader);
         }
     }
 }

@@ -32,12 +32,12 @@ impl Node {
         let length = text.len() as u64;
         headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
         let head = Head { status: StatusCode::OK, headers, length: Some(length) };
-        self.out.push_back(Output::Client(ClientOutput::Respond(id, Box::new(head))));
+        self.cx.out.push_back(Output::Client(ClientOutput::Respond(id, Box::new(head))));
         if !text.is_empty() {
             // A head is no longer than the screen lets through: that is given without asking for credit.
-            self.out.push_back(Output::Client(ClientOutput::Data(id, text)));
+            self.cx.out.push_back(Output::Client(ClientOutput::Data(id, text)));
         }
-        self.out.push_back(Output::Client(ClientOutput::Finish(id)));
+        self.cx.out.push_back(Output::Client(ClientOutput::Finish(id)));
     }
 }
 

@@ -21,10 +21,10 @@ impl Node {
                 }
                 if fetch.granted <= fetch.received {
                     // Whoever waits for it to come on waits from now on.
-                    fetch.moved = self.now;
+                    fetch.moved = self.cx.now;
                 }
                 fetch.granted += bytes;
-                self.out.push_back(Output::Origin(OriginOutput::Grant(fetch.line(id), bytes)));
+                self.cx.out.push_back(Output::Origin(OriginOutput::Grant(fetch.line(id), bytes)));
                 return self.watch(id);
             };
             // A message for each few bytes would cost more air than they do.
@@ -33,7 +33,7 @@ impl Node {
                 let owed = std::mem::take(&mut fetch.owed);
                 fetch.granted += owed;
                 let credit = u32::try_from(owed).unwrap_or(u32::MAX);
-                self.say(peer, Message::Credit(request, credit, 0));
+                self.cx.say(peer, Message::Credit(request, credit, 0));
             }
         }
     }
@@ -41,7 +41,7 @@ impl Node {
     /// Keeps the origin a little ahead of its fastest reader, as long as the disk keeps up and there
     /// is memory. A little is always granted: what others were promised may never come.
     pub(super) fn grant_ahead(&mut self, id: FetchId) {
-        if self.is_crowded() {
+        if self.cx.is_crowded() {
             self.ungranted = true;
             return;
         }
@@ -57,7 +57,7 @@ impl Node {
         let positions = readers.filter_map(|reader| self.exchanges.get(reader)?.position());
         // Where the store has failed, nothing may be forgotten before the slowest has it.
         let pace = if storing.failed { positions.min() } else { positions.max() };
-        let full_memory = self.chunks.pinned_bytes() > self.pinned_max();
+        let full_memory = self.cx.chunks.pinned_bytes() > self.cx.pinned_max();
         let ahead = if full_memory { AHEAD_MIN } else { AHEAD };
         self.ungranted |= full_memory;
         let target = pace.unwrap_or(fetch.received) + ahead;
@@ -67,20 +67,11 @@ impl Node {
             return;
         }
         let promised: u64 = self.fetches.values().map(Fetch::promised).sum();
-        let room = self.pinned_max().saturating_sub(self.chunks.pinned_bytes() + promised);
+        let room = self.cx.pinned_max().saturating_sub(self.cx.chunks.pinned_bytes() + promised);
         // Origins come in pieces. What the last one had beyond what was granted is held against what is
         // granted next, and nothing would come if that were less.
         let beyond = fetch.received.saturating_sub(fetch.granted);
         self.grant(id, open.min(room.max(little)) + beyond);
-    }
-
-    pub(super) fn pinned_max(&self) -> u64 {
-        self.config.memory_bytes / 4
-    }
-
-    /// Whether there are too many units in memory, and waiting for the disk will help.
-    pub(super) fn is_crowded(&self) -> bool {
-        self.chunks.pinned_bytes() > self.pinned_max() && self.chunks.is_writing()
     }
 
     /// What origins may send is worked out anew, whatever has happened since: nobody who waits for them says
@@ -91,7 +82,7 @@ impl Node {
 
     /// Goes on with transfers that waited for memory, once there is some.
     pub(super) fn grant_others(&mut self) {
-        if !self.ungranted || self.is_crowded() {
+        if !self.ungranted || self.cx.is_crowded() {
             return;
         }
         self.ungranted = false;
@@ -102,6 +93,6 @@ impl Node {
         let of_these = |(id, fetch): (&FetchId, &Fetch)| which(fetch).then_some(*id);
         let mut ids: Vec<FetchId> = self.fetches.iter().filter_map(of_these).collect();
         ids.sort_unstable();
-        ids.into_iter().for_each(|id| self.turns.dirty(id));
+        ids.into_iter().for_each(|id| self.cx.turns.dirty(id));
     }
 }

@@ -31,7 +31,7 @@ impl Node {
         status: StatusCode,
         mut headers: HeaderMap,
     ) {
-        let (now, right) = (self.date(), self.clock_right());
+        let (now, right) = (self.cx.date(), self.cx.clock_right());
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         let announced =
             if bodiless(&Method::GET, status) { Some(0) } else { content_length(&headers) };
@@ -43,20 +43,20 @@ impl Node {
         if right && !headers.contains_key(header::DATE) {
             headers.insert(header::DATE, http::format_date(now));
         }
-        let cutting = Cutting::new(self.config.profile, self.sealer.clone());
+        let cutting = Cutting::new(self.cx.config.profile, self.cx.sealer.clone());
         let inflow = Inflow::Cut(Box::new(cutting));
         let mut storing =
-            Storing::new(self.dice.record_id(), status, headers, (now, right), inflow);
+            Storing::new(self.cx.dice.record_id(), status, headers, (now, right), inflow);
         storing.announced = announced;
         let names = http::vary(&storing.headers).unwrap_or_default();
         storing.selecting = http::selecting(names, &fetch.ask.headers);
         self.begin(id, storing);
-        self.turns.dirty(id);
+        self.cx.turns.dirty(id);
     }
 
     /// An object begins to come: whoever waited reads it, if it is for them.
     pub(super) fn begin(&mut self, id: FetchId, storing: Storing) {
-        let now = self.date();
+        let now = self.cx.date();
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         let record = storing.so_far(fetch.requested);
         fetch.joined.clear();
@@ -70,7 +70,7 @@ impl Node {
                 others.push(waiter);
                 continue;
             }
-            let counts = &mut self.report.requests;
+            let counts = &mut self.cx.report.requests;
             *(if joins { &mut counts.collapsed } else { &mut counts.miss }) += 1;
             self.serve_growing(waiter, id, joins);
         }
@@ -83,7 +83,7 @@ impl Node {
 
     /// A client, or a peer, reads an object while it grows.
     pub(super) fn serve_growing(&mut self, client: ExchangeId, id: FetchId, collapsed: bool) {
-        let now = self.date();
+        let now = self.cx.date();
         let (peer, head_alone) = (self.is_peer(client), self.wants_head(client));
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         let (why, requested) = (fetch.why, fetch.requested);
@@ -91,7 +91,7 @@ impl Node {
         let Some(storing) = fetch.storing() else { return };
         let code = storing.status.as_u16();
         // RFC 9211 §2.6: only of what the cache stores. One that failed is tried again, and may fail again.
-        let is_kept = !storing.failed && !storing.is_hollow() && self.trust == Trust::Works;
+        let is_kept = !storing.failed && !storing.is_hollow() && self.cx.trust == Trust::Works;
         let stored = if is_kept { "; stored" } else { "" };
         let with = if collapsed { "; collapsed" } else { "" };
         let detail = format!("fwd={why}; fwd-status={code}{stored}{with}");
@@ -99,7 +99,7 @@ impl Node {
             return self.supply_growing(client, id, &detail);
         }
         let (record, first) = (storing.record, storing.segment_at(0));
-        let heard = self.is_overheard_at(record, first, 0);
+        let heard = self.cx.is_overheard_at(record, first, 0);
         let detail = overheard(detail, heard);
         let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
         let mut headers = storing.headers.clone();
@@ -111,8 +111,8 @@ impl Node {
             exchange.ask.set_cookies(&mut headers);
         }
         add_upstream(&mut headers, &upstream);
-        add_status(&mut headers, &self.config.name, &detail);
-        http::add_via(&mut headers, ::http::Version::HTTP_11, &self.via);
+        add_status(&mut headers, &self.cx.config.name, &detail);
+        http::add_via(&mut headers, ::http::Version::HTTP_11, &self.cx.via);
         let end = storing.announced.unwrap_or(u64::MAX);
         if end < u64::MAX && !bodiless(&Method::GET, storing.status) {
             headers.insert(header::CONTENT_LENGTH, HeaderValue::from(end));
@@ -126,16 +126,16 @@ impl Node {
         if let Some(listed) = storing.listed() {
             listed.wanted_here |= !head_alone;
         }
-        self.out.push_back(Output::Client(ClientOutput::Respond(client, Box::new(head))));
+        self.cx.out.push_back(Output::Client(ClientOutput::Respond(client, Box::new(head))));
         self.put_state(client, State::Serving(Box::new(serving)));
-        self.turns.ready(client);
+        self.cx.turns.ready(client);
     }
 
     /// An object whose length was not announced is larger than what is stored.
     pub(super) fn outgrow(&mut self, id: FetchId) {
         let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
         if !storing.failed {
-            self.report.not_stored.entry("body-size").or_default().responses += 1;
+            self.cx.report.not_stored.entry("body-size").or_default().responses += 1;
             self.fail_storing(id, &[]);
         }
     }
@@ -162,9 +162,9 @@ impl Node {
 
     /// A unit of an object is here, and named: has it written with its neighbours.
     pub(super) fn enter(&mut self, id: FetchId, unit: Fresh, from: Provenance) {
-        let full_memory = self.chunks.pinned_bytes() > self.pinned_max();
+        let full_memory = self.cx.chunks.pinned_bytes() > self.cx.pinned_max();
         let named = (unit.id, &unit.bytes);
-        let fresh = self.chunks.enter(id, named, from, &mut self.tickets, &mut self.out);
+        let fresh = self.cx.chunks.enter(id, named, from, &mut self.cx.tickets, &mut self.cx.out);
         let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
         let parent_end = unit.parent_end;
         let group = match fresh {
@@ -173,7 +173,7 @@ impl Node {
                 Vec::new()
             }
             true => storing.collect((unit.id, unit.bytes), parent_end),
-            false if storing.failed && self.chunks.is_pinned(&unit.id) => {
+            false if storing.failed && self.cx.chunks.is_pinned(&unit.id) => {
                 storing.unstored.push_back((unit.end, unit.id));
                 Vec::new()
             }
@@ -182,7 +182,7 @@ impl Node {
         };
         // Neighbours are worth waiting for only while there is memory.
         let group = if group.is_empty() && full_memory { storing.flush() } else { group };
-        self.append(Some(id), group);
+        self.cx.append(Some(id), group);
     }
 
     /// Closes the open segment for peers that read along, once it is worth its signature: one unit at
@@ -204,7 +204,7 @@ impl Node {
         if open >= worth {
             self.list_open(id);
         } else if !self.to_list.iter().any(|(_, waiting)| *waiting == id) {
-            self.to_list.push_back((self.now + LIST_AFTER, id));
+            self.to_list.push_back((self.cx.now + LIST_AFTER, id));
         }
     }
 
@@ -226,13 +226,13 @@ impl Node {
         };
         let peers = storing.readers.iter().filter(|reader| self.is_peer(**reader));
         let peers: SmallVec<[ExchangeId; 8]> = peers.copied().collect();
-        self.turns.all_ready(peers);
+        self.cx.turns.all_ready(peers);
     }
 
     pub(super) fn is_read_by_peers(&self, id: FetchId) -> bool {
         match self.fetches.get(&id).map(|fetch| &fetch.state) {
             // Asked for every piece of every body: where there is no mesh, nobody is looked at.
-            Some(fetch::State::Storing(storing)) if self.mesh.is_some() => {
+            Some(fetch::State::Storing(storing)) if self.cx.mesh.is_some() => {
                 storing.readers.iter().any(|reader| self.is_peer(*reader))
             }
             _ => false,
@@ -258,7 +258,7 @@ impl Node {
         storing.ended = true;
         let group = storing.flush();
         let Some(last) = storing.cutting().map(Cutting::close) else { return };
-        self.append(Some(id), group);
+        self.cx.append(Some(id), group);
         self.add_segment(id, Rc::new(last));
         let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
         let record = storing.so_far(requested);
@@ -275,19 +275,19 @@ impl Node {
                 storing.whole = Some(Rc::clone(&record));
             }
             if self.published.puts.contains_key(&id) {
-                return self.turns.dirty(id);
+                return self.cx.turns.dirty(id);
             }
             self.put_record(key, uri, record);
         }
-        self.turns.all_ready(readers);
-        self.turns.dirty(id);
+        self.cx.turns.all_ready(readers);
+        self.cx.turns.dirty(id);
     }
 
     /// The disk has all of a closed object: its readers go on from there.
     pub(super) fn settle(&mut self, id: FetchId) {
         let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
         let Some(record) = storing.whole.clone() else { return };
-        if storing.failed || !storing.closed.is_empty() || self.chunks.is_writing_for(id) {
+        if storing.failed || !storing.closed.is_empty() || self.cx.chunks.is_writing_for(id) {
             return;
         }
         if let Inflow::Listed(_) = storing.inflow {
@@ -324,24 +324,26 @@ impl Node {
         let Some(storing) = fetch.storing() else { return Vec::new() };
         let (group, readers) = (storing.flush(), std::mem::take(&mut storing.readers));
         for (_, unit) in &storing.unstored {
-            self.chunks.release(unit);
+            self.cx.chunks.release(unit);
         }
         let kept = storing.whole.is_some() && !storing.failed && !storing.is_hollow();
         let record = storing.record;
         if !kept && !self.publishes(&fetch.ask) && !self.is_of_use(record, fetch.ask.key) {
             // Those that wait would come behind it.
-            self.segments.write(&mut self.tickets, &mut self.out);
+            self.cx.segments.write(&mut self.cx.tickets, &mut self.cx.out);
             let drop = store::Change::DropSegments { record };
-            self.out.push_back(Output::Store(StoreOutput::Change(self.tickets.draw(), vec![drop])));
+            self.cx
+                .out
+                .push_back(Output::Store(StoreOutput::Change(self.cx.tickets.draw(), vec![drop])));
         }
         // Another transfer may have met the same units, and count on their being written.
-        self.append(Some(id), group);
+        self.cx.append(Some(id), group);
         readers
     }
 
     /// Whether another transfer or the catalogue has the same record, and so its segments.
     fn is_of_use(&mut self, record: RecordId, key: ObjectKey) -> bool {
-        let row = self.rows.get(&key);
+        let row = self.cx.rows.get(&key);
         row.is_some_and(|row| row.records.iter().any(|kept| kept.id == record))
             || self
                 .fetches
@@ -359,22 +361,22 @@ impl Node {
             return self.unread_listed(id);
         }
         if storing.ended {
-            return self.turns.dirty(id);
+            return self.cx.turns.dirty(id);
         }
         if !storing.readers.is_empty() {
             // Perhaps the others waited for this one.
-            return self.turns.dirty(id);
+            return self.cx.turns.dirty(id);
         }
         let left = storing.announced.map(|length| length.saturating_sub(received));
         if left.is_some_and(|left| left <= ABANDONED_MAX) && !storing.failed {
             self.orphan(id);
-            self.turns.dirty(id);
+            self.cx.turns.dirty(id);
         } else if of_peer && !storing.failed {
             // It may come back by another way, and go on (protocol: Resume).
             storing.parked = true;
             self.orphan(id);
         } else {
-            self.turns.end(id);
+            self.cx.turns.end(id);
         }
     }
 
@@ -396,7 +398,7 @@ impl Node {
     /// Nobody waits for a transfer: it may go on for a while.
     pub(super) fn orphan(&mut self, id: FetchId) {
         self.orphans.retain(|(_, other)| *other != id);
-        self.orphans.push_back((self.now + ORPHAN_PATIENCE, id));
+        self.orphans.push_back((self.cx.now + ORPHAN_PATIENCE, id));
         if self.orphans.len() > ORPHANS_MAX
             && let Some((_, oldest)) = self.orphans.pop_front()
         {
@@ -417,7 +419,7 @@ impl Node {
             _ => false,
         };
         if unread {
-            self.turns.end(id);
+            self.cx.turns.end(id);
         }
     }
 }

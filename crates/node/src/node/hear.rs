@@ -25,18 +25,18 @@ impl Node {
     /// Something happened to a connection with a peer.
     pub(super) fn link(&mut self, input: LinkInput) {
         if let LinkInput::Received(_, bytes) = &input {
-            self.report.peer_in_bytes += bytes.len() as u64;
+            self.cx.report.peer_in_bytes += bytes.len() as u64;
         }
-        if let Some(mesh) = &mut self.mesh {
-            mesh.peers.handle(self.now, input);
+        if let Some(mesh) = &mut self.cx.mesh {
+            mesh.peers.handle(self.cx.now, input);
         }
     }
 
     /// The way to the gateway has changed.
     pub(super) fn routes(&mut self, routes: RouteTable) {
-        let Some(mesh) = &mut self.mesh else { return };
-        mesh.set_routes(self.now, routes);
-        mesh.meet(self.now);
+        let Some(mesh) = &mut self.cx.mesh else { return };
+        mesh.set_routes(self.cx.now, routes);
+        mesh.meet(self.cx.now);
         // Who had no way may have one now.
         self.look_after();
     }
@@ -44,12 +44,12 @@ impl Node {
     /// Hands out what is to be said to peers.
     pub(super) fn talk(&mut self) {
         self.tell_hints();
-        let Some(mesh) = &mut self.mesh else { return };
+        let Some(mesh) = &mut self.cx.mesh else { return };
         while let Some(output) = mesh.peers.poll_output() {
             if let LinkOutput::Write(_, bytes) = &output {
-                self.report.peer_out_bytes += bytes.len() as u64;
+                self.cx.report.peer_out_bytes += bytes.len() as u64;
             }
-            self.out.push_back(Output::Link(output));
+            self.cx.out.push_back(Output::Link(output));
         }
     }
 
@@ -61,35 +61,32 @@ impl Node {
             Event::Chunk(peer, head, bytes) => self.unit_part(peer, head, bytes),
             Event::Down(peer, _) => self.peer_down(peer),
             Event::Failed(address, why) => {
-                let mesh = self.mesh.as_mut();
+                let mesh = self.cx.mesh.as_mut();
                 if let Down::Refused(refusal) = why
-                    && mesh.is_some_and(|mesh| mesh.is_news(self.now, address.ip()))
+                    && mesh.is_some_and(|mesh| mesh.is_news(self.cx.now, address.ip()))
                 {
-                    self.notice(format!("the node at {address} refuses us: {}", reason(refusal)));
+                    self.cx
+                        .notice(format!("the node at {address} refuses us: {}", reason(refusal)));
                 }
                 self.no_peer(address);
             }
             Event::Room(peer) => self.supply_peer(peer),
             Event::DataLost(peer) => self.want_again(peer),
             Event::Rejected(address, refusal) => {
-                self.notice(format!("refused a node at {address}: {}", reason(refusal)));
+                self.cx.notice(format!("refused a node at {address}: {}", reason(refusal)));
             }
             Event::Expelled(_, address, why) => {
-                self.notice(format!("left the peer at {address} for a while: {why}"));
+                self.cx.notice(format!("left the peer at {address} for a while: {why}"));
             }
         }
     }
 
-    fn notice(&mut self, line: String) {
-        self.out.push_back(Output::Notice(line));
-    }
-
     fn peer_up(&mut self, peer: NodeId, dialled: Option<SocketAddr>) {
         self.introduce();
-        let (Some(mesh), Some(address)) = (&mut self.mesh, dialled) else { return };
+        let (Some(mesh), Some(address)) = (&mut self.cx.mesh, dialled) else { return };
         mesh.found(address.ip());
         // Whoever is dialled will be asked: a lost SYN, for which TCP waits a second, is better lost now.
-        mesh.peers.open_data(self.now, peer);
+        mesh.peers.open_data(self.cx.now, peer);
         for id in self.dialled(address) {
             self.ask_next(id);
         }
@@ -97,7 +94,7 @@ impl Node {
 
     /// Who waits for an address that was dialled, and for no other meanwhile.
     fn dialled(&mut self, address: SocketAddr) -> Vec<FetchId> {
-        let Some(mesh) = &mut self.mesh else { return Vec::new() };
+        let Some(mesh) = &mut self.cx.mesh else { return Vec::new() };
         let mut waiting = mesh.dialling.remove(&address).unwrap_or_default();
         waiting.sort_unstable();
         waiting.dedup();
@@ -110,20 +107,20 @@ impl Node {
 
     /// What a peer says of the gateway may be news to us, and so to the others.
     fn introduce(&mut self) {
-        if let Some(mesh) = &mut self.mesh {
+        if let Some(mesh) = &mut self.cx.mesh {
             let routes = std::mem::take(&mut mesh.routes);
-            mesh.set_routes(self.now, routes);
+            mesh.set_routes(self.cx.now, routes);
         }
     }
 
     fn no_peer(&mut self, address: SocketAddr) {
         let waiting = self.dialled(address);
-        let Some(mesh) = &mut self.mesh else { return };
-        if waiting.is_empty() && hints::found_nobody(self.now, mesh, address.ip()) {
+        let Some(mesh) = &mut self.cx.mesh else { return };
+        if waiting.is_empty() && hints::found_nobody(self.cx.now, mesh, address.ip()) {
             // It was only to be met, and may just be starting.
-            mesh.missed(self.now);
+            mesh.missed(self.cx.now);
         } else {
-            mesh.pass_over(self.now, address.ip());
+            mesh.pass_over(self.cx.now, address.ip());
         }
         for id in waiting {
             if let Some(fetch) = self.fetches.get_mut(&id) {
@@ -149,7 +146,7 @@ impl Node {
     }
 
     fn peer_down(&mut self, peer: NodeId) {
-        let Some(mesh) = &mut self.mesh else { return };
+        let Some(mesh) = &mut self.cx.mesh else { return };
         mesh.holders.gone(peer);
         let mut supplied: Vec<ExchangeId> = mesh.supplied_to(peer).collect();
         supplied.sort_unstable();
@@ -205,17 +202,17 @@ impl Node {
     }
 
     fn supplied(&self, peer: NodeId, request: Request) -> Option<ExchangeId> {
-        self.mesh.as_ref()?.supplied.get(&(peer, request)).copied()
+        self.cx.mesh.as_ref()?.supplied.get(&(peer, request)).copied()
     }
 
     /// A transfer that a peer was asked for, if it is still that.
     pub(super) fn asked(&self, peer: NodeId, request: Request) -> Option<FetchId> {
-        self.mesh.as_ref()?.asks.get(&(peer, request)).copied()
+        self.cx.mesh.as_ref()?.asks.get(&(peer, request)).copied()
     }
 
     fn peer_asks(&mut self, peer: NodeId, ask: peer::Ask) {
-        self.report.asks_in += 1;
-        let Some(mesh) = &mut self.mesh else { return };
+        self.cx.report.asks_in += 1;
+        let Some(mesh) = &mut self.cx.mesh else { return };
         let request = ask.request;
         let known = mesh.supplied.contains_key(&(peer, request));
         let crowd = mesh.supplied_to(peer).count() >= REQUESTS_MAX;
@@ -235,18 +232,18 @@ impl Node {
                 return self.admit_peer(peer, request, ask);
             }
             Some(_) => {
-                self.report.asks_short += 1;
+                self.cx.report.asks_short += 1;
                 Outcome::Busy
             }
         };
-        self.say(peer, Message::End(request, outcome));
+        self.cx.say(peer, Message::End(request, outcome));
     }
 
     fn admit_peer(&mut self, peer: NodeId, request: Request, ask: Ask) {
-        let Some(mesh) = &mut self.mesh else { return };
+        let Some(mesh) = &mut self.cx.mesh else { return };
         let id = mesh.draw_exchange();
         mesh.supplied.insert((peer, request), id);
-        self.look_at.get_or_insert(self.now + LOOK_EVERY);
+        self.look_at.get_or_insert(self.cx.now + LOOK_EVERY);
         let credit = ask.trail.credit;
         self.exchanges.insert(id, Exchange { ask, credit, state: State::Looking });
         self.charge(id);
@@ -261,7 +258,7 @@ impl Node {
         let mut headers = headers(&ask.fields)?;
         http::strip_hop_by_hop(&mut headers);
         headers.remove(header::HOST);
-        http::add_via(&mut headers, Version::HTTP_11, &self.via);
+        http::add_via(&mut headers, Version::HTTP_11, &self.cx.via);
         let dial = Dial::Name(target.host().to_owned(), target.port());
         let trail = Trail {
             size,
@@ -281,7 +278,7 @@ impl Node {
             asker: Asker::Peer(peer, ask.request),
             trail,
             method: Method::GET,
-            key: target.key(&self.config.secret, Audience::Everyone),
+            key: target.key(&self.cx.config.secret, Audience::Everyone),
             target,
             named: None,
             headers,
@@ -296,7 +293,7 @@ impl Node {
             cookies: HeaderMap::new(),
             verified: true,
         };
-        named::understand(ask, &self.config.secret).ok()
+        named::understand(ask, &self.cx.config.secret).ok()
     }
 
     /// A peer goes on with a transfer that was broken off.
@@ -324,14 +321,6 @@ impl Node {
         }
         self.end_supply(id, Outcome::UnknownRecord);
         self.leave(id);
-    }
-
-    /// A peer does what none does: it goes.
-    pub(super) fn expel(&mut self, peer: NodeId, why: &'static str) {
-        if let Some(mesh) = &mut self.mesh {
-            mesh.holders.failed(peer);
-            mesh.peers.expel(self.now, peer, why);
-        }
     }
 
     /// What a peer says is of no use here, though it may be honest: it is asked elsewhere.

@@ -9,7 +9,7 @@ use wire::{Instant, NodeId, Oid};
 impl Node {
     /// A peer says that it leads to objects.
     pub(super) fn peer_holds(&mut self, peer: NodeId, names: Vec<Oid>) {
-        let Some(mesh) = &mut self.mesh else { return };
+        let Some(mesh) = &mut self.cx.mesh else { return };
         for name in names {
             mesh.holders.hold(peer, name);
         }
@@ -17,7 +17,7 @@ impl Node {
 
     /// A peer takes that back.
     pub(super) fn peer_lets_go(&mut self, peer: NodeId, names: &[Oid]) {
-        let Some(mesh) = &mut self.mesh else { return };
+        let Some(mesh) = &mut self.cx.mesh else { return };
         for name in names {
             mesh.holders.let_go(peer, name);
         }
@@ -25,24 +25,24 @@ impl Node {
 
     /// What this node leads to may be more or less than before.
     pub(super) fn leads_elsewhere(&mut self) {
-        if let Some(mesh) = &mut self.mesh {
+        if let Some(mesh) = &mut self.cx.mesh {
             mesh.holders.changed = true;
         }
     }
 
     /// Tells what has changed, if something has.
     pub(super) fn tell_hints(&mut self) {
-        let Some(mesh) = &mut self.mesh else { return };
+        let Some(mesh) = &mut self.cx.mesh else { return };
         if !mesh.holders.changed {
             return;
         }
-        let towards = towards(self.now, mesh);
+        let towards = towards(self.cx.now, mesh);
         let leads = self.published.names().next().is_some() || mesh.holders.len() > 0;
         if leads && towards.is_none() {
-            seek(self.now, mesh);
+            seek(self.cx.now, mesh);
         }
         for (peer, message) in mesh.holders.tell(towards, self.published.names()) {
-            mesh.peers.send(self.now, peer, &message);
+            mesh.peers.send(self.cx.now, peer, &message);
         }
     }
 }

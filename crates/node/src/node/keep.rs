@@ -1,20 +1,19 @@
 //! What goes to the store, and what comes of it.
 
-use super::{Node, STORE_RETRY, SYNC_AFTER};
+use super::Node;
 use crate::chunks::Appended;
 use crate::exchange::State;
 use crate::fetch::{self, Fetch};
 use crate::http::{Record, Row};
 use crate::input::{FetchId, PutError, Ticket};
 use crate::storing::Signed;
-use bytes::Bytes;
 use std::rc::Rc;
-use store::{Change, Location, unit_log_bytes};
+use store::{Change, Location};
 use wire::{ChunkId, Instant, ObjectKey};
 
 /// Whether the store is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Trust {
+pub enum Trust {
     /// It is.
     Works,
     /// It failed, and is left alone until then.
@@ -36,61 +35,31 @@ impl Trust {
 }
 
 impl Node {
-    /// Whether the store is used at present.
-    pub(super) fn store_works(&self) -> bool {
-        matches!(self.trust, Trust::Works | Trust::Doubted)
-    }
-
     /// Looks whether a store that failed can be written again.
     pub(super) fn try_store(&mut self) {
-        self.trust = Trust::Tried;
+        self.cx.trust = Trust::Tried;
         self.sync_for(Vec::new());
-    }
-
-    /// Something was written that is not durable yet.
-    pub(super) fn dirty(&mut self) {
-        self.sync_at.get_or_insert(self.now + SYNC_AFTER);
-    }
-
-    /// Writes units side by side: of a transfer, or such as nobody asked for.
-    pub(super) fn append(&mut self, of: Option<FetchId>, mut group: Vec<(ChunkId, Bytes)>) {
-        // The store keeps a segment's room free: what needs more than that might wait for ever.
-        let bytes_max = self.chunks.index().segment_bytes() / 2;
-        while !group.is_empty() {
-            let mut sum = 0;
-            let fits = group.iter().take_while(|(_, bytes)| {
-                sum += unit_log_bytes(bytes.len() as u32);
-                sum <= bytes_max
-            });
-            let rest = group.split_off(fits.count().max(1));
-            self.dirty();
-            let spared = self.chunks.append(of, group, &mut self.tickets, &mut self.out);
-            if of.is_none() {
-                self.overheard_written(spared, &[]);
-            }
-            group = rest;
-        }
     }
 
     /// Units were written, or could not be.
     pub(super) fn appended(&mut self, ticket: Ticket, places: Option<Vec<Location>>) {
-        let appended = self.chunks.handle_appended(ticket, places, &mut self.out);
+        let appended = self.cx.chunks.handle_appended(ticket, places, &mut self.cx.out);
         let Some(Appended { fetch, bytes, refused, waited, failed }) = appended else { return };
         // Of what nobody asked for there may be too much for the disk at times, and that is no failure of it.
         match (fetch, refused.is_empty()) {
-            (Some(_), false) => self.store_failed(),
-            (Some(_), true) if self.trust == Trust::Doubted => self.trust = Trust::Works,
+            (Some(_), false) => self.cx.store_failed(),
+            (Some(_), true) if self.cx.trust == Trust::Doubted => self.cx.trust = Trust::Works,
             _ => {}
         }
         for other in failed {
             self.fail_storing(other, &[]);
         }
-        waited.into_iter().for_each(|other| self.turns.dirty(other));
-        let Some(id) = fetch else { return self.overheard_written(bytes, &refused) };
+        waited.into_iter().for_each(|other| self.cx.turns.dirty(other));
+        let Some(id) = fetch else { return self.cx.overheard_written(bytes, &refused) };
         if !refused.is_empty() {
             self.fail_storing(id, &refused);
         }
-        self.turns.dirty(id);
+        self.cx.turns.dirty(id);
     }
 
     /// The store did not take units of a transfer: it goes on without the store.
@@ -99,7 +68,7 @@ impl Node {
         let storing = self.fetches.get_mut(&id).and_then(Fetch::storing);
         let (Some(key), Some(storing)) = (key, storing) else {
             // The transfer is over, and its record names units that will be missed.
-            refused.iter().for_each(|id| self.chunks.release(id));
+            refused.iter().for_each(|id| self.cx.chunks.release(id));
             return;
         };
         storing.failed = true;
@@ -116,9 +85,9 @@ impl Node {
             self.forget_record(key, &record);
         }
         if unread {
-            return self.turns.end(id);
+            return self.cx.turns.end(id);
         }
-        self.turns.dirty(id);
+        self.cx.turns.dirty(id);
     }
 
     /// Readers have moved on: lets go of what none of them needs any more.
@@ -145,7 +114,7 @@ impl Node {
             let Some((_, unit)) = storing.unstored.pop_front() else { return };
             // Content may repeat itself.
             if !storing.unstored.iter().any(|(_, other)| *other == unit) {
-                self.chunks.release(&unit);
+                self.cx.chunks.release(&unit);
             }
         }
     }
@@ -153,17 +122,12 @@ impl Node {
     /// What was written is durable, or could not be made so.
     pub(super) fn synced(&mut self, done: bool) {
         self.published_synced(done);
-        self.syncing = !self.published.syncs.is_empty();
+        self.cx.syncing = !self.published.syncs.is_empty();
         if !done {
-            self.store_failed();
-        } else if self.trust == Trust::Tried {
-            self.trust = Trust::Doubted;
+            self.cx.store_failed();
+        } else if self.cx.trust == Trust::Tried {
+            self.cx.trust = Trust::Doubted;
         }
-    }
-
-    pub(super) fn store_failed(&mut self) {
-        self.report.store_failures += 1;
-        self.trust = Trust::Failed(self.now + STORE_RETRY);
     }
 
     /// Writes a segment of a manifest; until the catalogue has it, the transfer keeps it.
@@ -172,28 +136,28 @@ impl Node {
         let (number, last) = (signed.segment.number as u32, signed.segment.closing.is_some());
         let record = storing.record;
         let bytes = signed.encode();
-        self.manifests.put(record, Rc::new(signed));
+        self.cx.manifests.put(record, Rc::new(signed));
         if storing.failed {
             return;
         }
         let change = Change::PutSegment { record, number, bytes };
-        self.segments.put((id, number), change, last, &mut self.tickets, &mut self.out);
-        self.dirty();
+        self.cx.segments.put((id, number), change, last, &mut self.cx.tickets, &mut self.cx.out);
+        self.cx.dirty();
     }
 
     /// The catalogue has taken changes, or could not.
     pub(super) fn changed(&mut self, ticket: Ticket, done: bool) {
         if !done {
-            self.store_failed();
+            self.cx.store_failed();
         }
-        if let Some(segments) = self.segments.handle_changed(ticket) {
+        if let Some(segments) = self.cx.segments.handle_changed(ticket) {
             for (id, number) in segments {
                 self.segment_written(id, number, done);
             }
             return;
         }
         if !self.published_changed(ticket, done) {
-            self.rows.handle_changed(ticket);
+            self.cx.rows.handle_changed(ticket);
         }
     }
 
@@ -203,17 +167,17 @@ impl Node {
         } else if let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) {
             storing.closed.remove(&number);
         }
-        self.turns.dirty(id);
+        self.cx.turns.dirty(id);
     }
 
     /// Puts a record under its key, in place of those it replaces.
     pub(super) fn put_record(&mut self, key: ObjectKey, uri: String, record: Rc<Record>) {
-        let mut row = self.rows.get(&key).map(|row| Row::clone(&row)).unwrap_or_default();
-        if self.config.secret == crate::http::OPEN_KEY {
+        let mut row = self.cx.rows.get(&key).map(|row| Row::clone(&row)).unwrap_or_default();
+        if self.cx.config.secret == crate::http::OPEN_KEY {
             row.uri = uri;
         }
         if record.clocked {
-            self.clock.seen(record.received);
+            self.cx.clock.seen(record.received);
         }
         row.put(record);
         self.write_row(key, row);

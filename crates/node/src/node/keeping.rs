@@ -2,8 +2,9 @@
 //! are walked through, and their units marked so that they outlast what is only cached. Meanwhile
 //! nothing is reclaimed.
 
+use super::Node;
 use super::named::certifies_kept;
-use super::{Node, STORE_RETRY};
+use crate::context::STORE_RETRY;
 use crate::http::Row;
 use crate::input::PutError;
 use crate::named;
@@ -18,8 +19,8 @@ impl Node {
     pub(super) fn load_published(&mut self) {
         if !std::mem::replace(&mut self.published.asked, true) {
             // What is to be kept is not known yet.
-            self.chunks.reclaim_nothing(true);
-            self.out.push_back(Output::Store(StoreOutput::Lookup(LIST)));
+            self.cx.chunks.reclaim_nothing(true);
+            self.cx.out.push_back(Output::Store(StoreOutput::Lookup(LIST)));
         }
     }
 
@@ -27,7 +28,7 @@ impl Node {
     pub(super) fn published_row(&mut self, key: ObjectKey, bytes: Option<&[u8]>) -> bool {
         if key == LIST {
             // No list is an empty one; one that means nothing is not.
-            let decode = |bytes| Published::decode(bytes, &self.config.secret);
+            let decode = |bytes| Published::decode(bytes, &self.cx.config.secret);
             match bytes.map_or(Some(BTreeMap::new()), decode) {
                 Some(objects) => self.list_read(objects),
                 None => self.list_unread(),
@@ -73,7 +74,7 @@ impl Node {
                  can be given them: bring that key back, or take them back (`hearsay put --list`, \
                  `--remove OID`), and put the files again, under other names"
             );
-            self.out.push_back(Output::Notice(line));
+            self.cx.out.push_back(Output::Notice(line));
         }
     }
 
@@ -83,13 +84,13 @@ impl Node {
         if self.published.loaded {
             return;
         }
-        self.published.read_again_at = Some(self.now + STORE_RETRY);
+        self.published.read_again_at = Some(self.cx.now + STORE_RETRY);
         if std::mem::replace(&mut self.published.unread, true) {
             return;
         }
         for (exchange, _) in std::mem::take(&mut self.published.early) {
             let output = ClientOutput::Published(exchange, Err(PutError::Unlisted));
-            self.out.push_back(Output::Client(output));
+            self.cx.out.push_back(Output::Client(output));
         }
         let line = format!(
             "the list of what is published here cannot be read, in the store's file \
@@ -98,7 +99,7 @@ impl Node {
              is to be published",
             STORE_RETRY.as_secs()
         );
-        self.out.push_back(Output::Notice(line));
+        self.cx.out.push_back(Output::Notice(line));
     }
 
     /// Units are marked that no object needs any more. All marks are taken off, and those of what is
@@ -121,24 +122,24 @@ impl Node {
                 Some((name, None)) => self.answer_unwalked(&name, PutError::Unknown),
                 None if self.published.overmarked && !self.published.is_busy() => {
                     self.published.overmarked = false;
-                    self.chunks.keep_nothing();
+                    self.cx.chunks.keep_nothing();
                     self.published.to_walk = self.published.objects.keys().copied().collect();
                 }
                 Some((name, Some(object))) => break Some((name, object.key)),
                 None => break None,
             }
         };
-        self.chunks.reclaim_nothing(next.is_some());
-        let Some((name, key)) = next else { return self.chunks.reclaim(&mut self.out) };
+        self.cx.chunks.reclaim_nothing(next.is_some());
+        let Some((name, key)) = next else { return self.cx.chunks.reclaim(&mut self.cx.out) };
         self.published.walk = Some(Walk { name, key, record: None, next: 0, lacks: false });
-        self.out.push_back(Output::Store(StoreOutput::Lookup(key)));
+        self.cx.out.push_back(Output::Store(StoreOutput::Lookup(key)));
     }
 
     fn walk_segment(&mut self) {
         let Some(walk) = &self.published.walk else { return };
         match &walk.record {
             Some((record, root)) if (walk.next as usize) < root.segments.len() && !walk.lacks => {
-                self.out.push_back(Output::Store(StoreOutput::ReadSegment(*record, walk.next)));
+                self.cx.out.push_back(Output::Store(StoreOutput::ReadSegment(*record, walk.next)));
             }
             _ => self.walked(),
         }
@@ -154,7 +155,7 @@ impl Node {
         match bytes.and_then(|bytes| certifies_kept(root, bytes)) {
             Some(segment) => {
                 for entry in &segment.entries {
-                    walk.lacks |= !self.chunks.keep(&entry.id);
+                    walk.lacks |= !self.cx.chunks.keep(&entry.id);
                 }
             }
             None => walk.lacks = true,
@@ -194,6 +195,6 @@ impl Node {
         object.whole = false;
         self.leads_elsewhere();
         let line = format!("the published object {name} is not whole here any more: put it again");
-        self.out.push_back(Output::Notice(line));
+        self.cx.out.push_back(Output::Notice(line));
     }
 }

@@ -23,28 +23,28 @@ impl Node {
     /// Puts a row in place of what was under a key.
     pub(super) fn write_row(&mut self, key: ObjectKey, row: Row) {
         let named: BTreeSet<RecordId> = row.records.iter().map(|record| record.id).collect();
-        self.lingering.retain(|record| !named.contains(record));
-        let room = LINGERING_MAX.saturating_sub(self.lingering.len());
+        self.cx.lingering.retain(|record| !named.contains(record));
+        let room = LINGERING_MAX.saturating_sub(self.cx.lingering.len());
         let (known, new): (Vec<_>, Vec<_>) = self
             .read_under(&key)
             .into_iter()
             .filter(|record| !named.contains(record))
-            .partition(|record| self.lingering.contains(record));
-        self.report.lingering_refused += new.len().saturating_sub(room) as u64;
+            .partition(|record| self.cx.lingering.contains(record));
+        self.cx.report.lingering_refused += new.len().saturating_sub(room) as u64;
         let lingers: Vec<_> = known.into_iter().chain(new.into_iter().take(room)).collect();
-        let (tickets, out) = (&mut self.tickets, &mut self.out);
-        if self.rows.put(key, Rc::new(row), &lingers, tickets, out) {
-            self.lingering.extend(lingers);
+        let (tickets, out) = (&mut self.cx.tickets, &mut self.cx.out);
+        if self.cx.rows.put(key, Rc::new(row), &lingers, tickets, out) {
+            self.cx.lingering.extend(lingers);
         }
-        self.dirty();
+        self.cx.dirty();
     }
 
     /// Removes what only the catalogue has under a key.
     pub(super) fn remove_row(&mut self, key: ObjectKey) {
         if self.read_under(&key).is_empty() {
-            self.dirty();
-            let output = StoreOutput::Change(self.tickets.draw(), vec![Change::Remove { key }]);
-            self.out.push_back(Output::Store(output));
+            self.cx.dirty();
+            let output = StoreOutput::Change(self.cx.tickets.draw(), vec![Change::Remove { key }]);
+            self.cx.out.push_back(Output::Store(output));
         } else {
             self.write_row(key, Row::default());
         }
@@ -52,19 +52,21 @@ impl Node {
 
     /// A reader has left: the record that it read goes, if that lingered for it alone.
     pub(super) fn linger_no_more(&mut self, exchange: &Exchange) {
-        let Some(record) = self.reads(exchange).filter(|record| self.lingering.contains(record))
+        let Some(record) = self.reads(exchange).filter(|record| self.cx.lingering.contains(record))
         else {
             return;
         };
         if self.exchanges.values().any(|other| self.reads(other) == Some(record)) {
             return;
         }
-        self.lingering.remove(&record);
+        self.cx.lingering.remove(&record);
         // Those of its segments that wait to be written would come behind this.
-        self.segments.write(&mut self.tickets, &mut self.out);
+        self.cx.segments.write(&mut self.cx.tickets, &mut self.cx.out);
         let drop = Change::DropSegments { record };
-        self.out.push_back(Output::Store(StoreOutput::Change(self.tickets.draw(), vec![drop])));
-        self.dirty();
+        self.cx
+            .out
+            .push_back(Output::Store(StoreOutput::Change(self.cx.tickets.draw(), vec![drop])));
+        self.cx.dirty();
     }
 
     /// The closed records of an object that somebody reads.

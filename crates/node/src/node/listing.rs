@@ -27,20 +27,20 @@ impl Node {
         let Some(id) = self.asked(peer, request) else { return };
         let storing = self.fetches.get_mut(&id).and_then(Fetch::storing);
         let Some(storing) = storing else { return };
-        let segment = match check_segment(storing, self.sealer.is_some(), &signature, bytes) {
+        let segment = match check_segment(storing, self.cx.sealer.is_some(), &signature, bytes) {
             Ok(segment) => Rc::new(segment),
-            Err(why) => return self.expel(peer, why),
+            Err(why) => return self.cx.expel(peer, why),
         };
         if contradicts(storing, &segment) {
             return match storing.listed().is_some_and(|listed| listed.turned) {
                 // It is the word of the one that was asked before.
                 true => self.broken(id),
-                false => self.expel(peer, "a manifest of another length than was announced"),
+                false => self.cx.expel(peer, "a manifest of another length than was announced"),
             };
         }
         // Another one that was asked meanwhile would tell the same segment again.
         self.heed(id, peer, request);
-        let flying = self.is_flying(id);
+        let flying = self.cx.is_flying(id);
         if let Some(fetch) = self.fetches.get_mut(&id).filter(|_| !flying) {
             // Else only units show that the way is good.
             fetch.stranded = None;
@@ -66,7 +66,7 @@ impl Node {
         }
         if closing.is_some() {
             self.listed_whole(id, end);
-        } else if end > self.config.object_bytes_max {
+        } else if end > self.cx.config.object_bytes_max {
             self.outgrow(id);
         }
         if !self.awaits_order(id, &segment) {
@@ -76,7 +76,7 @@ impl Node {
         if storing.is_some_and(|storing| storing.readers.is_empty()) {
             self.want_rest(id);
         }
-        self.turns.dirty(id);
+        self.cx.turns.dirty(id);
     }
 
     /// The first units of a small object follow its first segment unasked.
@@ -86,15 +86,14 @@ impl Node {
             return self.learn_of_hope(segment);
         }
         for (name, unit) in unasked(segment) {
-            let Some(mesh) = &mut self.mesh else { return };
-            if self.chunks.holds(&name) || mesh.flights.contains(&name) {
+            if self.cx.chunks.holds(&name) || self.cx.flights.contains(&name) {
                 continue;
             }
-            mesh.flights.begin(name, id, unit);
-            if let Some(ear) = &mut self.ear {
-                ear.want(self.now, name, unit.length);
+            self.cx.flights.begin(name, id, unit);
+            if let Some(ear) = &mut self.cx.ear {
+                ear.want(self.cx.now, name, unit.length);
             }
-            let early = mesh.flights.early.take(&name);
+            let early = self.cx.flights.early.take(&name);
             let Some(fetch) = self.fetches.get_mut(&id) else { return };
             fetch.granted += u64::from(unit.length);
             self.count_unasked(id, &name, unit);
@@ -106,7 +105,7 @@ impl Node {
 
     /// A unit that is wanted has come before, and is true.
     pub(super) fn came_early(&mut self, name: ChunkId, bytes: Bytes) {
-        let flight = self.mesh.as_mut().and_then(|mesh| mesh.flights.remove(&name));
+        let flight = self.cx.flights.remove(&name);
         if let Some(flight) = flight {
             self.unit_is_here(name, flight, bytes, Provenance::Own);
         }

@@ -46,7 +46,7 @@ impl Node {
     /// Whom to ask for a named object: who says that it leads there, else who is nearer the gateway.
     /// There is no origin.
     pub(super) fn choose_holder(&self, fetch: &Fetch, name: &Oid) -> Choice {
-        let Some(mesh) = &self.mesh else { return Choice::Origin };
+        let Some(mesh) = &self.cx.mesh else { return Choice::Origin };
         let trail = &fetch.ask.trail;
         if trail.hops == 0 || trail.visited.len() >= wire::peer::Ask::VISITED_MAX {
             return Choice::Origin;
@@ -54,7 +54,7 @@ impl Node {
         let may = |address: IpAddr| {
             let visited = |peer| trail.visited.contains(&peer);
             !fetch.tried.contains(&address)
-                && !mesh.is_passed_over(self.now, address)
+                && !mesh.is_passed_over(self.cx.now, address)
                 && !mesh.peers.at(address).is_some_and(visited)
         };
         let holders = mesh.holders.of(name);
@@ -82,7 +82,7 @@ impl Node {
 
     /// Whether anybody but an origin could be asked for what is missing of an object.
     pub(super) fn has_sources(&self, ask: &Ask) -> bool {
-        let Some(mesh) = &self.mesh else { return false };
+        let Some(mesh) = &self.cx.mesh else { return false };
         let led = ask.named.is_some_and(|name| mesh.holders.has(&name));
         led || mesh.routes.route().is_some()
     }
@@ -97,7 +97,7 @@ impl Node {
     /// asked by one. Names of units vouch for each of them, and nothing but this for their order. What nobody
     /// waits for was read for the walk, which looks itself.
     pub(super) fn is_certified(&self, at: (RecordId, u32), bytes: &[u8]) -> bool {
-        let waiters = self.manifests.waiters(&at);
+        let waiters = self.cx.manifests.waiters(&at);
         !waiters.is_empty()
             && waiters.iter().all(|waiter| {
                 let Some(exchange) = self.exchanges.get(waiter) else { return true };
@@ -140,7 +140,7 @@ impl Node {
         let root = root.and_then(|(_, text)| named::root_of(name, text));
         let is_plain = head.record == named::record_id(name) && !head.confirmed;
         let Some(root) = root.filter(|_| is_plain && head.status == 200) else {
-            return self.expel(peer, "it tells of another object than was asked for");
+            return self.cx.expel(peer, "it tells of another object than was asked for");
         };
         self.heed(id, peer, request);
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
@@ -154,8 +154,8 @@ impl Node {
     /// A named object is going to be listed. Nothing of it is told by the peer but the rest of
     /// `Cache-Status`.
     fn follow_named(&mut self, id: FetchId, name: &Oid, root: Root, head: &Head) {
-        let came = (self.date(), self.clock_right());
-        let works = self.store_works();
+        let came = (self.cx.date(), self.cx.clock_right());
+        let works = self.cx.store_works();
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         fetch.status_line.clone_from(&head.status_line);
         let next = fetch.ask.trail.resume.map_or(0, |resume| resume.segment);
@@ -166,7 +166,7 @@ impl Node {
         let mut storing = Storing::new(head.record, StatusCode::OK, headers, came, inflow);
         storing.announced = Some(root.length);
         storing.voucher = Some(named::VOUCHER);
-        storing.failed = root.length > self.config.object_bytes_max || !works;
+        storing.failed = root.length > self.cx.config.object_bytes_max || !works;
         storing.root = Some(Rc::new(root));
         (fetch.granted, fetch.received) = (0, 0);
         self.begin(id, storing);
@@ -174,7 +174,7 @@ impl Node {
 
     /// A peer that was believed to lead to an object says that it does not.
     fn unlead(&mut self, peer: NodeId, name: &Oid) {
-        if let Some(mesh) = &mut self.mesh {
+        if let Some(mesh) = &mut self.cx.mesh {
             mesh.holders.let_go(peer, name);
         }
     }
@@ -190,7 +190,7 @@ impl Node {
         if outcome == Outcome::NotCached {
             self.unlead(peer, &name);
         }
-        if let Some(mesh) = self.mesh.as_mut().filter(|_| in_vain) {
+        if let Some(mesh) = self.cx.mesh.as_mut().filter(|_| in_vain) {
             mesh.holders.failed(peer);
         }
     }
@@ -198,7 +198,7 @@ impl Node {
     /// A peer has given a unit of an object that it led to, and that is true.
     pub(super) fn shows(&mut self, id: FetchId, peer: NodeId) {
         let is_named = self.fetches.get(&id).is_some_and(|fetch| fetch.ask.named.is_some());
-        if let Some(mesh) = self.mesh.as_mut().filter(|_| is_named) {
+        if let Some(mesh) = self.cx.mesh.as_mut().filter(|_| is_named) {
             mesh.holders.proved(peer);
         }
     }
@@ -206,7 +206,7 @@ impl Node {
     /// A peer that was asked for a named object is silent: others come before it next time.
     pub(super) fn is_silent(&mut self, id: FetchId) {
         let fetch = self.fetches.get(&id).filter(|fetch| fetch.ask.named.is_some());
-        if let Some((peer, mesh)) = fetch.and_then(Fetch::peer).zip(self.mesh.as_mut()) {
+        if let Some((peer, mesh)) = fetch.and_then(Fetch::peer).zip(self.cx.mesh.as_mut()) {
             mesh.holders.failed(peer);
         }
     }

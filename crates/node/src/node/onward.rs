@@ -66,14 +66,14 @@ impl Node {
         let line = fetch.line(id);
         self.lines.remove(&line);
         // No driver knows this number: it speaks of none.
-        fetch.onward = Some(Onward { line: None, answered: false, end: None, asked: self.now });
+        fetch.onward = Some(Onward { line: None, answered: false, end: None, asked: self.cx.now });
         fetch.granted = fetch.received;
-        self.look_at.get_or_insert(self.now + super::LOOK_EVERY);
+        self.look_at.get_or_insert(self.cx.now + super::LOOK_EVERY);
     }
 
     /// Asks the origin for the rest of a body.
     fn go_on(&mut self, id: FetchId) {
-        let line = self.tickets.fetch();
+        let line = self.cx.tickets.fetch();
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         let from = fetch.received;
         let mut headers = fetch.headers.clone();
@@ -81,11 +81,11 @@ impl Node {
         let validator = http::strong_validator(&storing.headers).cloned();
         http::make_ranged(&mut headers, from, None, validator);
         fetch.onward =
-            Some(Onward { line: Some(line), answered: false, end: None, asked: self.now });
+            Some(Onward { line: Some(line), answered: false, end: None, asked: self.cx.now });
         let request = super::reach::origin_request(fetch, headers);
         self.lines.insert(line, id);
-        self.report.resumes += 1;
-        self.out.push_back(Output::Origin(OriginOutput::Fetch(line, Box::new(request))));
+        self.cx.report.resumes += 1;
+        self.cx.out.push_back(Output::Origin(OriginOutput::Fetch(line, Box::new(request))));
     }
 
     /// The head of the rest of a body; false if it is the head of something else.
@@ -100,15 +100,15 @@ impl Node {
         let Some(onward) = fetch.onward.as_mut().filter(|onward| !onward.answered) else {
             return false;
         };
-        (onward.answered, onward.asked) = (true, self.now);
+        (onward.answered, onward.asked) = (true, self.cx.now);
         let Some(storing) = fetch.storing() else { return false };
         let end = rest_end(storing, received, status, headers);
         if let Some(onward) = fetch.onward.as_mut().filter(|_| end.is_some()) {
             onward.end = end;
-            self.turns.dirty(id);
+            self.cx.turns.dirty(id);
         } else {
             // Another version, or no part of it: two are never spliced.
-            self.out.push_back(Output::Origin(OriginOutput::Cancel(line)));
+            self.cx.out.push_back(Output::Origin(OriginOutput::Cancel(line)));
             self.broken(id);
         }
         true
@@ -116,7 +116,7 @@ impl Node {
 
     /// Looks whether bodies of origins come on that may have been cut off; whether to look again.
     pub(super) fn look_after_bodies(&mut self) -> bool {
-        let changed = self.mesh.as_ref().and_then(|mesh| mesh.led_elsewhere);
+        let changed = self.cx.mesh.as_ref().and_then(|mesh| mesh.led_elsewhere);
         let doubtful = |(id, fetch): (&FetchId, &Fetch)| {
             // Of what has all come nothing is owed, whoever still reads it.
             let storing = matches!(&fetch.state, fetch::State::Storing(storing) if !storing.ended)
@@ -140,13 +140,13 @@ impl Node {
         let cut_off = fetch.is_cut_off();
         let unanswered = fetch.onward.as_ref().is_some_and(|onward| !onward.answered);
         let line = fetch.line(id);
-        if cut_off && self.now - moved > GIVE_UP {
+        if cut_off && self.cx.now - moved > GIVE_UP {
             self.broken(id);
-        } else if cut_off && self.now - since > RETRY {
+        } else if cut_off && self.cx.now - since > RETRY {
             self.go_on(id);
-        } else if !cut_off && (owes || unanswered) && self.now - since > SILENT {
-            self.out.push_back(Output::Origin(OriginOutput::Cancel(line)));
-            match self.could_go_on(id) && self.now - moved <= GIVE_UP {
+        } else if !cut_off && (owes || unanswered) && self.cx.now - since > SILENT {
+            self.cx.out.push_back(Output::Origin(OriginOutput::Cancel(line)));
+            match self.could_go_on(id) && self.cx.now - moved <= GIVE_UP {
                 true => {
                     self.break_off(id);
                     self.go_on(id);

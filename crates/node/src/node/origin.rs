@@ -59,15 +59,15 @@ impl Node {
             return Err(reason);
         }
         let asked = Asked { method: &fetch.ask.method, headers: &fetch.ask.headers };
-        http::judge(&asked, status, headers, self.date()).map_err(|reason| reason.as_str())?;
-        if content_length(headers).is_some_and(|bytes| bytes > self.config.object_bytes_max) {
+        http::judge(&asked, status, headers, self.cx.date()).map_err(|reason| reason.as_str())?;
+        if content_length(headers).is_some_and(|bytes| bytes > self.cx.config.object_bytes_max) {
             return Err("body-size");
         }
         if headers.contains_key(header::SET_COOKIE) && self.begun_by_peer(fetch) {
             // The cookie is for that peer's client, and a record has none: so it gets the response as it is.
             return Err("cookie");
         }
-        if self.store_works() { Ok(()) } else { Err("store") }
+        if self.cx.store_works() { Ok(()) } else { Err("store") }
     }
 
     /// Whether it was begun for a peer, which asks for a client of its own or of others behind it.
@@ -93,7 +93,7 @@ impl Node {
                 fetch.state = fetch::State::Passing(starter, reason);
                 self.pass_on(id, starter, reason, status, headers);
             }
-            None => self.turns.end(id),
+            None => self.cx.turns.end(id),
         }
         self.ask_alone(&others);
     }
@@ -130,23 +130,23 @@ impl Node {
         status: StatusCode,
         mut headers: HeaderMap,
     ) {
-        let Some(exchange) = self.exchanges.get_mut(&client) else { return self.turns.end(id) };
+        let Some(exchange) = self.exchanges.get_mut(&client) else { return self.cx.turns.end(id) };
         exchange.state = State::Passing(id);
         let credit = exchange.credit;
         let fetch = &self.fetches[&id];
         let detail = format!("fwd={}; fwd-status={}; detail={reason}", fetch.why, status.as_u16());
         add_upstream(&mut headers, &fetch.status_line);
-        add_status(&mut headers, &self.config.name, &detail);
+        add_status(&mut headers, &self.cx.config.name, &detail);
         let length =
             if bodiless(&fetch.ask.method, status) { Some(0) } else { content_length(&headers) };
-        self.report.requests.pass += 1;
-        self.report.not_stored.entry(reason).or_default().responses += 1;
+        self.cx.report.requests.pass += 1;
+        self.cx.report.not_stored.entry(reason).or_default().responses += 1;
         if self.exchanges[&client].peer().is_some() {
             self.supply_opaque(client, status, &headers, length);
         } else {
-            http::add_via(&mut headers, ::http::Version::HTTP_11, &self.via);
+            http::add_via(&mut headers, ::http::Version::HTTP_11, &self.cx.via);
             let output = ClientOutput::Respond(client, Box::new(Head { status, headers, length }));
-            self.out.push_back(Output::Client(output));
+            self.cx.out.push_back(Output::Client(output));
         }
         // A peer was given some credit with the request.
         let granted = self.fetches.get(&id).map_or(0, |fetch| fetch.granted);
@@ -165,7 +165,8 @@ impl Node {
         if let Some(starter) = starter.filter(|starter| starter.peer().is_none()) {
             starter.ask.cookies = http::take_cookies(&mut headers.clone());
         }
-        let fresh = http::freshened(old, headers, fetch.requested, self.date(), self.clock_right());
+        let fresh =
+            http::freshened(old, headers, fetch.requested, self.cx.date(), self.cx.clock_right());
         self.serve_confirmed(&fetch, fresh, &waiters);
     }
 
@@ -197,7 +198,7 @@ impl Node {
         if !matches!(status.as_u16(), 500 | 502 | 503 | 504) {
             return false;
         }
-        let now = self.date();
+        let now = self.cx.date();
         let waiters = self.fetches[&id].waiters.clone();
         let permitted = waiters.iter().all(|waiter| {
             self.exchanges.get(waiter).is_none_or(|exchange| {
@@ -208,7 +209,7 @@ impl Node {
             return false;
         }
         self.retire(id);
-        self.turns.end(id);
+        self.cx.turns.end(id);
         let detail = format!("fwd=stale; fwd-status={}", status.as_u16());
         for waiter in waiters {
             self.check(waiter, Rc::clone(&old), -1, Some(detail.clone()));
@@ -225,7 +226,7 @@ impl Node {
             return;
         }
         let target = fetch.ask.target.clone();
-        let secret = &self.config.secret;
+        let secret = &self.cx.config.secret;
         // What others have stored may be from the same origin.
         let audiences = match fetch.ask.audience {
             Audience::Everyone => &[Audience::Everyone][..],
@@ -244,10 +245,10 @@ impl Node {
             // What is under way is from before it.
             self.joinable.remove(&key);
             // What only the catalogue has is not worth a look-up: it goes.
-            match self.rows.get(&key) {
+            match self.cx.rows.get(&key) {
                 Some(row) => self.mark_invalid(key, &row),
                 // The answer to a look-up that is under way may be older than this.
-                None if self.rows.is_awaited(&key) => {
+                None if self.cx.rows.is_awaited(&key) => {
                     self.write_row(key, Row::default());
                 }
                 None => self.remove_row(key),
@@ -271,10 +272,10 @@ impl Node {
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         let before = fetch.received;
         fetch.received += bytes.len() as u64;
-        fetch.moved = self.now;
+        fetch.moved = self.cx.now;
         self.published.came(id, &bytes);
         if fetch.via == Via::Origin {
-            self.report.origin_bytes += bytes.len() as u64;
+            self.cx.report.origin_bytes += bytes.len() as u64;
         }
         match &mut fetch.state {
             fetch::State::Asking => {}
@@ -282,7 +283,7 @@ impl Node {
             fetch::State::Passing(_, reason) => {
                 let reason = *reason;
                 fetch.held.push_back(bytes.clone());
-                let count: &mut Unstored = self.report.not_stored.entry(reason).or_default();
+                let count: &mut Unstored = self.cx.report.not_stored.entry(reason).or_default();
                 count.bytes += bytes.len() as u64;
                 self.let_go(id);
             }
@@ -290,17 +291,17 @@ impl Node {
                 let Some(cutting) = storing.cutting() else { return };
                 let fresh = cutting.take(&bytes);
                 for reader in &storing.readers {
-                    self.turns.hand(*reader, (before, bytes.clone()));
+                    self.cx.turns.hand(*reader, (before, bytes.clone()));
                 }
                 for unit in fresh {
                     self.keep(id, unit);
                 }
-                if before + bytes.len() as u64 > self.config.object_bytes_max {
+                if before + bytes.len() as u64 > self.cx.config.object_bytes_max {
                     self.outgrow(id);
                 }
                 self.list_for_peers(id);
                 self.watch(id);
-                self.turns.dirty(id);
+                self.cx.turns.dirty(id);
             }
         }
     }
@@ -371,7 +372,7 @@ impl Node {
         let is_forbidden = matches!(error, Some(FetchError::Forbidden(_)));
         let helpless = fetch.via == Via::Origin && !fetch.tried.is_empty() && !is_forbidden;
         let error = if helpless { Some(FetchError::NoRoute) } else { error };
-        let now = self.date();
+        let now = self.cx.date();
         for waiter in waiters {
             let Some(exchange) = self.exchanges.get(&waiter) else { continue };
             let stale = fetch
@@ -393,7 +394,7 @@ impl Node {
         self.retire(id);
         if let Some(fetch) = self.remove_fetch(id) {
             if matches!(fetch.via, Via::Origin | Via::Publisher) {
-                self.out.push_back(Output::Origin(OriginOutput::Cancel(fetch.line(id))));
+                self.cx.out.push_back(Output::Origin(OriginOutput::Cancel(fetch.line(id))));
             }
             for reader in self.drop_storing(id, fetch) {
                 self.abort(reader);

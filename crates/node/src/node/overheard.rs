@@ -18,11 +18,10 @@ use content::Segment;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::rc::Rc;
 use std::time::Duration;
 use store::Provenance;
 use wire::peer::{ChunkHead, Message, Request, Want};
-use wire::{ChunkId, Instant, NodeId, RecordId};
+use wire::{ChunkId, Instant, NodeId};
 
 /// Of the memory for units that wait for the disk, one part in so many is for those that nobody asked for:
 /// whoever floods us with such holds nobody else back.
@@ -50,7 +49,7 @@ const ORDER_AFTER: Duration = Duration::from_millis(50);
 type TakenBack = BTreeMap<(NodeId, Request), Vec<ChunkId>>;
 
 /// What a node has because it listens.
-pub(super) struct Ear {
+pub struct Ear {
     engine: Overhear,
     /// Units that nobody asked for, to be written side by side.
     group: Vec<(ChunkId, Bytes)>,
@@ -160,6 +159,11 @@ impl Ear {
         if full { self.flush() } else { Vec::new() }
     }
 
+    /// So many bytes of units that nobody asked for wait for the disk no more.
+    pub fn written(&mut self, bytes: u64) {
+        self.report.waiting_bytes -= bytes.min(self.report.waiting_bytes);
+    }
+
     fn flush(&mut self) -> Vec<(ChunkId, Bytes)> {
         (self.group_bytes, self.write_at) = (0, None);
         std::mem::take(&mut self.group)
@@ -175,14 +179,14 @@ fn is_worth(missing: &[Range<u32>], length: u32) -> bool {
 impl Node {
     /// Segments were heard that are for others.
     pub(super) fn overheard(&mut self, segments: &[Overheard]) {
-        let aside = self.mesh.as_ref().map_or(0, |mesh| mesh.flights.heard_cost());
-        if let Some(ear) = &mut self.ear {
-            ear.set_aside(self.now, aside);
+        let aside = self.cx.flights.heard_cost();
+        if let Some(ear) = &mut self.cx.ear {
+            ear.set_aside(self.cx.now, aside);
         }
         for some in segments.chunks(AHEAD) {
-            let Some(ear) = &mut self.ear else { return };
+            let Some(ear) = &mut self.cx.ear else { return };
             let heard: SmallVec<[_; AHEAD]> = some.iter().map(Overheard::as_heard).collect();
-            ear.engine.handle_segments(self.now, &heard);
+            ear.engine.handle_segments(self.cx.now, &heard);
             self.take_heard();
         }
         self.take_back();
@@ -190,17 +194,17 @@ impl Node {
 
     /// Time has passed.
     pub(super) fn listen(&mut self) {
-        let Some(ear) = &mut self.ear else { return };
-        if ear.engine.poll_timeout().is_some_and(|at| at <= self.now) {
-            ear.engine.handle_timeout(self.now);
+        let Some(ear) = &mut self.cx.ear else { return };
+        if ear.engine.poll_timeout().is_some_and(|at| at <= self.cx.now) {
+            ear.engine.handle_timeout(self.cx.now);
         }
-        let due = |at: &Instant| *at <= self.now;
+        let due = |at: &Instant| *at <= self.cx.now;
         let awaited: Vec<_> =
             ear.awaiting.iter().filter(|(_, at)| due(at)).map(|(id, _)| *id).collect();
         ear.awaiting.retain(|_, at| !due(at));
-        if ear.write_at.is_some_and(|at| at <= self.now) {
+        if ear.write_at.is_some_and(|at| at <= self.cx.now) {
             let group = ear.flush();
-            self.append(None, group);
+            self.cx.append(None, group);
         }
         awaited.into_iter().for_each(|id| self.readers_ready(id));
         self.take_heard();
@@ -211,14 +215,14 @@ impl Node {
     /// what was heard of it may lie behind a missed head. Peers are told of it at once.
     pub(super) fn awaits_order(&mut self, id: FetchId, segment: &Segment) -> bool {
         let is_first = segment.number == 0 && segment.closing.is_none();
-        let is_needed = is_first && segment.entries.iter().any(|it| self.is_missing(&it.id));
-        let Some(ear) = &mut self.ear else { return false };
+        let is_needed = is_first && segment.entries.iter().any(|it| self.cx.is_missing(&it.id));
+        let Some(ear) = &mut self.cx.ear else { return false };
         ear.awaiting.remove(&id);
         let fetch = self.fetches.get(&id).filter(|fetch| is_needed && fetch.ask.trail.sparing);
         if fetch.is_none() || ear.engine.counters().waiting_bytes == 0 {
             return false;
         }
-        ear.awaiting.insert(id, self.now + ORDER_AFTER);
+        ear.awaiting.insert(id, self.cx.now + ORDER_AFTER);
         self.peers_ready(id);
         true
     }
@@ -226,74 +230,61 @@ impl Node {
     /// A segment of an object's manifest has come: what was heard of its units can be told from where it
     /// lies, whether or not their heads were heard.
     pub(super) fn heard_in_order(&mut self, before: Option<&Segment>, segment: &Segment) {
-        let Some(ear) = &mut self.ear else { return };
+        let Some(ear) = &mut self.cx.ear else { return };
         let last = before.and_then(|before| before.entries.last());
         let units = last.into_iter().chain(&segment.entries);
         let units: Vec<_> = units.map(|entry| (entry.id, entry.length)).collect();
-        ear.engine.list(self.now, &units);
+        ear.engine.list(self.cx.now, &units);
         self.take_heard();
         self.take_back();
     }
 
     /// Does with what was heard what is to be done.
     fn take_heard(&mut self) {
-        while let Some(output) = self.ear.as_mut().and_then(|ear| ear.engine.poll_output()) {
+        while let Some(output) = self.cx.ear.as_mut().and_then(|ear| ear.engine.poll_output()) {
             match output {
                 Output::Begun { name, total } => self.heard_of(name, total),
-                Output::Chunk { name, bytes } => {
-                    match self.mesh.as_mut().and_then(|mesh| mesh.flights.remove(&name)) {
-                        Some(flight) => self.heard_first(name, flight, bytes),
-                        None => self.heard_unasked(name, bytes),
-                    }
-                }
+                Output::Chunk { name, bytes } => match self.cx.flights.remove(&name) {
+                    Some(flight) => self.heard_first(name, flight, bytes),
+                    None => self.heard_unasked(name, bytes),
+                },
             }
         }
     }
 
     /// Bytes of a unit begin to come: of what is here, no more is kept.
     fn heard_of(&mut self, name: ChunkId, total: u32) {
-        if self.chunks.holds(&name)
-            && let Some(ear) = &mut self.ear
+        if self.cx.chunks.holds(&name)
+            && let Some(ear) = &mut self.cx.ear
         {
-            ear.cancel(self.now, name, total);
+            ear.cancel(self.cx.now, name, total);
         }
     }
 
     /// A unit that nobody asked for enters on probation, if it is not here and there is room.
     fn heard_unasked(&mut self, name: ChunkId, bytes: Bytes) {
-        let fits = self.chunks.pinned_bytes() + bytes.len() as u64 <= self.pinned_max();
-        let stores = self.store_works() && fits && bytes.len() >= LENGTH_MIN;
-        let Some(ear) = &mut self.ear else { return };
-        if self.chunks.holds(&name) {
+        let fits = self.cx.chunks.pinned_bytes() + bytes.len() as u64 <= self.cx.pinned_max();
+        let stores = self.cx.store_works() && fits && bytes.len() >= LENGTH_MIN;
+        let Some(ear) = &mut self.cx.ear else { return };
+        if self.cx.chunks.holds(&name) {
             return;
         }
         let length = bytes.len() as u64;
         if !stores || ear.report.waiting_bytes + length > ear.waiting_max {
             ear.report.dropped_units += 1;
             ear.report.dropped_bytes += length;
-            return ear.engine.lost(self.now, name);
+            return ear.engine.lost(self.cx.now, name);
         }
-        self.chunks.pin(name, bytes.clone(), Provenance::Overheard);
-        let group = ear.collect(self.now, name, bytes);
-        self.append(None, group);
-    }
-
-    /// Units that nobody asked for were written, or could not be.
-    pub(super) fn overheard_written(&mut self, bytes: u64, refused: &[ChunkId]) {
-        if let Some(ear) = &mut self.ear {
-            ear.report.waiting_bytes -= bytes.min(ear.report.waiting_bytes);
-        }
-        // A transfer may have met them here meanwhile.
-        for name in refused {
-            self.chunks.release(name);
-        }
+        self.cx.chunks.pin(name, bytes.clone(), Provenance::Overheard);
+        let group = ear.collect(self.cx.now, name, bytes);
+        self.cx.append(None, group);
     }
 
     /// A unit that is on its way was overheard before it came: it need not come any more.
     fn heard_first(&mut self, name: ChunkId, flight: Flight, bytes: Bytes) {
         let length = bytes.len() as u64;
         let asked = self.fetches.get(&flight.fetch).and_then(|fetch| fetch.giving());
-        let Some(ear) = &mut self.ear else { return };
+        let Some(ear) = &mut self.cx.ear else { return };
         ear.report.cancelled_units += 1;
         ear.report.cancelled_bytes += length;
         // Of what has begun to come, the rest is written already.
@@ -306,10 +297,10 @@ impl Node {
 
     /// Tells peers what they need not send any more.
     fn take_back(&mut self) {
-        let Some(ear) = &mut self.ear else { return };
+        let Some(ear) = &mut self.cx.ear else { return };
         for ((peer, request), names) in std::mem::take(&mut ear.taken_back) {
             for names in names.chunks(Message::WANTS_MAX) {
-                self.say(peer, Message::Unwant(request, names.to_vec()));
+                self.cx.say(peer, Message::Unwant(request, names.to_vec()));
             }
         }
     }
@@ -317,7 +308,7 @@ impl Node {
     /// A unit came of which part had been overheard.
     pub(super) fn repaired(&mut self, flight: &Flight) {
         let heard = flight.heard_bytes();
-        let Some(ear) = self.ear.as_mut().filter(|_| heard > 0) else { return };
+        let Some(ear) = self.cx.ear.as_mut().filter(|_| heard > 0) else { return };
         ear.report.repaired_units += 1;
         ear.report.repaired_bytes += heard;
         self.not_from_peer(&flight.counted, heard, heard);
@@ -328,11 +319,11 @@ impl Node {
     pub(super) fn misheard(&mut self, name: ChunkId, mut flight: Flight) {
         let (id, length) = (flight.fetch, flight.unit.length);
         flight.mistrust_heard();
-        let Some((mesh, ear)) = self.mesh.as_mut().zip(self.ear.as_mut()) else { return };
+        let Some(ear) = &mut self.cx.ear else { return };
         ear.report.false_units += 1;
-        ear.want(self.now, name, length);
-        mesh.flights.resume(name, flight);
-        let wants: Vec<Want> = mesh.flights.want_of(&name).into_iter().collect();
+        ear.want(self.cx.now, name, length);
+        self.cx.flights.resume(name, flight);
+        let wants: Vec<Want> = self.cx.flights.want_of(&name).into_iter().collect();
         self.say_wants(id, &wants);
     }
 
@@ -351,31 +342,10 @@ impl Node {
     /// that was a hop's round trip for nothing: the next object is asked for in the usual way.
     pub(super) fn learn_of_hope(&mut self, segment: &Segment) {
         let units = unasked(segment);
-        let in_vain = !units.is_empty() && units.iter().all(|(name, _)| !self.chunks.holds(name));
-        if let Some(ear) = self.ear.as_mut().filter(|_| in_vain) {
+        let in_vain =
+            !units.is_empty() && units.iter().all(|(name, _)| !self.cx.chunks.holds(name));
+        if let Some(ear) = self.cx.ear.as_mut().filter(|_| in_vain) {
             ear.hope_until = None;
         }
-    }
-
-    /// Whether the unit at a position of an object is known to have been overheard.
-    pub(super) fn is_overheard_at(
-        &mut self,
-        record: RecordId,
-        (number, segment): (u32, Option<Rc<Segment>>),
-        position: u64,
-    ) -> bool {
-        if self.ear.is_none() {
-            return false;
-        }
-        let Some(segment) = segment.or_else(|| self.manifests.get(record, number)) else {
-            return false;
-        };
-        let mut end = segment.first_offset;
-        let covers = segment.entries.iter().find(|entry| {
-            end += u64::from(entry.length);
-            position < end
-        });
-        let from = covers.and_then(|entry| self.chunks.provenance(&entry.id));
-        from == Some(Provenance::Overheard)
     }
 }

@@ -55,12 +55,12 @@ impl Node {
 
     /// The most bytes that can be published here.
     pub fn published_bytes_max(&self) -> u64 {
-        self.chunks.index().budget_bytes() / SHARE
+        self.cx.chunks.index().budget_bytes() / SHARE
     }
 
     /// The most bytes of a file that a name can certify here for certain.
     fn named_bytes_max(&self) -> u64 {
-        content::Root::bytes_max(self.config.profile, self.sealer.is_some())
+        content::Root::bytes_max(self.cx.config.profile, self.cx.sealer.is_some())
     }
 
     /// The manifest of a file has another segment: ends the transfer if no name can certify so many.
@@ -69,7 +69,7 @@ impl Node {
         let Some(put) = self.published.puts.get_mut(&id) else { return };
         if !put.listed(segment) {
             put.error = too_long;
-            self.turns.end(id);
+            self.cx.turns.end(id);
         }
     }
 
@@ -77,19 +77,20 @@ impl Node {
     pub(super) fn put(&mut self, exchange: ExchangeId, bytes: u64) {
         if self.published.unread {
             let output = ClientOutput::Published(exchange, Err(PutError::Unlisted));
-            return self.out.push_back(Output::Client(output));
+            return self.cx.out.push_back(Output::Client(output));
         }
         if !self.published.loaded {
             return self.published.early.push((exchange, bytes));
         }
         if let Err(error) = self.may_put(bytes) {
             let output = ClientOutput::Published(exchange, Err(error));
-            return self.out.push_back(Output::Client(output));
+            return self.cx.out.push_back(Output::Client(output));
         }
         let id = self.start(nobodys(), HeaderMap::new(), "put", Vec::new(), None);
-        let inflow = Inflow::Cut(Box::new(Cutting::new(self.config.profile, self.sealer.clone())));
-        let (received, right) = (self.date(), self.clock_right());
-        let record = self.dice.record_id();
+        let inflow =
+            Inflow::Cut(Box::new(Cutting::new(self.cx.config.profile, self.cx.sealer.clone())));
+        let (received, right) = (self.cx.date(), self.cx.clock_right());
+        let record = self.cx.dice.record_id();
         let came = (received, right);
         let mut storing = Storing::new(record, StatusCode::OK, HeaderMap::new(), came, inflow);
         storing.announced = Some(bytes);
@@ -99,9 +100,9 @@ impl Node {
             fetch.state = fetch::State::Storing(Box::new(storing));
         }
         self.published.puts.insert(id, Put::new(exchange, bytes));
-        self.chunks.keep_for(id);
-        self.out.push_back(Output::Origin(OriginOutput::TakeIn(exchange, id)));
-        self.turns.dirty(id);
+        self.cx.chunks.keep_for(id);
+        self.cx.out.push_back(Output::Origin(OriginOutput::TakeIn(exchange, id)));
+        self.cx.turns.dirty(id);
     }
 
     fn may_put(&self, bytes: u64) -> Result<(), PutError> {
@@ -109,8 +110,8 @@ impl Node {
         if bytes > self.named_bytes_max() {
             return Err(PutError::TooLong(self.named_bytes_max()));
         }
-        if bytes > self.config.object_bytes_max {
-            return Err(PutError::TooLarge(self.config.object_bytes_max));
+        if bytes > self.cx.config.object_bytes_max {
+            return Err(PutError::TooLarge(self.cx.config.object_bytes_max));
         }
         if published.bytes().saturating_add(bytes) > bytes_max {
             return Err(PutError::Full(bytes_max));
@@ -118,7 +119,7 @@ impl Node {
         if published.objects.len() + published.puts.len() >= OBJECTS_MAX {
             return Err(PutError::TooMany(OBJECTS_MAX));
         }
-        if self.store_works() { Ok(()) } else { Err(PutError::Store) }
+        if self.cx.store_works() { Ok(()) } else { Err(PutError::Store) }
     }
 
     /// Whoever wanted to publish, or to take something back, has left: nobody is to be told.
@@ -126,16 +127,16 @@ impl Node {
         let of = |(id, put): (&FetchId, &Put)| (put.exchange == exchange).then_some(*id);
         self.published.early.retain(|(early, _)| *early != exchange);
         if let Some(id) = self.published.puts.iter().find_map(of) {
-            self.turns.end(id);
+            self.cx.turns.end(id);
         }
     }
 
     /// A transfer is over. If it was of a file, that has failed.
     pub(super) fn put_ends(&mut self, id: FetchId) {
-        self.chunks.keep_for_nobody(id);
+        self.cx.chunks.keep_for_nobody(id);
         if let Some(put) = self.published.puts.remove(&id) {
             let output = ClientOutput::Published(put.exchange, Err(put.error));
-            self.out.push_back(Output::Client(output));
+            self.cx.out.push_back(Output::Client(output));
             self.unmark();
         }
     }
@@ -149,9 +150,11 @@ impl Node {
         let exchange = put.exchange;
         let Some((written, root)) = whole.zip(put.root()) else {
             let drop = Change::DropSegments { record };
-            self.out.push_back(Output::Store(StoreOutput::Change(self.tickets.draw(), vec![drop])));
+            self.cx
+                .out
+                .push_back(Output::Store(StoreOutput::Change(self.cx.tickets.draw(), vec![drop])));
             let error = PutError::TooLong(self.named_bytes_max());
-            self.out.push_back(Output::Client(ClientOutput::Published(exchange, Err(error))));
+            self.cx.out.push_back(Output::Client(ClientOutput::Published(exchange, Err(error))));
             return self.unmark();
         };
         let (name, text) = (root.name(), root.encode());
@@ -160,12 +163,12 @@ impl Node {
             headers: named::headers(&name, &text),
             ..Record::clone(&written)
         };
-        let key = named::key(&name, &self.config.secret);
+        let key = named::key(&name, &self.cx.config.secret);
         // What was put before is put again: it may have lost something. Without units to be sealed, perhaps
         // under another mesh key.
         let before = self.published.objects.get(&name).copied();
         let (same, other) = (before.filter(|it| !it.foreign), before.filter(|it| it.foreign));
-        let (bytes, since) = (root.length, self.date());
+        let (bytes, since) = (root.length, self.cx.date());
         let new = Object { bytes, since, key, foreign: false, whole: false };
         self.published.objects.insert(name, same.unwrap_or(new));
         let mut changes: Vec<_> =
@@ -183,13 +186,13 @@ impl Node {
         waiter: Waiter,
     ) {
         let mut row = Row::default();
-        if self.config.secret == crate::http::OPEN_KEY {
+        if self.cx.config.secret == crate::http::OPEN_KEY {
             row.uri = named::uri(&waiter.name);
         }
         let records = vec![record.id];
         row.put(Rc::new(record));
         let put = Change::Put { key, row: row.encode(), records };
-        self.rows.learn(key, Rc::new(row));
+        self.cx.rows.learn(key, Rc::new(row));
         changes.extend([put, Change::Keep { key }]);
         changes.extend(self.list());
         self.change_published(changes, waiter);
@@ -202,10 +205,10 @@ impl Node {
     }
 
     fn change_published(&mut self, changes: Vec<Change>, waiter: Waiter) {
-        let ticket = self.tickets.draw();
+        let ticket = self.cx.tickets.draw();
         self.published.changes.insert(ticket, waiter);
-        self.out.push_back(Output::Store(StoreOutput::Change(ticket, changes)));
-        self.dirty();
+        self.cx.out.push_back(Output::Store(StoreOutput::Change(ticket, changes)));
+        self.cx.dirty();
     }
 
     /// The catalogue has entered an object, or taken it out, or could not; false if that was not asked.
@@ -224,7 +227,7 @@ impl Node {
                     None => self.published.objects.remove(&waiter.name),
                 };
                 if !withdraws {
-                    self.rows.unlearn(&named::key(&waiter.name, &self.config.secret));
+                    self.cx.rows.unlearn(&named::key(&waiter.name, &self.cx.config.secret));
                 }
                 self.leads_elsewhere();
                 self.answer_put(waiter, Err(PutError::Store));
@@ -237,9 +240,9 @@ impl Node {
     /// Makes all that was written durable, for somebody.
     pub(super) fn sync_for(&mut self, waiters: Vec<Waiter>) {
         self.published.syncs.push_back(waiters);
-        self.syncing = true;
-        self.segments.write(&mut self.tickets, &mut self.out);
-        self.out.push_back(Output::Store(StoreOutput::Sync));
+        self.cx.syncing = true;
+        self.cx.segments.write(&mut self.cx.tickets, &mut self.cx.out);
+        self.cx.out.push_back(Output::Store(StoreOutput::Sync));
     }
 
     /// What was written before the oldest sync is durable, or could not be made so.
@@ -262,7 +265,7 @@ impl Node {
     }
 
     pub(super) fn answer_put(&mut self, waiter: Waiter, result: Result<Oid, PutError>) {
-        self.out.push_back(Output::Client(ClientOutput::Published(waiter.exchange, result)));
+        self.cx.out.push_back(Output::Client(ClientOutput::Published(waiter.exchange, result)));
     }
 
     /// An object is not to be published here any more.
@@ -276,7 +279,7 @@ impl Node {
         };
         self.leads_elsewhere();
         self.answer_unwalked(&name, PutError::Unknown);
-        self.rows.unlearn(&key);
+        self.cx.rows.unlearn(&key);
         let mut changes = vec![Change::Remove { key }];
         changes.extend(self.list());
         self.change_published(changes, waiter);

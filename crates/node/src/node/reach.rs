@@ -58,7 +58,7 @@ impl Node {
 
     /// Who is the right one to be asked next.
     pub(super) fn choose(&self, fetch: &Fetch) -> Choice {
-        let Some(mesh) = &self.mesh else { return Choice::Origin };
+        let Some(mesh) = &self.cx.mesh else { return Choice::Origin };
         let ask = &fetch.ask;
         if let Some(name) = &ask.named {
             return self.choose_holder(fetch, name);
@@ -75,7 +75,7 @@ impl Node {
         let may = |address: &IpAddr| {
             !fetch.tried.contains(address) && !mesh.peers.at(*address).is_some_and(visited)
         };
-        let first = |address| may(&address) && !mesh.is_passed_over(self.now, address);
+        let first = |address| may(&address) && !mesh.is_passed_over(self.cx.now, address);
         match mesh.ways().choose(per_hop, first) {
             // The origin is of no use to it: whoever did not answer lately may do so again. A peer that asks
             // may have a way of its own, and waits itself.
@@ -89,8 +89,8 @@ impl Node {
     /// Whether an origin is in the mesh itself, or the request cannot be told to a peer.
     fn is_direct(&self, fetch: &Fetch) -> bool {
         let target = &fetch.ask.target;
-        let within = |address: IpAddr| self.config.access.is_direct(address);
-        let known = self.names.get(target.host(), self.now);
+        let within = |address: IpAddr| self.cx.config.access.is_direct(address);
+        let known = self.cx.names.get(target.host(), self.cx.now);
         let long: usize = fetch.headers.iter().map(|(n, v)| n.as_str().len() + v.len() + 8).sum();
         target.address().is_some_and(within)
             || known.is_some_and(|addresses| addresses.iter().any(|address| within(*address)))
@@ -99,17 +99,17 @@ impl Node {
     }
 
     fn ask_at(&mut self, id: FetchId, address: IpAddr) {
-        let Some(mesh) = &mut self.mesh else { return };
+        let Some(mesh) = &mut self.cx.mesh else { return };
         if let Some(peer) = mesh.peers.at(address) {
             return self.ask_peer(id, peer, address);
         }
         let socket = mesh.socket(address);
         mesh.dialling.entry(socket).or_default().push(id);
-        mesh.peers.dial(self.now, socket);
+        mesh.peers.dial(self.cx.now, socket);
         if let Some(fetch) = self.fetches.get_mut(&id) {
             fetch.via = Via::Dialling(socket);
         }
-        self.look_at.get_or_insert(self.now + LOOK_EVERY);
+        self.look_at.get_or_insert(self.cx.now + LOOK_EVERY);
     }
 
     /// No peer can be asked: the origin is, where that makes sense.
@@ -126,9 +126,9 @@ impl Node {
             // Two versions are never spliced: it has to be the same transfer, by another way.
             fetch::State::Storing(_) => {
                 fetch.via = Via::Nobody;
-                fetch.stranded.get_or_insert(self.now);
+                fetch.stranded.get_or_insert(self.cx.now);
                 fetch.tried.clear();
-                self.look_at.get_or_insert(self.now + LOOK_EVERY);
+                self.look_at.get_or_insert(self.cx.now + LOOK_EVERY);
             }
             _ if vouches => self.dial_origin(id),
             _ => self.end(id, Err(FetchError::NoRoute)),
@@ -138,7 +138,7 @@ impl Node {
     /// Whether what we would dial for is of use to who asked: where gateways are named, peers believe
     /// nobody else.
     fn vouches_for(&self, id: FetchId) -> bool {
-        let Some((mesh, fetch)) = self.mesh.as_ref().zip(self.fetches.get(&id)) else {
+        let Some((mesh, fetch)) = self.cx.mesh.as_ref().zip(self.fetches.get(&id)) else {
             return true;
         };
         let for_peer = matches!(fetch.ask.asker, Asker::Peer(..));
@@ -151,34 +151,32 @@ impl Node {
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         (fetch.via, fetch.granted, fetch.received) = (Via::Origin, 0, 0);
         let request = origin_request(fetch, fetch.headers.clone());
-        self.out.push_back(Output::Origin(OriginOutput::Fetch(id, Box::new(request))));
+        self.cx.out.push_back(Output::Origin(OriginOutput::Fetch(id, Box::new(request))));
     }
 
     fn ask_peer(&mut self, id: FetchId, peer: NodeId, address: IpAddr) {
-        let Some((mesh, fetch)) = self.mesh.as_mut().zip(self.fetches.get_mut(&id)) else { return };
+        let Some((mesh, fetch)) = self.cx.mesh.as_mut().zip(self.fetches.get_mut(&id)) else {
+            return;
+        };
         let request = mesh.draw_request();
         fetch.via = Via::Peer(peer, request);
         fetch.tried.push(address);
-        fetch.moved = self.now;
+        fetch.moved = self.cx.now;
         mesh.asks.insert((peer, request), id);
         let per_hop = is_per_hop(&fetch.ask, mesh);
-        fetch.ask.trail.sparing |= self.ear.as_ref().is_some_and(|ear| ear.is_hopeful(self.now));
+        fetch.ask.trail.sparing |=
+            self.cx.ear.as_ref().is_some_and(|ear| ear.is_hopeful(self.cx.now));
         if matches!(fetch.state, fetch::State::Asking) {
             fetch.granted = u64::from(CREDIT);
         }
         let message = message(fetch, request, per_hop, mesh.peers.own_id());
-        mesh.peers.open_data(self.now, peer);
-        if !mesh.peers.send(self.now, peer, &Message::Ask(Box::new(message))) {
+        mesh.peers.open_data(self.cx.now, peer);
+        if !mesh.peers.send(self.cx.now, peer, &Message::Ask(Box::new(message))) {
             mesh.asks.remove(&(peer, request));
             return self.ask_origin(id);
         }
-        self.report.asks_out += 1;
-        self.look_at.get_or_insert(self.now + LOOK_EVERY);
-    }
-
-    /// Says something to a peer; whether it could be said.
-    pub(super) fn say(&mut self, peer: NodeId, message: Message) -> bool {
-        self.mesh.as_mut().is_some_and(|mesh| mesh.peers.send(self.now, peer, &message))
+        self.cx.report.asks_out += 1;
+        self.look_at.get_or_insert(self.cx.now + LOOK_EVERY);
     }
 
     /// A transfer is over, for us: nothing more of it is wanted.
@@ -186,23 +184,23 @@ impl Node {
         let fetch = self.fetches.remove(&id)?;
         self.lines.remove(&fetch.line(id));
         self.put_ends(id);
-        let Some(mesh) = &mut self.mesh else { return Some(fetch) };
+        let Some(mesh) = &mut self.cx.mesh else { return Some(fetch) };
         for asked in fetch.former.into_iter().chain(fetch.request()) {
-            mesh.withdraw(self.now, asked);
+            mesh.withdraw(self.cx.now, asked);
         }
-        if let Some(ear) = &mut self.ear {
-            ear.unwant(self.now, &mesh.flights.wants_of(id));
+        if let Some(ear) = &mut self.cx.ear {
+            ear.unwant(self.cx.now, &self.cx.flights.wants_of(id));
         }
         // Others may have waited for units that were asked for by this one.
-        self.turns.all_ready(mesh.flights.remove_all(id));
+        self.cx.turns.all_ready(self.cx.flights.remove_all(id));
         Some(fetch)
     }
 
     /// What a transfer was asked of is gone, or of no use: it goes on by another way.
     pub(super) fn lose_way(&mut self, id: FetchId) {
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        if let (Some(asked), Some(mesh)) = (fetch.request(), &mut self.mesh) {
-            mesh.withdraw(self.now, asked);
+        if let (Some(asked), Some(mesh)) = (fetch.request(), &mut self.cx.mesh) {
+            mesh.withdraw(self.cx.now, asked);
         }
         fetch.via = Via::Nobody;
         if self.fall_back(id) {
@@ -219,8 +217,8 @@ impl Node {
                     listed.lost.clear();
                 }
                 let whole = storing.whole.clone();
-                fetch.stranded.get_or_insert(self.now);
-                self.report.resumes += 1;
+                fetch.stranded.get_or_insert(self.cx.now);
+                self.cx.report.resumes += 1;
                 self.resume(id, whole);
             }
             fetch::State::Asking => self.ask_next(id),
@@ -231,9 +229,8 @@ impl Node {
 
     /// A transfer goes on by another way; if nothing of it is on its way, what is here is kept first.
     fn resume(&mut self, id: FetchId, whole: Option<Rc<Record>>) {
-        let Some(mesh) = &mut self.mesh else { return };
-        mesh.flights.drop_parts(id);
-        let flying = mesh.flights.has(id);
+        self.cx.flights.drop_parts(id);
+        let flying = self.cx.flights.has(id);
         match whole {
             Some(record) if !flying => self.finish_listed(id, &record),
             _ => self.ask_next(id),
@@ -254,9 +251,9 @@ impl Node {
         self.end_idle();
         self.grant_anew();
         let bodies = self.look_after_bodies();
-        let supplies = self.mesh.as_ref().is_some_and(|mesh| !mesh.supplied.is_empty());
+        let supplies = self.cx.mesh.as_ref().is_some_and(|mesh| !mesh.supplied.is_empty());
         if !ids.is_empty() || supplies || bodies {
-            self.look_at.get_or_insert(self.now + LOOK_EVERY);
+            self.look_at.get_or_insert(self.cx.now + LOOK_EVERY);
         }
     }
 
@@ -266,7 +263,7 @@ impl Node {
         // A peer may have a way of its own, and waits itself; but one that was just found has its time.
         let is_at_a_loss = fetch.via == Via::Nobody && fetch.ask.asker != Asker::Client;
         let patience = if is_at_a_loss { RELAY_STRANDED_MAX } else { STRANDED_MAX };
-        let stranded = fetch.stranded.is_some_and(|since| self.now - since > patience);
+        let stranded = fetch.stranded.is_some_and(|since| self.cx.now - since > patience);
         if stranded && silent > patience {
             return self.end(id, Err(FetchError::NoRoute));
         }
@@ -286,16 +283,16 @@ impl Node {
     /// For how long whoever gives a transfer has given nothing, for it or for any other: a peer that
     /// gives to others is slow, not dead.
     fn silent_for(&self, fetch: &Fetch) -> Duration {
-        let gave = self.mesh.as_ref().zip(fetch.giver());
+        let gave = self.cx.mesh.as_ref().zip(fetch.giver());
         let gave = gave.and_then(|(mesh, peer)| mesh.peers.gave(peer));
-        self.now - gave.map_or(fetch.moved, |gave| fetch.moved.max(gave))
+        self.cx.now - gave.map_or(fetch.moved, |gave| fetch.moved.max(gave))
     }
 
     /// A peer that was asked has its time; what that is depends on what is waited for.
     fn look_after_asked(&mut self, id: FetchId, silent: Duration) {
-        let flying = self.is_flying(id);
+        let flying = self.cx.is_flying(id);
         let Some(fetch) = self.fetches.get(&id) else { return };
-        let waited = self.now - fetch.moved;
+        let waited = self.cx.now - fetch.moved;
         let (patience, giver) = (HOP_PATIENCE * self.asked_beside(fetch), fetch.giver());
         let (awaits, open) = match &fetch.state {
             fetch::State::Asking => (true, false),
@@ -322,8 +319,8 @@ impl Node {
             self.lose_way(id);
         } else if flying && silent > GIVER_PATIENCE {
             self.end(id, Err(FetchError::NoRoute));
-        } else if let Some((mesh, peer)) = self.mesh.as_mut().zip(giver).filter(|_| flying) {
-            mesh.peers.hurry(self.now, peer);
+        } else if let Some((mesh, peer)) = self.cx.mesh.as_mut().zip(giver).filter(|_| flying) {
+            mesh.peers.hurry(self.cx.now, peer);
         } else if open && waited > ANEW {
             self.want_anew(id);
         }
@@ -332,9 +329,9 @@ impl Node {
     /// Whether a peer that something has been waited for since then seems to be gone: it does not even answer
     /// pings. If it has said nothing for a while, it is asked.
     fn is_mute(&mut self, giver: Option<NodeId>, since: Instant) -> bool {
-        let Some((mesh, giver)) = self.mesh.as_mut().zip(giver) else { return false };
-        mesh.peers.doubt(self.now, giver, since);
-        mesh.peers.is_mute(self.now, giver)
+        let Some((mesh, giver)) = self.cx.mesh.as_mut().zip(giver) else { return false };
+        mesh.peers.doubt(self.cx.now, giver, since);
+        mesh.peers.is_mute(self.cx.now, giver)
     }
 
     /// Whether the origin can be asked while a peer may still answer: not once a head has come, since two
@@ -348,7 +345,7 @@ impl Node {
     /// How many transfers wait for the same peer, this one among them: each that goes elsewhere is more
     /// load there, so the more they are, the longer they wait. One, where the route leads elsewhere anyway.
     fn asked_beside(&self, fetch: &Fetch) -> u32 {
-        let Some((mesh, giver)) = self.mesh.as_ref().zip(fetch.giver()) else { return 1 };
+        let Some((mesh, giver)) = self.cx.mesh.as_ref().zip(fetch.giver()) else { return 1 };
         let first = mesh.ways().choose(is_per_hop(&fetch.ask, mesh), |_| true);
         if !matches!(first, Choice::Peer(address) if mesh.peers.at(address) == Some(giver)) {
             return 1;
@@ -366,10 +363,12 @@ impl Node {
     /// too, and who answers first is listened to. Until then units are wanted of the former.
     fn ask_another(&mut self, id: FetchId) {
         self.is_silent(id);
-        let Some((mesh, fetch)) = self.mesh.as_mut().zip(self.fetches.get_mut(&id)) else { return };
+        let Some((mesh, fetch)) = self.cx.mesh.as_mut().zip(self.fetches.get_mut(&id)) else {
+            return;
+        };
         match (fetch.former, fetch.request()) {
             // Of three, the one that has not helped yet is let go.
-            (Some(_), Some(asked)) => mesh.withdraw(self.now, asked),
+            (Some(_), Some(asked)) => mesh.withdraw(self.cx.now, asked),
             (_, asked) => fetch.former = asked,
         }
         self.ask_next(id);
@@ -377,7 +376,7 @@ impl Node {
 
     /// The other one that was asked is of no help with a transfer: who was asked before goes on with it.
     pub(super) fn fall_back(&mut self, id: FetchId) -> bool {
-        let Some((mesh, fetch)) = self.mesh.as_mut().zip(self.fetches.get_mut(&id)) else {
+        let Some((mesh, fetch)) = self.cx.mesh.as_mut().zip(self.fetches.get_mut(&id)) else {
             return false;
         };
         let of_use = match fetch.state {
@@ -395,9 +394,11 @@ impl Node {
 
     /// Nobody but who is asked now is listened to any more.
     pub(super) fn forget_former(&mut self, id: FetchId) {
-        let Some((mesh, fetch)) = self.mesh.as_mut().zip(self.fetches.get_mut(&id)) else { return };
+        let Some((mesh, fetch)) = self.cx.mesh.as_mut().zip(self.fetches.get_mut(&id)) else {
+            return;
+        };
         if let Some(former) = fetch.former.take() {
-            mesh.withdraw(self.now, former);
+            mesh.withdraw(self.cx.now, former);
         }
     }
 
@@ -406,27 +407,29 @@ impl Node {
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         let Some(former) = fetch.former.take() else { return };
         if fetch.via == Via::Origin {
-            self.out.push_back(Output::Origin(OriginOutput::Cancel(fetch.line(id))));
+            self.cx.out.push_back(Output::Origin(OriginOutput::Cancel(fetch.line(id))));
         }
         let stays = former == (peer, request);
         let other = if stays { fetch.request() } else { Some(former) };
         fetch.turn_back(peer, request);
-        let Some(mesh) = &mut self.mesh else { return };
+        let Some(mesh) = &mut self.cx.mesh else { return };
         if !stays {
-            mesh.flights.drop_parts(id);
+            self.cx.flights.drop_parts(id);
         }
         if let Some(other) = other {
-            mesh.withdraw(self.now, other);
+            mesh.withdraw(self.cx.now, other);
         }
     }
 
     /// Who joined a request that has no head yet does not wait for ever.
     fn look_after_joined(&mut self, id: FetchId) {
-        let Some((mesh, fetch)) = self.mesh.as_ref().zip(self.fetches.get_mut(&id)) else { return };
+        let Some((mesh, fetch)) = self.cx.mesh.as_ref().zip(self.fetches.get_mut(&id)) else {
+            return;
+        };
         let gave = fetch.peer().and_then(|peer| mesh.peers.gave(peer));
-        let silent = gave.is_none_or(|gave| self.now - gave > JOINED_PATIENCE);
+        let silent = gave.is_none_or(|gave| self.cx.now - gave > JOINED_PATIENCE);
         let patience = if silent { JOINED_PATIENCE } else { JOINED_MAX };
-        let due = |(at, _): &(_, _)| self.now - *at > patience;
+        let due = |(at, _): &(_, _)| self.cx.now - *at > patience;
         let count = fetch.joined.iter().take_while(|it| due(it)).count();
         let impatient: Vec<ExchangeId> = fetch.joined.drain(..count).map(|(_, id)| id).collect();
         fetch.waiters.retain(|waiter| !impatient.contains(waiter));

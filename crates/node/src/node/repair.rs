@@ -71,7 +71,7 @@ impl Node {
             .take_while(|(position, unit)| {
                 let fits = u64::from(unit.length) <= left;
                 left = left.saturating_sub(u64::from(unit.length));
-                *position == 0 || (fits && !self.chunks.holds(&unit.id))
+                *position == 0 || (fits && !self.cx.chunks.holds(&unit.id))
             })
             .map(|(_, unit)| *unit)
             .collect()
@@ -101,15 +101,15 @@ impl Node {
         let Ok(units) = repairing.take(bytes) else { return self.give_up(id) };
         let complete = repairing.units.is_empty();
         // What is on its way to a reader need not be stored: where memory or the store fails, it is not.
-        let stores = self.store_works() && self.chunks.pinned_bytes() <= self.pinned_max();
+        let stores = self.cx.store_works() && self.cx.chunks.pinned_bytes() <= self.cx.pinned_max();
         let mut group = Vec::new();
         for (unit, bytes) in &units {
-            let (tickets, out) = (&mut self.tickets, &mut self.out);
-            if stores && self.chunks.enter(id, (*unit, bytes), Provenance::Own, tickets, out) {
+            let (tickets, out) = (&mut self.cx.tickets, &mut self.cx.out);
+            if stores && self.cx.chunks.enter(id, (*unit, bytes), Provenance::Own, tickets, out) {
                 group.push((*unit, bytes.clone()));
             }
         }
-        self.append(Some(id), group);
+        self.cx.append(Some(id), group);
         self.with_serving(reader, |serving| {
             serving.waits &= units.is_empty();
             serving.ahead.extend(units);
@@ -120,7 +120,7 @@ impl Node {
         if complete {
             self.remove_fetch(id);
         }
-        self.turns.ready(reader);
+        self.cx.turns.ready(reader);
     }
 
     /// A hole cannot be mended: the client's transfer breaks off, and the record goes.
@@ -128,7 +128,7 @@ impl Node {
         let Some(fetch) = self.fetches.get(&id) else { return };
         let fetch::State::Repairing(repairing) = &fetch.state else { return };
         let reader = repairing.reader;
-        self.turns.end(id);
+        self.cx.turns.end(id);
         self.abandon(reader);
     }
 
@@ -145,7 +145,7 @@ impl Node {
 
     /// Takes a record out of its row.
     pub(super) fn forget_record(&mut self, key: ObjectKey, record: &Rc<Record>) {
-        if let Some(row) = self.rows.get(&key) {
+        if let Some(row) = self.cx.rows.get(&key) {
             let mut rest = Row::clone(&row);
             rest.records.retain(|kept| kept.id != record.id);
             self.write_row(key, rest);

@@ -55,7 +55,7 @@ impl Node {
             return;
         };
         let growing = exchange.source().and_then(Source::growing);
-        growing.into_iter().for_each(|fetch| self.turns.dirty(fetch));
+        growing.into_iter().for_each(|fetch| self.cx.turns.dirty(fetch));
     }
 
     /// Gives a reader who is up to date what has just come; the others find it in its unit.
@@ -136,8 +136,8 @@ impl Node {
         let mut clear = serving.clear.take().filter(|(of, _)| *of == entry);
         if clear.is_none() {
             let ahead = serving.ahead.front().map(|(_, bytes)| bytes.clone());
-            if let Some(unit) = ahead.or_else(|| self.chunks.get(&entry.id)) {
-                let opened = self.opener.unseal(self.sealer.as_ref(), &entry, unit);
+            if let Some(unit) = ahead.or_else(|| self.cx.chunks.get(&entry.id)) {
+                let opened = self.cx.opener.unseal(self.cx.sealer.as_ref(), &entry, unit);
                 clear = opened.map(|unit| (entry, unit));
                 if clear.is_none() {
                     return self.misled(id);
@@ -148,8 +148,8 @@ impl Node {
             let from = (position - cursor.offset) as usize;
             let to = unit.len().min(from + count as usize);
             let bytes = unit.slice(from..to);
-            if self.ear.is_some()
-                && self.chunks.provenance(&entry.id) == Some(Provenance::Overheard)
+            if self.cx.ear.is_some()
+                && self.cx.chunks.provenance(&entry.id) == Some(Provenance::Overheard)
             {
                 serving.from_air += bytes.len() as u64;
             }
@@ -162,13 +162,13 @@ impl Node {
             return Step::Send(bytes);
         }
         let units = cursor.entries().iter().map(|entry| (entry.id, entry.length));
-        let wanted = self.chunks.want(
+        let wanted = self.cx.chunks.want(
             units,
             true,
             count.min(READ_BYTES),
             id,
-            &mut self.tickets,
-            &mut self.out,
+            &mut self.cx.tickets,
+            &mut self.cx.out,
         );
         serving.waits = wanted;
         let waits = wanted || self.wait_for_unit(id) || self.fill(id) || self.repair(id);
@@ -177,7 +177,7 @@ impl Node {
 
     /// A unit is not what its entry says, though its name is true: so what lists it is false, and not kept.
     fn misled(&mut self, id: ExchangeId) -> Step {
-        self.report.units_false += 1;
+        self.cx.report.units_false += 1;
         let source = self.exchanges.get(&id).and_then(Exchange::source);
         if let Some(fetch) = source.and_then(Source::growing) {
             self.fail_storing(fetch, &[]);
@@ -199,11 +199,11 @@ impl Node {
                 None => return false,
             },
         };
-        match segment.or_else(|| self.manifests.get(serving.record, number)) {
+        match segment.or_else(|| self.cx.manifests.get(serving.record, number)) {
             Some(segment) => serving.turn_to(segment, position),
             None => {
                 serving.waits = true;
-                self.manifests.read((serving.record, number), id, &mut self.out);
+                self.cx.manifests.read((serving.record, number), id, &mut self.cx.out);
                 false
             }
         }
@@ -213,7 +213,7 @@ impl Node {
     pub(super) fn segment_read(&mut self, record: RecordId, number: u32, bytes: Option<Vec<u8>>) {
         let at = (record, number);
         let bytes = bytes.filter(|bytes| self.is_certified(at, bytes));
-        let (waiters, segment) = self.manifests.handle_segment(at, bytes.as_deref());
+        let (waiters, segment) = self.cx.manifests.handle_segment(at, bytes.as_deref());
         for id in waiters {
             let Some(exchange) = self.exchanges.get_mut(&id) else { continue };
             match (&mut exchange.state, &segment) {
@@ -222,7 +222,7 @@ impl Node {
                     serving.waits = false;
                     let position = serving.position().unwrap_or_default();
                     if serving.turn_to(Rc::clone(segment), position) {
-                        self.turns.ready(id);
+                        self.cx.turns.ready(id);
                     } else {
                         self.abandon(id);
                     }
@@ -230,7 +230,7 @@ impl Node {
                 (State::Serving(_), None) => self.abandon(id),
                 (State::Supplying(supplying), Some(_)) => {
                     supplying.turning = false;
-                    self.turns.ready(id);
+                    self.cx.turns.ready(id);
                 }
                 (State::Supplying(_), None) => self.abandon(id),
                 _ => {}
@@ -240,16 +240,21 @@ impl Node {
 
     /// Units have come from the disk.
     pub(super) fn units_read(&mut self, ticket: Ticket, units: Option<Vec<(ChunkId, Bytes)>>) {
-        let doubt =
-            self.chunks.handle_doubt(ticket, units.as_deref(), &mut self.tickets, &mut self.out);
+        let doubt = self.cx.chunks.handle_doubt(
+            ticket,
+            units.as_deref(),
+            &mut self.cx.tickets,
+            &mut self.cx.out,
+        );
         if let Some(concerned) = doubt {
-            self.dirty();
+            self.cx.dirty();
             for fetch in concerned {
-                self.turns.dirty(fetch);
+                self.cx.turns.dirty(fetch);
             }
             return;
         }
-        let arrived = self.chunks.handle_units(ticket, units, &mut self.tickets, &mut self.out);
+        let arrived =
+            self.cx.chunks.handle_units(ticket, units, &mut self.cx.tickets, &mut self.cx.out);
         let Some(arrived) = arrived else { return };
         for id in arrived.waiters {
             let Some(exchange) = self.exchanges.get_mut(&id) else { continue };
@@ -268,7 +273,7 @@ impl Node {
                 _ => continue,
             }
             self.charge(id);
-            self.turns.ready(id);
+            self.cx.turns.ready(id);
         }
     }
 
@@ -284,9 +289,9 @@ impl Node {
                 self.let_go(fetch);
             }
             State::Serving(_) => {
-                self.turns.ready(id);
+                self.cx.turns.ready(id);
                 if let Some(fetch) = self.reads_growing(id) {
-                    self.turns.dirty(fetch);
+                    self.cx.turns.dirty(fetch);
                 }
             }
             _ => {}
@@ -301,12 +306,12 @@ impl Node {
             return self.send_opaque(id, &bytes);
         }
         self.count_sent(id, bytes.len() as u64);
-        self.out.push_back(Output::Client(ClientOutput::Data(id, bytes)));
+        self.cx.out.push_back(Output::Client(ClientOutput::Data(id, bytes)));
     }
 
     /// Counts bytes that a client gets, by where they came from.
     fn count_sent(&mut self, id: ExchangeId, bytes: u64) {
-        let report = &mut self.report;
+        let report = &mut self.cx.report;
         let State::Serving(serving) =
             &mut self.exchanges.get_mut(&id).expect("it gets bytes").state
         else {
@@ -365,7 +370,7 @@ impl Node {
     pub(super) fn finish(&mut self, id: ExchangeId) {
         if !self.end_supply(id, Outcome::Complete) {
             self.remember(id);
-            self.out.push_back(Output::Client(ClientOutput::Finish(id)));
+            self.cx.out.push_back(Output::Client(ClientOutput::Finish(id)));
         }
         self.close_exchange(id);
     }
@@ -374,15 +379,15 @@ impl Node {
     fn remember(&mut self, id: ExchangeId) {
         let Some(exchange) = self.exchanges.get(&id) else { return };
         let State::Serving(serving) = &exchange.state else { return };
-        if self.config.secret != crate::http::OPEN_KEY {
+        if self.cx.config.secret != crate::http::OPEN_KEY {
             return;
         }
         let Sent { local, peer, origin, overheard, repaired } = serving.sent;
-        let asked = self.mesh.as_ref().zip(serving.asked);
+        let asked = self.cx.mesh.as_ref().zip(serving.asked);
         let source = asked.and_then(|(mesh, peer)| mesh.peers.hello(peer));
         let recent = Recent {
             uri: exchange.ask.target.to_string(),
-            when: self.date(),
+            when: self.cx.date(),
             bytes: serving.sent.total(),
             local_bytes: local,
             peer_bytes: peer,
@@ -391,10 +396,10 @@ impl Node {
             repaired_bytes: repaired,
             source: source.map(|hello| hello.name.clone()).unwrap_or_default(),
         };
-        if self.report.recent.len() >= RECENT_MAX {
-            self.report.recent.remove(0);
+        if self.cx.report.recent.len() >= RECENT_MAX {
+            self.cx.report.recent.remove(0);
         }
-        self.report.recent.push(recent);
+        self.cx.report.recent.push(recent);
     }
 
     /// The response cannot be completed.
@@ -403,10 +408,10 @@ impl Node {
             return;
         }
         if !self.end_supply(id, Outcome::Truncated) {
-            self.out.push_back(Output::Client(ClientOutput::Abort(id)));
+            self.cx.out.push_back(Output::Client(ClientOutput::Abort(id)));
         }
         let of = self.exchanges.get(&id).filter(|exchange| exchange.flows());
-        let told = of.and_then(|exchange| self.mesh.as_ref()?.supplied.get(&exchange.peer()?));
+        let told = of.and_then(|exchange| self.cx.mesh.as_ref()?.supplied.get(&exchange.peer()?));
         let told = told.copied();
         self.close_exchange(id);
         if let Some(told) = told {
@@ -426,7 +431,7 @@ impl Node {
         fetch.waiters.retain(|waiter| *waiter != id);
         fetch.joined.retain(|(_, waiter)| *waiter != id);
         if fetch.waiters.is_empty() {
-            self.turns.end(fetch_id);
+            self.cx.turns.end(fetch_id);
         }
     }
 
@@ -435,10 +440,10 @@ impl Node {
         let exchange = self.exchanges.remove(&id);
         self.budget.end(id);
         let of_peer = exchange.as_ref().is_some_and(|exchange| exchange.peer().is_some());
-        if let Some(mesh) = &mut self.mesh
+        if let Some(mesh) = &mut self.cx.mesh
             && let Some(exchange) = &exchange
         {
-            mesh.flights.leave(id);
+            self.cx.flights.leave(id);
             // What flows may end before the units that came before it are sent.
             if !exchange.flows() {
                 exchange.peer().and_then(|request| mesh.supplied.remove(&request));
@@ -451,7 +456,7 @@ impl Node {
         if let State::Serving(serving) = &exchange.state
             && let Some(repair) = serving.repair
         {
-            self.turns.end(repair);
+            self.cx.turns.end(repair);
         }
         self.linger_no_more(&exchange);
         if let Some(fetch) = growing {

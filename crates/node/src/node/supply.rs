@@ -71,7 +71,7 @@ impl Node {
         self.welcome(fetch_id, cover, 0);
         self.list_for_peers(fetch_id);
         self.watch(fetch_id);
-        self.turns.dirty(fetch_id);
+        self.cx.turns.dirty(fetch_id);
     }
 
     fn say_head(
@@ -84,9 +84,9 @@ impl Node {
         upstream: &str,
     ) -> bool {
         // What one clock says is not to be held against another that is wrong: then nobody knows its age.
-        let known = record.clocked == self.clock_right();
-        let age = if known { http::age(record, self.date()) } else { u64::MAX };
-        let exchange = self.mesh.as_ref().zip(self.exchanges.get(&id));
+        let known = record.clocked == self.cx.clock_right();
+        let age = if known { http::age(record, self.cx.date()) } else { u64::MAX };
+        let exchange = self.cx.mesh.as_ref().zip(self.exchanges.get(&id));
         let Some((mesh, exchange)) = exchange else { return false };
         let Some((peer, request)) = exchange.peer() else { return false };
         let name = |(n, value): &(::http::HeaderName, Option<Vec<u8>>)| {
@@ -102,13 +102,13 @@ impl Node {
             signature: wire::Signature([0; 64]),
             age: u32::try_from(age).unwrap_or(u32::MAX),
             length,
-            status_line: status_line(upstream, &format!("{}; {detail}", self.config.name)),
+            status_line: status_line(upstream, &format!("{}; {detail}", self.cx.config.name)),
         };
         match &record.voucher {
             Some(voucher) => (head.signer, head.signature) = (voucher.signer, voucher.signature),
             None => head.signature = mesh.peers.sign(&head.signed(&exchange.ask.key)),
         }
-        let said = self.say(peer, Message::Head(request, Box::new(head)));
+        let said = self.cx.say(peer, Message::Head(request, Box::new(head)));
         if !said {
             // Larger than any message: it is for the asker to get it elsewhere.
             self.end_supply(id, Outcome::Busy);
@@ -128,7 +128,7 @@ impl Node {
             segment: trail.resume.map_or(0, |resume| resume.segment),
             told: false,
             cover: trail.cover,
-            moved: self.now,
+            moved: self.cx.now,
             wants: Wants::default(),
             unlisted: Set::default(),
             claimed: 0,
@@ -140,7 +140,7 @@ impl Node {
             turning: false,
         };
         exchange.state = State::Supplying(Box::new(supplying));
-        self.turns.ready(id);
+        self.cx.turns.ready(id);
     }
 
     /// Tells and sends a peer what can be told and sent now.
@@ -153,7 +153,7 @@ impl Node {
 
     /// A peer can take more units: each of its requests gets a turn.
     pub(super) fn supply_peer(&mut self, peer: NodeId) {
-        let Some(mesh) = &self.mesh else { return };
+        let Some(mesh) = &self.cx.mesh else { return };
         let mut turns: VecDeque<ExchangeId> = mesh.supplied_to(peer).collect();
         turns.make_contiguous().sort_unstable();
         if let Some(first) = turns.iter().position(|id| *id > self.last_turn) {
@@ -187,14 +187,14 @@ impl Node {
         let Some(exchange) = self.exchanges.get(&id) else { return false };
         let Some((peer, request)) = exchange.peer() else { return false };
         let State::Supplying(supplying) = &exchange.state else { return false };
-        let may_tell = self.mesh.as_ref().is_some_and(|mesh| mesh.peers.may_tell(peer));
+        let may_tell = self.cx.mesh.as_ref().is_some_and(|mesh| mesh.peers.may_tell(peer));
         // What flows is not listed too: it would cross twice.
         let over = supplying.told || supplying.flow.is_some();
         if over || supplying.turning || !may_tell {
             return false;
         }
         let Some(signed) = self.next_segment(id) else { return false };
-        let Some(mesh) = &self.mesh else { return false };
+        let Some(mesh) = &self.cx.mesh else { return false };
         let bytes = signed.segment.encode();
         let digest = Segment::digest(&bytes);
         let Some(exchange) = self.exchanges.get_mut(&id) else { return false };
@@ -208,7 +208,7 @@ impl Node {
             let unasked = unasked(&signed.segment).into_iter();
             supplying.wants.extend(unasked.map(|(name, unit)| unit.want(name)));
         }
-        self.say(peer, Message::Segment(request, Box::new(signature), bytes));
+        self.cx.say(peer, Message::Segment(request, Box::new(signature), bytes));
         true
     }
 
@@ -227,13 +227,13 @@ impl Node {
                 storing.closed.get(&number).cloned()
             }
         };
-        let here = here.or_else(|| self.manifests.signed(record, number));
+        let here = here.or_else(|| self.cx.manifests.signed(record, number));
         if here.is_none() {
             let State::Supplying(supplying) = &mut self.exchanges.get_mut(&id)?.state else {
                 return None;
             };
             supplying.turning = true;
-            self.manifests.read((record, number), id, &mut self.out);
+            self.cx.manifests.read((record, number), id, &mut self.cx.out);
         }
         here
     }
@@ -244,12 +244,13 @@ impl Node {
         let exchange = self.exchanges.get(&id)?;
         let State::Supplying(supplying) = &exchange.state else { return None };
         let (peer, want) = (supplying.peer, supplying.wants.front()?);
-        if self.mesh.as_ref()?.peers.chunk_room(peer) == 0 {
+        if self.cx.mesh.as_ref()?.peers.chunk_room(peer) == 0 {
             return Some(Sent::Later);
         }
         let want = want.clone();
         let ahead = supplying.ahead.iter().find(|(name, _)| *name == want.name);
-        let held = ahead.map(|(_, bytes)| bytes.clone()).or_else(|| self.chunks.give(&want.name));
+        let held =
+            ahead.map(|(_, bytes)| bytes.clone()).or_else(|| self.cx.chunks.give(&want.name));
         match held {
             Some(bytes) => Some(Sent::Sent(self.send_unit(id, peer, &want, &bytes))),
             None => self.find_unit(id, &want),
@@ -280,10 +281,10 @@ impl Node {
             };
             let head = ChunkHead { name: want.name, total, offset: range.start, length, source };
             let part = bytes.slice(range.start as usize..end as usize);
-            self.report.peer_units_out_bytes += u64::from(length);
+            self.cx.report.peer_units_out_bytes += u64::from(length);
             sent += length as usize;
-            if let Some(mesh) = &mut self.mesh {
-                mesh.peers.send_chunk(self.now, peer, head, part);
+            if let Some(mesh) = &mut self.cx.mesh {
+                mesh.peers.send_chunk(self.cx.now, peer, head, part);
             }
         }
         sent.max(1)
@@ -296,7 +297,7 @@ impl Node {
             return Some(Sent::Later);
         }
         let fetch = supplying.source.growing();
-        if self.comes_by_flight(&want.name, id) {
+        if self.cx.comes_by_flight(&want.name, id) {
             return Some(Sent::Later);
         }
         let State::Supplying(supplying) = &self.exchanges.get(&id)?.state else { return None };
@@ -307,8 +308,14 @@ impl Node {
             return Some(Sent::Later);
         };
         let wanted: u64 = units.iter().map(|(_, length)| u64::from(*length)).sum();
-        let reading =
-            self.chunks.want(units.into_iter(), listed, most, id, &mut self.tickets, &mut self.out);
+        let reading = self.cx.chunks.want(
+            units.into_iter(),
+            listed,
+            most,
+            id,
+            &mut self.cx.tickets,
+            &mut self.cx.out,
+        );
         if reading {
             if let State::Supplying(supplying) = &mut self.exchanges.get_mut(&id)?.state {
                 supplying.reading = true;
@@ -334,7 +341,7 @@ impl Node {
         let State::Supplying(supplying) = &mut exchange.state else { return };
         let Some(name) = supplying.wants.front().map(|want| want.name) else { return };
         supplying.wants.pop_front();
-        self.say(peer, Message::Lost(request, vec![name]));
+        self.cx.say(peer, Message::Lost(request, vec![name]));
     }
 
     /// A unit could not be read with the length that a peer alone says it has: who said so is told.
@@ -362,19 +369,19 @@ impl Node {
             return;
         };
         if supplying.wants.len() + wants.len() > WANTS_MAX || self.wants_of(peer) > PEER_WANTS_MAX {
-            return self.expel(peer, "it wants more units than it can have on their way");
+            return self.cx.expel(peer, "it wants more units than it can have on their way");
         }
         if !self.has_room_for_wants(peer, wants.iter().map(Wants::cost).sum()) {
             return self.is_too_busy_for(id);
         }
         let Some(exchange) = self.exchanges.get_mut(&id) else { return };
         let State::Supplying(supplying) = &mut exchange.state else { return };
-        supplying.moved = self.now;
+        supplying.moved = self.cx.now;
         supplying.wants.extend(wants.iter().cloned());
         if let Some(fetch) = supplying.source.growing() {
             self.forward(id, fetch, &wants);
         }
-        self.turns.ready(id);
+        self.cx.turns.ready(id);
     }
 
     /// A peer has got units elsewhere: what was not sent yet will not be. What was asked of the next one
@@ -386,14 +393,14 @@ impl Node {
         let names: Set<&ChunkId> = names.iter().collect();
         supplying.wants.retain(|want| !names.contains(&want.name));
         supplying.ahead.retain(|(name, _)| !names.contains(name));
-        supplying.moved = self.now;
-        self.report.wants_taken_back += (before - supplying.wants.len()) as u64;
-        self.turns.ready(id);
+        supplying.moved = self.cx.now;
+        self.cx.report.wants_taken_back += (before - supplying.wants.len()) as u64;
+        self.cx.turns.ready(id);
     }
 
     /// How many units a peer wants, of all that it has asked for.
     fn wants_of(&self, peer: NodeId) -> usize {
-        let Some(mesh) = &self.mesh else { return 0 };
+        let Some(mesh) = &self.cx.mesh else { return 0 };
         let wants = |id| match self.exchanges.get(&id).map(|exchange| &exchange.state) {
             Some(State::Supplying(supplying)) => supplying.wants.len(),
             _ => 0,
@@ -407,14 +414,12 @@ impl Node {
         let Some(fetch::State::Storing(storing)) = storing else { return };
         let Inflow::Listed(listed) = &storing.inflow else { return };
         let missing =
-            |want: &&Want| self.is_missing(&want.name) && !listed.lost.contains(&want.name);
+            |want: &&Want| self.cx.is_missing(&want.name) && !listed.lost.contains(&want.name);
         let units = wants.iter().filter(missing).map(|want| (want.name, Unit::wanted(want)));
         let units = units.collect();
         self.want(fetch, units);
-        if let Some(mesh) = &mut self.mesh {
-            for want in wants {
-                mesh.flights.wait_for(&want.name, id);
-            }
+        for want in wants {
+            self.cx.flights.wait_for(&want.name, id);
         }
     }
 
@@ -426,18 +431,18 @@ impl Node {
             exchange.ask.trail.cover = exchange.ask.trail.cover.max(cover);
             return self.credit(id, u64::from(bytes));
         };
-        supplying.moved = self.now;
+        supplying.moved = self.cx.now;
         supplying.cover = supplying.cover.max(cover);
         let flow = supplying.flow;
         let (cover, growing) = (supplying.cover, supplying.source.growing());
         if let Some(fetch) = growing {
             // It has waited until it was worth a message already.
             self.welcome(fetch, cover, 0);
-            self.turns.dirty(fetch);
+            self.cx.turns.dirty(fetch);
         }
         match flow.filter(|_| bytes > 0) {
             Some(flow) => self.credit(flow, u64::from(bytes)),
-            None => self.turns.ready(id),
+            None => self.cx.turns.ready(id),
         }
     }
 
@@ -459,7 +464,7 @@ impl Node {
         let status = status.as_u16();
         let status_line = status_line("", &lines.join(", "));
         let opaque = peer::Opaque { status, fields, length, status_line };
-        if !self.say(peer, Message::Opaque(request, Box::new(opaque))) {
+        if !self.cx.say(peer, Message::Opaque(request, Box::new(opaque))) {
             self.end_supply(id, Outcome::Busy);
             self.leave(id);
         }
@@ -469,11 +474,11 @@ impl Node {
     pub(super) fn send_opaque(&mut self, id: ExchangeId, bytes: &Bytes) {
         let Some(exchange) = self.exchanges.get_mut(&id) else { return };
         let Some((peer, request)) = exchange.peer() else { return };
-        self.report.relayed_opaque_bytes += bytes.len() as u64;
+        self.cx.report.relayed_opaque_bytes += bytes.len() as u64;
         let mut offset = exchange.ask.trail.given;
         exchange.ask.trail.given += bytes.len() as u64;
         for part in bytes.chunks(Message::BYTES_MAX) {
-            self.say(peer, Message::Bytes(request, offset, part.to_vec()));
+            self.cx.say(peer, Message::Bytes(request, offset, part.to_vec()));
             offset += part.len() as u64;
         }
     }
@@ -481,9 +486,9 @@ impl Node {
     /// Peers that have not said anything of a request for very long are told to ask anew if they still
     /// want it: some forget to cancel.
     pub(super) fn end_idle(&mut self) {
-        let Some(mesh) = &self.mesh else { return };
+        let Some(mesh) = &self.cx.mesh else { return };
         let idle = |id: &&ExchangeId| match self.exchanges.get(*id).map(|it| &it.state) {
-            Some(State::Supplying(supplying)) => self.now - supplying.moved > IDLE_MAX,
+            Some(State::Supplying(supplying)) => self.cx.now - supplying.moved > IDLE_MAX,
             _ => false,
         };
         let mut idle: Vec<ExchangeId> = mesh.supplied.values().filter(idle).copied().collect();
@@ -499,7 +504,7 @@ impl Node {
         let Some((peer, request)) = self.exchanges.get(&id).and_then(|it| it.peer()) else {
             return false;
         };
-        self.say(peer, Message::End(request, outcome));
+        self.cx.say(peer, Message::End(request, outcome));
         true
     }
 }

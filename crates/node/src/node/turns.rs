@@ -8,8 +8,8 @@ use crate::turns::{TURNS_MAX, Turn};
 impl Node {
     /// Lets everybody go on who can.
     pub(super) fn take_turns(&mut self) {
-        let crowded = self.is_crowded();
-        if let Some(mesh) = &mut self.mesh {
+        let crowded = self.cx.is_crowded();
+        if let Some(mesh) = &mut self.cx.mesh {
             mesh.peers.accept_chunks(!crowded);
         }
         let mut turns = 0;
@@ -21,11 +21,11 @@ impl Node {
 
     /// Lets the next one go on; false if nobody can.
     fn take_turn(&mut self) -> bool {
-        if let Some(event) = self.mesh.as_mut().and_then(|mesh| mesh.peers.poll_event()) {
+        if let Some(event) = self.cx.mesh.as_mut().and_then(|mesh| mesh.peers.poll_event()) {
             self.peer_event(event);
-        } else if let Some((reader, fresh)) = self.turns.next_reader() {
+        } else if let Some((reader, fresh)) = self.cx.turns.next_reader() {
             self.pump(reader, fresh);
-        } else if let Some((id, turn)) = self.turns.next_transfer() {
+        } else if let Some((id, turn)) = self.cx.turns.next_transfer() {
             match turn {
                 Turn::End if self.is_unwanted(id) => self.cancel(id),
                 Turn::End | Turn::GoOn => self.advance(id),
@@ -69,14 +69,14 @@ impl Node {
     pub(super) fn ask_next(&mut self, id: FetchId) {
         if let Some(fetch) = self.fetches.get_mut(&id) {
             fetch.via = Via::Next;
-            self.turns.dirty(id);
+            self.cx.turns.dirty(id);
         }
     }
 
     /// All readers of an object may be able to go on.
     pub(super) fn readers_ready(&mut self, id: FetchId) {
         if let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) {
-            self.turns.all_ready(storing.readers.iter().copied());
+            self.cx.turns.all_ready(storing.readers.iter().copied());
         }
     }
 }

@@ -7,7 +7,7 @@ use quick_cache::UnitWeighter;
 use wire::ChunkId;
 
 /// Opens units, and remembers which key was the right one for which.
-pub(super) struct Opener {
+pub struct Opener {
     opened: Cache<ChunkId, Key, UnitWeighter>,
 }
 
@@ -46,7 +46,7 @@ impl Opener {
 }
 
 /// Whether all units of a segment are sealed, or none is.
-pub(super) fn is_sealed_as(segment: &Segment, sealed: bool) -> bool {
+pub fn is_sealed_as(segment: &Segment, sealed: bool) -> bool {
     segment.entries.iter().all(|entry| entry.key.is_some() == sealed)
 }
 

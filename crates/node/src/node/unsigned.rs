@@ -16,7 +16,7 @@ impl Node {
     /// Whether what a peer gives for a transfer counts though nobody has signed it. If not, the transfer has
     /// turned to the gateway itself when this returns.
     pub(super) fn takes_unsigned(&mut self, id: FetchId, asked: (NodeId, Request)) -> bool {
-        let believed = self.mesh.as_ref().is_some_and(|mesh| mesh.believes_unsigned(asked.0));
+        let believed = self.cx.mesh.as_ref().is_some_and(|mesh| mesh.believes_unsigned(asked.0));
         let takes = believed || !self.is_for_clients(id);
         if !takes {
             self.turn_to_gateway(id, asked);

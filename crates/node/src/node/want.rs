@@ -1,6 +1,7 @@
 //! What readers here want of an object that a peer lists: a window of units ahead of each, in batches.
 
 use super::{AHEAD, Node};
+use crate::context::OVERHEARD_PART;
 use crate::exchange::State;
 use crate::fetch::Fetch;
 use crate::input::{ExchangeId, FetchId};
@@ -14,10 +15,6 @@ use wire::peer::{Message, Want};
 
 /// Units are wanted in batches of so many bytes, at least, while others are on their way.
 const BATCH: u64 = AHEAD / 2;
-
-/// What was overheard of a unit counts so many times less in a window than what has to come: where little is
-/// missing, all of that is asked for at once.
-const OVERHEARD_PART: u32 = 4;
 
 /// Units are looked at so far ahead of a reader, in bytes of the object: where most are here, few are missing.
 const REACH: u64 = OVERHEARD_PART as u64 * AHEAD;
@@ -50,12 +47,12 @@ impl Node {
             }
             from = listed_to;
             for (name, unit) in units {
-                if self.is_missing(&name) {
+                if self.cx.is_missing(&name) {
                     missing.push((name, unit));
-                } else if !self.is_unit_flying(&name) {
+                } else if !self.cx.is_unit_flying(&name) {
                     continue;
                 }
-                let weight = self.weight(&name, unit.length);
+                let weight = self.cx.weight(&name, unit.length);
                 open = open.saturating_sub(weight);
                 ahead.push((unit.end, weight));
                 counted.push((name, unit.length));
@@ -79,30 +76,7 @@ impl Node {
     /// A reader counts a unit that is on its way, or has just come, as a peer's.
     pub(super) fn count_from_peer(&mut self, reader: ExchangeId, name: &ChunkId, length: u32) {
         self.with_serving(reader, |serving| serving.from_peer += u64::from(length));
-        if let Some(mesh) = &mut self.mesh {
-            mesh.flights.count_for(name, reader);
-        }
-    }
-
-    /// Whether units of a transfer are on their way.
-    pub(super) fn is_flying(&self, id: FetchId) -> bool {
-        self.mesh.as_ref().is_some_and(|mesh| mesh.flights.has(id))
-    }
-
-    fn is_unit_flying(&self, name: &ChunkId) -> bool {
-        self.mesh.as_ref().is_some_and(|mesh| mesh.flights.contains(name))
-    }
-
-    /// Whether a unit is neither here nor on its way.
-    pub(super) fn is_missing(&self, name: &ChunkId) -> bool {
-        !self.is_unit_flying(name) && !self.chunks.holds(name)
-    }
-
-    /// What a unit takes of a window, in bytes: what has to come, and a quarter of what was overheard of it, which
-    /// waits in memory.
-    fn weight(&self, name: &ChunkId, length: u32) -> u64 {
-        let lacks = self.ear.as_ref().map_or(length, |ear| ear.lacks(name, length).min(length));
-        u64::from(lacks + (length - lacks) / OVERHEARD_PART)
+        self.cx.flights.count_for(name, reader);
     }
 
     /// What of an object a reader may want now; nothing if it is not worth it yet. Units that are here do not count: a
@@ -117,14 +91,14 @@ impl Node {
         let fetch = self.fetches.get_mut(&fetch_id)?;
         let known = fetch.frontier();
         fetch.storing()?.listed()?;
-        if self.is_crowded() {
+        if self.cx.is_crowded() {
             self.ungranted = true;
             return None;
         }
         let to = (position + REACH).min(known).min(end);
         let lasts = to >= from + BATCH || to == end;
         let enough = open >= BATCH.min(end.saturating_sub(from));
-        let worth = (lasts && enough) || !self.is_flying(fetch_id);
+        let worth = (lasts && enough) || !self.cx.is_flying(fetch_id);
         (worth && to > from && open > 0).then_some(Window { fetch: fetch_id, from, to, open })
     }
 
@@ -154,31 +128,31 @@ impl Node {
         let storing = self.fetches.get_mut(&id)?.storing()?;
         let (number, segment) = storing.segment_at(position);
         let record = storing.record;
-        segment.or_else(|| self.manifests.get(record, number))
+        segment.or_else(|| self.cx.manifests.get(record, number))
     }
 
     /// Asks the peer of a transfer for units; if there is none now, the next one is asked.
     pub(super) fn want(&mut self, id: FetchId, units: Listed) {
-        let Some((mesh, fetch)) = self.mesh.as_mut().zip(self.fetches.get_mut(&id)) else { return };
+        let Some(fetch) = self.fetches.get_mut(&id) else { return };
         if units.is_empty() {
             return;
         }
-        if !mesh.flights.has(id) {
-            fetch.moved = self.now;
+        if !self.cx.flights.has(id) {
+            fetch.moved = self.cx.now;
         }
         let (mut wants, mut early) = (Vec::with_capacity(units.len()), Vec::new());
         for (name, unit) in units {
             fetch.granted += u64::from(unit.length);
-            mesh.flights.begin(name, id, unit);
-            if let Some(bytes) = mesh.flights.early.take(&name) {
+            self.cx.flights.begin(name, id, unit);
+            if let Some(bytes) = self.cx.flights.early.take(&name) {
                 early.push((name, bytes));
                 continue;
             }
-            if let Some(ear) = &mut self.ear {
-                mesh.flights.overheard(&name, ear.expect(self.now, name, unit.length));
-                ear.set_aside(self.now, mesh.flights.heard_cost());
+            if let Some(ear) = &mut self.cx.ear {
+                self.cx.flights.overheard(&name, ear.expect(self.cx.now, name, unit.length));
+                ear.set_aside(self.cx.now, self.cx.flights.heard_cost());
             }
-            wants.extend(mesh.flights.want_of(&name));
+            wants.extend(self.cx.flights.want_of(&name));
         }
         self.say_wants(id, &wants);
         for (name, bytes) in early {
@@ -188,23 +162,24 @@ impl Node {
 
     /// Wants once more what is on its way to a transfer.
     pub(super) fn want_flying(&mut self, id: FetchId) {
-        let Some(mesh) = &self.mesh else { return };
-        let wants = mesh.flights.wants_of(id);
+        let wants = self.cx.flights.wants_of(id);
         self.say_wants(id, &wants);
     }
 
     /// Tells whoever gives a transfer what is wanted; if nobody listens now, the next one will be told.
     pub(super) fn say_wants(&mut self, id: FetchId, wants: &[Want]) {
-        let Some((mesh, fetch)) = self.mesh.as_mut().zip(self.fetches.get_mut(&id)) else { return };
+        let Some((mesh, fetch)) = self.cx.mesh.as_mut().zip(self.fetches.get_mut(&id)) else {
+            return;
+        };
         let listed = fetch.storing().and_then(Storing::listed);
         let answered = listed.is_some_and(|listed| listed.answered);
         let Some((peer, request)) = fetch.giving().filter(|_| answered) else { return };
         if !wants.is_empty() {
-            mesh.peers.open_data(self.now, peer);
+            mesh.peers.open_data(self.cx.now, peer);
         }
         for wants in wants.chunks(Message::WANTS_MAX) {
-            self.report.wants_out += wants.len() as u64;
-            mesh.peers.send(self.now, peer, &Message::Want(request, wants.to_vec()));
+            self.cx.report.wants_out += wants.len() as u64;
+            mesh.peers.send(self.cx.now, peer, &Message::Want(request, wants.to_vec()));
         }
     }
 
@@ -215,7 +190,7 @@ impl Node {
         let State::Serving(serving) = &exchange.state else { return };
         let (fetch, position) = (serving.source.growing(), serving.position());
         let wanted_to = serving.wanted_to;
-        if let (Some(fetch), Some(position)) = (fetch, position.filter(|_| !self.is_crowded())) {
+        if let (Some(fetch), Some(position)) = (fetch, position.filter(|_| !self.cx.is_crowded())) {
             self.welcome(fetch, wanted_to.max(position) + COVER, worth);
         }
     }
@@ -234,7 +209,7 @@ impl Node {
         if cover > listed.cover.saturating_add(worth) {
             listed.cover = cover;
             for (peer, request) in asked {
-                self.say(peer, Message::Credit(request, 0, cover));
+                self.cx.say(peer, Message::Credit(request, 0, cover));
             }
         }
     }
@@ -270,29 +245,20 @@ impl Node {
         name: ChunkId,
         unit: Unit,
     ) -> bool {
-        if !self.is_unit_flying(&name) {
+        if !self.cx.is_unit_flying(&name) {
             let storing = self.fetches.get_mut(&fetch).and_then(Fetch::storing);
             let Some(listed) = storing.and_then(Storing::listed) else { return false };
             if listed.lost.contains(&name) {
                 return false;
             }
             self.want(fetch, vec![(name, unit)]);
-            if !self.is_unit_flying(&name) && self.chunks.holds(&name) {
+            if !self.cx.is_unit_flying(&name) && self.cx.chunks.holds(&name) {
                 // It had come before.
-                self.turns.ready(waiter);
+                self.cx.turns.ready(waiter);
                 return true;
             }
         }
-        self.mesh.as_mut().is_some_and(|mesh| mesh.flights.wait_for(&name, waiter))
-    }
-
-    /// Has somebody woken when a unit is here that is on its way; false if it is not, or if the disk has
-    /// it meanwhile.
-    pub(super) fn comes_by_flight(&mut self, name: &ChunkId, waiter: ExchangeId) -> bool {
-        let Some(mesh) = &mut self.mesh else { return false };
-        mesh.flights.contains(name)
-            && !self.chunks.holds(name)
-            && mesh.flights.wait_for(name, waiter)
+        self.cx.flights.wait_for(&name, waiter)
     }
 
     /// There is memory again: whoever reads along wants more.
@@ -310,7 +276,7 @@ impl Node {
         let Some(storing) = fetch.storing() else { return };
         let from = storing.announced.unwrap_or(known).saturating_sub(2 * super::ABANDONED_MAX);
         let (units, _) = self.listed_between(id, from.min(known), known);
-        let missing = units.into_iter().filter(|(name, _)| self.is_missing(name)).collect();
+        let missing = units.into_iter().filter(|(name, _)| self.cx.is_missing(name)).collect();
         self.want(id, missing);
         self.welcome(id, u64::MAX, 0);
     }

@@ -1,0 +1,283 @@
+//! What every machine of a node may use: its services. They answer at once, and call nobody.
+
+use crate::chunks::Chunks;
+use crate::clock::Clock;
+use crate::dice::Dice;
+use crate::http::Record;
+use crate::input::{Config, ExchangeId, FetchId};
+use crate::manifests::Manifests;
+use crate::mesh::{Flights, Mesh};
+use crate::names::Names;
+use crate::node::{Ear, Opener, Trust, is_sealed_as};
+use crate::output::Output;
+use crate::report::Report;
+use crate::rows::Rows;
+use crate::segments::Segments;
+use crate::tickets::Tickets;
+use crate::turns::Turns;
+use ::http::StatusCode;
+use bytes::Bytes;
+use content::{Sealer, Segment};
+use std::collections::{BTreeSet, VecDeque};
+use std::rc::Rc;
+use std::time::Duration;
+use store::{Index, Provenance, unit_log_bytes};
+use wire::peer::Message;
+use wire::{ChunkId, Date, Instant, NodeId, RecordId};
+
+/// What is written becomes durable at most this long afterwards (protocol: Durable).
+pub const SYNC_AFTER: Duration = Duration::from_secs(5);
+/// A store that failed is tried again after this long.
+pub const STORE_RETRY: Duration = Duration::from_secs(30);
+/// For so many bytes of the memory one key is remembered that has opened a unit: for twice as many units as
+/// can be hot, some 100 bytes each.
+const OPENED_SHARE: u64 = 16 * 1024;
+/// Units that come before anybody wants them take one part in this many of the memory, at most.
+const EARLY_SHARE: u64 = 32;
+
+/// What was overheard of a unit counts so many times less in a window than what has to come: where little is
+/// missing, all of that is asked for at once.
+pub const OVERHEARD_PART: u32 = 4;
+
+/// See the module.
+pub struct Context {
+    pub config: Config,
+    /// What we put into `Via`: the name, which others may bear too, and a comment that is ours alone.
+    pub via: String,
+    pub now: Instant,
+    pub clock: Clock,
+    pub dice: Dice,
+    pub tickets: Tickets,
+    /// Segments of manifests that the catalogue does not have yet.
+    pub segments: Segments,
+    pub names: Names,
+    pub rows: Rows,
+    /// Records that are in no row any more, and are read.
+    pub lingering: BTreeSet<RecordId>,
+    pub manifests: Manifests,
+    pub chunks: Chunks,
+    /// Units that are on their way from peers.
+    pub flights: Flights,
+    /// Seals what is cut here and opens what clients get, where there is a mesh key.
+    pub sealer: Option<Sealer>,
+    pub opener: Opener,
+    /// What it has because of its mesh, if it is in one.
+    pub mesh: Option<Mesh>,
+    /// What it has because it listens to its neighbours, if it does.
+    pub ear: Option<Ear>,
+    /// Who is to go on before this input is done with.
+    pub turns: Turns,
+    /// When to ask for what is written to be made durable.
+    pub sync_at: Option<Instant>,
+    /// It was asked, and is not done yet.
+    pub syncing: bool,
+    pub trust: Trust,
+    pub report: Report,
+    pub out: VecDeque<Output>,
+}
+
+impl Context {
+    /// Of a node that holds what the index says.
+    pub fn new(config: Config, index: Index) -> Self {
+        let memory = config.memory_bytes;
+        let mesh = config.mesh.clone().map(|mesh| {
+            let seed = blake3::derive_key("hearsay 2026-11 chance of peers", &config.seed);
+            Mesh::new(mesh, config.name.clone(), config.profile.id, seed, memory)
+        });
+        Self {
+            ear: Ear::new(&config),
+            mesh,
+            sealer: (config.secret != crate::http::OPEN_KEY).then(|| Sealer::new(&config.secret)),
+            opener: Opener::new((memory / OPENED_SHARE) as usize),
+            via: via(&config),
+            now: Instant::ZERO,
+            clock: Clock::new(config.built),
+            dice: Dice::new(config.seed),
+            tickets: Tickets::default(),
+            segments: Segments::default(),
+            names: Names::new(),
+            rows: Rows::new(memory / 8),
+            lingering: BTreeSet::new(),
+            manifests: Manifests::new(memory / 8),
+            chunks: Chunks::new(index, memory / 4),
+            flights: Flights::new(memory / EARLY_SHARE),
+            turns: Turns::default(),
+            sync_at: None,
+            syncing: false,
+            trust: Trust::Works,
+            report: Report { store_works: true, ..Report::default() },
+            out: VecDeque::new(),
+            config,
+        }
+    }
+
+    /// Whether the units of a first segment are there; where holes can be mended, most will do. A record
+    /// from before the mesh had this key, or any, is none.
+    pub fn is_sound(&self, record: &Record, segment: &Segment) -> bool {
+        if !is_sealed_as(segment, self.sealer.is_some()) {
+            return false;
+        }
+        let held = segment.entries.iter().filter(|entry| self.chunks.holds(&entry.id)).count();
+        let mendable = record.status == StatusCode::OK;
+        held == segment.entries.len() || (mendable && held * 2 >= segment.entries.len())
+    }
+
+    /// Whether the first units of a record are here, as far as memory knows.
+    pub fn begins_here(&mut self, record: &Record) -> bool {
+        let first = self.manifests.get(record.id, 0);
+        record.length == 0 || first.is_none_or(|first| self.is_sound(record, &first))
+    }
+
+    /// Units in memory that the disk does not have, at most, in bytes.
+    pub fn pinned_max(&self) -> u64 {
+        self.config.memory_bytes / 4
+    }
+
+    /// Whether there are too many units in memory, and waiting for the disk will help.
+    pub fn is_crowded(&self) -> bool {
+        self.chunks.pinned_bytes() > self.pinned_max() && self.chunks.is_writing()
+    }
+
+    /// Says something to the operator.
+    pub fn notice(&mut self, line: String) {
+        self.out.push_back(Output::Notice(line));
+    }
+
+    /// A peer does what none does: it goes.
+    pub fn expel(&mut self, peer: NodeId, why: &'static str) {
+        if let Some(mesh) = &mut self.mesh {
+            mesh.holders.failed(peer);
+            mesh.peers.expel(self.now, peer, why);
+        }
+    }
+
+    /// Whether the store is used at present.
+    pub fn store_works(&self) -> bool {
+        matches!(self.trust, Trust::Works | Trust::Doubted)
+    }
+
+    /// Something was written that is not durable yet.
+    pub fn dirty(&mut self) {
+        self.sync_at.get_or_insert(self.now + SYNC_AFTER);
+    }
+
+    /// Writes units side by side: of a transfer, or such as nobody asked for.
+    pub fn append(&mut self, of: Option<FetchId>, mut group: Vec<(ChunkId, Bytes)>) {
+        // The store keeps a segment's room free: what needs more than that might wait for ever.
+        let bytes_max = self.chunks.index().segment_bytes() / 2;
+        while !group.is_empty() {
+            let mut sum = 0;
+            let fits = group.iter().take_while(|(_, bytes)| {
+                sum += unit_log_bytes(bytes.len() as u32);
+                sum <= bytes_max
+            });
+            let rest = group.split_off(fits.count().max(1));
+            self.dirty();
+            let spared = self.chunks.append(of, group, &mut self.tickets, &mut self.out);
+            if of.is_none() {
+                self.overheard_written(spared, &[]);
+            }
+            group = rest;
+        }
+    }
+
+    /// The store failed: it is left alone for a while.
+    pub fn store_failed(&mut self) {
+        self.report.store_failures += 1;
+        self.trust = Trust::Failed(self.now + STORE_RETRY);
+    }
+
+    /// Units that nobody asked for were written, or could not be.
+    pub fn overheard_written(&mut self, bytes: u64, refused: &[ChunkId]) {
+        if let Some(ear) = &mut self.ear {
+            ear.written(bytes);
+        }
+        // A transfer may have met them here meanwhile.
+        for name in refused {
+            self.chunks.release(name);
+        }
+    }
+
+    /// Whether the unit at a position of an object is known to have been overheard.
+    pub fn is_overheard_at(
+        &mut self,
+        record: RecordId,
+        (number, segment): (u32, Option<Rc<Segment>>),
+        position: u64,
+    ) -> bool {
+        if self.ear.is_none() {
+            return false;
+        }
+        let Some(segment) = segment.or_else(|| self.manifests.get(record, number)) else {
+            return false;
+        };
+        let mut end = segment.first_offset;
+        let covers = segment.entries.iter().find(|entry| {
+            end += u64::from(entry.length);
+            position < end
+        });
+        let from = covers.and_then(|entry| self.chunks.provenance(&entry.id));
+        from == Some(Provenance::Overheard)
+    }
+
+    /// Says something to a peer; whether it could be said.
+    pub fn say(&mut self, peer: NodeId, message: Message) -> bool {
+        self.mesh.as_mut().is_some_and(|mesh| mesh.peers.send(self.now, peer, &message))
+    }
+
+    /// Whether units of a transfer are on their way.
+    pub fn is_flying(&self, id: FetchId) -> bool {
+        self.flights.has(id)
+    }
+
+    /// Whether a unit is on its way.
+    pub fn is_unit_flying(&self, name: &ChunkId) -> bool {
+        self.flights.contains(name)
+    }
+
+    /// Whether a unit is neither here nor on its way.
+    pub fn is_missing(&self, name: &ChunkId) -> bool {
+        !self.is_unit_flying(name) && !self.chunks.holds(name)
+    }
+
+    /// What a unit takes of a window, in bytes: what has to come, and a quarter of what was overheard of it, which
+    /// waits in memory.
+    pub fn weight(&self, name: &ChunkId, length: u32) -> u64 {
+        let lacks = self.ear.as_ref().map_or(length, |ear| ear.lacks(name, length).min(length));
+        u64::from(lacks + (length - lacks) / OVERHEARD_PART)
+    }
+
+    /// Has somebody woken when a unit is here that is on its way; false if it is not, or if the disk has
+    /// it meanwhile.
+    pub fn comes_by_flight(&mut self, name: &ChunkId, waiter: ExchangeId) -> bool {
+        self.flights.contains(name)
+            && !self.chunks.holds(name)
+            && self.flights.wait_for(name, waiter)
+    }
+
+    /// The date was learnt, or the clock set.
+    pub fn set_clock(&mut self, date: Date) {
+        let jump = self.clock.date(self.now).as_unix().abs_diff(date.as_unix());
+        self.clock.set(self.now, date);
+        if jump > 1 {
+            // Rows made by a clock that was wrong say so on disk.
+            self.rows.forget();
+        }
+    }
+
+    /// The date, as far as it is known.
+    pub fn date(&self) -> Date {
+        self.clock.date(self.now)
+    }
+
+    /// Whether the clock can be believed.
+    pub fn clock_right(&self) -> bool {
+        self.clock.right(self.now)
+    }
+}
+
+fn via(config: &Config) -> String {
+    let hash = blake3::derive_key("hearsay 2026-11 instance in Via", &config.seed);
+    let instance = u32::from_le_bytes([hash[0], hash[1], hash[2], hash[3]]);
+    format!("{} (hearsay {instance:08x})", config.name)
+}
