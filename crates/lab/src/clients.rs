@@ -12,8 +12,8 @@ use std::time::Instant;
 
 use sha2::{Digest as _, Sha256};
 use sim::result::Transfer;
+use sim::result::source::{self, Given, Source};
 use sim::scenario::{Request, Scenario};
-use sim::source::{self, Given, Source};
 
 use crate::address;
 use crate::cli::Scheme;

@@ -8,7 +8,7 @@ use sim::scenario::Scenario;
 
 use crate::cli::Compare;
 use crate::failure::Failure;
-use crate::report;
+use crate::ground::{ground, static_routes};
 
 /// Reads the results and writes the page.
 pub fn run(args: &Compare) -> Result<(), Failure> {
@@ -23,10 +23,10 @@ pub fn run(args: &Compare) -> Result<(), Failure> {
     }
     let scenario = args.scenario.as_ref().unwrap_or(name);
     let scenario = Scenario::load(scenario, &[]).map_err(Failure::refused)?;
-    let mut ground = report::ground(&scenario, report::static_routes(&scenario));
+    let mut ground = ground(&scenario, static_routes(&scenario));
     // Results do not say which keys were set.
     ground.keys.clear();
-    fs::write(&args.html, sim::report::compare(&results, &ground))
+    fs::write(&args.html, sim::result::page::compare(&results, &ground))
         .map_err(|error| Failure::failed(format!("cannot write {}: {error}", args.html.display())))
 }
 

@@ -17,11 +17,12 @@ use crate::child::Background;
 use crate::cli::Run;
 use crate::clients::Plan;
 use crate::failure::Failure;
+use crate::ground::{ground, routes};
 use crate::lifeline::Lifeline;
 use crate::origin::Files;
 use crate::progress::Progress;
 use crate::require::Programs;
-use crate::{address, clients, network, origin, report, require, routers, say, table, verdict};
+use crate::{address, clients, network, origin, require, routers, say, table, verdict};
 
 /// Names the variable in which the outside says how to enter the namespaces from there.
 pub const ENTER: &str = "HEARSAY_LAB_ENTER";
@@ -146,8 +147,8 @@ fn tell(
         write(path, &json)?;
     }
     if let Some(path) = &args.html {
-        let ground = report::ground(scenario, report::routes(scenario)?);
-        write(path, &sim::report::html(result, &ground))?;
+        let ground = ground(scenario, routes(scenario)?);
+        write(path, &sim::result::page::html(result, &ground))?;
     }
     if !result.valid {
         say::note(&table::late(result));

@@ -6,8 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
+use sim::result::source::Given;
 use sim::scenario::Scenario;
-use sim::source::Given;
 
 use crate::routers;
 

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use sim::result::source::Source;
 use sim::result::{RunResult, Transfer};
-use sim::source::Source;
 
 use crate::air::Snapshot;
 use crate::verdict;
-use sim::source::OVERHEARD;
+use sim::result::source::OVERHEARD;
 
 /// Everything that a person wants to know first; `medium` is what [`medium`] says.
 pub fn page(result: &RunResult, medium: &str) -> String {

@@ -4,7 +4,6 @@
 
 use std::time::Instant;
 
-use sim::report;
 use sim::validate::{self, Case, Checked, Cost, Effort, Played, Report, Verdict};
 
 use crate::cli::Validate;
@@ -32,7 +31,7 @@ pub fn run(args: &Validate) -> Result<(), Failure> {
     let report = compared(cases, seeds, &played, began.elapsed().as_secs_f64());
     let told = Told {
         json: json::text(&report)?,
-        html: report::checks(&report),
+        html: validate::page(&report),
         table: table::text(&report),
     };
     let (json, html) = (args.json.as_deref(), args.html.as_deref());

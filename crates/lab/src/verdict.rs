@@ -3,9 +3,9 @@
 use std::time::{Duration, SystemTime};
 
 use radio::Report;
+use sim::result::source;
 use sim::result::{Gateway, Radio, RunResult, Transfer};
 use sim::scenario::Scenario;
-use sim::source;
 
 use crate::air::Snapshot;
 use crate::cli::Run;

@@ -4,8 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::report::stats;
-use crate::source::{self, Source};
+#[cfg(test)]
+mod fixtures;
+pub mod page;
+pub mod source;
+pub mod stats;
+mod tables;
+
+use source::Source;
 
 /// One run of one scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

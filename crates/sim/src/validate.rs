@@ -8,6 +8,7 @@
 
 use crate::scenario::{Scenario, ScenarioError};
 
+mod page;
 mod play;
 mod reference;
 mod report;
@@ -15,6 +16,7 @@ mod rows;
 mod theory;
 mod verdict;
 
+pub use page::page;
 use play::Play;
 pub use report::{Cost, Report};
 pub use verdict::{Checked, Figure, Verdict};

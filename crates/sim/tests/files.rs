@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use sim::result::RunResult;
+use sim::result::source::Source;
 use sim::router::StoreSize;
 use sim::router::run::{Options, run};
 use sim::router::scheme::Scheme;
 use sim::scenario::Scenario;
-use sim::source::Source;
 
 fn scenario(name: &str, settings: &[(&str, &str)]) -> Scenario {
     let settings: Vec<_> =

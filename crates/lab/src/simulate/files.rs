@@ -3,8 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use sim::report;
-use sim::result::{RunResult, Transfer};
+use sim::result::{RunResult, Transfer, page};
 use sim::router::run::Options;
 use sim::router::scheme::Scheme;
 use sim::scenario::Scenario;
@@ -13,8 +12,8 @@ use sim::world::{HOPS_MAX, Stat};
 use super::{Runs, captures, judge, seeds, wanted};
 use crate::cli::{self, Sim};
 use crate::failure::Failure;
+use crate::ground::{ground, static_routes};
 use crate::output::{Told, tell};
-use crate::report::{ground, static_routes};
 use crate::table;
 
 type Figure = fn(&RunResult) -> f64;
@@ -43,7 +42,7 @@ pub fn run(args: &Sim, scenario: &Scenario) -> Result<(), Failure> {
     let scenario = &runs.scenario;
     let told = Told {
         json: json(&runs.results)?,
-        html: report::compare(&runs.results, &ground(scenario, static_routes(scenario))),
+        html: page::compare(&runs.results, &ground(scenario, static_routes(scenario))),
         table: text(scenario, &runs),
     };
     tell(wanted(args), &told)?;

@@ -1,5 +1,7 @@
 //! Means over seeds, and how sure they are.
 
+use report::Mean;
+
 /// A mean, and half of its 95 % confidence interval (Student's t).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Estimate {
@@ -33,8 +35,13 @@ impl Estimate {
 
     /// The ends of the interval; the mean twice if there is none.
     pub fn interval(&self) -> [f64; 2] {
-        let half = self.half.unwrap_or(0.0);
-        [self.mean - half, self.mean + half]
+        Mean::from(*self).interval()
+    }
+}
+
+impl From<Estimate> for Mean {
+    fn from(Estimate { mean, half, .. }: Estimate) -> Self {
+        Self { mean, half }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::source::Source;
+use crate::result::source::Source;
 
 /// A request: the way from the gateway to the router of its client, the file, and its size.
 pub(super) struct Asked {

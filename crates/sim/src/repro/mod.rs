@@ -13,6 +13,7 @@ mod fig5;
 mod fig6;
 mod findings;
 mod lru;
+mod page;
 mod per_hop;
 mod samples;
 mod table2;
@@ -24,7 +25,6 @@ pub use findings::{Comparison, Expectation, Findings, Parameter, Picture, Verdic
 pub use samples::{Key, Row, Samples};
 pub use trial::{Outcome, Trial};
 
-use crate::report;
 use crate::scenario::Scenario;
 
 /// All that can be run again, in the order in which they are listed.
@@ -155,7 +155,7 @@ impl Experiment {
         Told {
             runs_csv: samples.csv(),
             rows_csv: findings.csv(),
-            html: report::reproduction(self, &samples, &findings, clock),
+            html: page::page(self, &samples, &findings, clock),
             findings,
         }
     }

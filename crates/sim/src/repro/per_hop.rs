@@ -7,11 +7,11 @@ use radio::{LossScope, Station};
 
 use super::{Comparison, Expectation, Findings, Key, Parameter, Picture, Point, Samples};
 use crate::net::tcp;
-use crate::report::{Chart, Curve};
 use crate::router::relay::{Download, RELAY_BUFFER, SOCKET_BUFFER, Transport};
 use crate::router::run::{self, Options};
 use crate::router::scheme::Scheme;
 use crate::scenario::Scenario;
+use report::{Chart, Curve};
 
 /// What is measured of each run.
 pub(super) const COLUMNS: &[&str] = &["kbps", "packets", "whole"];
@@ -206,7 +206,7 @@ pub(super) fn pictures(samples: &Samples, axis: &str) -> Vec<Picture> {
                 points: samples
                     .xs(panel)
                     .into_iter()
-                    .map(|x| (x, samples.mean(panel, series, x, column)))
+                    .map(|x| (x, samples.mean(panel, series, x, column).into()))
                     .collect(),
             };
             let chart = Chart {

@@ -10,14 +10,14 @@ use super::{
     Point, Samples, per_hop, targets,
 };
 use crate::hosts::content;
-use crate::report::{Bars, Group};
+use crate::result::source::Source;
 use crate::result::{RunResult, Transfer};
 use crate::router::browse::browse;
 use crate::router::mesh::Mesh;
 use crate::router::run::{Options, RunError};
 use crate::router::scheme::Scheme;
 use crate::scenario::Scenario;
-use crate::source::Source;
+use report::{Bars, Group};
 
 const PLACES: [(&str, &str); 3] =
     [("S1", "meshcache-s1"), ("S2", "meshcache-s2"), ("S3", "meshcache-s3")];
@@ -279,7 +279,7 @@ fn picture(samples: &Samples, metric: &'static str, name: &str, unit: &str) -> P
             .map(Scheme::name)
             .map(|scheme| {
                 let paper = targets::meshcache("table2", panel, scheme, metric);
-                (samples.mean(panel, scheme, 0.0, metric), paper)
+                (samples.mean(panel, scheme, 0.0, metric).into(), paper)
             })
             .into(),
     };

@@ -15,9 +15,9 @@ pub use super::mesh::{Options, RunError};
 use super::scheme::Scheme;
 use crate::hosts::{Ask, Got};
 use crate::net::Host;
+use crate::result::source::{self, Given, Source};
 use crate::result::{Gateway, Radio, RunResult, Transfer};
 use crate::scenario::{Request, Scenario, Traffic};
-use crate::source::{self, Given, Source};
 use crate::world::{Tap, World};
 
 /// Runs a scenario's requests. `watch` may have frames shown; `ended` is told each transfer as it ends.

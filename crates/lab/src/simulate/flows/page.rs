@@ -1,10 +1,10 @@
 //! What runs of flows or fetches gave, as a page.
 
-use sim::report::{self, Figures};
+use report::Figures;
 use sim::scenario::Scenario;
 use sim::world::{Outcome, over_seeds};
 
-use crate::report::{ground, static_routes};
+use crate::ground::{ground, static_routes};
 use crate::simulate::Runs;
 
 /// The page.
@@ -13,9 +13,10 @@ pub fn html(scenario: &Scenario, runs: &Runs<Outcome>) -> String {
         let figures = run.figures().into_iter().map(|(_, value)| value).collect();
         (format!("seed {}", run.seed), figures)
     };
+    let over_seeds = over_seeds(&runs.results).into_iter();
     let figures = Figures {
         title: scenario.name.clone(),
-        over_seeds: over_seeds(&runs.results),
+        over_seeds: over_seeds.map(|(name, it)| (name, [it.mean, it.sd])).collect(),
         runs: runs.results.iter().map(each).collect(),
         failed: runs.results.iter().flat_map(|run| run.failed.clone()).collect(),
     };

@@ -10,8 +10,8 @@ use super::heard::Heard;
 use super::observe::{DITTO, WAYS};
 use super::tell::EFFICIENCY;
 use super::{COLUMNS, TESTBEDS, Testbed};
-use crate::report::{Chart, Curve};
 use crate::scenario::Scenario;
+use report::{Chart, Curve};
 
 /// One value of `overhear_m` that is tried.
 #[derive(Clone, Copy, Debug)]
@@ -135,7 +135,7 @@ fn rows(tried: &Tried<'_>) -> Vec<Comparison> {
 fn picture(scenario: &str, tried: &[&Tried<'_>]) -> Picture {
     let curve = |name: &str, of: &dyn Fn(&Tried<'_>) -> Estimate| Curve {
         name: name.to_owned(),
-        points: tried.iter().map(|it| (it.trial.metres, of(it))).collect(),
+        points: tried.iter().map(|it| (it.trial.metres, of(it).into())).collect(),
     };
     let paper = |place: usize| {
         move |it: &Tried<'_>| Estimate { mean: it.paper[place], half: None, runs: 0 }

@@ -8,7 +8,7 @@ use super::observe::{COARSE, DITTO, END_TO_END};
 use super::served::Served;
 use super::tell::{EFFICIENCY, OVERHEAD, paper_median};
 use super::{FETCHINGS, TESTBEDS};
-use crate::report::{Chart, Curve, Distribution, Series};
+use report::{Chart, Curve, Distribution, Series};
 
 /// More than any hop carries: what is above came out of the router's own store.
 const HIGHEST_KBPS: f64 = 8000.0;
@@ -102,7 +102,7 @@ fn proximity(heard: &Heard<'_>, panel: &str) -> Picture {
     let of_node = |node: f64| {
         let all = heard.of_node(node, EFFICIENCY);
         let most = all.iter().copied().fold(0.0, f64::max);
-        (crate::report::stats::median(all).unwrap_or(0.0), most)
+        (crate::result::stats::median(all).unwrap_or(0.0), most)
     };
     let mut nodes: Vec<_> = heard.nodes().into_iter().map(of_node).collect();
     nodes.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1)));
@@ -111,7 +111,7 @@ fn proximity(heard: &Heard<'_>, panel: &str) -> Picture {
         points: nodes
             .iter()
             .enumerate()
-            .map(|(place, it)| (place as f64 + 1.0, Estimate::of(&[of(it)])))
+            .map(|(place, it)| (place as f64 + 1.0, Estimate::of(&[of(it)]).into()))
             .collect(),
     };
     let chart = Chart {
@@ -179,7 +179,8 @@ fn each(samples: &Samples, panel: &'static str) -> Picture {
     };
     let curve = |series: &'static str| {
         let each = Served::new(samples, panel, series).each("kbps").into_iter().enumerate();
-        let points = each.map(|(place, (_, kbps))| (place as f64 + 1.0, cut(kbps))).collect();
+        let points =
+            each.map(|(place, (_, kbps))| (place as f64 + 1.0, cut(kbps).into())).collect();
         Curve { name: series.to_owned(), points }
     };
     let y = format!("throughput, kbit/s (above {HIGHEST_KBPS} drawn there)");
@@ -193,7 +194,7 @@ fn each(samples: &Samples, panel: &'static str) -> Picture {
 fn sources(samples: &Samples, panel: &'static str) -> Picture {
     let curve = |column: &&str| {
         let each = Served::new(samples, panel, "ditto").each(column).into_iter().enumerate();
-        let points = each.map(|(place, (_, share))| (place as f64 + 1.0, share)).collect();
+        let points = each.map(|(place, (_, share))| (place as f64 + 1.0, share.into())).collect();
         Curve { name: (*column).to_owned(), points }
     };
     let caption = format!("Where each receiver's bytes came from, ditto, {panel}");

@@ -1,7 +1,7 @@
 //! What all observers of a testbed have reconstructed, seed by seed.
 
 use super::super::{Estimate, Samples};
-use crate::report::stats;
+use crate::result::stats;
 
 /// Observers of one testbed while the file travels in one way.
 #[derive(Clone, Copy, Debug)]

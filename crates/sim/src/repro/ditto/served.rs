@@ -1,7 +1,7 @@
 //! What receivers got under one scheme, seed by seed.
 
 use super::super::{Estimate, Samples};
-use crate::report::stats;
+use crate::result::stats;
 
 /// Receivers of one picture under one scheme, in all its orders.
 #[derive(Clone, Copy, Debug)]

@@ -13,8 +13,9 @@ use super::super::{COLUMNS, FETCHINGS};
 use super::choose::{SCENARIO, TURNS, own};
 use super::climb::climb;
 use super::ground::Ground;
-use crate::report::{Distribution, Series, stats};
+use crate::result::stats;
 use crate::scenario::{Router, Scenario};
+use report::{Distribution, Series};
 
 /// Whose gains are looked at.
 const PANEL: &str = "map21 one by one";

@@ -2,7 +2,7 @@
 
 use super::super::super::targets;
 use super::ground::{Ground, ROUTERS};
-use crate::report::stats;
+use crate::result::stats;
 
 /// Figures of reconstruction at once, in per cent; the last four by section 6.3 and figure 12.
 pub(super) const FIGURES: [&str; 10] = [

@@ -1,13 +1,13 @@
 //! The page of figures beside their references: for each group a picture and a table.
 
 use maud::{Markup, PreEscaped, html};
+use report::page::document;
+use report::{bars, text};
 
-use super::page::document;
-use super::{bars, text};
-use crate::validate::{Case, Checked, Report, Verdict};
+use super::{Case, Checked, Report, Verdict};
 
 /// The page.
-pub(super) fn page(report: &Report) -> String {
+pub fn page(report: &Report) -> String {
     let main = html! {
         (head(report))
         (failed(report))

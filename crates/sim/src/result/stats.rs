@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::result::{RunResult, Transfer};
-use crate::source::Source;
+use super::source::Source;
+use super::{RunResult, Transfer};
 
 /// Schemes in the order in which they stand: each adds caches to the one before. Others come last.
 const ORDER: [&str; 5] = ["end-to-end", "default", "thcp", "ph-thcp", "ditto"];
@@ -68,7 +68,7 @@ impl Receiver {
 }
 
 /// Transfers by how many hops their clients are from the gateway.
-pub(crate) fn by_hops<'a>(
+pub fn by_hops<'a>(
     transfers: impl IntoIterator<Item = &'a Transfer>,
 ) -> BTreeMap<usize, Vec<&'a Transfer>> {
     let mut by_hops = BTreeMap::<_, Vec<_>>::new();
@@ -93,14 +93,14 @@ pub(super) fn by_scheme(results: &[RunResult]) -> Vec<Scheme<'_>> {
 }
 
 /// The finite values, ascending.
-pub(crate) fn sorted(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
+pub fn sorted(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
     let mut values: Vec<_> = values.into_iter().filter(|value| value.is_finite()).collect();
     values.sort_by(f64::total_cmp);
     values
 }
 
 /// The middle value, or the mean of the two middle ones.
-pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let values = sorted(values);
     let upper = *values.get(values.len() / 2)?;
     if values.len() % 2 == 1 {
@@ -110,19 +110,10 @@ pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     Some(lower + (upper - lower) / 2.0)
 }
 
-/// The steps of the empirical distribution of ascending values: each value that occurs, with the
-/// share of all that are not above it.
-pub(super) fn cdf(sorted: &[f64]) -> Vec<(f64, f64)> {
-    let share = |count: usize| count as f64 / sorted.len() as f64;
-    let last_of_equals = |at: usize| sorted.get(at + 1) != Some(&sorted[at]);
-    let ends = (0..sorted.len()).filter(|&at| last_of_equals(at));
-    ends.map(|at| (sorted[at], share(at + 1))).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::tests::{run, transfer};
+    use crate::result::fixtures::{run, transfer};
 
     #[test]
     fn medians_by_hand() {
@@ -133,14 +124,6 @@ mod tests {
         assert_eq!(median([4.0, 1.0, 10.0, 2.0]), Some(3.0));
         assert_eq!(median([f64::NAN, 4.0, f64::INFINITY]), Some(4.0));
         assert_eq!(median([f64::MAX, f64::MAX]), Some(f64::MAX));
-    }
-
-    #[test]
-    fn distribution_by_hand() {
-        assert_eq!(cdf(&[]), []);
-        assert_eq!(cdf(&[5.0]), [(5.0, 1.0)]);
-        assert_eq!(cdf(&[1.0, 2.0, 2.0, 8.0]), [(1.0, 0.25), (2.0, 0.75), (8.0, 1.0)]);
-        assert_eq!(cdf(&[3.0, 3.0, 3.0]), [(3.0, 1.0)]);
     }
 
     #[test]

@@ -11,17 +11,17 @@ const LOG_TICKS_MAX: usize = 8;
 
 /// Maps values to shares of a length.
 #[derive(Debug, PartialEq)]
-pub(super) struct Axis {
+pub(crate) struct Axis {
     low: f64,
     high: f64,
-    pub(super) log: bool,
+    pub(crate) log: bool,
     /// Ascending, from the one end to the other.
-    pub(super) ticks: Vec<f64>,
+    pub(crate) ticks: Vec<f64>,
 }
 
 impl Axis {
     /// The scale that shows all of some ascending values.
-    pub(super) fn over(sorted: &[f64]) -> Self {
+    pub(crate) fn over(sorted: &[f64]) -> Self {
         let high = sorted.last().copied().unwrap_or(0.0);
         match smallest_positive(sorted) {
             Some(low) if spans_wide(low, high) => Self::logarithmic(low, high),
@@ -31,7 +31,7 @@ impl Axis {
     }
 
     /// The linear scale from zero that shows a value.
-    pub(super) fn from_zero(high: f64) -> Self {
+    pub(crate) fn from_zero(high: f64) -> Self {
         Self::linear(if high > 0.0 { high } else { 1.0 })
     }
 
@@ -56,7 +56,7 @@ impl Axis {
     }
 
     /// Where a value lies, from 0 to 1; what the scale does not reach lies at its end.
-    pub(super) fn share(&self, value: f64) -> f64 {
+    pub(crate) fn share(&self, value: f64) -> f64 {
         let value = value.clamp(self.low, self.high);
         if self.log {
             let above_low = |v: f64| libm::log(v) - libm::log(self.low);
@@ -68,7 +68,7 @@ impl Axis {
 }
 
 /// Equal steps between two values, in the sense of a scale that would show them.
-pub(super) fn steps(low: f64, high: f64, count: usize) -> Vec<f64> {
+pub(crate) fn steps(low: f64, high: f64, count: usize) -> Vec<f64> {
     let share = |at: usize| at as f64 / count as f64;
     let between = |share: f64| match low > 0.0 && spans_wide(low, high) {
         true => libm::exp(libm::log(low) + (libm::log(high) - libm::log(low)) * share),
@@ -78,7 +78,7 @@ pub(super) fn steps(low: f64, high: f64, count: usize) -> Vec<f64> {
 }
 
 /// The nearest of 1, 2 and 5 times a power of ten that is not above a positive value.
-pub(super) fn round_down(value: f64) -> f64 {
+pub(crate) fn round_down(value: f64) -> f64 {
     let unit = power_of_ten(exponent(value));
     let fits = |m: &f64| m * unit <= value * (1.0 + 1e-9);
     [5.0, 2.0].into_iter().find(fits).unwrap_or(1.0) * unit

@@ -2,9 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::axis::Axis;
-use super::picture::{self, px};
-use super::{stats, text};
+use crate::axis::Axis;
+use crate::picture::{self, px};
+use crate::{stats, text};
 
 const WIDTH: f64 = 760.0;
 const LEFT: f64 = 256.0;
@@ -17,17 +17,22 @@ const FOOT: f64 = 26.0;
 const NAME_CHARS_MAX: usize = 40;
 
 /// A row; means with their deviations.
-pub(super) struct Bar {
-    pub(super) name: String,
-    pub(super) ours: (f64, f64),
-    pub(super) reference: Option<(f64, f64)>,
+#[derive(Clone, Debug)]
+pub struct Bar {
+    /// At the left end.
+    pub name: String,
+    /// How long the bar is.
+    pub ours: (f64, f64),
+    /// Where the mark stands.
+    pub reference: Option<(f64, f64)>,
     /// What stands at the right end.
-    pub(super) note: String,
-    pub(super) is_bad: bool,
+    pub note: String,
+    /// Whether it has the colour of failures.
+    pub is_bad: bool,
 }
 
 /// The picture as a file of its own.
-pub(super) fn svg(bars: &[Bar]) -> String {
+pub fn svg(bars: &[Bar]) -> String {
     let reach = |(mean, sd): (f64, f64)| mean + sd;
     let ends = bars.iter().flat_map(|bar| {
         [Some(0.0), Some(reach(bar.ours)), bar.reference.map(reach)].into_iter().flatten()

@@ -1,8 +1,8 @@
 //! Maps of meshes as they come, and as they should not.
 
 use super::*;
-use crate::report::Place;
-use crate::report::tests::{assert_well_formed, chain};
+use crate::Place;
+use crate::testing::{assert_well_formed, chain};
 
 fn drawn(ground: &Ground, receivers: &[(&str, f64)]) -> String {
     let receiver = |&(name, kbps)| (name, Receiver { kbps, ..Receiver::default() });
@@ -35,8 +35,8 @@ fn a_chain_is_flat_and_wide() {
 
 #[test]
 fn hits_are_rings() {
-    let sources = BTreeMap::from([(Source::Local, 1), (Source::Remote, 1), (Source::Origin, 2)]);
-    let receivers = BTreeMap::from([("r2", Receiver { kbps: 5.0, sources })]);
+    let sources = vec![("local", 1), ("remote", 1), ("origin", 2)];
+    let receivers = BTreeMap::from([("r2", Receiver { kbps: 5.0, hit_share: 0.5, sources })]);
     let svg = svg(&chain(3), &receivers);
     assert_well_formed(&svg);
     assert!(svg.contains("stroke-dasharray=\"50 100\""), "{svg}");

@@ -2,11 +2,11 @@
 
 use maud::{Markup, html};
 
-use super::super::axis;
-use super::super::picture::{px, text_width};
-use super::super::text;
-use super::super::{Ground, map::square};
 use super::{Frame, Shades};
+use crate::axis;
+use crate::picture::{px, text_width};
+use crate::text;
+use crate::{Ground, map::square};
 
 const LEFT: f64 = 8.0;
 const ROW: f64 = 22.0;

@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
+use report::{chip, text};
 
+use super::source::{self, Source};
 use super::stats::{self, Scheme};
-use super::text;
-use crate::result::{RunResult, Transfer};
-use crate::source::{self, Source};
+use super::{RunResult, Transfer};
 
 /// Bytes of all bodies that reached clients.
 pub(super) fn delivered(run: &RunResult) -> u64 {
@@ -60,9 +60,7 @@ fn scheme_name(at: usize, scheme: &Scheme<'_>) -> Markup {
     let invalid = scheme.runs.iter().filter(|run| !run.valid).count();
     html! {
         th class="key" scope="row" {
-            svg class="pic chip" viewBox="0 0 10 10" aria-hidden="true" {
-                circle class=(super::picture::fill(at)) cx="5" cy="5" r="5" {}
-            }
+            (chip(at))
             " " (text::clean(scheme.name))
             @if invalid > 0 { " " span class="bad" { "✗ " (invalid) " not valid" } }
         }
@@ -205,32 +203,5 @@ fn sources(bytes_by_source: &BTreeMap<String, u64>) -> String {
         [] => text::NONE.to_owned(),
         [(source, _)] => text::clean(source),
         _ => sources.into_iter().map(part).collect::<Vec<_>>().join(", "),
-    }
-}
-
-/// The scenario's keys.
-pub(super) fn keys(keys: &[(String, String, String)]) -> Markup {
-    html! {
-        @if !keys.is_empty() {
-            section {
-                h2 { "Scenario" }
-                div class="scroll" {
-                    table class="keys" {
-                        thead { tr {
-                            @for head in ["key", "value", "meaning"] { th scope="col" { (head) } }
-                        } }
-                        tbody {
-                            @for (name, value, meaning) in keys {
-                                tr {
-                                    th class="key" scope="row" { code { (text::clean(name)) } }
-                                    td { code { (text::clean(value)) } }
-                                    td class="meaning" { (text::clean(meaning)) }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-        }
     }
 }

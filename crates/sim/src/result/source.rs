@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::result::Transfer;
+use super::Transfer;
 
 /// Who had what a client got. The first three are hits: they spare the gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -154,7 +154,7 @@ pub fn hits(shares: &BTreeMap<Source, f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::tests::transfer;
+    use crate::result::fixtures::transfer;
 
     #[test]
     fn each_byte_has_one_source() {

@@ -4,25 +4,23 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, PreEscaped, html};
 
-use super::page::document;
-use super::{Ground, map, tables, text};
-use crate::world::Stat;
+use crate::{Ground, map, page, text};
 
 /// What such runs gave.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figures {
     /// The scenario's name.
     pub title: String,
-    /// Each figure over the seeds.
-    pub over_seeds: Vec<(&'static str, Stat)>,
+    /// Each figure over the seeds: its mean and its deviation.
+    pub over_seeds: Vec<(&'static str, [f64; 2])>,
     /// By run: its name, and its figures in the same order.
     pub runs: Vec<(String, Vec<f64>)>,
     /// What failed, by name.
     pub failed: Vec<String>,
 }
 
-/// The page.
-pub(super) fn page(figures: &Figures, ground: &Ground) -> String {
+/// The page: figures, the mesh, each run.
+pub fn figures(figures: &Figures, ground: &Ground) -> String {
     let title = text::clean(&figures.title);
     let main = html! {
         header {
@@ -38,9 +36,9 @@ pub(super) fn page(figures: &Figures, ground: &Ground) -> String {
             }
         }
         (runs(figures))
-        (tables::keys(&ground.keys))
+        (page::keys(&ground.keys))
     };
-    document(&title, &main)
+    page::document(&title, &main)
 }
 
 fn failed(failed: &[String]) -> Markup {
@@ -54,7 +52,7 @@ fn failed(failed: &[String]) -> Markup {
     }
 }
 
-fn over_seeds(stats: &[(&'static str, Stat)]) -> Markup {
+fn over_seeds(stats: &[(&'static str, [f64; 2])]) -> Markup {
     html! {
         section {
             h2 { "Over the seeds" }
@@ -66,11 +64,11 @@ fn over_seeds(stats: &[(&'static str, Stat)]) -> Markup {
                         th class="n" scope="col" { "deviation" }
                     } }
                     tbody {
-                        @for (name, stat) in stats {
+                        @for (name, [mean, deviation]) in stats {
                             tr {
                                 th scope="row" { code { (name) } }
-                                td class="n" { (text::number(stat.mean)) }
-                                td class="n" { (text::number(stat.sd)) }
+                                td class="n" { (text::number(*mean)) }
+                                td class="n" { (text::number(*deviation)) }
                             }
                         }
                     }
@@ -112,11 +110,11 @@ mod tests {
     fn a_page_has_the_figures_and_what_failed_and_no_markup_of_others() {
         let figures = Figures {
             title: "<b>".to_owned(),
-            over_seeds: vec![("goodput_kbps", Stat { mean: 12.0, sd: 3.0 })],
+            over_seeds: vec![("goodput_kbps", [12.0, 3.0])],
             runs: vec![("seed 1".to_owned(), vec![9.0])],
             failed: vec!["flow 1 from a to b: nothing arrived".to_owned()],
         };
-        let page = page(&figures, &Ground::default());
+        let page = super::figures(&figures, &Ground::default());
         for part in ["goodput_kbps", "seed 1", "flow 1 from a to b", "&lt;b&gt;"] {
             assert!(page.contains(part), "{part}");
         }

@@ -2,12 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::axis::Axis;
-use super::labels::Area;
-use super::picture::{self, px};
-use super::stats::{self, Scheme};
-use super::text;
-use crate::source::Source;
+use crate::axis::Axis;
+use crate::labels::Area;
+use crate::picture::{self, px};
+use crate::{stats, text};
 
 const WIDTH: f64 = 440.0;
 const PLOT: Area = Area { left: 44.0, top: 30.0, right: 420.0, bottom: 308.0 };
@@ -17,7 +15,8 @@ const LEGEND_ROW: f64 = 19.0;
 const TEXT_SIZE: f64 = 12.0;
 
 /// One scheme's curve.
-struct Curve {
+#[derive(Clone, Debug)]
+pub struct Curve {
     name: String,
     /// Ascending.
     values: Vec<f64>,
@@ -27,8 +26,7 @@ struct Curve {
 }
 
 /// The picture as a file of its own.
-pub(super) fn svg(schemes: &[Scheme<'_>]) -> String {
-    let curves: Vec<_> = schemes.iter().map(Curve::of).collect();
+pub fn svg(curves: &[Curve]) -> String {
     let all = stats::sorted(curves.iter().flat_map(|curve| curve.values.iter().copied()));
     let axis = Axis::over(&all);
     let rows = if curves.len() > 1 { curves.len() } else { 0 };
@@ -38,8 +36,8 @@ pub(super) fn svg(schemes: &[Scheme<'_>]) -> String {
         (shares(curves.iter().any(|curve| !curve.hits.is_empty())))
         (throughputs(&axis, zeros))
         @for (at, curve) in curves.iter().enumerate() { (steps(at, curve, &axis)) }
-        (medians(&curves, &axis))
-        @if rows > 0 { (legend(&curves)) }
+        (medians(curves, &axis))
+        @if rows > 0 { (legend(curves)) }
         @if all.is_empty() {
             text class="mid" x=(px((PLOT.left + PLOT.right) / 2.0)) y="150" { "no transfers" }
         }
@@ -48,12 +46,15 @@ pub(super) fn svg(schemes: &[Scheme<'_>]) -> String {
 }
 
 impl Curve {
-    fn of(scheme: &Scheme<'_>) -> Self {
-        let values = scheme.throughputs();
-        let median = stats::median(values.iter().copied());
-        let hits = scheme.transfers().filter(|it| it.source.is_some_and(Source::is_hit));
-        let hits = stats::sorted(hits.map(|it| it.kbps));
-        Self { name: text::clean(&text::short(scheme.name, 24)), values, hits, median }
+    /// A scheme's throughputs in kbit/s, and those of its hits among them; in any order.
+    pub fn new(
+        name: &str,
+        values: impl IntoIterator<Item = f64>,
+        hits: impl IntoIterator<Item = f64>,
+    ) -> Self {
+        let (values, hits) = (stats::sorted(values), stats::sorted(hits));
+        let median = stats::median(&values);
+        Self { name: text::clean(&text::short(name, 24)), values, hits, median }
     }
 }
 
@@ -186,20 +187,21 @@ fn legend(curves: &[Curve]) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::tests::{assert_well_formed, run, transfer};
-    use crate::result::{RunResult, Transfer};
+    use crate::testing::assert_well_formed;
 
-    fn picture(runs: &[RunResult]) -> String {
-        let svg = svg(&stats::by_scheme(runs));
+    fn picture(curves: &[Curve]) -> String {
+        let svg = svg(curves);
         assert_well_formed(&svg);
         svg
     }
 
+    fn curve(name: &str, values: &[f64]) -> Curve {
+        Curve::new(name, values.iter().copied(), [])
+    }
+
     #[test]
     fn a_curve_rises_where_values_are() {
-        let values = [100.0, 200.0, 200.0, 500.0];
-        let transfers = values.map(|kbps| transfer("a", kbps)).to_vec();
-        let svg = picture(&[run("ditto", 1, transfers)]);
+        let svg = picture(&[curve("ditto", &[100.0, 200.0, 200.0, 500.0])]);
         // The scale runs from 0 to 500, hence 75.2 px for each 100.
         assert!(svg.contains("M44 308H119.2V238.5H194.4V99.5H420V30H420"), "{svg}");
         assert!(svg.contains("median 200 kbit/s"));
@@ -208,14 +210,7 @@ mod tests {
 
     #[test]
     fn hits_are_marked_on_the_curve() {
-        let from = |kbps, source| Transfer { source: Some(source), ..transfer("a", kbps) };
-        let transfers = vec![
-            from(100.0, Source::Origin),
-            from(500.0, Source::Local),
-            from(500.0, Source::Remote),
-            from(200.0, Source::Gateway),
-        ];
-        let svg = picture(&[run("thcp", 1, transfers)]);
+        let svg = picture(&[Curve::new("thcp", [100.0, 500.0, 500.0, 200.0], [500.0, 500.0])]);
         assert!(svg.contains("dots: hits in the mesh"));
         assert_eq!(svg.matches("r=\"2.5\"").count(), 1, "{svg}");
         assert!(svg.contains("cx=\"420\" cy=\"30\" r=\"2.5\""), "{svg}");
@@ -223,8 +218,7 @@ mod tests {
 
     #[test]
     fn wide_spans_are_logarithmic_and_say_so() {
-        let transfers = vec![transfer("a", 0.0), transfer("a", 1.0), transfer("b", 100.0)];
-        let svg = picture(&[run("ditto", 1, transfers)]);
+        let svg = picture(&[curve("ditto", &[0.0, 1.0, 100.0])]);
         assert!(svg.contains("logarithmic; zero at the left edge"));
         assert!(svg.contains("H44V215.3H44V122.7H420V30H420"), "{svg}");
     }
@@ -232,18 +226,17 @@ mod tests {
     #[test]
     fn degenerate_runs_have_a_picture() {
         assert!(picture(&[]).contains("no transfers"));
-        assert!(picture(&[run("a", 1, vec![])]).contains("no transfers"));
-        assert!(picture(&[run("a", 1, vec![transfer("r", f64::NAN)])]).contains("no transfers"));
+        assert!(picture(&[curve("a", &[])]).contains("no transfers"));
+        assert!(picture(&[curve("a", &[f64::NAN])]).contains("no transfers"));
         for kbps in [0.0, 7.0, 1e300, 1e-300] {
-            let svg = picture(&[run("a<&\">", 1, vec![transfer("r", kbps); 3])]);
+            let svg = picture(&[curve("a<&\">", &[kbps; 3])]);
             assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
         }
     }
 
     #[test]
     fn each_scheme_has_a_row_with_its_median() {
-        let one = |name: &str, kbps| run(name, 1, vec![transfer("a", kbps)]);
-        let svg = picture(&[one("default", 100.0), one("dit<to", 300.0)]);
+        let svg = picture(&[curve("default", &[100.0]), curve("dit<to", &[300.0])]);
         assert!(svg.contains("dit&lt;to"));
         assert_eq!(svg.matches("class=\"curve").count(), 4);
         assert!(svg.contains("median 300\u{a0}kbit/s"));

@@ -2,7 +2,7 @@
 
 use maud::{Markup, PreEscaped, html};
 
-use super::text;
+use crate::text;
 
 /// The colours, light and dark. Sequential blues for amounts; hues that stay apart for the
 /// colour-blind for schemes.
@@ -15,22 +15,31 @@ const HUES: usize = 9;
 const DASHES: [Option<&str>; 3] = [None, Some("7 3"), Some("2 2.5")];
 
 /// The colour of a stroke by its place among all.
-pub(super) fn stroke(at: usize) -> String {
+pub(crate) fn stroke(at: usize) -> String {
     format!("c{}", at % HUES)
 }
 
 /// The colour of an area by its place among all.
-pub(super) fn fill(at: usize) -> String {
+pub(crate) fn fill(at: usize) -> String {
     format!("f{}", at % HUES)
 }
 
+/// A dot in the colour of an area, to stand before its name in a table.
+pub fn chip(at: usize) -> Markup {
+    html! {
+        svg class="pic chip" viewBox="0 0 10 10" aria-hidden="true" {
+            circle class=(fill(at)) cx="5" cy="5" r="5" {}
+        }
+    }
+}
+
 /// The dashes of a line by its place among all.
-pub(super) fn dashes(at: usize) -> Option<&'static str> {
+pub(crate) fn dashes(at: usize) -> Option<&'static str> {
     DASHES[(at + at / HUES) % DASHES.len()]
 }
 
 /// A complete SVG: on its own a file, and as it is a part of a page.
-pub(super) fn svg(width: f64, height: f64, label: &str, body: &Markup) -> String {
+pub(crate) fn svg(width: f64, height: f64, label: &str, body: &Markup) -> String {
     let (width, height) = (px(width), px(height));
     let markup = html! {
         svg xmlns="http://www.w3.org/2000/svg" class="pic" viewBox=(format!("0 0 {width} {height}"))
@@ -44,12 +53,12 @@ pub(super) fn svg(width: f64, height: f64, label: &str, body: &Markup) -> String
 }
 
 /// To a tenth of a pixel, never minus zero; what is no number becomes zero.
-pub(super) fn px(value: f64) -> f64 {
+pub(crate) fn px(value: f64) -> f64 {
     if value.is_finite() { (value * 10.0).round() / 10.0 + 0.0 } else { 0.0 }
 }
 
 /// How wide a text is likely to be, rather too wide than too narrow.
-pub(super) fn text_width(text: &str, size: f64) -> f64 {
+pub(crate) fn text_width(text: &str, size: f64) -> f64 {
     let em = |c: char| match c {
         'i' | 'j' | 'l' | '.' | ',' | ':' | '\'' | '|' | ' ' | '\u{202f}' => 0.36,
         'm' | 'w' | 'M' | 'W' | '%' | '@' | '…' => 0.96,

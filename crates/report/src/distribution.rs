@@ -3,11 +3,11 @@
 
 use maud::{Markup, html};
 
-use super::axis::Axis;
-use super::labels::Area;
-use super::picture::{self, px};
-use super::stats;
-use super::text;
+use crate::axis::Axis;
+use crate::labels::Area;
+use crate::picture::{self, px};
+use crate::stats;
+use crate::text;
 
 const WIDTH: f64 = 520.0;
 const PLOT: Area = Area { left: 52.0, top: 32.0, right: 502.0, bottom: 300.0 };
@@ -140,8 +140,8 @@ fn legend(series: &[Series]) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::assert_well_formed;
     use super::*;
+    use crate::testing::assert_well_formed;
 
     #[test]
     fn a_step_for_each_value_and_a_cross_for_each_of_the_papers() {

@@ -3,7 +3,7 @@
 use std::io;
 
 use radio::Station;
-use sim::report::{Ground, Line, Place};
+use report::{Ground, Line, Place};
 use sim::scenario::Scenario;
 
 use crate::routers;

@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::axis::Axis;
-use super::labels::Area;
-use super::{picture, text};
-use crate::repro::Estimate;
+use crate::axis::Axis;
+use crate::labels::Area;
+use crate::mean::Mean;
+use crate::{picture, text};
 use picture::px;
 
 const WIDTH: f64 = 520.0;
@@ -35,7 +35,7 @@ pub struct Group {
     /// Below it.
     pub name: String,
     /// Ours, and the paper's if it has one.
-    pub bars: Vec<(Estimate, Option<f64>)>,
+    pub bars: Vec<(Mean, Option<f64>)>,
 }
 
 impl Bars {
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn each_bar_has_its_interval_and_the_papers_mark() {
-        let bar = |mean, paper| (Estimate { mean, half: Some(1.0), runs: 3 }, paper);
+        let bar = |mean, paper| (Mean { mean, half: Some(1.0) }, paper);
         let bars = Bars {
             label: "load".to_owned(),
             y: "KB".to_owned(),

@@ -1,8 +1,8 @@
 //! From metres to pixels: one scale for both directions, north at the top.
 
-use super::super::Ground;
-use super::super::labels::{Point, Segment};
 use super::px;
+use crate::labels::{Point, Segment};
+use crate::{Ground, stats};
 
 /// As wide as a column of the page, and as the page.
 const WIDTHS: (f64, f64) = (440.0, 680.0);
@@ -103,7 +103,7 @@ fn radius(dots: &[Point]) -> f64 {
             dots.iter().map(|&other| square(dot, other)).filter(|&distance| distance > 0.0);
         others.reduce(f64::min).map(f64::sqrt)
     };
-    let typical = super::super::stats::median(dots.iter().filter_map(nearest));
+    let typical = stats::median(&stats::sorted(dots.iter().filter_map(nearest)));
     typical.map_or(RADIUS_MAX, |distance| (0.28 * distance).clamp(RADIUS_MIN, RADIUS_MAX))
 }
 

@@ -7,11 +7,9 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
-use super::labels::{self, Area, Name, Segment};
-use super::picture::{self, px};
-use super::stats::Receiver;
-use super::{Ground, Line, axis, text};
-use crate::source::Source;
+use crate::labels::{self, Area, Name, Segment};
+use crate::picture::{self, px};
+use crate::{Ground, Line, axis, text};
 use frame::Frame;
 
 const NAME_SIZE: f64 = 11.0;
@@ -25,6 +23,17 @@ const RING_GAP: f64 = 2.2;
 
 /// Links differ in opacity by this many steps.
 const QUALITIES: u32 = 10;
+
+/// What the clients behind one router got.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Receiver {
+    /// The median throughput, in kbit/s.
+    pub kbps: f64,
+    /// The share of its transfers that were hits.
+    pub hit_share: f64,
+    /// How many transfers came from where.
+    pub sources: Vec<(&'static str, usize)>,
+}
 
 /// The colours that throughputs have on the map.
 struct Shades {
@@ -57,16 +66,16 @@ impl Shades {
 }
 
 /// Whether the picture is better as wide as the page.
-pub(super) fn is_wide(ground: &Ground) -> bool {
+pub fn is_wide(ground: &Ground) -> bool {
     Frame::over(ground).is_wide
 }
 
 /// The picture as a file of its own; `receivers` by router name.
-pub(super) fn svg(ground: &Ground, receivers: &BTreeMap<&str, Receiver>) -> String {
+pub fn svg(ground: &Ground, receivers: &BTreeMap<&str, Receiver>) -> String {
     let frame = Frame::over(ground);
     let of_places = ground.routers.iter().filter_map(|place| receivers.get(place.name.as_str()));
     let shades = Shades::over(of_places.clone().map(|it| it.kbps));
-    let hits = of_places.clone().any(|it| it.hit_share() > 0.0);
+    let hits = of_places.clone().any(|it| it.hit_share > 0.0);
     let (legend, legend_height) = legend::legend(ground, &frame, &shades, hits);
     let body = html! {
         (links(ground, &frame))
@@ -146,7 +155,7 @@ fn dot(
                 @let radius = if is_gateway { radius * 0.6 } else { radius };
                 circle class={ "dot " (shade) } cx=(px(x)) cy=(px(y)) r=(px(radius)) {}
             }
-            @if let Some(share) = receiver.map(Receiver::hit_share).filter(|it| *it > 0.0) {
+            @if let Some(share) = receiver.map(|it| it.hit_share).filter(|it| *it > 0.0) {
                 (ring(x, y, radius + RING_GAP, share))
             }
         }
@@ -155,7 +164,7 @@ fn dot(
 
 /// How many transfers came from where, for whoever points at a router.
 fn sources(receiver: &Receiver) -> String {
-    let part = |(source, count): (&Source, &usize)| format!("; {source} {count}");
+    let part = |(source, count): &(&str, usize)| format!("; {source} {count}");
     receiver.sources.iter().map(part).collect()
 }
 

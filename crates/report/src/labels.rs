@@ -4,23 +4,23 @@
 const GAP: f64 = 3.0;
 
 /// In pixels, y downwards.
-pub(super) type Point = (f64, f64);
+pub(crate) type Point = (f64, f64);
 
 /// A line between two points.
-pub(super) type Segment = (Point, Point);
+pub(crate) type Segment = (Point, Point);
 
 /// A rectangle, y downwards.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Area {
-    pub(super) left: f64,
-    pub(super) top: f64,
-    pub(super) right: f64,
-    pub(super) bottom: f64,
+pub(crate) struct Area {
+    pub(crate) left: f64,
+    pub(crate) top: f64,
+    pub(crate) right: f64,
+    pub(crate) bottom: f64,
 }
 
 impl Area {
     /// Whether the two share more than an edge.
-    pub(super) fn overlaps(&self, other: &Self) -> bool {
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
         self.left < other.right
             && other.left < self.right
             && self.top < other.bottom
@@ -53,27 +53,27 @@ fn within(a: f64, b: f64, low: f64, high: f64) -> (f64, f64) {
 }
 
 /// What names must keep clear of, and what they had better.
-pub(super) struct Room<'a> {
+pub(crate) struct Room<'a> {
     /// Nothing may stand outside.
-    pub(super) bounds: Area,
+    pub(crate) bounds: Area,
     /// The centres of all dots.
-    pub(super) dots: &'a [Point],
+    pub(crate) dots: &'a [Point],
     /// Of all dots.
-    pub(super) radius: f64,
+    pub(crate) radius: f64,
     /// Lines that names had better not cover, and how much it matters.
-    pub(super) lines: &'a [(Segment, u32)],
+    pub(crate) lines: &'a [(Segment, u32)],
 }
 
 /// A name to be placed.
-pub(super) struct Name {
+pub(crate) struct Name {
     /// Which dot it belongs to.
-    pub(super) dot: usize,
-    pub(super) width: f64,
-    pub(super) height: f64,
+    pub(crate) dot: usize,
+    pub(crate) width: f64,
+    pub(crate) height: f64,
 }
 
 /// For each name, in order of importance, where it stands; none where there is no room.
-pub(super) fn place(names: &[Name], room: &Room<'_>) -> Vec<Option<Area>> {
+pub(crate) fn place(names: &[Name], room: &Room<'_>) -> Vec<Option<Area>> {
     let mut taken = Vec::<Area>::new();
     let mut place_one = |name: &Name| {
         let free =

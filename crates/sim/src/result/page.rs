@@ -1,14 +1,27 @@
-//! The page: head, figures, pictures, tables, in this order.
+//! What runs gave, as a page for people: head, figures, a map of the mesh, the distribution of
+//! throughputs, every transfer, in this order. The same results give the same bytes.
+//!
+//! Start at [`html`] and [`compare`].
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use std::collections::BTreeMap;
+use std::slice;
 
+use maud::{Markup, PreEscaped, html};
+use report::page::{document, keys, tile};
+use report::{Ground, cdf, map, text};
+
+use super::source::Source;
 use super::stats::{self, Scheme};
-use super::{Ground, cdf, map, tables, text};
-use crate::result::RunResult;
+use super::{RunResult, tables};
 
-const STYLE: &str = include_str!("page.css");
+/// One run as a page.
+pub fn html(result: &RunResult, ground: &Ground) -> String {
+    compare(slice::from_ref(result), ground)
+}
 
-pub(super) fn page(results: &[RunResult], ground: &Ground) -> String {
+/// Several runs of one scenario as a page: seeds of one scheme are pooled, schemes stand side by
+/// side, from the one without caches to the one with most of them.
+pub fn compare(results: &[RunResult], ground: &Ground) -> String {
     let schemes = stats::by_scheme(results);
     let title = title(results);
     let main = html! {
@@ -17,29 +30,9 @@ pub(super) fn page(results: &[RunResult], ground: &Ground) -> String {
         (figures(results, &schemes))
         (pictures(&schemes, ground))
         (transfers(results, &schemes))
-        (tables::keys(&ground.keys))
+        (keys(&ground.keys))
     };
     document(&title, &main)
-}
-
-/// A whole page around what it says.
-pub(super) fn document(title: &str, main: &Markup) -> String {
-    let markup = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { (title) " · Hearsay" }
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                main { (main) }
-            }
-        }
-    };
-    markup.into_string()
 }
 
 /// The scenario's name; all of them, should they differ.
@@ -216,16 +209,6 @@ fn tiles(run: &RunResult) -> Markup {
     }
 }
 
-fn tile(name: &str, value: &str, note: &str) -> Markup {
-    html! {
-        div class="tile" {
-            div class="of" { (name) }
-            div class="value" { (value) }
-            div class="note" { (note) }
-        }
-    }
-}
-
 fn delivered(run: &RunResult) -> String {
     let delivered = tables::delivered(run);
     let share = run.gateway.bytes_from_origin as f64 / delivered as f64;
@@ -253,15 +236,33 @@ fn pictures(schemes: &[Scheme<'_>], ground: &Ground) -> Markup {
             @if !bare {
                 figure class=[wide.then_some("wide")] {
                     figcaption { "The mesh" (text::clean(&coloured)) }
-                    div class="scroll" { (PreEscaped(map::svg(ground, &last.receivers()))) }
+                    div class="scroll" { (PreEscaped(map::svg(ground, &receivers(last)))) }
                 }
             }
             figure class=[(wide || bare).then_some("alone")] {
                 figcaption { "Throughput over the transfers" }
-                div class="scroll" { (PreEscaped(cdf::svg(schemes))) }
+                div class="scroll" { (PreEscaped(cdf::svg(&throughputs(schemes)))) }
             }
         }
     }
+}
+
+/// What the map shows of a scheme's receivers, by their names.
+fn receivers<'a>(scheme: &Scheme<'a>) -> BTreeMap<&'a str, map::Receiver> {
+    let shown = |(name, it): (&'a str, stats::Receiver)| {
+        let sources = it.sources.iter().map(|(source, count)| (source.name(), *count)).collect();
+        (name, map::Receiver { kbps: it.kbps, hit_share: it.hit_share(), sources })
+    };
+    scheme.receivers().into_iter().map(shown).collect()
+}
+
+/// A curve for each scheme.
+fn throughputs(schemes: &[Scheme<'_>]) -> Vec<cdf::Curve> {
+    let curve = |scheme: &Scheme<'_>| {
+        let hits = scheme.transfers().filter(|it| it.source.is_some_and(Source::is_hit));
+        cdf::Curve::new(scheme.name, scheme.throughputs(), hits.map(|it| it.kbps))
+    };
+    schemes.iter().map(curve).collect()
 }
 
 /// One table for each run; folded where there are several.
@@ -287,3 +288,7 @@ fn transfers(results: &[RunResult], schemes: &[Scheme<'_>]) -> Markup {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "page_tests.rs"]
+mod tests;

@@ -1,12 +1,10 @@
 //! The page of an experiment that was run again: pictures, ours beside the paper's, parameters.
 
 use maud::{Markup, PreEscaped, html};
+use report::page::{document, tile};
+use report::text;
 
-use super::page::document;
-use super::text;
-use crate::repro::{
-    Clock, Comparison, Estimate, Experiment, Findings, Parameter, Samples, Verdict,
-};
+use super::{Clock, Comparison, Estimate, Experiment, Findings, Parameter, Samples, Verdict};
 
 /// The page.
 pub(super) fn page(
@@ -47,31 +45,22 @@ fn by(clock: Clock) -> &'static str {
 
 fn tiles(samples: &Samples, findings: &Findings) -> Markup {
     let judged = findings.rows.len() - findings.count(Verdict::None);
-    let tile = |of: &str, value: String, note: String| {
-        html! {
-            div class="tile" {
-                div class="of" { (of) }
-                div class="value" { (value) }
-                div class="note" { (note) }
-            }
-        }
-    };
     html! {
         div class="tiles" {
             (tile(
                 "as the paper says",
-                format!("{} of {judged}", findings.count(Verdict::Holds)),
-                "rows, with 95 % confidence".to_owned(),
+                &format!("{} of {judged}", findings.count(Verdict::Holds)),
+                "rows, with 95 % confidence",
             ))
             (tile(
                 "in the mean",
-                findings.count(Verdict::Leans).to_string(),
-                format!("more; {} do not hold", findings.count(Verdict::Fails)),
+                &findings.count(Verdict::Leans).to_string(),
+                &format!("more; {} do not hold", findings.count(Verdict::Fails)),
             ))
             (tile(
                 "runs",
-                text::grouped(samples.len() as u64),
-                format!("up to {} of each point", samples.seeds()),
+                &text::grouped(samples.len() as u64),
+                &format!("up to {} of each point", samples.seeds()),
             ))
         }
     }

@@ -1,90 +1,10 @@
-//! Whole pages, and what the tests of the parts share.
+//! Whole pages.
+
+use report::testing::{assert_well_formed, chain};
 
 use super::*;
-use crate::result::{Gateway, Radio, Transfer};
-use crate::source::{self, Source};
-
-/// HTML elements that have no end.
-const VOID: [&str; 2] = ["meta", "!DOCTYPE"];
-
-pub(crate) fn transfer(client: &str, kbps: f64) -> Transfer {
-    Transfer {
-        client: client.to_owned(),
-        hops: 2,
-        url: "http://origin/file".to_owned(),
-        bytes: 1_000_000,
-        ttfb_s: 0.25,
-        seconds: 8000.0 / kbps,
-        kbps,
-        source: Some(Source::Gateway),
-        bytes_by_source: [("gateway".to_owned(), 1_000_000)].into(),
-        sha256_ok: true,
-        error: None,
-    }
-}
-
-pub(crate) fn run(scheme: &str, seed: u64, transfers: Vec<Transfer>) -> RunResult {
-    RunResult {
-        scenario: "chain".to_owned(),
-        scheme: scheme.to_owned(),
-        seed,
-        mode: "sim".to_owned(),
-        valid: true,
-        began_unix_s: 0.0,
-        share_by_source: source::shares(&transfers),
-        transfers,
-        gateway: Gateway { bytes_from_origin: 1_000_000, bytes_over_air: 2_000_000, units_cut: 0 },
-        radio: Radio { packets_per_file: 1234.0, ..Radio::default() },
-        wall_seconds: 3.5,
-    }
-}
-
-/// Routers on a line, 100 m apart, that hear two hops far.
-pub(super) fn chain(routers: usize) -> Ground {
-    let place = |at: usize| Place { name: format!("r{at}"), x_m: 100.0 * at as f64, y_m: 0.0 };
-    let line =
-        |from: usize, hops: usize| Line { from, to: from + hops, loss: 0.3 * (hops - 1) as f64 };
-    let lines = |hops| (0..routers.saturating_sub(hops)).map(move |from| line(from, hops));
-    Ground {
-        description: "Routers on a line.".to_owned(),
-        routers: (0..routers).map(place).collect(),
-        gateway: 0,
-        links: lines(1).chain(lines(2)).collect(),
-        routes: lines(1).collect(),
-        range_m: 220.0,
-        keys: vec![("loss".to_owned(), "0.1".to_owned(), "share of frames lost".to_owned())],
-    }
-}
-
-/// Every element ends in order, attributes are quoted, and no text holds a bare `<` or `&`.
-pub(super) fn assert_well_formed(markup: &str) {
-    let mut open = Vec::new();
-    let mut rest = markup;
-    while let Some(start) = rest.find('<') {
-        assert_text(&rest[..start]);
-        let end = start + rest[start..].find('>').expect("a tag ends");
-        let tag = &rest[start + 1..end];
-        rest = &rest[end + 1..];
-        if let Some(name) = tag.strip_prefix('/') {
-            assert_eq!(open.pop(), Some(name), "before {:.60}", rest);
-            continue;
-        }
-        assert_eq!(tag.matches('"').count() % 2, 0, "{tag}");
-        let name = tag.split(' ').next().unwrap_or_default();
-        if !VOID.contains(&name) {
-            open.push(name);
-        }
-    }
-    assert_text(rest);
-    assert!(open.is_empty(), "{open:?} never end");
-}
-
-fn assert_text(text: &str) {
-    assert!(!text.contains('>'), "{text}");
-    let entities = ["amp;", "lt;", "gt;", "quot;"];
-    let known = |rest: &str| entities.iter().any(|entity| rest.starts_with(entity));
-    assert!(text.split('&').skip(1).all(known), "{text}");
-}
+use crate::result::fixtures::{run, transfer};
+use crate::result::{RunResult, Transfer};
 
 fn page_of(results: &[RunResult], ground: &Ground) -> String {
     let page = compare(results, ground);
@@ -178,8 +98,10 @@ fn any_text_is_escaped() {
     let page = page_of(&[odd_run.clone(), run("other", 2, vec![])], &ground);
     assert!(!page.contains("<&") && !page.contains('\u{1}') && !page.contains('\u{0}'));
     page_of(&[odd_run.clone()], &ground);
-    assert_well_formed(&map_svg(&[odd_run.clone()], &ground));
-    assert_well_formed(&cdf_svg(&[odd_run]));
+    let odd_runs = [odd_run];
+    let schemes = stats::by_scheme(&odd_runs);
+    assert_well_formed(&map::svg(&ground, &receivers(&schemes[0])));
+    assert_well_formed(&cdf::svg(&throughputs(&schemes)));
 }
 
 #[test]

@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::axis::Axis;
-use super::labels::Area;
-use super::{picture, stats, text};
-use crate::repro::Estimate;
+use crate::axis::Axis;
+use crate::labels::Area;
+use crate::mean::Mean;
+use crate::{picture, stats, text};
 use picture::px;
 
 const WIDTH: f64 = 520.0;
@@ -43,7 +43,7 @@ pub struct Curve {
     /// In the legend.
     pub name: String,
     /// From left to right.
-    pub points: Vec<(f64, Estimate)>,
+    pub points: Vec<(f64, Mean)>,
 }
 
 impl Chart {
@@ -132,7 +132,7 @@ fn flat(places: &Places, title: &str) -> Markup {
 fn line(at: usize, count: usize, curve: &Curve, places: &Places, axis: &Axis) -> Markup {
     let shift = (at as f64 - (count as f64 - 1.0) / 2.0) * APART;
     let known = || curve.points.iter().filter(|(_, it)| it.mean.is_finite());
-    let place = |(x, it): &(f64, Estimate)| (px(places.x(*x) + shift), y_of(axis, it.mean));
+    let place = |(x, it): &(f64, Mean)| (px(places.x(*x) + shift), y_of(axis, it.mean));
     let path: Vec<_> = known().map(place).map(|(x, y)| format!("{x} {y}")).collect();
     html! {
         @if !path.is_empty() {
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_chart_has_each_curve_its_intervals_and_no_markup_of_others() {
-        let point = |mean| Estimate { mean, half: Some(1.0), runs: 3 };
+        let point = |mean| Mean { mean, half: Some(1.0) };
         let curve = |name: &str, mean| Curve {
             name: name.to_owned(),
             points: vec![(1.0, point(mean)), (2.0, point(f64::NAN)), (3.0, point(2.0 * mean))],

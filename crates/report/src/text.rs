@@ -7,10 +7,10 @@ const GROUP: char = '\u{202f}';
 const UNIT: char = '\u{a0}';
 
 /// Where there is no number to show.
-pub(super) const NONE: &str = "–";
+pub const NONE: &str = "–";
 
 /// A text that XML can carry: what it forbids even when escaped becomes U+FFFD.
-pub(super) fn clean(text: &str) -> String {
+pub fn clean(text: &str) -> String {
     let allowed = |c: char| match c {
         '\t' | '\n' | '\r' => true,
         '\u{fffe}' | '\u{ffff}' => false,
@@ -20,7 +20,7 @@ pub(super) fn clean(text: &str) -> String {
 }
 
 /// A name cut to a length, for where the room is small.
-pub(super) fn short(text: &str, chars_max: usize) -> String {
+pub fn short(text: &str, chars_max: usize) -> String {
     if text.chars().count() <= chars_max {
         return text.to_owned();
     }
@@ -29,7 +29,7 @@ pub(super) fn short(text: &str, chars_max: usize) -> String {
 }
 
 /// A whole number, its digits in groups: `12 345`.
-pub(super) fn grouped(number: u64) -> String {
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -42,7 +42,7 @@ pub(super) fn grouped(number: u64) -> String {
 }
 
 /// A quantity to about three digits: `0.12`, `12.3`, `1 234`.
-pub(super) fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     match value {
         v if !v.is_finite() => NONE.to_owned(),
         0.0 => "0".to_owned(),
@@ -56,7 +56,7 @@ pub(super) fn number(value: f64) -> String {
 }
 
 /// The same without zeros that say nothing, as on axes: `0.5`, `2`.
-pub(super) fn tick(value: f64) -> String {
+pub fn tick(value: f64) -> String {
     let text = number(value);
     if !text.contains('.') || text.contains('e') {
         return text;
@@ -65,12 +65,12 @@ pub(super) fn tick(value: f64) -> String {
 }
 
 /// `number`, or a dash.
-pub(super) fn maybe(value: Option<f64>) -> String {
+pub fn maybe(value: Option<f64>) -> String {
     value.map_or_else(|| NONE.to_owned(), number)
 }
 
 /// A number with its unit; a dash stays alone.
-pub(super) fn with_unit(value: Option<f64>, unit: &str) -> String {
+pub fn with_unit(value: Option<f64>, unit: &str) -> String {
     match value.filter(|value| value.is_finite()) {
         Some(value) => format!("{}{UNIT}{unit}", number(value)),
         None => NONE.to_owned(),
@@ -78,12 +78,12 @@ pub(super) fn with_unit(value: Option<f64>, unit: &str) -> String {
 }
 
 /// A share of one, in whole per cent.
-pub(super) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     format!("{:.0}{UNIT}%", 100.0 * share)
 }
 
 /// A span of time: `34.0 ms`, `1.23 s`.
-pub(super) fn seconds(value: Option<f64>) -> String {
+pub fn seconds(value: Option<f64>) -> String {
     match value {
         Some(value) if value > 0.0 && value < 0.9995 => with_unit(Some(value * 1e3), "ms"),
         value => with_unit(value, "s"),
@@ -91,7 +91,7 @@ pub(super) fn seconds(value: Option<f64>) -> String {
 }
 
 /// An amount of data in decimal units: `512 B`, `1.23 MB`.
-pub(super) fn bytes(count: u64) -> String {
+pub fn bytes(count: u64) -> String {
     if count < 1000 {
         return format!("{count}{UNIT}B");
     }
@@ -106,7 +106,7 @@ pub(super) fn bytes(count: u64) -> String {
 }
 
 /// `1 run`, `2 runs`.
-pub(super) fn plural(count: usize, noun: &str) -> String {
+pub fn plural(count: usize, noun: &str) -> String {
     let ending = if count == 1 { "" } else { "s" };
     format!("{}{UNIT}{noun}{ending}", grouped(count as u64))
 }
