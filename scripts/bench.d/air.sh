@@ -7,7 +7,7 @@ ns3() {
     awk -F, -v hops="$1" -v traffic="$2" '
         NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
         $column["hops"] == hops && $column["traffic"] == traffic && $column["rts"] == 0 { print $column["goodput_kbps_mean"] }
-    ' "$root/crates/sim/data/ns3/chain.csv"
+    ' "$root/crates/papers/data/ns3/chain.csv"
 }
 
 measure_air() {

@@ -1,6 +1,6 @@
 //! `hearsay-lab repro`: experiments of the papers, run again on all cores, or by real daemons.
 //!
-//! *Where to start:* [`run()`]. What the experiments are, is in the crate `sim`; here are threads, files and
+//! *Where to start:* [`run()`]. What the experiments are, is in the crate `papers`; here are threads, files and
 //! clocks.
 
 mod real;
@@ -11,7 +11,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use sim::repro::{ALL, Clock, Experiment, Extent, Job, Row, Told, Verdict};
+use papers::all::{ALL, named};
+use papers::experiment::{Clock, Experiment, Extent, Job, Row, Told, Verdict};
 
 use crate::cli::Repro;
 use crate::failure::Failure;
@@ -27,7 +28,7 @@ pub fn run(args: &Repro) -> Result<(), Failure> {
     let Some(name) = &args.name else { return Ok(say::out(list().as_bytes())?) };
     let chosen: Vec<_> = match name.as_str() {
         EACH => ALL.iter().collect(),
-        name => vec![Experiment::named(name).ok_or_else(|| unknown(name))?],
+        name => vec![named(name).ok_or_else(|| unknown(name))?],
     };
     if let Some(other) = chosen.iter().find(|it| args.real && !it.is_for_daemons()) {
         let text = format!("{} is of the simulator alone: leave out --real", other.name);

@@ -1,10 +1,10 @@
 //! `hearsay-lab validate`: the simulator held against ns-3 and against closed forms, on all cores.
 //!
-//! *Where to start:* [`run`]. What is compared, and when it is near enough, is in `sim::validate`.
+//! *Where to start:* [`run`]. What is compared, and when it is near enough, is in `papers::validate`.
 
 use std::time::Instant;
 
-use sim::validate::{self, Case, Checked, Cost, Effort, Played, Report, Verdict};
+use papers::validate::{self, Case, Checked, Cost, Effort, Played, Report, Verdict};
 
 use crate::cli::Validate;
 use crate::failure::Failure;

@@ -1,5 +1,5 @@
 //! `hearsay-lab validate`: what it writes, and how it ends. Whether the simulator is near enough is
-//! tested where it lives (`sim/tests/references.rs`).
+//! tested where it lives (`papers/tests/references.rs`).
 
 mod lab;
 

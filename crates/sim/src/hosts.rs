@@ -11,12 +11,15 @@ use crate::net::{Host, SocketId};
 mod browser;
 mod client;
 pub mod content;
+mod date;
 pub mod http;
 mod origin;
 mod server;
 
 pub use browser::Browser;
 pub use client::{Ask, Client, Got, PATIENCE};
+pub use date::BEGIN;
+pub(crate) use date::date;
 pub(crate) use origin::format_date;
 pub use origin::{Answer, Body, Files};
 pub use server::Origin;

@@ -14,7 +14,7 @@ use content::Profile;
 use node::{Input, Listening, MeshConfig, Node, OPEN_KEY, Output, Overheard, Report, RouteTable};
 use wire::{Date, Instant};
 
-use crate::hosts::discard;
+use crate::hosts::{date, discard};
 use crate::net::{Body, Event, Flags, Host, Interface, Packet, SocketId};
 use crate::world::{Program, Routes, machine};
 
@@ -42,8 +42,6 @@ pub const PEER_PORT: u16 = 3131;
 pub const HTTP_PORT: u16 = 80;
 /// When the program was built, as the daemon has it: a clock before this is wrong.
 const BUILT: Date = Date::from_unix(1_793_491_200);
-/// The date when a world begins: 2027-01-15 08:00.
-pub const BEGIN: Date = Date::from_unix(1_800_000_000);
 /// How often the engine is told the date.
 const CLOCK_EVERY: Duration = Duration::from_secs(30);
 
@@ -330,9 +328,4 @@ fn overheard(packet: &Packet) -> Option<Overheard> {
     let says = !segment.payload.is_empty() || syn || fin || rst;
     let payload = segment.payload.clone();
     says.then_some(Overheard { from, to, seq: segment.seq, syn, fin, rst, payload })
-}
-
-/// The date at a moment of the world.
-pub(crate) fn date(now: Instant) -> Date {
-    BEGIN.plus(now.since(Instant::ZERO).as_secs())
 }

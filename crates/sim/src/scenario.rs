@@ -12,7 +12,6 @@ use std::time::Duration;
 use radio::Links;
 
 use crate::net::tcp;
-use crate::world::Metric;
 
 mod build;
 mod changes;
@@ -21,6 +20,7 @@ mod clients;
 mod file;
 mod key;
 mod keys;
+mod metric;
 mod problem;
 mod random;
 mod signals;
@@ -32,11 +32,14 @@ mod variant;
 mod workload;
 
 pub use changes::{Changes, Cut};
-pub(crate) use choice::Choice;
+use choice::Choice;
 pub use clients::{Browsing, Reader};
 use file::{File, Source, TRAFFIC};
+pub(crate) use metric::HOP;
+pub use metric::Metric;
 pub use problem::ScenarioError;
 use problem::{advice, quote};
+pub use random::seed;
 pub use traffic::{Load, Traffic};
 use tree::Tree;
 pub use variant::{Halves, Streams, Units, Variant};
@@ -166,10 +169,6 @@ impl Congestion {
     }
 }
 
-impl Choice for Metric {
-    const ALL: &'static [(Self, &'static str)] = &[(Self::Hops, "hops"), (Self::Etx, "etx")];
-}
-
 impl Scenario {
     /// The built-in scenario of this name, or the one in this file (whatever has a `/` or ends in
     /// `.toml`), with keys changed as `settings` says; of two settings of a key the last counts.
@@ -205,7 +204,7 @@ impl Scenario {
     }
 
     /// The built-in scenario of this name with these routers in place of its own.
-    pub(crate) fn load_placed(
+    pub fn load_placed(
         name: &str,
         settings: &[(String, String)],
         routers: Vec<Router>,

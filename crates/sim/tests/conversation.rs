@@ -9,9 +9,9 @@ use bytes::Bytes;
 use node::{RouteSource, RouteTable, Uplink};
 use radio::Links;
 use sim::hosts::content::stream;
-use sim::hosts::{Files, Origin};
+use sim::hosts::{BEGIN, Files, Origin};
 use sim::net::{Config, Event, Host, Interface, SocketId};
-use sim::router::{BEGIN, Router, Settings, StoreSize};
+use sim::router::{Router, Settings, StoreSize};
 use sim::world::{Program, Routes, Wire, World, address};
 use wire::Instant;
 

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use papers::experiment::{Job, Row};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use sim::repro::{Job, Row};
 
 use super::run::Run;
 use crate::cli::Repro;

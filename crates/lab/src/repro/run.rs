@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Parser as _;
+use papers::experiment::{Job, Outcome, Row, Trial};
 use sim::observers::{Made as Heard, Observers};
-use sim::repro::{Job, Outcome, Row, Trial};
 use sim::result::RunResult;
 use sim::scenario::Scenario;
 use wire::Instant;

@@ -1,7 +1,7 @@
 //! What was compared, as JSON.
 
+use papers::validate::{Report, Verdict};
 use serde::Serialize;
-use sim::validate::{Report, Verdict};
 use sim::world::Stat;
 
 use crate::failure::Failure;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use sim::validate::{Checked, Report, Verdict};
+use papers::validate::{Checked, Report, Verdict};
 
 use crate::output::count;
 

@@ -4,10 +4,10 @@ use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
 use wire::Instant;
 
+use super::date::date;
 use super::http::{Malformed, Part, Reader, RequestHead, keeps_alive, response};
 use super::origin::{Body, Files};
 use crate::net::{Event, Host, SocketId};
-use crate::router::date;
 use crate::world::Program;
 
 /// Connections at one time; further ones are refused.

@@ -13,11 +13,11 @@ use store::Policy;
 use wire::{Date, Instant};
 
 use super::scheme::Scheme;
-use super::{BEGIN, HTTP_PORT, Router, Settings, StoreSize, way};
-use crate::hosts::{Browser, Client, Files, Origin};
+use super::{HTTP_PORT, Router, Settings, StoreSize, way};
+use crate::hosts::{BEGIN, Browser, Client, Files, Origin};
 use crate::net::{self, Event, Host, Packet};
-use crate::scenario::{Scenario, Traffic};
-use crate::world::{self, Program, Routes, Wire, World, address};
+use crate::scenario::{self, Scenario, Traffic};
+use crate::world::{Program, Routes, Wire, World, address};
 
 /// The origin's name.
 pub const ORIGIN: &str = "origin";
@@ -116,7 +116,7 @@ impl<'a> Mesh<'a> {
             }
             let settings = Settings {
                 name: name(scenario, router),
-                seed: world::seed(seed, router, ROUTERS),
+                seed: scenario::seed(seed, router, ROUTERS),
                 scheme: scheme.peers(),
                 table: way::table(&mut routes, router, scenario.gateway),
                 gateway: scenario.gateway,
@@ -130,7 +130,7 @@ impl<'a> Mesh<'a> {
             Router::new(settings).map(|router| Member::Router(Box::new(router)))
         });
         let host = |machine: usize| {
-            Host::new(config(scenario), &[address(machine)], world::seed(seed, machine, HOSTS))
+            Host::new(config(scenario), &[address(machine)], scenario::seed(seed, machine, HOSTS))
         };
         let stations = routers.enumerate().map(|(router, member)| Ok((host(router), member?)));
         let (radio, links) = (scenario.radio.clone(), scenario.links.clone());

@@ -14,7 +14,8 @@ use radio::{Links, Station};
 use wire::Instant;
 
 use crate::net::{self, Event, Host, SocketId, tcp};
-use crate::world::{Program, Routes, World, address, seed};
+use crate::scenario::seed;
+use crate::world::{Program, Routes, World, address};
 
 /// The port of the source and of the relays.
 const PORT: u16 = 9000;

@@ -8,12 +8,11 @@ use node::Recent;
 use radio::{Report, Station};
 use wire::Instant;
 
-use super::BEGIN;
 use super::browse::browse;
 use super::mesh::{Member, Mesh, ORIGIN, name};
 pub use super::mesh::{Options, RunError};
 use super::scheme::Scheme;
-use crate::hosts::{Ask, Got};
+use crate::hosts::{Ask, BEGIN, Got};
 use crate::net::Host;
 use crate::result::source::{self, Given, Source};
 use crate::result::{Gateway, Radio, RunResult, Transfer};

@@ -11,9 +11,9 @@ use radio::{Link, Links, LossScope};
 
 use super::choice::Choice;
 use super::key::{Layout, Settings};
+use super::metric::Metric;
 use super::signals::{Signals, distance_m};
 use super::tree::{self, Tree};
-use crate::world::Metric;
 
 /// A day: no time of a cut is later.
 const CUT_S_MAX: f64 = 86_400.0;

@@ -10,7 +10,6 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore as _, SeedableRng as _};
 
 use super::Router;
-use crate::world;
 
 /// Says which streams of a seed these are; part of what a seed means. Clients are numbered from the last.
 const SIZES: u16 = 16;
@@ -64,14 +63,14 @@ impl Browsing {
     /// The size of each file, in bytes, by its number.
     pub fn sizes(&self, seed: u64) -> Vec<u64> {
         let [least, most] = self.bytes;
-        let mut chance = Xoshiro256PlusPlus::seed_from_u64(world::seed(seed, 0, SIZES));
+        let mut chance = Xoshiro256PlusPlus::seed_from_u64(super::seed(seed, 0, SIZES));
         let mut size = || least + ((most - least + 1) as f64 * unit(chance.next_u64())) as u64;
         (0..self.files).map(|_| size().min(most)).collect()
     }
 
     /// One of the clients of a router, which stands at some place and has this number.
     pub fn reader(&self, router: &Router, number: usize, client: u16, seed: u64) -> Reader {
-        let chance = world::seed(seed, number, CLIENTS + client);
+        let chance = super::seed(seed, number, CLIENTS + client);
         let square = |m: f64| (m / self.square_m).floor().max(0.0) as usize;
         Reader {
             chance: Xoshiro256PlusPlus::seed_from_u64(chance),

@@ -12,12 +12,12 @@ use toml::de::DeValue;
 use super::changes::{Changing, CutWish};
 use super::choice::{Fading, Spreading, Word, mbps, rates};
 use super::keys::{FILES, KEYS};
+use super::metric::Metric;
 use super::problem::quote;
 use super::traffic::Traffic;
 use super::variant::Variant;
 use super::workload::Order;
 use super::{Congestion, Key, Routing};
-use crate::world::Metric;
 
 /// What the keys say now; where there is no sensible default, `None` until somebody says it.
 #[derive(Clone, Debug)]

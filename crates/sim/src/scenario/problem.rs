@@ -22,7 +22,7 @@ impl ScenarioError {
     }
 
     /// A setting that is wrong.
-    pub(crate) fn setting(key: &str, value: &str, text: &str) -> Self {
+    pub fn setting(key: &str, value: &str, text: &str) -> Self {
         Self::one(&format!("{}={}", quote(key), quote(value)), text)
     }
 

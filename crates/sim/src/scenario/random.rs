@@ -1,4 +1,4 @@
-//! Routers that stand at random.
+//! Chance: routers that stand at random, and where the chance of everything else comes from.
 
 use radio::{Propagation, Station};
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
@@ -99,8 +99,19 @@ fn unit(bits: u64) -> f64 {
     (bits >> 11) as f64 / (1_u64 << 53) as f64
 }
 
+/// A seed for one of a world's machines, from the world's; `purpose` tells streams of one machine
+/// apart.
+pub fn seed(seed: u64, machine: usize, purpose: u16) -> u64 {
+    // Salted, for the medium derives its streams from the same seed.
+    let root = SplitMix64::seed_from_u64(seed ^ u64::from_be_bytes(*b"machines")).next_u64();
+    let place = (machine as u64) << 16 | u64::from(purpose);
+    SplitMix64::seed_from_u64(root ^ place).next_u64()
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use radio::Ranges;
     use radio::propagation::PathLoss;
 
@@ -140,5 +151,18 @@ mod tests {
             PathLoss::LogDistance { loss_1m_db: 40.0, exponent: 2.0, shadowing_db: 20.0, seed: 1 };
         let shadowed = Propagation::by_power(path_loss, 24.5, -63.0, -70.0);
         assert_eq!(routers(1000, 100_000.0, 250.0, &shadowed, 1), None);
+    }
+
+    #[test]
+    fn seeds_differ_by_machine_and_purpose() {
+        let seeds: BTreeSet<_> = (0..50).flat_map(|it| [seed(1, it, 0), seed(1, it, 1)]).collect();
+        assert_eq!(seeds.len(), 100);
+        assert_ne!(seed(1, 0, 0), seed(2, 0, 0));
+        // Nor is any a stream of the medium's, which has the same seed: there purpose and station take the
+        // place of machine and purpose.
+        let streams = (1..=4_u64).flat_map(|purpose| (0..50_u64).map(move |it| purpose << 16 | it));
+        let root = SplitMix64::seed_from_u64(1).next_u64();
+        let mediums = |place| SplitMix64::seed_from_u64(root ^ place).next_u64();
+        assert!(streams.map(mediums).all(|it| !seeds.contains(&it)));
     }
 }

@@ -2,7 +2,7 @@
 
 use radio::{Links, LossScope, Station};
 
-use crate::world::Metric;
+use super::metric::Metric;
 
 /// For each router its next hop towards the gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]

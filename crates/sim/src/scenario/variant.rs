@@ -77,6 +77,13 @@ impl Variant {
     }
 }
 
+impl Units {
+    /// Its value of the key `units`.
+    pub fn name(self) -> &'static str {
+        self.word()
+    }
+}
+
 impl Choice for Units {
     const ALL: &'static [(Self, &'static str)] = &[(Self::Fine, "8KiB"), (Self::Coarse, "32KiB")];
 }

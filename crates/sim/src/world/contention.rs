@@ -7,8 +7,9 @@ use radio::{Links, LossScope, Ranges};
 use wire::Instant;
 
 use super::flows::{Flow, Kind};
-use super::{Metric, Routes, Setup};
+use super::{Routes, Setup};
 use crate::net::tcp;
+use crate::scenario::Metric;
 
 /// What neighbours are apart.
 const NEAR_M: f64 = 200.0;

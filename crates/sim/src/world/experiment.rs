@@ -13,7 +13,7 @@ use super::times::Times;
 use super::{Program, Routes, Tap, World, address};
 use crate::net::tcp::{self, End};
 use crate::net::{self, Host};
-use crate::scenario::{Changes, Scenario, Traffic};
+use crate::scenario::{self, Changes, Scenario, Traffic};
 
 /// Says which seed of a machine is whose.
 const HOSTS: u16 = 1;
@@ -66,7 +66,7 @@ impl Setup {
     pub fn world<P: Program>(&self, seed: u64, programs: Vec<P>) -> World<P> {
         let config = net::Config { tcp: self.tcp, ..net::Config::default() };
         let host =
-            |machine| Host::new(config, &[address(machine)], super::seed(seed, machine, HOSTS));
+            |machine| Host::new(config, &[address(machine)], scenario::seed(seed, machine, HOSTS));
         let machines = programs.into_iter().enumerate().map(|(it, program)| (host(it), program));
         let (radio, links, routes) = (self.radio.clone(), self.links.clone(), self.routes.clone());
         let mut world = World::new(radio, links, routes, seed, machines.collect());
@@ -78,7 +78,7 @@ impl Setup {
 
     /// Runs flows.
     pub fn run_flows(&self, flows: &[Flow], seed: u64, watch: Option<Box<dyn Tap>>) -> Outcome {
-        let moved = flows::out_of_step(flows, super::seed(seed, 0, FLOWS));
+        let moved = flows::out_of_step(flows, scenario::seed(seed, 0, FLOWS));
         let mut world = self.world(seed, flows::endpoints(self.links.stations(), &moved));
         watch.into_iter().for_each(|it| world.watch(it));
         world.run(Instant::ZERO + self.lasts);
@@ -129,7 +129,7 @@ impl Setup {
             if machine == fetching.server {
                 Fetcher::Server(Server::new(fetching.bytes))
             } else if fetching.clients.contains(&machine) {
-                let seed = super::seed(seed, machine, CLIENTS);
+                let seed = scenario::seed(seed, machine, CLIENTS);
                 let client = Client::new(server, fetching.bytes, fetching.think, seed);
                 Fetcher::Client(Box::new(client))
             } else {

@@ -45,7 +45,7 @@ pub use counters::{Counters, Drops};
 pub use experiment::{Fetching, HOPS_MAX, Setup, run, world};
 pub use outcome::{Fetches, Outcome, Stat, over_seeds};
 pub use program::Program;
-pub use routes::{Metric, Routes};
+pub use routes::Routes;
 pub use times::Times;
 pub use watch::Tap;
 use watch::Watch;
@@ -320,15 +320,4 @@ impl<P: Program> World<P> {
         }
         self.drain(machine);
     }
-}
-
-/// A seed for one of a world's machines, from the world's; `purpose` tells streams of one machine
-/// apart.
-pub fn seed(seed: u64, machine: usize, purpose: u16) -> u64 {
-    use rand_xoshiro::SplitMix64;
-    use rand_xoshiro::rand_core::{RngCore as _, SeedableRng as _};
-    // Salted, for the medium derives its streams from the same seed.
-    let root = SplitMix64::seed_from_u64(seed ^ u64::from_be_bytes(*b"machines")).next_u64();
-    let place = (machine as u64) << 16 | u64::from(purpose);
-    SplitMix64::seed_from_u64(root ^ place).next_u64()
 }

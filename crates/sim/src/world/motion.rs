@@ -11,8 +11,8 @@ use radio::waypoint::Walk;
 use radio::{Link, Links, Station};
 use wire::Instant;
 
-use super::{Program, Routes, World, seed};
-use crate::scenario::Changes;
+use super::{Program, Routes, World};
+use crate::scenario::{Changes, seed};
 
 /// So often those who walk are looked at: at 20 m/s, each two metres.
 const STEP: Duration = Duration::from_millis(100);

@@ -3,43 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use radio::{Links, LossScope, Station};
+use radio::{Links, LossScope};
 
-/// What a hop without losses costs; whole numbers, so that sums are the same on every machine.
-const HOP: u64 = 1 << 20;
+use crate::scenario::{HOP, Metric};
+
 /// Nobody.
 const NONE: u16 = u16::MAX;
-
-/// What makes a path short.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Metric {
-    /// The number of its hops.
-    Hops,
-    /// The expected number of transmissions, a frame and its acknowledgement counted as one
-    /// (De Couto et al., MobiCom 2003).
-    Etx,
-}
-
-impl Metric {
-    /// What the hop between two stations costs a frame from the first to the second; `None` if frames
-    /// cannot be received both ways. `scope` says whether acknowledgements get lost too.
-    pub fn cost(self, links: &Links, scope: LossScope, from: usize, to: usize) -> Option<u64> {
-        let arrives = |from: usize, to: usize| {
-            let link = links.get(Station(from as u16), Station(to as u16))?;
-            link.decodable.then_some(1.0 - link.loss)
-        };
-        let (there, back) = (arrives(from, to)?, arrives(to, from)?);
-        let succeeds = match scope {
-            LossScope::Data => there,
-            LossScope::All => there * back,
-        };
-        Some(match self {
-            Self::Hops => HOP,
-            // A path over the worst links is still a path, and sums stay far below the end of numbers.
-            Self::Etx => (HOP as f64 / succeeds.max(1e-6)) as u64,
-        })
-    }
-}
 
 /// Next hops between any two stations. They are found when they are first asked for.
 #[derive(Clone, Debug)]
@@ -113,7 +82,7 @@ impl Routes {
 
 #[cfg(test)]
 mod tests {
-    use radio::{Link, Ranges};
+    use radio::{Link, Ranges, Station};
 
     use super::*;
 

@@ -1,15 +1,13 @@
 //! Worlds with programs that do next to nothing.
 
-use std::collections::BTreeSet;
 use std::net::SocketAddrV4;
 
 use bytes::Bytes;
 use radio::{LossScope, Ranges};
-use rand_xoshiro::SplitMix64;
-use rand_xoshiro::rand_core::{RngCore as _, SeedableRng as _};
 
 use super::*;
 use crate::net::{self, Event};
+use crate::scenario::{Metric, seed};
 
 const PORT: u16 = 9;
 
@@ -132,17 +130,4 @@ fn what_is_done_from_outside_takes_effect() {
     world.act(0, |now, host, _| host.send_datagram(now, PORT, to(1), Bytes::from_static(b"x")));
     while world.step().is_some() {}
     assert_eq!(world.program(0).heard.len(), 1);
-}
-
-#[test]
-fn seeds_differ_by_machine_and_purpose() {
-    let seeds: BTreeSet<_> = (0..50).flat_map(|it| [seed(1, it, 0), seed(1, it, 1)]).collect();
-    assert_eq!(seeds.len(), 100);
-    assert_ne!(seed(1, 0, 0), seed(2, 0, 0));
-    // Nor is any a stream of the medium's, which has the same seed: there purpose and station take the
-    // place of machine and purpose.
-    let streams = (1..=4_u64).flat_map(|purpose| (0..50_u64).map(move |it| purpose << 16 | it));
-    let root = SplitMix64::seed_from_u64(1).next_u64();
-    let mediums = |place| SplitMix64::seed_from_u64(root ^ place).next_u64();
-    assert!(streams.map(mediums).all(|it| !seeds.contains(&it)));
 }

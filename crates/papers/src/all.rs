@@ -1,0 +1,59 @@
+//! All experiments, by name.
+
+use crate::experiment::Experiment;
+use crate::{ditto, meshcache};
+
+/// All that can be run again, in the order in which they are listed.
+pub static ALL: [Experiment; 8] = [
+    meshcache::FIG4,
+    meshcache::FIG5,
+    meshcache::FIG6,
+    meshcache::TABLE2,
+    ditto::PLACES,
+    ditto::CALIBRATION,
+    ditto::ALL,
+    ditto::ELSEWHERE,
+];
+
+/// The experiment of this name.
+pub fn named(name: &str) -> Option<&'static Experiment> {
+    ALL.iter().find(|it| it.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::trial::simulate;
+    use crate::experiment::{Clock, Extent, Told};
+
+    #[test]
+    fn of_what_was_not_run_nothing_is_told() {
+        let ditto = named("ditto").unwrap();
+        let plan = ditto.plan(Extent::Quick, Some(1));
+        let jobs = plan.jobs();
+        let ran = jobs.iter().filter(|it| it.curve() == ("emulab8 one by one", "end-to-end"));
+        let rows = ran.flat_map(|it| it.run().unwrap()).collect();
+        let Told { findings, rows_csv, html, .. } = ditto.tell(rows, Clock::Real);
+        let told: Vec<_> = findings.rows.iter().map(|it| &it.what[..]).collect();
+        assert_eq!(told, ["emulab8 one by one: end-to-end, median"]);
+        assert!(!rows_csv.contains("NaN") && !html.contains("NaN"));
+        assert!(html.contains("By real daemons"));
+    }
+
+    #[test]
+    fn a_trial_says_the_same_of_an_outcome_as_of_a_run() {
+        let ditto = named("ditto").unwrap();
+        let plan = ditto.plan(Extent::Quick, Some(1));
+        let jobs = plan.jobs();
+        let job = jobs.iter().find(|it| it.name() == "emulab8.ditto-32-KiB.2.1").unwrap();
+        let trial = job.trial().unwrap().unwrap();
+        let scenario = trial.scenario().unwrap();
+        let outcome = simulate(&scenario, trial.scheme, trial.seed, true).unwrap();
+        let text = serde_json::to_string(&outcome).unwrap();
+        let read = serde_json::from_str(&text).unwrap();
+        // Columns that it has nothing for are NaN, which is not equal to itself.
+        let [told, run] = [job.tell(&trial, &read), job.run()].map(|it| format!("{it:?}"));
+        assert_eq!(told, run);
+        assert_eq!(outcome.observers.len(), scenario.routers.len());
+    }
+}

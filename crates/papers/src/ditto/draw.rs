@@ -1,0 +1,224 @@
+//! The paper's figures, with our curves.
+
+use super::fetch::SERVED;
+use super::heard::Heard;
+use super::observe::{COARSE, DITTO, END_TO_END};
+use super::served::Served;
+use super::targets;
+use super::tell::{EFFICIENCY, OVERHEAD, paper_median};
+use super::{FETCHINGS, TESTBEDS};
+use crate::experiment::{Estimate, Picture, Samples};
+use report::{Chart, Curve, Distribution, Series};
+
+/// More than any hop carries: what is above came out of the router's own store.
+const HIGHEST_KBPS: f64 = 8000.0;
+
+/// Schemes of figure 17; the variants of ours are in the distributions.
+const THE_PAPERS: [&str; 3] = ["end-to-end", "on-path", "ditto"];
+
+pub(super) fn pictures(samples: &Samples) -> Vec<Picture> {
+    let mut pictures = reconstruction(samples);
+    let has = |panel: &str| samples.panels().contains(&panel);
+    for testbed in TESTBEDS.iter().filter(|it| has(it.scenario)) {
+        pictures.extend(of_testbed(samples, testbed.scenario, testbed.paper));
+    }
+    let fetchings = FETCHINGS.iter().filter(|it| has(it.panel));
+    for fetching in fetchings {
+        pictures.extend(throughput(samples, fetching.panel));
+    }
+    pictures
+}
+
+/// Figure 11.
+fn reconstruction(samples: &Samples) -> Vec<Picture> {
+    let has = |panel: &str| samples.panels().contains(&panel);
+    let series = |testbed: &super::Testbed| {
+        let figure = |metric| targets::figure(testbed.paper, "ditto", metric);
+        let share = |metric| figure(metric).map(|it: f64| 1.0 - it / 100.0);
+        let any = share("observers_reconstructing_any").map(|it| (0.0, it));
+        let half = share("observers_reconstructing_over_half").map(|it| (50.0, it));
+        Series {
+            name: testbed.scenario.to_owned(),
+            values: Heard::new(samples, testbed.scenario, DITTO).means(EFFICIENCY),
+            paper: any.into_iter().chain(half).collect(),
+        }
+    };
+    let series = TESTBEDS.iter().filter(|it| has(it.scenario)).map(series).collect();
+    vec![efficiency("fig11", "Figure 11: chunks of a transfer that observers reconstruct", series)]
+}
+
+/// Figures 12 to 16, which the paper has of the campus alone.
+fn of_testbed(samples: &Samples, panel: &'static str, paper: &str) -> Vec<Picture> {
+    let heard = Heard::new(samples, panel, DITTO);
+    let coarse = Heard::new(samples, panel, COARSE);
+    let direct = Heard::new(samples, panel, END_TO_END);
+    let target = |scheme, metric, share| {
+        targets::figure(paper, scheme, metric).map(|it| (it, share)).into_iter().collect::<Vec<_>>()
+    };
+    let series = |name: &str, values, paper| Series { name: name.to_owned(), values, paper };
+    let best = "chunks_reconstructed_by_best_20pct_observers";
+    let below = "memory_overhead_of_60pct_observers_below";
+    vec![
+        proximity(&heard, panel),
+        efficiency(
+            &format!("fig13-{panel}"),
+            &format!("Figure 13, {panel}: chunks reconstructed, by their size"),
+            vec![
+                series("8 KiB", heard.means(EFFICIENCY), target("ditto-8KB", best, 0.8)),
+                series("32 KiB", coarse.means(EFFICIENCY), target("ditto-32KB", best, 0.8)),
+            ],
+        ),
+        overhead(
+            &format!("fig14-{panel}"),
+            &format!("Figure 14, {panel}: memory overhead, by the size of chunks"),
+            vec![
+                series("8 KiB", heard.means(OVERHEAD), target("ditto-8KB", below, 0.6)),
+                series("32 KiB", coarse.means(OVERHEAD), target("ditto-32KB", below, 0.6)),
+            ],
+        ),
+        efficiency(
+            &format!("fig15-{panel}"),
+            &format!("Figure 15, {panel}: chunks reconstructed, by scheme"),
+            vec![
+                series("ditto", heard.means(EFFICIENCY), Vec::new()),
+                series("each stream alone", heard.means("efficiency_alone"), Vec::new()),
+                series("end-to-end", direct.means(EFFICIENCY), Vec::new()),
+                series("ditto, first packet not needed", heard.means("efficiency"), Vec::new()),
+            ],
+        ),
+        overhead(
+            &format!("fig16-{panel}"),
+            &format!("Figure 16, {panel}: memory overhead, by scheme"),
+            vec![
+                series("ditto", heard.means(OVERHEAD), Vec::new()),
+                series("each stream alone", heard.means("overhead_alone"), Vec::new()),
+            ],
+        ),
+    ]
+}
+
+/// Figure 12: each router's median and maximum over all transfers that it observed, sorted.
+fn proximity(heard: &Heard<'_>, panel: &str) -> Picture {
+    let of_node = |node: f64| {
+        let all = heard.of_node(node, EFFICIENCY);
+        let most = all.iter().copied().fold(0.0, f64::max);
+        (sim::result::stats::median(all).unwrap_or(0.0), most)
+    };
+    let mut nodes: Vec<_> = heard.nodes().into_iter().map(of_node).collect();
+    nodes.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1)));
+    let curve = |name: &str, of: fn(&(f64, f64)) -> f64| Curve {
+        name: name.to_owned(),
+        points: nodes
+            .iter()
+            .enumerate()
+            .map(|(place, it)| (place as f64 + 1.0, Estimate::of(&[of(it)]).into()))
+            .collect(),
+    };
+    let chart = Chart {
+        label: format!("chunks reconstructed by each router, {panel}"),
+        x: "routers, by their median".to_owned(),
+        y: "chunks reconstructed, %".to_owned(),
+        curves: vec![curve("median", |it| it.0), curve("maximum", |it| it.1)],
+    };
+    Picture {
+        name: format!("fig12-{panel}"),
+        caption: format!("Figure 12, {panel}: each router over the transfers that it observed"),
+        svg: chart.svg(),
+    }
+}
+
+fn efficiency(name: &str, caption: &str, series: Vec<Series>) -> Picture {
+    of_observers(name, caption, "chunks reconstructed, %", series)
+}
+
+fn overhead(name: &str, caption: &str, series: Vec<Series>) -> Picture {
+    of_observers(name, caption, "bytes kept in vain, % of those heard", series)
+}
+
+fn of_observers(name: &str, caption: &str, x: &str, series: Vec<Series>) -> Picture {
+    let (x, of) = (x.to_owned(), "observers".to_owned());
+    let label = caption.to_owned();
+    let picture = Distribution { label, x, until: Some(100.0), of, series };
+    Picture { name: name.to_owned(), caption: caption.to_owned(), svg: picture.svg() }
+}
+
+/// Figures 17 to 20: the distribution, and where there is one order each receiver in it.
+fn throughput(samples: &Samples, panel: &'static str) -> Vec<Picture> {
+    let served = |series| Served::new(samples, panel, series);
+    let series = SERVED.iter().map(|it| Series {
+        name: it.series.to_owned(),
+        values: served(it.series).throughputs(),
+        paper: paper_median(panel, it.series).map(|it| (it, 0.5)).into_iter().collect(),
+    });
+    // Of real daemons some may not have been run yet.
+    let series = series.filter(|it| !it.values.is_empty());
+    let caption = format!("{}{panel}: throughput of receivers", figure(panel));
+    let picture = Distribution {
+        label: caption.clone(),
+        x: "throughput, kbit/s".to_owned(),
+        until: None,
+        of: "receivers".to_owned(),
+        series: series.collect(),
+    };
+    let name = format!("throughput-{}", panel.replace(' ', "-"));
+    let mut pictures = vec![Picture { name, caption, svg: picture.svg() }];
+    if panel.ends_with("one by one") {
+        pictures.push(each(samples, panel));
+    }
+    if !panel.ends_with("orders") {
+        pictures.push(sources(samples, panel));
+    }
+    pictures
+}
+
+/// Figure 17: each receiver, in the order in which they asked.
+fn each(samples: &Samples, panel: &'static str) -> Picture {
+    let cut = |it: Estimate| match it.mean > HIGHEST_KBPS {
+        true => Estimate { mean: HIGHEST_KBPS, half: None, ..it },
+        false => it,
+    };
+    let curve = |series: &'static str| {
+        let each = Served::new(samples, panel, series).each("kbps").into_iter().enumerate();
+        let points =
+            each.map(|(place, (_, kbps))| (place as f64 + 1.0, cut(kbps).into())).collect();
+        Curve { name: series.to_owned(), points }
+    };
+    let y = format!("throughput, kbit/s (above {HIGHEST_KBPS} drawn there)");
+    let caption = format!("Figure 17, {panel}: each receiver");
+    let curves = THE_PAPERS.into_iter().map(curve).collect();
+    let svg = Chart { label: caption.clone(), x: order(samples, panel), y, curves }.svg();
+    Picture { name: format!("fig17-{}", panel.replace(' ', "-")), caption, svg }
+}
+
+/// Of each receiver, where its bytes came from with ditto.
+fn sources(samples: &Samples, panel: &'static str) -> Picture {
+    let curve = |column: &&str| {
+        let each = Served::new(samples, panel, "ditto").each(column).into_iter().enumerate();
+        let points = each.map(|(place, (_, share))| (place as f64 + 1.0, share.into())).collect();
+        Curve { name: (*column).to_owned(), points }
+    };
+    let caption = format!("Where each receiver's bytes came from, ditto, {panel}");
+    let columns = ["overheard", "repaired", "held", "peers", "gateway", "origin"];
+    let chart = Chart {
+        label: caption.clone(),
+        x: order(samples, panel),
+        y: "share of bytes, %".to_owned(),
+        curves: columns.iter().map(curve).collect(),
+    };
+    Picture { name: format!("sources-{}", panel.replace(' ', "-")), caption, svg: chart.svg() }
+}
+
+fn order(samples: &Samples, panel: &'static str) -> String {
+    let each = Served::new(samples, panel, "ditto").each("kbps");
+    let names: Vec<_> = each.iter().map(|(node, _)| node.to_string()).collect();
+    format!("receivers in the order in which they ask: {}", names.join(", "))
+}
+
+fn figure(panel: &str) -> &'static str {
+    match panel {
+        "emulab8 one by one" | "map21 one by one" => "Figure 18, ",
+        "emulab8 every 5 s" => "Figure 19, ",
+        "emulab8 in ten orders" => "Figure 20, ",
+        _ => "",
+    }
+}

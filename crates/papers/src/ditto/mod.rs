@@ -1,0 +1,131 @@
+//! Ditto's section 6: what observers reconstruct, and what the clients of a mesh that overhears get.
+//!
+//! *Where to start:* `observe.rs` for figures 11 to 16, `fetch.rs` for figures 17 to 20; `tell.rs` puts
+//! ours beside the paper's, `draw.rs` draws both. `calibrate.rs` is how the one number of each testbed
+//! was found that says what observers lose, `topology_fit/` how it was found where the campus's routers stand.
+
+mod calibrate;
+mod draw;
+mod fetch;
+mod heard;
+mod observe;
+mod served;
+mod targets;
+mod tell;
+mod topology_fit;
+
+use crate::experiment::{Experiment, Extent, Point};
+pub(crate) use calibrate::CALIBRATION;
+use fetch::{EMULAB, Fetching, MAP, When};
+use observe::WAYS;
+pub(crate) use topology_fit::{ELSEWHERE, PLACES};
+
+pub(crate) const ALL: Experiment = Experiment {
+    name: "ditto",
+    title: "Ditto, section 6",
+    about: "What observers reconstruct of transfers in the two testbeds, and what clients get from a mesh that overhears",
+    columns: COLUMNS,
+    seeds: [3, 1],
+    plan,
+    tell: tell::tell,
+};
+
+/// One of the paper's testbeds.
+#[derive(Debug)]
+struct Testbed {
+    /// Ours.
+    scenario: &'static str,
+    /// As `data/targets` calls it.
+    paper: &'static str,
+    /// Everybody but the gateway.
+    receivers: &'static [&'static str],
+}
+
+const TESTBEDS: [Testbed; 2] = [
+    Testbed {
+        scenario: "map21",
+        paper: "campus",
+        receivers: &[
+            "1", "2", "3", "4", "5", "7", "13", "14", "15", "16", "18", "19", "22", "25", "27",
+            "28", "29", "30", "34", "37", "38",
+        ],
+    },
+    Testbed {
+        scenario: "emulab8",
+        paper: "emulab",
+        receivers: &["1", "2", "3", "4", "5", "6", "7"],
+    },
+];
+
+/// What is fetched, and in which orders.
+const FETCHINGS: [Fetching; 6] = [
+    Fetching { panel: "emulab8 one by one", leaves: EMULAB, when: When::Sequential, orders: &[0] },
+    Fetching { panel: "emulab8 every 5 s", leaves: EMULAB, when: When::Staggered(5), orders: &[0] },
+    Fetching {
+        panel: "emulab8 in ten orders",
+        leaves: EMULAB,
+        when: When::Sequential,
+        orders: &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
+    },
+    Fetching { panel: "map21 one by one", leaves: MAP, when: When::Sequential, orders: &[1] },
+    Fetching { panel: "map21 every 5 s", leaves: MAP, when: When::Staggered(5), orders: &[1] },
+    Fetching {
+        panel: "map21 in ten orders",
+        leaves: MAP,
+        when: When::Sequential,
+        orders: &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
+    },
+];
+
+/// Of each row; those that a row has nothing for stay empty. Shares in per cent.
+const COLUMNS: &[&str] = &[
+    "node",
+    "relay",
+    "chunks",
+    "heard_kb",
+    "efficiency",
+    "overhead",
+    "efficiency_alone",
+    "overhead_alone",
+    "efficiency_first",
+    "overhead_first",
+    "place",
+    "hops",
+    "kbps",
+    "whole",
+    "overheard",
+    "repaired",
+    "held",
+    "peers",
+    "gateway",
+    "origin",
+];
+
+/// A row of these figures, in the order of the columns.
+fn row(figures: &[(&str, f64)]) -> Vec<f64> {
+    debug_assert!(figures.iter().all(|(name, _)| COLUMNS.contains(name)), "{figures:?}");
+    let figure = |column: &&str| figures.iter().find(|(name, _)| name == column);
+    COLUMNS.iter().map(|it| figure(it).map_or(f64::NAN, |(_, figure)| *figure)).collect()
+}
+
+/// A figure of a row; NaN for one that it does not have.
+fn figure(row: &[f64], name: &str) -> f64 {
+    let place = COLUMNS.iter().position(|it| *it == name);
+    place.and_then(|it| row.get(it)).copied().unwrap_or(f64::NAN)
+}
+
+fn plan(extent: Extent) -> Vec<Point> {
+    let mut points = Vec::new();
+    let is_quick = extent == Extent::Quick;
+    for testbed in TESTBEDS.iter().filter(|it| !is_quick || it.scenario == "emulab8") {
+        for way in &WAYS {
+            points.extend(way.points(testbed, testbed.scenario, &[], points.len()));
+        }
+    }
+    let fetchings =
+        FETCHINGS.into_iter().filter(|it| !is_quick || it.panel == "emulab8 one by one");
+    for fetching in fetchings {
+        points.extend(fetching.points(points.len()));
+    }
+    points
+}

@@ -1,0 +1,354 @@
+//! Ours beside what the paper's text says.
+
+use super::fetch::{ON_PATH_COARSE, SERVED, WITHOUT_JOINING, WITHOUT_REPAIR};
+use super::heard::Heard;
+use super::observe::{COARSE, DITTO, END_TO_END, WAYS};
+use super::served::Served;
+use super::{FETCHINGS, TESTBEDS, Testbed};
+use super::{draw, targets};
+use crate::experiment::{Comparison, Estimate, Expectation, Findings, Parameter, Samples};
+use sim::scenario::Scenario;
+
+/// By the paper's reassembly, which needs each chunk's first packet on each stream; its overhead.
+pub(super) const EFFICIENCY: &str = "efficiency_first";
+pub(super) const OVERHEAD: &str = "overhead_first";
+/// What counts as the same, where the paper says "similar".
+const SIMILAR: f64 = 0.25;
+/// The transfer and the observer of which the paper tells what streams of several hops brought (section 6.3).
+const SEVERAL_HOPS: (f64, f64) = (1.0, 7.0);
+/// Section 8: what a router hears in a day, of the median and of the largest, in GB.
+const DAY_GB: [f64; 2] = [3.0, 13.0];
+
+pub(super) fn tell(samples: &Samples) -> Findings {
+    let has = |panel: &str| samples.panels().contains(&panel);
+    let testbeds = || TESTBEDS.iter().filter(|it| has(it.scenario));
+    let fetchings = || FETCHINGS.iter().filter(|it| has(it.panel));
+    let mut rows: Vec<_> = testbeds().flat_map(|it| observers(samples, it)).collect();
+    rows.extend(testbeds().flat_map(|it| details(samples, it)));
+    rows.extend(fetchings().flat_map(|it| throughputs(samples, it.panel)));
+    rows.extend(fetchings().flat_map(|it| shares(samples, it.panel)));
+    let mut notes: Vec<_> = testbeds().flat_map(|it| sizes(samples, it)).collect();
+    notes.extend(testbeds().flat_map(|it| unfinished(samples, it)));
+    notes.extend(fetchings().flat_map(|it| failures(samples, it.panel)));
+    Findings {
+        pictures: draw::pictures(samples),
+        rows,
+        parameters: parameters(),
+        medium: "receiver lock (an idle one follows the first signal that it senses), reception \
+                 capture (a frame arrives if it is 10 dB above all else together), 802.11b at \
+                 11 Mbit/s, no RTS; losses of links as the scenarios say"
+            .to_owned(),
+        notes,
+    }
+}
+
+/// The shares from which `overhear_m` was set, and what the paper says besides of reconstruction.
+fn observers(samples: &Samples, testbed: &Testbed) -> Vec<Comparison> {
+    let heard = Heard::new(samples, testbed.scenario, DITTO);
+    let coarse = Heard::new(samples, testbed.scenario, COARSE);
+    let paper = |scheme, metric| figure(targets::figure(testbed.paper, scheme, metric));
+    let row = |what: &str, ours, expected| Comparison {
+        heading: "observers, by the paper's reassembly (figures 11, 13, 14)".to_owned(),
+        what: format!("{}: {what}", testbed.scenario),
+        ours,
+        unit: "%",
+        expected,
+    };
+    let best = "chunks_reconstructed_by_best_20pct_observers";
+    let overhead = "memory_overhead_of_60pct_observers_below";
+    let (any, half) = ("observers_reconstructing_any", "observers_reconstructing_over_half");
+    vec![
+        row(
+            "reconstruct anything (overhear_m is set by this and the next)",
+            heard.above(EFFICIENCY, 0.0),
+            paper("ditto", any),
+        ),
+        row("reconstruct more than half", heard.above(EFFICIENCY, 50.0), paper("ditto", half)),
+        row(
+            "of 8 KiB chunks, the best fifth reconstructs at least",
+            heard.quantile(EFFICIENCY, 0.8),
+            paper("ditto-8KB", best),
+        ),
+        row(
+            "of 32 KiB chunks, the best fifth reconstructs at least",
+            coarse.quantile(EFFICIENCY, 0.8),
+            paper("ditto-32KB", best),
+        ),
+        row(
+            "8 KiB chunks, memory overhead of 60 % of observers below",
+            heard.quantile(OVERHEAD, 0.6),
+            paper("ditto-8KB", overhead),
+        ),
+        row(
+            "32 KiB chunks, memory overhead of 60 % of observers below",
+            coarse.quantile(OVERHEAD, 0.6),
+            paper("ditto-32KB", overhead),
+        ),
+        row(
+            "8 KiB, among those that heard anything, 60 % below",
+            heard.quantile_of_hearers(OVERHEAD, 0.6),
+            Expectation::Nothing,
+        ),
+        row(
+            "32 KiB, among those that heard anything, 60 % below",
+            coarse.quantile_of_hearers(OVERHEAD, 0.6),
+            Expectation::Nothing,
+        ),
+        row(
+            "by our reassembly, reconstruct anything",
+            heard.above("efficiency", 0.0),
+            Expectation::Nothing,
+        ),
+        row(
+            "by our reassembly, reconstruct more than half",
+            heard.above("efficiency", 50.0),
+            Expectation::Nothing,
+        ),
+    ]
+}
+
+/// Schemes of reassembly, and what the first packet costs.
+fn details(samples: &Samples, testbed: &Testbed) -> Vec<Comparison> {
+    let heard = Heard::new(samples, testbed.scenario, DITTO);
+    let direct = Heard::new(samples, testbed.scenario, END_TO_END);
+    let paper = |metric| targets::figure(testbed.paper, "ditto", metric);
+    let row = |what: &str, ours, unit, expected| Comparison {
+        heading: "reassembly (figures 15, 16, section 6.3)".to_owned(),
+        what: format!("{}: {what}", testbed.scenario),
+        ours,
+        unit,
+        expected,
+    };
+    let similar = Expectation::Similar(SIMILAR);
+    let lost = paper("extra_chunks_lost_to_needing_first_packet");
+    let mut rows = vec![
+        row(
+            "chunks reconstructed, ditto over each stream alone",
+            heard.ratio(EFFICIENCY, (&heard, "efficiency_alone")),
+            "",
+            similar,
+        ),
+        row(
+            "chunks reconstructed, ditto over end-to-end",
+            heard.ratio(EFFICIENCY, (&direct, EFFICIENCY)),
+            "",
+            similar,
+        ),
+        row(
+            "memory overhead, ditto over each stream alone",
+            heard.ratio(OVERHEAD, (&heard, "overhead_alone")),
+            "",
+            Expectation::Less,
+        ),
+        row(
+            "chunks reconstructed, without the need of the first packet over with it (the paper: up to)",
+            heard.ratio("efficiency", (&heard, EFFICIENCY)),
+            "",
+            lost.map_or(Expectation::Nothing, |it| Expectation::Ratio(1.0 + it / 100.0)),
+        ),
+    ];
+    if let Some(points) = paper("node7_reconstruction_gain_from_inter_stream") {
+        let (receiver, node) = SEVERAL_HOPS;
+        let what = "router 7 has so many points more from several streams of the transfer to 1";
+        let ours = several_hops(samples, testbed.scenario, receiver, node);
+        rows.push(row(what, ours, "%", Expectation::Figure(points)));
+    }
+    rows
+}
+
+/// By how much more a router reconstructs of one transfer than from each stream alone, in per cent of all
+/// chunks.
+fn several_hops(samples: &Samples, panel: &str, receiver: f64, node: f64) -> Estimate {
+    let values = |column| samples.values(panel, DITTO, receiver, column);
+    let each = values("node").into_iter().zip(values(EFFICIENCY)).zip(values("efficiency_alone"));
+    let gains = each.filter(|((it, _), _)| *it == node).map(|((_, with), alone)| with - alone);
+    Estimate::of(&gains.collect::<Vec<_>>())
+}
+
+/// What is told of one scheme over another.
+const GAINS: [[&str; 2]; 6] = [
+    ["ditto", "end-to-end"],
+    ["ditto", "on-path"],
+    [WITHOUT_REPAIR, "end-to-end"],
+    [WITHOUT_JOINING, "end-to-end"],
+    [COARSE, "end-to-end"],
+    [COARSE, ON_PATH_COARSE],
+];
+
+/// Medians, and what schemes gain over each other.
+fn throughputs(samples: &Samples, panel: &'static str) -> Vec<Comparison> {
+    let of = |series| Served::new(samples, panel, series);
+    let median = |series| paper_median(panel, series);
+    let row = |what: String, ours, unit, expected| Comparison {
+        heading: "throughput of the leaves (figures 17 to 20)".to_owned(),
+        what: format!("{panel}: {what}"),
+        ours,
+        unit,
+        expected,
+    };
+    let medians = SERVED.iter().map(|served| {
+        let ours = of(served.series).median();
+        row(format!("{}, median", served.series), ours, "kbit/s", figure(median(served.series)))
+    });
+    let gains = GAINS.into_iter().map(|[over, under]| {
+        let ours = of(over).gain(&of(under));
+        let expected =
+            paper_gain(panel, over, under).map_or(Expectation::Nothing, Expectation::Ratio);
+        row(format!("{over} over {under}"), ours, "", expected)
+    });
+    medians.chain(gains).collect()
+}
+
+/// Where receivers' bytes came from.
+fn shares(samples: &Samples, panel: &'static str) -> Vec<Comparison> {
+    let served = Served::new(samples, panel, "ditto");
+    let kinds = [
+        ("overheard", "overheard whole"),
+        ("repaired", "of half-heard chunks, what was heard"),
+        ("held", "held for other reasons"),
+        ("peers", "from routers on the way"),
+        ("gateway", "from the gateway's store"),
+        ("origin", "from the origin"),
+    ];
+    let row = |(column, what): (&str, &str)| Comparison {
+        heading: format!("where bytes came from, ditto, {panel}"),
+        what: what.to_owned(),
+        ours: served.mean(column),
+        unit: "%",
+        expected: Expectation::Nothing,
+    };
+    kinds.into_iter().map(row).collect()
+}
+
+/// Section 8, from what our observers hear.
+fn sizes(samples: &Samples, testbed: &Testbed) -> Vec<String> {
+    let heard = Heard::new(samples, testbed.scenario, DITTO);
+    if heard.nodes().is_empty() {
+        return Vec::new();
+    }
+    let mean = heard.mean("efficiency").mean;
+    let of_node = |node: &f64| {
+        let all = heard.of_node(*node, "efficiency");
+        all.iter().sum::<f64>() / all.len().max(1) as f64
+    };
+    let most = heard.nodes().iter().map(of_node).fold(0.0, f64::max);
+    let [median, largest] = DAY_GB;
+    vec![format!(
+        "{}: a router keeps {mean:.0} % of what others fetch, on average, and {most:.0} % where it \
+         hears most. Of the {median} GB that the paper's meshes carried in a median day (section 8, all \
+         of which it counts for every router) these are {:.1} and {:.1} GB; of the {largest} GB of the \
+         largest day {:.1} and {:.1} GB",
+        testbed.scenario,
+        median * mean / 100.0,
+        median * most / 100.0,
+        largest * mean / 100.0,
+        largest * most / 100.0,
+    )]
+}
+
+/// Transfers that observers heard and that did not end: what was on the air counts as it is.
+fn unfinished(samples: &Samples, testbed: &Testbed) -> Vec<String> {
+    let count = |series: &str| {
+        let xs = samples.xs(testbed.scenario).into_iter();
+        let of = |x| samples.values(testbed.scenario, series, x, "whole");
+        let observers = Heard::new(samples, testbed.scenario, series).nodes().len();
+        let broken = xs.flat_map(of).filter(|it| *it < 1.0).count();
+        // Each observer of a transfer has a row; the receiver is none.
+        broken / observers.saturating_sub(1).max(1)
+    };
+    WAYS.iter()
+        .map(|way| (way.series, count(way.series)))
+        .filter(|(_, count)| *count > 0)
+        .map(|(series, count)| {
+            format!(
+                "{}, {series}: {count} of the transfers that observers heard did not end well",
+                testbed.scenario
+            )
+        })
+        .collect()
+}
+
+fn failures(samples: &Samples, panel: &'static str) -> Vec<String> {
+    let failed = |series: &str| Served::new(samples, panel, series).failed();
+    let broken = SERVED.iter().map(|it| (it.series, failed(it.series)));
+    broken
+        .filter(|(_, count)| *count > 0)
+        .map(|(series, count)| format!("{panel}, {series}: {count} transfers did not end well"))
+        .collect()
+}
+
+/// A median of the paper's, in kbit/s.
+pub(super) fn paper_median(panel: &str, series: &str) -> Option<f64> {
+    let (testbed, metric) = match panel {
+        "emulab8 one by one" => ("emulab", "median_throughput_sequential"),
+        "emulab8 every 5 s" => ("emulab", "median_throughput_staggered_5s"),
+        "map21 one by one" => ("campus", "median_throughput_sequential"),
+        _ => return None,
+    };
+    targets::figure(testbed, series, metric)
+}
+
+/// A gain that the paper prints, or that its medians have.
+pub(super) fn paper_gain(panel: &str, over: &str, under: &str) -> Option<f64> {
+    if panel == "emulab8 in ten orders" {
+        let metric = format!("median_gain_vs_{under}_random_orders");
+        return targets::figure("emulab", over, &metric);
+    }
+    Some(paper_median(panel, over)? / paper_median(panel, under)?)
+}
+
+fn figure(paper: Option<f64>) -> Expectation {
+    paper.map_or(Expectation::Nothing, Expectation::Figure)
+}
+
+fn parameters() -> Vec<Parameter> {
+    let key = |scenario, key| {
+        Scenario::load(scenario, &[]).map_or(String::new(), |it| it.key(key).to_owned())
+    };
+    let both =
+        |name| format!("{} in map21, {} in emulab8", key("map21", name), key("emulab8", name));
+    let parameter = |name, value: String, why| Parameter { name, value, why };
+    vec![
+        parameter(
+            "loss",
+            both("loss"),
+            "set before by one figure a testbed: the leaves' median from end to end, one by one",
+        ),
+        parameter(
+            "overhear_m",
+            both("overhear_m"),
+            "how far observers hear, in metres: set by the shares of observers that reconstruct anything, and more than half (ditto-calibration)",
+        ),
+        parameter(
+            "overhear_exponent",
+            both("overhear_exponent"),
+            "at distance d an observer loses (d / overhear_m) to this power; the same for both",
+        ),
+        parameter(
+            "observers",
+            "all routers but gateway and receiver, relays too, with all that a capture shows there"
+                .to_owned(),
+            "the paper's; of the campus's 28 routers its figure 10 names 22",
+        ),
+        parameter(
+            "end-to-end, for reconstruction",
+            "chunks in one connection from gateway to receiver".to_owned(),
+            "the paper's: relays forward packets",
+        ),
+        parameter(
+            "32 KiB",
+            "chunks of 24 to 32 KiB, 30 on average".to_owned(),
+            "our frames carry no longer ones; those of 8 KiB have 4 to 16",
+        ),
+        parameter(
+            "memory overhead",
+            "bytes that were kept and made no chunk, over all TCP payload heard; copies of what is there are not kept".to_owned(),
+            "the paper's, as we read it",
+        ),
+        parameter(
+            "leaves",
+            "1 2 3 5 7 in emulab8, 2 3 5 7 14 15 18 19 25 27 38 in map21".to_owned(),
+            "as the paper's, as far as its text names them",
+        ),
+    ]
+}

@@ -1,0 +1,244 @@
+//! Many places, simulated where they promise something, and the one that fits best.
+
+use std::fmt::Write as _;
+use std::sync::OnceLock;
+
+use super::expect;
+use super::ground::{Ground, Places, ROUTERS};
+use super::objective::{
+    FIGURES, Figures, MEANINGS, Observed, Table, figures, misfit, paper, shares_off,
+};
+use super::search::{Spot, climb, out_of_hearing_m};
+use crate::ditto::figure;
+use crate::ditto::observe::{WAYS, Way};
+use crate::experiment::{
+    Comparison, Estimate, Expectation, Experiment, Extent, Findings, Key, Parameter, Point, Samples,
+};
+use sim::scenario::Scenario;
+
+pub(super) const SCENARIO: &str = "map21";
+const SERIES: &str = "places";
+/// Draws, numbered from 1; number 0 are the scenario's own places.
+const DRAWS: u32 = 120;
+/// Turns of one router or two that are tried to better a draw.
+pub(super) const TURNS: usize = 3_000;
+/// Draws of which more is expected to be off are not simulated, in points.
+const PROMISING: f64 = 80.0;
+/// Values of `overhear_m` that are simulated, from the one expected to be best, in metres.
+const AROUND_M: [f64; 3] = [-2.0, 0.0, 2.0];
+
+/// What stands in a row: the [`FIGURES`] in their order, and what they are of.
+pub(super) const COLUMNS: &[&str] = &[
+    "overhear_m",
+    "simulated",
+    "out_of_hearing_m",
+    "any",
+    "half",
+    "best_8",
+    "best_32",
+    "overhead_8",
+    "overhead_32",
+    "streams_7",
+    "near_below_half",
+    "far_median",
+    "far_silent",
+    "misfit",
+];
+
+pub(crate) const PLACES: Experiment = Experiment {
+    name: "ditto-places",
+    title: "Ditto, where the campus's routers stand",
+    about: "Places drawn by chance under the campus's routes, and how near what observers reconstruct there is to the paper's: how those of map21 were found",
+    columns: COLUMNS,
+    seeds: [1, 1],
+    plan,
+    tell,
+};
+
+fn plan(extent: Extent) -> Vec<Point> {
+    let draws = if extent == Extent::Full { DRAWS } else { 0 };
+    let point = |draw: u32| {
+        let key = Key { panel: SCENARIO, series: SERIES, x: f64::from(draw), rank: 0 };
+        // Places are the same for all seeds, and take longer to find than to simulate.
+        let found = OnceLock::new();
+        let run = move |seed| match found.get_or_init(|| find(draw)) {
+            Ok(spot) => try_out(draw, spot, seed, extent),
+            Err(error) => Err(error.clone()),
+        };
+        Point::simulated(key, run)
+    };
+    (0..=draws).map(point).collect()
+}
+
+/// The places of a draw.
+fn find(draw: u32) -> Result<Spot, String> {
+    let ground = Ground::new();
+    match draw {
+        0 => Ok(Spot::at(&ground, &own(&ground)?)),
+        _ => Ok(climb(&ground, u64::from(draw), TURNS)),
+    }
+}
+
+/// What is expected of a draw, and what comes of it for each value of `overhear_m`.
+fn try_out(draw: u32, spot: &Spot, seed: u64, extent: Extent) -> Result<Vec<Vec<f64>>, String> {
+    let ground = Ground::new();
+    let expected = expect::figures(&ground, &expect::table(&ground, &spot.places, spot.overhear_m));
+    let far_m = |overhear_m| out_of_hearing_m(&ground, &spot.places, overhear_m);
+    let row = |overhear_m, is_simulated, figures: &Figures| {
+        let head = [overhear_m, f64::from(u8::from(is_simulated)), far_m(overhear_m)];
+        head.iter().chain(figures).copied().chain([misfit(figures)]).collect()
+    };
+    let mut rows = vec![row(spot.overhear_m, false, &expected)];
+    if draw == 0 || spot.misfit <= PROMISING {
+        let values = AROUND_M.map(|it| spot.overhear_m + it);
+        for overhear_m in if extent == Extent::Full { &values[..] } else { &values[1..2] } {
+            let table = simulate(&ground, &spot.places, *overhear_m, seed, extent)?;
+            rows.push(row(*overhear_m, true, &figures(&ground, &table)));
+        }
+    }
+    Ok(rows)
+}
+
+/// The scenario's places.
+pub(super) fn own(ground: &Ground) -> Result<Places, String> {
+    let scenario = Scenario::load(SCENARIO, &[]).map_err(|error| error.to_string())?;
+    let mut places = [(0.0, 0.0); ROUTERS];
+    for router in &scenario.routers {
+        let name = router.name.parse().map_err(|_| format!("no such router: {}", router.name))?;
+        places[ground.find(name)] = (router.x_m, router.y_m);
+    }
+    Ok(places)
+}
+
+/// Every transfer once, with chunks of both sizes.
+fn simulate(
+    ground: &Ground,
+    places: &Places,
+    overhear_m: f64,
+    seed: u64,
+    extent: Extent,
+) -> Result<Table, String> {
+    let mut table: Table = [[None; ROUTERS]; ROUTERS];
+    for (receiver, observers) in table.iter_mut().enumerate().skip(1) {
+        let mut settings = vec![
+            ("overhear_m".to_owned(), overhear_m.to_string()),
+            ("receivers".to_owned(), ground.names[receiver].to_string()),
+        ];
+        if extent == Extent::Quick {
+            settings.push(("bytes".to_owned(), "30_000".to_owned()));
+        }
+        let scenario = Scenario::load_placed(SCENARIO, &settings, ground.routers(places))
+            .map_err(|error| error.to_string())?;
+        let [fine, coarse] = [WAYS[0], WAYS[1]].map(|way: Way| way.watch(&scenario, seed));
+        for (size, rows) in [fine?, coarse?].iter().enumerate() {
+            for row in rows {
+                let observer = ground.find(figure(row, "node") as u8);
+                note(observers[observer].get_or_insert_default(), size, row);
+            }
+        }
+    }
+    Ok(table)
+}
+
+/// What an observer made of chunks of one size.
+fn note(it: &mut Observed, size: usize, row: &[f64]) {
+    let share = |name| figure(row, name) / 100.0;
+    it.efficiency[size] = share("efficiency_first");
+    it.overhead[size] = share("overhead_first");
+    if size == 0 {
+        it.alone = share("efficiency_alone");
+        it.has_heard = figure(row, "heard_kb") > 0.0;
+    }
+}
+
+/// A draw where it fits best, means over the seeds.
+struct Tried {
+    draw: u32,
+    overhear_m: f64,
+    figures: [Estimate; FIGURES.len()],
+    misfit: f64,
+    /// Router 7 stands within hearing of all three senders.
+    hears: bool,
+}
+
+impl Tried {
+    /// At the value of `overhear_m` that brings the two shares nearest; `None` if nothing was simulated.
+    fn new(samples: &Samples, x: f64) -> Option<Self> {
+        let column = |name| samples.values(SCENARIO, SERIES, x, name);
+        let (metres, simulated) = (column("overhear_m"), column("simulated"));
+        let far_m = column("out_of_hearing_m");
+        let ran = || (0..metres.len()).filter(|it| simulated[*it] > 0.0);
+        let mut values: Vec<_> = ran().map(|it| metres[it]).collect();
+        values.sort_by(f64::total_cmp);
+        values.dedup();
+        let at = |overhear_m: f64| {
+            FIGURES.map(|name| {
+                let all = column(name);
+                let rows = ran().filter(|it| metres[*it] == overhear_m);
+                Estimate::of(&rows.map(|it| all[it]).collect::<Vec<_>>())
+            })
+        };
+        let means = |figures: &[Estimate; FIGURES.len()]| figures.map(|it| it.mean);
+        let tried = values.into_iter().map(|it| (it, at(it)));
+        let (overhear_m, figures) = tried.min_by(|(_, one), (_, other)| {
+            shares_off(&means(one)).total_cmp(&shares_off(&means(other)))
+        })?;
+        let hears = ran().all(|it| metres[it] != overhear_m || far_m[it] == 0.0);
+        let misfit = misfit(&means(&figures));
+        Some(Self { draw: x as u32, overhear_m, figures, misfit, hears })
+    }
+}
+
+fn tell(samples: &Samples) -> Findings {
+    let xs = samples.xs(SCENARIO).into_iter();
+    let mut tried: Vec<_> = xs.filter_map(|x| Tried::new(samples, x)).collect();
+    tried.sort_by(|a, b| b.hears.cmp(&a.hears).then(a.misfit.total_cmp(&b.misfit)));
+    let own = tried.iter().find(|it| it.draw == 0);
+    let best = tried.iter().find(|it| it.draw > 0);
+    let list = tried.iter().filter(|it| it.draw > 0 && it.hears).map(|it| {
+        let Tried { draw, overhear_m, misfit, .. } = it;
+        format!("draw {draw}: {misfit:.1} points off at {overhear_m} m")
+    });
+    Findings {
+        pictures: Vec::new(),
+        rows: own.into_iter().chain(best).flat_map(rows).collect(),
+        parameters: vec![Parameter {
+            name: "what places are chosen by",
+            value: "the sum of all figures' distances from the paper's, weighed".to_owned(),
+            why: "figures of reconstruction alone (decision 0019); no throughput is looked at",
+        }],
+        medium: "as the scenario has it".to_owned(),
+        notes: best.map(text).into_iter().chain(list).collect(),
+    }
+}
+
+fn rows(tried: &Tried) -> Vec<Comparison> {
+    let heading = match tried.draw {
+        0 => format!("the scenario's places, {} m", tried.overhear_m),
+        draw => format!("the best, draw {draw}, {} m", tried.overhear_m),
+    };
+    let row = |what: &str, ours, unit, expected| Comparison {
+        heading: heading.clone(),
+        what: what.to_owned(),
+        ours,
+        unit,
+        expected,
+    };
+    let each = MEANINGS.iter().zip(tried.figures).zip(paper());
+    let figures = each.map(|((what, ours), paper)| {
+        let expected = if paper > 0.0 { Expectation::Figure(paper) } else { Expectation::Nothing };
+        row(what, ours, "%", expected)
+    });
+    let off = row("misfit", Estimate::of(&[tried.misfit]), "points", Expectation::Nothing);
+    figures.chain([off]).collect()
+}
+
+/// The best places as a scenario has them.
+fn text(best: &Tried) -> String {
+    let ground = Ground::new();
+    let mut text = format!("draw {}, as a scenario's `[routers]`:", best.draw);
+    for router in ground.routers(&climb(&ground, u64::from(best.draw), TURNS).places) {
+        let _ = write!(text, " {} = [{:.1}, {:.1}]", router.name, router.x_m, router.y_m);
+    }
+    text
+}

@@ -1,0 +1,150 @@
+//! Places by chance, and better ones near them.
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use std::f64::consts::TAU;
+
+use super::expect;
+use super::ground::{Ground, Places, ROUTERS, distance_m};
+use super::objective::{Figures, STREAMS, misfit, shares_off};
+use sim::scenario;
+
+/// Says which of the streams of a seed places have.
+const PURPOSE: u16 = 11;
+/// So often a router is turned before all are drawn anew.
+const TURNS_MAX: usize = 200;
+/// Values of `overhear_m` that are tried, in metres.
+pub(super) const OVERHEAR_M: [f64; 8] = [76.0, 80.0, 84.0, 88.0, 92.0, 96.0, 100.0, 104.0];
+/// The transfer's senders that router 7 has to hear (section 6.3).
+const SENDERS: [u8; 3] = [11, 30, 13];
+/// At which of them router 7 hears all in a draw, before it is bettered.
+const HEARING_M: f64 = 92.0;
+/// Further off than places can be where router 7 hears all of them, in points.
+const DEAF: f64 = 1e4;
+/// The share of steps that turn two routers.
+const PAIRS: f64 = 0.3;
+/// The share of turns that go anywhere.
+const ANYWHERE: f64 = 0.3;
+/// How far other turns go at most, in radians.
+const SMALL: f64 = 0.5;
+
+/// Places, with what is expected of them.
+#[derive(Clone, Debug)]
+pub(super) struct Spot {
+    pub places: Places,
+    /// At which the two shares are nearest to the paper's.
+    pub overhear_m: f64,
+    /// Off by so much there.
+    pub misfit: f64,
+}
+
+/// Draws places and betters them by so many turns of one router or two.
+pub(super) fn climb(ground: &Ground, seed: u64, turns: usize) -> Spot {
+    let mut chance = Chance::new(seed);
+    let mut angles = chance.draw(ground);
+    let mut best = Spot::at(ground, &walk(ground, &angles));
+    for _ in 0..turns {
+        let mut turned = angles;
+        chance.turn(&mut turned);
+        if chance.share() < PAIRS {
+            chance.turn(&mut turned);
+        }
+        let places = walk(ground, &turned);
+        if !ground.all_stand(&places) {
+            continue;
+        }
+        let spot = Spot::near(ground, &places, best.overhear_m);
+        if spot.misfit < best.misfit {
+            (best, angles) = (spot, turned);
+        }
+    }
+    best
+}
+
+impl Spot {
+    /// What is expected where all stand so.
+    pub fn at(ground: &Ground, places: &Places) -> Self {
+        Self::among(ground, places, &OVERHEAR_M)
+    }
+
+    /// The same, with values of `overhear_m` next to this one.
+    fn near(ground: &Ground, places: &Places, overhear_m: f64) -> Self {
+        let at = OVERHEAR_M.iter().position(|it| *it == overhear_m).unwrap_or(0);
+        let around = at.saturating_sub(1)..(at + 2).min(OVERHEAR_M.len());
+        Self::among(ground, places, &OVERHEAR_M[around])
+    }
+
+    fn among(ground: &Ground, places: &Places, values: &[f64]) -> Self {
+        let mut best: Option<(f64, Figures)> = None;
+        for overhear_m in values {
+            let figures = expect::figures(ground, &expect::table(ground, places, *overhear_m));
+            if best.is_none_or(|(_, it)| shares_off(&figures) < shares_off(&it)) {
+                best = Some((*overhear_m, figures));
+            }
+        }
+        let (overhear_m, figures) = best.unwrap_or_default();
+        let far_m = out_of_hearing_m(ground, places, overhear_m);
+        let misfit = if far_m > 0.0 { DEAF + far_m } else { misfit(&figures) };
+        Self { places: *places, overhear_m, misfit }
+    }
+}
+
+/// By how many metres router 7 is too far from who sends to 1 and on the way there; none if it hears all.
+pub(super) fn out_of_hearing_m(ground: &Ground, places: &Places, overhear_m: f64) -> f64 {
+    let ear = places[ground.find(STREAMS.0)];
+    let far = |sender: u8| distance_m(ear, places[ground.find(sender)]) - overhear_m;
+    SENDERS.into_iter().map(|it| far(it).max(0.0)).sum()
+}
+
+fn walk(ground: &Ground, angles: &[f64; ROUTERS]) -> Places {
+    let mut places = [(0.0, 0.0); ROUTERS];
+    for router in 1..ROUTERS {
+        places[router] = ground.place(router, &places, angles[router]);
+    }
+    places
+}
+
+/// The chance of one draw.
+struct Chance(Xoshiro256PlusPlus);
+
+impl Chance {
+    fn new(seed: u64) -> Self {
+        Self(Xoshiro256PlusPlus::seed_from_u64(scenario::seed(seed, 0, PURPOSE)))
+    }
+
+    /// From 0 to below 1.
+    fn share(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn angle(&mut self) -> f64 {
+        TAU * self.share()
+    }
+
+    /// Turns one router.
+    fn turn(&mut self, angles: &mut [f64; ROUTERS]) {
+        let router = 1 + (self.share() * (ROUTERS - 1) as f64) as usize;
+        angles[router] = match self.share() < ANYWHERE {
+            true => self.angle(),
+            false => angles[router] + SMALL * (2.0 * self.share() - 1.0),
+        };
+    }
+
+    /// Turns one router after another until it may stand there; begins anew if one never may, or router 7
+    /// hears too little.
+    fn draw(&mut self, ground: &Ground) -> [f64; ROUTERS] {
+        loop {
+            let (mut angles, mut places) = ([0.0; ROUTERS], [(0.0, 0.0); ROUTERS]);
+            let all = (1..ROUTERS).all(|router| {
+                (0..TURNS_MAX).any(|_| {
+                    angles[router] = self.angle();
+                    places[router] = ground.place(router, &places, angles[router]);
+                    ground.stands(router, &places)
+                })
+            });
+            if all && out_of_hearing_m(ground, &places, HEARING_M) == 0.0 {
+                return angles;
+            }
+        }
+    }
+}

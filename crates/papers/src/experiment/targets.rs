@@ -1,0 +1,12 @@
+//! The figures that the papers print, as they are kept in `data/targets`.
+
+/// The figure of a row that begins so, behind its unit.
+pub(crate) fn find(text: &str, row: [&str; 4]) -> Option<f64> {
+    let found = text.lines().find_map(|line| {
+        let mut fields = line.split(',');
+        let mut row = row.into_iter();
+        let is_asked = row.all(|asked| fields.next().is_some_and(|field| field == asked));
+        is_asked.then(|| fields.nth(1)).flatten()
+    });
+    found?.parse().ok()
+}

@@ -1,0 +1,58 @@
+//! Figure 5: links that lose frames, each its own share.
+
+use super::per_hop::{self, Chain, Loss, SAME};
+use crate::experiment::{Expectation, Experiment, Extent, Findings, Parameter, Point, Samples};
+
+/// Of the file.
+const BYTES: u64 = 1_000_000;
+
+pub(crate) const FIGURE: Experiment = Experiment {
+    name: "meshcache-fig5",
+    title: "MeshCache, figure 5",
+    about: "Per-hop transport against one connection, over 4 and 6 hops that lose 0 to X of frames, X from 5 to 30 %",
+    columns: per_hop::COLUMNS,
+    seeds: [40, 3],
+    plan,
+    tell,
+};
+
+fn plan(extent: Extent) -> Vec<Point> {
+    let losses: &[u32] = match extent {
+        Extent::Full => &[5, 10, 15, 20, 25, 30],
+        Extent::Quick => &[30],
+    };
+    let chain = |panel, hops, percent: u32| Chain {
+        panel,
+        x: f64::from(percent),
+        hops,
+        bytes: BYTES,
+        fading: false,
+        loss: Loss::UpTo(f64::from(percent) / 100.0),
+    };
+    let panels = [("4 hops", 4), ("6 hops", 6)].into_iter();
+    let chains: Vec<_> = panels
+        .flat_map(|(panel, hops)| losses.iter().map(move |percent| chain(panel, hops, *percent)))
+        .collect();
+    per_hop::points(&chains)
+}
+
+fn throughput(_: &str, _: f64) -> Expectation {
+    Expectation::More
+}
+
+/// "Slightly lower".
+fn load(_: &str, _: f64) -> Expectation {
+    Expectation::Less
+}
+
+fn tell(samples: &Samples) -> Findings {
+    let rows = per_hop::rows(samples, "%", [throughput, load]);
+    let size = Parameter {
+        name: "file",
+        value: format!("{} MB", BYTES / 1_000_000),
+        why: "the paper names no size: long enough that slow start does not count",
+    };
+    let same = format!("within {:.0} %", SAME * 100.0);
+    let near = Parameter { name: "the same load", value: same, why: "what counts as such" };
+    per_hop::findings(samples, rows, "largest loss of a link, %", vec![size, near])
+}

@@ -1,0 +1,319 @@
+//! MeshCache's section 6.1: one connection from end to end against a connection for each hop, over a
+//! chain; and our transfer of chunks beside it, end to end (`thcp`) and hop by hop (`ph-thcp`).
+
+use std::time::Duration;
+
+use radio::{LossScope, Station};
+
+use crate::experiment::{
+    Comparison, Expectation, Findings, Key, Parameter, Picture, Point, Samples,
+};
+use report::{Chart, Curve};
+use sim::net::tcp;
+use sim::router::relay::{Download, RELAY_BUFFER, SOCKET_BUFFER, Transport};
+use sim::router::run::{self, Options};
+use sim::router::scheme::Scheme;
+use sim::scenario::{self, Scenario};
+
+/// What is measured of each run.
+pub(super) const COLUMNS: &[&str] = &["kbps", "packets", "whole"];
+/// What is compared.
+pub(super) const SERIES: [&str; 4] = ["direct", "per-hop", "thcp", "ph-thcp"];
+/// Plain bytes, and chunks: end to end, and hop by hop.
+const PAIRS: [[&str; 2]; 2] = [["per-hop", "direct"], ["ph-thcp", "thcp"]];
+/// A transfer that takes longer is given up.
+const PATIENCE: Duration = Duration::from_secs(1_000);
+/// Says which stream of a seed the losses of links come from.
+const LOSSES: u16 = 7;
+/// What counts as similar: as near as a figure of the paper must be.
+pub(super) const NEAR: f64 = 0.25;
+/// What counts as the same load.
+pub(super) const SAME: f64 = 0.1;
+
+/// A chain, and what is fetched over it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Chain {
+    /// Which picture it is in.
+    pub panel: &'static str,
+    /// Where it is there.
+    pub x: f64,
+    /// Links.
+    pub hops: usize,
+    /// Of the file.
+    pub bytes: u64,
+    /// Whether signals fade (Rayleigh).
+    pub fading: bool,
+    /// Each link loses a share of frames that is uniform from 0 to this, or just this.
+    pub loss: Loss,
+}
+
+/// What links lose, beside what the air does.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Loss {
+    /// This share of frames, all alike.
+    Each(f64),
+    /// Up to this share, each link its own, by the seed.
+    UpTo(f64),
+}
+
+/// Each chain with each transport; panels come in the order in which they are given.
+pub(super) fn points(chains: &[Chain]) -> Vec<Point> {
+    let mut panels: Vec<_> = chains.iter().map(|it| it.panel).collect();
+    panels.dedup();
+    let rank = |panel| panels.iter().position(|it| *it == panel).unwrap_or(0) * SERIES.len();
+    let of_chain = |chain: &Chain| {
+        let chain = *chain;
+        SERIES.into_iter().enumerate().map(move |(place, series)| {
+            let rank = rank(chain.panel) + place;
+            let key = Key { panel: chain.panel, series, x: chain.x, rank };
+            Point::single(key, move |seed| chain.run(series, seed))
+        })
+    };
+    chains.iter().flat_map(of_chain).collect()
+}
+
+impl Chain {
+    fn run(self, series: &str, seed: u64) -> Result<Vec<f64>, String> {
+        match series {
+            "direct" => self.download(Transport::Direct, seed),
+            "per-hop" => self.download(Transport::PerHop, seed),
+            "thcp" => self.chunks(Scheme::Thcp, seed),
+            _ => self.chunks(Scheme::PhThcp, seed),
+        }
+    }
+
+    /// Plain bytes.
+    fn download(self, transport: Transport, seed: u64) -> Result<Vec<f64>, String> {
+        let scenario = self.scenario(seed)?;
+        let download = Download {
+            radio: scenario.radio,
+            links: scenario.links,
+            transport,
+            bytes: self.bytes,
+            seed,
+            // Nobody turned Nagle's algorithm off. The engines do, where they say what should go at once.
+            tcp: tcp::Config { nodelay: false, ..scenario.tcp },
+            patience: PATIENCE,
+        };
+        let got = download.run();
+        Ok(vec![got.kbps, got.packets as f64, f64::from(u8::from(got.is_whole))])
+    }
+
+    /// The same file through the engines, from an origin beside the gateway; no router has it yet.
+    fn chunks(self, scheme: Scheme, seed: u64) -> Result<Vec<f64>, String> {
+        let scenario = self.scenario(seed)?;
+        let result = run::run(&scenario, scheme, seed, Options::default(), None, |_| {})
+            .map_err(|error| error.to_string())?;
+        let Some(transfer) = result.transfers.first() else { return Err("no transfer".to_owned()) };
+        let is_whole = f64::from(u8::from(transfer.sha256_ok));
+        Ok(vec![transfer.kbps, result.radio.packets_per_file, is_whole])
+    }
+
+    fn scenario(self, seed: u64) -> Result<Scenario, String> {
+        let fading = if self.fading { "rayleigh" } else { "none" };
+        let settings = [
+            ("hops", self.hops.to_string()),
+            ("bytes", self.bytes.to_string()),
+            ("fading", fading.to_owned()),
+            ("send_buffer", SOCKET_BUFFER.to_string()),
+            ("receive_buffer", SOCKET_BUFFER.to_string()),
+            ("range_m", RANGES_M[0].to_string()),
+            ("carrier_sense_m", RANGES_M[1].to_string()),
+            ("rto_min_s", RTO_MIN_S.to_string()),
+            ("uplink_delay_ms", "0".to_owned()),
+        ];
+        let settings: Vec<_> = MEDIUM
+            .into_iter()
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .chain(settings.into_iter().map(|(key, value)| (key.to_owned(), value)))
+            .collect();
+        let mut scenario =
+            Scenario::load_seeded("chain", &settings, seed).map_err(|error| error.to_string())?;
+        scenario.radio.loss_scope = LossScope::All;
+        for hop in 0..self.hops {
+            let loss = match self.loss {
+                Loss::Each(loss) => loss,
+                Loss::UpTo(most) => most * unit(scenario::seed(seed, hop, LOSSES)),
+            };
+            let (a, b) = (Station(hop as u16), Station(hop as u16 + 1));
+            for (from, to) in [(a, b), (b, a)] {
+                if let Some(link) = scenario.links.get(from, to).copied() {
+                    scenario.links.set(from, to, radio::Link { loss, ..link });
+                }
+            }
+        }
+        Ok(scenario)
+    }
+}
+
+/// The radio of all that repeats GloMoSim's runs.
+///
+/// There a receiver follows what it can decode and all else is noise, a frame must be 10 dB above it, and
+/// each packet to one station is announced by RTS, after which it has four tries instead of seven.
+pub(super) const MEDIUM: [(&str, &str); 4] =
+    [("receiver", "nolock"), ("reception", "capture"), ("dcf", "standard"), ("rts", "true")];
+
+/// How far frames are received and sensed on the chains, in metres: what GloMoSim's example file gives
+/// (15 dBm, -81 and -91 dBm, two rays between antennas of 1.5 m). Without fading only the next router
+/// hears a frame, and there with 11 dB to spare.
+pub(super) const RANGES_M: [f64; 2] = [377.0, 670.0];
+
+/// The least retransmission timeout on the chains, in seconds: RFC 6298's, and that of GloMoSim's TCP,
+/// which is FreeBSD 2.2.2's. With less than the 0.2 s for which a lone segment's acknowledgement may
+/// wait, or for which a relay may not get hold of the medium, timers of single hops run out for nothing.
+const RTO_MIN_S: u32 = 1;
+
+/// From 0 to below 1, of 53 bits.
+fn unit(bits: u64) -> f64 {
+    (bits >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+/// What an expectation is of, by panel and place on the axis.
+pub(super) type Expected = fn(panel: &str, x: f64) -> Expectation;
+
+/// Rows of throughput and of load, hop by hop over end to end, for each panel and place.
+pub(super) fn rows(
+    samples: &Samples,
+    unit: &str,
+    [throughput, load]: [Expected; 2],
+) -> Vec<Comparison> {
+    let mut rows = Vec::new();
+    for (column, name, expected) in [("kbps", "throughput", throughput), ("packets", "load", load)]
+    {
+        for [over, under] in PAIRS {
+            for panel in samples.panels() {
+                let heading = format!("{name}, {over} over {under}, {panel}");
+                rows.extend(samples.xs(panel).into_iter().map(|x| Comparison {
+                    heading: heading.clone(),
+                    what: format!("{x} {unit}"),
+                    ours: samples.ratio(panel, [over, under], x, column),
+                    unit: "",
+                    expected: expected(panel, x),
+                }));
+            }
+        }
+    }
+    rows
+}
+
+/// Throughput and load of each panel.
+pub(super) fn pictures(samples: &Samples, axis: &str) -> Vec<Picture> {
+    let kinds =
+        [("kbps", "throughput", "throughput, kbit/s"), ("packets", "load", "packets a file")];
+    let mut pictures = Vec::new();
+    for (column, name, title) in kinds {
+        for panel in samples.panels() {
+            let curve = |series: &&str| Curve {
+                name: (*series).to_owned(),
+                points: samples
+                    .xs(panel)
+                    .into_iter()
+                    .map(|x| (x, samples.mean(panel, series, x, column).into()))
+                    .collect(),
+            };
+            let chart = Chart {
+                label: format!("{name}, {panel}"),
+                x: axis.to_owned(),
+                y: title.to_owned(),
+                curves: SERIES.iter().map(curve).collect(),
+            };
+            pictures.push(Picture {
+                name: format!("{name}-{}", panel.replace(' ', "-")),
+                caption: format!("{}, {panel}", capital(name)),
+                svg: chart.svg(),
+            });
+        }
+    }
+    pictures
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// Findings of one of the figures.
+pub(super) fn findings(
+    samples: &Samples,
+    rows: Vec<Comparison>,
+    axis: &str,
+    own: Vec<Parameter>,
+) -> Findings {
+    let whole = |series| {
+        let panels = samples.panels().into_iter();
+        let each = panels.flat_map(|panel| {
+            samples
+                .xs(panel)
+                .into_iter()
+                .flat_map(move |x| samples.values(panel, series, x, "whole"))
+        });
+        each.filter(|it| *it < 1.0).count()
+    };
+    let broken: Vec<_> =
+        SERIES.into_iter().map(|it| (it, whole(it))).filter(|(_, count)| *count > 0).collect();
+    let notes = broken.into_iter().map(|(series, count)| {
+        format!("{series}: {count} transfers did not end well; what they got counts as it is")
+    });
+    Findings {
+        pictures: pictures(samples, axis),
+        rows,
+        parameters: own.into_iter().chain(parameters()).collect(),
+        medium: medium(),
+        notes: notes.collect(),
+    }
+}
+
+/// A sentence on the radio.
+pub(super) fn medium() -> String {
+    "receiver nolock (an idle one follows the first frame that it can decode; weaker ones only add \
+     interference), reception capture (a frame arrives if it is 10 dB above all interference \
+     together), two-ray ground: received up to 250 m, sensed up to 550 m (on chains 377 m and 670 m); 802.11b at 11 Mbit/s, \
+     basic rate 1 Mbit/s, long preambles, RTS and CTS before each packet, queues of 50"
+        .to_owned()
+}
+
+fn parameters() -> Vec<Parameter> {
+    let parameter = |name, value: String, why| Parameter { name, value, why };
+    vec![
+        parameter(
+            "socket buffers",
+            format!("{} KB each way", SOCKET_BUFFER / 1024),
+            "the paper's; for chunks too",
+        ),
+        parameter(
+            "relay's buffer",
+            format!("{} KB", RELAY_BUFFER / 1024),
+            "the paper's; chunks wait in the router's store",
+        ),
+        parameter(
+            "TCP",
+            format!(
+                "NewReno, segments of 1460 bytes, initial window 2, delayed acknowledgements, Nagle's \
+                 algorithm, retransmission timeout {RTO_MIN_S} s and more; chunks set no delay"
+            ),
+            "the paper says TCP; the timeout and Nagle's algorithm are GloMoSim's. Chosen after the \
+             packets had been taken apart: docs/reproduction.md has what 0.2 s and no delay give",
+        ),
+        parameter(
+            "ranges",
+            format!("{} m and {} m", RANGES_M[0], RANGES_M[1]),
+            "two-ray, 200 m between neighbours, no power: GloMoSim's example file, 11 dB to spare. One of \
+             three radios that were tried; docs/reproduction.md has what the others give",
+        ),
+        parameter(
+            "routes",
+            "fixed".to_owned(),
+            "the paper ran AODV; on a chain there is one route",
+        ),
+        parameter(
+            "RTS and CTS",
+            "before each packet, which then has 4 tries".to_owned(),
+            "GloMoSim's rule; without it a packet has 7 tries, and figure 5's losses never reach TCP",
+        ),
+        parameter(
+            "losses",
+            "of all frames, acknowledgements too, the same both ways".to_owned(),
+            "the paper says: at the radio layer",
+        ),
+    ]
+}

@@ -1,0 +1,46 @@
+//! What is played in a case.
+
+use super::Settings;
+use sim::scenario::{Scenario, ScenarioError};
+use sim::world::{self, Outcome, contention};
+
+/// What is played in a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Play {
+    /// The scenario `bulk`: a flow over a chain.
+    Chain,
+    /// So many saturated senders in one cell, with the radio of `bulk`.
+    Cell(usize),
+    /// Two senders that do not sense each other.
+    HiddenPair,
+    /// Two senders that sense each other and need not.
+    ExposedPair,
+    /// A sender whose receiver is so many metres from another sender that it does not sense.
+    AsymmetricPair(u16),
+    /// The scenario `mesh50`.
+    Mesh,
+}
+
+impl Play {
+    /// What it takes place in.
+    pub fn scenario(self, settings: &Settings, seed: u64) -> Result<Scenario, ScenarioError> {
+        let name = if self == Self::Mesh { "mesh50" } else { "bulk" };
+        Scenario::load_seeded(name, settings, seed)
+    }
+
+    pub fn run(self, scenario: &Scenario, seed: u64) -> Outcome {
+        let (radio, lasts) = (scenario.radio.clone(), scenario.load.lasts);
+        let case = match self {
+            Self::Chain | Self::Mesh => {
+                return world::run(scenario, seed, None).unwrap_or_default();
+            }
+            Self::Cell(senders) => contention::cell(radio, senders, lasts),
+            Self::HiddenPair => contention::hidden_pair(radio, lasts),
+            Self::AsymmetricPair(apart_m) => {
+                contention::asymmetric_pair(radio, f64::from(apart_m), lasts)
+            }
+            Self::ExposedPair => contention::exposed_pair(radio, lasts),
+        };
+        case.setup.run_flows(&case.flows, seed, None)
+    }
+}
