@@ -161,7 +161,7 @@ impl Links {
     }
 
     fn take(&self, stream: TcpStream, peer: SocketAddr, place: Rc<Place>, tell: impl Tell) {
-        let id = LinkId(2 * self.0.accepted.get() + 1);
+        let id = LinkId::accepted(self.0.accepted.get());
         self.0.accepted.set(self.0.accepted.get() + 1);
         let (links, line) = (self.clone(), self.add(id));
         spawn_local(async move {
@@ -223,7 +223,7 @@ impl Links {
                 stream.set_nodelay(false)?;
                 is_bulk = true;
                 // Who dials for units is who they come to.
-                if id.0.is_multiple_of(2) {
+                if id.is_dialled() {
                     peers::only_receives(stream);
                 }
             }
@@ -440,7 +440,7 @@ mod tests {
         listener: TcpListener,
     }
 
-    const ID: LinkId = LinkId(2);
+    const ID: LinkId = LinkId::dialled(0);
 
     impl Bench {
         async fn new() -> Self {
@@ -622,8 +622,8 @@ mod tests {
             let nobody = SocketAddr::from(([127, 0, 0, 1], 1));
             bench.say(LinkOutput::Connect(ID, nobody));
             assert!(matches!(bench.told.recv().await, Some(LinkInput::Closed(ID))));
-            bench.say(LinkOutput::Connect(LinkId(4), nobody));
-            bench.say(LinkOutput::Hangup(LinkId(4)));
+            bench.say(LinkOutput::Connect(LinkId::dialled(1), nobody));
+            bench.say(LinkOutput::Hangup(LinkId::dialled(1)));
             bench.quiet().await;
         });
     }

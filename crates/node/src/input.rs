@@ -26,6 +26,23 @@ pub struct Ticket(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub u64);
 
+impl LinkId {
+    /// What is dialled after this many others.
+    pub const fn dialled(others: u64) -> Self {
+        Self(2 * others + 2)
+    }
+
+    /// What is accepted after this many others.
+    pub const fn accepted(others: u64) -> Self {
+        Self(2 * others + 1)
+    }
+
+    /// Whether it was the engine that dialled.
+    pub const fn is_dialled(self) -> bool {
+        self.0.is_multiple_of(2)
+    }
+}
+
 /// Something that happened to a connection with a peer. After `Closed`, or after
 /// [`crate::LinkOutput::Hangup`], nothing more is said of it.
 #[derive(Debug)]

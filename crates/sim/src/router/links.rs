@@ -98,7 +98,7 @@ impl Links {
     }
 
     fn dial(&mut self, now: Instant, host: &mut Host, id: LinkId, to: SocketAddr) -> bool {
-        let dialled = self.lines.keys().filter(|id| id.0 % 2 == 0).count();
+        let dialled = self.lines.keys().filter(|id| id.is_dialled()).count();
         let SocketAddr::V4(to) = to else { return false };
         if dialled >= DIALLED_MAX {
             return false;
@@ -132,11 +132,11 @@ impl Links {
         from: SocketAddr,
         told: &mut VecDeque<Input>,
     ) {
-        let accepted = self.lines.keys().filter(|id| id.0 % 2 == 1).count();
+        let accepted = self.lines.keys().filter(|id| !id.is_dialled()).count();
         if accepted >= ACCEPTED_MAX {
             return host.abort(now, socket);
         }
-        let id = LinkId(2 * self.accepted + 1);
+        let id = LinkId::accepted(self.accepted);
         self.accepted += 1;
         self.add(id, socket, true);
         told.push_back(Input::Link(LinkInput::Accepted(id, from)));

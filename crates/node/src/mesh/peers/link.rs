@@ -148,8 +148,8 @@ impl Link {
 impl Peers {
     /// Dials.
     pub(super) fn connect(&mut self, now: Instant, address: SocketAddr, role: Role) -> LinkId {
+        let id = LinkId::dialled(self.links_dialled);
         self.links_dialled += 1;
-        let id = LinkId(self.links_dialled * 2);
         self.links.insert(id, Link::new(now, address, true, role));
         self.outputs.push_back(LinkOutput::Connect(id, address));
         self.wake_at(now + super::alive::HANDSHAKE);

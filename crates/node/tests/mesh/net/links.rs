@@ -117,11 +117,11 @@ impl Links {
     }
 
     fn connect(&mut self, node: usize, id: LinkId, to: SocketAddr) -> Later {
-        check(id.0.is_multiple_of(2), || format!("the engine dials with an odd number: {id:?}"));
+        check(id.is_dialled(), || format!("the engine dials with an odd number: {id:?}"));
         let number = self.all.len();
         let target = self.ground.at(to);
         // Odd numbers that no node has used.
-        let odd = LinkId(2 * number as u64 + 1);
+        let odd = LinkId::accepted(number as u64);
         let mut sides = [Side::new(node, id), Side::new(target.unwrap_or(node), odd)];
         // Nothing is said of it there before it was accepted.
         sides[1].gone = true;

@@ -13,8 +13,8 @@ fn of_many_who_do_not_say_who_they_are_the_oldest_go() {
     let mut peers = node(1, 1, None);
     for i in 0..200u64 {
         let from = SocketAddr::new([10, 0, 1, u8::try_from(i % 200).expect("a byte")].into(), 9);
-        peers.handle(at(i), LinkInput::Accepted(LinkId(i * 2 + 1), from));
-        peers.handle(at(i), LinkInput::Room(LinkId(i * 2 + 1), 100));
+        peers.handle(at(i), LinkInput::Accepted(LinkId::accepted(i), from));
+        peers.handle(at(i), LinkInput::Room(LinkId::accepted(i), 100));
         assert!(peers.links.len() <= HANDSHAKES_MAX);
     }
     assert!(peers.links.keys().all(|it| it.0 > (200 - HANDSHAKES_MAX as u64) * 2));

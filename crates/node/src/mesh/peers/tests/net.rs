@@ -216,7 +216,7 @@ impl Net {
             What::Accepted => {
                 let host = &mut self.nodes[node];
                 host.accepted += 1;
-                let link = LinkId(host.accepted * 2 + 1);
+                let link = LinkId::accepted(host.accepted);
                 host.links.insert(link, (cable, 1));
                 self.cables[cable].ends[1] = Some((node, link));
                 let dialler = self.cables[cable].ends[0].map_or(0, |(it, _)| it);

@@ -108,7 +108,7 @@ fn who_gave_units_outlasts_who_took_some_and_both_outlast_the_idle() {
 }
 
 fn accept(peers: &mut Peers, number: u64, from: [u8; 4]) -> LinkId {
-    let link = LinkId(number * 2 + 1);
+    let link = LinkId::accepted(number);
     peers.handle(at(number), LinkInput::Accepted(link, SocketAddr::new(from.into(), 9)));
     link
 }
