@@ -9,12 +9,14 @@
 #![deny(clippy::wildcard_enum_match_arm, reason = "no output may be overlooked")]
 
 use crate::shares::{ACCEPT_PAUSE, Place, Places};
-use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
+use bytes::{BufMut as _, Bytes, BytesMut};
+use host::clock::Clock;
 use host::peers::{self, Port};
+use node::driver::LinkBuffer;
 use node::driver::links::{self, ACCEPTED_MAX, DIALLED_MAX, FAREWELL, Farewells};
 use node::{LinkId, LinkInput, LinkOutput};
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::io::{self, ErrorKind, IoSlice};
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -23,7 +25,6 @@ use tokio::io::{AsyncWriteExt as _, Interest};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::task::spawn_local;
-use tokio::time::Instant;
 
 /// Descriptors for all links.
 pub const DESCRIPTORS: u64 = (ACCEPTED_MAX + DIALLED_MAX) as u64;
@@ -31,9 +32,6 @@ pub const DESCRIPTORS: u64 = (ACCEPTED_MAX + DIALLED_MAX) as u64;
 const READ_MAX: usize = links::READ_MAX as usize;
 /// A buffer with less room than this is not worth a read.
 const READ_MIN: usize = 16 * 1024;
-/// What is too little to be worth reading is read after so long, for no more may come. Longer than Linux
-/// keeps an acknowledgement back, so that a sender who waits for one is not kept waiting by us.
-const GATHER: Duration = Duration::from_millis(50);
 /// As many pieces are written at one time.
 const PIECES_MAX: usize = 64;
 
@@ -48,6 +46,7 @@ pub trait Tell: Clone + 'static {
 pub struct Links(Rc<Inner>);
 
 struct Inner {
+    clock: Clock,
     /// Those that the engine may still say something of.
     lines: RefCell<HashMap<LinkId, Rc<Line>>>,
     places: Rc<Places>,
@@ -61,16 +60,10 @@ struct Inner {
     buffer: RefCell<BytesMut>,
 }
 
-/// What the engine wants of one link.
+/// What the engine wants of one link, and the task of the link is to look at.
 #[derive(Default)]
 struct Line {
-    granted: Cell<u64>,
-    /// Less than this is left unread for a while; said anew for each read.
-    gathers: Cell<u64>,
-    queue: RefCell<VecDeque<Bytes>>,
-    /// From now on packets are to be full, and few.
-    turns_bulk: Cell<bool>,
-    hung_up: Cell<bool>,
+    buffer: RefCell<LinkBuffer>,
     changed: Notify,
 }
 
@@ -78,6 +71,7 @@ impl Links {
     /// None yet.
     pub fn new() -> Self {
         Self(Rc::new(Inner {
+            clock: Clock::start(),
             lines: RefCell::default(),
             places: Places::new(ACCEPTED_MAX),
             accepted: Cell::new(0),
@@ -95,22 +89,18 @@ impl Links {
                 let (links, line, tell) = (self.clone(), self.add(id), tell.clone());
                 spawn_local(async move { links.dial(id, address, &line, &tell).await });
             }
-            LinkOutput::Write(id, bytes) => self.change(id, |line| {
-                line.queue.borrow_mut().push_back(bytes);
-            }),
-            LinkOutput::Receive(id, bytes) => self.change(id, |line| {
-                line.granted.set(line.granted.get().saturating_add(bytes));
-            }),
-            // Nobody need wake up for this: it is about what has not come.
-            LinkOutput::Gather(id, bytes) => {
-                if let Some(line) = self.0.lines.borrow().get(&id) {
-                    line.gathers.set(bytes);
+            LinkOutput::Hangup(id) => {
+                if let Some(line) = self.0.lines.borrow_mut().remove(&id) {
+                    line.take(output);
                 }
             }
-            LinkOutput::Bulk(id) => self.change(id, |line| line.turns_bulk.set(true)),
-            LinkOutput::Hangup(id) => {
-                self.change(id, |line| line.hung_up.set(true));
-                self.0.lines.borrow_mut().remove(&id);
+            LinkOutput::Write(id, _)
+            | LinkOutput::Receive(id, _)
+            | LinkOutput::Gather(id, _)
+            | LinkOutput::Bulk(id) => {
+                if let Some(line) = self.0.lines.borrow().get(&id) {
+                    line.take(output);
+                }
             }
         }
     }
@@ -134,9 +124,8 @@ impl Links {
 
     /// Hangs up all links, and waits until what was written is sent, but not for long.
     pub async fn hang_up(&self, patience: Duration) {
-        for (_, line) in self.0.lines.take() {
-            line.hung_up.set(true);
-            line.changed.notify_one();
+        for (id, line) in self.0.lines.take() {
+            line.take(LinkOutput::Hangup(id));
         }
         let gone = async {
             while self.0.alive.get() > 0 {
@@ -151,13 +140,6 @@ impl Links {
         let line = Rc::<Line>::default();
         self.0.lines.borrow_mut().insert(id, Rc::clone(&line));
         line
-    }
-
-    fn change(&self, id: LinkId, change: impl FnOnce(&Line)) {
-        if let Some(line) = self.0.lines.borrow().get(&id) {
-            change(line);
-            line.changed.notify_one();
-        }
     }
 
     fn take(&self, stream: TcpStream, peer: SocketAddr, place: Rc<Place>, tell: impl Tell) {
@@ -199,7 +181,7 @@ impl Links {
         if let Err(error) = self.pass(id, &stream, line, tell).await {
             tracing::debug!(link = id.0, %error, "a link broke");
         }
-        if line.hung_up.get() {
+        if line.is_hung_up() {
             self.say_farewell(id, stream, line).await;
         } else {
             self.close(id, tell);
@@ -214,11 +196,9 @@ impl Links {
         line: &Line,
         tell: &impl Tell,
     ) -> io::Result<()> {
-        // Since when something lies unread because it is too little.
-        let mut gathering: Option<Instant> = None;
         let mut is_bulk = false;
-        while !line.hung_up.get() {
-            if line.turns_bulk.take() {
+        while !line.is_hung_up() {
+            if line.buffer.borrow_mut().turns_bulk() {
                 // A unit is no multiple of a packet: what is left of one goes with the next.
                 stream.set_nodelay(false)?;
                 is_bulk = true;
@@ -231,13 +211,13 @@ impl Links {
                 line.changed.notified().await;
                 continue;
             };
+            let left_until = line.buffer.borrow().poll_timeout();
             let ready = tokio::select! {
                 biased;
                 ready = stream.ready(interest) => ready?,
                 () = line.changed.notified() => continue,
-                () = patience(gathering) => {
-                    gathering = None;
-                    let bytes = peers::take_unread(stream, line.granted.get().min(READ_MAX as u64))?;
+                () = self.0.clock.wait_until(left_until) => {
+                    let bytes = peers::take_unread(stream, line.buffer.borrow().most())?;
                     line.receive(id, bytes, tell).await;
                     continue;
                 }
@@ -248,18 +228,17 @@ impl Links {
                     line.say(tell, LinkInput::Room(id, written));
                 }
             }
-            if ready.is_readable() && line.granted.get() > 0 {
-                let enough = line.gathers.get().min(line.granted.get());
+            let (most, least) = line.amounts();
+            if ready.is_readable() && most > 0 {
                 // The end is read at once, and what came before it.
-                if enough > 1 && !ready.is_read_closed() && peers::has_less(stream, enough)? {
-                    gathering.get_or_insert_with(Instant::now);
+                if least > 1 && !ready.is_read_closed() && peers::has_less(stream, least)? {
+                    line.buffer.borrow_mut().leave(self.0.clock.now());
                     continue;
                 }
-                gathering = None;
                 if is_bulk {
                     peers::acknowledge_sparingly(stream);
                 }
-                match self.read(stream, line.granted.get()) {
+                match self.read(stream, most) {
                     Ok(bytes) if bytes.is_empty() => break,
                     Ok(bytes) => line.receive(id, bytes, tell).await,
                     Err(error) if error.kind() == ErrorKind::WouldBlock => {}
@@ -298,7 +277,7 @@ impl Links {
     /// Sends what is left, says that no more comes, and waits for the other side to end too: a socket
     /// that is closed while it has unread bytes takes back what it sent.
     async fn part(&self, mut stream: TcpStream, line: &Line) -> io::Result<()> {
-        while !line.queue.borrow().is_empty() {
+        while !line.buffer.borrow().is_written() {
             stream.writable().await?;
             line.write(&stream)?;
         }
@@ -323,9 +302,26 @@ impl Links {
 }
 
 impl Line {
+    fn take(&self, output: LinkOutput) {
+        if self.buffer.borrow_mut().take(output) {
+            self.changed.notify_one();
+        }
+    }
+
+    fn is_hung_up(&self) -> bool {
+        self.buffer.borrow().is_hung_up()
+    }
+
+    /// How much may be read, and how much is worth it.
+    fn amounts(&self) -> (u64, u64) {
+        let buffer = self.buffer.borrow();
+        (buffer.most(), buffer.least())
+    }
+
     /// What it waits for at its socket; `None`: the engine wants nothing of it now.
     fn interest(&self) -> Option<Interest> {
-        match (self.granted.get() > 0, !self.queue.borrow().is_empty()) {
+        let buffer = self.buffer.borrow();
+        match (buffer.most() > 0, !buffer.is_written()) {
             (true, true) => Some(Interest::READABLE | Interest::WRITABLE),
             (true, false) => Some(Interest::READABLE),
             (false, true) => Some(Interest::WRITABLE),
@@ -335,18 +331,17 @@ impl Line {
 
     /// Nothing is said of a link that was hung up.
     fn say(&self, tell: &impl Tell, input: LinkInput) {
-        if !self.hung_up.get() {
+        if !self.is_hung_up() {
             tell.tell(input);
         }
     }
 
     /// Tells what was read.
     async fn receive(&self, id: LinkId, bytes: Bytes, tell: &impl Tell) {
+        self.buffer.borrow_mut().received(bytes.len() as u64);
         if bytes.is_empty() {
             return;
         }
-        self.granted.set(self.granted.get() - bytes.len() as u64);
-        self.gathers.set(0);
         self.say(tell, LinkInput::Received(id, bytes));
         // Others have their turn, and more comes meanwhile.
         tokio::task::yield_now().await;
@@ -354,43 +349,28 @@ impl Line {
 
     /// Waits until it is hung up.
     async fn hang_up(&self) {
-        while !self.hung_up.get() {
+        while !self.is_hung_up() {
             self.changed.notified().await;
         }
     }
 
     /// Writes what the socket takes; how much that was.
     fn write(&self, stream: &TcpStream) -> io::Result<u64> {
-        let mut queue = self.queue.borrow_mut();
+        let mut buffer = self.buffer.borrow_mut();
         let mut pieces = [IoSlice::new(&[]); PIECES_MAX];
         let mut count = 0;
-        for (piece, bytes) in pieces.iter_mut().zip(queue.iter()) {
+        for (piece, bytes) in pieces.iter_mut().zip(buffer.pieces()) {
             *piece = IoSlice::new(bytes);
             count += 1;
         }
-        let written = match stream.try_write_vectored(&pieces[..count]) {
-            Ok(written) => written,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(0),
-            Err(error) => return Err(error),
-        };
-        let mut left = written;
-        while let Some(front) = queue.front_mut() {
-            if front.len() > left {
-                front.advance(left);
-                break;
+        match stream.try_write_vectored(&pieces[..count]) {
+            Ok(written) => {
+                buffer.wrote(written);
+                Ok(written as u64)
             }
-            left -= front.len();
-            queue.pop_front();
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(0),
+            Err(error) => Err(error),
         }
-        Ok(written as u64)
-    }
-}
-
-/// Waits until something has been unread for too long; for ever, if nothing is.
-async fn patience(since: Option<Instant>) {
-    match since {
-        Some(since) => tokio::time::sleep_until(since + GATHER).await,
-        None => std::future::pending().await,
     }
 }
 

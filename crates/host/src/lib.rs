@@ -9,6 +9,7 @@
 
 pub mod capture;
 pub mod client;
+pub mod clock;
 pub mod dial;
 pub mod egress;
 pub mod intercept;

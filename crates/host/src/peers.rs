@@ -13,6 +13,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
+use node::driver::links::DIAL;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use tokio::io::Interest;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -23,8 +24,6 @@ use crate::timeouts;
 
 /// How often it is looked whether the interface is still what it was.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
-/// A peer has so long to answer a dial.
-const DIAL: Duration = Duration::from_secs(10);
 /// A peer that acknowledges nothing of what we send for so long is gone.
 const TAKE_PATIENCE: Duration = Duration::from_secs(20);
 

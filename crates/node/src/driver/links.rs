@@ -17,6 +17,8 @@ pub const ACCEPTED_MAX: usize = HANDSHAKES_MAX + 3 * PEERS_MAX + DIALS_MAX + FAR
 /// Links that we made, at one time: of each peer one for control and one for units; dials, and two more
 /// for those who are needed; farewells.
 pub const DIALLED_MAX: usize = 2 * PEERS_MAX + DIALS_MAX + 2 + FAREWELLS_MAX;
+/// A peer has this long to answer a dial.
+pub const DIAL: Duration = Duration::from_secs(10);
 /// What was written before a hang-up has this long to be sent, and the other side to read it.
 pub const FAREWELL: Duration = Duration::from_secs(5);
 /// The engine may have this many bytes on their way to a socket, at most …

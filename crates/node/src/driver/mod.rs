@@ -4,9 +4,11 @@
 //! *Who calls it:* the loops of `daemon` and `sim`. *What it never does:* touch a socket or a clock.
 
 pub mod admission;
+mod link_buffer;
 pub mod links;
 mod network;
 mod pool;
 
+pub use link_buffer::LinkBuffer;
 pub use network::Network;
 pub use pool::{OriginPool, Way};

@@ -5,20 +5,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
-use std::time::Duration;
 
-use bytes::Bytes;
-use node::driver::links::{ACCEPTED_MAX, DIALLED_MAX, FAREWELL, Farewells, READ_MAX, room};
+use node::driver::LinkBuffer;
+use node::driver::links::{ACCEPTED_MAX, DIAL, DIALLED_MAX, FAREWELL, Farewells, room};
 use node::{Input, LinkId, LinkInput, LinkOutput};
 use wire::Instant;
 
 use crate::hosts::discard;
 use crate::net::{Host, SocketId};
-
-/// A peer has so long to answer a dial.
-const DIAL: Duration = Duration::from_secs(10);
-/// What is too little to be worth reading is read after so long.
-const GATHER: Duration = Duration::from_millis(50);
 
 /// All links.
 #[derive(Debug, Default)]
@@ -38,12 +32,7 @@ pub(super) struct Links {
 #[derive(Debug)]
 struct Line {
     socket: SocketId,
-    granted: u64,
-    /// Less than this is left unread for a while; said anew for each read.
-    gathers: u64,
-    /// Until when something is left unread because it is too little.
-    gathering: Option<Instant>,
-    queue: VecDeque<Bytes>,
+    buffer: LinkBuffer,
     is_open: bool,
     /// The peer has closed its side, and what came before may not have been read.
     is_ended: bool,
@@ -51,7 +40,7 @@ struct Line {
 
 #[derive(Debug)]
 struct Parting {
-    queue: VecDeque<Bytes>,
+    buffer: LinkBuffer,
     until: Instant,
 }
 
@@ -70,30 +59,15 @@ impl Links {
                     told.push_back(Input::Link(LinkInput::Closed(id)));
                 }
             }
-            LinkOutput::Write(id, bytes) => {
-                if let Some(line) = self.lines.get_mut(&id) {
-                    line.queue.push_back(bytes);
-                    self.changed.insert(id);
-                }
-            }
-            LinkOutput::Receive(id, bytes) => {
-                if let Some(line) = self.lines.get_mut(&id) {
-                    line.granted = line.granted.saturating_add(bytes);
-                    self.changed.insert(id);
-                }
-            }
-            LinkOutput::Gather(id, bytes) => {
-                if let Some(line) = self.lines.get_mut(&id) {
-                    line.gathers = bytes;
-                }
-            }
-            LinkOutput::Bulk(id) => {
-                // A unit is no multiple of a packet: what is left of one goes with the next.
-                if let Some(line) = self.lines.get(&id) {
-                    host.set_nodelay(line.socket, false);
-                }
-            }
             LinkOutput::Hangup(id) => self.hang_up(now, host, id),
+            LinkOutput::Write(id, _)
+            | LinkOutput::Receive(id, _)
+            | LinkOutput::Gather(id, _)
+            | LinkOutput::Bulk(id) => {
+                if self.lines.get_mut(&id).is_some_and(|line| line.buffer.take(output)) {
+                    self.changed.insert(id);
+                }
+            }
         }
     }
 
@@ -110,15 +84,7 @@ impl Links {
     }
 
     fn add(&mut self, id: LinkId, socket: SocketId, is_open: bool) {
-        let line = Line {
-            socket,
-            granted: 0,
-            gathers: 0,
-            gathering: None,
-            queue: VecDeque::new(),
-            is_open,
-            is_ended: false,
-        };
+        let line = Line { socket, buffer: LinkBuffer::default(), is_open, is_ended: false };
         self.lines.insert(id, line);
         self.ids.insert(socket, id);
     }
@@ -192,26 +158,29 @@ impl Links {
     pub fn flush(&mut self, now: Instant, host: &mut Host, told: &mut VecDeque<Input>) {
         while let Some(id) = self.changed.pop_first() {
             let Some(line) = self.lines.get_mut(&id).filter(|line| line.is_open) else { continue };
-            let written = write(now, host, line.socket, &mut line.queue);
+            if line.buffer.turns_bulk() {
+                // A unit is no multiple of a packet: what is left of one goes with the next.
+                host.set_nodelay(line.socket, false);
+            }
+            let written = write(now, host, line.socket, &mut line.buffer);
             if written > 0 {
                 told.push_back(Input::Link(LinkInput::Room(id, written)));
             }
-            let most = line.granted.min(READ_MAX) as usize;
+            let most = line.buffer.most() as usize;
             if most > 0 && line.gathers_more(now, host) {
                 continue;
             }
             if most > 0
                 && let Some(bytes) = host.read(now, line.socket, most)
             {
-                line.granted -= bytes.len() as u64;
-                (line.gathers, line.gathering) = (0, None);
+                line.buffer.received(bytes.len() as u64);
                 told.push_back(Input::Link(LinkInput::Received(id, bytes)));
                 // Others have their turn, and the engine takes this in first.
                 self.changed.insert(id);
                 return;
             }
             // Its end is looked at only where more would be read.
-            if line.is_ended && line.granted > 0 {
+            if line.is_ended && most > 0 {
                 let socket = line.socket;
                 host.close(now, socket);
                 self.closed(socket, told);
@@ -226,7 +195,7 @@ impl Links {
         if !line.is_open {
             return host.abort(now, line.socket);
         }
-        let parting = Parting { queue: line.queue, until: now + FAREWELL };
+        let parting = Parting { buffer: line.buffer, until: now + FAREWELL };
         self.parting.insert(line.socket, parting);
         if let Some(oldest) = self.farewells.begin(line.socket) {
             host.abort(now, oldest);
@@ -239,8 +208,8 @@ impl Links {
     fn part(&mut self, now: Instant, host: &mut Host, socket: SocketId) {
         discard(now, host, socket);
         let Some(parting) = self.parting.get_mut(&socket) else { return };
-        write(now, host, socket, &mut parting.queue);
-        if parting.queue.is_empty() {
+        write(now, host, socket, &mut parting.buffer);
+        if parting.buffer.is_written() {
             host.close(now, socket);
         }
     }
@@ -249,7 +218,7 @@ impl Links {
     pub fn poll_timeout(&self) -> Option<Instant> {
         let dial = self.dials.front().map(|(until, _)| *until);
         let parting = self.parting.values().map(|it| it.until).min();
-        let gathering = self.lines.values().filter_map(|line| line.gathering).min();
+        let gathering = self.lines.values().filter_map(|line| line.buffer.poll_timeout()).min();
         [dial, parting, gathering].into_iter().flatten().min()
     }
 
@@ -265,7 +234,7 @@ impl Links {
                 self.closed(socket, told);
             }
         }
-        let is_due = |line: &Line| line.gathering.is_some_and(|until| until <= now);
+        let is_due = |line: &Line| line.buffer.poll_timeout().is_some_and(|until| until <= now);
         let due = self.lines.iter().filter(|(_, line)| is_due(line)).map(|(id, _)| *id);
         self.changed.extend(due);
         let late = self.parting.iter().filter(|(_, it)| it.until <= now);
@@ -286,30 +255,27 @@ impl Line {
     /// Whether less is there than is worth reading, and more may still come soon. The end is read at once,
     /// and what came before it.
     fn gathers_more(&mut self, now: Instant, host: &mut Host) -> bool {
-        let enough = self.gathers.min(self.granted) as usize;
-        let there = host.readable(self.socket);
-        if there == 0 || there >= enough || self.is_ended {
-            return false;
+        let (least, there) = (self.buffer.least() as usize, host.readable(self.socket));
+        let is_left = there > 0 && there < least && !self.is_ended && now < self.buffer.leave(now);
+        if is_left {
+            host.gather(self.socket, least);
         }
-        if now >= *self.gathering.get_or_insert(now + GATHER) {
-            return false;
-        }
-        host.gather(self.socket, enough);
-        true
+        is_left
     }
 }
 
 /// Writes what the socket takes; how much that was.
-fn write(now: Instant, host: &mut Host, socket: SocketId, queue: &mut VecDeque<Bytes>) -> u64 {
+fn write(now: Instant, host: &mut Host, socket: SocketId, buffer: &mut LinkBuffer) -> u64 {
     let mut written = 0;
-    while let Some(front) = queue.front_mut() {
-        written += host.write(now, socket, front) as u64;
+    loop {
+        let Some(mut front) = buffer.pieces().next().cloned() else { return written };
+        let count = host.write(now, socket, &mut front);
+        buffer.wrote(count);
+        written += count as u64;
         if !front.is_empty() {
-            break;
+            return written;
         }
-        queue.pop_front();
     }
-    written
 }
 
 /// The address of a peer, as the engine has it.

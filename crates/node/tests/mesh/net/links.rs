@@ -5,6 +5,8 @@ use super::air::Passing;
 use super::ground::{Ground, PORT, Port, address};
 use crate::common::check;
 use bytes::Bytes;
+use node::driver::LinkBuffer;
+use node::driver::links::DIAL;
 use node::{LinkId, LinkInput, LinkOutput};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
@@ -16,9 +18,7 @@ use wire::peer::Connection;
 const SOCKET: u64 = 64 * 1024;
 /// Bytes travel in pieces of at most so many.
 const PIECE: usize = 4096;
-/// Who dials into a hole gives up after so long …
-const DIAL_PATIENCE: Duration = Duration::from_secs(10);
-/// … and who hears no acknowledgement after so long.
+/// Who hears no acknowledgement gives up after so long.
 const USER_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What happens to a connection when its time comes.
@@ -48,7 +48,7 @@ struct Side {
     gone: bool,
     /// The other side will write no more.
     ended: bool,
-    granted: u64,
+    buffer: LinkBuffer,
     room: u64,
     coming: VecDeque<(Instant, Bytes)>,
     /// An `Arrive` is on its way.
@@ -100,9 +100,9 @@ impl Links {
         match output {
             LinkOutput::Connect(id, to) => self.connect(node, id, to),
             LinkOutput::Write(id, bytes) => self.write(now, node, id, &bytes),
-            LinkOutput::Receive(id, bytes) => {
+            LinkOutput::Receive(id, _) => {
                 let Some((link, side)) = self.ids.get(&(node, id)).copied() else { return vec![] };
-                self.all[link].sides[side].granted += bytes;
+                self.all[link].sides[side].buffer.take(output);
                 self.arrive_soon(link, side, Duration::ZERO)
             }
             LinkOutput::Gather(..) | LinkOutput::Bulk(_) => Vec::new(),
@@ -134,7 +134,7 @@ impl Links {
             (Some(Port::Refuses), Some(hops)) => {
                 vec![(self.latency * hops * 2, Wire::Closed(number, 0))]
             }
-            _ => vec![(DIAL_PATIENCE, Wire::Closed(number, 0))],
+            _ => vec![(DIAL, Wire::Closed(number, 0))],
         }
     }
 
@@ -202,7 +202,7 @@ impl Links {
         let (from, to, id) = (dialler.node, dialled.node, dialled.id);
         let latency = self.latency_of(link);
         if !self.passes(link) {
-            return (None, vec![(DIAL_PATIENCE, Wire::Closed(link, 0))]);
+            return (None, vec![(DIAL, Wire::Closed(link, 0))]);
         }
         if self.all[link].sides[0].gone || self.ground.ports[to] != Port::Open {
             return (None, vec![(latency, Wire::Closed(link, 0))]);
@@ -249,15 +249,15 @@ impl Links {
             let wait = *at - now;
             return (None, self.arrive_soon(link, side, wait));
         }
-        if here.granted == 0 || self.deaf.contains(&here.node) {
+        if here.buffer.most() == 0 || self.deaf.contains(&here.node) {
             return (None, vec![]);
         }
-        let taken = bytes.split_to(bytes.len().min(here.granted as usize));
+        let taken = bytes.split_to(bytes.len().min(here.buffer.most() as usize));
         if bytes.is_empty() {
             here.coming.pop_front();
         }
         let count = taken.len() as u64;
-        here.granted -= count;
+        here.buffer.received(count);
         here.read += count;
         let told = (here.node, LinkInput::Received(here.id, taken));
         let mut later = vec![(latency, Wire::Room(link, 1 - side, count))];
@@ -368,7 +368,7 @@ impl Side {
             id,
             gone: false,
             ended: false,
-            granted: 0,
+            buffer: LinkBuffer::default(),
             room: 0,
             coming: VecDeque::new(),
             arriving: false,
