@@ -3,6 +3,7 @@
 //! *What this is:* [`Places`], all of them; a [`Place`] is one connection's, from its acceptance to its end,
 //! through whatever hands it goes. *What it never does:* decide, or touch a socket.
 
+use host::clock::Clock;
 use node::driver::Network;
 use node::driver::admission::{Admission, Counters, Meter, Refused, SWEEP_EVERY, Slot};
 use std::cell::{Cell, RefCell};
@@ -13,7 +14,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::sync::Notify;
-use tokio::time::Instant;
 
 /// While there is no room, it is looked for at least this often: heads and tunnels get older.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -21,7 +21,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// All places.
 pub struct Places {
     admission: RefCell<Admission>,
-    zero: Instant,
+    clock: Clock,
     told: RefCell<HashMap<Slot, Rc<Told>>>,
     /// Some wait for room.
     is_full: Cell<bool>,
@@ -65,7 +65,7 @@ impl Places {
     pub fn new(connections_max: usize, memory_bytes: u64) -> Rc<Self> {
         Rc::new(Self {
             admission: RefCell::new(Admission::new(connections_max, memory_bytes)),
-            zero: Instant::now(),
+            clock: Clock::start(),
             told: RefCell::default(),
             is_full: Cell::new(false),
             room: Notify::new(),
@@ -152,9 +152,8 @@ impl Places {
 
     /// Does something, and tells those who are to be closed for it.
     fn with<T>(&self, what: impl FnOnce(&mut Admission, wire::Instant) -> T) -> T {
-        let now = wire::Instant::from_nanos(self.zero.elapsed().as_nanos() as u64);
         let mut admission = self.admission.borrow_mut();
-        let outcome = what(&mut admission, now);
+        let outcome = what(&mut admission, self.clock.now());
         while let Some((slot, why)) = admission.poll_closed() {
             tracing::debug!(?why, "a client's connection is closed");
             if let Some(told) = self.told.borrow().get(&slot) {

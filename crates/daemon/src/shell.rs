@@ -8,6 +8,7 @@ use crate::links::{Links, Tell};
 use crate::places::{Place, Places};
 use crate::{clients, origins};
 use bytes::Bytes;
+use host::clock::Clock;
 use host::origin::Pool;
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
@@ -24,7 +25,6 @@ use std::time::SystemTime;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::task::{AbortHandle, spawn_local};
-use tokio::time::Instant;
 use wire::{Date, NodeId, Oid, PublicKey};
 
 /// The driver; cloned into every task.
@@ -46,7 +46,7 @@ struct Inner {
 struct State {
     node: Node,
     disk: Disk,
-    zero: Instant,
+    clock: Clock,
     pending: VecDeque<Input>,
     ports: HashMap<ExchangeId, Rc<RefCell<Port>>>,
     fetches: HashMap<FetchId, (AbortHandle, Rc<Valve>)>,
@@ -107,7 +107,7 @@ impl Shell {
         let state = State {
             node,
             disk,
-            zero: Instant::now(),
+            clock: Clock::start(),
             pending: VecDeque::new(),
             ports: HashMap::new(),
             fetches: HashMap::new(),
@@ -129,7 +129,7 @@ impl Shell {
         let mut state = self.0.state.borrow_mut();
         state.pending.push_back(input);
         while let Some(input) = state.pending.pop_front() {
-            let now = state.now();
+            let now = state.clock.now();
             state.node.handle_input(now, input);
             while let Some(output) = state.node.poll_output() {
                 self.perform(&mut state, output);
@@ -145,20 +145,13 @@ impl Shell {
     /// Wakes the engine whenever it wants to be woken; never returns.
     pub async fn tick(&self) {
         loop {
-            let timeout = {
+            let clock = {
                 let state = self.0.state.borrow();
-                let after = |at: wire::Instant| std::time::Duration::from_nanos(at.as_nanos());
                 self.0.armed.set(state.node.poll_timeout());
-                self.0.armed.get().map(|at| state.zero + after(at))
-            };
-            let sleep = async {
-                match timeout {
-                    Some(at) => tokio::time::sleep_until(at).await,
-                    None => std::future::pending().await,
-                }
+                state.clock
             };
             tokio::select! {
-                () = sleep => self.feed(Input::Tick),
+                () = clock.wait_until(self.0.armed.get()) => self.feed(Input::Tick),
                 () = self.0.rearm.notified() => {}
             }
         }
@@ -329,10 +322,6 @@ impl Tell for Shell {
 }
 
 impl State {
-    fn now(&self) -> wire::Instant {
-        wire::Instant::from_nanos(self.zero.elapsed().as_nanos() as u64)
-    }
-
     fn leave(&mut self, id: ExchangeId, put: impl FnOnce(&mut Port)) {
         if let Some(port) = self.ports.get(&id) {
             put(&mut port.borrow_mut());
