@@ -21,8 +21,8 @@ use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use node::driver::Network;
 use node::driver::admission::Refused;
+use node::driver::{ClientWindow, Network};
 use node::{ClientInput, Entrance, Head, Input, Refusal};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::cell::Cell;
@@ -355,7 +355,8 @@ async fn serve(
     };
     shell.feed(Input::Client(ClientInput::Request(id, Box::new(request))));
     // Whoever breaks off from here on leaves through this value.
-    let mut content = Content { shell, id, port, left: None, owed: 0, window, _turn: turn };
+    let mut content =
+        Content { shell, id, port, left: None, window: ClientWindow::new(window), _turn: turn };
     content.shell.feed(Input::Client(ClientInput::Credit(id, window)));
     match poll_fn(|cx| content.poll_head(cx)).await {
         Ok(head) => {
@@ -450,6 +451,7 @@ fn say(
     headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     port.borrow_mut().leave_all(text);
     let head = Head { status, headers, length: left };
-    let window = turn.window().unwrap_or(0);
-    respond(head, Content { shell, id, port, left, owed: 0, window, _turn: turn }, Wish::Answer)
+    // The engine knows nothing of it.
+    let window = ClientWindow::default();
+    respond(head, Content { shell, id, port, left, window, _turn: turn }, Wish::Answer)
 }

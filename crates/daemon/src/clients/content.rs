@@ -6,6 +6,7 @@ use bytes::Bytes;
 use host::screened::Signs;
 use http::{HeaderMap, StatusCode};
 use hyper::body::{Body, Frame, SizeHint};
+use node::driver::ClientWindow;
 use node::{ClientInput, ExchangeId, Fetch, Head, Input};
 use std::cell::RefCell;
 use std::pin::Pin;
@@ -47,10 +48,8 @@ pub struct Content {
     pub port: Rc<RefCell<Port>>,
     /// Bytes still to come, where that is known.
     pub left: Option<u64>,
-    /// Bytes taken for which no credit has been given yet.
-    pub owed: u64,
-    /// Bytes that may be on their way.
-    pub window: u64,
+    /// What may be on its way, and what was taken of it.
+    pub window: ClientWindow,
     /// Held until the response is over.
     pub _turn: Turn,
 }
@@ -77,12 +76,13 @@ impl Content {
         }
     }
 
-    /// Gives back what was taken, in larger portions.
-    fn settle(&mut self, all: bool) {
-        if self.owed > 0 && (all || self.owed >= self.window / 2) {
-            let owed = std::mem::take(&mut self.owed);
-            self.shell.feed(Input::Client(ClientInput::Credit(self.id, owed)));
+    /// Gives credit for what was taken; whether any was due.
+    fn settle(&mut self, nothing_waits: bool) -> bool {
+        let credit = self.window.give_back(nothing_waits);
+        if let Some(bytes) = credit {
+            self.shell.feed(Input::Client(ClientInput::Credit(self.id, bytes)));
         }
+        credit.is_some()
     }
 }
 
@@ -106,7 +106,7 @@ impl Body for Content {
                 (port.queue.pop_front(), port.end)
             };
             if let Some(bytes) = bytes {
-                this.owed += bytes.len() as u64;
+                this.window.took(bytes.len() as u64);
                 this.left = this.left.map(|left| left.saturating_sub(bytes.len() as u64));
                 this.settle(false);
                 return Poll::Ready(Some(Ok(Frame::data(bytes))));
@@ -114,7 +114,7 @@ impl Body for Content {
             match end {
                 Some(End::Complete) => return Poll::Ready(None),
                 Some(End::Broken) => return Poll::Ready(Some(Err(Broken))),
-                None if this.owed > 0 => this.settle(true),
+                None if this.settle(true) => {}
                 None => {
                     this.port.borrow_mut().waker = Some(cx.waker().clone());
                     return Poll::Pending;

@@ -4,11 +4,13 @@
 //! *Who calls it:* the loops of `daemon` and `sim`. *What it never does:* touch a socket or a clock.
 
 pub mod admission;
+mod client_window;
 mod link_buffer;
 pub mod links;
 mod network;
 mod pool;
 
+pub use client_window::ClientWindow;
 pub use link_buffer::LinkBuffer;
 pub use network::Network;
 pub use pool::{OriginPool, Way};

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, StatusCode, Version, header};
-use node::driver::Network;
 use node::driver::admission::{Admission, Slot};
+use node::driver::{ClientWindow, Network};
 use node::{ClientInput, ClientOutput, Entrance, ExchangeId, Head, Input, Request};
 use wire::{Date, Instant};
 
@@ -65,10 +65,8 @@ struct Turn {
     keeps: bool,
     to_head: bool,
     is_chunked: bool,
-    /// Content that was written, for which no credit was given yet.
-    owed: u64,
-    /// Bytes of content that may be on their way.
-    window: u64,
+    /// Content that may be on its way, and what was written of it.
+    window: ClientWindow,
     is_answered: bool,
     is_over: bool,
 }
@@ -236,8 +234,7 @@ impl Callers {
             keeps: keeps_alive(head.version, &head.headers),
             to_head: head.method == Method::HEAD,
             is_chunked: false,
-            owed: 0,
-            window,
+            window: ClientWindow::new(window),
             is_answered: false,
             is_over: false,
         });
@@ -344,13 +341,11 @@ impl Callers {
             let Some(caller) = self.connections.get_mut(&socket) else { continue };
             let written = caller.write(now, host, socket);
             let Some(turn) = &mut caller.turn else { continue };
-            turn.owed += written;
+            turn.window.took(written);
             let is_empty = caller.queue.is_empty();
             if !turn.is_over {
-                if turn.owed > 0 && (is_empty || turn.owed >= turn.window / 2) {
-                    let owed = std::mem::take(&mut turn.owed);
-                    told.push_back(Input::Client(ClientInput::Credit(turn.id, owed)));
-                }
+                let credit = turn.window.give_back(is_empty);
+                told.extend(credit.map(|bytes| Input::Client(ClientInput::Credit(turn.id, bytes))));
             } else if is_empty {
                 let keeps = turn.keeps && !caller.is_ended;
                 caller.turn = None;
