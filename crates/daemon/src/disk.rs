@@ -7,13 +7,14 @@
 
 use crate::config::{Place, STORE_MAX, Store};
 use bytes::Bytes;
+use host::clock::Clock;
+use node::driver::{DiskQueue, Waiting};
 use node::{StoreInput, StoreOutput, Ticket};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
-use std::time::{Duration, Instant};
 use store::{
     Catalogue, CatalogueOptions, CatalogueReader, Change, Disk as Directory, Error, Files, Index,
     Log, LogOptions, Mark, Memory, Reader, Recovery, Unit,
@@ -26,8 +27,6 @@ const CATALOGUE_CACHE: usize = 2 * 1024 * 1024;
 /// The catalogue may take this share of the store's budget.
 const CATALOGUE_SHARE: u64 = 16;
 const _: () = assert!(STORE_MAX.0 - STORE_MAX.0 / CATALOGUE_SHARE <= store::BUDGET_BYTES_MAX);
-/// A unit that found no room waits so long for the engine to make some.
-const ROOM_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The name of the thread that writes.
 pub const WRITER: &str = "hearsay-write";
@@ -243,7 +242,8 @@ fn start(parts: Parts, answers: &UnboundedSender<StoreInput>, trouble: &Trouble)
         catalogue,
         answers: answers.clone(),
         trouble: Arc::clone(trouble),
-        roomless: VecDeque::new(),
+        clock: Clock::start(),
+        roomless: DiskQueue::default(),
     };
     thread::Builder::new()
         .name(WRITER.into())
@@ -294,32 +294,32 @@ struct Writer {
     catalogue: Catalogue,
     answers: UnboundedSender<StoreInput>,
     trouble: Trouble,
-    /// Units for which there was no room yet, and until when they wait for some: the first least.
-    roomless: VecDeque<(Instant, Ticket, Vec<Unit>)>,
+    clock: Clock,
+    roomless: DiskQueue,
 }
 
 impl Writer {
     fn run(&mut self, writes: &Receiver<Write>) {
         loop {
-            let next = match self.roomless.front() {
+            let next = match self.roomless.poll_timeout() {
                 None => writes.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                Some((deadline, ..)) => {
-                    writes.recv_timeout(deadline.saturating_duration_since(Instant::now()))
-                }
+                Some(until) => writes.recv_timeout(until.since(self.clock.now())),
             };
             match next {
                 Ok(write) => self.perform(write),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
-            self.give_up(Instant::now());
+            for ticket in self.roomless.expire(self.clock.now()).collect::<Vec<_>>() {
+                self.answer(StoreInput::Appended(ticket, None));
+            }
         }
     }
 
     fn perform(&mut self, write: Write) {
         match write {
             Write::Append(ticket, units) => {
-                self.append(Instant::now() + ROOM_PATIENCE, ticket, units);
+                self.append(Waiting::new(self.clock.now(), ticket, units));
             }
             Write::Change(ticket, changes) => {
                 let result = self.catalogue.apply(&changes);
@@ -337,12 +337,9 @@ impl Writer {
             Write::Rewrite(segment, keep) => {
                 let result = self.log.rewrite(segment, &keep);
                 let moved = self.note("make room", result);
-                // Room is being made: whatever finds none yet may wait for the next piece.
-                let renewed = moved.is_some().then(|| Instant::now() + ROOM_PATIENCE);
+                let again = self.roomless.take(self.clock.now(), moved.is_some());
                 self.answer(StoreInput::Rewritten(segment, moved));
-                for (deadline, ticket, units) in std::mem::take(&mut self.roomless) {
-                    self.append(renewed.unwrap_or(deadline), ticket, units);
-                }
+                again.into_iter().for_each(|waiting| self.append(waiting));
             }
             Write::Finish(done) => {
                 // Why it failed has been logged; the end is the end.
@@ -352,22 +349,13 @@ impl Writer {
         }
     }
 
-    fn append(&mut self, deadline: Instant, ticket: Ticket, units: Vec<Unit>) {
-        match self.log.append(&units) {
-            // The engine is making room, or will when it has heard of what was written before.
-            Err(Error::Full { .. }) => self.roomless.push_back((deadline, ticket, units)),
+    fn append(&mut self, waiting: Waiting) {
+        match self.log.append(&waiting.units) {
+            Err(Error::Full { .. }) => self.roomless.wait(waiting),
             result => {
                 let places = self.note("write units", result);
-                self.answer(StoreInput::Appended(ticket, places));
+                self.answer(StoreInput::Appended(waiting.ticket, places));
             }
-        }
-    }
-
-    /// No room was made in time: what waited for it is not stored.
-    fn give_up(&mut self, now: Instant) {
-        let expired = self.roomless.iter().take_while(|(until, ..)| *until <= now).count();
-        for (_, ticket, _) in self.roomless.drain(..expired).collect::<Vec<_>>() {
-            self.answer(StoreInput::Appended(ticket, None));
         }
     }
 

@@ -5,12 +5,14 @@
 
 pub mod admission;
 mod client_window;
+mod disk_queue;
 mod link_buffer;
 pub mod links;
 mod network;
 mod pool;
 
 pub use client_window::ClientWindow;
+pub use disk_queue::{DiskQueue, Waiting};
 pub use link_buffer::LinkBuffer;
 pub use network::Network;
 pub use pool::{OriginPool, Way};

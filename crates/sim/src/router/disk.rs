@@ -8,16 +8,13 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
-use node::{Input, StoreInput, StoreOutput, Ticket};
-use store::{Error, Files, Index, Log, LogOptions, Memory, Policy, Reader, Unit};
+use node::driver::{DiskQueue, Waiting};
+use node::{Input, StoreInput, StoreOutput};
+use store::{Error, Files, Index, Log, LogOptions, Memory, Policy, Reader};
 use wire::Instant;
 
 use super::catalogue::Catalogue;
-
-/// A unit that found no room waits so long for the engine to make some.
-const ROOM_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Bytes that the catalogue may take, beside the units.
 const CATALOGUE_BYTES: u64 = 16 << 20;
@@ -47,8 +44,7 @@ pub(super) struct Disk {
     log: Log,
     catalogue: Catalogue,
     units: Reader,
-    /// Units for which there was no room yet, and until when they wait: the first least.
-    roomless: VecDeque<(Instant, Ticket, Vec<Unit>)>,
+    roomless: DiskQueue,
 }
 
 impl Disk {
@@ -61,7 +57,7 @@ impl Disk {
         let mut index = Index::new(size.bytes, size.policy);
         let (log, _) = Log::open(files, LogOptions { segment_bytes: None, seed }, &mut index)?;
         let (units, catalogue) = (log.reader(), Catalogue::new(CATALOGUE_BYTES));
-        Ok((Self { log, catalogue, units, roomless: VecDeque::new() }, index))
+        Ok((Self { log, catalogue, units, roomless: DiskQueue::default() }, index))
     }
 
     /// Does what is to be done, and puts the answers behind those that wait already.
@@ -84,16 +80,13 @@ impl Disk {
                 StoreInput::Entries(segment, self.log.entries(segment).ok())
             }
             StoreOutput::Append(ticket, units) => {
-                return self.append(now + ROOM_PATIENCE, ticket, units, answers);
+                return self.append(Waiting::new(now, ticket, units), answers);
             }
             StoreOutput::Rewrite(segment, keep) => {
                 let moved = self.log.rewrite(segment, &keep).ok();
-                // Room is being made: whatever finds none yet may wait for the next piece.
-                let renewed = moved.is_some().then(|| now + ROOM_PATIENCE);
+                let again = self.roomless.take(now, moved.is_some());
                 answers.push_back(Input::Store(StoreInput::Rewritten(segment, moved)));
-                for (until, ticket, units) in std::mem::take(&mut self.roomless) {
-                    self.append(renewed.unwrap_or(until), ticket, units, answers);
-                }
+                again.into_iter().for_each(|waiting| self.append(waiting, answers));
                 return;
             }
         };
@@ -102,30 +95,22 @@ impl Disk {
 
     /// When somebody will have waited for room in vain.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.roomless.front().map(|(until, ..)| *until)
+        self.roomless.poll_timeout()
     }
 
     /// Nobody waits for room longer than that.
     pub fn handle_timeout(&mut self, now: Instant, answers: &mut VecDeque<Input>) {
-        while self.poll_timeout().is_some_and(|until| until <= now) {
-            let waited = self.roomless.pop_front();
-            answers.extend(
-                waited.map(|(_, ticket, _)| Input::Store(StoreInput::Appended(ticket, None))),
-            );
-        }
+        let in_vain = self.roomless.expire(now);
+        answers.extend(in_vain.map(|ticket| Input::Store(StoreInput::Appended(ticket, None))));
     }
 
-    fn append(
-        &mut self,
-        until: Instant,
-        ticket: Ticket,
-        units: Vec<Unit>,
-        answers: &mut VecDeque<Input>,
-    ) {
-        match self.log.append(&units) {
-            // The engine is making room, or will when it has heard of what was written before.
-            Err(Error::Full { .. }) => self.roomless.push_back((until, ticket, units)),
-            places => answers.push_back(Input::Store(StoreInput::Appended(ticket, places.ok()))),
+    fn append(&mut self, waiting: Waiting, answers: &mut VecDeque<Input>) {
+        match self.log.append(&waiting.units) {
+            Err(Error::Full { .. }) => self.roomless.wait(waiting),
+            places => {
+                let answer = StoreInput::Appended(waiting.ticket, places.ok());
+                answers.push_back(Input::Store(answer));
+            }
         }
     }
 }
