@@ -1,7 +1,7 @@
 //! Places for connections of peers that are taken in: a number in all, and none for a peer that has its share.
 
+use node::driver::shares::{Shares, connections_each};
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -10,16 +10,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// After a failed accept, as when descriptors run out, there is a pause.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// One address may have this share of all places …
-const SHARE: usize = 8;
-/// … but always this many.
-const EACH_MIN: usize = 16;
 
 /// All places.
 pub struct Places {
     vacant: Arc<Semaphore>,
     each_max: usize,
-    taken: RefCell<HashMap<IpAddr, usize>>,
+    taken: RefCell<Shares<IpAddr>>,
 }
 
 /// A peer's place, for as long as its link is held.
@@ -34,7 +30,7 @@ impl Places {
     pub fn new(all: usize) -> Rc<Self> {
         Rc::new(Self {
             vacant: Arc::new(Semaphore::new(all)),
-            each_max: (all / SHARE).max(EACH_MIN),
+            each_max: connections_each(all),
             taken: RefCell::default(),
         })
     }
@@ -48,23 +44,18 @@ impl Places {
     /// Gives a vacant place to a peer, unless its address has its share. This machine may have all.
     pub fn take(self: &Rc<Self>, vacant: OwnedSemaphorePermit, peer: IpAddr) -> Option<Rc<Place>> {
         let peer = peer.to_canonical();
-        let mut all = self.taken.borrow_mut();
-        let taken = all.get(&peer).copied().unwrap_or(0);
-        if taken >= self.each_max && !peer.is_loopback() {
+        let mut taken = self.taken.borrow_mut();
+        if taken.of(&peer) >= self.each_max && !peer.is_loopback() {
             return None;
         }
-        all.insert(peer, taken + 1);
+        taken.add(peer);
         Some(Rc::new(Place { places: Rc::clone(self), peer, _permit: vacant }))
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut all = self.places.taken.borrow_mut();
-        match all.get_mut(&self.peer) {
-            Some(taken) if *taken > 1 => *taken -= 1,
-            _ => drop(all.remove(&self.peer)),
-        }
+        self.places.taken.borrow_mut().release(&self.peer);
     }
 }
 

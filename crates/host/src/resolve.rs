@@ -5,6 +5,7 @@
 //! that was asked whether a name is where a client dialled. *Limits:* [`LOOKUPS_MAX`] threads, `QUEUE_MAX` places.
 
 use node::driver::Network;
+use node::driver::shares::share;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -18,8 +19,6 @@ const LOOKUP: Duration = Duration::from_secs(10);
 pub const LOOKUPS_MAX: usize = 8;
 /// Names that are looked up or wait for that; more are not looked up.
 const QUEUE_MAX: usize = LOOKUPS_MAX + 64;
-/// One client may have this share of them, and this machine, while more than half of them are taken.
-const SHARE: usize = 8;
 /// One client has this many threads, at most: names that nobody answers for keep them for seconds.
 const LOOKUPS_EACH: usize = 2;
 
@@ -53,7 +52,7 @@ impl Queued {
         let mut queue = QUEUE.lock().unwrap_or_else(PoisonError::into_inner);
         let names = queue.clients.get(&network).map_or(0, |waiting| waiting.names);
         let is_crowded = queue.all > QUEUE_MAX / 2;
-        if queue.all >= QUEUE_MAX || is_crowded && names >= QUEUE_MAX / SHARE {
+        if queue.all >= QUEUE_MAX || is_crowded && names >= share(QUEUE_MAX) {
             return None;
         }
         queue.all += 1;

@@ -8,17 +8,12 @@
 //! connection that waits for us.
 
 use super::Network;
-use std::collections::{BTreeMap, VecDeque};
+use super::shares::{Shares, connections_each};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use wire::Instant;
-
-/// One client may have this share of all connections, and once half of the room is taken, this share of what
-/// memory admits …
-const SHARE: usize = 8;
-/// … but always this many.
-const EACH_MIN: usize = 16;
 
 /// What a connection takes that waits for its next request, in bytes: its task, the parser's buffer, sockets.
 const IDLE_BYTES: u64 = 16 << 10;
@@ -218,8 +213,9 @@ struct Pace {
 #[derive(Debug)]
 pub struct Admission {
     connections_max: usize,
+    /// One client's share.
     each_max: usize,
-    /// One client's share once half of the room is taken.
+    /// The same once half of the room is taken: of what memory admits.
     each_crowded_max: usize,
     /// For connections, in bytes.
     budget: u64,
@@ -230,7 +226,7 @@ pub struct Admission {
     open: usize,
     bytes: u64,
     windows: u64,
-    networks: BTreeMap<Network, usize>,
+    networks: Shares<Network>,
     closed: VecDeque<(Slot, Closed)>,
     counters: Counters,
 }
@@ -243,8 +239,8 @@ impl Admission {
         let admitted = usize::try_from(budget / OPEN_BYTES).unwrap_or(usize::MAX);
         Self {
             connections_max,
-            each_max: (connections_max / SHARE).max(EACH_MIN),
-            each_crowded_max: (connections_max.min(admitted) / SHARE).max(EACH_MIN),
+            each_max: connections_each(connections_max),
+            each_crowded_max: connections_each(connections_max.min(admitted)),
             budget,
             windows_max: memory_bytes / 4,
             slots: Vec::new(),
@@ -252,7 +248,7 @@ impl Admission {
             open: 0,
             bytes: 0,
             windows: 0,
-            networks: BTreeMap::new(),
+            networks: Shares::default(),
             closed: VecDeque::new(),
             counters: Counters::default(),
         }
@@ -380,9 +376,8 @@ impl Admission {
     }
 
     fn share_is_taken(&self, network: Option<Network>) -> bool {
-        let taken = network.and_then(|network| self.networks.get(&network));
         let most = if self.is_crowded() { self.each_crowded_max } else { self.each_max };
-        taken.is_some_and(|taken| *taken >= most)
+        network.is_some_and(|network| self.networks.of(&network) >= most)
     }
 
     fn add(&mut self, now: Instant, network: Option<Network>, meter: Arc<Meter>) -> Slot {
@@ -391,7 +386,7 @@ impl Admission {
         self.open += 1;
         self.bytes += connection.stage.bytes();
         if let Some(network) = network {
-            *self.networks.entry(network).or_default() += 1;
+            self.networks.add(network);
         }
         let at = self.vacant.pop().unwrap_or_else(|| {
             self.slots.push(None);
@@ -484,7 +479,7 @@ impl Admission {
         self.open -= 1;
         self.bytes -= before.bytes();
         self.windows -= before.extra();
-        release(&mut self.networks, connection.network.take());
+        connection.network.take().iter().for_each(|network| self.networks.release(network));
         self.closed.push_back((slot, why));
         *match why {
             Closed::Idle => &mut self.counters.closed_idle,
@@ -499,17 +494,8 @@ impl Admission {
             self.open -= 1;
             self.bytes -= connection.stage.bytes();
             self.windows -= connection.stage.extra();
-            release(&mut self.networks, connection.network);
+            connection.network.iter().for_each(|network| self.networks.release(network));
         }
-    }
-}
-
-/// A connection less for a client.
-fn release(networks: &mut BTreeMap<Network, usize>, network: Option<Network>) {
-    let Some(network) = network else { return };
-    match networks.get_mut(&network) {
-        Some(taken) if *taken > 1 => *taken -= 1,
-        _ => drop(networks.remove(&network)),
     }
 }
 
@@ -694,7 +680,7 @@ mod tests {
             assert!(admission.begin(at(0), slot).is_some());
         }
         assert_eq!(arrive(&mut admission, 0, 1), Err(Refused::Share));
-        let others = (0..half / SHARE as u64 * 2).map(|_| arrive(&mut admission, 0, 2).unwrap());
+        let others = (0..half / 8 * 2).map(|_| arrive(&mut admission, 0, 2).unwrap());
         assert_eq!(others.count(), 24);
         assert_eq!(arrive(&mut admission, 1, 3).map(|_| ()), Ok(()));
         assert_eq!(closed(&mut admission), []);

@@ -10,6 +10,7 @@ mod link_buffer;
 pub mod links;
 mod network;
 mod pool;
+pub mod shares;
 
 pub use client_window::ClientWindow;
 pub use disk_queue::{DiskQueue, Waiting};
