@@ -11,6 +11,7 @@
 use crate::shares::{ACCEPT_PAUSE, Place, Places};
 use bytes::{BufMut as _, Bytes, BytesMut};
 use host::clock::Clock;
+use host::parting::part;
 use host::peers::{self, Port};
 use node::driver::LinkBuffer;
 use node::driver::links::{self, ACCEPTED_MAX, DIALLED_MAX, FAREWELL, Farewells};
@@ -21,7 +22,7 @@ use std::io::{self, ErrorKind, IoSlice};
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
-use tokio::io::{AsyncWriteExt as _, Interest};
+use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::task::spawn_local;
@@ -268,28 +269,10 @@ impl Links {
             enough.notify_one();
         }
         tokio::select! {
-            _ = tokio::time::timeout(FAREWELL, self.part(stream, line)) => {}
+            _ = tokio::time::timeout(FAREWELL, line.part(stream)) => {}
             () = enough.notified() => {}
         }
         self.0.farewells.borrow_mut().end(|(other, _)| *other == id);
-    }
-
-    /// Sends what is left, says that no more comes, and waits for the other side to end too: a socket
-    /// that is closed while it has unread bytes takes back what it sent.
-    async fn part(&self, mut stream: TcpStream, line: &Line) -> io::Result<()> {
-        while !line.buffer.borrow().is_written() {
-            stream.writable().await?;
-            line.write(&stream)?;
-        }
-        stream.shutdown().await?;
-        loop {
-            stream.readable().await?;
-            match self.read(&stream, READ_MAX as u64) {
-                Ok(bytes) if bytes.is_empty() => return Ok(()),
-                Err(error) if error.kind() != ErrorKind::WouldBlock => return Err(error),
-                _ => {}
-            }
-        }
     }
 
     /// It has ended by itself.
@@ -354,6 +337,15 @@ impl Line {
         }
     }
 
+    /// Sends what is left, and parts.
+    async fn part(&self, stream: TcpStream) -> io::Result<()> {
+        while !self.buffer.borrow().is_written() {
+            stream.writable().await?;
+            self.write(&stream)?;
+        }
+        part(stream).await
+    }
+
     /// Writes what the socket takes; how much that was.
     fn write(&self, stream: &TcpStream) -> io::Result<u64> {
         let mut buffer = self.buffer.borrow_mut();
@@ -398,7 +390,7 @@ impl Drop for Counted {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tokio::io::AsyncReadExt as _;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
     use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
     use tokio::task::LocalSet;

@@ -1,8 +1,8 @@
 //! Clients of the explicit proxy for whom there is no room: a few bytes each, and not for long.
 
+use host::parting::part;
 use std::cell::Cell;
 use std::time::Duration;
-use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::task::spawn_local;
 
@@ -40,20 +40,5 @@ pub fn turn_away(stream: TcpStream, why: &[u8]) {
             let _ = tokio::time::timeout(PATIENCE, part(stream)).await;
             WAITING.set(WAITING.get() - 1);
         });
-    }
-}
-
-/// Ends a connection so that the client reads the answer: closed with its request unread, the kernel would reset
-/// it and take the answer back.
-async fn part(mut stream: TcpStream) -> std::io::Result<()> {
-    stream.shutdown().await?;
-    let mut unread = [0; 1024];
-    loop {
-        stream.readable().await?;
-        match stream.try_read(&mut unread) {
-            Ok(0) => return Ok(()),
-            Err(error) if error.kind() != std::io::ErrorKind::WouldBlock => return Err(error),
-            _ => {}
-        }
     }
 }

@@ -15,6 +15,7 @@ pub mod egress;
 pub mod intercept;
 pub mod listen;
 pub mod origin;
+pub mod parting;
 pub mod peers;
 mod progress;
 pub mod resolve;
