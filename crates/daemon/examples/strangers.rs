@@ -6,7 +6,7 @@
 //! objects that the router has or can have, want all units of them, and take none. Runs until it is ended.
 
 use node::peering::{Event, Peers};
-use node::{LinkId, LinkInput, LinkOutput, MeshConfig, Scheme};
+use node::{LinkId, LinkInput, LinkOutput, MeshConfig};
 use std::collections::HashMap;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -41,7 +41,7 @@ struct Link {
 impl Stranger {
     fn new(number: u8, victim: SocketAddr, url: String) -> Self {
         let config = MeshConfig {
-            scheme: Scheme::PhThcp,
+            selection: wire::Selection::PhThcp,
             identity: [number + 1; 32],
             key: None,
             gateways: Vec::new(),

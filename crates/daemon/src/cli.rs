@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use node::Scheme;
 use tracing::level_filters::LevelFilter;
+use wire::Selection;
 
-use crate::config::{Overrides, Place, Size, Span, scheme, scheme_names};
+use crate::config::{Overrides, Place, Size, Span};
 
 /// What the exit codes mean.
 pub const EXIT_CODES: &str = "Exit codes: 0 done; 1 failed; 2 wrong command line or configuration; \
@@ -109,7 +109,7 @@ pub struct Run {
     pub mesh: Vec<String>,
     /// Whom to ask for what is not here: the next hop towards the gateway, or the gateway itself
     #[arg(long, value_name = "SCHEME", value_parser = schemes())]
-    pub scheme: Option<Scheme>,
+    pub scheme: Option<Selection>,
     /// A file with the secret that all nodes of the mesh share; with one, what is kept and sent is sealed
     #[arg(long, value_name = "FILE")]
     pub mesh_key_file: Option<PathBuf>,
@@ -213,8 +213,8 @@ pub struct InterceptWhat {
     pub json: bool,
 }
 
-fn schemes() -> impl TypedValueParser<Value = Scheme> {
-    PossibleValuesParser::new(scheme_names()).try_map(|name| scheme(&name).ok_or("no scheme"))
+fn schemes() -> impl TypedValueParser<Value = Selection> {
+    PossibleValuesParser::new(Selection::ALL.map(Selection::name)).try_map(|name| name.parse())
 }
 
 impl Run {
@@ -273,7 +273,7 @@ mod tests {
         assert_eq!(overrides.store, Some(Place::Memory));
         assert_eq!(overrides.store_size, Some(Size::mib(9)));
         assert_eq!(overrides.mesh, ["wl0", "wl1"]);
-        assert_eq!(overrides.scheme, Some(Scheme::Thcp));
+        assert_eq!(overrides.scheme, Some(Selection::Thcp));
         assert_eq!(overrides.mesh_key_file, Some("k".into()));
         assert_eq!(overrides.overhear, Some("mon0".into()));
         assert_eq!(overrides.control, Some("/c".into()));

@@ -14,8 +14,9 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use host::intercept::Rules;
-use node::{Prefix, Scheme};
+use node::Prefix;
 use toml::Spanned;
+use wire::Selection;
 
 mod access;
 mod experiment;
@@ -31,7 +32,7 @@ pub use access::Access;
 pub use experiment::Experiment;
 use file::{File, Source};
 pub use machine::{CONTROL_OF_ROOT, Machine};
-pub use mesh::{Mesh, scheme, scheme_name, scheme_names};
+pub use mesh::Mesh;
 pub use overhear::Overhear;
 pub use problem::ConfigError;
 pub use size::Size;
@@ -142,7 +143,7 @@ pub struct Overrides {
     /// Replaces the whole list of `[mesh] interfaces`.
     pub mesh: Vec<String>,
     /// `[mesh] scheme`.
-    pub scheme: Option<Scheme>,
+    pub scheme: Option<Selection>,
     /// Replaces `[mesh] key` and `key-file`.
     pub mesh_key_file: Option<PathBuf>,
     /// `[overhear] interface`, and mode `sniff`.
@@ -679,7 +680,7 @@ mod tests {
             intercept: vec!["wl0".into()],
             intercept_port: Some(7),
             mesh: vec!["wl1".into()],
-            scheme: Some(Scheme::Thcp),
+            scheme: Some(Selection::Thcp),
             ..Overrides::default()
         };
         let text = "listen = [\"127.0.0.1:2\"]\n[store]\npath = \"/x\"\n[intercept]\nport = 8\n[mesh]\ninterfaces = [\"wl0\"]";
@@ -688,8 +689,8 @@ mod tests {
         assert_eq!((config.store.place, config.store.size_bytes), (Place::Memory, 9 << 20));
         assert_eq!((config.intercept.interfaces, config.intercept.port), (vec!["wl0".into()], 7));
         assert_eq!(
-            (config.mesh.interfaces, config.mesh.scheme),
-            (vec!["wl1".into()], Scheme::Thcp)
+            (config.mesh.interfaces, config.mesh.selection),
+            (vec!["wl1".into()], Selection::Thcp)
         );
     }
 

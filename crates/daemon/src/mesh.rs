@@ -22,7 +22,7 @@ pub fn engine_config(
 ) -> Option<node::MeshConfig> {
     let mesh = &config.mesh;
     Some(node::MeshConfig {
-        scheme: mesh.scheme,
+        selection: mesh.selection,
         identity: identity?.seed,
         key: mesh.key.as_ref().map(|key| key.for_peers()),
         gateways: mesh.gateways.clone(),

@@ -1,6 +1,6 @@
 //! What the control socket shows of the running daemon.
 
-use crate::config::{Config, Place, scheme_name};
+use crate::config::{Config, Place};
 use crate::control::{ManifestPage, ObjectLine, Observed, UnitLine};
 use crate::identity::Identity;
 use crate::overhear::Heard;
@@ -101,7 +101,7 @@ impl Observer {
         let config = self.config.borrow();
         let mesh = &config.mesh;
         Some(Mesh {
-            scheme: scheme_name(mesh.scheme).into(),
+            scheme: mesh.selection.name().into(),
             port: mesh.port,
             has_key: mesh.key.is_some(),
             id: id.to_string(),

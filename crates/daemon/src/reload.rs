@@ -61,7 +61,7 @@ const KEYS: [Key; 30] = [
     fixed!("[mesh] interfaces", mesh.interfaces),
     fixed!("[mesh] babeld", mesh.babeld),
     fixed!("[mesh] gateway", mesh.gateway),
-    fixed!("[mesh] scheme", mesh.scheme),
+    fixed!("[mesh] scheme", mesh.selection),
     fixed!("[mesh] key", mesh.key),
     live!("[mesh] gateways", mesh.gateways),
     fixed!("[mesh] port", mesh.port),

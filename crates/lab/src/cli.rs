@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::builder::RangedU64ValueParser;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::{PossibleValue, PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand};
 use node::overhear::Overhear;
-use sim::scenario::Scenario;
+use wire::Scheme;
 
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 failed; 2 wrong command line or scenario, or \
     something is missing: nothing was built, or a capture cannot be read; 4 a transfer was not what \
@@ -61,7 +61,7 @@ pub struct Run {
     /// A scenario's name (see `hearsay-lab list`), or a file: ./NAME.toml
     pub scenario: String,
     /// Who intercepts and caches
-    #[arg(long, value_name = "SCHEME", value_enum, default_value_t = Scheme::Default)]
+    #[arg(long, value_name = "SCHEME", value_parser = schemes(), default_value_t = Scheme::Default)]
     pub scheme: Scheme,
     /// Another value for a key of the scenario; may be given more than once
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
@@ -92,7 +92,7 @@ pub struct Sim {
     /// A scenario's name (see `hearsay-lab list`), or a file: ./NAME.toml
     pub scenario: String,
     /// Who intercepts and caches, where clients ask for files [default: default]
-    #[arg(long, value_name = "SCHEME", value_enum)]
+    #[arg(long, value_name = "SCHEME", value_parser = schemes())]
     pub scheme: Option<Scheme>,
     /// Another value for a key of the scenario; may be given more than once
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
@@ -223,67 +223,9 @@ pub struct AnalyzeOverhear {
     pub quiet: bool,
 }
 
-/// Who intercepts and caches: MeshCache's architectures, and Ditto's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Scheme {
-    /// Nobody intercepts; no cache anywhere
-    EndToEnd,
-    /// The gateway alone, on its mesh interface (A1)
-    Default,
-    /// Access routers, for their clients; they ask the gateway, end to end (A2)
-    Thcp,
-    /// Access routers, for their clients; each hop asks the next one, and keeps what passes (A3)
-    PhThcp,
-    /// As ph-thcp, and every router keeps what it overhears on its monitor interface
-    Ditto,
-}
-
-impl Scheme {
-    /// Its name, as on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::EndToEnd => "end-to-end",
-            Self::Default => "default",
-            Self::Thcp => "thcp",
-            Self::PhThcp => "ph-thcp",
-            Self::Ditto => "ditto",
-        }
-    }
-
-    /// Whom the daemons ask, as their command line has it, if they know of each other.
-    pub fn peers(self) -> Option<&'static str> {
-        match self {
-            Self::EndToEnd | Self::Default => None,
-            Self::Thcp => Some("thcp"),
-            Self::PhThcp | Self::Ditto => Some("ph-thcp"),
-        }
-    }
-
-    /// The interface on which a router overhears, if any.
-    pub fn overheard(self) -> Option<&'static str> {
-        (self == Self::Ditto).then_some("mon0")
-    }
-
-    /// The interface that a router's daemon intercepts, if any.
-    pub fn intercepted(self, scenario: &Scenario, router: usize) -> Option<&'static str> {
-        match self {
-            Self::EndToEnd => None,
-            Self::Default => (router == scenario.gateway).then_some("wl0"),
-            Self::Thcp | Self::PhThcp | Self::Ditto => {
-                scenario.receivers.contains(&router).then_some("lan0")
-            }
-        }
-    }
-
-    /// Whether the daemons know of each other.
-    pub fn has_peers(self) -> bool {
-        self.peers().is_some()
-    }
-
-    /// Whether any router intercepts.
-    pub fn intercepts(self) -> bool {
-        self != Self::EndToEnd
-    }
+fn schemes() -> impl TypedValueParser<Value = Scheme> {
+    let shown = |it: Scheme| PossibleValue::new(it.name()).help(it.summary());
+    PossibleValuesParser::new(Scheme::ALL.map(shown)).try_map(|name| name.parse())
 }
 
 fn jobs(text: &str) -> Result<usize, String> {

@@ -14,9 +14,9 @@ use sha2::{Digest as _, Sha256};
 use sim::result::Transfer;
 use sim::result::source::{self, Given, Source};
 use sim::scenario::{Request, Scenario};
+use wire::Scheme;
 
 use crate::address;
-use crate::cli::Scheme;
 use crate::namespace::within;
 use crate::network::WORKSPACE;
 use crate::origin::{Files, url};
@@ -86,7 +86,7 @@ fn fetch(plan: Plan<'_>, number: usize) -> Transfer {
     let request = &requests[number];
     let url = url(request.file);
     // While others fetch too, nobody knows for whom the gateway gives what.
-    let is_told = scheme.overheard().is_some() && scenario.workload.stagger.is_none();
+    let is_told = scheme.overhears() && scenario.workload.stagger.is_none();
     let given =
         || is_told.then(|| routers::given_by_gateway(scenario, &programs.hearsay)).flatten();
     let before = given();
@@ -98,7 +98,7 @@ fn fetch(plan: Plan<'_>, number: usize) -> Transfer {
     let giver = cache_status(&got.headers).as_deref().and_then(source::giver).and_then(router);
     let asked_before = requests[..number].contains(request);
     let source = Source::of(giver, request.receiver, scenario.gateway, asked_before);
-    let told = (scheme.overheard().is_some() && got.failure.is_none())
+    let told = (scheme.overhears() && got.failure.is_none())
         .then(|| overheard::told(scenario, &programs.hearsay, request.receiver, &url))
         .flatten();
     let from_gateway = before.and_then(|before| given()?.checked_sub(before));

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use sim::scenario::{Routing, Scenario, Traffic};
+use wire::Scheme;
 
-use crate::cli::{Run, Scheme};
+use crate::cli::Run;
 use crate::failure::Failure;
 use crate::tap::DEVICE;
 
@@ -59,7 +60,7 @@ pub fn programs(scenario: &Scenario, scheme: Scheme) -> Result<Programs, Failure
     find("ip", "iproute2");
     find("unshare", "util-linux");
     find("chrt", "util-linux");
-    if scheme.intercepts() {
+    if scheme.interception().is_some() {
         find("nft", "nftables");
     }
     let (curl, nginx) = (find("curl", "curl"), find("nginx", "nginx-light"));

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 use sim::scenario::{Routing, Scenario, Variant};
+use wire::{Interception, Scheme, Selection};
 
 use crate::address;
 use crate::child::{Background, wait_for};
-use crate::cli::Scheme;
 use crate::namespace::within;
 use crate::network::WORKSPACE;
 
@@ -147,7 +147,11 @@ pub fn start_hearsay(
     let mut rings = BTreeMap::<_, Vec<_>>::new();
     for router in 0..scenario.routers.len() {
         let is_alone = scenario.path(router).is_empty();
-        let ring = if scheme.has_peers() { (is_alone, scenario.hops(router)) } else { (false, 0) };
+        let ring = if scheme.selection().is_some() {
+            (is_alone, scenario.hops(router))
+        } else {
+            (false, 0)
+        };
         rings.entry(ring).or_default().push(router);
     }
     let mut daemons = Vec::new();
@@ -183,12 +187,22 @@ fn start_one(
         .arg(file("store"))
         .arg("--control")
         .arg(control(scenario, router))
-        .args(scheme.intercepted(scenario, router).map(|it| format!("--intercept={it}")));
-    if let Some(peers) = scheme.peers() {
-        command.args(["--mesh", "wl0", "--scheme", peers]);
+        .args(intercepted(scenario, scheme, router).map(|it| format!("--intercept={it}")));
+    if let Some(selection) = scheme.selection() {
+        command.args(["--mesh", "wl0", "--scheme", selection.name()]);
     }
-    command.args(scheme.overheard().map(|it| format!("--overhear={it}")));
+    if scheme.overhears() {
+        command.arg("--overhear=mon0");
+    }
     Background::start(&namespace, &format!("{namespace}.hearsay"), &mut command)
+}
+
+/// The interface that a router's daemon intercepts, if any.
+fn intercepted(scenario: &Scenario, scheme: Scheme, router: usize) -> Option<&'static str> {
+    match scheme.interception()? {
+        Interception::Gateway => (router == scenario.gateway).then_some("wl0"),
+        Interception::AccessRouters => scenario.receivers.contains(&router).then_some("lan0"),
+    }
 }
 
 /// What a daemon's command line does not say: its name in `Cache-Status`, what it does otherwise than by
@@ -205,7 +219,7 @@ fn configuration(scenario: &Scenario, scheme: Scheme, router: usize) -> String {
         text += &format!("{key} = \"{value}\"\n");
     }
     let is_told = scenario.routing == Routing::Static && router != scenario.gateway;
-    if scheme.has_peers() && is_told {
+    if scheme.selection().is_some() && is_told {
         text += &format!("[mesh]\ngateway = \"{}\"\n", address::mesh(scenario.gateway));
     }
     text
@@ -252,13 +266,17 @@ fn is_ready(
 ) -> io::Result<bool> {
     let ask = |what: &str| ask(scenario, hearsay, router, what);
     let Some(status) = ask("status")? else { return Ok(false) };
-    if scheme.overheard().is_some() && status["overhear"]["works"] != true {
+    if scheme.overhears() && status["overhear"]["works"] != true {
         return Ok(false);
     }
-    if !scheme.has_peers() || router == scenario.gateway || scenario.path(router).is_empty() {
+    if router == scenario.gateway || scenario.path(router).is_empty() {
         return Ok(true);
     }
-    let asked = if scheme == Scheme::Thcp { "gateway" } else { "next_hop" };
+    let asked = match scheme.selection() {
+        None => return Ok(true),
+        Some(Selection::Thcp) => "gateway",
+        Some(Selection::PhThcp) => "next_hop",
+    };
     let asked = &status["route"][asked];
     let peers = ask("peers")?.unwrap_or_default();
     let is_there = |peer: &Value| peer["address"] == *asked;

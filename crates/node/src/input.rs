@@ -7,7 +7,7 @@ use http::{HeaderMap, Method, StatusCode, Uri, Version};
 use std::net::{IpAddr, SocketAddr};
 use store::{Entry, Location, SegmentId};
 use wire::capture::Segment;
-use wire::{ChunkId, Date, ObjectKey, Oid, PublicKey, RecordId};
+use wire::{ChunkId, Date, ObjectKey, Oid, PublicKey, RecordId, Selection};
 
 /// One request of one client, until its response has ended. Numbered by the driver, never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,20 +59,11 @@ pub enum LinkInput {
     Closed(LinkId),
 }
 
-/// How a mesh node finds what it does not hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scheme {
-    /// Asks the gateway, over one connection end to end (MeshCache: THCP, architecture A2).
-    Thcp,
-    /// Asks the next hop towards the gateway, which looks, keeps and forwards (PH-THCP, A3).
-    PhThcp,
-}
-
 /// What a node is told of its mesh at birth.
 #[derive(Clone, Debug)]
 pub struct MeshConfig {
-    /// Whom it asks.
-    pub scheme: Scheme,
+    /// How it selects whom to ask.
+    pub selection: Selection,
     /// The seed of its Ed25519 key: its identity.
     pub identity: [u8; 32],
     /// The secret that all nodes of the mesh share, if there is one.

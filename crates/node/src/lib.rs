@@ -50,8 +50,7 @@ pub use http::{
 };
 pub use input::{
     ClientInput, Config, Entrance, ExchangeId, FetchError, FetchId, Input, LinkId, LinkInput,
-    Listening, MeshConfig, OriginInput, Overheard, PutError, Request, Scheme, Settings, StoreInput,
-    Ticket,
+    Listening, MeshConfig, OriginInput, Overheard, PutError, Request, Settings, StoreInput, Ticket,
 };
 pub use mesh::PeerInfo;
 pub use node::{Node, PublishedInfo};

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use content::Profile;
 use node::{Input, Listening, MeshConfig, Node, OPEN_KEY, Output, Overheard, Report, RouteTable};
-use wire::{Date, Instant};
+use wire::{Date, Instant, Selection};
 
 use crate::hosts::{date, discard};
 use crate::net::{Body, Event, Flags, Host, Interface, Packet, SocketId};
@@ -27,7 +27,6 @@ mod links;
 pub mod mesh;
 pub mod relay;
 pub mod run;
-pub mod scheme;
 pub mod way;
 
 use callers::Callers;
@@ -52,8 +51,8 @@ pub struct Settings {
     pub name: String,
     /// All its chance, and who it is to its peers, come from here.
     pub seed: u64,
-    /// Whom it asks; `None`: it knows of no peers.
-    pub scheme: Option<node::Scheme>,
+    /// How it selects whom to ask; `None`: it knows of no peers.
+    pub selection: Option<Selection>,
     /// Its way to the gateway, at the beginning.
     pub table: RouteTable,
     /// The station with the uplink.
@@ -99,8 +98,8 @@ impl Router {
     pub fn new(settings: Settings) -> Result<Self, store::Error> {
         let (disk, index) = Disk::new(settings.store, settings.seed)?;
         let stream = |purpose: &str| blake3::derive_key(purpose, &settings.seed.to_le_bytes());
-        let mesh = settings.scheme.map(|scheme| MeshConfig {
-            scheme,
+        let mesh = settings.selection.map(|selection| MeshConfig {
+            selection,
             identity: stream("hearsay sim 2026 identity"),
             key: None,
             gateways: Vec::new(),

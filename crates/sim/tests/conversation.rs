@@ -72,7 +72,7 @@ fn talk(says: &str) -> (String, bool, u64) {
     let settings = Settings {
         name: "router".to_owned(),
         seed: 1,
-        scheme: None,
+        selection: None,
         table: RouteTable::Gateway(Uplink {
             address: Some(IpAddr::V4(address(ROUTER))),
             interface: None,

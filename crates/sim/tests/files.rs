@@ -6,8 +6,8 @@ use sim::result::RunResult;
 use sim::result::source::Source;
 use sim::router::StoreSize;
 use sim::router::run::{Options, run};
-use sim::router::scheme::Scheme;
 use sim::scenario::Scenario;
+use wire::Scheme;
 
 fn scenario(name: &str, settings: &[(&str, &str)]) -> Scenario {
     let settings: Vec<_> =

@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use sim::router::mesh::{Member, Mesh};
 use sim::router::run::{Options, run};
-use sim::router::scheme::Scheme;
 use sim::scenario::Scenario;
 use sim::world::flows::{Endpoint, Flow, Kind, endpoints};
 use sim::world::{self, World, address};
-use wire::Instant;
+use wire::{Instant, Scheme};
 
 /// The gateway and a router 100 m from it.
 const TWO: &str = "gateway = 'g'\n[routers]\ng = [0, 0]\na = [100, 0]\n";

@@ -2,8 +2,8 @@
 
 use sim::result::RunResult;
 use sim::router::run::{self, Options};
-use sim::router::scheme::Scheme;
 use sim::scenario::Scenario;
+use wire::Scheme;
 
 /// The gateway with two leaves beside it, which hear it equally well.
 fn leaves(settings: &[(&str, &str)]) -> Scenario {

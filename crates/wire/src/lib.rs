@@ -1,18 +1,19 @@
 //! The vocabulary of Hearsay: the words that every other crate shares.
 //!
 //! *What this is:* names of content ([`ChunkId`], [`RecordId`], [`ObjectKey`]), time
-//! ([`Instant`], [`Date`]), what peers say to each other ([`peer`]) and frames as monitor interfaces
-//! show them ([`capture`]). *Who calls
-//! it:* every crate. *What it never does:* read a clock, open anything, decide anything. *Where to
+//! ([`Instant`], [`Date`]), what peers say to each other ([`peer`]), frames as monitor interfaces
+//! show them ([`capture`]) and the schemes that are compared ([`Scheme`]). *Who calls it:* every crate. *What it never does:* read a clock, open anything, decide anything. *Where to
 //! start:* `id.rs`.
 
 pub mod capture;
 mod id;
 pub mod peer;
+mod scheme;
 mod time;
 pub mod varint;
 
 pub use id::{
     ChunkId, NodeId, ObjectKey, Oid, ParseIdError, PublicKey, RecordId, Signature, Token,
 };
+pub use scheme::{Interception, ParseSchemeError, Scheme, Selection};
 pub use time::{Date, Instant};

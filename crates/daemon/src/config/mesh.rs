@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use host::intercept::is_interface_name;
 use host::routing;
-use node::{Prefix, Scheme};
+use node::Prefix;
 use toml::Spanned;
-use wire::PublicKey;
+use wire::{PublicKey, Selection};
 
 use super::file;
 use super::{ConfigError, Overrides, Reader, some_or};
@@ -23,9 +23,6 @@ pub const PORT_DEFAULT: u16 = 3131;
 const KEY_CHARS_MIN: usize = 16;
 const KEY_BYTES_MAX: u64 = 4096;
 
-/// The schemes by their names.
-const SCHEMES: [(&str, Scheme); 2] = [("ph-thcp", Scheme::PhThcp), ("thcp", Scheme::Thcp)];
-
 /// The mesh that we are part of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mesh {
@@ -35,8 +32,8 @@ pub struct Mesh {
     pub babeld: SocketAddr,
     /// The gateway; `None`: where the default route leads.
     pub gateway: Option<routing::Gateway>,
-    /// Whom a node asks for what it does not hold.
-    pub scheme: Scheme,
+    /// Its `scheme`: whom a node asks for what it does not hold.
+    pub selection: Selection,
     /// The secret that all nodes of the mesh share.
     pub key: Option<MeshKey>,
     /// Whose signatures are believed; none: that of whom was asked.
@@ -130,7 +127,7 @@ impl fmt::Display for Mesh {
             return f.write_str("off");
         }
         let interfaces = self.interfaces.join(", ");
-        write!(f, "{interfaces}: {}, port {}", scheme_name(self.scheme), self.port)?;
+        write!(f, "{interfaces}: {}, port {}", self.selection, self.port)?;
         if self.key.is_some() {
             f.write_str(", with a key")?;
         }
@@ -141,32 +138,18 @@ impl fmt::Display for Mesh {
     }
 }
 
-/// What a scheme is called.
-pub fn scheme_name(scheme: Scheme) -> &'static str {
-    SCHEMES.iter().find(|(_, it)| *it == scheme).map_or("", |(name, _)| name)
-}
-
-/// The names of all schemes.
-pub fn scheme_names() -> [&'static str; 2] {
-    SCHEMES.map(|(name, _)| name)
-}
-
-/// The scheme of this name.
-pub fn scheme(name: &str) -> Option<Scheme> {
-    SCHEMES.iter().find(|(it, _)| *it == name).map(|(_, scheme)| *scheme)
-}
-
 impl Reader<'_> {
     pub(super) fn mesh(&mut self, file: file::Mesh, overrides: &Overrides) -> Mesh {
         let babeld = file.babeld.and_then(|text| self.address(&text));
-        let scheme = file.scheme.and_then(|text| self.choice(&text, "is no scheme", &SCHEMES));
+        let schemes = Selection::ALL.map(|it| (it.name(), it));
+        let scheme = file.scheme.and_then(|text| self.choice(&text, "is no scheme", &schemes));
         let port = file.port.and_then(|port| self.peers_port(&port));
         let key = self.key(file.key, file.key_file, overrides.mesh_key_file.as_ref());
         Mesh {
             interfaces: some_or(&overrides.mesh, file.interfaces.unwrap_or_default()),
             babeld: babeld.unwrap_or(routing::BABELD_DEFAULT),
             gateway: file.gateway.and_then(|text| self.parse(&text)),
-            scheme: overrides.scheme.or(scheme).unwrap_or(Scheme::PhThcp),
+            selection: overrides.scheme.or(scheme).unwrap_or(Selection::PhThcp),
             key,
             gateways: file.gateways.iter().filter_map(|text| self.public_key(text)).collect(),
             port: port.unwrap_or(PORT_DEFAULT),
@@ -243,7 +226,7 @@ mod tests {
              gateways = [\"{id}\"]\nport = 7\ndirect = [\"10.0.0.0/8\"]"
         );
         let mesh = load(&text).unwrap().mesh;
-        assert_eq!((mesh.scheme, mesh.port), (Scheme::Thcp, 7));
+        assert_eq!((mesh.selection, mesh.port), (Selection::Thcp, 7));
         assert_eq!(mesh.gateways, [PublicKey([0xab; 32])]);
         assert_eq!(mesh.direct, ["10.0.0.0/8".parse().unwrap()]);
         assert_eq!(mesh.to_string(), "wl0: thcp, port 7, with a key, 1 gateways believed");

@@ -5,12 +5,12 @@ use std::time::Instant;
 
 use sim::result::{RunResult, Transfer, page};
 use sim::router::run::Options;
-use sim::router::scheme::Scheme;
 use sim::scenario::Scenario;
 use sim::world::{HOPS_MAX, Stat};
+use wire::Scheme;
 
 use super::{Runs, captures, judge, seeds, wanted};
-use crate::cli::{self, Sim};
+use crate::cli::Sim;
 use crate::failure::Failure;
 use crate::ground::{ground, static_routes};
 use crate::output::{Told, tell};
@@ -29,7 +29,7 @@ const FIGURES: [(&str, Figure); 5] = [
 
 /// Runs them all and tells what came of them.
 pub fn run(args: &Sim, scenario: &Scenario) -> Result<(), Failure> {
-    let scheme = scheme(args.scheme.unwrap_or(cli::Scheme::Default));
+    let scheme = args.scheme.unwrap_or(Scheme::Default);
     check(args, scenario)?;
     let runs = seeds::each(args, scenario, |scenario, seed| {
         let began = Instant::now();
@@ -80,17 +80,6 @@ fn failed(run: &RunResult) -> Vec<Failure> {
         }
     };
     run.transfers.iter().filter_map(judge).collect()
-}
-
-/// The simulator's name for it.
-fn scheme(scheme: cli::Scheme) -> Scheme {
-    match scheme {
-        cli::Scheme::EndToEnd => Scheme::EndToEnd,
-        cli::Scheme::Default => Scheme::Default,
-        cli::Scheme::Thcp => Scheme::Thcp,
-        cli::Scheme::PhThcp => Scheme::PhThcp,
-        cli::Scheme::Ditto => Scheme::Ditto,
-    }
 }
 
 /// Of one run the object that the lab writes; of several a list of them.

@@ -8,9 +8,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use node::{
     Input, Interface, LinkId, LinkInput, LinkOutput, MeshConfig, Route, RouteSource, RouteTable,
-    Scheme, Uplink,
+    Uplink,
 };
-use wire::Instant;
+use wire::{Instant, Selection};
 
 use super::Router;
 
@@ -181,7 +181,7 @@ fn address(router: usize) -> IpAddr {
 
 fn mesh(router: usize, key: [u8; 32]) -> MeshConfig {
     MeshConfig {
-        scheme: Scheme::PhThcp,
+        selection: Selection::PhThcp,
         identity: [1 + router as u8; 32],
         key: Some(key),
         gateways: Vec::new(),

@@ -20,13 +20,13 @@ pub use select::{Choice, Ways};
 use holders::Holders;
 
 use crate::hasher::Map;
-use crate::input::{ExchangeId, FetchId, MeshConfig, Scheme};
+use crate::input::{ExchangeId, FetchId, MeshConfig};
 use crate::routes::RouteTable;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use wire::peer::{Gateway, Hello, Message, Request};
-use wire::{Instant, NodeId, PublicKey};
+use wire::{Instant, NodeId, PublicKey, Selection};
 
 /// A neighbour without a daemon is passed over for so long.
 const WITHOUT_FOR: Duration = Duration::from_secs(30);
@@ -170,7 +170,7 @@ impl Mesh {
 
     /// Whether each hop is to look, keep and forward what is asked from here.
     pub fn per_hop(&self) -> bool {
-        self.config.scheme == Scheme::PhThcp
+        self.config.selection == Selection::PhThcp
     }
 
     /// The port for peers at an address.

@@ -138,7 +138,7 @@ fn what_is_said_beside_the_bytes_is_little() {
         mesh.origin.put(URL, Page::of(LENGTH as usize).fresh(600));
         let id = mesh.get(3, URL);
         assert!(mesh.client(id).is_ok());
-        let per_hop = plan.scheme == node::Scheme::PhThcp;
+        let per_hop = plan.selection == wire::Selection::PhThcp;
         let pairs = if per_hop { vec![(0, 1), (1, 2), (2, 3)] } else { vec![(0, 3)] };
         for (above, below) in pairs {
             let data = mesh.data(above, below);

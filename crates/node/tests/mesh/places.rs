@@ -1,18 +1,18 @@
 //! A place among the peers: the next hop always finds one, and who is of use keeps theirs.
 
 use crate::net::{Mesh, Page, Plan, via};
-use node::Scheme;
+use wire::Selection;
 
 const URL: &str = "http://o.test/a";
 const STRANGERS: usize = 64;
 const LAST: usize = STRANGERS + 1;
 
 /// 1 is between the gateway 0, which is not there yet, and more neighbours than it has places for.
-fn crowd(scheme: Scheme) -> Mesh {
+fn crowd(selection: Selection) -> Mesh {
     let parents: Vec<_> = std::iter::once(0).chain([1; STRANGERS]).collect();
     let mut mesh = Mesh::asleep(&Plan::default(), &parents);
     mesh.kill(0);
-    mesh.plan(1).scheme = scheme;
+    mesh.plan(1).selection = selection;
     for node in 1..=LAST {
         mesh.start(node);
         mesh.pass_millis(20);
@@ -24,7 +24,7 @@ fn crowd(scheme: Scheme) -> Mesh {
 
 #[test]
 fn the_next_hop_finds_a_place_among_as_many_strangers_as_there_are_places() {
-    let mut mesh = crowd(Scheme::PhThcp);
+    let mut mesh = crowd(Selection::PhThcp);
     mesh.start(0);
     mesh.pass_seconds(60);
     let peers = mesh.peers(1);
@@ -39,7 +39,7 @@ fn the_next_hop_finds_a_place_among_as_many_strangers_as_there_are_places() {
 
 #[test]
 fn of_the_other_peers_one_leaves_that_was_of_no_use() {
-    let mut mesh = crowd(Scheme::PhThcp);
+    let mut mesh = crowd(Selection::PhThcp);
     mesh.origin.put(URL, Page::of(100_000).fresh(600));
     // The one that has been there the longest takes something.
     let id = mesh.get(2, URL);
@@ -53,7 +53,7 @@ fn of_the_other_peers_one_leaves_that_was_of_no_use() {
 #[test]
 fn a_peer_that_becomes_the_next_hop_keeps_its_place() {
     // It meets the gateway too, which needs a place.
-    let mut mesh = crowd(Scheme::Thcp);
+    let mut mesh = crowd(Selection::Thcp);
     // The route leads over the one that would have left first.
     mesh.route(1, via(2, Some(0), 2));
     mesh.start(0);

@@ -6,7 +6,8 @@ use crate::net::{
     Call, Client, Dice, Mesh, Pace, Page, Plan, Stranger, cut, gateway, judge, noise, via,
 };
 use http::Method;
-use node::{FetchError, RouteTable, Scheme};
+use node::{FetchError, RouteTable};
+use wire::Selection;
 
 const URLS: u64 = 10;
 
@@ -70,8 +71,8 @@ fn shape(dice: &mut Dice) -> Vec<usize> {
 }
 
 fn plan(seed: u64, dice: &mut Dice) -> Plan {
-    let scheme = if dice.once_in(3) { Scheme::Thcp } else { Scheme::PhThcp };
-    let mut plan = Plan { scheme, ..Plan::default() }.seeded(seed);
+    let selection = if dice.once_in(3) { Selection::Thcp } else { Selection::PhThcp };
+    let mut plan = Plan { selection, ..Plan::default() }.seeded(seed);
     plan.node.memory_bytes = 1 << 20;
     plan.node.store_bytes = 6 << 20;
     plan.node.object_bytes_max = 1_500_000;

@@ -154,7 +154,7 @@ fn variants_are_told_apart() {
             for (id, language) in ids {
                 assert!(mesh.client(id).is_ok());
                 assert_eq!(mesh.client(id).header("content-language"), language);
-                assert!(round == 0 || mesh.is_hit(id) || plan.scheme == node::Scheme::Thcp);
+                assert!(round == 0 || mesh.is_hit(id) || plan.selection == wire::Selection::Thcp);
             }
         }
         mesh.done();

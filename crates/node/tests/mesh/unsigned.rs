@@ -104,7 +104,7 @@ fn honest_routers_on_the_way_are_gone_around_and_not_expelled() {
         mesh.origin.put(URL, private());
         let id = mesh.get(3, URL);
         assert!(mesh.client(id).is_ok());
-        let once = plan.scheme == node::Scheme::Thcp;
+        let once = plan.selection == wire::Selection::Thcp;
         assert_eq!(mesh.origin.asked(URL), if once { 1 } else { 2 });
         assert_eq!(mesh.origin.askers(URL).iter().max(), Some(&0), "it came by the gateway");
         for one in 0..4 {

@@ -5,8 +5,8 @@ use super::observe::COARSE;
 use super::row;
 use crate::experiment::{Key, Outcome, Point, Trial};
 use sim::result::Transfer;
-use sim::router::scheme::Scheme;
 use sim::scenario::Scenario;
+use wire::Scheme;
 
 /// Who is served how.
 #[derive(Clone, Copy, Debug)]

@@ -4,8 +4,8 @@
 use super::{Testbed, row};
 use crate::experiment::{Key, Outcome, Point, Trial, trial};
 use sim::observers::Made;
-use sim::router::scheme::Scheme;
 use sim::scenario::{self, Scenario, Units};
+use wire::Scheme;
 
 /// Says which streams of a seed transfers to one receiver have.
 const TRANSFERS: u16 = 9;

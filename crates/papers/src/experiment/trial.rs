@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use wire::Scheme;
 
 use sim::observers::{Listening, Made, Observers};
 use sim::result::RunResult;
 use sim::router::mesh::{Mesh, Options};
-use sim::router::scheme::Scheme;
 use sim::scenario::Scenario;
 
 /// What is to be run.

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use radio::{LossScope, Station};
+use wire::Scheme;
 
 use crate::experiment::{
     Comparison, Expectation, Findings, Key, Parameter, Picture, Point, Samples,
@@ -12,7 +13,6 @@ use report::{Chart, Curve};
 use sim::net::tcp;
 use sim::router::relay::{Download, RELAY_BUFFER, SOCKET_BUFFER, Transport};
 use sim::router::run::{self, Options};
-use sim::router::scheme::Scheme;
 use sim::scenario::{self, Scenario};
 
 /// What is measured of each run.

@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use wire::Scheme;
+
 use super::lru::{self, Asked};
 use super::{per_hop, targets};
 use crate::experiment::{
@@ -17,7 +19,6 @@ use sim::result::{RunResult, Transfer};
 use sim::router::browse::browse;
 use sim::router::mesh::Mesh;
 use sim::router::run::{Options, RunError};
-use sim::router::scheme::Scheme;
 use sim::scenario::Scenario;
 
 const PLACES: [(&str, &str); 3] =

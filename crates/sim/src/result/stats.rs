@@ -5,9 +5,6 @@ use std::collections::BTreeMap;
 use super::source::Source;
 use super::{RunResult, Transfer};
 
-/// Schemes in the order in which they stand: each adds caches to the one before. Others come last.
-const ORDER: [&str; 5] = ["end-to-end", "default", "thcp", "ph-thcp", "ditto"];
-
 /// What the clients behind one router got.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Receiver {
@@ -78,7 +75,7 @@ pub fn by_hops<'a>(
     by_hops
 }
 
-/// The schemes in their order; those that it does not name in the order in which they appear.
+/// The schemes in the order of what they cache; then others, in the order in which they appear.
 pub(super) fn by_scheme(results: &[RunResult]) -> Vec<Scheme<'_>> {
     let mut schemes = Vec::<Scheme<'_>>::new();
     for run in results {
@@ -87,8 +84,9 @@ pub(super) fn by_scheme(results: &[RunResult]) -> Vec<Scheme<'_>> {
             None => schemes.push(Scheme { name: &run.scheme, runs: vec![run] }),
         }
     }
-    let place = |scheme: &Scheme<'_>| ORDER.iter().position(|it| *it == scheme.name);
-    schemes.sort_by_key(|scheme| place(scheme).unwrap_or(ORDER.len()));
+    let place =
+        |scheme: &Scheme<'_>| wire::Scheme::ALL.iter().position(|it| it.name() == scheme.name);
+    schemes.sort_by_key(|scheme| place(scheme).unwrap_or(usize::MAX));
     schemes
 }
 

@@ -4,9 +4,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use wire::Scheme;
+
 use super::mesh::{Member, Mesh, Options, RunError};
 use super::run::{result, transfer};
-use super::scheme::Scheme;
 use super::{Report, StoreSize};
 use crate::hosts::Got;
 use crate::net::Host;

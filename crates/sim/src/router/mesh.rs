@@ -10,14 +10,13 @@ use std::time::Duration;
 
 use node::Listening;
 use store::Policy;
-use wire::{Date, Instant};
+use wire::{Date, Instant, Interception, Scheme, Selection};
 
-use super::scheme::Scheme;
 use super::{HTTP_PORT, Router, Settings, StoreSize, way};
 use crate::hosts::{BEGIN, Browser, Client, Files, Origin};
-use crate::net::{self, Event, Host, Packet};
+use crate::net::{self, Event, Host, Interface, Packet};
 use crate::scenario::{self, Scenario, Traffic};
-use crate::world::{Program, Routes, Wire, World, address};
+use crate::world::{AIR, Program, Routes, Wire, World, address};
 
 /// The origin's name.
 pub const ORIGIN: &str = "origin";
@@ -110,14 +109,14 @@ impl<'a> Mesh<'a> {
         let origin = address(count);
         let mut routes = Routes::over(count, scenario.tree_hops());
         let routers = (0..count).map(|router| {
-            let intercepts = scheme.intercepts(scenario, router);
-            if scheme.peers().is_none() && intercepts.is_empty() {
+            let intercepts = intercepts(scenario, scheme, router);
+            if scheme.selection().is_none() && intercepts.is_empty() {
                 return Ok(Member::Plain);
             }
             let settings = Settings {
                 name: name(scenario, router),
                 seed: scenario::seed(seed, router, ROUTERS),
-                scheme: scheme.peers(),
+                selection: scheme.selection(),
                 table: way::table(&mut routes, router, scenario.gateway),
                 gateway: scenario.gateway,
                 intercepts,
@@ -180,16 +179,33 @@ impl<'a> Mesh<'a> {
         (0..self.scenario.routers.len()).all(|router| {
             // Whoever has no route will ask nobody.
             let next_hop = self.world.routes().next_hop(router, gateway);
-            let asked = match scheme.peers() {
+            let asked = match scheme.selection() {
                 None => None,
-                Some(node::Scheme::Thcp) => next_hop.map(|_| gateway),
-                Some(node::Scheme::PhThcp) => next_hop,
+                Some(Selection::Thcp) => next_hop.map(|_| gateway),
+                Some(Selection::PhThcp) => next_hop,
             };
             match (self.world.program(router), asked) {
                 (Member::Router(it), Some(asked)) => it.knows(IpAddr::V4(address(asked))),
                 _ => true,
             }
         })
+    }
+}
+
+/// A router's first wire; the gateway's is that to the origin.
+const LAN: Interface = Interface(1);
+
+/// The interfaces on which a router intercepts clients: towards the mesh, or towards its own.
+fn intercepts(scenario: &Scenario, scheme: Scheme, router: usize) -> Vec<Interface> {
+    let is_gateway = router == scenario.gateway;
+    match scheme.interception() {
+        Some(Interception::Gateway) if is_gateway => vec![AIR],
+        Some(Interception::AccessRouters)
+            if !is_gateway && scenario.receivers.contains(&router) =>
+        {
+            vec![LAN]
+        }
+        _ => Vec::new(),
     }
 }
 

@@ -6,12 +6,11 @@ use std::collections::BTreeMap;
 
 use node::Recent;
 use radio::{Report, Station};
-use wire::Instant;
+use wire::{Instant, Scheme};
 
 use super::browse::browse;
 use super::mesh::{Member, Mesh, ORIGIN, name};
 pub use super::mesh::{Options, RunError};
-use super::scheme::Scheme;
 use crate::hosts::{Ask, BEGIN, Got};
 use crate::net::Host;
 use crate::result::source::{self, Given, Source};

@@ -10,7 +10,7 @@ mod places;
 mod rivals;
 
 use super::{Event, Peers};
-use crate::input::{MeshConfig, Scheme};
+use crate::input::MeshConfig;
 use std::time::Duration;
 use wire::Instant;
 use wire::peer::{Gateway, Hello};
@@ -20,7 +20,7 @@ const PORT: u16 = 4404;
 /// A node whose identity and chance come from one byte each.
 fn node(identity: u8, seed: u8, key: Option<u8>) -> Peers {
     let config = MeshConfig {
-        scheme: Scheme::PhThcp,
+        selection: wire::Selection::PhThcp,
         identity: [identity; 32],
         key: key.map(|it| [it; 32]),
         gateways: Vec::new(),

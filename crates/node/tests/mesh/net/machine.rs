@@ -5,15 +5,15 @@ use super::liar::Liar;
 use crate::common::{BEGIN, Options, Shelf};
 use node::{
     Access, Config, Input, Interface, LinkOutput, Listening, MeshConfig, Node, OPEN_KEY, Output,
-    Report, Route, RouteSource, RouteTable, Scheme, Uplink,
+    Report, Route, RouteSource, RouteTable, Uplink,
 };
 use std::time::Duration;
-use wire::{Date, Instant, PublicKey};
+use wire::{Date, Instant, PublicKey, Selection};
 
 /// How a mesh is made.
 #[derive(Clone)]
 pub struct Plan {
-    pub scheme: Scheme,
+    pub selection: Selection,
     /// Of each node; the seeds differ by the node's number.
     pub node: Options,
     /// How long a hop takes.
@@ -35,7 +35,7 @@ pub struct Plan {
 impl Default for Plan {
     fn default() -> Self {
         Self {
-            scheme: Scheme::PhThcp,
+            selection: Selection::PhThcp,
             node: Options::default(),
             latency: Duration::from_millis(2),
             rate: 4_000_000,
@@ -50,7 +50,7 @@ impl Default for Plan {
 
 impl Plan {
     pub fn thcp() -> Self {
-        Self { scheme: Scheme::Thcp, ..Self::default() }
+        Self { selection: Selection::Thcp, ..Self::default() }
     }
 
     /// All nodes can listen.
@@ -69,7 +69,7 @@ impl Plan {
 
     pub fn mesh(&self, node: usize) -> MeshConfig {
         MeshConfig {
-            scheme: self.scheme,
+            selection: self.selection,
             identity: identity(self, node),
             key: self.key,
             gateways: if self.configured { vec![public_key(self, 0)] } else { Vec::new() },

@@ -1,0 +1,171 @@
+//! The schemes that papers compare and that routers run: their names, and what each makes a router do.
+//!
+//! A [`Scheme`] is of a whole mesh: it says who intercepts, who has peers and who overhears. A [`Selection`]
+//! is the part of it that a single router is told: whom to ask for what it does not hold.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Who intercepts and caches: MeshCache's architectures, and Ditto's. In the order of what they cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scheme {
+    /// Nobody intercepts; there is no cache anywhere.
+    EndToEnd,
+    /// The gateway alone caches (MeshCache §3, architecture A1).
+    Default,
+    /// Access routers cache for their clients, and select by [`Selection::Thcp`] (A2).
+    Thcp,
+    /// Access routers cache for their clients, and all select by [`Selection::PhThcp`] (A3).
+    PhThcp,
+    /// As [`Scheme::PhThcp`], and every router keeps what it overhears (Ditto §3).
+    Ditto,
+}
+
+/// How a router with peers selects whom to ask for what it does not hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Selection {
+    /// The next hop towards the gateway, which looks, keeps and forwards (MeshCache §4.3.1, A3).
+    PhThcp,
+    /// The gateway, over one connection end to end (MeshCache §4.2.1, A2).
+    Thcp,
+}
+
+/// Whose requests are intercepted, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interception {
+    /// By the gateway, on its interface towards the mesh.
+    Gateway,
+    /// By each access router, on the interface towards its clients.
+    AccessRouters,
+}
+
+/// There is no scheme of this name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no scheme")]
+pub struct ParseSchemeError;
+
+impl Scheme {
+    /// All of them: each adds caches to the one before.
+    pub const ALL: [Self; 5] =
+        [Self::EndToEnd, Self::Default, Self::Thcp, Self::PhThcp, Self::Ditto];
+
+    /// Its name on command lines and in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::EndToEnd => "end-to-end",
+            Self::Default => "default",
+            Self::Thcp => Selection::Thcp.name(),
+            Self::PhThcp => Selection::PhThcp.name(),
+            Self::Ditto => "ditto",
+        }
+    }
+
+    /// One line for the user who has to choose.
+    pub fn summary(self) -> &'static str {
+        match self {
+            Self::EndToEnd => "Nobody intercepts; no cache anywhere",
+            Self::Default => "The gateway alone, on its mesh interface (A1)",
+            Self::Thcp => {
+                "Access routers, for their clients; they ask the gateway, end to end (A2)"
+            }
+            Self::PhThcp => {
+                "Access routers, for their clients; each hop asks the next one, and keeps what passes (A3)"
+            }
+            Self::Ditto => {
+                "As ph-thcp, and every router keeps what it overhears on its monitor interface"
+            }
+        }
+    }
+
+    /// Whom routers ask for what they do not hold; `None`: they have no peers.
+    pub fn selection(self) -> Option<Selection> {
+        match self {
+            Self::EndToEnd | Self::Default => None,
+            Self::Thcp => Some(Selection::Thcp),
+            Self::PhThcp | Self::Ditto => Some(Selection::PhThcp),
+        }
+    }
+
+    /// Who intercepts; `None`: nobody.
+    pub fn interception(self) -> Option<Interception> {
+        match self {
+            Self::EndToEnd => None,
+            Self::Default => Some(Interception::Gateway),
+            Self::Thcp | Self::PhThcp | Self::Ditto => Some(Interception::AccessRouters),
+        }
+    }
+
+    /// Whether routers listen to what their neighbours send each other.
+    pub fn overhears(self) -> bool {
+        self == Self::Ditto
+    }
+}
+
+impl Selection {
+    /// All of them, the default first.
+    pub const ALL: [Self; 2] = [Self::PhThcp, Self::Thcp];
+
+    /// Its name on command lines and in configurations.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::PhThcp => "ph-thcp",
+            Self::Thcp => "thcp",
+        }
+    }
+}
+
+impl FromStr for Scheme {
+    type Err = ParseSchemeError;
+
+    fn from_str(name: &str) -> Result<Self, ParseSchemeError> {
+        Self::ALL.into_iter().find(|it| it.name() == name).ok_or(ParseSchemeError)
+    }
+}
+
+impl FromStr for Selection {
+    type Err = ParseSchemeError;
+
+    fn from_str(name: &str) -> Result<Self, ParseSchemeError> {
+        Self::ALL.into_iter().find(|it| it.name() == name).ok_or(ParseSchemeError)
+    }
+}
+
+impl fmt::Display for Scheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl fmt::Display for Selection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schemes_have_their_names() {
+        for scheme in Scheme::ALL {
+            assert_eq!(scheme.name().parse(), Ok(scheme));
+        }
+        assert_eq!("thpc".parse::<Scheme>(), Err(ParseSchemeError));
+    }
+
+    #[test]
+    fn each_selection_is_a_scheme_of_its_name() {
+        for selection in Selection::ALL {
+            assert_eq!(selection.name().parse(), Ok(selection));
+            let scheme: Scheme = selection.name().parse().unwrap();
+            assert_eq!((scheme.selection(), scheme.overhears()), (Some(selection), false));
+        }
+        assert_eq!("ditto".parse::<Selection>(), Err(ParseSchemeError));
+    }
+
+    #[test]
+    fn only_routers_with_peers_overhear() {
+        assert!(Scheme::ALL.iter().all(|it| it.selection().is_some() || !it.overhears()));
+    }
+}
