@@ -3,4 +3,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| node::checks::fields(bytes));
+fuzz_target!(|bytes: &[u8]| node::testing::fields(bytes));

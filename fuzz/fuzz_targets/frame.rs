@@ -2,6 +2,7 @@
 #![no_main]
 
 #[path = "../../crates/wire/tests/common/mod.rs"]
+#[allow(dead_code, reason = "each target uses a part")]
 mod common;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

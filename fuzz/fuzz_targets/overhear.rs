@@ -3,4 +3,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| node::overhear::checks::segments(bytes));
+fuzz_target!(|bytes: &[u8]| node::testing::overheard(bytes));

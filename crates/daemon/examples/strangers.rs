@@ -5,7 +5,7 @@
 //! many bytes of header fields as they may; they ask anew for what is refused. The odd ones ask for 128
 //! objects that the router has or can have, want all units of them, and take none. Runs until it is ended.
 
-use node::peering::{Event, Peers};
+use node::testing::{Event, Peers};
 use node::{LinkId, LinkInput, LinkOutput, MeshConfig};
 use std::collections::HashMap;
 use std::collections::VecDeque;

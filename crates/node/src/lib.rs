@@ -11,8 +11,6 @@
 
 mod access;
 mod budget;
-#[doc(hidden)]
-pub mod checks;
 mod chunks;
 mod clock;
 mod context;
@@ -31,8 +29,6 @@ mod names;
 mod node;
 mod output;
 pub mod overhear;
-#[doc(hidden)]
-pub mod peering;
 mod published;
 mod report;
 mod routes;
@@ -40,6 +36,7 @@ mod rows;
 mod segments;
 mod storing;
 mod supplying;
+pub mod testing;
 mod tickets;
 mod turns;
 

@@ -14,22 +14,22 @@ fn each(target: &str, check: fn(&[u8])) {
 
 #[test]
 fn raw_http() {
-    each("screen", node::checks::screen);
+    each("screen", node::testing::screen);
 }
 
 #[test]
 fn header_fields() {
-    each("fields", node::checks::fields);
+    each("fields", node::testing::fields);
 }
 
 #[test]
 fn rows_of_the_catalogue() {
-    each("row", node::checks::row);
+    each("row", node::testing::row);
 }
 
 #[test]
 fn what_is_overheard() {
-    each("overhear", node::overhear::checks::segments);
+    each("overhear", node::testing::overheard);
 }
 
 #[test]

@@ -29,8 +29,6 @@
 
 mod ahead;
 mod assemble;
-#[doc(hidden)]
-pub mod checks;
 mod counters;
 mod flows;
 mod hearing;

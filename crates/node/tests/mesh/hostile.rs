@@ -4,7 +4,7 @@
 use crate::net::{Call, Forged, Heard, Mesh, Page, Plan, Play, Relay, Said};
 use crate::net::{address, ask, author, chunk, noise, via};
 use bytes::Bytes;
-use node::peering::Peers;
+use node::testing::Peers;
 use std::time::Duration;
 use wire::peer::{Ask, ChunkHead, Message, Outcome, Request, Want};
 use wire::{ChunkId, Instant, RecordId, Signature};

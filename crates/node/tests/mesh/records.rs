@@ -15,7 +15,7 @@ const OTHER: &str = "http://o.test/b";
 const LENGTH: usize = 300_000;
 
 /// 1 answers 2 by itself; nobody knows whom to believe.
-fn alone(play: impl FnMut(&node::peering::Peers, Message) -> Vec<Said> + 'static) -> Mesh {
+fn alone(play: impl FnMut(&node::testing::Peers, Message) -> Vec<Said> + 'static) -> Mesh {
     let mut mesh = Mesh::chain(3);
     mesh.start_liar(1, author(play));
     mesh.pass_seconds(40);
@@ -23,7 +23,7 @@ fn alone(play: impl FnMut(&node::peering::Peers, Message) -> Vec<Said> + 'static
 }
 
 /// 1 answers 2 with records of its own making.
-fn forging(forge: impl Fn(&node::peering::Peers) -> Forged + 'static) -> Mesh {
+fn forging(forge: impl Fn(&node::testing::Peers) -> Forged + 'static) -> Mesh {
     alone(move |peers, message| match message {
         Message::Ask(ask) if ask.resume.is_none() => forge(peers).all(ask.request),
         Message::Want(_, wants) => forge(peers).units(&wants),

@@ -10,7 +10,7 @@ const URL: &str = "http://o.test/a";
 const LENGTH: usize = 300_000;
 
 /// 1 answers 2 by itself; nobody knows whom to believe.
-fn alone(play: impl FnMut(&node::peering::Peers, Message) -> Vec<Said> + 'static) -> Mesh {
+fn alone(play: impl FnMut(&node::testing::Peers, Message) -> Vec<Said> + 'static) -> Mesh {
     let mut mesh = Mesh::chain(3);
     mesh.start_liar(1, author(play));
     mesh.pass_seconds(40);

@@ -1,7 +1,7 @@
 //! The world of these tests itself: what peers say reaches each other as a driver would carry it.
 
 use crate::net::{Mesh, Plan, address, author};
-use node::peering::Event;
+use node::testing::Event;
 use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::rc::Rc;

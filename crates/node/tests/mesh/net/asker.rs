@@ -1,7 +1,7 @@
 //! A peer that asks what it is told to ask, and keeps all that it hears.
 
 use super::liar::Play;
-use node::peering::Event;
+use node::testing::Event;
 use std::cell::RefCell;
 use std::rc::Rc;
 use wire::peer::{Ask, Message, Request};

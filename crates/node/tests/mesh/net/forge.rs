@@ -3,7 +3,7 @@
 use super::liar::Said;
 use bytes::Bytes;
 use content::{Cutter, Entry, ManifestBuilder, Profile, Root, Sealer, Segment, name};
-use node::peering::Peers;
+use node::testing::Peers;
 use node::{Audience, OPEN_KEY, Target, named};
 use wire::peer::{ChunkHead, Head, Message, Request, Source, Want, segment_signed};
 use wire::{ChunkId, ObjectKey, Oid, PublicKey, RecordId, Signature};

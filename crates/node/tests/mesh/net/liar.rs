@@ -2,7 +2,7 @@
 
 use super::ground::{PORT, address};
 use bytes::Bytes;
-use node::peering::{Event, Peers};
+use node::testing::{Event, Peers};
 use node::{LinkInput, LinkOutput, MeshConfig};
 use std::collections::VecDeque;
 use std::net::SocketAddr;

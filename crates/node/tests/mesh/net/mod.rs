@@ -30,7 +30,7 @@ use ground::Ground;
 use liar::Liar;
 use links::{Later, Links};
 use machine::{Machine, Program, public_key, seed};
-use node::peering::Peers;
+use node::testing::Peers;
 use node::{
     Access, ClientInput, Dial, Entrance, ExchangeId, FetchId, Input, Overheard, PublishedInfo,
     PutError, Report, Request, RouteTable, Settings,

@@ -1,4 +1,12 @@
-//! What must hold for any bytes at all; the fuzz targets and the tests over their corpus share it.
+//! The one door for tests and fuzz targets into what the crate keeps to itself. Nothing of it is promised.
+//!
+//! Checks of what must hold for any bytes at all, which fuzz targets and the tests over their corpus share,
+//! and the engine of connections with peers, with which tests play a peer that misbehaves.
+
+mod overheard;
+
+pub use crate::mesh::{Down, Event, Peers, verify};
+pub use overheard::segments as overheard;
 
 use crate::http::{self, CacheControl, Ranges, Record, Row, Screen, Verdict};
 use ::http::{HeaderMap, HeaderValue, StatusCode, header};

@@ -1,6 +1,6 @@
 //! What must hold for whatever is heard; the fuzz target and the test over its corpus share it.
 
-use super::{AHEAD, Output, Overhear};
+use crate::overhear::{AHEAD, Output, Overhear};
 use std::fmt::Debug;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
