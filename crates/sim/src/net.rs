@@ -4,7 +4,8 @@
 //! TCP connection of it, [`Packet`] what machines send each other. *Who calls it:* the simulator's
 //! world, which carries packets between hosts, and the programs that run on them. *What it never
 //! does:* read a clock, open a socket, or know a route. *Where to start:* [`Host`]; for TCP itself
-//! [`tcp::Connection`].
+//! [`tcp::Connection`], which is ours and not smoltcp's: how losses are repaired decides what experiments give, so we
+//! choose it ourselves (ns-3's recovery beside that of RFC 6582, limited transmit, no SACK).
 
 mod bytes;
 mod host;
