@@ -1,5 +1,9 @@
 //! The rules of the house that a machine can check. ARCHITECTURE.md says why they are there.
 
+mod code;
+mod places;
+mod shape;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
