@@ -26,12 +26,12 @@ const SEEDS: [u64; 5] = [1, 2, 3, 4, 5];
 /// Of a strong signal, in attowatts: -60 dBm.
 const STRONG: u64 = 1_000_000_000;
 
-/// ns-3's figures, which the simulator is held against too: `sim/data/ns3/README.md` says how they
+/// ns-3's figures, which the simulator is held against too: `papers/data/ns3/README.md` says how they
 /// were made.
-const CHAIN: &str = include_str!("../../sim/data/ns3/chain.csv");
-const CHAIN_NOLOCK: &str = include_str!("../../sim/data/ns3/chain_nolock.csv");
-const CHAIN_PER: &str = include_str!("../../sim/data/ns3/chain_per.csv");
-const CONTENTION: &str = include_str!("../../sim/data/ns3/contention.csv");
+const CHAIN: &str = include_str!("../../papers/data/ns3/chain.csv");
+const CHAIN_NOLOCK: &str = include_str!("../../papers/data/ns3/chain_nolock.csv");
+const CHAIN_PER: &str = include_str!("../../papers/data/ns3/chain_per.csv");
+const CONTENTION: &str = include_str!("../../papers/data/ns3/contention.csv");
 
 /// A line of such a table: each column with what stands in it.
 struct Row(Vec<(&'static str, &'static str)>);

@@ -26,15 +26,13 @@ const NODE_METHODS_MAX: usize = 30;
 const METHODS: [(&str, usize); 2] = [("node::Node", 333), ("node::Peers", 90)];
 
 /// Top files and folders of a crate that name each other, in a circle.
-const CIRCLES: [(&str, &[&str]); 9] = [
+const CIRCLES: [(&str, &[&str]); 7] = [
     ("daemon", &["clients", "origins", "shell"]),
     ("daemon", &["control", "publish"]),
     ("node", &["context", "node"]),
     ("node", &["exchange", "supplying"]),
     ("radio", &["airtime", "config"]),
     ("radio", &["links", "output", "propagation"]),
-    ("sim", &["hosts", "report", "repro", "result", "router", "source"]),
-    ("sim", &["scenario", "world"]),
     ("store", &["catalogue", "files", "log", "reader", "recover"]),
 ];
 
