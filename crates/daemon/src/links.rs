@@ -52,11 +52,12 @@ struct Inner {
     lines: RefCell<HashMap<LinkId, Rc<Line>>>,
     places: Rc<Places>,
     accepted: Cell<u64>,
-    dialled: Cell<usize>,
+    /// Held by each link that we dialled, until it is over.
+    dialled: Rc<()>,
     /// Links that are hung up and not over yet, and what ends them.
     farewells: RefCell<Farewells<(LinkId, Rc<Notify>)>>,
-    /// Tasks that have not ended.
-    alive: Cell<usize>,
+    /// Held by each task, until it ends.
+    alive: Rc<()>,
     /// What is read goes here, and on from here without a copy. Empty between reads.
     buffer: RefCell<BytesMut>,
 }
@@ -76,9 +77,9 @@ impl Links {
             lines: RefCell::default(),
             places: Places::new(ACCEPTED_MAX),
             accepted: Cell::new(0),
-            dialled: Cell::new(0),
+            dialled: Rc::default(),
             farewells: RefCell::default(),
-            alive: Cell::new(0),
+            alive: Rc::default(),
             buffer: RefCell::default(),
         }))
     }
@@ -129,7 +130,7 @@ impl Links {
             line.take(LinkOutput::Hangup(id));
         }
         let gone = async {
-            while self.0.alive.get() > 0 {
+            while holders(&self.0.alive) > 0 {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
@@ -149,16 +150,16 @@ impl Links {
         let (links, line) = (self.clone(), self.add(id));
         spawn_local(async move {
             let _place = place;
-            let _alive = Counted::new(&links, |inner| &inner.alive);
+            let _alive = Rc::clone(&links.0.alive);
             line.say(&tell, LinkInput::Accepted(id, peer));
             links.carry(id, stream, &line, &tell).await;
         });
     }
 
     async fn dial(&self, id: LinkId, address: SocketAddr, line: &Line, tell: &impl Tell) {
-        let _alive = Counted::new(self, |inner| &inner.alive);
-        let _dialled = Counted::new(self, |inner| &inner.dialled);
-        let is_too_many = self.0.dialled.get() > DIALLED_MAX;
+        let _alive = Rc::clone(&self.0.alive);
+        let _dialled = Rc::clone(&self.0.dialled);
+        let is_too_many = holders(&self.0.dialled) > DIALLED_MAX;
         let dialled = tokio::select! {
             dialled = peers::dial(address), if !is_too_many => dialled,
             () = line.hang_up(), if !is_too_many => return,
@@ -366,25 +367,9 @@ impl Line {
     }
 }
 
-/// Counts something for as long as it is there.
-struct Counted {
-    links: Links,
-    count: fn(&Inner) -> &Cell<usize>,
-}
-
-impl Counted {
-    fn new(links: &Links, count: fn(&Inner) -> &Cell<usize>) -> Self {
-        let it = count(&links.0);
-        it.set(it.get() + 1);
-        Self { links: links.clone(), count }
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        let it = (self.count)(&self.links.0);
-        it.set(it.get() - 1);
-    }
+/// How many hold it beside us.
+fn holders(held: &Rc<()>) -> usize {
+    Rc::strong_count(held) - 1
 }
 
 #[cfg(test)]
@@ -437,7 +422,7 @@ mod tests {
         /// Waits until no task is left; nothing more may have been said.
         async fn quiet(mut self) {
             self.links.hang_up(Duration::from_secs(9)).await;
-            assert_eq!(self.links.0.alive.get() + self.links.0.dialled.get(), 0);
+            assert_eq!(holders(&self.links.0.alive) + holders(&self.links.0.dialled), 0);
             drop(self.ear);
             assert!(self.told.recv().await.is_none(), "something was said");
         }
@@ -604,10 +589,10 @@ mod tests {
     fn too_many_dials_fail() {
         run(async {
             let mut bench = Bench::new().await;
-            bench.links.0.dialled.set(DIALLED_MAX);
+            let others = vec![Rc::clone(&bench.links.0.dialled); DIALLED_MAX];
             bench.say(LinkOutput::Connect(ID, bench.listener.local_addr().unwrap()));
             assert!(matches!(bench.told.recv().await, Some(LinkInput::Closed(ID))));
-            bench.links.0.dialled.set(0);
+            drop(others);
             bench.quiet().await;
         });
     }
@@ -627,7 +612,7 @@ mod tests {
                 assert!(matches!(bench.told.recv().await, Some(LinkInput::Room(..))));
                 bench.say(LinkOutput::Hangup(id));
                 look().await;
-                assert!(bench.links.0.alive.get() <= links::FAREWELLS_MAX);
+                assert!(holders(&bench.links.0.alive) <= links::FAREWELLS_MAX);
             }
             accepting.abort();
             let _ = accepting.await;
