@@ -6,15 +6,11 @@ use host::origin::{Answer, broken};
 use http::{StatusCode, header};
 use hyper::body::{Body, Incoming};
 use hyper_util::rt::TokioIo;
+use node::driver::PAUSE_MAX;
 use node::{ExchangeId, Fetch, FetchError, FetchId, Input, OriginInput};
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::time::Duration;
-
-/// An origin may pause for so long within its content: some only speak when there is news. One that
-/// vanished is noticed earlier, by the connection itself.
-const PAUSE_MAX: Duration = Duration::from_secs(15 * 60);
 
 /// Asks an origin, and gives the engine what it answers.
 pub async fn fetch(shell: Shell, id: FetchId, fetch: Fetch, valve: Rc<Valve>) {

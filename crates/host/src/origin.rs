@@ -1,5 +1,6 @@
 //! Requests to origins, over connections that are kept for the next one.
 
+use crate::clock::Clock;
 use crate::dial::Dialler;
 use crate::progress::{Progress, Watched};
 use crate::screened::{Screened, Signs, refusal};
@@ -9,21 +10,18 @@ use http_body_util::{Either, Empty};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use node::driver::{OriginPool, Way};
+use node::driver::{HEAD_MAX, OriginPool, Way};
 use node::{Caller, Dial, Fetch, FetchError, RouteTable};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::net::TcpStream;
 
 /// A request's content: a client's, or none.
 pub type Content = Either<Incoming, Empty<Bytes>>;
 
-/// An origin gets so long to begin its answer, once it has the whole request: as long as others give
-/// it, since some answer only when there is something to say.
-const HEAD_PATIENCE: Duration = Duration::from_secs(15 * 60);
 /// The request's content may pause for so long on its way.
 const CONTENT_PATIENCE: Duration = Duration::from_secs(60);
 /// hyper reads so much at once, so that a grant is not overdrawn by more.
@@ -34,7 +32,7 @@ const READ_BYTES_MAX: usize = 64 * 1024;
 pub struct Pool {
     dialler: Dialler,
     idle: Rc<RefCell<OriginPool<Key, Connection>>>,
-    zero: Instant,
+    clock: Clock,
 }
 
 /// A connection made for one kind of client is not for others: it may lead where they may not go.
@@ -59,7 +57,7 @@ impl Pool {
     /// None yet.
     #[must_use]
     pub fn new(dialler: Dialler) -> Self {
-        Self { dialler, idle: Rc::default(), zero: Instant::now() }
+        Self { dialler, idle: Rc::default(), clock: Clock::start() }
     }
 
     /// What connects.
@@ -116,7 +114,7 @@ impl Pool {
 
     fn take(&self, key: &Key) -> Option<Connection> {
         let mut idle = self.idle.borrow_mut();
-        drop(idle.expire(self.now()));
+        drop(idle.expire(self.clock.now()));
         while let Some(kept) = idle.take(key) {
             if kept.sender.is_ready() {
                 return Some(kept);
@@ -126,14 +124,10 @@ impl Pool {
     }
 
     fn put(&self, key: Key, connection: Connection) {
-        let (mut idle, now) = (self.idle.borrow_mut(), self.now());
+        let (mut idle, now) = (self.idle.borrow_mut(), self.clock.now());
         drop(idle.expire(now));
         idle.retain(|kept| !kept.sender.is_closed());
         drop(idle.put(now, connection.way, key, connection));
-    }
-
-    fn now(&self) -> wire::Instant {
-        wire::Instant::from_nanos(self.zero.elapsed().as_nanos() as u64)
     }
 }
 
@@ -174,7 +168,7 @@ async fn send(
 /// Waits for an answer as long as the request moves on, and then as long as an origin may think.
 async fn patiently<F: Future>(answer: F, progress: &Progress) -> Option<F::Output> {
     let deadline = || {
-        let patience = if progress.is_done() { HEAD_PATIENCE } else { CONTENT_PATIENCE };
+        let patience = if progress.is_done() { HEAD_MAX } else { CONTENT_PATIENCE };
         progress.last() + patience
     };
     let mut answer = std::pin::pin!(answer);
@@ -321,7 +315,7 @@ mod tests {
         // From here on all of it has been sent.
         drop(content);
         assert_eq!(patiently(std::future::pending::<()>(), &progress).await, None);
-        let both = CONTENT_PATIENCE + HEAD_PATIENCE;
+        let both = CONTENT_PATIENCE + HEAD_MAX;
         assert_eq!(begun.elapsed().as_secs(), both.as_secs());
     }
 }

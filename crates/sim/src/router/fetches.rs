@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
-use node::driver::{OriginPool, Way};
+use node::driver::{HEAD_MAX, OriginPool, PAUSE_MAX, Way};
 use node::{
     Access, Dial, Fetch, FetchError, FetchId, Forbidden, Input, Leads, OriginInput, OriginOutput,
     RouteTable,
@@ -22,8 +22,6 @@ use crate::net::{Host, SocketId, tcp};
 
 /// An origin has so long to answer a dial.
 const DIAL: Duration = Duration::from_secs(20);
-/// It may think, or pause within its content, for so long.
-const PAUSE_MAX: Duration = Duration::from_secs(15 * 60);
 /// As many bytes are read at one time.
 const READ_MAX: usize = 64 * 1024;
 
@@ -123,7 +121,7 @@ impl Fetches {
                     request: bytes,
                     is_open,
                     granted: 0,
-                    until: now + if is_open { PAUSE_MAX } else { DIAL },
+                    until: now + if is_open { HEAD_MAX } else { DIAL },
                     keeps: false,
                     is_answered: false,
                     is_ended: false,
@@ -208,7 +206,7 @@ impl Fetches {
             && let Some(active) = self.active.get_mut(&id)
         {
             active.is_open = true;
-            active.until = now + PAUSE_MAX;
+            active.until = now + HEAD_MAX;
             self.go_on(now, host, id, told);
         }
     }
