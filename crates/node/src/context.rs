@@ -1,18 +1,16 @@
 //! What every machine of a node may use: its services. They answer at once, and call nobody.
 
-use crate::chunks::Chunks;
+use crate::catalogue::{Manifests, Rows, Segments};
+use crate::chunks::{Chunks, Flights, Opener, is_sealed_as};
 use crate::clock::Clock;
 use crate::dice::Dice;
 use crate::http::Record;
 use crate::input::{Config, ExchangeId, FetchId};
-use crate::manifests::Manifests;
-use crate::mesh::{Flights, Mesh};
+use crate::mesh::Mesh;
 use crate::names::Names;
-use crate::node::{Ear, Opener, Trust, is_sealed_as};
+use crate::node::{Ear, Trust};
 use crate::output::Output;
 use crate::report::Report;
-use crate::rows::Rows;
-use crate::segments::Segments;
 use crate::tickets::Tickets;
 use crate::turns::Turns;
 use ::http::StatusCode;

@@ -11,6 +11,7 @@
 
 mod access;
 mod budget;
+mod catalogue;
 mod chunks;
 mod clock;
 mod context;
@@ -20,20 +21,20 @@ pub mod driver;
 mod exchange;
 mod fetch;
 mod hasher;
+mod holders;
 mod http;
 mod input;
-mod manifests;
 mod mesh;
 pub mod named;
 mod names;
 mod node;
 mod output;
 pub mod overhear;
+mod peers;
 mod published;
 mod report;
 mod routes;
-mod rows;
-mod segments;
+mod source;
 mod storing;
 mod supplying;
 pub mod testing;
@@ -49,9 +50,9 @@ pub use input::{
     ClientInput, Config, Entrance, ExchangeId, FetchError, FetchId, Input, LinkId, LinkInput,
     Listening, MeshConfig, OriginInput, Overheard, PutError, Request, Settings, StoreInput, Ticket,
 };
-pub use mesh::PeerInfo;
 pub use node::{Node, PublishedInfo};
 pub use output::{ClientOutput, Dial, Fetch, Head, LinkOutput, OriginOutput, Output, StoreOutput};
+pub use peers::PeerInfo;
 pub use report::{Overhearing, Recent, Report, Requests, Unstored};
 pub use routes::{Interface, Route, RouteSource, RouteTable, Uplink};
 pub use storing::stored_segment;

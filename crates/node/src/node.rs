@@ -27,7 +27,6 @@ mod repair;
 mod serve;
 mod supply;
 mod turns;
-mod unseal;
 mod unsigned;
 mod want;
 
@@ -39,8 +38,8 @@ use crate::hasher::Map;
 use crate::input::{
     ClientInput, Config, ExchangeId, FetchId, Input, OriginInput, Settings, StoreInput,
 };
-use crate::mesh::PeerInfo;
 use crate::output::{OriginOutput, Output, StoreOutput};
+use crate::peers::PeerInfo;
 use crate::published::{LIST, Published};
 use crate::report::Report;
 use std::collections::{BTreeSet, VecDeque};
@@ -53,7 +52,6 @@ use wire::{Instant, NodeId, ObjectKey, PublicKey};
 pub(crate) use keep::Trust;
 pub(crate) use overheard::Ear;
 pub use put::PublishedInfo;
-pub(crate) use unseal::{Opener, is_sealed_as};
 
 /// An origin may be ahead of the fastest reader by this many bytes.
 const AHEAD: u64 = 256 * 1024;

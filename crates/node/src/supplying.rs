@@ -16,6 +16,8 @@ pub const COVER: u64 = 512 * 1024;
 pub const WANTS_MAX: usize = 2048;
 /// And all requests of a peer together.
 pub const PEER_WANTS_MAX: usize = 16 * 1024;
+/// Requests that one peer may have under way, at most.
+pub const REQUESTS_MAX: usize = 128;
 /// So many bytes of units follow the first segment unasked, so that small objects take one round trip
 /// (protocol: Pull).
 pub const UNASKED_BYTES: u64 = 16 * 1024;

@@ -5,7 +5,7 @@
 
 mod overheard;
 
-pub use crate::mesh::{Down, Event, Peers, verify};
+pub use crate::peers::{Down, Event, Peers, verify};
 pub use overheard::segments as overheard;
 
 use crate::http::{self, CacheControl, Ranges, Record, Row, Screen, Verdict};

@@ -4,7 +4,7 @@
 //! *control* connection begins with a [`Preamble`] and a Noise handshake, whose payloads are
 //! [`Introduction`]s; then each Noise message is one [`Message`]. The *data* connection begins
 //! with a [`Preamble`] and a [`Token`](crate::Token); then whole chunk frames come, a [`ChunkHead`] and the
-//! bytes it announces each. *Who calls it:* `node::mesh`. *What it never does:* encrypt, verify, or
+//! bytes it announces each. *Who calls it:* `node::peers`. *What it never does:* encrypt, verify, or
 //! take memory that the bytes at hand do not pay for. *Where to start:* [`Message`]. *Source:* our
 //! own; docs/protocol.md.
 

@@ -5,7 +5,7 @@
 //! hung up and whose last bytes are still to be sent. They are bounded here, and the oldest ends first:
 //! else one who connects and never closes would hold all places of a driver.
 
-use crate::mesh::{DIALS_MAX, HANDSHAKES_MAX, PEERS_MAX};
+use crate::peers::{DIALS_MAX, HANDSHAKES_MAX, PEERS_MAX};
 use std::collections::VecDeque;
 use std::time::Duration;
 

@@ -4,12 +4,13 @@
 use super::Node;
 use super::hear::headers;
 use crate::access::Forbidden;
+use crate::chunks::{Flight, Unit};
 use crate::cutting::Fresh;
 use crate::exchange::Asker;
 use crate::fetch::{self, Fetch, Via};
 use crate::http::{self, Asked, Record, Voucher};
 use crate::input::{ExchangeId, FetchError, FetchId};
-use crate::mesh::{Flight, Unit, verify};
+use crate::peers::verify;
 use crate::storing::{Inflow, Listed, Storing};
 use crate::supplying::COVER;
 use ::http::{HeaderMap, HeaderName, StatusCode, header};

@@ -2,7 +2,8 @@
 //! behind.
 
 use super::Node;
-use crate::mesh::{Choice, Mesh};
+use crate::mesh::Mesh;
+use crate::source::Choice;
 use std::net::IpAddr;
 use wire::{Instant, NodeId, Oid};
 

@@ -2,10 +2,10 @@
 
 use super::Node;
 use super::named::certifies;
-use super::unseal::is_sealed_as;
+use crate::chunks::{Unit, is_sealed_as};
 use crate::fetch::Fetch;
 use crate::input::FetchId;
-use crate::mesh::{Unit, verify};
+use crate::peers::verify;
 use crate::storing::{Signed, Storing};
 use crate::supplying::UNASKED_BYTES;
 use bytes::Bytes;

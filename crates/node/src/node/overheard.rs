@@ -9,8 +9,8 @@
 
 use super::Node;
 use super::listing::unasked;
+use crate::chunks::{Flight, Part};
 use crate::input::{Config, ExchangeId, FetchId, Listening, Overheard};
-use crate::mesh::{Flight, Part};
 use crate::overhear::{AHEAD, Output, Overhear};
 use crate::report::Overhearing;
 use bytes::Bytes;

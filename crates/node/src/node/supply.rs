@@ -3,12 +3,12 @@
 use super::Node;
 use super::hear::fields;
 use super::listing::unasked;
+use crate::chunks::Unit;
 use crate::exchange::{Source, State};
 use crate::fetch::{self, Fetch, Via};
 use crate::hasher::Set;
 use crate::http::{self, Record};
 use crate::input::{ExchangeId, FetchError, FetchId};
-use crate::mesh::Unit;
 use crate::storing::{Inflow, Signed};
 use crate::supplying::{PEER_WANTS_MAX, Supplying, WANTS_MAX, Wants};
 use ::http::{HeaderMap, StatusCode};

@@ -1,11 +1,11 @@
 //! What readers here want of an object that a peer lists: a window of units ahead of each, in batches.
 
 use super::{AHEAD, Node};
+use crate::chunks::Unit;
 use crate::context::OVERHEARD_PART;
 use crate::exchange::State;
 use crate::fetch::Fetch;
 use crate::input::{ExchangeId, FetchId};
-use crate::mesh::Unit;
 use crate::storing::Storing;
 use crate::supplying::COVER;
 use content::Segment;

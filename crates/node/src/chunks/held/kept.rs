@@ -1,6 +1,6 @@
 //! Units that are to be kept, because something is published with them.
 //!
-//! *Who calls it:* `chunks.rs`, and the node, which knows what is published. *What it never does:* count a
+//! *Who calls it:* `held.rs`, and the node, which knows what is published. *What it never does:* count a
 //! unit as kept that the disk has not shown or written.
 
 use super::{Chunks, Group};

@@ -3,9 +3,9 @@
 use super::net::{Net, address};
 use super::{at, hello, node, told};
 use crate::input::{LinkId, LinkInput};
-use crate::mesh::peers::connecting::Signatures;
-use crate::mesh::peers::{Down, Event};
 use crate::output::LinkOutput;
+use crate::peers::connecting::Signatures;
+use crate::peers::{Down, Event};
 use bytes::Bytes;
 use wire::peer::{Message, Refusal, Request};
 

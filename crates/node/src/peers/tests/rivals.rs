@@ -2,7 +2,7 @@
 
 use super::net::{Net, address};
 use super::{Event, node};
-use crate::mesh::peers::Down;
+use crate::peers::Down;
 use proptest::prelude::*;
 use wire::NodeId;
 use wire::peer::{Message, Request};

@@ -3,13 +3,13 @@
 //! *What this is:* an engine of its own: links in, messages and chunk frames out. *Who calls it:*
 //! `node`, which gives it what its links do ([`Peers::handle`]) and drains [`Peers::poll_output`] and
 //! [`Peers::poll_event`] afterwards. *What it never does:* look into requests or objects. *Where to
-//! start:* `peers/link.rs` for the stages of a connection, then `connecting`, `rivals`, `control` and
+//! start:* `link.rs` for the stages of a connection, then `connecting`, `rivals`, `control` and
 //! `data`. *Source:* protocol: A peer; Noise revision 34; docs/protocol.md.
 //!
 //! *What it holds at most:* [`PEERS_MAX`] peers with three links each, [`HANDSHAKES_MAX`] accepted
 //! links that have not proven who they are, one that waits beside each peer, and [`DIALS_MAX`] of our
-//! own dials (then no more are begun). `peers/places.rs` says who leaves when there are too many. A link holds one frame that has not
-//! come whole; what waits to be written is bounded by [`CONTROL_BACKLOG_MAX`] and [`WINDOW`].
+//! own dials (then no more are begun). `places.rs` says who leaves when there are too many. A link holds one
+//! frame that has not come whole; what waits to be written is bounded by [`CONTROL_BACKLOG_MAX`] and [`WINDOW`].
 
 mod alive;
 mod backlog;
@@ -17,6 +17,7 @@ mod chunks;
 mod connecting;
 mod control;
 mod data;
+mod identity;
 mod inbox;
 mod link;
 mod noise;
@@ -28,11 +29,13 @@ mod rivals;
 #[cfg(test)]
 mod tests;
 
-use super::identity::{Identity, node_id};
+pub use identity::{node_id, verify};
+
 use crate::input::{LinkId, LinkInput, MeshConfig};
 use crate::output::LinkOutput;
 use bytes::Bytes;
 use connecting::{Signatures, presentable};
+use identity::Identity;
 use link::{Link, Role};
 use noise::Noise;
 use peer::Peer;

@@ -2,8 +2,8 @@
 
 use super::PORT;
 use crate::input::{LinkId, LinkInput};
-use crate::mesh::peers::{Event, Peers};
 use crate::output::LinkOutput;
+use crate::peers::{Event, Peers};
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

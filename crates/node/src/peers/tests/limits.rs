@@ -3,8 +3,8 @@
 use super::net::{Net, address};
 use super::{Event, at, node};
 use crate::input::{LinkId, LinkInput};
-use crate::mesh::peers::{CONTROL_BACKLOG_MAX, Down, HANDSHAKES_MAX, PEERS_MAX};
 use crate::output::LinkOutput;
+use crate::peers::{CONTROL_BACKLOG_MAX, Down, HANDSHAKES_MAX, PEERS_MAX};
 use std::net::SocketAddr;
 use wire::peer::{Message, Refusal, Request};
 

@@ -3,9 +3,9 @@
 use super::net::{Net, address};
 use super::{Event, node, told};
 use crate::input::{LinkId, LinkInput};
-use crate::mesh::peers::chunks::{ChunkReader, NoFrame};
-use crate::mesh::peers::{Down, WINDOW};
 use crate::output::LinkOutput;
+use crate::peers::chunks::{ChunkReader, NoFrame};
+use crate::peers::{Down, WINDOW};
 use bytes::Bytes;
 use wire::peer::{ChunkHead, Connection, Preamble, Refusal, Source};
 use wire::{ChunkId, NodeId};

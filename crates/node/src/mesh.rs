@@ -2,26 +2,15 @@
 //!
 //! *What this is:* the state that a node has because of its mesh, and the small engines that own parts
 //! of it. *Who calls it:* `node`, whose files `reach`, `follow`, `want` and `supply` join it to requests
-//! and chunks. *Where to start:* `select.rs` for whom is asked, `peers.rs` for how peers talk.
+//! and chunks. *Where to start:* `source/select.rs` for whom is asked, `peers/mod.rs` for how peers talk.
 //! *Sources:* MeshCache §3, §4.2.1, §4.3.1; Ditto §4.2; docs/protocol.md.
 
-mod early;
-mod flights;
-mod holders;
-mod identity;
-mod peers;
-mod select;
-
-pub use flights::{Flight, Flights, Part, Unit};
-pub use identity::verify;
-pub use peers::{DIALS_MAX, Down, Event, HANDSHAKES_MAX, PEERS_MAX, PeerInfo, Peers};
-pub use select::{Choice, Ways};
-
-use holders::Holders;
-
 use crate::hasher::Map;
+use crate::holders::Holders;
 use crate::input::{ExchangeId, FetchId, MeshConfig};
+use crate::peers::{self, Peers};
 use crate::routes::RouteTable;
+use crate::source::Ways;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -40,8 +29,6 @@ const REFUSED_EVERY: Duration = Duration::from_secs(3600);
 const WITHOUT_MAX: usize = 256;
 /// And messages that wait because peers take them slowly.
 const BACKLOGS_SHARE: u64 = 8;
-/// Requests that one peer may have under way, at most.
-pub const REQUESTS_MAX: usize = 128;
 
 /// What a node has because of its mesh.
 pub struct Mesh {
@@ -254,6 +241,6 @@ impl Mesh {
     /// Whether a peer is to be believed in what nobody has signed.
     pub fn believes_unsigned(&self, peer: NodeId) -> bool {
         let gateways = &self.config.gateways;
-        gateways.is_empty() || gateways.iter().any(|key| identity::node_id(key) == peer)
+        gateways.is_empty() || gateways.iter().any(|key| peers::node_id(key) == peer)
     }
 }

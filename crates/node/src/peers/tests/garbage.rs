@@ -3,8 +3,8 @@
 use super::net::address;
 use super::{Peers, at, node};
 use crate::input::{LinkId, LinkInput};
-use crate::mesh::peers::{Event, HANDSHAKES_MAX};
 use crate::output::LinkOutput;
+use crate::peers::{Event, HANDSHAKES_MAX};
 use bytes::Bytes;
 use proptest::prelude::*;
 use std::collections::BTreeMap;

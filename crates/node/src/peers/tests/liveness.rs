@@ -2,7 +2,7 @@
 
 use super::net::Net;
 use super::{Event, Peers, node, told};
-use crate::mesh::peers::Down;
+use crate::peers::Down;
 use wire::peer::{Message, Request};
 
 fn pair(one: Peers, other: Peers) -> Net {

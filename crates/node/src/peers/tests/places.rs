@@ -3,8 +3,8 @@
 use super::net::{Net, address};
 use super::{Event, at, node};
 use crate::input::{LinkId, LinkInput};
-use crate::mesh::peers::{DIALS_MAX, Down, HANDSHAKES_MAX, PEERS_MAX, Peers};
 use crate::output::LinkOutput;
+use crate::peers::{DIALS_MAX, Down, HANDSHAKES_MAX, PEERS_MAX, Peers};
 use std::net::SocketAddr;
 use wire::NodeId;
 use wire::peer::{ChunkHead, Source};

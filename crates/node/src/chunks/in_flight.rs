@@ -3,7 +3,7 @@
 //! Bounded by what is asked for: each reader of a transfer asks for a window of units ahead, and each
 //! request of a peer has at most [`WANTS_MAX`](crate::supplying::WANTS_MAX) under way.
 
-use super::early::Early;
+use super::unsolicited::Early;
 use crate::hasher::Map;
 use crate::input::{ExchangeId, FetchId};
 use bytes::Bytes;
