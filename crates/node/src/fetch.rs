@@ -2,40 +2,25 @@
 
 use crate::exchange::Ask;
 use crate::http::Record;
-use crate::input::{ExchangeId, FetchError, FetchId};
+use crate::input::{ExchangeId, FetchError};
 use crate::storing::{Inflow, Storing};
 use bytes::Bytes;
 use content::Entry;
-use http::HeaderMap;
 use std::collections::VecDeque;
-use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
-use wire::peer::Request;
-use wire::{ChunkId, Date, Instant, NodeId};
+use wire::{ChunkId, Date, Instant};
 
 /// A request to an origin or to a peer.
 #[derive(Debug)]
 pub struct Fetch {
     /// The request that began it.
-    pub ask: Ask,
+    pub ask: Rc<Ask>,
     /// The stale record that may stand in for the origin.
     pub old: Option<Rc<Record>>,
     /// Whether it asks the origin to confirm that record.
     pub confirms: bool,
     /// Why the response may not be stored, where that is known from the start.
     pub unstorable: Option<&'static str>,
-    /// The fields it is asked with.
-    pub headers: HeaderMap,
-    /// Whom it is asked.
-    pub via: Via,
-    /// Peers that were asked, and did not help.
-    pub tried: Vec<IpAddr>,
-    /// The peer that was asked before, and may still answer.
-    pub former: Option<(NodeId, Request)>,
-    /// Since when it has had no way to go on.
-    pub stranded: Option<Instant>,
-    /// When it last came on: asked, answered, or received something.
-    pub moved: Instant,
     /// `Cache-Status` of the caches before us.
     pub status_line: String,
     /// Why we ask, in the words of RFC 9211 §2.2.
@@ -51,49 +36,11 @@ pub struct Fetch {
     /// Content bytes granted to the origin so far, and received.
     pub granted: u64,
     pub received: u64,
-    /// Bytes that a peer may send more and was not told of yet.
-    pub owed: u64,
     /// Content that its client cannot take yet.
     pub held: VecDeque<Bytes>,
     /// How it ended, if that was before its client had all.
     pub over: Option<Result<(), FetchError>>,
     pub state: State,
-    /// Its origin was asked beside a peer that gave no sign of life; once is enough.
-    pub beside: bool,
-    /// How it goes on, if what its origin was asked first has broken off.
-    pub onward: Option<Onward>,
-}
-
-/// A request for the rest of a body.
-#[derive(Debug)]
-pub struct Onward {
-    /// Its number, for the driver; none while there is no request.
-    pub line: Option<FetchId>,
-    /// Its head has come.
-    pub answered: bool,
-    /// Where the body ends, if that is known.
-    pub end: Option<u64>,
-    /// When it was asked or answered, or broke off.
-    pub asked: Instant,
-}
-
-/// Whom something is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Via {
-    /// The origin.
-    Origin,
-    /// Whoever publishes it here.
-    Publisher,
-    /// A peer that is being dialled.
-    Dialling(SocketAddr),
-    /// A peer, by this request.
-    Peer(NodeId, Request),
-    /// Nobody any more: all of it has come.
-    Done,
-    /// Nobody at present.
-    Nobody,
-    /// Nobody yet: it is to be asked of somebody before this input is done with.
-    Next,
 }
 
 /// How far a response is.
@@ -160,28 +107,33 @@ impl Repairing {
 }
 
 impl Fetch {
+    /// One that has no head yet.
+    pub fn new(ask: Rc<Ask>, requested: Date, why: &'static str, waiters: Vec<ExchangeId>) -> Self {
+        Self {
+            ask,
+            old: None,
+            confirms: false,
+            unstorable: None,
+            status_line: String::new(),
+            why,
+            starter: waiters.first().copied(),
+            waiters,
+            joined: Vec::new(),
+            requested,
+            granted: 0,
+            received: 0,
+            held: VecDeque::new(),
+            over: None,
+            state: State::Asking,
+        }
+    }
+
     /// Content bytes that may come at any time, to be kept until they are written.
     pub fn promised(&self) -> u64 {
         match self.state {
             State::Storing(_) => self.granted.saturating_sub(self.received),
             _ => 0,
         }
-    }
-
-    /// The number by which a driver knows the request to the origin, of a transfer with this number; after
-    /// one that broke off, before the next, none that it still speaks of.
-    pub fn line(&self, id: FetchId) -> FetchId {
-        self.onward.as_ref().map_or(id, |onward| onward.line.unwrap_or(FetchId(u64::MAX)))
-    }
-
-    /// Whether its origin broke off, and is not asked for the rest at present.
-    pub fn is_cut_off(&self) -> bool {
-        self.onward.as_ref().is_some_and(|onward| onward.line.is_none())
-    }
-
-    /// Whether its origin broke off, and the head of the rest has not come: nothing can be granted before.
-    pub fn awaits_rest(&self) -> bool {
-        self.onward.as_ref().is_some_and(|onward| !onward.answered)
     }
 
     /// The object that is being stored, if it is.
@@ -201,30 +153,6 @@ impl Fetch {
                 Inflow::Listed(listed) => listed.tail.end().unwrap_or(listed.end),
             },
             _ => 0,
-        }
-    }
-
-    /// The peer that is asked, if one is.
-    pub fn peer(&self) -> Option<NodeId> {
-        self.request().map(|(peer, _)| peer)
-    }
-
-    /// The peer that gives what is wanted.
-    pub fn giver(&self) -> Option<NodeId> {
-        self.giving().map(|(peer, _)| peer)
-    }
-
-    /// The peer that gives what is wanted, and by which request: as long as another that was asked too
-    /// has not answered, the one that was asked before.
-    pub fn giving(&self) -> Option<(NodeId, Request)> {
-        self.former.or(self.request())
-    }
-
-    /// The peer that is asked, and by which request, if one is.
-    pub fn request(&self) -> Option<(NodeId, Request)> {
-        match self.via {
-            Via::Peer(peer, request) => Some((peer, request)),
-            _ => None,
         }
     }
 }

@@ -39,7 +39,9 @@ mod storing;
 mod supplying;
 pub mod testing;
 mod tickets;
+mod trust;
 mod turns;
+mod ways;
 
 pub use access::{Access, Caller, Forbidden, Leads, Prefix, PrefixError, is_local, may_use, plain};
 pub use http::{
@@ -55,4 +57,6 @@ pub use output::{ClientOutput, Dial, Fetch, Head, LinkOutput, OriginOutput, Outp
 pub use peers::PeerInfo;
 pub use report::{Overhearing, Recent, Report, Requests, Unstored};
 pub use routes::{Interface, Route, RouteSource, RouteTable, Uplink};
+pub use source::select;
 pub use storing::stored_segment;
+pub use ways::Ways;

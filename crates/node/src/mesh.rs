@@ -7,14 +7,14 @@
 
 use crate::hasher::Map;
 use crate::holders::Holders;
-use crate::input::{ExchangeId, FetchId, MeshConfig};
+use crate::input::{ExchangeId, MeshConfig};
 use crate::peers::{self, Peers};
 use crate::routes::RouteTable;
-use crate::source::Ways;
+use crate::ways::Ways;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
-use wire::peer::{Gateway, Hello, Message, Request};
+use wire::peer::{Gateway, Hello, Request};
 use wire::{Instant, NodeId, PublicKey, Selection};
 
 /// A neighbour without a daemon is passed over for so long.
@@ -40,14 +40,10 @@ pub struct Mesh {
     /// When the way out of the mesh became another, if it ever did: connections through the old one may be
     /// dead and not say so.
     pub led_elsewhere: Option<Instant>,
-    /// Our requests to peers.
-    pub asks: Map<(NodeId, Request), FetchId>,
     /// Requests of peers.
     pub supplied: BTreeMap<(NodeId, Request), ExchangeId>,
     /// Who leads to which published object.
     pub holders: Holders,
-    /// Who waits for a peer that is being dialled.
-    pub dialling: Map<SocketAddr, Vec<FetchId>>,
     /// When to look whether those are there who will be asked.
     pub meet_at: Option<Instant>,
     /// For how long they were left alone the last time that they were not.
@@ -60,7 +56,6 @@ pub struct Mesh {
     refused: Map<IpAddr, Instant>,
     name: String,
     profile: u8,
-    requests: u32,
     exchanges: u64,
 }
 
@@ -82,10 +77,8 @@ impl Mesh {
             routes: RouteTable::Nowhere,
             led: RouteTable::Nowhere,
             led_elsewhere: None,
-            asks: Map::default(),
             supplied: BTreeMap::new(),
             holders: Holders::default(),
-            dialling: Map::default(),
             meet_at: None,
             meet_wait: Duration::ZERO,
             without: Map::default(),
@@ -93,7 +86,6 @@ impl Mesh {
             refused: Map::default(),
             name,
             profile,
-            requests: 0,
             exchanges: 0,
         }
     }
@@ -169,18 +161,6 @@ impl Mesh {
             }
             _ => (address, port).into(),
         }
-    }
-
-    /// Numbers a request of ours.
-    pub fn draw_request(&mut self) -> Request {
-        self.requests = self.requests.wrapping_add(1);
-        Request(self.requests)
-    }
-
-    /// Nothing more is wanted of a request of ours.
-    pub fn withdraw(&mut self, now: Instant, (peer, request): (NodeId, Request)) {
-        self.asks.remove(&(peer, request));
-        self.peers.send(now, peer, &Message::Cancel(request));
     }
 
     /// All requests of a peer.

@@ -3,6 +3,7 @@
 
 mod answer;
 mod ask;
+mod asked;
 mod charge;
 mod claims;
 mod fill;
@@ -22,7 +23,6 @@ mod onward;
 mod origin;
 mod overheard;
 mod put;
-mod reach;
 mod repair;
 mod serve;
 mod supply;
@@ -42,14 +42,15 @@ use crate::output::{OriginOutput, Output, StoreOutput};
 use crate::peers::PeerInfo;
 use crate::published::{LIST, Published};
 use crate::report::Report;
+use crate::source::Source;
+use crate::source::select::{self, Select};
 use std::collections::{BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Duration;
 use store::Index;
-use wire::{Instant, NodeId, ObjectKey, PublicKey};
+use wire::{Instant, NodeId, ObjectKey, PublicKey, Selection};
 
-pub(crate) use keep::Trust;
 pub(crate) use overheard::Ear;
 pub use put::PublishedInfo;
 
@@ -65,8 +66,6 @@ const ORPHANS_MAX: usize = 32;
 const ABANDONED_MAX: u64 = 1024 * 1024;
 /// Units that peers wait for are listed so soon after they were cut, however few they are.
 const LIST_AFTER: Duration = Duration::from_millis(20);
-/// While something is asked of peers, the engine looks this often whether it comes on.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Everything one mesh node decides.
 ///
@@ -77,14 +76,12 @@ pub struct Node {
     cx: Context,
     exchanges: Map<ExchangeId, Exchange>,
     fetches: Map<FetchId, Fetch>,
-    /// Transfers by the requests for the rest of their bodies.
-    lines: Map<FetchId, FetchId>,
     /// Which fetch of an object others may join.
     joinable: Map<ObjectKey, FetchId>,
     /// What peers make us hold.
     budget: Budget,
-    /// When to look whether what peers were asked for comes on.
-    look_at: Option<Instant>,
+    /// What is asked of others.
+    source: Source,
     /// Transfers that peers read, and when each counts as pausing.
     pauses: BTreeSet<(Instant, FetchId)>,
     /// The request of a peer that last had its turn to be sent units.
@@ -102,14 +99,19 @@ pub struct Node {
 impl Node {
     /// A node that holds what the index says.
     pub fn new(config: Config, index: Index) -> Self {
+        let selection = config.mesh.as_ref().map_or(Selection::PhThcp, |mesh| mesh.selection);
+        Self::with_select(config, index, select::of(selection))
+    }
+
+    /// The same, with a scheme of one's own instead of the one that the configuration names.
+    pub fn with_select(config: Config, index: Index, select: Box<dyn Select>) -> Self {
         Self {
             budget: Budget::new(config.memory_bytes),
             cx: Context::new(config, index),
             exchanges: Map::default(),
             fetches: Map::default(),
-            lines: Map::default(),
             joinable: Map::default(),
-            look_at: None,
+            source: Source::new(select),
             pauses: BTreeSet::new(),
             last_turn: ExchangeId(0),
             to_list: VecDeque::new(),
@@ -134,8 +136,9 @@ impl Node {
             Input::Link(input) => self.link(input),
             Input::Store(input) => self.store(input),
             Input::Name(host, addresses) => self.name(host, addresses),
-            // Nobody here asks by datagram yet: it is nothing that we waited for.
-            Input::Datagram(..) => {}
+            Input::Datagram(from, bytes) => {
+                self.source.handle_datagram(&mut self.cx, from, &bytes);
+            }
         }
         self.load_published();
         self.grant_others();
@@ -156,7 +159,14 @@ impl Node {
         let meet = self.cx.mesh.as_ref().and_then(|mesh| mesh.meet_at);
         let pause = self.pauses.first().map(|(at, _)| *at);
         let ear = self.cx.ear.as_ref().and_then(Ear::poll_timeout);
-        let own = [self.cx.sync_at, self.cx.trust.tried_at(), orphan, self.look_at, list, pause];
+        let own = [
+            self.cx.sync_at,
+            self.cx.trust.tried_at(),
+            orphan,
+            self.source.poll_timeout(),
+            list,
+            pause,
+        ];
         let others = [self.published.read_again_at, meet, peers, ear];
         own.into_iter().chain(others).flatten().min()
     }
@@ -305,8 +315,9 @@ impl Node {
         while self.pauses.first().is_some_and(|(at, _)| *at <= self.cx.now) {
             self.pauses.pop_first().into_iter().for_each(|(_, id)| self.paused(id));
         }
-        if self.look_at.is_some_and(|at| at <= self.cx.now) {
-            self.look_at = None;
+        self.source.handle_timeout(&mut self.cx);
+        if self.source.look_at.is_some_and(|at| at <= self.cx.now) {
+            self.source.look_at = None;
             self.look_after();
         }
         self.listen();

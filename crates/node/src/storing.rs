@@ -87,8 +87,6 @@ pub struct Listed {
     pub tail: Tail,
     /// Units that the peer does not have.
     pub lost: Set<ChunkId>,
-    /// The head of the answer to the latest request has come.
-    pub answered: bool,
     /// Another peer than the one that told the length goes on with it.
     pub turned: bool,
 }
@@ -235,14 +233,6 @@ impl Storing {
     /// Whether it was closed before, and stays so.
     pub fn is_reopened(&self) -> bool {
         matches!(&self.inflow, Inflow::Listed(listed) if listed.reopened)
-    }
-
-    /// Whether who was asked for it last has begun to answer.
-    pub fn is_answered(&self) -> bool {
-        match &self.inflow {
-            Inflow::Cut(_) => true,
-            Inflow::Listed(listed) => listed.answered,
-        }
     }
 
     /// Whether bytes of it come that are in no unit.

@@ -7,6 +7,7 @@
 mod bytes;
 mod date;
 mod directives;
+mod fields;
 mod freshness;
 mod headers;
 #[cfg(test)]
@@ -21,6 +22,7 @@ mod validate;
 
 pub use date::format as format_date;
 pub use directives::CacheControl;
+pub use fields::{fields, headers};
 pub use freshness::{age, is_ruled};
 pub use headers::{add_via, is_end_to_end, passed, strip_hop_by_hop, take_cookies, wants_upgrade};
 pub use ranges::{ContentRange, Ranges, content_range, parse as parse_ranges};

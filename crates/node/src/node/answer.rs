@@ -2,12 +2,12 @@
 
 use super::Node;
 use super::origin::{add_status, add_upstream};
-use super::reach::bare_request;
 use crate::access::Forbidden;
 use crate::exchange::{Piece, Serving, Source, State};
 use crate::http::{self, Ranges, Record};
 use crate::input::{Entrance, ExchangeId, FetchError};
 use crate::output::{self, ClientOutput, Dial, Head, Output};
+use crate::source::bare_request;
 use crate::storing::segment_number;
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
 use bytes::Bytes;

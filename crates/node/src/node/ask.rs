@@ -3,15 +3,15 @@
 use super::Node;
 use crate::access::{Access, Caller, Forbidden, may_use};
 use crate::exchange::{Ask, Asker, Exchange, State, Trail};
-use crate::fetch::{self, Fetch, Via};
+use crate::fetch::{self, Fetch};
 use crate::http::{self, Audience, CacheControl, Record, Reuse, Row, Target};
-use crate::input::{Config, Entrance, ExchangeId, FetchError, Request};
+use crate::input::{Config, Entrance, ExchangeId, FetchError, FetchId, Request};
 use crate::named;
 use crate::output::{ClientOutput, Dial, Output};
+use crate::source::{Goal, Pursuit, Quest};
 use crate::supplying::COVER;
 use ::http::uri::Authority;
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
-use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 
@@ -230,7 +230,8 @@ impl Node {
         let crowded = self.cx.chunks.pinned_bytes() > self.cx.pinned_max();
         let Some(fetch) = self.fetches.get_mut(&fetch_id) else { return false };
         // What waits for us is not waited for (protocol: No loops).
-        if fetch.peer().is_some_and(|peer| ask.trail.visited.contains(&peer)) {
+        let asked = self.source.get(fetch_id).and_then(Pursuit::peer);
+        if asked.is_some_and(|peer| ask.trail.visited.contains(&peer)) {
             return false;
         }
         match &fetch.state {
@@ -260,7 +261,7 @@ impl Node {
         old: Option<Rc<Record>>,
         why: &'static str,
         waiters: Vec<ExchangeId>,
-    ) -> crate::input::FetchId {
+    ) -> FetchId {
         let mut headers = ask.headers.clone();
         // With a range asked for, a changed object is given on, not fetched whole.
         let ranged = headers.contains_key(header::RANGE);
@@ -272,16 +273,17 @@ impl Node {
             }
             can
         });
-        let key = ask.key;
-        let merges = ask.is_plain() || waiters.is_empty();
-        let id = self.start(ask, headers, why, waiters, ranged.then_some("range"));
-        if let Some(fetch) = self.fetches.get_mut(&id) {
-            (fetch.old, fetch.confirms) = (old, confirms);
-        }
+        let (key, merges) = (ask.key, ask.is_plain() || waiters.is_empty());
+        let fetch = Fetch {
+            old,
+            confirms,
+            unstorable: ranged.then_some("range"),
+            ..Fetch::new(Rc::new(ask), self.cx.date(), why, waiters)
+        };
+        let id = self.start(fetch, headers, Goal::Head);
         if merges {
             self.joinable.insert(key, id);
         }
-        self.cx.turns.dirty(id);
         id
     }
 
@@ -290,50 +292,28 @@ impl Node {
         let Some(exchange) = self.exchanges.get(&id) else { return };
         let ask = exchange.ask.clone();
         let headers = ask.headers.clone();
-        let fetch_id = self.start(ask, headers, why, vec![id], Some(reason));
-        if let Some(fetch) = self.fetches.get_mut(&fetch_id) {
-            fetch.state = fetch::State::Passing(id, reason);
-        }
+        let fetch = Fetch {
+            unstorable: Some(reason),
+            state: fetch::State::Passing(id, reason),
+            ..Fetch::new(Rc::new(ask), self.cx.date(), why, vec![id])
+        };
+        let fetch_id = self.start(fetch, headers, Goal::Pass);
         self.put_state(id, State::Waiting(fetch_id));
-        self.dial_origin(fetch_id);
+        self.source.dial_origin(&mut self.cx, fetch_id);
     }
 
-    /// Notes a request of ours; nobody is asked yet.
-    pub(super) fn start(
-        &mut self,
-        ask: Ask,
-        headers: ::http::HeaderMap,
-        why: &'static str,
-        waiters: Vec<ExchangeId>,
-        unstorable: Option<&'static str>,
-    ) -> crate::input::FetchId {
+    /// Notes a request of ours: it is asked of others, with these fields, when it has its turn.
+    pub(super) fn start(&mut self, fetch: Fetch, headers: HeaderMap, goal: Goal) -> FetchId {
         let id = self.cx.tickets.fetch();
-        let fetch = Fetch {
-            ask,
-            old: None,
-            confirms: false,
-            unstorable,
+        let sends = fetch.ask.has_body || fetch.ask.upgrade;
+        let quest = Quest {
+            ask: Rc::clone(&fetch.ask),
             headers,
-            via: Via::Next,
-            tried: Vec::new(),
-            former: None,
-            stranded: None,
-            moved: self.cx.now,
-            status_line: String::new(),
-            why,
-            starter: waiters.first().copied(),
-            waiters,
-            joined: Vec::new(),
-            requested: self.cx.date(),
-            granted: 0,
-            received: 0,
-            owed: 0,
-            held: VecDeque::new(),
-            over: None,
-            state: fetch::State::Asking,
-            beside: false,
-            onward: None,
+            have: fetch.old.as_ref().filter(|_| fetch.confirms).map(|old| old.id),
+            content: fetch.starter.filter(|_| sends),
+            goal,
         };
+        self.source.begin(&mut self.cx, id, quest);
         self.fetches.insert(id, fetch);
         id
     }

@@ -6,6 +6,7 @@ use crate::exchange::{Source, State};
 use crate::fetch::{self, Fetch};
 use crate::http::{Audience, Record};
 use crate::input::{ExchangeId, FetchId};
+use crate::source::Goal;
 use crate::storing::Storing;
 use std::rc::Rc;
 
@@ -58,11 +59,12 @@ impl Node {
     fn begin_filling(&mut self, reader: ExchangeId, record: &Rc<Record>) -> Option<FetchId> {
         let ask = self.exchanges.get(&reader)?.ask.clone();
         let headers = ask.headers.clone();
-        let id = self.start(ask, headers, "partial", Vec::new(), Some("repair"));
-        let fetch = self.fetches.get_mut(&id)?;
-        fetch.state = fetch::State::Storing(Box::new(Storing::reopened(record)));
-        self.cx.turns.dirty(id);
-        Some(id)
+        let fetch = Fetch {
+            unstorable: Some("repair"),
+            state: fetch::State::Storing(Box::new(Storing::reopened(record))),
+            ..Fetch::new(Rc::new(ask), self.cx.date(), "partial", Vec::new())
+        };
+        Some(self.start(fetch, headers, Goal::Holes))
     }
 
     /// No peer can fill the holes of a record: its readers turn to the origin. False if that is not what

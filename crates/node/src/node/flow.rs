@@ -5,15 +5,15 @@
 //! keep.
 
 use super::Node;
-use super::reach::CREDIT;
 use crate::exchange::{Exchange, Piece, Serving, Source, State};
-use crate::fetch::{self, Fetch, Via};
+use crate::fetch::{self, Fetch};
 use crate::input::{ExchangeId, FetchId};
+use crate::source::CREDIT;
 use crate::storing::Storing;
 use bytes::Bytes;
 use std::time::Duration;
 use wire::NodeId;
-use wire::peer::{Message, Request};
+use wire::peer::Request;
 
 /// A body whose end nobody knows pauses if nothing of it comes for so long: it may be a stream, and somebody
 /// waits for each word of it.
@@ -98,8 +98,8 @@ impl Node {
             return;
         }
         self.retire(id);
+        self.source.came(id, self.cx.now);
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        fetch.moved = self.cx.now;
         let Some(listed) = fetch.storing().and_then(Storing::listed) else { return };
         let first = listed.tail.end().is_none();
         let in_place = !first || offset == listed.end;
@@ -110,8 +110,8 @@ impl Node {
                 .cx
                 .expel(peer, "bytes that are out of place, or that nobody gave credit for");
         }
-        if let (Via::Peer(peer, request), true) = (fetch.via, first) {
-            self.cx.say(peer, Message::Credit(request, LOOSE_MAX - CREDIT, 0));
+        if first {
+            self.source.credit(&mut self.cx, id, LOOSE_MAX - CREDIT);
         }
         self.readers_ready(id);
         self.cx.turns.dirty(id);
@@ -129,12 +129,11 @@ impl Node {
         });
         let slowest = slowest.min().unwrap_or(u64::MAX);
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        let via = fetch.via;
         let Some(listed) = fetch.storing().and_then(Storing::listed) else { return };
         let passed = listed.tail.pass(slowest);
-        if let (Via::Peer(peer, request), true) = (via, passed > 0) {
+        if passed > 0 {
             let credit = u32::try_from(passed).unwrap_or(u32::MAX);
-            self.cx.say(peer, Message::Credit(request, credit, 0));
+            self.source.credit(&mut self.cx, id, credit);
         }
     }
 

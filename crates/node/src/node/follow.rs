@@ -2,22 +2,20 @@
 //! on.
 
 use super::Node;
-use super::hear::headers;
-use crate::access::Forbidden;
 use crate::chunks::{Flight, Unit};
 use crate::cutting::Fresh;
-use crate::exchange::Asker;
-use crate::fetch::{self, Fetch, Via};
-use crate::http::{self, Asked, Record, Voucher};
-use crate::input::{ExchangeId, FetchError, FetchId};
+use crate::fetch::{self, Fetch};
+use crate::http::{self, Asked, Record, Voucher, headers};
+use crate::input::{ExchangeId, FetchId};
 use crate::peers::verify;
+use crate::source::{CREDIT, Pursuit};
 use crate::storing::{Inflow, Listed, Storing};
 use crate::supplying::COVER;
 use ::http::{HeaderMap, HeaderName, StatusCode, header};
 use bytes::Bytes;
 use std::rc::Rc;
 use store::Provenance;
-use wire::peer::{ChunkHead, Head, Opaque, Outcome, Request, Selecting};
+use wire::peer::{ChunkHead, Head, Opaque, Request, Selecting};
 use wire::{ChunkId, NodeId};
 
 /// Units that a peer does not have and that are remembered for one transfer, at most.
@@ -26,20 +24,20 @@ const LOST_MAX: usize = 4096;
 impl Node {
     /// A peer answers with a record.
     pub(super) fn record_head(&mut self, peer: NodeId, request: Request, head: Head) {
-        let Some(id) = self.asked(peer, request) else { return };
+        let Some(id) = self.source.asked(peer, request) else { return };
         let Some((mesh, fetch)) = self.cx.mesh.as_ref().zip(self.fetches.get(&id)) else { return };
         if let Some(name) = fetch.ask.named {
             return self.named_head(id, (peer, request), &name, &head);
         }
         if !mesh.believes(&head.signer) {
             // It may be honest, and have dialled the origin itself.
-            self.heed(id, peer, request);
-            return self.disregard(id);
+            self.source.heed(&mut self.cx, id, (peer, request));
+            return self.source.disregard(&mut self.cx, id);
         }
         if !verify(&head.signer, &head.signed(&fetch.ask.key), &head.signature) {
             return self.cx.expel(peer, "a record is not signed by whom it names");
         }
-        self.heed(id, peer, request);
+        self.source.heed(&mut self.cx, id, (peer, request));
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         match &mut fetch.state {
             fetch::State::Asking => self.record_for(id, peer, &head),
@@ -47,14 +45,6 @@ impl Node {
             // Two versions are never spliced.
             fetch::State::Storing(_) => self.broken(id),
             _ => {}
-        }
-    }
-
-    /// One of those who were asked has told what can be believed: the others are not asked any more.
-    pub(super) fn heed(&mut self, id: FetchId, peer: NodeId, request: Request) {
-        self.listen_to(id, peer, request);
-        if let Some(fetch) = self.fetches.get_mut(&id) {
-            fetch.moved = self.cx.now;
         }
     }
 
@@ -102,7 +92,7 @@ impl Node {
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         let next = fetch.ask.trail.resume.map_or(0, |resume| resume.segment);
         let cover = fetch.ask.trail.cover.max(COVER);
-        let listed = Listed { next, hollow: next > 0, answered: true, cover, ..Listed::default() };
+        let listed = Listed { next, hollow: next > 0, cover, ..Listed::default() };
         let inflow = Inflow::Listed(Box::new(listed));
         let mut storing = Storing::new(head.record, status, headers, (now, right), inflow);
         storing.announced = head.length;
@@ -110,8 +100,9 @@ impl Node {
         storing.voucher = Some(Voucher { signer: head.signer, signature: head.signature });
         storing.selecting = selecting(&head.selecting);
         if !http::selects(&storing.so_far(fetch.requested), &fetch.ask.headers) {
-            return self.disregard(id);
+            return self.source.disregard(&mut self.cx, id);
         }
+        self.source.get_mut(id).into_iter().for_each(Pursuit::is_answering);
         let asked = Asked { method: &fetch.ask.method, headers: &fetch.ask.headers };
         let judged = http::judge(&asked, status, &storing.headers, now);
         let large = head.length.is_some_and(|bytes| bytes > self.cx.config.object_bytes_max);
@@ -131,17 +122,16 @@ impl Node {
 
     /// The peer that we turned to knows the transfer: what was on its way is wanted of it.
     pub(super) fn goes_on(&mut self, id: FetchId) {
-        let flying = self.cx.is_flying(id);
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        if !flying {
+        if !self.cx.is_flying(id) {
             // Else only what comes shows that the way is good.
-            fetch.stranded = None;
+            self.source.get_mut(id).into_iter().for_each(Pursuit::found_way);
         }
-        if let Some(listed) = fetch.storing().and_then(Storing::listed) {
-            listed.answered = true;
+        let storing = self.fetches.get_mut(&id).and_then(Fetch::storing);
+        if let Some(listed) = storing.and_then(Storing::listed) {
             listed.turned = true;
+            self.source.get_mut(id).into_iter().for_each(Pursuit::is_answering);
         }
-        self.want_flying(id);
+        self.source.want_again(&mut self.cx, id);
         self.readers_ready(id);
     }
 
@@ -173,7 +163,8 @@ impl Node {
             };
         }
         let of = self.cx.flights.get_mut(name).map(|flight| flight.fetch);
-        let asked = of.and_then(|id| self.fetches.get(&id)).and_then(Fetch::giver) == Some(peer);
+        let giving = of.and_then(|id| self.source.get(id)?.giving());
+        let asked = giving.is_some_and(|(giver, _)| giver == peer);
         if !asked && (bytes.len() as u32) < total {
             // Parts are joined only if they come from one.
             return;
@@ -191,10 +182,8 @@ impl Node {
             }
             return self.cx.expel(peer, "a unit is not what its name says");
         }
-        if let Some(fetch) = self.fetches.get_mut(&flight.fetch) {
-            fetch.stranded = None;
-        }
-        self.shows(flight.fetch, peer);
+        self.source.get_mut(flight.fetch).into_iter().for_each(Pursuit::found_way);
+        self.source.shows(&mut self.cx, flight.fetch, peer);
         self.repaired(&flight);
         self.unit_is_here(*name, flight, whole, Provenance::Own);
     }
@@ -210,8 +199,8 @@ impl Node {
         let id = flight.fetch;
         if let Some(fetch) = self.fetches.get_mut(&id) {
             fetch.received += whole.len() as u64;
-            fetch.moved = self.cx.now;
         }
+        self.source.came(id, self.cx.now);
         if let Some(ear) = &mut self.cx.ear {
             ear.cancel(self.cx.now, name, whole.len() as u32);
         }
@@ -235,7 +224,7 @@ impl Node {
 
     /// A peer does not have units that it was asked for.
     pub(super) fn units_lost(&mut self, peer: NodeId, request: Request, names: &[ChunkId]) {
-        let Some(id) = self.asked(peer, request) else { return };
+        let Some(id) = self.source.asked(peer, request) else { return };
         let mut waiters = Vec::new();
         for name in names {
             let Some(fetch) = self.fetches.get_mut(&id) else { return };
@@ -243,7 +232,7 @@ impl Node {
                 continue;
             }
             self.cx.report.wants_lost += 1;
-            fetch.moved = self.cx.now;
+            self.source.came(id, self.cx.now);
             if let Some(listed) = fetch.storing().and_then(Storing::listed)
                 && listed.lost.len() < LOST_MAX
             {
@@ -261,7 +250,7 @@ impl Node {
 
     /// A peer answers with a response that is not stored.
     pub(super) fn opaque_head(&mut self, peer: NodeId, request: Request, opaque: Opaque) {
-        let Some(id) = self.asked(peer, request) else { return };
+        let Some(id) = self.source.asked(peer, request) else { return };
         let Some(fetch) = self.fetches.get(&id) else { return };
         let (headers, status) = (headers(&opaque.fields), StatusCode::from_u16(opaque.status));
         let (Some(mut headers), Ok(status)) = (headers, status) else {
@@ -276,7 +265,7 @@ impl Node {
         if !self.takes_unsigned(id, (peer, request)) {
             return;
         }
-        self.heed(id, peer, request);
+        self.source.heed(&mut self.cx, id, (peer, request));
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         let confirms = status == StatusCode::NOT_MODIFIED && fetch.confirms;
         if confirms && self.cx.mesh.as_ref().is_some_and(|mesh| !mesh.config.gateways.is_empty()) {
@@ -290,6 +279,7 @@ impl Node {
             headers.insert(header::CONTENT_LENGTH, length.into());
         }
         fetch.unstorable = Some("relayed");
+        fetch.granted = u64::from(CREDIT);
         fetch.status_line = opaque.status_line;
         self.head(id, status, headers);
     }
@@ -302,7 +292,7 @@ impl Node {
         offset: u64,
         bytes: Vec<u8>,
     ) {
-        let Some(id) = self.asked(peer, request) else { return };
+        let Some(id) = self.source.asked(peer, request) else { return };
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         let beyond = fetch.received + bytes.len() as u64 > fetch.granted;
         match &fetch.state {
@@ -317,74 +307,6 @@ impl Node {
                 self.loose_bytes(id, (peer, request), offset, bytes.into());
             }
             _ => {}
-        }
-    }
-
-    /// A response of a peer has ended.
-    pub(super) fn peer_ends(&mut self, peer: NodeId, request: Request, outcome: Outcome) {
-        let Some(id) = self.asked(peer, request) else { return };
-        self.does_not_lead(peer, request, outcome);
-        let Some((mesh, fetch)) = self.cx.mesh.as_mut().zip(self.fetches.get_mut(&id)) else {
-            return;
-        };
-        if fetch.former == Some((peer, request)) {
-            mesh.asks.remove(&(peer, request));
-            fetch.former = None;
-            return;
-        }
-        if self.fall_back(id) {
-            return;
-        }
-        let Some((mesh, fetch)) = self.cx.mesh.as_mut().zip(self.fetches.get_mut(&id)) else {
-            return;
-        };
-        match &fetch.state {
-            // Its units may still be wanted.
-            fetch::State::Storing(_) if outcome == Outcome::Complete => return self.all_came(id),
-            fetch::State::Passing(..) if outcome == Outcome::Complete => {
-                mesh.asks.remove(&(peer, request));
-                fetch.via = Via::Done;
-                return self.end(id, Ok(()));
-            }
-            _ => {}
-        }
-        mesh.asks.remove(&(peer, request));
-        fetch.via = Via::Nobody;
-        let for_peer = fetch.ask.asker != Asker::Client;
-        let another = match fetch.state {
-            fetch::State::Storing(_) => outcome != Outcome::UnknownRecord,
-            fetch::State::Asking => self.may_ask_another(id),
-            _ => false,
-        };
-        if another {
-            // It may know better.
-            return self.lose_way(id);
-        }
-        let error = match outcome {
-            Outcome::Unresolved => FetchError::Unresolved,
-            Outcome::Unreachable => FetchError::Unreachable,
-            Outcome::TimedOut => FetchError::TimedOut,
-            Outcome::Malformed => FetchError::Malformed,
-            Outcome::Truncated => FetchError::Truncated,
-            Outcome::Forbidden if for_peer => FetchError::Forbidden(Forbidden::Inward),
-            // The peer says nothing of the origin; and what it may not dial for us we may for our client.
-            Outcome::Complete
-            | Outcome::Forbidden
-            | Outcome::Loop
-            | Outcome::Busy
-            | Outcome::UnknownRecord
-            | Outcome::NotCached => return self.not_helped(id),
-        };
-        self.end(id, Err(error));
-    }
-
-    fn not_helped(&mut self, id: FetchId) {
-        let Some(fetch) = self.fetches.get(&id) else { return };
-        match fetch.state {
-            // The gateway has forgotten it.
-            fetch::State::Storing(_) => self.broken(id),
-            fetch::State::Passing(..) => self.end(id, Err(FetchError::Truncated)),
-            _ => self.ask_next(id),
         }
     }
 
@@ -415,7 +337,8 @@ impl Node {
         }
         let left = storing.announced.map(|length| length.saturating_sub(received));
         let little = left.is_some_and(|left| left <= super::ABANDONED_MAX) && !storing.failed;
-        let here = storing.listed().is_some_and(|listed| listed.wanted_here && listed.answered);
+        let here = storing.listed().is_some_and(|listed| listed.wanted_here)
+            && self.source.get(id).is_some_and(Pursuit::is_answered);
         let whole = storing.whole.clone().filter(|_| !self.cx.is_flying(id));
         match whole {
             // It is kept if more came of it than its head.

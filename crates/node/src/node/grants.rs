@@ -1,41 +1,19 @@
 //! How much origins may send: a little ahead of the fastest reader, and never more than memory and disk
 //! can take.
 
-use super::reach::CREDIT;
 use super::{AHEAD, AHEAD_MIN, Node};
-use crate::fetch::{self, Fetch, Via};
+use crate::fetch::{self, Fetch};
 use crate::input::FetchId;
-use crate::output::{OriginOutput, Output};
+use crate::source::Source;
 use crate::storing::Inflow;
-use wire::peer::Message;
 
 impl Node {
     /// Accepts so much more from an origin.
     pub(super) fn grant(&mut self, id: FetchId, bytes: u64) {
-        if let Some(fetch) = self.fetches.get_mut(&id)
-            && bytes > 0
-        {
-            let Via::Peer(peer, request) = fetch.via else {
-                if fetch.awaits_rest() {
-                    return;
-                }
-                if fetch.granted <= fetch.received {
-                    // Whoever waits for it to come on waits from now on.
-                    fetch.moved = self.cx.now;
-                }
-                fetch.granted += bytes;
-                self.cx.out.push_back(Output::Origin(OriginOutput::Grant(fetch.line(id), bytes)));
-                return self.watch(id);
-            };
-            // A message for each few bytes would cost more air than they do.
-            fetch.owed += bytes;
-            if fetch.owed >= u64::from(CREDIT / 4) {
-                let owed = std::mem::take(&mut fetch.owed);
-                fetch.granted += owed;
-                let credit = u32::try_from(owed).unwrap_or(u32::MAX);
-                self.cx.say(peer, Message::Credit(request, credit, 0));
-            }
-        }
+        let Some(fetch) = self.fetches.get_mut(&id).filter(|_| bytes > 0) else { return };
+        let waits = fetch.granted <= fetch.received;
+        fetch.granted += self.source.grant(&mut self.cx, id, bytes, waits);
+        self.watch(id);
     }
 
     /// Keeps the origin a little ahead of its fastest reader, as long as the disk keeps up and there
@@ -77,7 +55,7 @@ impl Node {
     /// What origins may send is worked out anew, whatever has happened since: nobody who waits for them says
     /// anything more by itself.
     pub(super) fn grant_anew(&mut self) {
-        self.grant_each(|fetch| fetch.via == Via::Origin);
+        self.grant_each(|source, id| source.is_at_origin(id));
     }
 
     /// Goes on with transfers that waited for memory, once there is some.
@@ -86,13 +64,11 @@ impl Node {
             return;
         }
         self.ungranted = false;
-        self.grant_each(|_| true);
+        self.grant_each(|_, _| true);
     }
 
-    fn grant_each(&mut self, which: impl Fn(&Fetch) -> bool) {
-        let of_these = |(id, fetch): (&FetchId, &Fetch)| which(fetch).then_some(*id);
-        let mut ids: Vec<FetchId> = self.fetches.iter().filter_map(of_these).collect();
-        ids.sort_unstable();
-        ids.into_iter().for_each(|id| self.cx.turns.dirty(id));
+    fn grant_each(&mut self, which: impl Fn(&Source, FetchId) -> bool) {
+        let ids = self.fetches.keys().filter(|id| which(&self.source, **id));
+        ids.for_each(|id| self.cx.turns.dirty(*id));
     }
 }

@@ -1,17 +1,18 @@
 //! Objects while they come: cut, named, written, and read by whoever wants them.
 
 use super::answer::overheard;
-use super::keep::Trust;
 use super::origin::{add_status, add_upstream, bodiless, content_length};
 use super::{ABANDONED_MAX, LIST_AFTER, Node, ORPHAN_PATIENCE, ORPHANS_MAX};
 use crate::cutting::{Cutting, Fresh};
 use crate::exchange::{Piece, Serving, Source, State};
-use crate::fetch::{self, Fetch, Via};
+use crate::fetch::{self, Fetch};
 use crate::http;
 use crate::input::{ExchangeId, FetchError, FetchId};
 use crate::output::{ClientOutput, Head, Output, StoreOutput};
+use crate::source::Goal;
 use crate::storing::{Inflow, Signed, Storing};
 use crate::supplying::UNASKED_BYTES;
+use crate::trust::Trust;
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use content::Segment;
 use smallvec::SmallVec;
@@ -62,6 +63,7 @@ impl Node {
         fetch.joined.clear();
         let (starter, waiters) = (fetch.starter, std::mem::take(&mut fetch.waiters));
         fetch.state = fetch::State::Storing(Box::new(storing));
+        self.source.get_mut(id).into_iter().for_each(|it| it.seeks(Goal::Object));
         let mut others = Vec::new();
         for waiter in waiters {
             let Some(exchange) = self.exchanges.get(&waiter) else { continue };
@@ -383,7 +385,7 @@ impl Node {
     /// A transfer of which all has come from an origin ends with its last reader.
     pub(super) fn forget_if_read(&mut self, id: FetchId) {
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        let is_put = fetch.via == Via::Publisher;
+        let is_put = !self.source.has(id);
         let Some(storing) = fetch.storing() else { return };
         let is_cut = matches!(storing.inflow, Inflow::Cut(_)) && !is_put;
         if is_cut

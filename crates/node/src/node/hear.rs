@@ -1,23 +1,22 @@
 //! What peers say, and what follows from it.
 
+use super::Node;
 use super::charge::size_of_ask;
 use super::hints;
-use super::reach::FIELDS_MAX;
-use super::{LOOK_EVERY, Node};
 use crate::exchange::{Ask, Asker, Exchange, State, Trail};
-use crate::fetch::{Fetch, Via};
 use crate::http::{self, Audience, Row, Target};
-use crate::input::{Entrance, ExchangeId, FetchId, LinkInput};
+use crate::input::{Entrance, ExchangeId, LinkInput};
 use crate::named;
 use crate::output::{Dial, LinkOutput, Output};
 use crate::peers::{Down, Event};
 use crate::routes::RouteTable;
+use crate::source::FIELDS_MAX;
 use crate::supplying::REQUESTS_MAX;
-use ::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, Version, header};
+use ::http::{HeaderMap, Method, Uri, Version, header};
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use wire::NodeId;
-use wire::peer::{self, Field, Message, Outcome, Refusal, Request, Resume};
+use wire::peer::{self, Message, Outcome, Refusal, Request, Resume};
 
 /// More credit than this is not used at once, in bytes.
 const CREDIT_MAX: u32 = 64 * 1024;
@@ -88,22 +87,7 @@ impl Node {
         mesh.found(address.ip());
         // Whoever is dialled will be asked: a lost SYN, for which TCP waits a second, is better lost now.
         mesh.peers.open_data(self.cx.now, peer);
-        for id in self.dialled(address) {
-            self.ask_next(id);
-        }
-    }
-
-    /// Who waits for an address that was dialled, and for no other meanwhile.
-    fn dialled(&mut self, address: SocketAddr) -> Vec<FetchId> {
-        let Some(mesh) = &mut self.cx.mesh else { return Vec::new() };
-        let mut waiting = mesh.dialling.remove(&address).unwrap_or_default();
-        waiting.sort_unstable();
-        waiting.dedup();
-        let waits = |id: &FetchId| {
-            self.fetches.get(id).is_some_and(|fetch| fetch.via == Via::Dialling(address))
-        };
-        waiting.retain(waits);
-        waiting
+        self.source.found(&mut self.cx, address);
     }
 
     /// What a peer says of the gateway may be news to us, and so to the others.
@@ -115,34 +99,20 @@ impl Node {
     }
 
     fn no_peer(&mut self, address: SocketAddr) {
-        let waiting = self.dialled(address);
+        let waited = self.source.found_nobody(&mut self.cx, address);
         let Some(mesh) = &mut self.cx.mesh else { return };
-        if waiting.is_empty() && hints::found_nobody(self.cx.now, mesh, address.ip()) {
+        if !waited && hints::found_nobody(self.cx.now, mesh, address.ip()) {
             // It was only to be met, and may just be starting.
             mesh.missed(self.cx.now);
         } else {
             mesh.pass_over(self.cx.now, address.ip());
         }
-        for id in waiting {
-            if let Some(fetch) = self.fetches.get_mut(&id) {
-                fetch.tried.push(address.ip());
-            }
-            self.ask_next(id);
-        }
-    }
-
-    /// Transfers of which this holds, in order.
-    fn transfers(&self, which: impl Fn(&Fetch) -> bool) -> Vec<FetchId> {
-        let of = |(id, fetch): (&FetchId, &Fetch)| which(fetch).then_some(*id);
-        let mut transfers: Vec<FetchId> = self.fetches.iter().filter_map(of).collect();
-        transfers.sort_unstable();
-        transfers
     }
 
     /// What a peer had on its way to us is lost with the connection.
     fn want_again(&mut self, peer: NodeId) {
-        for id in self.transfers(|fetch| fetch.giver() == Some(peer)) {
-            self.want_flying(id);
+        for id in self.source.given_by(peer) {
+            self.source.want_again(&mut self.cx, id);
         }
     }
 
@@ -154,12 +124,7 @@ impl Node {
         for id in supplied {
             self.leave(id);
         }
-        for id in self.transfers(|fetch| fetch.former.is_some_and(|(former, _)| former == peer)) {
-            self.forget_former(id);
-        }
-        for id in self.transfers(|fetch| fetch.peer() == Some(peer)) {
-            self.lose_way(id);
-        }
+        self.source.peer_is_gone(&mut self.cx, peer);
     }
 
     fn message(&mut self, peer: NodeId, message: Message) {
@@ -173,7 +138,9 @@ impl Node {
             Message::Bytes(request, offset, bytes) => {
                 self.opaque_bytes(peer, request, offset, bytes);
             }
-            Message::End(request, outcome) => self.peer_ends(peer, request, outcome),
+            Message::End(request, outcome) => {
+                self.source.peer_ends(&mut self.cx, (peer, request), outcome);
+            }
             Message::Lost(request, names) => self.units_lost(peer, request, &names),
             Message::Credit(request, bytes, cover) => {
                 if let Some(id) = self.supplied(peer, request) {
@@ -204,11 +171,6 @@ impl Node {
 
     fn supplied(&self, peer: NodeId, request: Request) -> Option<ExchangeId> {
         self.cx.mesh.as_ref()?.supplied.get(&(peer, request)).copied()
-    }
-
-    /// A transfer that a peer was asked for, if it is still that.
-    pub(super) fn asked(&self, peer: NodeId, request: Request) -> Option<FetchId> {
-        self.cx.mesh.as_ref()?.asks.get(&(peer, request)).copied()
     }
 
     fn peer_asks(&mut self, peer: NodeId, ask: peer::Ask) {
@@ -244,7 +206,7 @@ impl Node {
         let Some(mesh) = &mut self.cx.mesh else { return };
         let id = mesh.draw_exchange();
         mesh.supplied.insert((peer, request), id);
-        self.look_at.get_or_insert(self.cx.now + LOOK_EVERY);
+        self.source.look_again(self.cx.now);
         let credit = ask.trail.credit;
         self.exchanges.insert(id, Exchange { ask, credit, state: State::Looking });
         self.charge(id);
@@ -256,7 +218,7 @@ impl Node {
         let uri: Uri = ask.uri.parse().ok()?;
         let authority = uri.authority().filter(|_| uri.scheme_str() == Some("http"))?;
         let target = Target::new(authority, uri.path_and_query())?;
-        let mut headers = headers(&ask.fields)?;
+        let mut headers = http::headers(&ask.fields)?;
         http::strip_hop_by_hop(&mut headers);
         headers.remove(header::HOST);
         http::add_via(&mut headers, Version::HTTP_11, &self.cx.via);
@@ -323,13 +285,6 @@ impl Node {
         self.end_supply(id, Outcome::UnknownRecord);
         self.leave(id);
     }
-
-    /// What a peer says is of no use here, though it may be honest: it is asked elsewhere.
-    pub(super) fn disregard(&mut self, id: FetchId) {
-        if self.fetches.get(&id).is_some_and(|fetch| matches!(fetch.via, Via::Peer(..))) {
-            self.lose_way(id);
-        }
-    }
 }
 
 fn reason(refusal: Refusal) -> &'static str {
@@ -340,22 +295,4 @@ fn reason(refusal: Refusal) -> &'static str {
         Refusal::Busy => "it has too many peers",
         Refusal::Token => "the token for chunks is unknown, or was used before",
     }
-}
-
-/// Header fields as HTTP has them; `None` if they are none.
-pub(super) fn headers(fields: &[Field]) -> Option<HeaderMap> {
-    let mut headers = HeaderMap::with_capacity(fields.len());
-    for (name, value) in fields {
-        let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
-        headers.try_append(name, HeaderValue::from_bytes(value).ok()?).ok()?;
-    }
-    Some(headers)
-}
-
-/// Header fields as peers say them.
-pub(super) fn fields(headers: &HeaderMap) -> Vec<Field> {
-    let field = |(name, value): (&HeaderName, &HeaderValue)| {
-        (name.as_str().to_owned(), value.as_bytes().to_vec())
-    };
-    headers.iter().map(field).collect()
 }

@@ -3,7 +3,6 @@
 
 use super::Node;
 use crate::mesh::Mesh;
-use crate::source::Choice;
 use std::net::IpAddr;
 use wire::{Instant, NodeId, Oid};
 
@@ -53,7 +52,7 @@ impl Node {
 fn seek(now: Instant, mesh: &mut Mesh) {
     let may = |address| !mesh.is_passed_over(now, address);
     mesh.holders.sought = match mesh.ways().choose(mesh.per_hop(), may) {
-        Choice::Peer(address) if mesh.routes.route().is_some() => {
+        Some(address) if mesh.routes.route().is_some() => {
             let socket = mesh.socket(address);
             mesh.peers.dial(now, socket);
             Some(address)
@@ -67,7 +66,7 @@ fn seek(now: Instant, mesh: &mut Mesh) {
 pub(super) fn found_nobody(now: Instant, mesh: &mut Mesh, address: IpAddr) -> bool {
     let sought = mesh.holders.sought.take_if(|sought| *sought == address).is_some();
     let other = |it| it != address && !mesh.is_passed_over(now, it);
-    let has_other = mesh.ways().choose(mesh.per_hop(), other) != Choice::Origin;
+    let has_other = mesh.ways().choose(mesh.per_hop(), other).is_some();
     // Whoever was only to be met is looked for once more, and then another.
     mesh.holders.changed |= !sought || has_other;
     !(sought && has_other)
@@ -77,8 +76,5 @@ pub(super) fn found_nobody(now: Instant, mesh: &mut Mesh, address: IpAddr) -> bo
 fn towards(now: Instant, mesh: &Mesh) -> Option<NodeId> {
     mesh.routes.route()?;
     let is_there = |address| mesh.peers.at(address).is_some() && !mesh.is_passed_over(now, address);
-    match mesh.ways().choose(mesh.per_hop(), is_there) {
-        Choice::Peer(address) => mesh.peers.at(address),
-        Choice::Origin => None,
-    }
+    mesh.peers.at(mesh.ways().choose(mesh.per_hop(), is_there)?)
 }

@@ -6,6 +6,7 @@ use crate::chunks::{Unit, is_sealed_as};
 use crate::fetch::Fetch;
 use crate::input::FetchId;
 use crate::peers::verify;
+use crate::source::Pursuit;
 use crate::storing::{Signed, Storing};
 use crate::supplying::UNASKED_BYTES;
 use bytes::Bytes;
@@ -24,7 +25,7 @@ impl Node {
         signature: Signature,
         bytes: &[u8],
     ) {
-        let Some(id) = self.asked(peer, request) else { return };
+        let Some(id) = self.source.asked(peer, request) else { return };
         let storing = self.fetches.get_mut(&id).and_then(Fetch::storing);
         let Some(storing) = storing else { return };
         let segment = match check_segment(storing, self.cx.sealer.is_some(), &signature, bytes) {
@@ -39,11 +40,10 @@ impl Node {
             };
         }
         // Another one that was asked meanwhile would tell the same segment again.
-        self.heed(id, peer, request);
-        let flying = self.cx.is_flying(id);
-        if let Some(fetch) = self.fetches.get_mut(&id).filter(|_| !flying) {
+        self.source.heed(&mut self.cx, id, (peer, request));
+        if !self.cx.is_flying(id) {
             // Else only units show that the way is good.
-            fetch.stranded = None;
+            self.source.get_mut(id).into_iter().for_each(Pursuit::found_way);
         }
         self.add_listed(id, segment, signature);
     }
@@ -81,8 +81,7 @@ impl Node {
 
     /// The first units of a small object follow its first segment unasked.
     fn expect_unasked(&mut self, id: FetchId, segment: &Segment) {
-        let Some(fetch) = self.fetches.get(&id) else { return };
-        if fetch.ask.trail.sparing {
+        if self.source.get(id).is_some_and(Pursuit::is_sparing) {
             return self.learn_of_hope(segment);
         }
         for (name, unit) in unasked(segment) {

@@ -3,18 +3,17 @@
 
 use super::Node;
 use crate::exchange::{self, Ask, Exchange, Source};
-use crate::fetch::{self, Fetch, Via};
+use crate::fetch;
 use crate::http::Row;
-use crate::input::{ExchangeId, FetchError, FetchId};
+use crate::input::{ExchangeId, FetchId};
 use crate::named;
-use crate::source::Choice;
+use crate::source::Pursuit;
 use crate::storing::{Inflow, Listed, Signed, Storing};
 use crate::supplying::COVER;
 use ::http::{HeaderMap, StatusCode, header};
 use content::{Root, Segment};
-use std::net::IpAddr;
 use std::rc::Rc;
-use wire::peer::{Head, Outcome, Request};
+use wire::peer::{Head, Request};
 use wire::{NodeId, Oid, RecordId};
 
 impl Node {
@@ -41,43 +40,6 @@ impl Node {
         let mut ask = ask.in_background();
         ask.trail.sparing = true;
         ask
-    }
-
-    /// Whom to ask for a named object: who says that it leads there, else who is nearer the gateway.
-    /// There is no origin.
-    pub(super) fn choose_holder(&self, fetch: &Fetch, name: &Oid) -> Choice {
-        let Some(mesh) = &self.cx.mesh else { return Choice::Origin };
-        let trail = &fetch.ask.trail;
-        if trail.hops == 0 || trail.visited.len() >= wire::peer::Ask::VISITED_MAX {
-            return Choice::Origin;
-        }
-        let may = |address: IpAddr| {
-            let visited = |peer| trail.visited.contains(&peer);
-            !fetch.tried.contains(&address)
-                && !mesh.is_passed_over(self.cx.now, address)
-                && !mesh.peers.at(address).is_some_and(visited)
-        };
-        let holders = mesh.holders.of(name);
-        let mut holders = holders.iter().filter_map(|peer| mesh.peers.address(*peer));
-        match holders.find(|address| may(*address)) {
-            Some(address) => Choice::Peer(address),
-            None if mesh.routes.route().is_none() => Choice::Origin,
-            None => mesh.ways().choose(super::reach::is_per_hop(&fetch.ask, mesh), may),
-        }
-    }
-
-    /// Nobody is left to be asked for a named object. False if there may be an origin.
-    pub(super) fn has_no_holder(&mut self, id: FetchId) -> bool {
-        let Some(fetch) = self.fetches.get_mut(&id) else { return false };
-        if fetch.ask.named.is_none() || matches!(fetch.state, fetch::State::Storing(_)) {
-            return false;
-        }
-        match fetch.former.take() {
-            // Whoever was asked first may only be slow.
-            Some((peer, request)) => fetch.via = Via::Peer(peer, request),
-            None => self.end(id, Err(FetchError::NoHolder)),
-        }
-        true
     }
 
     /// Whether anybody but an origin could be asked for what is missing of an object.
@@ -142,7 +104,7 @@ impl Node {
         let Some(root) = root.filter(|_| is_plain && head.status == 200) else {
             return self.cx.expel(peer, "it tells of another object than was asked for");
         };
-        self.heed(id, peer, request);
+        self.source.heed(&mut self.cx, id, (peer, request));
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         match &fetch.state {
             fetch::State::Asking => self.follow_named(id, name, root, head),
@@ -160,7 +122,7 @@ impl Node {
         fetch.status_line.clone_from(&head.status_line);
         let next = fetch.ask.trail.resume.map_or(0, |resume| resume.segment);
         let cover = fetch.ask.trail.cover.max(COVER);
-        let listed = Listed { next, hollow: next > 0, answered: true, cover, ..Listed::default() };
+        let listed = Listed { next, hollow: next > 0, cover, ..Listed::default() };
         let (inflow, headers) =
             (Inflow::Listed(Box::new(listed)), named::headers(name, &root.encode()));
         let mut storing = Storing::new(head.record, StatusCode::OK, headers, came, inflow);
@@ -169,46 +131,8 @@ impl Node {
         storing.failed = root.length > self.cx.config.object_bytes_max || !works;
         storing.root = Some(Rc::new(root));
         (fetch.granted, fetch.received) = (0, 0);
+        self.source.get_mut(id).into_iter().for_each(Pursuit::is_answering);
         self.begin(id, storing);
-    }
-
-    /// A peer that was believed to lead to an object says that it does not.
-    fn unlead(&mut self, peer: NodeId, name: &Oid) {
-        if let Some(mesh) = &mut self.cx.mesh {
-            mesh.holders.let_go(peer, name);
-        }
-    }
-
-    /// A peer that was asked for a named object ends that: whatever it says, others come before it next
-    /// time if it has told nothing of the object.
-    pub(super) fn does_not_lead(&mut self, peer: NodeId, request: Request, outcome: Outcome) {
-        let asked = self.asked(peer, request).and_then(|id| self.fetches.get(&id));
-        let Some((fetch, name)) = asked.and_then(|fetch| Some((fetch, fetch.ask.named?))) else {
-            return;
-        };
-        let in_vain = matches!(fetch.state, fetch::State::Asking) || outcome == Outcome::NotCached;
-        if outcome == Outcome::NotCached {
-            self.unlead(peer, &name);
-        }
-        if let Some(mesh) = self.cx.mesh.as_mut().filter(|_| in_vain) {
-            mesh.holders.failed(peer);
-        }
-    }
-
-    /// A peer has given a unit of an object that it led to, and that is true.
-    pub(super) fn shows(&mut self, id: FetchId, peer: NodeId) {
-        let is_named = self.fetches.get(&id).is_some_and(|fetch| fetch.ask.named.is_some());
-        if let Some(mesh) = self.cx.mesh.as_mut().filter(|_| is_named) {
-            mesh.holders.proved(peer);
-        }
-    }
-
-    /// A peer that was asked for a named object is silent: others come before it next time.
-    pub(super) fn is_silent(&mut self, id: FetchId) {
-        let fetch = self.fetches.get(&id).filter(|fetch| fetch.ask.named.is_some());
-        if let Some((peer, mesh)) = fetch.and_then(Fetch::peer).zip(self.cx.mesh.as_mut()) {
-            mesh.holders.failed(peer);
-        }
     }
 }
 

@@ -1,91 +1,55 @@
-//! Bodies of origins that break off: gone on with from the first byte that is missing, by range, where the
-//! origin promises that it is the same version (RFC 9110 §13.1.5, §14.2, and §15.3.7.3 on combining parts).
-//!
-//! A connection that led out of the mesh elsewhere is dead and does not say so: the new way's address
-//! translation knows nothing of it. So silence counts as an end once the way out has changed.
+//! Bodies of origins that break off (`source/resume.rs`): whether what is stored of one can be gone on with, and
+//! whether what comes is its rest.
 
 use super::Node;
 use super::origin::content_length;
-use crate::fetch::{self, Fetch, Onward, Via};
+use crate::fetch::{self, Fetch};
 use crate::http::{self, ContentRange};
 use crate::input::{FetchError, FetchId};
-use crate::output::{OriginOutput, Output};
+use crate::source::{Doubt, Pursuit, Rest};
 use crate::storing::{Inflow, Storing};
 use ::http::{HeaderMap, StatusCode, header};
-use std::time::Duration;
 use wire::Instant;
-
-/// An origin that owes something and says nothing for so long, while the way out is another than before, is
-/// asked anew.
-const SILENT: Duration = Duration::from_secs(8);
-/// So long after an attempt to go on has failed another is made …
-const RETRY: Duration = Duration::from_secs(2);
-/// … until nothing has come for so long: well before a client's minute is over.
-const GIVE_UP: Duration = Duration::from_secs(40);
 
 impl Node {
     /// The transfer that what a driver says of a request is about; none, if that request is done with.
     pub(super) fn carried(&self, line: FetchId) -> Option<FetchId> {
-        let id = self.lines.get(&line).copied().unwrap_or(line);
-        self.fetches.get(&id).filter(|fetch| fetch.line(id) == line).map(|_| id)
+        let is_put = self.fetches.contains_key(&line) && !self.source.has(line);
+        self.source.carried(line).or(is_put.then_some(line))
     }
 
     /// A request of a driver has ended.
     pub(super) fn line_ends(&mut self, line: FetchId, result: Result<(), FetchError>) {
         let Some(id) = self.carried(line) else { return };
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        let received = fetch.received;
-        let short =
-            fetch.onward.as_ref().is_some_and(|it| it.end.is_some_and(|end| end != received));
-        let result = if short { Err(FetchError::Truncated) } else { result };
-        if result.is_ok() || !self.could_go_on(id) {
-            return self.end(id, result);
-        }
-        let first = self.fetches.get(&id).is_some_and(|fetch| fetch.onward.is_none());
-        self.break_off(id);
-        // An attempt that failed is not repeated at once.
-        if first {
-            self.go_on(id);
+        let Some(fetch) = self.fetches.get(&id) else { return };
+        let pursuit = self.source.get(id);
+        let result = pursuit.map_or(result, |it| it.ended(fetch.received, result));
+        match self.rest_of(id).filter(|_| result.is_err()) {
+            Some(rest) => self.break_off(id, rest),
+            None => self.end(id, result),
         }
     }
 
-    /// Whether a body may be gone on with by range, if its origin cooperates.
-    fn could_go_on(&mut self, id: FetchId) -> bool {
-        let Some(fetch) = self.fetches.get_mut(&id) else { return false };
-        let fits = fetch.via == Via::Origin && !fetch.ask.has_body;
-        let Some(storing) = fetch.storing().filter(|_| fits) else { return false };
+    /// What is missing of a body that may be gone on with by range, if its origin cooperates.
+    fn rest_of(&mut self, id: FetchId) -> Option<Rest> {
+        let fetch = self
+            .fetches
+            .get_mut(&id)
+            .filter(|_| self.source.get(id).is_some_and(Pursuit::may_resume))?;
+        let from = fetch.received;
+        let storing = fetch.storing()?;
         let cut = matches!(storing.inflow, Inflow::Cut(_)) && !storing.ended;
         let known = storing.status == StatusCode::OK && !storing.readers.is_empty();
         let refuses = storing.headers.get(header::ACCEPT_RANGES).is_some_and(|it| it == "none");
-        cut && known && !refuses && http::strong_validator(&storing.headers).is_some()
-    }
-
-    /// The request under way is done with.
-    fn break_off(&mut self, id: FetchId) {
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        let line = fetch.line(id);
-        self.lines.remove(&line);
-        // No driver knows this number: it speaks of none.
-        fetch.onward = Some(Onward { line: None, answered: false, end: None, asked: self.cx.now });
-        fetch.granted = fetch.received;
-        self.look_at.get_or_insert(self.cx.now + super::LOOK_EVERY);
-    }
-
-    /// Asks the origin for the rest of a body.
-    fn go_on(&mut self, id: FetchId) {
-        let line = self.cx.tickets.fetch();
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        let from = fetch.received;
-        let mut headers = fetch.headers.clone();
-        let Some(storing) = fetch.storing() else { return };
         let validator = http::strong_validator(&storing.headers).cloned();
-        http::make_ranged(&mut headers, from, None, validator);
-        fetch.onward =
-            Some(Onward { line: Some(line), answered: false, end: None, asked: self.cx.now });
-        let request = super::reach::origin_request(fetch, headers);
-        self.lines.insert(line, id);
-        self.cx.report.resumes += 1;
-        self.cx.out.push_back(Output::Origin(OriginOutput::Fetch(line, Box::new(request))));
+        (cut && known && !refuses && validator.is_some()).then_some(Rest { from, validator })
+    }
+
+    fn break_off(&mut self, id: FetchId, rest: Rest) {
+        if let Some(fetch) = self.fetches.get_mut(&id) {
+            fetch.granted = fetch.received;
+        }
+        self.source.break_off(&mut self.cx, id, rest);
     }
 
     /// The head of the rest of a body; false if it is the head of something else.
@@ -95,35 +59,35 @@ impl Node {
         status: StatusCode,
         headers: &HeaderMap,
     ) -> bool {
-        let Some(fetch) = self.fetches.get_mut(&id) else { return false };
-        let (received, line) = (fetch.received, fetch.line(id));
-        let Some(onward) = fetch.onward.as_mut().filter(|onward| !onward.answered) else {
+        let pursuit = self.source.get_mut(id);
+        if !pursuit.is_some_and(|it| it.rest_answered(self.cx.now)) {
             return false;
-        };
-        (onward.answered, onward.asked) = (true, self.cx.now);
+        }
+        let Some(fetch) = self.fetches.get_mut(&id) else { return false };
+        let received = fetch.received;
         let Some(storing) = fetch.storing() else { return false };
-        let end = rest_end(storing, received, status, headers);
-        if let Some(onward) = fetch.onward.as_mut().filter(|_| end.is_some()) {
-            onward.end = end;
-            self.cx.turns.dirty(id);
-        } else {
-            // Another version, or no part of it: two are never spliced.
-            self.cx.out.push_back(Output::Origin(OriginOutput::Cancel(line)));
-            self.broken(id);
+        match rest_end(storing, received, status, headers) {
+            Some(end) => {
+                self.source.get_mut(id).into_iter().for_each(|it| it.rest_ends(end));
+                self.cx.turns.dirty(id);
+            }
+            None => {
+                // Another version, or no part of it: two are never spliced.
+                self.source.hang_up(&mut self.cx, id);
+                self.broken(id);
+            }
         }
         true
     }
 
     /// Looks whether bodies of origins come on that may have been cut off; whether to look again.
     pub(super) fn look_after_bodies(&mut self) -> bool {
-        let changed = self.cx.mesh.as_ref().and_then(|mesh| mesh.led_elsewhere);
         let doubtful = |(id, fetch): (&FetchId, &Fetch)| {
             // Of what has all come nothing is owed, whoever still reads it.
-            let storing = matches!(&fetch.state, fetch::State::Storing(storing) if !storing.ended)
-                && fetch.via == Via::Origin;
-            let since = fetch.onward.as_ref().map_or(fetch.moved, |it| it.asked.max(fetch.moved));
-            let is = fetch.onward.is_some() || changed.is_some_and(|at| at >= fetch.moved);
-            (storing && is).then_some((*id, since.max(changed.unwrap_or(since))))
+            let storing = matches!(&fetch.state, fetch::State::Storing(storing) if !storing.ended);
+            let pursuit = self.source.get(*id).filter(|_| storing);
+            let since = pursuit.and_then(|it| it.doubted_since(&self.cx));
+            since.map(|since| (*id, since))
         };
         let mut ids: Vec<_> = self.fetches.iter().filter_map(doubtful).collect();
         ids.sort_unstable();
@@ -135,24 +99,23 @@ impl Node {
 
     /// Since then nothing has been heard of a body, and the way out may be another.
     fn look_after_body(&mut self, id: FetchId, since: Instant) {
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        let (moved, owes) = (fetch.moved, fetch.granted > fetch.received);
-        let cut_off = fetch.is_cut_off();
-        let unanswered = fetch.onward.as_ref().is_some_and(|onward| !onward.answered);
-        let line = fetch.line(id);
-        if cut_off && self.cx.now - moved > GIVE_UP {
-            self.broken(id);
-        } else if cut_off && self.cx.now - since > RETRY {
-            self.go_on(id);
-        } else if !cut_off && (owes || unanswered) && self.cx.now - since > SILENT {
-            self.cx.out.push_back(Output::Origin(OriginOutput::Cancel(line)));
-            match self.could_go_on(id) && self.cx.now - moved <= GIVE_UP {
-                true => {
-                    self.break_off(id);
-                    self.go_on(id);
-                }
-                false => self.broken(id),
+        let Some(fetch) = self.fetches.get(&id) else { return };
+        let owes = fetch.granted > fetch.received;
+        let pursuit = self.source.get(id);
+        let doubt = pursuit.map_or(Doubt::None, |it| it.doubt(self.cx.now, since, owes));
+        if doubt == Doubt::None {
+            return;
+        }
+        let cut_off = self.source.get(id).is_some_and(Pursuit::is_cut_off);
+        if !cut_off {
+            self.source.hang_up(&mut self.cx, id);
+        }
+        match self.rest_of(id).filter(|_| doubt == Doubt::Resume) {
+            Some(rest) if cut_off => self.source.resume(&mut self.cx, id, rest),
+            Some(rest) => {
+                self.break_off(id, rest);
             }
+            None => self.broken(id),
         }
     }
 }

@@ -2,11 +2,12 @@
 
 use super::Node;
 use crate::exchange::State;
-use crate::fetch::{self, Fetch, Via};
+use crate::fetch::{self, Fetch};
 use crate::http::{self, Asked, Audience, CacheControl, Record, Row};
 use crate::input::{ExchangeId, FetchError, FetchId};
 use crate::output::{ClientOutput, Head, OriginOutput, Output};
 use crate::report::Unstored;
+use crate::source::{Goal, Pursuit};
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use bytes::Bytes;
 use std::rc::Rc;
@@ -17,7 +18,7 @@ impl Node {
         if !self.fetches.contains_key(&id) {
             return;
         }
-        self.forget_former(id);
+        self.source.forget_former(&mut self.cx, id);
         if status != StatusCode::SWITCHING_PROTOCOLS {
             http::strip_hop_by_hop(&mut headers);
         }
@@ -91,6 +92,7 @@ impl Node {
         match starter.map(|at| others.remove(at)) {
             Some(starter) => {
                 fetch.state = fetch::State::Passing(starter, reason);
+                self.source.get_mut(id).into_iter().for_each(|it| it.seeks(Goal::Pass));
                 self.pass_on(id, starter, reason, status, headers);
             }
             None => self.cx.turns.end(id),
@@ -272,9 +274,9 @@ impl Node {
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         let before = fetch.received;
         fetch.received += bytes.len() as u64;
-        fetch.moved = self.cx.now;
         self.published.came(id, &bytes);
-        if fetch.via == Via::Origin {
+        self.source.came(id, self.cx.now);
+        if self.source.is_at_origin(id) {
             self.cx.report.origin_bytes += bytes.len() as u64;
         }
         match &mut fetch.state {
@@ -338,9 +340,7 @@ impl Node {
             (fetch::State::Storing(_), _) => self.broken(id),
             (fetch::State::Passing(..), result) if !fetch.held.is_empty() => {
                 fetch.over = Some(result);
-                if fetch.via != Via::Origin {
-                    fetch.via = Via::Done;
-                }
+                self.source.done(id);
             }
             (fetch::State::Passing(client, _), result) => {
                 let client = *client;
@@ -362,16 +362,16 @@ impl Node {
 
     /// No head came: a stale response where that is permitted, else an honest error.
     fn unanswered(&mut self, id: FetchId, error: Option<FetchError>) {
-        if self.fetches.get(&id).is_some_and(|fetch| fetch.beside) && self.fall_back(id) {
+        if self.source.falls_back_beside(id) {
             // The peer beside which it was asked may still answer.
             return;
         }
+        let in_vain = self.source.get(id).is_some_and(Pursuit::is_helpless);
         let waiters = self.retire(id);
         let Some(fetch) = self.remove_fetch(id) else { return };
         // Where peers were asked in vain before, it is the mesh that could not help.
         let is_forbidden = matches!(error, Some(FetchError::Forbidden(_)));
-        let helpless = fetch.via == Via::Origin && !fetch.tried.is_empty() && !is_forbidden;
-        let error = if helpless { Some(FetchError::NoRoute) } else { error };
+        let error = if in_vain && !is_forbidden { Some(FetchError::NoRoute) } else { error };
         let now = self.cx.date();
         for waiter in waiters {
             let Some(exchange) = self.exchanges.get(&waiter) else { continue };
@@ -392,9 +392,11 @@ impl Node {
     /// Breaks off a request to an origin.
     pub(super) fn cancel(&mut self, id: FetchId) {
         self.retire(id);
+        let is_put = !self.source.has(id);
+        self.source.cancel(&mut self.cx, id);
         if let Some(fetch) = self.remove_fetch(id) {
-            if matches!(fetch.via, Via::Origin | Via::Publisher) {
-                self.cx.out.push_back(Output::Origin(OriginOutput::Cancel(fetch.line(id))));
+            if is_put {
+                self.cx.out.push_back(Output::Origin(OriginOutput::Cancel(id)));
             }
             for reader in self.drop_storing(id, fetch) {
                 self.abort(reader);

@@ -13,6 +13,7 @@ use crate::chunks::{Flight, Part};
 use crate::input::{Config, ExchangeId, FetchId, Listening, Overheard};
 use crate::overhear::{AHEAD, Output, Overhear};
 use crate::report::Overhearing;
+use crate::source::Pursuit;
 use bytes::Bytes;
 use content::Segment;
 use smallvec::SmallVec;
@@ -218,8 +219,8 @@ impl Node {
         let is_needed = is_first && segment.entries.iter().any(|it| self.cx.is_missing(&it.id));
         let Some(ear) = &mut self.cx.ear else { return false };
         ear.awaiting.remove(&id);
-        let fetch = self.fetches.get(&id).filter(|fetch| is_needed && fetch.ask.trail.sparing);
-        if fetch.is_none() || ear.engine.counters().waiting_bytes == 0 {
+        let spares = is_needed && self.source.get(id).is_some_and(Pursuit::is_sparing);
+        if !spares || ear.engine.counters().waiting_bytes == 0 {
             return false;
         }
         ear.awaiting.insert(id, self.cx.now + ORDER_AFTER);
@@ -283,7 +284,7 @@ impl Node {
     /// A unit that is on its way was overheard before it came: it need not come any more.
     fn heard_first(&mut self, name: ChunkId, flight: Flight, bytes: Bytes) {
         let length = bytes.len() as u64;
-        let asked = self.fetches.get(&flight.fetch).and_then(|fetch| fetch.giving());
+        let asked = self.source.get(flight.fetch).and_then(Pursuit::giving);
         let Some(ear) = &mut self.cx.ear else { return };
         ear.report.cancelled_units += 1;
         ear.report.cancelled_bytes += length;
@@ -324,7 +325,7 @@ impl Node {
         ear.want(self.cx.now, name, length);
         self.cx.flights.resume(name, flight);
         let wants: Vec<Want> = self.cx.flights.want_of(&name).into_iter().collect();
-        self.say_wants(id, &wants);
+        self.source.want(&mut self.cx, id, &wants);
     }
 
     /// So many bytes of a unit do not come from a peer, as these readers count it: they were heard, or

@@ -4,7 +4,7 @@
 use super::Node;
 use crate::cutting::Cutting;
 use crate::exchange::{Ask, Asker, Trail};
-use crate::fetch::{self, Fetch, Via};
+use crate::fetch::{self, Fetch};
 use crate::http::{Audience, Record, Row};
 use crate::input::{Entrance, ExchangeId, FetchId, PutError, Ticket};
 use crate::named;
@@ -86,7 +86,7 @@ impl Node {
             let output = ClientOutput::Published(exchange, Err(error));
             return self.cx.out.push_back(Output::Client(output));
         }
-        let id = self.start(nobodys(), HeaderMap::new(), "put", Vec::new(), None);
+        let id = self.cx.tickets.fetch();
         let inflow =
             Inflow::Cut(Box::new(Cutting::new(self.cx.config.profile, self.cx.sealer.clone())));
         let (received, right) = (self.cx.date(), self.cx.clock_right());
@@ -95,10 +95,11 @@ impl Node {
         let mut storing = Storing::new(record, StatusCode::OK, HeaderMap::new(), came, inflow);
         storing.announced = Some(bytes);
         storing.voucher = Some(named::VOUCHER);
-        if let Some(fetch) = self.fetches.get_mut(&id) {
-            fetch.via = Via::Publisher;
-            fetch.state = fetch::State::Storing(Box::new(storing));
-        }
+        let fetch = Fetch {
+            state: fetch::State::Storing(Box::new(storing)),
+            ..Fetch::new(Rc::new(nobodys()), received, "put", Vec::new())
+        };
+        self.fetches.insert(id, fetch);
         self.published.puts.insert(id, Put::new(exchange, bytes));
         self.cx.chunks.keep_for(id);
         self.cx.out.push_back(Output::Origin(OriginOutput::TakeIn(exchange, id)));

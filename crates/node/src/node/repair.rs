@@ -3,9 +3,10 @@
 
 use super::Node;
 use crate::exchange::{Serving, Source, State};
-use crate::fetch::{self, Repairing};
+use crate::fetch::{self, Fetch, Repairing};
 use crate::http::{self, ContentRange, Record, Row};
 use crate::input::{ExchangeId, FetchId};
+use crate::source::Goal;
 use ::http::{HeaderMap, StatusCode};
 use bytes::Bytes;
 use content::Entry;
@@ -51,11 +52,13 @@ impl Node {
         let mut headers = ask.headers.clone();
         // Other bytes than those that are missing are found out by their names in any case.
         http::make_ranged(&mut headers, first, Some(first + length - 1), validator);
-        let id = self.start(ask, headers, "partial", Vec::new(), Some("repair"));
-        if let Some(fetch) = self.fetches.get_mut(&id) {
-            fetch.state = fetch::State::Repairing(Box::new(Repairing::new(reader, first, units)));
-        }
-        self.dial_origin(id);
+        let fetch = Fetch {
+            unstorable: Some("repair"),
+            state: fetch::State::Repairing(Box::new(Repairing::new(reader, first, units))),
+            ..Fetch::new(Rc::new(ask), self.cx.date(), "partial", Vec::new())
+        };
+        let id = self.start(fetch, headers, Goal::Range);
+        self.source.dial_origin(&mut self.cx, id);
         self.with_serving(reader, |serving| {
             serving.waits = true;
             serving.repair = Some(id);

@@ -2,7 +2,6 @@
 
 use super::Node;
 use crate::exchange::{Cursor, Exchange, Piece, Sent, Serving, Source, State};
-use crate::fetch::Via;
 use crate::http::Record;
 use crate::input::{ExchangeId, FetchId, Ticket};
 use crate::output::{ClientOutput, Output};
@@ -328,9 +327,7 @@ impl Node {
         let repaired = part(&mut serving.from_repair);
         let peer = part(&mut serving.from_peer);
         let from_peers = match serving.source {
-            Source::Growing(fetch) => {
-                self.fetches.get(&fetch).is_none_or(|it| it.via != Via::Origin)
-            }
+            Source::Growing(fetch) => !self.source.is_at_origin(fetch),
             Source::Closed(_) => true,
         };
         let (local, origin) = if serving.leads && !from_peers { (0, rest) } else { (rest, 0) };

@@ -1,13 +1,12 @@
 //! Peers that ask: telling them of an object, and sending the units that they want.
 
 use super::Node;
-use super::hear::fields;
 use super::listing::unasked;
 use crate::chunks::Unit;
 use crate::exchange::{Source, State};
-use crate::fetch::{self, Fetch, Via};
+use crate::fetch::{self, Fetch};
 use crate::hasher::Set;
-use crate::http::{self, Record};
+use crate::http::{self, Record, fields};
 use crate::input::{ExchangeId, FetchError, FetchId};
 use crate::storing::{Inflow, Signed};
 use crate::supplying::{PEER_WANTS_MAX, Supplying, WANTS_MAX, Wants};
@@ -266,10 +265,8 @@ impl Node {
         supplying.ahead.retain(|(name, _)| *name != want.name);
         let source = match supplying.source {
             Source::Closed(_) => peer::Source::Held,
-            Source::Growing(fetch) => match self.fetches.get(&fetch).map(|fetch| fetch.via) {
-                Some(Via::Origin) => peer::Source::Origin,
-                _ => peer::Source::Relayed,
-            },
+            Source::Growing(fetch) if self.source.is_at_origin(fetch) => peer::Source::Origin,
+            Source::Growing(_) => peer::Source::Relayed,
         };
         let total = bytes.len() as u32;
         let whole = std::iter::once(0..total).filter(|_| want.missing.is_empty());

@@ -1,9 +1,10 @@
 //! The loop at the end of each input: what peers said, then readers, then transfers, until nobody can go on.
 
 use super::Node;
-use crate::fetch::{self, Fetch, Via};
+use crate::fetch::{self, Fetch};
 use crate::input::FetchId;
 use crate::turns::{TURNS_MAX, Turn};
+use wire::peer::Resume;
 
 impl Node {
     /// Lets everybody go on who can.
@@ -21,7 +22,9 @@ impl Node {
 
     /// Lets the next one go on; false if nobody can.
     fn take_turn(&mut self) -> bool {
-        if let Some(event) = self.cx.mesh.as_mut().and_then(|mesh| mesh.peers.poll_event()) {
+        if let Some(value) = self.source.poll() {
+            self.source_says(value);
+        } else if let Some(event) = self.cx.mesh.as_mut().and_then(|mesh| mesh.peers.poll_event()) {
             self.peer_event(event);
         } else if let Some((reader, fresh)) = self.cx.turns.next_reader() {
             self.pump(reader, fresh);
@@ -50,10 +53,12 @@ impl Node {
 
     /// A transfer does what there is to do.
     fn advance(&mut self, id: FetchId) {
-        let Some(fetch) = self.fetches.get(&id) else { return };
-        if fetch.via == Via::Next {
-            self.reach(id);
-        }
+        let storing = self.fetches.get_mut(&id).and_then(Fetch::storing);
+        let from = storing.and_then(|storing| {
+            let record = storing.record;
+            storing.listed().map(|it| (Resume { record, segment: it.next }, it.cover))
+        });
+        self.source.advance(&mut self.cx, id, from);
         if self.fetches.get_mut(&id).and_then(Fetch::storing).is_none() {
             return;
         }
@@ -63,14 +68,6 @@ impl Node {
         self.forget_if_read(id);
         self.settle(id);
         self.grant_ahead(id);
-    }
-
-    /// Somebody is to be asked for a transfer, when it has its turn.
-    pub(super) fn ask_next(&mut self, id: FetchId) {
-        if let Some(fetch) = self.fetches.get_mut(&id) {
-            fetch.via = Via::Next;
-            self.cx.turns.dirty(id);
-        }
     }
 
     /// All readers of an object may be able to go on.

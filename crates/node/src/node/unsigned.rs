@@ -19,7 +19,7 @@ impl Node {
         let believed = self.cx.mesh.as_ref().is_some_and(|mesh| mesh.believes_unsigned(asked.0));
         let takes = believed || !self.is_for_clients(id);
         if !takes {
-            self.turn_to_gateway(id, asked);
+            self.source.turn_to_gateway(&mut self.cx, id, asked);
         }
         takes
     }
@@ -33,22 +33,5 @@ impl Node {
             }),
             _ => fetch.ask.asker == Asker::Client,
         }
-    }
-
-    /// A transfer is asked of the gateway itself from now on. Without a gateway a request whose response has not
-    /// begun goes to the origin, and a body that has begun breaks off.
-    fn turn_to_gateway(&mut self, id: FetchId, asked: (NodeId, Request)) {
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        if fetch.former == Some(asked) {
-            // Another one has been asked meanwhile, and is listened to.
-            return self.forget_former(id);
-        }
-        fetch.ask.trail.to_gateway = true;
-        let begun = matches!(fetch.state, fetch::State::Storing(_));
-        if begun && fetch.former.is_none() && !self.may_ask_another(id) {
-            // The same one would be asked again and again.
-            return self.broken(id);
-        }
-        self.lose_way(id);
     }
 }

@@ -6,12 +6,12 @@ use crate::context::OVERHEARD_PART;
 use crate::exchange::State;
 use crate::fetch::Fetch;
 use crate::input::{ExchangeId, FetchId};
+use crate::source::Pursuit;
 use crate::storing::Storing;
 use crate::supplying::COVER;
 use content::Segment;
 use std::rc::Rc;
 use wire::ChunkId;
-use wire::peer::{Message, Want};
 
 /// Units are wanted in batches of so many bytes, at least, while others are on their way.
 const BATCH: u64 = AHEAD / 2;
@@ -58,7 +58,7 @@ impl Node {
                 counted.push((name, unit.length));
             }
         }
-        let asked = self.fetches.get(&fetch).and_then(Fetch::peer);
+        let asked = self.source.get(fetch).and_then(Pursuit::peer);
         let mut leads = false;
         self.with_serving(id, |serving| {
             serving.wanted_to = from;
@@ -133,12 +133,9 @@ impl Node {
 
     /// Asks the peer of a transfer for units; if there is none now, the next one is asked.
     pub(super) fn want(&mut self, id: FetchId, units: Listed) {
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        if units.is_empty() {
-            return;
-        }
+        let Some(fetch) = self.fetches.get_mut(&id).filter(|_| !units.is_empty()) else { return };
         if !self.cx.flights.has(id) {
-            fetch.moved = self.cx.now;
+            self.source.came(id, self.cx.now);
         }
         let (mut wants, mut early) = (Vec::with_capacity(units.len()), Vec::new());
         for (name, unit) in units {
@@ -154,32 +151,9 @@ impl Node {
             }
             wants.extend(self.cx.flights.want_of(&name));
         }
-        self.say_wants(id, &wants);
+        self.source.want(&mut self.cx, id, &wants);
         for (name, bytes) in early {
             self.came_early(name, bytes);
-        }
-    }
-
-    /// Wants once more what is on its way to a transfer.
-    pub(super) fn want_flying(&mut self, id: FetchId) {
-        let wants = self.cx.flights.wants_of(id);
-        self.say_wants(id, &wants);
-    }
-
-    /// Tells whoever gives a transfer what is wanted; if nobody listens now, the next one will be told.
-    pub(super) fn say_wants(&mut self, id: FetchId, wants: &[Want]) {
-        let Some((mesh, fetch)) = self.cx.mesh.as_mut().zip(self.fetches.get_mut(&id)) else {
-            return;
-        };
-        let listed = fetch.storing().and_then(Storing::listed);
-        let answered = listed.is_some_and(|listed| listed.answered);
-        let Some((peer, request)) = fetch.giving().filter(|_| answered) else { return };
-        if !wants.is_empty() {
-            mesh.peers.open_data(self.cx.now, peer);
-        }
-        for wants in wants.chunks(Message::WANTS_MAX) {
-            self.cx.report.wants_out += wants.len() as u64;
-            mesh.peers.send(self.cx.now, peer, &Message::Want(request, wants.to_vec()));
         }
     }
 
@@ -199,8 +173,6 @@ impl Node {
     /// bytes than was said before.
     pub(super) fn welcome(&mut self, id: FetchId, cover: u64, worth: u64) {
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        // Of two who were asked, either may be the one that is listened to.
-        let asked: Vec<_> = fetch.former.into_iter().chain(fetch.request()).collect();
         let Some(storing) = fetch.storing() else { return };
         if storing.ended {
             return;
@@ -208,9 +180,7 @@ impl Node {
         let Some(listed) = storing.listed() else { return };
         if cover > listed.cover.saturating_add(worth) {
             listed.cover = cover;
-            for (peer, request) in asked {
-                self.cx.say(peer, Message::Credit(request, 0, cover));
-            }
+            self.source.welcome(&mut self.cx, id, cover);
         }
     }
 

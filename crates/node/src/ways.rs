@@ -1,6 +1,5 @@
-//! Whom to ask for what is not here: the next hop or the gateway (MeshCache §4.2.1, §4.3.1).
+//! What leads towards the gateway (MeshCache §4.2.1, §4.3.1).
 //!
-//! THCP asks the gateway, PH-THCP the next hop towards it; per hop or not is a flag of the request.
 //! A neighbour without our daemon is passed over: the gateway is asked, and where that fails too, the
 //! origin itself.
 
@@ -15,26 +14,16 @@ pub struct Ways {
     pub gateway: Option<IpAddr>,
 }
 
-/// Who is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Choice {
-    /// The node with this address.
-    Peer(IpAddr),
-    /// The origin.
-    Origin,
-}
-
 impl Ways {
     /// The first that may be asked. `per_hop` begins with the next hop; without it, that is asked only
     /// where the gateway is not known. `may` says no to those that were tried, or are passed over.
-    pub fn choose(self, per_hop: bool, may: impl Fn(IpAddr) -> bool) -> Choice {
+    pub fn choose(self, per_hop: bool, may: impl Fn(IpAddr) -> bool) -> Option<IpAddr> {
         let (first, second) = match (per_hop, self.gateway) {
             (true, gateway) => (self.next_hop, gateway),
             (false, None) => (self.next_hop, None),
             (false, gateway) => (gateway, None),
         };
-        let chosen = first.filter(|address| may(*address)).or(second.filter(|it| may(*it)));
-        chosen.map_or(Choice::Origin, Choice::Peer)
+        first.filter(|address| may(*address)).or(second.filter(|it| may(*it)))
     }
 }
 
@@ -48,22 +37,22 @@ mod tests {
 
     #[test]
     fn per_hop_asks_the_next_hop_and_else_the_gateway() {
-        assert_eq!(BOTH.choose(true, |_| true), Choice::Peer(HOP));
-        assert_eq!(BOTH.choose(false, |_| true), Choice::Peer(GATEWAY));
+        assert_eq!(BOTH.choose(true, |_| true), Some(HOP));
+        assert_eq!(BOTH.choose(false, |_| true), Some(GATEWAY));
     }
 
     #[test]
     fn who_may_not_be_asked_is_passed_over() {
-        assert_eq!(BOTH.choose(true, |it| it != HOP), Choice::Peer(GATEWAY));
-        assert_eq!(BOTH.choose(false, |it| it != GATEWAY), Choice::Origin);
-        assert_eq!(BOTH.choose(true, |_| false), Choice::Origin);
+        assert_eq!(BOTH.choose(true, |it| it != HOP), Some(GATEWAY));
+        assert_eq!(BOTH.choose(false, |it| it != GATEWAY), None);
+        assert_eq!(BOTH.choose(true, |_| false), None);
     }
 
     #[test]
     fn where_the_gateway_is_unknown_the_next_hop_will_know() {
         let ways = Ways { gateway: None, ..BOTH };
-        assert_eq!(ways.choose(false, |_| true), Choice::Peer(HOP));
+        assert_eq!(ways.choose(false, |_| true), Some(HOP));
         let nowhere = Ways { next_hop: None, gateway: None };
-        assert_eq!(nowhere.choose(true, |_| true), Choice::Origin);
+        assert_eq!(nowhere.choose(true, |_| true), None);
     }
 }

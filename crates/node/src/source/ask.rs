@@ -1,0 +1,236 @@
+//! Asking: a peer, which may have to be dialled, or the origin.
+
+use super::select::{Answer, Said};
+use super::{CREDIT, Goal, LOOK_EVERY, Pursuit, Source, Value, Via};
+use crate::context::Context;
+use crate::exchange;
+use crate::http::fields;
+use crate::input::{FetchError, FetchId};
+use crate::output::{self, OriginOutput, Output};
+use crate::supplying::COVER;
+use ::http::{HeaderMap, HeaderValue, header};
+use std::net::{IpAddr, SocketAddr};
+use wire::NodeId;
+use wire::peer::{Ask, Message, Request, Resume};
+
+impl Source {
+    pub(super) fn reach(&mut self, cx: &mut Context, id: FetchId, from: Option<(Resume, u64)>) {
+        let Some(pursuit) = self.pursuits.get(&id) else { return };
+        match pursuit.choose(cx, &*self.select) {
+            Answer::Found(address) => self.ask_at(cx, id, address, from),
+            Answer::Later => self.find_out(cx, id),
+            Answer::Nobody => self.ask_origin(cx, id),
+        }
+    }
+
+    /// The scheme finds out whom to ask.
+    fn find_out(&mut self, cx: &mut Context, id: FetchId) {
+        let Some((mesh, pursuit)) = cx.mesh.as_ref().zip(self.pursuits.get_mut(&id)) else {
+            return;
+        };
+        pursuit.via = Via::Sought;
+        pursuit.moved = cx.now;
+        let may = |address| pursuit.may_ask(mesh, address);
+        self.select.begin(cx.now, id, &pursuit.query(mesh, &may));
+        self.look_again(cx.now);
+        self.hear_select(cx);
+    }
+
+    /// A datagram has come.
+    pub fn handle_datagram(&mut self, cx: &mut Context, from: SocketAddr, bytes: &[u8]) {
+        self.select.handle_datagram(cx.now, from, bytes);
+        self.hear_select(cx);
+    }
+
+    /// Time has passed.
+    pub fn handle_timeout(&mut self, cx: &mut Context) {
+        if self.select.poll_timeout().is_some_and(|at| at <= cx.now) {
+            self.select.handle_timeout(cx.now);
+            self.hear_select(cx);
+        }
+    }
+
+    fn hear_select(&mut self, cx: &mut Context) {
+        while let Some(said) = self.select.poll() {
+            match said {
+                Said::Datagram(to, bytes) => cx.out.push_back(Output::Datagram(to, bytes)),
+                Said::Known(id) if self.via(id) == Some(Via::Sought) => self.ask_next(cx, id),
+                Said::Known(_) => {}
+            }
+        }
+    }
+
+    fn ask_at(
+        &mut self,
+        cx: &mut Context,
+        id: FetchId,
+        address: IpAddr,
+        from: Option<(Resume, u64)>,
+    ) {
+        let Some(mesh) = &mut cx.mesh else { return };
+        if let Some(peer) = mesh.peers.at(address) {
+            return self.ask_peer(cx, id, peer, address, from);
+        }
+        let socket = mesh.socket(address);
+        self.dialling.entry(socket).or_default().push(id);
+        mesh.peers.dial(cx.now, socket);
+        if let Some(pursuit) = self.pursuits.get_mut(&id) {
+            pursuit.via = Via::Dialling(socket);
+        }
+        self.look_at.get_or_insert(cx.now + LOOK_EVERY);
+    }
+
+    fn ask_peer(
+        &mut self,
+        cx: &mut Context,
+        id: FetchId,
+        peer: NodeId,
+        address: IpAddr,
+        from: Option<(Resume, u64)>,
+    ) {
+        self.requests = self.requests.wrapping_add(1);
+        let request = Request(self.requests);
+        let hopeful = cx.ear.as_ref().is_some_and(|ear| ear.is_hopeful(cx.now));
+        let Some((mesh, pursuit)) = cx.mesh.as_mut().zip(self.pursuits.get_mut(&id)) else {
+            return;
+        };
+        pursuit.via = Via::Peer(peer, request);
+        pursuit.tried.push(address);
+        pursuit.moved = cx.now;
+        pursuit.sparing |= hopeful;
+        self.asks.insert((peer, request), id);
+        let per_hop = pursuit.is_per_hop(mesh);
+        let message = pursuit.message(request, per_hop, mesh.peers.own_id(), from);
+        mesh.peers.open_data(cx.now, peer);
+        if !mesh.peers.send(cx.now, peer, &Message::Ask(Box::new(message))) {
+            self.asks.remove(&(peer, request));
+            return self.ask_origin(cx, id);
+        }
+        cx.report.asks_out += 1;
+        self.look_at.get_or_insert(cx.now + LOOK_EVERY);
+    }
+
+    /// No peer can be asked: the origin is, where that makes sense.
+    pub(super) fn ask_origin(&mut self, cx: &mut Context, id: FetchId) {
+        let Some(pursuit) = self.pursuits.get_mut(&id) else { return };
+        let vouches = pursuit.is_vouched_for(cx);
+        if pursuit.goal == Goal::Holes {
+            return self.values.push_back(Value::CannotFill(id));
+        }
+        if pursuit.ask.named.is_some() && !pursuit.goal.is_object() {
+            return match pursuit.former.take() {
+                // Whoever was asked first may only be slow.
+                Some((peer, request)) => pursuit.via = Via::Peer(peer, request),
+                None => self.ends(id, Err(FetchError::NoHolder)),
+            };
+        }
+        if self.fall_back(id) {
+            return;
+        }
+        let Some(pursuit) = self.pursuits.get_mut(&id) else { return };
+        if pursuit.goal.is_object() {
+            // Two versions are never spliced: it has to be the same transfer, by another way.
+            pursuit.via = Via::Nobody;
+            pursuit.stranded.get_or_insert(cx.now);
+            pursuit.tried.clear();
+            self.look_at.get_or_insert(cx.now + LOOK_EVERY);
+        } else if vouches {
+            self.dial_origin(cx, id);
+        } else {
+            self.ends(id, Err(FetchError::NoRoute));
+        }
+    }
+
+    /// Asks the origin itself.
+    pub fn dial_origin(&mut self, cx: &mut Context, id: FetchId) {
+        let Some(pursuit) = self.pursuits.get_mut(&id) else { return };
+        pursuit.via = Via::Origin;
+        let request = pursuit.origin_request(pursuit.headers.clone());
+        cx.out.push_back(Output::Origin(OriginOutput::Fetch(id, Box::new(request))));
+    }
+
+    /// A peer was met at an address: those that wait for it ask it.
+    pub fn found(&mut self, cx: &mut Context, address: SocketAddr) {
+        for id in self.dialled(address) {
+            self.ask_next(cx, id);
+        }
+    }
+
+    /// Nobody was met at an address: those that wait for it ask somebody else. False if none does.
+    pub fn found_nobody(&mut self, cx: &mut Context, address: SocketAddr) -> bool {
+        let waiting = self.dialled(address);
+        for id in &waiting {
+            if let Some(pursuit) = self.pursuits.get_mut(id) {
+                pursuit.tried.push(address.ip());
+            }
+            self.ask_next(cx, *id);
+        }
+        !waiting.is_empty()
+    }
+
+    /// Who waits for an address that was dialled, and for no other meanwhile.
+    fn dialled(&mut self, address: SocketAddr) -> Vec<FetchId> {
+        let mut waiting = self.dialling.remove(&address).unwrap_or_default();
+        waiting.sort_unstable();
+        waiting.dedup();
+        let waits = |id: &FetchId| self.via(*id) == Some(Via::Dialling(address));
+        waiting.retain(waits);
+        waiting
+    }
+
+    pub(super) fn ends(&mut self, id: FetchId, result: Result<(), FetchError>) {
+        self.values.push_back(Value::Ended(id, result));
+    }
+}
+
+impl Pursuit {
+    /// What an origin is asked, with these fields.
+    pub(super) fn origin_request(&self, headers: HeaderMap) -> output::Fetch {
+        output::Fetch { exchange: self.content, ..bare_request(&self.ask, headers) }
+    }
+
+    fn message(
+        &self,
+        request: Request,
+        per_hop: bool,
+        own: NodeId,
+        from: Option<(Resume, u64)>,
+    ) -> Ask {
+        let trail = &self.ask.trail;
+        let cover = trail.cover.max(COVER);
+        let (resume, cover) = match from {
+            Some((resume, covered)) => (Some(resume), cover.max(covered)),
+            None => (trail.resume, cover),
+        };
+        Ask {
+            request,
+            hops: trail.hops - 1,
+            visited: trail.visited.iter().copied().chain([own]).collect(),
+            merge: !self.ask.alone,
+            per_hop,
+            resume,
+            have: self.have,
+            sparing: self.sparing,
+            cover,
+            credit: CREDIT,
+            uri: self.ask.target.to_string(),
+            // `Host` is not among them: the URI has it.
+            fields: fields(&self.headers),
+        }
+    }
+}
+
+/// A request with these fields and without content.
+pub fn bare_request(ask: &exchange::Ask, mut headers: HeaderMap) -> output::Fetch {
+    let host = HeaderValue::try_from(ask.target.authority());
+    headers.insert(header::HOST, host.expect("it was read as one"));
+    output::Fetch {
+        dial: ask.dial.clone(),
+        client: ask.client,
+        caller: ask.caller(),
+        method: ask.method.clone(),
+        path: ask.target.path().to_owned(),
+        headers,
+        exchange: None,
+    }
+}

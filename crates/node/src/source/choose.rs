@@ -1,0 +1,126 @@
+//! Who is the right one to be asked next.
+
+use super::select::{Answer, Query, Select};
+use super::{Goal, Pursuit, Source};
+use crate::context::Context;
+use crate::exchange::{Ask, Asker};
+use crate::http::Audience;
+use crate::input::FetchId;
+use crate::mesh::Mesh;
+use std::net::IpAddr;
+use wire::Oid;
+use wire::peer;
+
+/// More of header fields than that, in bytes, are for the origin itself: peers keep what they are asked.
+pub const FIELDS_MAX: usize = 16 * 1024;
+/// So is a longer path.
+const URI_MAX: usize = 8 * 1024;
+
+impl Source {
+    /// Whether there is a peer that could be asked and was not.
+    pub(super) fn may_ask_another(&self, cx: &Context, id: FetchId) -> bool {
+        let pursuit = self.pursuits.get(&id);
+        pursuit.is_some_and(|pursuit| pursuit.choose(cx, &*self.select) != Answer::Nobody)
+    }
+
+    /// How many transfers wait for the same peer, this one among them: each that goes elsewhere is more
+    /// load there, so the more they are, the longer they wait. One, where the route leads elsewhere anyway.
+    pub(super) fn asked_beside(&self, cx: &Context, pursuit: &Pursuit) -> u32 {
+        let Some((mesh, giver)) = cx.mesh.as_ref().zip(pursuit.giver()) else { return 1 };
+        let first = self.select.choose(&pursuit.query(mesh, &|_| true));
+        if !matches!(first, Answer::Found(address) if mesh.peers.at(address) == Some(giver)) {
+            return 1;
+        }
+        self.asks.keys().filter(|(peer, _)| *peer == giver).count().max(1) as u32
+    }
+}
+
+impl Pursuit {
+    /// Whether what we would dial for is of use to who asked: where gateways are named, peers believe
+    /// nobody else.
+    pub(super) fn is_vouched_for(&self, cx: &Context) -> bool {
+        let Some(mesh) = &cx.mesh else { return true };
+        let for_peer = matches!(self.ask.asker, Asker::Peer(..));
+        let takes_up = self.ask.trail.resume.is_some();
+        !for_peer || (!takes_up && mesh.believes(&mesh.peers.own_key()))
+    }
+
+    /// Whether the origin can be asked while a peer may still answer: not once a head has come, since two
+    /// versions are never spliced.
+    pub(super) fn may_dial_beside(&self, cx: &Context) -> bool {
+        let asks = self.goal == Goal::Head;
+        asks && !self.beside && !self.is_named() && self.is_vouched_for(cx)
+    }
+
+    /// Whom to ask now: what holds under every scheme, and then what the scheme says.
+    pub(super) fn choose(&self, cx: &Context, select: &dyn Select) -> Answer {
+        let Some(mesh) = &cx.mesh else { return Answer::Nobody };
+        let ask = &self.ask;
+        let wide = ask.trail.hops == 0 || ask.trail.visited.len() >= peer::Ask::VISITED_MAX;
+        let kept = ask.audience != Audience::Everyone;
+        let may = |address| self.may_ask(mesh, address);
+        let first = |address| may(address) && !mesh.is_passed_over(cx.now, address);
+        let holder = ask.named.and_then(|name| holder(mesh, &name, first));
+        let stays = ask.named.is_none() && (kept || self.is_direct(cx));
+        match holder {
+            _ if wide => return Answer::Nobody,
+            Some(address) => return Answer::Found(address),
+            None if mesh.routes.route().is_none() || stays => return Answer::Nobody,
+            None => {}
+        }
+        let resumes = ask.asker == Asker::Client && self.goal.is_object() && ask.named.is_none();
+        match select.choose(&self.query(mesh, &first)) {
+            // The origin is of no use to it: whoever did not answer lately may do so again. A peer that asks
+            // may have a way of its own, and waits itself.
+            Answer::Nobody if resumes => select.choose(&self.query(mesh, &may)),
+            answer => answer,
+        }
+    }
+
+    /// What a scheme is asked.
+    pub(super) fn query<'a>(&self, mesh: &Mesh, may: &'a dyn Fn(IpAddr) -> bool) -> Query<'a> {
+        let per_hop = match self.ask.asker {
+            Asker::Client => None,
+            Asker::Peer(..) => Some(self.ask.trail.per_hop),
+        };
+        let per_hop = if self.to_gateway { Some(false) } else { per_hop };
+        Query { key: self.ask.key, per_hop, ways: mesh.ways(), may }
+    }
+
+    /// Whether a node has not been asked in vain, and does not wait for us itself.
+    pub(super) fn may_ask(&self, mesh: &Mesh, address: IpAddr) -> bool {
+        let visited = |peer| self.ask.trail.visited.contains(&peer);
+        !self.tried.contains(&address) && !mesh.peers.at(address).is_some_and(visited)
+    }
+
+    /// Whether each hop is to look, keep and forward: it is a flag of the request, not another transfer.
+    pub(super) fn is_per_hop(&self, mesh: &Mesh) -> bool {
+        is_per_hop(&self.ask, mesh) && !self.to_gateway
+    }
+
+    /// Whether an origin is in the mesh itself, or the request cannot be told to a peer.
+    fn is_direct(&self, cx: &Context) -> bool {
+        let target = &self.ask.target;
+        let within = |address: IpAddr| cx.config.access.is_direct(address);
+        let known = cx.names.get(target.host(), cx.now);
+        let long: usize = self.headers.iter().map(|(n, v)| n.as_str().len() + v.len() + 8).sum();
+        target.address().is_some_and(within)
+            || known.is_some_and(|addresses| addresses.iter().any(|address| within(*address)))
+            || long > FIELDS_MAX
+            || target.path().len() > URI_MAX
+    }
+}
+
+/// Whether a request wishes that each hop looks, keeps and forwards.
+pub fn is_per_hop(ask: &Ask, mesh: &Mesh) -> bool {
+    match ask.asker {
+        Asker::Client => mesh.per_hop(),
+        Asker::Peer(..) => ask.trail.per_hop,
+    }
+}
+
+/// Who says that it leads to a named object.
+fn holder(mesh: &Mesh, name: &Oid, may: impl Fn(IpAddr) -> bool) -> Option<IpAddr> {
+    let holders = mesh.holders.of(name);
+    holders.iter().filter_map(|peer| mesh.peers.address(*peer)).find(|address| may(*address))
+}

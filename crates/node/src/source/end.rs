@@ -1,0 +1,246 @@
+//! When somebody who was asked answers, ends or is gone: who is listened to, and who is asked next.
+
+use super::{Goal, Pursuit, Source, Value, Via};
+use crate::access::Forbidden;
+use crate::context::Context;
+use crate::exchange::Asker;
+use crate::input::{FetchError, FetchId};
+use crate::output::{OriginOutput, Output};
+use wire::NodeId;
+use wire::peer::{Message, Outcome, Request};
+
+impl Source {
+    /// Nothing more is wanted of a transfer, by any way.
+    pub fn end(&mut self, cx: &mut Context, id: FetchId) {
+        let Some(pursuit) = self.pursuits.remove(&id) else { return };
+        self.select.end(id);
+        if let Some(line) = pursuit.line(id) {
+            self.lines.remove(&line);
+        }
+        for asked in pursuit.asked() {
+            self.withdraw(cx, asked);
+        }
+    }
+
+    /// As [`end`](Self::end), and an origin that is asked is told.
+    pub fn cancel(&mut self, cx: &mut Context, id: FetchId) {
+        let pursuit = self.pursuits.get(&id).filter(|pursuit| pursuit.via == Via::Origin);
+        if let Some(line) = pursuit.and_then(|pursuit| pursuit.line(id)) {
+            cx.out.push_back(Output::Origin(OriginOutput::Cancel(line)));
+        }
+        self.end(cx, id);
+    }
+
+    /// Nothing more is wanted of a request of ours.
+    pub(super) fn withdraw(&mut self, cx: &mut Context, (peer, request): (NodeId, Request)) {
+        self.asks.remove(&(peer, request));
+        cx.say(peer, Message::Cancel(request));
+    }
+
+    /// What was asked is gone, or of no use: it goes on by another way.
+    pub fn lose_way(&mut self, cx: &mut Context, id: FetchId) {
+        let Some(pursuit) = self.pursuits.get_mut(&id) else { return };
+        let asked = pursuit.request();
+        pursuit.via = Via::Nobody;
+        asked.into_iter().for_each(|asked| self.withdraw(cx, asked));
+        if self.fall_back(id) {
+            return;
+        }
+        let Some(pursuit) = self.pursuits.get_mut(&id) else { return };
+        match pursuit.goal {
+            Goal::Object | Goal::Holes => {
+                pursuit.answered = false;
+                pursuit.stranded.get_or_insert(cx.now);
+                cx.report.resumes += 1;
+                self.values.push_back(Value::Lost(id));
+            }
+            Goal::Head => self.ask_next(cx, id),
+            // Opaque bodies do not resume.
+            Goal::Pass | Goal::Range => self.ends(id, Err(FetchError::Truncated)),
+        }
+    }
+
+    /// What a peer says is of no use here, though it may be honest: it is asked elsewhere.
+    pub fn disregard(&mut self, cx: &mut Context, id: FetchId) {
+        if matches!(self.via(id), Some(Via::Peer(..))) {
+            self.lose_way(cx, id);
+        }
+    }
+
+    /// The other one that was asked is of no help with a transfer: who was asked before goes on with it.
+    pub(super) fn fall_back(&mut self, id: FetchId) -> bool {
+        let Some(pursuit) = self.pursuits.get_mut(&id) else { return false };
+        let of_use = match pursuit.goal {
+            Goal::Object | Goal::Holes => true,
+            Goal::Head => pursuit.via == Via::Origin,
+            Goal::Pass | Goal::Range => false,
+        };
+        let Some((peer, request)) = pursuit.former.take_if(|_| of_use) else { return false };
+        if let Some(asked) = pursuit.request() {
+            self.asks.remove(&asked);
+        }
+        pursuit.via = Via::Peer(peer, request);
+        true
+    }
+
+    /// The origin that was asked beside a peer did not answer: whether that peer may still do so.
+    pub fn falls_back_beside(&mut self, id: FetchId) -> bool {
+        self.pursuits.get(&id).is_some_and(|pursuit| pursuit.beside) && self.fall_back(id)
+    }
+
+    /// Nobody but who is asked now is listened to any more.
+    pub fn forget_former(&mut self, cx: &mut Context, id: FetchId) {
+        let former = self.pursuits.get_mut(&id).and_then(|pursuit| pursuit.former.take());
+        former.into_iter().for_each(|former| self.withdraw(cx, former));
+    }
+
+    /// One of those who were asked has told what can be believed: the others are not asked any more.
+    pub fn heed(&mut self, cx: &mut Context, id: FetchId, asked: (NodeId, Request)) {
+        self.listen_to(cx, id, asked);
+        self.came(id, cx.now);
+    }
+
+    fn listen_to(&mut self, cx: &mut Context, id: FetchId, asked: (NodeId, Request)) {
+        let Some(pursuit) = self.pursuits.get_mut(&id) else { return };
+        let Some(former) = pursuit.former.take() else { return };
+        if let Some(line) = pursuit.line(id).filter(|_| pursuit.via == Via::Origin) {
+            cx.out.push_back(Output::Origin(OriginOutput::Cancel(line)));
+        }
+        let stays = former == asked;
+        let other = if stays { pursuit.request() } else { Some(former) };
+        pursuit.via = Via::Peer(asked.0, asked.1);
+        if !stays {
+            cx.flights.drop_parts(id);
+        }
+        other.into_iter().for_each(|other| self.withdraw(cx, other));
+    }
+
+    /// A peer is gone, and what it was asked for goes on by another way.
+    pub fn peer_is_gone(&mut self, cx: &mut Context, peer: NodeId) {
+        for id in self.those(|pursuit| pursuit.former.is_some_and(|(former, _)| former == peer)) {
+            self.forget_former(cx, id);
+        }
+        for id in self.those(|pursuit| pursuit.peer() == Some(peer)) {
+            self.lose_way(cx, id);
+        }
+    }
+
+    /// A response of a peer has ended.
+    pub fn peer_ends(&mut self, cx: &mut Context, asked: (NodeId, Request), outcome: Outcome) {
+        let Some(id) = self.asked(asked.0, asked.1) else { return };
+        self.does_not_lead(cx, id, asked.0, outcome);
+        let Some(pursuit) = self.pursuits.get_mut(&id) else { return };
+        if pursuit.former == Some(asked) {
+            pursuit.former = None;
+            self.asks.remove(&asked);
+            return;
+        }
+        if self.fall_back(id) {
+            return;
+        }
+        let Some(pursuit) = self.pursuits.get_mut(&id) else { return };
+        match pursuit.goal {
+            // Its units may still be wanted.
+            Goal::Object | Goal::Holes if outcome == Outcome::Complete => {
+                return self.values.push_back(Value::AllCame(id));
+            }
+            Goal::Pass if outcome == Outcome::Complete => {
+                pursuit.via = Via::Done;
+                self.asks.remove(&asked);
+                return self.ends(id, Ok(()));
+            }
+            _ => {}
+        }
+        pursuit.via = Via::Nobody;
+        let (goal, for_peer) = (pursuit.goal, pursuit.ask.asker != Asker::Client);
+        self.asks.remove(&asked);
+        let another = match goal {
+            Goal::Object | Goal::Holes => outcome != Outcome::UnknownRecord,
+            Goal::Head => self.may_ask_another(cx, id),
+            Goal::Pass | Goal::Range => false,
+        };
+        if another {
+            // It may know better.
+            return self.lose_way(cx, id);
+        }
+        match error(outcome, for_peer) {
+            Some(error) => self.ends(id, Err(error)),
+            None if goal == Goal::Head => self.ask_next(cx, id),
+            // The gateway has forgotten it; and what is given on does not resume.
+            None => self.ends(id, Err(FetchError::Truncated)),
+        }
+    }
+
+    /// A transfer is asked of the gateway itself from now on. Without a gateway a request whose response has not
+    /// begun goes to the origin, and a body that has begun breaks off.
+    pub fn turn_to_gateway(&mut self, cx: &mut Context, id: FetchId, asked: (NodeId, Request)) {
+        let Some(pursuit) = self.pursuits.get_mut(&id) else { return };
+        if pursuit.former == Some(asked) {
+            // Another one has been asked meanwhile, and is listened to.
+            return self.forget_former(cx, id);
+        }
+        pursuit.to_gateway = true;
+        let begun = pursuit.goal.is_object();
+        if begun && pursuit.former.is_none() && !self.may_ask_another(cx, id) {
+            // The same one would be asked again and again.
+            return self.ends(id, Err(FetchError::Truncated));
+        }
+        self.lose_way(cx, id);
+    }
+
+    /// A peer that was asked for a named object ends that: whatever it says, others come before it next
+    /// time if it has told nothing of the object.
+    fn does_not_lead(&mut self, cx: &mut Context, id: FetchId, peer: NodeId, outcome: Outcome) {
+        let pursuit = self.pursuits.get(&id);
+        let Some((pursuit, name)) = pursuit.and_then(|it| Some((it, it.ask.named?))) else {
+            return;
+        };
+        let in_vain = pursuit.goal == Goal::Head || outcome == Outcome::NotCached;
+        let Some(mesh) = &mut cx.mesh else { return };
+        if outcome == Outcome::NotCached {
+            mesh.holders.let_go(peer, &name);
+        }
+        if in_vain {
+            mesh.holders.failed(peer);
+        }
+    }
+
+    /// A peer has given a unit, and that is true: if it led to a named object, it did.
+    pub fn shows(&mut self, cx: &mut Context, id: FetchId, peer: NodeId) {
+        let is_named = self.pursuits.get(&id).is_some_and(|it| it.ask.named.is_some());
+        if let Some(mesh) = cx.mesh.as_mut().filter(|_| is_named) {
+            mesh.holders.proved(peer);
+        }
+    }
+}
+
+/// What a peer's outcome says of the origin; `None` if it says nothing of it. What it may not dial for us we may for
+/// our client.
+fn error(outcome: Outcome, for_peer: bool) -> Option<FetchError> {
+    match outcome {
+        Outcome::Unresolved => Some(FetchError::Unresolved),
+        Outcome::Unreachable => Some(FetchError::Unreachable),
+        Outcome::TimedOut => Some(FetchError::TimedOut),
+        Outcome::Malformed => Some(FetchError::Malformed),
+        Outcome::Truncated => Some(FetchError::Truncated),
+        Outcome::Forbidden if for_peer => Some(FetchError::Forbidden(Forbidden::Inward)),
+        Outcome::Complete
+        | Outcome::Forbidden
+        | Outcome::Loop
+        | Outcome::Busy
+        | Outcome::UnknownRecord
+        | Outcome::NotCached => None,
+    }
+}
+
+impl Pursuit {
+    /// Whether the origin was asked after peers, in vain: it is the mesh that could not help.
+    pub fn is_helpless(&self) -> bool {
+        self.via == Via::Origin && !self.tried.is_empty()
+    }
+
+    /// Whether a named object is asked for.
+    pub(super) fn is_named(&self) -> bool {
+        self.ask.named.is_some()
+    }
+}

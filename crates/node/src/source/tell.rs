@@ -1,0 +1,71 @@
+//! Telling whoever gives something what is wanted of it, and how much may come.
+
+use super::{CREDIT, Source, Via};
+use crate::context::Context;
+use crate::input::FetchId;
+use crate::output::{OriginOutput, Output};
+use wire::peer::{Message, Want};
+
+impl Source {
+    /// Units of an object are wanted; if nobody listens now, the next one will be told.
+    pub fn want(&mut self, cx: &mut Context, id: FetchId, wants: &[Want]) {
+        let Some(pursuit) = self.pursuits.get(&id) else { return };
+        let Some((peer, request)) = pursuit.giving().filter(|_| pursuit.answered) else { return };
+        let Some(mesh) = &mut cx.mesh else { return };
+        if !wants.is_empty() {
+            mesh.peers.open_data(cx.now, peer);
+        }
+        for wants in wants.chunks(Message::WANTS_MAX) {
+            cx.report.wants_out += wants.len() as u64;
+            mesh.peers.send(cx.now, peer, &Message::Want(request, wants.to_vec()));
+        }
+    }
+
+    /// Wants once more what is on its way.
+    pub fn want_again(&mut self, cx: &mut Context, id: FetchId) {
+        let wants = cx.flights.wants_of(id);
+        self.want(cx, id, &wants);
+    }
+
+    /// More of an object's manifest is welcome, up to there.
+    pub fn welcome(&mut self, cx: &mut Context, id: FetchId, cover: u64) {
+        let Some(pursuit) = self.pursuits.get(&id) else { return };
+        for (peer, request) in pursuit.asked() {
+            cx.say(peer, Message::Credit(request, 0, cover));
+        }
+    }
+
+    /// The peer that is asked may send so many bytes more that are in no unit.
+    pub fn credit(&mut self, cx: &mut Context, id: FetchId, bytes: u32) {
+        if let Some(Via::Peer(peer, request)) = self.via(id) {
+            cx.say(peer, Message::Credit(request, bytes, 0));
+        }
+    }
+
+    /// So many more bytes may come; answers how many of them are told now. `waits`: whoever waits for it to come on
+    /// waits from now on.
+    pub fn grant(&mut self, cx: &mut Context, id: FetchId, bytes: u64, waits: bool) -> u64 {
+        let Some(pursuit) = self.pursuits.get_mut(&id) else {
+            // What is published comes by itself.
+            cx.out.push_back(Output::Origin(OriginOutput::Grant(id, bytes)));
+            return bytes;
+        };
+        if let Via::Peer(peer, request) = pursuit.via {
+            // A message for each few bytes would cost more air than they do.
+            pursuit.owed += bytes;
+            if pursuit.owed < u64::from(CREDIT / 4) {
+                return 0;
+            }
+            let owed = std::mem::take(&mut pursuit.owed);
+            let credit = u32::try_from(owed).unwrap_or(u32::MAX);
+            cx.say(peer, Message::Credit(request, credit, 0));
+            return owed;
+        }
+        let Some(line) = pursuit.line(id).filter(|_| !pursuit.awaits_rest()) else { return 0 };
+        if waits {
+            pursuit.moved = cx.now;
+        }
+        cx.out.push_back(Output::Origin(OriginOutput::Grant(line, bytes)));
+        bytes
+    }
+}
