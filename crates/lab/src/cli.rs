@@ -1,4 +1,4 @@
-//! The command line, as clap reads it. What the commands do is in the files named like them.
+//! The command line, as clap reads it. What the commands do is in `commands` and `realtime`.
 
 use std::path::PathBuf;
 

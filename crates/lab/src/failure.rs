@@ -2,9 +2,6 @@
 
 use std::fmt;
 use std::io;
-use std::process::ExitCode;
-
-use crate::say;
 
 /// Exit code of a run that was broken off by ctrl-C.
 pub const INTERRUPTED: u8 = 130;
@@ -47,12 +44,6 @@ impl Failure {
     pub fn said_inside(code: i32) -> Option<Self> {
         let code = u8::try_from(code).ok()?.checked_sub(FROM_INSIDE)?;
         (code < FROM_INSIDE).then_some(Self { code, message: String::new() })
-    }
-
-    /// Shows it on standard error.
-    pub fn show(self) -> ExitCode {
-        self.message.lines().for_each(say::note);
-        ExitCode::from(self.code)
     }
 }
 

@@ -1,12 +1,8 @@
 //! What the report needs of a scenario for its map.
 
-use std::io;
-
 use radio::Station;
 use report::{Ground, Line, Place};
 use sim::scenario::Scenario;
-
-use crate::routers;
 
 /// The ground that a run took place on, and the hops that traffic took.
 pub fn ground(scenario: &Scenario, routes: Vec<Line>) -> Ground {
@@ -33,24 +29,7 @@ pub fn ground(scenario: &Scenario, routes: Vec<Line>) -> Ground {
 fn links(scenario: &Scenario) -> Vec<Line> {
     let routers = scenario.routers.len();
     let pairs = (0..routers).flat_map(|from| (from + 1..routers).map(move |to| (from, to)));
-    pairs.filter_map(|(from, to)| line(scenario, from, to)).collect()
-}
-
-/// The hops from the receivers to the gateway, as the routers' kernels have them now.
-pub fn routes(scenario: &Scenario) -> io::Result<Vec<Line>> {
-    let mut hops = Vec::new();
-    for receiver in &scenario.receivers {
-        let mut router = *receiver;
-        while let Some(next) = routers::next_hop(scenario, router)? {
-            // What others went before, or a loop.
-            if hops.contains(&(next, router)) {
-                break;
-            }
-            hops.push((next, router));
-            router = next;
-        }
-    }
-    Ok(hops.into_iter().filter_map(|(from, to)| line(scenario, from, to)).collect())
+    lines(scenario, pairs)
 }
 
 /// The hops of the scenario's own routes.
@@ -63,11 +42,14 @@ pub fn static_routes(scenario: &Scenario) -> Vec<Line> {
         .collect();
     hops.sort_unstable();
     hops.dedup();
-    hops.into_iter().filter_map(|(from, to)| line(scenario, from, to)).collect()
+    lines(scenario, hops)
 }
 
-/// The link between two routers, if frames can be received over it.
-fn line(scenario: &Scenario, from: usize, to: usize) -> Option<Line> {
-    let link = scenario.links.get(Station(from as u16), Station(to as u16))?;
-    link.decodable.then_some(Line { from, to, loss: link.loss })
+/// The links of these pairs of routers, where frames can be received over them.
+pub fn lines(scenario: &Scenario, pairs: impl IntoIterator<Item = (usize, usize)>) -> Vec<Line> {
+    let line = |(from, to): (usize, usize)| {
+        let link = scenario.links.get(Station(from as u16), Station(to as u16))?;
+        link.decodable.then_some(Line { from, to, loss: link.loss })
+    };
+    pairs.into_iter().filter_map(line).collect()
 }

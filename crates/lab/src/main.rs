@@ -2,56 +2,37 @@
 //!
 //! *What this is:* each router of a scenario in a network namespace, its interface `wl0` joined to
 //! the others' by the medium of `radio`, which this program drives by the clock. *Where to start:*
-//! `inside.rs`, a run from beginning to end; `air.rs`, the medium's loop; `outside.rs`, how a run
-//! is begun and ended; `simulate.rs`, runs in virtual time. *What it never does:* send anything out of its own namespaces, or end
-//! anything that it did not start.
+//! `realtime/`, runs of real daemons; `commands/`, one file for each other command, such as
+//! `commands/simulate.rs` for runs in virtual time; `console.rs`, what is printed. *What it never does:*
+//! send anything out of its own namespaces, or end anything that it did not start.
 
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
 
-mod address;
-mod air;
-mod analyze;
-mod buffer;
-mod captures;
-mod child;
 mod cli;
-mod clients;
-mod compare;
+mod commands;
+mod console;
 mod failure;
 mod ground;
-mod inside;
-mod jobs;
-mod lateness;
-mod lifeline;
-mod list;
-mod namespace;
-mod network;
-mod origin;
-mod output;
-mod outside;
-mod overheard;
-mod progress;
 mod realtime;
-mod repro;
-mod require;
-mod routers;
-mod say;
-mod simulate;
-mod table;
-mod tap;
-mod validate;
-mod verdict;
 
 use cli::{Analyze, Cli, Command};
+use commands::{analyze, compare, list, repro, simulate, validate};
 use failure::Failure;
+use realtime::{inside, outside};
 
 fn main() -> ExitCode {
     match dispatch(Cli::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.show(),
+        Err(failure) => end(&failure),
     }
+}
+
+/// Says on standard error what went wrong.
+fn end(failure: &Failure) -> ExitCode {
+    failure.message.lines().for_each(console::note);
+    ExitCode::from(failure.code)
 }
 
 fn dispatch(command: Command) -> Result<(), Failure> {
@@ -67,9 +48,9 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Completions { shell } => {
             let mut page = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "hearsay-lab", &mut page);
-            Ok(say::out(&page)?)
+            Ok(console::out(&page)?)
         }
-        Command::Man => Ok(say::out(&manual()?)?),
+        Command::Man => Ok(console::out(&manual()?)?),
     }
 }
 

@@ -49,7 +49,7 @@ const LICENCES: [&str; 15] = [
 const OWN_LINTS: [(&str, &str); 3] = [
     ("host", "crates/host/src/capture/ring.rs"),
     ("host", "crates/host/src/timeouts.rs"),
-    ("lab", "crates/lab/src/tap.rs"),
+    ("lab", "crates/lab/src/realtime/tap.rs"),
 ];
 
 /// More than this and a file has more than one job.

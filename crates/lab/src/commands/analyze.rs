@@ -1,0 +1,143 @@
+//! `hearsay-lab analyze overhear`: what a router would have overheard that heard what a capture holds.
+//!
+//! *What this is:* the driver of one overhearing engine (`node::overhear`) per file: pieces of the file
+//! in, counts out. `observer.rs` feeds the engine, `observed.rs` is the result, `words.rs` says it.
+//! *What it never does:* hold more than a piece of a file and the engine's budget.
+
+mod observed;
+mod observer;
+mod words;
+
+use std::fmt::Display;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use node::overhear::Options;
+use wire::capture::records::Feeder;
+
+use crate::cli::AnalyzeOverhear;
+use crate::console;
+use crate::console::progress::Progress;
+use crate::failure::Failure;
+use observed::{Observed, Page};
+use observer::Observer;
+
+/// How much of a file is read at a time.
+const PIECE: usize = 64 << 10;
+
+/// Reads the files, one after the other, and tells of each as far as it could be read. What could not
+/// is said last.
+pub fn overhear(args: &AnalyzeOverhear) -> Result<(), Failure> {
+    let progress = Progress::new(args.quiet);
+    let (streams_alone, need_heads) = (args.streams_alone, args.need_heads);
+    let mut page =
+        Page { memory_bytes: args.memory, streams_alone, need_heads, observers: Vec::new() };
+    let options =
+        Options { joins_streams: !streams_alone, guesses_heads: !need_heads, ..Options::default() };
+    for path in &args.files {
+        let observer = Observer::new(args.memory as usize, options);
+        page.observers.push(observe(path, observer, &progress));
+    }
+    tell(args, &page)?;
+    let errors: Vec<_> = page.observers.iter().filter_map(|it| it.error.as_deref()).collect();
+    if errors.is_empty() { Ok(()) } else { Err(Failure::refused(errors.join("\n"))) }
+}
+
+fn tell(args: &AnalyzeOverhear, page: &Page) -> Result<(), Failure> {
+    let json_goes_to_stdout = args.json.as_deref() == Some(Path::new("-"));
+    if let Some(path) = &args.json {
+        let json = serde_json::to_string_pretty(page).map_err(Failure::failed)? + "\n";
+        if json_goes_to_stdout {
+            console::out(json.as_bytes())?;
+        } else {
+            let failed = |error| format!("cannot write {}: {error}", path.display());
+            fs::write(path, json).map_err(|error| Failure::failed(failed(error)))?;
+        }
+    }
+    if !args.quiet && !json_goes_to_stdout {
+        console::out(words::page(page).as_bytes())?;
+    }
+    Ok(())
+}
+
+fn observe(path: &Path, mut observer: Observer, progress: &Progress) -> Observed {
+    let name = path.display().to_string();
+    let mut reading = Reading::default();
+    let end = match open(path) {
+        Ok((file, length)) => {
+            let bar = progress.bytes(name.clone(), length);
+            reading.read(file, &mut observer, |bytes| bar.inc(bytes))
+        }
+        Err(error) => Err(error.to_string()),
+    };
+    let began = Instant::now();
+    let mut observed = observer.finish();
+    observed.capture_bytes = reading.bytes;
+    observed.processing_seconds = (reading.processing + began.elapsed()).as_secs_f64();
+    observed.error = end.err().map(|why| format!("{name}: {why}"));
+    observed.file = name;
+    observed
+}
+
+/// What is to be read, and its length if it is known.
+fn open(path: &Path) -> io::Result<(Box<dyn Read>, Option<u64>)> {
+    if path == Path::new("-") {
+        return Ok((Box::new(io::stdin()), None));
+    }
+    let file = File::open(path)?;
+    let about = file.metadata()?;
+    let length = about.is_file().then_some(about.len());
+    Ok((Box::new(file), length))
+}
+
+/// How far a file was read.
+#[derive(Debug, Default)]
+struct Reading {
+    bytes: u64,
+    /// What it took, without reading.
+    processing: Duration,
+}
+
+impl Reading {
+    /// Reads to the end, or to where it cannot go on, and says why.
+    fn read(
+        &mut self,
+        mut file: impl Read,
+        observer: &mut Observer,
+        progress: impl Fn(u64),
+    ) -> Result<(), String> {
+        let (mut feeder, mut piece) = (Feeder::default(), vec![0; PIECE]);
+        loop {
+            let length = match file.read(&mut piece) {
+                Ok(0) => break,
+                Ok(length) => length,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(format!("at byte {}: {error}", self.bytes)),
+            };
+            self.bytes += length as u64;
+            progress(length as u64);
+            let began = Instant::now();
+            let taken = take(&mut feeder, &piece[..length], observer);
+            self.processing += began.elapsed();
+            taken?;
+        }
+        match self.bytes {
+            0 => Err("is empty".to_owned()),
+            _ => feeder.finish().map_err(text),
+        }
+    }
+}
+
+fn take(feeder: &mut Feeder, piece: &[u8], observer: &mut Observer) -> Result<(), String> {
+    feeder.feed(piece);
+    while let Some(record) = feeder.take().map_err(text)? {
+        observer.handle_record(&record);
+    }
+    Ok(())
+}
+
+fn text(error: impl Display) -> String {
+    error.to_string()
+}

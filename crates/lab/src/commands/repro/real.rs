@@ -1,0 +1,133 @@
+//! Experiments with real daemons, in real time: each run is one of `hearsay-lab run`, and what came of it
+//! is kept in a folder, so that hours of runs can be broken off and gone on with. `run.rs` is one run.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use papers::experiment::{Job, Row};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use super::run::Run;
+use crate::cli::Repro;
+use crate::commands::jobs::Jobs;
+use crate::failure::Failure;
+
+/// What there is of an experiment.
+pub struct Made {
+    /// Of runs that are there for all points of their curve.
+    pub rows: Vec<Row>,
+    /// Runs that should have been made, and could not.
+    pub failed: usize,
+    /// Runs that were not asked for, and are not there.
+    pub left_out: usize,
+}
+
+/// Makes the runs that are not there yet, one seed after the other.
+pub fn make(jobs: &[Job<'_>], folder: &Path, args: &Repro) -> Result<Made, Failure> {
+    let series = Series::new(folder)?;
+    let runs = jobs.iter().map(|job| Run::of(job, &series)).collect::<Result<Vec<_>, _>>()?;
+    let is_wanted = |run: &Run<'_>| args.only.as_ref().is_none_or(|it| run.name.contains(it));
+    let mut todo = Vec::new();
+    for run in &runs {
+        if run.kept()?.is_none() && is_wanted(run) {
+            todo.push(run);
+        }
+    }
+    todo.sort_by_key(|it| it.job.seed());
+    let how = Jobs { what: "runs", at_a_time: Some(args.jobs.unwrap_or(1)), quiet: args.quiet };
+    let made = how.run(todo.len(), |place| todo[place].make())?;
+    series.check()?;
+    let failed = made.into_iter().filter(|is_kept| !is_kept).count();
+    let ran = runs.iter().map(Ran::of).collect::<Result<Vec<_>, _>>()?;
+    let missing = ran.iter().filter(|it| it.rows.is_none()).count();
+    Ok(Made { rows: complete(ran), failed, left_out: missing.saturating_sub(failed) })
+}
+
+/// All runs, and whether they are to go on.
+pub struct Series {
+    /// Where outcomes are kept.
+    pub folder: PathBuf,
+    /// The signal that has come, if not 0. Each run hears of one that comes while it goes on; this is for those
+    /// that come between.
+    signal: Arc<AtomicUsize>,
+}
+
+impl Series {
+    fn new(folder: &Path) -> Result<Self, Failure> {
+        let refuse =
+            |error| Failure::refused(format!("cannot write to {}: {error}", folder.display()));
+        fs::create_dir_all(folder).map_err(refuse)?;
+        // As it stands on the command lines of runs.
+        let folder = folder.canonicalize().map_err(refuse)?;
+        if folder.to_str().is_none() {
+            let text = format!("{}: captures need a path of UTF-8", folder.display());
+            return Err(Failure::refused(text));
+        }
+        let signal = Arc::new(AtomicUsize::new(0));
+        for each in [SIGINT, SIGTERM, SIGHUP] {
+            signal_hook::flag::register_usize(each, Arc::clone(&signal), each as usize)?;
+        }
+        Ok(Self { folder, signal })
+    }
+
+    /// An error once a signal has come.
+    pub fn check(&self) -> Result<(), Failure> {
+        match self.signal.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            signal => Err(Failure { code: 128 + signal as u8, message: "interrupted".to_owned() }),
+        }
+    }
+}
+
+/// A run that is there, or is not.
+struct Ran<T> {
+    curve: (&'static str, &'static str),
+    seed: u64,
+    rows: Option<Vec<T>>,
+}
+
+impl Ran<Row> {
+    fn of(run: &Run<'_>) -> Result<Self, Failure> {
+        let rows = run.kept()?.map(|outcome| run.rows(&outcome)).transpose()?;
+        Ok(Self { curve: run.job.curve(), seed: run.job.seed(), rows })
+    }
+}
+
+/// Of each curve the seeds of which all runs are there, up to the first of which one is not: figures are means
+/// over seeds, and ratios go by pairs of them.
+fn complete<T>(all: Vec<Ran<T>>) -> Vec<T> {
+    let mut broken = BTreeMap::new();
+    for run in all.iter().filter(|it| it.rows.is_none()) {
+        let first = broken.entry(run.curve).or_insert(run.seed);
+        *first = run.seed.min(*first);
+    }
+    let counts = |run: &Ran<T>| broken.get(&run.curve).is_none_or(|first| run.seed < *first);
+    all.into_iter().filter(counts).filter_map(|it| it.rows).flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_curve_only_whole_seeds_count_up_to_the_first_that_is_not() {
+        let ran = |series, seed, rows: Option<u8>| Ran {
+            curve: ("a", series),
+            seed,
+            rows: rows.map(|it| vec![it]),
+        };
+        let all = vec![
+            ran("x", 1, Some(1)),
+            ran("y", 1, Some(2)),
+            ran("x", 2, Some(3)),
+            ran("x", 2, None),
+            ran("y", 2, Some(4)),
+            ran("x", 3, Some(5)),
+            ran("x", 3, Some(6)),
+        ];
+        assert_eq!(complete(all), [1, 2, 4]);
+    }
+}

@@ -1,0 +1,226 @@
+//! One run of a series with real daemons: where its outcome is kept, and how it is made.
+
+use std::ffi::OsString;
+use std::fmt::Display;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Parser as _;
+use papers::experiment::{Job, Outcome, Row, Trial};
+use sim::observers::{Made as Heard, Observers};
+use sim::result::RunResult;
+use sim::scenario::Scenario;
+use wire::Instant;
+use wire::capture::records::Feeder;
+
+use super::real::Series;
+use crate::cli::{Cli, Command};
+use crate::console;
+use crate::failure::Failure;
+use crate::realtime::outside;
+
+/// How often a run is tried of which the machine made nothing that counts.
+const TRIES: usize = 3;
+
+/// One run.
+pub struct Run<'a> {
+    /// Which one of its experiment.
+    pub job: &'a Job<'a>,
+    /// Its name there, and of its file.
+    pub name: String,
+    series: &'a Series,
+    trial: Trial,
+    scenario: Scenario,
+}
+
+impl<'a> Run<'a> {
+    /// As its experiment has it.
+    pub fn of(job: &'a Job<'a>, series: &'a Series) -> Result<Self, Failure> {
+        let trial = job.trial().ok_or_else(|| Failure::failed("a run of the simulator alone"))?;
+        let trial = trial.map_err(Failure::failed)?;
+        let scenario = trial.scenario().map_err(Failure::failed)?;
+        Ok(Self { job, name: job.name(), series, trial, scenario })
+    }
+
+    /// Where its outcome is kept.
+    fn file(&self) -> PathBuf {
+        self.series.folder.join(format!("{}.json", self.name))
+    }
+
+    /// A path that no other process takes.
+    fn own(&self, kind: &str) -> PathBuf {
+        self.series.folder.join(format!("{}.{}.{kind}", self.name, std::process::id()))
+    }
+
+    /// Runs until an outcome counts, which is kept; says whether one is. None is if the machine was too busy
+    /// each time.
+    pub fn make(&self) -> Result<bool, Failure> {
+        // Somebody else may be at the same series.
+        if self.kept()?.is_some() {
+            return Ok(true);
+        }
+        for _ in 0..TRIES {
+            self.series.check()?;
+            match self.attempt() {
+                Ok(outcome) if outcome.result.valid => return self.keep(&outcome).map(|()| true),
+                Ok(_) => console::note(&format!("{}: not valid", self.name)),
+                // Another try may go well.
+                Err(failure) if failure.code == 1 => {
+                    console::note(&format!("{}: failed. {}", self.name, failure.message));
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Its rows of an outcome.
+    pub fn rows(&self, outcome: &Outcome) -> Result<Vec<Row>, Failure> {
+        self.job.tell(&self.trial, outcome).map_err(Failure::failed)
+    }
+
+    /// What came of it before, if it was run.
+    pub fn kept(&self) -> Result<Option<Outcome>, Failure> {
+        let path = self.file();
+        let text = match fs::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Failure::refused(format!("{}: {error}", path.display()))),
+        };
+        let refuse = |error| {
+            let path = path.display();
+            Failure::refused(format!("{path} is no outcome of a run ({error}): remove it"))
+        };
+        let outcome = serde_json::from_slice::<Outcome>(&text).map_err(refuse)?;
+        self.check(&outcome)?;
+        Ok(Some(outcome))
+    }
+
+    /// What was made otherwise than it would be now does not count.
+    fn check(&self, outcome: &Outcome) -> Result<(), Failure> {
+        let now = self.scenario.values();
+        let made = (&outcome.result.scheme[..], outcome.result.seed);
+        let differs = now.iter().find(|(key, value)| outcome.keys.get(*key) != Some(*value));
+        let why = match differs {
+            Some((key, _)) => format!("another `{key}`"),
+            None if outcome.keys.len() != now.len() => "other keys".to_owned(),
+            None if made != (self.trial.scheme.name(), self.trial.seed) => {
+                "another scheme or seed".to_owned()
+            }
+            None if self.is_whole(outcome) => return Ok(()),
+            None => "other routers or requests".to_owned(),
+        };
+        let text = format!("{} was made with {why} than now: remove it", self.file().display());
+        Err(Failure::refused(text))
+    }
+
+    /// As many transfers and observers as there must be.
+    fn is_whole(&self, outcome: &Outcome) -> bool {
+        let observers = if self.trial.is_observed { self.scenario.routers.len() } else { 0 };
+        let transfers = self.scenario.requests(self.trial.seed).len();
+        (outcome.observers.len(), outcome.result.transfers.len()) == (observers, transfers)
+    }
+
+    /// Whole or not at all, whenever somebody ends us.
+    fn keep(&self, outcome: &Outcome) -> Result<(), Failure> {
+        let path = self.file();
+        let part = self.own("part");
+        let json = serde_json::to_string_pretty(outcome).map_err(Failure::failed)? + "\n";
+        let failed = |error| Failure::failed(format!("cannot write {}: {error}", path.display()));
+        fs::write(&part, json).and_then(|()| fs::rename(&part, &path)).map_err(failed)
+    }
+
+    /// A run in a folder of its own, of which nothing stays.
+    fn attempt(&self) -> Result<Outcome, Failure> {
+        let scratch = Scratch::new(self.own("running"))?;
+        let json = scratch.0.join("result.json");
+        let words = self.words(&scratch.0);
+        let parsed = Cli::try_parse_from(&words).map_err(Failure::failed)?;
+        let Command::Run(args) = parsed.command else { return Err(Failure::failed("no run")) };
+        // Behind the name of the program and of the command.
+        let end = outside::run(&args, words.into_iter().skip(2).collect());
+        self.series.check()?;
+        match end {
+            // Transfers that fail are part of what comes of a run, which has said so.
+            Err(failure) if failure.code == 1 && failure.message.is_empty() && json.exists() => {}
+            Err(failure) => return Err(failure),
+            Ok(()) => {}
+        }
+        let wrong = |error| Failure::failed(format!("{}: {error}", json.display()));
+        let result: RunResult = serde_json::from_slice(&fs::read(&json)?).map_err(wrong)?;
+        let observers = match self.trial.is_observed {
+            true => self.observe(&scratch.0, result.began_unix_s)?,
+            false => Vec::new(),
+        };
+        Ok(Outcome { keys: self.scenario.values(), result, observers })
+    }
+
+    /// The command line of the run.
+    fn words(&self, scratch: &Path) -> Vec<OsString> {
+        let Trial { scheme, seed, .. } = self.trial;
+        let mut words: Vec<OsString> = ["hearsay-lab", "run", self.trial.scenario, "--quiet"]
+            .into_iter()
+            .chain(["--scheme", scheme.name(), "--seed", &seed.to_string()])
+            .map(OsString::from)
+            .collect();
+        for (key, value) in &self.trial.settings {
+            words.extend(["--set".into(), format!("{key}={value}").into()]);
+        }
+        words.extend(["--json".into(), scratch.join("result.json").into()]);
+        for router in self.scenario.routers.iter().filter(|_| self.trial.is_observed) {
+            let mut capture = OsString::from(format!("{}=", router.name));
+            capture.push(capture_of(scratch, &router.name));
+            words.extend(["--pcap".into(), capture]);
+        }
+        words
+    }
+
+    /// What each router made of what its monitor interface showed from a date on.
+    fn observe(&self, scratch: &Path, from_unix_s: f64) -> Result<Vec<[Heard; 3]>, Failure> {
+        let from = Instant::ZERO + Duration::from_secs_f64(from_unix_s.max(0.0));
+        let observers = Observers::new(self.scenario.routers.len());
+        let mut tap = observers.tap();
+        for (station, router) in self.scenario.routers.iter().enumerate() {
+            let path = capture_of(scratch, &router.name);
+            let named =
+                |error: &dyn Display| Failure::failed(format!("{}: {error}", path.display()));
+            let failed = |error| named(&error);
+            let mut feeder = Feeder::default();
+            feeder.feed(&fs::read(&path).map_err(|error| named(&error))?);
+            while let Some(record) = feeder.take().map_err(failed)? {
+                if record.time >= from {
+                    tap.frame(station, record.time, record.frame.bytes);
+                }
+            }
+            feeder.finish().map_err(failed)?;
+        }
+        Ok(observers.finish())
+    }
+}
+
+fn capture_of(scratch: &Path, router: &str) -> PathBuf {
+    scratch.join(format!("{router}.pcap"))
+}
+
+/// A folder that goes when it is dropped; a run that was killed has left it as it was, for whoever has its
+/// process id next.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(path: PathBuf) -> Result<Self, Failure> {
+        let refuse = |error| Failure::refused(format!("cannot make {}: {error}", path.display()));
+        if path.exists() {
+            fs::remove_dir_all(&path).map_err(refuse)?;
+        }
+        fs::create_dir(&path).map_err(refuse)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

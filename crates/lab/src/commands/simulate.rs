@@ -1,0 +1,84 @@
+//! `hearsay-lab sim`: runs of a scenario in virtual time, each seed a run, on all cores.
+//!
+//! *Where to start:* [`run`]. What a run is, is in the crate `sim`; here are threads, files and clocks.
+
+use sim::scenario::{Congestion, Routing, Scenario, Traffic};
+
+use crate::cli::Sim;
+use crate::console::Wanted;
+use crate::console::writable;
+use crate::failure::Failure;
+
+mod captures;
+mod files;
+mod flows;
+mod seeds;
+
+use seeds::Runs;
+
+/// `hearsay-lab sim`.
+pub fn run(args: &Sim) -> Result<(), Failure> {
+    writable::results(args.json.as_deref(), args.html.as_deref())?;
+    let scenario = load(args, args.seed)?;
+    captures::folder(args)?;
+    match (scenario.traffic, args.scheme) {
+        (Traffic::Files | Traffic::Pages, _) => files::run(args, &scenario),
+        (_, Some(_)) => {
+            let traffic = scenario.key("traffic");
+            let text = format!("--scheme: `traffic` is \"{traffic}\", which nobody caches");
+            Err(Failure::refused(text))
+        }
+        (Traffic::Tcp | Traffic::Udp | Traffic::Fetches, None) => flows::run(args, &scenario),
+    }
+}
+
+/// The scenario as a seed has it.
+fn load(args: &Sim, seed: u64) -> Result<Scenario, Failure> {
+    let scenario =
+        Scenario::load_seeded(&args.scenario, &args.set, seed).map_err(Failure::refused)?;
+    if scenario.routing == Routing::Babel {
+        let text = "`routing` is \"babel\", and in virtual time routes are static: leave it out, or \
+            take `hearsay-lab run`";
+        return Err(Failure::refused(text));
+    }
+    if scenario.congestion != Congestion::Reno {
+        let text = "`congestion` is how the kernel's TCP avoids congestion, and in virtual time there is no \
+            kernel but NewReno: leave it out, or take `hearsay-lab run`";
+        return Err(Failure::refused(text));
+    }
+    Ok(scenario)
+}
+
+/// What was asked for.
+fn wanted(args: &Sim) -> Wanted<'_> {
+    Wanted { json: args.json.as_deref(), html: args.html.as_deref(), quiet: args.quiet }
+}
+
+/// So many failures are named here; the JSON has them all.
+const NAMED_MAX: usize = 20;
+
+/// What failed in any run is named; the worst decides how it ends.
+fn judge(failed: Vec<Failure>) -> Result<(), Failure> {
+    let Some(code) = failed.iter().map(|it| it.code).max() else { return Ok(()) };
+    let others = failed.len().saturating_sub(NAMED_MAX);
+    let mut lines: Vec<_> = failed.into_iter().take(NAMED_MAX).map(|it| it.message).collect();
+    if others > 0 {
+        lines.push(format!("and {others} others: --json names them all"));
+    }
+    Err(Failure { code, message: lines.join("\n") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_failure_decides_and_all_are_named() {
+        assert_eq!(judge(Vec::new()), Ok(()));
+        let both = judge(vec![Failure::wrong_bytes("a"), Failure::failed("b")]);
+        assert_eq!(both, Err(Failure::wrong_bytes("a\nb")));
+        let many = judge((0..25).map(Failure::failed).collect()).unwrap_err();
+        assert_eq!((many.code, many.message.lines().count()), (1, NAMED_MAX + 1));
+        assert!(many.message.ends_with("and 5 others: --json names them all"));
+    }
+}

@@ -1,0 +1,109 @@
+//! Runs in which clients ask for files, as in the lab.
+
+use std::fmt::Write as _;
+use std::time::Instant;
+
+use sim::result::{RunResult, Transfer, page};
+use sim::router::run::Options;
+use sim::scenario::Scenario;
+use sim::world::{HOPS_MAX, Stat};
+use wire::Scheme;
+
+use super::{Runs, captures, judge, seeds, wanted};
+use crate::cli::Sim;
+use crate::console::table;
+use crate::console::{Told, tell};
+use crate::failure::Failure;
+use crate::ground::{ground, static_routes};
+
+type Figure = fn(&RunResult) -> f64;
+
+/// What is told over seeds, and how to get it.
+const FIGURES: [(&str, Figure); 5] = [
+    ("median kbit/s", RunResult::median_kbps),
+    ("hits", RunResult::hit_share),
+    ("bytes from origin", |it| it.gateway.bytes_from_origin as f64),
+    ("bytes over air", |it| it.gateway.bytes_over_air as f64),
+    ("packets a file", |it| it.radio.packets_per_file),
+];
+
+/// Runs them all and tells what came of them.
+pub fn run(args: &Sim, scenario: &Scenario) -> Result<(), Failure> {
+    let scheme = args.scheme.unwrap_or(Scheme::Default);
+    check(args, scenario)?;
+    let runs = seeds::each(args, scenario, |scenario, seed| {
+        let began = Instant::now();
+        let (tap, files) = captures::tap(args, scenario, seed)?;
+        let result = sim::router::run::run(scenario, scheme, seed, Options::default(), tap, |_| {});
+        files.finish()?;
+        let result = result.map_err(Failure::failed)?;
+        Ok(RunResult { wall_seconds: began.elapsed().as_secs_f64(), ..result })
+    })?;
+    let scenario = &runs.scenario;
+    let told = Told {
+        json: json(&runs.results)?,
+        html: page::compare(&runs.results, &ground(scenario, static_routes(scenario))),
+        table: text(scenario, &runs),
+    };
+    tell(wanted(args), &told)?;
+    judge(runs.results.iter().flat_map(failed).collect())
+}
+
+/// What came of each transfer of each run is kept until all have ended.
+const TRANSFERS_MAX: u64 = 1_000_000;
+
+fn check(args: &Sim, scenario: &Scenario) -> Result<(), Failure> {
+    let each = scenario.requests(args.seed).len() as u64;
+    let all = each.saturating_mul(args.seeds);
+    if all > TRANSFERS_MAX {
+        let text = format!(
+            "--seeds: {} runs of {each} transfers make {all}, more than {TRANSFERS_MAX}: take fewer",
+            args.seeds
+        );
+        return Err(Failure::refused(text));
+    }
+    Ok(())
+}
+
+/// A run's transfers that failed or, worse, brought something else.
+fn failed(run: &RunResult) -> Vec<Failure> {
+    let seed = run.seed;
+    let judge = |it: &Transfer| {
+        let name = format!("seed {seed}: {} to router {}", it.url, it.client);
+        match &it.error {
+            Some(why) if it.hops > HOPS_MAX => Some(Failure::failed(format!(
+                "{name}: {why}: more than {HOPS_MAX} hops from the gateway, after which packets expire"
+            ))),
+            Some(why) => Some(Failure::failed(format!("{name}: {why}"))),
+            None if it.sha256_ok => None,
+            None => Some(Failure::wrong_bytes(format!("{name}: not what the origin has"))),
+        }
+    };
+    run.transfers.iter().filter_map(judge).collect()
+}
+
+/// Of one run the object that the lab writes; of several a list of them.
+fn json(results: &[RunResult]) -> Result<String, Failure> {
+    let text = match results {
+        [result] => serde_json::to_string_pretty(result),
+        several => serde_json::to_string_pretty(several),
+    };
+    Ok(text.map_err(Failure::failed)? + "\n")
+}
+
+fn text(scenario: &Scenario, runs: &Runs<RunResult>) -> String {
+    let (receiver, reception) = (scenario.key("receiver"), scenario.key("reception"));
+    let medium = format!(
+        "receiver {receiver}, reception {reception}; {:.2} s of a processor",
+        runs.cpu_seconds
+    );
+    if let [result] = runs.results.as_slice() {
+        return table::page(result, &medium);
+    }
+    let mut text = format!("{:<20} {:>14} {:>12}\n", "", "mean", "sd");
+    for (name, figure) in FIGURES {
+        let stat = Stat::of(runs.results.iter().map(figure));
+        let _ = writeln!(text, "{name:<20} {:>14.3} {:>12.3}", stat.mean, stat.sd);
+    }
+    text + &format!("\n{} seeds; {medium}\n", runs.results.len())
+}

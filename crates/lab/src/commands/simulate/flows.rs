@@ -1,0 +1,60 @@
+//! Runs of flows and fetches.
+
+use sim::scenario::{Scenario, Traffic};
+use sim::world::Outcome;
+
+use super::{Runs, captures, judge, seeds, wanted};
+use crate::cli::Sim;
+use crate::console::{Told, tell};
+use crate::failure::Failure;
+
+mod json;
+mod page;
+mod table;
+
+/// What came of each flow of each run is kept until all have ended.
+const FLOWS_MAX: u64 = 1_000_000;
+
+/// Runs them all and tells what came of them.
+pub fn run(args: &Sim, scenario: &Scenario) -> Result<(), Failure> {
+    check(args, scenario)?;
+    let runs = seeds::each(args, scenario, |scenario, seed| {
+        let (tap, files) = captures::tap(args, scenario, seed)?;
+        let outcome = sim::world::run(scenario, seed, tap);
+        files.finish()?;
+        outcome.ok_or_else(|| Failure::failed("this scenario has no flows"))
+    })?;
+    let told = Told {
+        json: json::text(&runs.scenario, &runs),
+        html: page::html(&runs.scenario, &runs),
+        table: table::text(&runs.scenario, &runs),
+    };
+    tell(wanted(args), &told)?;
+    judge(failed(&runs))
+}
+
+fn check(args: &Sim, scenario: &Scenario) -> Result<(), Failure> {
+    let receivers = scenario.receivers.len() as u64;
+    let each = match scenario.traffic {
+        Traffic::Fetches => receivers,
+        _ => receivers * scenario.load.flows as u64,
+    };
+    let all = each.saturating_mul(args.seeds);
+    if all > FLOWS_MAX {
+        let text = format!(
+            "--seeds: {} runs of {each} flows or clients make {all}, more than {FLOWS_MAX}: take fewer",
+            args.seeds
+        );
+        return Err(Failure::refused(text));
+    }
+    Ok(())
+}
+
+fn failed(runs: &Runs<Outcome>) -> Vec<Failure> {
+    let of_run = |run: &Outcome| {
+        let seed = run.seed;
+        let name = |what| Failure::failed(format!("seed {seed}: {what}"));
+        run.failed.iter().map(name).collect::<Vec<_>>()
+    };
+    runs.results.iter().flat_map(of_run).collect()
+}

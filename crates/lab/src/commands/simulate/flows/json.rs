@@ -1,0 +1,48 @@
+//! What runs of flows or fetches gave, as JSON.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use sim::scenario::Scenario;
+use sim::world::{Outcome, Stat, over_seeds};
+
+use crate::commands::simulate::Runs;
+
+#[derive(Serialize)]
+struct Document<'a> {
+    scenario: &'a str,
+    mode: &'static str,
+    seeds: Vec<u64>,
+    /// When a station can receive, and what: figures mean nothing without.
+    receiver: &'a str,
+    reception: &'a str,
+    keys: BTreeMap<&'static str, &'a str>,
+    #[serde(flatten)]
+    figures: BTreeMap<&'static str, Stat>,
+    /// Of all runs together.
+    simulated_seconds: f64,
+    events: u64,
+    runs: &'a [Outcome],
+    wall_seconds: f64,
+    cpu_seconds: f64,
+}
+
+/// All of it.
+pub fn text(scenario: &Scenario, runs: &Runs<Outcome>) -> String {
+    let document = Document {
+        scenario: &scenario.name,
+        mode: "sim",
+        seeds: runs.results.iter().map(|run| run.seed).collect(),
+        receiver: scenario.key("receiver"),
+        reception: scenario.key("reception"),
+        keys: scenario.keys.iter().map(|key| (key.name, key.value.as_str())).collect(),
+        figures: over_seeds(&runs.results).into_iter().collect(),
+        simulated_seconds: runs.results.iter().map(|run| run.simulated_seconds).sum(),
+        events: runs.results.iter().map(|run| run.events).sum(),
+        runs: &runs.results,
+        wall_seconds: runs.wall_seconds,
+        cpu_seconds: runs.cpu_seconds,
+    };
+    let text = serde_json::to_string_pretty(&document);
+    text.expect("numbers and texts have a JSON form") + "\n"
+}

@@ -1,0 +1,24 @@
+//! What runs of flows or fetches gave, as a page.
+
+use report::Figures;
+use sim::scenario::Scenario;
+use sim::world::{Outcome, over_seeds};
+
+use crate::commands::simulate::Runs;
+use crate::ground::{ground, static_routes};
+
+/// The page.
+pub fn html(scenario: &Scenario, runs: &Runs<Outcome>) -> String {
+    let each = |run: &Outcome| {
+        let figures = run.figures().into_iter().map(|(_, value)| value).collect();
+        (format!("seed {}", run.seed), figures)
+    };
+    let over_seeds = over_seeds(&runs.results).into_iter();
+    let figures = Figures {
+        title: scenario.name.clone(),
+        over_seeds: over_seeds.map(|(name, it)| (name, [it.mean, it.sd])).collect(),
+        runs: runs.results.iter().map(each).collect(),
+        failed: runs.results.iter().flat_map(|run| run.failed.clone()).collect(),
+    };
+    report::figures(&figures, &ground(scenario, static_routes(scenario)))
+}

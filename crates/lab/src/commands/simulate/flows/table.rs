@@ -1,0 +1,38 @@
+//! What runs of flows or fetches gave, for a terminal.
+
+use std::fmt::Write as _;
+
+use sim::scenario::Scenario;
+use sim::world::{Outcome, over_seeds};
+
+use crate::commands::simulate::Runs;
+use crate::console::count;
+
+/// Each figure over the seeds, what the medium was, and how fast it went.
+pub fn text(scenario: &Scenario, runs: &Runs<Outcome>) -> String {
+    let mut text = format!(
+        "{}, {}; receiver {}, reception {}\n\n{:<20} {:>14} {:>12}\n",
+        scenario.name,
+        count(runs.results.len(), "seed"),
+        scenario.key("receiver"),
+        scenario.key("reception"),
+        "",
+        "mean",
+        "sd"
+    );
+    for (name, stat) in over_seeds(&runs.results) {
+        let _ = writeln!(text, "{name:<20} {:>14.3} {:>12.3}", stat.mean, stat.sd);
+    }
+    let simulated: f64 = runs.results.iter().map(|run| run.simulated_seconds).sum();
+    let events: u64 = runs.results.iter().map(|run| run.events).sum();
+    let cpu = runs.cpu_seconds.max(1e-9);
+    let _ = writeln!(
+        text,
+        "\n{simulated:.1} s simulated in {:.2} s ({cpu:.2} s of a processor): {:.0} simulated seconds and {:.0} \
+         events a second of a processor",
+        runs.wall_seconds,
+        simulated / cpu,
+        events as f64 / cpu
+    );
+    text
+}

@@ -1,0 +1,88 @@
+//! `hearsay-lab validate`: the simulator held against ns-3 and against closed forms, on all cores.
+//!
+//! *Where to start:* [`run`]. What is compared, and when it is near enough, is in `papers::validate`.
+
+use std::time::Instant;
+
+use papers::validate::{self, Case, Checked, Cost, Effort, Played, Report, Verdict};
+
+use super::jobs::Jobs;
+use crate::cli::Validate;
+use crate::console::writable;
+use crate::console::{Told, Wanted, tell};
+use crate::failure::Failure;
+
+mod json;
+mod table;
+
+/// Runs of each case, unless the command line says otherwise.
+const SEEDS: u64 = 5;
+const SEEDS_QUICK: u64 = 2;
+
+/// `hearsay-lab validate`.
+pub fn run(args: &Validate) -> Result<(), Failure> {
+    writable::results(args.json.as_deref(), args.html.as_deref())?;
+    let (effort, seeds) =
+        if args.quick { (Effort::Quick, SEEDS_QUICK) } else { (Effort::Full, SEEDS) };
+    let seeds = args.seeds.unwrap_or(seeds);
+    let cases = validate::cases(effort, &args.set).map_err(Failure::refused)?;
+    let began = Instant::now();
+    let played = play(args, &cases, seeds)?;
+    let report = compared(cases, seeds, &played, began.elapsed().as_secs_f64());
+    let told = Told {
+        json: json::text(&report)?,
+        html: validate::page(&report),
+        table: table::text(&report),
+    };
+    let (json, html) = (args.json.as_deref(), args.html.as_deref());
+    tell(Wanted { json, html, quiet: args.quiet }, &told)?;
+    judge(&report)
+}
+
+/// Every case with every seed, from 1; those of a case follow each other.
+fn play(args: &Validate, cases: &[Case], seeds: u64) -> Result<Vec<Played>, Failure> {
+    let runs = cases.len() * seeds as usize;
+    let jobs = Jobs { what: "runs", at_a_time: args.jobs, quiet: args.quiet };
+    // The longest stand last: from the end.
+    let mut played = jobs.run(runs, |turn| {
+        let place = runs - 1 - turn;
+        let (case, seed) = (place / seeds as usize, 1 + place as u64 % seeds);
+        cases[case].run(seed).map_err(Failure::refused)
+    })?;
+    played.reverse();
+    Ok(played)
+}
+
+fn compared(cases: Vec<Case>, seeds: u64, played: &[Played], wall_seconds: f64) -> Report {
+    let checked = |(case, runs): (Case, &[Played])| {
+        let figures = case.figures.iter().enumerate();
+        let figure = |(at, it)| Checked::of(it, runs.iter().map(|run: &Played| run.values[at]));
+        (case.clone(), figures.map(figure).collect())
+    };
+    let runs = played.chunks(seeds as usize);
+    Report {
+        seeds,
+        cases: cases.into_iter().zip(runs).map(checked).collect(),
+        cost: Cost {
+            simulated_seconds: played.iter().map(|run| run.simulated_seconds).sum(),
+            events: played.iter().map(|run| run.events).sum(),
+            wall_seconds,
+        },
+    }
+}
+
+/// What is too far off is named.
+fn judge(report: &Report) -> Result<(), Failure> {
+    let failed: Vec<_> = report
+        .figures()
+        .filter(|(_, checked)| checked.verdict() == Verdict::Failed)
+        .map(|(case, checked)| {
+            let off = checked.ratio().map_or(f64::NAN, |ratio| 100.0 * (ratio - 1.0));
+            format!(
+                "{}, {}: {} is off by {off:+.1} %",
+                case.group.name, case.name, checked.figure.name
+            )
+        })
+        .collect();
+    if failed.is_empty() { Ok(()) } else { Err(Failure::failed(failed.join("\n"))) }
+}

@@ -1,0 +1,83 @@
+//! What a run says while it goes on: a bar on a terminal, a line for each step elsewhere.
+
+use std::io::IsTerminal as _;
+use std::time::Instant;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
+
+use crate::console;
+
+/// Says what goes on, on standard error.
+#[derive(Debug)]
+pub struct Progress {
+    quiet: bool,
+}
+
+/// Something that goes on, in a known number of parts.
+#[derive(Debug)]
+pub struct Step {
+    what: &'static str,
+    began: Instant,
+    bar: ProgressBar,
+    quiet: bool,
+}
+
+impl Progress {
+    /// Says nothing if `quiet`.
+    pub fn new(quiet: bool) -> Self {
+        Self { quiet }
+    }
+
+    fn target(&self) -> ProgressDrawTarget {
+        let draws = !self.quiet && std::io::stderr().is_terminal();
+        if draws { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() }
+    }
+
+    /// Bytes are read, of so many if that is known. Nothing is left of the bar when it is dropped.
+    pub fn bytes(&self, what: String, length: Option<u64>) -> ProgressBar {
+        let template = match length {
+            Some(_) => "{prefix} {bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta}",
+            None => "{prefix} {spinner} {bytes} {bytes_per_sec}",
+        };
+        let style = ProgressStyle::with_template(template).expect("the template is right");
+        ProgressBar::with_draw_target(length, self.target())
+            .with_style(style.progress_chars("━╸─"))
+            .with_prefix(what)
+            .with_finish(ProgressFinish::AndClear)
+    }
+
+    /// Something of `parts` parts begins.
+    pub fn step(&self, what: &'static str, parts: usize) -> Step {
+        let target = self.target();
+        let style = ProgressStyle::with_template("{prefix:<12} {bar:30} {pos}/{len} {msg}")
+            .expect("the template is right");
+        let bar = ProgressBar::with_draw_target(Some(parts as u64), target)
+            .with_style(style.progress_chars("━╸─"))
+            .with_prefix(what);
+        bar.tick();
+        Step { what, began: Instant::now(), bar, quiet: self.quiet }
+    }
+}
+
+impl Step {
+    /// One part is done.
+    pub fn tick(&self) {
+        self.bar.inc(1);
+    }
+
+    /// One part is done, and this is to be said of it.
+    pub fn tell(&self, text: String) {
+        self.bar.set_message(text);
+        self.bar.inc(1);
+    }
+
+    /// All parts are done.
+    pub fn done(self) {
+        self.bar.finish_and_clear();
+        if !self.quiet {
+            let seconds = self.began.elapsed().as_secs_f64();
+            let parts = self.bar.length().unwrap_or(0);
+            console::err(&format!("{:<12} {parts:>4} in {seconds:.1} s", self.what));
+        }
+    }
+}

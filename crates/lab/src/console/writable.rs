@@ -1,0 +1,78 @@
+//! Whether what is to be written can be written, looked at before a run begins.
+
+use std::fs::{self, OpenOptions};
+use std::path::Path;
+
+use crate::cli::Run;
+use crate::failure::Failure;
+
+/// Looks whether what is to be written can be written when the run is over.
+pub fn outputs(args: &Run) -> Result<(), Failure> {
+    let captures = args.pcap.iter().map(|(_, path)| Path::new(path));
+    files(args.json.as_deref(), args.html.as_deref(), captures, true)
+}
+
+/// The same for runs in virtual time, which have no place of their own.
+pub fn results(json: Option<&Path>, html: Option<&Path>) -> Result<(), Failure> {
+    files(json, html, std::iter::empty(), false)?;
+    let json = json.filter(|path| *path != Path::new("-"));
+    json.into_iter().chain(html).try_for_each(opens)
+}
+
+/// Not everything that seems writable is. What is no file, a pipe maybe, is left alone.
+fn opens(path: &Path) -> Result<(), Failure> {
+    let is_new = !path.exists();
+    if !is_new && !path.is_file() {
+        return Ok(());
+    }
+    let opened = OpenOptions::new().append(true).create(true).open(path);
+    opened
+        .and_then(|_| if is_new { fs::remove_file(path) } else { Ok(()) })
+        .map_err(|error| Failure::refused(format!("cannot write {}: {error}", path.display())))
+}
+
+fn files<'a>(
+    json: Option<&'a Path>,
+    html: Option<&'a Path>,
+    captures: impl Iterator<Item = &'a Path>,
+    hidden: bool,
+) -> Result<(), Failure> {
+    let json = json.filter(|path| *path != Path::new("-"));
+    let mut seen = Vec::new();
+    for path in json.into_iter().chain(html).chain(captures) {
+        if seen.contains(&path) {
+            let text = format!("cannot write {}: two options name it", path.display());
+            return Err(Failure::refused(text));
+        }
+        seen.push(path);
+        writable(path, hidden)?;
+    }
+    Ok(())
+}
+
+fn writable(path: &Path, hidden: bool) -> Result<(), Failure> {
+    let refuse =
+        |why: &str| Err(Failure::refused(format!("cannot write {}: {why}", path.display())));
+    if path == Path::new("-") {
+        return refuse("only --json goes to standard output; ./- is a file");
+    }
+    if path.is_dir() {
+        return refuse("it is a directory");
+    }
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let Ok(folder) = fs::canonicalize(folder) else { return refuse("there is no such directory") };
+    let real = fs::canonicalize(path).unwrap_or_default();
+    if hidden && (is_hidden(&folder) || is_hidden(&real)) {
+        return refuse("a run has a /run of its own; choose another directory");
+    }
+    let target = if path.exists() { path } else { &folder };
+    match rustix::fs::access(target, rustix::fs::Access::WRITE_OK) {
+        Ok(()) => Ok(()),
+        Err(error) => refuse(&std::io::Error::from(error).to_string()),
+    }
+}
+
+/// Whether a path leads below /run, which a run covers with its own.
+pub fn is_hidden(path: &Path) -> bool {
+    path.starts_with("/run")
+}

@@ -1,0 +1,173 @@
+//! A run, inside its namespaces: build, start, transfer, write down. Nothing is taken down here:
+//! when this process ends, the kernel does it.
+
+use std::io;
+use std::path::Path;
+use std::time::{Instant, SystemTime};
+
+use radio::Medium;
+use sim::pipe::Pipe;
+use sim::result::{RunResult, Transfer};
+use sim::scenario::{Routing, Scenario};
+
+use super::air::{Air, Engines, Ports, Snapshot};
+use super::captures::Captures;
+use super::child::Background;
+use super::clients::Plan;
+use super::lifeline::Lifeline;
+use super::origin::Files;
+use super::require::Programs;
+use super::{address, clients, network, origin, require, routers, verdict};
+use crate::cli::Run;
+use crate::console::progress::Progress;
+use crate::console::{self, table};
+use crate::failure::Failure;
+use crate::ground::{ground, lines};
+
+/// Names the variable in which the outside says how to enter the namespaces from there.
+pub const ENTER: &str = "HEARSAY_LAB_ENTER";
+
+/// Packets that may wait at an end of the uplink, as in a Linux interface's queue.
+const UPLINK_PACKETS_MAX: usize = 1000;
+
+/// `hearsay-lab inside`.
+pub fn run(args: &Run) -> Result<(), Failure> {
+    // Elsewhere it would cover the machine's own /run.
+    if std::process::id() != 1 || std::env::var_os(ENTER).is_none() {
+        return Err(Failure::refused("`inside` is for `hearsay-lab run` to start"));
+    }
+    let lifeline = Lifeline::watch();
+    let began = Instant::now();
+    let scenario =
+        Scenario::load_seeded(&args.scenario, &args.set, args.seed).map_err(Failure::refused)?;
+    let programs = require::programs(&scenario, args.scheme)?;
+    let progress = Progress::new(args.quiet);
+    network::make_private_places()?;
+    let mut air = build(args, &scenario, &progress)?;
+    let mut running = start(args, &scenario, &programs, &progress)?;
+    let (transfers, snapshots) = transfer(args, &scenario, &programs, &progress, &mut air)?;
+    // What was measured without one of them is not what was to be measured.
+    running.iter_mut().try_for_each(Background::check)?;
+    let units_cut = routers::units_cut(&scenario, &programs.hearsay)?;
+    let ends = [&snapshots[0], &snapshots[1]];
+    let result = verdict::result(args, &scenario, transfers, ends, units_cut, began.elapsed());
+    tell(args, &scenario, &result, [&snapshots[0], &snapshots[1]])?;
+    if args.keep {
+        keep(&scenario, lifeline);
+        let [_, before] = &snapshots;
+        console::err(&format!("medium   {}", verdict::medium([before, &air.snapshot()?])));
+    }
+    drop(air);
+    verdict::judge(&result)
+}
+
+fn build(args: &Run, scenario: &Scenario, progress: &Progress) -> Result<Air, Failure> {
+    let step = progress.step("namespaces", network::size(scenario));
+    let ports = network::build(scenario, || step.tick())?;
+    step.done();
+    let engines = engines(args, scenario, &ports)?;
+    Ok(Air::start(ports, engines)?)
+}
+
+fn engines(args: &Run, scenario: &Scenario, ports: &Ports) -> io::Result<Engines> {
+    let wanted: Vec<_> = args
+        .pcap
+        .iter()
+        .filter_map(|(router, path)| {
+            let station = scenario.routers.iter().position(|it| it.name == *router)?;
+            Some((station, Path::new(path)))
+        })
+        .collect();
+    let uplink =
+        || Pipe::new(scenario.uplink.bits_per_second, scenario.uplink.delay, UPLINK_PACKETS_MAX);
+    let (zero, epoch) = (Instant::now(), SystemTime::now());
+    Ok(Engines {
+        medium: Medium::new(scenario.radio.clone(), scenario.links.clone(), args.seed),
+        zero,
+        epoch,
+        uplink: [uplink(), uplink()],
+        captures: Captures::start(ports.mesh.len(), &wanted, epoch)?,
+    })
+}
+
+/// Starts all programs and waits until they are ready; they end when what this returns is dropped.
+fn start(
+    args: &Run,
+    scenario: &Scenario,
+    programs: &Programs,
+    progress: &Progress,
+) -> io::Result<Vec<Background>> {
+    let mut running = vec![origin::start(&programs.nginx)?];
+    if scenario.routing == Routing::Babel {
+        let step = progress.step("routes", scenario.receivers.len());
+        let babeld = programs.babeld.as_deref().expect("it was looked for");
+        let mut babelds = routers::start_babeld(scenario, babeld)?;
+        routers::wait_for_routes(scenario, &mut babelds, || step.tick())?;
+        step.done();
+        running.append(&mut babelds);
+    }
+    let step = progress.step("daemons", scenario.routers.len());
+    let hearsay = &programs.hearsay;
+    let mut daemons = routers::start_hearsay(scenario, args.scheme, hearsay, || step.tick())?;
+    step.done();
+    running.append(&mut daemons);
+    Ok(running)
+}
+
+fn transfer(
+    args: &Run,
+    scenario: &Scenario,
+    programs: &Programs,
+    progress: &Progress,
+    air: &mut Air,
+) -> io::Result<(Vec<Transfer>, [Snapshot; 2])> {
+    let files = Files::make(scenario.workload.files, scenario.workload.bytes, args.seed)?;
+    let requests = scenario.requests(args.seed);
+    let step = progress.step("transfers", requests.len());
+    let before = air.snapshot()?;
+    let plan = Plan { scenario, requests: &requests, files: &files, scheme: args.scheme, programs };
+    let transfers = clients::run(plan, |transfer| {
+        step.tell(format!("router {}: {:.0} kbit/s", transfer.client, transfer.kbps));
+    });
+    let after = air.snapshot()?;
+    step.done();
+    Ok((transfers, [before, after]))
+}
+
+fn tell(
+    args: &Run,
+    scenario: &Scenario,
+    result: &RunResult,
+    snapshots: [&Snapshot; 2],
+) -> Result<(), Failure> {
+    let json = serde_json::to_string_pretty(result).map_err(Failure::failed)? + "\n";
+    let json_goes_to_stdout = args.json.as_deref() == Some(Path::new("-"));
+    // Files first: whoever reads standard output may go away.
+    if let Some(path) = args.json.as_deref().filter(|_| !json_goes_to_stdout) {
+        console::write(path, &json)?;
+    }
+    if let Some(path) = &args.html {
+        let ground = ground(scenario, lines(scenario, routers::routes(scenario)?));
+        console::write(path, &sim::result::page::html(result, &ground))?;
+    }
+    if !result.valid {
+        console::note(&verdict::late(result));
+    }
+    let page = if json_goes_to_stdout {
+        json
+    } else if args.quiet {
+        String::new()
+    } else {
+        table::page(result, &verdict::medium(snapshots))
+    };
+    Ok(console::out(page.as_bytes())?)
+}
+
+/// Says how to get in, and waits for ctrl-C.
+fn keep(scenario: &Scenario, lifeline: Lifeline) {
+    let enter = std::env::var(ENTER).unwrap_or_default();
+    let namespace = address::router(scenario, scenario.gateway);
+    console::note("the mesh stands until ctrl-C. A shell on its gateway:");
+    console::err(&format!("  {enter} \\\n    ip netns exec {namespace} bash"));
+    lifeline.wait();
+}

@@ -1,0 +1,211 @@
+//! The namespaces of a run and what joins them:
+//!
+//! ```text
+//!   client-7 eth0 ── lan0 router-7 wl0 ~~ the air ~~ wl0 router-8 wan0 ── uplink ── eth0 origin
+//!                           mon0                       mon0
+//! ```
+//!
+//! All of it is inside a mount, process and network namespace of the run's own, so that no name can
+//! clash with anything outside, and the kernel takes all of it away when the run's process ends.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use rustix::mount::{MountFlags, mount, mount_bind};
+use sim::scenario::{Congestion, Routing, Scenario};
+
+use super::address;
+use super::air::Ports;
+use super::namespace::{ip, sysctl, within};
+use super::tap::{Kind, Tap};
+
+/// Where everything that programs write during a run is: in memory, seen by the run alone.
+pub const WORKSPACE: &str = "/run/lab";
+
+/// Without a routing daemon nothing but data is to be on the air, and IPv6 would announce itself.
+const WITHOUT_IPV6: [&str; 1] = ["net.ipv6.conf.default.disable_ipv6=1"];
+
+/// babeld speaks IPv6, over addresses that cannot be used for a second if they are first checked for
+/// duplicates.
+const WITH_IPV6: [&str; 3] = [
+    "net.ipv6.conf.default.accept_dad=0",
+    "net.ipv6.conf.default.dad_transmits=0",
+    "net.ipv6.conf.default.router_solicitations=0",
+];
+
+/// What every namespace needs: routers of a mesh send on the interface that they received on.
+const SETTINGS: [&str; 9] = [
+    // A new namespace has the machine's buffers of TCP; these are Linux's own.
+    "net.ipv4.tcp_rmem=4096 131072 6291456",
+    "net.ipv4.tcp_wmem=4096 16384 4194304",
+    // Chains can have more hops than the usual 64.
+    "net.ipv4.ip_default_ttl=255",
+    "net.ipv4.ip_forward=1",
+    "net.ipv4.conf.all.send_redirects=0",
+    "net.ipv4.conf.default.send_redirects=0",
+    "net.ipv4.conf.all.accept_redirects=0",
+    "net.ipv4.conf.default.accept_redirects=0",
+    "net.ipv4.conf.default.rp_filter=0",
+];
+
+/// What a router's interface on the mesh needs: ARP asks by broadcast, which nobody repeats on the
+/// air, so it must not give up after three losses.
+const MESH_SETTINGS: [&str; 2] =
+    ["net.ipv4.neigh.wl0.mcast_solicit=20", "net.ipv4.neigh.wl0.retrans_time_ms=100"];
+
+/// Makes /run and /etc/hosts ours. To be called once, inside the run's own mount namespace.
+pub fn make_private_places() -> io::Result<()> {
+    mount("tmpfs", "/run", "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, None)?;
+    fs::create_dir_all(WORKSPACE)?;
+    let hosts = Path::new(WORKSPACE).join("hosts");
+    let text = format!("127.0.0.1 localhost\n{} {}\n", address::ORIGIN_ADDRESS, address::ORIGIN);
+    fs::write(&hosts, text)?;
+    mount_bind(&hosts, "/etc/hosts")?;
+    Ok(())
+}
+
+/// Builds all namespaces and interfaces; `built` is told each namespace.
+pub fn build(scenario: &Scenario, mut built: impl FnMut()) -> io::Result<Ports> {
+    let routers = 0..scenario.routers.len();
+    let mut names: Vec<_> = routers.clone().map(|it| address::router(scenario, it)).collect();
+    names.extend(scenario.receivers.iter().map(|it| address::client(scenario, *it)));
+    names.push(address::ORIGIN.to_owned());
+    ip(None, &names.iter().map(|name| format!("netns add {name}")).collect::<Vec<_>>())?;
+    let ipv6 = ipv6_settings(scenario.routing);
+    for name in &names {
+        within(name, || {
+            sysctl(&SETTINGS)?;
+            sysctl(ipv6)?;
+            avoid_congestion(scenario.congestion)
+        })??;
+    }
+    let wires = scenario.receivers.iter().map(|it| wire(scenario, *it)).collect::<Vec<_>>();
+    ip(None, &wires)?;
+    let mut mesh = Vec::new();
+    let mut monitor = Vec::new();
+    for router in routers {
+        let (wl0, mon0) = within(&address::router(scenario, router), || {
+            let taps = (Tap::new("wl0", Kind::Ethernet)?, Tap::new("mon0", Kind::Monitor)?);
+            sysctl(&MESH_SETTINGS)?;
+            Ok::<_, io::Error>(taps)
+        })??;
+        mesh.push(wl0);
+        monitor.push(mon0);
+    }
+    let tap = |namespace: &str, name| within(namespace, || Tap::new(name, Kind::Ethernet))?;
+    let uplink =
+        [tap(&address::router(scenario, scenario.gateway), "wan0")?, tap(address::ORIGIN, "eth0")?];
+    for router in 0..scenario.routers.len() {
+        ip(Some(&address::router(scenario, router)), &router_commands(scenario, router))?;
+        built();
+    }
+    for receiver in &scenario.receivers {
+        ip(Some(&address::client(scenario, *receiver)), &client_commands(*receiver))?;
+        built();
+    }
+    ip(Some(address::ORIGIN), &origin_commands())?;
+    built();
+    Ok(Ports { mesh, monitor, uplink })
+}
+
+fn ipv6_settings(routing: Routing) -> &'static [&'static str] {
+    match routing {
+        Routing::Babel => &WITH_IPV6,
+        Routing::Static if Path::new("/proc/sys/net/ipv6").exists() => &WITHOUT_IPV6,
+        Routing::Static => &[],
+    }
+}
+
+/// A new namespace has the machine's way to avoid congestion, on which results must not depend. In namespaces the kernel
+/// allows others than Reno only if they are its own default, or the administrator says so.
+fn avoid_congestion(congestion: Congestion) -> io::Result<()> {
+    let name = congestion.name();
+    sysctl(&[&format!("net.ipv4.tcp_congestion_control={name}")]).map_err(|error| {
+        let text = format!(
+            "the kernel allows no TCP {name} in namespaces ({error}): leave `congestion` out, or, as root, \
+             sysctl -w net.ipv4.tcp_allowed_congestion_control='reno {name}'"
+        );
+        io::Error::new(error.kind(), text)
+    })
+}
+
+/// How many namespaces [`build`] builds.
+pub fn size(scenario: &Scenario) -> usize {
+    scenario.routers.len() + scenario.receivers.len() + 1
+}
+
+fn wire(scenario: &Scenario, router: usize) -> String {
+    let (router, client) = (address::router(scenario, router), address::client(scenario, router));
+    format!("link add lan0 netns {router} type veth peer name eth0 netns {client}")
+}
+
+fn router_commands(scenario: &Scenario, router: usize) -> Vec<String> {
+    let mut commands = vec![
+        "link set lo up".to_owned(),
+        format!("link set wl0 address {}", address::mac_text(address::mac(router))),
+        "link set wl0 up".to_owned(),
+        "link set mon0 up".to_owned(),
+        format!("addr add {}/32 dev wl0", address::mesh(router)),
+    ];
+    if scenario.receivers.contains(&router) {
+        commands.push("link set lan0 up".to_owned());
+        commands.push(format!("addr add {}/24 dev lan0", address::lan(router)));
+    }
+    if router == scenario.gateway {
+        commands.push("link set wan0 up".to_owned());
+        commands.push(format!("addr add {}/30 dev wan0", address::UPLINK_ADDRESS));
+        commands.push(format!("route add default via {} proto static", address::ORIGIN_ADDRESS));
+    }
+    if scenario.routing == Routing::Static {
+        commands.extend(static_routes(scenario, router));
+    }
+    commands
+}
+
+/// Routes to all others, and the neighbours they lead over: in a network without a routing daemon
+/// nothing but data is to be on the air.
+fn static_routes(scenario: &Scenario, router: usize) -> Vec<String> {
+    let mut commands = Vec::new();
+    let mut neighbours = vec![false; scenario.routers.len()];
+    for other in 0..scenario.routers.len() {
+        let Some(hop) = scenario.next_hop(router, other) else { continue };
+        if !std::mem::replace(&mut neighbours[hop], true) {
+            let mac = address::mac_text(address::mac(hop));
+            commands.push(format!(
+                "neigh replace {} lladdr {mac} dev wl0 nud permanent",
+                address::mesh(hop)
+            ));
+        }
+        let over = format!("via {} dev wl0 onlink", address::mesh(hop));
+        commands.push(format!("route add {}/32 {over}", address::mesh(other)));
+        if scenario.receivers.contains(&other) {
+            commands.push(format!("route add {} {over}", address::lan_net(other)));
+        }
+        if other == scenario.gateway {
+            commands.push(format!("route add default {over}"));
+        }
+    }
+    commands
+}
+
+fn client_commands(router: usize) -> Vec<String> {
+    vec![
+        "link set lo up".to_owned(),
+        "link set eth0 up".to_owned(),
+        format!("addr add {}/24 dev eth0", address::lan_client(router)),
+        format!("route add default via {}", address::lan(router)),
+    ]
+}
+
+fn origin_commands() -> Vec<String> {
+    let mut commands = vec![
+        "link set lo up".to_owned(),
+        "link set eth0 up".to_owned(),
+        format!("addr add {}/30 dev eth0", address::ORIGIN_ADDRESS),
+    ];
+    for net in [address::MESH_NET, address::CLIENTS_NET] {
+        commands.push(format!("route add {net} via {}", address::UPLINK_ADDRESS));
+    }
+    commands
+}

@@ -1,0 +1,39 @@
+//! Where a transfer's bytes came from when some of them were overheard: only the access router's daemon
+//! knows, and tells it with its latest transfers.
+
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+use sim::result::source::Given;
+use sim::scenario::Scenario;
+
+use super::routers;
+
+/// The client may be done before its router has written down that it is.
+const PATIENCE: Duration = Duration::from_secs(2);
+const AGAIN: Duration = Duration::from_millis(20);
+
+/// What a daemon tells of a transfer.
+#[derive(Debug, Deserialize)]
+struct Told {
+    uri: String,
+    #[serde(flatten)]
+    given: Given,
+}
+
+/// What the daemon of a client's router tells of the latest transfer of a file.
+pub fn told(scenario: &Scenario, hearsay: &Path, router: usize, url: &str) -> Option<Given> {
+    let began = Instant::now();
+    loop {
+        let status = routers::ask(scenario, hearsay, router, "status").ok().flatten();
+        let recent = status.map(|mut status| status["report"]["recent"].take());
+        let recent = recent.and_then(|it| serde_json::from_value::<Vec<Told>>(it).ok());
+        let told = recent.and_then(|it| it.into_iter().rev().find(|told| told.uri == url));
+        if told.is_some() || began.elapsed() > PATIENCE {
+            return told.map(|told| told.given);
+        }
+        thread::sleep(AGAIN);
+    }
+}

@@ -1,0 +1,307 @@
+//! What runs on the routers: babeld, where it makes the routes, and one `hearsay` each.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+use sim::scenario::{Routing, Scenario, Variant};
+use wire::{Interception, Scheme, Selection};
+
+use super::address;
+use super::child::{Background, wait_for};
+use super::namespace::within;
+use super::network::WORKSPACE;
+
+/// How long routes may take to appear, with the slowest hellos and many losses.
+const ROUTES_PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long one attempt to reach the origin may take.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long the daemons may take to start, all of them on a slow machine.
+const DAEMONS_PATIENCE: Duration = Duration::from_secs(60);
+
+/// Starts babeld on every router.
+pub fn start_babeld(scenario: &Scenario, babeld: &Path) -> io::Result<Vec<Background>> {
+    (0..scenario.routers.len())
+        .map(|router| {
+            let namespace = address::router(scenario, router);
+            let file = |kind: &str| PathBuf::from(WORKSPACE).join(format!("{namespace}.{kind}"));
+            let mut command = Command::new(babeld);
+            command
+                // Not the machine's own configuration.
+                .args(["-c", "/dev/null", "-h", "0.5", "-H", "0.5", "-I"])
+                .arg(file("babeld-pid"))
+                .arg("-S")
+                .arg(file("babeld-state"))
+                .args(["-g", "33123"])
+                .args(["-C", "interface wl0 type wireless update-interval 1"])
+                // The client's network and, at the gateway, the way out. Nothing else of the kernel's.
+                .args(["-C", &format!("redistribute ip {} eq 24", address::lan_net(router))])
+                .args(["-C", "redistribute ip 0.0.0.0/0 le 0 metric 128"])
+                .args(["-C", "redistribute local ip 10.77.0.0/16 ge 32"])
+                .args(["-C", "redistribute local deny"]);
+            Background::start(&namespace, &format!("{namespace}.babeld"), command.arg("wl0"))
+        })
+        .collect()
+}
+
+/// Waits until every router has a way out and the gateway a way to every client, and then until
+/// every client reaches the origin; `reached` is told each.
+pub fn wait_for_routes(
+    scenario: &Scenario,
+    babelds: &mut [Background],
+    mut reached: impl FnMut(),
+) -> io::Result<()> {
+    let connected = |router: &usize| !scenario.path(*router).is_empty();
+    for router in (0..scenario.routers.len()).filter(connected) {
+        let what = format!("router {} has its routes", scenario.routers[router].name);
+        wait_for(&what, ROUTES_PATIENCE, babelds, || has_routes(scenario, router))?;
+    }
+    // All at once: most of the time goes by in waiting for ARP, which the first packets need.
+    let mut waiting: Vec<_> = scenario.receivers.clone();
+    wait_for("every client reaches the origin", ROUTES_PATIENCE, babelds, || {
+        let reaches = std::thread::scope(|scope| {
+            let reach = |receiver| scope.spawn(move || reaches_origin(scenario, receiver));
+            let attempts: Vec<_> = waiting.iter().map(|it| reach(*it)).collect();
+            let ends = attempts.into_iter().map(|it| it.join().expect("nobody panics"));
+            ends.collect::<io::Result<Vec<_>>>()
+        })?;
+        reaches.iter().filter(|it| **it).for_each(|_| reached());
+        let mut reaches = reaches.into_iter();
+        waiting.retain(|_| reaches.next() == Some(false));
+        Ok(waiting.is_empty())
+    })
+}
+
+fn reaches_origin(scenario: &Scenario, receiver: usize) -> io::Result<bool> {
+    let origin = SocketAddr::from((address::ORIGIN_ADDRESS, 80));
+    within(&address::client(scenario, receiver), || {
+        TcpStream::connect_timeout(&origin, CONNECT_PATIENCE).is_ok()
+    })
+}
+
+fn has_routes(scenario: &Scenario, router: usize) -> io::Result<bool> {
+    let table = kernel_routes(scenario, router)?;
+    let known: Vec<_> = table.lines().filter_map(destination).collect();
+    Ok(if router == scenario.gateway {
+        let has = |receiver: &usize| known.contains(&address::lan_net_address(*receiver));
+        scenario.receivers.iter().all(has)
+    } else {
+        known.contains(&Ipv4Addr::UNSPECIFIED)
+    })
+}
+
+fn kernel_routes(scenario: &Scenario, router: usize) -> io::Result<String> {
+    within(&address::router(scenario, router), || {
+        fs::read_to_string("/proc/thread-self/net/route")
+    })?
+}
+
+/// The second field of a line of the kernel's table: an address, as a number in its byte order.
+fn destination(line: &str) -> Option<Ipv4Addr> {
+    number(line.split_whitespace().nth(1)?)
+}
+
+fn number(word: &str) -> Option<Ipv4Addr> {
+    u32::from_str_radix(word, 16).ok().map(|it| Ipv4Addr::from(it.to_ne_bytes()))
+}
+
+/// Where a router sends what is for the origin, as its kernel has it.
+pub fn next_hop(scenario: &Scenario, router: usize) -> io::Result<Option<usize>> {
+    let table = kernel_routes(scenario, router)?;
+    let default = table.lines().find(|line| destination(line) == Some(Ipv4Addr::UNSPECIFIED));
+    let over = default.and_then(|line| number(line.split_whitespace().nth(2)?));
+    Ok((0..scenario.routers.len()).find(|it| over == Some(address::mesh(*it))))
+}
+
+/// How many hops a router is from the gateway, as the routers' kernels have it.
+pub fn hops(scenario: &Scenario, router: usize) -> io::Result<usize> {
+    let mut hops = 0;
+    let mut at = router;
+    // A loop, while routes change, is as long as all of them.
+    while hops < scenario.routers.len()
+        && let Some(next) = next_hop(scenario, at)?
+    {
+        (at, hops) = (next, hops + 1);
+    }
+    Ok(hops)
+}
+
+/// The hops between the gateway and the receivers, as the routers' kernels have them now: pairs of routers, the
+/// nearer to the gateway first.
+pub fn routes(scenario: &Scenario) -> io::Result<Vec<(usize, usize)>> {
+    let mut hops = Vec::new();
+    for receiver in &scenario.receivers {
+        let mut router = *receiver;
+        while let Some(next) = next_hop(scenario, router)? {
+            // What others went before, or a loop.
+            if hops.contains(&(next, router)) {
+                break;
+            }
+            hops.push((next, router));
+            router = next;
+        }
+    }
+    Ok(hops)
+}
+
+/// Starts `hearsay` on every router and waits until all are ready; the scheme says whose interfaces
+/// they intercept, and whether they know of each other. `ready` is told each.
+///
+/// Peers come up from the gateway outwards: one that finds nobody at its next hop does without it for
+/// a while.
+pub fn start_hearsay(
+    scenario: &Scenario,
+    scheme: Scheme,
+    hearsay: &Path,
+    mut ready: impl FnMut(),
+) -> io::Result<Vec<Background>> {
+    let mut rings = BTreeMap::<_, Vec<_>>::new();
+    for router in 0..scenario.routers.len() {
+        let is_alone = scenario.path(router).is_empty();
+        let ring = if scheme.selection().is_some() {
+            (is_alone, scenario.hops(router))
+        } else {
+            (false, 0)
+        };
+        rings.entry(ring).or_default().push(router);
+    }
+    let mut daemons = Vec::new();
+    for ring in rings.into_values() {
+        for router in &ring {
+            daemons.push(start_one(scenario, scheme, hearsay, *router)?);
+        }
+        for router in ring {
+            let what = format!("hearsay on router {} is ready", scenario.routers[router].name);
+            wait_for(&what, DAEMONS_PATIENCE, &mut daemons, || {
+                is_ready(scenario, scheme, hearsay, router)
+            })?;
+            ready();
+        }
+    }
+    Ok(daemons)
+}
+
+fn start_one(
+    scenario: &Scenario,
+    scheme: Scheme,
+    hearsay: &Path,
+    router: usize,
+) -> io::Result<Background> {
+    let namespace = address::router(scenario, router);
+    let file = |kind: &str| PathBuf::from(WORKSPACE).join(format!("{namespace}.{kind}"));
+    fs::write(file("toml"), configuration(scenario, scheme, router))?;
+    let mut command = Command::new(hearsay);
+    command
+        .args(["run", "--listen", "127.0.0.1:3128", "--store-size", "1GiB", "--config"])
+        .arg(file("toml"))
+        .arg("--store")
+        .arg(file("store"))
+        .arg("--control")
+        .arg(control(scenario, router))
+        .args(intercepted(scenario, scheme, router).map(|it| format!("--intercept={it}")));
+    if let Some(selection) = scheme.selection() {
+        command.args(["--mesh", "wl0", "--scheme", selection.name()]);
+    }
+    if scheme.overhears() {
+        command.arg("--overhear=mon0");
+    }
+    Background::start(&namespace, &format!("{namespace}.hearsay"), &mut command)
+}
+
+/// The interface that a router's daemon intercepts, if any.
+fn intercepted(scenario: &Scenario, scheme: Scheme, router: usize) -> Option<&'static str> {
+    match scheme.interception()? {
+        Interception::Gateway => (router == scenario.gateway).then_some("wl0"),
+        Interception::AccessRouters => scenario.receivers.contains(&router).then_some("lan0"),
+    }
+}
+
+/// What a daemon's command line does not say: its name in `Cache-Status`, what it does otherwise than by
+/// default, and where the gateway is if no routing daemon tells.
+fn configuration(scenario: &Scenario, scheme: Scheme, router: usize) -> String {
+    let mut text = format!("name = \"{}\"\n", address::router(scenario, router));
+    // Written only where something is varied, so that daemons before there was that table can be run.
+    let words = scenario.variant.words().into_iter().zip(Variant::default().words());
+    let varied: Vec<_> = words.filter(|(now, usual)| now != usual).map(|(now, _)| now).collect();
+    if !varied.is_empty() {
+        text += "[experiment]\n";
+    }
+    for (key, value) in varied {
+        text += &format!("{key} = \"{value}\"\n");
+    }
+    let is_told = scenario.routing == Routing::Static && router != scenario.gateway;
+    if scheme.selection().is_some() && is_told {
+        text += &format!("[mesh]\ngateway = \"{}\"\n", address::mesh(scenario.gateway));
+    }
+    text
+}
+
+/// What a router's daemon says of itself, if it answers; `what` is a command.
+pub fn ask(
+    scenario: &Scenario,
+    hearsay: &Path,
+    router: usize,
+    what: &str,
+) -> io::Result<Option<Value>> {
+    let mut command = Command::new(hearsay);
+    command.args([what, "--json", "--control"]).arg(control(scenario, router));
+    Ok(serde_json::from_slice(&command.output()?.stdout).ok())
+}
+
+/// What the gateway's daemon has given to clients and to peers, in bytes, if it answers.
+pub fn given_by_gateway(scenario: &Scenario, hearsay: &Path) -> Option<u64> {
+    let status = ask(scenario, hearsay, scenario.gateway, "status").ok()??;
+    let given = [
+        "served_local_bytes",
+        "served_origin_bytes",
+        "peer_units_out_bytes",
+        "relayed_opaque_bytes",
+    ];
+    given.into_iter().map(|it| status["report"][it].as_u64()).sum()
+}
+
+/// How many units the gateway's daemon has cut of what came from the origin.
+pub fn units_cut(scenario: &Scenario, hearsay: &Path) -> io::Result<u64> {
+    let status = ask(scenario, hearsay, scenario.gateway, "status")?;
+    let count = status.and_then(|it| it["report"]["units_cut"].as_u64());
+    count.ok_or_else(|| io::Error::other("the gateway's daemon does not say what it has cut"))
+}
+
+/// Whether a daemon answers, hears what it is to overhear and, where it has peers, knows the way to the
+/// gateway and is connected with whom it will ask.
+fn is_ready(
+    scenario: &Scenario,
+    scheme: Scheme,
+    hearsay: &Path,
+    router: usize,
+) -> io::Result<bool> {
+    let ask = |what: &str| ask(scenario, hearsay, router, what);
+    let Some(status) = ask("status")? else { return Ok(false) };
+    if scheme.overhears() && status["overhear"]["works"] != true {
+        return Ok(false);
+    }
+    if router == scenario.gateway || scenario.path(router).is_empty() {
+        return Ok(true);
+    }
+    let asked = match scheme.selection() {
+        None => return Ok(true),
+        Some(Selection::Thcp) => "gateway",
+        Some(Selection::PhThcp) => "next_hop",
+    };
+    let asked = &status["route"][asked];
+    let peers = ask("peers")?.unwrap_or_default();
+    let is_there = |peer: &Value| peer["address"] == *asked;
+    Ok(asked.is_string() && peers.as_array().is_some_and(|peers| peers.iter().any(is_there)))
+}
+
+/// The control socket of a router's daemon.
+pub fn control(scenario: &Scenario, router: usize) -> PathBuf {
+    PathBuf::from(WORKSPACE).join(format!("{}.control", address::router(scenario, router)))
+}
