@@ -44,6 +44,7 @@ use crate::published::{LIST, Published};
 use crate::report::Report;
 use crate::source::Source;
 use crate::source::select::{self, Select};
+use crate::supplying::Supplied;
 use std::collections::{BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -78,6 +79,8 @@ pub struct Node {
     fetches: Map<FetchId, Fetch>,
     /// Which fetch of an object others may join.
     joinable: Map<ObjectKey, FetchId>,
+    /// Requests of peers.
+    supplied: Supplied,
     /// What peers make us hold.
     budget: Budget,
     /// What is asked of others.
@@ -112,6 +115,7 @@ impl Node {
             fetches: Map::default(),
             joinable: Map::default(),
             source: Source::new(select),
+            supplied: Supplied::new(),
             pauses: BTreeSet::new(),
             last_turn: ExchangeId(0),
             to_list: VecDeque::new(),
@@ -156,7 +160,7 @@ impl Node {
         let orphan = self.orphans.front().map(|(until, _)| *until);
         let list = self.to_list.front().map(|(at, _)| *at);
         let peers = self.cx.mesh.as_ref().and_then(|mesh| mesh.peers.poll_timeout());
-        let meet = self.cx.mesh.as_ref().and_then(|mesh| mesh.meet_at);
+        let meet = self.cx.mesh.as_ref().and_then(|mesh| mesh.routes.meet_at);
         let pause = self.pauses.first().map(|(at, _)| *at);
         let ear = self.cx.ear.as_ref().and_then(Ear::poll_timeout);
         let own = [
@@ -323,7 +327,7 @@ impl Node {
         self.listen();
         if let Some(mesh) = &mut self.cx.mesh {
             mesh.peers.handle_timeout(self.cx.now);
-            if mesh.meet_at.is_some_and(|at| at <= self.cx.now) {
+            if mesh.routes.meet_at.is_some_and(|at| at <= self.cx.now) {
                 mesh.meet(self.cx.now);
             }
         }

@@ -4,10 +4,10 @@ use crate::exchange::Source;
 use crate::hasher::Set;
 use crate::input::ExchangeId;
 use bytes::Bytes;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use wire::RecordId;
-use wire::peer::Want;
+use wire::peer::{Request, Want};
 use wire::{ChunkId, Instant, NodeId};
 
 /// A peer is told of the manifest so far ahead of the units that it asks for, in bytes of the object.
@@ -21,6 +21,15 @@ pub const REQUESTS_MAX: usize = 128;
 /// So many bytes of units follow the first segment unasked, so that small objects take one round trip
 /// (protocol: Pull).
 pub const UNASKED_BYTES: u64 = 16 * 1024;
+
+/// Requests of peers, and the exchanges that they are here.
+pub type Supplied = BTreeMap<(NodeId, Request), ExchangeId>;
+
+/// All requests of a peer.
+pub fn requests_of(supplied: &Supplied, peer: NodeId) -> impl Iterator<Item = ExchangeId> {
+    let all = (peer, Request(0))..=(peer, Request(u32::MAX));
+    supplied.range(all).map(|(_, id)| *id)
+}
 
 /// A want takes this many bytes beside the ranges that it names: itself, and a unit on its way.
 const WANT_COST: u64 = 256;

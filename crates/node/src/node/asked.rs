@@ -75,7 +75,7 @@ impl Node {
         self.end_idle();
         self.grant_anew();
         let bodies = self.look_after_bodies();
-        let supplies = self.cx.mesh.as_ref().is_some_and(|mesh| !mesh.supplied.is_empty());
+        let supplies = !self.supplied.is_empty();
         if !ids.is_empty() || supplies || bodies {
             self.source.look_again(self.cx.now);
         }

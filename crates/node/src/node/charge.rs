@@ -4,6 +4,7 @@ use super::{AHEAD_MIN, Node};
 use crate::exchange::{Exchange, Source, State};
 use crate::fetch;
 use crate::input::ExchangeId;
+use crate::supplying::requests_of;
 use wire::NodeId;
 use wire::peer::{Ask, ChunkHead, Outcome};
 
@@ -38,7 +39,7 @@ impl Node {
             }
             let most = self.budget.who_gives_back(peer, bytes);
             let latest = most.and_then(|most| {
-                let requests = self.cx.mesh.as_ref()?.supplied_to(most);
+                let requests = requests_of(&self.supplied, most);
                 requests.filter(|id| self.exchanges.contains_key(id)).max()
             });
             let Some(latest) = latest else { return false };
@@ -57,14 +58,13 @@ impl Node {
     /// Lets go of units that were read ahead for the request which has the most of them, but for the next one
     /// that it sends: they can be read again. False if there are none.
     fn forget_ahead(&mut self) -> bool {
-        let Some(mesh) = &self.cx.mesh else { return false };
         let ahead = |id: &ExchangeId| match &self.exchanges.get(id)?.state {
             State::Supplying(supplying) if supplying.ahead.len() > 1 => {
                 Some((supplying.ahead.len(), *id))
             }
             _ => None,
         };
-        let Some((_, id)) = mesh.supplied.values().filter_map(ahead).max() else { return false };
+        let Some((_, id)) = self.supplied.values().filter_map(ahead).max() else { return false };
         if let Some(State::Supplying(supplying)) =
             self.exchanges.get_mut(&id).map(|it| &mut it.state)
         {
@@ -109,7 +109,7 @@ impl Node {
             Some(State::Supplying(supplying)) => supplying.read_bytes() > 0,
             _ => false,
         };
-        let mut requests = self.cx.mesh.as_ref()?.supplied_to(peer);
+        let mut requests = requests_of(&self.supplied, peer);
         (!requests.any(has_read)).then_some(unit)
     }
 

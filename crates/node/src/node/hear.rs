@@ -11,7 +11,7 @@ use crate::output::{Dial, LinkOutput, Output};
 use crate::peers::{Down, Event};
 use crate::routes::RouteTable;
 use crate::source::FIELDS_MAX;
-use crate::supplying::REQUESTS_MAX;
+use crate::supplying::{REQUESTS_MAX, requests_of};
 use ::http::{HeaderMap, Method, Uri, Version, header};
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
@@ -63,7 +63,7 @@ impl Node {
             Event::Failed(address, why) => {
                 let mesh = self.cx.mesh.as_mut();
                 if let Down::Refused(refusal) = why
-                    && mesh.is_some_and(|mesh| mesh.is_news(self.cx.now, address.ip()))
+                    && mesh.is_some_and(|mesh| mesh.routes.is_news(self.cx.now, address.ip()))
                 {
                     self.cx
                         .notice(format!("the node at {address} refuses us: {}", reason(refusal)));
@@ -84,7 +84,7 @@ impl Node {
     fn peer_up(&mut self, peer: NodeId, dialled: Option<SocketAddr>) {
         self.introduce();
         let (Some(mesh), Some(address)) = (&mut self.cx.mesh, dialled) else { return };
-        mesh.found(address.ip());
+        mesh.routes.found(address.ip());
         // Whoever is dialled will be asked: a lost SYN, for which TCP waits a second, is better lost now.
         mesh.peers.open_data(self.cx.now, peer);
         self.source.found(&mut self.cx, address);
@@ -93,8 +93,7 @@ impl Node {
     /// What a peer says of the gateway may be news to us, and so to the others.
     fn introduce(&mut self) {
         if let Some(mesh) = &mut self.cx.mesh {
-            let routes = std::mem::take(&mut mesh.routes);
-            mesh.set_routes(self.cx.now, routes);
+            mesh.introduce(self.cx.now);
         }
     }
 
@@ -103,9 +102,9 @@ impl Node {
         let Some(mesh) = &mut self.cx.mesh else { return };
         if !waited && hints::found_nobody(self.cx.now, mesh, address.ip()) {
             // It was only to be met, and may just be starting.
-            mesh.missed(self.cx.now);
+            mesh.routes.missed(self.cx.now);
         } else {
-            mesh.pass_over(self.cx.now, address.ip());
+            mesh.routes.pass_over(self.cx.now, address.ip());
         }
     }
 
@@ -119,7 +118,7 @@ impl Node {
     fn peer_down(&mut self, peer: NodeId) {
         let Some(mesh) = &mut self.cx.mesh else { return };
         mesh.holders.gone(peer);
-        let mut supplied: Vec<ExchangeId> = mesh.supplied_to(peer).collect();
+        let mut supplied: Vec<ExchangeId> = requests_of(&self.supplied, peer).collect();
         supplied.sort_unstable();
         for id in supplied {
             self.leave(id);
@@ -170,15 +169,15 @@ impl Node {
     }
 
     fn supplied(&self, peer: NodeId, request: Request) -> Option<ExchangeId> {
-        self.cx.mesh.as_ref()?.supplied.get(&(peer, request)).copied()
+        self.supplied.get(&(peer, request)).copied()
     }
 
     fn peer_asks(&mut self, peer: NodeId, ask: peer::Ask) {
         self.cx.report.asks_in += 1;
         let Some(mesh) = &mut self.cx.mesh else { return };
         let request = ask.request;
-        let known = mesh.supplied.contains_key(&(peer, request));
-        let crowd = mesh.supplied_to(peer).count() >= REQUESTS_MAX;
+        let known = self.supplied.contains_key(&(peer, request));
+        let crowd = requests_of(&self.supplied, peer).count() >= REQUESTS_MAX;
         let loops = ask.visited.contains(&mesh.peers.own_id());
         let address = mesh.peers.address(peer);
         let fields = ask.fields.iter().map(|(name, value)| name.len() + value.len());
@@ -205,7 +204,7 @@ impl Node {
     fn admit_peer(&mut self, peer: NodeId, request: Request, ask: Ask) {
         let Some(mesh) = &mut self.cx.mesh else { return };
         let id = mesh.draw_exchange();
-        mesh.supplied.insert((peer, request), id);
+        self.supplied.insert((peer, request), id);
         self.source.look_again(self.cx.now);
         let credit = ask.trail.credit;
         self.exchanges.insert(id, Exchange { ask, credit, state: State::Looking });

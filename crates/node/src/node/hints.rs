@@ -50,8 +50,8 @@ impl Node {
 /// Nobody is there to be told: looks for whoever would be asked. If nobody answers there, it is passed
 /// over like one who was asked in vain, and the next one is looked for.
 fn seek(now: Instant, mesh: &mut Mesh) {
-    let may = |address| !mesh.is_passed_over(now, address);
-    mesh.holders.sought = match mesh.ways().choose(mesh.per_hop(), may) {
+    let may = |address| !mesh.routes.is_passed_over(now, address);
+    mesh.holders.sought = match mesh.routes.ways().choose(mesh.per_hop(), may) {
         Some(address) if mesh.routes.route().is_some() => {
             let socket = mesh.socket(address);
             mesh.peers.dial(now, socket);
@@ -65,8 +65,8 @@ fn seek(now: Instant, mesh: &mut Mesh) {
 /// is another one who can be told instead.
 pub(super) fn found_nobody(now: Instant, mesh: &mut Mesh, address: IpAddr) -> bool {
     let sought = mesh.holders.sought.take_if(|sought| *sought == address).is_some();
-    let other = |it| it != address && !mesh.is_passed_over(now, it);
-    let has_other = mesh.ways().choose(mesh.per_hop(), other).is_some();
+    let other = |it| it != address && !mesh.routes.is_passed_over(now, it);
+    let has_other = mesh.routes.ways().choose(mesh.per_hop(), other).is_some();
     // Whoever was only to be met is looked for once more, and then another.
     mesh.holders.changed |= !sought || has_other;
     !(sought && has_other)
@@ -75,6 +75,7 @@ pub(super) fn found_nobody(now: Instant, mesh: &mut Mesh, address: IpAddr) -> bo
 /// The peer that a request would be sent to on its way to the gateway.
 fn towards(now: Instant, mesh: &Mesh) -> Option<NodeId> {
     mesh.routes.route()?;
-    let is_there = |address| mesh.peers.at(address).is_some() && !mesh.is_passed_over(now, address);
-    mesh.peers.at(mesh.ways().choose(mesh.per_hop(), is_there)?)
+    let is_there =
+        |address| mesh.peers.at(address).is_some() && !mesh.routes.is_passed_over(now, address);
+    mesh.peers.at(mesh.routes.ways().choose(mesh.per_hop(), is_there)?)
 }

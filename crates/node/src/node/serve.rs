@@ -408,7 +408,7 @@ impl Node {
             self.cx.out.push_back(Output::Client(ClientOutput::Abort(id)));
         }
         let of = self.exchanges.get(&id).filter(|exchange| exchange.flows());
-        let told = of.and_then(|exchange| self.cx.mesh.as_ref()?.supplied.get(&exchange.peer()?));
+        let told = of.and_then(|exchange| self.supplied.get(&exchange.peer()?));
         let told = told.copied();
         self.close_exchange(id);
         if let Some(told) = told {
@@ -437,13 +437,11 @@ impl Node {
         let exchange = self.exchanges.remove(&id);
         self.budget.end(id);
         let of_peer = exchange.as_ref().is_some_and(|exchange| exchange.peer().is_some());
-        if let Some(mesh) = &mut self.cx.mesh
-            && let Some(exchange) = &exchange
-        {
+        if let Some(exchange) = &exchange {
             self.cx.flights.leave(id);
             // What flows may end before the units that came before it are sent.
             if !exchange.flows() {
-                exchange.peer().and_then(|request| mesh.supplied.remove(&request));
+                exchange.peer().and_then(|request| self.supplied.remove(&request));
             }
             if let Some(flow) = exchange.flow() {
                 self.leave(flow);

@@ -9,7 +9,7 @@ use crate::hasher::Set;
 use crate::http::{self, Record, fields};
 use crate::input::{ExchangeId, FetchError, FetchId};
 use crate::storing::{Inflow, Signed};
-use crate::supplying::{PEER_WANTS_MAX, Supplying, WANTS_MAX, Wants};
+use crate::supplying::{PEER_WANTS_MAX, Supplying, WANTS_MAX, Wants, requests_of};
 use ::http::{HeaderMap, StatusCode};
 use bytes::Bytes;
 use content::Segment;
@@ -152,8 +152,7 @@ impl Node {
 
     /// A peer can take more units: each of its requests gets a turn.
     pub(super) fn supply_peer(&mut self, peer: NodeId) {
-        let Some(mesh) = &self.cx.mesh else { return };
-        let mut turns: VecDeque<ExchangeId> = mesh.supplied_to(peer).collect();
+        let mut turns: VecDeque<ExchangeId> = requests_of(&self.supplied, peer).collect();
         turns.make_contiguous().sort_unstable();
         if let Some(first) = turns.iter().position(|id| *id > self.last_turn) {
             turns.rotate_left(first);
@@ -397,12 +396,11 @@ impl Node {
 
     /// How many units a peer wants, of all that it has asked for.
     fn wants_of(&self, peer: NodeId) -> usize {
-        let Some(mesh) = &self.cx.mesh else { return 0 };
         let wants = |id| match self.exchanges.get(&id).map(|exchange| &exchange.state) {
             Some(State::Supplying(supplying)) => supplying.wants.len(),
             _ => 0,
         };
-        mesh.supplied_to(peer).map(wants).sum()
+        requests_of(&self.supplied, peer).map(wants).sum()
     }
 
     /// Wants of a peer that are not here go on to the next one, all at once.
@@ -483,12 +481,11 @@ impl Node {
     /// Peers that have not said anything of a request for very long are told to ask anew if they still
     /// want it: some forget to cancel.
     pub(super) fn end_idle(&mut self) {
-        let Some(mesh) = &self.cx.mesh else { return };
         let idle = |id: &&ExchangeId| match self.exchanges.get(*id).map(|it| &it.state) {
             Some(State::Supplying(supplying)) => self.cx.now - supplying.moved > IDLE_MAX,
             _ => false,
         };
-        let mut idle: Vec<ExchangeId> = mesh.supplied.values().filter(idle).copied().collect();
+        let mut idle: Vec<ExchangeId> = self.supplied.values().filter(idle).copied().collect();
         idle.sort_unstable();
         for id in idle {
             self.end_supply(id, Outcome::Busy);

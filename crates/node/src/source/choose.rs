@@ -59,7 +59,7 @@ impl Pursuit {
         let wide = ask.trail.hops == 0 || ask.trail.visited.len() >= peer::Ask::VISITED_MAX;
         let kept = ask.audience != Audience::Everyone;
         let may = |address| self.may_ask(mesh, address);
-        let first = |address| may(address) && !mesh.is_passed_over(cx.now, address);
+        let first = |address| may(address) && !mesh.routes.is_passed_over(cx.now, address);
         let holder = ask.named.and_then(|name| holder(mesh, &name, first));
         let stays = ask.named.is_none() && (kept || self.is_direct(cx));
         match holder {
@@ -84,7 +84,7 @@ impl Pursuit {
             Asker::Peer(..) => Some(self.ask.trail.per_hop),
         };
         let per_hop = if self.to_gateway { Some(false) } else { per_hop };
-        Query { key: self.ask.key, per_hop, ways: mesh.ways(), may }
+        Query { key: self.ask.key, per_hop, ways: mesh.routes.ways(), may }
     }
 
     /// Whether a node has not been asked in vain, and does not wait for us itself.

@@ -127,7 +127,7 @@ impl Pursuit {
     /// Since when nothing has been heard of a body whose connection may be dead; `None` if it need not be looked
     /// after.
     pub fn doubted_since(&self, cx: &Context) -> Option<Instant> {
-        let changed = cx.mesh.as_ref().and_then(|mesh| mesh.led_elsewhere);
+        let changed = cx.mesh.as_ref().and_then(|mesh| mesh.routes.led_elsewhere);
         let asked = self.resumed.as_ref().map(|it| it.asked);
         let since = asked.map_or(self.moved, |asked| asked.max(self.moved));
         let is = asked.is_some() || changed.is_some_and(|at| at >= self.moved);
