@@ -8,8 +8,8 @@ use crate::http::Record;
 use crate::input::{Config, ExchangeId, FetchId};
 use crate::mesh::Mesh;
 use crate::names::Names;
-use crate::node::Ear;
 use crate::output::Output;
+use crate::overhear::{self, Here, Listener};
 use crate::report::Report;
 use crate::tickets::Tickets;
 use crate::trust::Trust;
@@ -63,7 +63,7 @@ pub struct Context {
     /// What it has because of its mesh, if it is in one.
     pub mesh: Option<Mesh>,
     /// What it has because it listens to its neighbours, if it does.
-    pub ear: Option<Ear>,
+    pub ear: Option<Listener>,
     /// Who is to go on before this input is done with.
     pub turns: Turns,
     /// When to ask for what is written to be made durable.
@@ -84,7 +84,7 @@ impl Context {
             Mesh::new(mesh, config.name.clone(), config.profile.id, seed, memory)
         });
         Self {
-            ear: Ear::new(&config),
+            ear: Listener::new(&config),
             mesh,
             sealer: (config.secret != crate::http::OPEN_KEY).then(|| Sealer::new(&config.secret)),
             opener: Opener::new((memory / OPENED_SHARE) as usize),
@@ -184,6 +184,23 @@ impl Context {
     pub fn store_failed(&mut self) {
         self.report.store_failures += 1;
         self.trust = Trust::Failed(self.now + STORE_RETRY);
+    }
+
+    /// Gives out one thing that was found of what was heard.
+    pub fn poll_heard(&mut self) -> Option<overhear::Value> {
+        let pinned_max = if self.store_works() { self.pinned_max() } else { 0 };
+        let (chunks, flights) = (&mut self.chunks, &mut self.flights);
+        self.ear.as_mut()?.poll(self.now, &mut Here { chunks, flights, pinned_max })
+    }
+
+    /// Tells peers what they need not send any more, because it was heard.
+    pub fn take_back(&mut self) {
+        let Some(ear) = &mut self.ear else { return };
+        for ((peer, request), names) in ear.taken_back() {
+            for names in names.chunks(Message::WANTS_MAX) {
+                self.say(peer, Message::Unwant(request, names.to_vec()));
+            }
+        }
     }
 
     /// Units that nobody asked for were written, or could not be.

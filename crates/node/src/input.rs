@@ -82,13 +82,34 @@ pub struct Listening {
     /// Memory for what is not complete, in bytes: at least [`crate::overhear::Overhear::BUDGET_MIN`] is taken.
     pub memory_bytes: usize,
     /// What is done with it.
-    pub options: crate::overhear::Options,
+    pub options: Options,
 }
 
 impl Listening {
     /// As routers do, with so many bytes of memory.
     pub fn new(memory_bytes: usize) -> Self {
-        Self { memory_bytes, options: crate::overhear::Options::default() }
+        Self { memory_bytes, options: Options::default() }
+    }
+}
+
+/// How to listen. [`Options::default`] is for routers; the others show, in experiments, what each of its
+/// parts is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// What is heard of a chunk on several connections is joined (Ditto, §4.3). Without this each
+    /// connection has to bring all of the chunk itself; of one chunk the last four are kept.
+    pub joins_streams: bool,
+    /// Where the head of a chunk was missed, its neighbours tell which it is. Without this, or if
+    /// streams are not joined, a connection's bytes are of use only behind a head that was heard there
+    /// (Ditto, §6.3).
+    pub guesses_heads: bool,
+    /// What was heard of a chunk in part is told and given out. Without this the node knows of whole ones only.
+    pub repairs: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { joins_streams: true, guesses_heads: true, repairs: true }
     }
 }
 

@@ -54,8 +54,9 @@ pub use input::{
 };
 pub use node::{Node, PublishedInfo};
 pub use output::{ClientOutput, Dial, Fetch, Head, LinkOutput, OriginOutput, Output, StoreOutput};
+pub use overhear::Overhearing;
 pub use peers::PeerInfo;
-pub use report::{Overhearing, Recent, Report, Requests, Unstored};
+pub use report::{Recent, Report, Requests, Unstored};
 pub use routes::{Interface, Route, RouteSource, RouteTable, Uplink};
 pub use source::select;
 pub use storing::stored_segment;

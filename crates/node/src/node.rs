@@ -13,6 +13,7 @@ mod forwards;
 mod grants;
 mod grow;
 mod hear;
+mod heard;
 mod hints;
 mod keep;
 mod keeping;
@@ -21,7 +22,6 @@ mod listing;
 mod named;
 mod onward;
 mod origin;
-mod overheard;
 mod put;
 mod repair;
 mod serve;
@@ -39,6 +39,7 @@ use crate::input::{
     ClientInput, Config, ExchangeId, FetchId, Input, OriginInput, Settings, StoreInput,
 };
 use crate::output::{OriginOutput, Output, StoreOutput};
+use crate::overhear::Listener;
 use crate::peers::PeerInfo;
 use crate::published::{LIST, Published};
 use crate::report::Report;
@@ -52,7 +53,6 @@ use std::time::Duration;
 use store::Index;
 use wire::{Instant, NodeId, ObjectKey, PublicKey, Selection};
 
-pub(crate) use overheard::Ear;
 pub use put::PublishedInfo;
 
 /// An origin may be ahead of the fastest reader by this many bytes.
@@ -162,7 +162,7 @@ impl Node {
         let peers = self.cx.mesh.as_ref().and_then(|mesh| mesh.peers.poll_timeout());
         let meet = self.cx.mesh.as_ref().and_then(|mesh| mesh.routes.meet_at);
         let pause = self.pauses.first().map(|(at, _)| *at);
-        let ear = self.cx.ear.as_ref().and_then(Ear::poll_timeout);
+        let ear = self.cx.ear.as_ref().and_then(Listener::poll_timeout);
         let own = [
             self.cx.sync_at,
             self.cx.trust.tried_at(),
@@ -216,7 +216,7 @@ impl Node {
             store_works: self.cx.store_works(),
             unsynced: self.cx.syncing || self.cx.sync_at.is_some(),
             index: self.cx.chunks.index().report(),
-            overheard: self.cx.ear.as_ref().map(Ear::report).unwrap_or_default(),
+            overheard: self.cx.ear.as_ref().map(Listener::report).unwrap_or_default(),
             ..self.cx.report.clone()
         }
     }
@@ -324,7 +324,11 @@ impl Node {
             self.source.look_at = None;
             self.look_after();
         }
-        self.listen();
+        if let Some(ear) = &mut self.cx.ear {
+            ear.handle_timeout(self.cx.now);
+            self.hand_on_heard();
+            self.cx.take_back();
+        }
         if let Some(mesh) = &mut self.cx.mesh {
             mesh.peers.handle_timeout(self.cx.now);
             if mesh.routes.meet_at.is_some_and(|at| at <= self.cx.now) {

@@ -173,7 +173,9 @@ impl Node {
         let Some((flight, whole)) = arrived else { return };
         if content::name(&whole) != *name {
             if flight.heard_bytes() > 0 {
-                return self.misheard(*name, flight);
+                let Some(ear) = &mut self.cx.ear else { return };
+                ear.misheard(self.cx.now, &mut self.cx.flights, *name, flight);
+                return self.hand_on_heard();
             }
             self.cx.report.units_false += 1;
             self.cx.flights.begin(*name, flight.fetch, flight.unit);
@@ -184,7 +186,10 @@ impl Node {
         }
         self.source.get_mut(flight.fetch).into_iter().for_each(Pursuit::found_way);
         self.source.shows(&mut self.cx, flight.fetch, peer);
-        self.repaired(&flight);
+        if let Some(ear) = &mut self.cx.ear {
+            ear.repaired(&flight);
+            self.hand_on_heard();
+        }
         self.unit_is_here(*name, flight, whole, Provenance::Own);
     }
 

@@ -60,7 +60,11 @@ impl Node {
         let (end, takes_up) = (segment.end_offset(), storing.is_hollow());
         let closing = segment.closing;
         self.write_segment(id, Signed { segment: Rc::clone(&segment), signature: Some(signature) });
-        self.heard_in_order(before.as_deref(), &segment);
+        if let Some(ear) = &mut self.cx.ear {
+            ear.handle_listed(self.cx.now, before.as_deref(), &segment);
+            self.hand_on_heard();
+            self.cx.take_back();
+        }
         if segment.number == 0 && !takes_up {
             self.expect_unasked(id, &segment);
         }
@@ -69,8 +73,10 @@ impl Node {
         } else if end > self.cx.config.object_bytes_max {
             self.outgrow(id);
         }
-        if !self.awaits_order(id, &segment) {
-            self.readers_ready(id);
+        match self.awaits_order(id, &segment) {
+            // Peers are told of it at once.
+            true => self.peers_ready(id),
+            false => self.readers_ready(id),
         }
         let storing = self.fetches.get_mut(&id).and_then(Fetch::storing);
         if storing.is_some_and(|storing| storing.readers.is_empty()) {
@@ -79,10 +85,26 @@ impl Node {
         self.cx.turns.dirty(id);
     }
 
+    /// Whether readers of an object should want nothing for a moment: its first segment has come, and what was heard
+    /// of it may lie behind a missed head.
+    fn awaits_order(&mut self, id: FetchId, segment: &Segment) -> bool {
+        let is_first = segment.number == 0 && segment.closing.is_none();
+        let is_needed = is_first && segment.entries.iter().any(|it| self.cx.is_missing(&it.id));
+        let sparing = self.source.get(id).is_some_and(Pursuit::is_sparing);
+        let Some(ear) = &mut self.cx.ear else { return false };
+        ear.awaits_order(self.cx.now, id, is_needed && sparing)
+    }
+
     /// The first units of a small object follow its first segment unasked.
     fn expect_unasked(&mut self, id: FetchId, segment: &Segment) {
         if self.source.get(id).is_some_and(Pursuit::is_sparing) {
-            return self.learn_of_hope(segment);
+            let mut units = unasked(segment).into_iter().peekable();
+            let in_vain =
+                units.peek().is_some() && units.all(|(name, _)| !self.cx.chunks.holds(&name));
+            if let Some(ear) = self.cx.ear.as_mut().filter(|_| in_vain) {
+                ear.hoped_in_vain();
+            }
+            return;
         }
         for (name, unit) in unasked(segment) {
             if self.cx.chunks.holds(&name) || self.cx.flights.contains(&name) {

@@ -68,3 +68,32 @@ impl Counters {
         self.payload_bytes - self.head_bytes - self.used_bytes - self.taken_bytes
     }
 }
+
+/// What came of listening to others' transfers.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Overhearing {
+    /// Units that were overheard whole and entered though nobody here had asked for them.
+    pub units: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Units that were overheard whole and did not enter: too many waited for the disk, or it failed.
+    pub dropped_units: u64,
+    /// Their bytes.
+    pub dropped_bytes: u64,
+    /// Units that were on their way from a peer and were overheard first.
+    pub cancelled_units: u64,
+    /// Their bytes. A peer that had begun to send one may have gone on.
+    pub cancelled_bytes: u64,
+    /// Units of which a peer sent only what had not been overheard.
+    pub repaired_units: u64,
+    /// Bytes of them that had been overheard, and were not sent again.
+    pub repaired_bytes: u64,
+    /// Units that were half overheard, and whose whole was not what it was called.
+    pub false_units: u64,
+    /// Memory for parts of units that wait for the rest from a peer, in bytes.
+    pub aside_bytes: u64,
+    /// Bytes that wait to be written, of units that nobody asked for.
+    pub waiting_bytes: u64,
+    /// What the listening itself has come to.
+    pub heard: Counters,
+}

@@ -10,7 +10,8 @@
 //! [`Overhear::handle_segments`] for a few, then [`Overhear::poll_output`] until there is none; the node
 //! says what it waits for and what it has.
 //! *What it never does:* give out a chunk that does not bear its name, hold more than its budget, read a
-//! clock, send anything. *Where to start:* `hearing.rs`, a segment's way; then `assemble.rs`.
+//! clock, send anything. *Where to start:* `hearing.rs`, a segment's way; then `assemble.rs`. What a node does
+//! with it is in `listener.rs`.
 //!
 //! # Memory
 //!
@@ -35,13 +36,16 @@ mod hearing;
 mod index;
 mod keyed;
 mod limits;
+mod listener;
 mod names;
 mod runs;
 mod shelf;
 mod table;
 
+pub use crate::input::Options;
 pub use ahead::AHEAD;
-pub use counters::Counters;
+pub use counters::{Counters, Overhearing};
+pub(crate) use listener::{Here, Listener, Value};
 
 use assemble::Judgement;
 use bytes::Bytes;
@@ -75,27 +79,6 @@ pub enum Output {
         /// All its bytes.
         bytes: Bytes,
     },
-}
-
-/// How to listen. [`Options::default`] is for routers; the others show, in experiments, what each of its
-/// parts is worth.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// What is heard of a chunk on several connections is joined (Ditto, §4.3). Without this each
-    /// connection has to bring all of the chunk itself; of one chunk the last four are kept.
-    pub joins_streams: bool,
-    /// Where the head of a chunk was missed, its neighbours tell which it is. Without this, or if
-    /// streams are not joined, a connection's bytes are of use only behind a head that was heard there
-    /// (Ditto, §6.3).
-    pub guesses_heads: bool,
-    /// What was heard of a chunk in part is told and given out. Without this the node knows of whole ones only.
-    pub repairs: bool,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { joins_streams: true, guesses_heads: true, repairs: true }
-    }
 }
 
 /// What was heard of a chunk. Nobody has verified it: only the whole can be.
