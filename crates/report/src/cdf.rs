@@ -53,7 +53,7 @@ impl Curve {
         hits: impl IntoIterator<Item = f64>,
     ) -> Self {
         let (values, hits) = (stats::sorted(values), stats::sorted(hits));
-        let median = stats::median(&values);
+        let median = stats::median(values.iter().copied());
         Self { name: text::clean(&text::short(name, 24)), values, hits, median }
     }
 }

@@ -1,19 +1,20 @@
-//! What pictures need of many values. Only finite ones count.
+//! Medians and distributions of many values. Only finite ones count.
 
 /// The finite values, ascending.
-pub(crate) fn sorted(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
+pub fn sorted(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
     let mut values: Vec<_> = values.into_iter().filter(|value| value.is_finite()).collect();
     values.sort_by(f64::total_cmp);
     values
 }
 
-/// The middle of ascending values, or the mean of the two middle ones.
-pub(crate) fn median(sorted: &[f64]) -> Option<f64> {
-    let upper = *sorted.get(sorted.len() / 2)?;
-    if sorted.len() % 2 == 1 {
+/// The middle value, or the mean of the two middle ones.
+pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let values = sorted(values);
+    let upper = *values.get(values.len() / 2)?;
+    if values.len() % 2 == 1 {
         return Some(upper);
     }
-    let lower = sorted[sorted.len() / 2 - 1];
+    let lower = values[values.len() / 2 - 1];
     Some(lower + (upper - lower) / 2.0)
 }
 
@@ -31,10 +32,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_middle_is_of_finite_values() {
-        assert_eq!(median(&[]), None);
-        assert_eq!(median(&sorted([9.0, f64::NAN, 1.0])), Some(5.0));
-        assert_eq!(median(&sorted([3.0, 1.0, f64::INFINITY, 2.0])), Some(2.0));
+    fn medians_by_hand() {
+        assert_eq!(median([]), None);
+        assert_eq!(median([7.0]), Some(7.0));
+        assert_eq!(median([9.0, 1.0]), Some(5.0));
+        assert_eq!(median([3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median([4.0, 1.0, 10.0, 2.0]), Some(3.0));
+        assert_eq!(median([f64::NAN, 4.0, f64::INFINITY]), Some(4.0));
+        assert_eq!(median([9.0, f64::NAN, 1.0]), Some(5.0));
+        assert_eq!(median([3.0, 1.0, f64::INFINITY, 2.0]), Some(2.0));
+        assert_eq!(median([f64::MAX, f64::MAX]), Some(f64::MAX));
     }
 
     #[test]

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use report::stats::median;
 use serde::{Deserialize, Serialize};
 
 #[cfg(test)]
 mod fixtures;
 pub mod page;
 pub mod source;
-pub mod stats;
+mod stats;
 mod tables;
 
 use source::Source;
@@ -45,7 +46,7 @@ pub struct RunResult {
 impl RunResult {
     /// The median of the transfers' throughputs, in kbit/s; 0 without transfers.
     pub fn median_kbps(&self) -> f64 {
-        stats::median(self.transfers.iter().map(|transfer| transfer.kbps)).unwrap_or(0.0)
+        median(self.transfers.iter().map(|transfer| transfer.kbps)).unwrap_or(0.0)
     }
 
     /// The same for clients that are so many hops from the gateway.
@@ -53,7 +54,7 @@ impl RunResult {
         stats::by_hops(&self.transfers)
             .into_iter()
             .filter_map(|(hops, transfers)| {
-                Some((hops, stats::median(transfers.iter().map(|it| it.kbps))?))
+                Some((hops, median(transfers.iter().map(|it| it.kbps))?))
             })
             .collect()
     }

@@ -102,7 +102,7 @@ fn proximity(heard: &Heard<'_>, panel: &str) -> Picture {
     let of_node = |node: f64| {
         let all = heard.of_node(node, EFFICIENCY);
         let most = all.iter().copied().fold(0.0, f64::max);
-        (sim::result::stats::median(all).unwrap_or(0.0), most)
+        (report::stats::median(all).unwrap_or(0.0), most)
     };
     let mut nodes: Vec<_> = heard.nodes().into_iter().map(of_node).collect();
     nodes.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1)));

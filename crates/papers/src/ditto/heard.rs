@@ -1,7 +1,7 @@
 //! What all observers of a testbed have reconstructed, seed by seed.
 
 use crate::experiment::{Estimate, Samples};
-use sim::result::stats;
+use report::stats;
 
 /// Observers of one testbed while the file travels in one way.
 #[derive(Clone, Copy, Debug)]

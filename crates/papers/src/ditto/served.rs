@@ -1,7 +1,7 @@
 //! What receivers got under one scheme, seed by seed.
 
 use crate::experiment::{Estimate, Samples};
-use sim::result::stats;
+use report::stats;
 
 /// Receivers of one picture under one scheme, in all its orders.
 #[derive(Clone, Copy, Debug)]

@@ -103,7 +103,7 @@ fn radius(dots: &[Point]) -> f64 {
             dots.iter().map(|&other| square(dot, other)).filter(|&distance| distance > 0.0);
         others.reduce(f64::min).map(f64::sqrt)
     };
-    let typical = stats::median(&stats::sorted(dots.iter().filter_map(nearest)));
+    let typical = stats::median(dots.iter().filter_map(nearest));
     typical.map_or(RADIUS_MAX, |distance| (0.28 * distance).clamp(RADIUS_MIN, RADIUS_MAX))
 }
 

@@ -8,6 +8,7 @@ use std::slice;
 
 use maud::{Markup, PreEscaped, html};
 use report::page::{document, keys, tile};
+use report::stats::median;
 use report::{Ground, cdf, map, text};
 
 use super::source::Source;
@@ -188,8 +189,8 @@ fn figures(results: &[RunResult], schemes: &[Scheme<'_>]) -> Markup {
 }
 
 fn tiles(run: &RunResult) -> Markup {
-    let throughput = stats::median(run.transfers.iter().map(|transfer| transfer.kbps));
-    let first_byte = stats::median(run.transfers.iter().map(|transfer| transfer.ttfb_s));
+    let throughput = median(run.transfers.iter().map(|transfer| transfer.kbps));
+    let first_byte = median(run.transfers.iter().map(|transfer| transfer.ttfb_s));
     let transfers = text::plural(run.transfers.len(), "transfer");
     let (radio, origin) = (&run.radio, run.gateway.bytes_from_origin);
     let frames = format!(

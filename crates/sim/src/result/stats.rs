@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use report::stats::{median, sorted};
+
 use super::source::Source;
 use super::{RunResult, Transfer};
 
@@ -65,7 +67,7 @@ impl Receiver {
 }
 
 /// Transfers by how many hops their clients are from the gateway.
-pub fn by_hops<'a>(
+pub(super) fn by_hops<'a>(
     transfers: impl IntoIterator<Item = &'a Transfer>,
 ) -> BTreeMap<usize, Vec<&'a Transfer>> {
     let mut by_hops = BTreeMap::<_, Vec<_>>::new();
@@ -90,39 +92,10 @@ pub(super) fn by_scheme(results: &[RunResult]) -> Vec<Scheme<'_>> {
     schemes
 }
 
-/// The finite values, ascending.
-pub fn sorted(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
-    let mut values: Vec<_> = values.into_iter().filter(|value| value.is_finite()).collect();
-    values.sort_by(f64::total_cmp);
-    values
-}
-
-/// The middle value, or the mean of the two middle ones.
-pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
-    let values = sorted(values);
-    let upper = *values.get(values.len() / 2)?;
-    if values.len() % 2 == 1 {
-        return Some(upper);
-    }
-    let lower = values[values.len() / 2 - 1];
-    Some(lower + (upper - lower) / 2.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::result::fixtures::{run, transfer};
-
-    #[test]
-    fn medians_by_hand() {
-        assert_eq!(median([]), None);
-        assert_eq!(median([7.0]), Some(7.0));
-        assert_eq!(median([9.0, 1.0]), Some(5.0));
-        assert_eq!(median([3.0, 1.0, 2.0]), Some(2.0));
-        assert_eq!(median([4.0, 1.0, 10.0, 2.0]), Some(3.0));
-        assert_eq!(median([f64::NAN, 4.0, f64::INFINITY]), Some(4.0));
-        assert_eq!(median([f64::MAX, f64::MAX]), Some(f64::MAX));
-    }
 
     #[test]
     fn seeds_of_a_scheme_are_pooled() {

@@ -18,7 +18,7 @@ pub(super) fn delivered(run: &RunResult) -> u64 {
 /// The schemes with their medians; the first is what the others are held against.
 pub(super) fn schemes(schemes: &[Scheme<'_>]) -> Markup {
     let medians: Vec<_> =
-        schemes.iter().map(|scheme| stats::median(scheme.throughputs())).collect();
+        schemes.iter().map(|scheme| report::stats::median(scheme.throughputs())).collect();
     let first = medians.first().copied().flatten();
     let heads = [
         "seeds",
@@ -70,7 +70,7 @@ fn scheme_name(at: usize, scheme: &Scheme<'_>) -> Markup {
 fn scheme_cells(scheme: &Scheme<'_>, median: Option<f64>, first: Option<f64>) -> [String; 11] {
     let seeds: Vec<_> = scheme.runs.iter().map(|run| run.seed.to_string()).collect();
     let ratio = median.zip(first).filter(|(_, first)| *first > 0.0);
-    let first_byte = stats::median(scheme.transfers().map(|transfer| transfer.ttfb_s));
+    let first_byte = report::stats::median(scheme.transfers().map(|transfer| transfer.ttfb_s));
     let bytes =
         |value: Option<f64>| value.map_or(text::NONE.into(), |value| text::bytes(value as u64));
     [
@@ -138,8 +138,8 @@ fn share_cells(scheme: &Scheme<'_>, hops: &BTreeSet<usize>) -> Vec<String> {
     let by_hops = stats::by_hops(scheme.transfers());
     let medians = hops.iter().flat_map(|hops| {
         let transfers = by_hops.get(hops).map_or(&[][..], Vec::as_slice);
-        let throughput = stats::median(transfers.iter().map(|it| it.kbps));
-        let first_byte = stats::median(transfers.iter().map(|it| it.ttfb_s));
+        let throughput = report::stats::median(transfers.iter().map(|it| it.kbps));
+        let first_byte = report::stats::median(transfers.iter().map(|it| it.ttfb_s));
         [text::maybe(throughput), text::seconds(first_byte)]
     });
     let shares =

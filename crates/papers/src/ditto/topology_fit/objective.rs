@@ -2,7 +2,7 @@
 
 use super::ground::{Ground, ROUTERS};
 use crate::ditto::targets;
-use sim::result::stats;
+use report::stats;
 
 /// Figures of reconstruction at once, in per cent; the last four by section 6.3 and figure 12.
 pub(super) const FIGURES: [&str; 10] = [

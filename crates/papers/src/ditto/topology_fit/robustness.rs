@@ -13,8 +13,8 @@ use crate::experiment::{
     Comparison, Estimate, Expectation, Experiment, Extent, Findings, Key, Parameter, Picture,
     Point, Samples, trial,
 };
+use report::stats;
 use report::{Distribution, Series};
-use sim::result::stats;
 use sim::scenario::{Router, Scenario};
 
 /// Whose gains are looked at.
