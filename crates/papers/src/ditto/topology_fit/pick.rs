@@ -8,7 +8,7 @@ use super::ground::{Ground, Places, ROUTERS};
 use super::objective::{
     FIGURES, Figures, MEANINGS, Observed, Table, figures, misfit, paper, shares_off,
 };
-use super::search::{Spot, climb, out_of_hearing_m};
+use super::search::{Spot, out_of_hearing_m, search};
 use crate::ditto::figure;
 use crate::ditto::observe::{WAYS, Way};
 use crate::experiment::{
@@ -75,7 +75,7 @@ fn find(draw: u32) -> Result<Spot, String> {
     let ground = Ground::new();
     match draw {
         0 => Ok(Spot::at(&ground, &own(&ground)?)),
-        _ => Ok(climb(&ground, u64::from(draw), TURNS)),
+        _ => Ok(search(&ground, u64::from(draw), TURNS)),
     }
 }
 
@@ -237,7 +237,7 @@ fn rows(tried: &Tried) -> Vec<Comparison> {
 fn text(best: &Tried) -> String {
     let ground = Ground::new();
     let mut text = format!("draw {}, as a scenario's `[routers]`:", best.draw);
-    for router in ground.routers(&climb(&ground, u64::from(best.draw), TURNS).places) {
+    for router in ground.routers(&search(&ground, u64::from(best.draw), TURNS).places) {
         let _ = write!(text, " {} = [{:.1}, {:.1}]", router.name, router.x_m, router.y_m);
     }
     text

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::ground::Ground;
 use super::pick::{SCENARIO, TURNS, own};
-use super::search::climb;
+use super::search::search;
 use crate::ditto::fetch::{SERVED, Served, receivers};
 use crate::ditto::tell::paper_gain;
 use crate::ditto::{COLUMNS, FETCHINGS};
@@ -71,7 +71,7 @@ fn plan(extent: Extent) -> Vec<Point> {
         }
         Extent::Full => {
             let each = FITTING.iter().flat_map(|(draw, overhear_m)| {
-                let places = climb(&ground, u64::from(*draw), TURNS).places;
+                let places = search(&ground, u64::from(*draw), TURNS).places;
                 let keys = [("overhear_m".to_owned(), overhear_m.to_string())];
                 points(*draw, ground.routers(&places), &keys)
             });

@@ -39,17 +39,17 @@ pub(super) struct Spot {
 }
 
 /// Draws places and betters them by so many turns of one router or two.
-pub(super) fn climb(ground: &Ground, seed: u64, turns: usize) -> Spot {
+pub(super) fn search(ground: &Ground, seed: u64, turns: usize) -> Spot {
     let mut chance = Chance::new(seed);
     let mut angles = chance.draw(ground);
-    let mut best = Spot::at(ground, &walk(ground, &angles));
+    let mut best = Spot::at(ground, &placed(ground, &angles));
     for _ in 0..turns {
         let mut turned = angles;
         chance.turn(&mut turned);
         if chance.share() < PAIRS {
             chance.turn(&mut turned);
         }
-        let places = walk(ground, &turned);
+        let places = placed(ground, &turned);
         if !ground.all_stand(&places) {
             continue;
         }
@@ -96,7 +96,7 @@ pub(super) fn out_of_hearing_m(ground: &Ground, places: &Places, overhear_m: f64
     SENDERS.into_iter().map(|it| far(it).max(0.0)).sum()
 }
 
-fn walk(ground: &Ground, angles: &[f64; ROUTERS]) -> Places {
+fn placed(ground: &Ground, angles: &[f64; ROUTERS]) -> Places {
     let mut places = [(0.0, 0.0); ROUTERS];
     for router in 1..ROUTERS {
         places[router] = ground.place(router, &places, angles[router]);

@@ -4,7 +4,7 @@ use super::expect;
 use super::ground::{Ground, Places, RANGE_M, ROUTERS, distance_m};
 use super::objective::{FIGURES, Observed, Table, figures, misfit, paper, shares_off};
 use super::pick::{COLUMNS, own};
-use super::search::{climb, out_of_hearing_m};
+use super::search::{out_of_hearing_m, search};
 use sim::scenario::Scenario;
 
 /// Every observer of every transfer has made the same.
@@ -52,7 +52,7 @@ fn the_scenario_keeps_to_the_rule() {
 #[test]
 fn nobody_stands_where_a_better_way_is() {
     let ground = Ground::new();
-    let places = climb(&ground, 1, 0).places;
+    let places = search(&ground, 1, 0).places;
     let with = |name: u8, place: (f64, f64)| {
         let mut changed: Places = places;
         changed[ground.find(name)] = place;
@@ -110,7 +110,7 @@ fn rows_have_the_figures_in_their_order() {
 #[test]
 fn a_draw_is_the_same_again_and_turns_better_it() {
     let ground = Ground::new();
-    let spots = |turns| (1..=6).map(|seed| climb(&ground, seed, turns)).collect::<Vec<_>>();
+    let spots = |turns| (1..=6).map(|seed| search(&ground, seed, turns)).collect::<Vec<_>>();
     let (drawn, better, again) = (spots(0), spots(30), spots(30));
     assert!(better.iter().zip(&again).all(|(one, other)| one.places == other.places));
     assert_ne!(drawn[0].places, drawn[1].places);
