@@ -1,6 +1,6 @@
 //! What every machine of a node may use: its services. They answer at once, and call nobody.
 
-use crate::catalogue::{Manifests, Rows, Segments};
+use crate::catalogue::{Manifests, Published, Rows, Segments};
 use crate::chunks::{Chunks, Flights, Opener, is_sealed_as};
 use crate::clock::Clock;
 use crate::dice::Dice;
@@ -8,7 +8,7 @@ use crate::http::Record;
 use crate::input::{Config, ExchangeId, FetchId};
 use crate::mesh::Mesh;
 use crate::names::Names;
-use crate::output::Output;
+use crate::output::{Output, StoreOutput};
 use crate::overhear::{self, Here, Listener};
 use crate::report::Report;
 use crate::tickets::Tickets;
@@ -54,6 +54,8 @@ pub struct Context {
     /// Records that are in no row any more, and are read.
     pub lingering: BTreeSet<RecordId>,
     pub manifests: Manifests,
+    /// What is published here: only the machine `publish` writes it.
+    pub published: Published,
     pub chunks: Chunks,
     /// Units that are on their way from peers.
     pub flights: Flights,
@@ -68,8 +70,9 @@ pub struct Context {
     pub turns: Turns,
     /// When to ask for what is written to be made durable.
     pub sync_at: Option<Instant>,
-    /// It was asked, and is not done yet.
-    pub syncing: bool,
+    /// How often it was asked for, and of these how often it was done or could not be, in order.
+    syncs: u64,
+    synced: u64,
     pub trust: Trust,
     pub report: Report,
     pub out: VecDeque<Output>,
@@ -98,11 +101,13 @@ impl Context {
             rows: Rows::new(memory / 8),
             lingering: BTreeSet::new(),
             manifests: Manifests::new(memory / 8),
+            published: Published::default(),
             chunks: Chunks::new(index, memory / 4),
             flights: Flights::new(memory / EARLY_SHARE),
             turns: Turns::default(),
             sync_at: None,
-            syncing: false,
+            syncs: 0,
+            synced: 0,
             trust: Trust::Works,
             report: Report { store_works: true, ..Report::default() },
             out: VecDeque::new(),
@@ -158,6 +163,41 @@ impl Context {
     /// Something was written that is not durable yet.
     pub fn dirty(&mut self) {
         self.sync_at.get_or_insert(self.now + SYNC_AFTER);
+    }
+
+    /// Has all that was written made durable; answers the number of this sync.
+    pub fn sync(&mut self) -> u64 {
+        self.syncs += 1;
+        self.segments.write(&mut self.tickets, &mut self.out);
+        self.out.push_back(Output::Store(StoreOutput::Sync));
+        self.syncs
+    }
+
+    /// The oldest sync under way is done, or could not be; answers its number.
+    pub fn handle_synced(&mut self, done: bool) -> u64 {
+        self.synced = self.syncs.min(self.synced + 1);
+        if !done {
+            self.store_failed();
+        } else if self.trust == Trust::Tried {
+            self.trust = Trust::Doubted;
+        }
+        self.synced
+    }
+
+    /// Whether a sync is due, or under way.
+    pub fn is_unsynced(&self) -> bool {
+        self.synced < self.syncs || self.sync_at.is_some()
+    }
+
+    /// Time has passed: has made durable what was written, and tries a store again that failed.
+    pub fn handle_timeout(&mut self) {
+        if self.sync_at.take_if(|at| *at <= self.now).is_some() {
+            self.sync();
+        }
+        if self.trust.tried_at().is_some_and(|at| at <= self.now) {
+            self.trust = Trust::Tried;
+            self.sync();
+        }
     }
 
     /// Writes units side by side: of a transfer, or such as nobody asked for.

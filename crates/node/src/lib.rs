@@ -31,7 +31,7 @@ mod node;
 mod output;
 pub mod overhear;
 mod peers;
-mod published;
+mod publish;
 mod report;
 mod routes;
 mod source;
@@ -44,6 +44,7 @@ mod turns;
 mod ways;
 
 pub use access::{Access, Caller, Forbidden, Leads, Prefix, PrefixError, is_local, may_use, plain};
+pub use catalogue::PublishedInfo;
 pub use http::{
     Audience, ContentRange, OPEN_KEY, Record, Refusal, Row, Screen, Target, Verdict,
     looks_like_http, repeats, strong_validator,
@@ -52,7 +53,7 @@ pub use input::{
     ClientInput, Config, Entrance, ExchangeId, FetchError, FetchId, Input, LinkId, LinkInput,
     Listening, MeshConfig, OriginInput, Overheard, PutError, Request, Settings, StoreInput, Ticket,
 };
-pub use node::{Node, PublishedInfo};
+pub use node::Node;
 pub use output::{ClientOutput, Dial, Fetch, Head, LinkOutput, OriginOutput, Output, StoreOutput};
 pub use overhear::Overhearing;
 pub use peers::PeerInfo;

@@ -14,9 +14,7 @@ mod grants;
 mod grow;
 mod hear;
 mod heard;
-mod hints;
 mod keep;
-mod keeping;
 mod linger;
 mod listing;
 mod named;
@@ -31,17 +29,18 @@ mod unsigned;
 mod want;
 
 use crate::budget::Budget;
+use crate::catalogue::{LIST, PublishedInfo};
 use crate::context::Context;
 use crate::exchange::Exchange;
 use crate::fetch::Fetch;
 use crate::hasher::Map;
 use crate::input::{
-    ClientInput, Config, ExchangeId, FetchId, Input, OriginInput, Settings, StoreInput,
+    ClientInput, Config, ExchangeId, FetchId, Input, OriginInput, PutError, Settings, StoreInput,
 };
-use crate::output::{OriginOutput, Output, StoreOutput};
+use crate::output::{OriginOutput, Output};
 use crate::overhear::Listener;
 use crate::peers::PeerInfo;
-use crate::published::{LIST, Published};
+use crate::publish::Publish;
 use crate::report::Report;
 use crate::source::Source;
 use crate::source::select::{self, Select};
@@ -52,8 +51,6 @@ use std::rc::Rc;
 use std::time::Duration;
 use store::Index;
 use wire::{Instant, NodeId, ObjectKey, PublicKey, Selection};
-
-pub use put::PublishedInfo;
 
 /// An origin may be ahead of the fastest reader by this many bytes.
 const AHEAD: u64 = 256 * 1024;
@@ -95,8 +92,7 @@ pub struct Node {
     ungranted: bool,
     /// Transfers that nobody waited for when this was noted, and until when they may go on.
     orphans: VecDeque<(Instant, FetchId)>,
-    /// What is published here.
-    published: Published,
+    publish: Publish,
 }
 
 impl Node {
@@ -121,7 +117,7 @@ impl Node {
             to_list: VecDeque::new(),
             ungranted: false,
             orphans: VecDeque::new(),
-            published: Published::default(),
+            publish: Publish::default(),
         }
     }
 
@@ -144,7 +140,7 @@ impl Node {
                 self.source.handle_datagram(&mut self.cx, from, &bytes);
             }
         }
-        self.load_published();
+        self.publish.load(&mut self.cx);
         self.grant_others();
         self.take_turns();
         self.talk();
@@ -171,7 +167,7 @@ impl Node {
             list,
             pause,
         ];
-        let others = [self.published.read_again_at, meet, peers, ear];
+        let others = [self.publish.poll_timeout(), meet, peers, ear];
         own.into_iter().chain(others).flatten().min()
     }
 
@@ -183,6 +179,14 @@ impl Node {
     /// Who it is to its peers, if it is in a mesh.
     pub fn identity(&self) -> Option<(NodeId, PublicKey)> {
         self.cx.mesh.as_ref().map(|mesh| (mesh.peers.own_id(), mesh.peers.own_key()))
+    }
+
+    /// All objects that this node publishes, by name.
+    ///
+    /// # Errors
+    /// [`PutError::Unlisted`] if the list of them cannot be read.
+    pub fn published(&self) -> Result<Vec<PublishedInfo>, PutError> {
+        self.publish.list(&self.cx)
     }
 
     /// What was counted, and what is held now.
@@ -198,10 +202,10 @@ impl Node {
             early_dropped: self.cx.flights.early.dropped,
             hints: self.cx.mesh.as_ref().map_or(0, |mesh| mesh.holders.len() as u64),
             hints_evicted: self.cx.mesh.as_ref().map_or(0, |mesh| mesh.holders.evicted),
-            published: self.published.objects.len() as u64,
-            published_foreign: self.published.foreign() as u64,
-            published_unread: self.published.unread,
-            published_bytes: self.published.bytes(),
+            published: self.cx.published.objects.len() as u64,
+            published_foreign: self.cx.published.foreign() as u64,
+            published_unread: self.publish.is_unread(),
+            published_bytes: self.publish.bytes(&self.cx),
             units_cut: counts.cut,
             units_known: counts.known,
             known_bytes: counts.known_bytes,
@@ -214,7 +218,7 @@ impl Node {
             exchanges: self.exchanges.len() as u64,
             fetches: self.fetches.len() as u64,
             store_works: self.cx.store_works(),
-            unsynced: self.cx.syncing || self.cx.sync_at.is_some(),
+            unsynced: self.cx.is_unsynced(),
             index: self.cx.chunks.index().report(),
             overheard: self.cx.ear.as_ref().map(Listener::report).unwrap_or_default(),
             ..self.cx.report.clone()
@@ -226,11 +230,13 @@ impl Node {
             ClientInput::Request(id, request) => self.ask(id, *request),
             ClientInput::Credit(id, bytes) => self.credit(id, bytes),
             ClientInput::Gone(id) => {
-                self.put_left(id);
+                self.publish.handle_gone(id);
                 self.leave(id);
             }
-            ClientInput::Put(id, length) => self.put(id, length),
-            ClientInput::Withdraw(id, name) => self.withdraw(id, name),
+            ClientInput::Put(id, length) => self.publish.handle_put(&mut self.cx, id, length),
+            ClientInput::Withdraw(id, name) => {
+                self.publish.handle_withdraw(&mut self.cx, id, name);
+            }
         }
     }
 
@@ -252,15 +258,22 @@ impl Node {
 
     fn store(&mut self, input: StoreInput) {
         match input {
+            StoreInput::Row(LIST, bytes) => {
+                self.publish.handle_list(&mut self.cx, bytes.as_deref());
+            }
             StoreInput::Row(key, bytes) => self.row(key, bytes.as_deref()),
-            StoreInput::RowUnread(LIST) => self.list_unread(),
+            StoreInput::RowUnread(LIST) => self.publish.handle_list_unread(&mut self.cx),
             StoreInput::RowUnread(key) => self.row(key, None),
             StoreInput::Segment(record, number, bytes) => {
-                self.walk_read(record, number, bytes.as_deref());
+                let at = (record, number);
+                self.publish.handle_segment(&mut self.cx, at, bytes.as_deref());
                 self.segment_read(record, number, bytes);
             }
             StoreInput::Changed(ticket, done) => self.changed(ticket, done),
-            StoreInput::Synced(done) => self.synced(done),
+            StoreInput::Synced(done) => {
+                let sync = self.cx.handle_synced(done);
+                self.publish.handle_synced(&mut self.cx, sync, done);
+            }
             StoreInput::Units(ticket, units) => self.units_read(ticket, units),
             StoreInput::Appended(ticket, places) => self.appended(ticket, places),
             StoreInput::Entries(segment, entries) => {
@@ -280,9 +293,7 @@ impl Node {
     }
 
     fn row(&mut self, key: ObjectKey, bytes: Option<&[u8]>) {
-        if self.published_row(key, bytes) {
-            return;
-        }
+        self.publish.handle_row(&mut self.cx, key, bytes);
         let (waiters, row) = self.cx.rows.handle_row(key, bytes);
         row.records.iter().filter(|r| r.clocked).for_each(|r| self.cx.clock.seen(r.received));
         for id in waiters {
@@ -299,17 +310,8 @@ impl Node {
     }
 
     fn tick(&mut self) {
-        if self.cx.sync_at.is_some_and(|at| at <= self.cx.now) {
-            self.cx.sync_at = None;
-            self.sync_for(Vec::new());
-        }
-        if self.cx.trust.tried_at().is_some_and(|at| at <= self.cx.now) {
-            self.try_store();
-        }
-        if self.published.read_again_at.is_some_and(|at| at <= self.cx.now) {
-            self.published.read_again_at = None;
-            self.cx.out.push_back(Output::Store(StoreOutput::Lookup(LIST)));
-        }
+        self.cx.handle_timeout();
+        self.publish.handle_timeout(&mut self.cx);
         while self.orphans.front().is_some_and(|(until, _)| *until <= self.cx.now) {
             self.orphans.pop_front().into_iter().for_each(|(_, id)| self.end_orphan(id));
         }

@@ -1,9 +1,12 @@
-//! What is known of the catalogue in memory: rows by URL, segments of manifests, and those that wait to be written.
+//! What is known of the catalogue in memory: rows by URL, segments of manifests, those that
+//! wait to be written, and what is published here.
 
 mod manifests;
+mod published;
 mod rows;
 mod segments;
 
 pub use manifests::Manifests;
+pub use published::{LIST, OBJECTS_MAX, Object, Published, PublishedInfo};
 pub use rows::Rows;
 pub use segments::Segments;

@@ -48,7 +48,7 @@ impl Node {
     /// Nothing more of a transfer is wanted.
     pub(super) fn remove_fetch(&mut self, id: FetchId) -> Option<Fetch> {
         let fetch = self.fetches.remove(&id)?;
-        self.put_ends(id);
+        self.publish.handle_ended(&mut self.cx, id);
         self.source.end(&mut self.cx, id);
         if let Some(ear) = &mut self.cx.ear {
             ear.unwant(self.cx.now, &self.cx.flights.wants_of(id));

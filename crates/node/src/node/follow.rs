@@ -367,7 +367,7 @@ impl Node {
         self.retire(id);
         let Some(mut fetch) = self.remove_fetch(id) else { return };
         let (key, uri) = (fetch.ask.key, fetch.ask.target.to_string());
-        let published = self.publishes(&fetch.ask);
+        let published = fetch.ask.named.is_some_and(|name| self.cx.published.has(&name));
         let Some(storing) = fetch.storing() else { return };
         let (failed, hollow) = (storing.failed, storing.is_hollow());
         let reopened = storing.is_reopened();

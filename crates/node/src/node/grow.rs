@@ -159,7 +159,7 @@ impl Node {
         let signature = storing.voucher.as_ref().map(|voucher| voucher.signature);
         storing.close_segment(&segment, signature);
         self.write_segment(id, Signed { segment: Rc::clone(&segment), signature });
-        self.put_listed(id, &segment);
+        self.publish.handle_listed(&self.cx, id, &segment);
     }
 
     /// A unit of an object is here, and named: has it written with its neighbours.
@@ -273,10 +273,11 @@ impl Node {
             let record = Rc::new(record);
             let Some(fetch) = self.fetches.get_mut(&id) else { return };
             let (key, uri) = (fetch.ask.key, fetch.ask.target.to_string());
+            let is_put = !self.source.has(id);
             if let Some(storing) = fetch.storing() {
                 storing.whole = Some(Rc::clone(&record));
             }
-            if self.published.puts.contains_key(&id) {
+            if is_put {
                 return self.cx.turns.dirty(id);
             }
             self.put_record(key, uri, record);
@@ -287,7 +288,9 @@ impl Node {
 
     /// The disk has all of a closed object: its readers go on from there.
     pub(super) fn settle(&mut self, id: FetchId) {
-        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
+        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let is_put = !self.source.has(id);
+        let Some(storing) = fetch.storing() else { return };
         let Some(record) = storing.whole.clone() else { return };
         if storing.failed || !storing.closed.is_empty() || self.cx.chunks.is_writing_for(id) {
             return;
@@ -295,10 +298,10 @@ impl Node {
         if let Inflow::Listed(_) = storing.inflow {
             return self.settle_listed(id, record);
         }
-        if self.published.puts.contains_key(&id) {
-            return self.put_written(id);
-        }
         let readers = std::mem::take(&mut storing.readers);
+        if is_put {
+            self.publish.handle_written(&mut self.cx, id, &record);
+        }
         self.remove_fetch(id);
         for reader in readers {
             self.read_closed(reader, &record);
@@ -323,6 +326,7 @@ impl Node {
 
     /// Lets go of all that a transfer had kept; answers who still reads.
     pub(super) fn drop_storing(&mut self, id: FetchId, mut fetch: Fetch) -> Vec<ExchangeId> {
+        let published = fetch.ask.named.is_some_and(|name| self.cx.published.has(&name));
         let Some(storing) = fetch.storing() else { return Vec::new() };
         let (group, readers) = (storing.flush(), std::mem::take(&mut storing.readers));
         for (_, unit) in &storing.unstored {
@@ -330,7 +334,7 @@ impl Node {
         }
         let kept = storing.whole.is_some() && !storing.failed && !storing.is_hollow();
         let record = storing.record;
-        if !kept && !self.publishes(&fetch.ask) && !self.is_of_use(record, fetch.ask.key) {
+        if !kept && !published && !self.is_of_use(record, fetch.ask.key) {
             // Those that wait would come behind it.
             self.cx.segments.write(&mut self.cx.tickets, &mut self.cx.out);
             let drop = store::Change::DropSegments { record };

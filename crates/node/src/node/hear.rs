@@ -2,13 +2,13 @@
 
 use super::Node;
 use super::charge::size_of_ask;
-use super::hints;
 use crate::exchange::{Ask, Asker, Exchange, State, Trail};
 use crate::http::{self, Audience, Row, Target};
 use crate::input::{Entrance, ExchangeId, LinkInput};
 use crate::named;
 use crate::output::{Dial, LinkOutput, Output};
 use crate::peers::{Down, Event};
+use crate::publish::hints;
 use crate::routes::RouteTable;
 use crate::source::FIELDS_MAX;
 use crate::supplying::{REQUESTS_MAX, requests_of};
@@ -43,7 +43,7 @@ impl Node {
 
     /// Hands out what is to be said to peers.
     pub(super) fn talk(&mut self) {
-        self.tell_hints();
+        hints::tell(&mut self.cx);
         let Some(mesh) = &mut self.cx.mesh else { return };
         while let Some(output) = mesh.peers.poll_output() {
             if let LinkOutput::Write(_, bytes) = &output {
@@ -161,8 +161,8 @@ impl Node {
                     self.leave(id);
                 }
             }
-            Message::Hold(names) => self.peer_holds(peer, names),
-            Message::LetGo(names) => self.peer_lets_go(peer, &names),
+            Message::Hold(names) => hints::hold(&mut self.cx, peer, names),
+            Message::LetGo(names) => hints::let_go(&mut self.cx, peer, &names),
             // The rest is between the connections.
             Message::Hello(_) | Message::Token(_) | Message::Ping(_) | Message::Pong(_) => {}
         }

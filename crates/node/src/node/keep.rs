@@ -5,7 +5,7 @@ use crate::chunks::Appended;
 use crate::exchange::State;
 use crate::fetch::{self, Fetch};
 use crate::http::{Record, Row};
-use crate::input::{FetchId, PutError, Ticket};
+use crate::input::{FetchId, Ticket};
 use crate::storing::Signed;
 use crate::trust::Trust;
 use std::rc::Rc;
@@ -13,12 +13,6 @@ use store::{Change, Location};
 use wire::{ChunkId, ObjectKey};
 
 impl Node {
-    /// Looks whether a store that failed can be written again.
-    pub(super) fn try_store(&mut self) {
-        self.cx.trust = Trust::Tried;
-        self.sync_for(Vec::new());
-    }
-
     /// Units were written, or could not be.
     pub(super) fn appended(&mut self, ticket: Ticket, places: Option<Vec<Location>>) {
         let appended = self.cx.chunks.handle_appended(ticket, places, &mut self.cx.out);
@@ -50,9 +44,7 @@ impl Node {
             return;
         };
         storing.failed = true;
-        if let Some(put) = self.published.puts.get_mut(&id) {
-            put.error = PutError::Store;
-        }
+        self.publish.handle_refused(id);
         // Kept until every reader is past what had come by then.
         let end = storing.known_bytes();
         storing.unstored.extend(refused.iter().map(|id| (end, *id)));
@@ -97,17 +89,6 @@ impl Node {
         }
     }
 
-    /// What was written is durable, or could not be made so.
-    pub(super) fn synced(&mut self, done: bool) {
-        self.published_synced(done);
-        self.cx.syncing = !self.published.syncs.is_empty();
-        if !done {
-            self.cx.store_failed();
-        } else if self.cx.trust == Trust::Tried {
-            self.cx.trust = Trust::Doubted;
-        }
-    }
-
     /// Writes a segment of a manifest; until the catalogue has it, the transfer keeps it.
     pub(super) fn write_segment(&mut self, id: FetchId, signed: Signed) {
         let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
@@ -134,7 +115,7 @@ impl Node {
             }
             return;
         }
-        if !self.published_changed(ticket, done) {
+        if !self.publish.handle_changed(&mut self.cx, ticket, done) {
             self.cx.rows.handle_changed(ticket);
         }
     }

@@ -1,10 +1,10 @@
 //! Manifests that peers send: each segment is checked, kept, and tells which units may come or be asked for.
 
 use super::Node;
-use super::named::certifies;
 use crate::chunks::{Unit, is_sealed_as};
 use crate::fetch::Fetch;
 use crate::input::FetchId;
+use crate::named;
 use crate::peers::verify;
 use crate::source::Pursuit;
 use crate::storing::{Signed, Storing};
@@ -196,7 +196,7 @@ fn check_segment(
     }
     let signed = wire::peer::segment_signed(&record, &digest);
     if let Some(root) = root {
-        if !certifies(&root, &segment, &digest) {
+        if !named::certifies(&root, &segment, &digest) {
             return Err("a segment that the object's name does not certify");
         }
     } else if !signer.is_some_and(|signer: PublicKey| verify(&signer, &signed, signature)) {

@@ -8,10 +8,10 @@ use crate::http::Row;
 use crate::input::{ExchangeId, FetchId};
 use crate::named;
 use crate::source::Pursuit;
-use crate::storing::{Inflow, Listed, Signed, Storing};
+use crate::storing::{Inflow, Listed, Storing};
 use crate::supplying::COVER;
 use ::http::{HeaderMap, StatusCode, header};
-use content::{Root, Segment};
+use content::Root;
 use std::rc::Rc;
 use wire::peer::{Head, Request};
 use wire::{NodeId, Oid, RecordId};
@@ -49,12 +49,6 @@ impl Node {
         led || mesh.routes.route().is_some()
     }
 
-    /// Whether this node publishes what is asked for.
-    pub(super) fn publishes(&self, ask: &Ask) -> bool {
-        let object = ask.named.and_then(|name| self.published.objects.get(&name));
-        object.is_some_and(|object| !object.foreign)
-    }
-
     /// Whether a segment that the catalogue has shown is what the name certifies, if those who wait for it
     /// asked by one. Names of units vouch for each of them, and nothing but this for their order. What nobody
     /// waits for was read for the walk, which looks itself.
@@ -65,7 +59,7 @@ impl Node {
                 let Some(exchange) = self.exchanges.get(waiter) else { return true };
                 let Some(name) = exchange.ask.named else { return true };
                 let root = self.headers_of(exchange).and_then(|it| named::root_in(&name, it));
-                root.is_some_and(|root| certifies_kept(&root, bytes).is_some())
+                root.is_some_and(|root| named::certifies_kept(&root, bytes).is_some())
             })
     }
 
@@ -81,12 +75,6 @@ impl Node {
                 _ => None,
             },
         }
-    }
-
-    /// A published object whose record this is.
-    pub(super) fn published_as(&self, record: RecordId) -> Option<Oid> {
-        let mut names = self.published.objects.keys();
-        names.find(|name| named::record_id(name) == record).copied()
     }
 
     /// A peer answers for a named object: what its name does not certify is a lie of that peer, because
@@ -134,18 +122,4 @@ impl Node {
         self.source.get_mut(id).into_iter().for_each(Pursuit::is_answering);
         self.begin(id, storing);
     }
-}
-
-/// A segment as the catalogue keeps it, if the root of its object certifies it.
-pub(super) fn certifies_kept(root: &Root, bytes: &[u8]) -> Option<Rc<Segment>> {
-    let segment = Signed::decode(bytes)?.segment;
-    let digest = Segment::digest(&segment.encode());
-    certifies(root, &segment, &digest).then_some(segment)
-}
-
-/// Whether the root of an object certifies a segment.
-pub(super) fn certifies(root: &Root, segment: &Segment, digest: &[u8; 32]) -> bool {
-    let number = usize::try_from(segment.number).unwrap_or(usize::MAX);
-    let is_last = number.checked_add(1) == Some(root.segments.len());
-    root.segments.get(number) == Some(digest) && segment.closing.is_some() == is_last
 }

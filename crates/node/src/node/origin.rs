@@ -274,7 +274,7 @@ impl Node {
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         let before = fetch.received;
         fetch.received += bytes.len() as u64;
-        self.published.came(id, &bytes);
+        self.publish.handle_bytes(id, &bytes);
         self.source.came(id, self.cx.now);
         if self.source.is_at_origin(id) {
             self.cx.report.origin_bytes += bytes.len() as u64;

@@ -152,9 +152,7 @@ impl Node {
             let mut rest = Row::clone(&row);
             rest.records.retain(|kept| kept.id != record.id);
             self.write_row(key, rest);
-            if let Some(name) = self.published_as(record.id) {
-                self.spoilt(&name);
-            }
+            self.publish.handle_forgotten(&mut self.cx, record.id);
         }
     }
 

@@ -26,6 +26,8 @@ impl Node {
             self.source_says(value);
         } else if let Some(event) = self.cx.mesh.as_mut().and_then(|mesh| mesh.peers.poll_event()) {
             self.peer_event(event);
+        } else if let Some(value) = self.publish.poll() {
+            self.publishing_wants(value);
         } else if let Some((reader, fresh)) = self.cx.turns.next_reader() {
             self.pump(reader, fresh);
         } else if let Some((id, turn)) = self.cx.turns.next_transfer() {

@@ -1,0 +1,161 @@
+//! What is published here.
+//!
+//! *What this is:* a list of objects, which rests in one row of the catalogue. *Who writes it:* the machine `publish`
+//! alone. *Who asks it:* whoever holds records, or tells peers what this node leads to. *What it never does:* hold more
+//! of an object than a few numbers.
+
+use crate::named;
+use std::collections::BTreeMap;
+use wire::{Date, ObjectKey, Oid, RecordId};
+
+/// Objects that one node publishes, at most.
+pub const OBJECTS_MAX: usize = 1024;
+/// Where the list rests in the catalogue: no URI has this key.
+pub const LIST: ObjectKey = ObjectKey(*b"hearsay: what is published here.");
+
+/// Rows of the catalogue begin with a one.
+const VERSION: u8 = b'Q';
+/// An entry of the list: a name, where its row rests, its length, when it was put. The key tells under which
+/// mesh key it was put.
+const ENTRY: usize = Oid::LEN + 32 + 16;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Published {
+    pub objects: BTreeMap<Oid, Object>,
+}
+
+/// An object that is published here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Object {
+    /// Its length.
+    pub bytes: u64,
+    /// When it was put.
+    pub since: Date,
+    /// Where its row rests.
+    pub key: ObjectKey,
+    /// It was sealed under another mesh key than the present one, or under none: nobody can be given it.
+    pub foreign: bool,
+    /// Its record and all its units are here: others may be told of it.
+    pub whole: bool,
+}
+
+/// Something that this node publishes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PublishedInfo {
+    /// Its name.
+    pub name: Oid,
+    /// Its length.
+    pub bytes: u64,
+    /// When it was put.
+    pub since: Date,
+    /// Whether all of it is here, so that others can have it.
+    pub whole: bool,
+    /// Whether it was sealed under another mesh key than the present one, or under none: nobody can be given
+    /// it.
+    pub foreign: bool,
+}
+
+impl Published {
+    /// Whether an object is published here, and can be given to others.
+    pub fn has(&self, name: &Oid) -> bool {
+        self.objects.get(name).is_some_and(|object| !object.foreign)
+    }
+
+    /// The object whose record this is, if it is published here.
+    pub fn of_record(&self, record: RecordId) -> Option<Oid> {
+        self.objects.keys().find(|name| named::record_id(name) == record).copied()
+    }
+
+    /// Bytes of all objects together.
+    pub fn bytes(&self) -> u64 {
+        self.objects.values().map(|object| object.bytes).fold(0, u64::saturating_add)
+    }
+
+    /// All objects, by name.
+    pub fn infos(&self) -> Vec<PublishedInfo> {
+        let info = |(name, object): (&Oid, &Object)| {
+            let Object { bytes, since, whole, foreign, .. } = *object;
+            PublishedInfo { name: *name, bytes, since, whole, foreign }
+        };
+        self.objects.iter().map(info).collect()
+    }
+
+    /// Whether all of an object is here, from now on; false if it is not published here.
+    pub fn set_whole(&mut self, name: &Oid, whole: bool) -> bool {
+        let object = self.objects.get_mut(name);
+        object.map(|object| object.whole = whole).is_some()
+    }
+
+    /// The names of objects that others may be told of.
+    pub fn names(&self) -> impl Iterator<Item = Oid> {
+        let may = |(_, object): &(&Oid, &Object)| object.whole && !object.foreign;
+        self.objects.iter().filter(may).map(|(name, _)| *name)
+    }
+
+    /// How many objects were sealed under another mesh key.
+    pub fn foreign(&self) -> usize {
+        self.objects.values().filter(|object| object.foreign).count()
+    }
+
+    /// The list as the catalogue keeps it.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(1 + self.objects.len() * ENTRY);
+        out.push(VERSION);
+        for (name, object) in &self.objects {
+            out.extend_from_slice(name.as_bytes());
+            out.extend_from_slice(object.key.as_bytes());
+            out.extend_from_slice(&object.bytes.to_be_bytes());
+            out.extend_from_slice(&object.since.as_unix().to_be_bytes());
+        }
+        out
+    }
+
+    /// Reads what [`encode`](Self::encode) wrote; `None` for anything else. `secret` is what keys objects now.
+    pub fn decode(bytes: &[u8], secret: &[u8; 32]) -> Option<BTreeMap<Oid, Object>> {
+        let (version, entries) = bytes.split_first()?;
+        let (entries, []) = entries.as_chunks::<ENTRY>() else { return None };
+        if *version != VERSION || entries.len() > OBJECTS_MAX {
+            return None;
+        }
+        entries.iter().map(|entry| object(entry, secret)).collect()
+    }
+}
+
+fn object(entry: &[u8; ENTRY], secret: &[u8; 32]) -> Option<(Oid, Object)> {
+    let (name, rest) = entry.split_first_chunk()?;
+    let (key, numbers) = rest.split_first_chunk()?;
+    let (bytes, since) = numbers.split_first_chunk()?;
+    let (name, key) = (Oid(*name), ObjectKey(*key));
+    let since = Date::from_unix(u64::from_be_bytes(since.try_into().ok()?));
+    let foreign = key != named::key(&name, secret);
+    let bytes = u64::from_be_bytes(*bytes);
+    Some((name, Object { bytes, since, key, foreign, whole: false }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_reads_back_and_is_no_row() {
+        let secret = [7; 32];
+        let read = |bytes: &[u8]| Published::decode(bytes, &secret);
+        let mut published = Published::default();
+        assert_eq!(read(&published.encode()), Some(BTreeMap::new()));
+        for number in 0..3 {
+            let (name, since) = (Oid([number; 32]), Date::from_unix(1000 + u64::from(number)));
+            // The last was put under another key.
+            let (key, foreign) = (named::key(&name, &[7 + number / 2; 32]), number == 2);
+            let object = Object { bytes: 7 << number, since, key, foreign, whole: false };
+            published.objects.insert(name, object);
+        }
+        let bytes = published.encode();
+        assert_eq!(read(&bytes), Some(published.objects));
+        assert_eq!(read(&bytes[..bytes.len() - 1]), None);
+        assert_eq!(crate::Row::decode(&bytes), None);
+        // Five entries of a name and two numbers, as lists were before they had keys, are as long as three.
+        assert_eq!(read(&[&b"P"[..], &[7; 5 * 48]].concat()), None);
+        assert_eq!(read(&crate::Row::default().encode()), None);
+    }
+}
