@@ -1,7 +1,7 @@
 //! What runs gave, as a page for people: head, figures, a map of the mesh, the distribution of
 //! throughputs, every transfer, in this order. The same results give the same bytes.
 //!
-//! Start at [`html`] and [`compare`].
+//! Start at [`html()`] and [`compare`].
 
 use std::collections::BTreeMap;
 use std::slice;

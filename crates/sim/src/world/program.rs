@@ -9,7 +9,7 @@ use crate::net::{Event, Host, Packet};
 ///
 /// The world calls it with its machine's [`Host`], and afterwards takes out of the host whatever is to
 /// be sent. A program that draws by chance gets its own seed when it is made, from
-/// [`seed`](super::seed); it hears of no machine but its own.
+/// [`seed`](crate::scenario::seed); it hears of no machine but its own.
 pub trait Program {
     /// Once, before anything else.
     fn start(&mut self, _now: Instant, _host: &mut Host) {}
