@@ -10,16 +10,13 @@
 //! *Sources:* RFC 9110, 9111, 9112, 9211; MeshCache §3 (architecture A1, the gateway's cache).
 
 mod access;
-mod budget;
 mod catalogue;
 mod chunks;
+mod client;
 mod clock;
 mod context;
-mod cutting;
 mod dice;
 pub mod driver;
-mod exchange;
-mod fetch;
 mod hasher;
 mod holders;
 mod http;
@@ -28,15 +25,15 @@ mod mesh;
 pub mod named;
 mod names;
 mod node;
+mod object;
 mod output;
 pub mod overhear;
 mod peers;
 mod publish;
 mod report;
+mod request;
 mod routes;
 mod source;
-mod storing;
-mod supplying;
 pub mod testing;
 mod tickets;
 mod trust;
@@ -45,6 +42,7 @@ mod ways;
 
 pub use access::{Access, Caller, Forbidden, Leads, Prefix, PrefixError, is_local, may_use, plain};
 pub use catalogue::PublishedInfo;
+pub use catalogue::stored_segment;
 pub use http::{
     Audience, ContentRange, OPEN_KEY, Record, Refusal, Row, Screen, Target, Verdict,
     looks_like_http, repeats, strong_validator,
@@ -60,5 +58,4 @@ pub use peers::PeerInfo;
 pub use report::{Recent, Report, Requests, Unstored};
 pub use routes::{Interface, Route, RouteSource, RouteTable, Uplink};
 pub use source::select;
-pub use storing::stored_segment;
 pub use ways::Ways;

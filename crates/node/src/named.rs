@@ -4,14 +4,12 @@
 //! follows from its root, which its name certifies: whoever has both needs nobody's word. *Who calls
 //! it:* `node/named.rs`, `publish`; the daemon, for the URI. *What it never does:* look anything up.
 
-use crate::exchange::Ask;
 use crate::http::{Audience, Target, Voucher};
 use crate::input::Entrance;
-use crate::storing::Signed;
+use crate::request::Ask;
 use ::http::uri::Authority;
 use ::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
-use content::{Root, Segment};
-use std::rc::Rc;
+use content::Root;
 use wire::{ObjectKey, Oid, PublicKey, RecordId, Signature};
 
 /// The host of all names. It has no address anywhere (RFC 6761 §6.4), so that a node which does not know
@@ -76,20 +74,6 @@ pub fn root_of(name: &Oid, text: &[u8]) -> Option<Root> {
 /// The root that the fields of a record tell, if the name certifies it.
 pub fn root_in(name: &Oid, headers: &HeaderMap) -> Option<Root> {
     root_of(name, headers.get(ROOT)?.as_bytes())
-}
-
-/// A segment as the catalogue keeps it, if the root of its object certifies it.
-pub(crate) fn certifies_kept(root: &Root, bytes: &[u8]) -> Option<Rc<Segment>> {
-    let segment = Signed::decode(bytes)?.segment;
-    let digest = Segment::digest(&segment.encode());
-    certifies(root, &segment, &digest).then_some(segment)
-}
-
-/// Whether the root of an object certifies a segment.
-pub(crate) fn certifies(root: &Root, segment: &Segment, digest: &[u8; 32]) -> bool {
-    let number = usize::try_from(segment.number).unwrap_or(usize::MAX);
-    let is_last = number.checked_add(1) == Some(root.segments.len());
-    root.segments.get(number) == Some(digest) && segment.closing.is_some() == is_last
 }
 
 /// Makes a request for a name what it means; any other is as it was. What of it could change the answer

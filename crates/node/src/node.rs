@@ -28,15 +28,11 @@ mod turns;
 mod unsigned;
 mod want;
 
-use crate::budget::Budget;
 use crate::catalogue::{LIST, PublishedInfo};
+use crate::client::Client;
 use crate::context::Context;
-use crate::exchange::Exchange;
-use crate::fetch::Fetch;
-use crate::hasher::Map;
-use crate::input::{
-    ClientInput, Config, ExchangeId, FetchId, Input, OriginInput, PutError, Settings, StoreInput,
-};
+use crate::input::{ClientInput, Config, Input, OriginInput, PutError, Settings, StoreInput};
+use crate::object::Objects;
 use crate::output::{OriginOutput, Output};
 use crate::overhear::Listener;
 use crate::peers::PeerInfo;
@@ -44,8 +40,6 @@ use crate::publish::Publish;
 use crate::report::Report;
 use crate::source::Source;
 use crate::source::select::{self, Select};
-use crate::supplying::Supplied;
-use std::collections::{BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Duration;
@@ -56,10 +50,6 @@ use wire::{Instant, NodeId, ObjectKey, PublicKey, Selection};
 const AHEAD: u64 = 256 * 1024;
 /// However little memory there is, so many bytes may be on their way.
 const AHEAD_MIN: u64 = 16 * 1024;
-/// Transfers that nobody waits for have so long …
-const ORPHAN_PATIENCE: Duration = Duration::from_secs(60);
-/// … and are so many, at most.
-const ORPHANS_MAX: usize = 32;
 /// An abandoned transfer goes on if at most this many bytes remain.
 const ABANDONED_MAX: u64 = 1024 * 1024;
 /// Units that peers wait for are listed so soon after they were cut, however few they are.
@@ -72,26 +62,13 @@ const LIST_AFTER: Duration = Duration::from_millis(20);
 pub struct Node {
     /// What all of it may use.
     cx: Context,
-    exchanges: Map<ExchangeId, Exchange>,
-    fetches: Map<FetchId, Fetch>,
-    /// Which fetch of an object others may join.
-    joinable: Map<ObjectKey, FetchId>,
-    /// Requests of peers.
-    supplied: Supplied,
-    /// What peers make us hold.
-    budget: Budget,
+    /// Who asks.
+    client: Client,
+    /// What comes.
+    object: Objects,
     /// What is asked of others.
     source: Source,
-    /// Transfers that peers read, and when each counts as pausing.
-    pauses: BTreeSet<(Instant, FetchId)>,
-    /// The request of a peer that last had its turn to be sent units.
-    last_turn: ExchangeId,
-    /// Transfers whose open segment of the manifest is to be closed for peers, and when.
-    to_list: VecDeque<(Instant, FetchId)>,
-    /// Transfers may be waiting for memory.
-    ungranted: bool,
-    /// Transfers that nobody waited for when this was noted, and until when they may go on.
-    orphans: VecDeque<(Instant, FetchId)>,
+    /// What is published here.
     publish: Publish,
 }
 
@@ -105,18 +82,10 @@ impl Node {
     /// The same, with a scheme of one's own instead of the one that the configuration names.
     pub fn with_select(config: Config, index: Index, select: Box<dyn Select>) -> Self {
         Self {
-            budget: Budget::new(config.memory_bytes),
+            client: Client::new(config.memory_bytes),
             cx: Context::new(config, index),
-            exchanges: Map::default(),
-            fetches: Map::default(),
-            joinable: Map::default(),
+            object: Objects::default(),
             source: Source::new(select),
-            supplied: Supplied::new(),
-            pauses: BTreeSet::new(),
-            last_turn: ExchangeId(0),
-            to_list: VecDeque::new(),
-            ungranted: false,
-            orphans: VecDeque::new(),
             publish: Publish::default(),
         }
     }
@@ -153,11 +122,11 @@ impl Node {
 
     /// When it wants an [`Input::Tick`], if nothing else happens.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let orphan = self.orphans.front().map(|(until, _)| *until);
-        let list = self.to_list.front().map(|(at, _)| *at);
+        let orphan = self.object.orphans.front().map(|(until, _)| *until);
+        let list = self.object.to_list.front().map(|(at, _)| *at);
         let peers = self.cx.mesh.as_ref().and_then(|mesh| mesh.peers.poll_timeout());
         let meet = self.cx.mesh.as_ref().and_then(|mesh| mesh.routes.meet_at);
-        let pause = self.pauses.first().map(|(at, _)| *at);
+        let pause = self.object.pauses.first().map(|(at, _)| *at);
         let ear = self.cx.ear.as_ref().and_then(Listener::poll_timeout);
         let own = [
             self.cx.sync_at,
@@ -195,7 +164,7 @@ impl Node {
         Report {
             peers: self.cx.mesh.as_ref().map_or(0, |mesh| mesh.peers.count() as u64),
             peers_displaced: self.cx.mesh.as_ref().map_or(0, |mesh| mesh.peers.displaced()),
-            asked_bytes: self.budget.used(),
+            asked_bytes: self.client.budget.used(),
             backlog_bytes: self.cx.mesh.as_ref().map_or(0, |mesh| mesh.peers.backlogs() as u64),
             units_on_their_way: self.cx.flights.len() as u64,
             early_bytes: self.cx.flights.early.bytes,
@@ -215,8 +184,8 @@ impl Node {
             row_bytes: self.cx.rows.bytes(),
             manifest_bytes: self.cx.manifests.bytes(),
             lingering: self.cx.lingering.len() as u64,
-            exchanges: self.exchanges.len() as u64,
-            fetches: self.fetches.len() as u64,
+            exchanges: self.client.exchanges.len() as u64,
+            fetches: self.object.fetches.len() as u64,
             store_works: self.cx.store_works(),
             unsynced: self.cx.is_unsynced(),
             index: self.cx.chunks.index().report(),
@@ -312,14 +281,18 @@ impl Node {
     fn tick(&mut self) {
         self.cx.handle_timeout();
         self.publish.handle_timeout(&mut self.cx);
-        while self.orphans.front().is_some_and(|(until, _)| *until <= self.cx.now) {
-            self.orphans.pop_front().into_iter().for_each(|(_, id)| self.end_orphan(id));
+        while self.object.orphans.front().is_some_and(|(until, _)| *until <= self.cx.now) {
+            self.object
+                .orphans
+                .pop_front()
+                .into_iter()
+                .for_each(|(_, id)| self.object.end_orphan(&mut self.cx, id));
         }
-        while self.to_list.front().is_some_and(|(at, _)| *at <= self.cx.now) {
-            self.to_list.pop_front().into_iter().for_each(|(_, id)| self.list_open(id));
+        while self.object.to_list.front().is_some_and(|(at, _)| *at <= self.cx.now) {
+            self.object.to_list.pop_front().into_iter().for_each(|(_, id)| self.list_open(id));
         }
-        while self.pauses.first().is_some_and(|(at, _)| *at <= self.cx.now) {
-            self.pauses.pop_first().into_iter().for_each(|(_, id)| self.paused(id));
+        while self.object.pauses.first().is_some_and(|(at, _)| *at <= self.cx.now) {
+            self.object.pauses.pop_first().into_iter().for_each(|(_, id)| self.paused(id));
         }
         self.source.handle_timeout(&mut self.cx);
         if self.source.look_at.is_some_and(|at| at <= self.cx.now) {

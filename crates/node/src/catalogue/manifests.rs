@@ -1,9 +1,9 @@
 //! Segments of manifests in memory.
 
+use super::Signed;
 use crate::hasher::{Cache, Map, cache};
 use crate::input::ExchangeId;
 use crate::output::{Output, StoreOutput};
-use crate::storing::Signed;
 use content::Segment;
 use quick_cache::Weighter;
 use std::collections::VecDeque;

@@ -5,8 +5,10 @@ mod manifests;
 mod published;
 mod rows;
 mod segments;
+mod signed;
 
 pub use manifests::Manifests;
 pub use published::{LIST, OBJECTS_MAX, Object, Published, PublishedInfo};
 pub use rows::Rows;
 pub use segments::Segments;
+pub use signed::{Signed, certifies, certifies_kept, segment_number, stored_segment};

@@ -3,12 +3,12 @@
 use super::Node;
 use super::origin::{add_status, add_upstream};
 use crate::access::Forbidden;
-use crate::exchange::{Piece, Serving, Source, State};
+use crate::catalogue::segment_number;
+use crate::client::exchange::{Piece, Serving, Source, State};
 use crate::http::{self, Ranges, Record};
 use crate::input::{Entrance, ExchangeId, FetchError};
 use crate::output::{self, ClientOutput, Dial, Head, Output};
 use crate::source::bare_request;
-use crate::storing::segment_number;
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -39,7 +39,7 @@ impl Node {
         left: i64,
         forwarded: Option<&str>,
     ) {
-        let Some(exchange) = self.exchanges.get(&id) else { return };
+        let Some(exchange) = self.client.exchanges.get(&id) else { return };
         let detail = match forwarded {
             Some(detail) => detail.to_owned(),
             None => format!("hit; ttl={left}"),
@@ -75,13 +75,13 @@ impl Node {
             Head { status: chosen.status, headers: chosen.headers, length: Some(chosen.length) };
         self.cx.out.push_back(Output::Client(ClientOutput::Respond(id, Box::new(head))));
         let serving = Serving::new(Source::Closed(Rc::clone(record)), record.id, chosen.pieces);
-        self.put_state(id, State::Serving(Box::new(serving)));
+        self.client.put_state(id, State::Serving(Box::new(serving)));
         self.cx.turns.ready(id);
     }
 
     /// An error of our own: refuses a request that was not yet understood, or cannot be met.
     pub(super) fn refuse(&mut self, id: ExchangeId, status: StatusCode, why: &str) {
-        if self.end_supply(id, Outcome::NotCached) {
+        if self.client.end_supply(&mut self.cx, id, Outcome::NotCached) {
             return self.leave(id);
         }
         self.respond_error(id, status, why, None);
@@ -89,7 +89,7 @@ impl Node {
 
     /// The origin could not be reached, or gave no sound answer (RFC 9209 names why).
     pub(super) fn unreachable(&mut self, id: ExchangeId, error: Option<FetchError>) {
-        if self.end_supply(id, super::supply::outcome(error)) {
+        if self.client.end_supply(&mut self.cx, id, super::supply::outcome(error)) {
             return self.leave(id);
         }
         let is_unreadable = error == Some(FetchError::Malformed);
@@ -116,7 +116,7 @@ impl Node {
     /// An answer that we cannot read, be it only because its head is larger than what we take, may well be one
     /// for a client that does not know of us: without us it would have got it. It asks anew, past us.
     fn relay(&mut self, id: ExchangeId) -> bool {
-        let Some(exchange) = self.exchanges.get(&id) else { return false };
+        let Some(exchange) = self.client.exchanges.get(&id) else { return false };
         let ask = &exchange.ask;
         let Entrance::Intercepted(dialled) = ask.entrance else { return false };
         // Content has been sent and is not kept.
@@ -127,7 +127,7 @@ impl Node {
         // What comes next on the connection would pass us, too.
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         let request = output::Fetch { dial: Dial::Address(dialled), ..bare_request(ask, headers) };
-        self.exchanges.remove(&id);
+        self.client.exchanges.remove(&id);
         self.cx.report.requests.pass += 1;
         self.cx.report.not_stored.entry("unreadable").or_default().responses += 1;
         self.cx.out.push_back(Output::Client(ClientOutput::Relay(id, Box::new(request))));
@@ -137,8 +137,11 @@ impl Node {
     fn respond_error(&mut self, id: ExchangeId, status: StatusCode, why: &str, kind: Option<&str>) {
         self.cx.report.requests.error += 1;
         let (mut head, text) = say(&self.cx.config.name, status, why, kind);
-        let to_head =
-            self.exchanges.remove(&id).is_some_and(|exchange| exchange.ask.method == Method::HEAD);
+        let to_head = self
+            .client
+            .exchanges
+            .remove(&id)
+            .is_some_and(|exchange| exchange.ask.method == Method::HEAD);
         if to_head {
             head.length = Some(0);
         }

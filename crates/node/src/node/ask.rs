@@ -2,14 +2,15 @@
 
 use super::Node;
 use crate::access::{Access, Caller, Forbidden, may_use};
-use crate::exchange::{Ask, Asker, Exchange, State, Trail};
-use crate::fetch::{self, Fetch};
+use crate::client::exchange::{Exchange, State};
 use crate::http::{self, Audience, CacheControl, Record, Reuse, Row, Target};
 use crate::input::{Config, Entrance, ExchangeId, FetchError, FetchId, Request};
 use crate::named;
+use crate::object::fetch::{self, Fetch};
 use crate::output::{ClientOutput, Dial, Output};
+use crate::request::COVER;
+use crate::request::{Ask, Asker, Trail};
 use crate::source::{Goal, Pursuit, Quest};
-use crate::supplying::COVER;
 use ::http::uri::Authority;
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use std::net::{IpAddr, SocketAddr};
@@ -48,7 +49,7 @@ impl Node {
                     Some(why) => self.respond_forbidden(id, why),
                     None => {
                         let exchange = Exchange { ask, credit: 0, state: State::Looking };
-                        self.exchanges.insert(id, exchange);
+                        self.client.exchanges.insert(id, exchange);
                         self.admit(id);
                     }
                 },
@@ -96,7 +97,7 @@ impl Node {
 
     /// Learns the addresses of a request's host, where they decide what becomes of it.
     fn admit(&mut self, id: ExchangeId) {
-        let ask = &self.exchanges[&id].ask;
+        let ask = &self.client.exchanges[&id].ask;
         let matters = match ask.caller() {
             Caller::Intercepted => true,
             // They tell whether the answer is for everyone.
@@ -105,7 +106,7 @@ impl Node {
         };
         if matters && self.cx.names.of(&ask.target, self.cx.now).is_none() {
             self.cx.names.resolve(ask.target.host(), ask.client, id, &mut self.cx.out);
-            self.put_state(id, State::Resolving);
+            self.client.put_state(id, State::Resolving);
         } else {
             self.look(id);
         }
@@ -113,7 +114,7 @@ impl Node {
 
     /// What an explicit client reads where no other client may go is for the site alone.
     fn keep_in_site(&mut self, id: ExchangeId) {
-        let Some(exchange) = self.exchanges.get_mut(&id) else { return };
+        let Some(exchange) = self.client.exchanges.get_mut(&id) else { return };
         let ask = &mut exchange.ask;
         if ask.caller() != Caller::Explicit || ask.named.is_some() {
             return;
@@ -130,7 +131,7 @@ impl Node {
     /// it did not. After any other error an origin was dialled, and the exemption changes nothing.
     pub(super) fn turn_home(&mut self, id: ExchangeId, error: Option<FetchError>) -> bool {
         let helps = matches!(error, Some(FetchError::Forbidden(_) | FetchError::Unresolved));
-        let Some(exchange) = self.exchanges.get_mut(&id) else { return false };
+        let Some(exchange) = self.client.exchanges.get_mut(&id) else { return false };
         if !helps || !std::mem::take(&mut exchange.ask.may_turn_home) {
             return false;
         }
@@ -144,7 +145,7 @@ impl Node {
     /// goes on to the catalogue.
     pub(super) fn look(&mut self, id: ExchangeId) {
         self.keep_in_site(id);
-        let Some(exchange) = self.exchanges.get_mut(&id) else { return };
+        let Some(exchange) = self.client.exchanges.get_mut(&id) else { return };
         exchange.state = State::Looking;
         if let Entrance::Intercepted(dialled) = exchange.ask.entrance {
             let target = &exchange.ask.target;
@@ -171,7 +172,7 @@ impl Node {
     /// The row is known: decides.
     pub(super) fn decide(&mut self, id: ExchangeId, row: &Row) {
         let (now, clock_right) = (self.cx.date(), self.cx.clock_right());
-        let Some(exchange) = self.exchanges.get(&id) else { return };
+        let Some(exchange) = self.client.exchanges.get(&id) else { return };
         let ask = &exchange.ask;
         if let Some(resume) = ask.trail.resume {
             return self.take_up(id, resume, row);
@@ -184,9 +185,9 @@ impl Node {
             Reuse::WhileRevalidating(record, left) => {
                 let ask = ask.clone().in_background();
                 self.check(id, Rc::clone(&record), left, None);
-                if !self.joinable.contains_key(&ask.key) {
+                if !self.object.joinable.contains_key(&ask.key) {
                     let id = self.fetch(ask, Some(record), "stale", Vec::new());
-                    self.orphan(id);
+                    self.object.orphan(&mut self.cx, id);
                 }
             }
             Reuse::Revalidate(record) => self.miss(id, Some(record), "stale"),
@@ -197,7 +198,7 @@ impl Node {
 
     /// Nothing stored will do: joins a transfer, or begins one.
     pub(super) fn miss(&mut self, id: ExchangeId, old: Option<Rc<Record>>, why: &'static str) {
-        let Some(exchange) = self.exchanges.get_mut(&id) else { return };
+        let Some(exchange) = self.client.exchanges.get_mut(&id) else { return };
         if exchange.ask.named.is_some() {
             Self::whole_of_named(&mut exchange.ask);
         }
@@ -219,16 +220,16 @@ impl Node {
         }
         let why = if ask.is_insistent() { "request" } else { why };
         let fetch = self.fetch(ask, old, why, vec![id]);
-        self.put_state(id, State::Waiting(fetch));
+        self.client.put_state(id, State::Waiting(fetch));
     }
 
     /// Joins the transfer of the same object, if there is one that will do.
     fn join(&mut self, id: ExchangeId) -> bool {
-        let ask = &self.exchanges[&id].ask;
-        let Some(fetch_id) = self.joinable.get(&ask.key).copied() else { return false };
+        let ask = &self.client.exchanges[&id].ask;
+        let Some(fetch_id) = self.object.joinable.get(&ask.key).copied() else { return false };
         let (now, right) = (self.cx.date(), self.cx.clock_right());
         let crowded = self.cx.chunks.pinned_bytes() > self.cx.pinned_max();
-        let Some(fetch) = self.fetches.get_mut(&fetch_id) else { return false };
+        let Some(fetch) = self.object.fetches.get_mut(&fetch_id) else { return false };
         // What waits for us is not waited for (protocol: No loops).
         let asked = self.source.get(fetch_id).and_then(Pursuit::peer);
         if asked.is_some_and(|peer| ask.trail.visited.contains(&peer)) {
@@ -238,7 +239,7 @@ impl Node {
             fetch::State::Asking => {
                 fetch.waiters.push(id);
                 fetch.joined.push((self.cx.now, id));
-                self.put_state(id, State::Waiting(fetch_id));
+                self.client.put_state(id, State::Waiting(fetch_id));
             }
             fetch::State::Storing(storing) => {
                 let record = storing.so_far(fetch.requested);
@@ -282,14 +283,14 @@ impl Node {
         };
         let id = self.start(fetch, headers, Goal::Head);
         if merges {
-            self.joinable.insert(key, id);
+            self.object.joinable.insert(key, id);
         }
         id
     }
 
     /// Gives a request on to its origin, and the answer back, unstored.
     pub(super) fn pass(&mut self, id: ExchangeId, why: &'static str, reason: &'static str) {
-        let Some(exchange) = self.exchanges.get(&id) else { return };
+        let Some(exchange) = self.client.exchanges.get(&id) else { return };
         let ask = exchange.ask.clone();
         let headers = ask.headers.clone();
         let fetch = Fetch {
@@ -298,7 +299,7 @@ impl Node {
             ..Fetch::new(Rc::new(ask), self.cx.date(), why, vec![id])
         };
         let fetch_id = self.start(fetch, headers, Goal::Pass);
-        self.put_state(id, State::Waiting(fetch_id));
+        self.client.put_state(id, State::Waiting(fetch_id));
         self.source.dial_origin(&mut self.cx, fetch_id);
     }
 
@@ -314,7 +315,7 @@ impl Node {
             goal,
         };
         self.source.begin(&mut self.cx, id, quest);
-        self.fetches.insert(id, fetch);
+        self.object.fetches.insert(id, fetch);
         id
     }
 
@@ -326,7 +327,7 @@ impl Node {
         left: i64,
         forwarded: Option<String>,
     ) {
-        let Some(exchange) = self.exchanges.get(&id) else { return };
+        let Some(exchange) = self.client.exchanges.get(&id) else { return };
         let known = match exchange.peer() {
             Some(_) => exchange.ask.trail.have == Some(record.id),
             None => http::not_modified(&exchange.ask.headers, &record),
@@ -342,14 +343,14 @@ impl Node {
             Some(_) => self.lost(id, &record),
             None => {
                 self.cx.manifests.read((record.id, 0), id, &mut self.cx.out);
-                self.put_state(id, State::Checking(record, left, forwarded));
+                self.client.put_state(id, State::Checking(record, left, forwarded));
             }
         }
     }
 
     /// The first segment has come, or is gone.
     pub(super) fn checked(&mut self, id: ExchangeId, segment: Option<&content::Segment>) {
-        let Some(exchange) = self.exchanges.get_mut(&id) else { return };
+        let Some(exchange) = self.client.exchanges.get_mut(&id) else { return };
         let State::Checking(record, left, forwarded) = &mut exchange.state else { return };
         let (record, left, forwarded) = (Rc::clone(record), *left, forwarded.take());
         if segment.is_some_and(|segment| self.cx.is_sound(&record, segment)) {
@@ -362,15 +363,9 @@ impl Node {
     /// The content of a record is gone, or so much of it that mending would not pay: as if it had
     /// never been stored.
     fn lost(&mut self, id: ExchangeId, record: &Rc<Record>) {
-        let Some(exchange) = self.exchanges.get(&id) else { return };
+        let Some(exchange) = self.client.exchanges.get(&id) else { return };
         self.forget_record(exchange.ask.key, record);
         self.miss(id, None, "uri-miss");
-    }
-
-    pub(super) fn put_state(&mut self, id: ExchangeId, state: State) {
-        if let Some(exchange) = self.exchanges.get_mut(&id) {
-            exchange.state = state;
-        }
     }
 }
 

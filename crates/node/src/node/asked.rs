@@ -1,12 +1,12 @@
 //! What is asked of others: what comes of it, and looking after it.
 
 use super::Node;
-use crate::exchange::State;
-use crate::fetch::{self, Fetch};
+use crate::client::exchange::State;
 use crate::http::selects;
 use crate::input::{ExchangeId, FetchId};
+use crate::object::fetch::{self, Fetch};
+use crate::object::storing::Tail;
 use crate::source::{Pursuit, Value};
-use crate::storing::Tail;
 use std::time::Duration;
 
 /// Who joined a request that has no head after so long, of a peer that says nothing, goes to the gateway,
@@ -30,7 +30,9 @@ impl Node {
     /// Who gave an object is gone: it goes on by another way; if nothing of it is on its way, what is here is kept
     /// first.
     fn giver_lost(&mut self, id: FetchId) {
-        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
+        let Some(storing) = self.object.fetches.get_mut(&id).and_then(Fetch::storing) else {
+            return;
+        };
         if let Some(listed) = storing.listed() {
             // Whoever is asked next lists more of it, or begins its bytes elsewhere.
             listed.tail = Tail::default();
@@ -47,7 +49,7 @@ impl Node {
 
     /// Nothing more of a transfer is wanted.
     pub(super) fn remove_fetch(&mut self, id: FetchId) -> Option<Fetch> {
-        let fetch = self.fetches.remove(&id)?;
+        let fetch = self.object.fetches.remove(&id)?;
         self.publish.handle_ended(&mut self.cx, id);
         self.source.end(&mut self.cx, id);
         if let Some(ear) = &mut self.cx.ear {
@@ -64,7 +66,7 @@ impl Node {
         let ids = self.source.at_peers();
         for id in &ids {
             self.look_after_joined(*id);
-            let open = match self.fetches.get(id).map(|fetch| &fetch.state) {
+            let open = match self.object.fetches.get(id).map(|fetch| &fetch.state) {
                 Some(fetch::State::Storing(storing)) => {
                     !self.cx.is_flying(*id) && !storing.ended && !storing.is_loose()
                 }
@@ -75,7 +77,7 @@ impl Node {
         self.end_idle();
         self.grant_anew();
         let bodies = self.look_after_bodies();
-        let supplies = !self.supplied.is_empty();
+        let supplies = !self.client.supplied.is_empty();
         if !ids.is_empty() || supplies || bodies {
             self.source.look_again(self.cx.now);
         }
@@ -83,7 +85,8 @@ impl Node {
 
     /// Who joined a request that has no head yet does not wait for ever.
     fn look_after_joined(&mut self, id: FetchId) {
-        let Some((mesh, fetch)) = self.cx.mesh.as_ref().zip(self.fetches.get_mut(&id)) else {
+        let Some((mesh, fetch)) = self.cx.mesh.as_ref().zip(self.object.fetches.get_mut(&id))
+        else {
             return;
         };
         let gave =
@@ -96,7 +99,7 @@ impl Node {
         fetch.waiters.retain(|waiter| !impatient.contains(waiter));
         let old = fetch.old.clone();
         for waiter in impatient {
-            let Some(exchange) = self.exchanges.get_mut(&waiter) else { continue };
+            let Some(exchange) = self.client.exchanges.get_mut(&waiter) else { continue };
             if matches!(exchange.state, State::Waiting(fetch) if fetch == id) {
                 exchange.ask.alone = true;
                 exchange.ask.trail.to_gateway = true;

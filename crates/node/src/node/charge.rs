@@ -1,12 +1,12 @@
 //! What requests of peers take of memory: charged as it changes, and looked at before more is taken.
 
 use super::{AHEAD_MIN, Node};
-use crate::exchange::{Exchange, Source, State};
-use crate::fetch;
+use crate::client::exchange::{Exchange, Source, State};
+use crate::client::supplying::requests_of;
 use crate::input::ExchangeId;
-use crate::supplying::requests_of;
+use crate::object::fetch;
 use wire::NodeId;
-use wire::peer::{Ask, ChunkHead, Outcome};
+use wire::peer::{Ask, Outcome};
 
 /// A request takes this much whatever it says: entries of tables, and messages that are made of it.
 const REQUEST_COST: u64 = 8 * 1024;
@@ -33,14 +33,14 @@ impl Node {
     /// Whether a peer may have this much more memory. The peer that holds the most may have to give back:
     /// the latest of its requests, which has got the least.
     pub(super) fn has_room_for(&mut self, peer: NodeId, bytes: u64) -> bool {
-        while self.budget.free() < bytes {
+        while self.client.budget.free() < bytes {
             if self.forget_ahead() {
                 continue;
             }
-            let most = self.budget.who_gives_back(peer, bytes);
+            let most = self.client.budget.who_gives_back(peer, bytes);
             let latest = most.and_then(|most| {
-                let requests = requests_of(&self.supplied, most);
-                requests.filter(|id| self.exchanges.contains_key(id)).max()
+                let requests = requests_of(&self.client.supplied, most);
+                requests.filter(|id| self.client.exchanges.contains_key(id)).max()
             });
             let Some(latest) = latest else { return false };
             self.is_too_busy_for(latest);
@@ -52,21 +52,23 @@ impl Node {
     /// holds any of the account wait there in any case: they are limited by their count, and it has nobody
     /// to make room for.
     pub(super) fn has_room_for_wants(&mut self, peer: NodeId, bytes: u64) -> bool {
-        self.has_room_for(peer, bytes) || self.budget.holds_alone(peer)
+        self.has_room_for(peer, bytes) || self.client.budget.holds_alone(peer)
     }
 
     /// Lets go of units that were read ahead for the request which has the most of them, but for the next one
     /// that it sends: they can be read again. False if there are none.
     fn forget_ahead(&mut self) -> bool {
-        let ahead = |id: &ExchangeId| match &self.exchanges.get(id)?.state {
+        let ahead = |id: &ExchangeId| match &self.client.exchanges.get(id)?.state {
             State::Supplying(supplying) if supplying.ahead.len() > 1 => {
                 Some((supplying.ahead.len(), *id))
             }
             _ => None,
         };
-        let Some((_, id)) = self.supplied.values().filter_map(ahead).max() else { return false };
+        let Some((_, id)) = self.client.supplied.values().filter_map(ahead).max() else {
+            return false;
+        };
         if let Some(State::Supplying(supplying)) =
-            self.exchanges.get_mut(&id).map(|it| &mut it.state)
+            self.client.exchanges.get_mut(&id).map(|it| &mut it.state)
         {
             supplying.ahead.truncate(1);
         }
@@ -76,61 +78,31 @@ impl Node {
 
     /// Charges a request of a peer what it takes now.
     pub(super) fn charge(&mut self, id: ExchangeId) {
-        let Some(exchange) = self.exchanges.get(&id) else { return };
+        let Some(exchange) = self.client.exchanges.get(&id) else { return };
         let Some((peer, _)) = exchange.peer() else { return };
-        self.budget.charge(id, peer, takes(exchange) + self.size_of_head(exchange));
+        self.client.budget.charge(id, peer, takes(exchange) + self.size_of_head(exchange));
     }
 
     /// What the head of a record takes that a request pins, in bytes.
     fn size_of_head(&self, exchange: &Exchange) -> u64 {
         let headers = match exchange.source() {
             Some(Source::Closed(record)) => &record.headers,
-            Some(Source::Growing(fetch)) => match self.fetches.get(fetch).map(|it| &it.state) {
-                Some(fetch::State::Storing(storing)) => &storing.headers,
-                _ => return 0,
-            },
+            Some(Source::Growing(fetch)) => {
+                match self.object.fetches.get(fetch).map(|it| &it.state) {
+                    Some(fetch::State::Storing(storing)) => &storing.headers,
+                    _ => return 0,
+                }
+            }
             None => return 0,
         };
         let fields = headers.iter();
         fields.map(|(name, value)| (FIELD_COST + name.as_str().len() + value.len()) as u64).sum()
     }
 
-    /// How much may be read for a request of a peer, at most `most`; `None` if it has to wait. Reading takes at
-    /// most half of what is free, so that what is asked and wanted next finds room. However
-    /// short memory is, a peer may have one unit in it: it gets on as long as it takes what it asked for.
-    pub(super) fn room_to_read(&self, id: ExchangeId, most: u64) -> Option<u64> {
-        let (peer, _) = self.exchanges.get(&id)?.peer()?;
-        let room = (self.budget.free() / 2).min(most);
-        let unit = u64::from(ChunkHead::TOTAL_MAX);
-        if room >= unit {
-            return Some(room);
-        }
-        let has_read = |id| match self.exchanges.get(&id).map(|exchange| &exchange.state) {
-            Some(State::Supplying(supplying)) => supplying.read_bytes() > 0,
-            _ => false,
-        };
-        let mut requests = requests_of(&self.supplied, peer);
-        (!requests.any(has_read)).then_some(unit)
-    }
-
-    /// A request that has waited for memory and need not any more.
-    pub(super) fn can_read_now(&mut self) -> Option<ExchangeId> {
-        if !self.budget.has_more() {
-            return None;
-        }
-        let may = |id: &ExchangeId| self.room_to_read(*id, u64::MAX).is_some();
-        let next = self.budget.waiting().find(may);
-        match next {
-            Some(next) => self.budget.goes_on(next),
-            None => self.budget.was_looked_at(),
-        }
-        next
-    }
-
     /// There is no memory for what a peer wants of a request: it is told to ask elsewhere.
     pub(super) fn is_too_busy_for(&mut self, id: ExchangeId) {
         self.cx.report.asks_short += 1;
-        self.end_supply(id, Outcome::Busy);
+        self.client.end_supply(&mut self.cx, id, Outcome::Busy);
         self.leave(id);
     }
 }

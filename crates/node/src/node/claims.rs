@@ -1,11 +1,11 @@
 //! What a peer says of the units that it wants, held against the manifest that it was told.
 
 use super::Node;
-use crate::exchange::State;
-use crate::fetch::Fetch;
+use crate::catalogue::Signed;
+use crate::client::exchange::State;
 use crate::hasher::{Map, Set};
 use crate::input::ExchangeId;
-use crate::storing::Signed;
+use crate::object::fetch::Fetch;
 use std::rc::Rc;
 use wire::ChunkId;
 use wire::peer::{Message, Want};
@@ -21,7 +21,7 @@ impl Node {
         let (wants, false_ones): (Vec<_>, Vec<_>) = wants
             .into_iter()
             .partition(|want| listed.get(&want.name).is_none_or(|length| *length == want.length));
-        let Some(exchange) = self.exchanges.get_mut(&id) else { return wants };
+        let Some(exchange) = self.client.exchanges.get_mut(&id) else { return wants };
         let request = exchange.peer();
         if let State::Supplying(supplying) = &mut exchange.state {
             let names = wants.iter().map(|want| want.name);
@@ -37,7 +37,7 @@ impl Node {
     /// How long the wanted units are, in bytes, as far as segments in memory list them.
     fn listed_lengths(&mut self, id: ExchangeId, wants: &[Want]) -> Map<ChunkId, u32> {
         let mut listed = Map::default();
-        let State::Supplying(supplying) = &self.exchanges[&id].state else { return listed };
+        let State::Supplying(supplying) = &self.client.exchanges[&id].state else { return listed };
         let (told, latest) = (supplying.segment, supplying.claimed);
         let mut found = latest;
         let mut names: Set<ChunkId> = wants.iter().map(|want| want.name).collect();
@@ -57,7 +57,7 @@ impl Node {
             }
         }
         if let Some(State::Supplying(supplying)) =
-            self.exchanges.get_mut(&id).map(|exchange| &mut exchange.state)
+            self.client.exchanges.get_mut(&id).map(|exchange| &mut exchange.state)
         {
             supplying.claimed = found;
         }
@@ -66,10 +66,12 @@ impl Node {
 
     /// A segment that a peer was told, if memory has it.
     fn told_segment(&mut self, id: ExchangeId, number: u32) -> Option<Rc<Signed>> {
-        let State::Supplying(supplying) = &self.exchanges.get(&id)?.state else { return None };
+        let State::Supplying(supplying) = &self.client.exchanges.get(&id)?.state else {
+            return None;
+        };
         let (record, growing) = (supplying.record, supplying.source.growing());
         let storing =
-            growing.and_then(|fetch| self.fetches.get_mut(&fetch)).and_then(Fetch::storing);
+            growing.and_then(|fetch| self.object.fetches.get_mut(&fetch)).and_then(Fetch::storing);
         let closed = storing.and_then(|storing| storing.closed.get(&number).cloned());
         closed.or_else(|| self.cx.manifests.signed(record, number))
     }

@@ -5,11 +5,11 @@
 //! keep.
 
 use super::Node;
-use crate::exchange::{Exchange, Piece, Serving, Source, State};
-use crate::fetch::{self, Fetch};
+use crate::client::exchange::{Exchange, Piece, Serving, Source, State};
 use crate::input::{ExchangeId, FetchId};
+use crate::object::fetch::{self, Fetch};
+use crate::object::storing::Storing;
 use crate::source::CREDIT;
-use crate::storing::Storing;
 use bytes::Bytes;
 use std::time::Duration;
 use wire::NodeId;
@@ -28,40 +28,42 @@ impl Node {
     /// Something of a body has come: from now on its pause counts, if peers read it.
     pub(super) fn watch(&mut self, id: FetchId) {
         let read_by_peers = self.is_read_by_peers(id);
-        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
+        let Some(storing) = self.object.fetches.get_mut(&id).and_then(Fetch::storing) else {
+            return;
+        };
         storing.pauses = false;
         if let Some(at) = storing.pause_at.take() {
-            self.pauses.remove(&(at, id));
+            self.object.pauses.remove(&(at, id));
         }
         if read_by_peers && !storing.ended {
             let pause = if storing.announced.is_some() { DOWNLOAD_PAUSE } else { PAUSE };
             let at = self.cx.now + pause;
             storing.pause_at = Some(at);
-            self.pauses.insert((at, id));
+            self.object.pauses.insert((at, id));
         }
     }
 
     /// Nothing of a body has come for a while.
     pub(super) fn paused(&mut self, id: FetchId) {
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let Some(fetch) = self.object.fetches.get_mut(&id) else { return };
         // An origin that waits for us does not pause.
         let owes = fetch.granted > fetch.received;
         let Some(storing) = fetch.storing() else { return };
         storing.pause_at = None;
         storing.pauses = owes;
         self.list_open(id);
-        self.readers_ready(id);
+        self.object.readers_ready(&mut self.cx, id);
     }
 
     /// A peer that has all units gets the bytes that are in none, if it would have to wait for them.
     pub(super) fn flow(&mut self, id: ExchangeId) {
-        let Some(exchange) = self.exchanges.get(&id) else { return };
+        let Some(exchange) = self.client.exchanges.get(&id) else { return };
         let State::Supplying(supplying) = &exchange.state else { return };
         let Some(fetch_id) = supplying.source.growing() else { return };
         if supplying.flow.is_some() || !supplying.wants.is_empty() {
             return;
         }
-        let Some(fetch) = self.fetches.get(&fetch_id) else { return };
+        let Some(fetch) = self.object.fetches.get(&fetch_id) else { return };
         let fetch::State::Storing(storing) = &fetch.state else { return };
         let told = storing.offset_of(supplying.segment).is_none();
         let Some(from) = storing.loose_from(fetch.received).filter(|_| told) else { return };
@@ -74,13 +76,13 @@ impl Node {
         let Some(mesh) = &mut self.cx.mesh else { return };
         let flow = mesh.draw_exchange();
         let credit = ask.trail.credit;
-        self.exchanges.insert(flow, Exchange { ask, credit, state });
+        self.client.exchanges.insert(flow, Exchange { ask, credit, state });
         if let Some(State::Supplying(supplying)) =
-            self.exchanges.get_mut(&id).map(|exchange| &mut exchange.state)
+            self.client.exchanges.get_mut(&id).map(|exchange| &mut exchange.state)
         {
             supplying.flow = Some(flow);
         }
-        if let Some(storing) = self.fetches.get_mut(&fetch_id).and_then(Fetch::storing) {
+        if let Some(storing) = self.object.fetches.get_mut(&fetch_id).and_then(Fetch::storing) {
             storing.readers.push(flow);
         }
         self.cx.turns.ready(flow);
@@ -97,9 +99,9 @@ impl Node {
         if !self.takes_unsigned(id, (peer, request)) {
             return;
         }
-        self.retire(id);
+        self.object.retire(id);
         self.source.came(id, self.cx.now);
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let Some(fetch) = self.object.fetches.get_mut(&id) else { return };
         let Some(listed) = fetch.storing().and_then(Storing::listed) else { return };
         let first = listed.tail.end().is_none();
         let in_place = !first || offset == listed.end;
@@ -113,22 +115,22 @@ impl Node {
         if first {
             self.source.credit(&mut self.cx, id, LOOSE_MAX - CREDIT);
         }
-        self.readers_ready(id);
+        self.object.readers_ready(&mut self.cx, id);
         self.cx.turns.dirty(id);
     }
 
     /// Readers have moved on: what all of them have is let go, and as much more may come.
     pub(super) fn loose_passed(&mut self, id: FetchId) {
-        let Some(fetch) = self.fetches.get(&id) else { return };
+        let Some(fetch) = self.object.fetches.get(&id) else { return };
         let fetch::State::Storing(storing) = &fetch.state else { return };
         let positions = storing.readers.iter();
         let slowest = positions.filter_map(|reader| {
-            let exchange = self.exchanges.get(reader)?;
+            let exchange = self.client.exchanges.get(reader)?;
             // Who is told of units has its bytes by another exchange.
             exchange.flow().is_none().then(|| exchange.position()).flatten()
         });
         let slowest = slowest.min().unwrap_or(u64::MAX);
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let Some(fetch) = self.object.fetches.get_mut(&id) else { return };
         let Some(listed) = fetch.storing().and_then(Storing::listed) else { return };
         let passed = listed.tail.pass(slowest);
         if passed > 0 {
@@ -139,7 +141,7 @@ impl Node {
 
     /// A peer says that a response is complete.
     pub(super) fn all_came(&mut self, id: FetchId) {
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let Some(fetch) = self.object.fetches.get_mut(&id) else { return };
         let length = fetch.frontier();
         let Some(storing) = fetch.storing() else { return };
         let listed_only = storing.listed().is_none_or(|listed| listed.tail.end().is_none());
@@ -150,7 +152,7 @@ impl Node {
         storing.ended = true;
         let readers = storing.readers.clone();
         for reader in readers {
-            self.object_ends(reader, length);
+            self.client.object_ends(reader, length);
             self.cx.turns.ready(reader);
         }
     }

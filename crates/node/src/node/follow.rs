@@ -3,14 +3,14 @@
 
 use super::Node;
 use crate::chunks::{Flight, Unit};
-use crate::cutting::Fresh;
-use crate::fetch::{self, Fetch};
 use crate::http::{self, Asked, Record, Voucher, headers};
 use crate::input::{ExchangeId, FetchId};
+use crate::object::cutting::Fresh;
+use crate::object::fetch::{self, Fetch};
+use crate::object::storing::{Inflow, Listed, Storing};
 use crate::peers::verify;
+use crate::request::COVER;
 use crate::source::{CREDIT, Pursuit};
-use crate::storing::{Inflow, Listed, Storing};
-use crate::supplying::COVER;
 use ::http::{HeaderMap, HeaderName, StatusCode, header};
 use bytes::Bytes;
 use std::rc::Rc;
@@ -25,7 +25,9 @@ impl Node {
     /// A peer answers with a record.
     pub(super) fn record_head(&mut self, peer: NodeId, request: Request, head: Head) {
         let Some(id) = self.source.asked(peer, request) else { return };
-        let Some((mesh, fetch)) = self.cx.mesh.as_ref().zip(self.fetches.get(&id)) else { return };
+        let Some((mesh, fetch)) = self.cx.mesh.as_ref().zip(self.object.fetches.get(&id)) else {
+            return;
+        };
         if let Some(name) = fetch.ask.named {
             return self.named_head(id, (peer, request), &name, &head);
         }
@@ -38,7 +40,7 @@ impl Node {
             return self.cx.expel(peer, "a record is not signed by whom it names");
         }
         self.source.heed(&mut self.cx, id, (peer, request));
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let Some(fetch) = self.object.fetches.get_mut(&id) else { return };
         match &mut fetch.state {
             fetch::State::Asking => self.record_for(id, peer, &head),
             fetch::State::Storing(storing) if storing.record == head.record => self.goes_on(id),
@@ -58,7 +60,7 @@ impl Node {
         if matches!(head.status, 100..200 | 206 | 304) {
             return self.cx.expel(peer, "a record of a response that none is made of");
         }
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let Some(fetch) = self.object.fetches.get_mut(&id) else { return };
         fetch.status_line.clone_from(&head.status_line);
         if !head.confirmed {
             return self.follow(id, head, status, headers);
@@ -81,7 +83,7 @@ impl Node {
             voucher: Some(Voucher { signer: head.signer, signature: head.signature }),
             ..Record::clone(&old)
         };
-        let waiters = self.retire(id);
+        let waiters = self.object.retire(id);
         let Some(fetch) = self.remove_fetch(id) else { return };
         self.serve_confirmed(&fetch, fresh, &waiters);
     }
@@ -89,7 +91,7 @@ impl Node {
     /// An object is going to be listed.
     fn follow(&mut self, id: FetchId, head: &Head, status: StatusCode, headers: HeaderMap) {
         let (now, right) = (self.cx.date(), self.cx.clock_right());
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let Some(fetch) = self.object.fetches.get_mut(&id) else { return };
         let next = fetch.ask.trail.resume.map_or(0, |resume| resume.segment);
         let cover = fetch.ask.trail.cover.max(COVER);
         let listed = Listed { next, hollow: next > 0, cover, ..Listed::default() };
@@ -111,8 +113,8 @@ impl Node {
         let mut others = Vec::new();
         if judged.is_err() {
             // Whatever others think of it: here it is for nobody but who began.
-            others = self.retire(id);
-            let Some(fetch) = self.fetches.get_mut(&id) else { return };
+            others = self.object.retire(id);
+            let Some(fetch) = self.object.fetches.get_mut(&id) else { return };
             let starter = others.iter().position(|waiter| Some(*waiter) == fetch.starter);
             fetch.waiters.extend(starter.map(|at| others.remove(at)));
         }
@@ -126,13 +128,13 @@ impl Node {
             // Else only what comes shows that the way is good.
             self.source.get_mut(id).into_iter().for_each(Pursuit::found_way);
         }
-        let storing = self.fetches.get_mut(&id).and_then(Fetch::storing);
+        let storing = self.object.fetches.get_mut(&id).and_then(Fetch::storing);
         if let Some(listed) = storing.and_then(Storing::listed) {
             listed.turned = true;
             self.source.get_mut(id).into_iter().for_each(Pursuit::is_answering);
         }
         self.source.want_again(&mut self.cx, id);
-        self.readers_ready(id);
+        self.object.readers_ready(&mut self.cx, id);
     }
 
     /// Bytes of a unit have come.
@@ -202,7 +204,7 @@ impl Node {
         from: Provenance,
     ) {
         let id = flight.fetch;
-        if let Some(fetch) = self.fetches.get_mut(&id) {
+        if let Some(fetch) = self.object.fetches.get_mut(&id) {
             fetch.received += whole.len() as u64;
         }
         self.source.came(id, self.cx.now);
@@ -210,21 +212,14 @@ impl Node {
             ear.cancel(self.cx.now, name, whole.len() as u32);
         }
         let Unit { parent_end, end, .. } = flight.unit;
-        self.enter(id, Fresh { id: name, bytes: whole, key: None, end, parent_end }, from);
+        self.object.enter(
+            &mut self.cx,
+            id,
+            Fresh { id: name, bytes: whole, key: None, end, parent_end },
+            from,
+        );
         self.cx.turns.all_ready(flight.waiters);
         self.cx.turns.dirty(id);
-    }
-
-    /// When nothing more is on its way, what is collected is written.
-    pub(super) fn rest(&mut self, id: FetchId) {
-        if self.cx.is_flying(id) {
-            return;
-        }
-        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
-        if storing.listed().is_some() && !storing.failed {
-            let group = storing.flush();
-            self.cx.append(Some(id), group);
-        }
     }
 
     /// A peer does not have units that it was asked for.
@@ -232,7 +227,7 @@ impl Node {
         let Some(id) = self.source.asked(peer, request) else { return };
         let mut waiters = Vec::new();
         for name in names {
-            let Some(fetch) = self.fetches.get_mut(&id) else { return };
+            let Some(fetch) = self.object.fetches.get_mut(&id) else { return };
             if self.cx.flights.get_mut(name).is_none_or(|flight| flight.fetch != id) {
                 continue;
             }
@@ -256,7 +251,7 @@ impl Node {
     /// A peer answers with a response that is not stored.
     pub(super) fn opaque_head(&mut self, peer: NodeId, request: Request, opaque: Opaque) {
         let Some(id) = self.source.asked(peer, request) else { return };
-        let Some(fetch) = self.fetches.get(&id) else { return };
+        let Some(fetch) = self.object.fetches.get(&id) else { return };
         let (headers, status) = (headers(&opaque.fields), StatusCode::from_u16(opaque.status));
         let (Some(mut headers), Ok(status)) = (headers, status) else {
             return self.cx.expel(peer, "a head that is none");
@@ -271,11 +266,11 @@ impl Node {
             return;
         }
         self.source.heed(&mut self.cx, id, (peer, request));
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let Some(fetch) = self.object.fetches.get_mut(&id) else { return };
         let confirms = status == StatusCode::NOT_MODIFIED && fetch.confirms;
         if confirms && self.cx.mesh.as_ref().is_some_and(|mesh| !mesh.config.gateways.is_empty()) {
             // Nobody who is believed has signed that: the whole is asked for.
-            let waiters = self.retire(id);
+            let waiters = self.object.retire(id);
             self.remove_fetch(id);
             return self.ask_alone(&waiters);
         }
@@ -298,7 +293,7 @@ impl Node {
         bytes: Vec<u8>,
     ) {
         let Some(id) = self.source.asked(peer, request) else { return };
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let Some(fetch) = self.object.fetches.get_mut(&id) else { return };
         let beyond = fetch.received + bytes.len() as u64 > fetch.granted;
         match &fetch.state {
             fetch::State::Passing(..) if offset == fetch.received && !beyond => {
@@ -319,10 +314,15 @@ impl Node {
     /// want more.
     pub(super) fn settle_listed(&mut self, id: FetchId, record: Rc<Record>) {
         let flying = self.cx.is_flying(id);
-        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
+        let Some(storing) = self.object.fetches.get_mut(&id).and_then(Fetch::storing) else {
+            return;
+        };
         let readers = storing.readers.clone();
         let has_all = |reader: &ExchangeId| {
-            self.exchanges.get(reader).is_none_or(|exchange| exchange.has_wanted(record.length))
+            self.client
+                .exchanges
+                .get(reader)
+                .is_none_or(|exchange| exchange.has_wanted(record.length))
         };
         if !flying && readers.iter().all(has_all) {
             self.finish_listed(id, &record);
@@ -331,7 +331,7 @@ impl Node {
 
     /// The last reader has left an object that a peer lists, or one of them.
     pub(super) fn unread_listed(&mut self, id: FetchId) {
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let Some(fetch) = self.object.fetches.get_mut(&id) else { return };
         let received = fetch.received;
         let Some(storing) = fetch.storing() else { return };
         if !storing.readers.is_empty() {
@@ -354,7 +354,7 @@ impl Node {
                 self.finish_listed(id, &record);
             }
             _ if little && here => {
-                self.orphan(id);
+                self.object.orphan(&mut self.cx, id);
                 self.want_rest(id);
                 self.cx.turns.dirty(id);
             }
@@ -364,7 +364,7 @@ impl Node {
 
     /// A followed object is as complete as it will be: its record is kept.
     pub(super) fn finish_listed(&mut self, id: FetchId, record: &Rc<Record>) {
-        self.retire(id);
+        self.object.retire(id);
         let Some(mut fetch) = self.remove_fetch(id) else { return };
         let (key, uri) = (fetch.ask.key, fetch.ask.target.to_string());
         let published = fetch.ask.named.is_some_and(|name| self.cx.published.has(&name));
@@ -372,8 +372,8 @@ impl Node {
         let (failed, hollow) = (storing.failed, storing.is_hollow());
         let reopened = storing.is_reopened();
         if failed || hollow {
-            for reader in self.drop_storing(id, fetch) {
-                self.read_closed(reader, record);
+            for reader in self.object.drop_storing(&mut self.cx, id, fetch) {
+                self.client.read_closed(reader, record);
                 self.cx.turns.ready(reader);
             }
             return;
@@ -385,7 +385,7 @@ impl Node {
             self.put_record(key, uri, Rc::clone(record));
         }
         for reader in readers {
-            self.read_closed(reader, record);
+            self.client.read_closed(reader, record);
             self.cx.turns.ready(reader);
         }
     }

@@ -2,23 +2,23 @@
 
 use super::answer::overheard;
 use super::origin::{add_status, add_upstream, bodiless, content_length};
-use super::{ABANDONED_MAX, LIST_AFTER, Node, ORPHAN_PATIENCE, ORPHANS_MAX};
-use crate::cutting::{Cutting, Fresh};
-use crate::exchange::{Piece, Serving, Source, State};
-use crate::fetch::{self, Fetch};
+use super::{ABANDONED_MAX, LIST_AFTER, Node};
+use crate::catalogue::Signed;
+use crate::client::exchange::{Piece, Serving, Source, State};
 use crate::http;
 use crate::input::{ExchangeId, FetchError, FetchId};
-use crate::output::{ClientOutput, Head, Output, StoreOutput};
+use crate::object::cutting::{Cutting, Fresh};
+use crate::object::fetch::{self, Fetch};
+use crate::object::storing::{Inflow, Storing};
+use crate::output::{ClientOutput, Head, Output};
+use crate::request::UNASKED_BYTES;
 use crate::source::Goal;
-use crate::storing::{Inflow, Signed, Storing};
-use crate::supplying::UNASKED_BYTES;
 use crate::trust::Trust;
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use content::Segment;
 use smallvec::SmallVec;
 use std::rc::Rc;
 use store::Provenance;
-use wire::{ObjectKey, RecordId};
 
 /// Units in a segment that is closed because peers wait for it, at most: a signature for each 128 KiB.
 const LISTED_UNITS: usize = 16;
@@ -33,12 +33,14 @@ impl Node {
         mut headers: HeaderMap,
     ) {
         let (now, right) = (self.cx.date(), self.cx.clock_right());
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let Some(fetch) = self.object.fetches.get_mut(&id) else { return };
         let announced =
             if bodiless(&Method::GET, status) { Some(0) } else { content_length(&headers) };
         headers.remove(header::CONTENT_LENGTH);
         let cookies = http::take_cookies(&mut headers);
-        if let Some(starter) = fetch.starter.and_then(|starter| self.exchanges.get_mut(&starter)) {
+        if let Some(starter) =
+            fetch.starter.and_then(|starter| self.client.exchanges.get_mut(&starter))
+        {
             starter.ask.cookies = cookies;
         }
         if right && !headers.contains_key(header::DATE) {
@@ -58,7 +60,7 @@ impl Node {
     /// An object begins to come: whoever waited reads it, if it is for them.
     pub(super) fn begin(&mut self, id: FetchId, storing: Storing) {
         let now = self.cx.date();
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let Some(fetch) = self.object.fetches.get_mut(&id) else { return };
         let record = storing.so_far(fetch.requested);
         fetch.joined.clear();
         let (starter, waiters) = (fetch.starter, std::mem::take(&mut fetch.waiters));
@@ -66,7 +68,7 @@ impl Node {
         self.source.get_mut(id).into_iter().for_each(|it| it.seeks(Goal::Object));
         let mut others = Vec::new();
         for waiter in waiters {
-            let Some(exchange) = self.exchanges.get(&waiter) else { continue };
+            let Some(exchange) = self.client.exchanges.get(&waiter) else { continue };
             let joins = starter != Some(waiter);
             if joins && !http::may_join(&record, &exchange.ask.headers, now) {
                 others.push(waiter);
@@ -79,15 +81,11 @@ impl Node {
         self.ask_alone(&others);
     }
 
-    fn wants_head(&self, client: ExchangeId) -> bool {
-        self.exchanges.get(&client).is_some_and(|exchange| exchange.ask.method == Method::HEAD)
-    }
-
     /// A client, or a peer, reads an object while it grows.
     pub(super) fn serve_growing(&mut self, client: ExchangeId, id: FetchId, collapsed: bool) {
         let now = self.cx.date();
-        let (peer, head_alone) = (self.is_peer(client), self.wants_head(client));
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let (peer, head_alone) = (self.client.is_peer(client), self.client.wants_head(client));
+        let Some(fetch) = self.object.fetches.get_mut(&id) else { return };
         let (why, requested) = (fetch.why, fetch.requested);
         let upstream = fetch.status_line.clone();
         let Some(storing) = fetch.storing() else { return };
@@ -103,13 +101,15 @@ impl Node {
         let (record, first) = (storing.record, storing.segment_at(0));
         let heard = self.cx.is_overheard_at(record, first, 0);
         let detail = overheard(detail, heard);
-        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
+        let Some(storing) = self.object.fetches.get_mut(&id).and_then(Fetch::storing) else {
+            return;
+        };
         let mut headers = storing.headers.clone();
         if collapsed || storing.carried > 0 {
             let age = http::age(&storing.so_far(requested), now);
             headers.insert(header::AGE, HeaderValue::from(age));
         }
-        if let Some(exchange) = self.exchanges.get(&client) {
+        if let Some(exchange) = self.client.exchanges.get(&client) {
             exchange.ask.set_cookies(&mut headers);
         }
         add_upstream(&mut headers, &upstream);
@@ -129,13 +129,15 @@ impl Node {
             listed.wanted_here |= !head_alone;
         }
         self.cx.out.push_back(Output::Client(ClientOutput::Respond(client, Box::new(head))));
-        self.put_state(client, State::Serving(Box::new(serving)));
+        self.client.put_state(client, State::Serving(Box::new(serving)));
         self.cx.turns.ready(client);
     }
 
     /// An object whose length was not announced is larger than what is stored.
     pub(super) fn outgrow(&mut self, id: FetchId) {
-        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
+        let Some(storing) = self.object.fetches.get_mut(&id).and_then(Fetch::storing) else {
+            return;
+        };
         if !storing.failed {
             self.cx.report.not_stored.entry("body-size").or_default().responses += 1;
             self.fail_storing(id, &[]);
@@ -144,53 +146,38 @@ impl Node {
 
     /// A unit is whole: lists it, and has it written with its neighbours.
     pub(super) fn keep(&mut self, id: FetchId, unit: Fresh) {
-        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
+        let Some(storing) = self.object.fetches.get_mut(&id).and_then(Fetch::storing) else {
+            return;
+        };
         let full = storing.cutting().and_then(|cutting| cutting.list(&unit));
         if let Some(segment) = full {
             self.add_segment(id, Rc::new(segment));
         }
-        self.enter(id, unit, Provenance::Own);
+        self.object.enter(&mut self.cx, id, unit, Provenance::Own);
     }
 
     /// Our own manifest has one more segment.
     fn add_segment(&mut self, id: FetchId, segment: Rc<Segment>) {
-        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
+        let Some(storing) = self.object.fetches.get_mut(&id).and_then(Fetch::storing) else {
+            return;
+        };
         // What a name certifies needs no signature of ours.
         let signature = storing.voucher.as_ref().map(|voucher| voucher.signature);
         storing.close_segment(&segment, signature);
-        self.write_segment(id, Signed { segment: Rc::clone(&segment), signature });
+        self.object.write_segment(
+            &mut self.cx,
+            id,
+            Signed { segment: Rc::clone(&segment), signature },
+        );
         self.publish.handle_listed(&self.cx, id, &segment);
-    }
-
-    /// A unit of an object is here, and named: has it written with its neighbours.
-    pub(super) fn enter(&mut self, id: FetchId, unit: Fresh, from: Provenance) {
-        let full_memory = self.cx.chunks.pinned_bytes() > self.cx.pinned_max();
-        let named = (unit.id, &unit.bytes);
-        let fresh = self.cx.chunks.enter(id, named, from, &mut self.cx.tickets, &mut self.cx.out);
-        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
-        let parent_end = unit.parent_end;
-        let group = match fresh {
-            true if storing.failed => {
-                storing.unstored.push_back((unit.end, unit.id));
-                Vec::new()
-            }
-            true => storing.collect((unit.id, unit.bytes), parent_end),
-            false if storing.failed && self.cx.chunks.is_pinned(&unit.id) => {
-                storing.unstored.push_back((unit.end, unit.id));
-                Vec::new()
-            }
-            false if parent_end => storing.flush(),
-            false => Vec::new(),
-        };
-        // Neighbours are worth waiting for only while there is memory.
-        let group = if group.is_empty() && full_memory { storing.flush() } else { group };
-        self.cx.append(Some(id), group);
     }
 
     /// Closes the open segment for peers that read along, once it is worth its signature: one unit at
     /// first, then more and more. What is too little waits a moment.
     pub(super) fn list_for_peers(&mut self, id: FetchId) {
-        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
+        let Some(storing) = self.object.fetches.get_mut(&id).and_then(Fetch::storing) else {
+            return;
+        };
         let closed = storing.offsets.len() as u32;
         let announced = storing.announced.unwrap_or(u64::MAX);
         let Some(cutting) = storing.cutting() else { return };
@@ -205,8 +192,8 @@ impl Node {
         }
         if open >= worth {
             self.list_open(id);
-        } else if !self.to_list.iter().any(|(_, waiting)| *waiting == id) {
-            self.to_list.push_back((self.cx.now + LIST_AFTER, id));
+        } else if !self.object.to_list.iter().any(|(_, waiting)| *waiting == id) {
+            self.object.to_list.push_back((self.cx.now + LIST_AFTER, id));
         }
     }
 
@@ -215,7 +202,9 @@ impl Node {
         if !self.is_read_by_peers(id) {
             return;
         }
-        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
+        let Some(storing) = self.object.fetches.get_mut(&id).and_then(Fetch::storing) else {
+            return;
+        };
         let Some(segment) = storing.cutting().and_then(Cutting::flush) else { return };
         self.add_segment(id, Rc::new(segment));
         self.peers_ready(id);
@@ -223,37 +212,34 @@ impl Node {
 
     /// Those readers of an object that are peers may be able to go on.
     pub(super) fn peers_ready(&mut self, id: FetchId) {
-        let Some(fetch::State::Storing(storing)) = self.fetches.get(&id).map(|it| &it.state) else {
+        let Some(fetch::State::Storing(storing)) = self.object.fetches.get(&id).map(|it| &it.state)
+        else {
             return;
         };
-        let peers = storing.readers.iter().filter(|reader| self.is_peer(**reader));
+        let peers = storing.readers.iter().filter(|reader| self.client.is_peer(**reader));
         let peers: SmallVec<[ExchangeId; 8]> = peers.copied().collect();
         self.cx.turns.all_ready(peers);
     }
 
     pub(super) fn is_read_by_peers(&self, id: FetchId) -> bool {
-        match self.fetches.get(&id).map(|fetch| &fetch.state) {
+        match self.object.fetches.get(&id).map(|fetch| &fetch.state) {
             // Asked for every piece of every body: where there is no mesh, nobody is looked at.
             Some(fetch::State::Storing(storing)) if self.cx.mesh.is_some() => {
-                storing.readers.iter().any(|reader| self.is_peer(*reader))
+                storing.readers.iter().any(|reader| self.client.is_peer(*reader))
             }
             _ => false,
         }
     }
 
-    fn is_peer(&self, id: ExchangeId) -> bool {
-        self.exchanges.get(&id).is_some_and(|exchange| exchange.peer().is_some())
-    }
-
     /// The object is whole: closes its record.
     pub(super) fn close(&mut self, id: FetchId) {
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let Some(fetch) = self.object.fetches.get_mut(&id) else { return };
         let Some(cutting) = fetch.storing().and_then(Storing::cutting) else { return };
         if let Some(unit) = cutting.end() {
             self.keep(id, unit);
         }
-        self.retire(id);
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        self.object.retire(id);
+        let Some(fetch) = self.object.fetches.get_mut(&id) else { return };
         let (requested, received) = (fetch.requested, fetch.received);
         let Some(storing) = fetch.storing() else { return };
         storing.announced = Some(received);
@@ -262,16 +248,18 @@ impl Node {
         let Some(last) = storing.cutting().map(Cutting::close) else { return };
         self.cx.append(Some(id), group);
         self.add_segment(id, Rc::new(last));
-        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
+        let Some(storing) = self.object.fetches.get_mut(&id).and_then(Fetch::storing) else {
+            return;
+        };
         let record = storing.so_far(requested);
         let readers = storing.readers.clone();
         let failed = storing.failed;
         for reader in &readers {
-            self.object_ends(*reader, received);
+            self.client.object_ends(*reader, received);
         }
         if !failed {
             let record = Rc::new(record);
-            let Some(fetch) = self.fetches.get_mut(&id) else { return };
+            let Some(fetch) = self.object.fetches.get_mut(&id) else { return };
             let (key, uri) = (fetch.ask.key, fetch.ask.target.to_string());
             let is_put = !self.source.has(id);
             if let Some(storing) = fetch.storing() {
@@ -288,7 +276,7 @@ impl Node {
 
     /// The disk has all of a closed object: its readers go on from there.
     pub(super) fn settle(&mut self, id: FetchId) {
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let Some(fetch) = self.object.fetches.get_mut(&id) else { return };
         let is_put = !self.source.has(id);
         let Some(storing) = fetch.storing() else { return };
         let Some(record) = storing.whole.clone() else { return };
@@ -304,7 +292,7 @@ impl Node {
         }
         self.remove_fetch(id);
         for reader in readers {
-            self.read_closed(reader, &record);
+            self.client.read_closed(reader, &record);
         }
     }
 
@@ -313,53 +301,22 @@ impl Node {
         if self.cannot_fill(id) {
             return;
         }
-        if let Some(fetch::State::Passing(..)) = self.fetches.get(&id).map(|fetch| &fetch.state) {
+        if let Some(fetch::State::Passing(..)) =
+            self.object.fetches.get(&id).map(|fetch| &fetch.state)
+        {
             return self.end(id, Err(FetchError::Truncated));
         }
-        self.retire(id);
+        self.object.retire(id);
         let Some(fetch) = self.remove_fetch(id) else { return };
-        let readers = self.drop_storing(id, fetch);
+        let readers = self.object.drop_storing(&mut self.cx, id, fetch);
         for reader in readers {
             self.abort(reader);
         }
     }
 
-    /// Lets go of all that a transfer had kept; answers who still reads.
-    pub(super) fn drop_storing(&mut self, id: FetchId, mut fetch: Fetch) -> Vec<ExchangeId> {
-        let published = fetch.ask.named.is_some_and(|name| self.cx.published.has(&name));
-        let Some(storing) = fetch.storing() else { return Vec::new() };
-        let (group, readers) = (storing.flush(), std::mem::take(&mut storing.readers));
-        for (_, unit) in &storing.unstored {
-            self.cx.chunks.release(unit);
-        }
-        let kept = storing.whole.is_some() && !storing.failed && !storing.is_hollow();
-        let record = storing.record;
-        if !kept && !published && !self.is_of_use(record, fetch.ask.key) {
-            // Those that wait would come behind it.
-            self.cx.segments.write(&mut self.cx.tickets, &mut self.cx.out);
-            let drop = store::Change::DropSegments { record };
-            self.cx
-                .out
-                .push_back(Output::Store(StoreOutput::Change(self.cx.tickets.draw(), vec![drop])));
-        }
-        // Another transfer may have met the same units, and count on their being written.
-        self.cx.append(Some(id), group);
-        readers
-    }
-
-    /// Whether another transfer or the catalogue has the same record, and so its segments.
-    fn is_of_use(&mut self, record: RecordId, key: ObjectKey) -> bool {
-        let row = self.cx.rows.get(&key);
-        row.is_some_and(|row| row.records.iter().any(|kept| kept.id == record))
-            || self
-                .fetches
-                .values_mut()
-                .any(|other| other.storing().is_some_and(|storing| storing.record == record))
-    }
-
     /// A reader has left a growing object, or has all of it.
     pub(super) fn unread(&mut self, id: FetchId, reader: ExchangeId, of_peer: bool) {
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let Some(fetch) = self.object.fetches.get_mut(&id) else { return };
         let received = fetch.received;
         let Some(storing) = fetch.storing() else { return };
         storing.readers.retain(|other| *other != reader);
@@ -375,12 +332,12 @@ impl Node {
         }
         let left = storing.announced.map(|length| length.saturating_sub(received));
         if left.is_some_and(|left| left <= ABANDONED_MAX) && !storing.failed {
-            self.orphan(id);
+            self.object.orphan(&mut self.cx, id);
             self.cx.turns.dirty(id);
         } else if of_peer && !storing.failed {
             // It may come back by another way, and go on (protocol: Resume).
             storing.parked = true;
-            self.orphan(id);
+            self.object.orphan(&mut self.cx, id);
         } else {
             self.cx.turns.end(id);
         }
@@ -388,7 +345,7 @@ impl Node {
 
     /// A transfer of which all has come from an origin ends with its last reader.
     pub(super) fn forget_if_read(&mut self, id: FetchId) {
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let Some(fetch) = self.object.fetches.get_mut(&id) else { return };
         let is_put = !self.source.has(id);
         let Some(storing) = fetch.storing() else { return };
         let is_cut = matches!(storing.inflow, Inflow::Cut(_)) && !is_put;
@@ -397,35 +354,7 @@ impl Node {
             && storing.readers.is_empty()
             && let Some(fetch) = self.remove_fetch(id)
         {
-            self.drop_storing(id, fetch);
-        }
-    }
-
-    /// Nobody waits for a transfer: it may go on for a while.
-    pub(super) fn orphan(&mut self, id: FetchId) {
-        self.orphans.retain(|(_, other)| *other != id);
-        self.orphans.push_back((self.cx.now + ORPHAN_PATIENCE, id));
-        if self.orphans.len() > ORPHANS_MAX
-            && let Some((_, oldest)) = self.orphans.pop_front()
-        {
-            self.end_orphan(oldest);
-        }
-    }
-
-    /// A transfer that nobody waited for has had its time; somebody may have joined it since.
-    pub(super) fn end_orphan(&mut self, id: FetchId) {
-        let Some(fetch) = self.fetches.get(&id) else { return };
-        let unread = match &fetch.state {
-            // The manifest of a listed object may be whole long before its units are here.
-            fetch::State::Storing(storing) => {
-                let comes = !storing.ended || matches!(storing.inflow, Inflow::Listed(_));
-                storing.readers.is_empty() && comes
-            }
-            fetch::State::Asking => fetch.waiters.is_empty(),
-            _ => false,
-        };
-        if unread {
-            self.cx.turns.end(id);
+            self.object.drop_storing(&mut self.cx, id, fetch);
         }
     }
 }

@@ -2,16 +2,17 @@
 
 use super::Node;
 use super::charge::size_of_ask;
-use crate::exchange::{Ask, Asker, Exchange, State, Trail};
+use crate::client::exchange::{Exchange, State};
+use crate::client::supplying::{REQUESTS_MAX, requests_of};
 use crate::http::{self, Audience, Row, Target};
 use crate::input::{Entrance, ExchangeId, LinkInput};
 use crate::named;
 use crate::output::{Dial, LinkOutput, Output};
 use crate::peers::{Down, Event};
 use crate::publish::hints;
+use crate::request::{Ask, Asker, Trail};
 use crate::routes::RouteTable;
 use crate::source::FIELDS_MAX;
-use crate::supplying::{REQUESTS_MAX, requests_of};
 use ::http::{HeaderMap, Method, Uri, Version, header};
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
@@ -118,7 +119,7 @@ impl Node {
     fn peer_down(&mut self, peer: NodeId) {
         let Some(mesh) = &mut self.cx.mesh else { return };
         mesh.holders.gone(peer);
-        let mut supplied: Vec<ExchangeId> = requests_of(&self.supplied, peer).collect();
+        let mut supplied: Vec<ExchangeId> = requests_of(&self.client.supplied, peer).collect();
         supplied.sort_unstable();
         for id in supplied {
             self.leave(id);
@@ -142,22 +143,22 @@ impl Node {
             }
             Message::Lost(request, names) => self.units_lost(peer, request, &names),
             Message::Credit(request, bytes, cover) => {
-                if let Some(id) = self.supplied(peer, request) {
+                if let Some(id) = self.client.supplied(peer, request) {
                     self.peer_credit(id, bytes, cover);
                 }
             }
             Message::Want(request, wants) => {
-                if let Some(id) = self.supplied(peer, request) {
+                if let Some(id) = self.client.supplied(peer, request) {
                     self.peer_wants(id, wants);
                 }
             }
             Message::Unwant(request, names) => {
-                if let Some(id) = self.supplied(peer, request) {
-                    self.peer_unwants(id, &names);
+                if let Some(id) = self.client.supplied(peer, request) {
+                    self.client.peer_unwants(&mut self.cx, id, &names);
                 }
             }
             Message::Cancel(request) => {
-                if let Some(id) = self.supplied(peer, request) {
+                if let Some(id) = self.client.supplied(peer, request) {
                     self.leave(id);
                 }
             }
@@ -168,16 +169,12 @@ impl Node {
         }
     }
 
-    fn supplied(&self, peer: NodeId, request: Request) -> Option<ExchangeId> {
-        self.supplied.get(&(peer, request)).copied()
-    }
-
     fn peer_asks(&mut self, peer: NodeId, ask: peer::Ask) {
         self.cx.report.asks_in += 1;
         let Some(mesh) = &mut self.cx.mesh else { return };
         let request = ask.request;
-        let known = self.supplied.contains_key(&(peer, request));
-        let crowd = requests_of(&self.supplied, peer).count() >= REQUESTS_MAX;
+        let known = self.client.supplied.contains_key(&(peer, request));
+        let crowd = requests_of(&self.client.supplied, peer).count() >= REQUESTS_MAX;
         let loops = ask.visited.contains(&mesh.peers.own_id());
         let address = mesh.peers.address(peer);
         let fields = ask.fields.iter().map(|(name, value)| name.len() + value.len());
@@ -204,10 +201,10 @@ impl Node {
     fn admit_peer(&mut self, peer: NodeId, request: Request, ask: Ask) {
         let Some(mesh) = &mut self.cx.mesh else { return };
         let id = mesh.draw_exchange();
-        self.supplied.insert((peer, request), id);
+        self.client.supplied.insert((peer, request), id);
         self.source.look_again(self.cx.now);
         let credit = ask.trail.credit;
-        self.exchanges.insert(id, Exchange { ask, credit, state: State::Looking });
+        self.client.exchanges.insert(id, Exchange { ask, credit, state: State::Looking });
         self.charge(id);
         self.look(id);
     }
@@ -260,8 +257,10 @@ impl Node {
 
     /// A peer goes on with a transfer that was broken off.
     pub(super) fn take_up(&mut self, id: ExchangeId, resume: Resume, row: &Row) {
-        let Some(key) = self.exchanges.get(&id).map(|exchange| exchange.ask.key) else { return };
-        let growing = self.fetches.iter_mut().find_map(|(fetch_id, fetch)| {
+        let Some(key) = self.client.exchanges.get(&id).map(|exchange| exchange.ask.key) else {
+            return;
+        };
+        let growing = self.object.fetches.iter_mut().find_map(|(fetch_id, fetch)| {
             // A record is of one object: it is not to be vouched for under the name of another.
             let same = fetch.ask.key == key;
             let storing = fetch.storing().filter(|_| same)?;
@@ -275,13 +274,13 @@ impl Node {
         if let Some(record) = row.records.iter().find(|record| record.id == resume.record) {
             return self.supply_closed(id, &Rc::clone(record), "hit");
         }
-        let Some(exchange) = self.exchanges.get(&id) else { return };
+        let Some(exchange) = self.client.exchanges.get(&id) else { return };
         if self.has_sources(&exchange.ask) {
             let ask = exchange.ask.clone();
             let fetch = self.fetch(ask, None, "uri-miss", vec![id]);
-            return self.put_state(id, State::Waiting(fetch));
+            return self.client.put_state(id, State::Waiting(fetch));
         }
-        self.end_supply(id, Outcome::UnknownRecord);
+        self.client.end_supply(&mut self.cx, id, Outcome::UnknownRecord);
         self.leave(id);
     }
 }

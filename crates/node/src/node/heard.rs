@@ -32,11 +32,11 @@ impl Node {
     fn heard(&mut self, value: Value) {
         match value {
             Value::Append(group) => self.cx.append(None, group),
-            Value::Ready(id) => self.readers_ready(id),
+            Value::Ready(id) => self.object.readers_ready(&mut self.cx, id),
             Value::Want(id, want) => self.source.want(&mut self.cx, id, &[want]),
             Value::NotFromPeer { readers, bytes, mended } => {
                 for reader in readers {
-                    self.with_serving(reader, |serving| {
+                    self.client.with_serving(reader, |serving| {
                         serving.from_peer = serving.from_peer.saturating_sub(bytes);
                         serving.from_repair += mended;
                     });

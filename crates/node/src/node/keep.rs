@@ -2,14 +2,13 @@
 
 use super::Node;
 use crate::chunks::Appended;
-use crate::exchange::State;
-use crate::fetch::{self, Fetch};
+use crate::client::exchange::State;
 use crate::http::{Record, Row};
 use crate::input::{FetchId, Ticket};
-use crate::storing::Signed;
+use crate::object::fetch::{self, Fetch};
 use crate::trust::Trust;
 use std::rc::Rc;
-use store::{Change, Location};
+use store::Location;
 use wire::{ChunkId, ObjectKey};
 
 impl Node {
@@ -36,8 +35,8 @@ impl Node {
 
     /// The store did not take units of a transfer: it goes on without the store.
     pub(super) fn fail_storing(&mut self, id: FetchId, refused: &[ChunkId]) {
-        let key = self.fetches.get(&id).map(|fetch| fetch.ask.key);
-        let storing = self.fetches.get_mut(&id).and_then(Fetch::storing);
+        let key = self.object.fetches.get(&id).map(|fetch| fetch.ask.key);
+        let storing = self.object.fetches.get_mut(&id).and_then(Fetch::storing);
         let (Some(key), Some(storing)) = (key, storing) else {
             // The transfer is over, and its record names units that will be missed.
             refused.iter().for_each(|id| self.cx.chunks.release(id));
@@ -62,20 +61,21 @@ impl Node {
 
     /// Readers have moved on: lets go of what none of them needs any more.
     pub(super) fn passed(&mut self, id: FetchId) {
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let Some(fetch) = self.object.fetches.get_mut(&id) else { return };
         let fetch::State::Storing(storing) = &mut fetch.state else { return };
         if !storing.failed {
             return;
         }
         let readers = storing.readers.iter();
-        let positions = readers.filter_map(|reader| self.exchanges.get(reader)?.position());
+        let positions = readers.filter_map(|reader| self.client.exchanges.get(reader)?.position());
         let slowest = positions.min().unwrap_or(u64::MAX);
         // Nor are segments kept that nobody will be told of or read again.
-        let told =
-            storing.readers.iter().filter_map(|reader| match &self.exchanges.get(reader)?.state {
+        let told = storing.readers.iter().filter_map(|reader| {
+            match &self.client.exchanges.get(reader)?.state {
                 State::Supplying(supplying) => Some(supplying.segment),
                 _ => None,
-            });
+            }
+        });
         let told = told.min().unwrap_or(u32::MAX);
         storing
             .closed
@@ -87,21 +87,6 @@ impl Node {
                 self.cx.chunks.release(&unit);
             }
         }
-    }
-
-    /// Writes a segment of a manifest; until the catalogue has it, the transfer keeps it.
-    pub(super) fn write_segment(&mut self, id: FetchId, signed: Signed) {
-        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
-        let (number, last) = (signed.segment.number as u32, signed.segment.closing.is_some());
-        let record = storing.record;
-        let bytes = signed.encode();
-        self.cx.manifests.put(record, Rc::new(signed));
-        if storing.failed {
-            return;
-        }
-        let change = Change::PutSegment { record, number, bytes };
-        self.cx.segments.put((id, number), change, last, &mut self.cx.tickets, &mut self.cx.out);
-        self.cx.dirty();
     }
 
     /// The catalogue has taken changes, or could not.
@@ -123,7 +108,7 @@ impl Node {
     fn segment_written(&mut self, id: FetchId, number: u32, done: bool) {
         if !done {
             self.fail_storing(id, &[]);
-        } else if let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) {
+        } else if let Some(storing) = self.object.fetches.get_mut(&id).and_then(Fetch::storing) {
             storing.closed.remove(&number);
         }
         self.cx.turns.dirty(id);

@@ -5,11 +5,11 @@
 //! power: they go when the row is written again, or leaves.
 
 use super::Node;
-use crate::exchange::{Exchange, Source};
-use crate::fetch;
+use crate::client::exchange::{Exchange, Source};
 use crate::http::Row;
+use crate::object::fetch;
+use crate::object::storing::Inflow;
 use crate::output::{Output, StoreOutput};
-use crate::storing::Inflow;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use store::Change;
@@ -56,7 +56,7 @@ impl Node {
         else {
             return;
         };
-        if self.exchanges.values().any(|other| self.reads(other) == Some(record)) {
+        if self.client.exchanges.values().any(|other| self.reads(other) == Some(record)) {
             return;
         }
         self.cx.lingering.remove(&record);
@@ -71,7 +71,7 @@ impl Node {
 
     /// The closed records of an object that somebody reads.
     fn read_under(&self, key: &ObjectKey) -> BTreeSet<RecordId> {
-        let of_it = self.exchanges.values().filter(|exchange| exchange.ask.key == *key);
+        let of_it = self.client.exchanges.values().filter(|exchange| exchange.ask.key == *key);
         of_it.filter_map(|exchange| self.reads(exchange)).collect()
     }
 
@@ -79,7 +79,7 @@ impl Node {
     fn reads(&self, exchange: &Exchange) -> Option<RecordId> {
         match exchange.source()? {
             Source::Closed(record) => Some(record.id),
-            Source::Growing(fetch) => match &self.fetches.get(fetch)?.state {
+            Source::Growing(fetch) => match &self.object.fetches.get(fetch)?.state {
                 fetch::State::Storing(storing) => {
                     let own = matches!(storing.inflow, Inflow::Cut(_));
                     let closed = storing.whole.is_some() && (own || storing.is_reopened());

@@ -1,14 +1,15 @@
 //! Manifests that peers send: each segment is checked, kept, and tells which units may come or be asked for.
 
 use super::Node;
+use crate::catalogue;
+use crate::catalogue::Signed;
 use crate::chunks::{Unit, is_sealed_as};
-use crate::fetch::Fetch;
 use crate::input::FetchId;
-use crate::named;
+use crate::object::fetch::Fetch;
+use crate::object::storing::Storing;
 use crate::peers::verify;
+use crate::request::UNASKED_BYTES;
 use crate::source::Pursuit;
-use crate::storing::{Signed, Storing};
-use crate::supplying::UNASKED_BYTES;
 use bytes::Bytes;
 use content::Segment;
 use std::rc::Rc;
@@ -26,7 +27,7 @@ impl Node {
         bytes: &[u8],
     ) {
         let Some(id) = self.source.asked(peer, request) else { return };
-        let storing = self.fetches.get_mut(&id).and_then(Fetch::storing);
+        let storing = self.object.fetches.get_mut(&id).and_then(Fetch::storing);
         let Some(storing) = storing else { return };
         let segment = match check_segment(storing, self.cx.sealer.is_some(), &signature, bytes) {
             Ok(segment) => Rc::new(segment),
@@ -49,7 +50,9 @@ impl Node {
     }
 
     fn add_listed(&mut self, id: FetchId, segment: Rc<Segment>, signature: Signature) {
-        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
+        let Some(storing) = self.object.fetches.get_mut(&id).and_then(Fetch::storing) else {
+            return;
+        };
         storing.close_segment(&segment, Some(signature));
         let mut before = None;
         if let Some(listed) = storing.listed() {
@@ -59,7 +62,11 @@ impl Node {
         }
         let (end, takes_up) = (segment.end_offset(), storing.is_hollow());
         let closing = segment.closing;
-        self.write_segment(id, Signed { segment: Rc::clone(&segment), signature: Some(signature) });
+        self.object.write_segment(
+            &mut self.cx,
+            id,
+            Signed { segment: Rc::clone(&segment), signature: Some(signature) },
+        );
         if let Some(ear) = &mut self.cx.ear {
             ear.handle_listed(self.cx.now, before.as_deref(), &segment);
             self.hand_on_heard();
@@ -76,9 +83,9 @@ impl Node {
         match self.awaits_order(id, &segment) {
             // Peers are told of it at once.
             true => self.peers_ready(id),
-            false => self.readers_ready(id),
+            false => self.object.readers_ready(&mut self.cx, id),
         }
-        let storing = self.fetches.get_mut(&id).and_then(Fetch::storing);
+        let storing = self.object.fetches.get_mut(&id).and_then(Fetch::storing);
         if storing.is_some_and(|storing| storing.readers.is_empty()) {
             self.want_rest(id);
         }
@@ -115,7 +122,7 @@ impl Node {
                 ear.want(self.cx.now, name, unit.length);
             }
             let early = self.cx.flights.early.take(&name);
-            let Some(fetch) = self.fetches.get_mut(&id) else { return };
+            let Some(fetch) = self.object.fetches.get_mut(&id) else { return };
             fetch.granted += u64::from(unit.length);
             self.count_unasked(id, &name, unit);
             if let Some(bytes) = early {
@@ -134,29 +141,31 @@ impl Node {
 
     /// What comes unasked comes from a peer, too.
     fn count_unasked(&mut self, id: FetchId, name: &ChunkId, unit: Unit) {
-        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
+        let Some(storing) = self.object.fetches.get_mut(&id).and_then(Fetch::storing) else {
+            return;
+        };
         for reader in storing.readers.clone() {
             let mut counts = false;
-            self.with_serving(reader, |serving| {
+            self.client.with_serving(reader, |serving| {
                 counts = serving.leads && serving.wanted_to + u64::from(unit.length) == unit.end;
                 serving.wanted_to = if counts { unit.end } else { serving.wanted_to };
             });
             if counts {
-                self.count_from_peer(reader, name, unit.length);
+                self.client.count_from_peer(&mut self.cx, reader, name, unit.length);
             }
         }
     }
 
     /// The manifest is whole.
     fn listed_whole(&mut self, id: FetchId, length: u64) {
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let Some(fetch) = self.object.fetches.get_mut(&id) else { return };
         let requested = fetch.requested;
         let Some(storing) = fetch.storing() else { return };
         storing.ended = true;
         storing.announced = Some(length);
         storing.whole = Some(Rc::new(storing.so_far(requested)));
         for reader in storing.readers.clone() {
-            self.object_ends(reader, length);
+            self.client.object_ends(reader, length);
         }
     }
 }
@@ -196,7 +205,7 @@ fn check_segment(
     }
     let signed = wire::peer::segment_signed(&record, &digest);
     if let Some(root) = root {
-        if !named::certifies(&root, &segment, &digest) {
+        if !catalogue::certifies(&root, &segment, &digest) {
             return Err("a segment that the object's name does not certify");
         }
     } else if !signer.is_some_and(|signer: PublicKey| verify(&signer, &signed, signature)) {

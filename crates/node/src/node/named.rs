@@ -2,14 +2,16 @@
 //! their names.
 
 use super::Node;
-use crate::exchange::{self, Ask, Exchange, Source};
-use crate::fetch;
+use crate::catalogue;
+use crate::client::exchange::{self, Exchange, Source};
 use crate::http::Row;
 use crate::input::{ExchangeId, FetchId};
 use crate::named;
+use crate::object::fetch;
+use crate::object::storing::{Inflow, Listed, Storing};
+use crate::request::Ask;
+use crate::request::COVER;
 use crate::source::Pursuit;
-use crate::storing::{Inflow, Listed, Storing};
-use crate::supplying::COVER;
 use ::http::{HeaderMap, StatusCode, header};
 use content::Root;
 use std::rc::Rc;
@@ -56,10 +58,10 @@ impl Node {
         let waiters = self.cx.manifests.waiters(&at);
         !waiters.is_empty()
             && waiters.iter().all(|waiter| {
-                let Some(exchange) = self.exchanges.get(waiter) else { return true };
+                let Some(exchange) = self.client.exchanges.get(waiter) else { return true };
                 let Some(name) = exchange.ask.named else { return true };
                 let root = self.headers_of(exchange).and_then(|it| named::root_in(&name, it));
-                root.is_some_and(|root| named::certifies_kept(&root, bytes).is_some())
+                root.is_some_and(|root| catalogue::certifies_kept(&root, bytes).is_some())
             })
     }
 
@@ -70,7 +72,7 @@ impl Node {
         }
         match exchange.source()? {
             Source::Closed(record) => Some(&record.headers),
-            Source::Growing(fetch) => match &self.fetches.get(fetch)?.state {
+            Source::Growing(fetch) => match &self.object.fetches.get(fetch)?.state {
                 fetch::State::Storing(storing) => Some(&storing.headers),
                 _ => None,
             },
@@ -93,7 +95,7 @@ impl Node {
             return self.cx.expel(peer, "it tells of another object than was asked for");
         };
         self.source.heed(&mut self.cx, id, (peer, request));
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let Some(fetch) = self.object.fetches.get_mut(&id) else { return };
         match &fetch.state {
             fetch::State::Asking => self.follow_named(id, name, root, head),
             fetch::State::Storing(_) => self.goes_on(id),
@@ -106,7 +108,7 @@ impl Node {
     fn follow_named(&mut self, id: FetchId, name: &Oid, root: Root, head: &Head) {
         let came = (self.cx.date(), self.cx.clock_right());
         let works = self.cx.store_works();
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let Some(fetch) = self.object.fetches.get_mut(&id) else { return };
         fetch.status_line.clone_from(&head.status_line);
         let next = fetch.ask.trail.resume.map_or(0, |resume| resume.segment);
         let cover = fetch.ask.trail.cover.max(COVER);

@@ -3,25 +3,25 @@
 
 use super::Node;
 use super::origin::content_length;
-use crate::fetch::{self, Fetch};
 use crate::http::{self, ContentRange};
 use crate::input::{FetchError, FetchId};
+use crate::object::fetch::{self, Fetch};
+use crate::object::storing::{Inflow, Storing};
 use crate::source::{Doubt, Pursuit, Rest};
-use crate::storing::{Inflow, Storing};
 use ::http::{HeaderMap, StatusCode, header};
 use wire::Instant;
 
 impl Node {
     /// The transfer that what a driver says of a request is about; none, if that request is done with.
     pub(super) fn carried(&self, line: FetchId) -> Option<FetchId> {
-        let is_put = self.fetches.contains_key(&line) && !self.source.has(line);
+        let is_put = self.object.fetches.contains_key(&line) && !self.source.has(line);
         self.source.carried(line).or(is_put.then_some(line))
     }
 
     /// A request of a driver has ended.
     pub(super) fn line_ends(&mut self, line: FetchId, result: Result<(), FetchError>) {
         let Some(id) = self.carried(line) else { return };
-        let Some(fetch) = self.fetches.get(&id) else { return };
+        let Some(fetch) = self.object.fetches.get(&id) else { return };
         let pursuit = self.source.get(id);
         let result = pursuit.map_or(result, |it| it.ended(fetch.received, result));
         match self.rest_of(id).filter(|_| result.is_err()) {
@@ -33,6 +33,7 @@ impl Node {
     /// What is missing of a body that may be gone on with by range, if its origin cooperates.
     fn rest_of(&mut self, id: FetchId) -> Option<Rest> {
         let fetch = self
+            .object
             .fetches
             .get_mut(&id)
             .filter(|_| self.source.get(id).is_some_and(Pursuit::may_resume))?;
@@ -46,7 +47,7 @@ impl Node {
     }
 
     fn break_off(&mut self, id: FetchId, rest: Rest) {
-        if let Some(fetch) = self.fetches.get_mut(&id) {
+        if let Some(fetch) = self.object.fetches.get_mut(&id) {
             fetch.granted = fetch.received;
         }
         self.source.break_off(&mut self.cx, id, rest);
@@ -63,7 +64,7 @@ impl Node {
         if !pursuit.is_some_and(|it| it.rest_answered(self.cx.now)) {
             return false;
         }
-        let Some(fetch) = self.fetches.get_mut(&id) else { return false };
+        let Some(fetch) = self.object.fetches.get_mut(&id) else { return false };
         let received = fetch.received;
         let Some(storing) = fetch.storing() else { return false };
         match rest_end(storing, received, status, headers) {
@@ -89,7 +90,7 @@ impl Node {
             let since = pursuit.and_then(|it| it.doubted_since(&self.cx));
             since.map(|since| (*id, since))
         };
-        let mut ids: Vec<_> = self.fetches.iter().filter_map(doubtful).collect();
+        let mut ids: Vec<_> = self.object.fetches.iter().filter_map(doubtful).collect();
         ids.sort_unstable();
         for (id, since) in &ids {
             self.look_after_body(*id, *since);
@@ -99,7 +100,7 @@ impl Node {
 
     /// Since then nothing has been heard of a body, and the way out may be another.
     fn look_after_body(&mut self, id: FetchId, since: Instant) {
-        let Some(fetch) = self.fetches.get(&id) else { return };
+        let Some(fetch) = self.object.fetches.get(&id) else { return };
         let owes = fetch.granted > fetch.received;
         let pursuit = self.source.get(id);
         let doubt = pursuit.map_or(Doubt::None, |it| it.doubt(self.cx.now, since, owes));
@@ -141,7 +142,7 @@ fn rest_end(storing: &Storing, from: u64, status: StatusCode, headers: &HeaderMa
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cutting::Cutting;
+    use crate::object::cutting::Cutting;
     use ::http::HeaderValue;
     use wire::{Date, RecordId};
 

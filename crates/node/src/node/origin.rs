@@ -1,10 +1,10 @@
 //! What origins answer, and what becomes of it.
 
 use super::Node;
-use crate::exchange::State;
-use crate::fetch::{self, Fetch};
+use crate::client::exchange::State;
 use crate::http::{self, Asked, Audience, CacheControl, Record, Row};
 use crate::input::{ExchangeId, FetchError, FetchId};
+use crate::object::fetch::{self, Fetch};
 use crate::output::{ClientOutput, Head, OriginOutput, Output};
 use crate::report::Unstored;
 use crate::source::{Goal, Pursuit};
@@ -15,7 +15,7 @@ use std::rc::Rc;
 impl Node {
     /// The head of a response.
     pub(super) fn head(&mut self, id: FetchId, status: StatusCode, mut headers: HeaderMap) {
-        if !self.fetches.contains_key(&id) {
+        if !self.object.fetches.contains_key(&id) {
             return;
         }
         self.source.forget_former(&mut self.cx, id);
@@ -26,7 +26,7 @@ impl Node {
             return;
         }
         self.invalidate(id, status, &headers);
-        let fetch = &self.fetches[&id];
+        let fetch = &self.object.fetches[&id];
         if let fetch::State::Repairing(_) = fetch.state {
             return self.repair_head(id, status, &headers);
         }
@@ -52,7 +52,7 @@ impl Node {
         status: StatusCode,
         headers: &HeaderMap,
     ) -> Result<(), &'static str> {
-        let fetch = &self.fetches[&id];
+        let fetch = &self.object.fetches[&id];
         if fetch.ask.method == Method::HEAD {
             return Err("head");
         }
@@ -73,7 +73,7 @@ impl Node {
 
     /// Whether it was begun for a peer, which asks for a client of its own or of others behind it.
     fn begun_by_peer(&self, fetch: &Fetch) -> bool {
-        let starter = fetch.starter.and_then(|starter| self.exchanges.get(&starter));
+        let starter = fetch.starter.and_then(|starter| self.client.exchanges.get(&starter));
         starter.is_some_and(|starter| starter.peer().is_some())
     }
 
@@ -85,8 +85,8 @@ impl Node {
         status: StatusCode,
         headers: HeaderMap,
     ) {
-        let mut others = self.retire(id);
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let mut others = self.object.retire(id);
+        let Some(fetch) = self.object.fetches.get_mut(&id) else { return };
         // It may be for that one alone, and made with that one's fields.
         let starter = others.iter().position(|waiter| Some(*waiter) == fetch.starter);
         match starter.map(|at| others.remove(at)) {
@@ -103,25 +103,13 @@ impl Node {
     /// These could not share somebody else's response.
     pub(super) fn ask_alone(&mut self, ids: &[ExchangeId]) {
         for id in ids {
-            if let Some(exchange) = self.exchanges.get_mut(id) {
+            if let Some(exchange) = self.client.exchanges.get_mut(id) {
                 exchange.ask.alone = true;
                 // What it waited for is not its own any more, and not to be broken off with it.
                 exchange.state = State::Looking;
                 self.miss(*id, None, "uri-miss");
             }
         }
-    }
-
-    /// Nobody may join any more; answers who waits.
-    pub(super) fn retire(&mut self, id: FetchId) -> Vec<ExchangeId> {
-        let Some(fetch) = self.fetches.get_mut(&id) else { return Vec::new() };
-        let key = fetch.ask.key;
-        let waiters = std::mem::take(&mut fetch.waiters);
-        fetch.joined.clear();
-        if self.joinable.get(&key) == Some(&id) {
-            self.joinable.remove(&key);
-        }
-        waiters
     }
 
     fn pass_on(
@@ -132,10 +120,12 @@ impl Node {
         status: StatusCode,
         mut headers: HeaderMap,
     ) {
-        let Some(exchange) = self.exchanges.get_mut(&client) else { return self.cx.turns.end(id) };
+        let Some(exchange) = self.client.exchanges.get_mut(&client) else {
+            return self.cx.turns.end(id);
+        };
         exchange.state = State::Passing(id);
         let credit = exchange.credit;
-        let fetch = &self.fetches[&id];
+        let fetch = &self.object.fetches[&id];
         let detail = format!("fwd={}; fwd-status={}; detail={reason}", fetch.why, status.as_u16());
         add_upstream(&mut headers, &fetch.status_line);
         add_status(&mut headers, &self.cx.config.name, &detail);
@@ -143,7 +133,7 @@ impl Node {
             if bodiless(&fetch.ask.method, status) { Some(0) } else { content_length(&headers) };
         self.cx.report.requests.pass += 1;
         self.cx.report.not_stored.entry(reason).or_default().responses += 1;
-        if self.exchanges[&client].peer().is_some() {
+        if self.client.exchanges[&client].peer().is_some() {
             self.supply_opaque(client, status, &headers, length);
         } else {
             http::add_via(&mut headers, ::http::Version::HTTP_11, &self.cx.via);
@@ -151,19 +141,19 @@ impl Node {
             self.cx.out.push_back(Output::Client(output));
         }
         // A peer was given some credit with the request.
-        let granted = self.fetches.get(&id).map_or(0, |fetch| fetch.granted);
+        let granted = self.object.fetches.get(&id).map_or(0, |fetch| fetch.granted);
         self.grant(id, (credit.max(0) as u64).saturating_sub(granted));
     }
 
     /// The origin says that the old record still holds (RFC 9111 §4.3.4).
     fn confirmed(&mut self, id: FetchId, old: &Rc<Record>, headers: &HeaderMap) {
-        let waiters = self.retire(id);
+        let waiters = self.object.retire(id);
         let Some(fetch) = self.remove_fetch(id) else { return };
         if !http::confirms(headers, old) {
             // It speaks of another version: ask again, without conditions.
             return self.ask_alone(&waiters);
         }
-        let starter = fetch.starter.and_then(|starter| self.exchanges.get_mut(&starter));
+        let starter = fetch.starter.and_then(|starter| self.client.exchanges.get_mut(&starter));
         if let Some(starter) = starter.filter(|starter| starter.peer().is_none()) {
             starter.ask.cookies = http::take_cookies(&mut headers.clone());
         }
@@ -183,7 +173,7 @@ impl Node {
             self.put_record(fetch.ask.key, fetch.ask.target.to_string(), Rc::clone(&fresh));
         }
         for waiter in waiters {
-            let Some(exchange) = self.exchanges.get_mut(waiter) else { continue };
+            let Some(exchange) = self.client.exchanges.get_mut(waiter) else { continue };
             exchange.ask.trail.upstream.clone_from(&fetch.status_line);
             if http::selects(&fresh, &exchange.ask.headers) {
                 let forwarded = Some("fwd=stale; fwd-status=304".to_owned());
@@ -196,21 +186,21 @@ impl Node {
 
     /// A server error, where a stale response may be used instead (RFC 5861 §4).
     fn stale_instead(&mut self, id: FetchId, status: StatusCode) -> bool {
-        let Some(old) = self.fetches[&id].old.clone() else { return false };
+        let Some(old) = self.object.fetches[&id].old.clone() else { return false };
         if !matches!(status.as_u16(), 500 | 502 | 503 | 504) {
             return false;
         }
         let now = self.cx.date();
-        let waiters = self.fetches[&id].waiters.clone();
+        let waiters = self.object.fetches[&id].waiters.clone();
         let permitted = waiters.iter().all(|waiter| {
-            self.exchanges.get(waiter).is_none_or(|exchange| {
+            self.client.exchanges.get(waiter).is_none_or(|exchange| {
                 http::stale_permitted(&old, &exchange.ask.headers, now, true)
             })
         });
         if !permitted {
             return false;
         }
-        self.retire(id);
+        self.object.retire(id);
         self.cx.turns.end(id);
         let detail = format!("fwd=stale; fwd-status={}", status.as_u16());
         for waiter in waiters {
@@ -221,7 +211,7 @@ impl Node {
 
     /// A successful unsafe request makes what is stored for its target doubtful (RFC 9111 §4.4).
     fn invalidate(&mut self, id: FetchId, status: StatusCode, headers: &HeaderMap) {
-        let fetch = &self.fetches[&id];
+        let fetch = &self.object.fetches[&id];
         // Whoever is not known to be the host does not speak for its URIs.
         let speaks = fetch.ask.verified && !fetch.ask.method.is_safe();
         if !speaks || !(200..400).contains(&status.as_u16()) {
@@ -245,7 +235,7 @@ impl Node {
         let keys: Vec<_> = keys.collect();
         for key in keys {
             // What is under way is from before it.
-            self.joinable.remove(&key);
+            self.object.joinable.remove(&key);
             // What only the catalogue has is not worth a look-up: it goes.
             match self.cx.rows.get(&key) {
                 Some(row) => self.mark_invalid(key, &row),
@@ -271,7 +261,7 @@ impl Node {
 
     /// Content of a response.
     pub(super) fn body(&mut self, id: FetchId, bytes: Bytes) {
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let Some(fetch) = self.object.fetches.get_mut(&id) else { return };
         let before = fetch.received;
         fetch.received += bytes.len() as u64;
         self.publish.handle_bytes(id, &bytes);
@@ -310,9 +300,9 @@ impl Node {
 
     /// Gives a client what it can take of a response that is not stored.
     pub(super) fn let_go(&mut self, id: FetchId) {
-        while let Some(fetch) = self.fetches.get_mut(&id) {
+        while let Some(fetch) = self.object.fetches.get_mut(&id) {
             let fetch::State::Passing(client, _) = fetch.state else { return };
-            let credit = self.exchanges.get(&client).map_or(0, |exchange| exchange.credit);
+            let credit = self.client.exchanges.get(&client).map_or(0, |exchange| exchange.credit);
             let over = fetch.over;
             match fetch.held.pop_front() {
                 Some(mut bytes) if credit > 0 => {
@@ -330,7 +320,7 @@ impl Node {
 
     /// A response has ended, well or not.
     pub(super) fn end(&mut self, id: FetchId, result: Result<(), FetchError>) {
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let Some(fetch) = self.object.fetches.get_mut(&id) else { return };
         match (&mut fetch.state, result) {
             (fetch::State::Storing(storing), Ok(()))
                 if storing.announced.is_none_or(|length| length == fetch.received) =>
@@ -346,6 +336,7 @@ impl Node {
                 let client = *client;
                 self.remove_fetch(id);
                 let answered = self
+                    .client
                     .exchanges
                     .get(&client)
                     .is_some_and(|exchange| matches!(exchange.state, State::Passing(_)));
@@ -367,14 +358,14 @@ impl Node {
             return;
         }
         let in_vain = self.source.get(id).is_some_and(Pursuit::is_helpless);
-        let waiters = self.retire(id);
+        let waiters = self.object.retire(id);
         let Some(fetch) = self.remove_fetch(id) else { return };
         // Where peers were asked in vain before, it is the mesh that could not help.
         let is_forbidden = matches!(error, Some(FetchError::Forbidden(_)));
         let error = if in_vain && !is_forbidden { Some(FetchError::NoRoute) } else { error };
         let now = self.cx.date();
         for waiter in waiters {
-            let Some(exchange) = self.exchanges.get(&waiter) else { continue };
+            let Some(exchange) = self.client.exchanges.get(&waiter) else { continue };
             let stale = fetch
                 .old
                 .as_ref()
@@ -391,14 +382,14 @@ impl Node {
 
     /// Breaks off a request to an origin.
     pub(super) fn cancel(&mut self, id: FetchId) {
-        self.retire(id);
+        self.object.retire(id);
         let is_put = !self.source.has(id);
         self.source.cancel(&mut self.cx, id);
         if let Some(fetch) = self.remove_fetch(id) {
             if is_put {
                 self.cx.out.push_back(Output::Origin(OriginOutput::Cancel(id)));
             }
-            for reader in self.drop_storing(id, fetch) {
+            for reader in self.object.drop_storing(&mut self.cx, id, fetch) {
                 self.abort(reader);
             }
         }

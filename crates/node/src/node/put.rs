@@ -1,15 +1,15 @@
 //! What publishing wants: a file comes in like an origin's body.
 
 use super::Node;
-use crate::cutting::Cutting;
-use crate::exchange::{Ask, Asker, Trail};
-use crate::fetch::{self, Fetch};
 use crate::http::Audience;
 use crate::input::{Entrance, FetchId};
 use crate::named;
+use crate::object::cutting::Cutting;
+use crate::object::fetch::{self, Fetch};
+use crate::object::storing::{Inflow, Storing};
 use crate::output::Dial;
 use crate::publish::Value;
-use crate::storing::{Inflow, Storing};
+use crate::request::{Ask, Asker, Trail};
 use ::http::{HeaderMap, Method, StatusCode};
 use std::net::Ipv4Addr;
 use std::rc::Rc;
@@ -37,7 +37,7 @@ impl Node {
             state: fetch::State::Storing(Box::new(storing)),
             ..Fetch::new(Rc::new(nobodys()), date, "put", Vec::new())
         };
-        self.fetches.insert(id, fetch);
+        self.object.fetches.insert(id, fetch);
         self.cx.turns.dirty(id);
     }
 }

@@ -2,10 +2,10 @@
 //! held against its name before a client sees it.
 
 use super::Node;
-use crate::exchange::{Serving, Source, State};
-use crate::fetch::{self, Fetch, Repairing};
+use crate::client::exchange::{Source, State};
 use crate::http::{self, ContentRange, Record, Row};
 use crate::input::{ExchangeId, FetchId};
+use crate::object::fetch::{self, Fetch, Repairing};
 use crate::source::Goal;
 use ::http::{HeaderMap, StatusCode};
 use bytes::Bytes;
@@ -21,7 +21,7 @@ const HOLE_BYTES: u64 = 256 * 1024;
 impl Node {
     /// A reader has come to a unit that is gone: asks the origin for it. False if that cannot be done.
     pub(super) fn repair(&mut self, reader: ExchangeId) -> bool {
-        let Some(exchange) = self.exchanges.get(&reader) else { return false };
+        let Some(exchange) = self.client.exchanges.get(&reader) else { return false };
         let State::Serving(serving) = &exchange.state else { return false };
         if exchange.ask.named.is_some() {
             // There is no origin.
@@ -29,19 +29,21 @@ impl Node {
         }
         if serving.repair.is_some() {
             // It has used up what has come of the hole so far.
-            self.with_serving(reader, |serving| serving.waits = true);
+            self.client.with_serving(reader, |serving| serving.waits = true);
             return true;
         }
         let (status, validator) = match &serving.source {
             Source::Closed(record) => {
                 (record.status, http::strong_validator(&record.headers).cloned())
             }
-            Source::Growing(fetch) => match self.fetches.get(fetch).map(|fetch| &fetch.state) {
-                Some(fetch::State::Storing(growing)) => {
-                    (growing.status, http::strong_validator(&growing.headers).cloned())
+            Source::Growing(fetch) => {
+                match self.object.fetches.get(fetch).map(|fetch| &fetch.state) {
+                    Some(fetch::State::Storing(growing)) => {
+                        (growing.status, http::strong_validator(&growing.headers).cloned())
+                    }
+                    _ => return false,
                 }
-                _ => return false,
-            },
+            }
         };
         let Some(cursor) = serving.cursor.as_ref().filter(|_| status == StatusCode::OK) else {
             return false;
@@ -59,7 +61,7 @@ impl Node {
         };
         let id = self.start(fetch, headers, Goal::Range);
         self.source.dial_origin(&mut self.cx, id);
-        self.with_serving(reader, |serving| {
+        self.client.with_serving(reader, |serving| {
             serving.waits = true;
             serving.repair = Some(id);
         });
@@ -82,7 +84,7 @@ impl Node {
 
     /// The head of an answer to a repair: it must be the very bytes of the very version.
     pub(super) fn repair_head(&mut self, id: FetchId, status: StatusCode, headers: &HeaderMap) {
-        let Some(fetch) = self.fetches.get(&id) else { return };
+        let Some(fetch) = self.object.fetches.get(&id) else { return };
         let fetch::State::Repairing(repairing) = &fetch.state else { return };
         let begins = |part: ContentRange| part.range.start == repairing.first;
         let fits =
@@ -98,7 +100,7 @@ impl Node {
 
     /// Content of a repair.
     pub(super) fn repair_body(&mut self, id: FetchId, bytes: &Bytes) {
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let Some(fetch) = self.object.fetches.get_mut(&id) else { return };
         let fetch::State::Repairing(repairing) = &mut fetch.state else { return };
         let reader = repairing.reader;
         let Ok(units) = repairing.take(bytes) else { return self.give_up(id) };
@@ -113,7 +115,7 @@ impl Node {
             }
         }
         self.cx.append(Some(id), group);
-        self.with_serving(reader, |serving| {
+        self.client.with_serving(reader, |serving| {
             serving.waits &= units.is_empty();
             serving.ahead.extend(units);
             if complete {
@@ -128,7 +130,7 @@ impl Node {
 
     /// A hole cannot be mended: the client's transfer breaks off, and the record goes.
     pub(super) fn give_up(&mut self, id: FetchId) {
-        let Some(fetch) = self.fetches.get(&id) else { return };
+        let Some(fetch) = self.object.fetches.get(&id) else { return };
         let fetch::State::Repairing(repairing) = &fetch.state else { return };
         let reader = repairing.reader;
         self.cx.turns.end(id);
@@ -137,7 +139,7 @@ impl Node {
 
     /// A reader's object cannot be completed: as if it had never been stored.
     pub(super) fn abandon(&mut self, reader: ExchangeId) {
-        if let Some(exchange) = self.exchanges.get(&reader)
+        if let Some(exchange) = self.client.exchanges.get(&reader)
             && let Some(Source::Closed(record)) = exchange.source()
         {
             let (key, record) = (exchange.ask.key, Rc::clone(record));
@@ -153,14 +155,6 @@ impl Node {
             rest.records.retain(|kept| kept.id != record.id);
             self.write_row(key, rest);
             self.publish.handle_forgotten(&mut self.cx, record.id);
-        }
-    }
-
-    pub(super) fn with_serving(&mut self, id: ExchangeId, change: impl FnOnce(&mut Serving)) {
-        if let Some(exchange) = self.exchanges.get_mut(&id)
-            && let State::Serving(serving) = &mut exchange.state
-        {
-            change(serving);
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Giving an object's bytes to a client, within its credit.
 
 use super::Node;
-use crate::exchange::{Cursor, Exchange, Piece, Sent, Serving, Source, State};
-use crate::http::Record;
+use crate::catalogue::segment_number;
+use crate::client::exchange::{Cursor, Exchange, Piece, Sent, Serving, Source, State};
 use crate::input::{ExchangeId, FetchId, Ticket};
+use crate::object::storing::Inflow;
 use crate::output::{ClientOutput, Output};
 use crate::report::Recent;
-use crate::storing::{Inflow, segment_number};
 use crate::turns::Fresh;
 use bytes::Bytes;
 use content::Segment;
@@ -35,7 +35,7 @@ enum Step {
 impl Node {
     /// Sends what can be sent.
     pub(super) fn pump(&mut self, id: ExchangeId, fresh: Option<Fresh>) {
-        let before = match self.exchanges.get(&id).map(|exchange| &exchange.state) {
+        let before = match self.client.exchanges.get(&id).map(|exchange| &exchange.state) {
             Some(State::Supplying(_)) => return self.supply(id),
             Some(State::Serving(serving)) => serving.position(),
             _ => return,
@@ -50,7 +50,8 @@ impl Node {
                 Step::Abort => return self.abandon(id),
             }
         }
-        let Some(exchange) = self.exchanges.get(&id).filter(|it| it.position() != before) else {
+        let Some(exchange) = self.client.exchanges.get(&id).filter(|it| it.position() != before)
+        else {
             return;
         };
         let growing = exchange.source().and_then(Source::growing);
@@ -59,7 +60,7 @@ impl Node {
 
     /// Gives a reader who is up to date what has just come; the others find it in its unit.
     fn feed(&mut self, id: ExchangeId, (at, bytes): Fresh) {
-        let Some(exchange) = self.exchanges.get_mut(&id) else { return };
+        let Some(exchange) = self.client.exchanges.get_mut(&id) else { return };
         let State::Serving(serving) = &mut exchange.state else { return };
         if serving.position() == Some(at) && exchange.credit > 0 {
             let count = bytes.len().min(exchange.credit as usize);
@@ -69,7 +70,7 @@ impl Node {
     }
 
     fn step(&mut self, id: ExchangeId) -> Step {
-        let Some(exchange) = self.exchanges.get_mut(&id) else { return Step::Wait };
+        let Some(exchange) = self.client.exchanges.get_mut(&id) else { return Step::Wait };
         let credit = exchange.credit;
         let State::Serving(serving) = &mut exchange.state else { return Step::Wait };
         match serving.pieces.front() {
@@ -92,7 +93,7 @@ impl Node {
 
     /// Takes bytes out of an object that is still coming, where it has come so far.
     fn step_growing(&mut self, id: ExchangeId, fetch: FetchId, position: u64, count: u64) -> Step {
-        let Some(fetch) = self.fetches.get_mut(&fetch) else { return Step::Abort };
+        let Some(fetch) = self.object.fetches.get_mut(&fetch) else { return Step::Abort };
         let frontier = fetch.frontier();
         let Some(storing) = fetch.storing() else { return Step::Abort };
         let end = frontier.min(storing.limit());
@@ -110,7 +111,7 @@ impl Node {
                 None => return Step::Abort,
             },
         };
-        self.with_serving(id, |serving| {
+        self.client.with_serving(id, |serving| {
             let length = bytes.len() as u64;
             serving.from_peer += if serving.leads && from_peer { length } else { 0 };
             serving.advance(length);
@@ -122,10 +123,10 @@ impl Node {
     fn step_unit(&mut self, id: ExchangeId, position: u64, count: u64) -> Step {
         if !self.find(id, position) {
             // A segment that does not list what it should never will.
-            let waits = self.exchanges.get(&id).is_some_and(Exchange::waits);
+            let waits = self.client.exchanges.get(&id).is_some_and(Exchange::waits);
             return if waits { Step::Wait } else { Step::Abort };
         }
-        let Some(exchange) = self.exchanges.get_mut(&id) else { return Step::Wait };
+        let Some(exchange) = self.client.exchanges.get_mut(&id) else { return Step::Wait };
         let State::Serving(serving) = &mut exchange.state else { return Step::Wait };
         let Some(cursor) = &serving.cursor else { return Step::Wait };
         let entry = cursor.segment.entries[cursor.entry];
@@ -177,7 +178,7 @@ impl Node {
     /// A unit is not what its entry says, though its name is true: so what lists it is false, and not kept.
     fn misled(&mut self, id: ExchangeId) -> Step {
         self.cx.report.units_false += 1;
-        let source = self.exchanges.get(&id).and_then(Exchange::source);
+        let source = self.client.exchanges.get(&id).and_then(Exchange::source);
         if let Some(fetch) = source.and_then(Source::growing) {
             self.fail_storing(fetch, &[]);
         }
@@ -186,17 +187,19 @@ impl Node {
 
     /// Moves a reader's cursor to a position; false if its segment has to be read first.
     fn find(&mut self, id: ExchangeId, position: u64) -> bool {
-        let Some(exchange) = self.exchanges.get_mut(&id) else { return false };
+        let Some(exchange) = self.client.exchanges.get_mut(&id) else { return false };
         let State::Serving(serving) = &mut exchange.state else { return false };
         if serving.cursor.as_mut().is_some_and(|cursor| cursor.advance(position)) {
             return true;
         }
         let (number, segment) = match &serving.source {
             Source::Closed(record) => (segment_number(&record.offsets, position), None),
-            Source::Growing(fetch) => match self.fetches.get_mut(fetch).and_then(|f| f.storing()) {
-                Some(storing) => storing.segment_at(position),
-                None => return false,
-            },
+            Source::Growing(fetch) => {
+                match self.object.fetches.get_mut(fetch).and_then(|f| f.storing()) {
+                    Some(storing) => storing.segment_at(position),
+                    None => return false,
+                }
+            }
         };
         match segment.or_else(|| self.cx.manifests.get(serving.record, number)) {
             Some(segment) => serving.turn_to(segment, position),
@@ -214,7 +217,7 @@ impl Node {
         let bytes = bytes.filter(|bytes| self.is_certified(at, bytes));
         let (waiters, segment) = self.cx.manifests.handle_segment(at, bytes.as_deref());
         for id in waiters {
-            let Some(exchange) = self.exchanges.get_mut(&id) else { continue };
+            let Some(exchange) = self.client.exchanges.get_mut(&id) else { continue };
             match (&mut exchange.state, &segment) {
                 (State::Checking(..), segment) => self.checked(id, segment.as_deref()),
                 (State::Serving(serving), Some(segment)) => {
@@ -256,7 +259,7 @@ impl Node {
             self.cx.chunks.handle_units(ticket, units, &mut self.cx.tickets, &mut self.cx.out);
         let Some(arrived) = arrived else { return };
         for id in arrived.waiters {
-            let Some(exchange) = self.exchanges.get_mut(&id) else { continue };
+            let Some(exchange) = self.client.exchanges.get_mut(&id) else { continue };
             let ahead = arrived.units.iter().cloned();
             match &mut exchange.state {
                 State::Serving(serving) => {
@@ -267,7 +270,7 @@ impl Node {
                     supplying.reading = false;
                     supplying.reserved = 0;
                     supplying.ahead = ahead.collect();
-                    self.lose_unread(id, arrived.unread);
+                    self.client.lose_unread(&mut self.cx, id, arrived.unread);
                 }
                 _ => continue,
             }
@@ -278,18 +281,18 @@ impl Node {
 
     /// The client can take more.
     pub(super) fn credit(&mut self, id: ExchangeId, bytes: u64) {
-        let Some(exchange) = self.exchanges.get_mut(&id) else { return };
+        let Some(exchange) = self.client.exchanges.get_mut(&id) else { return };
         exchange.credit = exchange.credit.saturating_add_unsigned(bytes);
         match exchange.state {
             State::Passing(fetch) => {
-                if self.fetches.get(&fetch).is_some_and(|fetch| fetch.over.is_none()) {
+                if self.object.fetches.get(&fetch).is_some_and(|fetch| fetch.over.is_none()) {
                     self.grant(fetch, bytes);
                 }
                 self.let_go(fetch);
             }
             State::Serving(_) => {
                 self.cx.turns.ready(id);
-                if let Some(fetch) = self.reads_growing(id) {
+                if let Some(fetch) = self.client.reads_growing(id) {
                     self.cx.turns.dirty(fetch);
                 }
             }
@@ -299,10 +302,10 @@ impl Node {
 
     /// Sends content, and counts it.
     pub(super) fn send(&mut self, id: ExchangeId, bytes: Bytes) {
-        let Some(exchange) = self.exchanges.get_mut(&id) else { return };
+        let Some(exchange) = self.client.exchanges.get_mut(&id) else { return };
         exchange.credit -= bytes.len() as i64;
         if exchange.peer().is_some() {
-            return self.send_opaque(id, &bytes);
+            return self.client.send_opaque(&mut self.cx, id, &bytes);
         }
         self.count_sent(id, bytes.len() as u64);
         self.cx.out.push_back(Output::Client(ClientOutput::Data(id, bytes)));
@@ -312,7 +315,7 @@ impl Node {
     fn count_sent(&mut self, id: ExchangeId, bytes: u64) {
         let report = &mut self.cx.report;
         let State::Serving(serving) =
-            &mut self.exchanges.get_mut(&id).expect("it gets bytes").state
+            &mut self.client.exchanges.get_mut(&id).expect("it gets bytes").state
         else {
             report.served_origin_bytes += bytes;
             return;
@@ -343,29 +346,9 @@ impl Node {
         report.served_origin_bytes += origin;
     }
 
-    /// A growing object turns out to end here.
-    pub(super) fn object_ends(&mut self, id: ExchangeId, length: u64) {
-        if let Some(exchange) = self.exchanges.get_mut(&id)
-            && let State::Serving(serving) = &mut exchange.state
-        {
-            serving.ends(length);
-        }
-    }
-
-    /// A growing object is closed: its readers go on from the store.
-    pub(super) fn read_closed(&mut self, id: ExchangeId, record: &Rc<Record>) {
-        if let Some(exchange) = self.exchanges.get_mut(&id) {
-            match &mut exchange.state {
-                State::Serving(it) => it.source = Source::Closed(Rc::clone(record)),
-                State::Supplying(it) => it.source = Source::Closed(Rc::clone(record)),
-                _ => {}
-            }
-        }
-    }
-
     /// The response is complete.
     pub(super) fn finish(&mut self, id: ExchangeId) {
-        if !self.end_supply(id, Outcome::Complete) {
+        if !self.client.end_supply(&mut self.cx, id, Outcome::Complete) {
             self.remember(id);
             self.cx.out.push_back(Output::Client(ClientOutput::Finish(id)));
         }
@@ -374,7 +357,7 @@ impl Node {
 
     /// Notes where the bytes of an object came from that a client has got.
     fn remember(&mut self, id: ExchangeId) {
-        let Some(exchange) = self.exchanges.get(&id) else { return };
+        let Some(exchange) = self.client.exchanges.get(&id) else { return };
         let State::Serving(serving) = &exchange.state else { return };
         if self.cx.config.secret != crate::http::OPEN_KEY {
             return;
@@ -401,14 +384,14 @@ impl Node {
 
     /// The response cannot be completed.
     pub(super) fn abort(&mut self, id: ExchangeId) {
-        if !self.exchanges.contains_key(&id) {
+        if !self.client.exchanges.contains_key(&id) {
             return;
         }
-        if !self.end_supply(id, Outcome::Truncated) {
+        if !self.client.end_supply(&mut self.cx, id, Outcome::Truncated) {
             self.cx.out.push_back(Output::Client(ClientOutput::Abort(id)));
         }
-        let of = self.exchanges.get(&id).filter(|exchange| exchange.flows());
-        let told = of.and_then(|exchange| self.supplied.get(&exchange.peer()?));
+        let of = self.client.exchanges.get(&id).filter(|exchange| exchange.flows());
+        let told = of.and_then(|exchange| self.client.supplied.get(&exchange.peer()?));
         let told = told.copied();
         self.close_exchange(id);
         if let Some(told) = told {
@@ -418,13 +401,13 @@ impl Node {
 
     /// The client has left.
     pub(super) fn leave(&mut self, id: ExchangeId) {
-        let waiting = match self.exchanges.get(&id).map(|exchange| &exchange.state) {
+        let waiting = match self.client.exchanges.get(&id).map(|exchange| &exchange.state) {
             Some(State::Waiting(fetch) | State::Passing(fetch)) => Some(*fetch),
             _ => None,
         };
         self.close_exchange(id);
         let Some(fetch_id) = waiting else { return };
-        let Some(fetch) = self.fetches.get_mut(&fetch_id) else { return };
+        let Some(fetch) = self.object.fetches.get_mut(&fetch_id) else { return };
         fetch.waiters.retain(|waiter| *waiter != id);
         fetch.joined.retain(|(_, waiter)| *waiter != id);
         if fetch.waiters.is_empty() {
@@ -433,15 +416,15 @@ impl Node {
     }
 
     fn close_exchange(&mut self, id: ExchangeId) {
-        let growing = self.reads_growing(id);
-        let exchange = self.exchanges.remove(&id);
-        self.budget.end(id);
+        let growing = self.client.reads_growing(id);
+        let exchange = self.client.exchanges.remove(&id);
+        self.client.budget.end(id);
         let of_peer = exchange.as_ref().is_some_and(|exchange| exchange.peer().is_some());
         if let Some(exchange) = &exchange {
             self.cx.flights.leave(id);
             // What flows may end before the units that came before it are sent.
             if !exchange.flows() {
-                exchange.peer().and_then(|request| self.supplied.remove(&request));
+                exchange.peer().and_then(|request| self.client.supplied.remove(&request));
             }
             if let Some(flow) = exchange.flow() {
                 self.leave(flow);
@@ -456,15 +439,6 @@ impl Node {
         self.linger_no_more(&exchange);
         if let Some(fetch) = growing {
             self.unread(fetch, id, of_peer);
-        }
-    }
-
-    /// The transfer that a client reads from while it grows.
-    fn reads_growing(&self, id: ExchangeId) -> Option<FetchId> {
-        match &self.exchanges.get(&id)?.state {
-            State::Serving(serving) => serving.source.growing(),
-            State::Supplying(supplying) => supplying.source.growing(),
-            _ => None,
         }
     }
 }

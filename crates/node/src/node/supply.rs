@@ -2,14 +2,15 @@
 
 use super::Node;
 use super::listing::unasked;
+use crate::catalogue::Signed;
 use crate::chunks::Unit;
-use crate::exchange::{Source, State};
-use crate::fetch::{self, Fetch};
+use crate::client::exchange::{Source, State};
+use crate::client::supplying::{PEER_WANTS_MAX, Supplying, WANTS_MAX, Wants, requests_of};
 use crate::hasher::Set;
 use crate::http::{self, Record, fields};
 use crate::input::{ExchangeId, FetchError, FetchId};
-use crate::storing::{Inflow, Signed};
-use crate::supplying::{PEER_WANTS_MAX, Supplying, WANTS_MAX, Wants, requests_of};
+use crate::object::fetch::{self, Fetch};
+use crate::object::storing::Inflow;
 use ::http::{HeaderMap, StatusCode};
 use bytes::Bytes;
 use content::Segment;
@@ -40,33 +41,33 @@ enum Sent {
 impl Node {
     /// Tells a peer of a record that is closed.
     pub(super) fn supply_closed(&mut self, id: ExchangeId, record: &Rc<Record>, detail: &str) {
-        let Some(exchange) = self.exchanges.get(&id) else { return };
+        let Some(exchange) = self.client.exchanges.get(&id) else { return };
         let confirmed = exchange.ask.trail.have == Some(record.id);
         let upstream = exchange.ask.trail.upstream.clone();
         if !self.say_head(id, record, Some(record.length), confirmed, detail, &upstream) {
             return;
         }
         if confirmed {
-            self.end_supply(id, Outcome::Complete);
+            self.client.end_supply(&mut self.cx, id, Outcome::Complete);
             return self.leave(id);
         }
-        self.begin_supply(id, Source::Closed(Rc::clone(record)), record.id);
+        self.client.begin_supply(&mut self.cx, id, Source::Closed(Rc::clone(record)), record.id);
     }
 
     /// Tells a peer of an object that is coming.
     pub(super) fn supply_growing(&mut self, id: ExchangeId, fetch_id: FetchId, detail: &str) {
-        let Some(fetch) = self.fetches.get_mut(&fetch_id) else { return };
+        let Some(fetch) = self.object.fetches.get_mut(&fetch_id) else { return };
         let (requested, upstream) = (fetch.requested, fetch.status_line.clone());
         let Some(storing) = fetch.storing() else { return };
         let (record, length) = (storing.so_far(requested), storing.announced);
         if !self.say_head(id, &record, length, false, detail, &upstream) {
             return;
         }
-        if let Some(storing) = self.fetches.get_mut(&fetch_id).and_then(Fetch::storing) {
+        if let Some(storing) = self.object.fetches.get_mut(&fetch_id).and_then(Fetch::storing) {
             storing.readers.push(id);
         }
-        self.begin_supply(id, Source::Growing(fetch_id), record.id);
-        let cover = self.exchanges.get(&id).map_or(0, |exchange| exchange.ask.trail.cover);
+        self.client.begin_supply(&mut self.cx, id, Source::Growing(fetch_id), record.id);
+        let cover = self.client.exchanges.get(&id).map_or(0, |exchange| exchange.ask.trail.cover);
         self.welcome(fetch_id, cover, 0);
         self.list_for_peers(fetch_id);
         self.watch(fetch_id);
@@ -85,7 +86,7 @@ impl Node {
         // What one clock says is not to be held against another that is wrong: then nobody knows its age.
         let known = record.clocked == self.cx.clock_right();
         let age = if known { http::age(record, self.cx.date()) } else { u64::MAX };
-        let exchange = self.cx.mesh.as_ref().zip(self.exchanges.get(&id));
+        let exchange = self.cx.mesh.as_ref().zip(self.client.exchanges.get(&id));
         let Some((mesh, exchange)) = exchange else { return false };
         let Some((peer, request)) = exchange.peer() else { return false };
         let name = |(n, value): &(::http::HeaderName, Option<Vec<u8>>)| {
@@ -110,36 +111,10 @@ impl Node {
         let said = self.cx.say(peer, Message::Head(request, Box::new(head)));
         if !said {
             // Larger than any message: it is for the asker to get it elsewhere.
-            self.end_supply(id, Outcome::Busy);
+            self.client.end_supply(&mut self.cx, id, Outcome::Busy);
             self.leave(id);
         }
         said
-    }
-
-    fn begin_supply(&mut self, id: ExchangeId, source: Source, record: wire::RecordId) {
-        let Some(exchange) = self.exchanges.get_mut(&id) else { return };
-        let Some((peer, _)) = exchange.peer() else { return };
-        let trail = &exchange.ask.trail;
-        let supplying = Supplying {
-            source,
-            record,
-            peer,
-            segment: trail.resume.map_or(0, |resume| resume.segment),
-            told: false,
-            cover: trail.cover,
-            moved: self.cx.now,
-            wants: Wants::default(),
-            unlisted: Set::default(),
-            claimed: 0,
-            ahead: VecDeque::new(),
-            reserved: 0,
-            flow: None,
-            unfillable: false,
-            reading: false,
-            turning: false,
-        };
-        exchange.state = State::Supplying(Box::new(supplying));
-        self.cx.turns.ready(id);
     }
 
     /// Tells and sends a peer what can be told and sent now.
@@ -152,9 +127,9 @@ impl Node {
 
     /// A peer can take more units: each of its requests gets a turn.
     pub(super) fn supply_peer(&mut self, peer: NodeId) {
-        let mut turns: VecDeque<ExchangeId> = requests_of(&self.supplied, peer).collect();
+        let mut turns: VecDeque<ExchangeId> = requests_of(&self.client.supplied, peer).collect();
         turns.make_contiguous().sort_unstable();
-        if let Some(first) = turns.iter().position(|id| *id > self.last_turn) {
+        if let Some(first) = turns.iter().position(|id| *id > self.client.last_turn) {
             turns.rotate_left(first);
         }
         for id in &turns {
@@ -169,7 +144,7 @@ impl Node {
                 }
             }
             if sent > 0 {
-                self.last_turn = id;
+                self.client.last_turn = id;
             }
             if sent >= TURN_BYTES {
                 turns.push_back(id);
@@ -182,7 +157,7 @@ impl Node {
 
     /// Tells a peer the next segment of a manifest; false if there is none that it welcomes.
     fn tell_segment(&mut self, id: ExchangeId) -> bool {
-        let Some(exchange) = self.exchanges.get(&id) else { return false };
+        let Some(exchange) = self.client.exchanges.get(&id) else { return false };
         let Some((peer, request)) = exchange.peer() else { return false };
         let State::Supplying(supplying) = &exchange.state else { return false };
         let may_tell = self.cx.mesh.as_ref().is_some_and(|mesh| mesh.peers.may_tell(peer));
@@ -195,7 +170,7 @@ impl Node {
         let Some(mesh) = &self.cx.mesh else { return false };
         let bytes = signed.segment.encode();
         let digest = Segment::digest(&bytes);
-        let Some(exchange) = self.exchanges.get_mut(&id) else { return false };
+        let Some(exchange) = self.client.exchanges.get_mut(&id) else { return false };
         let State::Supplying(supplying) = &mut exchange.state else { return false };
         let signature = signed
             .signature
@@ -212,7 +187,9 @@ impl Node {
 
     /// The next segment that a peer is to be told, if it is here and welcome; it may have to be read.
     fn next_segment(&mut self, id: ExchangeId) -> Option<Rc<Signed>> {
-        let State::Supplying(supplying) = &self.exchanges.get(&id)?.state else { return None };
+        let State::Supplying(supplying) = &self.client.exchanges.get(&id)?.state else {
+            return None;
+        };
         let (record, number, cover) = (supplying.record, supplying.segment, supplying.cover);
         let here = match &supplying.source {
             Source::Closed(closed) => {
@@ -220,14 +197,14 @@ impl Node {
                 None
             }
             Source::Growing(fetch) => {
-                let storing = self.fetches.get_mut(fetch)?.storing()?;
+                let storing = self.object.fetches.get_mut(fetch)?.storing()?;
                 storing.offset_of(number).filter(|at| *at < cover)?;
                 storing.closed.get(&number).cloned()
             }
         };
         let here = here.or_else(|| self.cx.manifests.signed(record, number));
         if here.is_none() {
-            let State::Supplying(supplying) = &mut self.exchanges.get_mut(&id)?.state else {
+            let State::Supplying(supplying) = &mut self.client.exchanges.get_mut(&id)?.state else {
                 return None;
             };
             supplying.turning = true;
@@ -239,7 +216,7 @@ impl Node {
     /// Sends the next unit that a peer wants, if it is here; `None` if it wants none, or one that is
     /// not here yet.
     fn send_want(&mut self, id: ExchangeId) -> Option<Sent> {
-        let exchange = self.exchanges.get(&id)?;
+        let exchange = self.client.exchanges.get(&id)?;
         let State::Supplying(supplying) = &exchange.state else { return None };
         let (peer, want) = (supplying.peer, supplying.wants.front()?);
         if self.cx.mesh.as_ref()?.peers.chunk_room(peer) == 0 {
@@ -256,7 +233,8 @@ impl Node {
     }
 
     fn send_unit(&mut self, id: ExchangeId, peer: NodeId, want: &Want, bytes: &Bytes) -> usize {
-        let State::Supplying(supplying) = &mut self.exchanges.get_mut(&id).expect("it wants").state
+        let State::Supplying(supplying) =
+            &mut self.client.exchanges.get_mut(&id).expect("it wants").state
         else {
             return 0;
         };
@@ -288,7 +266,9 @@ impl Node {
 
     /// A unit that memory does not have is read, or waited for, or lost; others may go first meanwhile.
     fn find_unit(&mut self, id: ExchangeId, want: &Want) -> Option<Sent> {
-        let State::Supplying(supplying) = &self.exchanges.get(&id)?.state else { return None };
+        let State::Supplying(supplying) = &self.client.exchanges.get(&id)?.state else {
+            return None;
+        };
         if supplying.reading {
             return Some(Sent::Later);
         }
@@ -296,11 +276,13 @@ impl Node {
         if self.cx.comes_by_flight(&want.name, id) {
             return Some(Sent::Later);
         }
-        let State::Supplying(supplying) = &self.exchanges.get(&id)?.state else { return None };
+        let State::Supplying(supplying) = &self.client.exchanges.get(&id)?.state else {
+            return None;
+        };
         let units = readable(supplying);
         let listed = !supplying.unlisted.contains(&want.name);
-        let Some(most) = self.room_to_read(id, READ_BYTES) else {
-            self.budget.wait(id);
+        let Some(most) = self.client.room_to_read(id, READ_BYTES) else {
+            self.client.budget.wait(id);
             return Some(Sent::Later);
         };
         let wanted: u64 = units.iter().map(|(_, length)| u64::from(*length)).sum();
@@ -313,7 +295,7 @@ impl Node {
             &mut self.cx.out,
         );
         if reading {
-            if let State::Supplying(supplying) = &mut self.exchanges.get_mut(&id)?.state {
+            if let State::Supplying(supplying) = &mut self.client.exchanges.get_mut(&id)?.state {
                 supplying.reading = true;
                 supplying.reserved = wanted.min(most);
             }
@@ -326,34 +308,13 @@ impl Node {
         if comes {
             return Some(Sent::Later);
         }
-        self.lose_first(id);
+        self.client.lose_first(&mut self.cx, id);
         Some(Sent::Sent(1))
-    }
-
-    /// A peer is told that the unit which it wants first cannot be had here.
-    fn lose_first(&mut self, id: ExchangeId) {
-        let Some(exchange) = self.exchanges.get_mut(&id) else { return };
-        let Some((peer, request)) = exchange.peer() else { return };
-        let State::Supplying(supplying) = &mut exchange.state else { return };
-        let Some(name) = supplying.wants.front().map(|want| want.name) else { return };
-        supplying.wants.pop_front();
-        self.cx.say(peer, Message::Lost(request, vec![name]));
-    }
-
-    /// A unit could not be read with the length that a peer alone says it has: who said so is told.
-    pub(super) fn lose_unread(&mut self, id: ExchangeId, unread: Option<(ChunkId, u32)>) {
-        let Some(State::Supplying(supplying)) = self.exchanges.get(&id).map(|it| &it.state) else {
-            return;
-        };
-        let first = supplying.wants.front().map(|want| (want.name, want.length));
-        if unread.is_some() && unread == first {
-            self.lose_first(id);
-        }
     }
 
     /// A peer wants units: those that are not here are wanted of the next one at once.
     pub(super) fn peer_wants(&mut self, id: ExchangeId, wants: Vec<Want>) {
-        let Some(exchange) = self.exchanges.get_mut(&id) else { return };
+        let Some(exchange) = self.client.exchanges.get_mut(&id) else { return };
         let State::Supplying(supplying) = &mut exchange.state else { return };
         let peer = supplying.peer;
         // Who has lost a data connection wants all again that has not come.
@@ -361,16 +322,19 @@ impl Node {
         supplying.unlisted.retain(|name| queued.contains(name));
         let wants: Vec<Want> = wants.into_iter().filter(|it| !queued.contains(&it.name)).collect();
         let wants = self.check_wants(id, wants);
-        let Some(State::Supplying(supplying)) = self.exchanges.get(&id).map(|it| &it.state) else {
+        let Some(State::Supplying(supplying)) = self.client.exchanges.get(&id).map(|it| &it.state)
+        else {
             return;
         };
-        if supplying.wants.len() + wants.len() > WANTS_MAX || self.wants_of(peer) > PEER_WANTS_MAX {
+        if supplying.wants.len() + wants.len() > WANTS_MAX
+            || self.client.wants_of(peer) > PEER_WANTS_MAX
+        {
             return self.cx.expel(peer, "it wants more units than it can have on their way");
         }
         if !self.has_room_for_wants(peer, wants.iter().map(Wants::cost).sum()) {
             return self.is_too_busy_for(id);
         }
-        let Some(exchange) = self.exchanges.get_mut(&id) else { return };
+        let Some(exchange) = self.client.exchanges.get_mut(&id) else { return };
         let State::Supplying(supplying) = &mut exchange.state else { return };
         supplying.moved = self.cx.now;
         supplying.wants.extend(wants.iter().cloned());
@@ -380,32 +344,9 @@ impl Node {
         self.cx.turns.ready(id);
     }
 
-    /// A peer has got units elsewhere: what was not sent yet will not be. What was asked of the next one
-    /// for them comes all the same, and is kept.
-    pub(super) fn peer_unwants(&mut self, id: ExchangeId, names: &[ChunkId]) {
-        let Some(exchange) = self.exchanges.get_mut(&id) else { return };
-        let State::Supplying(supplying) = &mut exchange.state else { return };
-        let before = supplying.wants.len();
-        let names: Set<&ChunkId> = names.iter().collect();
-        supplying.wants.retain(|want| !names.contains(&want.name));
-        supplying.ahead.retain(|(name, _)| !names.contains(name));
-        supplying.moved = self.cx.now;
-        self.cx.report.wants_taken_back += (before - supplying.wants.len()) as u64;
-        self.cx.turns.ready(id);
-    }
-
-    /// How many units a peer wants, of all that it has asked for.
-    fn wants_of(&self, peer: NodeId) -> usize {
-        let wants = |id| match self.exchanges.get(&id).map(|exchange| &exchange.state) {
-            Some(State::Supplying(supplying)) => supplying.wants.len(),
-            _ => 0,
-        };
-        requests_of(&self.supplied, peer).map(wants).sum()
-    }
-
     /// Wants of a peer that are not here go on to the next one, all at once.
     fn forward(&mut self, id: ExchangeId, fetch: FetchId, wants: &[Want]) {
-        let storing = self.fetches.get(&fetch).map(|fetch| &fetch.state);
+        let storing = self.object.fetches.get(&fetch).map(|fetch| &fetch.state);
         let Some(fetch::State::Storing(storing)) = storing else { return };
         let Inflow::Listed(listed) = &storing.inflow else { return };
         let missing =
@@ -420,7 +361,7 @@ impl Node {
 
     /// A peer can take more.
     pub(super) fn peer_credit(&mut self, id: ExchangeId, bytes: u32, cover: u64) {
-        let Some(exchange) = self.exchanges.get_mut(&id) else { return };
+        let Some(exchange) = self.client.exchanges.get_mut(&id) else { return };
         let State::Supplying(supplying) = &mut exchange.state else {
             // Who takes a transfer up again may read on before it is answered.
             exchange.ask.trail.cover = exchange.ask.trail.cover.max(cover);
@@ -449,7 +390,7 @@ impl Node {
         headers: &HeaderMap,
         length: Option<u64>,
     ) {
-        let Some((peer, request)) = self.exchanges.get(&id).and_then(|it| it.peer()) else {
+        let Some((peer, request)) = self.client.exchanges.get(&id).and_then(|it| it.peer()) else {
             return;
         };
         let lines = headers.get_all("cache-status").iter();
@@ -460,46 +401,25 @@ impl Node {
         let status_line = status_line("", &lines.join(", "));
         let opaque = peer::Opaque { status, fields, length, status_line };
         if !self.cx.say(peer, Message::Opaque(request, Box::new(opaque))) {
-            self.end_supply(id, Outcome::Busy);
+            self.client.end_supply(&mut self.cx, id, Outcome::Busy);
             self.leave(id);
-        }
-    }
-
-    /// Content of a response for a peer that is not stored.
-    pub(super) fn send_opaque(&mut self, id: ExchangeId, bytes: &Bytes) {
-        let Some(exchange) = self.exchanges.get_mut(&id) else { return };
-        let Some((peer, request)) = exchange.peer() else { return };
-        self.cx.report.relayed_opaque_bytes += bytes.len() as u64;
-        let mut offset = exchange.ask.trail.given;
-        exchange.ask.trail.given += bytes.len() as u64;
-        for part in bytes.chunks(Message::BYTES_MAX) {
-            self.cx.say(peer, Message::Bytes(request, offset, part.to_vec()));
-            offset += part.len() as u64;
         }
     }
 
     /// Peers that have not said anything of a request for very long are told to ask anew if they still
     /// want it: some forget to cancel.
     pub(super) fn end_idle(&mut self) {
-        let idle = |id: &&ExchangeId| match self.exchanges.get(*id).map(|it| &it.state) {
+        let idle = |id: &&ExchangeId| match self.client.exchanges.get(*id).map(|it| &it.state) {
             Some(State::Supplying(supplying)) => self.cx.now - supplying.moved > IDLE_MAX,
             _ => false,
         };
-        let mut idle: Vec<ExchangeId> = self.supplied.values().filter(idle).copied().collect();
+        let mut idle: Vec<ExchangeId> =
+            self.client.supplied.values().filter(idle).copied().collect();
         idle.sort_unstable();
         for id in idle {
-            self.end_supply(id, Outcome::Busy);
+            self.client.end_supply(&mut self.cx, id, Outcome::Busy);
             self.leave(id);
         }
-    }
-
-    /// Tells a peer that its response has ended; false if it is no peer that asked.
-    pub(super) fn end_supply(&mut self, id: ExchangeId, outcome: Outcome) -> bool {
-        let Some((peer, request)) = self.exchanges.get(&id).and_then(|it| it.peer()) else {
-            return false;
-        };
-        self.cx.say(peer, Message::End(request, outcome));
-        true
     }
 }
 

@@ -1,8 +1,8 @@
 //! The loop at the end of each input: what peers said, then readers, then transfers, until nobody can go on.
 
 use super::Node;
-use crate::fetch::{self, Fetch};
 use crate::input::FetchId;
+use crate::object::fetch::{self, Fetch};
 use crate::turns::{TURNS_MAX, Turn};
 use wire::peer::Resume;
 
@@ -35,7 +35,7 @@ impl Node {
                 Turn::End if self.is_unwanted(id) => self.cancel(id),
                 Turn::End | Turn::GoOn => self.advance(id),
             }
-        } else if let Some(reader) = self.can_read_now() {
+        } else if let Some(reader) = self.client.can_read_now() {
             self.pump(reader, None);
         } else {
             return false;
@@ -45,9 +45,9 @@ impl Node {
 
     /// Whether nobody waits for a transfer, or reads it.
     fn is_unwanted(&self, id: FetchId) -> bool {
-        self.fetches.get(&id).is_some_and(|fetch| match &fetch.state {
+        self.object.fetches.get(&id).is_some_and(|fetch| match &fetch.state {
             fetch::State::Asking => fetch.waiters.is_empty(),
-            fetch::State::Passing(client, _) => !self.exchanges.contains_key(client),
+            fetch::State::Passing(client, _) => !self.client.exchanges.contains_key(client),
             fetch::State::Storing(storing) => storing.readers.is_empty(),
             fetch::State::Repairing(_) => true,
         })
@@ -55,27 +55,20 @@ impl Node {
 
     /// A transfer does what there is to do.
     fn advance(&mut self, id: FetchId) {
-        let storing = self.fetches.get_mut(&id).and_then(Fetch::storing);
+        let storing = self.object.fetches.get_mut(&id).and_then(Fetch::storing);
         let from = storing.and_then(|storing| {
             let record = storing.record;
             storing.listed().map(|it| (Resume { record, segment: it.next }, it.cover))
         });
         self.source.advance(&mut self.cx, id, from);
-        if self.fetches.get_mut(&id).and_then(Fetch::storing).is_none() {
+        if self.object.fetches.get_mut(&id).and_then(Fetch::storing).is_none() {
             return;
         }
         self.passed(id);
         self.loose_passed(id);
-        self.rest(id);
+        self.object.rest(&mut self.cx, id);
         self.forget_if_read(id);
         self.settle(id);
         self.grant_ahead(id);
-    }
-
-    /// All readers of an object may be able to go on.
-    pub(super) fn readers_ready(&mut self, id: FetchId) {
-        if let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) {
-            self.cx.turns.all_ready(storing.readers.iter().copied());
-        }
     }
 }

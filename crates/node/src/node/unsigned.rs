@@ -6,9 +6,9 @@
 //! hop would have the gateway ask the origin once more.
 
 use super::Node;
-use crate::exchange::Asker;
-use crate::fetch;
 use crate::input::FetchId;
+use crate::object::fetch;
+use crate::request::Asker;
 use wire::NodeId;
 use wire::peer::Request;
 
@@ -26,10 +26,10 @@ impl Node {
 
     /// Whether clients of this node get what comes.
     fn is_for_clients(&self, id: FetchId) -> bool {
-        let Some(fetch) = self.fetches.get(&id) else { return false };
+        let Some(fetch) = self.object.fetches.get(&id) else { return false };
         match &fetch.state {
             fetch::State::Storing(storing) => storing.readers.iter().any(|reader| {
-                self.exchanges.get(reader).is_some_and(|exchange| exchange.peer().is_none())
+                self.client.exchanges.get(reader).is_some_and(|exchange| exchange.peer().is_none())
             }),
             _ => fetch.ask.asker == Asker::Client,
         }

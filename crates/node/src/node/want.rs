@@ -2,15 +2,14 @@
 
 use super::{AHEAD, Node};
 use crate::chunks::Unit;
+use crate::client::exchange::State;
 use crate::context::OVERHEARD_PART;
-use crate::exchange::State;
-use crate::fetch::Fetch;
 use crate::input::{ExchangeId, FetchId};
+use crate::object::Listed;
+use crate::object::fetch::Fetch;
+use crate::object::storing::Storing;
+use crate::request::COVER;
 use crate::source::Pursuit;
-use crate::storing::Storing;
-use crate::supplying::COVER;
-use content::Segment;
-use std::rc::Rc;
 use wire::ChunkId;
 
 /// Units are wanted in batches of so many bytes, at least, while others are on their way.
@@ -18,8 +17,6 @@ const BATCH: u64 = AHEAD / 2;
 
 /// Units are looked at so far ahead of a reader, in bytes of the object: where most are here, few are missing.
 const REACH: u64 = OVERHEARD_PART as u64 * AHEAD;
-
-type Listed = Vec<(ChunkId, Unit)>;
 
 /// What a reader may want of an object.
 struct Window {
@@ -40,8 +37,12 @@ impl Node {
         };
         let (mut missing, mut counted, mut ahead) = (Vec::new(), Vec::new(), Vec::new());
         while from < to && open > 0 {
-            let (units, listed_to) =
-                self.listed_between(fetch, from, to.min(from + open.min(BATCH)));
+            let (units, listed_to) = self.object.listed_between(
+                &mut self.cx,
+                fetch,
+                from,
+                to.min(from + open.min(BATCH)),
+            );
             if units.is_empty() {
                 break;
             }
@@ -60,7 +61,7 @@ impl Node {
         }
         let asked = self.source.get(fetch).and_then(Pursuit::peer);
         let mut leads = false;
-        self.with_serving(id, |serving| {
+        self.client.with_serving(id, |serving| {
             serving.wanted_to = from;
             serving.wanted.extend(ahead);
             leads = serving.leads;
@@ -68,31 +69,25 @@ impl Node {
         });
         self.want(fetch, missing);
         for (name, length) in counted.into_iter().filter(|_| leads) {
-            self.count_from_peer(id, &name, length);
+            self.client.count_from_peer(&mut self.cx, id, &name, length);
         }
         self.welcome(fetch, from + COVER, COVER / 4);
-    }
-
-    /// A reader counts a unit that is on its way, or has just come, as a peer's.
-    pub(super) fn count_from_peer(&mut self, reader: ExchangeId, name: &ChunkId, length: u32) {
-        self.with_serving(reader, |serving| serving.from_peer += u64::from(length));
-        self.cx.flights.count_for(name, reader);
     }
 
     /// What of an object a reader may want now; nothing if it is not worth it yet. Units that are here do not count: a
     /// window that they filled would let only a little come in each round trip.
     fn window(&mut self, id: ExchangeId) -> Option<Window> {
-        let exchange = self.exchanges.get_mut(&id)?;
+        let exchange = self.client.exchanges.get_mut(&id)?;
         let State::Serving(serving) = &mut exchange.state else { return None };
         let (fetch_id, position) = (serving.source.growing()?, serving.position()?);
         let from = serving.wanted_to.max(position);
         let open = AHEAD.saturating_sub(serving.wanted_ahead(position));
         let end = serving.end().unwrap_or(u64::MAX);
-        let fetch = self.fetches.get_mut(&fetch_id)?;
+        let fetch = self.object.fetches.get_mut(&fetch_id)?;
         let known = fetch.frontier();
         fetch.storing()?.listed()?;
         if self.cx.is_crowded() {
-            self.ungranted = true;
+            self.object.ungranted = true;
             return None;
         }
         let to = (position + REACH).min(known).min(end);
@@ -102,38 +97,11 @@ impl Node {
         (worth && to > from && open > 0).then_some(Window { fetch: fetch_id, from, to, open })
     }
 
-    /// The units that a growing object lists in a range, as far as their segments are in memory, and
-    /// where the last of them ends.
-    fn listed_between(&mut self, id: FetchId, from: u64, to: u64) -> (Listed, u64) {
-        let (mut units, mut at) = (Vec::new(), from);
-        while at < to {
-            let Some(segment) = self.listed_segment(id, at) else { break };
-            let mut end = segment.first_offset;
-            for entry in &segment.entries {
-                end += u64::from(entry.length);
-                if end > at && end - u64::from(entry.length) < to {
-                    units.push((entry.id, Unit::listed(entry, end)));
-                }
-            }
-            let covered = units.last().map_or(at, |(_, unit)| unit.end);
-            if covered <= at {
-                break;
-            }
-            at = covered;
-        }
-        (units, at)
-    }
-
-    fn listed_segment(&mut self, id: FetchId, position: u64) -> Option<Rc<Segment>> {
-        let storing = self.fetches.get_mut(&id)?.storing()?;
-        let (number, segment) = storing.segment_at(position);
-        let record = storing.record;
-        segment.or_else(|| self.cx.manifests.get(record, number))
-    }
-
     /// Asks the peer of a transfer for units; if there is none now, the next one is asked.
     pub(super) fn want(&mut self, id: FetchId, units: Listed) {
-        let Some(fetch) = self.fetches.get_mut(&id).filter(|_| !units.is_empty()) else { return };
+        let Some(fetch) = self.object.fetches.get_mut(&id).filter(|_| !units.is_empty()) else {
+            return;
+        };
         if !self.cx.flights.has(id) {
             self.source.came(id, self.cx.now);
         }
@@ -160,7 +128,7 @@ impl Node {
     /// Nothing is to be wanted for a reader now, but what it has passed makes more of the manifest welcome:
     /// where memory was full, units were wanted one by one, as it came to them. Whoever cuts waits for this.
     fn welcome_for(&mut self, id: ExchangeId, worth: u64) {
-        let Some(exchange) = self.exchanges.get(&id) else { return };
+        let Some(exchange) = self.client.exchanges.get(&id) else { return };
         let State::Serving(serving) = &exchange.state else { return };
         let (fetch, position) = (serving.source.growing(), serving.position());
         let wanted_to = serving.wanted_to;
@@ -172,7 +140,7 @@ impl Node {
     /// More of a transfer's manifest is welcome; it is said if it is worth a message, being more by so many
     /// bytes than was said before.
     pub(super) fn welcome(&mut self, id: FetchId, cover: u64, worth: u64) {
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let Some(fetch) = self.object.fetches.get_mut(&id) else { return };
         let Some(storing) = fetch.storing() else { return };
         if storing.ended {
             return;
@@ -187,7 +155,9 @@ impl Node {
     /// Nothing of a transfer has come for a while: what its readers want and welcome is looked at anew, and said
     /// even if it is little.
     pub(super) fn want_anew(&mut self, id: FetchId) {
-        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
+        let Some(storing) = self.object.fetches.get_mut(&id).and_then(Fetch::storing) else {
+            return;
+        };
         for reader in storing.readers.clone() {
             self.want_for(reader);
             self.welcome_for(reader, 0);
@@ -196,7 +166,7 @@ impl Node {
 
     /// Somebody waits for a unit that is missing: whether it is, or can be, on its way.
     pub(super) fn wait_for_unit(&mut self, id: ExchangeId) -> bool {
-        let Some(exchange) = self.exchanges.get(&id) else { return false };
+        let Some(exchange) = self.client.exchanges.get(&id) else { return false };
         let State::Serving(serving) = &exchange.state else { return false };
         let (Some(fetch), Some(cursor)) = (serving.source.growing(), &serving.cursor) else {
             return false;
@@ -216,7 +186,7 @@ impl Node {
         unit: Unit,
     ) -> bool {
         if !self.cx.is_unit_flying(&name) {
-            let storing = self.fetches.get_mut(&fetch).and_then(Fetch::storing);
+            let storing = self.object.fetches.get_mut(&fetch).and_then(Fetch::storing);
             let Some(listed) = storing.and_then(Storing::listed) else { return false };
             if listed.lost.contains(&name) {
                 return false;
@@ -233,7 +203,9 @@ impl Node {
 
     /// There is memory again: whoever reads along wants more.
     pub(super) fn want_ahead(&mut self, id: FetchId) {
-        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
+        let Some(storing) = self.object.fetches.get_mut(&id).and_then(Fetch::storing) else {
+            return;
+        };
         for reader in storing.readers.clone() {
             self.want_for(reader);
         }
@@ -241,11 +213,11 @@ impl Node {
 
     /// Nobody reads any more, but little remains: all of it is wanted.
     pub(super) fn want_rest(&mut self, id: FetchId) {
-        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let Some(fetch) = self.object.fetches.get_mut(&id) else { return };
         let known = fetch.frontier();
         let Some(storing) = fetch.storing() else { return };
         let from = storing.announced.unwrap_or(known).saturating_sub(2 * super::ABANDONED_MAX);
-        let (units, _) = self.listed_between(id, from.min(known), known);
+        let (units, _) = self.object.listed_between(&mut self.cx, id, from.min(known), known);
         let missing = units.into_iter().filter(|(name, _)| self.cx.is_missing(name)).collect();
         self.want(id, missing);
         self.welcome(id, u64::MAX, 0);

@@ -4,6 +4,7 @@
 
 use super::list::List;
 use super::{Publish, Waiter, answer, hints};
+use crate::catalogue;
 use crate::context::Context;
 use crate::http::Row;
 use crate::input::PutError;
@@ -112,7 +113,7 @@ impl Publish {
         if (*of, *next) != (record, number) {
             return;
         }
-        let Some(segment) = bytes.and_then(|bytes| named::certifies_kept(root, bytes)) else {
+        let Some(segment) = bytes.and_then(|bytes| catalogue::certifies_kept(root, bytes)) else {
             return self.walked(cx, false);
         };
         *next += 1;

@@ -3,11 +3,11 @@
 use super::select::{Answer, Said};
 use super::{CREDIT, Goal, LOOK_EVERY, Pursuit, Source, Value, Via};
 use crate::context::Context;
-use crate::exchange;
 use crate::http::fields;
 use crate::input::{FetchError, FetchId};
 use crate::output::{self, OriginOutput, Output};
-use crate::supplying::COVER;
+use crate::request;
+use crate::request::COVER;
 use ::http::{HeaderMap, HeaderValue, header};
 use std::net::{IpAddr, SocketAddr};
 use wire::NodeId;
@@ -221,7 +221,7 @@ impl Pursuit {
 }
 
 /// A request with these fields and without content.
-pub fn bare_request(ask: &exchange::Ask, mut headers: HeaderMap) -> output::Fetch {
+pub fn bare_request(ask: &request::Ask, mut headers: HeaderMap) -> output::Fetch {
     let host = HeaderValue::try_from(ask.target.authority());
     headers.insert(header::HOST, host.expect("it was read as one"));
     output::Fetch {

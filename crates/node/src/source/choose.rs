@@ -3,10 +3,10 @@
 use super::select::{Answer, Query, Select};
 use super::{Goal, Pursuit, Source};
 use crate::context::Context;
-use crate::exchange::{Ask, Asker};
 use crate::http::Audience;
 use crate::input::FetchId;
 use crate::mesh::Mesh;
+use crate::request::{Ask, Asker};
 use std::net::IpAddr;
 use wire::Oid;
 use wire::peer;

@@ -3,9 +3,9 @@
 use super::{Goal, Pursuit, Source, Value, Via};
 use crate::access::Forbidden;
 use crate::context::Context;
-use crate::exchange::Asker;
 use crate::input::{FetchError, FetchId};
 use crate::output::{OriginOutput, Output};
+use crate::request::Asker;
 use wire::NodeId;
 use wire::peer::{Message, Outcome, Request};
 

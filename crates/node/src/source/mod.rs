@@ -20,9 +20,9 @@ pub use choose::FIELDS_MAX;
 pub use resume::{Doubt, Rest};
 
 use crate::context::Context;
-use crate::exchange::Ask;
 use crate::hasher::Map;
 use crate::input::{ExchangeId, FetchError, FetchId};
+use crate::request::Ask;
 use ::http::HeaderMap;
 use resume::Resumed;
 use select::Select;

@@ -2,8 +2,8 @@
 
 use super::{Goal, LOOK_EVERY, Pursuit, Source, Value, Via};
 use crate::context::Context;
-use crate::exchange::Asker;
 use crate::input::{FetchError, FetchId};
+use crate::request::Asker;
 use std::time::Duration;
 use wire::{Instant, NodeId};
 

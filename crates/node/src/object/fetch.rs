@@ -1,9 +1,9 @@
 //! One request of ours, to an origin or to a peer, and what becomes of its response.
 
-use crate::exchange::Ask;
 use crate::http::Record;
 use crate::input::{ExchangeId, FetchError};
-use crate::storing::{Inflow, Storing};
+use crate::object::storing::{Inflow, Storing};
+use crate::request::Ask;
 use bytes::Bytes;
 use content::Entry;
 use std::collections::VecDeque;

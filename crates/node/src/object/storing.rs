@@ -1,9 +1,10 @@
 //! An object while it comes: its head, its manifest so far, and who reads it.
 
-use crate::cutting::Cutting;
+use crate::catalogue::{Signed, segment_number};
 use crate::hasher::Set;
 use crate::http::{Record, Voucher};
 use crate::input::ExchangeId;
+use crate::object::cutting::Cutting;
 use bytes::Bytes;
 use content::{Root, Segment};
 use http::{HeaderMap, HeaderName, StatusCode};
@@ -151,13 +152,6 @@ impl Tail {
         }
         before - self.length
     }
-}
-
-/// A segment, and what vouches for it; nothing, if we do.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Signed {
-    pub segment: Rc<Segment>,
-    pub signature: Option<Signature>,
 }
 
 impl Storing {
@@ -347,40 +341,5 @@ impl Storing {
         let number = self.first_segment() + segment_number(&self.offsets, position);
         let closed = self.closed.get(&number).map(|signed| Rc::clone(&signed.segment));
         (number, closed)
-    }
-}
-
-/// Which segment covers a position, by where each begins.
-pub fn segment_number(offsets: &[u64], position: u64) -> u32 {
-    offsets.partition_point(|offset| *offset <= position).saturating_sub(1) as u32
-}
-
-/// A segment of a manifest as the catalogue keeps it, whoever vouches for it; `None` if it is none.
-pub fn stored_segment(bytes: &[u8]) -> Option<Rc<Segment>> {
-    Signed::decode(bytes).map(|signed| signed.segment)
-}
-
-impl Signed {
-    /// As the catalogue keeps it: the segment, or a one, the signature and the segment. A segment never
-    /// begins with a one.
-    pub fn encode(&self) -> Vec<u8> {
-        let segment = self.segment.encode();
-        match &self.signature {
-            None => segment,
-            Some(signature) => [&[1], &signature.as_bytes()[..], &segment].concat(),
-        }
-    }
-
-    /// Reads what [`encode`](Self::encode) wrote; `None` for anything else.
-    pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let (signature, bytes) = match bytes.split_first() {
-            Some((1, rest)) => {
-                let (signature, rest) = rest.split_first_chunk()?;
-                (Some(Signature(*signature)), rest)
-            }
-            _ => (None, bytes),
-        };
-        let segment = Rc::new(Segment::decode(bytes).ok()?);
-        Some(Self { segment, signature })
     }
 }

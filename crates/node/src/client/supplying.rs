@@ -1,8 +1,9 @@
 //! Telling a peer of an object, and sending it the units that it asks for.
 
-use crate::exchange::Source;
+use crate::client::exchange::Source;
 use crate::hasher::Set;
 use crate::input::ExchangeId;
+use crate::request::COVER;
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -10,17 +11,12 @@ use wire::RecordId;
 use wire::peer::{Request, Want};
 use wire::{ChunkId, Instant, NodeId};
 
-/// A peer is told of the manifest so far ahead of the units that it asks for, in bytes of the object.
-pub const COVER: u64 = 512 * 1024;
 /// Units that one request may have wanted and not got, at most: the windows of many readers behind a peer.
 pub const WANTS_MAX: usize = 2048;
 /// And all requests of a peer together.
 pub const PEER_WANTS_MAX: usize = 16 * 1024;
 /// Requests that one peer may have under way, at most.
 pub const REQUESTS_MAX: usize = 128;
-/// So many bytes of units follow the first segment unasked, so that small objects take one round trip
-/// (protocol: Pull).
-pub const UNASKED_BYTES: u64 = 16 * 1024;
 
 /// Requests of peers, and the exchanges that they are here.
 pub type Supplied = BTreeMap<(NodeId, Request), ExchangeId>;

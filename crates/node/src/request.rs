@@ -1,0 +1,150 @@
+//! What is asked: a client's request, or a peer's for one, understood. The word that machines share.
+
+use crate::access::Caller;
+use crate::http::{Audience, CONDITIONS, CacheControl, Target, take_cookies};
+use crate::input::Entrance;
+use crate::output::Dial;
+use http::{HeaderMap, Method, header};
+use std::net::IpAddr;
+use wire::peer::{Request, Resume};
+use wire::{NodeId, ObjectKey, Oid, RecordId};
+
+/// A peer is told of the manifest so far ahead of the units that it asks for, in bytes of the object.
+pub const COVER: u64 = 512 * 1024;
+/// So many bytes of units follow the first segment unasked, so that small objects take one round trip
+/// (protocol: Pull).
+pub const UNASKED_BYTES: u64 = 16 * 1024;
+
+/// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asker {
+    /// A client, of whom the driver knows.
+    Client,
+    /// A peer, by this request of its.
+    Peer(NodeId, Request),
+}
+
+/// How far a request has come through the mesh.
+#[derive(Clone, Debug, Default)]
+pub struct Trail {
+    /// Nodes it has visited.
+    pub visited: Vec<NodeId>,
+    /// How many more nodes may pass it on.
+    pub hops: u8,
+    /// Whether a peer wants each hop to look, keep and forward.
+    pub per_hop: bool,
+    /// It goes straight to the gateway: waiting for others on the way did not work out.
+    pub to_gateway: bool,
+    /// The transfer that it takes up again.
+    pub resume: Option<Resume>,
+    /// The stale record that a peer has.
+    pub have: Option<RecordId>,
+    /// How far a peer welcomes the manifest at first.
+    pub cover: u64,
+    /// Content bytes of a response that is not stored that a peer can take at first.
+    pub credit: i64,
+    /// Content bytes that a peer was given of a response that is not stored.
+    pub given: u64,
+    /// What the request of a peer takes of memory by what it says, in bytes.
+    pub size: u64,
+    /// No unit is to come unasked: whoever asks may have overheard many.
+    pub sparing: bool,
+    /// `Cache-Status` of the caches that were asked whether a stored response still holds.
+    pub upstream: String,
+}
+
+/// What a client asks, or a peer for one, understood.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    pub asker: Asker,
+    pub trail: Trail,
+    pub method: Method,
+    pub target: Target,
+    pub key: ObjectKey,
+    /// The name by which a published object is asked for, if one is.
+    pub named: Option<Oid>,
+    /// End-to-end fields, with our `Via` but without `Host`.
+    pub headers: HeaderMap,
+    pub client: IpAddr,
+    /// For whom the answer is kept; [`Audience::ThisMachine`] asks with the exemption of a client on this machine.
+    pub audience: Audience,
+    /// A client on this machine asks as others may; if that is of no use it asks with its exemption.
+    pub may_turn_home: bool,
+    pub entrance: Entrance,
+    pub dial: Dial,
+    pub has_body: bool,
+    pub upgrade: bool,
+    /// Fetches for itself from now on: joining others did not work out, or is not wished.
+    pub alone: bool,
+    /// What the origin sets at this client, in answer to its own request; nobody else gets it.
+    pub cookies: HeaderMap,
+    /// The host is known to be the one that was dialled: it may speak for its URIs.
+    pub verified: bool,
+}
+
+impl Ask {
+    /// For whom its origin is dialled.
+    pub fn caller(&self) -> Caller {
+        match (self.asker, self.entrance) {
+            (Asker::Peer(..), _) => Caller::Peer,
+            (Asker::Client, _) if self.audience == Audience::ThisMachine => Caller::ThisMachine,
+            (Asker::Client, Entrance::Explicit) => Caller::Explicit,
+            (Asker::Client, Entrance::Intercepted(_)) => Caller::Intercepted,
+        }
+    }
+
+    /// Why a stored response is of no use to it, nor its response to others; known from the
+    /// request alone (protocol: What cannot be cached).
+    pub fn bypass(&self) -> Option<&'static str> {
+        if self.upgrade {
+            Some("upgrade")
+        } else if !matches!(self.method, Method::GET | Method::HEAD) {
+            Some("method")
+        } else if self.has_body {
+            Some("body")
+        } else if self.headers.contains_key(header::AUTHORIZATION) {
+            Some("authorization")
+        } else if CacheControl::of_request(&self.headers).no_store {
+            Some("no-store")
+        } else if self.headers.contains_key(header::IF_MATCH)
+            || self.headers.contains_key(header::IF_UNMODIFIED_SINCE)
+        {
+            Some("precondition")
+        } else {
+            None
+        }
+    }
+
+    /// The same for nobody in particular: the whole of the current version, from wherever.
+    pub fn in_background(mut self) -> Self {
+        self.method = Method::GET;
+        for name in CONDITIONS {
+            self.headers.remove(name);
+        }
+        for name in [header::RANGE, header::CACHE_CONTROL, header::PRAGMA] {
+            self.headers.remove(name);
+        }
+        self
+    }
+
+    /// Puts the cookies that it was answered with into a response, and leaves none of what is stored.
+    pub fn set_cookies(&self, headers: &mut HeaderMap) {
+        // Records of former versions have some, and so may what such peers have signed.
+        take_cookies(headers);
+        headers.extend(self.cookies.clone());
+    }
+
+    /// Whether it asks for the whole of the current version, as others do.
+    pub fn is_plain(&self) -> bool {
+        self.trail.resume.is_none()
+            && self.method == Method::GET
+            && !self.headers.contains_key(header::RANGE)
+            && !CONDITIONS.iter().any(|name| self.headers.contains_key(name))
+    }
+
+    /// Whether it will have nothing but what the origin says from now on.
+    pub fn is_insistent(&self) -> bool {
+        let control = CacheControl::of_request(&self.headers);
+        control.no_cache || control.max_age == Some(0)
+    }
+}
