@@ -261,11 +261,10 @@ impl Node {
             let record = Rc::new(record);
             let Some(fetch) = self.object.fetches.get_mut(&id) else { return };
             let (key, uri) = (fetch.ask.key, fetch.ask.target.to_string());
-            let is_put = !self.source.has(id);
             if let Some(storing) = fetch.storing() {
                 storing.whole = Some(Rc::clone(&record));
             }
-            if is_put {
+            if self.publish.has(id) {
                 return self.cx.turns.dirty(id);
             }
             self.put_record(key, uri, record);
@@ -276,9 +275,9 @@ impl Node {
 
     /// The disk has all of a closed object: its readers go on from there.
     pub(super) fn settle(&mut self, id: FetchId) {
-        let Some(fetch) = self.object.fetches.get_mut(&id) else { return };
-        let is_put = !self.source.has(id);
-        let Some(storing) = fetch.storing() else { return };
+        let Some(storing) = self.object.fetches.get_mut(&id).and_then(Fetch::storing) else {
+            return;
+        };
         let Some(record) = storing.whole.clone() else { return };
         if storing.failed || !storing.closed.is_empty() || self.cx.chunks.is_writing_for(id) {
             return;
@@ -287,9 +286,7 @@ impl Node {
             return self.settle_listed(id, record);
         }
         let readers = std::mem::take(&mut storing.readers);
-        if is_put {
-            self.publish.handle_written(&mut self.cx, id, &record);
-        }
+        self.publish.handle_written(&mut self.cx, id, &record);
         self.remove_fetch(id);
         for reader in readers {
             self.client.read_closed(reader, &record);
@@ -346,7 +343,7 @@ impl Node {
     /// A transfer of which all has come from an origin ends with its last reader.
     pub(super) fn forget_if_read(&mut self, id: FetchId) {
         let Some(fetch) = self.object.fetches.get_mut(&id) else { return };
-        let is_put = !self.source.has(id);
+        let is_put = self.publish.has(id);
         let Some(storing) = fetch.storing() else { return };
         let is_cut = matches!(storing.inflow, Inflow::Cut(_)) && !is_put;
         if is_cut

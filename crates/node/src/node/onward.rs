@@ -14,8 +14,7 @@ use wire::Instant;
 impl Node {
     /// The transfer that what a driver says of a request is about; none, if that request is done with.
     pub(super) fn carried(&self, line: FetchId) -> Option<FetchId> {
-        let is_put = self.object.fetches.contains_key(&line) && !self.source.has(line);
-        self.source.carried(line).or(is_put.then_some(line))
+        self.source.carried(line).or(self.publish.has(line).then_some(line))
     }
 
     /// A request of a driver has ended.

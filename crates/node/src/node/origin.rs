@@ -383,7 +383,7 @@ impl Node {
     /// Breaks off a request to an origin.
     pub(super) fn cancel(&mut self, id: FetchId) {
         self.object.retire(id);
-        let is_put = !self.source.has(id);
+        let is_put = self.publish.has(id);
         self.source.cancel(&mut self.cx, id);
         if let Some(fetch) = self.remove_fetch(id) {
             if is_put {

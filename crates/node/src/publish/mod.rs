@@ -71,6 +71,11 @@ impl Publish {
         self.values.pop_front()
     }
 
+    /// Whether a file comes in by a transfer.
+    pub fn has(&self, id: FetchId) -> bool {
+        self.puts.contains_key(&id)
+    }
+
     /// Whoever wanted to publish, or to take something back, has left: nobody is to be told.
     pub fn handle_gone(&mut self, exchange: ExchangeId) {
         if let List::Asked(early) = &mut self.list {

@@ -249,11 +249,6 @@ impl Source {
         self.pursuits.get_mut(&id)
     }
 
-    /// Whether this is asked of others at all.
-    pub fn has(&self, id: FetchId) -> bool {
-        self.pursuits.contains_key(&id)
-    }
-
     /// Whom it is asked.
     fn via(&self, id: FetchId) -> Option<Via> {
         self.pursuits.get(&id).map(|pursuit| pursuit.via)
