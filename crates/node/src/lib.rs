@@ -5,8 +5,9 @@
 //! clients, origins, connections with peers, the store. The daemon drives it with tokio and Linux; tests
 //! drive it in virtual time. *Who calls it:* a driver: give one input, drain [`Node::poll_output`], sleep
 //! until [`Node::poll_timeout`]. *What it never does:* read a clock, draw chance that was not given as a
-//! seed, block, or call back. *Where to start:* `node.rs`, then the files in `node/` in the order of a
-//! request: `ask`, `answer`, `serve`, `origin`, `grow`, `keep`.
+//! seed, block, or call back. *Where to start:* ARCHITECTURE.md's walks; `node.rs` and `node/turns.rs`, the
+//! loop; then the files in `node/` in the order of a request: `ask`, `answer`, `serve`, `origin`, `grow`, `keep`.
+//! `context.rs` lends what all use; `client`, `object`, `source` and `publish` own what they are about.
 //! *Sources:* RFC 9110, 9111, 9112, 9211; MeshCache §3 (architecture A1, the gateway's cache).
 
 mod access;
