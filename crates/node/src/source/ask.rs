@@ -16,7 +16,7 @@ use wire::peer::{Ask, Message, Request, Resume};
 impl Source {
     pub(super) fn reach(&mut self, cx: &mut Context, id: FetchId, from: Option<(Resume, u64)>) {
         let Some(pursuit) = self.pursuits.get(&id) else { return };
-        match pursuit.choose(cx, &*self.select) {
+        match pursuit.choose(cx, id, &*self.select) {
             Answer::Found(address) => self.ask_at(cx, id, address, from),
             Answer::Later => self.find_out(cx, id),
             Answer::Nobody => self.ask_origin(cx, id),
@@ -28,10 +28,9 @@ impl Source {
         let Some((mesh, pursuit)) = cx.mesh.as_ref().zip(self.pursuits.get_mut(&id)) else {
             return;
         };
-        pursuit.via = Via::Sought;
-        pursuit.moved = cx.now;
+        pursuit.via = Via::Sought(cx.now);
         let may = |address| pursuit.may_ask(mesh, address);
-        self.select.begin(cx.now, id, &pursuit.query(mesh, &may));
+        self.select.begin(cx.now, &pursuit.query(mesh, id, &may));
         self.look_again(cx.now);
         self.hear_select(cx);
     }
@@ -50,12 +49,15 @@ impl Source {
         }
     }
 
-    fn hear_select(&mut self, cx: &mut Context) {
+    pub(super) fn hear_select(&mut self, cx: &mut Context) {
         while let Some(said) = self.select.poll() {
             match said {
                 Said::Datagram(to, bytes) => cx.out.push_back(Output::Datagram(to, bytes)),
-                Said::Known(id) if self.via(id) == Some(Via::Sought) => self.ask_next(cx, id),
-                Said::Known(_) => {}
+                Said::Known(id) => {
+                    if matches!(self.via(id), Some(Via::Sought(_))) {
+                        self.ask_next(cx, id);
+                    }
+                }
             }
         }
     }

@@ -20,14 +20,14 @@ impl Source {
     /// Whether there is a peer that could be asked and was not.
     pub(super) fn may_ask_another(&self, cx: &Context, id: FetchId) -> bool {
         let pursuit = self.pursuits.get(&id);
-        pursuit.is_some_and(|pursuit| pursuit.choose(cx, &*self.select) != Answer::Nobody)
+        pursuit.is_some_and(|pursuit| pursuit.choose(cx, id, &*self.select) != Answer::Nobody)
     }
 
     /// How many transfers wait for the same peer, this one among them: each that goes elsewhere is more
     /// load there, so the more they are, the longer they wait. One, where the route leads elsewhere anyway.
-    pub(super) fn asked_beside(&self, cx: &Context, pursuit: &Pursuit) -> u32 {
+    pub(super) fn asked_beside(&self, cx: &Context, id: FetchId, pursuit: &Pursuit) -> u32 {
         let Some((mesh, giver)) = cx.mesh.as_ref().zip(pursuit.giver()) else { return 1 };
-        let first = self.select.choose(&pursuit.query(mesh, &|_| true));
+        let first = pursuit.scheme_says(mesh, id, &*self.select, &|_| true);
         if !matches!(first, Answer::Found(address) if mesh.peers.at(address) == Some(giver)) {
             return 1;
         }
@@ -53,7 +53,7 @@ impl Pursuit {
     }
 
     /// Whom to ask now: what holds under every scheme, and then what the scheme says.
-    pub(super) fn choose(&self, cx: &Context, select: &dyn Select) -> Answer {
+    pub(super) fn choose(&self, cx: &Context, id: FetchId, select: &dyn Select) -> Answer {
         let Some(mesh) = &cx.mesh else { return Answer::Nobody };
         let ask = &self.ask;
         let wide = ask.trail.hops == 0 || ask.trail.visited.len() >= peer::Ask::VISITED_MAX;
@@ -69,22 +69,40 @@ impl Pursuit {
             None => {}
         }
         let resumes = ask.asker == Asker::Client && self.goal.is_object() && ask.named.is_none();
-        match select.choose(&self.query(mesh, &first)) {
+        match self.scheme_says(mesh, id, select, &first) {
             // The origin is of no use to it: whoever did not answer lately may do so again. A peer that asks
             // may have a way of its own, and waits itself.
-            Answer::Nobody if resumes => select.choose(&self.query(mesh, &may)),
+            Answer::Nobody if resumes => self.scheme_says(mesh, id, select, &may),
             answer => answer,
         }
     }
 
+    /// What the scheme says. It is not asked of what goes straight to the gateway: that ends circles.
+    fn scheme_says(
+        &self,
+        mesh: &Mesh,
+        id: FetchId,
+        select: &dyn Select,
+        may: &dyn Fn(IpAddr) -> bool,
+    ) -> Answer {
+        if self.to_gateway {
+            return mesh.routes.ways().choose(false, may).map_or(Answer::Nobody, Answer::Found);
+        }
+        select.choose(&self.query(mesh, id, may))
+    }
+
     /// What a scheme is asked.
-    pub(super) fn query<'a>(&self, mesh: &Mesh, may: &'a dyn Fn(IpAddr) -> bool) -> Query<'a> {
+    pub(super) fn query<'a>(
+        &self,
+        mesh: &Mesh,
+        id: FetchId,
+        may: &'a dyn Fn(IpAddr) -> bool,
+    ) -> Query<'a> {
         let per_hop = match self.ask.asker {
             Asker::Client => None,
             Asker::Peer(..) => Some(self.ask.trail.per_hop),
         };
-        let per_hop = if self.to_gateway { Some(false) } else { per_hop };
-        Query { key: self.ask.key, per_hop, ways: mesh.routes.ways(), may }
+        Query { id, key: self.ask.key, per_hop, ways: mesh.routes.ways(), may }
     }
 
     /// Whether a node has not been asked in vain, and does not wait for us itself.

@@ -14,6 +14,7 @@ impl Source {
     pub fn end(&mut self, cx: &mut Context, id: FetchId) {
         let Some(pursuit) = self.pursuits.remove(&id) else { return };
         self.select.end(id);
+        self.hear_select(cx);
         if let Some(line) = pursuit.line(id) {
             self.lines.remove(&line);
         }

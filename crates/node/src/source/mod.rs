@@ -89,8 +89,8 @@ pub enum Via {
     Nobody,
     /// Nobody yet: it is to be asked of somebody before this input is done with.
     Next,
-    /// Nobody yet: the scheme finds out whom.
-    Sought,
+    /// Nobody yet: the scheme finds out whom, since then.
+    Sought(Instant),
 }
 
 /// One request of ours, to an origin or to peers, until its response has ended.

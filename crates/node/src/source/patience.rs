@@ -54,8 +54,8 @@ impl Source {
                 self.ask_next(cx, id);
             }
             Via::Peer(..) => self.look_after_asked(cx, id, silent, open),
-            Via::Sought if cx.now - pursuit.moved > SOUGHT_MAX => self.ask_origin(cx, id),
-            Via::Dialling(_) | Via::Origin | Via::Done | Via::Next | Via::Sought => {}
+            Via::Sought(since) if cx.now - since > SOUGHT_MAX => self.ask_origin(cx, id),
+            Via::Dialling(_) | Via::Origin | Via::Done | Via::Next | Via::Sought(_) => {}
         }
     }
 
@@ -64,7 +64,8 @@ impl Source {
         let flying = cx.flights.has(id);
         let Some(pursuit) = self.pursuits.get(&id) else { return };
         let waited = cx.now - pursuit.moved;
-        let (patience, giver) = (HOP_PATIENCE * self.asked_beside(cx, pursuit), pursuit.giver());
+        let patience = HOP_PATIENCE * self.asked_beside(cx, id, pursuit);
+        let giver = pursuit.giver();
         let awaits = match pursuit.goal {
             Goal::Head => true,
             Goal::Object | Goal::Holes => flying || !pursuit.answered,
