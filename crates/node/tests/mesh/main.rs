@@ -19,6 +19,7 @@ mod loose;
 mod merging;
 mod named;
 mod onward;
+mod oracle;
 mod overhearing;
 mod places;
 mod probation;

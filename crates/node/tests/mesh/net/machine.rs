@@ -3,6 +3,8 @@
 use super::ground::{PORT, address};
 use super::liar::Liar;
 use crate::common::{BEGIN, Options, Shelf};
+use bytes::Bytes;
+use node::select::{Select, of};
 use node::{
     Access, Config, Input, Interface, LinkOutput, Listening, MeshConfig, Node, OPEN_KEY, Output,
     Report, Route, RouteSource, RouteTable, Uplink,
@@ -114,10 +116,15 @@ pub fn public_key(plan: &Plan, node: usize) -> PublicKey {
     PublicKey(key.verifying_key().to_bytes())
 }
 
+/// What an oracle answers to a question, if it does.
+pub type Oracle = Box<dyn Fn(&[u8]) -> Option<Bytes>>;
+
 /// What runs on a machine.
 pub enum Program {
     Node(Box<Node>),
     Liar(Box<Liar>),
+    /// Answers datagrams, and nothing else.
+    Oracle(Oracle),
     Nothing,
 }
 
@@ -127,6 +134,8 @@ pub struct Machine {
     pub program: Program,
     pub disk: Option<Shelf>,
     pub table: RouteTable,
+    /// Makes its scheme, if that is not the plan's.
+    pub select: Option<Box<dyn Fn() -> Box<dyn Select>>>,
     /// Counts its programs: what was meant for an earlier one is not for this one.
     pub life: u64,
     number: usize,
@@ -134,8 +143,15 @@ pub struct Machine {
 
 impl Machine {
     pub fn new(plan: &Plan, number: usize) -> Self {
-        let (plan, table) = (plan.clone(), RouteTable::Nowhere);
-        Self { plan, program: Program::Nothing, disk: None, table, life: 0, number }
+        Self {
+            plan: plan.clone(),
+            program: Program::Nothing,
+            disk: None,
+            table: RouteTable::Nowhere,
+            select: None,
+            life: 0,
+            number,
+        }
     }
 
     /// Begins a node on the disk that is there; what it is to be told first.
@@ -150,7 +166,9 @@ impl Machine {
             }
         };
         self.life += 1;
-        let node = Node::new(self.plan.config(self.number, self.life), index);
+        let config = self.plan.config(self.number, self.life);
+        let select = self.select.as_ref().map_or_else(|| of(self.plan.selection), |make| make());
+        let node = Node::with_select(config, index, select);
         self.program = Program::Node(Box::new(node));
         vec![Input::Clock(self.date(now)), Input::Routes(self.table.clone())]
     }
@@ -180,7 +198,7 @@ impl Machine {
         match &self.program {
             Program::Node(node) => node.poll_timeout(),
             Program::Liar(liar) => liar.poll_timeout(),
-            Program::Nothing => None,
+            Program::Oracle(_) | Program::Nothing => None,
         }
     }
 
@@ -200,6 +218,13 @@ impl Machine {
                 let link = |output: LinkOutput| Output::Link(output);
                 std::iter::from_fn(|| liar.poll_output()).map(link).collect()
             }
+            Program::Oracle(answer) => match input {
+                Input::Datagram(from, question) => {
+                    let answer = answer(&question);
+                    answer.into_iter().map(|answer| Output::Datagram(from, answer)).collect()
+                }
+                _ => Vec::new(),
+            },
             Program::Nothing => Vec::new(),
         }
     }

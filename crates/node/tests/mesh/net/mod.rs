@@ -29,7 +29,8 @@ use drive::{Event, What};
 use ground::Ground;
 use liar::Liar;
 use links::{Later, Links};
-use machine::{Machine, Program, public_key, seed};
+use machine::{Machine, Oracle, Program, public_key, seed};
+use node::select::Select;
 use node::testing::Peers;
 use node::{
     Access, ClientInput, Dial, Entrance, ExchangeId, FetchId, Input, Overheard, PublishedInfo,
@@ -146,6 +147,11 @@ impl Mesh {
         &mut self.machines[node].plan
     }
 
+    /// A node that has not begun yet will have the scheme that this makes.
+    pub fn select(&mut self, node: usize, make: impl Fn() -> Box<dyn Select> + 'static) {
+        self.machines[node].select = Some(Box::new(make));
+    }
+
     /// All nodes begin, and have time to meet.
     pub fn start_all(&mut self) {
         (0..self.count()).for_each(|node| self.start(node));
@@ -167,6 +173,13 @@ impl Mesh {
         let seed = seed(self.plan.options(node).seed ^ 0x11a8);
         let liar = Liar::new(&self.plan.mesh(node), seed, play);
         self.machines[node].program = Program::Liar(Box::new(liar));
+        self.links.ground.ports[node] = Port::Open;
+    }
+
+    /// An oracle takes the place of a node.
+    pub fn start_oracle(&mut self, node: usize, answer: Oracle) {
+        self.kill(node);
+        self.machines[node].program = Program::Oracle(answer);
         self.links.ground.ports[node] = Port::Open;
     }
 
