@@ -5,6 +5,7 @@
 //! nothing has come, how a body goes on that its origin broke off. *Values in:* a request of ours begins
 //! ([`Source::begin`]), its head was judged ([`Pursuit::seeks`]), what peers and connections say of it, units wanted,
 //! bytes granted. *Values out:* [`Value`]. *What it never does:* look into an object or at who waits for it.
+//! *Where to start:* `choose.rs`; `patience.rs` for silence, `resume.rs` for broken bodies.
 //! *Sources:* MeshCache §3, §4.2.1, §4.3.1; docs/protocol.md (No loops, Resume).
 
 mod ask;
