@@ -10,7 +10,7 @@ use crate::input::{ExchangeId, FetchId};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 
-/// After so many turns in one input something marks itself without getting on.
+/// After this many turns in one input something marks itself without getting on.
 pub const TURNS_MAX: u32 = 10_000;
 
 /// What a transfer is to do when it has its turn.

@@ -5,15 +5,18 @@ use super::{AHEAD, AHEAD_MIN, Node};
 use crate::input::FetchId;
 use crate::object::fetch::{self, Fetch};
 use crate::object::storing::Inflow;
-use crate::source::Source;
+use crate::source::{Pursuit, Source};
 
 impl Node {
     /// Accepts so much more from an origin.
     pub(super) fn grant(&mut self, id: FetchId, bytes: u64) {
         let Some(fetch) = self.object.fetches.get_mut(&id).filter(|_| bytes > 0) else { return };
         let waits = fetch.granted <= fetch.received;
-        fetch.granted += self.source.grant(&mut self.cx, id, bytes, waits);
-        self.watch(id);
+        let told = self.source.grant(&mut self.cx, id, bytes, waits);
+        fetch.granted += told;
+        if told > 0 && self.source.get(id).and_then(Pursuit::peer).is_none() {
+            self.watch(id);
+        }
     }
 
     /// Keeps the origin a little ahead of its fastest reader, as long as the disk keeps up and there

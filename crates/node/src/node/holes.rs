@@ -21,7 +21,8 @@ const HOLE_BYTES: u64 = 256 * 1024;
 
 /// By peers.
 impl Node {
-    /// A client's reader has come to a unit that is gone: has it filled; false if no peer can.
+    /// A client's reader has come to a unit that is gone: has it filled by a peer, if there may be one; it is woken if
+    /// there is none after all.
     pub(super) fn fill(&mut self, reader: ExchangeId) -> bool {
         self.reopen(reader).is_some() && self.wait_for_unit(reader)
     }

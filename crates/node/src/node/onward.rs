@@ -23,14 +23,15 @@ impl Node {
         let Some(fetch) = self.object.fetches.get(&id) else { return };
         let pursuit = self.source.get(id);
         let result = pursuit.map_or(result, |it| it.ended(fetch.received, result));
-        match self.rest_of(id).filter(|_| result.is_err()) {
-            Some(rest) => self.break_off(id, rest),
+        match self.rest_of(id, false).filter(|_| result.is_err()) {
+            Some(rest) => self.break_off(id, rest, false),
             None => self.end(id, result),
         }
     }
 
-    /// What is missing of a body that may be gone on with by range, if its origin cooperates.
-    fn rest_of(&mut self, id: FetchId) -> Option<Rest> {
+    /// What is missing of a body that may be gone on with by range, if its origin cooperates. It is begun with only
+    /// for somebody who reads; once begun it goes on for who may come back.
+    fn rest_of(&mut self, id: FetchId, begun: bool) -> Option<Rest> {
         let fetch = self
             .object
             .fetches
@@ -39,17 +40,17 @@ impl Node {
         let from = fetch.received;
         let storing = fetch.storing()?;
         let cut = matches!(storing.inflow, Inflow::Cut(_)) && !storing.ended;
-        let known = storing.status == StatusCode::OK && !storing.readers.is_empty();
+        let known = storing.status == StatusCode::OK && (begun || !storing.readers.is_empty());
         let refuses = storing.headers.get(header::ACCEPT_RANGES).is_some_and(|it| it == "none");
         let validator = http::strong_validator(&storing.headers).cloned();
         (cut && known && !refuses && validator.is_some()).then_some(Rest { from, validator })
     }
 
-    fn break_off(&mut self, id: FetchId, rest: Rest) {
+    fn break_off(&mut self, id: FetchId, rest: Rest, at_once: bool) {
         if let Some(fetch) = self.object.fetches.get_mut(&id) {
             fetch.granted = fetch.received;
         }
-        self.source.break_off(&mut self.cx, id, rest);
+        self.source.break_off(&mut self.cx, id, rest, at_once);
     }
 
     /// The head of the rest of a body; false if it is the head of something else.
@@ -110,11 +111,9 @@ impl Node {
         if !cut_off {
             self.source.hang_up(&mut self.cx, id);
         }
-        match self.rest_of(id).filter(|_| doubt == Doubt::Resume) {
+        match self.rest_of(id, cut_off).filter(|_| doubt == Doubt::Resume) {
             Some(rest) if cut_off => self.source.resume(&mut self.cx, id, rest),
-            Some(rest) => {
-                self.break_off(id, rest);
-            }
+            Some(rest) => self.break_off(id, rest, true),
             None => self.broken(id),
         }
     }

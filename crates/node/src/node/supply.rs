@@ -338,7 +338,9 @@ impl Node {
         let State::Supplying(supplying) = &mut exchange.state else { return };
         supplying.moved = self.cx.now;
         supplying.wants.extend(wants.iter().cloned());
-        if let Some(fetch) = supplying.source.growing() {
+        let growing = supplying.source.growing();
+        self.charge(id);
+        if let Some(fetch) = growing {
             self.forward(id, fetch, &wants);
         }
         self.cx.turns.ready(id);

@@ -1,4 +1,5 @@
-//! The loop at the end of each input: what peers said, then readers, then transfers, until nobody can go on.
+//! The loop at the end of each input: what machines and peers said, then readers, then transfers, then a request of
+//! a peer that waited for memory, until nobody can go on.
 
 use super::Node;
 use crate::input::FetchId;
@@ -14,10 +15,11 @@ impl Node {
             mesh.peers.accept_chunks(!crowded);
         }
         let mut turns = 0;
-        while self.take_turn() {
+        // Whatever might go on without getting on must not stop the rest: it goes on at the next input.
+        while turns <= TURNS_MAX && self.take_turn() {
             turns += 1;
-            debug_assert!(turns <= TURNS_MAX, "something goes on without getting on");
         }
+        debug_assert!(turns <= TURNS_MAX, "something goes on without getting on");
     }
 
     /// Lets the next one go on; false if nobody can.

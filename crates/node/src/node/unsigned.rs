@@ -13,8 +13,8 @@ use wire::NodeId;
 use wire::peer::Request;
 
 impl Node {
-    /// Whether what a peer gives for a transfer counts though nobody has signed it. If not, the transfer has
-    /// turned to the gateway itself when this returns.
+    /// Whether what a peer gives for a transfer counts though nobody has signed it. If not, the transfer
+    /// turns to the gateway itself, in its turn.
     pub(super) fn takes_unsigned(&mut self, id: FetchId, asked: (NodeId, Request)) -> bool {
         let believed = self.cx.mesh.as_ref().is_some_and(|mesh| mesh.believes_unsigned(asked.0));
         let takes = believed || !self.is_for_clients(id);

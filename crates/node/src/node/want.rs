@@ -201,8 +201,11 @@ impl Node {
         self.cx.flights.wait_for(&name, waiter)
     }
 
-    /// There is memory again: whoever reads along wants more.
+    /// Whoever reads along wants more, if there is memory, and nobody waits for the order of what was heard.
     pub(super) fn want_ahead(&mut self, id: FetchId) {
+        if self.cx.ear.as_ref().is_some_and(|ear| ear.is_awaiting(id)) {
+            return;
+        }
         let Some(storing) = self.object.fetches.get_mut(&id).and_then(Fetch::storing) else {
             return;
         };

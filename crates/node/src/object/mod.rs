@@ -107,7 +107,9 @@ impl Objects {
         for (_, unit) in &storing.unstored {
             cx.chunks.release(unit);
         }
-        let kept = storing.whole.is_some() && !storing.failed && !storing.is_hollow();
+        // The record of one that a peer lists is kept by no row before it is finished.
+        let closed = matches!(storing.inflow, Inflow::Cut(_)) || storing.is_reopened();
+        let kept = closed && storing.whole.is_some() && !storing.failed;
         let record = storing.record;
         if !kept && !published && !self.is_of_use(cx, record, fetch.ask.key) {
             // Those that wait would come behind it.

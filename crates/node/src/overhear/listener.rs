@@ -265,6 +265,11 @@ impl Listener {
         self.values.extend(flights.want_of(&name).map(|want| Value::Want(id, want)));
     }
 
+    /// Whether readers of an object want nothing for a moment.
+    pub fn is_awaiting(&self, id: FetchId) -> bool {
+        self.awaiting.contains_key(&id)
+    }
+
     /// A segment of a transfer's manifest has come: whether its readers should want nothing for a moment, if they
     /// may, since what was heard of the object may lie behind a missed head.
     pub fn awaits_order(&mut self, now: Instant, id: FetchId, may_wait: bool) -> bool {

@@ -61,8 +61,9 @@ impl Source {
         self.pursuits.get(&id).filter(|pursuit| pursuit.line(id) == Some(line)).map(|_| id)
     }
 
-    /// The request under way is done with, and has broken off; the rest is asked for now if it is the first that did.
-    pub fn break_off(&mut self, cx: &mut Context, id: FetchId, rest: Rest) {
+    /// The request under way is done with, and has broken off. The rest is asked for at once if it is the first that
+    /// did, or if that is said.
+    pub fn break_off(&mut self, cx: &mut Context, id: FetchId, rest: Rest, at_once: bool) {
         let Some(pursuit) = self.pursuits.get_mut(&id) else { return };
         let (first, line) = (pursuit.resumed.is_none(), pursuit.line(id));
         line.and_then(|line| self.lines.remove(&line));
@@ -70,7 +71,7 @@ impl Source {
         pursuit.resumed = Some(Resumed { line: None, answered: false, end: None, asked: cx.now });
         self.look_at.get_or_insert(cx.now + LOOK_EVERY);
         // An attempt that failed is not repeated at once.
-        if first {
+        if first || at_once {
             self.resume(cx, id, rest);
         }
     }

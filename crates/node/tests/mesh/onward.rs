@@ -142,3 +142,22 @@ fn a_body_that_has_all_come_owes_nothing_when_the_way_out_moves() {
     assert!(mesh.client(id).is_ok(), "{:?}", mesh.client(id).end);
     mesh.done();
 }
+
+#[test]
+fn a_body_that_is_being_gone_on_with_goes_on_though_its_reader_leaves_if_little_is_left() {
+    let mut mesh = Mesh::chain(2);
+    mesh.origin.put(URL, Page::of(1_000_000).etag("a").fresh(600).steady().breaking_at(600_000));
+    let id = mesh.call(0, Call::get(URL));
+    while mesh.client(id).content.len() < 500_000 {
+        mesh.pass_millis(5);
+    }
+    mesh.origin.down = Some(node::FetchError::Unreachable);
+    mesh.pass_seconds(1);
+    assert!(mesh.client(id).end.is_none(), "it has broken off, and may go on");
+    mesh.leave(id);
+    mesh.origin.down = None;
+    mesh.done();
+    let again = mesh.get(0, URL);
+    assert!(mesh.is_hit(again), "{}", mesh.cache(again));
+    mesh.done();
+}
