@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use common::OnProcessor;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use node::overhear::{AHEAD, Output, Overhear};
+use node::overhear::{Output, Overhear, SEGMENTS_AT_ONCE};
 use wire::Instant;
 use wire::capture::Segment;
 use wire::peer::{ChunkHead, Source};
@@ -76,8 +76,8 @@ fn segments(streams: &[Vec<u8>], lost_percent: u64) -> Vec<Segment<'_>> {
 }
 
 fn hear(mut engine: Overhear, segments: &[Segment<'_>]) -> Overhear {
-    for (i, some) in segments.chunks(AHEAD).enumerate() {
-        engine.handle_segments(Instant::from_nanos((i * AHEAD) as u64 * 1000), some);
+    for (i, some) in segments.chunks(SEGMENTS_AT_ONCE).enumerate() {
+        engine.handle_segments(Instant::from_nanos((i * SEGMENTS_AT_ONCE) as u64 * 1000), some);
         while let Some(output) = engine.poll_output() {
             if let Output::Chunk { bytes, .. } = output {
                 black_box(bytes);

@@ -4,13 +4,18 @@ use crate::catalogue::{Manifests, Published, Rows, Segments};
 use crate::chunks::{Chunks, Flights, Opener, is_sealed_as};
 use crate::clock::Clock;
 use crate::dice::Dice;
+use crate::exchanges::Exchanges;
+use crate::growing::Growing;
+use crate::heard::Heard;
 use crate::http::Record;
-use crate::input::{Config, ExchangeId, FetchId};
+use crate::input::{Config, ExchangeId, FetchId, LinkInput, Settings};
 use crate::mesh::Mesh;
 use crate::names::Names;
-use crate::output::{Output, StoreOutput};
-use crate::overhear::{self, Here, Listener};
+use crate::output::{LinkOutput, Output, StoreOutput};
+use crate::overhear::{Here, Listener};
+use crate::pursuits::Pursuits;
 use crate::report::Report;
+use crate::routes::RouteTable;
 use crate::tickets::Tickets;
 use crate::trust::Trust;
 use crate::turns::Turns;
@@ -74,6 +79,12 @@ pub struct Context {
     syncs: u64,
     synced: u64,
     pub trust: Trust,
+    /// Requests that are not answered yet: only `client` writes it.
+    pub exchanges: Exchanges,
+    /// What is asked of others: only `source` writes it.
+    pub pursuits: Pursuits,
+    /// Objects while they come: only `object` writes it.
+    pub growing: Growing,
     pub report: Report,
     pub out: VecDeque<Output>,
 }
@@ -110,6 +121,9 @@ impl Context {
             synced: 0,
             trust: Trust::Works,
             report: Report { store_works: true, ..Report::default() },
+            exchanges: Exchanges::default(),
+            pursuits: Pursuits::default(),
+            growing: Growing::default(),
             out: VecDeque::new(),
             config,
         }
@@ -152,6 +166,58 @@ impl Context {
         if let Some(mesh) = &mut self.mesh {
             mesh.holders.failed(peer);
             mesh.peers.expel(self.now, peer, why);
+        }
+    }
+
+    /// What the operator has changed.
+    pub fn set(&mut self, settings: Settings) {
+        self.config.allow = settings.allow;
+        self.config.access = settings.access;
+        if let Some(mesh) = &mut self.mesh {
+            mesh.config.gateways = settings.gateways;
+        }
+    }
+
+    /// The way to the gateway has changed.
+    pub fn set_routes(&mut self, routes: RouteTable) {
+        if let Some(mesh) = &mut self.mesh {
+            mesh.set_routes(self.now, routes);
+            mesh.meet(self.now);
+        }
+    }
+
+    /// Something happened to a connection with a peer.
+    pub fn handle_link(&mut self, input: LinkInput) {
+        if let LinkInput::Received(_, bytes) = &input {
+            self.report.peer_in_bytes += bytes.len() as u64;
+        }
+        if let Some(mesh) = &mut self.mesh {
+            mesh.peers.handle(self.now, input);
+        }
+    }
+
+    /// Hands out what is to be said to peers.
+    pub fn talk(&mut self) {
+        let Some(mesh) = &mut self.mesh else { return };
+        while let Some(output) = mesh.peers.poll_output() {
+            if let LinkOutput::Write(_, bytes) = &output {
+                self.report.peer_out_bytes += bytes.len() as u64;
+            }
+            self.out.push_back(Output::Link(output));
+        }
+    }
+
+    /// What a peer says of the gateway may be news to us, and so to the others.
+    pub fn introduce(&mut self) {
+        if let Some(mesh) = &mut self.mesh {
+            mesh.introduce(self.now);
+        }
+    }
+
+    /// A peer is gone, and leads to nothing any more.
+    pub fn forget_holder(&mut self, peer: NodeId) {
+        if let Some(mesh) = &mut self.mesh {
+            mesh.holders.gone(peer);
         }
     }
 
@@ -227,7 +293,7 @@ impl Context {
     }
 
     /// Gives out one thing that was found of what was heard.
-    pub fn poll_heard(&mut self) -> Option<overhear::Value> {
+    pub fn poll_heard(&mut self) -> Option<Heard> {
         let pinned_max = if self.store_works() { self.pinned_max() } else { 0 };
         let (chunks, flights) = (&mut self.chunks, &mut self.flights);
         self.ear.as_mut()?.poll(self.now, &mut Here { chunks, flights, pinned_max })

@@ -3,7 +3,7 @@
 //! *What this is:* a table of what peers said, and of what we have said to the one peer that leads
 //! towards the gateway. A hint is as old as its connection at most: it goes with the peer that said it,
 //! and is said again wherever a new way towards the gateway begins. *Who calls it:* `publish/hints.rs`,
-//! `node/named.rs`. *What it never does:* believe a hint; who is asked because of one has to show the
+//! `source/choose.rs`. *What it never does:* believe a hint; who is asked because of one has to show the
 //! object, and that is certified by its name.
 //!
 //! *Order:* whoever has shown what it led to is asked first, whoever was asked in vain last, for any object:

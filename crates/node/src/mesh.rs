@@ -3,12 +3,13 @@
 //! *Sources:* MeshCache §3; docs/protocol.md.
 
 use crate::holders::Holders;
+use crate::identity::node_id;
 use crate::input::{ExchangeId, MeshConfig};
-use crate::peers::{Peers, node_id};
+use crate::peers::Peers;
 use crate::routes::{RouteTable, Routes};
 use std::net::{IpAddr, SocketAddr};
 use wire::peer::{Gateway, Hello};
-use wire::{Instant, NodeId, PublicKey, Selection};
+use wire::{Instant, NodeId, Oid, PublicKey, Selection};
 
 /// Messages that wait because peers take them slowly have one part in so many of the memory.
 const BACKLOGS_SHARE: u64 = 8;
@@ -102,6 +103,11 @@ impl Mesh {
     pub fn draw_exchange(&mut self) -> ExchangeId {
         self.exchanges += 1;
         ExchangeId(1 << 63 | self.exchanges)
+    }
+
+    /// Whether anybody but an origin could be asked for what is missing of an object.
+    pub fn has_sources(&self, named: Option<Oid>) -> bool {
+        named.is_some_and(|name| self.holders.has(&name)) || self.routes.route().is_some()
     }
 
     /// Whether a signer of records is to be believed; the signature was checked already.

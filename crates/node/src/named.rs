@@ -2,7 +2,7 @@
 //!
 //! *What this is:* what requests, records and the publisher agree on. Everything about such an object
 //! follows from its root, which its name certifies: whoever has both needs nobody's word. *Who calls
-//! it:* `node/named.rs`, `publish`; the daemon, for the URI. *What it never does:* look anything up.
+//! it:* `client/lookup.rs`, `publish`; the daemon, for the URI. *What it never does:* look anything up.
 
 use crate::http::{Audience, Target, Voucher};
 use crate::input::Entrance;

@@ -1,58 +1,31 @@
-//! The engine: joins requests, rows, manifests, chunks and fetches. The only place that moves
-//! values between them; each part of its work has a file of its own below.
+//! The engine: hands each input to the machine that it is for, and lets everybody go on who can.
+//!
+//! *Below:* `links.rs`, what peers say; `values.rs`, what machines say to each other; `turns.rs`, the loop at the end
+//! of each input. *What it never does:* decide.
 
-mod answer;
-mod ask;
-mod asked;
-mod charge;
-mod claims;
-mod flow;
-mod follow;
-mod forwards;
-mod grants;
-mod grow;
-mod hear;
-mod heard;
-mod holes;
-mod keep;
-mod linger;
-mod listing;
-mod named;
-mod onward;
-mod origin;
-mod put;
-mod serve;
-mod supply;
+mod links;
 mod turns;
-mod unsigned;
-mod want;
+mod values;
 
 use crate::catalogue::{LIST, PublishedInfo};
-use crate::client::Client;
+use crate::client::{Client, dialled_in_vain};
 use crate::context::Context;
-use crate::input::{ClientInput, Config, Input, OriginInput, PutError, Settings, StoreInput};
+use crate::input::{
+    ClientInput, Config, FetchError, FetchId, Input, OriginInput, PutError, StoreInput,
+};
 use crate::object::Objects;
-use crate::output::{OriginOutput, Output};
+use crate::output::{Head, OriginOutput, Output};
 use crate::overhear::Listener;
 use crate::peers::PeerInfo;
 use crate::publish::Publish;
 use crate::report::Report;
-use crate::source::Source;
-use crate::source::select::{self, Select};
-use std::net::IpAddr;
-use std::rc::Rc;
-use std::time::Duration;
+use crate::source::select::Select;
+use crate::source::{Source, select};
+use crate::{hints, http};
+use ::http::{HeaderMap, StatusCode};
+use bytes::Bytes;
 use store::Index;
-use wire::{Instant, NodeId, ObjectKey, PublicKey, Selection};
-
-/// An origin may be ahead of the fastest reader by this many bytes.
-const AHEAD: u64 = 256 * 1024;
-/// However little memory there is, so many bytes may be on their way.
-const AHEAD_MIN: u64 = 16 * 1024;
-/// An abandoned transfer goes on if at most this many bytes remain.
-const ABANDONED_MAX: u64 = 1024 * 1024;
-/// Units that peers wait for are listed so soon after they were cut, however few they are.
-const LIST_AFTER: Duration = Duration::from_millis(20);
+use wire::{Instant, NodeId, PublicKey, Selection};
 
 /// Everything one mesh node decides.
 ///
@@ -61,7 +34,7 @@ const LIST_AFTER: Duration = Duration::from_millis(20);
 pub struct Node {
     /// What all of it may use.
     cx: Context,
-    /// Who asks.
+    /// Who asks, and what is answered.
     client: Client,
     /// What comes.
     object: Objects,
@@ -96,22 +69,29 @@ impl Node {
         match input {
             Input::Clock(date) => self.cx.set_clock(date),
             Input::Tick => self.tick(),
-            Input::Settings(settings) => self.set(settings),
-            Input::Routes(routes) => self.routes(routes),
-            Input::Overheard(segments) => self.overheard(&segments),
+            Input::Settings(settings) => self.cx.set(settings),
+            Input::Routes(routes) => {
+                self.cx.set_routes(routes);
+                // Who had no way may have one now.
+                self.look_after();
+            }
+            Input::Overheard(segments) => self.object.handle_overheard(&mut self.cx, &segments),
             Input::Client(input) => self.client(input),
             Input::Origin(input) => self.origin(input),
-            Input::Link(input) => self.link(input),
+            Input::Link(input) => self.cx.handle_link(input),
             Input::Store(input) => self.store(input),
-            Input::Name(host, addresses) => self.name(host, addresses),
+            Input::Name(host, addresses) => {
+                self.client.handle_name(&mut self.cx, host, addresses);
+            }
             Input::Datagram(from, bytes) => {
                 self.source.handle_datagram(&mut self.cx, from, &bytes);
             }
         }
         self.publish.load(&mut self.cx);
-        self.grant_others();
+        self.object.grant_others(&mut self.cx);
         self.take_turns();
-        self.talk();
+        hints::tell(&mut self.cx);
+        self.cx.talk();
     }
 
     /// Gives out one thing to do; drain it until `None`.
@@ -121,22 +101,23 @@ impl Node {
 
     /// When it wants an [`Input::Tick`], if nothing else happens.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let orphan = self.object.orphans.front().map(|(until, _)| *until);
-        let list = self.object.to_list.front().map(|(at, _)| *at);
         let peers = self.cx.mesh.as_ref().and_then(|mesh| mesh.peers.poll_timeout());
         let meet = self.cx.mesh.as_ref().and_then(|mesh| mesh.routes.meet_at);
-        let pause = self.object.pauses.first().map(|(at, _)| *at);
         let ear = self.cx.ear.as_ref().and_then(Listener::poll_timeout);
         let own = [
             self.cx.sync_at,
             self.cx.trust.tried_at(),
-            orphan,
+            self.object.poll_timeout(),
             self.source.poll_timeout(),
-            list,
-            pause,
         ];
         let others = [self.publish.poll_timeout(), meet, peers, ear];
         own.into_iter().chain(others).flatten().min()
+    }
+
+    /// The answer to a client for which an origin was dialled in vain, by the driver alone: its head and its
+    /// content.
+    pub fn dialled_in_vain(&self, error: FetchError) -> (Head, Bytes) {
+        dialled_in_vain(&self.cx.config.name, error)
     }
 
     /// All peers, by id.
@@ -183,8 +164,8 @@ impl Node {
             row_bytes: self.cx.rows.bytes(),
             manifest_bytes: self.cx.manifests.bytes(),
             lingering: self.cx.lingering.len() as u64,
-            exchanges: self.client.exchanges.len() as u64,
-            fetches: self.object.fetches.len() as u64,
+            exchanges: self.cx.exchanges.len() as u64,
+            fetches: (self.cx.pursuits.len() + self.publish.coming()) as u64,
             store_works: self.cx.store_works(),
             unsynced: self.cx.is_unsynced(),
             index: self.cx.chunks.index().report(),
@@ -195,11 +176,11 @@ impl Node {
 
     fn client(&mut self, input: ClientInput) {
         match input {
-            ClientInput::Request(id, request) => self.ask(id, *request),
-            ClientInput::Credit(id, bytes) => self.credit(id, bytes),
+            ClientInput::Request(id, request) => self.client.ask(&mut self.cx, id, *request),
+            ClientInput::Credit(id, bytes) => self.client.credit(&mut self.cx, id, bytes),
             ClientInput::Gone(id) => {
                 self.publish.handle_gone(id);
-                self.leave(id);
+                self.client.leave(&mut self.cx, id);
             }
             ClientInput::Put(id, length) => self.publish.handle_put(&mut self.cx, id, length),
             ClientInput::Withdraw(id, name) => {
@@ -211,16 +192,46 @@ impl Node {
     fn origin(&mut self, input: OriginInput) {
         match input {
             OriginInput::Head(line, status, headers) => {
-                if let Some(id) = self.carried(line) {
+                if let Some(id) = self.source.carried(&self.cx, line) {
                     self.head(id, status, headers);
                 }
             }
-            OriginInput::Body(line, bytes) => match self.carried(line) {
+            OriginInput::Body(line, bytes) => match self.source.carried(&self.cx, line) {
                 Some(id) => self.body(id, bytes),
                 // More than was asked for, of what is done with.
                 None => self.cx.out.push_back(Output::Origin(OriginOutput::Cancel(line))),
             },
-            OriginInput::End(line, result) => self.line_ends(line, result),
+            OriginInput::End(line, result) => {
+                let Some(id) = self.source.carried(&self.cx, line) else { return };
+                if let Some(result) = self.source.line_ends(&mut self.cx, id, result) {
+                    self.ends(id, result);
+                }
+            }
+        }
+    }
+
+    /// An origin has answered.
+    fn head(&mut self, id: FetchId, status: StatusCode, mut headers: HeaderMap) {
+        self.source.forget_former(&mut self.cx, id);
+        if status != StatusCode::SWITCHING_PROTOCOLS {
+            http::strip_hop_by_hop(&mut headers);
+        }
+        if !self.source.onward_head(&mut self.cx, id, status, &headers)
+            && !self.object.repair_head(&mut self.cx, id, status, &headers)
+        {
+            self.client.head(&mut self.cx, id, status, headers);
+        }
+    }
+
+    /// Content of an origin's response, or of a file, has come.
+    fn body(&mut self, id: FetchId, bytes: Bytes) {
+        self.publish.handle_bytes(id, &bytes);
+        self.cx.pursuits.came(id, self.cx.now);
+        if self.cx.pursuits.is_at_origin(id) {
+            self.cx.report.origin_bytes += bytes.len() as u64;
+        }
+        if !self.object.handle_body(&mut self.cx, id, &bytes) {
+            self.client.handle_body(&mut self.cx, id, bytes);
         }
     }
 
@@ -229,21 +240,38 @@ impl Node {
             StoreInput::Row(LIST, bytes) => {
                 self.publish.handle_list(&mut self.cx, bytes.as_deref());
             }
-            StoreInput::Row(key, bytes) => self.row(key, bytes.as_deref()),
+            StoreInput::Row(key, bytes) => {
+                self.publish.handle_row(&mut self.cx, key, bytes.as_deref());
+                self.client.handle_row(&mut self.cx, key, bytes.as_deref());
+            }
             StoreInput::RowUnread(LIST) => self.publish.handle_list_unread(&mut self.cx),
-            StoreInput::RowUnread(key) => self.row(key, None),
+            StoreInput::RowUnread(key) => {
+                self.publish.handle_row(&mut self.cx, key, None);
+                self.client.handle_row(&mut self.cx, key, None);
+            }
             StoreInput::Segment(record, number, bytes) => {
                 let at = (record, number);
                 self.publish.handle_segment(&mut self.cx, at, bytes.as_deref());
-                self.segment_read(record, number, bytes);
+                self.client.segment_read(&mut self.cx, record, number, bytes);
             }
-            StoreInput::Changed(ticket, done) => self.changed(ticket, done),
+            StoreInput::Changed(ticket, done) => {
+                if !done {
+                    self.cx.store_failed();
+                }
+                if !self.object.handle_changed(&mut self.cx, ticket, done)
+                    && !self.publish.handle_changed(&mut self.cx, ticket, done)
+                {
+                    self.cx.rows.handle_changed(ticket);
+                }
+            }
             StoreInput::Synced(done) => {
                 let sync = self.cx.handle_synced(done);
                 self.publish.handle_synced(&mut self.cx, sync, done);
             }
-            StoreInput::Units(ticket, units) => self.units_read(ticket, units),
-            StoreInput::Appended(ticket, places) => self.appended(ticket, places),
+            StoreInput::Units(ticket, units) => self.client.units_read(&mut self.cx, ticket, units),
+            StoreInput::Appended(ticket, places) => {
+                self.object.appended(&mut self.cx, ticket, places)
+            }
             StoreInput::Entries(segment, entries) => {
                 self.cx.chunks.handle_entries(segment, entries, &mut self.cx.out);
             }
@@ -254,45 +282,10 @@ impl Node {
         }
     }
 
-    fn name(&mut self, host: String, addresses: Option<Vec<IpAddr>>) {
-        for id in self.cx.names.handle_resolved(self.cx.now, host, addresses) {
-            self.look(id);
-        }
-    }
-
-    fn row(&mut self, key: ObjectKey, bytes: Option<&[u8]>) {
-        self.publish.handle_row(&mut self.cx, key, bytes);
-        let (waiters, row) = self.cx.rows.handle_row(key, bytes);
-        row.records.iter().filter(|r| r.clocked).for_each(|r| self.cx.clock.seen(r.received));
-        for id in waiters {
-            self.decide(id, &Rc::clone(&row));
-        }
-    }
-
-    fn set(&mut self, settings: Settings) {
-        self.cx.config.allow = settings.allow;
-        self.cx.config.access = settings.access;
-        if let Some(mesh) = &mut self.cx.mesh {
-            mesh.config.gateways = settings.gateways;
-        }
-    }
-
     fn tick(&mut self) {
         self.cx.handle_timeout();
         self.publish.handle_timeout(&mut self.cx);
-        while self.object.orphans.front().is_some_and(|(until, _)| *until <= self.cx.now) {
-            self.object
-                .orphans
-                .pop_front()
-                .into_iter()
-                .for_each(|(_, id)| self.object.end_orphan(&mut self.cx, id));
-        }
-        while self.object.to_list.front().is_some_and(|(at, _)| *at <= self.cx.now) {
-            self.object.to_list.pop_front().into_iter().for_each(|(_, id)| self.list_open(id));
-        }
-        while self.object.pauses.first().is_some_and(|(at, _)| *at <= self.cx.now) {
-            self.object.pauses.pop_first().into_iter().for_each(|(_, id)| self.paused(id));
-        }
+        self.object.handle_timeout(&mut self.cx);
         self.source.handle_timeout(&mut self.cx);
         if self.source.look_at.is_some_and(|at| at <= self.cx.now) {
             self.source.look_at = None;
@@ -300,7 +293,7 @@ impl Node {
         }
         if let Some(ear) = &mut self.cx.ear {
             ear.handle_timeout(self.cx.now);
-            self.hand_on_heard();
+            self.object.hand_on_heard(&mut self.cx);
             self.cx.take_back();
         }
         if let Some(mesh) = &mut self.cx.mesh {
@@ -308,6 +301,25 @@ impl Node {
             if mesh.routes.meet_at.is_some_and(|at| at <= self.cx.now) {
                 mesh.meet(self.cx.now);
             }
+        }
+    }
+
+    /// Looks whether what was asked of others comes on.
+    fn look_after(&mut self) {
+        let ids = self.source.at_peers(&self.cx);
+        for id in &ids {
+            self.client.look_after_joined(&mut self.cx, *id);
+            let open = self.cx.growing.get(id).is_some_and(|storing| {
+                !self.cx.is_flying(*id) && !storing.ended && !storing.is_loose()
+            });
+            self.source.look_after(&mut self.cx, *id, open);
+        }
+        self.client.end_idle(&mut self.cx);
+        self.object.grant_anew(&mut self.cx);
+        let bodies = self.source.look_after_bodies(&mut self.cx);
+        let supplies = !self.client.supplied.is_empty();
+        if !ids.is_empty() || supplies || bodies {
+            self.source.look_again(self.cx.now);
         }
     }
 }

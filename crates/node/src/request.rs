@@ -3,17 +3,24 @@
 use crate::access::Caller;
 use crate::http::{Audience, CONDITIONS, CacheControl, Target, take_cookies};
 use crate::input::Entrance;
-use crate::output::Dial;
-use http::{HeaderMap, Method, header};
+use crate::output::{self, Dial};
+use http::{HeaderMap, HeaderValue, Method, header};
 use std::net::IpAddr;
 use wire::peer::{Request, Resume};
 use wire::{NodeId, ObjectKey, Oid, RecordId};
 
 /// A peer is told of the manifest so far ahead of the units that it asks for, in bytes of the object.
 pub const COVER: u64 = 512 * 1024;
+/// Bytes of a response that is not stored may come before the asker has said more.
+pub const CREDIT: u32 = 16 * 1024;
+/// However little memory there is, so many bytes may be on their way.
+pub const AHEAD_MIN: u64 = 16 * 1024;
 /// So many bytes of units follow the first segment unasked, so that small objects take one round trip
 /// (protocol: Pull).
 pub const UNASKED_BYTES: u64 = 16 * 1024;
+
+/// More of header fields than that, in bytes, are for the origin itself: peers keep what they are asked.
+pub const FIELDS_MAX: usize = 16 * 1024;
 
 /// Who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,5 +153,20 @@ impl Ask {
     pub fn is_insistent(&self) -> bool {
         let control = CacheControl::of_request(&self.headers);
         control.no_cache || control.max_age == Some(0)
+    }
+
+    /// The request of an origin, with these fields and without content.
+    pub fn bare_request(&self, mut headers: HeaderMap) -> output::Fetch {
+        let host = HeaderValue::try_from(self.target.authority());
+        headers.insert(header::HOST, host.expect("it was read as one"));
+        output::Fetch {
+            dial: self.dial.clone(),
+            client: self.client,
+            caller: self.caller(),
+            method: self.method.clone(),
+            path: self.target.path().to_owned(),
+            headers,
+            exchange: None,
+        }
     }
 }

@@ -5,7 +5,8 @@
 
 mod overheard;
 
-pub use crate::peers::{Down, Event, Peers, verify};
+pub use crate::identity::verify;
+pub use crate::peers::{Down, Event, Peers};
 pub use overheard::segments as overheard;
 
 use crate::http::{self, CacheControl, Ranges, Record, Row, Screen, Verdict};

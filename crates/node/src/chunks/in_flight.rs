@@ -1,7 +1,7 @@
 //! Units that are on their way from peers, and who waits for them.
 //!
 //! Bounded by what is asked for: each reader of a transfer asks for a window of units ahead, and each
-//! request of a peer has at most [`WANTS_MAX`](crate::client::supplying::WANTS_MAX) under way.
+//! request of a peer has at most [`WANTS_MAX`](crate::exchanges::supplying::WANTS_MAX) under way.
 
 use super::unsolicited::Early;
 use crate::hasher::Map;

@@ -23,6 +23,7 @@ impl Opener {
     ///
     /// The key is held against the content: it rests in the catalogue, where it can go bad like anything that
     /// a disk keeps. Name and key together say what comes out, so that once is enough for each pair.
+    #[inline]
     pub fn unseal(&mut self, sealer: Option<&Sealer>, entry: &Entry, unit: Bytes) -> Option<Bytes> {
         if unit.len() as u64 != u64::from(entry.length) {
             return None;

@@ -2,7 +2,7 @@
 //!
 //! *What this is:* each request of a peer is charged what it takes now, by its real size: its fields, the
 //! units that it wants, the units that were read for it and are not sent yet, and a transfer as long as
-//! one may be needed. *Who calls it:* `node/charge.rs`, and nobody else. *What it never does:* look at a
+//! one may be needed. *Who calls it:* `charge.rs`, and nobody else. *What it never does:* look at a
 //! request. *Why:* decision 0025 has the calculation.
 //!
 //! *Who gets what:* one peer alone may take all of it. When there is not enough, the peer that holds the

@@ -6,7 +6,10 @@ use wire::Date;
 
 /// Reads a date; `None` for what is none. Caches read names in any case (RFC 9111 §4.2).
 pub fn parse(text: &str) -> Option<Date> {
-    let date = httpdate::parse_http_date(&capitalised(text.trim())).ok()?;
+    let text = text.trim();
+    // Nearly all are written as they should be.
+    let date = httpdate::parse_http_date(text);
+    let date = date.or_else(|_| httpdate::parse_http_date(&capitalised(text))).ok()?;
     Some(Date::from_unix(date.duration_since(UNIX_EPOCH).ok()?.as_secs()))
 }
 

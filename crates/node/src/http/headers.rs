@@ -1,6 +1,6 @@
 //! Header fields on their way through an intermediary (RFC 9110 §7.6), and what we add.
 
-use http::{HeaderMap, HeaderName, HeaderValue, Version, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version, header};
 
 /// Fields that end at the next hop whether `Connection` names them or not.
 const HOP_BY_HOP: [HeaderName; 9] = [
@@ -86,6 +86,30 @@ pub fn passed(headers: &HeaderMap, us: &str) -> bool {
             hops.any(|(_, by)| by.trim() == us)
         })
     })
+}
+
+/// `Content-Length`; the screen has seen to it that it is one number.
+pub fn content_length(headers: &HeaderMap) -> Option<u64> {
+    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.trim().parse().ok()
+}
+
+pub fn bodiless(method: &Method, status: StatusCode) -> bool {
+    method == Method::HEAD || matches!(status.as_u16(), 100..200 | 204 | 304)
+}
+
+/// Adds a member to `Cache-Status` (RFC 9211).
+pub fn add_status(headers: &mut HeaderMap, name: &str, detail: &str) {
+    let value = HeaderValue::try_from(format!("{name}; {detail}")).expect("tokens are ASCII");
+    headers.append("cache-status", value);
+}
+
+/// Puts the members of the caches before us first (RFC 9211 §2).
+pub fn add_upstream(headers: &mut HeaderMap, status_line: &str) {
+    if !status_line.is_empty()
+        && let Ok(value) = HeaderValue::try_from(status_line)
+    {
+        headers.append("cache-status", value);
+    }
 }
 
 #[cfg(test)]

@@ -24,7 +24,10 @@ pub use date::format as format_date;
 pub use directives::CacheControl;
 pub use fields::{fields, headers};
 pub use freshness::{age, is_ruled};
-pub use headers::{add_via, is_end_to_end, passed, strip_hop_by_hop, take_cookies, wants_upgrade};
+pub use headers::{
+    add_status, add_upstream, add_via, bodiless, content_length, is_end_to_end, passed,
+    strip_hop_by_hop, take_cookies, wants_upgrade,
+};
 pub use ranges::{ContentRange, Ranges, content_range, parse as parse_ranges};
 pub use record::{Record, Row, Voucher};
 pub use reuse::{Reuse, decide, may_join, selects, stale_permitted};

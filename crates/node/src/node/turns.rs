@@ -2,10 +2,9 @@
 //! a peer that waited for memory, until nobody can go on.
 
 use super::Node;
-use crate::input::FetchId;
-use crate::object::fetch::{self, Fetch};
-use crate::turns::{TURNS_MAX, Turn};
-use wire::peer::Resume;
+use crate::exchanges::exchange::{Exchange, Source};
+use crate::input::ExchangeId;
+use crate::turns::{Fresh, TURNS_MAX, Turn};
 
 impl Node {
     /// Lets everybody go on who can.
@@ -24,53 +23,56 @@ impl Node {
 
     /// Lets the next one go on; false if nobody can.
     fn take_turn(&mut self) -> bool {
-        if let Some(value) = self.source.poll() {
-            self.source_says(value);
+        if self.hand_over() {
         } else if let Some(event) = self.cx.mesh.as_mut().and_then(|mesh| mesh.peers.poll_event()) {
             self.peer_event(event);
-        } else if let Some(value) = self.publish.poll() {
-            self.publishing_wants(value);
         } else if let Some((reader, fresh)) = self.cx.turns.next_reader() {
-            self.pump(reader, fresh);
+            self.read(reader, fresh);
         } else if let Some((id, turn)) = self.cx.turns.next_transfer() {
-            match turn {
-                Turn::End if self.is_unwanted(id) => self.cancel(id),
-                Turn::End | Turn::GoOn => self.advance(id),
+            let of_nobody =
+                self.object.is_unwanted(&self.cx, id) || self.client.is_unwanted(&self.cx, id);
+            if turn == Turn::End && of_nobody {
+                self.cancel(id);
+            } else {
+                self.source.advance(&mut self.cx, id);
+                self.object.advance(&mut self.cx, id);
             }
-        } else if let Some(reader) = self.client.can_read_now() {
-            self.pump(reader, None);
+        } else if let Some(reader) = self.client.can_read_now(&self.cx) {
+            self.read(reader, None);
         } else {
             return false;
         }
         true
     }
 
-    /// Whether nobody waits for a transfer, or reads it.
-    fn is_unwanted(&self, id: FetchId) -> bool {
-        self.object.fetches.get(&id).is_some_and(|fetch| match &fetch.state {
-            fetch::State::Asking => fetch.waiters.is_empty(),
-            fetch::State::Passing(client, _) => !self.client.exchanges.contains_key(client),
-            fetch::State::Storing(storing) => storing.readers.is_empty(),
-            fetch::State::Repairing(_) => true,
-        })
+    /// Hands over what machines have to say; false if they have nothing to say.
+    fn hand_over(&mut self) -> bool {
+        if let Some(value) = self.client.poll() {
+            self.client_says(value);
+        } else if let Some(value) = self.object.poll() {
+            self.object_says(value);
+        } else if let Some(value) = self.source.poll() {
+            self.source_says(value);
+        } else if let Some(value) = self.publish.poll() {
+            self.publish_says(value);
+        } else {
+            return false;
+        }
+        true
     }
 
-    /// A transfer does what there is to do.
-    fn advance(&mut self, id: FetchId) {
-        let storing = self.object.fetches.get_mut(&id).and_then(Fetch::storing);
-        let from = storing.and_then(|storing| {
-            let record = storing.record;
-            storing.listed().map(|it| (Resume { record, segment: it.next }, it.cover))
-        });
-        self.source.advance(&mut self.cx, id, from);
-        if self.object.fetches.get_mut(&id).and_then(Fetch::storing).is_none() {
-            return;
+    /// A reader goes on: what it needs next is wanted before it is sent what is here.
+    fn read(&mut self, id: ExchangeId, fresh: Option<Fresh>) {
+        let Some(exchange) = self.cx.exchanges.get(&id) else { return };
+        let before = exchange.position();
+        if let Some(fresh) = fresh {
+            self.client.feed(&mut self.cx, id, fresh);
         }
-        self.passed(id);
-        self.loose_passed(id);
-        self.object.rest(&mut self.cx, id);
-        self.forget_if_read(id);
-        self.settle(id);
-        self.grant_ahead(id);
+        let source = self.cx.exchanges.get(&id).and_then(Exchange::source);
+        if let Some(fetch) = source.and_then(Source::growing) {
+            self.object.want_for(&mut self.cx, fetch, id);
+            while self.hand_over() {}
+        }
+        self.client.go_on(&mut self.cx, id, before);
     }
 }

@@ -3,66 +3,251 @@
 //! *What this is:* the machine that owns transfers: from an origin, which are cut and named, and from peers, which list
 //! them. *Still in the node:* whatever of it needs an exchange, in `node/`.
 
-pub mod cutting;
-pub mod fetch;
-pub mod storing;
+mod credit;
+mod heard;
+mod holes;
+mod ingest;
+mod listed;
+mod persist;
+mod prefetch;
+mod repair;
+mod tail;
+mod units;
 
 use crate::catalogue::Signed;
 use crate::chunks::Unit;
 use crate::context::Context;
+use crate::growing::cutting::Fresh;
+use crate::growing::reader::{Joins, Reader};
+use crate::growing::storing::{Inflow, Label, Storing};
 use crate::hasher::Map;
 use crate::http::Record;
 use crate::input::{ExchangeId, FetchId};
 use crate::output::{Output, StoreOutput};
+use crate::pursuits::Quest;
+use bytes::Bytes;
 use content::Segment;
-use cutting::Fresh;
-use fetch::Fetch;
+use repair::Repairing;
+use smallvec::SmallVec;
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
 use store::{Change, Provenance};
-use storing::Inflow;
-use wire::{ChunkId, Instant, ObjectKey, RecordId};
+use wire::peer::{Request, Want};
+use wire::{ChunkId, Instant, NodeId, RecordId};
 
+/// An origin may be ahead of the fastest reader by this many bytes.
+const AHEAD: u64 = 256 * 1024;
+/// An abandoned transfer goes on if at most this many bytes remain.
+const ABANDONED_MAX: u64 = 1024 * 1024;
 /// Transfers that nobody waits for have so long …
 const ORPHAN_PATIENCE: Duration = Duration::from_secs(60);
 /// … and are so many, at most.
 const ORPHANS_MAX: usize = 32;
 
+/// Who reads an object.
+type Readers = SmallVec<[ExchangeId; 8]>;
+
 /// Units of a manifest, and where each stands.
-pub type Listed = Vec<(ChunkId, Unit)>;
+type Listed = Vec<(ChunkId, Unit)>;
+
+/// What the machine says.
+#[derive(Debug)]
+pub enum Value {
+    /// This is to be asked of others, for the holes of a stored object.
+    Seek(FetchId, Quest),
+    /// Somebody else is to be asked.
+    AskNext(FetchId),
+    /// These units are wanted of who gives them.
+    Want(FetchId, Vec<Want>),
+    /// All that is on its way is wanted once more.
+    WantAgain(FetchId),
+    /// More of a manifest is welcome, up to there.
+    Welcome(FetchId, u64),
+    /// The peer may send so many bytes more that are in no unit.
+    Credit(FetchId, u32),
+    /// The origin may send so many bytes more. True: whoever waits for it waits from now on.
+    Grant(FetchId, u64, bool),
+    /// This peer was believed by that request: nobody else is listened to.
+    Heed(FetchId, (NodeId, Request)),
+    /// The gateway itself is to be asked, and not who was by that request.
+    TurnToGateway(FetchId, (NodeId, Request)),
+    /// This peer gives something.
+    Shows(FetchId, NodeId),
+    /// Nobody may join any more.
+    Retire(FetchId),
+    /// It is over, and gone.
+    Over(FetchId),
+    /// The object turned out to end here, for a reader.
+    Ends(ExchangeId, u64),
+    /// A reader goes on from the store. True: holes in it cannot be filled by peers.
+    Closed(ExchangeId, Rc<Record>, bool),
+    /// A reader gets no more.
+    Broken(ExchangeId),
+    /// What a reader reads cannot be had: it is as if it had never been stored.
+    Unmendable(ExchangeId),
+    /// A reader's closed record has a transfer again, which fills its holes.
+    Reopened(ExchangeId, FetchId),
+    /// A reader waits for a hole that the origin is to fill by this request.
+    Mends(ExchangeId, FetchId),
+    /// These units of the hole have come for a reader. True: these were the last.
+    Mended(ExchangeId, Vec<(ChunkId, Bytes)>, bool),
+    /// So many bytes that a reader is to get come from a peer.
+    FromPeer(ExchangeId, u64),
+    /// Of these, so many do not, for these readers, and so many were added to what was overheard.
+    NotFromPeer(Vec<ExchangeId>, u64, u64),
+    /// The manifest of what comes has another segment.
+    Listed(FetchId, Rc<Segment>),
+    /// The store did not take all of what comes.
+    Refused(FetchId),
+    /// The disk has all of it.
+    Written(FetchId, Rc<Record>),
+    /// A record was taken out of its row.
+    Forgotten(RecordId),
+}
 
 /// See the module.
 #[derive(Default)]
 pub struct Objects {
-    pub fetches: Map<FetchId, Fetch>,
-    /// Which fetch of an object others may join.
-    pub joinable: Map<ObjectKey, FetchId>,
+    /// Holes that are on their way from origins.
+    repairs: Map<FetchId, Repairing>,
     /// Transfers that peers read, and when each counts as pausing.
-    pub pauses: BTreeSet<(Instant, FetchId)>,
+    pauses: BTreeSet<(Instant, FetchId)>,
     /// Transfers whose open segment of the manifest is to be closed for peers, and when.
-    pub to_list: VecDeque<(Instant, FetchId)>,
+    to_list: VecDeque<(Instant, FetchId)>,
     /// Transfers may be waiting for memory.
-    pub ungranted: bool,
+    ungranted: bool,
     /// Transfers that nobody waited for when this was noted, and until when they may go on.
-    pub orphans: VecDeque<(Instant, FetchId)>,
+    orphans: VecDeque<(Instant, FetchId)>,
+    values: VecDeque<Value>,
 }
 
 impl Objects {
-    /// The transfer that fills the holes of a record, if there is one.
-    pub fn reopened(&mut self, record: &Record) -> Option<FetchId> {
-        self.fetches.iter_mut().find_map(|(id, fetch)| {
-            let storing = fetch.storing()?;
-            (storing.record == record.id && storing.is_reopened()).then_some(*id)
-        })
+    /// Gives out one value.
+    pub fn poll(&mut self) -> Option<Value> {
+        self.values.pop_front()
+    }
+
+    fn says(&mut self, value: Value) {
+        self.values.push_back(value);
+    }
+
+    /// When it wants to be woken.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let orphan = self.orphans.front().map(|(until, _)| *until);
+        let list = self.to_list.front().map(|(at, _)| *at);
+        let pause = self.pauses.first().map(|(at, _)| *at);
+        [orphan, list, pause].into_iter().flatten().min()
+    }
+
+    /// Time has passed.
+    pub fn handle_timeout(&mut self, cx: &mut Context) {
+        while let Some(id) = pop_due(&mut self.orphans, cx.now) {
+            self.end_orphan(cx, id);
+        }
+        while let Some(id) = pop_due(&mut self.to_list, cx.now) {
+            self.list_open(cx, id);
+        }
+        while self.pauses.first().is_some_and(|(at, _)| *at <= cx.now) {
+            self.pauses.pop_first().into_iter().for_each(|(_, id)| self.paused(cx, id));
+        }
+    }
+
+    /// A transfer does what there is to do.
+    pub fn advance(&mut self, cx: &mut Context, id: FetchId) {
+        if !cx.growing.contains_key(&id) {
+            return;
+        }
+        self.passed(cx, id);
+        self.loose_passed(cx, id);
+        self.rest(cx, id);
+        self.forget_if_read(cx, id);
+        self.settle(cx, id);
+        self.grant_ahead(cx, id);
+    }
+
+    /// An object begins to come.
+    pub fn begin(&mut self, cx: &mut Context, id: FetchId, storing: Storing) {
+        cx.growing.insert(id, storing);
+    }
+
+    /// Somebody reads an object while it comes.
+    pub fn join(&mut self, cx: &mut Context, id: FetchId, reader: Reader, joins: Joins) {
+        let Some(storing) = cx.growing.get_mut(&id) else { return };
+        storing.readers.push(reader);
+        match joins {
+            Joins::Client { head_alone } => {
+                if let Some(listed) = storing.listed() {
+                    listed.wanted_here |= !head_alone;
+                }
+            }
+            Joins::Peer { cover } => {
+                self.welcome(cx, id, cover, 0);
+                self.list_for_peers(cx, id);
+                self.watch(cx, id);
+                cx.turns.dirty(id);
+            }
+            Joins::Flow => {}
+        }
+    }
+
+    /// Content of an origin's response has come; false if it is of nothing here.
+    pub fn handle_body(&mut self, cx: &mut Context, id: FetchId, bytes: &Bytes) -> bool {
+        let (grows, mends) = (cx.growing.contains_key(&id), self.repairs.contains_key(&id));
+        if grows {
+            self.take_in(cx, id, bytes);
+        } else if mends {
+            self.repair_body(cx, id, bytes);
+        }
+        grows || mends
+    }
+
+    /// A response has ended, well or not; false if it is of nothing here.
+    pub fn handle_end(&mut self, cx: &mut Context, id: FetchId, well: bool) -> bool {
+        let Some(storing) = cx.growing.get(&id) else {
+            let mends = self.repairs.contains_key(&id);
+            if mends {
+                self.give_up(cx, id);
+            }
+            return mends;
+        };
+        let came = storing.received_bytes;
+        match well && storing.announced.is_none_or(|length| length == came) {
+            true => self.close(cx, id),
+            false => self.broken(cx, id),
+        }
+        true
+    }
+
+    /// Whether nobody wants anything more of one; nothing is said of what is not here.
+    pub fn is_unwanted(&self, cx: &Context, id: FetchId) -> bool {
+        let storing = cx.growing.get(&id);
+        storing.is_some_and(|it| it.readers.is_empty()) || self.repairs.contains_key(&id)
+    }
+
+    /// An object is over.
+    fn remove(&mut self, cx: &mut Context, id: FetchId) -> Option<Storing> {
+        let storing = cx.growing.remove(&id)?;
+        self.says(Value::Over(id));
+        Some(storing)
+    }
+
+    /// Nothing more of one is wanted.
+    pub fn cancel(&mut self, cx: &mut Context, id: FetchId) {
+        self.repairs.remove(&id);
+        if let Some(storing) = cx.growing.remove(&id) {
+            for reader in self.drop_storing(cx, id, storing) {
+                self.says(Value::Broken(reader));
+            }
+        }
     }
 
     /// When nothing more is on its way, what is collected is written.
-    pub fn rest(&mut self, cx: &mut Context, id: FetchId) {
+    fn rest(&mut self, cx: &mut Context, id: FetchId) {
         if cx.is_flying(id) {
             return;
         }
-        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
+        let Some(storing) = cx.growing.get_mut(&id) else { return };
         if storing.listed().is_some() && !storing.failed {
             let group = storing.flush();
             cx.append(Some(id), group);
@@ -70,11 +255,11 @@ impl Objects {
     }
 
     /// A unit of an object is here, and named: has it written with its neighbours.
-    pub fn enter(&mut self, cx: &mut Context, id: FetchId, unit: Fresh, from: Provenance) {
+    fn enter(&mut self, cx: &mut Context, id: FetchId, unit: Fresh, from: Provenance) {
         let full_memory = cx.chunks.pinned_bytes() > cx.pinned_max();
         let named = (unit.id, &unit.bytes);
         let fresh = cx.chunks.enter(id, named, from, &mut cx.tickets, &mut cx.out);
-        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
+        let Some(storing) = cx.growing.get_mut(&id) else { return };
         let parent_end = unit.parent_end;
         let group = match fresh {
             true if storing.failed => {
@@ -95,15 +280,10 @@ impl Objects {
     }
 
     /// Lets go of all that a transfer had kept; answers who still reads.
-    pub fn drop_storing(
-        &mut self,
-        cx: &mut Context,
-        id: FetchId,
-        mut fetch: Fetch,
-    ) -> Vec<ExchangeId> {
-        let published = fetch.ask.named.is_some_and(|name| cx.published.has(&name));
-        let Some(storing) = fetch.storing() else { return Vec::new() };
-        let (group, readers) = (storing.flush(), std::mem::take(&mut storing.readers));
+    fn drop_storing(&mut self, cx: &mut Context, id: FetchId, mut storing: Storing) -> Readers {
+        let named = storing.label.as_ref().and_then(|label| label.named);
+        let published = named.is_some_and(|name| cx.published.has(&name));
+        let (group, readers) = (storing.flush(), storing.reader_ids());
         for (_, unit) in &storing.unstored {
             cx.chunks.release(unit);
         }
@@ -111,7 +291,7 @@ impl Objects {
         let closed = matches!(storing.inflow, Inflow::Cut(_)) || storing.is_reopened();
         let kept = closed && storing.whole.is_some() && !storing.failed;
         let record = storing.record;
-        if !kept && !published && !self.is_of_use(cx, record, fetch.ask.key) {
+        if !kept && !published && !is_of_use(cx, record, storing.label.as_ref()) {
             // Those that wait would come behind it.
             cx.segments.write(&mut cx.tickets, &mut cx.out);
             let drop = Change::DropSegments { record };
@@ -120,16 +300,6 @@ impl Objects {
         // Another transfer may have met the same units, and count on their being written.
         cx.append(Some(id), group);
         readers
-    }
-
-    /// Whether another transfer or the catalogue has the same record, and so its segments.
-    pub fn is_of_use(&mut self, cx: &mut Context, record: RecordId, key: ObjectKey) -> bool {
-        let row = cx.rows.get(&key);
-        row.is_some_and(|row| row.records.iter().any(|kept| kept.id == record))
-            || self
-                .fetches
-                .values_mut()
-                .any(|other| other.storing().is_some_and(|storing| storing.record == record))
     }
 
     /// Nobody waits for a transfer: it may go on for a while.
@@ -144,25 +314,20 @@ impl Objects {
     }
 
     /// A transfer that nobody waited for has had its time; somebody may have joined it since.
-    pub fn end_orphan(&mut self, cx: &mut Context, id: FetchId) {
-        let Some(fetch) = self.fetches.get(&id) else { return };
-        let unread = match &fetch.state {
+    fn end_orphan(&mut self, cx: &mut Context, id: FetchId) {
+        let is_unread = cx.growing.get(&id).is_none_or(|storing| {
             // The manifest of a listed object may be whole long before its units are here.
-            fetch::State::Storing(storing) => {
-                let comes = !storing.ended || matches!(storing.inflow, Inflow::Listed(_));
-                storing.readers.is_empty() && comes
-            }
-            fetch::State::Asking => fetch.waiters.is_empty(),
-            _ => false,
-        };
-        if unread {
+            let comes = !storing.ended || matches!(storing.inflow, Inflow::Listed(_));
+            storing.readers.is_empty() && comes
+        });
+        if is_unread {
             cx.turns.end(id);
         }
     }
 
     /// Writes a segment of a manifest; until the catalogue has it, the transfer keeps it.
-    pub fn write_segment(&mut self, cx: &mut Context, id: FetchId, signed: Signed) {
-        let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) else { return };
+    fn write_segment(&mut self, cx: &mut Context, id: FetchId, signed: Signed) {
+        let Some(storing) = cx.growing.get_mut(&id) else { return };
         let (number, last) = (signed.segment.number as u32, signed.segment.closing.is_some());
         let record = storing.record;
         let bytes = signed.encode();
@@ -175,28 +340,16 @@ impl Objects {
         cx.dirty();
     }
 
-    /// Nobody may join any more; answers who waits.
-    pub fn retire(&mut self, id: FetchId) -> Vec<ExchangeId> {
-        let Some(fetch) = self.fetches.get_mut(&id) else { return Vec::new() };
-        let key = fetch.ask.key;
-        let waiters = std::mem::take(&mut fetch.waiters);
-        fetch.joined.clear();
-        if self.joinable.get(&key) == Some(&id) {
-            self.joinable.remove(&key);
-        }
-        waiters
-    }
-
     /// All readers of an object may be able to go on.
     pub fn readers_ready(&mut self, cx: &mut Context, id: FetchId) {
-        if let Some(storing) = self.fetches.get_mut(&id).and_then(Fetch::storing) {
-            cx.turns.all_ready(storing.readers.iter().copied());
+        if let Some(storing) = cx.growing.get_mut(&id) {
+            cx.turns.all_ready(storing.reader_ids());
         }
     }
 
     /// The units that a growing object lists in a range, as far as their segments are in memory, and
     /// where the last of them ends.
-    pub fn listed_between(
+    fn listed_between(
         &mut self,
         cx: &mut Context,
         id: FetchId,
@@ -222,15 +375,28 @@ impl Objects {
         (units, at)
     }
 
-    pub fn listed_segment(
+    fn listed_segment(
         &mut self,
         cx: &mut Context,
         id: FetchId,
         position: u64,
     ) -> Option<Rc<Segment>> {
-        let storing = self.fetches.get_mut(&id)?.storing()?;
+        let storing = cx.growing.get(&id)?;
         let (number, segment) = storing.segment_at(position);
         let record = storing.record;
         segment.or_else(|| cx.manifests.get(record, number))
     }
+}
+
+/// Whether another transfer or the catalogue has the same record, and so its segments.
+fn is_of_use(cx: &mut Context, record: RecordId, label: Option<&Label>) -> bool {
+    let row = label.and_then(|label| cx.rows.get(&label.key));
+    let is_kept = row.is_some_and(|row| row.records.iter().any(|kept| kept.id == record));
+    is_kept || cx.growing.has(record)
+}
+
+/// Takes out the first one whose time has come.
+fn pop_due(queue: &mut VecDeque<(Instant, FetchId)>, now: Instant) -> Option<FetchId> {
+    let is_due = queue.front().is_some_and(|(at, _)| *at <= now);
+    if is_due { queue.pop_front().map(|(_, id)| id) } else { None }
 }

@@ -10,22 +10,19 @@ use super::Overhear;
 use super::flows::{Flow, Frame, Key};
 use super::hearing::decode;
 use super::table::Id;
+use crate::heard::SEGMENTS_AT_ONCE;
 use std::hint::black_box;
 use wire::capture::Segment;
-
-/// So many segments at a time. What they bring and where it goes has to stay in a first cache: with 64 it
-/// was slower.
-pub const AHEAD: usize = 16;
 
 impl Overhear {
     /// Has all in a cache that the segments are about to need; answers their flows, as far as they are
     /// known already.
-    pub(super) fn look_ahead(&self, segments: &[Segment<'_>]) -> [Option<Id>; AHEAD] {
-        let mut flows = [None; AHEAD];
+    pub(super) fn look_ahead(&self, segments: &[Segment<'_>]) -> [Option<Id>; SEGMENTS_AT_ONCE] {
+        let mut flows = [None; SEGMENTS_AT_ONCE];
         for (flow, segment) in flows.iter_mut().zip(segments) {
             *flow = self.flows.find(&Key::new(segment.from, segment.to));
         }
-        let mut chunks = [None; AHEAD];
+        let mut chunks = [None; SEGMENTS_AT_ONCE];
         for (chunk, flow) in chunks.iter_mut().zip(flows) {
             *chunk = flow.and_then(|id| self.flows.get(id)).and_then(Flow::last_chunk);
         }

@@ -10,9 +10,10 @@
 //! *Who calls it:* the node. What it asks is answered at once; what the listener has found is polled, and handed
 //! on to whom it concerns.
 
-use super::{AHEAD, Output, Overhear, Overhearing};
+use super::{Output, Overhear, Overhearing, SEGMENTS_AT_ONCE};
 use crate::chunks::{Chunks, Flight, Flights, Part};
-use crate::input::{Config, ExchangeId, FetchId, Listening, Overheard};
+use crate::heard::Heard;
+use crate::input::{Config, FetchId, Listening, Overheard};
 use bytes::Bytes;
 use content::Segment;
 use smallvec::SmallVec;
@@ -48,27 +49,6 @@ const ORDER_AFTER: Duration = Duration::from_millis(50);
 /// Requests of ours, and names of units that peers need not send for them any more.
 pub type TakenBack = BTreeMap<(NodeId, Request), Vec<ChunkId>>;
 
-/// What was found, for others.
-pub enum Value {
-    /// A unit that was on its way was heard before it came, and is true.
-    Unit(ChunkId, Flight, Bytes),
-    /// Units that nobody asked for are to be written side by side.
-    Append(Vec<(ChunkId, Bytes)>),
-    /// So many bytes of a unit do not come from a peer, as these readers count it: they were heard.
-    NotFromPeer {
-        /// Who counts it.
-        readers: Vec<ExchangeId>,
-        /// How many bytes.
-        bytes: u64,
-        /// How many of them mended what a peer sent.
-        mended: u64,
-    },
-    /// The peer that gives this transfer is to be asked for this once more.
-    Want(FetchId, Want),
-    /// Readers of this transfer need not wait any more for the next segment of its manifest.
-    Ready(FetchId),
-}
-
 /// What a node holds, and what it may take in.
 pub struct Here<'a> {
     pub chunks: &'a mut Chunks,
@@ -92,7 +72,7 @@ pub struct Listener {
     /// Transfers whose readers want nothing before the second segment or this time has come.
     awaiting: BTreeMap<FetchId, Instant>,
     taken_back: TakenBack,
-    values: VecDeque<Value>,
+    values: VecDeque<Heard>,
     report: Overhearing,
 }
 
@@ -117,7 +97,8 @@ impl Listener {
 
     /// Segments were heard that are for others: a few, to be polled for before the next.
     pub fn handle_segments(&mut self, now: Instant, segments: &[Overheard]) {
-        let heard: SmallVec<[_; AHEAD]> = segments.iter().map(Overheard::as_heard).collect();
+        let heard: SmallVec<[_; SEGMENTS_AT_ONCE]> =
+            segments.iter().map(Overheard::as_heard).collect();
         self.engine.handle_segments(now, &heard);
     }
 
@@ -137,12 +118,12 @@ impl Listener {
         }
         if self.write_at.is_some_and(|at| at <= now) {
             let group = self.flush();
-            self.values.push_back(Value::Append(group));
+            self.values.push_back(Heard::Append(group));
         }
         let values = &mut self.values;
         self.awaiting.retain(|id, at| {
             let waits = now < *at;
-            values.extend((!waits).then_some(Value::Ready(*id)));
+            values.extend((!waits).then_some(Heard::Ready(*id)));
             waits
         });
     }
@@ -154,7 +135,7 @@ impl Listener {
     }
 
     /// Gives out one thing that was found, and keeps what nobody asked for; to be called until there is none.
-    pub fn poll(&mut self, now: Instant, here: &mut Here<'_>) -> Option<Value> {
+    pub fn poll(&mut self, now: Instant, here: &mut Here<'_>) -> Option<Heard> {
         loop {
             if let Some(value) = self.values.pop_front() {
                 return Some(value);
@@ -179,8 +160,8 @@ impl Listener {
         self.report.cancelled_units += 1;
         self.report.cancelled_bytes += length;
         let readers = std::mem::take(&mut flight.counted);
-        self.values.push_back(Value::NotFromPeer { readers, bytes: length, mended: 0 });
-        self.values.push_back(Value::Unit(name, flight, bytes));
+        self.values.push_back(Heard::NotFromPeer { readers, bytes: length, mended: 0 });
+        self.values.push_back(Heard::Unit(name, flight, bytes));
     }
 
     /// A unit that nobody asked for enters on probation, if it is not here and there is room.
@@ -212,7 +193,7 @@ impl Listener {
         self.group.push((name, bytes));
         if self.group_bytes >= GROUP_BYTES.min(self.waiting_max / 2) {
             let group = self.flush();
-            self.values.push_back(Value::Append(group));
+            self.values.push_back(Heard::Append(group));
         }
     }
 
@@ -245,7 +226,7 @@ impl Listener {
         self.report.repaired_units += 1;
         self.report.repaired_bytes += bytes;
         let readers = flight.counted.clone();
-        self.values.push_back(Value::NotFromPeer { readers, bytes, mended: bytes });
+        self.values.push_back(Heard::NotFromPeer { readers, bytes, mended: bytes });
     }
 
     /// What was overheard of a unit and what a peer sent do not make what it is called. Whoever was heard
@@ -262,7 +243,7 @@ impl Listener {
         flight.mistrust_heard();
         self.want(now, name, length);
         flights.resume(name, flight);
-        self.values.extend(flights.want_of(&name).map(|want| Value::Want(id, want)));
+        self.values.extend(flights.want_of(&name).map(|want| Heard::Want(id, want)));
     }
 
     /// Whether readers of an object want nothing for a moment.

@@ -42,10 +42,10 @@ mod runs;
 mod shelf;
 mod table;
 
+pub use crate::heard::SEGMENTS_AT_ONCE;
 pub use crate::input::Options;
-pub use ahead::AHEAD;
 pub use counters::{Counters, Overhearing};
-pub(crate) use listener::{Here, Listener, Value};
+pub(crate) use listener::{Here, Listener};
 
 use assemble::Judgement;
 use bytes::Bytes;
@@ -151,9 +151,9 @@ impl Overhear {
     }
 
     /// Segments were heard, in this order: as if one by one, and faster where there are many flows. Whoever
-    /// hands over more than [`AHEAD`] gains nothing, and hears later of what there is to do.
+    /// hands over more than [`SEGMENTS_AT_ONCE`] gains nothing, and hears later of what there is to do.
     pub fn handle_segments(&mut self, now: Instant, segments: &[Segment<'_>]) {
-        for some in segments.chunks(AHEAD) {
+        for some in segments.chunks(SEGMENTS_AT_ONCE) {
             let flows = self.look_ahead(some);
             some.iter().zip(flows).for_each(|(segment, flow)| self.handle(now, flow, segment));
         }

@@ -17,7 +17,6 @@ mod chunks;
 mod connecting;
 mod control;
 mod data;
-mod identity;
 mod inbox;
 mod link;
 mod noise;
@@ -26,16 +25,15 @@ mod peer;
 mod places;
 mod recent;
 mod rivals;
+
 #[cfg(test)]
 mod tests;
 
-pub use identity::{node_id, verify};
-
+use crate::identity::{Identity, node_id};
 use crate::input::{LinkId, LinkInput, MeshConfig};
 use crate::output::LinkOutput;
 use bytes::Bytes;
 use connecting::{Signatures, presentable};
-use identity::Identity;
 use link::{Link, Role};
 use noise::Noise;
 use peer::Peer;

@@ -1,8 +1,9 @@
 //! The list of what is published here: it is read from the catalogue, and changed there, before anybody is answered.
 
-use super::{Publish, Waiter, answer, hints};
+use super::{Publish, Waiter, answer};
 use crate::catalogue::{LIST, Object, Published, PublishedInfo};
 use crate::context::{Context, STORE_RETRY};
+use crate::hints;
 use crate::input::{ExchangeId, PutError, Ticket};
 use crate::named;
 use crate::output::{Output, StoreOutput};

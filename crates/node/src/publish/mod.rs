@@ -9,7 +9,6 @@
 //! *What survives a crash:* what was answered for. The list, the row and the manifest of an object are
 //! changed together; units are written before, and are marked to be kept anew at each start.
 
-pub mod hints;
 mod list;
 mod pin;
 mod put;
@@ -69,6 +68,11 @@ impl Publish {
     /// Gives out one thing that is wanted of others; drain it until `None`.
     pub fn poll(&mut self) -> Option<Value> {
         self.values.pop_front()
+    }
+
+    /// Files that come in.
+    pub fn coming(&self) -> usize {
+        self.puts.len()
     }
 
     /// Whether a file comes in by a transfer.

@@ -3,9 +3,10 @@
 //! nothing is reclaimed.
 
 use super::list::List;
-use super::{Publish, Waiter, answer, hints};
+use super::{Publish, Waiter, answer};
 use crate::catalogue;
 use crate::context::Context;
+use crate::hints;
 use crate::http::Row;
 use crate::input::PutError;
 use crate::named;

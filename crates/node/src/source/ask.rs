@@ -1,21 +1,22 @@
 //! Asking: a peer, which may have to be dialled, or the origin.
 
 use super::select::{Answer, Said};
-use super::{CREDIT, Goal, LOOK_EVERY, Pursuit, Source, Value, Via};
+use super::{LOOK_EVERY, Source, Value};
 use crate::context::Context;
 use crate::http::fields;
 use crate::input::{FetchError, FetchId};
-use crate::output::{self, OriginOutput, Output};
-use crate::request;
-use crate::request::COVER;
-use ::http::{HeaderMap, HeaderValue, header};
+use crate::output::{OriginOutput, Output};
+use crate::pursuits::{Goal, Pursuit, Via};
+use crate::request::{COVER, CREDIT};
+use crate::{hints, output};
+use ::http::HeaderMap;
 use std::net::{IpAddr, SocketAddr};
 use wire::NodeId;
 use wire::peer::{Ask, Message, Request, Resume};
 
 impl Source {
     pub(super) fn reach(&mut self, cx: &mut Context, id: FetchId, from: Option<(Resume, u64)>) {
-        let Some(pursuit) = self.pursuits.get(&id) else { return };
+        let Some(pursuit) = cx.pursuits.get(&id) else { return };
         match pursuit.choose(cx, id, &*self.select) {
             Answer::Found(address) => self.ask_at(cx, id, address, from),
             Answer::Later => self.find_out(cx, id),
@@ -25,7 +26,7 @@ impl Source {
 
     /// The scheme finds out whom to ask.
     fn find_out(&mut self, cx: &mut Context, id: FetchId) {
-        let Some((mesh, pursuit)) = cx.mesh.as_ref().zip(self.pursuits.get_mut(&id)) else {
+        let Some((mesh, pursuit)) = cx.mesh.as_ref().zip(cx.pursuits.get_mut(&id)) else {
             return;
         };
         pursuit.via = Via::Sought(cx.now);
@@ -54,7 +55,7 @@ impl Source {
             match said {
                 Said::Datagram(to, bytes) => cx.out.push_back(Output::Datagram(to, bytes)),
                 Said::Known(id) => {
-                    if matches!(self.via(id), Some(Via::Sought(_))) {
+                    if matches!(cx.pursuits.via(id), Some(Via::Sought(_))) {
                         self.ask_next(cx, id);
                     }
                 }
@@ -76,7 +77,7 @@ impl Source {
         let socket = mesh.socket(address);
         self.dialling.entry(socket).or_default().push(id);
         mesh.peers.dial(cx.now, socket);
-        if let Some(pursuit) = self.pursuits.get_mut(&id) {
+        if let Some(pursuit) = cx.pursuits.get_mut(&id) {
             pursuit.via = Via::Dialling(socket);
         }
         self.look_at.get_or_insert(cx.now + LOOK_EVERY);
@@ -93,7 +94,7 @@ impl Source {
         self.requests = self.requests.wrapping_add(1);
         let request = Request(self.requests);
         let hopeful = cx.ear.as_ref().is_some_and(|ear| ear.is_hopeful(cx.now));
-        let Some((mesh, pursuit)) = cx.mesh.as_mut().zip(self.pursuits.get_mut(&id)) else {
+        let Some((mesh, pursuit)) = cx.mesh.as_mut().zip(cx.pursuits.get_mut(&id)) else {
             return;
         };
         pursuit.via = Via::Peer(peer, request);
@@ -114,8 +115,8 @@ impl Source {
 
     /// No peer can be asked: the origin is, where that makes sense.
     pub(super) fn ask_origin(&mut self, cx: &mut Context, id: FetchId) {
-        let Some(pursuit) = self.pursuits.get_mut(&id) else { return };
-        let vouches = pursuit.is_vouched_for(cx);
+        let Some(vouches) = cx.pursuits.get(&id).map(|it| it.is_vouched_for(cx)) else { return };
+        let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         if pursuit.goal == Goal::Holes {
             return self.values.push_back(Value::CannotFill(id));
         }
@@ -126,10 +127,10 @@ impl Source {
                 None => self.ends(id, Err(FetchError::NoHolder)),
             };
         }
-        if self.fall_back(id) {
+        if self.fall_back(cx, id) {
             return;
         }
-        let Some(pursuit) = self.pursuits.get_mut(&id) else { return };
+        let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         if pursuit.goal.is_object() {
             // Two versions are never spliced: it has to be the same transfer, by another way.
             pursuit.via = Via::Nobody;
@@ -145,24 +146,40 @@ impl Source {
 
     /// Asks the origin itself.
     pub fn dial_origin(&mut self, cx: &mut Context, id: FetchId) {
-        let Some(pursuit) = self.pursuits.get_mut(&id) else { return };
+        let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         pursuit.via = Via::Origin;
         let request = pursuit.origin_request(pursuit.headers.clone());
         cx.out.push_back(Output::Origin(OriginOutput::Fetch(id, Box::new(request))));
     }
 
-    /// A peer was met at an address: those that wait for it ask it.
-    pub fn found(&mut self, cx: &mut Context, address: SocketAddr) {
-        for id in self.dialled(address) {
+    /// A peer that was dialled is there: what waits for it is asked of it.
+    pub fn peer_is_up(&mut self, cx: &mut Context, peer: NodeId, address: SocketAddr) {
+        let Some(mesh) = &mut cx.mesh else { return };
+        mesh.routes.found(address.ip());
+        // Whoever is dialled will be asked: a lost SYN, for which TCP waits a second, is better lost now.
+        mesh.peers.open_data(cx.now, peer);
+        for id in self.dialled(cx, address) {
             self.ask_next(cx, id);
         }
     }
 
+    /// Nobody is a peer at an address that was dialled.
+    pub fn no_peer(&mut self, cx: &mut Context, address: SocketAddr) {
+        let waited = self.found_nobody(cx, address);
+        let Some(mesh) = &mut cx.mesh else { return };
+        if !waited && hints::found_nobody(cx.now, mesh, address.ip()) {
+            // It was only to be met, and may just be starting.
+            mesh.routes.missed(cx.now);
+        } else {
+            mesh.routes.pass_over(cx.now, address.ip());
+        }
+    }
+
     /// Nobody was met at an address: those that wait for it ask somebody else. False if none does.
-    pub fn found_nobody(&mut self, cx: &mut Context, address: SocketAddr) -> bool {
-        let waiting = self.dialled(address);
+    fn found_nobody(&mut self, cx: &mut Context, address: SocketAddr) -> bool {
+        let waiting = self.dialled(cx, address);
         for id in &waiting {
-            if let Some(pursuit) = self.pursuits.get_mut(id) {
+            if let Some(pursuit) = cx.pursuits.get_mut(id) {
                 pursuit.tried.push(address.ip());
             }
             self.ask_next(cx, *id);
@@ -171,11 +188,11 @@ impl Source {
     }
 
     /// Who waits for an address that was dialled, and for no other meanwhile.
-    fn dialled(&mut self, address: SocketAddr) -> Vec<FetchId> {
+    fn dialled(&mut self, cx: &Context, address: SocketAddr) -> Vec<FetchId> {
         let mut waiting = self.dialling.remove(&address).unwrap_or_default();
         waiting.sort_unstable();
         waiting.dedup();
-        let waits = |id: &FetchId| self.via(*id) == Some(Via::Dialling(address));
+        let waits = |id: &FetchId| cx.pursuits.via(*id) == Some(Via::Dialling(address));
         waiting.retain(waits);
         waiting
     }
@@ -188,7 +205,7 @@ impl Source {
 impl Pursuit {
     /// What an origin is asked, with these fields.
     pub(super) fn origin_request(&self, headers: HeaderMap) -> output::Fetch {
-        output::Fetch { exchange: self.content, ..bare_request(&self.ask, headers) }
+        output::Fetch { exchange: self.content, ..self.ask.bare_request(headers) }
     }
 
     fn message(
@@ -219,20 +236,5 @@ impl Pursuit {
             // `Host` is not among them: the URI has it.
             fields: fields(&self.headers),
         }
-    }
-}
-
-/// A request with these fields and without content.
-pub fn bare_request(ask: &request::Ask, mut headers: HeaderMap) -> output::Fetch {
-    let host = HeaderValue::try_from(ask.target.authority());
-    headers.insert(header::HOST, host.expect("it was read as one"));
-    output::Fetch {
-        dial: ask.dial.clone(),
-        client: ask.client,
-        caller: ask.caller(),
-        method: ask.method.clone(),
-        path: ask.target.path().to_owned(),
-        headers,
-        exchange: None,
     }
 }

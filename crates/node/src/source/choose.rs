@@ -1,25 +1,23 @@
 //! Who is the right one to be asked next.
 
+use super::Source;
 use super::select::{Answer, Query, Select};
-use super::{Goal, Pursuit, Source};
 use crate::context::Context;
 use crate::http::Audience;
 use crate::input::FetchId;
 use crate::mesh::Mesh;
-use crate::request::{Ask, Asker};
+use crate::pursuits::{Goal, Pursuit};
+use crate::request::{Ask, Asker, FIELDS_MAX};
 use std::net::IpAddr;
-use wire::Oid;
-use wire::peer;
+use wire::{Oid, peer};
 
-/// More of header fields than that, in bytes, are for the origin itself: peers keep what they are asked.
-pub const FIELDS_MAX: usize = 16 * 1024;
 /// So is a longer path.
 const URI_MAX: usize = 8 * 1024;
 
 impl Source {
     /// Whether there is a peer that could be asked and was not.
     pub(super) fn may_ask_another(&self, cx: &Context, id: FetchId) -> bool {
-        let pursuit = self.pursuits.get(&id);
+        let pursuit = cx.pursuits.get(&id);
         pursuit.is_some_and(|pursuit| pursuit.choose(cx, id, &*self.select) != Answer::Nobody)
     }
 

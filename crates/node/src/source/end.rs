@@ -1,10 +1,11 @@
 //! When somebody who was asked answers, ends or is gone: who is listened to, and who is asked next.
 
-use super::{Goal, Pursuit, Source, Value, Via};
+use super::{Source, Value};
 use crate::access::Forbidden;
 use crate::context::Context;
 use crate::input::{FetchError, FetchId};
 use crate::output::{OriginOutput, Output};
+use crate::pursuits::{Goal, Pursuit, Via};
 use crate::request::Asker;
 use wire::NodeId;
 use wire::peer::{Message, Outcome, Request};
@@ -12,7 +13,7 @@ use wire::peer::{Message, Outcome, Request};
 impl Source {
     /// Nothing more is wanted of a transfer, by any way.
     pub fn end(&mut self, cx: &mut Context, id: FetchId) {
-        let Some(pursuit) = self.pursuits.remove(&id) else { return };
+        let Some(pursuit) = cx.pursuits.remove(&id) else { return };
         self.select.end(id);
         self.hear_select(cx);
         if let Some(line) = pursuit.line(id) {
@@ -25,7 +26,7 @@ impl Source {
 
     /// As [`end`](Self::end), and an origin that is asked is told.
     pub fn cancel(&mut self, cx: &mut Context, id: FetchId) {
-        let pursuit = self.pursuits.get(&id).filter(|pursuit| pursuit.via == Via::Origin);
+        let pursuit = cx.pursuits.get(&id).filter(|pursuit| pursuit.via == Via::Origin);
         if let Some(line) = pursuit.and_then(|pursuit| pursuit.line(id)) {
             cx.out.push_back(Output::Origin(OriginOutput::Cancel(line)));
         }
@@ -40,14 +41,14 @@ impl Source {
 
     /// What was asked is gone, or of no use: it goes on by another way.
     pub fn lose_way(&mut self, cx: &mut Context, id: FetchId) {
-        let Some(pursuit) = self.pursuits.get_mut(&id) else { return };
+        let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         let asked = pursuit.request();
         pursuit.via = Via::Nobody;
         asked.into_iter().for_each(|asked| self.withdraw(cx, asked));
-        if self.fall_back(id) {
+        if self.fall_back(cx, id) {
             return;
         }
-        let Some(pursuit) = self.pursuits.get_mut(&id) else { return };
+        let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         match pursuit.goal {
             Goal::Object | Goal::Holes => {
                 pursuit.answered = false;
@@ -63,14 +64,14 @@ impl Source {
 
     /// What a peer says is of no use here, though it may be honest: it is asked elsewhere.
     pub fn disregard(&mut self, cx: &mut Context, id: FetchId) {
-        if matches!(self.via(id), Some(Via::Peer(..))) {
+        if matches!(cx.pursuits.via(id), Some(Via::Peer(..))) {
             self.lose_way(cx, id);
         }
     }
 
     /// The other one that was asked is of no help with a transfer: who was asked before goes on with it.
-    pub(super) fn fall_back(&mut self, id: FetchId) -> bool {
-        let Some(pursuit) = self.pursuits.get_mut(&id) else { return false };
+    pub(super) fn fall_back(&mut self, cx: &mut Context, id: FetchId) -> bool {
+        let Some(pursuit) = cx.pursuits.get_mut(&id) else { return false };
         let of_use = match pursuit.goal {
             Goal::Object | Goal::Holes => true,
             Goal::Head => pursuit.via == Via::Origin,
@@ -85,24 +86,24 @@ impl Source {
     }
 
     /// The origin that was asked beside a peer did not answer: whether that peer may still do so.
-    pub fn falls_back_beside(&mut self, id: FetchId) -> bool {
-        self.pursuits.get(&id).is_some_and(|pursuit| pursuit.beside) && self.fall_back(id)
+    pub fn falls_back_beside(&mut self, cx: &mut Context, id: FetchId) -> bool {
+        cx.pursuits.get(&id).is_some_and(|pursuit| pursuit.beside) && self.fall_back(cx, id)
     }
 
     /// Nobody but who is asked now is listened to any more.
     pub fn forget_former(&mut self, cx: &mut Context, id: FetchId) {
-        let former = self.pursuits.get_mut(&id).and_then(|pursuit| pursuit.former.take());
+        let former = cx.pursuits.get_mut(&id).and_then(|pursuit| pursuit.former.take());
         former.into_iter().for_each(|former| self.withdraw(cx, former));
     }
 
     /// One of those who were asked has told what can be believed: the others are not asked any more.
     pub fn heed(&mut self, cx: &mut Context, id: FetchId, asked: (NodeId, Request)) {
         self.listen_to(cx, id, asked);
-        self.came(id, cx.now);
+        cx.pursuits.came(id, cx.now);
     }
 
     fn listen_to(&mut self, cx: &mut Context, id: FetchId, asked: (NodeId, Request)) {
-        let Some(pursuit) = self.pursuits.get_mut(&id) else { return };
+        let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         let Some(former) = pursuit.former.take() else { return };
         if let Some(line) = pursuit.line(id).filter(|_| pursuit.via == Via::Origin) {
             cx.out.push_back(Output::Origin(OriginOutput::Cancel(line)));
@@ -118,10 +119,12 @@ impl Source {
 
     /// A peer is gone, and what it was asked for goes on by another way.
     pub fn peer_is_gone(&mut self, cx: &mut Context, peer: NodeId) {
-        for id in self.those(|pursuit| pursuit.former.is_some_and(|(former, _)| former == peer)) {
+        for id in
+            cx.pursuits.those(|pursuit| pursuit.former.is_some_and(|(former, _)| former == peer))
+        {
             self.forget_former(cx, id);
         }
-        for id in self.those(|pursuit| pursuit.peer() == Some(peer)) {
+        for id in cx.pursuits.those(|pursuit| pursuit.peer() == Some(peer)) {
             self.lose_way(cx, id);
         }
     }
@@ -130,16 +133,16 @@ impl Source {
     pub fn peer_ends(&mut self, cx: &mut Context, asked: (NodeId, Request), outcome: Outcome) {
         let Some(id) = self.asked(asked.0, asked.1) else { return };
         self.does_not_lead(cx, id, asked.0, outcome);
-        let Some(pursuit) = self.pursuits.get_mut(&id) else { return };
+        let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         if pursuit.former == Some(asked) {
             pursuit.former = None;
             self.asks.remove(&asked);
             return;
         }
-        if self.fall_back(id) {
+        if self.fall_back(cx, id) {
             return;
         }
-        let Some(pursuit) = self.pursuits.get_mut(&id) else { return };
+        let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         match pursuit.goal {
             // Its units may still be wanted.
             Goal::Object | Goal::Holes if outcome == Outcome::Complete => {
@@ -175,7 +178,7 @@ impl Source {
     /// A transfer is asked of the gateway itself from now on. Without a gateway a request whose response has not
     /// begun goes to the origin, and a body that has begun breaks off.
     pub fn turn_to_gateway(&mut self, cx: &mut Context, id: FetchId, asked: (NodeId, Request)) {
-        let Some(pursuit) = self.pursuits.get_mut(&id) else { return };
+        let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         if pursuit.former == Some(asked) {
             // Another one has been asked meanwhile, and is listened to.
             return self.forget_former(cx, id);
@@ -192,7 +195,7 @@ impl Source {
     /// A peer that was asked for a named object ends that: whatever it says, others come before it next
     /// time if it has told nothing of the object.
     fn does_not_lead(&mut self, cx: &mut Context, id: FetchId, peer: NodeId, outcome: Outcome) {
-        let pursuit = self.pursuits.get(&id);
+        let pursuit = cx.pursuits.get(&id);
         let Some((pursuit, name)) = pursuit.and_then(|it| Some((it, it.ask.named?))) else {
             return;
         };
@@ -208,7 +211,7 @@ impl Source {
 
     /// A peer has given a unit, and that is true: if it led to a named object, it did.
     pub fn shows(&mut self, cx: &mut Context, id: FetchId, peer: NodeId) {
-        let is_named = self.pursuits.get(&id).is_some_and(|it| it.ask.named.is_some());
+        let is_named = cx.pursuits.get(&id).is_some_and(|it| it.ask.named.is_some());
         if let Some(mesh) = cx.mesh.as_mut().filter(|_| is_named) {
             mesh.holders.proved(peer);
         }

@@ -1,8 +1,9 @@
 //! Looking whether what was asked of peers comes on, and asking somebody else where it does not.
 
-use super::{Goal, LOOK_EVERY, Pursuit, Source, Value, Via};
+use super::{LOOK_EVERY, Source, Value};
 use crate::context::Context;
 use crate::input::{FetchError, FetchId};
+use crate::pursuits::{Goal, Pursuit, Via};
 use crate::request::Asker;
 use std::time::Duration;
 use wire::{Instant, NodeId};
@@ -27,8 +28,8 @@ const ANEW: Duration = Duration::from_secs(2);
 
 impl Source {
     /// What is asked of peers, or to be asked, in order.
-    pub fn at_peers(&self) -> Vec<FetchId> {
-        self.those(|pursuit| !matches!(pursuit.via, Via::Origin | Via::Done))
+    pub fn at_peers(&self, cx: &Context) -> Vec<FetchId> {
+        cx.pursuits.those(|pursuit| !matches!(pursuit.via, Via::Origin | Via::Done))
     }
 
     /// Something is to be looked at again.
@@ -38,8 +39,8 @@ impl Source {
 
     /// Looks whether one comes on. `open`: an object's manifest is not whole, and nothing of it is on its way.
     pub fn look_after(&mut self, cx: &mut Context, id: FetchId, open: bool) {
-        let Some(pursuit) = self.pursuits.get_mut(&id) else { return };
-        let silent = pursuit.silent_for(cx);
+        let Some(silent) = cx.pursuits.get(&id).map(|it| it.silent_for(cx)) else { return };
+        let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         // A peer may have a way of its own, and waits itself; but one that was just found has its time.
         let is_at_a_loss = pursuit.via == Via::Nobody && pursuit.ask.asker != Asker::Client;
         let patience = if is_at_a_loss { RELAY_STRANDED_MAX } else { STRANDED_MAX };
@@ -62,7 +63,7 @@ impl Source {
     /// A peer that was asked has its time; what that is depends on what is waited for.
     fn look_after_asked(&mut self, cx: &mut Context, id: FetchId, silent: Duration, open: bool) {
         let flying = cx.flights.has(id);
-        let Some(pursuit) = self.pursuits.get(&id) else { return };
+        let Some(pursuit) = cx.pursuits.get(&id) else { return };
         let waited = cx.now - pursuit.moved;
         let patience = HOP_PATIENCE * self.asked_beside(cx, id, pursuit);
         let giver = pursuit.giver();
@@ -78,7 +79,7 @@ impl Source {
         if mute && first && self.may_ask_another(cx, id) {
             self.ask_another(cx, id);
         } else if mute && first && beside {
-            self.pursuits.entry(id).and_modify(|pursuit| pursuit.beside = true);
+            cx.pursuits.entry(id).and_modify(|pursuit| pursuit.beside = true);
             self.ask_another(cx, id);
         } else if awaits
             && (silent > patience || waited > HEAD_PATIENCE)
@@ -99,7 +100,7 @@ impl Source {
     /// The next hop takes its time, perhaps because the origin does, or the air is full: another is asked
     /// too, and who answers first is listened to. Until then units are wanted of the former.
     fn ask_another(&mut self, cx: &mut Context, id: FetchId) {
-        let Some(pursuit) = self.pursuits.get_mut(&id) else { return };
+        let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         if let (true, Some(peer), Some(mesh)) =
             (pursuit.is_named(), pursuit.peer(), cx.mesh.as_mut())
         {

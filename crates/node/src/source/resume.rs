@@ -4,12 +4,12 @@
 //! A connection that led out of the mesh elsewhere is dead and does not say so: the new way's address
 //! translation knows nothing of it. So silence counts as an end once the way out has changed.
 
-use super::{LOOK_EVERY, Pursuit, Source, Via};
+use super::{LOOK_EVERY, Source, Value};
 use crate::context::Context;
 use crate::http;
 use crate::input::{FetchError, FetchId};
 use crate::output::{OriginOutput, Output};
-use ::http::HeaderValue;
+use crate::pursuits::{Doubt, Pursuit, Rest, Resumed, Via};
 use std::time::Duration;
 use wire::Instant;
 
@@ -21,55 +21,28 @@ const RETRY: Duration = Duration::from_secs(2);
 /// … until nothing has come for so long: well before a client's minute is over.
 const GIVE_UP: Duration = Duration::from_secs(40);
 
-/// A request for the rest of a body.
-#[derive(Debug)]
-pub(super) struct Resumed {
-    /// Its number, for the driver; none while there is no request.
-    line: Option<FetchId>,
-    /// Its head has come.
-    answered: bool,
-    /// Where the body ends, if that is known.
-    end: Option<u64>,
-    /// When it was asked or answered, or broke off.
-    asked: Instant,
-}
-
-/// What is missing of a body.
-#[derive(Debug)]
-pub struct Rest {
-    /// Where it begins, in bytes.
-    pub from: u64,
-    /// What makes sure that it is of the same version.
-    pub validator: Option<HeaderValue>,
-}
-
-/// What is to be done with a body that may have been cut off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Doubt {
-    /// Nothing.
-    None,
-    /// It is to be gone on with, if it can be.
-    Resume,
-    /// It has broken off.
-    Broken,
-}
-
 impl Source {
     /// The transfer that what a driver says of a request is about; none, if that request is done with.
-    pub fn carried(&self, line: FetchId) -> Option<FetchId> {
+    pub fn carried(&self, cx: &Context, line: FetchId) -> Option<FetchId> {
         let id = self.lines.get(&line).copied().unwrap_or(line);
-        self.pursuits.get(&id).filter(|pursuit| pursuit.line(id) == Some(line)).map(|_| id)
+        let is_of_it = match cx.pursuits.get(&id) {
+            Some(pursuit) => pursuit.line(id) == Some(line),
+            // A file comes without being asked for.
+            None => cx.growing.contains_key(&id),
+        };
+        is_of_it.then_some(id)
     }
 
     /// The request under way is done with, and has broken off. The rest is asked for at once if it is the first that
     /// did, or if that is said.
     pub fn break_off(&mut self, cx: &mut Context, id: FetchId, rest: Rest, at_once: bool) {
-        let Some(pursuit) = self.pursuits.get_mut(&id) else { return };
+        let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         let (first, line) = (pursuit.resumed.is_none(), pursuit.line(id));
         line.and_then(|line| self.lines.remove(&line));
         // No driver knows it by a number: it speaks of none.
         pursuit.resumed = Some(Resumed { line: None, answered: false, end: None, asked: cx.now });
         self.look_at.get_or_insert(cx.now + LOOK_EVERY);
+        self.values.push_back(Value::BrokenOff(id));
         // An attempt that failed is not repeated at once.
         if first || at_once {
             self.resume(cx, id, rest);
@@ -78,7 +51,7 @@ impl Source {
 
     /// Asks the origin for the rest of a body.
     pub fn resume(&mut self, cx: &mut Context, id: FetchId, rest: Rest) {
-        let Some(pursuit) = self.pursuits.get_mut(&id) else { return };
+        let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         let line = cx.tickets.fetch();
         let mut headers = pursuit.headers.clone();
         http::make_ranged(&mut headers, rest.from, None, rest.validator);
@@ -92,7 +65,7 @@ impl Source {
 
     /// The answer to a request for a rest is of no use, or the origin says nothing more: it is not listened to.
     pub fn hang_up(&mut self, cx: &mut Context, id: FetchId) {
-        let line = self.pursuits.get(&id).and_then(|pursuit| pursuit.line(id));
+        let line = cx.pursuits.get(&id).and_then(|pursuit| pursuit.line(id));
         if let Some(line) = line {
             cx.out.push_back(Output::Origin(OriginOutput::Cancel(line)));
         }

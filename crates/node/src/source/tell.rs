@@ -1,15 +1,18 @@
 //! Telling whoever gives something what is wanted of it, and how much may come.
 
-use super::{CREDIT, Source, Via};
+use super::{Source, Value};
 use crate::context::Context;
 use crate::input::FetchId;
 use crate::output::{OriginOutput, Output};
+use crate::pursuits::Via;
+use crate::request::CREDIT;
+use wire::NodeId;
 use wire::peer::{Message, Want};
 
 impl Source {
     /// Units of an object are wanted; if nobody listens now, the next one will be told.
     pub fn want(&mut self, cx: &mut Context, id: FetchId, wants: &[Want]) {
-        let Some(pursuit) = self.pursuits.get(&id) else { return };
+        let Some(pursuit) = cx.pursuits.get(&id) else { return };
         let Some((peer, request)) = pursuit.giving().filter(|_| pursuit.answered) else { return };
         let Some(mesh) = &mut cx.mesh else { return };
         if !wants.is_empty() {
@@ -27,25 +30,39 @@ impl Source {
         self.want(cx, id, &wants);
     }
 
+    /// What a peer had on its way to us is lost with a connection, and wanted once more.
+    pub fn want_again_of(&mut self, cx: &mut Context, peer: NodeId) {
+        for id in cx.pursuits.those(|pursuit| pursuit.giver() == Some(peer)) {
+            self.want_again(cx, id);
+        }
+    }
+
     /// More of an object's manifest is welcome, up to there.
     pub fn welcome(&mut self, cx: &mut Context, id: FetchId, cover: u64) {
-        let Some(pursuit) = self.pursuits.get(&id) else { return };
+        let Some((mesh, pursuit)) = cx.mesh.as_mut().zip(cx.pursuits.get(&id)) else { return };
         for (peer, request) in pursuit.asked() {
-            cx.say(peer, Message::Credit(request, 0, cover));
+            mesh.peers.send(cx.now, peer, &Message::Credit(request, 0, cover));
         }
     }
 
     /// The peer that is asked may send so many bytes more that are in no unit.
     pub fn credit(&mut self, cx: &mut Context, id: FetchId, bytes: u32) {
-        if let Some(Via::Peer(peer, request)) = self.via(id) {
+        if let Some(Via::Peer(peer, request)) = cx.pursuits.via(id) {
             cx.say(peer, Message::Credit(request, bytes, 0));
         }
     }
 
-    /// So many more bytes may come; answers how many of them are told now. `waits`: whoever waits for it to come on
+    /// So many more bytes may come; says how many of them are told now. `waits`: whoever waits for it to come on
     /// waits from now on.
-    pub fn grant(&mut self, cx: &mut Context, id: FetchId, bytes: u64, waits: bool) -> u64 {
-        let Some(pursuit) = self.pursuits.get_mut(&id) else {
+    pub fn grant(&mut self, cx: &mut Context, id: FetchId, bytes: u64, waits: bool) {
+        let told = self.tell_granted(cx, id, bytes, waits);
+        if told > 0 {
+            self.values.push_back(Value::Granted(id, told));
+        }
+    }
+
+    fn tell_granted(&mut self, cx: &mut Context, id: FetchId, bytes: u64, waits: bool) -> u64 {
+        let Some(pursuit) = cx.pursuits.get_mut(&id) else {
             // What is published comes by itself.
             cx.out.push_back(Output::Origin(OriginOutput::Grant(id, bytes)));
             return bytes;

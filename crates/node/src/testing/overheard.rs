@@ -1,6 +1,6 @@
 //! What must hold for whatever is heard; the fuzz target and the test over its corpus share it.
 
-use crate::overhear::{AHEAD, Output, Overhear};
+use crate::overhear::{Output, Overhear, SEGMENTS_AT_ONCE};
 use std::fmt::Debug;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -131,7 +131,7 @@ impl Check<'_> {
 
     fn say(&mut self, flow: u8, seq: u32, flags: u8, payload: Vec<u8>) {
         self.batch.push(Said { flow, seq, flags, payload });
-        if self.batch.len() == AHEAD {
+        if self.batch.len() == SEGMENTS_AT_ONCE {
             self.hear();
         }
     }

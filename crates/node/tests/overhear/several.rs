@@ -1,7 +1,7 @@
 //! The same chunks on several hops' connections.
 
 use crate::ear::{AMPLE, Ear, Heard, chunk, chunks, cut, frame, lie, names, segments, stream};
-use node::overhear::{AHEAD, Options};
+use node::overhear::{Options, SEGMENTS_AT_ONCE};
 
 /// Without some of them.
 fn without(mut all: Vec<Heard>, missed: &[usize]) -> Vec<Heard> {
@@ -199,7 +199,7 @@ fn segments_that_are_handed_over_together_come_to_the_same_as_one_by_one() {
     let (mut together, mut one_by_one) = (Ear::new(0), Ear::new(0));
     let (mut rest, mut count) = (&all[..], 0);
     while !rest.is_empty() {
-        count = count % (2 * AHEAD + 1) + 1;
+        count = count % (2 * SEGMENTS_AT_ONCE + 1) + 1;
         let (some, behind) = rest.split_at(count.min(rest.len()));
         together.hear_in_a_moment(some, true);
         one_by_one.hear_in_a_moment(some, false);

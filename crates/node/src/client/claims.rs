@@ -1,0 +1,87 @@
+//! What a peer says of the units that it wants, held against the manifest that it was told.
+
+use super::Client;
+use crate::catalogue::Signed;
+use crate::context::Context;
+use crate::exchanges::exchange::State;
+use crate::hasher::{Map, Set};
+use crate::input::ExchangeId;
+use std::rc::Rc;
+use wire::ChunkId;
+use wire::peer::{Message, Want};
+
+/// A peer wants what it was told of last: units are looked for in this many segments before that, at most.
+const SEGMENTS_MAX: u32 = 64;
+
+impl Client {
+    /// Takes out the wants whose length the manifest contradicts, and tells the peer that they are lost; notes
+    /// those that no segment in memory lists.
+    pub fn check_wants(&mut self, cx: &mut Context, id: ExchangeId, wants: Vec<Want>) -> Vec<Want> {
+        let listed = self.listed_lengths(cx, id, &wants);
+        let (wants, false_ones): (Vec<_>, Vec<_>) = wants
+            .into_iter()
+            .partition(|want| listed.get(&want.name).is_none_or(|length| *length == want.length));
+        let Some(exchange) = cx.exchanges.get_mut(&id) else { return wants };
+        let request = exchange.peer();
+        if let State::Supplying(supplying) = &mut exchange.state {
+            let names = wants.iter().map(|want| want.name);
+            supplying.unlisted.extend(names.filter(|name| !listed.contains_key(name)));
+        }
+        let lost: Vec<ChunkId> = false_ones.iter().map(|want| want.name).collect();
+        if let Some((peer, request)) = request.filter(|_| !lost.is_empty()) {
+            cx.say(peer, Message::Lost(request, lost));
+        }
+        wants
+    }
+
+    /// How long the wanted units are, in bytes, as far as segments in memory list them.
+    fn listed_lengths(
+        &mut self,
+        cx: &mut Context,
+        id: ExchangeId,
+        wants: &[Want],
+    ) -> Map<ChunkId, u32> {
+        let mut listed = Map::default();
+        let State::Supplying(supplying) = &cx.exchanges[&id].state else { return listed };
+        let (told, latest) = (supplying.segment, supplying.claimed);
+        let mut found = latest;
+        let mut names: Set<ChunkId> = wants.iter().map(|want| want.name).collect();
+        // Most peers want units in order: those of the segment where the last one was, and of the next.
+        let oldest = told.saturating_sub(SEGMENTS_MAX);
+        let next = latest.clamp(oldest, told)..told;
+        for number in next.chain((oldest..latest.clamp(oldest, told)).rev()) {
+            if names.is_empty() {
+                break;
+            }
+            let Some(signed) = self.told_segment(cx, id, number) else { continue };
+            for entry in &signed.segment.entries {
+                if names.remove(&entry.id) {
+                    listed.insert(entry.id, entry.length);
+                    found = number;
+                }
+            }
+        }
+        if let Some(State::Supplying(supplying)) =
+            cx.exchanges.get_mut(&id).map(|exchange| &mut exchange.state)
+        {
+            supplying.claimed = found;
+        }
+        listed
+    }
+
+    /// A segment that a peer was told, if memory has it.
+    fn told_segment(
+        &mut self,
+        cx: &mut Context,
+        id: ExchangeId,
+        number: u32,
+    ) -> Option<Rc<Signed>> {
+        let State::Supplying(supplying) = &cx.exchanges.get(&id)?.state else {
+            return None;
+        };
+        let (record, growing) = (supplying.record, supplying.source.growing());
+        let storing = growing.and_then(|fetch| cx.growing.get(&fetch));
+        let closed = storing.and_then(|storing| storing.closed.get(&number).cloned());
+        closed.or_else(|| cx.manifests.signed(record, number))
+    }
+}

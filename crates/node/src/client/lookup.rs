@@ -1,0 +1,395 @@
+//! From a request to the decision where its answer comes from: the store, a transfer that it joins, or one that it
+//! begins.
+
+use super::{Client, Value};
+use crate::client::miss::{Miss, Pass, Stage};
+use crate::context::Context;
+use crate::exchanges::exchange::{Exchange, Source, State};
+use crate::http::{CacheControl, Record, Reuse, Row, selects};
+use crate::input::{Entrance, ExchangeId, FetchId};
+use crate::pursuits::{Goal, Pursuit, Quest};
+use crate::request::Ask;
+use crate::{catalogue, http, named};
+use ::http::{HeaderMap, Method, StatusCode, header};
+use std::rc::Rc;
+use std::time::Duration;
+use wire::peer::{Outcome, Resume};
+use wire::{Oid, RecordId};
+
+/// Who joined a request that has no head after so long, of a peer that says nothing, goes to the gateway,
+/// alone (protocol: No loops).
+const JOINED_PATIENCE: Duration = Duration::from_secs(2);
+/// While the peer sends other things the air is full, and one more copy would fill it more; but nobody
+/// waits longer than this.
+const JOINED_MAX: Duration = Duration::from_secs(10);
+
+impl Client {
+    /// The host's addresses are known: sorts out what the request alone says cannot be cached, and
+    /// goes on to the catalogue.
+    pub fn look(&mut self, cx: &mut Context, id: ExchangeId) {
+        self.keep_in_site(cx, id);
+        let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
+        exchange.state = State::Looking;
+        if let Entrance::Intercepted(dialled) = exchange.ask.entrance {
+            let target = &exchange.ask.target;
+            let addresses = cx.names.of(target, cx.now);
+            let meant =
+                addresses.is_some_and(|addresses| addresses.contains(&dialled.ip().to_canonical()));
+            if !meant || target.port() != dialled.port() {
+                return self.pass(cx, id, "bypass", "host-mismatch");
+            }
+            exchange.ask.verified = true;
+        }
+        let ask = &exchange.ask;
+        if let Some(reason) = ask.bypass() {
+            let why = if reason == "method" { "method" } else { "bypass" };
+            return self.pass(cx, id, why, reason);
+        }
+        let key = ask.key;
+        match cx.rows.get(&key) {
+            Some(row) => self.decide(cx, id, &row),
+            None => cx.rows.look_up(key, id, &mut cx.out),
+        }
+    }
+
+    /// The row is known: decides.
+    pub fn decide(&mut self, cx: &mut Context, id: ExchangeId, row: &Row) {
+        let (now, clock_right) = (cx.date(), cx.clock_right());
+        let Some(exchange) = cx.exchanges.get(&id) else { return };
+        let ask = &exchange.ask;
+        if let Some(resume) = ask.trail.resume {
+            return self.take_up(cx, id, resume, row);
+        }
+        if let Some(name) = ask.named {
+            return self.decide_named(cx, id, &name, row);
+        }
+        match http::decide(row, &ask.headers, now, clock_right) {
+            Reuse::Hit(record, left) => self.check(cx, id, record, left, None),
+            Reuse::WhileRevalidating(record, left) => {
+                let ask = ask.clone().in_background();
+                self.check(cx, id, Rc::clone(&record), left, None);
+                if !self.joinable.contains_key(&ask.key) {
+                    let id = self.fetch(cx, ask, Some(record), "stale", Vec::new());
+                    self.says(Value::Orphan(id));
+                }
+            }
+            Reuse::Revalidate(record) => self.miss(cx, id, Some(record), "stale"),
+            Reuse::Miss(true) => self.miss(cx, id, None, "vary-miss"),
+            Reuse::Miss(false) => self.miss(cx, id, None, "uri-miss"),
+        }
+    }
+
+    /// The row of a named object is known: what is stored answers, whatever its age.
+    pub fn decide_named(&mut self, cx: &mut Context, id: ExchangeId, name: &Oid, row: &Row) {
+        let wanted = named::record_id(name);
+        if let Some(record) = row.records.iter().find(|record| record.id == wanted) {
+            return self.check(cx, id, Rc::clone(record), named::LEFT, None);
+        }
+        self.miss(cx, id, None, "uri-miss");
+    }
+
+    /// A peer goes on with a transfer that was broken off.
+    pub fn take_up(&mut self, cx: &mut Context, id: ExchangeId, resume: Resume, row: &Row) {
+        let Some(key) = cx.exchanges.get(&id).map(|exchange| exchange.ask.key) else {
+            return;
+        };
+        let growing = cx.growing.iter().find_map(|(fetch_id, storing)| {
+            // A record is of one object: it is not to be vouched for under the name of another.
+            let same = storing.label.as_ref().is_some_and(|label| label.key == key);
+            let has = same
+                && storing.record == resume.record
+                && (!storing.is_hollow() || storing.segment_is_here(resume.segment));
+            has.then_some(*fetch_id)
+        });
+        if let Some(fetch) = growing {
+            return self.supply_growing(cx, id, fetch, "collapsed");
+        }
+        if let Some(record) = row.records.iter().find(|record| record.id == resume.record) {
+            return self.supply_closed(cx, id, &Rc::clone(record), "hit");
+        }
+        let Some(exchange) = cx.exchanges.get(&id) else { return };
+        let named = exchange.ask.named;
+        if cx.mesh.as_ref().is_some_and(|mesh| mesh.has_sources(named)) {
+            let ask = exchange.ask.clone();
+            let fetch = self.fetch(cx, ask, None, "uri-miss", vec![id]);
+            return cx.exchanges.put_state(id, State::Waiting(fetch));
+        }
+        self.end_supply(cx, id, Outcome::UnknownRecord);
+        self.leave(cx, id);
+    }
+
+    /// Nothing stored will do: joins a transfer, or begins one.
+    pub fn miss(
+        &mut self,
+        cx: &mut Context,
+        id: ExchangeId,
+        old: Option<Rc<Record>>,
+        why: &'static str,
+    ) {
+        let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
+        if exchange.ask.named.is_some() {
+            Self::whole_of_named(&mut exchange.ask);
+        }
+        let ask = exchange.ask.clone();
+        if CacheControl::of_request(&ask.headers).only_if_cached {
+            return self.refuse(
+                cx,
+                id,
+                StatusCode::GATEWAY_TIMEOUT,
+                "not cached, as was asked for",
+            );
+        }
+        let ask = match ask.method {
+            Method::HEAD if ask.named.is_some() => Self::head_alone(ask),
+            Method::HEAD if old.is_none() => return self.pass(cx, id, why, "head"),
+            _ => ask,
+        };
+        if old.is_none() && ask.headers.contains_key(header::RANGE) {
+            return self.pass(cx, id, "partial", "range");
+        }
+        let joins = ask.is_plain() && !ask.is_insistent() && !ask.alone;
+        if joins && self.join(cx, id) {
+            return;
+        }
+        let why = if ask.is_insistent() { "request" } else { why };
+        let fetch = self.fetch(cx, ask, old, why, vec![id]);
+        cx.exchanges.put_state(id, State::Waiting(fetch));
+    }
+
+    /// Joins the transfer of the same object, if there is one that will do.
+    fn join(&mut self, cx: &mut Context, id: ExchangeId) -> bool {
+        let ask = &cx.exchanges[&id].ask;
+        let Some(fetch_id) = self.joinable.get(&ask.key).copied() else { return false };
+        let (now, right) = (cx.date(), cx.clock_right());
+        let crowded = cx.chunks.pinned_bytes() > cx.pinned_max();
+        let Some(miss) = self.misses.get_mut(&fetch_id) else { return false };
+        // What waits for us is not waited for (protocol: No loops).
+        let asked = cx.pursuits.get(&fetch_id).and_then(Pursuit::peer);
+        if asked.is_some_and(|peer| ask.trail.visited.contains(&peer)) {
+            return false;
+        }
+        match &miss.stage {
+            Stage::Asking => {
+                miss.waiters.push(id);
+                miss.joined.push((cx.now, id));
+                cx.exchanges.put_state(id, State::Waiting(fetch_id));
+            }
+            Stage::Object => {
+                let Some(storing) = cx.growing.get(&fetch_id) else { return false };
+                let record = storing.so_far();
+                let fits = record.clocked == right && http::may_join(&record, &ask.headers, now);
+                if !fits || storing.failed || storing.is_hollow() || crowded {
+                    return false;
+                }
+                cx.report.requests.collapsed += 1;
+                self.serve_growing(cx, id, fetch_id, true);
+            }
+            Stage::Passing(_) => return false,
+        }
+        true
+    }
+
+    /// Notes a transfer whose response may be stored.
+    pub fn fetch(
+        &mut self,
+        cx: &mut Context,
+        ask: Ask,
+        old: Option<Rc<Record>>,
+        why: &'static str,
+        waiters: Vec<ExchangeId>,
+    ) -> FetchId {
+        let mut headers = ask.headers.clone();
+        // With a range asked for, a changed object is given on, not fetched whole.
+        let ranged = headers.contains_key(header::RANGE);
+        let confirms = old.as_ref().is_some_and(|old| {
+            let mut asked = headers.clone();
+            let can = http::make_conditional(&mut asked, old);
+            if can {
+                headers = asked;
+            }
+            can
+        });
+        let (key, merges) = (ask.key, ask.is_plain() || waiters.is_empty());
+        let miss = Miss {
+            old,
+            confirms,
+            unstorable: ranged.then_some("range"),
+            ..Miss::new(Rc::new(ask), cx.date(), why, waiters)
+        };
+        let id = self.start(cx, miss, headers, Goal::Head);
+        if merges {
+            self.joinable.insert(key, id);
+        }
+        id
+    }
+
+    /// Gives a request on to its origin, and the answer back, unstored.
+    pub fn pass(
+        &mut self,
+        cx: &mut Context,
+        id: ExchangeId,
+        why: &'static str,
+        reason: &'static str,
+    ) {
+        let Some(exchange) = cx.exchanges.get(&id) else { return };
+        let ask = exchange.ask.clone();
+        let headers = ask.headers.clone();
+        let miss = Miss {
+            unstorable: Some(reason),
+            stage: Stage::Passing(Pass::new(id, reason, 0)),
+            ..Miss::new(Rc::new(ask), cx.date(), why, vec![id])
+        };
+        let fetch_id = self.start(cx, miss, headers, Goal::Pass);
+        cx.exchanges.put_state(id, State::Waiting(fetch_id));
+    }
+
+    /// Notes a request of ours: it is asked of others, with these fields, when it has its turn.
+    fn start(&mut self, cx: &mut Context, miss: Miss, headers: HeaderMap, goal: Goal) -> FetchId {
+        let id = cx.tickets.fetch();
+        let sends = miss.ask.has_body || miss.ask.upgrade;
+        let quest = Quest {
+            ask: Rc::clone(&miss.ask),
+            headers,
+            have: miss.old.as_ref().filter(|_| miss.confirms).map(|old| old.id),
+            content: miss.starter.filter(|_| sends),
+            goal,
+        };
+        self.says(Value::Seek(id, quest));
+        self.misses.insert(id, miss);
+        id
+    }
+
+    /// A stored response will do: sees first whether its units are still there.
+    pub fn check(
+        &mut self,
+        cx: &mut Context,
+        id: ExchangeId,
+        record: Rc<Record>,
+        left: i64,
+        forwarded: Option<String>,
+    ) {
+        let Some(exchange) = cx.exchanges.get(&id) else { return };
+        let known = match exchange.peer() {
+            Some(_) => exchange.ask.trail.have == Some(record.id),
+            None => http::not_modified(&exchange.ask.headers, &record),
+        };
+        let needs_content = exchange.ask.method == Method::GET && record.length > 0 && !known;
+        if !needs_content {
+            return self.answer(cx, id, &record, left, forwarded.as_deref());
+        }
+        match cx.manifests.get(record.id, 0) {
+            Some(segment) if cx.is_sound(&record, &segment) => {
+                self.answer(cx, id, &record, left, forwarded.as_deref());
+            }
+            Some(_) => self.lost(cx, id, &record),
+            None => {
+                cx.manifests.read((record.id, 0), id, &mut cx.out);
+                cx.exchanges.put_state(id, State::Checking(record, left, forwarded));
+            }
+        }
+    }
+
+    /// The first segment has come, or is gone.
+    pub fn checked(
+        &mut self,
+        cx: &mut Context,
+        id: ExchangeId,
+        segment: Option<&content::Segment>,
+    ) {
+        let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
+        let State::Checking(record, left, forwarded) = &mut exchange.state else { return };
+        let (record, left, forwarded) = (Rc::clone(record), *left, forwarded.take());
+        if segment.is_some_and(|segment| cx.is_sound(&record, segment)) {
+            self.answer(cx, id, &record, left, forwarded.as_deref());
+        } else {
+            self.lost(cx, id, &record);
+        }
+    }
+
+    /// The content of a record is gone, or so much of it that mending would not pay: as if it had
+    /// never been stored.
+    fn lost(&mut self, cx: &mut Context, id: ExchangeId, record: &Rc<Record>) {
+        let Some(exchange) = cx.exchanges.get(&id) else { return };
+        let key = exchange.ask.key;
+        self.forget_record(cx, key, record);
+        self.miss(cx, id, None, "uri-miss");
+    }
+
+    /// What is asked of others for a named object: what comes is kept, and a part of it comes out of the store the
+    /// next time.
+    pub fn whole_of_named(ask: &mut Ask) {
+        for part in [header::RANGE, header::IF_RANGE, header::IF_NONE_MATCH] {
+            ask.headers.remove(part);
+        }
+    }
+
+    /// What is asked of others for a named object that only its head is wanted of: who holds it tells
+    /// that first, and is to send nothing else meanwhile. A peer is never asked for less.
+    pub fn head_alone(ask: Ask) -> Ask {
+        let mut ask = ask.in_background();
+        ask.trail.sparing = true;
+        ask
+    }
+
+    /// Whether a segment that the catalogue has shown is what the name certifies, if those who wait for it
+    /// asked by one. Names of units vouch for each of them, and nothing but this for their order. What nobody
+    /// waits for was read for the walk, which looks itself.
+    pub fn is_certified(&self, cx: &Context, at: (RecordId, u32), bytes: &[u8]) -> bool {
+        let waiters = cx.manifests.waiters(&at);
+        !waiters.is_empty()
+            && waiters.iter().all(|waiter| {
+                let Some(exchange) = cx.exchanges.get(waiter) else { return true };
+                let Some(name) = exchange.ask.named else { return true };
+                let root = self.headers_of(cx, exchange).and_then(|it| named::root_in(&name, it));
+                root.is_some_and(|root| catalogue::certifies_kept(&root, bytes).is_some())
+            })
+    }
+
+    /// The fields of the record that somebody reads, or is going to.
+    fn headers_of<'a>(&self, cx: &'a Context, exchange: &'a Exchange) -> Option<&'a HeaderMap> {
+        if let State::Checking(record, ..) = &exchange.state {
+            return Some(&record.headers);
+        }
+        match exchange.source()? {
+            Source::Closed(record) => Some(&record.headers),
+            Source::Growing(fetch) => Some(&cx.growing.get(fetch)?.headers),
+        }
+    }
+
+    /// Who joined a request that has no head yet does not wait for ever.
+    pub fn look_after_joined(&mut self, cx: &mut Context, id: FetchId) {
+        let Some((mesh, fetch)) = cx.mesh.as_ref().zip(self.misses.get_mut(&id)) else {
+            return;
+        };
+        let gave =
+            cx.pursuits.get(&id).and_then(Pursuit::peer).and_then(|peer| mesh.peers.gave(peer));
+        let silent = gave.is_none_or(|gave| cx.now - gave > JOINED_PATIENCE);
+        let patience = if silent { JOINED_PATIENCE } else { JOINED_MAX };
+        let due = |(at, _): &(_, _)| cx.now - *at > patience;
+        let count = fetch.joined.iter().take_while(|it| due(it)).count();
+        let impatient: Vec<ExchangeId> = fetch.joined.drain(..count).map(|(_, id)| id).collect();
+        fetch.waiters.retain(|waiter| !impatient.contains(waiter));
+        let old = fetch.old.clone();
+        for waiter in impatient {
+            let Some(exchange) = cx.exchanges.get_mut(&waiter) else { continue };
+            if matches!(exchange.state, State::Waiting(fetch) if fetch == id) {
+                exchange.ask.alone = true;
+                exchange.ask.trail.to_gateway = true;
+                let old = old.clone().filter(|old| selects(old, &exchange.ask.headers));
+                self.miss(cx, waiter, old, "uri-miss");
+            }
+        }
+    }
+
+    /// These could not share somebody else's response.
+    pub fn ask_alone(&mut self, cx: &mut Context, ids: &[ExchangeId]) {
+        for id in ids {
+            if let Some(exchange) = cx.exchanges.get_mut(id) {
+                exchange.ask.alone = true;
+                // What it waited for is not its own any more, and not to be broken off with it.
+                exchange.state = State::Looking;
+                self.miss(cx, *id, None, "uri-miss");
+            }
+        }
+    }
+}

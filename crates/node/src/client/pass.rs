@@ -1,0 +1,87 @@
+//! Responses that are given on as they come, unstored.
+
+use super::{Client, Value};
+use crate::client::miss::{Miss, Stage};
+use crate::context::Context;
+use crate::exchanges::exchange::State;
+use crate::input::{ExchangeId, FetchError, FetchId};
+use bytes::Bytes;
+
+impl Client {
+    /// Content of a response has come.
+    pub fn handle_body(&mut self, cx: &mut Context, id: FetchId, bytes: Bytes) {
+        let Some(pass) = self.misses.get_mut(&id).and_then(Miss::pass) else { return };
+        pass.received += bytes.len() as u64;
+        let count = cx.report.not_stored.entry(pass.reason).or_default();
+        count.bytes += bytes.len() as u64;
+        pass.held.push_back(bytes);
+        self.let_go(cx, id);
+    }
+
+    /// A response has ended, well or not.
+    pub fn handle_end(&mut self, cx: &mut Context, id: FetchId, result: Result<(), FetchError>) {
+        let Some(miss) = self.misses.get_mut(&id) else { return };
+        match &mut miss.stage {
+            Stage::Passing(pass) if !pass.held.is_empty() => {
+                pass.over = Some(result);
+                self.says(Value::Done(id));
+            }
+            Stage::Passing(pass) => {
+                let client = pass.client;
+                self.remove(id);
+                self.passed_on(cx, client, result);
+            }
+            Stage::Asking => self.unanswered(cx, id, result.err()),
+            Stage::Object => {}
+        }
+    }
+
+    /// Accepts so much more of a response.
+    pub fn grant(&mut self, id: FetchId, bytes: u64) {
+        let Some(pass) = self.misses.get_mut(&id).and_then(Miss::pass) else { return };
+        let waits = pass.granted <= pass.received;
+        if bytes > 0 {
+            self.says(Value::Grant(id, bytes, waits));
+        }
+    }
+
+    /// Who was asked was told of so much.
+    pub fn handle_granted(&mut self, id: FetchId, bytes: u64) {
+        if let Some(pass) = self.misses.get_mut(&id).and_then(Miss::pass) {
+            pass.granted += bytes;
+        }
+    }
+
+    /// Gives a client what it can take of a response that is not stored.
+    pub fn let_go(&mut self, cx: &mut Context, id: FetchId) {
+        while let Some(pass) = self.misses.get_mut(&id).and_then(Miss::pass) {
+            let client = pass.client;
+            let credit = cx.exchanges.get(&client).map_or(0, |exchange| exchange.credit);
+            let over = pass.over;
+            match pass.held.pop_front() {
+                Some(mut bytes) if credit > 0 => {
+                    let rest = bytes.split_off(bytes.len().min(credit as usize));
+                    if !rest.is_empty() {
+                        pass.held.push_front(rest);
+                    }
+                    self.send(cx, client, bytes);
+                }
+                Some(bytes) => return pass.held.push_front(bytes),
+                None => {
+                    return over.into_iter().for_each(|result| self.handle_end(cx, id, result));
+                }
+            }
+        }
+    }
+
+    /// A response that was given on has ended.
+    fn passed_on(&mut self, cx: &mut Context, client: ExchangeId, result: Result<(), FetchError>) {
+        let exchange = cx.exchanges.get(&client);
+        let answered = exchange.is_some_and(|it| matches!(it.state, State::Passing(_)));
+        match result {
+            Ok(()) if answered => self.finish(cx, client),
+            Err(_) if answered => self.abort(cx, client),
+            result => self.unreachable(cx, client, result.err()),
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Heads that peers send: of records, which are verified, and of responses that are only given on.
+
+use super::{Client, Value};
+use crate::client::miss::{Miss, Stage};
+use crate::context::Context;
+use crate::growing::storing::{Inflow, Listed, Storing};
+use crate::http::{Asked, Record, Voucher, headers};
+use crate::identity::verify;
+use crate::input::FetchId;
+use crate::request::{COVER, CREDIT};
+use crate::{http, named};
+use ::http::{HeaderMap, HeaderName, StatusCode, header};
+use bytes::Bytes;
+use content::Root;
+use std::rc::Rc;
+use wire::peer::{Head, Opaque, Request, Selecting};
+use wire::{NodeId, Oid};
+
+impl Client {
+    /// A peer answers with a record.
+    pub fn record_head(
+        &mut self,
+        cx: &mut Context,
+        id: FetchId,
+        (peer, request): (NodeId, Request),
+        head: Head,
+    ) {
+        let Some((mesh, pursuit)) = cx.mesh.as_ref().zip(cx.pursuits.get(&id)) else {
+            return;
+        };
+        let ask = pursuit.ask();
+        if let Some(name) = ask.named {
+            return self.named_head(cx, id, (peer, request), &name, &head);
+        }
+        if !mesh.believes(&head.signer) {
+            // It may be honest, and have dialled the origin itself.
+            self.says(Value::Heed(id, (peer, request)));
+            return self.says(Value::Disregard(id));
+        }
+        if !verify(&head.signer, &head.signed(&ask.key), &head.signature) {
+            return cx.expel(peer, "a record is not signed by whom it names");
+        }
+        self.says(Value::Heed(id, (peer, request)));
+        match cx.growing.get(&id) {
+            Some(storing) if storing.record == head.record => self.says(Value::GoesOn(id)),
+            // Two versions are never spliced.
+            Some(_) => self.says(Value::Broken(id)),
+            None => self.record_for(cx, id, peer, &head),
+        }
+    }
+
+    fn record_for(&mut self, cx: &mut Context, id: FetchId, peer: NodeId, head: &Head) {
+        let Some(headers) = headers(&head.fields).filter(http::is_end_to_end) else {
+            return cx.expel(peer, "fields that do not belong into a record");
+        };
+        let Ok(status) = StatusCode::from_u16(head.status) else {
+            return cx.expel(peer, "a status that is none");
+        };
+        if matches!(head.status, 100..200 | 206 | 304) {
+            return cx.expel(peer, "a record of a response that none is made of");
+        }
+        let asking = |miss: &&mut Miss| matches!(miss.stage, Stage::Asking);
+        let Some(fetch) = self.misses.get_mut(&id).filter(asking) else { return };
+        fetch.status_line.clone_from(&head.status_line);
+        if !head.confirmed {
+            return self.follow(cx, id, head, status, headers);
+        }
+        let same = |old: &Rc<Record>| {
+            old.id == head.record
+                && old.status == status
+                && old.selecting == selecting(&head.selecting)
+        };
+        let old = fetch.old.clone().filter(|old| fetch.confirms && same(old));
+        let Some(old) = old else { return cx.expel(peer, "it confirms what nobody has") };
+        let requested = fetch.requested;
+        let fresh = Record {
+            headers,
+            requested,
+            received: cx.date(),
+            clocked: cx.clock_right(),
+            invalid: false,
+            carried: u64::from(head.age),
+            voucher: Some(Voucher { signer: head.signer, signature: head.signature }),
+            ..Record::clone(&old)
+        };
+        let waiters = self.retire(id);
+        let Some(fetch) = self.remove(id) else { return };
+        self.serve_confirmed(cx, &fetch, fresh, &waiters);
+    }
+
+    /// An object is going to be listed.
+    fn follow(
+        &mut self,
+        cx: &mut Context,
+        id: FetchId,
+        head: &Head,
+        status: StatusCode,
+        headers: HeaderMap,
+    ) {
+        let (now, right) = (cx.date(), cx.clock_right());
+        let Some(fetch) = self.misses.get_mut(&id) else { return };
+        let next = fetch.ask.trail.resume.map_or(0, |resume| resume.segment);
+        let cover = fetch.ask.trail.cover.max(COVER);
+        let listed = Listed { next, hollow: next > 0, cover, ..Listed::default() };
+        let inflow = Inflow::Listed(Box::new(listed));
+        let mut storing = Storing::new(head.record, status, headers, (now, right), inflow);
+        storing.announced = head.length;
+        storing.carried = u64::from(head.age);
+        storing.voucher = Some(Voucher { signer: head.signer, signature: head.signature });
+        storing.selecting = selecting(&head.selecting);
+        if !http::selects(&storing.so_far(), &fetch.ask.headers) {
+            return self.says(Value::Disregard(id));
+        }
+        cx.pursuits.is_answering(id);
+        let asked = Asked { method: &fetch.ask.method, headers: &fetch.ask.headers };
+        let judged = http::judge(&asked, status, &storing.headers, now);
+        let large = head.length.is_some_and(|bytes| bytes > cx.config.object_bytes_max);
+        storing.failed = judged.is_err() || large || !cx.store_works();
+        let mut others = Vec::new();
+        if judged.is_err() {
+            // Whatever others think of it: here it is for nobody but who began.
+            others = self.retire(id);
+            let Some(fetch) = self.misses.get_mut(&id) else { return };
+            let starter = others.iter().position(|waiter| Some(*waiter) == fetch.starter);
+            fetch.waiters.extend(starter.map(|at| others.remove(at)));
+        }
+        self.begin(id, storing);
+        self.ask_alone(cx, &others);
+    }
+
+    /// A peer answers for a named object: what its name does not certify is a lie of that peer, because
+    /// every hop checks it.
+    pub fn named_head(
+        &mut self,
+        cx: &mut Context,
+        id: FetchId,
+        (peer, request): (NodeId, Request),
+        name: &Oid,
+        head: &Head,
+    ) {
+        let root = head.fields.iter().find(|(field, _)| field == named::ROOT);
+        let root = root.and_then(|(_, text)| named::root_of(name, text));
+        let is_plain = head.record == named::record_id(name) && !head.confirmed;
+        let Some(root) = root.filter(|_| is_plain && head.status == 200) else {
+            return cx.expel(peer, "it tells of another object than was asked for");
+        };
+        self.says(Value::Heed(id, (peer, request)));
+        match cx.growing.contains_key(&id) {
+            true => self.says(Value::GoesOn(id)),
+            false => self.follow_named(cx, id, name, root, head),
+        }
+    }
+
+    /// A named object is going to be listed. Nothing of it is told by the peer but the rest of
+    /// `Cache-Status`.
+    fn follow_named(&mut self, cx: &mut Context, id: FetchId, name: &Oid, root: Root, head: &Head) {
+        let came = (cx.date(), cx.clock_right());
+        let works = cx.store_works();
+        let asking = |miss: &&mut Miss| matches!(miss.stage, Stage::Asking);
+        let Some(fetch) = self.misses.get_mut(&id).filter(asking) else { return };
+        fetch.status_line.clone_from(&head.status_line);
+        let next = fetch.ask.trail.resume.map_or(0, |resume| resume.segment);
+        let cover = fetch.ask.trail.cover.max(COVER);
+        let listed = Listed { next, hollow: next > 0, cover, ..Listed::default() };
+        let (inflow, headers) =
+            (Inflow::Listed(Box::new(listed)), named::headers(name, &root.encode()));
+        let mut storing = Storing::new(head.record, StatusCode::OK, headers, came, inflow);
+        storing.announced = Some(root.length);
+        storing.voucher = Some(named::VOUCHER);
+        storing.failed = root.length > cx.config.object_bytes_max || !works;
+        storing.root = Some(Rc::new(root));
+        cx.pursuits.is_answering(id);
+        self.begin(id, storing);
+    }
+
+    /// A peer answers with a response that is not stored.
+    pub fn opaque_head(
+        &mut self,
+        cx: &mut Context,
+        id: FetchId,
+        (peer, request): (NodeId, Request),
+        opaque: Opaque,
+    ) {
+        let (headers, status) = (headers(&opaque.fields), StatusCode::from_u16(opaque.status));
+        let (Some(mut headers), Ok(status)) = (headers, status) else {
+            return cx.expel(peer, "a head that is none");
+        };
+        let asking = |miss: &&Miss| matches!(miss.stage, Stage::Asking);
+        let Some(miss) = self.misses.get(&id).filter(asking) else {
+            return cx.expel(peer, "a second head");
+        };
+        if miss.ask.named.is_some() {
+            return cx.expel(peer, "an answer that the object's name does not certify");
+        }
+        if !cx.takes_unsigned(id, peer) {
+            return self.says(Value::TurnToGateway(id, (peer, request)));
+        }
+        self.says(Value::Heed(id, (peer, request)));
+        let Some(fetch) = self.misses.get_mut(&id) else { return };
+        let confirms = status == StatusCode::NOT_MODIFIED && fetch.confirms;
+        if confirms && cx.mesh.as_ref().is_some_and(|mesh| !mesh.config.gateways.is_empty()) {
+            // Nobody who is believed has signed that: the whole is asked for.
+            let waiters = self.retire(id);
+            self.remove(id);
+            return self.ask_alone(cx, &waiters);
+        }
+        headers.remove(header::CONTENT_LENGTH);
+        if let Some(length) = opaque.length {
+            headers.insert(header::CONTENT_LENGTH, length.into());
+        }
+        fetch.unstorable = Some("relayed");
+        fetch.granted = u64::from(CREDIT);
+        fetch.status_line = opaque.status_line;
+        self.head(cx, id, status, headers);
+    }
+
+    /// Content of a response that is not stored.
+    pub fn opaque_bytes(
+        &mut self,
+        cx: &mut Context,
+        id: FetchId,
+        peer: NodeId,
+        offset: u64,
+        bytes: Bytes,
+    ) {
+        let Some(pass) = self.misses.get_mut(&id).and_then(Miss::pass) else { return };
+        let beyond = pass.received + bytes.len() as u64 > pass.granted;
+        match offset == pass.received && !beyond {
+            true => {
+                cx.pursuits.came(id, cx.now);
+                self.handle_body(cx, id, bytes);
+            }
+            false => cx.expel(peer, "bytes that nobody gave credit for"),
+        }
+    }
+}
+
+fn selecting(fields: &[Selecting]) -> Vec<(HeaderName, Option<Vec<u8>>)> {
+    let name = |name: &str| HeaderName::from_bytes(name.as_bytes()).ok();
+    fields.iter().filter_map(|(n, value)| Some((name(n)?, value.clone()))).collect()
+}

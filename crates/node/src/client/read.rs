@@ -1,0 +1,84 @@
+//! What the disk gives for readers: segments of manifests, and units.
+
+use super::Client;
+use crate::context::Context;
+use crate::exchanges::exchange::State;
+use crate::input::Ticket;
+use bytes::Bytes;
+use std::rc::Rc;
+use wire::{ChunkId, RecordId};
+
+impl Client {
+    /// A segment of a manifest has come, or is gone.
+    pub fn segment_read(
+        &mut self,
+        cx: &mut Context,
+        record: RecordId,
+        number: u32,
+        bytes: Option<Vec<u8>>,
+    ) {
+        let at = (record, number);
+        let bytes = bytes.filter(|bytes| self.is_certified(cx, at, bytes));
+        let (waiters, segment) = cx.manifests.handle_segment(at, bytes.as_deref());
+        for id in waiters {
+            let Some(exchange) = cx.exchanges.get_mut(&id) else { continue };
+            match (&mut exchange.state, &segment) {
+                (State::Checking(..), segment) => self.checked(cx, id, segment.as_deref()),
+                (State::Serving(serving), Some(segment)) => {
+                    serving.waits = false;
+                    let position = serving.position().unwrap_or_default();
+                    if serving.turn_to(Rc::clone(segment), position) {
+                        cx.turns.ready(id);
+                    } else {
+                        self.abandon(cx, id);
+                    }
+                }
+                (State::Serving(_), None) => self.abandon(cx, id),
+                (State::Supplying(supplying), Some(_)) => {
+                    supplying.turning = false;
+                    cx.turns.ready(id);
+                }
+                (State::Supplying(_), None) => self.abandon(cx, id),
+                _ => {}
+            }
+        }
+    }
+
+    /// Units have come from the disk.
+    pub fn units_read(
+        &mut self,
+        cx: &mut Context,
+        ticket: Ticket,
+        units: Option<Vec<(ChunkId, Bytes)>>,
+    ) {
+        let doubt = cx.chunks.handle_doubt(ticket, units.as_deref(), &mut cx.tickets, &mut cx.out);
+        if let Some(concerned) = doubt {
+            cx.dirty();
+            for fetch in concerned {
+                cx.turns.dirty(fetch);
+            }
+            return;
+        }
+        let arrived = cx.chunks.handle_units(ticket, units, &mut cx.tickets, &mut cx.out);
+        let Some(arrived) = arrived else { return };
+        for id in arrived.waiters {
+            let Some(exchange) = cx.exchanges.get_mut(&id) else { continue };
+            let ahead = arrived.units.iter().cloned();
+            match &mut exchange.state {
+                State::Serving(serving) => {
+                    serving.waits = false;
+                    serving.ahead = ahead.collect();
+                }
+                State::Supplying(supplying) => {
+                    supplying.reading = false;
+                    supplying.reserved = 0;
+                    supplying.ahead = ahead.collect();
+                    self.lose_unread(cx, id, arrived.unread);
+                }
+                _ => continue,
+            }
+            self.charge(cx, id);
+            cx.turns.ready(id);
+        }
+    }
+}

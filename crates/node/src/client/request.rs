@@ -1,0 +1,231 @@
+//! A client's request understood: refused, tunnelled, or on its way to the catalogue.
+
+use super::Client;
+use crate::access::{Access, Caller, Forbidden, may_use};
+use crate::context::Context;
+use crate::exchanges::exchange::{Exchange, State};
+use crate::http::{Audience, Target};
+use crate::input::{Config, Entrance, ExchangeId, FetchError, Request};
+use crate::output::{ClientOutput, Dial, Output};
+use crate::request::{Ask, Asker, COVER, Trail};
+use crate::{http, named};
+use ::http::uri::Authority;
+use ::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use std::net::{IpAddr, SocketAddr};
+
+/// A request is passed on so many times, at most: a mesh that is wider has no use for a cache.
+const HOPS_MAX: u8 = wire::peer::Ask::VISITED_MAX as u8;
+
+const NOT_LOCAL: &str = "this proxy serves local clients only, and those that its operator names in \
+                         `allow`; a private address behind the uplink is not local";
+
+impl Client {
+    /// A client asks.
+    pub fn ask(&mut self, cx: &mut Context, id: ExchangeId, mut request: Request) {
+        let Request { client, behind_uplink, entrance, .. } = request;
+        if entrance == Entrance::Explicit && !may_use(client, behind_uplink, &cx.config.allow) {
+            return self.refuse(cx, id, StatusCode::FORBIDDEN, NOT_LOCAL);
+        }
+        if http::passed(&request.headers, &cx.via) {
+            return self.refuse(cx, id, StatusCode::LOOP_DETECTED, "this request was here before");
+        }
+        if self.ends_here(cx, id, &mut request) {
+            return;
+        }
+        if request.method == Method::CONNECT {
+            return self.tunnel(cx, id, &request);
+        }
+        match understand(request, &cx.via, &cx.config) {
+            Err(why) => {
+                self.refuse(cx, id, StatusCode::BAD_REQUEST, why);
+            }
+            Ok(ask) => match named::understand(ask, &cx.config.secret) {
+                Err((status, why)) => self.refuse(cx, id, status, why),
+                Ok(ask) => match self.forbids(cx, &ask) {
+                    Some(why) => self.respond_forbidden(cx, id, why),
+                    None => {
+                        let exchange = Exchange { ask, credit: 0, state: State::Looking };
+                        cx.exchanges.insert(id, exchange);
+                        self.admit(cx, id);
+                    }
+                },
+            },
+        }
+    }
+
+    fn tunnel(&mut self, cx: &mut Context, id: ExchangeId, request: &Request) {
+        let target = request.uri.authority().and_then(|authority| {
+            Some((authority.host().to_owned(), authority.port_u16().filter(|port| *port != 0)?))
+        });
+        match (target, request.entrance) {
+            (Some((host, port)), Entrance::Explicit) => {
+                let caller = if request.at_home { Caller::ThisMachine } else { Caller::Tunnel };
+                if let Err(why) = cx.config.access.check_port(caller, port) {
+                    return self.respond_forbidden(cx, id, why);
+                }
+                cx.report.requests.tunnel += 1;
+                let dial = Dial::Name(host, port);
+                let output = ClientOutput::Tunnel(id, dial, request.client, caller);
+                cx.out.push_back(Output::Client(output));
+            }
+            _ => {
+                self.refuse(cx, id, StatusCode::BAD_REQUEST, "CONNECT wants HOST:PORT of a proxy");
+            }
+        }
+    }
+
+    /// What forbids a client's request whatever the routes and the addresses of its host are: then it is not even
+    /// given what is stored. A peer is given that, and is refused only what this node would have to dial.
+    fn forbids(&self, cx: &Context, ask: &Ask) -> Option<Forbidden> {
+        if ask.named.is_some() {
+            // It has no origin.
+            return None;
+        }
+        let (access, caller, port) = (&cx.config.access, ask.caller(), ask.target.port());
+        match ask.target.address() {
+            // An intercepted client has dialled, whatever it says.
+            Some(address) if caller != Caller::Intercepted => {
+                access.check(caller, (address, port).into()).err()
+            }
+            _ => access.check_port(caller, port).err(),
+        }
+    }
+
+    /// Learns the addresses of a request's host, where they decide what becomes of it.
+    fn admit(&mut self, cx: &mut Context, id: ExchangeId) {
+        let ask = &cx.exchanges[&id].ask;
+        let matters = match ask.caller() {
+            Caller::Intercepted => true,
+            // They tell whether the answer is for everyone.
+            Caller::Explicit => ask.named.is_none() && !cx.config.access.private.is_empty(),
+            Caller::ThisMachine | Caller::Tunnel | Caller::Peer => false,
+        };
+        if matters && cx.names.of(&ask.target, cx.now).is_none() {
+            cx.names.resolve(ask.target.host(), ask.client, id, &mut cx.out);
+            cx.exchanges.put_state(id, State::Resolving);
+        } else {
+            self.look(cx, id);
+        }
+    }
+
+    /// What an explicit client reads where no other client may go is for the site alone.
+    pub fn keep_in_site(&mut self, cx: &mut Context, id: ExchangeId) {
+        let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
+        let ask = &mut exchange.ask;
+        if ask.caller() != Caller::Explicit || ask.named.is_some() {
+            return;
+        }
+        let within = |address: &IpAddr| cx.config.access.is_of_site(*address);
+        let addresses = cx.names.of(&ask.target, cx.now);
+        if addresses.is_some_and(|addresses| addresses.iter().any(within)) {
+            ask.audience = Audience::Site;
+            ask.key = ask.target.key(&cx.config.secret, ask.audience);
+        }
+    }
+
+    /// What a client on this machine asked for was not dialled as for others: it asks with its exemption, if
+    /// it did not. After any other error an origin was dialled, and the exemption changes nothing.
+    pub fn turn_home(
+        &mut self,
+        cx: &mut Context,
+        id: ExchangeId,
+        error: Option<FetchError>,
+    ) -> bool {
+        let helps = matches!(error, Some(FetchError::Forbidden(_) | FetchError::Unresolved));
+        let Some(exchange) = cx.exchanges.get_mut(&id) else { return false };
+        if !helps || !std::mem::take(&mut exchange.ask.may_turn_home) {
+            return false;
+        }
+        exchange.ask.audience = Audience::ThisMachine;
+        exchange.ask.key = exchange.ask.target.key(&cx.config.secret, exchange.ask.audience);
+        self.look(cx, id);
+        true
+    }
+}
+
+/// Reads a request's target, from its first line or from `Host` (RFC 9112 §3.3).
+fn understand(request: Request, via: &str, config: &Config) -> Result<Ask, &'static str> {
+    let Request { method, uri, version, mut headers, has_body, client, at_home, entrance, .. } =
+        request;
+    let target = target(&uri, headers.get(header::HOST), entrance)?;
+    let dial = match entrance {
+        Entrance::Intercepted(dialled) => Dial::Address(dialled),
+        Entrance::Explicit => Dial::Name(target.host().to_owned(), target.port()),
+    };
+    let upgrade = http::wants_upgrade(&headers);
+    let upgrades = headers.get(header::UPGRADE).cloned().filter(|_| upgrade);
+    http::strip_hop_by_hop(&mut headers);
+    headers.remove(header::HOST);
+    // The body is sent as soon as it comes: nobody waits for a 100.
+    headers.remove(header::EXPECT);
+    if let Some(upgrades) = upgrades {
+        headers.insert(header::UPGRADE, upgrades);
+        headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
+    }
+    http::add_via(&mut headers, version, via);
+    // Content and a connection for an upgrade are given to the first attempt: there is no second one.
+    let repeatable = !has_body && !upgrade;
+    let may_turn_home = at_home && repeatable && may_be_shared(&target, &config.access);
+    let exempt = at_home && !may_turn_home;
+    let audience = if exempt { Audience::ThisMachine } else { Audience::Everyone };
+    let key = target.key(&config.secret, audience);
+    Ok(Ask {
+        asker: Asker::Client,
+        trail: Trail { hops: HOPS_MAX, cover: COVER, ..Trail::default() },
+        method,
+        target,
+        key,
+        named: None,
+        headers,
+        client,
+        audience,
+        may_turn_home,
+        entrance,
+        dial,
+        has_body,
+        upgrade,
+        alone: false,
+        cookies: HeaderMap::new(),
+        verified: entrance == Entrance::Explicit,
+    })
+}
+
+/// Whether what this machine asks for is what any client of the proxy could get, as far as the target tells:
+/// then its answer is for all of them.
+fn may_be_shared(target: &Target, access: &Access) -> bool {
+    let port = target.port();
+    let permitted = match target.address() {
+        Some(address) => access.check(Caller::Explicit, (address, port).into()),
+        None => access.check_port(Caller::Explicit, port),
+    };
+    permitted.is_ok()
+}
+
+fn target(
+    uri: &Uri,
+    host: Option<&HeaderValue>,
+    entrance: Entrance,
+) -> Result<Target, &'static str> {
+    match (uri.scheme_str(), entrance) {
+        (Some("http"), _) => {
+            let authority = uri.authority().ok_or("the target has no host")?;
+            Target::new(authority, uri.path_and_query()).ok_or("the target has no host")
+        }
+        (Some(_), _) => Err("only http:// can be asked of this proxy; use CONNECT for the rest"),
+        (None, Entrance::Explicit) => Err("this is a proxy: ask it for http://HOST/PATH"),
+        (None, Entrance::Intercepted(dialled)) => {
+            let authority = match host {
+                Some(host) => {
+                    Authority::try_from(host.as_bytes()).map_err(|_| "Host is no host")?
+                }
+                None => literal(dialled)?,
+            };
+            Target::new(&authority, uri.path_and_query()).ok_or("Host is no host")
+        }
+    }
+}
+
+fn literal(address: SocketAddr) -> Result<Authority, &'static str> {
+    let plain = SocketAddr::new(address.ip().to_canonical(), address.port());
+    Authority::try_from(plain.to_string()).map_err(|_| "the address is no host")
+}

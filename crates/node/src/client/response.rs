@@ -1,0 +1,367 @@
+//! Responses out of the store, and errors of our own.
+
+use super::{Client, Value};
+use crate::access::Forbidden;
+use crate::catalogue::segment_number;
+use crate::context::Context;
+use crate::exchanges::exchange::{Piece, Serving, Source, State};
+use crate::growing::reader::{Joins, Reader};
+use crate::http::{Ranges, Record, add_status, add_upstream, bodiless};
+use crate::input::{Entrance, ExchangeId, FetchError, FetchId};
+use crate::output::{ClientOutput, Dial, Head, Output};
+use crate::trust::Trust;
+use crate::{http, output};
+use ::http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
+use bytes::Bytes;
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::rc::Rc;
+use wire::RecordId;
+use wire::peer::Outcome;
+
+/// What `Cache-Status` says more of a response that begins with what was overheard.
+pub(super) fn overheard(detail: String, heard: bool) -> String {
+    if heard { detail + "; detail=overheard" } else { detail }
+}
+
+/// What a client gets of a record.
+struct Selected {
+    status: StatusCode,
+    headers: HeaderMap,
+    pieces: VecDeque<Piece>,
+    length: u64,
+}
+
+impl Client {
+    /// Answers out of the store. `left` is the freshness left in seconds; `forwarded` what
+    /// `Cache-Status` says if the origin was asked first.
+    pub fn answer(
+        &mut self,
+        cx: &mut Context,
+        id: ExchangeId,
+        record: &Rc<Record>,
+        left: i64,
+        forwarded: Option<&str>,
+    ) {
+        let Some(exchange) = cx.exchanges.get(&id) else { return };
+        let detail = match forwarded {
+            Some(detail) => detail.to_owned(),
+            None => format!("hit; ttl={left}"),
+        };
+        if exchange.peer().is_some() {
+            return self.supply_closed(cx, id, record, &detail);
+        }
+        let mut headers = record.headers.clone();
+        headers.insert(header::AGE, HeaderValue::from(http::age(record, cx.date())));
+        exchange.ask.set_cookies(&mut headers);
+        add_upstream(&mut headers, &exchange.ask.trail.upstream);
+        http::add_via(&mut headers, Version::HTTP_11, &cx.via);
+        let counts = &mut cx.report.requests;
+        *(match forwarded {
+            Some(_) if left >= 0 => &mut counts.revalidated,
+            None if left > 0 => &mut counts.hit,
+            _ => &mut counts.stale,
+        }) += 1;
+        let ask = &exchange.ask;
+        // Nobody who wrote the content can have known it.
+        let boundary = cx.dice.record_id();
+        let mut chosen = select(&ask.method, &ask.headers, record, headers, boundary);
+        let position = chosen.pieces.iter().find_map(|piece| match piece {
+            Piece::Object(range) => Some(range.start),
+            Piece::Literal(_) => None,
+        });
+        let heard = position.is_some_and(|position| {
+            let number = segment_number(&record.offsets, position);
+            cx.is_overheard_at(record.id, (number, None), position)
+        });
+        add_status(&mut chosen.headers, &cx.config.name, &overheard(detail, heard));
+        let head =
+            Head { status: chosen.status, headers: chosen.headers, length: Some(chosen.length) };
+        cx.out.push_back(Output::Client(ClientOutput::Respond(id, Box::new(head))));
+        let serving = Serving::new(Source::Closed(Rc::clone(record)), record.id, chosen.pieces);
+        cx.exchanges.put_state(id, State::Serving(Box::new(serving)));
+        cx.turns.ready(id);
+    }
+
+    /// A client, or a peer, reads an object while it grows.
+    pub fn serve_growing(
+        &mut self,
+        cx: &mut Context,
+        client: ExchangeId,
+        id: FetchId,
+        collapsed: bool,
+    ) {
+        let now = cx.date();
+        let (peer, head_alone) = (cx.exchanges.is_peer(client), cx.exchanges.wants_head(client));
+        let Some(miss) = self.misses.get(&id) else { return };
+        let (why, upstream) = (miss.why, miss.status_line.clone());
+        let Some(storing) = cx.growing.get(&id) else { return };
+        let code = storing.status.as_u16();
+        // RFC 9211 §2.6: only of what the cache stores. One that failed is tried again, and may fail again.
+        let is_kept = !storing.failed && !storing.is_hollow() && cx.trust == Trust::Works;
+        let stored = if is_kept { "; stored" } else { "" };
+        let with = if collapsed { "; collapsed" } else { "" };
+        let detail = format!("fwd={why}; fwd-status={code}{stored}{with}");
+        if peer {
+            return self.supply_growing(cx, client, id, &detail);
+        }
+        let (record, first) = (storing.record, storing.segment_at(0));
+        let heard = cx.is_overheard_at(record, first, 0);
+        let detail = overheard(detail, heard);
+        let Some(storing) = cx.growing.get(&id) else { return };
+        let mut headers = storing.headers.clone();
+        if collapsed || storing.carried > 0 {
+            let age = http::age(&storing.so_far(), now);
+            headers.insert(header::AGE, HeaderValue::from(age));
+        }
+        if let Some(exchange) = cx.exchanges.get(&client) {
+            exchange.ask.set_cookies(&mut headers);
+        }
+        add_upstream(&mut headers, &upstream);
+        add_status(&mut headers, &cx.config.name, &detail);
+        http::add_via(&mut headers, ::http::Version::HTTP_11, &cx.via);
+        let end = storing.announced.unwrap_or(u64::MAX);
+        if end < u64::MAX && !bodiless(&Method::GET, storing.status) {
+            headers.insert(header::CONTENT_LENGTH, HeaderValue::from(end));
+        }
+        let bare = (end == 0 && storing.limit() > 0) || head_alone;
+        let pieces = if bare { [].into() } else { [Piece::Object(0..end)].into() };
+        let head = Head { status: storing.status, headers, length: storing.announced };
+        let mut serving = Serving::new(Source::Growing(id), storing.record, pieces);
+        serving.leads = !collapsed;
+        let reader = Reader::new(client, !collapsed, 0);
+        self.says(Value::Join(id, reader, Joins::Client { head_alone }));
+        cx.out.push_back(Output::Client(ClientOutput::Respond(client, Box::new(head))));
+        cx.exchanges.put_state(client, State::Serving(Box::new(serving)));
+        cx.turns.ready(client);
+    }
+
+    /// An error of our own: refuses a request that was not yet understood, or cannot be met.
+    pub fn refuse(&mut self, cx: &mut Context, id: ExchangeId, status: StatusCode, why: &str) {
+        if self.end_supply(cx, id, Outcome::NotCached) {
+            return self.leave(cx, id);
+        }
+        self.respond_error(cx, id, status, why, None);
+    }
+
+    /// The origin could not be reached, or gave no sound answer (RFC 9209 names why).
+    pub fn unreachable(&mut self, cx: &mut Context, id: ExchangeId, error: Option<FetchError>) {
+        if self.end_supply(cx, id, super::supply::outcome(error)) {
+            return self.leave(cx, id);
+        }
+        let is_unreadable = error == Some(FetchError::Malformed);
+        if self.turn_home(cx, id, error) || (is_unreadable && self.relay(cx, id)) {
+            return;
+        }
+        let (status, kind, why) = reason(error);
+        self.respond_error(cx, id, status, &why, Some(kind));
+    }
+
+    /// What a client asks for is not dialled for it.
+    pub fn respond_forbidden(&mut self, cx: &mut Context, id: ExchangeId, why: Forbidden) {
+        let (status, kind, why) = forbidden(why);
+        self.respond_error(cx, id, status, &why, Some(kind));
+    }
+
+    /// An answer that we cannot read, be it only because its head is larger than what we take, may well be one
+    /// for a client that does not know of us: without us it would have got it. It asks anew, past us.
+    fn relay(&mut self, cx: &mut Context, id: ExchangeId) -> bool {
+        let Some(exchange) = cx.exchanges.get(&id) else { return false };
+        let ask = &exchange.ask;
+        let Entrance::Intercepted(dialled) = ask.entrance else { return false };
+        // Content has been sent and is not kept.
+        if ask.has_body || ask.upgrade || !ask.method.is_safe() {
+            return false;
+        }
+        let mut headers = ask.headers.clone();
+        // What comes next on the connection would pass us, too.
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        let request = output::Fetch { dial: Dial::Address(dialled), ..ask.bare_request(headers) };
+        cx.exchanges.remove(&id);
+        cx.report.requests.pass += 1;
+        cx.report.not_stored.entry("unreadable").or_default().responses += 1;
+        cx.out.push_back(Output::Client(ClientOutput::Relay(id, Box::new(request))));
+        true
+    }
+
+    fn respond_error(
+        &mut self,
+        cx: &mut Context,
+        id: ExchangeId,
+        status: StatusCode,
+        why: &str,
+        kind: Option<&str>,
+    ) {
+        cx.report.requests.error += 1;
+        let (mut head, text) = say(&cx.config.name, status, why, kind);
+        let to_head =
+            cx.exchanges.remove(&id).is_some_and(|exchange| exchange.ask.method == Method::HEAD);
+        if to_head {
+            head.length = Some(0);
+        }
+        cx.out.push_back(Output::Client(ClientOutput::Respond(id, Box::new(head))));
+        if !to_head {
+            // So little is given without asking for credit.
+            cx.out.push_back(Output::Client(ClientOutput::Data(id, text)));
+        }
+        cx.out.push_back(Output::Client(ClientOutput::Finish(id)));
+    }
+}
+
+/// The answer to a client for which an origin was dialled in vain: its head and its content.
+pub fn dialled_in_vain(name: &str, error: FetchError) -> (Head, Bytes) {
+    let (status, kind, why) = reason(Some(error));
+    say(name, status, &why, Some(kind))
+}
+
+/// How an error is told: the status, its name for `Proxy-Status` (RFC 9209 §2.3), and a sentence.
+type Reason = (StatusCode, &'static str, String);
+
+fn reason(error: Option<FetchError>) -> Reason {
+    let (status, kind, why) = match error {
+        Some(FetchError::Unresolved) => (502, "dns_error", "the host has no address"),
+        Some(FetchError::Forbidden(why)) => return forbidden(why),
+        Some(FetchError::Unreachable) => {
+            (502, "destination_unavailable", "the origin cannot be reached")
+        }
+        Some(FetchError::TimedOut) => {
+            (504, "connection_timeout", "the origin did not answer in time")
+        }
+        Some(FetchError::NoRoute) => (
+            504,
+            "destination_ip_unroutable",
+            "neither the mesh's gateway nor the origin can be reached from here",
+        ),
+        Some(FetchError::NoHolder) => {
+            (504, "destination_not_found", "nobody in reach has the object of this name")
+        }
+        Some(FetchError::Malformed) => {
+            (502, "http_protocol_error", "the origin's answer is not sound HTTP")
+        }
+        Some(FetchError::Unsent) => {
+            (400, "http_request_error", "the request's content is not sound HTTP, or broke off")
+        }
+        Some(FetchError::Truncated) | None => {
+            (502, "http_response_incomplete", "the origin closed before it answered")
+        }
+    };
+    (StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY), kind, why.to_owned())
+}
+
+fn forbidden(why: Forbidden) -> Reason {
+    let why = match why {
+        Forbidden::Port(port) => format!(
+            "this proxy does not go to port {port}; its operator can list it in [access] ports"
+        ),
+        Forbidden::Private => "this proxy does not go to private addresses; its operator can list \
+                                   them in [access] private"
+            .to_owned(),
+        Forbidden::Inward | Forbidden::Unroutable => {
+            "this node does not dial that address for others".to_owned()
+        }
+    };
+    (StatusCode::FORBIDDEN, "destination_ip_prohibited", why)
+}
+
+fn say(name: &str, status: StatusCode, why: &str, kind: Option<&str>) -> (Head, Bytes) {
+    let text = Bytes::from(format!("{name} {}: {why}\n", status.as_u16()));
+    let mut headers = HeaderMap::new();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(text.len()));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if let Some(kind) = kind {
+        let detail = HeaderValue::try_from(format!("{name}; error={kind}"));
+        headers.insert("proxy-status", detail.expect("tokens are ASCII"));
+    }
+    (Head { status, headers, length: Some(text.len() as u64) }, text)
+}
+
+/// Chooses between 200, 206, 304 and 416 (RFC 9110 §13.2.2, §14.2).
+fn select(
+    method: &Method,
+    request: &HeaderMap,
+    record: &Record,
+    mut headers: HeaderMap,
+    boundary: RecordId,
+) -> Selected {
+    if http::not_modified(request, record) {
+        headers.remove(header::CONTENT_TYPE);
+        return Selected {
+            status: StatusCode::NOT_MODIFIED,
+            headers,
+            pieces: VecDeque::new(),
+            length: 0,
+        };
+    }
+    let ranged = *method == Method::GET
+        && record.status == StatusCode::OK
+        && http::range_holds(request, record);
+    let ranges = if ranged { http::parse_ranges(request, record.length) } else { Ranges::Whole };
+    match ranges {
+        Ranges::Whole => whole(method, record, headers),
+        Ranges::Some(ranges) => match &ranges[..] {
+            [range] => part(range.clone(), record, headers),
+            ranges => parts(ranges, record, headers, boundary),
+        },
+        Ranges::Unsatisfiable => {
+            let range = format!("bytes */{}", record.length);
+            headers.insert(
+                header::CONTENT_RANGE,
+                HeaderValue::try_from(range).expect("digits are ASCII"),
+            );
+            headers.insert(header::CONTENT_LENGTH, HeaderValue::from(0));
+            headers.remove(header::CONTENT_TYPE);
+            let status = StatusCode::RANGE_NOT_SATISFIABLE;
+            Selected { status, headers, pieces: VecDeque::new(), length: 0 }
+        }
+    }
+}
+
+fn whole(method: &Method, record: &Record, mut headers: HeaderMap) -> Selected {
+    let bodiless = matches!(record.status.as_u16(), 204);
+    if !bodiless {
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(record.length));
+    }
+    let sends = *method == Method::GET && record.length > 0 && !bodiless;
+    let pieces = if sends { [Piece::Object(0..record.length)].into() } else { VecDeque::new() };
+    let length = if sends { record.length } else { 0 };
+    Selected { status: record.status, headers, pieces, length }
+}
+
+fn part(range: Range<u64>, record: &Record, mut headers: HeaderMap) -> Selected {
+    let length = range.end - range.start;
+    headers.insert(header::CONTENT_RANGE, http::content_range(&range, record.length));
+    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    let pieces = [Piece::Object(range)].into();
+    Selected { status: StatusCode::PARTIAL_CONTENT, headers, pieces, length }
+}
+
+/// Several ranges at once: `multipart/byteranges` (RFC 9110 §14.6).
+fn parts(
+    ranges: &[Range<u64>],
+    record: &Record,
+    mut headers: HeaderMap,
+    boundary: RecordId,
+) -> Selected {
+    let kind = headers.remove(header::CONTENT_TYPE);
+    let kind = kind.as_ref().and_then(|kind| kind.to_str().ok());
+    let (mut pieces, mut length) = (VecDeque::new(), 0);
+    for range in ranges {
+        let mut lines = format!("\r\n--{boundary}\r\n");
+        if let Some(kind) = kind {
+            lines += &format!("Content-Type: {kind}\r\n");
+        }
+        let position = http::content_range(range, record.length);
+        lines += &format!("Content-Range: {}\r\n\r\n", position.to_str().expect("made of ASCII"));
+        length += lines.len() as u64 + (range.end - range.start);
+        pieces.push_back(Piece::Literal(lines.into()));
+        pieces.push_back(Piece::Object(range.clone()));
+    }
+    let last = format!("\r\n--{boundary}--\r\n");
+    length += last.len() as u64;
+    pieces.push_back(Piece::Literal(last.into()));
+    let kind = HeaderValue::try_from(format!("multipart/byteranges; boundary={boundary}"));
+    headers.insert(header::CONTENT_TYPE, kind.expect("made of ASCII"));
+    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    Selected { status: StatusCode::PARTIAL_CONTENT, headers, pieces, length }
+}

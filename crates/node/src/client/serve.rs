@@ -1,0 +1,399 @@
+//! Giving an object's bytes to a client, within its credit.
+
+use super::{Client, Value};
+use crate::catalogue::segment_number;
+use crate::chunks::Unit;
+use crate::client::miss::Miss;
+use crate::context::Context;
+use crate::exchanges::exchange::{Cursor, Exchange, Piece, Sent, Serving, Source, State};
+use crate::growing::storing::Inflow;
+use crate::input::{ExchangeId, FetchId};
+use crate::output::{ClientOutput, Output};
+use crate::pursuits::Pursuit;
+use crate::report::Recent;
+use crate::turns::Fresh;
+use bytes::Bytes;
+use content::Segment;
+use std::rc::Rc;
+use store::Provenance;
+use wire::peer::Outcome;
+
+/// One read of the disk, at most, in bytes.
+const READ_BYTES: u64 = 128 * 1024;
+/// Objects whose sources are remembered.
+const RECENT_MAX: usize = 16;
+
+/// What to do next for a reader.
+enum Step {
+    /// Send these bytes of the object.
+    Send(Bytes),
+    /// Nothing before something else happens.
+    Wait,
+    /// All is sent.
+    Finish,
+    /// What is missing cannot be had.
+    Abort,
+}
+
+impl Client {
+    /// What has just come is for a reader, if it is up to date; the others find it in its unit.
+    pub fn feed(&mut self, cx: &mut Context, id: ExchangeId, (at, bytes): Fresh) {
+        let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
+        let State::Serving(serving) = &mut exchange.state else { return };
+        if serving.position() == Some(at) && exchange.credit > 0 {
+            let count = bytes.len().min(exchange.credit as usize);
+            serving.advance(count as u64);
+            self.send(cx, id, bytes.slice(..count));
+        }
+    }
+
+    /// Sends what can be sent. It read from `before` on when its turn began.
+    pub fn go_on(&mut self, cx: &mut Context, id: ExchangeId, before: Option<u64>) {
+        let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
+        let growing = match &mut exchange.state {
+            State::Supplying(_) => return self.supply(cx, id),
+            State::Serving(serving) => {
+                let growing = serving.source.growing();
+                let pursuit = growing.and_then(|fetch| cx.pursuits.get(&fetch));
+                serving.asked = pursuit.and_then(Pursuit::peer).or(serving.asked);
+                growing
+            }
+            _ => return,
+        };
+        loop {
+            match self.step(cx, id) {
+                Step::Send(bytes) => self.send(cx, id, bytes),
+                Step::Wait => break,
+                Step::Finish => return self.finish(cx, id),
+                Step::Abort => return self.abandon(cx, id),
+            }
+        }
+        if cx.exchanges.get(&id).is_some_and(|it| it.position() != before) {
+            growing.into_iter().for_each(|fetch| cx.turns.dirty(fetch));
+        }
+    }
+
+    fn step(&mut self, cx: &mut Context, id: ExchangeId) -> Step {
+        let Some(exchange) = cx.exchanges.get_mut(&id) else { return Step::Wait };
+        let credit = exchange.credit;
+        let State::Serving(serving) = &mut exchange.state else { return Step::Wait };
+        match serving.pieces.front() {
+            None => Step::Finish,
+            Some(_) if credit <= 0 || serving.waits => Step::Wait,
+            Some(Piece::Literal(bytes)) => {
+                let bytes = bytes.clone();
+                serving.pieces.pop_front();
+                Step::Send(bytes)
+            }
+            Some(Piece::Object(range)) => {
+                let (position, count) = (range.start, (range.end - range.start).min(credit as u64));
+                match serving.source {
+                    Source::Growing(fetch) => self.step_growing(cx, id, fetch, position, count),
+                    Source::Closed(_) => self.step_unit(cx, id, position, count),
+                }
+            }
+        }
+    }
+
+    /// Takes bytes out of an object that is still coming, where it has come so far.
+    fn step_growing(
+        &mut self,
+        cx: &mut Context,
+        id: ExchangeId,
+        fetch: FetchId,
+        position: u64,
+        count: u64,
+    ) -> Step {
+        let Some(storing) = cx.growing.get(&fetch) else { return Step::Abort };
+        let end = storing.frontier().min(storing.limit());
+        if position >= end {
+            return Step::Wait;
+        }
+        let count = count.min(end - position);
+        if position < storing.known_bytes() {
+            return self.step_unit(cx, id, position, count);
+        }
+        let (bytes, from_peer) = match &storing.inflow {
+            Inflow::Cut(cutting) => (cutting.tail_from(position, count as usize), false),
+            Inflow::Listed(listed) => match listed.tail.from(position, count as usize) {
+                Some(bytes) => (bytes, true),
+                None => return Step::Abort,
+            },
+        };
+        cx.exchanges.with_serving(id, |serving| {
+            let length = bytes.len() as u64;
+            serving.from_peer += if serving.leads && from_peer { length } else { 0 };
+            serving.advance(length);
+        });
+        Step::Send(bytes)
+    }
+
+    /// Takes bytes out of the unit that covers a position.
+    fn step_unit(&mut self, cx: &mut Context, id: ExchangeId, position: u64, count: u64) -> Step {
+        if !self.find(cx, id, position) {
+            // A segment that does not list what it should never will.
+            let waits = cx.exchanges.get(&id).is_some_and(Exchange::waits);
+            return if waits { Step::Wait } else { Step::Abort };
+        }
+        let Some(exchange) = cx.exchanges.get_mut(&id) else { return Step::Wait };
+        let State::Serving(serving) = &mut exchange.state else { return Step::Wait };
+        let Some(cursor) = &serving.cursor else { return Step::Wait };
+        let (entry, offset) = (cursor.segment.entries[cursor.entry], cursor.offset);
+        while serving.ahead.front().is_some_and(|(ahead, _)| *ahead != entry.id) {
+            serving.ahead.pop_front();
+        }
+        let mut clear = serving.clear.take().filter(|(of, _)| *of == entry);
+        if clear.is_none() {
+            let ahead = serving.ahead.front().map(|(_, bytes)| bytes.clone());
+            if let Some(unit) = ahead.or_else(|| cx.chunks.get(&entry.id)) {
+                let opened = cx.opener.unseal(cx.sealer.as_ref(), &entry, unit);
+                clear = opened.map(|unit| (entry, unit));
+                if clear.is_none() {
+                    return self.misled(cx, id);
+                }
+            }
+        }
+        if let Some((_, unit)) = &clear {
+            let from = (position - cursor.offset) as usize;
+            let to = unit.len().min(from + count as usize);
+            let bytes = unit.slice(from..to);
+            if cx.ear.is_some() && cx.chunks.provenance(&entry.id) == Some(Provenance::Overheard) {
+                serving.from_air += bytes.len() as u64;
+            }
+            serving.advance(bytes.len() as u64);
+            if to == unit.len() {
+                serving.ahead.pop_front();
+            } else {
+                serving.clear = clear;
+            }
+            return Step::Send(bytes);
+        }
+        let units = cursor.entries().iter().map(|entry| (entry.id, entry.length));
+        let wanted =
+            cx.chunks.want(units, true, count.min(READ_BYTES), id, &mut cx.tickets, &mut cx.out);
+        serving.waits = wanted;
+        if !wanted {
+            let unit = Unit::listed(&entry, offset + u64::from(entry.length));
+            self.says(Value::Missing(id, (entry.id, unit)));
+        }
+        Step::Wait
+    }
+
+    /// A unit is not what its entry says, though its name is true: so what lists it is false, and not kept.
+    fn misled(&mut self, cx: &mut Context, id: ExchangeId) -> Step {
+        cx.report.units_false += 1;
+        let source = cx.exchanges.get(&id).and_then(Exchange::source);
+        if let Some(fetch) = source.and_then(Source::growing) {
+            self.says(Value::Misled(fetch));
+        }
+        Step::Abort
+    }
+
+    /// Moves a reader's cursor to a position; false if its segment has to be read first.
+    fn find(&mut self, cx: &mut Context, id: ExchangeId, position: u64) -> bool {
+        let Some(exchange) = cx.exchanges.get_mut(&id) else { return false };
+        let State::Serving(serving) = &mut exchange.state else { return false };
+        if serving.cursor.as_mut().is_some_and(|cursor| cursor.advance(position)) {
+            return true;
+        }
+        let (number, segment) = match &serving.source {
+            Source::Closed(record) => (segment_number(&record.offsets, position), None),
+            Source::Growing(fetch) => match cx.growing.get(fetch) {
+                Some(storing) => storing.segment_at(position),
+                None => return false,
+            },
+        };
+        match segment.or_else(|| cx.manifests.get(serving.record, number)) {
+            Some(segment) => serving.turn_to(segment, position),
+            None => {
+                serving.waits = true;
+                cx.manifests.read((serving.record, number), id, &mut cx.out);
+                false
+            }
+        }
+    }
+
+    /// The client can take more.
+    pub fn credit(&mut self, cx: &mut Context, id: ExchangeId, bytes: u64) {
+        let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
+        exchange.credit = exchange.credit.saturating_add_unsigned(bytes);
+        match exchange.state {
+            State::Passing(fetch) => {
+                let pass = self.misses.get_mut(&fetch).and_then(Miss::pass);
+                if pass.is_some_and(|pass| pass.over.is_none()) {
+                    self.grant(fetch, bytes);
+                }
+                self.let_go(cx, fetch);
+            }
+            State::Serving(_) => {
+                cx.turns.ready(id);
+                if let Some(fetch) = cx.exchanges.reads_growing(id) {
+                    cx.turns.dirty(fetch);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Sends content, and counts it.
+    pub fn send(&mut self, cx: &mut Context, id: ExchangeId, bytes: Bytes) {
+        let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
+        exchange.credit -= bytes.len() as i64;
+        if exchange.peer().is_some() {
+            return self.send_opaque(cx, id, &bytes);
+        }
+        self.count_sent(cx, id, bytes.len() as u64);
+        cx.out.push_back(Output::Client(ClientOutput::Data(id, bytes)));
+    }
+
+    /// Counts bytes that a client gets, by where they came from.
+    fn count_sent(&mut self, cx: &mut Context, id: ExchangeId, bytes: u64) {
+        let report = &mut cx.report;
+        let State::Serving(serving) = &mut cx.exchanges.get_mut(&id).expect("it gets bytes").state
+        else {
+            report.served_origin_bytes += bytes;
+            return;
+        };
+        let mut rest = bytes;
+        let mut part = |of: &mut u64| {
+            let part = rest.min(*of);
+            (rest, *of) = (rest - part, *of - part);
+            part
+        };
+        let overheard = part(&mut serving.from_air);
+        let repaired = part(&mut serving.from_repair);
+        let peer = part(&mut serving.from_peer);
+        let from_peers = match serving.source {
+            Source::Growing(fetch) => !cx.pursuits.is_at_origin(fetch),
+            Source::Closed(_) => true,
+        };
+        let (local, origin) = if serving.leads && !from_peers { (0, rest) } else { (rest, 0) };
+        serving.sent.overheard += overheard;
+        serving.sent.repaired += repaired;
+        report.served_overheard_bytes += overheard;
+        report.served_repaired_bytes += repaired;
+        serving.sent.peer += peer;
+        serving.sent.local += local;
+        serving.sent.origin += origin;
+        report.served_peer_bytes += peer;
+        report.served_local_bytes += local;
+        report.served_origin_bytes += origin;
+    }
+
+    /// The response is complete.
+    pub fn finish(&mut self, cx: &mut Context, id: ExchangeId) {
+        if !self.end_supply(cx, id, Outcome::Complete) {
+            self.remember(cx, id);
+            cx.out.push_back(Output::Client(ClientOutput::Finish(id)));
+        }
+        self.close_exchange(cx, id);
+    }
+
+    /// Notes where the bytes of an object came from that a client has got.
+    fn remember(&mut self, cx: &mut Context, id: ExchangeId) {
+        let Some(exchange) = cx.exchanges.get(&id) else { return };
+        let State::Serving(serving) = &exchange.state else { return };
+        if cx.config.secret != crate::http::OPEN_KEY {
+            return;
+        }
+        let Sent { local, peer, origin, overheard, repaired } = serving.sent;
+        let asked = cx.mesh.as_ref().zip(serving.asked);
+        let source = asked.and_then(|(mesh, peer)| mesh.peers.hello(peer));
+        let recent = Recent {
+            uri: exchange.ask.target.to_string(),
+            when: cx.date(),
+            bytes: serving.sent.total(),
+            local_bytes: local,
+            peer_bytes: peer,
+            origin_bytes: origin,
+            overheard_bytes: overheard,
+            repaired_bytes: repaired,
+            source: source.map(|hello| hello.name.clone()).unwrap_or_default(),
+        };
+        if cx.report.recent.len() >= RECENT_MAX {
+            cx.report.recent.remove(0);
+        }
+        cx.report.recent.push(recent);
+    }
+
+    /// A reader's object cannot be completed: as if it had never been stored.
+    pub fn abandon(&mut self, cx: &mut Context, reader: ExchangeId) {
+        if let Some(exchange) = cx.exchanges.get(&reader)
+            && let Some(Source::Closed(record)) = exchange.source()
+        {
+            let (key, record) = (exchange.ask.key, Rc::clone(record));
+            self.forget_record(cx, key, &record);
+        }
+        self.abort(cx, reader);
+    }
+
+    /// The response cannot be completed.
+    pub fn abort(&mut self, cx: &mut Context, id: ExchangeId) {
+        if !cx.exchanges.contains_key(&id) {
+            return;
+        }
+        if !self.end_supply(cx, id, Outcome::Truncated) {
+            cx.out.push_back(Output::Client(ClientOutput::Abort(id)));
+        }
+        let of = cx.exchanges.get(&id).filter(|exchange| exchange.flows());
+        let told = of.and_then(|exchange| self.supplied.get(&exchange.peer()?));
+        let told = told.copied();
+        self.close_exchange(cx, id);
+        if let Some(told) = told {
+            self.leave(cx, told);
+        }
+    }
+
+    /// The client has left.
+    pub fn leave(&mut self, cx: &mut Context, id: ExchangeId) {
+        let waiting = match cx.exchanges.get(&id).map(|exchange| &exchange.state) {
+            Some(State::Waiting(fetch) | State::Passing(fetch)) => Some(*fetch),
+            _ => None,
+        };
+        self.close_exchange(cx, id);
+        let Some(fetch_id) = waiting else { return };
+        let Some(fetch) = self.misses.get_mut(&fetch_id) else { return };
+        fetch.waiters.retain(|waiter| *waiter != id);
+        fetch.joined.retain(|(_, waiter)| *waiter != id);
+        if fetch.waiters.is_empty() {
+            cx.turns.end(fetch_id);
+        }
+    }
+
+    fn close_exchange(&mut self, cx: &mut Context, id: ExchangeId) {
+        let growing = cx.exchanges.reads_growing(id);
+        let exchange = cx.exchanges.remove(&id);
+        self.budget.end(id);
+        let of_peer = exchange.as_ref().is_some_and(|exchange| exchange.peer().is_some());
+        if let Some(exchange) = &exchange {
+            cx.flights.leave(id);
+            // What flows may end before the units that came before it are sent.
+            if !exchange.flows() {
+                exchange.peer().and_then(|request| self.supplied.remove(&request));
+            }
+            if let Some(flow) = exchange.flow() {
+                self.leave(cx, flow);
+            }
+        }
+        let Some(exchange) = exchange else { return };
+        if let State::Serving(serving) = &exchange.state
+            && let Some(repair) = serving.repair
+        {
+            cx.turns.end(repair);
+        }
+        cx.linger_no_more(&exchange);
+        if let Some(fetch) = growing {
+            self.says(Value::Left(fetch, id, of_peer));
+        }
+    }
+}
+
+impl Serving {
+    /// Reads on in another segment; false if that does not cover the position.
+    pub fn turn_to(&mut self, segment: Rc<Segment>, position: u64) -> bool {
+        let mut cursor = Cursor::begin(segment);
+        let covers = cursor.advance(position);
+        self.cursor = covers.then_some(cursor);
+        covers
+    }
+}

@@ -1,0 +1,92 @@
+//! All requests that are not answered yet: a table that `client` alone writes, and that all may read.
+
+pub mod exchange;
+pub mod supplying;
+
+use crate::hasher::Map;
+use crate::http::Record;
+use crate::input::{ExchangeId, FetchId};
+use ::http::Method;
+use exchange::{Exchange, Serving, Source, State};
+use std::ops::{Deref, DerefMut};
+use std::rc::Rc;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Exchanges(Map<ExchangeId, Exchange>);
+
+impl Deref for Exchanges {
+    type Target = Map<ExchangeId, Exchange>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl DerefMut for Exchanges {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.0
+    }
+}
+
+impl Exchanges {
+    pub fn put_state(&mut self, id: ExchangeId, state: State) {
+        if let Some(exchange) = self.0.get_mut(&id) {
+            exchange.state = state;
+        }
+    }
+
+    pub fn wants_head(&self, client: ExchangeId) -> bool {
+        self.0.get(&client).is_some_and(|exchange| exchange.ask.method == Method::HEAD)
+    }
+
+    pub fn is_peer(&self, id: ExchangeId) -> bool {
+        self.0.get(&id).is_some_and(|exchange| exchange.peer().is_some())
+    }
+
+    pub fn with_serving(&mut self, id: ExchangeId, change: impl FnOnce(&mut Serving)) {
+        if let Some(exchange) = self.0.get_mut(&id)
+            && let State::Serving(serving) = &mut exchange.state
+        {
+            change(serving);
+        }
+    }
+
+    /// A growing object turns out to end here.
+    pub fn object_ends(&mut self, id: ExchangeId, length: u64) {
+        if let Some(exchange) = self.0.get_mut(&id)
+            && let State::Serving(serving) = &mut exchange.state
+        {
+            serving.ends(length);
+        }
+    }
+
+    /// A growing object is closed: its readers go on from the store.
+    pub fn read_closed(&mut self, id: ExchangeId, record: &Rc<Record>) {
+        if let Some(exchange) = self.0.get_mut(&id) {
+            match &mut exchange.state {
+                State::Serving(it) => it.source = Source::Closed(Rc::clone(record)),
+                State::Supplying(it) => it.source = Source::Closed(Rc::clone(record)),
+                _ => {}
+            }
+        }
+    }
+
+    /// The transfer that a client reads from while it grows.
+    pub fn reads_growing(&self, id: ExchangeId) -> Option<FetchId> {
+        match &self.0.get(&id)?.state {
+            State::Serving(serving) => serving.source.growing(),
+            State::Supplying(supplying) => supplying.source.growing(),
+            _ => None,
+        }
+    }
+
+    /// A closed record that somebody reads has a transfer again, which fills its holes.
+    pub fn reopen(&mut self, id: ExchangeId, fetch: FetchId) {
+        match self.0.get_mut(&id).map(|exchange| &mut exchange.state) {
+            Some(State::Serving(it)) => it.source = Source::Growing(fetch),
+            Some(State::Supplying(it)) => it.source = Source::Growing(fetch),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Telling a peer of an object, and sending it the units that it asks for.
+
+use crate::exchanges::exchange::Source;
+use crate::hasher::Set;
+use crate::input::ExchangeId;
+use crate::request::COVER;
+use bytes::Bytes;
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+use wire::peer::{Request, Want};
+use wire::{ChunkId, Instant, NodeId, RecordId};
+
+/// Units that one request may have wanted and not got, at most: the windows of many readers behind a peer.
+pub const WANTS_MAX: usize = 2048;
+/// And all requests of a peer together.
+pub const PEER_WANTS_MAX: usize = 16 * 1024;
+/// Requests that one peer may have under way, at most.
+pub const REQUESTS_MAX: usize = 128;
+
+/// Requests of peers, and the exchanges that they are here.
+pub type Supplied = BTreeMap<(NodeId, Request), ExchangeId>;
+
+/// All requests of a peer.
+pub fn requests_of(supplied: &Supplied, peer: NodeId) -> impl Iterator<Item = ExchangeId> {
+    let all = (peer, Request(0))..=(peer, Request(u32::MAX));
+    supplied.range(all).map(|(_, id)| *id)
+}
+
+/// A want takes this many bytes beside the ranges that it names: itself, and a unit on its way.
+const WANT_COST: u64 = 256;
+
+/// How far a peer is with an object.
+#[derive(Debug)]
+pub struct Supplying {
+    pub source: Source,
+    pub record: RecordId,
+    /// Who it is.
+    pub peer: NodeId,
+    /// The next segment of the manifest it is to get.
+    pub segment: u32,
+    /// It has the whole manifest.
+    pub told: bool,
+    /// Segments that begin before this offset are welcome.
+    pub cover: u64,
+    /// When it last wanted or welcomed something.
+    pub moved: Instant,
+    /// What it wants, in the order it asked.
+    pub wants: Wants,
+    /// Those of them that no segment in memory lists: how long they are only the peer says.
+    pub unlisted: Set<ChunkId>,
+    /// The segment that listed the unit which was wanted last.
+    pub claimed: u32,
+    /// Units that the disk gave for it, and that are not sent yet.
+    pub ahead: VecDeque<(ChunkId, Bytes)>,
+    /// Bytes of units that the disk was asked for.
+    pub reserved: u64,
+    /// It gets what follows as bytes, by this exchange.
+    pub flow: Option<ExchangeId>,
+    /// Holes in the object cannot be filled.
+    pub unfillable: bool,
+    /// The disk was asked for a unit.
+    pub reading: bool,
+    /// The catalogue was asked for a segment.
+    pub turning: bool,
+}
+
+impl Supplying {
+    /// Where the peer is, as far as is known: the units before that it holds, or has asked for.
+    pub fn position(&self) -> u64 {
+        self.cover.saturating_sub(COVER)
+    }
+
+    /// Memory for units that were read for it, or are being read, in bytes.
+    pub fn read_bytes(&self) -> u64 {
+        self.reserved + self.ahead.iter().map(|(_, bytes)| bytes.len() as u64).sum::<u64>()
+    }
+}
+
+/// Units that a peer wants of one request, in the order it asked, and what they take of memory.
+#[derive(Debug, Default)]
+pub struct Wants {
+    queue: VecDeque<Want>,
+    bytes: u64,
+}
+
+impl Wants {
+    /// What a want takes, in bytes: its place here, and one among the units on their way to us.
+    pub fn cost(want: &Want) -> u64 {
+        WANT_COST + (want.missing.len() * size_of::<Range<u32>>()) as u64
+    }
+
+    /// What all take, in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Appends what is wanted.
+    pub fn extend(&mut self, wants: impl IntoIterator<Item = Want>) {
+        for want in wants {
+            self.bytes += Self::cost(&want);
+            self.queue.push_back(want);
+        }
+    }
+
+    /// The one that comes next.
+    pub fn front(&self) -> Option<&Want> {
+        self.queue.front()
+    }
+
+    /// The one that came next is done with.
+    pub fn pop_front(&mut self) {
+        self.bytes -= self.queue.pop_front().map_or(0, |want| Self::cost(&want));
+        self.shrink();
+    }
+
+    /// Keeps those that this says of.
+    pub fn retain(&mut self, keep: impl Fn(&Want) -> bool) {
+        self.queue.retain(keep);
+        self.bytes = self.queue.iter().map(Self::cost).sum();
+        self.shrink();
+    }
+
+    /// All, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Want> {
+        self.queue.iter()
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Whether nothing is wanted.
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// What was long once must not keep its memory.
+    fn shrink(&mut self) {
+        if self.queue.len() < self.queue.capacity() / 4 {
+            self.queue.shrink_to(self.queue.capacity() / 2);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Objects while they come: a table that `object` alone writes, and that all may read.
+
+pub mod cutting;
+pub mod reader;
+pub mod storing;
+
+use crate::chunks::Unit;
+use crate::hasher::Map;
+use crate::http::Record;
+use crate::input::FetchId;
+use crate::request::UNASKED_BYTES;
+use content::Segment;
+use std::ops::{Deref, DerefMut};
+use storing::Storing;
+use wire::{ChunkId, RecordId};
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Growing(Map<FetchId, Storing>);
+
+impl Deref for Growing {
+    type Target = Map<FetchId, Storing>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl DerefMut for Growing {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.0
+    }
+}
+
+impl Growing {
+    /// The transfer that fills the holes of a record, if there is one.
+    pub fn reopened(&self, record: &Record) -> Option<FetchId> {
+        let fills = |it: &Storing| it.record == record.id && it.is_reopened();
+        self.0.iter().find_map(|(id, storing)| fills(storing).then_some(*id))
+    }
+
+    /// Whether a record is among them.
+    pub fn has(&self, record: RecordId) -> bool {
+        self.0.values().any(|storing| storing.record == record)
+    }
+}
+
+/// The units that follow a first segment unasked.
+pub fn unasked(segment: &Segment) -> Vec<(ChunkId, Unit)> {
+    let mut end = segment.first_offset;
+    let mut units = Vec::new();
+    for entry in &segment.entries {
+        end += u64::from(entry.length);
+        if end > UNASKED_BYTES {
+            break;
+        }
+        units.push((entry.id, Unit::listed(entry, end)));
+    }
+    units
+}

@@ -1,0 +1,112 @@
+//! What peers say, and what follows from it.
+
+use super::Node;
+use crate::hints;
+use crate::peers::{Down, Event};
+use wire::NodeId;
+use wire::peer::{Message, Refusal};
+
+impl Node {
+    pub(super) fn peer_event(&mut self, event: Event) {
+        let cx = &mut self.cx;
+        match event {
+            Event::Up { peer, dialled } => {
+                cx.introduce();
+                if let Some(address) = dialled {
+                    self.source.peer_is_up(cx, peer, address);
+                }
+            }
+            Event::Hello(..) => cx.introduce(),
+            Event::Message(peer, message) => self.message(peer, message),
+            Event::Chunk(peer, head, bytes) => self.object.unit_part(cx, peer, head, bytes),
+            Event::Room(peer) => self.client.supply_peer(cx, peer),
+            Event::DataLost(peer) => self.source.want_again_of(cx, peer),
+            Event::Down(peer, _) => {
+                cx.forget_holder(peer);
+                self.client.peer_is_gone(cx, peer);
+                self.source.peer_is_gone(cx, peer);
+            }
+            Event::Failed(address, why) => {
+                let mesh = cx.mesh.as_mut();
+                if let Down::Refused(refusal) = why
+                    && mesh.is_some_and(|mesh| mesh.routes.is_news(cx.now, address.ip()))
+                {
+                    cx.notice(format!("the node at {address} refuses us: {}", reason(refusal)));
+                }
+                self.source.no_peer(cx, address);
+            }
+            Event::Rejected(address, refusal) => {
+                cx.notice(format!("refused a node at {address}: {}", reason(refusal)));
+            }
+            Event::Expelled(_, address, why) => {
+                cx.notice(format!("left the peer at {address} for a while: {why}"));
+            }
+        }
+    }
+
+    fn message(&mut self, peer: NodeId, message: Message) {
+        let cx = &mut self.cx;
+        match message {
+            Message::Ask(ask) => {
+                self.client.peer_asks(cx, peer, *ask);
+                if !self.client.supplied.is_empty() {
+                    self.source.look_again(cx.now);
+                }
+            }
+            Message::End(request, outcome) => {
+                self.source.peer_ends(cx, (peer, request), outcome);
+            }
+            Message::Head(request, head) => {
+                if let Some(id) = self.source.asked(peer, request) {
+                    self.client.record_head(cx, id, (peer, request), *head);
+                }
+            }
+            Message::Opaque(request, opaque) => {
+                if let Some(id) = self.source.asked(peer, request) {
+                    self.client.opaque_head(cx, id, (peer, request), *opaque);
+                }
+            }
+            Message::Bytes(request, offset, bytes) => {
+                let Some(id) = self.source.asked(peer, request) else { return };
+                match cx.growing.contains_key(&id) {
+                    true => {
+                        self.object.loose_bytes(cx, id, (peer, request), offset, bytes.into());
+                    }
+                    false => self.client.opaque_bytes(cx, id, peer, offset, bytes.into()),
+                }
+            }
+            Message::Segment(request, signature, bytes) => {
+                if let Some(id) = self.source.asked(peer, request) {
+                    self.object.segment(cx, id, (peer, request), *signature, &bytes);
+                }
+            }
+            Message::Lost(request, names) => {
+                if let Some(id) = self.source.asked(peer, request) {
+                    self.object.units_lost(cx, id, &names);
+                }
+            }
+            Message::Credit(request, ..)
+            | Message::Want(request, _)
+            | Message::Unwant(request, _)
+            | Message::Cancel(request) => {
+                if let Some(id) = self.client.supplied(peer, request) {
+                    self.client.peer_says(cx, id, message);
+                }
+            }
+            Message::Hold(names) => hints::hold(cx, peer, names),
+            Message::LetGo(names) => hints::let_go(cx, peer, &names),
+            // The rest is between the connections.
+            Message::Hello(_) | Message::Token(_) | Message::Ping(_) | Message::Pong(_) => {}
+        }
+    }
+}
+
+fn reason(refusal: Refusal) -> &'static str {
+    match refusal {
+        Refusal::Version => "it speaks another version of the protocol",
+        Refusal::MeshKey => "its mesh key is another than ours",
+        Refusal::Identity => "its identity is not proven, or unwelcome for a while",
+        Refusal::Busy => "it has too many peers",
+        Refusal::Token => "the token for chunks is unknown, or was used before",
+    }
+}

@@ -1,0 +1,146 @@
+//! What machines say to each other: each value goes to the machine that it is for. Nothing is decided here.
+
+use super::Node;
+use crate::input::{FetchError, FetchId};
+use crate::output::{OriginOutput, Output};
+use crate::{client, object, publish, source};
+
+impl Node {
+    pub(super) fn client_says(&mut self, value: client::Value) {
+        use client::Value;
+        let cx = &mut self.cx;
+        match value {
+            Value::Seek(id, quest) => self.source.begin(cx, id, quest),
+            Value::Begin(id, storing) => {
+                self.object.begin(cx, id, *storing);
+                self.client.begun(cx, id);
+            }
+            Value::GoesOn(id) => self.object.goes_on(cx, id),
+            Value::Broken(id) => self.object.broken(cx, id),
+            Value::Grant(id, bytes, waits) => self.source.grant(cx, id, bytes, waits),
+            Value::Heed(id, asked) => self.source.heed(cx, id, asked),
+            Value::Disregard(id) => self.source.disregard(cx, id),
+            Value::TurnToGateway(id, asked) => self.source.turn_to_gateway(cx, id, asked),
+            Value::Done(id) => self.source.done(cx, id),
+            Value::Orphan(id) => self.object.orphan(cx, id),
+            Value::Over(id) => self.over(id),
+            Value::Join(id, reader, joins) => self.object.join(cx, id, reader, joins),
+            Value::Left(id, reader, of_peer) => self.object.unread(cx, id, reader, of_peer),
+            Value::Missing(reader, unit) => {
+                if !self.object.find(cx, reader, unit) {
+                    self.client.lacks(cx, reader);
+                }
+            }
+            Value::Forward(reader, id, wants) => self.object.forward(cx, reader, id, &wants),
+            Value::Welcome(id, cover) => self.object.welcome(cx, id, cover, 0),
+            Value::Misled(id) => self.object.fail_storing(cx, id, &[]),
+            Value::Forgotten(record) => self.publish.handle_forgotten(cx, record),
+        }
+    }
+
+    pub(super) fn object_says(&mut self, value: object::Value) {
+        use object::Value;
+        let cx = &mut self.cx;
+        match value {
+            Value::Seek(id, quest) => self.source.begin(cx, id, quest),
+            Value::AskNext(id) => self.source.ask_next(cx, id),
+            Value::Want(id, wants) => self.source.want(cx, id, &wants),
+            Value::WantAgain(id) => self.source.want_again(cx, id),
+            Value::Welcome(id, cover) => self.source.welcome(cx, id, cover),
+            Value::Credit(id, bytes) => self.source.credit(cx, id, bytes),
+            Value::Grant(id, bytes, waits) => self.source.grant(cx, id, bytes, waits),
+            Value::Heed(id, asked) => self.source.heed(cx, id, asked),
+            Value::TurnToGateway(id, asked) => self.source.turn_to_gateway(cx, id, asked),
+            Value::Shows(id, peer) => self.source.shows(cx, id, peer),
+            Value::Retire(id) => _ = self.client.retire(id),
+            Value::Over(id) => {
+                self.client.forget(id);
+                self.over(id);
+            }
+            Value::Ends(reader, length) => cx.exchanges.object_ends(reader, length),
+            Value::Closed(reader, record, unfillable) => {
+                self.client.go_on_closed(cx, reader, &record, unfillable);
+            }
+            Value::Broken(reader) => self.client.abort(cx, reader),
+            Value::Unmendable(reader) => self.client.abandon(cx, reader),
+            Value::Reopened(reader, id) => cx.exchanges.reopen(reader, id),
+            Value::Mends(reader, id) => cx.exchanges.with_serving(reader, |serving| {
+                serving.waits = true;
+                serving.repair = Some(id);
+            }),
+            Value::Mended(reader, units, all) => {
+                self.client.handle_mended(cx, reader, units, all);
+            }
+            Value::FromPeer(reader, bytes) => {
+                cx.exchanges.with_serving(reader, |serving| serving.from_peer += bytes);
+            }
+            Value::NotFromPeer(readers, bytes, mended) => {
+                self.client.handle_not_from_peer(cx, &readers, bytes, mended);
+            }
+            Value::Listed(id, segment) => self.publish.handle_listed(cx, id, &segment),
+            Value::Refused(id) => self.publish.handle_refused(id),
+            Value::Written(id, record) => self.publish.handle_written(cx, id, &record),
+            Value::Forgotten(record) => self.publish.handle_forgotten(cx, record),
+        }
+    }
+
+    pub(super) fn source_says(&mut self, value: source::Value) {
+        use source::Value;
+        match value {
+            Value::Ended(id, result) => self.ends(id, result),
+            Value::AllCame(id) => self.object.all_came(&mut self.cx, id),
+            Value::Lost(id) => self.object.giver_lost(&mut self.cx, id),
+            Value::CannotFill(id) => _ = self.object.cannot_fill(&mut self.cx, id),
+            Value::Granted(id, bytes) => {
+                self.client.handle_granted(id, bytes);
+                self.object.handle_granted(&mut self.cx, id, bytes);
+            }
+            Value::BrokenOff(id) => self.object.handle_broken_off(&mut self.cx, id),
+            Value::Broken(id) => self.object.broken(&mut self.cx, id),
+            Value::Stalled(id) => self.object.want_anew(&mut self.cx, id),
+        }
+    }
+
+    pub(super) fn publish_says(&mut self, value: publish::Value) {
+        use publish::Value;
+        match value {
+            Value::Begin(id, bytes) => self.object.begin_file(&mut self.cx, id, bytes),
+            Value::End(id) => self.cx.turns.end(id),
+        }
+    }
+
+    /// A response has ended, well or not.
+    pub(super) fn ends(&mut self, id: FetchId, result: Result<(), FetchError>) {
+        if self.object.handle_end(&mut self.cx, id, result.is_ok()) {
+            return;
+        }
+        // The peer beside which an origin was asked may still answer.
+        if !self.client.is_asking(id) || !self.source.falls_back_beside(&mut self.cx, id) {
+            self.client.handle_end(&mut self.cx, id, result);
+        }
+    }
+
+    /// Nothing more of a transfer is wanted.
+    fn over(&mut self, id: FetchId) {
+        self.publish.handle_ended(&mut self.cx, id);
+        self.source.end(&mut self.cx, id);
+        if let Some(ear) = &mut self.cx.ear {
+            ear.unwant(self.cx.now, &self.cx.flights.wants_of(id));
+        }
+        // Others may have waited for units that were asked for by this one.
+        let waiters = self.cx.flights.remove_all(id);
+        self.cx.turns.all_ready(waiters);
+    }
+
+    /// Breaks off a transfer.
+    pub(super) fn cancel(&mut self, id: FetchId) {
+        let is_put = self.publish.has(id);
+        self.client.forget(id);
+        self.source.cancel(&mut self.cx, id);
+        self.over(id);
+        if is_put {
+            self.cx.out.push_back(Output::Origin(OriginOutput::Cancel(id)));
+        }
+        self.object.cancel(&mut self.cx, id);
+    }
+}

@@ -1,0 +1,87 @@
+//! How much origins may send: a little ahead of the fastest reader, and never more than memory and disk
+//! can take.
+
+use super::{AHEAD, Objects, Value};
+use crate::context::Context;
+use crate::growing::storing::{Inflow, Storing};
+use crate::input::FetchId;
+use crate::pursuits::Pursuit;
+use crate::request::AHEAD_MIN;
+
+impl Objects {
+    /// Accepts so much more from an origin.
+    pub fn grant(&mut self, cx: &mut Context, id: FetchId, bytes: u64) {
+        if bytes > 0 {
+            let waits = cx.growing.get(&id).is_none_or(|it| it.granted <= it.received_bytes);
+            self.says(Value::Grant(id, bytes, waits));
+        }
+    }
+
+    /// The origin was told of so much.
+    pub fn handle_granted(&mut self, cx: &mut Context, id: FetchId, bytes: u64) {
+        let Some(storing) = cx.growing.get_mut(&id).filter(|_| bytes > 0) else { return };
+        storing.granted += bytes;
+        if cx.pursuits.get(&id).and_then(Pursuit::peer).is_none() {
+            self.watch(cx, id);
+        }
+    }
+
+    /// A body has broken off: what its origin was granted does not come.
+    pub fn handle_broken_off(&mut self, cx: &mut Context, id: FetchId) {
+        if let Some(storing) = cx.growing.get_mut(&id) {
+            storing.granted = storing.received_bytes;
+        }
+    }
+
+    /// Keeps the origin a little ahead of its fastest reader, as long as the disk keeps up and there
+    /// is memory. A little is always granted: what others were promised may never come.
+    pub fn grant_ahead(&mut self, cx: &mut Context, id: FetchId) {
+        if cx.is_crowded() {
+            self.ungranted = true;
+            return;
+        }
+        let Some(storing) = cx.growing.get(&id) else { return };
+        if let Inflow::Listed(_) = storing.inflow {
+            return self.want_ahead(cx, id);
+        }
+        if storing.parked && storing.readers.is_empty() {
+            return;
+        }
+        let readers = storing.readers.iter();
+        let positions = readers.filter_map(|reader| cx.exchanges.get(&reader.id)?.position());
+        // Where the store has failed, nothing may be forgotten before the slowest has it.
+        let pace = if storing.failed { positions.min() } else { positions.max() };
+        let full_memory = cx.chunks.pinned_bytes() > cx.pinned_max();
+        let ahead = if full_memory { AHEAD_MIN } else { AHEAD };
+        self.ungranted |= full_memory;
+        let target = pace.unwrap_or(storing.received_bytes) + ahead;
+        let open = target.saturating_sub(storing.granted.max(storing.received_bytes));
+        let little = AHEAD_MIN.saturating_sub(storing.promised());
+        if open < AHEAD / 4 && (little == 0 || open < AHEAD_MIN) {
+            return;
+        }
+        let promised: u64 = cx.growing.values().map(Storing::promised).sum();
+        let room = cx.pinned_max().saturating_sub(cx.chunks.pinned_bytes() + promised);
+        // Origins come in pieces. What the last one had beyond what was granted is held against what is
+        // granted next, and nothing would come if that were less.
+        let beyond = storing.received_bytes.saturating_sub(storing.granted);
+        self.grant(cx, id, open.min(room.max(little)) + beyond);
+    }
+
+    /// What origins may send is worked out anew, whatever has happened since: nobody who waits for them says
+    /// anything more by itself.
+    pub fn grant_anew(&mut self, cx: &mut Context) {
+        let pursuits = &cx.pursuits;
+        let ids = pursuits.keys().filter(|id| pursuits.is_at_origin(**id));
+        ids.for_each(|id| cx.turns.dirty(*id));
+    }
+
+    /// Goes on with transfers that waited for memory, once there is some.
+    pub fn grant_others(&mut self, cx: &mut Context) {
+        if !self.ungranted || cx.is_crowded() {
+            return;
+        }
+        self.ungranted = false;
+        cx.growing.keys().for_each(|id| cx.turns.dirty(*id));
+    }
+}

@@ -1,0 +1,214 @@
+//! Holes in stored objects: units that eviction or decay took. A peer is asked for them by name; where no peer can
+//! give them, the origin is asked for the range. Each is held against its name before a client sees it.
+
+use super::repair::Repairing;
+use super::{Objects, Value};
+use crate::chunks::Unit;
+use crate::context::Context;
+use crate::exchanges::exchange::{Exchange, Source, State};
+use crate::growing::reader::Reader;
+use crate::growing::storing::{Label, Storing};
+use crate::http;
+use crate::http::{Audience, ContentRange, Record};
+use crate::input::{ExchangeId, FetchId};
+use crate::pursuits::{Goal, Quest};
+use crate::request::Ask;
+use ::http::{HeaderMap, StatusCode};
+use bytes::Bytes;
+use content::Entry;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use store::Provenance;
+use wire::ChunkId;
+
+/// One request to an origin asks for so many bytes of a hole, at most, and so holds as much memory.
+const HOLE_BYTES: u64 = 256 * 1024;
+
+impl Objects {
+    /// A reader has come to a unit that is not here: whether it comes, or can be asked for now; of who gives the
+    /// object, of a peer that fills holes or, for a client's reader, of the origin. The reader is woken then.
+    pub fn find(
+        &mut self,
+        cx: &mut Context,
+        reader: ExchangeId,
+        (name, unit): (ChunkId, Unit),
+    ) -> bool {
+        let source = cx.exchanges.get(&reader).and_then(Exchange::source);
+        let growing = source.and_then(Source::growing);
+        let fetch = growing.or_else(|| self.reopen(cx, reader));
+        let comes = fetch.is_some_and(|fetch| self.await_unit(cx, reader, fetch, name, unit));
+        comes || self.repair(cx, reader)
+    }
+
+    /// Turns the reader of a closed record into one of a transfer that fills its holes.
+    fn reopen(&mut self, cx: &mut Context, id: ExchangeId) -> Option<FetchId> {
+        let exchange = cx.exchanges.get(&id)?;
+        let (source, unfillable) = match &exchange.state {
+            State::Serving(serving) => (&serving.source, serving.unfillable),
+            State::Supplying(supplying) => (&supplying.source, supplying.unfillable),
+            _ => return None,
+        };
+        let Source::Closed(record) = source else { return None };
+        let record = Rc::clone(record);
+        let stays = exchange.ask.audience != Audience::Everyone;
+        let named = exchange.ask.named;
+        let has_sources = cx.mesh.as_ref().is_some_and(|mesh| mesh.has_sources(named));
+        if unfillable || !has_sources || stays {
+            return None;
+        }
+        let begins = exchange.reads().map_or(0, |(position, _)| position);
+        let reader = Reader::new(id, exchange.leads(), begins);
+        let fetch = match cx.growing.reopened(&record) {
+            Some(fetch) => fetch,
+            None => self.begin_filling(cx, id, &record)?,
+        };
+        cx.growing.get_mut(&fetch)?.readers.push(reader);
+        self.says(Value::Reopened(id, fetch));
+        Some(fetch)
+    }
+
+    fn begin_filling(
+        &mut self,
+        cx: &mut Context,
+        reader: ExchangeId,
+        record: &Rc<Record>,
+    ) -> Option<FetchId> {
+        let ask = cx.exchanges.get(&reader)?.ask.clone();
+        let (key, uri, named) = (ask.key, ask.target.to_string(), ask.named);
+        let mut storing = Storing::reopened(record);
+        storing.label = Some(Label { key, uri, named });
+        let id = self.seek(cx, ask.headers.clone(), Rc::new(ask), Goal::Holes);
+        cx.growing.insert(id, storing);
+        Some(id)
+    }
+
+    /// No peer can fill the holes of a record: its readers turn to the origin. False if that is not what
+    /// the transfer was for.
+    pub fn cannot_fill(&mut self, cx: &mut Context, id: FetchId) -> bool {
+        let storing = cx.growing.get_mut(&id);
+        let Some(record) = storing.filter(|it| it.is_reopened()).and_then(|it| it.whole.clone())
+        else {
+            return false;
+        };
+        let Some(storing) = self.remove(cx, id) else { return true };
+        for reader in self.drop_storing(cx, id, storing) {
+            self.says(Value::Closed(reader, Rc::clone(&record), true));
+            cx.turns.ready(reader);
+        }
+        true
+    }
+
+    /// A reader has come to a unit that is gone: asks the origin for it. False if that cannot be done.
+    pub fn repair(&mut self, cx: &mut Context, reader: ExchangeId) -> bool {
+        let Some(exchange) = cx.exchanges.get(&reader) else { return false };
+        let State::Serving(serving) = &exchange.state else { return false };
+        if exchange.ask.named.is_some() {
+            // There is no origin.
+            return false;
+        }
+        if let Some(id) = serving.repair {
+            // It has used up what has come of the hole so far.
+            self.says(Value::Mends(reader, id));
+            return true;
+        }
+        let (status, validator) = match &serving.source {
+            Source::Closed(record) => {
+                (record.status, http::strong_validator(&record.headers).cloned())
+            }
+            Source::Growing(fetch) => match cx.growing.get(fetch) {
+                Some(growing) => {
+                    (growing.status, http::strong_validator(&growing.headers).cloned())
+                }
+                _ => return false,
+            },
+        };
+        let Some(cursor) = serving.cursor.as_ref().filter(|_| status == StatusCode::OK) else {
+            return false;
+        };
+        let units: VecDeque<_> = self.hole(cx, cursor.entries());
+        let length: u64 = units.iter().map(|unit| u64::from(unit.length)).sum();
+        let (first, ask) = (cursor.offset, exchange.ask.clone());
+        let mut headers = ask.headers.clone();
+        // Other bytes than those that are missing are found out by their names in any case.
+        http::make_ranged(&mut headers, first, Some(first + length - 1), validator);
+        let id = self.seek(cx, headers, Rc::new(ask), Goal::Range);
+        self.repairs.insert(id, Repairing::new(reader, first, units));
+        self.says(Value::Mends(reader, id));
+        true
+    }
+
+    /// Notes what is asked of others for a stored object.
+    fn seek(&mut self, cx: &mut Context, headers: HeaderMap, ask: Rc<Ask>, goal: Goal) -> FetchId {
+        let id = cx.tickets.fetch();
+        let quest = Quest { ask, headers, have: None, content: None, goal };
+        self.says(Value::Seek(id, quest));
+        id
+    }
+
+    fn hole(&self, cx: &Context, units: &[Entry]) -> VecDeque<Entry> {
+        let mut left = HOLE_BYTES;
+        units
+            .iter()
+            .enumerate()
+            .take_while(|(position, unit)| {
+                let fits = u64::from(unit.length) <= left;
+                left = left.saturating_sub(u64::from(unit.length));
+                *position == 0 || (fits && !cx.chunks.holds(&unit.id))
+            })
+            .map(|(_, unit)| *unit)
+            .collect()
+    }
+
+    /// The head of an answer to a repair: it must be the very bytes of the very version.
+    pub fn repair_head(
+        &mut self,
+        cx: &mut Context,
+        id: FetchId,
+        status: StatusCode,
+        headers: &HeaderMap,
+    ) -> bool {
+        let Some(repairing) = self.repairs.get(&id) else { return false };
+        let begins = |part: ContentRange| part.range.start == repairing.first;
+        let fits =
+            status == StatusCode::PARTIAL_CONTENT && ContentRange::of(headers).is_some_and(begins);
+        if fits {
+            // One more, so that the end can be seen.
+            let bytes = repairing.wanted() + 1;
+            self.grant(cx, id, bytes);
+        } else {
+            self.give_up(cx, id);
+        }
+        true
+    }
+
+    /// Content of a repair.
+    pub fn repair_body(&mut self, cx: &mut Context, id: FetchId, bytes: &Bytes) {
+        let Some(repairing) = self.repairs.get_mut(&id) else { return };
+        let reader = repairing.reader;
+        let Ok(units) = repairing.take(bytes) else { return self.give_up(cx, id) };
+        let complete = repairing.units.is_empty();
+        // What is on its way to a reader need not be stored: where memory or the store fails, it is not.
+        let stores = cx.store_works() && cx.chunks.pinned_bytes() <= cx.pinned_max();
+        let mut group = Vec::new();
+        for (unit, bytes) in &units {
+            let (tickets, out) = (&mut cx.tickets, &mut cx.out);
+            if stores && cx.chunks.enter(id, (*unit, bytes), Provenance::Own, tickets, out) {
+                group.push((*unit, bytes.clone()));
+            }
+        }
+        cx.append(Some(id), group);
+        self.says(Value::Mended(reader, units, complete));
+        if complete {
+            self.repairs.remove(&id);
+            self.says(Value::Over(id));
+        }
+    }
+
+    /// A hole cannot be mended: the client's transfer breaks off, and the record goes.
+    pub fn give_up(&mut self, cx: &mut Context, id: FetchId) {
+        let Some(repairing) = self.repairs.get(&id) else { return };
+        let reader = repairing.reader;
+        cx.turns.end(id);
+        self.says(Value::Unmendable(reader));
+    }
+}

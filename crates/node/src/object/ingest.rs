@@ -1,0 +1,258 @@
+//! Objects while they come from an origin: cut, named, listed, written, and at last closed.
+
+use super::{ABANDONED_MAX, Objects, Value};
+use crate::catalogue::Signed;
+use crate::context::Context;
+use crate::growing::cutting::{Cutting, Fresh};
+use crate::growing::storing::{Inflow, Storing};
+use crate::input::{ExchangeId, FetchId};
+use crate::named;
+use crate::request::UNASKED_BYTES;
+use ::http::{HeaderMap, StatusCode};
+use bytes::Bytes;
+use content::Segment;
+use std::rc::Rc;
+use std::time::Duration;
+use store::Provenance;
+
+/// Units that peers wait for are listed so soon after they were cut, however few they are.
+const LIST_AFTER: Duration = Duration::from_millis(20);
+/// Units in a segment that is closed because peers wait for it, at most: a signature for each 128 KiB.
+const LISTED_UNITS: usize = 16;
+/// As much, in bytes, where units are of 8 KiB.
+const LISTED_BYTES: u64 = 128 * 1024;
+
+impl Objects {
+    /// A file comes, of this length: it is kept like an origin's body, and gets its name at its end.
+    pub fn begin_file(&mut self, cx: &mut Context, id: FetchId, bytes: u64) {
+        let cutting = Cutting::new(cx.config.profile, cx.sealer.clone());
+        let inflow = Inflow::Cut(Box::new(cutting));
+        let date = cx.date();
+        let came = (date, cx.clock_right());
+        let record = cx.dice.record_id();
+        let mut storing = Storing::new(record, StatusCode::OK, HeaderMap::new(), came, inflow);
+        storing.announced = Some(bytes);
+        storing.voucher = Some(named::VOUCHER);
+        cx.growing.insert(id, storing);
+        cx.turns.dirty(id);
+    }
+
+    /// Content of an object has come from its origin.
+    pub fn take_in(&mut self, cx: &mut Context, id: FetchId, bytes: &Bytes) {
+        let Some(storing) = cx.growing.get_mut(&id) else { return };
+        let before = storing.received_bytes;
+        storing.received_bytes += bytes.len() as u64;
+        let Some(cutting) = storing.cutting() else { return };
+        let fresh = cutting.take(bytes);
+        for reader in &storing.readers {
+            cx.turns.hand(reader.id, (before, bytes.clone()));
+        }
+        for unit in fresh {
+            self.keep(cx, id, unit);
+        }
+        if before + bytes.len() as u64 > cx.config.object_bytes_max {
+            self.outgrow(cx, id);
+        }
+        self.list_for_peers(cx, id);
+        self.watch(cx, id);
+        cx.turns.dirty(id);
+    }
+
+    /// An object whose length was not announced is larger than what is stored.
+    pub fn outgrow(&mut self, cx: &mut Context, id: FetchId) {
+        let Some(storing) = cx.growing.get_mut(&id) else {
+            return;
+        };
+        if !storing.failed {
+            cx.report.not_stored.entry("body-size").or_default().responses += 1;
+            self.fail_storing(cx, id, &[]);
+        }
+    }
+
+    /// A unit is whole: lists it, and has it written with its neighbours.
+    pub fn keep(&mut self, cx: &mut Context, id: FetchId, unit: Fresh) {
+        let Some(storing) = cx.growing.get_mut(&id) else {
+            return;
+        };
+        let full = storing.cutting().and_then(|cutting| cutting.list(&unit));
+        if let Some(segment) = full {
+            self.add_segment(cx, id, Rc::new(segment));
+        }
+        self.enter(cx, id, unit, Provenance::Own);
+    }
+
+    /// Our own manifest has one more segment.
+    fn add_segment(&mut self, cx: &mut Context, id: FetchId, segment: Rc<Segment>) {
+        let Some(storing) = cx.growing.get_mut(&id) else {
+            return;
+        };
+        // What a name certifies needs no signature of ours.
+        let signature = storing.voucher.as_ref().map(|voucher| voucher.signature);
+        storing.close_segment(&segment, signature);
+        self.write_segment(cx, id, Signed { segment: Rc::clone(&segment), signature });
+        self.says(Value::Listed(id, segment));
+    }
+
+    /// Closes the open segment for peers that read along, once it is worth its signature: one unit at
+    /// first, then more and more. What is too little waits a moment.
+    pub fn list_for_peers(&mut self, cx: &mut Context, id: FetchId) {
+        let Some(storing) = cx.growing.get_mut(&id) else {
+            return;
+        };
+        let closed = storing.offsets.len() as u32;
+        let announced = storing.announced.unwrap_or(u64::MAX);
+        let Some(cutting) = storing.cutting() else { return };
+        let open = cutting.open_units();
+        // A small object is told of in one piece, so that all of it can follow unasked. So is what follows
+        // the first unit of one that fits into a segment: each message costs the air nearly as much as a
+        // packet of content.
+        let rest = announced <= UNASKED_BYTES || (announced <= LISTED_BYTES && closed > 0);
+        let worth = if rest { usize::MAX } else { LISTED_UNITS.min(1 << closed.min(8)) };
+        if open == 0 || !self.is_read_by_peers(cx, id) {
+            return;
+        }
+        if open >= worth {
+            self.list_open(cx, id);
+        } else if !self.to_list.iter().any(|(_, waiting)| *waiting == id) {
+            self.to_list.push_back((cx.now + LIST_AFTER, id));
+        }
+    }
+
+    /// Closes the open segment, and tells the peers.
+    pub fn list_open(&mut self, cx: &mut Context, id: FetchId) {
+        if !self.is_read_by_peers(cx, id) {
+            return;
+        }
+        let Some(storing) = cx.growing.get_mut(&id) else {
+            return;
+        };
+        let Some(segment) = storing.cutting().and_then(Cutting::flush) else { return };
+        self.add_segment(cx, id, Rc::new(segment));
+        self.peers_ready(cx, id);
+    }
+
+    /// Those readers of an object that are peers may be able to go on.
+    pub fn peers_ready(&mut self, cx: &mut Context, id: FetchId) {
+        let Some(storing) = cx.growing.get(&id) else { return };
+        let peers = storing.reader_ids().into_iter().filter(|it| cx.exchanges.is_peer(*it));
+        cx.turns.all_ready(peers);
+    }
+
+    pub fn is_read_by_peers(&self, cx: &Context, id: FetchId) -> bool {
+        match cx.growing.get(&id) {
+            // Asked for every piece of every body: where there is no mesh, nobody is looked at.
+            Some(storing) if cx.mesh.is_some() => {
+                storing.readers.iter().any(|reader| cx.exchanges.is_peer(reader.id))
+            }
+            _ => false,
+        }
+    }
+
+    /// The object is whole: closes its record.
+    pub fn close(&mut self, cx: &mut Context, id: FetchId) {
+        let Some(cutting) = cx.growing.get_mut(&id).and_then(Storing::cutting) else {
+            return;
+        };
+        if let Some(unit) = cutting.end() {
+            self.keep(cx, id, unit);
+        }
+        self.says(Value::Retire(id));
+        let Some(storing) = cx.growing.get_mut(&id) else { return };
+        let received = storing.received_bytes;
+        storing.announced = Some(received);
+        storing.ended = true;
+        let group = storing.flush();
+        let Some(last) = storing.cutting().map(Cutting::close) else { return };
+        cx.append(Some(id), group);
+        self.add_segment(cx, id, Rc::new(last));
+        let Some(storing) = cx.growing.get_mut(&id) else {
+            return;
+        };
+        let record = storing.so_far();
+        let (readers, failed) = (storing.reader_ids(), storing.failed);
+        for reader in &readers {
+            self.says(Value::Ends(*reader, received));
+        }
+        if !failed {
+            let record = Rc::new(record);
+            let Some(storing) = cx.growing.get_mut(&id) else { return };
+            storing.whole = Some(Rc::clone(&record));
+            let Some(label) = storing.label.clone() else { return cx.turns.dirty(id) };
+            cx.put_record(label.key, label.uri, record);
+        }
+        cx.turns.all_ready(readers);
+        cx.turns.dirty(id);
+    }
+
+    /// The disk has all of a closed object: its readers go on from there.
+    pub fn settle(&mut self, cx: &mut Context, id: FetchId) {
+        let Some(storing) = cx.growing.get_mut(&id) else {
+            return;
+        };
+        let Some(record) = storing.whole.clone() else { return };
+        if storing.failed || !storing.closed.is_empty() || cx.chunks.is_writing_for(id) {
+            return;
+        }
+        if let Inflow::Listed(_) = storing.inflow {
+            return self.settle_listed(cx, id, record);
+        }
+        let readers = storing.reader_ids();
+        self.says(Value::Written(id, Rc::clone(&record)));
+        self.remove(cx, id);
+        for reader in readers {
+            self.says(Value::Closed(reader, Rc::clone(&record), false));
+        }
+    }
+
+    /// The origin ended too early: nobody takes the part for the whole (RFC 9111 §3.3).
+    pub fn broken(&mut self, cx: &mut Context, id: FetchId) {
+        if self.cannot_fill(cx, id) {
+            return;
+        }
+        let Some(storing) = self.remove(cx, id) else { return };
+        for reader in self.drop_storing(cx, id, storing) {
+            self.says(Value::Broken(reader));
+        }
+    }
+
+    /// A reader has left a growing object, or has all of it.
+    pub fn unread(&mut self, cx: &mut Context, id: FetchId, reader: ExchangeId, of_peer: bool) {
+        let Some(storing) = cx.growing.get_mut(&id) else { return };
+        let received = storing.received_bytes;
+        storing.readers.retain(|other| other.id != reader);
+        if storing.listed().is_some() {
+            return self.unread_listed(cx, id);
+        }
+        if storing.ended {
+            return cx.turns.dirty(id);
+        }
+        if !storing.readers.is_empty() {
+            // Perhaps the others waited for this one.
+            return cx.turns.dirty(id);
+        }
+        let left = storing.announced.map(|length| length.saturating_sub(received));
+        if left.is_some_and(|left| left <= ABANDONED_MAX) && !storing.failed {
+            self.orphan(cx, id);
+            cx.turns.dirty(id);
+        } else if of_peer && !storing.failed {
+            // It may come back by another way, and go on (protocol: Resume).
+            storing.parked = true;
+            self.orphan(cx, id);
+        } else {
+            cx.turns.end(id);
+        }
+    }
+
+    /// A transfer of which all has come from an origin ends with its last reader.
+    pub fn forget_if_read(&mut self, cx: &mut Context, id: FetchId) {
+        let Some(storing) = cx.growing.get(&id) else { return };
+        let is_cut = matches!(storing.inflow, Inflow::Cut(_)) && storing.label.is_some();
+        if is_cut
+            && storing.ended
+            && storing.readers.is_empty()
+            && let Some(storing) = self.remove(cx, id)
+        {
+            self.drop_storing(cx, id, storing);
+        }
+    }
+}

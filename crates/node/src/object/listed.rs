@@ -1,0 +1,219 @@
+//! Manifests that peers send: each segment is checked, kept, and tells which units may come or be asked for.
+
+use super::{Objects, Readers, Value};
+use crate::catalogue;
+use crate::catalogue::Signed;
+use crate::chunks::{Unit, is_sealed_as};
+use crate::context::Context;
+use crate::growing::storing::Storing;
+use crate::growing::unasked;
+use crate::identity::verify;
+use crate::input::FetchId;
+use crate::pursuits::Pursuit;
+use content::Segment;
+use std::rc::Rc;
+use wire::peer::Request;
+use wire::{ChunkId, NodeId, PublicKey, Signature};
+
+impl Objects {
+    /// A segment of a manifest.
+    pub fn segment(
+        &mut self,
+        cx: &mut Context,
+        id: FetchId,
+        (peer, request): (NodeId, Request),
+        signature: Signature,
+        bytes: &[u8],
+    ) {
+        let storing = cx.growing.get_mut(&id);
+        let Some(storing) = storing else { return };
+        let segment = match check_segment(storing, cx.sealer.is_some(), &signature, bytes) {
+            Ok(segment) => Rc::new(segment),
+            Err(why) => return cx.expel(peer, why),
+        };
+        if contradicts(storing, &segment) {
+            return match storing.listed().is_some_and(|listed| listed.turned) {
+                // It is the word of the one that was asked before.
+                true => self.broken(cx, id),
+                false => cx.expel(peer, "a manifest of another length than was announced"),
+            };
+        }
+        // Another one that was asked meanwhile would tell the same segment again.
+        self.says(Value::Heed(id, (peer, request)));
+        if !cx.is_flying(id) {
+            // Else only units show that the way is good.
+            cx.pursuits.found_way(id);
+        }
+        self.add_listed(cx, id, segment, signature);
+    }
+
+    fn add_listed(
+        &mut self,
+        cx: &mut Context,
+        id: FetchId,
+        segment: Rc<Segment>,
+        signature: Signature,
+    ) {
+        let Some(storing) = cx.growing.get_mut(&id) else {
+            return;
+        };
+        storing.close_segment(&segment, Some(signature));
+        let mut before = None;
+        if let Some(listed) = storing.listed() {
+            listed.next += 1;
+            listed.end = segment.end_offset();
+            before = listed.last.replace(Rc::clone(&segment));
+        }
+        let (end, takes_up) = (segment.end_offset(), storing.is_hollow());
+        let closing = segment.closing;
+        self.write_segment(
+            cx,
+            id,
+            Signed { segment: Rc::clone(&segment), signature: Some(signature) },
+        );
+        if let Some(ear) = &mut cx.ear {
+            ear.handle_listed(cx.now, before.as_deref(), &segment);
+            self.hand_on_heard(cx);
+            cx.take_back();
+        }
+        if segment.number == 0 && !takes_up {
+            self.expect_unasked(cx, id, &segment);
+        }
+        if closing.is_some() {
+            self.listed_whole(cx, id, end);
+        } else if end > cx.config.object_bytes_max {
+            self.outgrow(cx, id);
+        }
+        match self.awaits_order(cx, id, &segment) {
+            // Peers are told of it at once.
+            true => self.peers_ready(cx, id),
+            false => self.readers_ready(cx, id),
+        }
+        let storing = cx.growing.get_mut(&id);
+        if storing.is_some_and(|storing| storing.readers.is_empty()) {
+            self.want_rest(cx, id);
+        }
+        cx.turns.dirty(id);
+    }
+
+    /// Whether readers of an object should want nothing for a moment: its first segment has come, and what was heard
+    /// of it may lie behind a missed head.
+    fn awaits_order(&mut self, cx: &mut Context, id: FetchId, segment: &Segment) -> bool {
+        let is_first = segment.number == 0 && segment.closing.is_none();
+        let is_needed = is_first && segment.entries.iter().any(|it| cx.is_missing(&it.id));
+        let sparing = cx.pursuits.get(&id).is_some_and(Pursuit::is_sparing);
+        let Some(ear) = &mut cx.ear else { return false };
+        ear.awaits_order(cx.now, id, is_needed && sparing)
+    }
+
+    /// The first units of a small object follow its first segment unasked.
+    fn expect_unasked(&mut self, cx: &mut Context, id: FetchId, segment: &Segment) {
+        if cx.pursuits.get(&id).is_some_and(Pursuit::is_sparing) {
+            let mut units = unasked(segment).into_iter().peekable();
+            let in_vain = units.peek().is_some() && units.all(|(name, _)| !cx.chunks.holds(&name));
+            if let Some(ear) = cx.ear.as_mut().filter(|_| in_vain) {
+                ear.hoped_in_vain();
+            }
+            return;
+        }
+        for (name, unit) in unasked(segment) {
+            if cx.chunks.holds(&name) || cx.flights.contains(&name) {
+                continue;
+            }
+            cx.flights.begin(name, id, unit);
+            if let Some(ear) = &mut cx.ear {
+                ear.want(cx.now, name, unit.length);
+            }
+            let early = cx.flights.early.take(&name);
+            let Some(storing) = cx.growing.get_mut(&id) else { return };
+            storing.granted += u64::from(unit.length);
+            self.count_unasked(cx, id, &name, unit);
+            if let Some(bytes) = early {
+                self.came_early(cx, name, bytes);
+            }
+        }
+    }
+
+    /// What comes unasked comes from a peer, too.
+    fn count_unasked(&mut self, cx: &mut Context, id: FetchId, name: &ChunkId, unit: Unit) {
+        let Some(storing) = cx.growing.get_mut(&id) else {
+            return;
+        };
+        let begins = unit.end - u64::from(unit.length);
+        let leads = storing.readers.iter_mut().filter(|it| it.leads && it.wanted_to == begins);
+        let counting: Readers = leads
+            .map(|reader| {
+                reader.wanted_to = unit.end;
+                reader.id
+            })
+            .collect();
+        for reader in counting {
+            self.count_from_peer(cx, reader, name, unit.length);
+        }
+    }
+
+    /// The manifest is whole.
+    fn listed_whole(&mut self, cx: &mut Context, id: FetchId, length: u64) {
+        let Some(storing) = cx.growing.get_mut(&id) else { return };
+        storing.ended = true;
+        storing.announced = Some(length);
+        storing.whole = Some(Rc::new(storing.so_far()));
+        for reader in storing.reader_ids() {
+            self.says(Value::Ends(reader, length));
+        }
+    }
+}
+
+/// Holds a segment against what is known of the object.
+fn check_segment(
+    storing: &mut Storing,
+    sealed: bool,
+    signature: &Signature,
+    bytes: &[u8],
+) -> Result<Segment, &'static str> {
+    let (record, ended) = (storing.record, storing.ended);
+    let signer = storing.voucher.as_ref().map(|voucher| voucher.signer);
+    let root = storing.root.clone();
+    let Some(listed) = storing.listed() else { return Err("a manifest that nobody asked for") };
+    let segment = Segment::decode(bytes).map_err(|_| "a segment that is none")?;
+    let digest = Segment::digest(bytes);
+    if ended || segment.number != u64::from(listed.next) {
+        return Err("a segment out of turn");
+    }
+    if listed.last.as_ref().is_some_and(|last| segment.follows(last).is_err()) {
+        return Err("a segment that does not follow the one before");
+    }
+    let signed = wire::peer::segment_signed(&record, &digest);
+    if let Some(root) = root {
+        if !catalogue::certifies(&root, &segment, &digest) {
+            return Err("a segment that the object's name does not certify");
+        }
+    } else if !signer.is_some_and(|signer: PublicKey| verify(&signer, &signed, signature)) {
+        return Err("a segment is not signed by who signed the record");
+    }
+    if segment.first_offset > listed.cover {
+        return Err("a segment that nobody gave credit for");
+    }
+    if !is_sealed_as(&segment, sealed) {
+        return Err("units that are not sealed as those of this mesh");
+    }
+    if has_crumbs(&segment) {
+        return Err("units that are smaller than any that is cut");
+    }
+    Ok(segment)
+}
+
+/// Whether a manifest is of another length than was announced.
+fn contradicts(storing: &Storing, segment: &Segment) -> bool {
+    storing.announced.is_some_and(|length| {
+        segment.end_offset() > length
+            || segment.closing.is_some_and(|closing| closing.length != length)
+    })
+}
+
+/// Whether units are smaller than the profile cuts them; the last of an object may be.
+fn has_crumbs(segment: &Segment) -> bool {
+    let last = segment.closing.is_some().then(|| segment.entries.len().saturating_sub(1));
+    let small = |length| length < segment.profile.unit.minimum;
+    segment.entries.iter().enumerate().any(|(at, entry)| small(entry.length) && Some(at) != last)
+}

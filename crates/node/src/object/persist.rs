@@ -1,0 +1,106 @@
+//! What of objects goes to the store, and what comes of it.
+
+use super::{Objects, Value};
+use crate::chunks::Appended;
+use crate::context::Context;
+use crate::http::Record;
+use crate::input::{FetchId, Ticket};
+use crate::trust::Trust;
+use store::Location;
+use wire::{ChunkId, ObjectKey};
+
+impl Objects {
+    /// Units were written, or could not be.
+    pub fn appended(&mut self, cx: &mut Context, ticket: Ticket, places: Option<Vec<Location>>) {
+        let appended = cx.chunks.handle_appended(ticket, places, &mut cx.out);
+        let Some(Appended { fetch, bytes, refused, waited, failed }) = appended else { return };
+        // Of what nobody asked for there may be too much for the disk at times, and that is no failure of it.
+        match (fetch, refused.is_empty()) {
+            (Some(_), false) => cx.store_failed(),
+            (Some(_), true) if cx.trust == Trust::Doubted => cx.trust = Trust::Works,
+            _ => {}
+        }
+        for other in failed {
+            self.fail_storing(cx, other, &[]);
+        }
+        waited.into_iter().for_each(|other| cx.turns.dirty(other));
+        let Some(id) = fetch else { return cx.overheard_written(bytes, &refused) };
+        if !refused.is_empty() {
+            self.fail_storing(cx, id, &refused);
+        }
+        cx.turns.dirty(id);
+    }
+
+    /// The store did not take units of a transfer: it goes on without the store.
+    pub fn fail_storing(&mut self, cx: &mut Context, id: FetchId, refused: &[ChunkId]) {
+        let Some(storing) = cx.growing.get_mut(&id) else {
+            // The transfer is over, and its record names units that will be missed.
+            refused.iter().for_each(|id| cx.chunks.release(id));
+            return;
+        };
+        storing.failed = true;
+        self.says(Value::Refused(id));
+        // Kept until every reader is past what had come by then.
+        let end = storing.known_bytes();
+        storing.unstored.extend(refused.iter().map(|id| (end, *id)));
+        let group = storing.flush();
+        storing.unstored.extend(group.into_iter().map(|(id, _)| (end, id)));
+        let (whole, unread) = (storing.whole.clone(), storing.readers.is_empty());
+        if let Some((record, label)) = whole.zip(storing.label.clone()) {
+            self.forget_record(cx, label.key, &record);
+        }
+        if unread {
+            return cx.turns.end(id);
+        }
+        cx.turns.dirty(id);
+    }
+
+    /// Readers have moved on: lets go of what none of them needs any more.
+    pub fn passed(&mut self, cx: &mut Context, id: FetchId) {
+        let Some(storing) = cx.growing.get_mut(&id) else { return };
+        if !storing.failed {
+            return;
+        }
+        let readers = storing.readers.iter();
+        let positions = readers.filter_map(|reader| cx.exchanges.get(&reader.id)?.position());
+        let slowest = positions.min().unwrap_or(u64::MAX);
+        // Nor are segments kept that nobody will be told of or read again.
+        let told = storing.readers.iter().filter_map(|it| cx.exchanges.get(&it.id)?.told_to());
+        let told = told.min().unwrap_or(u32::MAX);
+        storing
+            .closed
+            .retain(|number, signed| *number >= told || signed.segment.end_offset() > slowest);
+        while storing.unstored.front().is_some_and(|(end, _)| *end <= slowest) {
+            let Some((_, unit)) = storing.unstored.pop_front() else { return };
+            // Content may repeat itself.
+            if !storing.unstored.iter().any(|(_, other)| *other == unit) {
+                cx.chunks.release(&unit);
+            }
+        }
+    }
+
+    /// The catalogue has taken changes, or could not; false if they are of no object that comes.
+    pub fn handle_changed(&mut self, cx: &mut Context, ticket: Ticket, done: bool) -> bool {
+        let Some(segments) = cx.segments.handle_changed(ticket) else { return false };
+        for (id, number) in segments {
+            self.segment_written(cx, id, number, done);
+        }
+        true
+    }
+
+    fn segment_written(&mut self, cx: &mut Context, id: FetchId, number: u32, done: bool) {
+        if !done {
+            self.fail_storing(cx, id, &[]);
+        } else if let Some(storing) = cx.growing.get_mut(&id) {
+            storing.closed.remove(&number);
+        }
+        cx.turns.dirty(id);
+    }
+
+    /// Takes a record out of its row.
+    fn forget_record(&mut self, cx: &mut Context, key: ObjectKey, record: &Record) {
+        if cx.forget_record(key, record.id) {
+            self.says(Value::Forgotten(record.id));
+        }
+    }
+}

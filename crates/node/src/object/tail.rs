@@ -1,0 +1,121 @@
+//! Bodies that pause: what is in no unit yet is given to peers as it is, so that nobody waits for a
+//! boundary (protocol: A body that pauses). Here is who gets such bytes; `client` gives them.
+//!
+//! Who dialled the origin goes on cutting and keeps the object; those behind get bytes that they do not
+//! keep.
+
+use super::{Objects, Value};
+use crate::context::Context;
+use crate::growing::storing::Storing;
+use crate::input::FetchId;
+use crate::request::CREDIT;
+use bytes::Bytes;
+use std::time::Duration;
+use wire::NodeId;
+use wire::peer::Request;
+
+/// A body whose end nobody knows pauses if nothing of it comes for so long: it may be a stream, and somebody
+/// waits for each word of it.
+const PAUSE: Duration = Duration::from_millis(200);
+/// A body of known length is a download: a lost packet on the uplink, or a satellite's first round trips,
+/// must not keep the routers on its way from keeping it.
+const DOWNLOAD_PAUSE: Duration = Duration::from_secs(2);
+/// Bytes in no unit that may be on their way or kept for the slowest reader.
+const LOOSE_MAX: u32 = 64 * 1024;
+
+impl Objects {
+    /// Something of a body has come: from now on its pause counts, if peers read it.
+    pub fn watch(&mut self, cx: &mut Context, id: FetchId) {
+        let read_by_peers = self.is_read_by_peers(cx, id);
+        let Some(storing) = cx.growing.get_mut(&id) else {
+            return;
+        };
+        storing.pauses = false;
+        if let Some(at) = storing.pause_at.take() {
+            self.pauses.remove(&(at, id));
+        }
+        if read_by_peers && !storing.ended {
+            let pause = if storing.announced.is_some() { DOWNLOAD_PAUSE } else { PAUSE };
+            let at = cx.now + pause;
+            storing.pause_at = Some(at);
+            self.pauses.insert((at, id));
+        }
+    }
+
+    /// Nothing of a body has come for a while.
+    pub fn paused(&mut self, cx: &mut Context, id: FetchId) {
+        let Some(storing) = cx.growing.get_mut(&id) else { return };
+        // An origin that waits for us does not pause.
+        let owes = storing.granted > storing.received_bytes;
+        storing.pause_at = None;
+        storing.pauses = owes;
+        self.list_open(cx, id);
+        self.readers_ready(cx, id);
+    }
+
+    /// A peer gives bytes that are in no unit: the object is not kept here.
+    pub fn loose_bytes(
+        &mut self,
+        cx: &mut Context,
+        id: FetchId,
+        (peer, request): (NodeId, Request),
+        offset: u64,
+        bytes: Bytes,
+    ) {
+        if cx.growing.get(&id).is_some_and(|storing| storing.root.is_some()) {
+            return cx.expel(peer, "bytes that the object's name does not certify");
+        }
+        if !cx.takes_unsigned(id, peer) {
+            return self.says(Value::TurnToGateway(id, (peer, request)));
+        }
+        self.says(Value::Retire(id));
+        cx.pursuits.came(id, cx.now);
+        let Some(listed) = cx.growing.get_mut(&id).and_then(Storing::listed) else { return };
+        let first = listed.tail.end().is_none();
+        let in_place = !first || offset == listed.end;
+        let crowded = listed.tail.kept() + bytes.len() as u64 > u64::from(LOOSE_MAX);
+        listed.hollow = true;
+        if !in_place || crowded || !listed.tail.push(offset, bytes) {
+            return cx.expel(peer, "bytes that are out of place, or that nobody gave credit for");
+        }
+        if first {
+            self.says(Value::Credit(id, LOOSE_MAX - CREDIT));
+        }
+        self.readers_ready(cx, id);
+        cx.turns.dirty(id);
+    }
+
+    /// Readers have moved on: what all of them have is let go, and as much more may come.
+    pub fn loose_passed(&mut self, cx: &mut Context, id: FetchId) {
+        let Some(storing) = cx.growing.get(&id) else { return };
+        let positions = storing.readers.iter();
+        let slowest = positions.filter_map(|reader| {
+            let exchange = cx.exchanges.get(&reader.id)?;
+            // Who is told of units has its bytes by another exchange.
+            exchange.flow().is_none().then(|| exchange.position()).flatten()
+        });
+        let slowest = slowest.min().unwrap_or(u64::MAX);
+        let Some(listed) = cx.growing.get_mut(&id).and_then(Storing::listed) else { return };
+        let passed = listed.tail.pass(slowest);
+        if passed > 0 {
+            let credit = u32::try_from(passed).unwrap_or(u32::MAX);
+            self.says(Value::Credit(id, credit));
+        }
+    }
+
+    /// A peer says that a response is complete.
+    pub fn all_came(&mut self, cx: &mut Context, id: FetchId) {
+        let Some(storing) = cx.growing.get_mut(&id) else { return };
+        let length = storing.frontier();
+        let listed_only = storing.listed().is_none_or(|listed| listed.tail.end().is_none());
+        if listed_only || storing.announced.is_some_and(|announced| announced != length) {
+            return self.broken(cx, id);
+        }
+        storing.announced = Some(length);
+        storing.ended = true;
+        for reader in storing.reader_ids() {
+            self.says(Value::Ends(reader, length));
+            cx.turns.ready(reader);
+        }
+    }
+}

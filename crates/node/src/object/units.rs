@@ -1,0 +1,243 @@
+//! Units of objects that come from peers, or were overheard, and what becomes of an object that a peer lists.
+
+use super::{ABANDONED_MAX, Objects, Value};
+use crate::chunks::{Flight, Unit};
+use crate::context::Context;
+use crate::growing::cutting::Fresh;
+use crate::growing::reader::Reader;
+use crate::growing::storing::{Storing, Tail};
+use crate::http::Record;
+use crate::input::FetchId;
+use crate::pursuits::Pursuit;
+use bytes::Bytes;
+use std::rc::Rc;
+use store::Provenance;
+use wire::peer::ChunkHead;
+use wire::{ChunkId, NodeId};
+
+/// Units that a peer does not have and that are remembered for one transfer, at most.
+const LOST_MAX: usize = 4096;
+
+impl Objects {
+    /// The peer that we turned to knows the transfer: what was on its way is wanted of it.
+    pub fn goes_on(&mut self, cx: &mut Context, id: FetchId) {
+        if !cx.is_flying(id) {
+            // Else only what comes shows that the way is good.
+            cx.pursuits.found_way(id);
+        }
+        let storing = cx.growing.get_mut(&id);
+        if let Some(listed) = storing.and_then(Storing::listed) {
+            listed.turned = true;
+            cx.pursuits.is_answering(id);
+        }
+        self.says(Value::WantAgain(id));
+        self.readers_ready(cx, id);
+    }
+
+    /// Who gave an object is gone: it goes on by another way; if nothing of it is on its way, what is here is kept
+    /// first.
+    pub fn giver_lost(&mut self, cx: &mut Context, id: FetchId) {
+        let Some(storing) = cx.growing.get_mut(&id) else {
+            return;
+        };
+        if let Some(listed) = storing.listed() {
+            // Whoever is asked next lists more of it, or begins its bytes elsewhere.
+            listed.tail = Tail::default();
+            // What one does not have another may.
+            listed.lost.clear();
+        }
+        let whole = storing.whole.clone();
+        cx.flights.drop_parts(id);
+        match whole.filter(|_| !cx.is_flying(id)) {
+            Some(record) => self.finish_listed(cx, id, &record),
+            None => self.says(Value::AskNext(id)),
+        }
+    }
+
+    /// Bytes of a unit have come.
+    pub fn unit_part(&mut self, cx: &mut Context, peer: NodeId, head: ChunkHead, bytes: Bytes) {
+        cx.report.peer_units_in_bytes += bytes.len() as u64;
+        self.unit_bytes(cx, peer, &head.name, head.total, head.offset, bytes);
+    }
+
+    pub fn unit_bytes(
+        &mut self,
+        cx: &mut Context,
+        peer: NodeId,
+        name: &ChunkId,
+        total: u32,
+        offset: u32,
+        bytes: Bytes,
+    ) {
+        if !cx.flights.contains(name) {
+            if cx.chunks.holds(name) {
+                // It has come another way meanwhile.
+                return;
+            }
+            // It may have overtaken the manifest, which comes by another connection.
+            let whole = bytes.len() as u32 == total;
+            return match whole && content::name(&bytes) == *name {
+                true => cx.flights.early.keep(*name, bytes),
+                false if whole => cx.expel(peer, "a unit is not what its name says"),
+                false => {}
+            };
+        }
+        let of = cx.flights.get_mut(name).map(|flight| flight.fetch);
+        let giving = of.and_then(|id| cx.pursuits.get(&id)?.giving());
+        let asked = giving.is_some_and(|(giver, _)| giver == peer);
+        if !asked && (bytes.len() as u32) < total {
+            // Parts are joined only if they come from one.
+            return;
+        }
+        let arrived = cx.flights.arrive(name, total, offset, bytes);
+        let Some((flight, whole)) = arrived else { return };
+        if content::name(&whole) != *name {
+            if flight.heard_bytes() > 0 {
+                let Some(ear) = &mut cx.ear else { return };
+                ear.misheard(cx.now, &mut cx.flights, *name, flight);
+                return self.hand_on_heard(cx);
+            }
+            cx.report.units_false += 1;
+            cx.flights.begin(*name, flight.fetch, flight.unit);
+            if let Some(again) = cx.flights.get_mut(name) {
+                (again.waiters, again.counted) = (flight.waiters, flight.counted);
+            }
+            return cx.expel(peer, "a unit is not what its name says");
+        }
+        cx.pursuits.found_way(flight.fetch);
+        self.says(Value::Shows(flight.fetch, peer));
+        if let Some(ear) = &mut cx.ear {
+            ear.repaired(&flight);
+            self.hand_on_heard(cx);
+        }
+        self.unit_is_here(cx, *name, flight, whole, Provenance::Own);
+    }
+
+    /// A unit that was on its way is here, and true.
+    pub fn unit_is_here(
+        &mut self,
+        cx: &mut Context,
+        name: ChunkId,
+        flight: Flight,
+        whole: Bytes,
+        from: Provenance,
+    ) {
+        let id = flight.fetch;
+        if let Some(storing) = cx.growing.get_mut(&id) {
+            storing.received_bytes += whole.len() as u64;
+        }
+        cx.pursuits.came(id, cx.now);
+        if let Some(ear) = &mut cx.ear {
+            ear.cancel(cx.now, name, whole.len() as u32);
+        }
+        let Unit { parent_end, end, .. } = flight.unit;
+        self.enter(cx, id, Fresh { id: name, bytes: whole, key: None, end, parent_end }, from);
+        cx.turns.all_ready(flight.waiters);
+        cx.turns.dirty(id);
+    }
+
+    /// A unit that is wanted has come before, and is true.
+    pub fn came_early(&mut self, cx: &mut Context, name: ChunkId, bytes: Bytes) {
+        let flight = cx.flights.remove(&name);
+        if let Some(flight) = flight {
+            self.unit_is_here(cx, name, flight, bytes, Provenance::Own);
+        }
+    }
+
+    /// A peer does not have units that it was asked for.
+    pub fn units_lost(&mut self, cx: &mut Context, id: FetchId, names: &[ChunkId]) {
+        let mut waiters = Vec::new();
+        for name in names {
+            if cx.flights.get_mut(name).is_none_or(|flight| flight.fetch != id) {
+                continue;
+            }
+            cx.report.wants_lost += 1;
+            cx.pursuits.came(id, cx.now);
+            if let Some(listed) = cx.growing.get_mut(&id).and_then(Storing::listed)
+                && listed.lost.len() < LOST_MAX
+            {
+                listed.lost.insert(*name);
+            }
+            let lost = cx.flights.remove(name);
+            if let (Some(ear), Some(flight)) = (&mut cx.ear, &lost) {
+                ear.unwant(cx.now, &[flight.unit.want(*name)]);
+            }
+            waiters.extend(lost.map(|flight| flight.waiters));
+        }
+        cx.turns.all_ready(waiters.concat());
+        cx.turns.dirty(id);
+    }
+
+    /// All that a followed object's readers here want has come: they go on from the store. Peers may
+    /// want more.
+    pub fn settle_listed(&mut self, cx: &mut Context, id: FetchId, record: Rc<Record>) {
+        let flying = cx.is_flying(id);
+        let Some(storing) = cx.growing.get(&id) else { return };
+        let has_all = |reader: &Reader| {
+            let wanted = reader.wanted_to >= record.length;
+            let exchange = cx.exchanges.get(&reader.id);
+            exchange.is_none_or(|it| it.has_all() || (wanted && !it.may_want()))
+        };
+        if !flying && storing.readers.iter().all(has_all) {
+            self.finish_listed(cx, id, &record);
+        }
+    }
+
+    /// The last reader has left an object that a peer lists, or one of them.
+    pub fn unread_listed(&mut self, cx: &mut Context, id: FetchId) {
+        let Some(storing) = cx.growing.get_mut(&id) else { return };
+        let received = storing.received_bytes;
+        if !storing.readers.is_empty() {
+            return cx.turns.dirty(id);
+        }
+        if storing.is_reopened() || storing.is_hollow() {
+            return cx.turns.end(id);
+        }
+        let left = storing.announced.map(|length| length.saturating_sub(received));
+        let little = left.is_some_and(|left| left <= ABANDONED_MAX) && !storing.failed;
+        let here = storing.listed().is_some_and(|listed| listed.wanted_here)
+            && cx.pursuits.get(&id).is_some_and(Pursuit::is_answered);
+        let whole = storing.whole.clone().filter(|_| !cx.is_flying(id));
+        match whole {
+            // It is kept if more came of it than its head.
+            Some(record)
+                if cx.begins_here(&record) && !(little && here && received < record.length) =>
+            {
+                self.finish_listed(cx, id, &record);
+            }
+            _ if little && here => {
+                self.orphan(cx, id);
+                self.want_rest(cx, id);
+                cx.turns.dirty(id);
+            }
+            _ => cx.turns.end(id),
+        }
+    }
+
+    /// A followed object is as complete as it will be: its record is kept.
+    pub fn finish_listed(&mut self, cx: &mut Context, id: FetchId, record: &Rc<Record>) {
+        let Some(mut storing) = self.remove(cx, id) else { return };
+        let label = storing.label.clone();
+        let named = label.as_ref().and_then(|label| label.named);
+        let published = named.is_some_and(|name| cx.published.has(&name));
+        let (failed, hollow) = (storing.failed, storing.is_hollow());
+        let reopened = storing.is_reopened();
+        if failed || hollow {
+            for reader in self.drop_storing(cx, id, storing) {
+                self.says(Value::Closed(reader, Rc::clone(record), false));
+                cx.turns.ready(reader);
+            }
+            return;
+        }
+        let group = storing.flush();
+        let readers = storing.reader_ids();
+        cx.append(Some(id), group);
+        if let Some(label) = label.filter(|_| !reopened && !published) {
+            cx.put_record(label.key, label.uri, Rc::clone(record));
+        }
+        for reader in readers {
+            self.says(Value::Closed(reader, Rc::clone(record), false));
+            cx.turns.ready(reader);
+        }
+    }
+}
