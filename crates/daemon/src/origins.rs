@@ -48,14 +48,14 @@ pub async fn take_in(shell: Shell, exchange: ExchangeId, id: FetchId, valve: Rc<
 
 /// Gives the engine a response, as fast as it grants.
 async fn take(shell: &Shell, id: FetchId, answer: Answer, valve: &Valve) {
-    let (response, key, connection) = answer.split();
+    let (response, connection) = answer.split();
     let (head, mut content) = response.into_parts();
     shell.feed(Input::Origin(OriginInput::Head(id, head.status, head.headers)));
     let result = take_content(shell, id, &mut content, valve).await;
     drop(content);
     shell.feed(Input::Origin(OriginInput::End(id, result)));
     if result.is_ok() {
-        shell.pool().keep(key, connection).await;
+        shell.pool().keep(connection).await;
     }
 }
 
@@ -88,7 +88,7 @@ async fn take_content(
 
 /// Both sides leave HTTP: joins their connections.
 async fn switch(shell: &Shell, id: FetchId, answer: Answer, (near, place): Upgrade) {
-    let (mut response, _, connection) = answer.split();
+    let (mut response, connection) = answer.split();
     let far = hyper::upgrade::on(&mut response);
     shell.feed(Input::Origin(OriginInput::Head(id, response.status(), response.headers().clone())));
     shell.feed(Input::Origin(OriginInput::End(id, Ok(()))));

@@ -10,8 +10,8 @@ use http_body_util::{Either, Empty};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use node::driver::{HEAD_MAX, OriginPool, Way};
-use node::{Caller, Dial, Fetch, FetchError, RouteTable};
+use node::driver::{HEAD_MAX, Made, OriginPool};
+use node::{Fetch, FetchError, RouteTable};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -31,25 +31,20 @@ const READ_BYTES_MAX: usize = 64 * 1024;
 #[derive(Clone)]
 pub struct Pool {
     dialler: Dialler,
-    idle: Rc<RefCell<OriginPool<Key, Connection>>>,
+    idle: Rc<RefCell<OriginPool<Connection>>>,
     clock: Clock,
 }
-
-/// A connection made for one kind of client is not for others: it may lead where they may not go.
-type Key = (Dial, Caller);
 
 struct Connection {
     sender: http1::SendRequest<Watched<Content>>,
     signs: Arc<Signs>,
-    /// By which way out it was made.
-    way: Way,
+    made: Made,
 }
 
 /// A response's head, and what to do when its content has ended.
 pub struct Answer {
     /// Head and content.
     pub response: Response<Incoming>,
-    key: Key,
     connection: Connection,
 }
 
@@ -72,33 +67,32 @@ impl Pool {
         fetch: &Fetch,
         content: Option<Incoming>,
     ) -> Result<Answer, FetchError> {
-        let key = (fetch.dial.clone(), fetch.caller);
+        let kept = self.take(fetch, content.is_some());
         let mut content = content.map_or(Either::Right(Empty::new()), Either::Left);
-        let repeatable = fetch.method.is_idempotent() && matches!(content, Either::Right(_));
-        if repeatable && let Some(kept) = self.take(&key) {
+        if let Some(kept) = kept {
             match send(kept, fetch, content).await {
-                Ok((response, connection)) => return Ok(Answer { response, key, connection }),
+                Ok((response, connection)) => return Ok(Answer { response, connection }),
                 // The origin had closed it meanwhile: nothing was lost, ask anew.
                 Err(Failed::Stale) => content = Either::Right(Empty::new()),
                 Err(Failed::For(error)) => return Err(error),
             }
         }
-        let way = self.idle.borrow().way();
+        let made = self.idle.borrow().made(fetch);
         let stream = self.dialler.dial(&fetch.dial, fetch.client, fetch.caller).await?;
-        let connection = connect(stream, way).await?;
+        let connection = connect(stream, made).await?;
         match send(connection, fetch, content).await {
-            Ok((response, connection)) => Ok(Answer { response, key, connection }),
+            Ok((response, connection)) => Ok(Answer { response, connection }),
             Err(Failed::Stale) => Err(FetchError::Truncated),
             Err(Failed::For(error)) => Err(error),
         }
     }
 
     /// Keeps the connection of an answer whose content has ended.
-    pub async fn keep(&self, key: Key, mut connection: Connected) {
+    pub async fn keep(&self, mut connection: Connected) {
         // Not ready means that the origin closes, or that the content was not read to its end.
         let ready = tokio::time::timeout(Duration::from_secs(1), connection.0.sender.ready()).await;
         if matches!(ready, Ok(Ok(()))) {
-            self.put(key, connection.0);
+            self.put(connection.0);
         }
     }
 
@@ -112,10 +106,10 @@ impl Pool {
         drop(self.idle.borrow_mut().follow(routes));
     }
 
-    fn take(&self, key: &Key) -> Option<Connection> {
+    fn take(&self, fetch: &Fetch, has_content: bool) -> Option<Connection> {
         let mut idle = self.idle.borrow_mut();
         drop(idle.expire(self.clock.now()));
-        while let Some(kept) = idle.take(key) {
+        while let Some(kept) = idle.take(fetch, has_content) {
             if kept.sender.is_ready() {
                 return Some(kept);
             }
@@ -123,11 +117,11 @@ impl Pool {
         None
     }
 
-    fn put(&self, key: Key, connection: Connection) {
+    fn put(&self, connection: Connection) {
         let (mut idle, now) = (self.idle.borrow_mut(), self.clock.now());
         drop(idle.expire(now));
         idle.retain(|kept| !kept.sender.is_closed());
-        drop(idle.put(now, connection.way, key, connection));
+        drop(idle.put(now, connection.made.clone(), connection));
     }
 }
 
@@ -136,8 +130,8 @@ pub struct Connected(Connection);
 
 impl Answer {
     /// Takes the answer apart: the response, and what [`Pool::keep`] wants afterwards.
-    pub fn split(self) -> (Response<Incoming>, Key, Connected) {
-        (self.response, self.key, Connected(self.connection))
+    pub fn split(self) -> (Response<Incoming>, Connected) {
+        (self.response, Connected(self.connection))
     }
 }
 
@@ -224,7 +218,7 @@ pub fn head_bytes(fetch: &Fetch) -> Vec<u8> {
     bytes
 }
 
-async fn connect(stream: TcpStream, way: Way) -> Result<Connection, FetchError> {
+async fn connect(stream: TcpStream, made: Made) -> Result<Connection, FetchError> {
     let screened = Screened::origin(stream);
     let signs = screened.signs();
     let (sender, driver) = http1::Builder::new()
@@ -238,14 +232,14 @@ async fn connect(stream: TcpStream, way: Way) -> Result<Connection, FetchError> 
             tracing::debug!(%error, "a connection to an origin ended");
         }
     });
-    Ok(Connection { sender, signs, way })
+    Ok(Connection { sender, signs, made })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use http_body_util::{BodyExt as _, Full};
-    use node::{Interface, RouteSource, Uplink};
+    use node::{Caller, Dial, Interface, RouteSource, Uplink};
     use std::cell::Cell;
     use std::net::SocketAddr;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -297,9 +291,9 @@ mod tests {
             for (interface, connections) in [("wan0", 1), ("wan0", 1), ("wan1", 2), ("wan1", 2)] {
                 pool.follow(&out_by(interface));
                 let answer = pool.ask(&fetch, None).await.unwrap();
-                let (response, key, connection) = answer.split();
+                let (response, connection) = answer.split();
                 response.into_body().collect().await.unwrap();
-                pool.keep(key, connection).await;
+                pool.keep(connection).await;
                 assert_eq!(made.get(), connections, "by {interface}");
             }
         };

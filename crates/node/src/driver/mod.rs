@@ -16,4 +16,4 @@ pub use client_window::ClientWindow;
 pub use disk_queue::{DiskQueue, Waiting};
 pub use link_buffer::LinkBuffer;
 pub use network::Network;
-pub use pool::{HEAD_MAX, OriginPool, PAUSE_MAX, Way};
+pub use pool::{HEAD_MAX, Made, OriginPool, PAUSE_MAX};

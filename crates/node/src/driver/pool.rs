@@ -2,6 +2,7 @@
 //! an origin is waited for.
 
 use crate::routes::RouteTable;
+use crate::{Caller, Dial, Fetch};
 use std::collections::VecDeque;
 use std::time::Duration;
 use wire::Instant;
@@ -19,36 +20,42 @@ const IDLE_EACH_MAX: usize = 4;
 /// … and in all.
 const IDLE_ALL_MAX: usize = 128;
 
-/// By which way out of the mesh a connection was made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way(u64);
+/// What a connection was made for, and by which way out of the mesh. One made for one kind of client is not for
+/// others: it may lead where they may not go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Made {
+    dial: Dial,
+    caller: Caller,
+    way: u64,
+}
 
 /// Idle connections, by whom they lead to. What is given out by its methods is for the driver to close.
 #[derive(Debug)]
-pub struct OriginPool<K, C> {
+pub struct OriginPool<C> {
     /// Who waits longest is first.
-    idle: VecDeque<Idle<K, C>>,
+    idle: VecDeque<Idle<C>>,
     led: RouteTable,
-    way: Way,
+    /// How many ways out there were before.
+    way: u64,
 }
 
 #[derive(Debug)]
-struct Idle<K, C> {
-    key: K,
+struct Idle<C> {
+    made: Made,
     until: Instant,
     connection: C,
 }
 
-impl<K, C> Default for OriginPool<K, C> {
+impl<C> Default for OriginPool<C> {
     fn default() -> Self {
-        Self { idle: VecDeque::new(), led: RouteTable::Nowhere, way: Way(0) }
+        Self { idle: VecDeque::new(), led: RouteTable::Nowhere, way: 0 }
     }
 }
 
-impl<K: PartialEq, C> OriginPool<K, C> {
-    /// The way out that a connection takes which is made now.
-    pub fn way(&self) -> Way {
-        self.way
+impl<C> OriginPool<C> {
+    /// What a connection is that is made now for a request.
+    pub fn made(&self, fetch: &Fetch) -> Made {
+        Made { dial: fetch.dial.clone(), caller: fetch.caller, way: self.way }
     }
 
     /// The way to the gateway is this. If it leads out elsewhere than before, every connection is dead and does
@@ -62,7 +69,7 @@ impl<K: PartialEq, C> OriginPool<K, C> {
         if !moved {
             return Vec::new();
         }
-        self.way.0 += 1;
+        self.way += 1;
         self.idle.drain(..).map(|idle| idle.connection).collect()
     }
 
@@ -87,20 +94,23 @@ impl<K: PartialEq, C> OriginPool<K, C> {
         self.idle.iter().any(|idle| holds(&idle.connection))
     }
 
-    /// The one that was used last.
-    pub fn take(&mut self, key: &K) -> Option<C> {
-        let place = self.idle.iter().rposition(|idle| idle.key == *key)?;
+    /// The one that was used last, for a request that may be sent again: the origin may be closing the connection.
+    pub fn take(&mut self, fetch: &Fetch, has_content: bool) -> Option<C> {
+        if has_content || !fetch.method.is_idempotent() {
+            return None;
+        }
+        let made = self.made(fetch);
+        let place = self.idle.iter().rposition(|idle| idle.made == made)?;
         self.idle.remove(place).map(|idle| idle.connection)
     }
 
-    /// Keeps a connection that was made by this way out; gives it back if there is no room, or if that way is
-    /// another by now.
-    pub fn put(&mut self, now: Instant, way: Way, key: K, connection: C) -> Option<C> {
-        let each = self.idle.iter().filter(|idle| idle.key == key).count();
-        if way != self.way || each >= IDLE_EACH_MAX || self.idle.len() >= IDLE_ALL_MAX {
+    /// Keeps a connection; gives it back if there is no room, or if the way out is another by now.
+    pub fn put(&mut self, now: Instant, made: Made, connection: C) -> Option<C> {
+        let each = self.idle.iter().filter(|idle| idle.made == made).count();
+        if made.way != self.way || each >= IDLE_EACH_MAX || self.idle.len() >= IDLE_ALL_MAX {
             return Some(connection);
         }
-        self.idle.push_back(Idle { key, until: now + IDLE_MAX, connection });
+        self.idle.push_back(Idle { made, until: now + IDLE_MAX, connection });
         None
     }
 }
@@ -109,6 +119,7 @@ impl<K: PartialEq, C> OriginPool<K, C> {
 mod tests {
     use super::*;
     use crate::routes::{Interface, RouteSource, Uplink};
+    use http::{HeaderMap, Method};
 
     fn gateway(interface: &str) -> RouteTable {
         let interface = Some(Interface { name: interface.into(), index: 1 });
@@ -119,29 +130,55 @@ mod tests {
         Instant::ZERO + Duration::from_secs(seconds)
     }
 
+    fn get(host: &str) -> Fetch {
+        Fetch {
+            dial: Dial::Name(host.into(), 80),
+            client: [127, 0, 0, 1].into(),
+            caller: Caller::ThisMachine,
+            method: Method::GET,
+            path: "/".into(),
+            headers: HeaderMap::new(),
+            exchange: None,
+        }
+    }
+
     #[test]
     fn what_was_made_by_another_way_out_is_dead() {
         let mut pool = OriginPool::default();
         assert_eq!(pool.follow(&gateway("wan0")), [0; 0]);
-        let before = pool.way();
-        assert_eq!(pool.put(at(0), before, "a", 1), None);
-        assert_eq!(pool.put(at(0), before, "b", 2), None);
+        let before = pool.made(&get("a"));
+        assert_eq!(pool.put(at(0), before.clone(), 1), None);
+        assert_eq!(pool.put(at(0), pool.made(&get("b")), 2), None);
         assert_eq!(pool.follow(&RouteTable::Nowhere), [0; 0], "it may come back as it was");
         assert_eq!(pool.follow(&gateway("wan0")), [0; 0]);
         assert_eq!(pool.follow(&gateway("wan1")), [1, 2]);
-        assert_eq!(pool.take(&"a"), None);
-        assert_eq!(pool.put(at(1), before, "a", 3), Some(3), "it was under way meanwhile");
-        assert_eq!(pool.put(at(1), pool.way(), "a", 4), None);
-        assert_eq!(pool.take(&"a"), Some(4));
+        assert_eq!(pool.take(&get("a"), false), None);
+        assert_eq!(pool.put(at(1), before, 3), Some(3), "it was under way meanwhile");
+        assert_eq!(pool.put(at(1), pool.made(&get("a")), 4), None);
+        assert_eq!(pool.take(&get("a"), false), Some(4));
+    }
+
+    #[test]
+    fn only_who_may_go_there_and_may_ask_twice_uses_one_again() {
+        let mut pool = OriginPool::default();
+        assert_eq!(pool.put(at(0), pool.made(&get("a")), 1), None);
+        let post = Fetch { method: Method::POST, ..get("a") };
+        let peers = Fetch { caller: Caller::Peer, ..get("a") };
+        let elsewhere = Fetch { dial: Dial::Name("a".into(), 8080), ..get("a") };
+        for other in [&post, &peers, &elsewhere, &get("b")] {
+            assert_eq!(pool.take(other, false), None, "{other:?}");
+        }
+        assert_eq!(pool.take(&get("a"), true), None, "its content cannot be sent again");
+        assert_eq!(pool.take(&Fetch { method: Method::PUT, ..get("a") }, false), Some(1));
     }
 
     #[test]
     fn the_one_that_was_used_last_is_used_next_and_none_waits_for_long() {
         let mut pool = OriginPool::default();
         for (second, connection) in [(0, 1), (1, 2), (2, 3)] {
-            assert_eq!(pool.put(at(second), pool.way(), "a", connection), None);
+            assert_eq!(pool.put(at(second), pool.made(&get("a")), connection), None);
         }
-        assert_eq!(pool.take(&"a"), Some(3));
+        assert_eq!(pool.take(&get("a"), false), Some(3));
         assert_eq!(pool.poll_timeout(), Some(at(15)));
         assert_eq!(pool.expire(at(15)), [1]);
         pool.retain(|connection| *connection != 2);
@@ -151,9 +188,9 @@ mod tests {
     #[test]
     fn only_so_many_wait() {
         let mut pool = OriginPool::default();
-        let kept = (0..200).filter(|key| {
-            let mut put = || pool.put(at(0), pool.way(), *key, 0).is_none();
-            (0..5).filter(|_| put()).count() == 4
+        let kept = (0..200).filter(|host| {
+            let made = pool.made(&get(&host.to_string()));
+            (0..5).filter(|_| pool.put(at(0), made.clone(), 0).is_none()).count() == 4
         });
         assert_eq!(kept.count(), IDLE_ALL_MAX / IDLE_EACH_MAX);
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
-use node::driver::{HEAD_MAX, OriginPool, PAUSE_MAX, Way};
+use node::driver::{HEAD_MAX, Made, OriginPool, PAUSE_MAX};
 use node::{
     Access, Dial, Fetch, FetchError, FetchId, Forbidden, Input, Leads, OriginInput, OriginOutput,
     RouteTable,
@@ -32,20 +32,21 @@ pub(super) struct Fetches {
     names: BTreeMap<String, IpAddr>,
     active: BTreeMap<FetchId, Active>,
     ids: BTreeMap<SocketId, FetchId>,
-    idle: OriginPool<SocketAddrV4, SocketId>,
+    idle: OriginPool<SocketId>,
 }
 
 #[derive(Debug)]
 struct Active {
+    fetch: Fetch,
     to: SocketAddrV4,
-    /// By which way out its connection was made.
-    way: Way,
+    /// What its connection was made for.
+    made: Made,
     socket: SocketId,
     reader: Reader,
     /// What is left of the request.
     request: Bytes,
-    /// The whole of it, for another attempt.
-    again: Option<Bytes>,
+    /// It went by a connection that had been kept, and no head has come: it can be sent again by another.
+    is_repeatable: bool,
     is_open: bool,
     /// Less than nothing if the last piece was larger than what was granted.
     granted: i64,
@@ -79,7 +80,7 @@ impl Fetches {
         told: &mut VecDeque<Input>,
     ) {
         match output {
-            OriginOutput::Fetch(id, fetch) => self.begin(now, host, id, &fetch, told),
+            OriginOutput::Fetch(id, fetch) => self.begin(now, host, id, *fetch, told),
             OriginOutput::Grant(id, bytes) => self.grant(now, host, id, bytes, told),
             OriginOutput::Cancel(id) => self.cancel(now, host, id),
             // Nobody publishes here.
@@ -93,14 +94,13 @@ impl Fetches {
         now: Instant,
         host: &mut Host,
         id: FetchId,
-        fetch: &Fetch,
+        fetch: Fetch,
         told: &mut VecDeque<Input>,
     ) {
-        let bytes = request(&fetch.method, &fetch.path, &fetch.headers);
         let mut reader = Reader::new::<ResponseHead>();
         reader.expect(fetch.method == Method::HEAD);
-        let begun = self.address(host, fetch).and_then(|to| {
-            let kept = self.take_idle(now, host, to);
+        let begun = self.address(host, &fetch).and_then(|to| {
+            let kept = self.take_idle(now, host, &fetch);
             let is_open = kept.is_some();
             let socket = match kept {
                 Some(socket) => socket,
@@ -114,17 +114,18 @@ impl Fetches {
                 self.ids.insert(socket, id);
                 let active = Active {
                     to,
-                    way: self.idle.way(),
+                    made: self.idle.made(&fetch),
                     socket,
                     reader,
-                    again: is_open.then(|| bytes.clone()),
-                    request: bytes,
+                    request: head(&fetch),
+                    is_repeatable: is_open,
                     is_open,
                     granted: 0,
                     until: now + if is_open { HEAD_MAX } else { DIAL },
                     keeps: false,
                     is_answered: false,
                     is_ended: false,
+                    fetch,
                 };
                 self.active.insert(id, active);
                 self.go_on(now, host, id, told);
@@ -152,9 +153,9 @@ impl Fetches {
         }
     }
 
-    fn take_idle(&mut self, now: Instant, host: &mut Host, to: SocketAddrV4) -> Option<SocketId> {
+    fn take_idle(&mut self, now: Instant, host: &mut Host, fetch: &Fetch) -> Option<SocketId> {
         self.drop_idle(now, host);
-        self.idle.take(&to)
+        self.idle.take(fetch, false)
     }
 
     fn drop_idle(&mut self, now: Instant, host: &mut Host) {
@@ -282,7 +283,7 @@ impl Fetches {
         self.drop_idle(now, host);
         let is_clean = active.reader.is_idle() && !active.is_ended;
         let left = match active.keeps && is_clean {
-            true => self.idle.put(now, active.way, active.to, active.socket),
+            true => self.idle.put(now, active.made, active.socket),
             false => Some(active.socket),
         };
         left.into_iter().for_each(|socket| host.close(now, socket));
@@ -301,12 +302,12 @@ impl Fetches {
         let Some(active) = self.active.get_mut(&id) else { return };
         self.ids.remove(&active.socket);
         host.abort(now, active.socket);
-        if let Some(bytes) = active.again.take()
+        if std::mem::take(&mut active.is_repeatable)
             && error == FetchError::Truncated
             && let Ok(socket) = host.connect(now, active.to)
         {
-            (active.socket, active.request, active.is_open) = (socket, bytes, false);
-            active.way = self.idle.way();
+            (active.socket, active.request, active.is_open) = (socket, head(&active.fetch), false);
+            active.made = self.idle.made(&active.fetch);
             (active.until, active.is_ended) = (now + DIAL, false);
             self.ids.insert(socket, id);
             return;
@@ -368,7 +369,7 @@ impl Active {
                 Err(Malformed) => return Err(FetchError::Malformed),
                 Ok(Some(Part::Head(head))) if head.status.is_informational() => {}
                 Ok(Some(Part::Head(head))) => {
-                    (self.again, self.is_answered) = (None, true);
+                    (self.is_repeatable, self.is_answered) = (false, true);
                     self.keeps = keeps_alive(head.version, &head.headers);
                     told.push_back(Input::Origin(OriginInput::Head(id, head.status, head.headers)));
                 }
@@ -384,4 +385,9 @@ impl Active {
             }
         }
     }
+}
+
+/// What is sent: no simulated client's request has content.
+fn head(fetch: &Fetch) -> Bytes {
+    request(&fetch.method, &fetch.path, &fetch.headers)
 }
