@@ -6,7 +6,6 @@ use host::origin::{Answer, broken};
 use http::{StatusCode, header};
 use hyper::body::{Body, Incoming};
 use hyper_util::rt::TokioIo;
-use node::driver::PAUSE_MAX;
 use node::{ExchangeId, Fetch, FetchError, FetchId, Input, OriginInput};
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -65,20 +64,28 @@ async fn take_content(
     content: &mut Incoming,
     valve: &Valve,
 ) -> Result<(), FetchError> {
+    let clock = shell.clock();
     loop {
-        // A response without content, or at its end, needs no grant.
-        while valve.granted.get() <= 0 && !content.is_end_stream() {
+        while !valve.grants.get().is_open() && !content.is_end_stream() {
             valve.opened.notified().await;
         }
         let frame = poll_fn(|cx| Pin::new(&mut *content).poll_frame(cx));
-        match tokio::time::timeout(PAUSE_MAX, frame).await {
-            Err(_) => return Err(FetchError::TimedOut),
-            Ok(None) => return Ok(()),
-            Ok(Some(Err(error))) => return Err(broken(&error)),
+        let frame = tokio::select! {
+            biased;
+            frame = frame => frame,
+            () = clock.wait_until(valve.grants.get().poll_timeout()) => {
+                return Err(FetchError::TimedOut);
+            }
+        };
+        match frame {
+            None => return Ok(()),
+            Some(Err(error)) => return Err(broken(&error)),
             // Trailers end here.
-            Ok(Some(Ok(frame))) => {
+            Some(Ok(frame)) => {
                 if let Ok(bytes) = frame.into_data() {
-                    valve.granted.set(valve.granted.get() - bytes.len() as i64);
+                    let mut grants = valve.grants.get();
+                    grants.took(clock.now(), bytes.len());
+                    valve.grants.set(grants);
                     shell.feed(Input::Origin(OriginInput::Body(id, bytes)));
                 }
             }

@@ -12,6 +12,7 @@ use host::clock::Clock;
 use host::origin::Pool;
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
+use node::driver::Grants;
 use node::{
     ClientInput, ClientOutput, ExchangeId, Fetch, FetchError, FetchId, Head, Input, LinkInput,
     Node, OriginOutput, Output, PeerInfo, PublishedInfo, PutError, Report,
@@ -95,9 +96,8 @@ pub enum End {
 /// How much of an origin's content may be taken.
 #[derive(Default)]
 pub struct Valve {
-    /// Bytes; less than nothing if the last piece was larger than what was granted.
-    pub granted: Cell<i64>,
-    /// Tells of more.
+    pub grants: Cell<Grants>,
+    /// Tells of more that may be taken.
     pub opened: Notify,
 }
 
@@ -182,6 +182,11 @@ impl Shell {
     /// Where an exchange's answer is left.
     pub fn port(&self, id: ExchangeId) -> Option<Rc<RefCell<Port>>> {
         self.0.state.borrow().ports.get(&id).cloned()
+    }
+
+    /// The engine's time.
+    pub fn clock(&self) -> Clock {
+        self.0.state.borrow().clock
     }
 
     /// Connections to origins.
@@ -292,7 +297,9 @@ impl Shell {
             }
             OriginOutput::Grant(id, bytes) => {
                 if let Some((_, valve)) = state.fetches.get(&id) {
-                    valve.granted.set(valve.granted.get().saturating_add_unsigned(bytes));
+                    let mut grants = valve.grants.get();
+                    grants.grant(state.clock.now(), bytes);
+                    valve.grants.set(grants);
                     valve.opened.notify_one();
                 }
             }

@@ -6,6 +6,7 @@
 pub mod admission;
 mod client_window;
 mod disk_queue;
+mod grants;
 mod link_buffer;
 pub mod links;
 mod network;
@@ -14,6 +15,7 @@ pub mod shares;
 
 pub use client_window::ClientWindow;
 pub use disk_queue::{DiskQueue, Waiting};
+pub use grants::{Grants, HEAD_MAX};
 pub use link_buffer::LinkBuffer;
 pub use network::Network;
-pub use pool::{HEAD_MAX, Made, OriginPool, PAUSE_MAX};
+pub use pool::{Made, OriginPool};

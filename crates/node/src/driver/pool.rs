@@ -1,5 +1,5 @@
-//! Connections to origins that wait for their next request: how many, for how long, and when they are dead; and how long
-//! an origin is waited for.
+//! Connections to origins that wait for their next request: whose request may use one, how many there
+//! are, for how long, and when they are dead.
 
 use crate::routes::RouteTable;
 use crate::{Caller, Dial, Fetch};
@@ -7,12 +7,6 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use wire::Instant;
 
-/// An origin gets so long to begin its answer, once it has the whole request: as long as others give
-/// it, since some answer only when there is something to say.
-pub const HEAD_MAX: Duration = Duration::from_secs(15 * 60);
-/// An origin may pause for so long within its content: some only speak when there is news. One that
-/// vanished is noticed earlier, by the connection itself.
-pub const PAUSE_MAX: Duration = Duration::from_secs(15 * 60);
 /// An idle connection is kept for so long …
 const IDLE_MAX: Duration = Duration::from_secs(15);
 /// … to one origin at most this many …

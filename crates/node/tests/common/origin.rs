@@ -3,10 +3,12 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use node::driver::Grants;
 use node::{Caller, Dial, ExchangeId, Fetch, FetchError, FetchId, Head, Input, OriginInput};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::time::Duration;
+use wire::Instant;
 
 /// Says which version of a page a response is; the harness finds the right bytes by it.
 const VERSION: &str = "x-version";
@@ -166,13 +168,21 @@ pub enum Event {
 struct Live {
     page: Page,
     sent: usize,
-    granted: i64,
+    /// How long nodes wait for the next piece is not looked at: tests wait for it themselves.
+    grants: Grants,
     /// A piece is on its way.
     busy: bool,
     /// Nothing more gets through, and nobody is told.
     lost: bool,
     /// There will be no head, but this.
     failing: Option<FetchError>,
+}
+
+impl Live {
+    fn new(page: Page, failing: Option<FetchError>) -> Self {
+        let grants = Grants::default();
+        Self { page, sent: 0, grants, busy: true, lost: false, failing }
+    }
 }
 
 /// All origins of the world.
@@ -231,7 +241,7 @@ impl Origin {
         let Fetch { method, headers, dial, caller, exchange, .. } = fetch;
         self.seen.push(Seen { by: id.0, method, url, headers, dial, caller, exchange });
         let head_after = page.head_after;
-        let live = Live { page, sent: 0, granted: 0, busy: true, lost: false, failing };
+        let live = Live::new(page, failing);
         self.live.insert(id, live);
         match head_after {
             Some(wait) => (wait, Event::Head),
@@ -243,7 +253,7 @@ impl Origin {
     pub fn take(&mut self, id: Asker, page: Page) -> (Duration, Event) {
         self.taken.insert(id);
         let pause = page.pause;
-        let live = Live { page, sent: 0, granted: 0, busy: true, lost: false, failing: None };
+        let live = Live::new(page, None);
         self.live.insert(id, live);
         (pause, Event::Piece)
     }
@@ -279,10 +289,10 @@ impl Origin {
         page
     }
 
-    pub fn grant(&mut self, id: Asker, bytes: u64) -> Option<(Duration, Event)> {
+    pub fn grant(&mut self, now: Instant, id: Asker, bytes: u64) -> Option<(Duration, Event)> {
         let live = self.live.get_mut(&id)?;
-        live.granted += bytes as i64;
-        let begins = !live.busy && live.granted > 0;
+        live.grants.grant(now, bytes);
+        let begins = !live.busy && live.grants.is_open();
         live.busy |= begins;
         begins.then_some((live.page.pause, Event::Piece))
     }
@@ -313,7 +323,12 @@ impl Origin {
         self.live.len()
     }
 
-    pub fn happen(&mut self, id: Asker, event: Event) -> (Vec<Input>, Option<(Duration, Event)>) {
+    pub fn happen(
+        &mut self,
+        now: Instant,
+        id: Asker,
+        event: Event,
+    ) -> (Vec<Input>, Option<(Duration, Event)>) {
         let Some(live) = self.live.get_mut(&id) else { return (Vec::new(), None) };
         match event {
             _ if live.lost => (Vec::new(), None),
@@ -328,17 +343,17 @@ impl Origin {
                     Input::Origin(OriginInput::Head(id.1, status, live.page.headers.clone()));
                 (vec![head], Some((live.page.pause, Event::Piece)))
             }
-            Event::Piece => self.piece(id),
+            Event::Piece => self.piece(now, id),
         }
     }
 
-    fn piece(&mut self, id: Asker) -> (Vec<Input>, Option<(Duration, Event)>) {
+    fn piece(&mut self, now: Instant, id: Asker) -> (Vec<Input>, Option<(Duration, Event)>) {
         let Some(live) = self.live.get_mut(&id) else { return (Vec::new(), None) };
         let page = &live.page;
         let end = page.breaks_at.unwrap_or(usize::MAX).min(page.body.len());
         // The end of a chunked body is read like its content.
         let needs_grant = live.sent < end || (page.chunked && !page.body.is_empty());
-        if needs_grant && live.granted <= 0 {
+        if needs_grant && !live.grants.is_open() {
             live.busy = false;
             return (Vec::new(), None);
         }
@@ -358,7 +373,7 @@ impl Origin {
             (to, wait) = (at, time);
         }
         let bytes = page.body.slice(live.sent..to);
-        live.granted -= bytes.len() as i64;
+        live.grants.took(now, bytes.len());
         live.sent = to;
         self.sent += bytes.len() as u64;
         (vec![Input::Origin(OriginInput::Body(id.1, bytes))], Some((wait, Event::Piece)))

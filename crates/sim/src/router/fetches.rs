@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
-use node::driver::{HEAD_MAX, Made, OriginPool, PAUSE_MAX};
+use node::driver::{Grants, HEAD_MAX, Made, OriginPool};
 use node::{
     Access, Dial, Fetch, FetchError, FetchId, Forbidden, Input, Leads, OriginInput, OriginOutput,
     RouteTable,
@@ -48,12 +48,11 @@ struct Active {
     /// It went by a connection that had been kept, and no head has come: it can be sent again by another.
     is_repeatable: bool,
     is_open: bool,
-    /// Less than nothing if the last piece was larger than what was granted.
-    granted: i64,
-    until: Instant,
+    grants: Grants,
+    /// Until when the connection, and then the head, is waited for; `None`: the head has come, after any
+    /// interim ones.
+    until: Option<Instant>,
     keeps: bool,
-    /// The head has come, after any interim ones.
-    is_answered: bool,
     /// The origin has closed its side.
     is_ended: bool,
 }
@@ -120,10 +119,9 @@ impl Fetches {
                     request: head(&fetch),
                     is_repeatable: is_open,
                     is_open,
-                    granted: 0,
-                    until: now + if is_open { HEAD_MAX } else { DIAL },
+                    grants: Grants::default(),
+                    until: Some(now + if is_open { HEAD_MAX } else { DIAL }),
                     keeps: false,
-                    is_answered: false,
                     is_ended: false,
                     fetch,
                 };
@@ -177,7 +175,7 @@ impl Fetches {
         told: &mut VecDeque<Input>,
     ) {
         if let Some(active) = self.active.get_mut(&id) {
-            active.granted = active.granted.saturating_add_unsigned(bytes);
+            active.grants.grant(now, bytes);
             self.go_on(now, host, id, told);
         }
     }
@@ -207,7 +205,7 @@ impl Fetches {
             && let Some(active) = self.active.get_mut(&id)
         {
             active.is_open = true;
-            active.until = now + HEAD_MAX;
+            active.until = Some(now + HEAD_MAX);
             self.go_on(now, host, id, told);
         }
     }
@@ -308,7 +306,7 @@ impl Fetches {
         {
             (active.socket, active.request, active.is_open) = (socket, head(&active.fetch), false);
             active.made = self.idle.made(&active.fetch);
-            (active.until, active.is_ended) = (now + DIAL, false);
+            (active.until, active.is_ended) = (Some(now + DIAL), false);
             self.ids.insert(socket, id);
             return;
         }
@@ -318,20 +316,26 @@ impl Fetches {
 
     /// When something is given up.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let active = self.active.values().map(|active| active.until).min();
+        let active = self.active.values().filter_map(Active::poll_timeout).min();
         active.into_iter().chain(self.idle.poll_timeout()).min()
     }
 
     /// Gives up what has taken too long.
     pub fn handle_timeout(&mut self, now: Instant, host: &mut Host, told: &mut VecDeque<Input>) {
         self.drop_idle(now, host);
-        let late = self.active.iter().filter(|(_, active)| active.until <= now);
+        let is_late = |active: &Active| active.poll_timeout().is_some_and(|until| until <= now);
+        let late = self.active.iter().filter(|(_, active)| is_late(active));
         let late: Vec<_> = late.map(|(id, _)| *id).collect();
         late.into_iter().for_each(|id| self.fail(now, host, id, FetchError::TimedOut, told));
     }
 }
 
 impl Active {
+    /// When it is given up.
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.until.or(self.grants.poll_timeout())
+    }
+
     /// Reads what is granted; whether the response is complete.
     fn read(
         &mut self,
@@ -340,16 +344,17 @@ impl Active {
         id: FetchId,
         told: &mut VecDeque<Input>,
     ) -> Result<bool, FetchError> {
-        // A head, or the end of a response that has no content, needs no grant.
-        while self.granted > 0 || self.reader.is_in_head() {
+        // A head needs no grant.
+        while self.grants.is_open() || self.reader.is_in_head() {
             let Some(bytes) = host.read(now, self.socket, READ_MAX) else { break };
-            self.until = now + PAUSE_MAX;
             self.reader.push(bytes);
-            if self.take(id, told)? {
+            if self.take(now, id, told)? {
                 return Ok(true);
             }
         }
-        if self.is_ended && host.readable(self.socket) == 0 {
+        // Its end is looked at only where more would be read.
+        let would_read = self.grants.is_open() || self.reader.is_in_head();
+        if self.is_ended && would_read && host.readable(self.socket) == 0 {
             return match self.reader.close::<ResponseHead>() {
                 Ok(Some(_)) => {
                     told.push_back(Input::Origin(OriginInput::End(id, Ok(()))));
@@ -362,22 +367,28 @@ impl Active {
     }
 
     /// Tells what came; whether the response is complete.
-    fn take(&mut self, id: FetchId, told: &mut VecDeque<Input>) -> Result<bool, FetchError> {
+    fn take(
+        &mut self,
+        now: Instant,
+        id: FetchId,
+        told: &mut VecDeque<Input>,
+    ) -> Result<bool, FetchError> {
         loop {
             match self.reader.poll::<ResponseHead>() {
                 Ok(None) => return Ok(false),
                 Err(Malformed) => return Err(FetchError::Malformed),
                 Ok(Some(Part::Head(head))) if head.status.is_informational() => {}
                 Ok(Some(Part::Head(head))) => {
-                    (self.is_repeatable, self.is_answered) = (false, true);
+                    (self.is_repeatable, self.until) = (false, None);
                     self.keeps = keeps_alive(head.version, &head.headers);
                     told.push_back(Input::Origin(OriginInput::Head(id, head.status, head.headers)));
                 }
                 Ok(Some(Part::Body(bytes))) => {
-                    self.granted -= bytes.len() as i64;
+                    self.grants.took(now, bytes.len());
                     told.push_back(Input::Origin(OriginInput::Body(id, bytes)));
                 }
-                Ok(Some(Part::End)) if !self.is_answered => {}
+                // An interim one's.
+                Ok(Some(Part::End)) if self.until.is_some() => {}
                 Ok(Some(Part::End)) => {
                     told.push_back(Input::Origin(OriginInput::End(id, Ok(()))));
                     return Ok(true);

@@ -248,7 +248,7 @@ impl Net {
             Event::Input(input) => self.feed(input),
             Event::Client(id, turn) => self.turn(id, turn),
             Event::Origin(fetch, event) => {
-                let (inputs, next) = self.origin.happen((0, fetch), event);
+                let (inputs, next) = self.origin.happen(self.now, (0, fetch), event);
                 if let Some((wait, event)) = next {
                     self.after(wait, Event::Origin(fetch, event));
                 }
@@ -331,7 +331,7 @@ impl Net {
                 self.after(wait, Event::Origin(id, event));
             }
             OriginOutput::Grant(id, bytes) => {
-                if let Some((wait, event)) = self.origin.grant((0, id), bytes) {
+                if let Some((wait, event)) = self.origin.grant(self.now, (0, id), bytes) {
                     self.after(wait, Event::Origin(id, event));
                 }
             }

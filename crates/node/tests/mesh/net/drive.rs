@@ -140,7 +140,7 @@ impl Mesh {
             };
         }
         self.stalled.remove(&asker);
-        let (inputs, next) = self.origin.happen(asker, event);
+        let (inputs, next) = self.origin.happen(self.now, asker, event);
         for input in &inputs {
             if let Input::Origin(OriginInput::Head(_, _, headers)) = input {
                 self.spoken.extend(version(headers).map(|version| (version, self.now)));
@@ -231,7 +231,7 @@ impl Mesh {
                 self.after(wait, Some(node), What::Origin(id, event));
             }
             OriginOutput::Grant(id, bytes) => {
-                if let Some((wait, event)) = self.origin.grant((node, id), bytes) {
+                if let Some((wait, event)) = self.origin.grant(self.now, (node, id), bytes) {
                     self.after(wait, Some(node), What::Origin(id, event));
                 }
             }
