@@ -26,6 +26,7 @@ use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::task::spawn_local;
+use wire::Instant;
 
 /// Descriptors for all links.
 pub const DESCRIPTORS: u64 = (ACCEPTED_MAX + DIALLED_MAX) as u64;
@@ -230,11 +231,9 @@ impl Links {
                     line.say(tell, LinkInput::Room(id, written));
                 }
             }
-            let (most, least) = line.amounts();
+            let most = line.buffer.borrow().most();
             if ready.is_readable() && most > 0 {
-                // The end is read at once, and what came before it.
-                if least > 1 && !ready.is_read_closed() && peers::has_less(stream, least)? {
-                    line.buffer.borrow_mut().leave(self.0.clock.now());
+                if line.leaves(stream, self.0.clock.now(), ready.is_read_closed())? {
                     continue;
                 }
                 if is_bulk {
@@ -296,10 +295,14 @@ impl Line {
         self.buffer.borrow().is_hung_up()
     }
 
-    /// How much may be read, and how much is worth it.
-    fn amounts(&self) -> (u64, u64) {
-        let buffer = self.buffer.borrow();
-        (buffer.most(), buffer.least())
+    /// Whether what has come is left where it is for now.
+    fn leaves(&self, stream: &TcpStream, now: Instant, is_ended: bool) -> io::Result<bool> {
+        let mut buffer = self.buffer.borrow_mut();
+        // Most reads are not worth a look at how much there is.
+        if buffer.least() == 0 {
+            return Ok(false);
+        }
+        peers::is_left(stream, |unread| buffer.leaves(now, unread, is_ended))
     }
 
     /// What it waits for at its socket; `None`: the engine wants nothing of it now.

@@ -120,11 +120,11 @@ pub async fn dial(address: SocketAddr) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Whether less than `enough` lies unread. Then the stream is not ready to be read until more comes.
-pub fn has_less(stream: &TcpStream, enough: u64) -> io::Result<bool> {
-    let look = || match rustix::io::ioctl_fionread(stream)? {
-        unread if unread < enough => Err(ErrorKind::WouldBlock.into()),
-        _ => Ok(()),
+/// Whether this leaves what lies unread where it is. Then the stream is not ready to be read until more comes.
+pub fn is_left(stream: &TcpStream, leaves: impl FnOnce(u64) -> bool) -> io::Result<bool> {
+    let look = || match leaves(rustix::io::ioctl_fionread(stream)?) {
+        true => Err(ErrorKind::WouldBlock.into()),
+        false => Ok(()),
     };
     match stream.try_io(Interest::READABLE, look) {
         Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(true),
@@ -132,7 +132,7 @@ pub fn has_less(stream: &TcpStream, enough: u64) -> io::Result<bool> {
     }
 }
 
-/// Reads what lies unread, at most so much, also of a stream that [`has_less`] has made unready; nothing if
+/// Reads what lies unread, at most so much, also of a stream that [`is_left`] has made unready; nothing if
 /// there is nothing now.
 pub fn take_unread(stream: &TcpStream, most: u64) -> io::Result<Bytes> {
     let unread = rustix::io::ioctl_fionread(stream)?.min(most);

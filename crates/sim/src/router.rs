@@ -237,7 +237,7 @@ impl Program for Router {
             }
             Event::Connected(id) if self.links.has(id) => self.links.connected(id, told),
             Event::Connected(id) => self.fetches.connected(now, host, id, told),
-            Event::Readable(id) if self.links.has(id) => self.links.ready(now, host, id),
+            Event::Readable(id) if self.links.has(id) => self.links.ready(now, host, id, true),
             Event::Readable(id) if self.callers.has(id) => {
                 self.callers.readable(now, host, id, told);
             }
@@ -245,7 +245,7 @@ impl Program for Router {
                 self.fetches.ready(now, host, id, false, told);
             }
             Event::Readable(id) => discard(now, host, id),
-            Event::Writable(id) if self.links.has(id) => self.links.ready(now, host, id),
+            Event::Writable(id) if self.links.has(id) => self.links.ready(now, host, id, false),
             Event::Writable(id) if self.callers.has(id) => self.callers.writable(id),
             Event::Writable(id) if self.fetches.has(id) => {
                 self.fetches.ready(now, host, id, false, told);

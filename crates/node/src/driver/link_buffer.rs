@@ -62,9 +62,10 @@ impl LinkBuffer {
         self.gathers.min(self.granted)
     }
 
-    /// There is less than [`least`](Self::least): until when it is left unread.
-    pub fn leave(&mut self, now: Instant) -> Instant {
-        *self.gathering.get_or_insert(now + GATHER)
+    /// So much lies unread, which may be nothing after a read. Whether that is left there for now: it is less
+    /// than [`least`](Self::least), and more may come. The end is read at once, and what came before it.
+    pub fn leaves(&mut self, now: Instant, unread: u64, is_ended: bool) -> bool {
+        !is_ended && unread < self.least() && now < *self.gathering.get_or_insert(now + GATHER)
     }
 
     /// When what was left is to be read, however little it is.
@@ -132,14 +133,18 @@ mod tests {
         assert!(buffer.take(LinkOutput::Receive(ID, 2000)));
         assert!(!buffer.take(LinkOutput::Gather(ID, 3000)), "nothing is to be done for that");
         assert_eq!((buffer.least(), buffer.poll_timeout()), (2000, None), "no more can come");
-        assert_eq!(buffer.leave(at(5)), at(55));
-        assert_eq!(buffer.leave(at(30)), at(55), "what has come meanwhile makes it no longer");
-        assert_eq!(buffer.poll_timeout(), Some(at(55)));
+        assert!(!buffer.leaves(at(4), 2000, false) && !buffer.leaves(at(4), 1999, true));
+        assert!(buffer.leaves(at(5), 0, false));
+        assert!(buffer.leaves(at(30), 1999, false));
+        let until = buffer.poll_timeout();
+        assert_eq!(until, Some(at(55)), "what has come meanwhile makes it no longer");
+        assert!(!buffer.leaves(at(55), 1, false));
         buffer.received(0);
         assert_eq!((buffer.least(), buffer.poll_timeout()), (2000, None));
-        buffer.leave(at(60));
+        assert!(buffer.leaves(at(60), 1999, false));
         buffer.received(1);
         assert_eq!((buffer.least(), buffer.poll_timeout()), (0, None));
+        assert!(!buffer.leaves(at(61), 0, false));
     }
 
     #[test]

@@ -34,6 +34,8 @@ struct Line {
     socket: SocketId,
     buffer: LinkBuffer,
     is_open: bool,
+    /// There may be something to read.
+    is_readable: bool,
     /// The peer has closed its side, and what came before may not have been read.
     is_ended: bool,
 }
@@ -84,7 +86,13 @@ impl Links {
     }
 
     fn add(&mut self, id: LinkId, socket: SocketId, is_open: bool) {
-        let line = Line { socket, buffer: LinkBuffer::default(), is_open, is_ended: false };
+        let line = Line {
+            socket,
+            buffer: LinkBuffer::default(),
+            is_open,
+            is_readable: false,
+            is_ended: false,
+        };
         self.lines.insert(id, line);
         self.ids.insert(socket, id);
     }
@@ -124,9 +132,12 @@ impl Links {
         }
     }
 
-    /// There is something to read at a socket, or room to write.
-    pub fn ready(&mut self, now: Instant, host: &mut Host, socket: SocketId) {
-        if let Some(id) = self.ids.get(&socket) {
+    /// There is something to read at a socket (`is_readable`), or room to write.
+    pub fn ready(&mut self, now: Instant, host: &mut Host, socket: SocketId, is_readable: bool) {
+        if let Some(id) = self.ids.get(&socket)
+            && let Some(line) = self.lines.get_mut(id)
+        {
+            line.is_readable |= is_readable;
             self.changed.insert(*id);
         } else {
             self.part(now, host, socket);
@@ -135,14 +146,9 @@ impl Links {
 
     /// A peer has closed its side.
     pub fn ended(&mut self, now: Instant, host: &mut Host, socket: SocketId) {
-        if let Some(id) = self.ids.get(&socket)
-            && let Some(line) = self.lines.get_mut(id)
-        {
-            line.is_ended = true;
-            self.changed.insert(*id);
-        } else {
-            self.part(now, host, socket);
-        }
+        let line = self.ids.get(&socket).and_then(|id| self.lines.get_mut(id));
+        line.into_iter().for_each(|line| line.is_ended = true);
+        self.ready(now, host, socket, true);
     }
 
     /// A connection is over.
@@ -167,20 +173,19 @@ impl Links {
                 told.push_back(Input::Link(LinkInput::Room(id, written)));
             }
             let most = line.buffer.most() as usize;
-            if most > 0 && line.gathers_more(now, host) {
+            if !line.is_readable || most == 0 || line.leaves(now, host) {
                 continue;
             }
-            if most > 0
-                && let Some(bytes) = host.read(now, line.socket, most)
-            {
-                line.buffer.received(bytes.len() as u64);
+            let bytes = host.read(now, line.socket, most);
+            line.buffer.received(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64));
+            line.is_readable = bytes.is_some();
+            if let Some(bytes) = bytes {
                 told.push_back(Input::Link(LinkInput::Received(id, bytes)));
                 // Others have their turn, and the engine takes this in first.
                 self.changed.insert(id);
                 return;
             }
-            // Its end is looked at only where more would be read.
-            if line.is_ended && most > 0 {
+            if line.is_ended {
                 let socket = line.socket;
                 host.close(now, socket);
                 self.closed(socket, told);
@@ -234,9 +239,12 @@ impl Links {
                 self.closed(socket, told);
             }
         }
-        let is_due = |line: &Line| line.buffer.poll_timeout().is_some_and(|until| until <= now);
-        let due = self.lines.iter().filter(|(_, line)| is_due(line)).map(|(id, _)| *id);
-        self.changed.extend(due);
+        for (id, line) in &mut self.lines {
+            if line.buffer.poll_timeout().is_some_and(|until| until <= now) {
+                line.is_readable = true;
+                self.changed.insert(*id);
+            }
+        }
         let late = self.parting.iter().filter(|(_, it)| it.until <= now);
         let late: Vec<_> = late.map(|(socket, _)| *socket).collect();
         for socket in late {
@@ -252,13 +260,15 @@ impl Links {
 }
 
 impl Line {
-    /// Whether less is there than is worth reading, and more may still come soon. The end is read at once,
-    /// and what came before it.
-    fn gathers_more(&mut self, now: Instant, host: &mut Host) -> bool {
-        let (least, there) = (self.buffer.least() as usize, host.readable(self.socket));
-        let is_left = there > 0 && there < least && !self.is_ended && now < self.buffer.leave(now);
+    /// Whether what has come is left where it is for now.
+    fn leaves(&mut self, now: Instant, host: &mut Host) -> bool {
+        let unread = host.readable(self.socket);
+        let is_left = self.buffer.leaves(now, unread as u64, self.is_ended);
         if is_left {
-            host.gather(self.socket, least);
+            self.is_readable = false;
+            if unread > 0 {
+                host.gather(self.socket, self.buffer.least() as usize);
+            }
         }
         is_left
     }
