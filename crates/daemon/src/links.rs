@@ -13,8 +13,8 @@ use bytes::{BufMut as _, Bytes, BytesMut};
 use host::clock::Clock;
 use host::parting::part;
 use host::peers::{self, Port};
-use node::driver::LinkBuffer;
 use node::driver::links::{self, ACCEPTED_MAX, DIALLED_MAX, FAREWELL, Farewells};
+use node::driver::{LinkBuffer, READ_MAX};
 use node::{LinkId, LinkInput, LinkOutput};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -30,8 +30,6 @@ use wire::Instant;
 
 /// Descriptors for all links.
 pub const DESCRIPTORS: u64 = (ACCEPTED_MAX + DIALLED_MAX) as u64;
-/// As many bytes are read at one time, in memory.
-const READ_MAX: usize = links::READ_MAX as usize;
 /// A buffer with less room than this is not worth a read.
 const READ_MIN: usize = 16 * 1024;
 /// As many pieces are written at one time.
@@ -250,7 +248,8 @@ impl Links {
         Ok(())
     }
 
-    /// Reads at most so much; nothing is the end.
+    /// Reads at most so much; nothing is the end. A read also ends where the memory does that links share, which
+    /// is no decision: the rest is read next.
     fn read(&self, stream: &TcpStream, most: u64) -> io::Result<Bytes> {
         let mut buffer = self.0.buffer.borrow_mut();
         if buffer.capacity() < READ_MIN {

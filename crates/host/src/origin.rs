@@ -10,7 +10,7 @@ use http_body_util::{Either, Empty};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use node::driver::{HEAD_MAX, Made, OriginPool};
+use node::driver::{HEAD_MAX, Made, OriginPool, READ_MAX};
 use node::{Fetch, FetchError, RouteTable};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -24,8 +24,6 @@ pub type Content = Either<Incoming, Empty<Bytes>>;
 
 /// The request's content may pause for so long on its way.
 const CONTENT_PATIENCE: Duration = Duration::from_secs(60);
-/// hyper reads so much at once, so that a grant is not overdrawn by more.
-const READ_BYTES_MAX: usize = 64 * 1024;
 
 /// Connections to origins that wait for their next request.
 #[derive(Clone)]
@@ -222,7 +220,8 @@ async fn connect(stream: TcpStream, made: Made) -> Result<Connection, FetchError
     let screened = Screened::origin(stream);
     let signs = screened.signs();
     let (sender, driver) = http1::Builder::new()
-        .max_buf_size(READ_BYTES_MAX)
+        // hyper begins with less, and reads more once that was full.
+        .max_buf_size(READ_MAX)
         .handshake(TokioIo::new(screened))
         .await
         .map_err(|_| FetchError::Truncated)?;

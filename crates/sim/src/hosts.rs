@@ -4,6 +4,7 @@
 //! *Who calls it:* the world, as programs on machines; [`http`] also the router's driver. *What it never
 //! does:* cache, or decide who is asked. *Where to start:* [`Client`], [`Origin`].
 
+use bytes::{Bytes, BytesMut};
 use wire::Instant;
 
 use crate::net::{Host, SocketId};
@@ -23,6 +24,21 @@ pub(crate) use date::date;
 pub(crate) use origin::format_date;
 pub use origin::{Answer, Body, Files};
 pub use server::Origin;
+
+/// Reads at most so much, in one piece, of all segments that have come.
+pub(crate) fn read(now: Instant, host: &mut Host, socket: SocketId, most: usize) -> Option<Bytes> {
+    let first = host.read(now, socket, most)?;
+    let mut left = most - first.len();
+    if left == 0 || host.readable(socket) == 0 {
+        return Some(first);
+    }
+    let mut bytes = BytesMut::from(first);
+    while let Some(piece) = host.read(now, socket, left) {
+        left -= piece.len();
+        bytes.extend_from_slice(&piece);
+    }
+    Some(bytes.freeze())
+}
 
 /// Takes what comes at a socket of which nothing more is wanted: else its peer would wait for room.
 pub(crate) fn discard(now: Instant, host: &mut Host, socket: SocketId) {

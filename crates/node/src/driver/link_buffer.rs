@@ -1,6 +1,6 @@
 //! What lies between the engine and the socket of one link: what may be read, and what is to be written.
 
-use super::links::READ_MAX;
+use super::READ_MAX;
 use crate::output::LinkOutput;
 use bytes::{Buf as _, Bytes};
 use std::collections::VecDeque;
@@ -54,7 +54,7 @@ impl LinkBuffer {
 
     /// As much may be read at one time; nothing, if the engine takes nothing now, not even the end.
     pub fn most(&self) -> u64 {
-        self.granted.min(READ_MAX)
+        self.granted.min(READ_MAX as u64)
     }
 
     /// Less than this is not worth reading, while more may come.
@@ -119,12 +119,13 @@ mod tests {
     fn no_more_is_read_than_was_granted() {
         let mut buffer = LinkBuffer::default();
         assert_eq!(buffer.most(), 0);
-        assert!(buffer.take(LinkOutput::Receive(ID, READ_MAX + 7)));
-        assert_eq!(buffer.most(), READ_MAX);
-        buffer.received(READ_MAX);
+        let most = READ_MAX as u64;
+        assert!(buffer.take(LinkOutput::Receive(ID, most + 7)));
+        assert_eq!(buffer.most(), most);
+        buffer.received(most);
         assert_eq!(buffer.most(), 7);
         assert!(buffer.take(LinkOutput::Receive(ID, u64::MAX)));
-        assert_eq!(buffer.most(), READ_MAX);
+        assert_eq!(buffer.most(), most);
     }
 
     #[test]

@@ -27,8 +27,6 @@ const ROOM_MAX: u64 = 128 * 1024;
 const ROOM_MIN: u64 = 16 * 1024;
 /// … which share this many.
 const ROOMS: u64 = 1024 * 1024;
-/// This many bytes are read at one time, at most.
-pub const READ_MAX: u64 = 64 * 1024;
 
 /// How many bytes the engine may have on their way to the socket of a new link, where there are this many
 /// links.

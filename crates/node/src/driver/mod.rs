@@ -19,3 +19,7 @@ pub use grants::{Grants, HEAD_MAX};
 pub use link_buffer::LinkBuffer;
 pub use network::Network;
 pub use pool::{Made, OriginPool};
+
+/// This many bytes of a link or of an origin's answer are read at one time, at most: so little may come of an
+/// answer beyond what was granted.
+pub const READ_MAX: usize = 64 * 1024;

@@ -9,21 +9,19 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
-use node::driver::{Grants, HEAD_MAX, Made, OriginPool};
+use node::driver::{Grants, HEAD_MAX, Made, OriginPool, READ_MAX};
 use node::{
     Access, Dial, Fetch, FetchError, FetchId, Forbidden, Input, Leads, OriginInput, OriginOutput,
     RouteTable,
 };
 use wire::Instant;
 
-use crate::hosts::discard;
 use crate::hosts::http::{Malformed, Part, Reader, ResponseHead, keeps_alive, request};
+use crate::hosts::{discard, read};
 use crate::net::{Host, SocketId, tcp};
 
 /// An origin has so long to answer a dial.
 const DIAL: Duration = Duration::from_secs(20);
-/// As many bytes are read at one time.
-const READ_MAX: usize = 64 * 1024;
 
 /// All requests under way, and connections that wait for one.
 #[derive(Debug)]
@@ -346,7 +344,7 @@ impl Active {
     ) -> Result<bool, FetchError> {
         // A head needs no grant.
         while self.grants.is_open() || self.reader.is_in_head() {
-            let Some(bytes) = host.read(now, self.socket, READ_MAX) else { break };
+            let Some(bytes) = read(now, host, self.socket, READ_MAX) else { break };
             self.reader.push(bytes);
             if self.take(now, id, told)? {
                 return Ok(true);

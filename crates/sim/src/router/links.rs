@@ -11,7 +11,7 @@ use node::driver::links::{ACCEPTED_MAX, DIAL, DIALLED_MAX, FAREWELL, Farewells, 
 use node::{Input, LinkId, LinkInput, LinkOutput};
 use wire::Instant;
 
-use crate::hosts::discard;
+use crate::hosts::{discard, read};
 use crate::net::{Host, SocketId};
 
 /// All links.
@@ -176,7 +176,7 @@ impl Links {
             if !line.is_readable || most == 0 || line.leaves(now, host) {
                 continue;
             }
-            let bytes = host.read(now, line.socket, most);
+            let bytes = read(now, host, line.socket, most);
             line.buffer.received(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64));
             line.is_readable = bytes.is_some();
             if let Some(bytes) = bytes {
