@@ -7,8 +7,7 @@ use content::{Content, Turn};
 use joined::{dial_past, relay};
 pub use joined::{join, tunnel};
 
-use crate::places::Place;
-use crate::shares::ACCEPT_PAUSE;
+use crate::places::{ACCEPT_PAUSE, Place};
 use crate::shell::{Past, Shell};
 use crate::turned_away::{NO_ROOM, OVER_SHARE, RETRY_AFTER_SECONDS, turn_away};
 use bytes::{Bytes, BytesMut};

@@ -8,12 +8,12 @@
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "no output may be overlooked")]
 
-use crate::shares::{ACCEPT_PAUSE, Place, Places};
+use crate::places::ACCEPT_PAUSE;
 use bytes::{BufMut as _, Bytes, BytesMut};
 use host::clock::Clock;
 use host::parting::part;
 use host::peers::{self, Port};
-use node::driver::links::{self, ACCEPTED_MAX, DIALLED_MAX, FAREWELL, Farewells};
+use node::driver::links::{self, ACCEPTED_MAX, DIALLED_MAX, FAREWELL, Farewells, Place, Places};
 use node::driver::{LinkBuffer, READ_MAX};
 use node::{LinkId, LinkInput, LinkOutput};
 use std::cell::{Cell, RefCell};
@@ -49,10 +49,10 @@ struct Inner {
     clock: Clock,
     /// Those that the engine may still say something of.
     lines: RefCell<HashMap<LinkId, Rc<Line>>>,
-    places: Rc<Places>,
+    places: RefCell<Places>,
+    /// Tells who waits for a place that one was given back.
+    vacant: Notify,
     accepted: Cell<u64>,
-    /// Held by each link that we dialled, until it is over.
-    dialled: Rc<()>,
     /// Links that are hung up and not over yet, and what ends them.
     farewells: RefCell<Farewells<(LinkId, Rc<Notify>)>>,
     /// Held by each task, until it ends.
@@ -74,9 +74,9 @@ impl Links {
         Self(Rc::new(Inner {
             clock: Clock::start(),
             lines: RefCell::default(),
-            places: Places::new(ACCEPTED_MAX),
+            places: RefCell::default(),
+            vacant: Notify::new(),
             accepted: Cell::new(0),
-            dialled: Rc::default(),
             farewells: RefCell::default(),
             alive: Rc::default(),
             buffer: RefCell::default(),
@@ -109,12 +109,17 @@ impl Links {
     /// Takes peers in by a port; never returns.
     pub async fn accept(self, mut port: Port, tell: impl Tell) {
         loop {
-            let vacant = self.0.places.wait().await;
             match port.accept().await {
-                Ok((stream, peer)) => match self.0.places.take(vacant, peer.ip()) {
-                    Some(place) => self.take(stream, peer, place, tell.clone()),
-                    None => tracing::debug!(%peer, "it has its share of all links: refused"),
-                },
+                Ok((stream, peer)) => {
+                    // It waits as the next ones do in the kernel.
+                    while !self.0.places.borrow().is_vacant() {
+                        self.0.vacant.notified().await;
+                    }
+                    match self.hold(Place::Accepted(peer.ip())) {
+                        Some(held) => self.take(stream, peer, held, tell.clone()),
+                        None => tracing::debug!(%peer, "it has its share of all links: refused"),
+                    }
+                }
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a peer");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -143,12 +148,17 @@ impl Links {
         line
     }
 
-    fn take(&self, stream: TcpStream, peer: SocketAddr, place: Rc<Place>, tell: impl Tell) {
+    fn hold(&self, place: Place) -> Option<Held> {
+        let is_taken = self.0.places.borrow_mut().take(place);
+        is_taken.then(|| Held(self.clone(), place))
+    }
+
+    fn take(&self, stream: TcpStream, peer: SocketAddr, held: Held, tell: impl Tell) {
         let id = LinkId::accepted(self.0.accepted.get());
         self.0.accepted.set(self.0.accepted.get() + 1);
         let (links, line) = (self.clone(), self.add(id));
         spawn_local(async move {
-            let _place = place;
+            let _held = held;
             let _alive = Rc::clone(&links.0.alive);
             line.say(&tell, LinkInput::Accepted(id, peer));
             links.carry(id, stream, &line, &tell).await;
@@ -157,11 +167,10 @@ impl Links {
 
     async fn dial(&self, id: LinkId, address: SocketAddr, line: &Line, tell: &impl Tell) {
         let _alive = Rc::clone(&self.0.alive);
-        let _dialled = Rc::clone(&self.0.dialled);
-        let is_too_many = holders(&self.0.dialled) > DIALLED_MAX;
+        let held = self.hold(Place::Dialled);
         let dialled = tokio::select! {
-            dialled = peers::dial(address), if !is_too_many => dialled,
-            () = line.hang_up(), if !is_too_many => return,
+            dialled = peers::dial(address), if held.is_some() => dialled,
+            () = line.hang_up(), if held.is_some() => return,
             else => Err(io::Error::other("too many links")),
         };
         match dialled {
@@ -369,6 +378,16 @@ impl Line {
     }
 }
 
+/// A link's place, given back when this is dropped.
+struct Held(Links, Place);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.0.places.borrow_mut().release(self.1);
+        self.0.0.vacant.notify_one();
+    }
+}
+
 /// How many hold it beside us.
 fn holders(held: &Rc<()>) -> usize {
     Rc::strong_count(held) - 1
@@ -424,7 +443,8 @@ mod tests {
         /// Waits until no task is left; nothing more may have been said.
         async fn quiet(mut self) {
             self.links.hang_up(Duration::from_secs(9)).await;
-            assert_eq!(holders(&self.links.0.alive) + holders(&self.links.0.dialled), 0);
+            assert_eq!(holders(&self.links.0.alive), 0);
+            assert!(self.links.0.places.borrow().is_empty());
             drop(self.ear);
             assert!(self.told.recv().await.is_none(), "something was said");
         }
@@ -591,7 +611,7 @@ mod tests {
     fn too_many_dials_fail() {
         run(async {
             let mut bench = Bench::new().await;
-            let others = vec![Rc::clone(&bench.links.0.dialled); DIALLED_MAX];
+            let others = [(); DIALLED_MAX].map(|()| bench.links.hold(Place::Dialled).unwrap());
             bench.say(LinkOutput::Connect(ID, bench.listener.local_addr().unwrap()));
             assert!(matches!(bench.told.recv().await, Some(LinkInput::Closed(ID))));
             drop(others);

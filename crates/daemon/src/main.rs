@@ -36,7 +36,6 @@ mod publish;
 mod put;
 mod query;
 mod reload;
-mod shares;
 mod shell;
 mod status;
 mod term;

@@ -15,6 +15,8 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::sync::Notify;
 
+/// After a failed accept, as when descriptors run out, there is a pause.
+pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// While there is no room, it is looked for at least this often: heads and tunnels get older.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 

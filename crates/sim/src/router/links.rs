@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
 use node::driver::LinkBuffer;
-use node::driver::links::{ACCEPTED_MAX, DIAL, DIALLED_MAX, FAREWELL, Farewells, room};
+use node::driver::links::{DIAL, FAREWELL, Farewells, Place, Places, room};
 use node::{Input, LinkId, LinkInput, LinkOutput};
 use wire::Instant;
 
@@ -17,6 +17,7 @@ use crate::net::{Host, SocketId};
 /// All links.
 #[derive(Debug, Default)]
 pub(super) struct Links {
+    places: Places,
     lines: BTreeMap<LinkId, Line>,
     ids: BTreeMap<SocketId, LinkId>,
     /// Hung up, and not over yet.
@@ -31,6 +32,7 @@ pub(super) struct Links {
 
 #[derive(Debug)]
 struct Line {
+    place: Place,
     socket: SocketId,
     buffer: LinkBuffer,
     is_open: bool,
@@ -42,6 +44,7 @@ struct Line {
 
 #[derive(Debug)]
 struct Parting {
+    place: Place,
     buffer: LinkBuffer,
     until: Instant,
 }
@@ -74,19 +77,22 @@ impl Links {
     }
 
     fn dial(&mut self, now: Instant, host: &mut Host, id: LinkId, to: SocketAddr) -> bool {
-        let dialled = self.lines.keys().filter(|id| id.is_dialled()).count();
         let SocketAddr::V4(to) = to else { return false };
-        if dialled >= DIALLED_MAX {
+        if !self.places.take(Place::Dialled) {
             return false;
         }
-        let Ok(socket) = host.connect(now, to) else { return false };
-        self.add(id, socket, false);
+        let Ok(socket) = host.connect(now, to) else {
+            self.places.release(Place::Dialled);
+            return false;
+        };
+        self.add(id, socket, Place::Dialled, false);
         self.dials.push_back((now + DIAL, id));
         true
     }
 
-    fn add(&mut self, id: LinkId, socket: SocketId, is_open: bool) {
+    fn add(&mut self, id: LinkId, socket: SocketId, place: Place, is_open: bool) {
         let line = Line {
+            place,
             socket,
             buffer: LinkBuffer::default(),
             is_open,
@@ -106,13 +112,14 @@ impl Links {
         from: SocketAddr,
         told: &mut VecDeque<Input>,
     ) {
-        let accepted = self.lines.keys().filter(|id| !id.is_dialled()).count();
-        if accepted >= ACCEPTED_MAX {
+        let place = Place::Accepted(from.ip());
+        if !self.places.take(place) {
+            // A simulated host accepts by itself: there is no queue in which it could wait for a place.
             return host.abort(now, socket);
         }
         let id = LinkId::accepted(self.accepted);
         self.accepted += 1;
-        self.add(id, socket, true);
+        self.add(id, socket, place, true);
         told.push_back(Input::Link(LinkInput::Accepted(id, from)));
         told.push_back(Input::Link(LinkInput::Room(id, room(self.lines.len()))));
     }
@@ -155,7 +162,9 @@ impl Links {
     pub fn closed(&mut self, socket: SocketId, told: &mut VecDeque<Input>) {
         self.forget_parting(socket);
         if let Some(id) = self.ids.remove(&socket) {
-            self.lines.remove(&id);
+            if let Some(line) = self.lines.remove(&id) {
+                self.places.release(line.place);
+            }
             told.push_back(Input::Link(LinkInput::Closed(id)));
         }
     }
@@ -198,9 +207,10 @@ impl Links {
         let Some(line) = self.lines.remove(&id) else { return };
         self.ids.remove(&line.socket);
         if !line.is_open {
+            self.places.release(line.place);
             return host.abort(now, line.socket);
         }
-        let parting = Parting { buffer: line.buffer, until: now + FAREWELL };
+        let parting = Parting { place: line.place, buffer: line.buffer, until: now + FAREWELL };
         self.parting.insert(line.socket, parting);
         if let Some(oldest) = self.farewells.begin(line.socket) {
             host.abort(now, oldest);
@@ -254,7 +264,9 @@ impl Links {
     }
 
     fn forget_parting(&mut self, socket: SocketId) {
-        self.parting.remove(&socket);
+        if let Some(parting) = self.parting.remove(&socket) {
+            self.places.release(parting.place);
+        }
         self.farewells.end(|other| *other == socket);
     }
 }
