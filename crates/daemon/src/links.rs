@@ -351,7 +351,7 @@ impl Line {
 
     /// Sends what is left, and parts.
     async fn part(&self, stream: TcpStream) -> io::Result<()> {
-        while !self.buffer.borrow().is_written() {
+        while !self.buffer.borrow().is_parting() {
             stream.writable().await?;
             self.write(&stream)?;
         }

@@ -52,6 +52,13 @@ impl LinkBuffer {
         self.is_hung_up
     }
 
+    /// Whether all was written after a hang-up. Then the socket is to say that no more comes, and what still comes is
+    /// read and thrown away until the other side ends too: a socket that is closed while it has unread bytes takes
+    /// back what it sent. Before that nothing is read.
+    pub fn is_parting(&self) -> bool {
+        self.is_hung_up && self.is_written()
+    }
+
     /// As much may be read at one time; nothing, if the engine takes nothing now, not even the end.
     pub fn most(&self) -> u64 {
         self.granted.min(READ_MAX as u64)
@@ -170,7 +177,9 @@ mod tests {
         let mut buffer = LinkBuffer::default();
         assert!(buffer.take(LinkOutput::Write(ID, Bytes::from("bye"))));
         assert!(buffer.take(LinkOutput::Bulk(ID)) && buffer.take(LinkOutput::Hangup(ID)));
-        assert!(buffer.is_hung_up() && !buffer.is_written());
+        assert!(buffer.is_hung_up() && !buffer.is_written() && !buffer.is_parting());
+        buffer.wrote(3);
+        assert!(buffer.is_parting());
         assert!(buffer.turns_bulk() && !buffer.turns_bulk());
     }
 }

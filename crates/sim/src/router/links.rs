@@ -46,6 +46,8 @@ struct Line {
 struct Parting {
     place: Place,
     buffer: LinkBuffer,
+    /// The peer has closed its side.
+    is_ended: bool,
     until: Instant,
 }
 
@@ -64,7 +66,7 @@ impl Links {
                     told.push_back(Input::Link(LinkInput::Closed(id)));
                 }
             }
-            LinkOutput::Hangup(id) => self.hang_up(now, host, id),
+            LinkOutput::Hangup(id) => self.hang_up(now, host, id, output),
             LinkOutput::Write(id, _)
             | LinkOutput::Receive(id, _)
             | LinkOutput::Gather(id, _)
@@ -153,8 +155,11 @@ impl Links {
 
     /// A peer has closed its side.
     pub fn ended(&mut self, now: Instant, host: &mut Host, socket: SocketId) {
-        let line = self.ids.get(&socket).and_then(|id| self.lines.get_mut(id));
-        line.into_iter().for_each(|line| line.is_ended = true);
+        if let Some(line) = self.ids.get(&socket).and_then(|id| self.lines.get_mut(id)) {
+            line.is_ended = true;
+        } else if let Some(parting) = self.parting.get_mut(&socket) {
+            parting.is_ended = true;
+        }
         self.ready(now, host, socket, true);
     }
 
@@ -202,15 +207,17 @@ impl Links {
         }
     }
 
-    /// Sends what was written, then closes.
-    fn hang_up(&mut self, now: Instant, host: &mut Host, id: LinkId) {
-        let Some(line) = self.lines.remove(&id) else { return };
+    /// Sends what was written, then parts.
+    fn hang_up(&mut self, now: Instant, host: &mut Host, id: LinkId, output: LinkOutput) {
+        let Some(mut line) = self.lines.remove(&id) else { return };
+        line.buffer.take(output);
         self.ids.remove(&line.socket);
         if !line.is_open {
             self.places.release(line.place);
             return host.abort(now, line.socket);
         }
-        let parting = Parting { place: line.place, buffer: line.buffer, until: now + FAREWELL };
+        let Line { place, buffer, is_ended, .. } = line;
+        let parting = Parting { place, buffer, is_ended, until: now + FAREWELL };
         self.parting.insert(line.socket, parting);
         if let Some(oldest) = self.farewells.begin(line.socket) {
             host.abort(now, oldest);
@@ -219,13 +226,17 @@ impl Links {
         self.part(now, host, line.socket);
     }
 
-    /// Goes on with what a hang-up has left to do; what still comes is of no interest.
+    /// Goes on with what a hang-up has left to do.
     fn part(&mut self, now: Instant, host: &mut Host, socket: SocketId) {
-        discard(now, host, socket);
         let Some(parting) = self.parting.get_mut(&socket) else { return };
         write(now, host, socket, &mut parting.buffer);
-        if parting.buffer.is_written() {
+        if parting.buffer.is_parting() {
+            let is_ended = parting.is_ended;
             host.close(now, socket);
+            discard(now, host, socket);
+            if is_ended {
+                self.forget_parting(socket);
+            }
         }
     }
 
@@ -258,6 +269,7 @@ impl Links {
         let late = self.parting.iter().filter(|(_, it)| it.until <= now);
         let late: Vec<_> = late.map(|(socket, _)| *socket).collect();
         for socket in late {
+            // A socket that the daemon drops may still have something to send in its kernel; here all ends.
             host.abort(now, socket);
             self.forget_parting(socket);
         }
