@@ -12,7 +12,8 @@ const ROOM_PATIENCE: Duration = Duration::from_secs(1);
 /// Units that are to be appended.
 #[derive(Debug)]
 pub struct Waiting {
-    until: Instant,
+    /// They wait for room until then.
+    pub until: Instant,
     /// What answers for them.
     pub ticket: Ticket,
     /// Theirs.

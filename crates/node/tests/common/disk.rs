@@ -2,27 +2,28 @@
 
 use super::{Dice, Options};
 use bytes::Bytes;
-use node::{StoreInput, StoreOutput, Ticket};
+use node::driver::{DiskQueue, Waiting};
+use node::{StoreInput, StoreOutput};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 use store::{
     Catalogue, CatalogueOptions, CatalogueReader, Change, Error, Files, Index, Log, LogOptions,
-    Memory, Policy, Reader, Unit,
+    Memory, Policy, Reader,
 };
 use wire::{ChunkId, Instant, ObjectKey, RecordId};
-
-/// A unit that found no room waits so long for the engine to make some.
-const ROOM_PATIENCE: Duration = Duration::from_secs(1);
 
 /// What the disk will do when its time comes.
 pub enum Answer {
     /// The next write in line.
     Write,
     Read(StoreOutput),
-    /// Units that still wait for room do not get any.
-    NoRoom(u64),
+    /// Units that have waited for room for too long do not get any.
+    NoRoom,
 }
+
+/// What it says now, and what it will do later.
+type Answers = (Vec<StoreInput>, Option<(Duration, Answer)>);
 
 /// The store and what goes wrong with it.
 pub struct Shelf {
@@ -55,8 +56,7 @@ pub struct Shelf {
     pub syncs: u64,
     writes: VecDeque<StoreOutput>,
     writer_free: Instant,
-    roomless: VecDeque<(u64, Ticket, Vec<Unit>)>,
-    parked: u64,
+    roomless: DiskQueue,
     dice: Dice,
     delay: Duration,
 }
@@ -84,8 +84,7 @@ impl Shelf {
             syncs: 0,
             writes: VecDeque::new(),
             writer_free: Instant::ZERO,
-            roomless: VecDeque::new(),
-            parked: 0,
+            roomless: DiskQueue::default(),
             dice: Dice(options.seed ^ 0xd15c),
             delay: options.disk_delay,
         };
@@ -166,21 +165,17 @@ impl Shelf {
     }
 
     /// Does the next thing.
-    pub fn happen(&mut self, answer: Answer) -> (Vec<StoreInput>, Option<(Duration, Answer)>) {
+    pub fn happen(&mut self, now: Instant, answer: Answer) -> Answers {
         match answer {
             Answer::Read(output) => (vec![self.read(output)], None),
             Answer::Write if self.stuck => (Vec::new(), None),
             Answer::Write => match self.writes.pop_front() {
-                Some(output) => self.write(output),
+                Some(output) => self.write(now, output),
                 None => (Vec::new(), None),
             },
-            Answer::NoRoom(parked) => {
-                let is_it = |(number, ..): &(u64, Ticket, Vec<Unit>)| *number == parked;
-                let Some(at) = self.roomless.iter().position(is_it) else {
-                    return (Vec::new(), None);
-                };
-                let (_, ticket, _) = self.roomless.remove(at).expect("it was just found");
-                (vec![StoreInput::Appended(ticket, None)], None)
+            Answer::NoRoom => {
+                let in_vain = self.roomless.expire(now);
+                (in_vain.map(|ticket| StoreInput::Appended(ticket, None)).collect(), None)
             }
         }
     }
@@ -213,7 +208,7 @@ impl Shelf {
         units.into_iter().map(spoil).collect()
     }
 
-    fn write(&mut self, output: StoreOutput) -> (Vec<StoreInput>, Option<(Duration, Answer)>) {
+    fn write(&mut self, now: Instant, output: StoreOutput) -> Answers {
         match output {
             StoreOutput::Sync => {
                 self.syncs += 1;
@@ -221,7 +216,9 @@ impl Shelf {
                     !self.fail_syncs && self.log.sync().is_ok() && self.catalogue.sync().is_ok();
                 (vec![StoreInput::Synced(done)], None)
             }
-            StoreOutput::Append(ticket, units) => self.append(ticket, units),
+            StoreOutput::Append(ticket, units) => {
+                self.append(now, Waiting::new(now, ticket, units))
+            }
             StoreOutput::Change(ticket, changes) => {
                 let done = !self.fail_changes && self.catalogue.apply(&changes).is_ok();
                 (vec![StoreInput::Changed(ticket, done)], None)
@@ -231,12 +228,13 @@ impl Shelf {
             }
             StoreOutput::Rewrite(segment, keep) => {
                 let moved = self.log.rewrite(segment, &keep).ok();
+                let again = self.roomless.take(now, moved.is_some());
                 let mut inputs = vec![StoreInput::Rewritten(segment, moved)];
                 let mut later = None;
-                for (_, ticket, units) in std::mem::take(&mut self.roomless) {
-                    let (answers, parked) = self.append(ticket, units);
+                for waiting in again {
+                    let (answers, wait) = self.append(now, waiting);
                     inputs.extend(answers);
-                    later = parked.or(later);
+                    later = wait.or(later);
                 }
                 (inputs, later)
             }
@@ -244,30 +242,26 @@ impl Shelf {
         }
     }
 
-    fn append(
-        &mut self,
-        ticket: Ticket,
-        units: Vec<Unit>,
-    ) -> (Vec<StoreInput>, Option<(Duration, Answer)>) {
+    fn append(&mut self, now: Instant, waiting: Waiting) -> Answers {
         if self.fail_appends {
-            return (vec![StoreInput::Appended(ticket, None)], None);
+            return (vec![StoreInput::Appended(waiting.ticket, None)], None);
         }
-        match self.log.append(&units) {
+        match self.log.append(&waiting.units) {
             Err(Error::Full { .. }) => {
-                self.parked += 1;
-                self.roomless.push_back((self.parked, ticket, units));
-                (Vec::new(), Some((ROOM_PATIENCE, Answer::NoRoom(self.parked))))
+                let until = waiting.until;
+                self.roomless.wait(waiting);
+                (Vec::new(), Some((until - now, Answer::NoRoom)))
             }
-            places => (vec![StoreInput::Appended(ticket, places.ok())], None),
+            places => (vec![StoreInput::Appended(waiting.ticket, places.ok())], None),
         }
     }
 
     /// The writer goes on after it was stuck.
-    pub fn unstick(&mut self) -> Vec<StoreInput> {
+    pub fn unstick(&mut self, now: Instant) -> Vec<StoreInput> {
         self.stuck = false;
         let mut inputs = Vec::new();
         while let Some(output) = self.writes.pop_front() {
-            inputs.extend(self.write(output).0);
+            inputs.extend(self.write(now, output).0);
         }
         inputs
     }

@@ -173,7 +173,7 @@ impl Net {
 
     /// The disk's writer goes on after it was stuck.
     pub fn unstick(&mut self) {
-        for input in self.disk.unstick() {
+        for input in self.disk.unstick(self.now) {
             self.feed(Input::Store(input));
         }
         self.settle();
@@ -255,7 +255,7 @@ impl Net {
                 inputs.into_iter().for_each(|input| self.feed(input));
             }
             Event::Disk(answer) => {
-                let (inputs, later) = self.disk.happen(answer);
+                let (inputs, later) = self.disk.happen(self.now, answer);
                 later.into_iter().for_each(|(wait, answer)| self.after(wait, Event::Disk(answer)));
                 inputs.into_iter().for_each(|input| self.feed(Input::Store(input)));
             }

@@ -84,7 +84,7 @@ impl Mesh {
             What::Origin(fetch, event) => self.at_origin(node, fetch, event),
             What::Disk(answer) => {
                 let Some(disk) = &mut self.machines[node].disk else { return };
-                let (inputs, later) = disk.happen(answer);
+                let (inputs, later) = disk.happen(self.now, answer);
                 if let Some((wait, answer)) = later {
                     self.after(wait, Some(node), What::Disk(answer));
                 }

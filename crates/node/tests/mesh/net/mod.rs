@@ -231,7 +231,8 @@ impl Mesh {
 
     /// The writer of a node's disk goes on after it was stuck.
     pub fn unstick(&mut self, node: usize) {
-        let inputs = self.disk(node).unstick();
+        let now = self.now;
+        let inputs = self.disk(node).unstick(now);
         inputs.into_iter().for_each(|input| self.feed(node, Input::Store(input)));
     }
 
