@@ -20,7 +20,7 @@ use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use node::driver::admission::Refused;
+use node::driver::admission::{CONNECTIONS_MAX, Refused};
 use node::driver::{ClientWindow, Network};
 use node::{ClientInput, Entrance, Head, Input, Refusal};
 use rustix::process::{Resource, getrlimit, setrlimit};
@@ -35,8 +35,6 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::spawn_local;
 
-/// Connections of clients at one time, for the sake of descriptors; memory may admit fewer.
-const CONNECTIONS_MAX: usize = 2048;
 /// Descriptors for everything else: peers, the store, the control socket, idle connections to origins.
 const DESCRIPTORS_KEPT: u64 = crate::links::DESCRIPTORS + 256;
 /// A client has so long for the head of its next request.

@@ -24,6 +24,7 @@ use crate::transparent::{self, Transparent};
 use host::dial::Dialler;
 use host::egress;
 use host::origin::Pool;
+use node::driver::CLOCK_EVERY;
 use node::{Input, Node, StoreInput};
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -38,8 +39,6 @@ use wire::Date;
 const HANG_UP: Duration = Duration::from_millis(500);
 /// Threads that answer questions about the store, beside those that look up names.
 const OBSERVERS_MAX: usize = 2;
-/// How often the clock is looked at.
-const CLOCK_EVERY: Duration = Duration::from_secs(30);
 /// A clock that shows less is wrong: this version was made in November 2026.
 const BUILT: Date = Date::from_unix(1_793_491_200);
 

@@ -3,6 +3,7 @@
 use crate::egress::Egress;
 use crate::listen::settle;
 use crate::resolve::resolve;
+use node::driver::DIAL_MAX;
 use node::{Access, Caller, Dial, FetchError, Forbidden};
 use std::cell::RefCell;
 use std::io::ErrorKind;
@@ -13,8 +14,6 @@ use tokio::net::TcpStream;
 
 /// One address gets so long to answer, if there are others.
 const EACH: Duration = Duration::from_secs(5);
-/// The last, or only one gets so long.
-const LAST: Duration = Duration::from_secs(20);
 /// Addresses of one name that are tried, at most.
 const ADDRESSES_MAX: usize = 8;
 
@@ -66,7 +65,7 @@ impl Dialler {
                 return Ok(stream);
             }
         }
-        connect(*last, LAST).await
+        connect(*last, DIAL_MAX).await
     }
 
     /// Permits something else from now on.

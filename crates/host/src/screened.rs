@@ -1,6 +1,7 @@
 //! A connection whose every incoming byte is screened before anybody parses it.
 
 use bytes::{Buf, BufMut, BytesMut};
+use node::driver::HEAD_READ_MAX;
 use node::driver::admission::Meter;
 use node::{Refusal, Screen, Verdict};
 use std::io;
@@ -10,8 +11,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf};
 
-/// How much of a head is read at once, in bytes; content does not pass this way.
-const READ_BYTES: usize = 4096;
 /// How much of further requests is kept while one is answered, in bytes. A client that sends more gets the one
 /// answer; the rest it must ask anew (RFC 9112 §9.3.2).
 const AHEAD_MAX: usize = 32 * 1024;
@@ -195,7 +194,7 @@ impl<S: AsyncRead + Unpin> Screened<S> {
     }
 
     fn read_more(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        self.held.reserve(READ_BYTES);
+        self.held.reserve(HEAD_READ_MAX);
         read_behind(&mut self.stream, cx, &mut self.held)
     }
 
@@ -241,7 +240,7 @@ fn read_behind<S: AsyncRead + Unpin>(
     cx: &mut Context<'_>,
     held: &mut BytesMut,
 ) -> Poll<io::Result<usize>> {
-    let mut part = held.limit(READ_BYTES);
+    let mut part = held.limit(HEAD_READ_MAX);
     // Into room that nobody has written zeros to first.
     pin!(stream.read_buf(&mut part)).poll(cx)
 }
@@ -353,7 +352,7 @@ mod tests {
             let left = tokio::time::timeout(std::time::Duration::from_secs(5), left).await;
             let error = left.expect("it has left").unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof, "{ahead}");
-            assert!(server.held.len() <= AHEAD_MAX + READ_BYTES, "{ahead}: all of it is kept");
+            assert!(server.held.len() <= AHEAD_MAX + HEAD_READ_MAX, "{ahead}: all of it is kept");
         }
     }
 

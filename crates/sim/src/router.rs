@@ -8,9 +8,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
-use std::time::Duration;
 
 use content::Profile;
+use node::driver::CLOCK_EVERY;
 use node::{Input, Listening, MeshConfig, Node, OPEN_KEY, Output, Overheard, Report, RouteTable};
 use wire::{Date, Instant, Selection};
 
@@ -41,8 +41,6 @@ pub const PEER_PORT: u16 = 3131;
 pub const HTTP_PORT: u16 = 80;
 /// When the program was built, as the daemon has it: a clock before this is wrong.
 const BUILT: Date = Date::from_unix(1_793_491_200);
-/// How often the engine is told the date.
-const CLOCK_EVERY: Duration = Duration::from_secs(30);
 
 /// How a router is.
 #[derive(Clone, Debug)]

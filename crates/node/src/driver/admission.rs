@@ -15,6 +15,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use wire::Instant;
 
+/// Connections of clients at one time, for the sake of descriptors; memory may admit fewer.
+pub const CONNECTIONS_MAX: usize = 2048;
+
 /// What a connection takes that waits for its next request, in bytes: its task, the parser's buffer, sockets.
 const IDLE_BYTES: u64 = 16 << 10;
 /// What it takes at most while a request comes in or is answered, beside a window above [`WINDOW_MIN`]: also

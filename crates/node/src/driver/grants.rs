@@ -3,6 +3,8 @@
 use std::time::Duration;
 use wire::Instant;
 
+/// An origin has so long to answer a dial, if nobody else can be dialled.
+pub const DIAL_MAX: Duration = Duration::from_secs(20);
 /// An origin gets so long to begin its answer, once it has the whole request: as long as others give
 /// it, since some answer only when there is something to say.
 pub const HEAD_MAX: Duration = Duration::from_secs(15 * 60);

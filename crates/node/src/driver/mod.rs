@@ -15,11 +15,17 @@ pub mod shares;
 
 pub use client_window::ClientWindow;
 pub use disk_queue::{DiskQueue, Waiting};
-pub use grants::{Grants, HEAD_MAX};
+pub use grants::{DIAL_MAX, Grants, HEAD_MAX};
 pub use link_buffer::LinkBuffer;
 pub use network::Network;
 pub use pool::{Made, OriginPool};
 
+use std::time::Duration;
+
+/// How often the engine is told the date.
+pub const CLOCK_EVERY: Duration = Duration::from_secs(30);
+/// This many bytes of a client's head are read at one time, at most.
+pub const HEAD_READ_MAX: usize = 4096;
 /// This many bytes of a link or of an origin's answer are read at one time, at most: so little may come of an
 /// answer beyond what was granted.
 pub const READ_MAX: usize = 64 * 1024;

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, StatusCode, Version, header};
-use node::driver::admission::{Admission, Slot};
-use node::driver::{ClientWindow, Network};
+use node::driver::admission::{Admission, CONNECTIONS_MAX, Slot};
+use node::driver::{ClientWindow, HEAD_READ_MAX, Network};
 use node::{ClientInput, ClientOutput, Entrance, ExchangeId, Head, Input, Request};
 use wire::{Date, Instant};
 
@@ -22,11 +22,6 @@ use crate::hosts::http::{
     CHUNK_END, LAST_CHUNK, Part, Reader, RequestHead, chunk_size, keeps_alive, response,
 };
 use crate::net::{Host, SocketId};
-
-/// Clients' connections at one time.
-const CONNECTIONS_MAX: usize = 2048;
-/// Bytes taken from a socket at one time.
-const READ_MAX: usize = 4096;
 
 /// All clients' connections.
 #[derive(Debug)]
@@ -147,7 +142,7 @@ impl Callers {
         // While one is answered, the next waits in the socket.
         while caller.turn.is_none()
             && caller.waiting.is_empty()
-            && let Some(bytes) = host.read(now, socket, READ_MAX)
+            && let Some(bytes) = host.read(now, socket, HEAD_READ_MAX)
         {
             caller.reader.push(bytes);
             loop {

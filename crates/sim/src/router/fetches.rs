@@ -5,11 +5,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr, SocketAddrV4};
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
-use node::driver::{Grants, HEAD_MAX, Made, OriginPool, READ_MAX};
+use node::driver::{DIAL_MAX, Grants, HEAD_MAX, Made, OriginPool, READ_MAX};
 use node::{
     Access, Dial, Fetch, FetchError, FetchId, Forbidden, Input, Leads, OriginInput, OriginOutput,
     RouteTable,
@@ -19,9 +18,6 @@ use wire::Instant;
 use crate::hosts::http::{Malformed, Part, Reader, ResponseHead, keeps_alive, request};
 use crate::hosts::{discard, read};
 use crate::net::{Host, SocketId, tcp};
-
-/// An origin has so long to answer a dial.
-const DIAL: Duration = Duration::from_secs(20);
 
 /// All requests under way, and connections that wait for one.
 #[derive(Debug)]
@@ -118,7 +114,7 @@ impl Fetches {
                     is_repeatable: is_open,
                     is_open,
                     grants: Grants::default(),
-                    until: Some(now + if is_open { HEAD_MAX } else { DIAL }),
+                    until: Some(now + if is_open { HEAD_MAX } else { DIAL_MAX }),
                     keeps: false,
                     is_ended: false,
                     fetch,
@@ -304,7 +300,7 @@ impl Fetches {
         {
             (active.socket, active.request, active.is_open) = (socket, head(&active.fetch), false);
             active.made = self.idle.made(&active.fetch);
-            (active.until, active.is_ended) = (Some(now + DIAL), false);
+            (active.until, active.is_ended) = (Some(now + DIAL_MAX), false);
             self.ids.insert(socket, id);
             return;
         }
