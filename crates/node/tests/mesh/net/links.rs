@@ -6,7 +6,7 @@ use super::ground::{Ground, PORT, Port, address};
 use crate::common::check;
 use bytes::Bytes;
 use node::driver::LinkBuffer;
-use node::driver::links::DIAL;
+use node::driver::links::{DIAL, FAREWELL};
 use node::{LinkId, LinkInput, LinkOutput};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
@@ -14,9 +14,10 @@ use std::time::Duration;
 use wire::Instant;
 use wire::peer::Connection;
 
-/// What is written and not yet delivered, at most.
+/// What is written and not yet delivered, at most. No driver has a limit of places here: the engine keeps its own.
 const SOCKET: u64 = 64 * 1024;
-/// Bytes travel in pieces of at most so many.
+/// Bytes travel in pieces of at most so many, and are read as they come: a driver reads more at one time, so that
+/// messages are cut more often here.
 const PIECE: usize = 4096;
 /// Who hears no acknowledgement gives up after so long.
 const USER_TIMEOUT: Duration = Duration::from_secs(20);
@@ -46,6 +47,8 @@ struct Side {
     id: LinkId,
     /// Nothing more is said of it there.
     gone: bool,
+    /// It was hung up there: until when what still comes is thrown away.
+    parting: Option<Instant>,
     /// The other side will write no more.
     ended: bool,
     buffer: LinkBuffer,
@@ -105,10 +108,12 @@ impl Links {
                 self.all[link].sides[side].buffer.take(output);
                 self.arrive_soon(link, side, Duration::ZERO)
             }
+            // There are no packets that they could save.
             LinkOutput::Gather(..) | LinkOutput::Bulk(_) => Vec::new(),
             LinkOutput::Hangup(id) => {
                 let Some((link, side)) = self.ids.remove(&(node, id)) else { return vec![] };
-                self.all[link].sides[side].gone = true;
+                let here = &mut self.all[link].sides[side];
+                (here.gone, here.parting) = (true, Some(now + FAREWELL));
                 self.all[link].sides[1 - side].ended = true;
                 let wait = self.latency_of(link);
                 self.arrive_soon(link, 1 - side, wait)
@@ -239,8 +244,15 @@ impl Links {
             return (None, if first { vec![wait] } else { vec![] });
         }
         if here.gone {
-            here.coming.clear();
-            return (None, vec![(latency, Wire::Closed(link, 1 - side))]);
+            let count = here.coming.drain(..).map(|(_, bytes)| bytes.len() as u64).sum();
+            let is_parting = here.parting.is_some_and(|until| now < until);
+            let room = Wire::Room(link, 1 - side, count);
+            let then = if is_parting { room } else { Wire::Closed(link, 1 - side) };
+            return (None, vec![(latency, then)]);
+        }
+        // Not even the end is read.
+        if here.buffer.most() == 0 {
+            return (None, vec![]);
         }
         let Some((at, bytes)) = here.coming.front_mut() else {
             return (None, vec![(Duration::ZERO, Wire::Closed(link, side))]);
@@ -249,7 +261,7 @@ impl Links {
             let wait = *at - now;
             return (None, self.arrive_soon(link, side, wait));
         }
-        if here.buffer.most() == 0 || self.deaf.contains(&here.node) {
+        if self.deaf.contains(&here.node) {
             return (None, vec![]);
         }
         let taken = bytes.split_to(bytes.len().min(here.buffer.most() as usize));
@@ -367,6 +379,7 @@ impl Side {
             node,
             id,
             gone: false,
+            parting: None,
             ended: false,
             buffer: LinkBuffer::default(),
             room: 0,
