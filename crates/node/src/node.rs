@@ -6,6 +6,7 @@
 mod links;
 mod turns;
 mod values;
+mod way;
 
 use crate::catalogue::{LIST, PublishedInfo};
 use crate::client::{Client, dialled_in_vain};
@@ -225,12 +226,17 @@ impl Node {
 
     /// Content of an origin's response, or of a file, has come.
     fn body(&mut self, id: FetchId, bytes: Bytes) {
-        self.publish.handle_bytes(id, &bytes);
+        if self.publish.has(id) {
+            way::enter("publish: a file");
+            self.publish.handle_bytes(id, &bytes);
+        }
         self.cx.pursuits.came(id, self.cx.now);
         if self.cx.pursuits.is_at_origin(id) {
             self.cx.report.origin_bytes += bytes.len() as u64;
         }
+        way::enter("object: a body");
         if !self.object.handle_body(&mut self.cx, id, &bytes) {
+            way::enter("client: a body");
             self.client.handle_body(&mut self.cx, id, bytes);
         }
     }

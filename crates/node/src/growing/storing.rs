@@ -257,6 +257,11 @@ impl Storing {
         }
     }
 
+    /// Whether a peer lists it.
+    pub fn is_listed(&self) -> bool {
+        matches!(self.inflow, Inflow::Listed(_))
+    }
+
     /// Whether it was closed before, and stays so.
     pub fn is_reopened(&self) -> bool {
         matches!(&self.inflow, Inflow::Listed(listed) if listed.reopened)

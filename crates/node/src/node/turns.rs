@@ -1,9 +1,10 @@
 //! The loop at the end of each input: what machines and peers said, then readers, then transfers, then a request of
 //! a peer that waited for memory, until nobody can go on.
 
-use super::Node;
+use super::{Node, way};
 use crate::exchanges::exchange::{Exchange, Source};
-use crate::input::ExchangeId;
+use crate::growing::storing::Storing;
+use crate::input::{ExchangeId, FetchId};
 use crate::turns::{Fresh, TURNS_MAX, Turn};
 
 impl Node {
@@ -34,7 +35,9 @@ impl Node {
             if turn == Turn::End && of_nobody {
                 self.cancel(id);
             } else {
+                way::enter("source: whom to ask");
                 self.source.advance(&mut self.cx, id);
+                way::enter("object: what may come");
                 self.object.advance(&mut self.cx, id);
             }
         } else if let Some(reader) = self.client.can_read_now(&self.cx) {
@@ -65,11 +68,15 @@ impl Node {
     fn read(&mut self, id: ExchangeId, fresh: Option<Fresh>) {
         let Some(exchange) = self.cx.exchanges.get(&id) else { return };
         let before = exchange.position();
+        way::enter("client: a reader goes on");
         if let Some(fresh) = fresh {
             self.client.feed(&mut self.cx, id, fresh);
         }
         let source = self.cx.exchanges.get(&id).and_then(Exchange::source);
-        if let Some(fetch) = source.and_then(Source::growing) {
+        let is_listed =
+            |fetch: &FetchId| self.cx.growing.get(fetch).is_some_and(Storing::is_listed);
+        if let Some(fetch) = source.and_then(Source::growing).filter(is_listed) {
+            way::enter("object: what a reader wants");
             self.object.want_for(&mut self.cx, fetch, id);
             while self.hand_over() {}
         }

@@ -1,12 +1,13 @@
 //! What machines say to each other: each value goes to the machine that it is for. Nothing is decided here.
 
-use super::Node;
+use super::{Node, way};
 use crate::input::{FetchError, FetchId};
 use crate::output::{OriginOutput, Output};
 use crate::{client, object, publish, source};
 
 impl Node {
     pub(super) fn client_says(&mut self, value: client::Value) {
+        way::enter("client says something");
         use client::Value;
         let cx = &mut self.cx;
         match value {
@@ -39,6 +40,7 @@ impl Node {
     }
 
     pub(super) fn object_says(&mut self, value: object::Value) {
+        way::enter("object says something");
         use object::Value;
         let cx = &mut self.cx;
         match value {
@@ -85,6 +87,7 @@ impl Node {
     }
 
     pub(super) fn source_says(&mut self, value: source::Value) {
+        way::enter("source says something");
         use source::Value;
         match value {
             Value::Ended(id, result) => self.ends(id, result),
@@ -102,6 +105,7 @@ impl Node {
     }
 
     pub(super) fn publish_says(&mut self, value: publish::Value) {
+        way::enter("publish says something");
         use publish::Value;
         match value {
             Value::Begin(id, bytes) => self.object.begin_file(&mut self.cx, id, bytes),
