@@ -7,6 +7,8 @@ use clap::{Args, Parser, Subcommand};
 use node::overhear::Overhear;
 use wire::Scheme;
 
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (commit ", env!("HEARSAY_COMMIT"), ")");
+
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 failed; 2 wrong command line or scenario, or \
     something is missing: nothing was built, or a capture cannot be read; 4 a transfer was not what \
     the origin has; 128 and the signal's \
@@ -14,7 +16,7 @@ const EXIT_CODES: &str = "Exit codes: 0 done; 1 failed; 2 wrong command line or 
 
 /// A wireless mesh on one machine: real routers, real traffic, an emulated radio.
 #[derive(Debug, Parser)]
-#[command(name = "hearsay-lab", version, after_help = EXIT_CODES)]
+#[command(name = "hearsay-lab", version = VERSION, after_help = EXIT_CODES)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]

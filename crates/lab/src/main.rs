@@ -15,6 +15,7 @@ mod commands;
 mod console;
 mod failure;
 mod ground;
+mod origin;
 mod realtime;
 
 use cli::{Analyze, Cli, Command};

@@ -4,6 +4,8 @@ mod lab;
 
 use std::fs;
 
+use lab::provenance::assert_origin;
+use lab::schema::assert_valid;
 use lab::{Run, World, can_run};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -30,11 +32,14 @@ fn a_run_is_kept_and_not_made_again() {
         assert!(tries < PATIENCE, "no run was in time");
         tries += 1;
         let ended = world.run(&args(&out, ONE));
-        let code = if kept.exists() { 0 } else { 1 };
-        ended.expect(code);
+        // All others are missing from the page.
+        let ended = ended.expect(1);
+        assert_eq!(ended.err.contains("failed, or the machine was too busy"), !kept.exists());
+        assert!(ended.err.contains("not there, for --only did not ask for them"), "{}", ended.err);
     }
     let text = fs::read_to_string(&kept).unwrap();
     let outcome: Value = serde_json::from_str(&text).unwrap();
+    assert_valid(&outcome);
     assert_eq!(outcome["result"]["transfers"][0]["sha256_ok"], true);
     // 1 MB in units of 24 to 32 KiB, but for the last.
     let cut = outcome["result"]["gateway"]["units_cut"].as_u64().unwrap();
@@ -50,12 +55,22 @@ fn a_run_is_kept_and_not_made_again() {
     // Without a daemon nothing can be run; nothing need be.
     let mut again = world.lab(&args(&out, ONE));
     again.env("HEARSAY_BIN", "/nowhere");
-    let again = Run::start(again).end().expect(0);
-    assert_eq!((again.out, again.err), (String::new(), String::new()));
+    let again = Run::start(again).end().expect(1);
+    assert_eq!((again.out.as_str(), again.err.lines().count()), ("", 1), "{}", again.err);
     assert_eq!(fs::read_to_string(&kept).unwrap(), text);
     let page = fs::read_to_string(world.path("out/ditto-real.html")).unwrap();
     assert!(page.contains("By real daemons"), "{page}");
 
+    let program = &outcome["provenance"]["program"];
+    assert_origin(
+        &outcome["provenance"],
+        "hearsay-lab run emulab8 --quiet --scheme ph-thcp --seed ",
+    );
+    let commit = format!("\"commit\": {}", program["commit"]);
+    let older = text.replace(&commit, "\"commit\": \"0123456789ab\"");
+    fs::write(&kept, older).unwrap();
+    let versions = ["commit 0123456789ab, and this is", program["commit"].as_str().unwrap()];
+    world.run(&args(&out, "nothing")).expect_refusal(&[&[ONE], &versions[..]].concat());
     for (changed, why) in [
         (text.replace("\"32KiB\"", "\"8KiB\""), "was made with another `units` than now"),
         ("{}".to_owned(), "is no outcome of a run"),

@@ -1,8 +1,14 @@
 //! `hearsay-lab repro`: what it writes, and that it writes the same again.
 
+mod lab;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
+
+use lab::provenance::{assert_origin, lasting_of};
+use lab::schema::assert_valid;
+use serde_json::Value;
 
 const NAMES: [&str; 8] = [
     "meshcache-fig4",
@@ -51,17 +57,21 @@ fn a_short_reproduction_goes_the_papers_way_and_is_the_same_again() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
     for name in NAMES {
-        for ending in [".csv", "-runs.csv", ".html"] {
+        for ending in [".csv", "-runs.csv", ".html", ".json"] {
             let file = format!("{name}{ending}");
             let [a, b] = [&once, &again].map(|folder| text(&folder.path().join(&file)));
+            let [a, b] = [a, b].map(|text| lasting_of(&file, &text));
             assert!(!a.is_empty() && a == b, "{file} differs");
         }
+        manifest_is_of_what_is_there(once.path(), name);
     }
     let pictures = fs::read_dir(once.path()).unwrap().filter(|entry| {
         let path = entry.as_ref().unwrap().path();
         path.extension().is_some_and(|it| it == "svg") && text(&path).starts_with("<svg")
     });
     assert_eq!(pictures.count(), 4 + 4 + 2 + 3 + 1 + 9 + 1);
+    let all = fs::read_dir(once.path()).unwrap().count();
+    assert_eq!(all, 24 + NAMES.len() * 5, "pictures, and five files of each");
     // Figure 4: nothing changes much without fading. Figure 5: with losses of 30 % per-hop wins.
     let rows = |name: &str| text(&once.path().join(format!("{name}.csv")));
     for (name, row) in [
@@ -77,7 +87,31 @@ fn a_short_reproduction_goes_the_papers_way_and_is_the_same_again() {
         ),
     ] {
         let rows = rows(name);
+        assert!(rows.starts_with("# program: hearsay-lab "), "{rows}");
+        assert!(rows.contains("\n# command: hearsay-lab repro all --quick "), "{rows}");
         let found = rows.lines().find(|line| line.starts_with(row)).expect(row);
         assert!(found.contains(",holds"), "{found}");
+    }
+}
+
+/// All files of a reproduction are listed with their digests, and say where they come from.
+fn manifest_is_of_what_is_there(folder: &Path, name: &str) {
+    let manifest = text(&folder.join(format!("{name}-manifest.json")));
+    let manifest: Value = serde_json::from_str(&manifest).unwrap();
+    assert_valid(&manifest);
+    let told: Value = serde_json::from_str(&text(&folder.join(format!("{name}.json")))).unwrap();
+    assert_valid(&told);
+    assert!(told["points"].as_array().unwrap().iter().all(|it| it["scenario"].is_string()));
+    assert_origin(&manifest["provenance"], "hearsay-lab repro all --quick --quiet --jobs 2 --out");
+    let keys = manifest["provenance"]["keys"].as_object().unwrap();
+    assert_eq!(keys["receiver"], if name.starts_with("ditto") { "lock" } else { "nolock" });
+    let files = manifest["files"].as_array().unwrap();
+    let listed = |it: &&Value| it["path"].as_str().unwrap().starts_with(name);
+    assert!(files.len() > 3 && files.iter().filter(listed).count() == files.len());
+    for file in files {
+        let content = text(&folder.join(file["path"].as_str().unwrap()));
+        assert_eq!(file["blake3"], blake3::hash(content.as_bytes()).to_hex().as_str(), "{file}");
+        assert_eq!(file["bytes"], content.len());
+        assert!(content.contains("hearsay-lab repro all --quick"), "{file}");
     }
 }

@@ -5,19 +5,14 @@ mod lab;
 use std::collections::BTreeSet;
 use std::fs;
 
+use lab::provenance::{assert_origin, lasting};
+use lab::schema::{assert_valid, wrong};
 use lab::{Ended, World, capture};
 use serde_json::Value;
 
 /// Three short runs.
 const SHORT: [&str; 9] =
     ["sim", "bulk", "--seeds", "3", "--set", "seconds=1", "--set", "hops=3", "--quiet"];
-
-/// Lines of JSON but for those that tell of the machine.
-fn lasting(json: &str) -> String {
-    let of_machine =
-        |line: &&str| ["wall_seconds", "cpu_seconds"].iter().any(|it| line.contains(it));
-    json.lines().filter(|line| !of_machine(line)).collect::<Vec<_>>().join("\n")
-}
 
 #[track_caller]
 fn run(world: &World, args: &[&str]) -> Ended {
@@ -70,6 +65,33 @@ fn the_json_has_means_and_deviations_and_says_what_the_radio_was() {
     assert_eq!(json["runs"].as_array().map(Vec::len), Some(3));
     for number in ["events", "wall_seconds", "cpu_seconds"] {
         assert!(json[number].as_f64().is_some_and(|it| it > 0.0), "{number}");
+    }
+}
+
+#[test]
+fn a_schema_refuses_what_is_not_as_it_says() {
+    let world = World::new();
+    let args = ["sim", "chain", "--set", "bytes=1000", "--set", "hops=1", "--quiet", "--json", "-"];
+    let whole = run(&world, &args).json();
+    let changed = |change: &dyn Fn(&mut Value)| {
+        let mut json = whole.clone();
+        change(&mut json);
+        wrong(&json, "run", "1")
+    };
+    assert_eq!(changed(&|_| ()), [""; 0]);
+    for (change, place) in [
+        (&(|it: &mut Value| it["seed"] = "1".into()) as &dyn Fn(&mut Value), "/seed: type"),
+        (&|it| it["mode"] = "lap".into(), "/mode: enum"),
+        (&|it| it["schema"] = "hearsay/run/2".into(), "/schema: const"),
+        (&|it| it["transfers"][0]["bytes"] = (-1).into(), "/transfers/0/bytes: minimum"),
+        (
+            &|it| it["provenance"]["program"] = serde_json::json!({}),
+            "/provenance/program: required",
+        ),
+        (&|it| it["more"] = 1.into(), "/more: no such member"),
+    ] {
+        let wrong = changed(change);
+        assert!(wrong.len() == 1 && wrong[0].starts_with(place), "{place}: {wrong:?}");
     }
 }
 
@@ -133,6 +155,37 @@ fn what_failed_is_named() {
     let ended = world.run(&args).expect(1);
     assert_eq!(ended.err, "hearsay-lab: seed 1: flow 1 from 0 to 4: nothing arrived\n");
     assert_eq!(ended.json()["goodput_kbps"]["mean"], 0.0);
+}
+
+#[test]
+fn figures_say_where_they_come_from() {
+    let world = World::new();
+    let more = ["--json", "flows.json", "--html", "page.html", "--set", "receivers=3"];
+    run(&world, &[&SHORT[..], &more].concat());
+    let text = fs::read_to_string(world.path("flows.json")).expect("the flows");
+    let json: Value = serde_json::from_str(&text).expect("JSON");
+    let it = &json["provenance"];
+    assert_eq!(json["schema"], "hearsay/flows/1");
+    assert_valid(&json);
+    assert_origin(it, "hearsay-lab sim bulk --seeds 3 --set seconds=1 --set hops=3 --quiet --json");
+    assert_eq!((&it["scenarios"], &it["seeds"]), (&["bulk"][..].into(), &[1, 2, 3][..].into()));
+    // What was set, and what was not.
+    assert_eq!((&it["keys"]["hops"], &it["keys"]["rts"]), (&"3".into(), &"false".into()));
+    assert_eq!(it["keys"], json["keys"]);
+    let page = fs::read_to_string(world.path("page.html")).expect("the page");
+    for part in ["<footer>", "<dd>hearsay-lab sim bulk --seeds 3", "hops=3", "Linux "] {
+        assert!(page.contains(part), "no {part}");
+    }
+    // A run of several says its own seed, and what is its own by it.
+    let files = ["sim", "chain", "--set", "bytes=20000", "--seeds", "2", "--quiet", "--json", "-"];
+    let runs = run(&world, &files).json();
+    for (seed, one) in (1..).zip(runs.as_array().expect("a list")) {
+        assert_eq!(one["schema"], "hearsay/run/1");
+        assert_origin(&one["provenance"], "hearsay-lab sim chain --set bytes=20000 --seeds 2");
+        assert_eq!(one["provenance"]["seeds"], serde_json::json!([seed]));
+        assert_eq!(one["provenance"]["schemes"], serde_json::json!(["default"]));
+        assert_eq!(one["provenance"]["keys"]["bytes"], "20000");
+    }
 }
 
 #[test]

@@ -6,6 +6,8 @@ mod lab;
 use std::fs;
 
 use lab::World;
+use lab::provenance::assert_origin;
+use lab::schema::assert_valid;
 
 /// Such receivers are not those of ns-3's chains with others.
 const OTHER: [&str; 8] =
@@ -24,6 +26,9 @@ fn figures_stand_beside_references_and_what_is_off_fails_by_name() {
     assert!(ended.out.contains("1 seed: "), "{}", ended.out);
     let json = fs::read_to_string(world.path("figures.json")).expect("the figures");
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_valid(&json);
+    assert_origin(&json["provenance"], "hearsay-lab validate --quick --seeds 1 --jobs 2 --set");
+    assert_eq!(json["provenance"]["keys"]["receiver"], "lock");
     let figures = json["figures"].as_array().expect("a list");
     let failed = figures.iter().filter(|it| it["verdict"] == "FAILED").count();
     assert!(figures.len() > 100 && failed > 0 && json["failed"] == failed);
@@ -31,7 +36,9 @@ fn figures_stand_beside_references_and_what_is_off_fails_by_name() {
     assert_eq!((&first["group"], &first["case"]), (&"chain".into(), &"1 hop, TCP".into()));
     assert_eq!((&first["reference"], &first["allowed"]), (&4961.01.into(), &0.15.into()));
     let page = fs::read_to_string(world.path("page.html")).expect("the page");
-    for part in ["<svg", "reception bit-error", "dcf standard", "8 hops, UDP", "too far off"] {
+    for part in
+        ["<svg", "reception bit-error", "dcf standard", "8 hops, UDP", "too far off", "<footer>"]
+    {
         assert!(page.contains(part), "no {part}");
     }
 }

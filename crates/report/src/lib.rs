@@ -2,7 +2,7 @@
 //!
 //! *What this is:* pictures, each a file of its own and part of a page as it is: [`Chart`], [`Distribution`] and
 //! [`Bars`] as papers draw them, [`map`], [`cdf`], [`bars`]; [`page`], the frame of all pages; [`text`],
-//! numbers as people read them; [`stats`], what many values say together. *Who calls it:* those who have something to show; what it means is theirs.
+//! numbers as people read them; [`stats`], what many values say together; [`provenance`], where figures come from. *Who calls it:* those who have something to show; what it means is theirs.
 //! *What it never does:* know what ran. A page refers to nothing outside itself and runs no scripts, so it can
 //! be mailed, printed and kept; texts of others are escaped (maud), and the same values give the same bytes.
 //! *Where to start:* [`page::document`].
@@ -20,6 +20,7 @@ pub mod map;
 mod mean;
 pub mod page;
 mod picture;
+pub mod provenance;
 pub mod stats;
 pub mod testing;
 pub mod text;

@@ -14,6 +14,9 @@ mod tables;
 
 use source::Source;
 
+/// The schema of a result, with where it comes from beside it: `docs/schema/run-1.json`.
+pub const SCHEMA: &str = "hearsay/run/1";
+
 /// One run of one scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunResult {

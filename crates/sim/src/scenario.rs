@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use radio::Links;
+use report::provenance::Setting;
+use wire::Scheme;
 
 use crate::net::tcp;
 
@@ -222,6 +224,12 @@ impl Scenario {
     /// Every key that applies, and its value now.
     pub fn values(&self) -> BTreeMap<String, String> {
         self.keys.iter().map(|key| (key.name.to_owned(), key.value.clone())).collect()
+    }
+
+    /// The same, and what it is of, for those who want to run it again.
+    pub fn setting(&self, scheme: Option<Scheme>) -> Setting {
+        let scheme = scheme.map(|it| it.name().to_owned());
+        Setting { scenario: self.name.clone(), scheme, keys: self.values() }
     }
 
     /// The names of those that need no file, always in the same order.

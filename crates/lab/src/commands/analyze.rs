@@ -15,12 +15,14 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use node::overhear::Options;
+use report::provenance::Provenance;
 use wire::capture::records::Feeder;
 
 use crate::cli::AnalyzeOverhear;
 use crate::console;
 use crate::console::progress::Progress;
 use crate::failure::Failure;
+use crate::origin::origin;
 use observed::{Observed, Page};
 use observer::Observer;
 
@@ -48,7 +50,9 @@ pub fn overhear(args: &AnalyzeOverhear) -> Result<(), Failure> {
 fn tell(args: &AnalyzeOverhear, page: &Page) -> Result<(), Failure> {
     let json_goes_to_stdout = args.json.as_deref() == Some(Path::new("-"));
     if let Some(path) = &args.json {
-        let json = serde_json::to_string_pretty(page).map_err(Failure::failed)? + "\n";
+        let provenance = Provenance::new(origin(), &[], []);
+        let json = serde_json::to_string_pretty(&provenance.on(observed::SCHEMA, page));
+        let json = json.map_err(Failure::failed)? + "\n";
         if json_goes_to_stdout {
             console::out(json.as_bytes())?;
         } else {

@@ -3,17 +3,29 @@
 use std::fs;
 use std::path::Path;
 
+use report::provenance::{Origin, Provenance, Setting};
+use serde::Deserialize;
 use sim::result::RunResult;
 use sim::scenario::Scenario;
 
 use crate::cli::Compare;
 use crate::failure::Failure;
 use crate::ground::{ground, static_routes};
+use crate::origin::origin;
+
+/// What a file has; what was written by earlier versions does not say where it comes from.
+#[derive(Clone, Deserialize)]
+struct Read {
+    provenance: Option<Provenance>,
+    #[serde(flatten)]
+    result: RunResult,
+}
 
 /// Reads the results and writes the page.
 pub fn run(args: &Compare) -> Result<(), Failure> {
-    let results: Vec<_> = args.results.iter().map(|it| read(it)).collect::<Result<_, _>>()?;
-    let results = results.concat();
+    let read: Vec<_> = args.results.iter().map(|it| read(it)).collect::<Result<_, _>>()?;
+    let (sources, results): (Vec<_>, Vec<_>) =
+        read.into_iter().flatten().map(|it| (it.provenance, it.result)).unzip();
     let Some(name) = results.first().map(|it| &it.scenario) else {
         return Err(Failure::refused("there are no results in these files"));
     };
@@ -24,14 +36,44 @@ pub fn run(args: &Compare) -> Result<(), Failure> {
     let scenario = args.scenario.as_ref().unwrap_or(name);
     let scenario = Scenario::load(scenario, &[]).map_err(Failure::refused)?;
     let mut ground = ground(&scenario, static_routes(&scenario));
-    // Results do not say which keys were set.
+    // Results may differ by the keys that were set: the page's foot has those of each.
     ground.keys.clear();
-    fs::write(&args.html, sim::result::page::compare(&results, &ground))
+    let mut page = sim::result::page::compare(&results, &ground);
+    let all: Vec<_> = sources.into_iter().flatten().collect();
+    for one in by_origin(&all).iter().chain([&merged(origin(), &all)]) {
+        page = one.on_html(&page);
+    }
+    fs::write(&args.html, page)
         .map_err(|error| Failure::failed(format!("cannot write {}: {error}", args.html.display())))
 }
 
+/// One for all runs of a command.
+fn by_origin(all: &[Provenance]) -> Vec<Provenance> {
+    let mut origins: Vec<&Origin> = Vec::new();
+    for it in all {
+        if !origins.contains(&&it.origin) {
+            origins.push(&it.origin);
+        }
+    }
+    let of = |origin: &Origin| -> Vec<_> {
+        all.iter().filter(|it| it.origin == *origin).cloned().collect()
+    };
+    origins.into_iter().map(|it| merged(it.clone(), &of(it))).collect()
+}
+
+/// Of several runs together, as somebody else puts them on a page.
+fn merged(origin: Origin, all: &[Provenance]) -> Provenance {
+    let setting = |it: &Provenance| Setting {
+        scenario: it.scenarios.concat(),
+        scheme: it.schemes.first().cloned(),
+        keys: it.keys.clone(),
+    };
+    let settings: Vec<_> = all.iter().map(setting).collect();
+    Provenance::new(origin, &settings, all.iter().flat_map(|it| it.seeds.iter().copied()))
+}
+
 /// One result, or several of `sim --seeds`.
-fn read(path: &Path) -> Result<Vec<RunResult>, Failure> {
+fn read(path: &Path) -> Result<Vec<Read>, Failure> {
     let refuse =
         |why: &dyn std::fmt::Display| Failure::refused(format!("{}: {why}", path.display()));
     let text = fs::read_to_string(path).map_err(|error| refuse(&error))?;

@@ -3,21 +3,26 @@
 //! *Where to start:* [`run()`]. What the experiments are, is in the crate `papers`; here are threads, files and
 //! clocks.
 
+mod files;
+mod json;
 mod real;
 mod run;
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
 use std::time::Instant;
 
 use papers::all::{ALL, named};
-use papers::experiment::{Clock, Experiment, Extent, Job, Row, Told, Verdict};
+use papers::experiment::{Clock, Experiment, Extent, Job, Row, Verdict};
+use report::provenance::Provenance;
 
 use super::jobs::Jobs;
 use crate::cli::Repro;
 use crate::console;
 use crate::failure::Failure;
+use crate::origin::origin;
+use files::Files;
+use json::Reproduction;
 use real::Made;
 
 /// Stands for each of them.
@@ -63,13 +68,18 @@ fn repeat(experiment: &'static Experiment, args: &Repro) -> Result<(), Failure> 
     let jobs = plan.jobs();
     let name =
         if args.real { format!("{}-real", experiment.name) } else { experiment.name.to_owned() };
+    let points = plan.played().map_err(Failure::failed)?;
+    let settings: Vec<_> = points.iter().filter_map(|it| it.setting.clone()).collect();
+    let provenance = Provenance::new(origin(), &settings, 1..=plan.seeds());
     let made = match args.real {
         true => real::make(&jobs, &args.out.join(&name), args)?,
-        false => Made { rows: simulate(experiment, &jobs, args)?, failed: 0, left_out: 0 },
+        false => Made { rows: simulate(experiment, &jobs, args)?, ..Made::default() },
     };
     let clock = if args.real { Clock::Real } else { Clock::Virtual };
     let told = experiment.tell(made.rows, clock);
-    let page = write(&name, &told, &args.out)?;
+    let reproduction = Reproduction { experiment, extent, clock, told: &told, points: &points };
+    let json = reproduction.json(&name, provenance.clone())?;
+    let page = Files::new(&name, &args.out, provenance).write(&told, &json, &made.kept)?;
     if !args.quiet {
         let count = |verdict| told.findings.count(verdict);
         let text = format!(
@@ -81,22 +91,24 @@ fn repeat(experiment: &'static Experiment, args: &Repro) -> Result<(), Failure> 
         );
         console::out(text.as_bytes())?;
     }
-    if made.left_out > 0 && !args.quiet {
-        let text = format!(
-            "not asked for: {} of {} runs; the page does without",
-            made.left_out,
-            jobs.len()
-        );
-        console::note(&text);
+    complete(made.failed, made.left_out, jobs.len())
+}
+
+/// A page that does without some runs is not what was to be made.
+fn complete(failed: usize, left_out: usize, all: usize) -> Result<(), Failure> {
+    let mut missing = Vec::new();
+    if failed > 0 {
+        missing.push(format!(
+            "{failed} of {all} runs failed, or the machine was too busy; the page does without: run the same \
+             again to make them"
+        ));
     }
-    match made.failed {
-        0 => Ok(()),
-        failed => Err(Failure::failed(format!(
-            "{failed} of {} runs failed, or the machine was too busy; the page does without: run the same \
-             again to make them",
-            jobs.len()
-        ))),
+    if left_out > 0 {
+        missing.push(format!(
+            "not there, for --only did not ask for them: {left_out} of {all} runs; the page does without"
+        ));
     }
+    if missing.is_empty() { Ok(()) } else { Err(Failure::failed(missing.join("\n"))) }
 }
 
 fn simulate(
@@ -107,22 +119,4 @@ fn simulate(
     let how = Jobs { what: experiment.name, at_a_time: args.jobs, quiet: args.quiet };
     let rows = how.run(jobs.len(), |place| jobs[place].run().map_err(Failure::failed))?;
     Ok(rows.into_iter().flatten().collect())
-}
-
-/// Where the page is.
-fn write(name: &str, told: &Told, folder: &Path) -> Result<String, Failure> {
-    let write = |ending: &str, text: &str| {
-        let path = folder.join(format!("{name}{ending}"));
-        let told = path.display().to_string();
-        match fs::write(&path, text) {
-            Ok(()) => Ok(told),
-            Err(error) => Err(Failure::failed(format!("cannot write {told}: {error}"))),
-        }
-    };
-    write("-runs.csv", &told.runs_csv)?;
-    write(".csv", &told.rows_csv)?;
-    for picture in &told.findings.pictures {
-        write(&format!("-{}.svg", picture.name), &picture.svg)?;
-    }
-    write(".html", &told.html)
 }

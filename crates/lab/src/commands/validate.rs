@@ -5,12 +5,14 @@
 use std::time::Instant;
 
 use papers::validate::{self, Case, Checked, Cost, Effort, Played, Report, Verdict};
+use report::provenance::Provenance;
 
 use super::jobs::Jobs;
 use crate::cli::Validate;
 use crate::console::writable;
 use crate::console::{Told, Wanted, tell};
 use crate::failure::Failure;
+use crate::origin::origin;
 
 mod json;
 mod table;
@@ -26,12 +28,15 @@ pub fn run(args: &Validate) -> Result<(), Failure> {
         if args.quick { (Effort::Quick, SEEDS_QUICK) } else { (Effort::Full, SEEDS) };
     let seeds = args.seeds.unwrap_or(seeds);
     let cases = validate::cases(effort, &args.set).map_err(Failure::refused)?;
+    let settings = cases.iter().map(Case::setting).collect::<Result<Vec<_>, _>>();
+    let settings = settings.map_err(Failure::refused)?;
+    let provenance = Provenance::new(origin(), &settings, 1..=seeds);
     let began = Instant::now();
     let played = play(args, &cases, seeds)?;
     let report = compared(cases, seeds, &played, began.elapsed().as_secs_f64());
     let told = Told {
-        json: json::text(&report)?,
-        html: validate::page(&report),
+        html: provenance.on_html(&validate::page(&report)),
+        json: json::text(&report, provenance)?,
         table: table::text(&report),
     };
     let (json, html) = (args.json.as_deref(), args.html.as_deref());

@@ -6,8 +6,9 @@ use std::path::Path;
 use std::time::{Instant, SystemTime};
 
 use radio::Medium;
+use report::provenance::Provenance;
 use sim::pipe::Pipe;
-use sim::result::{RunResult, Transfer};
+use sim::result::{self, RunResult, Transfer};
 use sim::scenario::{Routing, Scenario};
 
 use super::air::{Air, Engines, Ports, Snapshot};
@@ -23,6 +24,7 @@ use crate::console::progress::Progress;
 use crate::console::{self, table};
 use crate::failure::Failure;
 use crate::ground::{ground, lines};
+use crate::origin::origin;
 
 /// Names the variable in which the outside says how to enter the namespaces from there.
 pub const ENTER: &str = "HEARSAY_LAB_ENTER";
@@ -137,10 +139,13 @@ fn transfer(
 fn tell(
     args: &Run,
     scenario: &Scenario,
-    result: &RunResult,
+    run: &RunResult,
     snapshots: [&Snapshot; 2],
 ) -> Result<(), Failure> {
-    let json = serde_json::to_string_pretty(result).map_err(Failure::failed)? + "\n";
+    let setting = scenario.setting(Some(args.scheme));
+    let provenance = Provenance::new(origin(), &[setting], [args.seed]);
+    let stamped = provenance.clone().on(result::SCHEMA, run);
+    let json = serde_json::to_string_pretty(&stamped).map_err(Failure::failed)? + "\n";
     let json_goes_to_stdout = args.json.as_deref() == Some(Path::new("-"));
     // Files first: whoever reads standard output may go away.
     if let Some(path) = args.json.as_deref().filter(|_| !json_goes_to_stdout) {
@@ -148,17 +153,17 @@ fn tell(
     }
     if let Some(path) = &args.html {
         let ground = ground(scenario, lines(scenario, routers::routes(scenario)?));
-        console::write(path, &sim::result::page::html(result, &ground))?;
+        console::write(path, &provenance.on_html(&result::page::html(run, &ground)))?;
     }
-    if !result.valid {
-        console::note(&verdict::late(result));
+    if !run.valid {
+        console::note(&verdict::late(run));
     }
     let page = if json_goes_to_stdout {
         json
     } else if args.quiet {
         String::new()
     } else {
-        table::page(result, &verdict::medium(snapshots))
+        table::page(run, &verdict::medium(snapshots))
     };
     Ok(console::out(page.as_bytes())?)
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::schema;
+
 #[derive(Debug)]
 pub struct Ended {
     pub status: ExitStatus,
@@ -40,9 +42,13 @@ impl Ended {
         this
     }
 
-    /// All of standard output as JSON.
+    /// All of standard output as JSON, which is as the schema says that it names.
     #[track_caller]
     pub fn json(&self) -> Value {
-        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {}", self.out))
+        let json: Value =
+            serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {}", self.out));
+        let each = json.as_array().map_or(std::slice::from_ref(&json), Vec::as_slice);
+        each.iter().for_each(schema::assert_valid);
+        json
     }
 }

@@ -20,7 +20,9 @@ pub mod capture;
 mod ended;
 pub mod kept;
 mod processes;
+pub mod provenance;
 mod run;
+pub mod schema;
 
 pub use ended::Ended;
 pub use kept::Kept;

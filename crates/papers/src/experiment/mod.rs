@@ -8,12 +8,14 @@
 mod estimate;
 mod findings;
 mod page;
+mod points;
 mod samples;
 pub(crate) mod targets;
 pub(crate) mod trial;
 
 pub use estimate::Estimate;
 pub use findings::{Comparison, Expectation, Findings, Parameter, Picture, Verdict};
+pub use points::Played;
 pub use samples::{Key, Row, Samples};
 pub use trial::{Outcome, Trial};
 
@@ -58,6 +60,8 @@ pub struct Experiment {
 pub(crate) struct Point {
     key: Key,
     run: Run,
+    /// What a seed's run takes place in, where no trial says so.
+    setting: Option<points::Told>,
 }
 
 /// A row for each thing that was looked at.
@@ -76,7 +80,7 @@ impl Point {
         key: Key,
         run: impl Fn(u64) -> Result<Rows, String> + Send + Sync + 'static,
     ) -> Self {
-        Self { key, run: Run::Simulated(Box::new(run)) }
+        Self { key, run: Run::Simulated(Box::new(run)), setting: None }
     }
 
     /// Of runs that give one row.
@@ -92,7 +96,7 @@ impl Point {
         trial: impl Fn(u64) -> Result<Trial, String> + Send + Sync + 'static,
         rows: fn(&Scenario, &Outcome) -> Rows,
     ) -> Self {
-        Self { key, run: Run::Tried(Box::new(trial), rows) }
+        Self { key, run: Run::Tried(Box::new(trial), rows), setting: None }
     }
 }
 

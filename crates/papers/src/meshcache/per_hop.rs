@@ -9,6 +9,7 @@ use wire::Scheme;
 use crate::experiment::{
     Comparison, Expectation, Findings, Key, Parameter, Picture, Point, Samples,
 };
+use report::provenance::Setting;
 use report::{Chart, Curve};
 use sim::net::tcp;
 use sim::router::relay::{Download, RELAY_BUFFER, SOCKET_BUFFER, Transport};
@@ -67,6 +68,7 @@ pub(super) fn points(chains: &[Chain]) -> Vec<Point> {
             let rank = rank(chain.panel) + place;
             let key = Key { panel: chain.panel, series, x: chain.x, rank };
             Point::single(key, move |seed| chain.run(series, seed))
+                .within(move |seed| chain.setting(series, seed))
         })
     };
     chains.iter().flat_map(of_chain).collect()
@@ -80,6 +82,17 @@ impl Chain {
             "thcp" => self.chunks(Scheme::Thcp, seed),
             _ => self.chunks(Scheme::PhThcp, seed),
         }
+    }
+
+    /// What it is played in; what links lose is no key of the scenario.
+    fn setting(self, series: &str, seed: u64) -> Result<Setting, String> {
+        let mut setting = self.scenario(seed)?.setting(series.parse().ok());
+        let loss = match self.loss {
+            Loss::Each(loss) => loss.to_string(),
+            Loss::UpTo(most) => format!("up to {most}"),
+        };
+        setting.keys.insert("loss of each link".to_owned(), loss);
+        Ok(setting)
     }
 
     /// Plain bytes.

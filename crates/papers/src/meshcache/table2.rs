@@ -80,13 +80,14 @@ fn plan(extent: Extent) -> Vec<Point> {
             let rank = points.len();
             let key = Key { panel, series: scheme.name(), x: 0.0, rank };
             let run = move |seed| run(scenario, scheme, seed, extent);
-            points.push(Point::single(key, run));
+            let setting = move |seed| Ok(load(scenario, seed, extent)?.setting(Some(scheme)));
+            points.push(Point::single(key, run).within(setting));
         }
     }
     points
 }
 
-fn run(name: &str, scheme: Scheme, seed: u64, extent: Extent) -> Result<Vec<f64>, String> {
+fn load(name: &str, seed: u64, extent: Extent) -> Result<Scenario, String> {
     let small = [
         ("nodes", "16"),
         ("area_m", "560"),
@@ -98,8 +99,11 @@ fn run(name: &str, scheme: Scheme, seed: u64, extent: Extent) -> Result<Vec<f64>
     let small = if extent == Extent::Quick { &small[..] } else { &[] };
     let settings: Vec<_> =
         small.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-    let scenario =
-        Scenario::load_seeded(name, &settings, seed).map_err(|error| error.to_string())?;
+    Scenario::load_seeded(name, &settings, seed).map_err(|error| error.to_string())
+}
+
+fn run(name: &str, scheme: Scheme, seed: u64, extent: Extent) -> Result<Vec<f64>, String> {
+    let scenario = load(name, seed, extent)?;
     let browsed = browse(&scenario, scheme, seed, Options::default(), None, &mut |_| {})
         .map_err(|error| error.to_string())?;
     let result = &browsed.result;

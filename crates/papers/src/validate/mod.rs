@@ -6,6 +6,7 @@
 //! its code: those are in `data/ns3`, and every row there becomes a case. *Where to start:* [`cases`];
 //! `reference.rs` reads the files, `theory.rs` has the closed forms, `verdict.rs` judges.
 
+use ::report::provenance::Setting;
 use sim::scenario::{Scenario, ScenarioError};
 
 mod page;
@@ -78,6 +79,12 @@ pub fn cases(effort: Effort, settings: &[(String, String)]) -> Result<Vec<Case>,
 }
 
 impl Case {
+    /// What it is played in, whatever the seed.
+    pub fn setting(&self) -> Result<Setting, ScenarioError> {
+        let [first, second] = [1, 2].map(|seed| self.play.scenario(&self.settings, seed));
+        Ok(first?.setting(None).common(&second?.setting(None)))
+    }
+
     /// Plays it once: a value for each figure.
     pub fn run(&self, seed: u64) -> Result<Played, ScenarioError> {
         let scenario = self.play.scenario(&self.settings, seed)?;

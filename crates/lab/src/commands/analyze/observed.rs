@@ -6,6 +6,9 @@ use std::ops::Range;
 use serde::Serialize;
 use wire::ChunkId;
 
+/// The schema of [`Page`], with where it comes from beside it.
+pub const SCHEMA: &str = "hearsay/overheard/1";
+
 /// All files.
 #[derive(Debug, Serialize)]
 pub struct Page {

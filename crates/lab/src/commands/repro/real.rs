@@ -16,6 +16,7 @@ use crate::commands::jobs::Jobs;
 use crate::failure::Failure;
 
 /// What there is of an experiment.
+#[derive(Default)]
 pub struct Made {
     /// Of runs that are there for all points of their curve.
     pub rows: Vec<Row>,
@@ -23,6 +24,8 @@ pub struct Made {
     pub failed: usize,
     /// Runs that were not asked for, and are not there.
     pub left_out: usize,
+    /// Where outcomes of runs are kept, of all that are there.
+    pub kept: Vec<PathBuf>,
 }
 
 /// Makes the runs that are not there yet, one seed after the other.
@@ -42,8 +45,10 @@ pub fn make(jobs: &[Job<'_>], folder: &Path, args: &Repro) -> Result<Made, Failu
     series.check()?;
     let failed = made.into_iter().filter(|is_kept| !is_kept).count();
     let ran = runs.iter().map(Ran::of).collect::<Result<Vec<_>, _>>()?;
-    let missing = ran.iter().filter(|it| it.rows.is_none()).count();
-    Ok(Made { rows: complete(ran), failed, left_out: missing.saturating_sub(failed) })
+    let is_there = |(_, ran): &(&Run<'_>, &Ran<Row>)| ran.rows.is_some();
+    let kept: Vec<_> = runs.iter().zip(&ran).filter(is_there).map(|(it, _)| it.file()).collect();
+    let left_out = (ran.len() - kept.len()).saturating_sub(failed);
+    Ok(Made { rows: complete(ran), failed, left_out, kept })
 }
 
 /// All runs, and whether they are to go on.

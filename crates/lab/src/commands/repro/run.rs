@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use clap::Parser as _;
 use papers::experiment::{Job, Outcome, Row, Trial};
+use report::provenance::{Program, Provenance, Stamped};
+use serde::Deserialize;
 use sim::observers::{Made as Heard, Observers};
 use sim::result::RunResult;
 use sim::scenario::Scenario;
@@ -19,10 +21,20 @@ use super::real::Series;
 use crate::cli::{Cli, Command};
 use crate::console;
 use crate::failure::Failure;
+use crate::origin::program;
 use crate::realtime::outside;
 
 /// How often a run is tried of which the machine made nothing that counts.
 const TRIES: usize = 3;
+
+/// The schema of an outcome that is kept, with where it comes from beside it.
+const SCHEMA: &str = "hearsay/outcome/1";
+
+/// Of a kept outcome: who made it.
+#[derive(Deserialize)]
+struct Maker {
+    provenance: Option<Provenance>,
+}
 
 /// One run.
 pub struct Run<'a> {
@@ -45,7 +57,7 @@ impl<'a> Run<'a> {
     }
 
     /// Where its outcome is kept.
-    fn file(&self) -> PathBuf {
+    pub fn file(&self) -> PathBuf {
         self.series.folder.join(format!("{}.json", self.name))
     }
 
@@ -64,7 +76,9 @@ impl<'a> Run<'a> {
         for _ in 0..TRIES {
             self.series.check()?;
             match self.attempt() {
-                Ok(outcome) if outcome.result.valid => return self.keep(&outcome).map(|()| true),
+                Ok(outcome) if outcome.content.result.valid => {
+                    return self.keep(&outcome).map(|()| true);
+                }
                 Ok(_) => console::note(&format!("{}: not valid", self.name)),
                 // Another try may go well.
                 Err(failure) if failure.code == 1 => {
@@ -93,9 +107,30 @@ impl<'a> Run<'a> {
             let path = path.display();
             Failure::refused(format!("{path} is no outcome of a run ({error}): remove it"))
         };
-        let outcome = serde_json::from_slice::<Outcome>(&text).map_err(refuse)?;
+        // Another program's outcomes may have other members.
+        if let Some(made) = serde_json::from_slice::<Maker>(&text).map_err(refuse)?.provenance {
+            self.check_program(&made.origin.program)?;
+        }
+        let outcome = serde_json::from_slice::<Stamped<Outcome>>(&text).map_err(refuse)?.content;
         self.check(&outcome)?;
         Ok(Some(outcome))
+    }
+
+    /// What another version of this program made does not count: it need not be what this one would make.
+    fn check_program(&self, made: &Program) -> Result<(), Failure> {
+        let ours = program();
+        if *made == ours {
+            return Ok(());
+        }
+        let path = self.file();
+        let told = |it: &Program| format!("{} {}, commit {}", it.name, it.version, it.commit);
+        Err(Failure::refused(format!(
+            "{} was made by {}, and this is {}: remove it to make it again, go on with that program, or name \
+             another folder (--out)",
+            path.display(),
+            told(made),
+            told(&ours)
+        )))
     }
 
     /// What was made otherwise than it would be now does not count.
@@ -124,7 +159,7 @@ impl<'a> Run<'a> {
     }
 
     /// Whole or not at all, whenever somebody ends us.
-    fn keep(&self, outcome: &Outcome) -> Result<(), Failure> {
+    fn keep(&self, outcome: &Stamped<Outcome>) -> Result<(), Failure> {
         let path = self.file();
         let part = self.own("part");
         let json = serde_json::to_string_pretty(outcome).map_err(Failure::failed)? + "\n";
@@ -133,7 +168,7 @@ impl<'a> Run<'a> {
     }
 
     /// A run in a folder of its own, of which nothing stays.
-    fn attempt(&self) -> Result<Outcome, Failure> {
+    fn attempt(&self) -> Result<Stamped<Outcome>, Failure> {
         let scratch = Scratch::new(self.own("running"))?;
         let json = scratch.0.join("result.json");
         let words = self.words(&scratch.0);
@@ -149,12 +184,14 @@ impl<'a> Run<'a> {
             Ok(()) => {}
         }
         let wrong = |error| Failure::failed(format!("{}: {error}", json.display()));
-        let result: RunResult = serde_json::from_slice(&fs::read(&json)?).map_err(wrong)?;
+        let run = serde_json::from_slice::<Stamped<RunResult>>(&fs::read(&json)?);
+        let Stamped { provenance, content: result, .. } = run.map_err(wrong)?;
         let observers = match self.trial.is_observed {
             true => self.observe(&scratch.0, result.began_unix_s)?,
             false => Vec::new(),
         };
-        Ok(Outcome { keys: self.scenario.values(), result, observers })
+        let outcome = Outcome { keys: self.scenario.values(), result, observers };
+        Ok(provenance.on(SCHEMA, outcome))
     }
 
     /// The command line of the run.

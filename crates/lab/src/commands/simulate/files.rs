@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use sim::result::{RunResult, Transfer, page};
+use report::provenance::{Provenance, Stamped};
+use sim::result::{self, RunResult, Transfer, page};
 use sim::router::run::Options;
 use sim::scenario::Scenario;
 use sim::world::{HOPS_MAX, Stat};
@@ -15,6 +16,7 @@ use crate::console::table;
 use crate::console::{Told, tell};
 use crate::failure::Failure;
 use crate::ground::{ground, static_routes};
+use crate::origin::origin;
 
 type Figure = fn(&RunResult) -> f64;
 
@@ -31,18 +33,24 @@ const FIGURES: [(&str, Figure); 5] = [
 pub fn run(args: &Sim, scenario: &Scenario) -> Result<(), Failure> {
     let scheme = args.scheme.unwrap_or(Scheme::Default);
     check(args, scenario)?;
+    let origin = origin();
     let runs = seeds::each(args, scenario, |scenario, seed| {
         let began = Instant::now();
         let (tap, files) = captures::tap(args, scenario, seed)?;
         let result = sim::router::run::run(scenario, scheme, seed, Options::default(), tap, |_| {});
         files.finish()?;
         let result = result.map_err(Failure::failed)?;
-        Ok(RunResult { wall_seconds: began.elapsed().as_secs_f64(), ..result })
+        let result = RunResult { wall_seconds: began.elapsed().as_secs_f64(), ..result };
+        Ok((Provenance::new(origin.clone(), &[scenario.setting(Some(scheme))], [seed]), result))
     })?;
+    let (each, runs) = runs.unzip();
     let scenario = &runs.scenario;
+    let seeds = runs.results.iter().map(|it| it.seed);
+    let all = Provenance::new(origin, &[scenario.setting(Some(scheme))], seeds);
+    let html = page::compare(&runs.results, &ground(scenario, static_routes(scenario)));
     let told = Told {
-        json: json(&runs.results)?,
-        html: page::compare(&runs.results, &ground(scenario, static_routes(scenario))),
+        json: json(each, &runs.results)?,
+        html: all.on_html(&html),
         table: text(scenario, &runs),
     };
     tell(wanted(args), &told)?;
@@ -83,8 +91,9 @@ fn failed(run: &RunResult) -> Vec<Failure> {
 }
 
 /// Of one run the object that the lab writes; of several a list of them.
-fn json(results: &[RunResult]) -> Result<String, Failure> {
-    let text = match results {
+fn json(each: Vec<Provenance>, results: &[RunResult]) -> Result<String, Failure> {
+    let stamped = each.into_iter().zip(results).map(|(it, result)| it.on(result::SCHEMA, result));
+    let text = match stamped.collect::<Vec<Stamped<_>>>().as_slice() {
         [result] => serde_json::to_string_pretty(result),
         several => serde_json::to_string_pretty(several),
     };

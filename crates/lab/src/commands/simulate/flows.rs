@@ -1,5 +1,6 @@
 //! Runs of flows and fetches.
 
+use report::provenance::Provenance;
 use sim::scenario::{Scenario, Traffic};
 use sim::world::Outcome;
 
@@ -7,6 +8,7 @@ use super::{Runs, captures, judge, seeds, wanted};
 use crate::cli::Sim;
 use crate::console::{Told, tell};
 use crate::failure::Failure;
+use crate::origin::origin;
 
 mod json;
 mod page;
@@ -18,15 +20,18 @@ const FLOWS_MAX: u64 = 1_000_000;
 /// Runs them all and tells what came of them.
 pub fn run(args: &Sim, scenario: &Scenario) -> Result<(), Failure> {
     check(args, scenario)?;
+    let origin = origin();
     let runs = seeds::each(args, scenario, |scenario, seed| {
         let (tap, files) = captures::tap(args, scenario, seed)?;
         let outcome = sim::world::run(scenario, seed, tap);
         files.finish()?;
         outcome.ok_or_else(|| Failure::failed("this scenario has no flows"))
     })?;
+    let seeds = runs.results.iter().map(|it| it.seed);
+    let provenance = Provenance::new(origin, &[runs.scenario.setting(None)], seeds);
     let told = Told {
-        json: json::text(&runs.scenario, &runs),
-        html: page::html(&runs.scenario, &runs),
+        html: provenance.on_html(&page::html(&runs.scenario, &runs)),
+        json: json::text(&runs.scenario, &runs, provenance),
         table: table::text(&runs.scenario, &runs),
     };
     tell(wanted(args), &told)?;

@@ -24,6 +24,15 @@ pub struct Runs<T> {
     pub cpu_seconds: f64,
 }
 
+impl<A, B> Runs<(A, B)> {
+    /// The first of each pair, and the runs with the second alone.
+    pub fn unzip(self) -> (Vec<A>, Runs<B>) {
+        let (firsts, results) = self.results.into_iter().unzip();
+        let Self { scenario, wall_seconds, cpu_seconds, .. } = self;
+        (firsts, Runs { scenario, results, wall_seconds, cpu_seconds })
+    }
+}
+
 /// Runs all seeds that the command line names, from the first, whose scenario it is. After a failure none
 /// begins; the first is told.
 pub fn each<T: Send>(

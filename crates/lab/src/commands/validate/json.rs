@@ -1,10 +1,14 @@
 //! What was compared, as JSON.
 
 use papers::validate::{Report, Verdict};
+use report::provenance::Provenance;
 use serde::Serialize;
 use sim::world::Stat;
 
 use crate::failure::Failure;
+
+/// The schema of what is written here.
+const SCHEMA: &str = "hearsay/validation/1";
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -36,7 +40,7 @@ struct Line<'a> {
 }
 
 /// All of it.
-pub fn text(report: &Report) -> Result<String, Failure> {
+pub fn text(report: &Report, provenance: Provenance) -> Result<String, Failure> {
     let lines = report.figures().map(|(case, checked)| Line {
         group: case.group.name,
         case: &case.name,
@@ -59,5 +63,6 @@ pub fn text(report: &Report) -> Result<String, Failure> {
         events: report.cost.events,
         wall_seconds: report.cost.wall_seconds,
     };
-    Ok(serde_json::to_string_pretty(&document).map_err(Failure::failed)? + "\n")
+    let stamped = provenance.on(SCHEMA, document);
+    Ok(serde_json::to_string_pretty(&stamped).map_err(Failure::failed)? + "\n")
 }

@@ -65,7 +65,14 @@ fn plan(extent: Extent) -> Vec<Point> {
             Ok(spot) => try_out(draw, spot, seed, extent),
             Err(error) => Err(error.clone()),
         };
-        Point::simulated(key, run)
+        // Each row says its overhear_m, and has a transfer to each router, with chunks of both sizes.
+        let beside = ["overhear_m", "receivers", "units"];
+        Point::simulated(key, run).within(move |_| {
+            let scenario = Scenario::load(SCENARIO, &[]).map_err(|error| error.to_string())?;
+            let mut setting = scenario.setting(Some(WAYS[0].scheme));
+            setting.keys.retain(|key, _| !beside.contains(&key.as_str()));
+            Ok(setting)
+        })
     };
     (0..=draws).map(point).collect()
 }

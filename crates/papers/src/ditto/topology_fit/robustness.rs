@@ -87,24 +87,25 @@ fn points(draw: u32, routers: Vec<Router>, keys: &[(String, String)]) -> Vec<Poi
     let point = |(rank, served): (usize, Served)| {
         let key = Key { panel: PANEL, series: served.series, x: f64::from(draw), rank };
         let (routers, keys) = (Arc::clone(&routers), keys.to_vec());
-        Point::simulated(key, move |seed| serve(served, &routers, &keys, seed))
+        let scenario = move || scenario(&routers, &keys);
+        let within = scenario.clone();
+        Point::simulated(key, move |seed| serve(served, &scenario()?, seed))
+            .within(move |_| Ok(within()?.setting(Some(served.scheme))))
     };
     SERVED.into_iter().filter(told).enumerate().map(point).collect()
 }
 
-fn serve(
-    served: Served,
-    routers: &[Router],
-    keys: &[(String, String)],
-    seed: u64,
-) -> Result<Vec<Vec<f64>>, String> {
+fn scenario(routers: &[Router], keys: &[(String, String)]) -> Result<Scenario, String> {
     let fetching = FETCHINGS.into_iter().find(|it| it.panel == PANEL);
     let fetching = fetching.ok_or("no such order of receivers")?;
     let mut settings = fetching.settings(fetching.orders[0])?;
     settings.extend(keys.iter().cloned());
     let scenario = Scenario::load_placed(SCENARIO, &settings, routers.to_vec());
-    let scenario = scenario.map_err(|error| error.to_string())?;
-    Ok(receivers(&scenario, &trial::simulate(&scenario, served.scheme, seed, false)?))
+    scenario.map_err(|error| error.to_string())
+}
+
+fn serve(served: Served, scenario: &Scenario, seed: u64) -> Result<Vec<Vec<f64>>, String> {
+    Ok(receivers(scenario, &trial::simulate(scenario, served.scheme, seed, false)?))
 }
 
 fn tell(samples: &Samples) -> Findings {

@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use report::provenance::Provenance;
 use serde::Serialize;
 use sim::scenario::Scenario;
 use sim::world::{Outcome, Stat, over_seeds};
 
 use crate::commands::simulate::Runs;
+
+/// The schema of what is written here.
+const SCHEMA: &str = "hearsay/flows/1";
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -28,7 +32,7 @@ struct Document<'a> {
 }
 
 /// All of it.
-pub fn text(scenario: &Scenario, runs: &Runs<Outcome>) -> String {
+pub fn text(scenario: &Scenario, runs: &Runs<Outcome>, provenance: Provenance) -> String {
     let document = Document {
         scenario: &scenario.name,
         mode: "sim",
@@ -43,6 +47,6 @@ pub fn text(scenario: &Scenario, runs: &Runs<Outcome>) -> String {
         wall_seconds: runs.wall_seconds,
         cpu_seconds: runs.cpu_seconds,
     };
-    let text = serde_json::to_string_pretty(&document);
+    let text = serde_json::to_string_pretty(&provenance.on(SCHEMA, document));
     text.expect("numbers and texts have a JSON form") + "\n"
 }
