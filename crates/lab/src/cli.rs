@@ -119,6 +119,9 @@ pub struct Sim {
     /// DIR/seed-N/ROUTER.pcap
     #[arg(long, value_name = "DIR")]
     pub pcap: Option<PathBuf>,
+    /// Fail if a flow or a client got nothing, or a transfer ended early: as a rule that is what came of the run
+    #[arg(long)]
+    pub strict: bool,
     /// No progress, no table
     #[arg(long, short)]
     pub quiet: bool,

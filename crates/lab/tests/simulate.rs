@@ -149,12 +149,14 @@ fn check_tcp(packet: &[u8]) {
 }
 
 #[test]
-fn what_failed_is_named() {
+fn what_failed_is_named_and_is_a_failure_where_it_is_to_be_one() {
     let world = World::new();
     let args = ["sim", "bulk", "--set", "per=1", "--set", "seconds=1", "--json", "-", "--quiet"];
-    let ended = world.run(&args).expect(1);
-    assert_eq!(ended.err, "hearsay-lab: seed 1: flow 1 from 0 to 4: nothing arrived\n");
-    assert_eq!(ended.json()["goodput_kbps"]["mean"], 0.0);
+    for (more, code) in [(&["--strict"][..], 1), (&[], 0)] {
+        let ended = world.run(&[&args[..], more].concat()).expect(code);
+        assert_eq!(ended.err, "hearsay-lab: seed 1: flow 1 from 0 to 4: nothing arrived\n");
+        assert_eq!(ended.json()["goodput_kbps"]["mean"], 0.0);
+    }
 }
 
 #[test]
@@ -191,7 +193,7 @@ fn figures_say_where_they_come_from() {
 #[test]
 fn every_seed_is_judged() {
     let world = World::new();
-    let cut = ["--set", "loss=1", "--set", "loss_exponent=0", "--quiet"];
+    let cut = ["--set", "loss=1", "--set", "loss_exponent=0", "--quiet", "--strict"];
     let args = ["sim", "chain", "--set", "hops=1", "--set", "bytes=1000", "--seeds", "2"];
     let ended = world.run(&[&args[..], &cut].concat()).expect(1);
     let lines: Vec<_> = ended.err.lines().collect();
@@ -199,7 +201,7 @@ fn every_seed_is_judged() {
     for (seed, line) in (1..).zip(lines) {
         assert!(line.starts_with(&format!("hearsay-lab: seed {seed}: http://")), "{line}");
     }
-    let args = ["sim", "mesh50", "--set", "seconds=3", "--set", "per=1", "--quiet"];
+    let args = ["sim", "mesh50", "--set", "seconds=3", "--set", "per=1", "--quiet", "--strict"];
     let ended = world.run(&args).expect(1);
     assert_eq!(ended.err, "hearsay-lab: seed 1: none of 25 clients got anything\n");
 }

@@ -54,7 +54,7 @@ pub fn run(args: &Sim, scenario: &Scenario) -> Result<(), Failure> {
         table: text(scenario, &runs),
     };
     tell(wanted(args), &told)?;
-    judge(runs.results.iter().flat_map(failed).collect())
+    judge(runs.results.iter().flat_map(failed).collect(), args.strict)
 }
 
 /// What came of each transfer of each run is kept until all have ended.

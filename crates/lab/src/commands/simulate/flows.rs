@@ -35,7 +35,7 @@ pub fn run(args: &Sim, scenario: &Scenario) -> Result<(), Failure> {
         table: table::text(&runs.scenario, &runs),
     };
     tell(wanted(args), &told)?;
-    judge(failed(&runs))
+    judge(failed(&runs), args.strict)
 }
 
 fn check(args: &Sim, scenario: &Scenario) -> Result<(), Failure> {
