@@ -82,6 +82,21 @@ fn a_run_is_kept_and_not_made_again() {
 }
 
 #[test]
+fn what_another_version_made_is_refused_with_both_named() {
+    let world = World::new();
+    let out = world.text("out");
+    fs::create_dir_all(world.path("out/ditto-real")).unwrap();
+    let made = r#"{"provenance": {"program": {"name": "hearsay-lab", "version": "0.0.9", "commit": "unknown"},
+        "command": "", "date": "", "machine": {"cpu": "", "cores": 1, "kernel": ""},
+        "scenarios": [], "schemes": [], "seeds": [], "keys": {}}, "of that version": true}"#;
+    fs::write(world.path(&format!("out/ditto-real/{ONE}.json")), made).unwrap();
+    let ours = concat!("this is hearsay-lab ", env!("CARGO_PKG_VERSION"));
+    let versions = ["made by hearsay-lab 0.0.9, commit unknown", ours];
+    let refused = world.run(&args(&out, "nothing"));
+    refused.expect_refusal(&[&[ONE], &versions[..], &["remove it", "--out"]].concat());
+}
+
+#[test]
 fn ctrl_c_ends_all_runs_and_what_was_begun_is_not_kept() {
     if !can_run("ctrl_c_ends_all_runs_and_what_was_begun_is_not_kept") {
         return;
