@@ -158,7 +158,7 @@ pub struct Validate {
 pub struct Repro {
     /// Which one, or "all"; without, what there is
     pub name: Option<String>,
-    /// How many runs of each point [default: as many as its chance needs]
+    /// How many runs of each point [default: as many as the experiment says]
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub seeds: Option<u64>,
     /// A few points only, in seconds

@@ -29,11 +29,11 @@ mod tests {
     #[test]
     fn of_what_was_not_run_nothing_is_told() {
         let ditto = named("ditto").unwrap();
-        let plan = ditto.plan(Extent::Quick, Some(1));
+        let plan = ditto.plan(Extent::Quick, Clock::Virtual, Some(1));
         let jobs = plan.jobs();
         let ran = jobs.iter().filter(|it| it.curve() == ("emulab8 one by one", "end-to-end"));
         let rows = ran.flat_map(|it| it.run().unwrap()).collect();
-        let Told { findings, rows_csv, html, .. } = ditto.tell(rows, Clock::Real);
+        let Told { findings, rows_csv, html, .. } = ditto.tell(rows, Extent::Full, Clock::Real);
         let told: Vec<_> = findings.rows.iter().map(|it| &it.what[..]).collect();
         assert_eq!(told, ["emulab8 one by one: end-to-end, median"]);
         assert!(!rows_csv.contains("NaN") && !html.contains("NaN"));
@@ -43,7 +43,7 @@ mod tests {
     #[test]
     fn a_trial_says_the_same_of_an_outcome_as_of_a_run() {
         let ditto = named("ditto").unwrap();
-        let plan = ditto.plan(Extent::Quick, Some(1));
+        let plan = ditto.plan(Extent::Quick, Clock::Virtual, Some(1));
         let jobs = plan.jobs();
         let job = jobs.iter().find(|it| it.name() == "emulab8.ditto-32-KiB.2.1").unwrap();
         let trial = job.trial().unwrap().unwrap();

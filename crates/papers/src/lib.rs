@@ -9,4 +9,7 @@ pub mod all;
 mod ditto;
 pub mod experiment;
 mod meshcache;
+mod standing;
 pub mod validate;
+
+pub use standing::Standing;

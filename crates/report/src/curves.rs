@@ -52,7 +52,7 @@ impl Chart {
         let points = || self.curves.iter().flat_map(|curve| &curve.points);
         let x = Places::of(&stats::sorted(points().map(|(x, _)| *x)));
         // From zero, so that heights can be compared.
-        let high = points().map(|(_, it)| it.interval()[1]).fold(0.0, f64::max);
+        let high = points().map(|(_, it)| it.high()).fold(0.0, f64::max);
         let y = Axis::from_zero(high);
         let rows = self.curves.len().div_ceil(LEGEND_COLUMNS);
         let height = PLOT.bottom + AXIS_HEIGHT + LEGEND_ROW * rows as f64 + 4.0;
@@ -141,8 +141,8 @@ fn line(at: usize, count: usize, curve: &Curve, places: &Places, axis: &Axis) ->
         }
         @for point in known() {
             @let (x, y) = place(point);
-            @let [low, high] = point.1.interval().map(|it| y_of(axis, it.max(0.0)));
-            @if point.1.half.is_some() {
+            @if let Some(ends) = point.1.interval {
+                @let [low, high] = ends.map(|it| y_of(axis, it.max(0.0)));
                 path class={ "curve " (picture::stroke(at)) } d=(format!(
                     "M{x} {low}V{high}M{} {low}h{w}M{} {high}h{w}", x - CAP, x - CAP, w = 2.0 * CAP
                 )) {}
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_chart_has_each_curve_its_intervals_and_no_markup_of_others() {
-        let point = |mean| Mean { mean, half: Some(1.0) };
+        let point = |mean| Mean { mean, interval: Some([mean - 1.0, mean + 1.0]) };
         let curve = |name: &str, mean| Curve {
             name: name.to_owned(),
             points: vec![(1.0, point(mean)), (2.0, point(f64::NAN)), (3.0, point(2.0 * mean))],

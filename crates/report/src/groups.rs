@@ -42,7 +42,7 @@ impl Bars {
     /// As a file of its own.
     pub fn svg(&self) -> String {
         let bars = || self.groups.iter().flat_map(|group| &group.bars);
-        let ends = bars().flat_map(|(ours, paper)| [ours.interval()[1], paper.unwrap_or(0.0)]);
+        let ends = bars().flat_map(|(ours, paper)| [ours.high(), paper.unwrap_or(0.0)]);
         let axis = Axis::from_zero(ends.filter(|it| it.is_finite()).fold(0.0, f64::max));
         let width = (PLOT.right - PLOT.left) / self.groups.len().max(1) as f64;
         let body = html! {
@@ -77,10 +77,10 @@ fn bars_of(group: &Group, left: f64, width: f64, axis: &Axis) -> Markup {
         @for (at, (ours, paper)) in group.bars.iter().enumerate().filter(|(_, it)| it.0.mean.is_finite()) {
             @let (x, top) = (px(left + bar * at as f64), y_of(axis, ours.mean));
             @let middle = px(x + bar / 2.0);
-            @let [low, high] = ours.interval().map(|it| y_of(axis, it.max(0.0)));
             rect class=(picture::fill(at)) x=(px(x + 2.0)) y=(top) width=(px(bar - 4.0))
                 height=(px(PLOT.bottom - top)) {}
-            @if ours.half.is_some() {
+            @if let Some(ends) = ours.interval {
+                @let [low, high] = ends.map(|it| y_of(axis, it.max(0.0)));
                 path class="bar" d=(format!(
                     "M{middle} {low}V{high}M{} {low}h{w}M{} {high}h{w}",
                     middle - CAP, middle - CAP, w = 2.0 * CAP
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn each_bar_has_its_interval_and_the_papers_mark() {
-        let bar = |mean, paper| (Mean { mean, half: Some(1.0) }, paper);
+        let bar = |mean, paper| (Mean { mean, interval: Some([mean - 1.0, mean + 1.0]) }, paper);
         let bars = Bars {
             label: "load".to_owned(),
             y: "KB".to_owned(),

@@ -1,18 +1,17 @@
 //! A mean, and how sure it is.
 
-/// A mean, and half of its confidence interval.
+/// A mean, and its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mean {
     /// The mean.
     pub mean: f64,
-    /// The interval goes so far to both sides; `None` without one.
-    pub half: Option<f64>,
+    /// The ends of the interval; `None` without one.
+    pub interval: Option<[f64; 2]>,
 }
 
 impl Mean {
-    /// The ends of the interval; the mean twice if there is none.
-    pub fn interval(&self) -> [f64; 2] {
-        let half = self.half.unwrap_or(0.0);
-        [self.mean - half, self.mean + half]
+    /// How high it reaches in a picture.
+    pub(crate) fn high(&self) -> f64 {
+        self.interval.map_or(self.mean, |[_, high]| high)
     }
 }

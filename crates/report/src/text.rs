@@ -111,6 +111,12 @@ pub fn plural(count: usize, noun: &str) -> String {
     format!("{}{UNIT}{noun}{ending}", grouped(count as u64))
 }
 
+/// With a capital letter, as a sentence or a heading begins.
+pub fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

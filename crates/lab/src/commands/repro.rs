@@ -64,7 +64,8 @@ fn unknown(name: &str) -> Failure {
 fn repeat(experiment: &'static Experiment, args: &Repro) -> Result<(), Failure> {
     let began = Instant::now();
     let extent = if args.quick { Extent::Quick } else { Extent::Full };
-    let plan = experiment.plan(extent, args.seeds);
+    let clock = if args.real { Clock::Real } else { Clock::Virtual };
+    let plan = experiment.plan(extent, clock, args.seeds);
     let jobs = plan.jobs();
     let name =
         if args.real { format!("{}-real", experiment.name) } else { experiment.name.to_owned() };
@@ -75,18 +76,21 @@ fn repeat(experiment: &'static Experiment, args: &Repro) -> Result<(), Failure> 
         true => real::make(&jobs, &args.out.join(&name), args)?,
         false => Made { rows: simulate(experiment, &jobs, args)?, ..Made::default() },
     };
-    let clock = if args.real { Clock::Real } else { Clock::Virtual };
-    let told = experiment.tell(made.rows, clock);
+    let told = experiment.tell(made.rows, extent, clock);
     let reproduction = Reproduction { experiment, extent, clock, told: &told, points: &points };
     let json = reproduction.json(&name, provenance.clone())?;
     let page = Files::new(&name, &args.out, provenance).write(&told, &json, &made.kept)?;
     if !args.quiet {
         let count = |verdict| told.findings.count(verdict);
+        let [set, given] = told.findings.set_and_given();
         let text = format!(
-            "{name}: {} rows as the paper says, {} more in the mean, {} not; {:.0} s; {page}\n",
+            "{name}: of {} predicted rows {} hold, {} more in the mean, {} not, {} are open; {set} set, {given} \
+             given; {:.0} s; {page}\n",
+            told.findings.predicted(),
             count(Verdict::Holds),
             count(Verdict::Leans),
             count(Verdict::Fails),
+            count(Verdict::Open),
             began.elapsed().as_secs_f64()
         );
         console::out(text.as_bytes())?;

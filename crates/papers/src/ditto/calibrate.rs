@@ -5,10 +5,10 @@
 use super::heard::Heard;
 use super::observe::{DITTO, WAYS};
 use super::tell::EFFICIENCY;
-use super::{COLUMNS, TESTBEDS, Testbed, targets};
+use super::{COLUMNS, TESTBEDS, Testbed, parameters, targets};
 use crate::experiment::{
-    Comparison, Estimate, Expectation, Experiment, Extent, Findings, Parameter, Picture, Point,
-    Samples,
+    Chosen, Comparison, Estimate, Expectation, Experiment, Extent, Findings, Parameter, Picture,
+    Point, Runs, Samples, Short, Standing,
 };
 use report::{Chart, Curve};
 use sim::scenario::Scenario;
@@ -56,7 +56,8 @@ pub(crate) const CALIBRATION: Experiment = Experiment {
     title: "Ditto, how far observers hear",
     about: "The shares of observers that reconstruct anything, and more than half, for several values of overhear_m: how its values in map21 and emulab8 were found",
     columns: COLUMNS,
-    seeds: [6, 1],
+    runs: Runs { simulated: 6, real: 3, quick: 1 },
+    short: Short::SameSize,
     plan,
     tell,
 };
@@ -108,11 +109,15 @@ fn tell(samples: &Samples) -> Findings {
     Findings {
         pictures: scenarios().map(|it| picture(it, &of(it))).collect(),
         rows: tried.iter().flat_map(rows).collect(),
-        parameters: vec![Parameter {
+        parameters: [Parameter {
             name: "what is fitted",
             value: "the sum of both shares' distances from the paper's".to_owned(),
+            chosen: Chosen::Fitted,
             why: "one number for two shares; in map21 of values at which router 7 can hear all three senders to 1 (decision 0019); of about equally near ones the least at which as many as the paper has reconstruct more than half, also with real daemons (decision 0015); no throughput is looked at",
-        }],
+        }]
+        .into_iter()
+        .chain(parameters::parameters())
+        .collect(),
         medium: "as the scenarios have it".to_owned(),
         notes: scenarios().map(|it| verdict(it, &of(it))).collect(),
     }
@@ -125,6 +130,7 @@ fn rows(tried: &Tried<'_>) -> Vec<Comparison> {
         ours,
         unit: "%",
         expected: Expectation::Figure(paper),
+        standing: Standing::Set("this is what overhear_m was set by"),
     };
     vec![
         row("observers that reconstruct anything", tried.any, tried.paper[0]),
@@ -138,7 +144,7 @@ fn picture(scenario: &str, tried: &[&Tried<'_>]) -> Picture {
         points: tried.iter().map(|it| (it.trial.metres, of(it).into())).collect(),
     };
     let paper = |place: usize| {
-        move |it: &Tried<'_>| Estimate { mean: it.paper[place], half: None, runs: 0 }
+        move |it: &Tried<'_>| Estimate { mean: it.paper[place], ..Estimate::default() }
     };
     let chart = Chart {
         label: format!("observers by overhear_m, {scenario}"),

@@ -174,7 +174,7 @@ fn throughput(samples: &Samples, panel: &'static str) -> Vec<Picture> {
 /// Figure 17: each receiver, in the order in which they asked.
 fn each(samples: &Samples, panel: &'static str) -> Picture {
     let cut = |it: Estimate| match it.mean > HIGHEST_KBPS {
-        true => Estimate { mean: HIGHEST_KBPS, half: None, ..it },
+        true => Estimate { mean: HIGHEST_KBPS, sure: None, ..it },
         false => it,
     };
     let curve = |series: &'static str| {

@@ -1,5 +1,7 @@
-//! What all observers of a testbed have reconstructed, seed by seed.
+//! What all observers of a testbed have reconstructed.
 
+use crate::ditto::figure;
+use crate::experiment::resample::Series;
 use crate::experiment::{Estimate, Samples};
 use report::stats;
 
@@ -29,42 +31,44 @@ impl<'a> Heard<'a> {
         (0..observers).map(mean).collect()
     }
 
+    /// Transfers and seeds; who listens is part of a transfer.
+    fn drawn(&self) -> Series<'a> {
+        self.samples.series([self.panel, self.series], None, None)
+    }
+
     /// The share of observers, in per cent, whose figure is above this.
     pub fn above(&self, column: &str, least: f64) -> Estimate {
-        let share = |all: Vec<f64>| {
-            100.0 * all.iter().filter(|it| **it > least).count() as f64 / all.len().max(1) as f64
+        let share = |all: &[&[f64]]| {
+            let above = all.iter().filter(|row| figure(row, column) > least).count();
+            100.0 * above as f64 / all.len().max(1) as f64
         };
-        Estimate::of(&self.by_seed(column).into_iter().map(share).collect::<Vec<_>>())
+        self.drawn().mean(share)
     }
 
     /// What this share of observers is at or below.
     pub fn quantile(&self, column: &str, share: f64) -> Estimate {
-        quantile(self.by_seed(column).into_iter(), share)
+        self.drawn().mean(|all: &[&[f64]]| quantile(all.iter().map(|it| figure(it, column)), share))
     }
 
     /// The same among those that heard anything.
     pub fn quantile_of_hearers(&self, column: &str, share: f64) -> Estimate {
-        let seeds = self.by_seed(column).into_iter().zip(self.by_seed("heard_kb"));
-        let hearers = seeds.map(|(figures, heard)| {
-            let heard = figures.into_iter().zip(heard).filter(|(_, heard)| *heard > 0.0);
-            heard.map(|(figure, _)| figure).collect()
-        });
-        quantile(hearers, share)
+        let of = |all: &[&[f64]]| {
+            let hearers = all.iter().filter(|row| figure(row, "heard_kb") > 0.0);
+            quantile(hearers.map(|row| figure(row, column)), share)
+        };
+        self.drawn().mean(of)
     }
 
     /// The mean over all observers of one figure over that of another.
     pub fn ratio(&self, over: &str, under: (&Self, &str)) -> Estimate {
-        Estimate::ratio(&self.totals(over), &under.0.totals(under.1))
-    }
-
-    fn totals(&self, column: &str) -> Vec<f64> {
-        let mean = |all: &Vec<f64>| all.iter().sum::<f64>() / all.len().max(1) as f64;
-        self.by_seed(column).iter().map(mean).collect()
+        let (above, below) = (self.drawn(), under.0.drawn());
+        let below = if self.series == under.0.series { &above } else { &below };
+        above.ratio(|all: &[&[f64]]| mean(all, over), below, |all: &[&[f64]]| mean(all, under.1))
     }
 
     /// The mean of a figure.
     pub fn mean(&self, column: &str) -> Estimate {
-        Estimate::of(&self.totals(column))
+        self.drawn().mean(|all: &[&[f64]]| mean(all, column))
     }
 
     /// A figure of one router over all transfers that it observed, mean over the seeds.
@@ -82,12 +86,13 @@ impl<'a> Heard<'a> {
     }
 }
 
-/// The mean over the seeds of what this share of their figures is at or below.
-fn quantile(seeds: impl Iterator<Item = Vec<f64>>, share: f64) -> Estimate {
-    let of = |all: Vec<f64>| {
-        let sorted = stats::sorted(all);
-        let place = (share * sorted.len() as f64).ceil() as usize;
-        sorted.get(place.saturating_sub(1)).copied().unwrap_or(f64::NAN)
-    };
-    Estimate::of(&seeds.map(of).collect::<Vec<_>>())
+fn mean(rows: &[&[f64]], column: &str) -> f64 {
+    rows.iter().map(|row| figure(row, column)).sum::<f64>() / rows.len().max(1) as f64
+}
+
+/// What this share of some figures is at or below.
+fn quantile(figures: impl Iterator<Item = f64>, share: f64) -> f64 {
+    let sorted = stats::sorted(figures);
+    let place = (share * sorted.len() as f64).ceil() as usize;
+    sorted.get(place.saturating_sub(1)).copied().unwrap_or(f64::NAN)
 }

@@ -9,12 +9,13 @@ mod draw;
 mod fetch;
 mod heard;
 mod observe;
+mod parameters;
 mod served;
 mod targets;
 mod tell;
 mod topology_fit;
 
-use crate::experiment::{Experiment, Extent, Point};
+use crate::experiment::{Experiment, Extent, Point, Runs, Short};
 pub(crate) use calibrate::CALIBRATION;
 use fetch::{EMULAB, Fetching, MAP, When};
 use observe::WAYS;
@@ -25,7 +26,8 @@ pub(crate) const ALL: Experiment = Experiment {
     title: "Ditto, section 6",
     about: "What observers reconstruct of transfers in the two testbeds, and what clients get from a mesh that overhears",
     columns: COLUMNS,
-    seeds: [3, 1],
+    runs: Runs { simulated: 5, real: 3, quick: 1 },
+    short: Short::SameSize,
     plan,
     tell: tell::tell,
 };

@@ -1,5 +1,7 @@
-//! What receivers got under one scheme, seed by seed.
+//! What receivers got under one scheme.
 
+use crate::ditto::figure;
+use crate::experiment::resample::Series;
 use crate::experiment::{Estimate, Samples};
 use report::stats;
 
@@ -11,25 +13,28 @@ pub(super) struct Served<'a> {
     series: &'a str,
 }
 
+/// The median throughput over receivers and orders.
+pub(super) fn median(rows: &[&[f64]]) -> f64 {
+    stats::median(rows.iter().map(|row| figure(row, "kbps"))).unwrap_or(f64::NAN)
+}
+
 impl<'a> Served<'a> {
     pub fn new(samples: &'a Samples, panel: &'a str, series: &'a str) -> Self {
         Self { samples, panel, series }
     }
 
-    /// The median throughput over receivers and orders, of each seed.
-    fn medians(&self) -> Vec<f64> {
-        let seeds = self.samples.by_seed(self.panel, self.series, "kbps");
-        seeds.into_iter().filter_map(stats::median).collect()
+    fn drawn(&self) -> Series<'a> {
+        self.samples.series([self.panel, self.series], None, Some("node"))
     }
 
-    /// Its mean over the seeds.
+    /// The mean over the seeds of the median.
     pub fn median(&self) -> Estimate {
-        Estimate::of(&self.medians())
+        self.drawn().mean(median)
     }
 
     /// One scheme's median over another's.
     pub fn gain(&self, under: &Self) -> Estimate {
-        Estimate::ratio(&self.medians(), &under.medians())
+        self.drawn().ratio(median, &under.drawn(), median)
     }
 
     /// All throughputs, each receiver's mean over the seeds, as the paper's averages over runs.
@@ -58,9 +63,10 @@ impl<'a> Served<'a> {
 
     /// The mean of a share over all receivers.
     pub fn mean(&self, column: &str) -> Estimate {
-        let seeds = self.samples.by_seed(self.panel, self.series, column);
-        let mean = |all: &Vec<f64>| all.iter().sum::<f64>() / all.len().max(1) as f64;
-        Estimate::of(&seeds.iter().map(mean).collect::<Vec<_>>())
+        let mean = |rows: &[&[f64]]| {
+            rows.iter().map(|row| figure(row, column)).sum::<f64>() / rows.len().max(1) as f64
+        };
+        self.drawn().mean(mean)
     }
 
     /// How many transfers did not end well.

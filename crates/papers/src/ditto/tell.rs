@@ -5,17 +5,23 @@ use super::heard::Heard;
 use super::observe::{COARSE, DITTO, END_TO_END, WAYS};
 use super::served::Served;
 use super::{FETCHINGS, TESTBEDS, Testbed};
-use super::{draw, targets};
-use crate::experiment::{Comparison, Estimate, Expectation, Findings, Parameter, Samples};
-use sim::scenario::Scenario;
+use super::{draw, parameters, targets};
+use crate::experiment::{Comparison, Estimate, Expectation, Findings, Samples, Standing};
 
 /// By the paper's reassembly, which needs each chunk's first packet on each stream; its overhead.
 pub(super) const EFFICIENCY: &str = "efficiency_first";
 pub(super) const OVERHEAD: &str = "overhead_first";
-/// What counts as the same, where the paper says "similar".
-const SIMILAR: f64 = 0.25;
 /// The transfer and the observer of which the paper tells what streams of several hops brought (section 6.3).
 const SEVERAL_HOPS: (f64, f64) = (1.0, 7.0);
+/// Why rows are no predictions.
+const BY_SHARES: Standing = Standing::Set("overhear_m was set by it (decisions 0015, 0019)");
+const BY_PLACES: Standing = Standing::Set("places of map21 were chosen by it (decision 0019)");
+const BY_LOSS: Standing = Standing::Set("loss was set by it (decision 0007)");
+const NO_FEWER: Standing =
+    Standing::Given("who joins streams has all that each of them gives, and seldom hears several");
+const NO_MORE: Standing = Standing::Given("what is joined is no longer kept in vain");
+const NO_NEED: Standing = Standing::Given("leaving out a need loses no chunk");
+const BY_MEDIANS: Standing = Standing::Given("follows from the medians");
 /// Section 8: what a router hears in a day, of the median and of the largest, in GB.
 const DAY_GB: [f64; 2] = [3.0, 13.0];
 
@@ -33,7 +39,7 @@ pub(super) fn tell(samples: &Samples) -> Findings {
     Findings {
         pictures: draw::pictures(samples),
         rows,
-        parameters: parameters(),
+        parameters: parameters::parameters(),
         medium: "receiver lock (an idle one follows the first signal that it senses), reception \
                  capture (a frame arrives if it is 10 dB above all else together), 802.11b at \
                  11 Mbit/s, no RTS; losses of links as the scenarios say"
@@ -42,68 +48,65 @@ pub(super) fn tell(samples: &Samples) -> Findings {
     }
 }
 
-/// The shares from which `overhear_m` was set, and what the paper says besides of reconstruction.
+/// What the paper says of reconstruction. The shares set `overhear_m`, and all of it the places of `map21`.
 fn observers(samples: &Samples, testbed: &Testbed) -> Vec<Comparison> {
     let heard = Heard::new(samples, testbed.scenario, DITTO);
     let coarse = Heard::new(samples, testbed.scenario, COARSE);
     let paper = |scheme, metric| figure(targets::figure(testbed.paper, scheme, metric));
-    let row = |what: &str, ours, expected| Comparison {
+    let row = |what: &str, ours, expected, standing| Comparison {
         heading: "observers, by the paper's reassembly (figures 11, 13, 14)".to_owned(),
         what: format!("{}: {what}", testbed.scenario),
         ours,
         unit: "%",
         expected,
+        standing,
     };
+    let told = |what: &str, ours| row(what, ours, Expectation::Nothing, Standing::Predicted);
     let best = "chunks_reconstructed_by_best_20pct_observers";
     let overhead = "memory_overhead_of_60pct_observers_below";
     let (any, half) = ("observers_reconstructing_any", "observers_reconstructing_over_half");
     vec![
+        row("reconstruct anything", heard.above(EFFICIENCY, 0.0), paper("ditto", any), BY_SHARES),
         row(
-            "reconstruct anything (overhear_m is set by this and the next)",
-            heard.above(EFFICIENCY, 0.0),
-            paper("ditto", any),
+            "reconstruct more than half",
+            heard.above(EFFICIENCY, 50.0),
+            paper("ditto", half),
+            BY_SHARES,
         ),
-        row("reconstruct more than half", heard.above(EFFICIENCY, 50.0), paper("ditto", half)),
         row(
             "of 8 KiB chunks, the best fifth reconstructs at least",
             heard.quantile(EFFICIENCY, 0.8),
             paper("ditto-8KB", best),
+            BY_PLACES,
         ),
         row(
             "of 32 KiB chunks, the best fifth reconstructs at least",
             coarse.quantile(EFFICIENCY, 0.8),
             paper("ditto-32KB", best),
+            BY_PLACES,
         ),
         row(
             "8 KiB chunks, memory overhead of 60 % of observers below",
             heard.quantile(OVERHEAD, 0.6),
             paper("ditto-8KB", overhead),
+            BY_PLACES,
         ),
         row(
             "32 KiB chunks, memory overhead of 60 % of observers below",
             coarse.quantile(OVERHEAD, 0.6),
             paper("ditto-32KB", overhead),
+            BY_PLACES,
         ),
-        row(
+        told(
             "8 KiB, among those that heard anything, 60 % below",
             heard.quantile_of_hearers(OVERHEAD, 0.6),
-            Expectation::Nothing,
         ),
-        row(
+        told(
             "32 KiB, among those that heard anything, 60 % below",
             coarse.quantile_of_hearers(OVERHEAD, 0.6),
-            Expectation::Nothing,
         ),
-        row(
-            "by our reassembly, reconstruct anything",
-            heard.above("efficiency", 0.0),
-            Expectation::Nothing,
-        ),
-        row(
-            "by our reassembly, reconstruct more than half",
-            heard.above("efficiency", 50.0),
-            Expectation::Nothing,
-        ),
+        told("by our reassembly, reconstruct anything", heard.above("efficiency", 0.0)),
+        told("by our reassembly, reconstruct more than half", heard.above("efficiency", 50.0)),
     ]
 }
 
@@ -112,46 +115,47 @@ fn details(samples: &Samples, testbed: &Testbed) -> Vec<Comparison> {
     let heard = Heard::new(samples, testbed.scenario, DITTO);
     let direct = Heard::new(samples, testbed.scenario, END_TO_END);
     let paper = |metric| targets::figure(testbed.paper, "ditto", metric);
-    let row = |what: &str, ours, unit, expected| Comparison {
+    let row = |what: &str, ours, expected, standing| Comparison {
         heading: "reassembly (figures 15, 16, section 6.3)".to_owned(),
         what: format!("{}: {what}", testbed.scenario),
         ours,
-        unit,
+        unit: "",
         expected,
+        standing,
     };
-    let similar = Expectation::Similar(SIMILAR);
     let lost = paper("extra_chunks_lost_to_needing_first_packet");
     let mut rows = vec![
         row(
             "chunks reconstructed, ditto over each stream alone",
             heard.ratio(EFFICIENCY, (&heard, "efficiency_alone")),
-            "",
-            similar,
+            Expectation::Similar,
+            NO_FEWER,
         ),
         row(
             "chunks reconstructed, ditto over end-to-end",
             heard.ratio(EFFICIENCY, (&direct, EFFICIENCY)),
-            "",
-            similar,
+            Expectation::Similar,
+            Standing::Predicted,
         ),
         row(
             "memory overhead, ditto over each stream alone",
             heard.ratio(OVERHEAD, (&heard, "overhead_alone")),
-            "",
             Expectation::Less,
+            NO_MORE,
         ),
         row(
             "chunks reconstructed, without the need of the first packet over with it (the paper: up to)",
             heard.ratio("efficiency", (&heard, EFFICIENCY)),
-            "",
             lost.map_or(Expectation::Nothing, |it| Expectation::Ratio(1.0 + it / 100.0)),
+            NO_NEED,
         ),
     ];
     if let Some(points) = paper("node7_reconstruction_gain_from_inter_stream") {
         let (receiver, node) = SEVERAL_HOPS;
         let what = "router 7 has so many points more from several streams of the transfer to 1";
         let ours = several_hops(samples, testbed.scenario, receiver, node);
-        rows.push(row(what, ours, "%", Expectation::Figure(points)));
+        let told = row(what, ours, Expectation::Figure(points), BY_PLACES);
+        rows.push(Comparison { unit: "%", ..told });
     }
     rows
 }
@@ -179,22 +183,31 @@ const GAINS: [[&str; 2]; 6] = [
 fn throughputs(samples: &Samples, panel: &'static str) -> Vec<Comparison> {
     let of = |series| Served::new(samples, panel, series);
     let median = |series| paper_median(panel, series);
-    let row = |what: String, ours, unit, expected| Comparison {
+    let row = |what: String, ours, unit, expected, standing| Comparison {
         heading: "throughput of the leaves (figures 17 to 20)".to_owned(),
         what: format!("{panel}: {what}"),
         ours,
         unit,
         expected,
+        standing,
     };
-    let medians = SERVED.iter().map(|served| {
-        let ours = of(served.series).median();
-        row(format!("{}, median", served.series), ours, "kbit/s", figure(median(served.series)))
+    let medians = SERVED.iter().map(|it| it.series).map(|series| {
+        let is_fitted = series == END_TO_END && panel.ends_with("one by one");
+        let standing = if is_fitted { BY_LOSS } else { Standing::Predicted };
+        row(
+            format!("{series}, median"),
+            of(series).median(),
+            "kbit/s",
+            figure(median(series)),
+            standing,
+        )
     });
     let gains = GAINS.into_iter().map(|[over, under]| {
         let ours = of(over).gain(&of(under));
         let expected =
             paper_gain(panel, over, under).map_or(Expectation::Nothing, Expectation::Ratio);
-        row(format!("{over} over {under}"), ours, "", expected)
+        let standing = median(over).map_or(Standing::Predicted, |_| BY_MEDIANS);
+        row(format!("{over} over {under}"), ours, "", expected, standing)
     });
     medians.chain(gains).collect()
 }
@@ -216,6 +229,7 @@ fn shares(samples: &Samples, panel: &'static str) -> Vec<Comparison> {
         ours: served.mean(column),
         unit: "%",
         expected: Expectation::Nothing,
+        standing: Standing::Predicted,
     };
     kinds.into_iter().map(row).collect()
 }
@@ -299,56 +313,4 @@ pub(super) fn paper_gain(panel: &str, over: &str, under: &str) -> Option<f64> {
 
 fn figure(paper: Option<f64>) -> Expectation {
     paper.map_or(Expectation::Nothing, Expectation::Figure)
-}
-
-fn parameters() -> Vec<Parameter> {
-    let key = |scenario, key| {
-        Scenario::load(scenario, &[]).map_or(String::new(), |it| it.key(key).to_owned())
-    };
-    let both =
-        |name| format!("{} in map21, {} in emulab8", key("map21", name), key("emulab8", name));
-    let parameter = |name, value: String, why| Parameter { name, value, why };
-    vec![
-        parameter(
-            "loss",
-            both("loss"),
-            "set before by one figure a testbed: the leaves' median from end to end, one by one",
-        ),
-        parameter(
-            "overhear_m",
-            both("overhear_m"),
-            "how far observers hear, in metres: set by the shares of observers that reconstruct anything, and more than half (ditto-calibration)",
-        ),
-        parameter(
-            "overhear_exponent",
-            both("overhear_exponent"),
-            "at distance d an observer loses (d / overhear_m) to this power; the same for both",
-        ),
-        parameter(
-            "observers",
-            "all routers but gateway and receiver, relays too, with all that a capture shows there"
-                .to_owned(),
-            "the paper's; of the campus's 28 routers its figure 10 names 22",
-        ),
-        parameter(
-            "end-to-end, for reconstruction",
-            "chunks in one connection from gateway to receiver".to_owned(),
-            "the paper's: relays forward packets",
-        ),
-        parameter(
-            "32 KiB",
-            "chunks of 24 to 32 KiB, 30 on average".to_owned(),
-            "our frames carry no longer ones; those of 8 KiB have 4 to 16",
-        ),
-        parameter(
-            "memory overhead",
-            "bytes that were kept and made no chunk, over all TCP payload heard; copies of what is there are not kept".to_owned(),
-            "the paper's, as we read it",
-        ),
-        parameter(
-            "leaves",
-            "1 2 3 5 7 in emulab8, 2 3 5 7 14 15 18 19 25 27 38 in map21".to_owned(),
-            "as the paper's, as far as its text names them",
-        ),
-    ]
 }

@@ -1,70 +1,114 @@
-//! Means over seeds, and how sure they are.
+//! Means over runs, and how sure they are.
 
 use report::Mean;
 
-/// A mean, and half of its 95 % confidence interval (Student's t).
+/// A mean, and where it lies.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Estimate {
     /// The mean.
     pub mean: f64,
-    /// The interval goes so far to both sides; `None` of a single run.
-    pub half: Option<f64>,
+    /// `None` of a single run: nobody knows.
+    pub sure: Option<Intervals>,
     /// Of so many runs.
     pub runs: usize,
 }
 
+/// Confidence intervals of a mean.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Intervals {
+    /// Of 95 %.
+    pub wide: [f64; 2],
+    /// Of 90 %: two tests of one side each, at 5 %.
+    pub narrow: [f64; 2],
+}
+
 impl Estimate {
-    /// Of values that are independent of each other.
+    /// Of values that are independent of each other, by Student's t.
     pub fn of(values: &[f64]) -> Self {
         let runs = values.len();
         let mean = values.iter().sum::<f64>() / runs.max(1) as f64;
-        Self { mean, half: half(values.iter().map(|it| it - mean), runs), runs }
+        let error = error(values.iter().map(|it| it - mean), runs);
+        Self { mean, sure: error.map(|it| Intervals::around(mean, it, runs - 1)), runs }
     }
 
-    /// Of the ratio of two means over the same seeds. Runs of a seed have much of their chance in
-    /// common, so the interval comes from their differences: that of a ratio estimator.
+    /// Of the ratio of two means over the same seeds in virtual time. Runs of a seed have much of their chance
+    /// in common there, so the interval comes from their differences: that of a ratio estimator.
     pub fn ratio(over: &[f64], under: &[f64]) -> Self {
         let runs = over.len().min(under.len());
         let mean = |values: &[f64]| values[..runs].iter().sum::<f64>() / runs.max(1) as f64;
         let (above, below) = (mean(over), mean(under));
         let ratio = above / below;
         let rests = over.iter().zip(under).map(|(above, below)| above - ratio * below);
-        let half = half(rests, runs).map(|it| it / below);
-        Self { mean: ratio, half, runs }
+        let error = error(rests, runs).map(|it| it / below);
+        Self { mean: ratio, sure: error.map(|it| Intervals::around(ratio, it, runs - 1)), runs }
     }
 
-    /// The ends of the interval; the mean twice if there is none.
-    pub fn interval(&self) -> [f64; 2] {
-        Mean::from(*self).interval()
+    /// The interval of 95 %.
+    pub fn interval(&self) -> Option<[f64; 2]> {
+        self.sure.map(|it| it.wide)
+    }
+}
+
+impl Intervals {
+    fn around(mean: f64, error: f64, freedom: usize) -> Self {
+        let [wide, narrow] = student(freedom).map(|it| [mean - it * error, mean + it * error]);
+        Self { wide, narrow }
     }
 }
 
 impl From<Estimate> for Mean {
-    fn from(Estimate { mean, half, .. }: Estimate) -> Self {
-        Self { mean, half }
+    fn from(estimate: Estimate) -> Self {
+        Self { mean: estimate.mean, interval: estimate.interval() }
     }
 }
 
-/// Half of the interval of a mean, from the distances to it.
-fn half(rests: impl Iterator<Item = f64>, runs: usize) -> Option<f64> {
+/// The standard error of a mean, from the distances to it.
+fn error(rests: impl Iterator<Item = f64>, runs: usize) -> Option<f64> {
     let freedom = runs.checked_sub(1).filter(|it| *it > 0)?;
     let variance = rests.map(|it| it * it).sum::<f64>() / freedom as f64;
-    Some(student(freedom) * (variance / runs as f64).sqrt())
+    Some((variance / runs as f64).sqrt())
 }
 
-/// The 97.5 % quantile of Student's t, from the tables; between the rows the larger one.
-fn student(freedom: usize) -> f64 {
-    const FIRST: [f64; 30] = [
-        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
-        2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
-        2.052, 2.048, 2.045, 2.042,
+/// The 97.5 and the 95 % quantile of Student's t, from the tables; between the rows the larger ones.
+fn student(freedom: usize) -> [f64; 2] {
+    const FIRST: [[f64; 2]; 30] = [
+        [12.706, 6.314],
+        [4.303, 2.920],
+        [3.182, 2.353],
+        [2.776, 2.132],
+        [2.571, 2.015],
+        [2.447, 1.943],
+        [2.365, 1.895],
+        [2.306, 1.860],
+        [2.262, 1.833],
+        [2.228, 1.812],
+        [2.201, 1.796],
+        [2.179, 1.782],
+        [2.160, 1.771],
+        [2.145, 1.761],
+        [2.131, 1.753],
+        [2.120, 1.746],
+        [2.110, 1.740],
+        [2.101, 1.734],
+        [2.093, 1.729],
+        [2.086, 1.725],
+        [2.080, 1.721],
+        [2.074, 1.717],
+        [2.069, 1.714],
+        [2.064, 1.711],
+        [2.060, 1.708],
+        [2.056, 1.706],
+        [2.052, 1.703],
+        [2.048, 1.701],
+        [2.045, 1.699],
+        [2.042, 1.697],
     ];
     match freedom {
         1..=30 => FIRST[freedom - 1],
-        31..=39 => 2.042,
-        40..=59 => 2.021,
-        60..=119 => 2.000,
-        _ => 1.980,
+        31..=39 => [2.042, 1.697],
+        40..=59 => [2.021, 1.684],
+        60..=119 => [2.000, 1.671],
+        _ => [1.980, 1.658],
     }
 }
 
@@ -77,22 +121,25 @@ mod tests {
     fn an_interval_is_students() {
         let estimate = Estimate::of(&[1.0, 2.0, 3.0]);
         assert_eq!((estimate.mean, estimate.runs), (2.0, 3));
-        assert!((estimate.half.unwrap() - 4.303 / 3_f64.sqrt()).abs() < 1e-12);
-        assert_eq!(Estimate::of(&[5.0]), Estimate { mean: 5.0, half: None, runs: 1 });
-        assert_eq!(Estimate::of(&[5.0]).interval(), [5.0, 5.0]);
+        let Intervals { wide, narrow } = estimate.sure.unwrap();
+        assert!((wide[1] - 2.0 - 4.303 / 3_f64.sqrt()).abs() < 1e-12);
+        assert!((2.0 - narrow[0] - 2.920 / 3_f64.sqrt()).abs() < 1e-12);
+        assert_eq!(Estimate::of(&[5.0]), Estimate { mean: 5.0, sure: None, runs: 1 });
+        assert_eq!(Estimate::of(&[5.0]).interval(), None);
     }
 
     #[test]
     fn what_seeds_have_in_common_does_not_widen_a_ratio() {
         let ratio = Estimate::ratio(&[2.0, 20.0, 200.0], &[1.0, 10.0, 100.0]);
-        assert_eq!((ratio.mean, ratio.half), (2.0, Some(0.0)));
+        assert_eq!((ratio.mean, ratio.interval()), (2.0, Some([2.0, 2.0])));
         let ratio = Estimate::ratio(&[1.0, 3.0], &[1.0, 1.0]);
         assert_eq!(ratio.mean, 2.0);
-        assert!((ratio.half.unwrap() - 12.706).abs() < 1e-9);
+        assert!((ratio.interval().unwrap()[1] - 14.706).abs() < 1e-9);
     }
 
     #[test]
     fn quantiles_fall_with_freedom() {
-        assert!((1..200).all(|it| student(it) >= student(it + 1)));
+        let falls = |it: usize, side: usize| student(it)[side] >= student(it + 1)[side];
+        assert!((1..200).all(|it| falls(it, 0) && falls(it, 1) && student(it)[0] > student(it)[1]));
     }
 }

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::Estimate;
+use super::estimate::Intervals;
+use super::parameters::Parameter;
+use super::{Estimate, Standing};
 
 /// What came of an experiment.
 #[derive(Clone, Debug, Default)]
@@ -31,22 +33,11 @@ pub struct Picture {
     pub svg: String,
 }
 
-/// A parameter that we chose, once, for all schemes alike.
-#[derive(Clone, Debug)]
-pub struct Parameter {
-    /// Which one.
-    pub name: &'static str,
-    /// What we took.
-    pub value: String,
-    /// Why.
-    pub why: &'static str,
-}
-
 /// What the paper says of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Expectation {
-    /// A ratio of about 1, within so much.
-    Similar(f64),
+    /// A ratio of about 1: shown to be within 5 % of it (two tests of one side each, at 5 %).
+    Similar,
     /// A ratio above 1.
     More,
     /// A ratio below 1.
@@ -68,6 +59,8 @@ pub enum Verdict {
     Leans,
     /// It is not.
     Fails,
+    /// One run shows nothing either way.
+    Open,
     /// There is nothing to compare with.
     None,
 }
@@ -85,10 +78,14 @@ pub struct Comparison {
     pub unit: &'static str,
     /// The paper's.
     pub expected: Expectation,
+    /// Whether it could have come out otherwise; means nothing where the paper says nothing.
+    pub standing: Standing,
 }
 
 /// How near a figure must be.
 const NEAR: f64 = 0.25;
+/// How near to 1 a ratio must be where the paper says "similar".
+const SIMILAR: f64 = 0.05;
 
 impl Comparison {
     /// Ours over the paper's; `None` where the paper prints none.
@@ -99,26 +96,49 @@ impl Comparison {
         }
     }
 
+    /// Whether it tells anything of the model: it was predicted, and the paper says what it should be.
+    pub fn is_evidence(&self) -> bool {
+        self.standing == Standing::Predicted && self.is_compared()
+    }
+
+    /// Whether the paper says anything of it.
+    pub fn is_compared(&self) -> bool {
+        self.expected != Expectation::Nothing
+    }
+
+    /// The verdict as a column has it. Of what was set or is given nothing can hold: it is met or not.
+    pub fn word(&self) -> &'static str {
+        match (self.standing, self.verdict()) {
+            (Standing::Predicted, verdict) => verdict.text(),
+            (_, Verdict::Holds) => "met",
+            (_, Verdict::Leans) => "met in the mean",
+            (_, Verdict::Fails) => "not met",
+            (_, Verdict::Open | Verdict::None) => self.verdict().text(),
+        }
+    }
+
     /// Whether ours is as the paper says.
     pub fn verdict(&self) -> Verdict {
-        let (mean, interval) = (self.ours.mean, self.ours.interval());
-        if !mean.is_finite() {
-            return Verdict::Fails;
-        }
-        let judge = |holds: &dyn Fn(f64) -> bool| match (holds(mean), interval.map(holds)) {
-            (true, [true, true]) => Verdict::Holds,
-            (true, _) => Verdict::Leans,
-            (false, _) => Verdict::Fails,
-        };
+        let is_near = |it: f64, paper: f64| (it / paper - 1.0).abs() <= NEAR;
         match self.expected {
-            Expectation::Similar(near) => judge(&|it| (it - 1.0).abs() <= near),
-            Expectation::More => judge(&|it| it > 1.0),
-            Expectation::Less => judge(&|it| it < 1.0),
+            Expectation::Similar => self.judge(|it| it.narrow, |it| (it - 1.0).abs() <= SIMILAR),
+            Expectation::More => self.judge(|it| it.wide, |it| it > 1.0),
+            Expectation::Less => self.judge(|it| it.wide, |it| it < 1.0),
             Expectation::Ratio(paper) => {
-                judge(&|it| (it / paper - 1.0).abs() <= NEAR && (it > 1.0) == (paper > 1.0))
+                self.judge(|it| it.wide, |it| is_near(it, paper) && (it > 1.0) == (paper > 1.0))
             }
-            Expectation::Figure(paper) => judge(&|it| (it / paper - 1.0).abs() <= NEAR),
+            Expectation::Figure(paper) => self.judge(|it| it.wide, |it| is_near(it, paper)),
             Expectation::Nothing => Verdict::None,
+        }
+    }
+
+    fn judge(&self, ends: fn(Intervals) -> [f64; 2], holds: impl Fn(f64) -> bool) -> Verdict {
+        match (self.ours.sure, holds(self.ours.mean)) {
+            _ if !self.ours.mean.is_finite() => Verdict::Fails,
+            (None, _) => Verdict::Open,
+            (Some(_), false) => Verdict::Fails,
+            (Some(sure), true) if ends(sure).into_iter().all(holds) => Verdict::Holds,
+            (Some(_), true) => Verdict::Leans,
         }
     }
 }
@@ -127,7 +147,7 @@ impl Expectation {
     /// As a column of a table has it.
     pub fn text(self) -> String {
         match self {
-            Self::Similar(near) => format!("≈ 1 (± {:.0} %)", near * 100.0),
+            Self::Similar => format!("≈ 1 (± {:.0} %)", SIMILAR * 100.0),
             Self::More => "> 1".to_owned(),
             Self::Less => "< 1".to_owned(),
             Self::Ratio(paper) => format!("{paper:.3}"),
@@ -144,33 +164,54 @@ impl Verdict {
             Self::Holds => "holds",
             Self::Leans => "holds in the mean",
             Self::Fails => "does not hold",
+            Self::Open => "open: one run",
             Self::None => "",
         }
     }
 }
 
 impl Findings {
-    /// How many rows have this verdict.
+    /// How many predicted rows have this verdict.
     pub fn count(&self, verdict: Verdict) -> usize {
-        self.rows.iter().filter(|row| row.verdict() == verdict).count()
+        self.rows.iter().filter(|row| row.is_evidence() && row.verdict() == verdict).count()
+    }
+
+    /// How many rows tell anything of the model.
+    pub fn predicted(&self) -> usize {
+        self.rows.iter().filter(|row| row.is_evidence()).count()
+    }
+
+    /// How many rows the paper speaks of that the model was set by, and how many cannot come out otherwise.
+    pub fn set_and_given(&self) -> [usize; 2] {
+        ["set", "given"].map(|word| {
+            let is_so = |row: &&Comparison| row.is_compared() && row.standing.word() == word;
+            self.rows.iter().filter(is_so).count()
+        })
     }
 
     /// Each row on a line.
     pub(super) fn csv(&self) -> String {
-        let head = "heading,what,unit,ours,ci95_low,ci95_high,runs,paper,ratio,verdict";
+        let head =
+            "heading,what,unit,ours,ci95_low,ci95_high,runs,paper,ratio,standing,verdict,why";
         let mut text = format!("{head}\n");
         for row in &self.rows {
-            let [low, high] = row.ours.interval();
+            let [low, high] = row
+                .ours
+                .interval()
+                .map_or([const { String::new() }; 2], |it| it.map(|it| it.to_string()));
             let ratio = row.ratio().map_or(String::new(), |it| it.to_string());
             let (heading, what) = (quoted(&row.heading), quoted(&row.what));
+            // Where there is nothing to compare with, nothing was set or predicted either.
+            let standing = if row.is_compared() { row.standing.word() } else { "" };
+            let why = quoted(if row.is_compared() { row.standing.why() } else { "" });
             let _ = writeln!(
                 text,
-                "{heading},{what},{},{},{low},{high},{},{},{ratio},{}",
+                "{heading},{what},{},{},{low},{high},{},{},{ratio},{standing},{},{why}",
                 row.unit,
                 row.ours.mean,
                 row.ours.runs,
                 quoted(&row.expected.text()),
-                row.verdict().text()
+                row.word()
             );
         }
         text
@@ -190,8 +231,12 @@ mod tests {
     use super::*;
 
     fn row(mean: f64, half: f64, expected: Expectation) -> Comparison {
-        let ours = Estimate { mean, half: Some(half), runs: 5 };
-        Comparison { heading: String::new(), what: "a, b".to_owned(), ours, unit: "", expected }
+        let narrow = [mean - 0.8 * half, mean + 0.8 * half];
+        let sure = Some(Intervals { wide: [mean - half, mean + half], narrow });
+        let ours = Estimate { mean, sure, runs: 5 };
+        let standing = Standing::Predicted;
+        let what = "a, b".to_owned();
+        Comparison { heading: String::new(), what, ours, unit: "", expected, standing }
     }
 
     #[test]
@@ -201,8 +246,11 @@ mod tests {
             (1.2, 0.3, Expectation::More, Verdict::Leans),
             (0.9, 0.3, Expectation::More, Verdict::Fails),
             (0.9, 0.05, Expectation::Less, Verdict::Holds),
-            (0.9, 0.05, Expectation::Similar(0.25), Verdict::Holds),
-            (0.6, 0.05, Expectation::Similar(0.25), Verdict::Fails),
+            (0.97, 0.02, Expectation::Similar, Verdict::Holds),
+            // The narrower interval counts: it ends at 1.046.
+            (1.01, 0.045, Expectation::Similar, Verdict::Holds),
+            (0.97, 0.04, Expectation::Similar, Verdict::Leans),
+            (0.94, 0.005, Expectation::Similar, Verdict::Fails),
             (80.0, 2.0, Expectation::Figure(100.0), Verdict::Holds),
             (70.0, 2.0, Expectation::Figure(100.0), Verdict::Fails),
             (f64::NAN, 0.0, Expectation::More, Verdict::Fails),
@@ -214,9 +262,41 @@ mod tests {
     }
 
     #[test]
+    fn only_what_was_predicted_counts_and_nothing_else_holds() {
+        let told = |standing| Comparison { standing, ..row(1.2, 0.1, Expectation::More) };
+        let rows = vec![
+            told(Standing::Predicted),
+            told(Standing::Set("loss was, by it")),
+            told(Standing::Given("a part of the whole")),
+            Comparison { expected: Expectation::Nothing, ..told(Standing::Predicted) },
+        ];
+        let findings = Findings { rows, ..Findings::default() };
+        assert_eq!((findings.count(Verdict::Holds), findings.predicted()), (1, 1));
+        assert_eq!(findings.set_and_given(), [1, 1]);
+        let csv = findings.csv();
+        assert_eq!(csv.matches("holds").count(), 1);
+        assert!(csv.contains(",set,met,\"loss was, by it\"\n"), "{csv}");
+    }
+
+    #[test]
+    fn one_run_shows_nothing() {
+        for (mean, expected) in [(2.0, Expectation::More), (0.5, Expectation::More)] {
+            let ours = Estimate::of(&[mean]);
+            let told = Comparison { ours, ..row(mean, 0.1, expected) };
+            assert_eq!(told.verdict(), Verdict::Open);
+            let findings = Findings { rows: vec![told], ..Findings::default() };
+            assert_eq!((findings.predicted(), findings.count(Verdict::Open)), (1, 1));
+            assert!(!findings.csv().contains("hold"));
+        }
+    }
+
+    #[test]
     fn a_row_is_a_line() {
         let rows = vec![row(2.0, 0.5, Expectation::Figure(4.0))];
         let csv = Findings { rows, ..Findings::default() }.csv();
-        assert_eq!(csv.lines().nth(1), Some(",\"a, b\",,2,1.5,2.5,5,4,0.5,does not hold"));
+        assert_eq!(
+            csv.lines().nth(1),
+            Some(",\"a, b\",,2,1.5,2.5,5,4,0.5,predicted,does not hold,")
+        );
     }
 }

@@ -8,13 +8,17 @@
 mod estimate;
 mod findings;
 mod page;
+pub(crate) mod parameters;
 mod points;
+pub(crate) mod resample;
 mod samples;
 pub(crate) mod targets;
 pub(crate) mod trial;
 
+pub use crate::Standing;
 pub use estimate::Estimate;
-pub use findings::{Comparison, Expectation, Findings, Parameter, Picture, Verdict};
+pub use findings::{Comparison, Expectation, Findings, Picture, Verdict};
+pub use parameters::{Chosen, Parameter};
 pub use points::Played;
 pub use samples::{Key, Row, Samples};
 pub use trial::{Outcome, Trial};
@@ -50,10 +54,32 @@ pub struct Experiment {
     pub about: &'static str,
     /// Of each run, by place.
     pub(crate) columns: &'static [&'static str],
-    /// Runs of each point: in full, and of a few points.
-    pub(crate) seeds: [u64; 2],
+    /// Runs of each point.
+    pub(crate) runs: Runs,
+    /// What a short run is worth.
+    pub(crate) short: Short,
     pub(crate) plan: fn(Extent) -> Vec<Point>,
     pub(crate) tell: fn(&Samples) -> Findings,
+}
+
+/// How many runs of each point there are. The numbers stand here before the first is made; a page whose runs are
+/// of another number shows both.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Runs {
+    pub simulated: u64,
+    /// With real daemons; of what they cannot run, none.
+    pub real: u64,
+    /// Of a few points.
+    pub quick: u64,
+}
+
+/// What [`Extent::Quick`] runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Short {
+    /// Some of the paper's points, as they are.
+    SameSize,
+    /// Something smaller. The paper's figures say nothing of it.
+    Smaller,
 }
 
 /// Something that is run with several seeds.
@@ -114,27 +140,42 @@ pub struct Plan {
 
 impl Experiment {
     /// What is to be run, with `seeds` runs of each point; without, as many as it is worth.
-    pub fn plan(&self, extent: Extent, seeds: Option<u64>) -> Plan {
-        let usual = self.seeds[usize::from(extent == Extent::Quick)];
-        Plan { points: (self.plan)(extent), seeds: seeds.unwrap_or(usual) }
+    pub fn plan(&self, extent: Extent, clock: Clock, seeds: Option<u64>) -> Plan {
+        let seeds = seeds.unwrap_or_else(|| self.usual(extent, clock));
+        Plan { points: (self.plan)(extent), seeds }
+    }
+
+    /// How many runs of each point were decided on.
+    fn usual(&self, extent: Extent, clock: Clock) -> u64 {
+        match (extent, clock) {
+            (Extent::Quick, _) => self.runs.quick,
+            (Extent::Full, Clock::Virtual) => self.runs.simulated,
+            (Extent::Full, Clock::Real) => self.runs.real,
+        }
     }
 
     /// Whether real daemons can make its runs too.
     pub fn is_for_daemons(&self) -> bool {
-        self.plan(Extent::Quick, Some(1)).jobs().iter().all(|it| it.trial().is_some())
+        self.plan(Extent::Quick, Clock::Virtual, Some(1))
+            .jobs()
+            .iter()
+            .all(|it| it.trial().is_some())
     }
 
     /// What came of the runs, which may be in any order; the rows of each in theirs.
-    pub fn tell(&self, mut rows: Vec<Row>, clock: Clock) -> Told {
+    pub fn tell(&self, mut rows: Vec<Row>, extent: Extent, clock: Clock) -> Told {
         rows.sort_by(|a, b| a.key.order(&b.key).then(a.seed.cmp(&b.seed)));
-        let samples = Samples::new(self.columns, rows);
+        let samples = Samples::new(self.columns, rows, clock);
         let mut findings = (self.tell)(&samples);
         // Of what was not run there is nothing to tell.
         findings.rows.retain(|it| it.ours.runs > 0);
+        if (extent, self.short) == (Extent::Quick, Short::Smaller) {
+            findings.rows.iter_mut().for_each(|it| it.expected = Expectation::Nothing);
+        }
         Told {
             runs_csv: samples.csv(),
             rows_csv: findings.csv(),
-            html: page::page(self, &samples, &findings, clock),
+            html: page::page(self, &samples, &findings, (extent, clock)),
             findings,
         }
     }

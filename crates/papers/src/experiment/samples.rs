@@ -4,8 +4,9 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::Estimate;
 use super::findings::quoted;
+use super::resample::Series;
+use super::{Clock, Estimate};
 
 /// What was run.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +37,7 @@ pub struct Row {
 pub struct Samples {
     columns: &'static [&'static str],
     rows: Vec<Row>,
+    clock: Clock,
 }
 
 impl Key {
@@ -47,8 +49,8 @@ impl Key {
 
 impl Samples {
     /// Of rows in their order.
-    pub(super) fn new(columns: &'static [&'static str], rows: Vec<Row>) -> Self {
-        Self { columns, rows }
+    pub(super) fn new(columns: &'static [&'static str], rows: Vec<Row>, clock: Clock) -> Self {
+        Self { columns, rows, clock }
     }
 
     /// How many runs there were.
@@ -83,25 +85,46 @@ impl Samples {
 
     /// A figure of all rows of a series, whatever their place on the axis: for each seed its own, in order.
     pub fn by_seed(&self, panel: &str, series: &str, column: &str) -> Vec<Vec<f64>> {
-        self.seeds_of(column, |key| key.panel == panel && key.series == series)
-    }
-
-    /// The same at one place on the axis.
-    pub fn by_seed_at(&self, panel: &str, series: &str, x: f64, column: &str) -> Vec<Vec<f64>> {
-        self.seeds_of(column, |key| key.panel == panel && key.series == series && key.x == x)
-    }
-
-    fn seeds_of(&self, column: &str, is_asked: impl Fn(&Key) -> bool) -> Vec<Vec<f64>> {
         let mut seeds = BTreeMap::<u64, Vec<f64>>::new();
         let Some(place) = self.columns.iter().position(|it| *it == column) else {
             return Vec::new();
         };
         for Row { key, seed, figures } in &self.rows {
-            if is_asked(key) {
+            if key.panel == panel && key.series == series {
                 seeds.entry(*seed).or_default().extend(figures.get(place));
             }
         }
         seeds.into_values().collect()
+    }
+
+    /// All rows of a series, or those at one place on the axis, as they are drawn anew: by order, which is the place
+    /// on the axis, by the receiver that a column names, if one does, and by seed.
+    pub(crate) fn series(
+        &self,
+        [panel, series]: [&str; 2],
+        x: Option<f64>,
+        receiver: Option<&str>,
+    ) -> Series<'_> {
+        let is_there = |row: &&Row| row.key.panel == panel && x.is_none_or(|x| row.key.x == x);
+        let rows = || self.rows.iter().filter(is_there);
+        let column = receiver.and_then(|it| self.columns.iter().position(|name| *name == it));
+        let receiver = |row: &Row| column.map_or(0.0, |it| row.figures[it]);
+        let orders = distinct(rows().map(|row| row.key.x));
+        let receivers = distinct(rows().map(receiver));
+        let mut seeds = BTreeMap::<u64, Vec<_>>::new();
+        let mut runs = 0;
+        for run in rows().filter(|row| row.key.series == series).collect::<Vec<_>>().chunk_by(same)
+        {
+            runs += 1;
+            let each = run.iter().filter_map(|row| {
+                let order = orders.iter().position(|it| *it == row.key.x)?;
+                let receiver = receivers.iter().position(|it| *it == receiver(row))?;
+                Some(([order, receiver], &row.figures[..]))
+            });
+            seeds.entry(run[0].seed).or_default().extend(each);
+        }
+        let sizes = [orders.len(), receivers.len()];
+        Series { seeds: seeds.into_values().collect(), sizes, runs, clock: self.clock }
     }
 
     /// A figure's mean.
@@ -150,9 +173,35 @@ impl Samples {
     }
 }
 
+/// Whether two rows are of one run.
+fn same(a: &&Row, b: &&Row) -> bool {
+    a.seed == b.seed && a.key == b.key
+}
+
+fn distinct(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut values = report::stats::sorted(values);
+    values.dedup();
+    values
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_series_is_drawn_by_order_receiver_and_seed() {
+        let key = |x| Key { panel: "p", series: "a", x, rank: 0 };
+        let row = |x, seed, node| Row { key: key(x), seed, figures: vec![node] };
+        let rows = vec![row(1.0, 1, 5.0), row(1.0, 1, 7.0), row(2.0, 1, 7.0), row(2.0, 2, 5.0)];
+        let samples = Samples::new(&["node"], rows, Clock::Real);
+        let series = samples.series(["p", "a"], None, Some("node"));
+        assert_eq!((series.runs, series.sizes, series.seeds.len()), (3, [2, 2], 2));
+        let places: Vec<_> = series.seeds[0].iter().map(|(places, _)| *places).collect();
+        assert_eq!(places, [[0, 0], [0, 1], [1, 1]]);
+        let series = samples.series(["p", "a"], Some(2.0), None);
+        assert_eq!((series.runs, series.sizes), (2, [1, 1]));
+        assert_eq!(samples.series(["p", "b"], None, None).runs, 0);
+    }
 
     #[test]
     fn figures_are_found_again_and_listed() {
@@ -165,7 +214,7 @@ mod tests {
             row(key("b", 1.0, 1), 2, 4.0),
             row(key("b, c", 1.0, 2), 1, f64::NAN),
         ];
-        let samples = Samples::new(&["kbps", "share"], rows);
+        let samples = Samples::new(&["kbps", "share"], rows, Clock::Virtual);
         assert_eq!(samples.values("p", "a", 1.0, "kbps"), [4.0, 8.0]);
         assert_eq!(samples.ratio("p", ["a", "b"], 1.0, "kbps").mean, 2.0);
         assert_eq!((samples.seeds(), samples.panels(), samples.xs("p")), (2, vec!["p"], vec![1.0]));

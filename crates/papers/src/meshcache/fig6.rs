@@ -2,7 +2,8 @@
 
 use super::per_hop::{self, Chain, Loss};
 use crate::experiment::{
-    Comparison, Estimate, Expectation, Experiment, Extent, Findings, Parameter, Point, Samples,
+    Chosen, Comparison, Estimate, Expectation, Experiment, Extent, Findings, Parameter, Point,
+    Runs, Samples, Short,
 };
 
 const HOPS: usize = 4;
@@ -14,7 +15,8 @@ pub(crate) const FIGURE: Experiment = Experiment {
     title: "MeshCache, figure 6",
     about: "Per-hop transport against one connection, over 4 hops that lose 10 % of frames, for files of several sizes",
     columns: per_hop::COLUMNS,
-    seeds: [40, 3],
+    runs: Runs { simulated: 40, real: 0, quick: 3 },
+    short: Short::SameSize,
     plan,
     tell,
 };
@@ -58,16 +60,18 @@ fn growth(samples: &Samples, [over, under]: [&'static str; 2]) -> Option<Compari
         ours: Estimate::ratio(&advantage(most), &advantage(least)),
         unit: "",
         expected: Expectation::More,
+        standing: per_hop::AFTER_LOOKING,
     })
 }
 
 fn tell(samples: &Samples) -> Findings {
-    let mut rows = per_hop::rows(samples, "KB", [throughput, load]);
+    let mut rows = per_hop::rows(samples, "KB", [throughput, load], |_, _| per_hop::AFTER_LOOKING);
     rows.extend(growth(samples, ["per-hop", "direct"]));
     rows.extend(growth(samples, ["ph-thcp", "thcp"]));
     let sizes = Parameter {
         name: "sizes",
         value: "50 KB to 5 MB".to_owned(),
+        chosen: Chosen::Once,
         why: "the paper's axis is only drawn",
     };
     per_hop::findings(samples, rows, "file, KB", vec![sizes])

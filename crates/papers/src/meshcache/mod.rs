@@ -2,6 +2,7 @@
 //!
 //! *Where to start:* `per_hop.rs` (figures 4 to 6), `table2.rs`.
 
+mod bound;
 mod fig4;
 mod fig5;
 mod fig6;
@@ -9,6 +10,7 @@ mod lru;
 mod per_hop;
 mod table2;
 mod targets;
+mod workload;
 
 pub(crate) use fig4::FIGURE as FIG4;
 pub(crate) use fig5::FIGURE as FIG5;

@@ -6,6 +6,7 @@
 //! its code: those are in `data/ns3`, and every row there becomes a case. *Where to start:* [`cases`];
 //! `reference.rs` reads the files, `theory.rs` has the closed forms, `verdict.rs` judges.
 
+use crate::Standing;
 use ::report::provenance::Setting;
 use sim::scenario::{Scenario, ScenarioError};
 
@@ -57,6 +58,8 @@ pub struct Group {
     pub name: &'static str,
     /// What is compared.
     pub about: &'static str,
+    /// Whether its figures could have come out otherwise.
+    pub standing: Standing,
 }
 
 /// What a reader must know of the medium, and all that may be another than the reference's: with any other

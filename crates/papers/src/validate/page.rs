@@ -14,7 +14,12 @@ pub fn page(report: &Report) -> String {
         @for (group, cases) in report.groups() {
             section {
                 h2 { (group.name) }
-                p { (group.about) }
+                p {
+                    (group.about)
+                    @if !group.standing.why().is_empty() {
+                        " " (text::capital(group.standing.word())) ": " (group.standing.why()) "."
+                    }
+                }
                 p class="note" {
                     @for medium in report.media(group) { (text::clean(medium)) ". " }
                 }
@@ -37,11 +42,16 @@ pub fn page(report: &Report) -> String {
 fn head(report: &Report) -> Markup {
     let count = |verdict| report.count(verdict);
     let cost = &report.cost;
+    let [predicted, near] = report.near_enough("predicted");
+    let apart = ["set", "given"].map(|word| (word, report.near_enough(word)));
     html! {
         header {
             h1 { "The simulator beside ns-3 and theory" }
             p class="facts" {
-                span class="fact good" { "✓ " (count(Verdict::Passed)) " near enough" }
+                span class="fact good" { "✓ " (near) " of " (predicted) " predicted figures near enough" }
+                @for (word, [judged, near]) in apart {
+                    span class="fact" { (near) " of " (judged) " that were " (word) }
+                }
                 @if count(Verdict::Open) > 0 {
                     span class="fact" { (count(Verdict::Open)) " open" }
                 }
@@ -56,6 +66,8 @@ fn head(report: &Report) -> Markup {
             }
             p class="about" {
                 "Means and standard deviations over seeds, beside those of ns-3 3.37 or what a formula says. \
+                 Only what was predicted is evidence: what was set or given shows that the program still does \
+                 what it was made to do. \
                  Open: farther off than allowed, but within two standard errors of a reference that is of \
                  few runs and spreads widely."
             }

@@ -3,32 +3,42 @@
 use super::rows::{Row, rows};
 use super::verdict::{Reference, SHARE};
 use super::{Case, Figure, Group, Play, Settings, medium, setting};
+use crate::Standing;
 use sim::scenario::ScenarioError;
 
 /// Goodputs and shares may be off by so much.
 const OFF_MAX: f64 = 0.15;
 
+/// The rules `ns3` were found by these very figures.
+const BY_THESE: Standing = Standing::Set("the rules `ns3` were made with these figures in view");
+
 /// The files, in the order in which they are told of.
 const FILES: [(Group, &str); 5] = [
     (
-        Group { name: "chain", about: "One saturated flow over a chain." },
+        Group { name: "chain", about: "One saturated flow over a chain.", standing: BY_THESE },
         include_str!("../../data/ns3/chain.csv"),
     ),
     (
         Group {
             name: "chain_nolock",
             about: "The same where signals too weak to be decoded do not hold a receiver.",
+            standing: BY_THESE,
         },
         include_str!("../../data/ns3/chain_nolock.csv"),
     ),
     (
-        Group { name: "chain_per", about: "Over 4 hops that lose frames beside." },
+        Group {
+            name: "chain_per",
+            about: "Over 4 hops that lose frames beside.",
+            standing: BY_THESE,
+        },
         include_str!("../../data/ns3/chain_per.csv"),
     ),
     (
         Group {
             name: "contention",
             about: "Saturated senders in one cell, and two that do not sense each other.",
+            standing: BY_THESE,
         },
         include_str!("../../data/ns3/contention.csv"),
     ),
@@ -37,6 +47,7 @@ const FILES: [(Group, &str); 5] = [
             name: "mesh50",
             about: "50 nodes at random, 25 of them fetching files. The places are others than \
                 ns-3's, so these figures are only to be plausible.",
+            standing: BY_THESE,
         },
         include_str!("../../data/ns3/mesh50.csv"),
     ),

@@ -30,9 +30,17 @@ impl Report {
         self.cases.iter().flat_map(|(case, figures)| figures.iter().map(move |it| (case, it)))
     }
 
-    /// How many figures are judged so.
+    /// How many figures are judged so, whatever they are evidence of.
     pub fn count(&self, verdict: Verdict) -> usize {
         self.figures().filter(|(_, checked)| checked.verdict() == verdict).count()
+    }
+
+    /// Of the figures of one standing, how many are judged, and how many of these are near enough.
+    pub fn near_enough(&self, standing: &str) -> [usize; 2] {
+        let of = self.figures().filter(|(case, _)| case.group.standing.word() == standing);
+        let judged: Vec<_> =
+            of.map(|(_, it)| it.verdict()).filter(|it| *it != Verdict::Told).collect();
+        [judged.len(), judged.iter().filter(|it| **it == Verdict::Passed).count()]
     }
 
     /// The cases by group.

@@ -8,6 +8,7 @@ use radio::theory;
 
 use super::verdict::{Reference, SHARE};
 use super::{Case, Effort, Figure, Group, Play, Settings, medium, setting};
+use crate::Standing;
 use sim::scenario::ScenarioError;
 use sim::world::flows::DATAGRAM_BYTES;
 
@@ -25,23 +26,30 @@ const PACKET_BYTES: u32 = PAYLOAD_BYTES + 20 + 8;
 /// With those of LLC and SNAP too.
 const MSDU_BYTES: u32 = PACKET_BYTES + 8;
 
+/// It shows that the medium keeps its times, no more.
+const SAME_SUMS: Standing = Standing::Given("one sender adds up the same times as the formula");
+
 const ONE_HOP: Group = Group {
     name: "one hop",
     about: "One saturated sender of UDP, nothing lost: DIFS, mean backoff, frames.",
+    standing: SAME_SUMS,
 };
 const JUN: Group = Group {
     name: "Jun",
     about: "Theoretical maximum of one sender: throughput of MSDUs (Jun, Peddabachagari, Sichitiu).",
+    standing: SAME_SUMS,
 };
 const BIANCHI: Group = Group {
     name: "Bianchi",
     about: "Saturation throughput of a cell, with the retry limit and EIFS that his model leaves open.",
+    standing: Standing::Predicted,
 };
 const PAIRS: Group = Group {
     name: "pairs",
     about: "Two senders without a reference. Exposed: they sense each other and send away from each other, \
         and take turns though they need not. Asymmetric: one receiver is 250 or 300 m from the other sender, \
         which its own does not sense, so that much depends on what decides on a frame.",
+    standing: Standing::Predicted,
 };
 
 /// Physical layer, data rate, basic rate, in Mbit/s, as the scenario takes them.

@@ -48,6 +48,9 @@ struct Row<'a> {
     runs: usize,
     paper: String,
     ratio: Option<f64>,
+    /// What the row is evidence of.
+    standing: &'static str,
+    why: &'static str,
     verdict: &'static str,
 }
 
@@ -92,11 +95,13 @@ fn row(row: &Comparison) -> Row<'_> {
         what: &row.what,
         unit: row.unit,
         ours: row.ours.mean,
-        ci95: row.ours.half.map(|_| row.ours.interval()),
+        ci95: row.ours.interval(),
         runs: row.ours.runs,
         paper: row.expected.text(),
         ratio: row.ratio(),
-        verdict: row.verdict().text(),
+        standing: row.standing.word(),
+        why: row.standing.why(),
+        verdict: row.word(),
     }
 }
 

@@ -102,7 +102,7 @@ impl Ran<Row> {
 }
 
 /// Of each curve the seeds of which all runs are there, up to the first of which one is not: figures are means
-/// over seeds, and ratios go by pairs of them.
+/// over seeds, and each seed has all orders.
 fn complete<T>(all: Vec<Ran<T>>) -> Vec<T> {
     let mut broken = BTreeMap::new();
     for run in all.iter().filter(|it| it.rows.is_none()) {

@@ -1,5 +1,7 @@
 //! What was compared, as JSON.
 
+use std::collections::BTreeMap;
+
 use papers::validate::{Report, Verdict};
 use report::provenance::Provenance;
 use serde::Serialize;
@@ -9,10 +11,14 @@ use crate::failure::Failure;
 
 /// The schema of what is written here.
 const SCHEMA: &str = "hearsay/validation/1";
+/// What figures are evidence of.
+const STANDINGS: [&str; 3] = ["predicted", "set", "given"];
 
 #[derive(Serialize)]
 struct Document<'a> {
     seeds: u64,
+    /// Of predicted, set and given figures: how many are judged, and how many are near enough.
+    near_enough: BTreeMap<&'static str, [usize; 2]>,
     passed: usize,
     open: usize,
     failed: usize,
@@ -27,6 +33,8 @@ struct Document<'a> {
 struct Line<'a> {
     group: &'a str,
     case: &'a str,
+    /// Whether it was predicted.
+    standing: &'static str,
     /// When a station can receive, and what.
     medium: &'a str,
     figure: &'a str,
@@ -44,6 +52,7 @@ pub fn text(report: &Report, provenance: Provenance) -> Result<String, Failure> 
     let lines = report.figures().map(|(case, checked)| Line {
         group: case.group.name,
         case: &case.name,
+        standing: case.group.standing.word(),
         medium: &case.medium,
         figure: checked.figure.name,
         ours: checked.ours,
@@ -55,6 +64,7 @@ pub fn text(report: &Report, provenance: Provenance) -> Result<String, Failure> 
     });
     let document = Document {
         seeds: report.seeds,
+        near_enough: STANDINGS.map(|it| (it, report.near_enough(it))).into(),
         passed: report.count(Verdict::Passed),
         open: report.count(Verdict::Open),
         failed: report.count(Verdict::Failed),

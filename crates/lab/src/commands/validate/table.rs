@@ -11,7 +11,9 @@ pub fn text(report: &Report) -> String {
     let mut text = String::new();
     for (group, cases) in report.groups() {
         let media = report.media(group);
-        let _ = writeln!(text, "{}: {}\n{}", group.name, group.about, media.join("; "));
+        let standing = group.standing.word();
+        let _ =
+            writeln!(text, "{} ({standing}): {}\n{}", group.name, group.about, media.join("; "));
         let _ = writeln!(
             text,
             "  {:<34} {:<20} {:>19} {:>19} {:>6} {:>8}",
@@ -26,9 +28,11 @@ pub fn text(report: &Report) -> String {
         text.push('\n');
     }
     let cost = &report.cost;
+    let [predicted, near] = report.near_enough("predicted");
     let _ = writeln!(
         text,
-        "{}: {} passed, {} open, {} failed; {:.0} s simulated in {:.1} s",
+        "{}: {near} of {predicted} predicted figures near enough; of all, {} passed, {} open, {} failed; \
+         {:.0} s simulated in {:.1} s",
         count(report.seeds as usize, "seed"),
         report.count(Verdict::Passed),
         report.count(Verdict::Open),

@@ -9,10 +9,11 @@ use super::objective::{
     FIGURES, Figures, MEANINGS, Observed, Table, figures, misfit, paper, shares_off,
 };
 use super::search::{Spot, out_of_hearing_m, search};
-use crate::ditto::figure;
 use crate::ditto::observe::{WAYS, Way};
+use crate::ditto::{figure, parameters};
 use crate::experiment::{
-    Comparison, Estimate, Expectation, Experiment, Extent, Findings, Key, Parameter, Point, Samples,
+    Chosen, Comparison, Estimate, Expectation, Experiment, Extent, Findings, Key, Parameter, Point,
+    Runs, Samples, Short, Standing,
 };
 use sim::scenario::Scenario;
 
@@ -50,7 +51,8 @@ pub(crate) const PLACES: Experiment = Experiment {
     title: "Ditto, where the campus's routers stand",
     about: "Places drawn by chance under the campus's routes, and how near what observers reconstruct there is to the paper's: how those of map21 were found",
     columns: COLUMNS,
-    seeds: [1, 1],
+    runs: Runs { simulated: 1, real: 0, quick: 1 },
+    short: Short::Smaller,
     plan,
     tell,
 };
@@ -209,11 +211,15 @@ fn tell(samples: &Samples) -> Findings {
     Findings {
         pictures: Vec::new(),
         rows: own.into_iter().chain(best).flat_map(rows).collect(),
-        parameters: vec![Parameter {
+        parameters: [Parameter {
             name: "what places are chosen by",
             value: "the sum of all figures' distances from the paper's, weighed".to_owned(),
+            chosen: Chosen::Fitted,
             why: "figures of reconstruction alone (decision 0019); no throughput is looked at",
-        }],
+        }]
+        .into_iter()
+        .chain(parameters::parameters())
+        .collect(),
         medium: "as the scenario has it".to_owned(),
         notes: best.map(text).into_iter().chain(list).collect(),
     }
@@ -230,6 +236,7 @@ fn rows(tried: &Tried) -> Vec<Comparison> {
         ours,
         unit,
         expected,
+        standing: Standing::Set("this is what places were chosen by (decision 0019)"),
     };
     let each = MEANINGS.iter().zip(tried.figures).zip(paper());
     let figures = each.map(|((what, ours), paper)| {

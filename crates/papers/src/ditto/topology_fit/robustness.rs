@@ -7,11 +7,12 @@ use super::ground::Ground;
 use super::pick::{SCENARIO, TURNS, own};
 use super::search::search;
 use crate::ditto::fetch::{SERVED, Served, receivers};
+use crate::ditto::served::median;
 use crate::ditto::tell::paper_gain;
-use crate::ditto::{COLUMNS, FETCHINGS};
+use crate::ditto::{COLUMNS, FETCHINGS, parameters};
 use crate::experiment::{
-    Comparison, Estimate, Expectation, Experiment, Extent, Findings, Key, Parameter, Picture,
-    Point, Samples, trial,
+    Chosen, Comparison, Estimate, Expectation, Experiment, Extent, Findings, Key, Parameter,
+    Picture, Point, Runs, Samples, Short, Standing, trial,
 };
 use report::stats;
 use report::{Distribution, Series};
@@ -56,7 +57,8 @@ pub(crate) const ELSEWHERE: Experiment = Experiment {
     title: "Ditto, gains in other places",
     about: "What clients get in the places that fit best beside those of map21: how far gains depend on where routers stand",
     columns: COLUMNS,
-    seeds: [3, 1],
+    runs: Runs { simulated: 3, real: 0, quick: 1 },
+    short: Short::Smaller,
     plan,
     tell,
 };
@@ -126,12 +128,16 @@ fn tell(samples: &Samples) -> Findings {
     Findings {
         pictures: vec![Picture { name: "gains".to_owned(), caption, svg: picture.svg() }],
         rows: gains.iter().flat_map(|(names, all)| rows(names, all)).collect(),
-        parameters: vec![Parameter {
+        parameters: [Parameter {
             name: "places",
             value: "the draws of ditto-places of which least is expected to be off, each with its own overhear_m"
                 .to_owned(),
-            why: "chosen by what observers reconstruct, as those of the scenario (decision 0019)",
-        }],
+            chosen: Chosen::Fitted,
+            why: "chosen by what observers reconstruct, as those of the scenario (decision 0019), and before any gain there was looked at",
+        }]
+        .into_iter()
+        .chain(parameters::parameters())
+        .collect(),
         medium: "as the scenario has it".to_owned(),
         notes: gains.iter().filter_map(|(names, all)| spread(names, all)).collect(),
     }
@@ -140,11 +146,9 @@ fn tell(samples: &Samples) -> Findings {
 /// In each draw's places, by the medians of what receivers got.
 fn gains(samples: &Samples, names: [&str; 2]) -> Vec<(f64, Estimate)> {
     let of = |draw: f64| {
-        let medians = names.map(|series| {
-            let seeds = samples.by_seed_at(PANEL, series, draw, "kbps").into_iter();
-            seeds.filter_map(stats::median).collect::<Vec<_>>()
-        });
-        (draw, Estimate::ratio(&medians[0], &medians[1]))
+        let [over, under] =
+            names.map(|series| samples.series([PANEL, series], Some(draw), Some("node")));
+        (draw, over.ratio(median, &under, median))
     };
     samples.xs(PANEL).into_iter().map(of).collect()
 }
@@ -157,6 +161,7 @@ fn rows([over, under]: &[&str; 2], gains: &[(f64, Estimate)]) -> Vec<Comparison>
         ours: *ours,
         unit: "",
         expected: paper.map_or(Expectation::Nothing, Expectation::Ratio),
+        standing: Standing::Predicted,
     };
     gains.iter().map(row).collect()
 }

@@ -1,0 +1,90 @@
+//! What papers leave out, and what we took: what has a word of its own, and then every key of the scenarios.
+
+use sim::scenario::Scenario;
+
+/// A parameter, the same for all schemes.
+#[derive(Clone, Debug)]
+pub struct Parameter {
+    /// Which one.
+    pub name: &'static str,
+    /// What we took.
+    pub value: String,
+    /// How we came to it.
+    pub chosen: Chosen,
+    /// Why.
+    pub why: &'static str,
+}
+
+/// How we came to a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chosen {
+    /// The paper says so, or we read it so.
+    Paper,
+    /// Before anything was compared, and not changed since.
+    Once,
+    /// By a figure of the paper.
+    Fitted,
+    /// When results had been looked at.
+    AfterLooking,
+    /// Otherwise than the paper, on purpose.
+    Ours,
+    /// For no figure: what the scenario or the simulator has anyway.
+    AsItIs,
+}
+
+impl Chosen {
+    /// As a column has it.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Paper => "the paper's",
+            Self::Once => "once, before",
+            Self::Fitted => "by a figure",
+            Self::AfterLooking => "after looking",
+            Self::Ours => "ours",
+            Self::AsItIs => "as it is",
+        }
+    }
+}
+
+/// Every key of some scenarios that the paper does not state and that nobody has told of, in their order.
+pub(crate) fn keys(scenarios: &[Scenario], stated: &[&str], told: &[&str]) -> Vec<Parameter> {
+    let mut names: Vec<_> = scenarios.iter().flat_map(|it| &it.keys).map(|it| it.name).collect();
+    let known = |name: &&&str| !names.contains(*name);
+    debug_assert_eq!(stated.iter().chain(told).find(known), None, "no such key");
+    let mut seen = std::collections::BTreeSet::new();
+    names.retain(|name| seen.insert(*name) && !stated.contains(name) && !told.contains(name));
+    names.into_iter().map(|name| key(scenarios, name)).collect()
+}
+
+/// One value if all have the same.
+fn key(scenarios: &[Scenario], name: &'static str) -> Parameter {
+    let have = || scenarios.iter().filter(|it| it.keys.iter().any(|key| key.name == name));
+    let value = |it: &Scenario| match it.key(name) {
+        "" => "none".to_owned(),
+        value => value.to_owned(),
+    };
+    let mut values: Vec<_> = have().map(value).collect();
+    values.dedup();
+    if values.len() > 1 {
+        values = have().map(|it| format!("{} in {}", value(it), it.name)).collect();
+    }
+    let meaning = have().flat_map(|it| &it.keys).find(|key| key.name == name);
+    let why = meaning.map_or("", |key| key.meaning);
+    Parameter { name, value: values.join(", "), chosen: Chosen::AsItIs, why }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_is_listed_that_nobody_told_of() {
+        let scenarios = ["map21", "emulab8"].map(|it| Scenario::load(it, &[]).unwrap());
+        let all = keys(&scenarios, &["bytes"], &["loss"]);
+        let of = |name| all.iter().find(|it| it.name == name);
+        assert!(of("bytes").is_none() && of("loss").is_none());
+        assert_eq!(of("range_m").unwrap().value, "80 in map21, 36 in emulab8");
+        assert_eq!(of("queue_frames").unwrap().value, "50");
+        assert_eq!(all.len() + 2, scenarios[0].keys.len());
+    }
+}
