@@ -217,6 +217,7 @@ impl Config {
         self.access.check(&mut wrong);
         self.mesh.check(&mut wrong);
         self.overhear.check(&self.mesh, &mut wrong);
+        self.experiment.check(&self.mesh, &self.overhear, &mut wrong);
         wrong
     }
 
@@ -424,6 +425,7 @@ impl Reader<'_> {
         };
         let metrics = file.metrics.listen.and_then(|text| self.address(&text));
         let memory = overrides.memory.or(file.memory.map(Spanned::into_inner));
+        let experiment = self.experiment(file.experiment);
         Config {
             listen: some_or(&overrides.listen, listen),
             allow: file.allow.iter().filter_map(|text| self.prefix(text)).collect(),
@@ -435,9 +437,9 @@ impl Reader<'_> {
             access: self.access(file.access),
             intercept: intercept(file.intercept, overrides),
             mesh: self.mesh(file.mesh, overrides),
-            overhear: self.overhear(file.overhear, overrides),
+            overhear: self.overhear(file.overhear, overrides, &experiment),
             metrics: overrides.metrics.or(metrics),
-            experiment: self.experiment(file.experiment),
+            experiment,
             warnings: Vec::new(),
         }
     }

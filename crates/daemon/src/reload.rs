@@ -42,7 +42,7 @@ macro_rules! fixed {
 }
 
 /// All settings.
-const KEYS: [Key; 30] = [
+const KEYS: [Key; 33] = [
     fixed!("listen", listen),
     live!("allow", allow),
     fixed!("name", name),
@@ -70,9 +70,12 @@ const KEYS: [Key; 30] = [
     fixed!("[overhear] interface", overhear.interface),
     fixed!("[overhear] memory", overhear.memory_bytes),
     fixed!("[metrics] listen", metrics),
+    fixed!("[experiment] paper", experiment.paper),
     fixed!("[experiment] units", experiment.units),
     fixed!("[experiment] streams", experiment.overhear.joins_streams),
     fixed!("[experiment] halves", experiment.overhear.repairs),
+    fixed!("[experiment] heads", experiment.overhear.guesses_heads),
+    fixed!("[experiment] cancel", experiment.overhear.cancels),
 ];
 
 /// What became of the settings when the file was read again: the names of those that differ.

@@ -62,9 +62,9 @@ pub enum Command {
 pub struct Run {
     /// A scenario's name (see `hearsay-lab list`), or a file: ./NAME.toml
     pub scenario: String,
-    /// Who intercepts and caches
-    #[arg(long, value_name = "SCHEME", value_parser = schemes(), default_value_t = Scheme::Default)]
-    pub scheme: Scheme,
+    /// Who intercepts and caches [default: that of the key `paper`, or default]
+    #[arg(long, value_name = "SCHEME", value_parser = schemes())]
+    pub scheme: Option<Scheme>,
     /// Another value for a key of the scenario; may be given more than once
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
     pub set: Vec<(String, String)>,
@@ -93,7 +93,7 @@ pub struct Run {
 pub struct Sim {
     /// A scenario's name (see `hearsay-lab list`), or a file: ./NAME.toml
     pub scenario: String,
-    /// Who intercepts and caches, where clients ask for files [default: default]
+    /// Who intercepts and caches, where clients ask for files [default: that of the key `paper`, or default]
     #[arg(long, value_name = "SCHEME", value_parser = schemes())]
     pub scheme: Option<Scheme>,
     /// Another value for a key of the scenario; may be given more than once

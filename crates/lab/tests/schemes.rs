@@ -172,6 +172,25 @@ fn with_ditto_what_was_lost_in_part_is_mended() {
     world.nothing_is_left();
 }
 
+/// All that the paper says and nothing of ours: daemons take it by one word.
+#[test]
+fn with_ditto_as_published_nothing_is_mended() {
+    if !can_run("with_ditto_as_published_nothing_is_mended") {
+        return;
+    }
+    let world = World::new();
+    let keys = ["--set", "bytes=200000", "--set", "paper=ditto", "--json", "-"];
+    let result = run(&world, &[&["run", "emulab8"], &keys[..]].concat());
+    assert_eq!(result["scheme"], "ditto");
+    let transfers = result["transfers"].as_array().expect("a list");
+    let of = |source: &str| {
+        let bytes = transfers.iter().filter_map(|it| it["bytes_by_source"][source].as_f64());
+        bytes.sum::<f64>()
+    };
+    assert!(of("overheard") > 0.0 && of("repaired") == 0.0, "{result:#}");
+    world.nothing_is_left();
+}
+
 #[test]
 fn with_ditto_what_was_lost_in_part_may_be_dropped() {
     if !can_run("with_ditto_what_was_lost_in_part_may_be_dropped") {

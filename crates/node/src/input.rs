@@ -105,11 +105,21 @@ pub struct Options {
     pub guesses_heads: bool,
     /// What was heard of a chunk in part is told and given out. Without this the node knows of whole ones only.
     pub repairs: bool,
+    /// What was on its way and is heard first is taken back from the peer that sends it. Without this it comes
+    /// from there, and what was heard of it meanwhile is of no use (Ditto, §8, has it among what is to be done).
+    pub cancels: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { joins_streams: true, guesses_heads: true, repairs: true }
+        Self { joins_streams: true, guesses_heads: true, repairs: true, cancels: true }
+    }
+}
+
+impl Options {
+    /// Whether what lies behind a missed head can be told by its place.
+    pub(crate) fn goes_by_places(self) -> bool {
+        self.joins_streams && self.guesses_heads
     }
 }
 

@@ -4,7 +4,7 @@ use crate::experiment::Experiment;
 use crate::{ditto, meshcache};
 
 /// All that can be run again, in the order in which they are listed.
-pub static ALL: [Experiment; 8] = [
+pub static ALL: [Experiment; 10] = [
     meshcache::FIG4,
     meshcache::FIG5,
     meshcache::FIG6,
@@ -13,6 +13,8 @@ pub static ALL: [Experiment; 8] = [
     ditto::CALIBRATION,
     ditto::ALL,
     ditto::ELSEWHERE,
+    ditto::SENSITIVITY,
+    ditto::FIG1,
 ];
 
 /// The experiment of this name.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use radio::Links;
 use report::provenance::Setting;
-use wire::Scheme;
+use wire::{Paper, Scheme};
 
 use crate::net::tcp;
 
@@ -36,7 +36,7 @@ mod workload;
 pub use changes::{Changes, Cut};
 use choice::Choice;
 pub use clients::{Browsing, Reader};
-use file::{File, Source, TRAFFIC};
+use file::{File, Source};
 pub(crate) use metric::HOP;
 pub use metric::Metric;
 pub use problem::ScenarioError;
@@ -44,7 +44,7 @@ use problem::{advice, quote};
 pub use random::seed;
 pub use traffic::{Load, Traffic};
 use tree::Tree;
-pub use variant::{Halves, Streams, Units, Variant};
+pub use variant::{Cancel, Halves, Heads, Streams, Units, Variant};
 pub use workload::{Order, Request, Workload};
 
 /// Those that are there wherever the program is.
@@ -216,6 +216,21 @@ impl Scenario {
         from_file(name, source.name, file, settings, 1)
     }
 
+    /// Who intercepts and caches: as asked for, or as the paper has it that routers are of; else the gateway
+    /// alone.
+    pub fn scheme(&self, asked: Option<Scheme>) -> Result<Scheme, ScenarioError> {
+        let theirs = self.variant.paper.map(Paper::scheme);
+        match (asked, theirs) {
+            (Some(asked), Some(theirs)) if asked != theirs => {
+                let paper = self.key("paper");
+                let text =
+                    format!("`paper` is \"{paper}\", whose scheme is \"{theirs}\": leave it out");
+                Err(ScenarioError::one(&format!("--scheme {asked}"), &text))
+            }
+            _ => Ok(asked.or(theirs).unwrap_or(Scheme::Default)),
+        }
+    }
+
     /// A key's value now; empty if it does not apply.
     pub fn key(&self, name: &str) -> &str {
         self.keys.iter().find(|key| key.name == name).map_or("", |key| &key.value)
@@ -293,9 +308,9 @@ fn from_file(
     seed: u64,
 ) -> Result<Scenario, ScenarioError> {
     let mut wrong = ScenarioError::default();
-    // What the others mean depends on it.
-    let (first, others): (Vec<_>, Vec<_>) = settings.iter().partition(|(key, _)| key == TRAFFIC);
-    for (key, value) in first.into_iter().chain(others) {
+    let mut settings: Vec<_> = settings.iter().collect();
+    settings.sort_by_key(|(key, _)| file::rank(key));
+    for (key, value) in settings {
         let outcome = file::set(&mut file, key, value);
         wrong.lines.extend(outcome.err().into_iter().flat_map(|it| it.lines));
     }

@@ -51,6 +51,19 @@ fn what_was_half_heard_is_not_fetched_again() {
     assert!(with.gateway.bytes_over_air < without.gateway.bytes_over_air);
 }
 
+/// Half of the frames for others get lost. Ditto as its paper has it makes something of whole chunks alone.
+#[test]
+fn as_published_what_was_half_heard_is_of_no_use() {
+    let [ours, theirs] = ["none", "ditto"].map(|paper| {
+        let scenario = leaves(&[("overhear_m", "70"), ("paper", paper)]);
+        run(&scenario, scenario.scheme(Some(Scheme::Ditto)).unwrap())
+    });
+    let used = |it: &RunResult| share(it, 1, "overheard") + share(it, 1, "repaired");
+    assert_eq!(share(&theirs, 1, "repaired"), 0.0);
+    assert!(used(&theirs) < used(&ours), "{:?}", theirs.transfers[1].bytes_by_source);
+    assert!(ours.gateway.bytes_over_air < theirs.gateway.bytes_over_air);
+}
+
 #[test]
 fn the_same_seed_gives_the_same_run() {
     let scenario = leaves(&[("overhear_m", "70")]);

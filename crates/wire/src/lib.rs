@@ -2,11 +2,12 @@
 //!
 //! *What this is:* names of content ([`ChunkId`], [`RecordId`], [`ObjectKey`]), time
 //! ([`Instant`], [`Date`]), what peers say to each other ([`peer`]), frames as monitor interfaces
-//! show them ([`capture`]) and the schemes that are compared ([`Scheme`]). *Who calls it:* every crate. *What it never does:* read a clock, open anything, decide anything. *Where to
+//! show them ([`capture`]), the schemes that are compared ([`Scheme`]) and the papers' systems ([`Paper`]). *Who calls it:* every crate. *What it never does:* read a clock, open anything, decide anything. *Where to
 //! start:* `id.rs`.
 
 pub mod capture;
 mod id;
+mod paper;
 pub mod peer;
 mod scheme;
 mod time;
@@ -15,5 +16,6 @@ pub mod varint;
 pub use id::{
     ChunkId, NodeId, ObjectKey, Oid, ParseIdError, PublicKey, RecordId, Signature, Token,
 };
+pub use paper::Paper;
 pub use scheme::{Interception, ParseSchemeError, Scheme, Selection};
 pub use time::{Date, Instant};

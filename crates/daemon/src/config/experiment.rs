@@ -6,12 +6,15 @@ use std::fmt;
 use content::Profile;
 use node::overhear;
 use toml::Spanned;
+use wire::Paper;
 
-use super::{Reader, file};
+use super::{ConfigError, Mesh, Overhear, Reader, file};
 
 /// What is tried out; by default nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Experiment {
+    /// All of it is as that paper has it, and what it does not have is off.
+    pub paper: Option<Paper>,
     /// How content is cut.
     pub units: &'static Profile,
     /// What is done with what is overheard.
@@ -20,7 +23,7 @@ pub struct Experiment {
 
 impl Default for Experiment {
     fn default() -> Self {
-        Self { units: Profile::DEFAULT, overhear: overhear::Options::default() }
+        Self { paper: None, units: Profile::DEFAULT, overhear: overhear::Options::default() }
     }
 }
 
@@ -29,6 +32,10 @@ const UNITS: [(&str, &Profile); 2] = [("8KiB", Profile::DEFAULT), ("32KiB", Prof
 const STREAMS: [(&str, bool); 2] = [("joined", true), ("alone", false)];
 /// Whether what is heard of a unit in part is of use.
 const HALVES: [(&str, bool); 2] = [("repaired", true), ("dropped", false)];
+/// Whether a unit whose head was missed is known by its neighbours.
+const HEADS: [(&str, bool); 2] = [("guessed", true), ("needed", false)];
+/// Whether what was asked for and is overheard first is taken back.
+const CANCEL: [(&str, bool); 2] = [("on", true), ("off", false)];
 
 /// One line, of what is not as by default.
 impl fmt::Display for Experiment {
@@ -38,7 +45,12 @@ impl fmt::Display for Experiment {
             ("units", word(&UNITS, &self.units)),
             ("streams", word(&STREAMS, &overhear.joins_streams)),
             ("halves", word(&HALVES, &overhear.repairs)),
+            ("heads", word(&HEADS, &overhear.guesses_heads)),
+            ("cancel", word(&CANCEL, &overhear.cancels)),
         ];
+        if let Some(paper) = self.paper {
+            write!(f, "paper {paper}, ")?;
+        }
         let mut changed = words.iter().filter(|(_, it)| !it.is_default);
         changed.try_for_each(|(key, it)| write!(f, "{key} {}, ", it.word))?;
         f.write_str("for comparisons only")
@@ -56,22 +68,74 @@ fn word<T: PartialEq>(words: &[(&'static str, T)], value: &T) -> Word {
     Word { word: words[place].0, is_default: place == 0 }
 }
 
+impl Experiment {
+    /// Whether it is of no use without overhearing.
+    pub fn overhears(&self) -> bool {
+        self.paper.is_some_and(|it| it.scheme().overhears())
+    }
+
+    pub(super) fn check(&self, mesh: &Mesh, overhear: &Overhear, wrong: &mut ConfigError) {
+        let Some(paper) = self.paper else { return };
+        if mesh.interfaces.is_empty() {
+            let text = format!("\"{paper}\" is of a mesh: give [mesh] `interfaces`");
+            wrong.add("[experiment] paper", text);
+        }
+        if let Some(theirs) = paper.scheme().selection().filter(|it| *it != mesh.selection) {
+            let ours = mesh.selection;
+            let text =
+                format!("\"{ours}\", and `paper` \"{paper}\" has \"{theirs}\": leave it out");
+            wrong.add("[mesh] scheme", text);
+        }
+        let text = match (self.overhears(), overhear.budget_bytes().is_some()) {
+            (true, false) => "without overhearing there is no",
+            (false, true) => "nothing is overheard by `paper`",
+            _ => return,
+        };
+        wrong.add("[overhear] mode", format!("{text} \"{paper}\": leave it out"));
+    }
+}
+
 impl Reader<'_> {
     pub(super) fn experiment(&mut self, file: file::Experiment) -> Experiment {
+        let papers = Paper::ALL.map(|it| (it.name(), it));
+        let paper = file.paper.and_then(|text| self.choice(&text, "is no paper here", &papers));
+        let mut read = Variants { reader: self, paper };
         Experiment {
-            units: self.variant(file.units, &UNITS),
+            paper,
+            units: read.variant("units", file.units, &UNITS),
             overhear: overhear::Options {
-                joins_streams: self.variant(file.streams, &STREAMS),
-                repairs: self.variant(file.halves, &HALVES),
-                ..overhear::Options::default()
+                joins_streams: read.variant("streams", file.streams, &STREAMS),
+                repairs: read.variant("halves", file.halves, &HALVES),
+                guesses_heads: read.variant("heads", file.heads, &HEADS),
+                cancels: read.variant("cancel", file.cancel, &CANCEL),
             },
         }
     }
+}
 
-    /// The value of a word; without, that of the first.
-    fn variant<T: Copy>(&mut self, text: Option<Spanned<String>>, words: &[(&str, T)]) -> T {
-        let said = text.and_then(|text| self.choice(&text, "is not known here", words));
-        said.unwrap_or(words[0].1)
+/// Reads keys of which a paper may say a value.
+struct Variants<'a, 'r> {
+    reader: &'a mut Reader<'r>,
+    paper: Option<Paper>,
+}
+
+impl Variants<'_, '_> {
+    /// The value of a word; without, the paper's, or that of the first.
+    fn variant<T: Copy>(
+        &mut self,
+        key: &str,
+        text: Option<Spanned<String>>,
+        words: &[(&str, T)],
+    ) -> T {
+        let of = |word: &str| words.iter().find(|(it, _)| *it == word).unwrap_or(&words[0]);
+        let (usual, value) = *of(self.paper.and_then(|it| it.word(key)).unwrap_or_default());
+        let Some(text) = text else { return value };
+        let said = self.reader.choice(&text, "is not known here", words).unwrap_or(value);
+        if let Some(paper) = self.paper.filter(|_| text.get_ref() != usual) {
+            let why = format!("`paper` \"{paper}\" has {key} \"{usual}\": leave `{key}` out");
+            self.reader.complain(&text, &why);
+        }
+        said
     }
 }
 
@@ -92,10 +156,75 @@ mod tests {
         let of = |text: &str| load(&format!("[experiment]\n{text}")).unwrap();
         assert_eq!(of("units = \"32KiB\"").experiment.units, Profile::COARSE);
         assert!(!of("streams = \"alone\"").experiment.overhear.joins_streams);
+        assert!(!of("heads = \"needed\"").experiment.overhear.guesses_heads);
+        assert!(!of("cancel = \"off\"").experiment.overhear.cancels);
         let dropped = of("halves = \"dropped\"");
         assert!(!dropped.experiment.overhear.repairs);
         let line = "experiment halves dropped, for comparisons only\n";
         assert!(dropped.to_string().contains(line), "{dropped}");
+    }
+
+    const MESH: &str = "[mesh]\ninterfaces = [\"wl0\"]\n";
+
+    #[test]
+    fn a_paper_sets_all_that_it_has_and_nothing_else() {
+        let of = |text: &str| load(&format!("{MESH}{text}")).unwrap();
+        let meshcache = of("[experiment]\npaper = \"meshcache\"");
+        let paper = Some(Paper::MeshCache);
+        assert_eq!(meshcache.experiment, Experiment { paper, ..Experiment::default() });
+        assert_eq!(
+            (meshcache.overhear.budget_bytes(), meshcache.mesh.selection.name()),
+            (None, "ph-thcp")
+        );
+        let ditto = of(
+            "[overhear]\ninterface = \"mon0\"\n[experiment]\npaper = \"ditto\"\nunits = \"8KiB\"",
+        );
+        let theirs = overhear::Options {
+            joins_streams: true,
+            guesses_heads: false,
+            repairs: false,
+            cancels: false,
+        };
+        assert_eq!((ditto.experiment.units, ditto.experiment.overhear), (Profile::DEFAULT, theirs));
+        assert!(ditto.overhear.budget_bytes().is_some());
+        let line = "experiment paper ditto, halves dropped, heads needed, cancel off, for comparisons only\n";
+        assert!(ditto.to_string().contains(line), "{ditto}");
+    }
+
+    #[test]
+    fn every_word_of_a_paper_is_one_of_ours() {
+        let keys = file::KEYS.iter().find(|(table, _)| *table == "experiment").unwrap().1;
+        for (key, word) in Paper::ALL.into_iter().flat_map(|it| it.words()) {
+            assert!(keys.contains(key), "{key}");
+            assert!(load(&format!("[experiment]\n{key} = \"{word}\"")).is_ok(), "{key} {word}");
+        }
+    }
+
+    #[test]
+    fn what_a_paper_has_otherwise_is_refused() {
+        let of = |text: &str| complaint(&format!("{MESH}{text}"));
+        let known = "h.toml:4: \"wine\" is no paper here: \"meshcache\" or \"ditto\"";
+        assert_eq!(of("[experiment]\npaper = \"wine\""), known);
+        let ditto = "[overhear]\ninterface = \"mon0\"\n[experiment]\npaper = \"ditto\"\n";
+        let repaired = "h.toml:7: `paper` \"ditto\" has halves \"dropped\": leave `halves` out";
+        assert_eq!(of(&format!("{ditto}halves = \"repaired\"")), repaired);
+        let deaf = "[overhear] mode: without overhearing there is no \"ditto\": leave it out";
+        assert_eq!(of("[overhear]\nmode = \"off\"\n[experiment]\npaper = \"ditto\""), deaf);
+        assert!(of("[experiment]\npaper = \"ditto\"").contains("Give `interface`"));
+        let meshcache = "[experiment]\npaper = \"meshcache\"";
+        assert_eq!(
+            of(&format!("[overhear]\nmode = \"sniff\"\ninterface = \"mon0\"\n{meshcache}")),
+            "[overhear] mode: nothing is overheard by `paper` \"meshcache\": leave it out"
+        );
+        assert_eq!(
+            of(&format!("scheme = \"thcp\"\n{meshcache}")),
+            "[mesh] scheme: \"thcp\", and `paper` \"meshcache\" has \"ph-thcp\": leave it out"
+        );
+        let alone = complaint(meshcache);
+        assert_eq!(
+            alone,
+            "[experiment] paper: \"meshcache\" is of a mesh: give [mesh] `interfaces`"
+        );
     }
 
     #[test]

@@ -89,9 +89,12 @@ pub struct Metrics {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Experiment {
+    pub paper: Option<Spanned<String>>,
     pub units: Option<Spanned<String>>,
     pub streams: Option<Spanned<String>>,
     pub halves: Option<Spanned<String>>,
+    pub heads: Option<Spanned<String>>,
+    pub cancel: Option<Spanned<String>>,
 }
 
 const TOP: [&str; 13] = [
@@ -122,7 +125,7 @@ pub const KEYS: [(&str, &[&str]); 8] = [
     ("mesh", &MESH),
     ("overhear", &["mode", "interface", "memory"]),
     ("metrics", &["listen"]),
-    ("experiment", &["units", "streams", "halves"]),
+    ("experiment", &["paper", "units", "streams", "halves", "heads", "cancel"]),
 ];
 
 /// A text and its name, to say where in it something is.

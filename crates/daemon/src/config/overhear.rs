@@ -7,7 +7,7 @@ use host::intercept::is_interface_name;
 use toml::Spanned;
 
 use super::file;
-use super::{ConfigError, Mesh, Overrides, Reader, Size};
+use super::{ConfigError, Experiment, Mesh, Overrides, Reader, Size};
 
 /// What is half heard, of some dozen transfers at once.
 const MEMORY_DEFAULT: Size = Size::mib(8);
@@ -87,9 +87,14 @@ impl fmt::Display for Overhear {
 }
 
 impl Reader<'_> {
-    pub(super) fn overhear(&mut self, file: file::Overhear, overrides: &Overrides) -> Overhear {
+    pub(super) fn overhear(
+        &mut self,
+        file: file::Overhear,
+        overrides: &Overrides,
+        experiment: &Experiment,
+    ) -> Overhear {
         let mode = file.mode.and_then(|text| self.choice(&text, "is no mode", &MODES));
-        let mode = mode.unwrap_or_default();
+        let mode = mode.unwrap_or(if experiment.overhears() { Mode::Sniff } else { Mode::Off });
         let memory = file.memory.map_or(MEMORY_DEFAULT, Spanned::into_inner);
         Overhear {
             mode: if overrides.overhear.is_some() { Mode::Sniff } else { mode },

@@ -10,6 +10,7 @@ use report::provenance::Provenance;
 use sim::pipe::Pipe;
 use sim::result::{self, RunResult, Transfer};
 use sim::scenario::{Routing, Scenario};
+use wire::Scheme;
 
 use super::air::{Air, Engines, Ports, Snapshot};
 use super::captures::Captures;
@@ -18,7 +19,7 @@ use super::clients::Plan;
 use super::lifeline::Lifeline;
 use super::origin::Files;
 use super::require::Programs;
-use super::{address, clients, network, origin, require, routers, verdict};
+use super::{address, clients, network, origin, outside, require, routers, verdict};
 use crate::cli::Run;
 use crate::console::progress::Progress;
 use crate::console::{self, table};
@@ -42,17 +43,19 @@ pub fn run(args: &Run) -> Result<(), Failure> {
     let began = Instant::now();
     let scenario =
         Scenario::load_seeded(&args.scenario, &args.set, args.seed).map_err(Failure::refused)?;
-    let programs = require::programs(&scenario, args.scheme)?;
+    let scheme = outside::scheme(args, &scenario)?;
+    let programs = require::programs(&scenario, scheme)?;
     let progress = Progress::new(args.quiet);
     network::make_private_places()?;
     let mut air = build(args, &scenario, &progress)?;
-    let mut running = start(args, &scenario, &programs, &progress)?;
+    let mut running = start(scheme, &scenario, &programs, &progress)?;
     let (transfers, snapshots) = transfer(args, &scenario, &programs, &progress, &mut air)?;
     // What was measured without one of them is not what was to be measured.
     running.iter_mut().try_for_each(Background::check)?;
     let units_cut = routers::units_cut(&scenario, &programs.hearsay)?;
     let ends = [&snapshots[0], &snapshots[1]];
-    let result = verdict::result(args, &scenario, transfers, ends, units_cut, began.elapsed());
+    let result =
+        verdict::result(args, scheme, &scenario, transfers, ends, units_cut, began.elapsed());
     tell(args, &scenario, &result, [&snapshots[0], &snapshots[1]])?;
     if args.keep {
         keep(&scenario, lifeline);
@@ -94,7 +97,7 @@ fn engines(args: &Run, scenario: &Scenario, ports: &Ports) -> io::Result<Engines
 
 /// Starts all programs and waits until they are ready; they end when what this returns is dropped.
 fn start(
-    args: &Run,
+    scheme: Scheme,
     scenario: &Scenario,
     programs: &Programs,
     progress: &Progress,
@@ -110,7 +113,7 @@ fn start(
     }
     let step = progress.step("daemons", scenario.routers.len());
     let hearsay = &programs.hearsay;
-    let mut daemons = routers::start_hearsay(scenario, args.scheme, hearsay, || step.tick())?;
+    let mut daemons = routers::start_hearsay(scenario, scheme, hearsay, || step.tick())?;
     step.done();
     running.append(&mut daemons);
     Ok(running)
@@ -127,7 +130,8 @@ fn transfer(
     let requests = scenario.requests(args.seed);
     let step = progress.step("transfers", requests.len());
     let before = air.snapshot()?;
-    let plan = Plan { scenario, requests: &requests, files: &files, scheme: args.scheme, programs };
+    let scheme = scenario.scheme(args.scheme).map_err(io::Error::other)?;
+    let plan = Plan { scenario, requests: &requests, files: &files, scheme, programs };
     let transfers = clients::run(plan, |transfer| {
         step.tell(format!("router {}: {:.0} kbit/s", transfer.client, transfer.kbps));
     });
@@ -142,7 +146,7 @@ fn tell(
     run: &RunResult,
     snapshots: [&Snapshot; 2],
 ) -> Result<(), Failure> {
-    let setting = scenario.setting(Some(args.scheme));
+    let setting = scenario.setting(Some(outside::scheme(args, scenario)?));
     let provenance = Provenance::new(origin(), &[setting], [args.seed]);
     let stamped = provenance.clone().on(result::SCHEMA, run);
     let json = serde_json::to_string_pretty(&stamped).map_err(Failure::failed)? + "\n";

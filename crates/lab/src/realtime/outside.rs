@@ -16,6 +16,7 @@ use std::time::Duration;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use sim::scenario::Scenario;
+use wire::Scheme;
 
 use super::inside::ENTER;
 use super::require;
@@ -32,12 +33,17 @@ enum Event {
     Ended(io::Result<ExitStatus>),
 }
 
+/// The scheme that was asked for, or that the scenario's paper has.
+pub fn scheme(args: &Run, scenario: &Scenario) -> Result<Scheme, Failure> {
+    scenario.scheme(args.scheme).map_err(Failure::refused)
+}
+
 /// `hearsay-lab run`; `words` are its command line behind `run`.
 pub fn run(args: &Run, words: Vec<OsString>) -> Result<(), Failure> {
     let scenario =
         Scenario::load_seeded(&args.scenario, &args.set, args.seed).map_err(Failure::refused)?;
     require::playable(&scenario)?;
-    require::programs(&scenario, args.scheme)?;
+    require::programs(&scenario, scheme(args, &scenario)?)?;
     require::routers(&scenario, args)?;
     writable::outputs(args)?;
     require::rights()?;

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde_json::Value;
-use sim::scenario::{Routing, Scenario, Variant};
+use sim::scenario::{Routing, Scenario};
 use wire::{Interception, Scheme, Selection};
 
 use super::address;
@@ -228,8 +228,7 @@ fn intercepted(scenario: &Scenario, scheme: Scheme, router: usize) -> Option<&'s
 fn configuration(scenario: &Scenario, scheme: Scheme, router: usize) -> String {
     let mut text = format!("name = \"{}\"\n", address::router(scenario, router));
     // Written only where something is varied, so that daemons before there was that table can be run.
-    let words = scenario.variant.words().into_iter().zip(Variant::default().words());
-    let varied: Vec<_> = words.filter(|(now, usual)| now != usual).map(|(now, _)| now).collect();
+    let varied = scenario.variant.varied();
     if !varied.is_empty() {
         text += "[experiment]\n";
     }

@@ -6,6 +6,7 @@ use radio::Report;
 use sim::result::source;
 use sim::result::{Gateway, Radio, RunResult, Transfer};
 use sim::scenario::Scenario;
+use wire::Scheme;
 
 use super::air::Snapshot;
 use crate::cli::Run;
@@ -21,6 +22,7 @@ const PAUSE_MAX: Duration = Duration::from_millis(200);
 /// What is written as JSON.
 pub fn result(
     args: &Run,
+    scheme: Scheme,
     scenario: &Scenario,
     transfers: Vec<Transfer>,
     [before, after]: [&Snapshot; 2],
@@ -37,7 +39,7 @@ pub fn result(
     let packets = after.ip_packets - before.ip_packets;
     RunResult {
         scenario: scenario.name.clone(),
-        scheme: args.scheme.name().to_owned(),
+        scheme: scheme.name().to_owned(),
         seed: args.seed,
         mode: "lab".to_owned(),
         valid: late <= LATE_MAX && longest <= PAUSE_MAX && after.uncaptured == 0,

@@ -239,7 +239,7 @@ impl Hearing<'_> {
     /// elsewhere. And everywhere, chunks that are where they should be seen from one side, of which the same
     /// bytes were heard here and there.
     pub fn guess(&mut self, latest: usize) {
-        if !(self.options.joins_streams && self.options.guesses_heads) {
+        if !self.options.goes_by_places() {
             return;
         }
         let mut i = self.flow.frames.len().saturating_sub(latest);

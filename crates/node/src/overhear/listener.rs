@@ -10,7 +10,7 @@
 //! *Who calls it:* the node. What it asks is answered at once; what the listener has found is polled, and handed
 //! on to whom it concerns.
 
-use super::{Output, Overhear, Overhearing, SEGMENTS_AT_ONCE};
+use super::{Options, Output, Overhear, Overhearing, SEGMENTS_AT_ONCE};
 use crate::chunks::{Chunks, Flight, Flights, Part};
 use crate::heard::Heard;
 use crate::input::{Config, FetchId, Listening, Overheard};
@@ -60,6 +60,7 @@ pub struct Here<'a> {
 /// See the module.
 pub struct Listener {
     engine: Overhear,
+    options: Options,
     /// Units that nobody asked for, to be written side by side.
     group: Vec<(ChunkId, Bytes)>,
     group_bytes: u64,
@@ -83,6 +84,7 @@ impl Listener {
         let seed = blake3::derive_key("hearsay 2026-11 tables of overhearing", &config.seed);
         Some(Self {
             engine: Overhear::with_options(memory_bytes, &seed, options),
+            options,
             group: Vec::new(),
             group_bytes: 0,
             write_at: None,
@@ -146,12 +148,21 @@ impl Listener {
                     self.engine.cancel(now, name, total);
                 }
                 Output::Begun { .. } => {}
+                // It comes from the peer, or else may be heard once more.
+                Output::Chunk { name, .. } if self.is_left_to_come(here.flights, &name) => {
+                    self.engine.lost(now, name);
+                }
                 Output::Chunk { name, bytes } => match here.flights.remove(&name) {
                     Some(flight) => self.heard_first(name, flight, bytes),
                     None => self.heard_unasked(now, here, name, bytes),
                 },
             }
         }
+    }
+
+    /// Whether a unit is on its way and nothing that is on its way is taken back.
+    fn is_left_to_come(&self, flights: &Flights, name: &ChunkId) -> bool {
+        !self.options.cancels && flights.contains(name)
     }
 
     /// A unit that is on its way was overheard before it came: it need not come any more.
@@ -255,7 +266,8 @@ impl Listener {
     /// may, since what was heard of the object may lie behind a missed head.
     pub fn awaits_order(&mut self, now: Instant, id: FetchId, may_wait: bool) -> bool {
         self.awaiting.remove(&id);
-        let waits = may_wait && self.engine.counters().waiting_bytes > 0;
+        let is_of_use = self.options.goes_by_places() && self.engine.counters().waiting_bytes > 0;
+        let waits = may_wait && is_of_use;
         if waits {
             self.awaiting.insert(id, now + ORDER_AFTER);
         }

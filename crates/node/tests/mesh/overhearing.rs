@@ -3,6 +3,7 @@
 
 use crate::net::{Call, Mesh, Page, Plan, Relay, Said, Stranger, cut, noise};
 use bytes::Bytes;
+use node::overhear::Options;
 use std::time::Duration;
 use wire::ChunkId;
 
@@ -192,6 +193,45 @@ fn what_is_overheard_on_its_way_is_taken_back() {
     assert_eq!(report.served_overheard_bytes, heard.cancelled_bytes + heard.bytes);
     assert_eq!(report.served_overheard_bytes + report.served_peer_bytes, LENGTH as u64);
     assert!(!mesh.has_expelled(1, 2) && !mesh.has_expelled(2, 1));
+    mesh.done();
+}
+
+#[test]
+fn where_nothing_is_taken_back_all_that_was_asked_for_comes() {
+    let listening = Options { cancels: false, ..Options::default() };
+    let mut mesh = Mesh::tree_of(&Plan { listening, ..Plan::listening() }, &[0, 1]);
+    mesh.origin.put(URL, Page::of(LENGTH).fresh(600));
+    mesh.air.listen(2, 0, 1);
+    mesh.links.rates.insert((1, 2), 200_000);
+    let id = mesh.get(2, URL);
+    assert!(mesh.client(id).is_ok());
+    let (report, relay) = (mesh.report(2), mesh.report(1));
+    assert_eq!((report.overheard.cancelled_units, relay.wants_taken_back), (0, 0));
+    // What was heard before it was asked for is of use all the same.
+    assert!(report.overheard.bytes > 0);
+    assert!(mesh.data(1, 2) >= report.served_peer_bytes);
+    assert_eq!(report.served_overheard_bytes, report.overheard.bytes);
+    assert_eq!(report.served_overheard_bytes + report.served_peer_bytes, LENGTH as u64);
+    mesh.done();
+}
+
+/// Routers as Ditto's, all of which listen: whole chunks behind a head that was heard, and nothing else.
+#[test]
+fn without_what_is_ours_chunks_are_heard_whole_or_not_at_all() {
+    let listening =
+        Options { guesses_heads: false, repairs: false, cancels: false, ..Options::default() };
+    let mut mesh = Mesh::tree_of(&Plan { listening, ..Plan::listening() }, &[0, 0]);
+    mesh.air.listen(2, 100, 1);
+    mesh.origin.put(URL, Page::of(LENGTH).fresh(600));
+    mesh.get(1, URL);
+    let id = mesh.get(2, URL);
+    assert!(mesh.client(id).is_ok());
+    let report = mesh.report(2);
+    let heard = report.overheard;
+    assert!(heard.units > 0 && heard.heard.heads > 0, "{heard:?}");
+    assert_eq!((heard.heard.heads_guessed, heard.repaired_units, heard.cancelled_units), (0, 0, 0));
+    assert_eq!(report.served_overheard_bytes, heard.bytes);
+    assert_eq!(report.served_overheard_bytes + report.served_peer_bytes, LENGTH as u64);
     mesh.done();
 }
 

@@ -1,6 +1,6 @@
 //! The paper's figures, with our curves.
 
-use super::fetch::SERVED;
+use super::fetch::{PUBLISHED, SERVED};
 use super::heard::Heard;
 use super::observe::{COARSE, DITTO, END_TO_END};
 use super::served::Served;
@@ -13,8 +13,8 @@ use report::{Chart, Curve, Distribution, Series};
 /// More than any hop carries: what is above came out of the router's own store.
 const HIGHEST_KBPS: f64 = 8000.0;
 
-/// Schemes of figure 17; the variants of ours are in the distributions.
-const THE_PAPERS: [&str; 3] = ["end-to-end", "on-path", "ditto"];
+/// Schemes of figure 17, and ours; the variants of ours are in the distributions.
+const THE_PAPERS: [&str; 4] = ["end-to-end", "on-path", PUBLISHED, "ditto"];
 
 pub(super) fn pictures(samples: &Samples) -> Vec<Picture> {
     let mut pictures = reconstruction(samples);

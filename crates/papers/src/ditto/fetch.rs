@@ -19,6 +19,9 @@ pub(super) struct Served {
     pub keys: &'static [(&'static str, &'static str)],
 }
 
+pub(super) const ON_PATH: &str = "on-path";
+/// Ditto as its paper has it: what is held against the paper's figures. Ours is "ditto".
+pub(super) const PUBLISHED: &str = "ditto-paper";
 /// Units that were half heard are dropped.
 pub(super) const WITHOUT_REPAIR: &str = "ditto without repair";
 /// The paper's "without inter-stream reassembly".
@@ -26,9 +29,10 @@ pub(super) const WITHOUT_JOINING: &str = "ditto without joining";
 pub(super) const ON_PATH_COARSE: &str = "on-path 32 KiB";
 
 /// All that are compared, from nothing to everything.
-pub(super) const SERVED: [Served; 7] = [
+pub(super) const SERVED: [Served; 8] = [
     Served { series: "end-to-end", scheme: Scheme::EndToEnd, keys: &[] },
-    Served { series: "on-path", scheme: Scheme::PhThcp, keys: &[] },
+    Served { series: ON_PATH, scheme: Scheme::PhThcp, keys: &[] },
+    Served { series: PUBLISHED, scheme: Scheme::Ditto, keys: &[("paper", "ditto")] },
     Served { series: WITHOUT_REPAIR, scheme: Scheme::Ditto, keys: &[("halves", "dropped")] },
     Served { series: WITHOUT_JOINING, scheme: Scheme::Ditto, keys: &[("streams", "alone")] },
     Served { series: "ditto", scheme: Scheme::Ditto, keys: &[] },
@@ -86,15 +90,22 @@ impl Fetching {
                     x: order as f64,
                     rank: rank + place,
                 };
-                Point::tried(key, move |seed| self.trial(served, order, seed), receivers)
+                Point::tried(key, move |seed| self.trial(served, &[], order, seed), receivers)
             })
         });
         points.collect()
     }
 
-    fn trial(self, served: Served, order: u64, seed: u64) -> Result<Trial, String> {
+    /// A run in an order, with other values of keys.
+    pub fn trial(
+        self,
+        served: Served,
+        keys: &[(&str, &str)],
+        order: u64,
+        seed: u64,
+    ) -> Result<Trial, String> {
         let mut settings = self.settings(order)?;
-        settings.extend(served.keys.iter().map(|it| setting(*it)));
+        settings.extend(served.keys.iter().chain(keys).map(|it| setting(*it)));
         let (scenario, scheme) = (self.leaves.scenario, served.scheme);
         Ok(Trial { scenario, settings, scheme, seed, is_observed: false })
     }

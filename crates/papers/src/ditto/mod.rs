@@ -2,14 +2,17 @@
 //!
 //! *Where to start:* `observe.rs` for figures 11 to 16, `fetch.rs` for figures 17 to 20; `tell.rs` puts
 //! ours beside the paper's, `draw.rs` draws both. `calibrate.rs` is how the one number of each testbed
-//! was found that says what observers lose, `topology_fit/` how it was found where the campus's routers stand.
+//! was found that says what observers lose, `topology_fit/` how it was found where the campus's routers stand. `sensitivity.rs` is what gains depend on, `fig1.rs` what the losses mean
+//! between all pairs.
 
 mod calibrate;
 mod draw;
 mod fetch;
+mod fig1;
 mod heard;
 mod observe;
 mod parameters;
+mod sensitivity;
 mod served;
 mod targets;
 mod tell;
@@ -18,7 +21,9 @@ mod topology_fit;
 use crate::experiment::{Experiment, Extent, Point, Runs, Short};
 pub(crate) use calibrate::CALIBRATION;
 use fetch::{EMULAB, Fetching, MAP, When};
+pub(crate) use fig1::FIG1;
 use observe::WAYS;
+pub(crate) use sensitivity::SENSITIVITY;
 pub(crate) use topology_fit::{ELSEWHERE, PLACES};
 
 pub(crate) const ALL: Experiment = Experiment {

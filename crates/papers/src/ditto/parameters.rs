@@ -1,6 +1,7 @@
 //! What the paper leaves out of its testbeds, and what we took.
 
 use super::TESTBEDS;
+use super::fetch::PUBLISHED;
 use crate::experiment::parameters::keys;
 use crate::experiment::{Chosen, Parameter};
 use sim::scenario::Scenario;
@@ -108,6 +109,12 @@ fn of_medium(both: &dyn Fn(&str) -> String) -> Vec<Parameter> {
 
 fn of_what_is_looked_at() -> Vec<Parameter> {
     vec![
+        parameter(
+            PUBLISHED,
+            "the key paper = ditto: heads needed, halves dropped, nothing taken back",
+            Chosen::Paper,
+            "the paper's system, which its figures are held against; \"ditto\" is ours (docs/papers.md)",
+        ),
         parameter(
             "routing",
             "figure 10's routes in map21, ours in emulab8; both stay",

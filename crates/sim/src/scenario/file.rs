@@ -14,8 +14,6 @@ use super::traffic::Traffic;
 const ROUTERS_MAX: usize = 1000;
 /// Names become parts of the names of network namespaces and files.
 const NAME_CHARS_MAX: usize = 16;
-/// The key that decides which others mean anything.
-pub(super) const TRAFFIC: &str = "traffic";
 /// What a file may say besides keys.
 pub(super) const STRUCTURE: [&str; 3] = ["description", "routers", "routes"];
 
@@ -90,11 +88,7 @@ pub(super) fn read(source: Source<'_>) -> Result<File, ScenarioError> {
         settings: Settings::default(),
     };
     let mut reader = Reader { source, wrong: ScenarioError::default() };
-    // What the others mean depends on it.
-    let entries = in_order(table.get_ref());
-    let (first, others): (Vec<_>, Vec<_>) =
-        entries.into_iter().partition(|(name, _)| *name.get_ref() == TRAFFIC);
-    for (name, value) in first.into_iter().chain(others) {
+    for (name, value) in in_order(table.get_ref()) {
         reader.entry(&mut file, name, value);
     }
     if layout == Layout::Chain && !says("hops") && reader.wrong.lines.is_empty() {
@@ -230,8 +224,14 @@ fn in_order<'a, 'i>(
     table: &'a DeTable<'i>,
 ) -> Vec<(&'a Spanned<DeString<'i>>, &'a Spanned<DeValue<'i>>)> {
     let mut entries: Vec<_> = table.iter().collect();
-    entries.sort_by_key(|(name, _)| name.span().start);
+    entries.sort_by_key(|(name, _)| (rank(name.get_ref()), name.span().start));
     entries
+}
+
+/// When a key is read: what others mean depends on the traffic, and the paper says what others are.
+pub(super) fn rank(key: &str) -> usize {
+    const FIRST: [&str; 2] = ["traffic", "paper"];
+    FIRST.iter().position(|it| *it == key).unwrap_or(FIRST.len())
 }
 
 fn known(file: &File) -> impl Iterator<Item = &'static str> + Clone {

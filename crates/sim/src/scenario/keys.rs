@@ -29,7 +29,7 @@ const TIMED: &[Traffic] = &[Traffic::Tcp, Traffic::Udp, Traffic::Fetches, Traffi
 const BY_TCP: &[Traffic] = &[Traffic::Files, Traffic::Tcp, Traffic::Fetches, Traffic::Pages];
 
 /// Every key, in the order in which reports list them.
-pub(super) static KEYS: [Spec; 76] = [
+pub(super) static KEYS: [Spec; 79] = [
     Spec {
         name: "hops",
         meaning: "links from the gateway to the last router of a chain",
@@ -262,6 +262,13 @@ pub(super) static KEYS: [Spec; 76] = [
         slot: Slot::Word(|it| &mut it.congestion),
     },
     Spec {
+        name: "paper",
+        meaning: "routers are as a paper has them, which says what the next five keys are, and the scheme: \"none\", \"meshcache\" or \"ditto\"",
+        layouts: &[],
+        traffic: ORIGIN,
+        slot: Slot::Word(|it| &mut it.variant),
+    },
+    Spec {
         name: "units",
         meaning: "how routers cut content: \"8KiB\" on average, or \"32KiB\" at most",
         layouts: &[],
@@ -281,6 +288,20 @@ pub(super) static KEYS: [Spec; 76] = [
         layouts: &[],
         traffic: ORIGIN,
         slot: Slot::Word(|it| &mut it.variant.halves),
+    },
+    Spec {
+        name: "heads",
+        meaning: "of those who overhear: the heads of units that were missed are \"guessed\" by what lies around them, or \"needed\"",
+        layouts: &[],
+        traffic: ORIGIN,
+        slot: Slot::Word(|it| &mut it.variant.heads),
+    },
+    Spec {
+        name: "cancel",
+        meaning: "of those who overhear: a unit that is heard before it comes is taken back from the peer that is to send it: \"on\" or \"off\"",
+        layouts: &[],
+        traffic: ORIGIN,
+        slot: Slot::Word(|it| &mut it.variant.cancel),
     },
     Spec {
         name: "metric",

@@ -8,7 +8,6 @@ use sim::result::{self, RunResult, Transfer, page};
 use sim::router::run::Options;
 use sim::scenario::Scenario;
 use sim::world::{HOPS_MAX, Stat};
-use wire::Scheme;
 
 use super::{Runs, captures, judge, seeds, wanted};
 use crate::cli::Sim;
@@ -31,7 +30,7 @@ const FIGURES: [(&str, Figure); 5] = [
 
 /// Runs them all and tells what came of them.
 pub fn run(args: &Sim, scenario: &Scenario) -> Result<(), Failure> {
-    let scheme = args.scheme.unwrap_or(Scheme::Default);
+    let scheme = scenario.scheme(args.scheme).map_err(Failure::refused)?;
     check(args, scenario)?;
     let origin = origin();
     let runs = seeds::each(args, scenario, |scenario, seed| {

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use node::select::{Select, of};
 use node::{
     Access, Config, Input, Interface, LinkOutput, Listening, MeshConfig, Node, OPEN_KEY, Output,
-    Report, Route, RouteSource, RouteTable, Uplink,
+    Report, Route, RouteSource, RouteTable, Uplink, overhear,
 };
 use std::time::Duration;
 use wire::{Date, Instant, PublicKey, Selection};
@@ -32,6 +32,8 @@ pub struct Plan {
     pub direct: Vec<&'static str>,
     /// Memory for what is overheard, of nodes that listen.
     pub overhear: Option<usize>,
+    /// How they listen.
+    pub listening: overhear::Options,
 }
 
 impl Default for Plan {
@@ -46,6 +48,7 @@ impl Default for Plan {
             clocks: Vec::new(),
             direct: Vec::new(),
             overhear: None,
+            listening: overhear::Options::default(),
         }
     }
 }
@@ -76,7 +79,9 @@ impl Plan {
             key: self.key,
             gateways: if self.configured { vec![public_key(self, 0)] } else { Vec::new() },
             port: PORT,
-            overhear: self.overhear.map(Listening::new),
+            overhear: self
+                .overhear
+                .map(|memory_bytes| Listening { memory_bytes, options: self.listening }),
         }
     }
 
