@@ -133,7 +133,12 @@ pub struct Validate {
     /// Fewer runs, and fewer cells
     #[arg(long)]
     pub quick: bool,
-    /// How many runs of each case [default: 5, or 2 with --quick]
+    /// Run ns-3 as well, where it is installed: writes a program of cases that nothing was tuned to, builds it in
+    /// DIR, runs it, and compares by both rules of the medium
+    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = "ns3",
+        conflicts_with_all = ["quick", "set"])]
+    pub ns3: Option<PathBuf>,
+    /// How many runs of each case [default: 5, or 2 with --quick, or 10 with --ns3]
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub seeds: Option<u64>,
     /// How many runs at a time [default: one for each core]

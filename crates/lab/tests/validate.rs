@@ -50,3 +50,14 @@ fn a_key_that_is_no_rule_of_the_medium_is_refused() {
         World::new().run(&["validate", "--set", setting]).expect_refusal(&parts);
     }
 }
+
+#[test]
+fn where_no_program_of_ns3_can_be_built_it_says_what_to_install() {
+    let world = World::new();
+    let ended = world.lab(&["validate", "--ns3=made"]).env("PATH", "").output().expect("it runs");
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(2), "{said}");
+    assert!(said.contains("c++") && said.contains("scripts/setup --long"), "{said}");
+    let cases = fs::read_to_string(world.path("made/cases.h")).expect("the cases");
+    assert!(cases.contains("\"8 hops of 240 m UDP\", 9, 30, \"DsssRate11Mbps\""), "{cases}");
+}

@@ -45,12 +45,14 @@ pub enum Dcf {
     /// The standard's.
     #[default]
     Standard,
-    /// That of ns-3 3.37, for comparisons with it. It differs in six points. A packet that comes
+    /// That of ns-3 3.37, for comparisons with it. It differs in seven points. A packet that comes
     /// while the medium is idle goes without a backoff even if the medium gets busy within the DIFS
     /// before: so a relay sends what it has just received directly after its ACK. That DIFS begins with the
     /// packet's arrival, however long the medium has been idle. Of a transmission that begins while a
     /// station receives another, its MAC learns only when the received packet has been handed up: so that
-    /// packet finds the medium idle. After an ACK or a CTS that did not come, a DIFS passes before the
+    /// packet finds the medium idle. And if that receiver cannot read the PHY header of what it follows, because
+    /// another transmission began during its preamble, the MAC takes the medium for idle though both go on, until
+    /// it is told of a third. After an ACK or a CTS that did not come, a DIFS passes before the
     /// backoff counts. An EIFS begins with the end of the frame that was not received, though the medium
     /// may still be busy. And a station whose RTS are not answered tries for ever.
     Ns3,

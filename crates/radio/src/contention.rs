@@ -33,6 +33,21 @@ impl Rules {
     }
 }
 
+/// What a station learns of a transmission that begins. By the standard all; in ns-3 that depends on what its
+/// receiver does at that time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// Of that and all else on the air.
+    All,
+    /// That the medium is busy until then, when its PHY header ends: its receiver begins to follow it.
+    UntilHeader(Instant),
+    /// Of that and all else, which is forgotten as the PHY header begins of what its receiver follows: then it
+    /// counts when that ends.
+    InPreamble(Instant),
+    /// Nothing until the end of what its receiver follows.
+    Nothing,
+}
+
 /// One station's view of the medium, and its turn.
 #[derive(Clone, Debug)]
 pub struct Contention {
@@ -44,8 +59,12 @@ pub struct Contention {
     /// When the last of those that it senses, or sensed, ends.
     carriers_end: Instant,
     /// Until then ns-3's MAC takes the medium for busy: it is not told of what begins during a reception
-    /// until that has ended.
+    /// until that has ended. What it is told last counts, though it was told of a later end before,
     told_until: Instant,
+    /// which ns-3's PHY remembers.
+    noticed_until: Instant,
+    /// ns-3's MAC takes the medium for idle though it is not.
+    forgotten: bool,
     /// A reception ended then, and what had begun during it is not told of yet.
     untold_at: Option<Instant>,
     /// Others have the medium until then, as frames said that it received (virtual carrier sense).
@@ -78,6 +97,8 @@ impl Contention {
             idle_since: Instant::ZERO,
             carriers_end: Instant::ZERO,
             told_until: Instant::ZERO,
+            noticed_until: Instant::ZERO,
+            forgotten: false,
             untold_at: None,
             nav_until: Instant::ZERO,
             nav_lapses: None,
@@ -100,7 +121,7 @@ impl Contention {
         if self.backoff.is_some() {
             return;
         }
-        let is_sensed = self.carriers > 0 && self.untold_at != Some(now);
+        let is_sensed = !self.is_idle() && self.untold_at != Some(now);
         if is_sensed || self.is_reserved(now) {
             self.draw(now, chance);
         } else if self.rules.dcf == Dcf::Ns3 {
@@ -111,7 +132,7 @@ impl Contention {
     /// When the frame may go, if there is one and nobody begins to send before.
     pub fn access_at(&self) -> Option<Instant> {
         let ready = self.ready_at().max(self.wanting_since);
-        let wants = self.wanting && self.carriers == 0;
+        let wants = self.wanting && self.is_idle();
         wants.then(|| self.backoff.map_or(ready, |slots| self.backoff_ends(slots).max(ready)))
     }
 
@@ -123,10 +144,19 @@ impl Contention {
 
     /// A transmission begins that it senses, until `ends`. Whether it sends at this same instant too,
     /// `going` says: it cannot have sensed the other yet.
-    pub fn carrier_on(&mut self, now: Instant, ends: Instant, going: bool, chance: &mut Chance) {
+    pub fn carrier_on(
+        &mut self,
+        now: Instant,
+        ends: Instant,
+        going: bool,
+        notice: Notice,
+        chance: &mut Chance,
+    ) {
+        let was_idle = self.is_idle();
         self.carriers += 1;
         self.carriers_end = self.carriers_end.max(ends);
-        if self.carriers > 1 || going {
+        self.notice(ends, notice);
+        if !was_idle || self.forgotten || going {
             return;
         }
         self.settle_idle(now);
@@ -138,17 +168,60 @@ impl Contention {
     /// A transmission ends that it sensed.
     pub fn carrier_off(&mut self, now: Instant) {
         self.carriers -= 1;
-        if self.carriers == 0 {
-            self.idle_since = now;
-            if std::mem::take(&mut self.eifs_due) {
-                self.eifs_until = after(now, self.rules.eifs_nanos);
-            }
+        if self.carriers > 0 || std::mem::take(&mut self.forgotten) {
+            return;
+        }
+        self.idle_since = now;
+        if std::mem::take(&mut self.eifs_due) {
+            self.eifs_until = after(now, self.rules.eifs_nanos);
         }
     }
 
-    /// What has just begun is told of, as no reception is under way.
+    /// Whether it takes the medium for idle.
+    pub fn is_idle(&self) -> bool {
+        self.carriers == 0 || self.forgotten
+    }
+
+    /// Whether, by ns-3's reading, it matters if a PHY header cannot be read: several are on the air.
+    pub fn may_forget(&self) -> bool {
+        self.rules.dcf == Dcf::Ns3 && self.carriers > 1
+    }
+
+    /// What it learns of a transmission that lasts until `ends`. ns-3's PHY keeps to itself what ends before
+    /// something that it has told of.
+    fn notice(&mut self, ends: Instant, notice: Notice) {
+        match notice {
+            Notice::All if ends > self.noticed_until => self.told(),
+            Notice::UntilHeader(until) => {
+                self.told_until = until;
+                self.noticed_until = self.noticed_until.max(until);
+                self.forgotten = false;
+            }
+            Notice::InPreamble(until) => {
+                self.told();
+                self.told_until = until;
+            }
+            Notice::All | Notice::Nothing => {}
+        }
+    }
+
+    /// It is told of all that is on the air.
     pub fn told(&mut self) {
         self.told_until = self.carriers_end;
+        self.noticed_until = self.carriers_end;
+        self.forgotten = false;
+    }
+
+    /// In ns-3 its receiver cannot read the PHY header, which ends now, of a transmission that lasts until
+    /// `ends`. Unless that is longer than what it was told of before, it is told nothing, and takes the medium
+    /// for idle as what it was told last is over.
+    pub fn header_lost(&mut self, now: Instant, ends: Instant) {
+        if ends > self.noticed_until {
+            self.told();
+        } else if self.told_until <= now && self.carriers > 0 {
+            self.forgotten = true;
+            self.idle_since = now;
+        }
     }
 
     /// A reception ends. In ns-3 what has begun during it is told of only after the frame is handed up: so
@@ -279,7 +352,7 @@ mod tests {
     fn after_a_frame() -> (Contention, Chance) {
         let (mut contention, mut chance) =
             (Contention::new(Rules::new(&Config::default())), Chance::new(1, 0));
-        contention.carrier_on(at(0), at(1000), false, &mut chance);
+        contention.carrier_on(at(0), at(1000), false, Notice::All, &mut chance);
         contention.carrier_off(at(1000));
         (contention, chance)
     }
@@ -288,9 +361,9 @@ mod tests {
     fn after_two_frames(config: Config) -> (Contention, Chance) {
         let (mut contention, mut chance) =
             (Contention::new(Rules::new(&config)), Chance::new(1, 0));
-        [(0, 1000), (500, 900)]
-            .into_iter()
-            .for_each(|(on, off)| contention.carrier_on(at(on), at(off), false, &mut chance));
+        [(0, 1000), (500, 900)].into_iter().for_each(|(on, off)| {
+            contention.carrier_on(at(on), at(off), false, Notice::All, &mut chance)
+        });
         contention.received_badly(at(900));
         [900, 1000].into_iter().for_each(|us| contention.carrier_off(at(us)));
         (contention, chance)
@@ -306,7 +379,7 @@ mod tests {
         contention.want(at(1020), &mut chance);
         assert_eq!(contention.access_at(), Some(at(1050)));
         // Another begins within the DIFS: now it has to draw.
-        contention.carrier_on(at(1030), at(2000), false, &mut chance);
+        contention.carrier_on(at(1030), at(2000), false, Notice::All, &mut chance);
         assert!(contention.backoff.is_some());
     }
 
@@ -319,7 +392,7 @@ mod tests {
         assert_eq!(contention.access_at(), Some(at(1050)));
         // A frame received while the medium is still busy ends it before it begins.
         let (mut contention, mut chance) = after_a_frame();
-        contention.carrier_on(at(2000), at(3000), false, &mut chance);
+        contention.carrier_on(at(2000), at(3000), false, Notice::All, &mut chance);
         contention.received_badly(at(2500));
         contention.received_well();
         contention.carrier_off(at(3000));
@@ -361,7 +434,7 @@ mod tests {
         let rules = Rules::new(&Config::like_ns3());
         let (mut contention, mut chance) = (Contention::new(rules), Chance::new(1, 0));
         contention.want(at(5000), &mut chance);
-        contention.carrier_on(at(5020), at(6000), false, &mut chance);
+        contention.carrier_on(at(5020), at(6000), false, Notice::All, &mut chance);
         contention.carrier_off(at(6000));
         assert_eq!(contention.access_at(), Some(at(6050)), "no backoff though it got busy");
         contention.unanswered(at(7000));
@@ -386,17 +459,17 @@ mod tests {
     #[test]
     fn ns3_is_told_late_of_what_began_during_a_reception() {
         let rules = Rules::new(&Config::like_ns3());
-        // A frame is received until 1000; another begins at 100, before its header has ended, or at 500.
-        for (second, is_told, wanted, draws) in
-            [(100, true, 1000, true), (500, false, 1000, false), (500, false, 1001, true)]
-        {
+        // A frame is received until 1000; another begins at 100, in its preamble, at 150, in its header, or at 500.
+        let until_header = Notice::UntilHeader(at(192));
+        for (second, notice, wanted, draws) in [
+            (100, Notice::InPreamble(at(192)), 1000, false),
+            (150, Notice::All, 1000, true),
+            (500, Notice::Nothing, 1000, false),
+            (500, Notice::Nothing, 1001, true),
+        ] {
             let (mut contention, mut chance) = (Contention::new(rules), Chance::new(1, 0));
-            contention.carrier_on(at(0), at(1000), false, &mut chance);
-            contention.told();
-            contention.carrier_on(at(second), at(2000), false, &mut chance);
-            if is_told {
-                contention.told();
-            }
+            contention.carrier_on(at(0), at(1000), false, until_header, &mut chance);
+            contention.carrier_on(at(second), at(2000), false, notice, &mut chance);
             contention.reception_ends(at(1000));
             contention.carrier_off(at(1000));
             contention.want(at(wanted), &mut chance);
@@ -407,14 +480,43 @@ mod tests {
     }
 
     #[test]
+    fn ns3_takes_the_medium_for_idle_after_a_header_that_it_cannot_read() {
+        let rules = Rules::new(&Config::like_ns3());
+        // One is followed from 0 to 1000, another comes at 100, in its preamble, or at 150, in its header.
+        for (second, notice, is_idle) in
+            [(100, Notice::InPreamble(at(192)), true), (150, Notice::All, false)]
+        {
+            let (mut contention, mut chance) = (Contention::new(rules), Chance::new(1, 0));
+            contention.carrier_on(
+                at(0),
+                at(1000),
+                false,
+                Notice::UntilHeader(at(192)),
+                &mut chance,
+            );
+            contention.carrier_on(at(second), at(1100), false, notice, &mut chance);
+            contention.header_lost(at(192), at(1000));
+            assert_eq!(contention.is_idle(), is_idle, "{second}");
+            contention.want(at(192), &mut chance);
+            let goes = is_idle.then_some(at(192 + 50));
+            assert_eq!(contention.access_at(), goes, "{second}");
+            // Of what comes then it is told again, unless that ends before.
+            contention.carrier_on(at(200), at(1050), false, Notice::All, &mut chance);
+            assert_eq!(contention.is_idle(), is_idle, "{second}");
+            contention.carrier_on(at(210), at(1200), false, Notice::All, &mut chance);
+            assert!(!contention.is_idle(), "{second}");
+        }
+    }
+
+    #[test]
     fn a_backoff_stands_still_while_the_medium_is_busy() {
         let (mut contention, mut chance) = after_a_frame();
         contention.want(at(1000), &mut chance);
         contention.backoff = Some(10);
         assert_eq!(contention.access_at(), Some(at(1250)));
-        contention.carrier_on(at(1050 + 79), at(2000), false, &mut chance);
+        contention.carrier_on(at(1050 + 79), at(2000), false, Notice::All, &mut chance);
         assert_eq!((contention.access_at(), contention.backoff), (None, Some(7)));
-        contention.carrier_on(at(1500), at(1600), false, &mut chance);
+        contention.carrier_on(at(1500), at(1600), false, Notice::All, &mut chance);
         contention.carrier_off(at(1600));
         assert_eq!(contention.access_at(), None);
         contention.carrier_off(at(2000));

@@ -165,6 +165,7 @@ impl<F> Medium<F> {
             self.timers.clear(timer, station);
             match timer {
                 Timer::End => self.end(station),
+                Timer::Header => self.header_ends(station),
                 Timer::AnswerTimeout => self.answer_overdue(station),
                 Timer::Answer => self.answer(station),
                 Timer::Access => self.take_turn(station),

@@ -105,6 +105,12 @@ impl Physics {
         self.parts[speed as usize][0].ends
     }
 
+    /// When it begins, and when it ends.
+    pub fn header_bounds(&self, speed: Speed) -> (u64, u64) {
+        let header = &self.parts[speed as usize][0];
+        (header.begins, header.ends)
+    }
+
     /// How long the preamble and the PHY header of a frame last.
     pub fn header(&self, speed: Speed) -> Duration {
         Duration::from_nanos(self.header_ends(speed))

@@ -8,6 +8,7 @@
 
 use crate::chance::Chance;
 use crate::config::{Decoding, Locking};
+use crate::contention::Notice;
 use crate::output::Station;
 use crate::physics::{Physics, Speed, Stretch};
 use wire::Instant;
@@ -148,9 +149,29 @@ impl Receiver {
         physics.understands(signal.decodable).then_some(signal.sender)
     }
 
-    /// Whether it is past the header of the frame that it follows, so that it takes no notice of others.
-    pub fn is_engaged(&self, now: Instant, physics: &Physics) -> bool {
-        self.lock.is_some_and(|lock| lock.is_past_header(now, physics))
+    /// What a station's MAC learns in ns-3 of a transmission that has just begun: nothing during the body of the
+    /// frame that its receiver follows. What it learns during the preamble it forgets as the header begins.
+    pub fn notice(&self, now: Instant, physics: &Physics) -> Notice {
+        let Some(lock) = &self.lock else { return Notice::All };
+        let (begins, ends) = physics.header_bounds(lock.signal.speed);
+        match lock.nanos(now) {
+            0 => Notice::UntilHeader(lock.header_ends(physics)),
+            nanos if nanos < begins => Notice::InPreamble(lock.header_ends(physics)),
+            nanos if nanos < ends => Notice::All,
+            _ => Notice::Nothing,
+        }
+    }
+
+    /// Gives up the frame that it follows if its header, which has ended, cannot be read; until when that frame
+    /// lasts.
+    pub fn gives_up(
+        &mut self,
+        now: Instant,
+        physics: &Physics,
+        chance: &mut Chance,
+    ) -> Option<Instant> {
+        let lock = self.lock.take_if(|lock| !lock.reads_header(now, physics, chance));
+        lock.map(|lock| lock.signal.ends)
     }
 }
 
@@ -195,6 +216,11 @@ impl Lock {
             let stretch = (speed, Stretch::Body);
             self.hazards[1] += physics.hazard(stretch, piece, power, self.interference);
         }
+    }
+
+    fn header_ends(&self, physics: &Physics) -> Instant {
+        let nanos = self.since.as_nanos() + physics.header_ends(self.signal.speed);
+        Instant::from_nanos(nanos)
     }
 
     fn is_past_header(&self, now: Instant, physics: &Physics) -> bool {
@@ -427,7 +453,7 @@ mod tests {
             for (now, begun) in [(at(191), false), (at(192), true)] {
                 let sender = ear.0.receiving(now, &ear.1, &mut ear.2);
                 assert_eq!(sender, (begun && known).then_some(Station(0)));
-                assert_eq!(ear.0.is_engaged(now, &ear.1), begun);
+                assert_eq!(ear.0.notice(now, &ear.1) == Notice::Nothing, begun);
             }
         }
     }

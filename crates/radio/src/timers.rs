@@ -10,6 +10,8 @@ use wire::Instant;
 pub enum Timer {
     /// When the station's transmission ends.
     End,
+    /// When the PHY header ends of a frame that the station follows, among others.
+    Header,
     /// When to give up on the answer to a frame, unless one is being received.
     AnswerTimeout,
     /// When to send what the station owes a SIFS after what it received.
@@ -18,7 +20,8 @@ pub enum Timer {
     Access,
 }
 
-const KINDS: [Timer; 4] = [Timer::End, Timer::AnswerTimeout, Timer::Answer, Timer::Access];
+const KINDS: [Timer; 5] =
+    [Timer::End, Timer::Header, Timer::AnswerTimeout, Timer::Answer, Timer::Access];
 
 /// All timers of all stations.
 #[derive(Clone, Debug)]

@@ -15,19 +15,30 @@ use crate::failure::Failure;
 use crate::origin::origin;
 
 mod json;
+mod ns3;
 mod table;
 
 /// Runs of each case, unless the command line says otherwise.
 const SEEDS: u64 = 5;
 const SEEDS_QUICK: u64 = 2;
+const SEEDS_NS3: u64 = 10;
 
 /// `hearsay-lab validate`.
 pub fn run(args: &Validate) -> Result<(), Failure> {
     writable::results(args.json.as_deref(), args.html.as_deref())?;
-    let (effort, seeds) =
-        if args.quick { (Effort::Quick, SEEDS_QUICK) } else { (Effort::Full, SEEDS) };
+    let (effort, seeds) = match args {
+        Validate { quick: true, .. } => (Effort::Quick, SEEDS_QUICK),
+        Validate { ns3: Some(_), .. } => (Effort::Full, SEEDS_NS3),
+        _ => (Effort::Full, SEEDS),
+    };
     let seeds = args.seeds.unwrap_or(seeds);
-    let cases = validate::cases(effort, &args.set).map_err(Failure::refused)?;
+    let cases = match &args.ns3 {
+        Some(folder) => {
+            let jobs = Jobs { what: "runs of ns-3", at_a_time: args.jobs, quiet: args.quiet };
+            ns3::cases(folder, seeds, jobs)?
+        }
+        None => validate::cases(effort, &args.set).map_err(Failure::refused)?,
+    };
     let settings = cases.iter().map(Case::setting).collect::<Result<Vec<_>, _>>();
     let settings = settings.map_err(Failure::refused)?;
     let provenance = Provenance::new(origin(), &settings, 1..=seeds);

@@ -10,6 +10,8 @@ use crate::Standing;
 use ::report::provenance::Setting;
 use sim::scenario::{Scenario, ScenarioError};
 
+mod fresh;
+pub mod ns3;
 mod page;
 mod play;
 mod reference;
@@ -78,7 +80,16 @@ pub fn cases(effort: Effort, settings: &[(String, String)]) -> Result<Vec<Case>,
     }
     let mut cases = reference::cases(settings)?;
     cases.extend(theory::cases(effort, settings)?);
+    // Those have rules of their own.
+    if settings.is_empty() {
+        cases.extend(fresh::cases(fresh::KEPT)?);
+    }
     Ok(cases)
+}
+
+/// The cases that nothing was tuned to, beside figures of ns-3 ([`ns3::table`]).
+pub fn fresh_cases(figures: &str) -> Result<Vec<Case>, ScenarioError> {
+    fresh::cases(figures)
 }
 
 impl Case {

@@ -55,6 +55,9 @@ fn head(report: &Report) -> Markup {
                 @if count(Verdict::Open) > 0 {
                     span class="fact" { (count(Verdict::Open)) " open" }
                 }
+                @if count(Verdict::Known) > 0 {
+                    span class="fact" { (count(Verdict::Known)) " known to be off" }
+                }
                 @if count(Verdict::Failed) > 0 {
                     span class="fact bad" { "✗ " (count(Verdict::Failed)) " too far off" }
                 }
@@ -69,7 +72,7 @@ fn head(report: &Report) -> Markup {
                  Only what was predicted is evidence: what was set or given shows that the program still does \
                  what it was made to do. \
                  Open: farther off than allowed, but within two standard errors of a reference that is of \
-                 few runs and spreads widely."
+                 few runs and spreads widely. Known: farther off, for a reason that docs/simulator.md tells."
             }
         }
     }
@@ -177,7 +180,7 @@ fn verdict(verdict: Verdict) -> Markup {
     let class = match verdict {
         Verdict::Passed => "good",
         Verdict::Failed => "bad",
-        Verdict::Open | Verdict::Told => "of",
+        Verdict::Open | Verdict::Known | Verdict::Told => "of",
     };
     html! { span class=(class) { (verdict.word()) } }
 }

@@ -2,7 +2,7 @@
 
 use super::Settings;
 use sim::scenario::{Scenario, ScenarioError};
-use sim::world::{self, Outcome, contention};
+use sim::world::{self, Outcome, Setup, contention};
 
 /// What is played in a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,11 +28,13 @@ impl Play {
         Scenario::load_seeded(name, settings, seed)
     }
 
-    pub fn run(self, scenario: &Scenario, seed: u64) -> Outcome {
+    /// Its stations and flows; none of fetches.
+    pub fn world(self, scenario: &Scenario) -> Option<contention::Case> {
         let (radio, lasts) = (scenario.radio.clone(), scenario.load.lasts);
-        let case = match self {
-            Self::Chain | Self::Mesh => {
-                return world::run(scenario, seed, None).unwrap_or_default();
+        Some(match self {
+            Self::Mesh => return None,
+            Self::Chain => {
+                contention::Case { setup: Setup::of(scenario), flows: world::flows_of(scenario) }
             }
             Self::Cell(senders) => contention::cell(radio, senders, lasts),
             Self::HiddenPair => contention::hidden_pair(radio, lasts),
@@ -40,7 +42,13 @@ impl Play {
                 contention::asymmetric_pair(radio, f64::from(apart_m), lasts)
             }
             Self::ExposedPair => contention::exposed_pair(radio, lasts),
-        };
-        case.setup.run_flows(&case.flows, seed, None)
+        })
+    }
+
+    pub fn run(self, scenario: &Scenario, seed: u64) -> Outcome {
+        match self.world(scenario) {
+            Some(case) => case.setup.run_flows(&case.flows, seed, None),
+            None => world::run(scenario, seed, None).unwrap_or_default(),
+        }
     }
 }

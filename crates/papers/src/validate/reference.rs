@@ -54,7 +54,7 @@ const FILES: [(Group, &str); 5] = [
 ];
 
 /// Columns (`_mean`, `_sd`), and our names for them.
-const COLUMNS: [(&str, &str); 11] = [
+pub const COLUMNS: [(&str, &str); 11] = [
     ("goodput_kbps", "goodput_kbps"),
     ("share1", SHARE),
     ("p_data_fail", "data_fail_share"),
@@ -74,15 +74,16 @@ pub fn cases(settings: &[(String, String)]) -> Result<Vec<Case>, ScenarioError> 
     all.map(|(group, row)| case(group, &row, settings)).collect()
 }
 
-fn case(group: Group, row: &Row, more: &[(String, String)]) -> Result<Case, ScenarioError> {
+fn case(group: Group, row: &Row<'_>, more: &[(String, String)]) -> Result<Case, ScenarioError> {
     let play = play(row);
     let settings = [settings(row, play), more.to_vec()].concat();
     let medium = medium(&play.scenario(&settings, 1)?);
-    let (name, figures) = (name(row, play), figures(row, play));
+    let judged: &[&str] = if play == Play::Mesh { &[] } else { &["goodput_kbps", SHARE] };
+    let (name, figures) = (name(row, play), figures(row, judged, OFF_MAX));
     Ok(Case { group, name, medium, figures, play, settings })
 }
 
-fn play(row: &Row) -> Play {
+fn play(row: &Row<'_>) -> Play {
     match row.text("topo") {
         Some("hidsym") => Play::HiddenPair,
         Some("bianchi") => Play::Cell(row.number("nflows").unwrap_or(1.0) as usize),
@@ -92,7 +93,7 @@ fn play(row: &Row) -> Play {
 }
 
 /// Keys of the scenario by the columns that say the same.
-fn settings(row: &Row, play: Play) -> Settings {
+fn settings(row: &Row<'_>, play: Play) -> Settings {
     let mut settings = Vec::new();
     let columns = [
         ("basic", "basic_mbps"),
@@ -113,7 +114,7 @@ fn settings(row: &Row, play: Play) -> Settings {
     settings
 }
 
-fn name(row: &Row, play: Play) -> String {
+fn name(row: &Row<'_>, play: Play) -> String {
     let count = |column, what: &str| {
         let count = row.text(column)?;
         Some(format!("{count} {what}{}", if count == "1" { "" } else { "s" }))
@@ -135,14 +136,15 @@ fn name(row: &Row, play: Play) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn figures(row: &Row, play: Play) -> Vec<Figure> {
+/// The figures of a row, of which those of these names are judged: they may be off by so much.
+pub fn figures(row: &Row<'_>, judged: &[&str], off_max: f64) -> Vec<Figure> {
     let runs = row.number("seeds").unwrap_or(1.0);
     let figure = |(column, name): (&str, &'static str)| {
         let mean = row.number(&format!("{column}_mean"))?;
         let sd = row.number(&format!("{column}_sd"))?;
-        let is_judged = ["goodput_kbps", SHARE].contains(&name) && play != Play::Mesh;
+        let allowed = judged.contains(&name).then_some(off_max);
         let reference = Some(Reference { mean, spread: Some((sd, runs)) });
-        Some(Figure { name, reference, allowed: is_judged.then_some(OFF_MAX) })
+        Some(Figure { name, reference, allowed, known: None })
     };
     COLUMNS.into_iter().filter_map(figure).collect()
 }

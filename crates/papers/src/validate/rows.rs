@@ -2,20 +2,20 @@
 
 /// One line of a table.
 #[derive(Clone, Debug)]
-pub struct Row {
-    cells: Vec<(&'static str, &'static str)>,
+pub struct Row<'a> {
+    cells: Vec<(&'a str, &'a str)>,
 }
 
 /// The lines of a table below its head.
-pub fn rows(table: &'static str) -> impl Iterator<Item = Row> {
+pub fn rows(table: &str) -> impl Iterator<Item = Row<'_>> {
     let mut lines = table.lines();
     let head: Vec<_> = lines.next().unwrap_or_default().split(',').collect();
     lines.map(move |line| Row { cells: head.iter().copied().zip(line.split(',')).collect() })
 }
 
-impl Row {
+impl<'a> Row<'a> {
     /// What stands in a column, if there is such a column and something in it.
-    pub fn text(&self, column: &str) -> Option<&'static str> {
+    pub fn text(&self, column: &str) -> Option<&'a str> {
         let cell = self.cells.iter().find(|(name, _)| *name == column);
         cell.map(|(_, text)| *text).filter(|text| !text.is_empty())
     }

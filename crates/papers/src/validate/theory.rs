@@ -155,7 +155,7 @@ fn cells(senders: &[usize]) -> impl Iterator<Item = Recipe> {
                 if radio.rts_threshold.is_none() {
                     let reference = Some(Reference { mean: cell.collision, spread: None });
                     let name = "data_fail_share";
-                    figures.push(Figure { name, reference, allowed: None });
+                    figures.push(Figure { name, reference, allowed: None, known: None });
                 }
                 figures
             },
@@ -189,7 +189,7 @@ fn pairs(more: &[(String, String)]) -> impl Iterator<Item = Recipe> {
                     setting("rts", rts),
                 ],
                 expect: |_, _| {
-                    let told = |name| Figure { name, reference: None, allowed: None };
+                    let told = |name| Figure { name, reference: None, allowed: None, known: None };
                     ["goodput_kbps", SHARE, "data_fail_share"].map(told).to_vec()
                 },
             })
@@ -209,7 +209,7 @@ fn one_hop_keys((phy, data, basic): Rates) -> Settings {
 
 fn figure(name: &'static str, mean: f64, allowed: f64) -> Figure {
     let reference = Some(Reference { mean, spread: None });
-    Figure { name, reference, allowed: Some(allowed) }
+    Figure { name, reference, allowed: Some(allowed), known: None }
 }
 
 fn kbps(packets_per_second: f64, bytes: u32) -> f64 {

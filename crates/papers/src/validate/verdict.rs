@@ -4,6 +4,8 @@ use sim::world::{Outcome, Stat};
 
 /// A reference is uncertain within so many standard errors of its mean.
 const STANDARD_ERRORS: f64 = 2.0;
+/// What is known to be off may be so much more or less than that.
+const KNOWN_WITHIN: f64 = 0.05;
 
 /// What a case gives, and what it should be.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,6 +16,8 @@ pub struct Figure {
     pub reference: Option<Reference>,
     /// By which share it may be off; `None`: it is only told.
     pub allowed: Option<f64>,
+    /// The ratio to its reference that it is known to have where that is farther off.
+    pub known: Option<f64>,
 }
 
 /// What a figure should be.
@@ -35,6 +39,9 @@ pub enum Verdict {
     /// It is farther off than allowed, but so few runs with such a spread leave open where the reference
     /// lies: it is within two standard errors.
     Open,
+    /// It is farther off than allowed, and as much as it is known to be, for a reason that
+    /// docs/simulator.md tells.
+    Known,
     /// It is not.
     Failed,
 }
@@ -75,6 +82,11 @@ impl Checked {
         (reference != 0.0).then(|| self.ours.mean / reference)
     }
 
+    fn is_as_known(&self) -> bool {
+        let ratios = self.ratio().zip(self.figure.known);
+        ratios.is_some_and(|(ratio, known)| (ratio - known).abs() <= KNOWN_WITHIN)
+    }
+
     /// Whether it is near enough.
     pub fn verdict(&self) -> Verdict {
         let (Some(reference), Some(allowed)) = (self.figure.reference, self.figure.allowed) else {
@@ -87,6 +99,8 @@ impl Checked {
             Verdict::Passed
         } else if off <= STANDARD_ERRORS * sd / runs.sqrt() {
             Verdict::Open
+        } else if self.is_as_known() {
+            Verdict::Known
         } else {
             Verdict::Failed
         }
@@ -100,6 +114,7 @@ impl Verdict {
             Self::Told => "",
             Self::Passed => "ok",
             Self::Open => "open",
+            Self::Known => "known",
             Self::Failed => "FAILED",
         }
     }
@@ -111,7 +126,8 @@ mod tests {
 
     fn verdict(ours: f64, mean: f64, spread: Option<(f64, f64)>) -> Verdict {
         let reference = Some(Reference { mean, spread });
-        let figure = Figure { name: "goodput_kbps", reference, allowed: Some(0.1) };
+        let known = Some(0.5);
+        let figure = Figure { name: "goodput_kbps", reference, allowed: Some(0.1), known };
         Checked::of(&figure, [ours].into_iter()).verdict()
     }
 
@@ -120,6 +136,8 @@ mod tests {
         assert_eq!(verdict(109.0, 100.0, None), Verdict::Passed);
         assert_eq!(verdict(91.0, 100.0, Some((1.0, 3.0))), Verdict::Passed);
         assert_eq!(verdict(112.0, 100.0, Some((3.0, 3.0))), Verdict::Failed);
+        assert_eq!(verdict(47.0, 100.0, Some((3.0, 3.0))), Verdict::Known);
+        assert_eq!(verdict(44.0, 100.0, Some((3.0, 3.0))), Verdict::Failed);
         assert_eq!(verdict(f64::NAN, 100.0, Some((90.0, 3.0))), Verdict::Failed);
     }
 

@@ -2,6 +2,7 @@
 
 use super::Medium;
 use crate::config::LossScope;
+use crate::contention::Notice;
 use crate::output::{Control, ControlFrame, Destination, Frame, Reception, Station};
 use crate::reach::Hearer;
 use crate::receiver::{Ending, Signal};
@@ -20,7 +21,7 @@ impl<F> Medium<F> {
         sender.receiver.mute();
         let ends = now + lasts;
         self.timers.set(Timer::End, from, ends);
-        self.carrier_on(from, ends, false);
+        self.carrier_on(from, ends, Notice::All);
         let mut hearers = self.reach.lend(from);
         for hearer in &mut hearers {
             if fading.is_some() {
@@ -33,8 +34,8 @@ impl<F> Medium<F> {
                 if is_followed && self.physics.understands(signal.decodable) {
                     station.contention.reception_begins(now + self.physics.header(speed));
                 }
-                let is_engaged = station.receiver.is_engaged(now, &self.physics);
-                self.carrier_on(hearer.station, ends, is_engaged);
+                let notice = station.receiver.notice(now, &self.physics);
+                self.carrier_on(hearer.station, ends, notice);
             }
         }
         self.reach.give_back(from, hearers);
@@ -56,6 +57,7 @@ impl<F> Medium<F> {
         }
         self.reach.give_back(from, hearers);
         self.reach.changes_of(from);
+        self.station(from).contention.told();
         self.carrier_off(from);
         match what {
             OnAir::Data { frame, packet, .. } => {
@@ -195,17 +197,33 @@ impl<F> Medium<F> {
     }
 
     /// A station senses one more transmission, until `ends`. If it is to send at this very instant it
-    /// still does. `is_engaged`: it is receiving another one.
-    fn carrier_on(&mut self, at: Station, ends: Instant, is_engaged: bool) {
+    /// still does.
+    fn carrier_on(&mut self, at: Station, ends: Instant, notice: Notice) {
         let now = self.now;
         let going = self.timers.get(Timer::Access, at) == Some(now);
-        let station = self.station(at);
-        station.contention.carrier_on(now, ends, going, &mut station.chance);
-        if !is_engaged {
-            station.contention.told();
-        }
-        if !going {
+        let station = &mut self.stations[usize::from(at.0)];
+        station.contention.carrier_on(now, ends, going, notice, &mut station.chance);
+        if !going && !station.contention.is_idle() {
             self.timers.clear(Timer::Access, at);
+        }
+        match notice {
+            // Alone on the air it can be read.
+            Notice::UntilHeader(until) | Notice::InPreamble(until)
+                if station.contention.may_forget() =>
+            {
+                self.timers.set(Timer::Header, at, until);
+            }
+            _ => {}
+        }
+    }
+
+    /// The PHY header ends of the frame that a station follows, if it follows one still.
+    pub(super) fn header_ends(&mut self, at: Station) {
+        let (now, station) = (self.now, &mut self.stations[usize::from(at.0)]);
+        let given_up = station.receiver.gives_up(now, &self.physics, &mut station.chance);
+        if let Some(ends) = given_up {
+            station.contention.header_lost(now, ends);
+            self.plan(at);
         }
     }
 

@@ -262,8 +262,8 @@ pub fn run(scenario: &Scenario, seed: u64, watch: Option<Box<dyn Tap>>) -> Optio
     }
 }
 
-/// From the gateway to each receiver, one starting after the other.
-fn flows_of(scenario: &Scenario) -> Vec<Flow> {
+/// A scenario's flows: from the gateway to each receiver, one starting after the other.
+pub fn flows_of(scenario: &Scenario) -> Vec<Flow> {
     let load = &scenario.load;
     let kind = match scenario.traffic {
         Traffic::Udp => Kind::Udp { bits_per_second: load.offered_bps },

@@ -42,7 +42,7 @@ mod watch;
 pub use address::{MACHINES_MAX, address, machine};
 pub use arrivals::Arrivals;
 pub use counters::{Counters, Drops};
-pub use experiment::{Fetching, HOPS_MAX, Setup, run, world};
+pub use experiment::{Fetching, HOPS_MAX, Setup, flows_of, run, world};
 pub use outcome::{Fetches, Outcome, Stat, over_seeds};
 pub use program::Program;
 pub use routes::Routes;

@@ -31,11 +31,12 @@ pub fn text(report: &Report) -> String {
     let [predicted, near] = report.near_enough("predicted");
     let _ = writeln!(
         text,
-        "{}: {near} of {predicted} predicted figures near enough; of all, {} passed, {} open, {} failed; \
-         {:.0} s simulated in {:.1} s",
+        "{}: {near} of {predicted} predicted figures near enough; of all, {} passed, {} open, {} known to be off, {} \
+         failed; {:.0} s simulated in {:.1} s",
         count(report.seeds as usize, "seed"),
         report.count(Verdict::Passed),
         report.count(Verdict::Open),
+        report.count(Verdict::Known),
         report.count(Verdict::Failed),
         cost.simulated_seconds,
         cost.wall_seconds

@@ -1,0 +1,88 @@
+//! `--ns3`: ns-3's figures of the fresh cases, made on this machine.
+//!
+//! *Where to start:* [`cases`]. The program's text is of `papers::validate::ns3`; here it is written, built
+//! and run.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use papers::validate::{Case, fresh_cases, ns3};
+
+use crate::commands::jobs::Jobs;
+use crate::failure::Failure;
+
+/// The libraries of ns-3 that the program needs.
+const LIBRARIES: [&str; 8] = [
+    "-lns3-wifi",
+    "-lns3-applications",
+    "-lns3-internet",
+    "-lns3-traffic-control",
+    "-lns3-mobility",
+    "-lns3-propagation",
+    "-lns3-network",
+    "-lns3-core",
+];
+
+/// What to do about a missing ns-3.
+const NEXT: &str = "on Debian 12 `scripts/setup --long` installs ns-3 3.37 and a compiler";
+
+/// The figures as a table, beside the program.
+const TABLE: &str = "figures.csv";
+
+/// Builds the program in a folder, runs each of its cases so often, from seed 1 on, and gives the cases with
+/// what came of that.
+pub fn cases(folder: &Path, seeds: u64, jobs: Jobs) -> Result<Vec<Case>, Failure> {
+    let cannot = |error| Failure::refused(format!("cannot write in {}: {error}", folder.display()));
+    fs::create_dir_all(folder).map_err(cannot)?;
+    for (name, text) in ns3::files().map_err(Failure::refused)? {
+        fs::write(folder.join(name), text).map_err(cannot)?;
+    }
+    let program = build(folder)?;
+    let printed = run(&program, seeds, jobs)?;
+    let runs: Vec<_> = printed.chunks(seeds as usize).map(<[String]>::to_vec).collect();
+    let table = ns3::table(&runs).ok_or_else(|| {
+        Failure::failed(format!(
+            "{} printed no figures: it is not as it was written",
+            program.display()
+        ))
+    })?;
+    fs::write(folder.join(TABLE), &table).map_err(cannot)?;
+    fresh_cases(&table).map_err(Failure::refused)
+}
+
+fn build(folder: &Path) -> Result<PathBuf, Failure> {
+    let built = Command::new("c++")
+        .current_dir(folder)
+        .args(["-std=c++17", "-O2", "program.cc", "-o", "program"])
+        .args(LIBRARIES)
+        .output()
+        .map_err(|error| Failure::refused(format!("cannot run c++: {error}; {NEXT}")))?;
+    if built.status.success() {
+        return folder.join("program").canonicalize().map_err(Failure::failed);
+    }
+    let said = String::from_utf8_lossy(&built.stderr);
+    let why = said.lines().find(|line| line.contains("error") || line.contains("cannot find"));
+    let why = why.or(said.lines().next()).unwrap_or("c++ does not say why");
+    Err(Failure::refused(format!("no program of ns-3 can be built: {why}\n{NEXT}")))
+}
+
+/// What each case printed with each seed; runs of a case follow each other.
+fn run(program: &Path, seeds: u64, jobs: Jobs) -> Result<Vec<String>, Failure> {
+    jobs.run(ns3::count() * seeds as usize, |place| {
+        let (case, seed) = (place as u64 / seeds, 1 + place as u64 % seeds);
+        let ran = Command::new(program)
+            .args([case.to_string(), seed.to_string()])
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| {
+                Failure::failed(format!("cannot run {}: {error}", program.display()))
+            })?;
+        if ran.status.success() {
+            return Ok(String::from_utf8_lossy(&ran.stdout).into_owned());
+        }
+        let said = String::from_utf8_lossy(&ran.stderr);
+        let (program, status) = (program.display(), ran.status);
+        Err(Failure::failed(format!("{program} {case} {seed}: {status}\n{}", said.trim_end())))
+    })
+}
