@@ -145,7 +145,7 @@ impl Node {
         Report {
             peers: self.cx.mesh.as_ref().map_or(0, |mesh| mesh.peers.count() as u64),
             peers_displaced: self.cx.mesh.as_ref().map_or(0, |mesh| mesh.peers.displaced()),
-            asked_bytes: self.client.budget.used(),
+            asked_bytes: self.client.supplies.budget.used(),
             backlog_bytes: self.cx.mesh.as_ref().map_or(0, |mesh| mesh.peers.backlogs() as u64),
             units_on_their_way: self.cx.flights.len() as u64,
             early_bytes: self.cx.flights.early.bytes,
@@ -323,7 +323,7 @@ impl Node {
         self.client.end_idle(&mut self.cx);
         self.object.grant_anew(&mut self.cx);
         let bodies = self.source.look_after_bodies(&mut self.cx);
-        let supplies = !self.client.supplied.is_empty();
+        let supplies = !self.client.supplies.requests.is_empty();
         if !ids.is_empty() || supplies || bodies {
             self.source.look_again(self.cx.now);
         }

@@ -1,9 +1,9 @@
 //! What requests of peers take of memory: charged as it changes, and looked at before more is taken.
 
 use super::Client;
+use super::supplies::Supplies;
 use crate::context::Context;
 use crate::exchanges::exchange::{Exchange, Source, State};
-use crate::exchanges::supplying::requests_of;
 use crate::input::ExchangeId;
 use crate::request::AHEAD_MIN;
 use wire::NodeId;
@@ -25,22 +25,19 @@ pub fn size_of_ask(ask: &Ask) -> u64 {
     (COPIES * (ask.uri.len() + fields.sum::<usize>())) as u64
 }
 
-impl Client {
-    /// Whether there is memory for one more request of a peer, of this size.
-    pub fn has_room_for_ask(&mut self, cx: &mut Context, peer: NodeId, size: u64) -> bool {
-        self.has_room_for(cx, peer, REQUEST_COST + TRANSFER_COST + size)
-    }
+/// What a request takes when it comes, in bytes: all but what it says, and that.
+pub fn cost_of_ask(size: u64) -> u64 {
+    REQUEST_COST + TRANSFER_COST + size
+}
 
+impl Client {
     /// Whether a peer may have this much more memory. The peer that holds the most may have to give back:
     /// the latest of its requests, which has got the least.
     pub fn has_room_for(&mut self, cx: &mut Context, peer: NodeId, bytes: u64) -> bool {
-        while self.budget.free() < bytes {
-            if self.forget_ahead(cx) {
-                continue;
-            }
-            let most = self.budget.who_gives_back(peer, bytes);
+        while self.supplies.is_short_of(cx, bytes) {
+            let most = self.supplies.budget.who_gives_back(peer, bytes);
             let latest = most.and_then(|most| {
-                let requests = requests_of(&self.supplied, most);
+                let requests = self.supplies.of(most);
                 requests.filter(|id| cx.exchanges.contains_key(id)).max()
             });
             let Some(latest) = latest else { return false };
@@ -49,27 +46,35 @@ impl Client {
         true
     }
 
-    /// Whether there is memory for what a peer wants of a request that goes on. Wants of the only peer that
-    /// holds any of the account wait there in any case: they are limited by their count, and it has nobody
-    /// to make room for.
-    pub fn has_room_for_wants(&mut self, cx: &mut Context, peer: NodeId, bytes: u64) -> bool {
-        self.has_room_for(cx, peer, bytes) || self.budget.holds_alone(peer)
+    /// There is no memory for what a peer wants of a request: it is told to ask elsewhere.
+    pub fn is_too_busy_for(&mut self, cx: &mut Context, id: ExchangeId) {
+        cx.report.asks_short += 1;
+        self.dismiss(cx, id, Outcome::Busy);
+    }
+}
+
+impl Supplies {
+    /// Whether less than this is free, and nothing that was read ahead is left to let go of.
+    fn is_short_of(&mut self, cx: &mut Context, bytes: u64) -> bool {
+        while self.budget.free() < bytes {
+            if !self.forget_ahead(cx) {
+                return true;
+            }
+        }
+        false
     }
 
     /// Lets go of units that were read ahead for the request which has the most of them, but for the next one
     /// that it sends: they can be read again. False if there are none.
     fn forget_ahead(&mut self, cx: &mut Context) -> bool {
-        let ahead = |id: &ExchangeId| match &cx.exchanges.get(id)?.state {
-            State::Supplying(supplying) if supplying.ahead.len() > 1 => {
-                Some((supplying.ahead.len(), *id))
-            }
-            _ => None,
+        let ahead = |id: &ExchangeId| {
+            let count = cx.exchanges.supplying(*id)?.ahead.len();
+            (count > 1).then_some((count, *id))
         };
-        let Some((_, id)) = self.supplied.values().filter_map(ahead).max() else {
+        let Some((_, id)) = self.requests.values().filter_map(ahead).max() else {
             return false;
         };
-        if let Some(State::Supplying(supplying)) = cx.exchanges.get_mut(&id).map(|it| &mut it.state)
-        {
+        if let Some(supplying) = cx.exchanges.supplying_mut(id) {
             supplying.ahead.truncate(1);
         }
         self.charge(cx, id);
@@ -77,32 +82,25 @@ impl Client {
     }
 
     /// Charges a request of a peer what it takes now.
-    pub fn charge(&mut self, cx: &mut Context, id: ExchangeId) {
+    pub fn charge(&mut self, cx: &Context, id: ExchangeId) {
         let Some(exchange) = cx.exchanges.get(&id) else { return };
         let Some((peer, _)) = exchange.peer() else { return };
-        self.budget.charge(id, peer, takes(exchange) + self.size_of_head(cx, exchange));
+        self.budget.charge(id, peer, takes(exchange) + size_of_head(cx, exchange));
     }
+}
 
-    /// What the head of a record takes that a request pins, in bytes.
-    fn size_of_head(&self, cx: &Context, exchange: &Exchange) -> u64 {
-        let headers = match exchange.source() {
-            Some(Source::Closed(record)) => &record.headers,
-            Some(Source::Growing(fetch)) => match cx.growing.get(fetch) {
-                Some(storing) => &storing.headers,
-                _ => return 0,
-            },
-            None => return 0,
-        };
-        let fields = headers.iter();
-        fields.map(|(name, value)| (FIELD_COST + name.as_str().len() + value.len()) as u64).sum()
-    }
-
-    /// There is no memory for what a peer wants of a request: it is told to ask elsewhere.
-    pub fn is_too_busy_for(&mut self, cx: &mut Context, id: ExchangeId) {
-        cx.report.asks_short += 1;
-        self.end_supply(cx, id, Outcome::Busy);
-        self.leave(cx, id);
-    }
+/// What the head of a record takes that a request pins, in bytes.
+fn size_of_head(cx: &Context, exchange: &Exchange) -> u64 {
+    let headers = match exchange.source() {
+        Some(Source::Closed(record)) => &record.headers,
+        Some(Source::Growing(fetch)) => match cx.growing.get(fetch) {
+            Some(storing) => &storing.headers,
+            _ => return 0,
+        },
+        None => return 0,
+    };
+    let fields = headers.iter();
+    fields.map(|(name, value)| (FIELD_COST + name.as_str().len() + value.len()) as u64).sum()
 }
 
 fn takes(exchange: &Exchange) -> u64 {

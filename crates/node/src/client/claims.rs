@@ -1,6 +1,6 @@
 //! What a peer says of the units that it wants, held against the manifest that it was told.
 
-use super::Client;
+use super::supplies::Supplies;
 use crate::catalogue::Signed;
 use crate::context::Context;
 use crate::exchanges::exchange::State;
@@ -13,10 +13,10 @@ use wire::peer::{Message, Want};
 /// A peer wants what it was told of last: units are looked for in this many segments before that, at most.
 const SEGMENTS_MAX: u32 = 64;
 
-impl Client {
+impl Supplies {
     /// Takes out the wants whose length the manifest contradicts, and tells the peer that they are lost; notes
     /// those that no segment in memory lists.
-    pub fn check_wants(&mut self, cx: &mut Context, id: ExchangeId, wants: Vec<Want>) -> Vec<Want> {
+    pub fn check_wants(&self, cx: &mut Context, id: ExchangeId, wants: Vec<Want>) -> Vec<Want> {
         let listed = self.listed_lengths(cx, id, &wants);
         let (wants, false_ones): (Vec<_>, Vec<_>) = wants
             .into_iter()
@@ -36,13 +36,13 @@ impl Client {
 
     /// How long the wanted units are, in bytes, as far as segments in memory list them.
     fn listed_lengths(
-        &mut self,
+        &self,
         cx: &mut Context,
         id: ExchangeId,
         wants: &[Want],
     ) -> Map<ChunkId, u32> {
         let mut listed = Map::default();
-        let State::Supplying(supplying) = &cx.exchanges[&id].state else { return listed };
+        let Some(supplying) = cx.exchanges.supplying(id) else { return listed };
         let (told, latest) = (supplying.segment, supplying.claimed);
         let mut found = latest;
         let mut names: Set<ChunkId> = wants.iter().map(|want| want.name).collect();
@@ -61,24 +61,15 @@ impl Client {
                 }
             }
         }
-        if let Some(State::Supplying(supplying)) =
-            cx.exchanges.get_mut(&id).map(|exchange| &mut exchange.state)
-        {
+        if let Some(supplying) = cx.exchanges.supplying_mut(id) {
             supplying.claimed = found;
         }
         listed
     }
 
     /// A segment that a peer was told, if memory has it.
-    fn told_segment(
-        &mut self,
-        cx: &mut Context,
-        id: ExchangeId,
-        number: u32,
-    ) -> Option<Rc<Signed>> {
-        let State::Supplying(supplying) = &cx.exchanges.get(&id)?.state else {
-            return None;
-        };
+    fn told_segment(&self, cx: &mut Context, id: ExchangeId, number: u32) -> Option<Rc<Signed>> {
+        let supplying = cx.exchanges.supplying(id)?;
         let (record, growing) = (supplying.record, supplying.source.growing());
         let storing = growing.and_then(|fetch| cx.growing.get(&fetch));
         let closed = storing.and_then(|storing| storing.closed.get(&number).cloned());

@@ -114,8 +114,7 @@ impl Client {
             let fetch = self.fetch(cx, ask, None, "uri-miss", vec![id]);
             return cx.exchanges.put_state(id, State::Waiting(fetch));
         }
-        self.end_supply(cx, id, Outcome::UnknownRecord);
-        self.leave(cx, id);
+        self.dismiss(cx, id, Outcome::UnknownRecord);
     }
 
     /// Nothing stored will do: joins a transfer, or begins one.

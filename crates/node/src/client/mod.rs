@@ -17,26 +17,26 @@ mod read;
 mod request;
 mod response;
 mod serve;
+mod supplies;
 mod supply;
 
 use crate::chunks::Unit;
 use crate::client::miss::Stage;
 use crate::context::Context;
-use crate::exchanges::exchange::{Exchange, Source, State};
-use crate::exchanges::supplying::{Supplied, Supplying, Wants, requests_of};
+use crate::exchanges::exchange::{Exchange, State};
 use crate::growing::reader::{Joins, Reader};
 use crate::growing::storing::Storing;
-use crate::hasher::{Map, Set};
+use crate::hasher::Map;
 use crate::http::Record;
 use crate::input::{ExchangeId, FetchId};
 use crate::pursuits::Quest;
-use budget::Budget;
 use bytes::Bytes;
 use miss::Miss;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::rc::Rc;
-use wire::peer::{ChunkHead, Message, Outcome, Request, Want};
+use supplies::Supplies;
+use wire::peer::{Message, Request, Want};
 use wire::{ChunkId, NodeId, ObjectKey, RecordId};
 
 pub use response::dialled_in_vain;
@@ -82,19 +82,18 @@ pub enum Value {
     Forgotten(RecordId),
 }
 
+/// What was said and is not handed over yet, in order.
+type Values = VecDeque<Value>;
+
 /// See the module.
 pub struct Client {
     /// Requests that nothing stored would do for, by the numbers of ours.
     pub misses: Map<FetchId, Miss>,
     /// Which of them others may join.
     pub joinable: Map<ObjectKey, FetchId>,
-    /// Requests of peers.
-    pub supplied: Supplied,
-    /// What peers make us hold.
-    pub budget: Budget,
-    /// The request of a peer that last had its turn to be sent units.
-    pub last_turn: ExchangeId,
-    values: VecDeque<Value>,
+    /// Requests of peers, and what they make us hold.
+    pub supplies: Supplies,
+    values: Values,
 }
 
 impl Client {
@@ -103,10 +102,8 @@ impl Client {
         Self {
             misses: Map::default(),
             joinable: Map::default(),
-            supplied: Supplied::new(),
-            budget: Budget::new(memory_bytes),
-            last_turn: ExchangeId(0),
-            values: VecDeque::new(),
+            supplies: Supplies::new(memory_bytes),
+            values: Values::new(),
         }
     }
 
@@ -119,38 +116,6 @@ impl Client {
         self.values.push_back(value);
     }
 
-    /// How much may be read for a request of a peer, at most `most`; `None` if it has to wait. Reading takes at
-    /// most half of what is free, so that what is asked and wanted next finds room. However
-    /// short memory is, a peer may have one unit in it: it gets on as long as it takes what it asked for.
-    pub fn room_to_read(&self, cx: &Context, id: ExchangeId, most: u64) -> Option<u64> {
-        let (peer, _) = cx.exchanges.get(&id)?.peer()?;
-        let room = (self.budget.free() / 2).min(most);
-        let unit = u64::from(ChunkHead::TOTAL_MAX);
-        if room >= unit {
-            return Some(room);
-        }
-        let has_read = |id| match cx.exchanges.get(&id).map(|exchange| &exchange.state) {
-            Some(State::Supplying(supplying)) => supplying.read_bytes() > 0,
-            _ => false,
-        };
-        let mut requests = requests_of(&self.supplied, peer);
-        (!requests.any(has_read)).then_some(unit)
-    }
-
-    /// A request that has waited for memory and need not any more.
-    pub fn can_read_now(&mut self, cx: &Context) -> Option<ExchangeId> {
-        if !self.budget.has_more() {
-            return None;
-        }
-        let may = |id: &ExchangeId| self.room_to_read(cx, *id, u64::MAX).is_some();
-        let next = self.budget.waiting().find(may);
-        match next {
-            Some(next) => self.budget.goes_on(next),
-            None => self.budget.was_looked_at(),
-        }
-        next
-    }
-
     /// Nobody may join any more; answers who waits.
     pub fn retire(&mut self, id: FetchId) -> Vec<ExchangeId> {
         let Some(miss) = self.misses.get_mut(&id) else { return Vec::new() };
@@ -161,113 +126,6 @@ impl Client {
             self.joinable.remove(&key);
         }
         waiters
-    }
-
-    pub fn supplied(&self, peer: NodeId, request: Request) -> Option<ExchangeId> {
-        self.supplied.get(&(peer, request)).copied()
-    }
-
-    pub fn begin_supply(
-        &mut self,
-        cx: &mut Context,
-        id: ExchangeId,
-        source: Source,
-        record: RecordId,
-    ) {
-        let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
-        let Some((peer, _)) = exchange.peer() else { return };
-        let trail = &exchange.ask.trail;
-        let supplying = Supplying {
-            source,
-            record,
-            peer,
-            segment: trail.resume.map_or(0, |resume| resume.segment),
-            told: false,
-            cover: trail.cover,
-            moved: cx.now,
-            wants: Wants::default(),
-            unlisted: Set::default(),
-            claimed: 0,
-            ahead: VecDeque::new(),
-            reserved: 0,
-            flow: None,
-            unfillable: false,
-            reading: false,
-            turning: false,
-        };
-        exchange.state = State::Supplying(Box::new(supplying));
-        cx.turns.ready(id);
-    }
-
-    /// A peer is told that the unit which it wants first cannot be had here.
-    pub fn lose_first(&mut self, cx: &mut Context, id: ExchangeId) {
-        let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
-        let Some((peer, request)) = exchange.peer() else { return };
-        let State::Supplying(supplying) = &mut exchange.state else { return };
-        let Some(name) = supplying.wants.front().map(|want| want.name) else { return };
-        supplying.wants.pop_front();
-        cx.say(peer, Message::Lost(request, vec![name]));
-    }
-
-    /// A unit could not be read with the length that a peer alone says it has: who said so is told.
-    pub fn lose_unread(
-        &mut self,
-        cx: &mut Context,
-        id: ExchangeId,
-        unread: Option<(ChunkId, u32)>,
-    ) {
-        let Some(State::Supplying(supplying)) = cx.exchanges.get(&id).map(|it| &it.state) else {
-            return;
-        };
-        let first = supplying.wants.front().map(|want| (want.name, want.length));
-        if unread.is_some() && unread == first {
-            self.lose_first(cx, id);
-        }
-    }
-
-    /// A peer has got units elsewhere: what was not sent yet will not be. What was asked of the next one
-    /// for them comes all the same, and is kept.
-    pub fn peer_unwants(&mut self, cx: &mut Context, id: ExchangeId, names: &[ChunkId]) {
-        let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
-        let State::Supplying(supplying) = &mut exchange.state else { return };
-        let before = supplying.wants.len();
-        let names: Set<&ChunkId> = names.iter().collect();
-        supplying.wants.retain(|want| !names.contains(&want.name));
-        supplying.ahead.retain(|(name, _)| !names.contains(name));
-        supplying.moved = cx.now;
-        cx.report.wants_taken_back += (before - supplying.wants.len()) as u64;
-        cx.turns.ready(id);
-    }
-
-    /// How many units a peer wants, of all that it has asked for.
-    pub fn wants_of(&self, cx: &Context, peer: NodeId) -> usize {
-        let wants = |id| match cx.exchanges.get(&id).map(|exchange| &exchange.state) {
-            Some(State::Supplying(supplying)) => supplying.wants.len(),
-            _ => 0,
-        };
-        requests_of(&self.supplied, peer).map(wants).sum()
-    }
-
-    /// Content of a response for a peer that is not stored.
-    pub fn send_opaque(&mut self, cx: &mut Context, id: ExchangeId, bytes: &Bytes) {
-        let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
-        let Some((peer, request)) = exchange.peer() else { return };
-        cx.report.relayed_opaque_bytes += bytes.len() as u64;
-        let mut offset = exchange.ask.trail.given;
-        exchange.ask.trail.given += bytes.len() as u64;
-        for part in bytes.chunks(Message::BYTES_MAX) {
-            cx.say(peer, Message::Bytes(request, offset, part.to_vec()));
-            offset += part.len() as u64;
-        }
-    }
-
-    /// Tells a peer that its response has ended; false if it is no peer that asked.
-    pub fn end_supply(&mut self, cx: &mut Context, id: ExchangeId, outcome: Outcome) -> bool {
-        let Some((peer, request)) = cx.exchanges.get(&id).and_then(|it| it.peer()) else {
-            return false;
-        };
-        cx.say(peer, Message::End(request, outcome));
-        true
     }
 
     /// A request of ours is over.
@@ -306,7 +164,7 @@ impl Client {
 
     /// A peer is gone, and wants nothing any more.
     pub fn peer_is_gone(&mut self, cx: &mut Context, peer: NodeId) {
-        let mut supplied: Vec<ExchangeId> = requests_of(&self.supplied, peer).collect();
+        let mut supplied: Vec<ExchangeId> = self.supplies.of(peer).collect();
         supplied.sort_unstable();
         for id in supplied {
             self.leave(cx, id);
@@ -316,7 +174,7 @@ impl Client {
     /// A unit for which somebody came cannot be had.
     pub fn lacks(&mut self, cx: &mut Context, id: ExchangeId) {
         if cx.exchanges.get(&id).is_some_and(Exchange::may_want) {
-            self.lose_first(cx, id);
+            self.supplies.lose_first(cx, id);
             cx.turns.ready(id);
         } else {
             self.abandon(cx, id);
@@ -373,12 +231,21 @@ impl Client {
         }
     }
 
+    /// A peer can take more units.
+    pub fn supply_peer(&mut self, cx: &mut Context, peer: NodeId) {
+        self.supplies.supply_peer(cx, peer, &mut self.values);
+    }
+
     /// A peer says something of a request of its own.
     pub fn peer_says(&mut self, cx: &mut Context, id: ExchangeId, message: Message) {
         match message {
             Message::Credit(_, bytes, cover) => self.peer_credit(cx, id, bytes, cover),
             Message::Want(_, wants) => self.peer_wants(cx, id, wants),
-            Message::Unwant(_, names) => self.peer_unwants(cx, id, &names),
+            Message::Unwant(_, names) => {
+                let Some(supplying) = cx.exchanges.supplying_mut(id) else { return };
+                cx.report.wants_taken_back += supplying.unwant(&names, cx.now) as u64;
+                cx.turns.ready(id);
+            }
             Message::Cancel(_) => self.leave(cx, id),
             _ => {}
         }

@@ -1,10 +1,10 @@
 //! A peer's request understood, and admitted where there is memory for it.
 
 use super::Client;
-use super::charge::size_of_ask;
+use super::charge::{cost_of_ask, size_of_ask};
 use crate::context::Context;
 use crate::exchanges::exchange::{Exchange, State};
-use crate::exchanges::supplying::{REQUESTS_MAX, requests_of};
+use crate::exchanges::supplying::REQUESTS_MAX;
 use crate::http::{Audience, Target};
 use crate::input::Entrance;
 use crate::output::Dial;
@@ -23,21 +23,21 @@ impl Client {
         cx.report.asks_in += 1;
         let Some(mesh) = &mut cx.mesh else { return };
         let request = ask.request;
-        let known = self.supplied.contains_key(&(peer, request));
-        let crowd = requests_of(&self.supplied, peer).count() >= REQUESTS_MAX;
+        let known = self.supplies.get(peer, request).is_some();
+        let crowd = self.supplies.of(peer).count() >= REQUESTS_MAX;
         let loops = ask.visited.contains(&mesh.peers.own_id());
         let address = mesh.peers.address(peer);
         let fields = ask.fields.iter().map(|(name, value)| name.len() + value.len());
         let large = fields.sum::<usize>() > FIELDS_MAX;
         let size = size_of_ask(&ask);
         let Some(client) = address.filter(|_| !known) else { return };
-        let understood = self.understand_peer(cx, peer, client, ask);
+        let understood = understand(cx, peer, client, ask);
         let outcome = match understood {
             _ if loops => Outcome::Loop,
             _ if crowd => Outcome::Busy,
             None => Outcome::Malformed,
             Some(_) if large => Outcome::Busy,
-            Some(ask) if self.has_room_for_ask(cx, peer, size) => {
+            Some(ask) if self.has_room_for(cx, peer, cost_of_ask(size)) => {
                 return self.admit_peer(cx, peer, request, ask);
             }
             Some(_) => {
@@ -51,62 +51,57 @@ impl Client {
     fn admit_peer(&mut self, cx: &mut Context, peer: NodeId, request: Request, ask: Ask) {
         let Some(mesh) = &mut cx.mesh else { return };
         let id = mesh.draw_exchange();
-        self.supplied.insert((peer, request), id);
+        self.supplies.requests.insert((peer, request), id);
         let credit = ask.trail.credit;
         cx.exchanges.insert(id, Exchange { ask, credit, state: State::Looking });
-        self.charge(cx, id);
+        self.supplies.charge(cx, id);
         self.look(cx, id);
     }
+}
 
-    fn understand_peer(
-        &self,
-        cx: &Context,
-        peer: NodeId,
-        client: IpAddr,
-        ask: peer::Ask,
-    ) -> Option<Ask> {
-        let size = size_of_ask(&ask);
-        let uri: Uri = ask.uri.parse().ok()?;
-        let authority = uri.authority().filter(|_| uri.scheme_str() == Some("http"))?;
-        let target = Target::new(authority, uri.path_and_query())?;
-        let mut headers = http::headers(&ask.fields)?;
-        http::strip_hop_by_hop(&mut headers);
-        headers.remove(header::HOST);
-        http::add_via(&mut headers, Version::HTTP_11, &cx.via);
-        let dial = Dial::Name(target.host().to_owned(), target.port());
-        let trail = Trail {
-            size,
-            visited: ask.visited,
-            hops: ask.hops,
-            per_hop: ask.per_hop,
-            to_gateway: false,
-            resume: ask.resume,
-            have: ask.have,
-            cover: ask.cover,
-            given: 0,
-            credit: i64::from(ask.credit.min(CREDIT_MAX)),
-            sparing: ask.sparing,
-            upstream: String::new(),
-        };
-        let ask = Ask {
-            asker: Asker::Peer(peer, ask.request),
-            trail,
-            method: Method::GET,
-            key: target.key(&cx.config.secret, Audience::Everyone),
-            target,
-            named: None,
-            headers,
-            client,
-            audience: Audience::Everyone,
-            may_turn_home: false,
-            entrance: Entrance::Explicit,
-            dial,
-            has_body: false,
-            upgrade: false,
-            alone: !ask.merge,
-            cookies: HeaderMap::new(),
-            verified: true,
-        };
-        named::understand(ask, &cx.config.secret).ok()
-    }
+/// Reads what a peer asks; `None` if it makes no sense.
+fn understand(cx: &Context, peer: NodeId, client: IpAddr, ask: peer::Ask) -> Option<Ask> {
+    let size = size_of_ask(&ask);
+    let uri: Uri = ask.uri.parse().ok()?;
+    let authority = uri.authority().filter(|_| uri.scheme_str() == Some("http"))?;
+    let target = Target::new(authority, uri.path_and_query())?;
+    let mut headers = http::headers(&ask.fields)?;
+    http::strip_hop_by_hop(&mut headers);
+    headers.remove(header::HOST);
+    http::add_via(&mut headers, Version::HTTP_11, &cx.via);
+    let dial = Dial::Name(target.host().to_owned(), target.port());
+    let trail = Trail {
+        size,
+        visited: ask.visited,
+        hops: ask.hops,
+        per_hop: ask.per_hop,
+        to_gateway: false,
+        resume: ask.resume,
+        have: ask.have,
+        cover: ask.cover,
+        given: 0,
+        credit: i64::from(ask.credit.min(CREDIT_MAX)),
+        sparing: ask.sparing,
+        upstream: String::new(),
+    };
+    let ask = Ask {
+        asker: Asker::Peer(peer, ask.request),
+        trail,
+        method: Method::GET,
+        key: target.key(&cx.config.secret, Audience::Everyone),
+        target,
+        named: None,
+        headers,
+        client,
+        audience: Audience::Everyone,
+        may_turn_home: false,
+        entrance: Entrance::Explicit,
+        dial,
+        has_body: false,
+        upgrade: false,
+        alone: !ask.merge,
+        cookies: HeaderMap::new(),
+        verified: true,
+    };
+    named::understand(ask, &cx.config.secret).ok()
 }

@@ -73,11 +73,11 @@ impl Client {
                     supplying.reading = false;
                     supplying.reserved = 0;
                     supplying.ahead = ahead.collect();
-                    self.lose_unread(cx, id, arrived.unread);
+                    self.supplies.lose_unread(cx, id, arrived.unread);
                 }
                 _ => continue,
             }
-            self.charge(cx, id);
+            self.supplies.charge(cx, id);
             cx.turns.ready(id);
         }
     }

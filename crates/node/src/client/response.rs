@@ -138,16 +138,15 @@ impl Client {
 
     /// An error of our own: refuses a request that was not yet understood, or cannot be met.
     pub fn refuse(&mut self, cx: &mut Context, id: ExchangeId, status: StatusCode, why: &str) {
-        if self.end_supply(cx, id, Outcome::NotCached) {
-            return self.leave(cx, id);
+        if !self.dismiss(cx, id, Outcome::NotCached) {
+            self.respond_error(cx, id, status, why, None);
         }
-        self.respond_error(cx, id, status, why, None);
     }
 
     /// The origin could not be reached, or gave no sound answer (RFC 9209 names why).
     pub fn unreachable(&mut self, cx: &mut Context, id: ExchangeId, error: Option<FetchError>) {
-        if self.end_supply(cx, id, super::supply::outcome(error)) {
-            return self.leave(cx, id);
+        if self.dismiss(cx, id, super::supply::outcome(error)) {
+            return;
         }
         let is_unreadable = error == Some(FetchError::Malformed);
         if self.turn_home(cx, id, error) || (is_unreadable && self.relay(cx, id)) {

@@ -51,7 +51,7 @@ impl Client {
     pub fn go_on(&mut self, cx: &mut Context, id: ExchangeId, before: Option<u64>) {
         let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
         let growing = match &mut exchange.state {
-            State::Supplying(_) => return self.supply(cx, id),
+            State::Supplying(_) => return self.supplies.supply(cx, id, &mut self.values),
             State::Serving(serving) => {
                 let growing = serving.source.growing();
                 let pursuit = growing.and_then(|fetch| cx.pursuits.get(&fetch));
@@ -240,7 +240,7 @@ impl Client {
         let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
         exchange.credit -= bytes.len() as i64;
         if exchange.peer().is_some() {
-            return self.send_opaque(cx, id, &bytes);
+            return self.supplies.send_opaque(cx, id, &bytes);
         }
         self.count_sent(cx, id, bytes.len() as u64);
         cx.out.push_back(Output::Client(ClientOutput::Data(id, bytes)));
@@ -282,7 +282,7 @@ impl Client {
 
     /// The response is complete.
     pub fn finish(&mut self, cx: &mut Context, id: ExchangeId) {
-        if !self.end_supply(cx, id, Outcome::Complete) {
+        if !self.supplies.end(cx, id, Outcome::Complete) {
             self.remember(cx, id);
             cx.out.push_back(Output::Client(ClientOutput::Finish(id)));
         }
@@ -332,12 +332,12 @@ impl Client {
         if !cx.exchanges.contains_key(&id) {
             return;
         }
-        if !self.end_supply(cx, id, Outcome::Truncated) {
+        if !self.supplies.end(cx, id, Outcome::Truncated) {
             cx.out.push_back(Output::Client(ClientOutput::Abort(id)));
         }
         let of = cx.exchanges.get(&id).filter(|exchange| exchange.flows());
-        let told = of.and_then(|exchange| self.supplied.get(&exchange.peer()?));
-        let told = told.copied();
+        let told = of.and_then(|exchange| exchange.peer());
+        let told = told.and_then(|(peer, request)| self.supplies.get(peer, request));
         self.close_exchange(cx, id);
         if let Some(told) = told {
             self.leave(cx, told);
@@ -363,13 +363,13 @@ impl Client {
     fn close_exchange(&mut self, cx: &mut Context, id: ExchangeId) {
         let growing = cx.exchanges.reads_growing(id);
         let exchange = cx.exchanges.remove(&id);
-        self.budget.end(id);
+        self.supplies.budget.end(id);
         let of_peer = exchange.as_ref().is_some_and(|exchange| exchange.peer().is_some());
         if let Some(exchange) = &exchange {
             cx.flights.leave(id);
             // What flows may end before the units that came before it are sent.
             if !exchange.flows() {
-                exchange.peer().and_then(|request| self.supplied.remove(&request));
+                exchange.peer().and_then(|request| self.supplies.requests.remove(&request));
             }
             if let Some(flow) = exchange.flow() {
                 self.leave(cx, flow);

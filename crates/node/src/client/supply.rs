@@ -1,11 +1,12 @@
 //! Peers that ask: telling them of an object, and sending the units that they want.
 
-use super::{Client, Value};
+use super::supplies::Supplies;
+use super::{Client, Value, Values};
 use crate::catalogue::Signed;
 use crate::chunks::Unit;
 use crate::context::Context;
 use crate::exchanges::exchange::{Exchange, Piece, Serving, Source, State};
-use crate::exchanges::supplying::{PEER_WANTS_MAX, Supplying, WANTS_MAX, Wants, requests_of};
+use crate::exchanges::supplying::{PEER_WANTS_MAX, Supplying, WANTS_MAX, Wants};
 use crate::growing::reader::{Joins, Reader};
 use crate::growing::unasked;
 use crate::hasher::Set;
@@ -51,14 +52,15 @@ impl Client {
         let Some(exchange) = cx.exchanges.get(&id) else { return };
         let confirmed = exchange.ask.trail.have == Some(record.id);
         let upstream = exchange.ask.trail.upstream.clone();
-        if !self.say_head(cx, id, record, Some(record.length), confirmed, (detail, &upstream)) {
-            return;
+        let length = Some(record.length);
+        if !self.supplies.say_head(cx, id, record, length, confirmed, (detail, &upstream)) {
+            // Larger than any message: it is for the asker to get it elsewhere.
+            self.dismiss(cx, id, Outcome::Busy);
+        } else if confirmed {
+            self.dismiss(cx, id, Outcome::Complete);
+        } else {
+            self.supplies.begin(cx, id, Source::Closed(Rc::clone(record)), record.id);
         }
-        if confirmed {
-            self.end_supply(cx, id, Outcome::Complete);
-            return self.leave(cx, id);
-        }
-        self.begin_supply(cx, id, Source::Closed(Rc::clone(record)), record.id);
     }
 
     /// Tells a peer of an object that is coming.
@@ -73,271 +75,41 @@ impl Client {
         let upstream = miss.map(|miss| miss.status_line.clone()).unwrap_or_default();
         let Some(storing) = cx.growing.get(&fetch_id) else { return };
         let (record, length) = (storing.so_far(), storing.announced);
-        if !self.say_head(cx, id, &record, length, false, (detail, &upstream)) {
+        if !self.supplies.say_head(cx, id, &record, length, false, (detail, &upstream)) {
+            self.dismiss(cx, id, Outcome::Busy);
             return;
         }
-        self.begin_supply(cx, id, Source::Growing(fetch_id), record.id);
+        self.supplies.begin(cx, id, Source::Growing(fetch_id), record.id);
         let cover = cx.exchanges.get(&id).map_or(0, |exchange| exchange.ask.trail.cover);
         self.says(Value::Join(fetch_id, Reader::new(id, false, 0), Joins::Peer { cover }));
     }
 
-    fn say_head(
-        &mut self,
-        cx: &mut Context,
-        id: ExchangeId,
-        record: &Record,
-        length: Option<u64>,
-        confirmed: bool,
-        (detail, upstream): (&str, &str),
-    ) -> bool {
-        // What one clock says is not to be held against another that is wrong: then nobody knows its age.
-        let known = record.clocked == cx.clock_right();
-        let age = if known { http::age(record, cx.date()) } else { u64::MAX };
-        let exchange = cx.mesh.as_ref().zip(cx.exchanges.get(&id));
-        let Some((mesh, exchange)) = exchange else { return false };
-        let Some((peer, request)) = exchange.peer() else { return false };
-        let name = |(n, value): &(::http::HeaderName, Option<Vec<u8>>)| {
-            (n.as_str().to_owned(), value.clone())
-        };
-        let mut head = peer::Head {
-            confirmed,
-            record: record.id,
-            status: record.status.as_u16(),
-            fields: fields(&record.headers),
-            selecting: record.selecting.iter().map(name).collect(),
-            signer: mesh.peers.own_key(),
-            signature: wire::Signature([0; 64]),
-            age: u32::try_from(age).unwrap_or(u32::MAX),
-            length,
-            status_line: status_line(upstream, &format!("{}; {detail}", cx.config.name)),
-        };
-        match &record.voucher {
-            Some(voucher) => (head.signer, head.signature) = (voucher.signer, voucher.signature),
-            None => head.signature = mesh.peers.sign(&head.signed(&exchange.ask.key)),
-        }
-        let said = cx.say(peer, Message::Head(request, Box::new(head)));
-        if !said {
-            // Larger than any message: it is for the asker to get it elsewhere.
-            self.end_supply(cx, id, Outcome::Busy);
-            self.leave(cx, id);
-        }
-        said
-    }
-
-    /// Tells and sends a peer what can be told and sent now.
-    pub fn supply(&mut self, cx: &mut Context, id: ExchangeId) {
-        while self.tell_segment(cx, id) {}
-        while let Some(Sent::Sent(_)) = self.send_want(cx, id) {}
-        self.flow(cx, id);
-        self.charge(cx, id);
-    }
-
-    /// A peer can take more units: each of its requests gets a turn.
-    pub fn supply_peer(&mut self, cx: &mut Context, peer: NodeId) {
-        let mut turns: VecDeque<ExchangeId> = requests_of(&self.supplied, peer).collect();
-        turns.make_contiguous().sort_unstable();
-        if let Some(first) = turns.iter().position(|id| *id > self.last_turn) {
-            turns.rotate_left(first);
-        }
-        for id in &turns {
-            while self.tell_segment(cx, *id) {}
-        }
-        while let Some(id) = turns.pop_front() {
-            let mut sent = 0;
-            while sent < TURN_BYTES {
-                match self.send_want(cx, id) {
-                    Some(Sent::Sent(bytes)) => sent += bytes,
-                    _ => break,
-                }
-            }
-            if sent > 0 {
-                self.last_turn = id;
-            }
-            if sent >= TURN_BYTES {
-                turns.push_back(id);
-            } else {
-                self.flow(cx, id);
-                self.charge(cx, id);
-            }
-        }
-    }
-
-    /// Tells a peer the next segment of a manifest; false if there is none that it welcomes.
-    fn tell_segment(&mut self, cx: &mut Context, id: ExchangeId) -> bool {
-        let Some(exchange) = cx.exchanges.get(&id) else { return false };
-        let Some((peer, request)) = exchange.peer() else { return false };
-        let State::Supplying(supplying) = &exchange.state else { return false };
-        let may_tell = cx.mesh.as_ref().is_some_and(|mesh| mesh.peers.may_tell(peer));
-        // What flows is not listed too: it would cross twice.
-        let over = supplying.told || supplying.flow.is_some();
-        if over || supplying.turning || !may_tell {
-            return false;
-        }
-        let Some(signed) = self.next_segment(cx, id) else { return false };
-        let Some(mesh) = &cx.mesh else { return false };
-        let bytes = signed.segment.encode();
-        let digest = Segment::digest(&bytes);
-        let Some(exchange) = cx.exchanges.get_mut(&id) else { return false };
-        let State::Supplying(supplying) = &mut exchange.state else { return false };
-        let signature = signed
-            .signature
-            .unwrap_or_else(|| mesh.peers.sign(&peer::segment_signed(&supplying.record, &digest)));
-        supplying.segment += 1;
-        supplying.told = signed.segment.closing.is_some();
-        if signed.segment.number == 0 && !exchange.ask.trail.sparing {
-            let unasked = unasked(&signed.segment).into_iter();
-            supplying.wants.extend(unasked.map(|(name, unit)| unit.want(name)));
-        }
-        cx.say(peer, Message::Segment(request, Box::new(signature), bytes));
-        true
-    }
-
-    /// The next segment that a peer is to be told, if it is here and welcome; it may have to be read.
-    fn next_segment(&mut self, cx: &mut Context, id: ExchangeId) -> Option<Rc<Signed>> {
-        let State::Supplying(supplying) = &cx.exchanges.get(&id)?.state else {
-            return None;
-        };
-        let (record, number, cover) = (supplying.record, supplying.segment, supplying.cover);
-        let here = match &supplying.source {
-            Source::Closed(closed) => {
-                closed.offsets.get(number as usize).filter(|at| **at < cover)?;
-                None
-            }
-            Source::Growing(fetch) => {
-                let storing = cx.growing.get(fetch)?;
-                storing.offset_of(number).filter(|at| *at < cover)?;
-                storing.closed.get(&number).cloned()
-            }
-        };
-        let here = here.or_else(|| cx.manifests.signed(record, number));
-        if here.is_none() {
-            let State::Supplying(supplying) = &mut cx.exchanges.get_mut(&id)?.state else {
-                return None;
-            };
-            supplying.turning = true;
-            cx.manifests.read((record, number), id, &mut cx.out);
-        }
-        here
-    }
-
-    /// Sends the next unit that a peer wants, if it is here; `None` if it wants none, or one that is
-    /// not here yet.
-    fn send_want(&mut self, cx: &mut Context, id: ExchangeId) -> Option<Sent> {
-        let exchange = cx.exchanges.get(&id)?;
-        let State::Supplying(supplying) = &exchange.state else { return None };
-        let (peer, want) = (supplying.peer, supplying.wants.front()?);
-        if cx.mesh.as_ref()?.peers.chunk_room(peer) == 0 {
-            return Some(Sent::Later);
-        }
-        let want = want.clone();
-        let ahead = supplying.ahead.iter().find(|(name, _)| *name == want.name);
-        let held = ahead.map(|(_, bytes)| bytes.clone()).or_else(|| cx.chunks.give(&want.name));
-        match held {
-            Some(bytes) => Some(Sent::Sent(self.send_unit(cx, id, peer, &want, &bytes))),
-            None => self.find_unit(cx, id, &want),
-        }
-    }
-
-    fn send_unit(
-        &mut self,
-        cx: &mut Context,
-        id: ExchangeId,
-        peer: NodeId,
-        want: &Want,
-        bytes: &Bytes,
-    ) -> usize {
-        let State::Supplying(supplying) = &mut cx.exchanges.get_mut(&id).expect("it wants").state
-        else {
-            return 0;
-        };
-        supplying.wants.pop_front();
-        supplying.ahead.retain(|(name, _)| *name != want.name);
-        let source = match supplying.source {
-            Source::Closed(_) => peer::Source::Held,
-            Source::Growing(fetch) if cx.pursuits.is_at_origin(fetch) => peer::Source::Origin,
-            Source::Growing(_) => peer::Source::Relayed,
-        };
-        let total = bytes.len() as u32;
-        let whole = std::iter::once(0..total).filter(|_| want.missing.is_empty());
-        let mut sent = 0;
-        for range in whole.chain(want.missing.iter().cloned()) {
-            let end = range.end.min(total);
-            let Some(length) = end.checked_sub(range.start).filter(|length| *length > 0) else {
-                continue;
-            };
-            let head = ChunkHead { name: want.name, total, offset: range.start, length, source };
-            let part = bytes.slice(range.start as usize..end as usize);
-            cx.report.peer_units_out_bytes += u64::from(length);
-            sent += length as usize;
-            if let Some(mesh) = &mut cx.mesh {
-                mesh.peers.send_chunk(cx.now, peer, head, part);
-            }
-        }
-        sent.max(1)
-    }
-
-    /// A unit that memory does not have is read, or waited for, or lost; others may go first meanwhile.
-    fn find_unit(&mut self, cx: &mut Context, id: ExchangeId, want: &Want) -> Option<Sent> {
-        let State::Supplying(supplying) = &cx.exchanges.get(&id)?.state else {
-            return None;
-        };
-        if supplying.reading {
-            return Some(Sent::Later);
-        }
-        if cx.comes_by_flight(&want.name, id) {
-            return Some(Sent::Later);
-        }
-        let State::Supplying(supplying) = &cx.exchanges.get(&id)?.state else {
-            return None;
-        };
-        let units = readable(supplying);
-        let listed = !supplying.unlisted.contains(&want.name);
-        let Some(most) = self.room_to_read(cx, id, READ_BYTES) else {
-            self.budget.wait(id);
-            return Some(Sent::Later);
-        };
-        let wanted: u64 = units.iter().map(|(_, length)| u64::from(*length)).sum();
-        let reading =
-            cx.chunks.want(units.into_iter(), listed, most, id, &mut cx.tickets, &mut cx.out);
-        if reading {
-            if let State::Supplying(supplying) = &mut cx.exchanges.get_mut(&id)?.state {
-                supplying.reading = true;
-                supplying.reserved = wanted.min(most);
-            }
-            self.charge(cx, id);
-            return Some(Sent::Later);
-        }
-        self.says(Value::Missing(id, (want.name, Unit::wanted(want))));
-        Some(Sent::Later)
-    }
-
     /// A peer wants units: those that are not here are wanted of the next one at once.
     pub fn peer_wants(&mut self, cx: &mut Context, id: ExchangeId, wants: Vec<Want>) {
-        let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
-        let State::Supplying(supplying) = &mut exchange.state else { return };
+        let Some(supplying) = cx.exchanges.supplying_mut(id) else { return };
         let peer = supplying.peer;
         // Who has lost a data connection wants all again that has not come.
         let queued: Set<ChunkId> = supplying.wants.iter().map(|want| want.name).collect();
         supplying.unlisted.retain(|name| queued.contains(name));
         let wants: Vec<Want> = wants.into_iter().filter(|it| !queued.contains(&it.name)).collect();
-        let wants = self.check_wants(cx, id, wants);
-        let Some(State::Supplying(supplying)) = cx.exchanges.get(&id).map(|it| &it.state) else {
-            return;
-        };
+        let wants = self.supplies.check_wants(cx, id, wants);
+        let Some(supplying) = cx.exchanges.supplying(id) else { return };
         if supplying.wants.len() + wants.len() > WANTS_MAX
-            || self.wants_of(cx, peer) > PEER_WANTS_MAX
+            || self.supplies.wants_of(cx, peer) > PEER_WANTS_MAX
         {
             return cx.expel(peer, "it wants more units than it can have on their way");
         }
-        if !self.has_room_for_wants(cx, peer, wants.iter().map(Wants::cost).sum()) {
+        // Wants of the only peer that holds any of the account wait there in any case: they are limited by their
+        // count, and it has nobody to make room for.
+        let has_room = self.has_room_for(cx, peer, wants.iter().map(Wants::cost).sum());
+        if !has_room && !self.supplies.budget.holds_alone(peer) {
             return self.is_too_busy_for(cx, id);
         }
-        let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
-        let State::Supplying(supplying) = &mut exchange.state else { return };
+        let Some(supplying) = cx.exchanges.supplying_mut(id) else { return };
         supplying.moved = cx.now;
         supplying.wants.extend(wants.iter().cloned());
         let growing = supplying.source.growing();
-        self.charge(cx, id);
+        self.supplies.charge(cx, id);
         if let Some(fetch) = growing {
             self.says(Value::Forward(id, fetch, wants));
         }
@@ -387,28 +159,250 @@ impl Client {
         let status_line = status_line("", &lines.join(", "));
         let opaque = peer::Opaque { status, fields, length, status_line };
         if !cx.say(peer, Message::Opaque(request, Box::new(opaque))) {
-            self.end_supply(cx, id, Outcome::Busy);
-            self.leave(cx, id);
+            self.dismiss(cx, id, Outcome::Busy);
         }
     }
 
     /// Peers that have not said anything of a request for very long are told to ask anew if they still
     /// want it: some forget to cancel.
     pub fn end_idle(&mut self, cx: &mut Context) {
-        let idle = |id: &&ExchangeId| match cx.exchanges.get(*id).map(|it| &it.state) {
-            Some(State::Supplying(supplying)) => cx.now - supplying.moved > IDLE_MAX,
-            _ => false,
+        let idle = |id: &&ExchangeId| {
+            cx.exchanges.supplying(**id).is_some_and(|it| cx.now - it.moved > IDLE_MAX)
         };
-        let mut idle: Vec<ExchangeId> = self.supplied.values().filter(idle).copied().collect();
+        let requests = self.supplies.requests.values();
+        let mut idle: Vec<ExchangeId> = requests.filter(idle).copied().collect();
         idle.sort_unstable();
         for id in idle {
-            self.end_supply(cx, id, Outcome::Busy);
-            self.leave(cx, id);
+            self.dismiss(cx, id, Outcome::Busy);
         }
     }
 
+    /// Tells a peer that its response has ended, and lets it go; false if it is no peer that asked.
+    pub fn dismiss(&mut self, cx: &mut Context, id: ExchangeId, outcome: Outcome) -> bool {
+        let is_peer = self.supplies.end(cx, id, outcome);
+        if is_peer {
+            self.leave(cx, id);
+        }
+        is_peer
+    }
+}
+
+impl Supplies {
+    /// Tells a peer the head of a record; false if it is larger than any message.
+    fn say_head(
+        &self,
+        cx: &mut Context,
+        id: ExchangeId,
+        record: &Record,
+        length: Option<u64>,
+        confirmed: bool,
+        (detail, upstream): (&str, &str),
+    ) -> bool {
+        // What one clock says is not to be held against another that is wrong: then nobody knows its age.
+        let known = record.clocked == cx.clock_right();
+        let age = if known { http::age(record, cx.date()) } else { u64::MAX };
+        let exchange = cx.mesh.as_ref().zip(cx.exchanges.get(&id));
+        let Some((mesh, exchange)) = exchange else { return false };
+        let Some((peer, request)) = exchange.peer() else { return false };
+        let name = |(n, value): &(::http::HeaderName, Option<Vec<u8>>)| {
+            (n.as_str().to_owned(), value.clone())
+        };
+        let mut head = peer::Head {
+            confirmed,
+            record: record.id,
+            status: record.status.as_u16(),
+            fields: fields(&record.headers),
+            selecting: record.selecting.iter().map(name).collect(),
+            signer: mesh.peers.own_key(),
+            signature: wire::Signature([0; 64]),
+            age: u32::try_from(age).unwrap_or(u32::MAX),
+            length,
+            status_line: status_line(upstream, &format!("{}; {detail}", cx.config.name)),
+        };
+        match &record.voucher {
+            Some(voucher) => (head.signer, head.signature) = (voucher.signer, voucher.signature),
+            None => head.signature = mesh.peers.sign(&head.signed(&exchange.ask.key)),
+        }
+        cx.say(peer, Message::Head(request, Box::new(head)))
+    }
+
+    /// Tells and sends a peer what can be told and sent now.
+    pub fn supply(&mut self, cx: &mut Context, id: ExchangeId, values: &mut Values) {
+        while self.tell_segment(cx, id) {}
+        while let Some(Sent::Sent(_)) = self.send_want(cx, id, values) {}
+        self.flow(cx, id, values);
+        self.charge(cx, id);
+    }
+
+    /// A peer can take more units: each of its requests gets a turn.
+    pub fn supply_peer(&mut self, cx: &mut Context, peer: NodeId, values: &mut Values) {
+        let mut turns: VecDeque<ExchangeId> = self.of(peer).collect();
+        turns.make_contiguous().sort_unstable();
+        if let Some(first) = turns.iter().position(|id| *id > self.last_turn) {
+            turns.rotate_left(first);
+        }
+        for id in &turns {
+            while self.tell_segment(cx, *id) {}
+        }
+        while let Some(id) = turns.pop_front() {
+            let mut sent = 0;
+            while sent < TURN_BYTES {
+                match self.send_want(cx, id, values) {
+                    Some(Sent::Sent(bytes)) => sent += bytes,
+                    _ => break,
+                }
+            }
+            if sent > 0 {
+                self.last_turn = id;
+            }
+            if sent >= TURN_BYTES {
+                turns.push_back(id);
+            } else {
+                self.flow(cx, id, values);
+                self.charge(cx, id);
+            }
+        }
+    }
+
+    /// Tells a peer the next segment of a manifest; false if there is none that it welcomes.
+    fn tell_segment(&self, cx: &mut Context, id: ExchangeId) -> bool {
+        let Some(exchange) = cx.exchanges.get(&id) else { return false };
+        let Some((peer, request)) = exchange.peer() else { return false };
+        let State::Supplying(supplying) = &exchange.state else { return false };
+        let may_tell = cx.mesh.as_ref().is_some_and(|mesh| mesh.peers.may_tell(peer));
+        // What flows is not listed too: it would cross twice.
+        let over = supplying.told || supplying.flow.is_some();
+        if over || supplying.turning || !may_tell {
+            return false;
+        }
+        let Some(signed) = self.next_segment(cx, id) else { return false };
+        let Some(mesh) = &cx.mesh else { return false };
+        let bytes = signed.segment.encode();
+        let digest = Segment::digest(&bytes);
+        let Some(exchange) = cx.exchanges.get_mut(&id) else { return false };
+        let State::Supplying(supplying) = &mut exchange.state else { return false };
+        let signature = signed
+            .signature
+            .unwrap_or_else(|| mesh.peers.sign(&peer::segment_signed(&supplying.record, &digest)));
+        supplying.segment += 1;
+        supplying.told = signed.segment.closing.is_some();
+        if signed.segment.number == 0 && !exchange.ask.trail.sparing {
+            let unasked = unasked(&signed.segment).into_iter();
+            supplying.wants.extend(unasked.map(|(name, unit)| unit.want(name)));
+        }
+        cx.say(peer, Message::Segment(request, Box::new(signature), bytes));
+        true
+    }
+
+    /// The next segment that a peer is to be told, if it is here and welcome; it may have to be read.
+    fn next_segment(&self, cx: &mut Context, id: ExchangeId) -> Option<Rc<Signed>> {
+        let supplying = cx.exchanges.supplying(id)?;
+        let (record, number, cover) = (supplying.record, supplying.segment, supplying.cover);
+        let here = match &supplying.source {
+            Source::Closed(closed) => {
+                closed.offsets.get(number as usize).filter(|at| **at < cover)?;
+                None
+            }
+            Source::Growing(fetch) => {
+                let storing = cx.growing.get(fetch)?;
+                storing.offset_of(number).filter(|at| *at < cover)?;
+                storing.closed.get(&number).cloned()
+            }
+        };
+        let here = here.or_else(|| cx.manifests.signed(record, number));
+        if here.is_none() {
+            cx.exchanges.supplying_mut(id)?.turning = true;
+            cx.manifests.read((record, number), id, &mut cx.out);
+        }
+        here
+    }
+
+    /// Sends the next unit that a peer wants, if it is here; `None` if it wants none, or one that is
+    /// not here yet.
+    fn send_want(&mut self, cx: &mut Context, id: ExchangeId, values: &mut Values) -> Option<Sent> {
+        let supplying = cx.exchanges.supplying(id)?;
+        let (peer, want) = (supplying.peer, supplying.wants.front()?);
+        if cx.mesh.as_ref()?.peers.chunk_room(peer) == 0 {
+            return Some(Sent::Later);
+        }
+        let want = want.clone();
+        let ahead = supplying.ahead.iter().find(|(name, _)| *name == want.name);
+        let held = ahead.map(|(_, bytes)| bytes.clone()).or_else(|| cx.chunks.give(&want.name));
+        match held {
+            Some(bytes) => Some(Sent::Sent(self.send_unit(cx, id, peer, &want, &bytes))),
+            None => self.find_unit(cx, id, &want, values),
+        }
+    }
+
+    fn send_unit(
+        &self,
+        cx: &mut Context,
+        id: ExchangeId,
+        peer: NodeId,
+        want: &Want,
+        bytes: &Bytes,
+    ) -> usize {
+        let Some(supplying) = cx.exchanges.supplying_mut(id) else { return 0 };
+        supplying.wants.pop_front();
+        supplying.ahead.retain(|(name, _)| *name != want.name);
+        let source = match supplying.source {
+            Source::Closed(_) => peer::Source::Held,
+            Source::Growing(fetch) if cx.pursuits.is_at_origin(fetch) => peer::Source::Origin,
+            Source::Growing(_) => peer::Source::Relayed,
+        };
+        let total = bytes.len() as u32;
+        let whole = std::iter::once(0..total).filter(|_| want.missing.is_empty());
+        let mut sent = 0;
+        for range in whole.chain(want.missing.iter().cloned()) {
+            let end = range.end.min(total);
+            let Some(length) = end.checked_sub(range.start).filter(|length| *length > 0) else {
+                continue;
+            };
+            let head = ChunkHead { name: want.name, total, offset: range.start, length, source };
+            let part = bytes.slice(range.start as usize..end as usize);
+            cx.report.peer_units_out_bytes += u64::from(length);
+            sent += length as usize;
+            if let Some(mesh) = &mut cx.mesh {
+                mesh.peers.send_chunk(cx.now, peer, head, part);
+            }
+        }
+        sent.max(1)
+    }
+
+    /// A unit that memory does not have is read, or waited for, or lost; others may go first meanwhile.
+    fn find_unit(
+        &mut self,
+        cx: &mut Context,
+        id: ExchangeId,
+        want: &Want,
+        values: &mut Values,
+    ) -> Option<Sent> {
+        if cx.exchanges.supplying(id)?.reading || cx.comes_by_flight(&want.name, id) {
+            return Some(Sent::Later);
+        }
+        let supplying = cx.exchanges.supplying(id)?;
+        let units = readable(supplying);
+        let listed = !supplying.unlisted.contains(&want.name);
+        let Some(most) = self.room_to_read(cx, id, READ_BYTES) else {
+            self.budget.wait(id);
+            return Some(Sent::Later);
+        };
+        let wanted: u64 = units.iter().map(|(_, length)| u64::from(*length)).sum();
+        let reading =
+            cx.chunks.want(units.into_iter(), listed, most, id, &mut cx.tickets, &mut cx.out);
+        if reading {
+            let supplying = cx.exchanges.supplying_mut(id)?;
+            supplying.reading = true;
+            supplying.reserved = wanted.min(most);
+            self.charge(cx, id);
+            return Some(Sent::Later);
+        }
+        values.push_back(Value::Missing(id, (want.name, Unit::wanted(want))));
+        Some(Sent::Later)
+    }
+
     /// A peer that has all units gets the bytes that are in none, if it would have to wait for them.
-    pub fn flow(&mut self, cx: &mut Context, id: ExchangeId) {
+    fn flow(&self, cx: &mut Context, id: ExchangeId, values: &mut Values) {
         let Some(exchange) = cx.exchanges.get(&id) else { return };
         let State::Supplying(supplying) = &exchange.state else { return };
         let Some(fetch_id) = supplying.source.growing() else { return };
@@ -428,12 +422,10 @@ impl Client {
         let flow = mesh.draw_exchange();
         let credit = ask.trail.credit;
         cx.exchanges.insert(flow, Exchange { ask, credit, state });
-        if let Some(State::Supplying(supplying)) =
-            cx.exchanges.get_mut(&id).map(|exchange| &mut exchange.state)
-        {
+        if let Some(supplying) = cx.exchanges.supplying_mut(id) {
             supplying.flow = Some(flow);
         }
-        self.says(Value::Join(fetch_id, Reader::new(flow, false, 0), Joins::Flow));
+        values.push_back(Value::Join(fetch_id, Reader::new(flow, false, 0), Joins::Flow));
         cx.turns.ready(flow);
     }
 }

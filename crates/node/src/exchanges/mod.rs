@@ -10,6 +10,7 @@ use ::http::Method;
 use exchange::{Exchange, Serving, Source, State};
 use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
+use supplying::Supplying;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -42,6 +43,22 @@ impl Exchanges {
 
     pub fn is_peer(&self, id: ExchangeId) -> bool {
         self.0.get(&id).is_some_and(|exchange| exchange.peer().is_some())
+    }
+
+    /// How far a peer is with an object, if this is a peer that is told of one.
+    pub fn supplying(&self, id: ExchangeId) -> Option<&Supplying> {
+        match &self.0.get(&id)?.state {
+            State::Supplying(supplying) => Some(supplying),
+            _ => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn supplying_mut(&mut self, id: ExchangeId) -> Option<&mut Supplying> {
+        match &mut self.0.get_mut(&id)?.state {
+            State::Supplying(supplying) => Some(supplying),
+            _ => None,
+        }
     }
 
     pub fn with_serving(&mut self, id: ExchangeId, change: impl FnOnce(&mut Serving)) {

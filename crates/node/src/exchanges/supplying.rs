@@ -3,11 +3,11 @@
 use crate::exchanges::exchange::Source;
 use crate::hasher::Set;
 use crate::input::ExchangeId;
-use crate::request::COVER;
+use crate::request::{COVER, Trail};
 use bytes::Bytes;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Range;
-use wire::peer::{Request, Want};
+use wire::peer::Want;
 use wire::{ChunkId, Instant, NodeId, RecordId};
 
 /// Units that one request may have wanted and not got, at most: the windows of many readers behind a peer.
@@ -16,15 +16,6 @@ pub const WANTS_MAX: usize = 2048;
 pub const PEER_WANTS_MAX: usize = 16 * 1024;
 /// Requests that one peer may have under way, at most.
 pub const REQUESTS_MAX: usize = 128;
-
-/// Requests of peers, and the exchanges that they are here.
-pub type Supplied = BTreeMap<(NodeId, Request), ExchangeId>;
-
-/// All requests of a peer.
-pub fn requests_of(supplied: &Supplied, peer: NodeId) -> impl Iterator<Item = ExchangeId> {
-    let all = (peer, Request(0))..=(peer, Request(u32::MAX));
-    supplied.range(all).map(|(_, id)| *id)
-}
 
 /// A want takes this many bytes beside the ranges that it names: itself, and a unit on its way.
 const WANT_COST: u64 = 256;
@@ -65,6 +56,45 @@ pub struct Supplying {
 }
 
 impl Supplying {
+    /// A peer that asks so has wanted nothing yet.
+    pub fn new(
+        peer: NodeId,
+        trail: &Trail,
+        source: Source,
+        record: RecordId,
+        now: Instant,
+    ) -> Self {
+        Self {
+            source,
+            record,
+            peer,
+            segment: trail.resume.map_or(0, |resume| resume.segment),
+            told: false,
+            cover: trail.cover,
+            moved: now,
+            wants: Wants::default(),
+            unlisted: Set::default(),
+            claimed: 0,
+            ahead: VecDeque::new(),
+            reserved: 0,
+            flow: None,
+            unfillable: false,
+            reading: false,
+            turning: false,
+        }
+    }
+
+    /// It has got units elsewhere: what was not sent yet will not be; answers how many. What was asked of the next
+    /// one for them comes all the same, and is kept.
+    pub fn unwant(&mut self, names: &[ChunkId], now: Instant) -> usize {
+        let before = self.wants.len();
+        let names: Set<&ChunkId> = names.iter().collect();
+        self.wants.retain(|want| !names.contains(&want.name));
+        self.ahead.retain(|(name, _)| !names.contains(name));
+        self.moved = now;
+        before - self.wants.len()
+    }
+
     /// Where the peer is, as far as is known: the units before that it holds, or has asked for.
     pub fn position(&self) -> u64 {
         self.cover.saturating_sub(COVER)

@@ -49,7 +49,7 @@ impl Node {
         match message {
             Message::Ask(ask) => {
                 self.client.peer_asks(cx, peer, *ask);
-                if !self.client.supplied.is_empty() {
+                if !self.client.supplies.requests.is_empty() {
                     self.source.look_again(cx.now);
                 }
             }
@@ -89,7 +89,7 @@ impl Node {
             | Message::Want(request, _)
             | Message::Unwant(request, _)
             | Message::Cancel(request) => {
-                if let Some(id) = self.client.supplied(peer, request) {
+                if let Some(id) = self.client.supplies.get(peer, request) {
                     self.client.peer_says(cx, id, message);
                 }
             }

@@ -1,0 +1,127 @@
+//! Requests of peers: which exchanges they are here, and what they make this node hold.
+
+use super::budget::Budget;
+use crate::context::Context;
+use crate::exchanges::exchange::{Source, State};
+use crate::exchanges::supplying::Supplying;
+use crate::input::ExchangeId;
+use bytes::Bytes;
+use std::collections::BTreeMap;
+use wire::peer::{ChunkHead, Message, Outcome, Request};
+use wire::{ChunkId, NodeId, RecordId};
+
+/// See the module.
+pub struct Supplies {
+    /// Requests of peers, and the exchanges that they are here.
+    pub requests: BTreeMap<(NodeId, Request), ExchangeId>,
+    /// What peers make us hold.
+    pub budget: Budget,
+    /// The request that last had its turn to be sent units.
+    pub last_turn: ExchangeId,
+}
+
+impl Supplies {
+    /// No peer asks yet; `memory_bytes` is the budget of the whole node.
+    pub fn new(memory_bytes: u64) -> Self {
+        Self {
+            requests: BTreeMap::new(),
+            budget: Budget::new(memory_bytes),
+            last_turn: ExchangeId(0),
+        }
+    }
+
+    /// Which exchange a peer's request is.
+    pub fn get(&self, peer: NodeId, request: Request) -> Option<ExchangeId> {
+        self.requests.get(&(peer, request)).copied()
+    }
+
+    /// All requests of a peer.
+    pub fn of(&self, peer: NodeId) -> impl Iterator<Item = ExchangeId> {
+        let all = (peer, Request(0))..=(peer, Request(u32::MAX));
+        self.requests.range(all).map(|(_, id)| *id)
+    }
+
+    /// How much may be read for a request, at most `most`; `None` if it has to wait. Reading takes at
+    /// most half of what is free, so that what is asked and wanted next finds room. However
+    /// short memory is, a peer may have one unit in it: it gets on as long as it takes what it asked for.
+    pub fn room_to_read(&self, cx: &Context, id: ExchangeId, most: u64) -> Option<u64> {
+        let (peer, _) = cx.exchanges.get(&id)?.peer()?;
+        let room = (self.budget.free() / 2).min(most);
+        let unit = u64::from(ChunkHead::TOTAL_MAX);
+        if room >= unit {
+            return Some(room);
+        }
+        let has_read = |id| cx.exchanges.supplying(id).is_some_and(|it| it.read_bytes() > 0);
+        (!self.of(peer).any(has_read)).then_some(unit)
+    }
+
+    /// A request that has waited for memory and need not any more.
+    pub fn can_read_now(&mut self, cx: &Context) -> Option<ExchangeId> {
+        if !self.budget.has_more() {
+            return None;
+        }
+        let may = |id: &ExchangeId| self.room_to_read(cx, *id, u64::MAX).is_some();
+        let next = self.budget.waiting().find(may);
+        match next {
+            Some(next) => self.budget.goes_on(next),
+            None => self.budget.was_looked_at(),
+        }
+        next
+    }
+
+    /// How many units a peer wants, of all that it has asked for.
+    pub fn wants_of(&self, cx: &Context, peer: NodeId) -> usize {
+        let wants = |id| cx.exchanges.supplying(id).map_or(0, |it| it.wants.len());
+        self.of(peer).map(wants).sum()
+    }
+
+    /// A peer is told of an object from now on.
+    pub fn begin(&self, cx: &mut Context, id: ExchangeId, source: Source, record: RecordId) {
+        let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
+        let Some((peer, _)) = exchange.peer() else { return };
+        let supplying = Supplying::new(peer, &exchange.ask.trail, source, record, cx.now);
+        exchange.state = State::Supplying(Box::new(supplying));
+        cx.turns.ready(id);
+    }
+
+    /// A peer is told that the unit which it wants first cannot be had here.
+    pub fn lose_first(&self, cx: &mut Context, id: ExchangeId) {
+        let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
+        let Some((peer, request)) = exchange.peer() else { return };
+        let State::Supplying(supplying) = &mut exchange.state else { return };
+        let Some(name) = supplying.wants.front().map(|want| want.name) else { return };
+        supplying.wants.pop_front();
+        cx.say(peer, Message::Lost(request, vec![name]));
+    }
+
+    /// A unit could not be read with the length that a peer alone says it has: who said so is told.
+    pub fn lose_unread(&self, cx: &mut Context, id: ExchangeId, unread: Option<(ChunkId, u32)>) {
+        let Some(supplying) = cx.exchanges.supplying(id) else { return };
+        let first = supplying.wants.front().map(|want| (want.name, want.length));
+        if unread.is_some() && unread == first {
+            self.lose_first(cx, id);
+        }
+    }
+
+    /// Content of a response for a peer that is not stored.
+    pub fn send_opaque(&self, cx: &mut Context, id: ExchangeId, bytes: &Bytes) {
+        let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
+        let Some((peer, request)) = exchange.peer() else { return };
+        cx.report.relayed_opaque_bytes += bytes.len() as u64;
+        let mut offset = exchange.ask.trail.given;
+        exchange.ask.trail.given += bytes.len() as u64;
+        for part in bytes.chunks(Message::BYTES_MAX) {
+            cx.say(peer, Message::Bytes(request, offset, part.to_vec()));
+            offset += part.len() as u64;
+        }
+    }
+
+    /// Tells a peer that its response has ended; false if it is no peer that asked.
+    pub fn end(&self, cx: &mut Context, id: ExchangeId, outcome: Outcome) -> bool {
+        let Some((peer, request)) = cx.exchanges.get(&id).and_then(|it| it.peer()) else {
+            return false;
+        };
+        cx.say(peer, Message::End(request, outcome));
+        true
+    }
+}
