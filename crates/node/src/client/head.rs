@@ -1,25 +1,21 @@
 //! What a response's head makes of it: stored, given on, a confirmation, or an error.
 
-use super::{Client, Value};
+use super::Client;
 use crate::client::miss::{Miss, Pass, Stage};
 use crate::context::Context;
 use crate::exchanges::exchange::State;
-use crate::growing::cutting::Cutting;
-use crate::growing::storing::{Inflow, Label, Storing};
 use crate::http;
-use crate::http::{
-    Asked, Audience, CacheControl, Record, Row, add_status, add_upstream, bodiless, content_length,
-};
+use crate::http::{CacheControl, Record, add_status, add_upstream, bodiless, content_length};
 use crate::input::{ExchangeId, FetchError, FetchId};
 use crate::output::{ClientOutput, Head, Output};
 use crate::pursuits::{Goal, Pursuit};
-use ::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use ::http::{HeaderMap, StatusCode, header};
 use std::rc::Rc;
 
 impl Client {
     /// The head of a response.
     pub fn head(&mut self, cx: &mut Context, id: FetchId, status: StatusCode, headers: HeaderMap) {
-        self.invalidate(cx, id, status, &headers);
+        self.misses.invalidate(cx, id, status, &headers);
         let Some(miss) = self.misses.get(&id) else { return };
         if let Stage::Passing(_) = miss.stage {
             return self.pass_on(cx, id, status, headers);
@@ -31,81 +27,11 @@ impl Client {
         if self.stale_instead(cx, id, status) {
             return;
         }
-        match self.storable(cx, id, status, &headers) {
-            Ok(()) => self.begin_storing(cx, id, status, headers),
+        let Some(miss) = self.misses.get(&id) else { return };
+        match miss.judge(cx, status, &headers) {
+            Ok(()) => self.misses.begin_storing(cx, id, status, headers, &mut self.values),
             Err(reason) => self.do_not_store(cx, id, reason, status, headers),
         }
-    }
-
-    fn storable(
-        &self,
-        cx: &Context,
-        id: FetchId,
-        status: StatusCode,
-        headers: &HeaderMap,
-    ) -> Result<(), &'static str> {
-        let fetch = &self.misses[&id];
-        if fetch.ask.method == Method::HEAD {
-            return Err("head");
-        }
-        if let Some(reason) = fetch.unstorable {
-            return Err(reason);
-        }
-        let asked = Asked { method: &fetch.ask.method, headers: &fetch.ask.headers };
-        http::judge(&asked, status, headers, cx.date()).map_err(|reason| reason.as_str())?;
-        if content_length(headers).is_some_and(|bytes| bytes > cx.config.object_bytes_max) {
-            return Err("body-size");
-        }
-        if headers.contains_key(header::SET_COOKIE) && self.begun_by_peer(cx, fetch) {
-            // The cookie is for that peer's client, and a record has none: so it gets the response as it is.
-            return Err("cookie");
-        }
-        if cx.store_works() { Ok(()) } else { Err("store") }
-    }
-
-    /// Whether it was begun for a peer, which asks for a client of its own or of others behind it.
-    fn begun_by_peer(&self, cx: &Context, fetch: &Miss) -> bool {
-        let starter = fetch.starter.and_then(|starter| cx.exchanges.get(&starter));
-        starter.is_some_and(|starter| starter.peer().is_some())
-    }
-
-    pub fn begin_storing(
-        &mut self,
-        cx: &mut Context,
-        id: FetchId,
-        status: StatusCode,
-        mut headers: HeaderMap,
-    ) {
-        let (now, right) = (cx.date(), cx.clock_right());
-        let Some(fetch) = self.misses.get_mut(&id) else { return };
-        let announced =
-            if bodiless(&Method::GET, status) { Some(0) } else { content_length(&headers) };
-        headers.remove(header::CONTENT_LENGTH);
-        let cookies = http::take_cookies(&mut headers);
-        if let Some(starter) = fetch.starter.and_then(|starter| cx.exchanges.get_mut(&starter)) {
-            starter.ask.cookies = cookies;
-        }
-        if right && !headers.contains_key(header::DATE) {
-            headers.insert(header::DATE, http::format_date(now));
-        }
-        let cutting = Cutting::new(cx.config.profile, cx.sealer.clone());
-        let inflow = Inflow::Cut(Box::new(cutting));
-        let mut storing = Storing::new(cx.dice.record_id(), status, headers, (now, right), inflow);
-        storing.announced = announced;
-        let names = http::vary(&storing.headers).unwrap_or_default();
-        storing.selecting = http::selecting(names, &fetch.ask.headers);
-        self.begin(id, storing);
-        cx.turns.dirty(id);
-    }
-
-    /// The head is that of an object, which begins to come.
-    pub fn begin(&mut self, id: FetchId, mut storing: Storing) {
-        let Some(miss) = self.misses.get_mut(&id) else { return };
-        let (key, uri, named) = (miss.ask.key, miss.ask.target.to_string(), miss.ask.named);
-        storing.label = Some(Label { key, uri, named });
-        storing.requested = miss.requested;
-        miss.stage = Stage::Object;
-        self.says(Value::Begin(id, Box::new(storing)));
     }
 
     /// An object begins to come: who waited reads it, if it is for them.
@@ -142,7 +68,7 @@ impl Client {
         status: StatusCode,
         headers: HeaderMap,
     ) {
-        let mut others = self.retire(id);
+        let mut others = self.misses.retire(id);
         let Some(fetch) = self.misses.get_mut(&id) else { return };
         // It may be for that one alone, and made with that one's fields.
         let starter = others.iter().position(|waiter| Some(*waiter) == fetch.starter);
@@ -186,13 +112,13 @@ impl Client {
             cx.out.push_back(Output::Client(output));
         }
         // A peer was given some credit with the request.
-        self.grant(id, (credit.max(0) as u64).saturating_sub(granted));
+        self.misses.grant(id, (credit.max(0) as u64).saturating_sub(granted), &mut self.values);
     }
 
     /// The origin says that the old record still holds (RFC 9111 §4.3.4).
     fn confirmed(&mut self, cx: &mut Context, id: FetchId, old: &Rc<Record>, headers: &HeaderMap) {
-        let waiters = self.retire(id);
-        let Some(fetch) = self.remove(id) else { return };
+        let waiters = self.misses.retire(id);
+        let Some(fetch) = self.misses.end(id, &mut self.values) else { return };
         if !http::confirms(headers, old) {
             // It speaks of another version: ask again, without conditions.
             return self.ask_alone(cx, &waiters);
@@ -249,7 +175,7 @@ impl Client {
         if !permitted {
             return false;
         }
-        self.retire(id);
+        self.misses.retire(id);
         cx.turns.end(id);
         let detail = format!("fwd=stale; fwd-status={}", status.as_u16());
         for waiter in waiters {
@@ -258,56 +184,11 @@ impl Client {
         true
     }
 
-    /// A successful unsafe request makes what is stored for its target doubtful (RFC 9111 §4.4).
-    fn invalidate(
-        &mut self,
-        cx: &mut Context,
-        id: FetchId,
-        status: StatusCode,
-        headers: &HeaderMap,
-    ) {
-        let Some(fetch) = self.misses.get(&id) else { return };
-        // Whoever is not known to be the host does not speak for its URIs.
-        let speaks = fetch.ask.verified && !fetch.ask.method.is_safe();
-        if !speaks || !(200..400).contains(&status.as_u16()) {
-            return;
-        }
-        let target = fetch.ask.target.clone();
-        let secret = &cx.config.secret;
-        // What others have stored may be from the same origin.
-        let audiences = match fetch.ask.audience {
-            Audience::Everyone => &[Audience::Everyone][..],
-            Audience::Site | Audience::ThisMachine => &Audience::ALL,
-        };
-        let mut targets = vec![target.clone()];
-        for name in [header::LOCATION, header::CONTENT_LOCATION] {
-            let path = headers.get(name).and_then(|value| same_host(value, &target));
-            targets.extend(path.map(|path| target.with_path(&path)));
-        }
-        let keys = targets
-            .iter()
-            .flat_map(|target| audiences.iter().map(|audience| target.key(secret, *audience)));
-        let keys: Vec<_> = keys.collect();
-        for key in keys {
-            // What is under way is from before it.
-            self.joinable.remove(&key);
-            // What only the catalogue has is not worth a look-up: it goes.
-            match cx.rows.get(&key) {
-                Some(row) => cx.mark_invalid(key, &row),
-                // The answer to a look-up that is under way may be older than this.
-                None if cx.rows.is_awaited(&key) => {
-                    cx.write_row(key, Row::default());
-                }
-                None => cx.remove_row(key),
-            }
-        }
-    }
-
     /// No head came: a stale response where that is permitted, else an honest error.
     pub fn unanswered(&mut self, cx: &mut Context, id: FetchId, error: Option<FetchError>) {
         let in_vain = cx.pursuits.get(&id).is_some_and(Pursuit::is_helpless);
-        let waiters = self.retire(id);
-        let Some(fetch) = self.remove(id) else { return };
+        let waiters = self.misses.retire(id);
+        let Some(fetch) = self.misses.end(id, &mut self.values) else { return };
         // Where peers were asked in vain before, it is the mesh that could not help.
         let is_forbidden = matches!(error, Some(FetchError::Forbidden(_)));
         let error = if in_vain && !is_forbidden { Some(FetchError::NoRoute) } else { error };
@@ -327,16 +208,4 @@ impl Client {
             }
         }
     }
-}
-
-/// The path that a URI reference names on the same host; `None` for another host.
-fn same_host(value: &HeaderValue, target: &http::Target) -> Option<String> {
-    let text = value.to_str().ok()?;
-    let uri: ::http::Uri = text.parse().ok()?;
-    let same = match uri.authority() {
-        None => true,
-        Some(authority) => http::Target::new(authority, None)
-            .is_some_and(|other| other.authority() == target.authority()),
-    };
-    same.then(|| uri.path_and_query().map_or("/".into(), ToString::to_string))
 }

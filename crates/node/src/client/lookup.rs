@@ -2,12 +2,12 @@
 //! begins.
 
 use super::{Client, Value};
-use crate::client::miss::{Miss, Pass, Stage};
+use crate::client::miss::Stage;
 use crate::context::Context;
 use crate::exchanges::exchange::{Exchange, Source, State};
 use crate::http::{CacheControl, Record, Reuse, Row, selects};
 use crate::input::{Entrance, ExchangeId, FetchId};
-use crate::pursuits::{Goal, Pursuit, Quest};
+use crate::pursuits::Pursuit;
 use crate::request::Ask;
 use crate::{catalogue, http, named};
 use ::http::{HeaderMap, Method, StatusCode, header};
@@ -36,14 +36,14 @@ impl Client {
             let meant =
                 addresses.is_some_and(|addresses| addresses.contains(&dialled.ip().to_canonical()));
             if !meant || target.port() != dialled.port() {
-                return self.pass(cx, id, "bypass", "host-mismatch");
+                return self.misses.pass(cx, id, "bypass", "host-mismatch", &mut self.values);
             }
             exchange.ask.verified = true;
         }
         let ask = &exchange.ask;
         if let Some(reason) = ask.bypass() {
             let why = if reason == "method" { "method" } else { "bypass" };
-            return self.pass(cx, id, why, reason);
+            return self.misses.pass(cx, id, why, reason, &mut self.values);
         }
         let key = ask.key;
         match cx.rows.get(&key) {
@@ -68,9 +68,16 @@ impl Client {
             Reuse::WhileRevalidating(record, left) => {
                 let ask = ask.clone().in_background();
                 self.check(cx, id, Rc::clone(&record), left, None);
-                if !self.joinable.contains_key(&ask.key) {
-                    let id = self.fetch(cx, ask, Some(record), "stale", Vec::new());
-                    self.says(Value::Orphan(id));
+                if !self.misses.joinable.contains_key(&ask.key) {
+                    let id = self.misses.fetch(
+                        cx,
+                        ask,
+                        Some(record),
+                        "stale",
+                        Vec::new(),
+                        &mut self.values,
+                    );
+                    self.values.push_back(Value::Orphan(id));
                 }
             }
             Reuse::Revalidate(record) => self.miss(cx, id, Some(record), "stale"),
@@ -111,7 +118,7 @@ impl Client {
         let named = exchange.ask.named;
         if cx.mesh.as_ref().is_some_and(|mesh| mesh.has_sources(named)) {
             let ask = exchange.ask.clone();
-            let fetch = self.fetch(cx, ask, None, "uri-miss", vec![id]);
+            let fetch = self.misses.fetch(cx, ask, None, "uri-miss", vec![id], &mut self.values);
             return cx.exchanges.put_state(id, State::Waiting(fetch));
         }
         self.dismiss(cx, id, Outcome::UnknownRecord);
@@ -140,25 +147,27 @@ impl Client {
         }
         let ask = match ask.method {
             Method::HEAD if ask.named.is_some() => Self::head_alone(ask),
-            Method::HEAD if old.is_none() => return self.pass(cx, id, why, "head"),
+            Method::HEAD if old.is_none() => {
+                return self.misses.pass(cx, id, why, "head", &mut self.values);
+            }
             _ => ask,
         };
         if old.is_none() && ask.headers.contains_key(header::RANGE) {
-            return self.pass(cx, id, "partial", "range");
+            return self.misses.pass(cx, id, "partial", "range", &mut self.values);
         }
         let joins = ask.is_plain() && !ask.is_insistent() && !ask.alone;
         if joins && self.join(cx, id) {
             return;
         }
         let why = if ask.is_insistent() { "request" } else { why };
-        let fetch = self.fetch(cx, ask, old, why, vec![id]);
+        let fetch = self.misses.fetch(cx, ask, old, why, vec![id], &mut self.values);
         cx.exchanges.put_state(id, State::Waiting(fetch));
     }
 
     /// Joins the transfer of the same object, if there is one that will do.
     fn join(&mut self, cx: &mut Context, id: ExchangeId) -> bool {
         let ask = &cx.exchanges[&id].ask;
-        let Some(fetch_id) = self.joinable.get(&ask.key).copied() else { return false };
+        let Some(fetch_id) = self.misses.joinable.get(&ask.key).copied() else { return false };
         let (now, right) = (cx.date(), cx.clock_right());
         let crowded = cx.chunks.pinned_bytes() > cx.pinned_max();
         let Some(miss) = self.misses.get_mut(&fetch_id) else { return false };
@@ -186,76 +195,6 @@ impl Client {
             Stage::Passing(_) => return false,
         }
         true
-    }
-
-    /// Notes a transfer whose response may be stored.
-    pub fn fetch(
-        &mut self,
-        cx: &mut Context,
-        ask: Ask,
-        old: Option<Rc<Record>>,
-        why: &'static str,
-        waiters: Vec<ExchangeId>,
-    ) -> FetchId {
-        let mut headers = ask.headers.clone();
-        // With a range asked for, a changed object is given on, not fetched whole.
-        let ranged = headers.contains_key(header::RANGE);
-        let confirms = old.as_ref().is_some_and(|old| {
-            let mut asked = headers.clone();
-            let can = http::make_conditional(&mut asked, old);
-            if can {
-                headers = asked;
-            }
-            can
-        });
-        let (key, merges) = (ask.key, ask.is_plain() || waiters.is_empty());
-        let miss = Miss {
-            old,
-            confirms,
-            unstorable: ranged.then_some("range"),
-            ..Miss::new(Rc::new(ask), cx.date(), why, waiters)
-        };
-        let id = self.start(cx, miss, headers, Goal::Head);
-        if merges {
-            self.joinable.insert(key, id);
-        }
-        id
-    }
-
-    /// Gives a request on to its origin, and the answer back, unstored.
-    pub fn pass(
-        &mut self,
-        cx: &mut Context,
-        id: ExchangeId,
-        why: &'static str,
-        reason: &'static str,
-    ) {
-        let Some(exchange) = cx.exchanges.get(&id) else { return };
-        let ask = exchange.ask.clone();
-        let headers = ask.headers.clone();
-        let miss = Miss {
-            unstorable: Some(reason),
-            stage: Stage::Passing(Pass::new(id, reason, 0)),
-            ..Miss::new(Rc::new(ask), cx.date(), why, vec![id])
-        };
-        let fetch_id = self.start(cx, miss, headers, Goal::Pass);
-        cx.exchanges.put_state(id, State::Waiting(fetch_id));
-    }
-
-    /// Notes a request of ours: it is asked of others, with these fields, when it has its turn.
-    fn start(&mut self, cx: &mut Context, miss: Miss, headers: HeaderMap, goal: Goal) -> FetchId {
-        let id = cx.tickets.fetch();
-        let sends = miss.ask.has_body || miss.ask.upgrade;
-        let quest = Quest {
-            ask: Rc::clone(&miss.ask),
-            headers,
-            have: miss.old.as_ref().filter(|_| miss.confirms).map(|old| old.id),
-            content: miss.starter.filter(|_| sends),
-            goal,
-        };
-        self.says(Value::Seek(id, quest));
-        self.misses.insert(id, miss);
-        id
     }
 
     /// A stored response will do: sees first whether its units are still there.

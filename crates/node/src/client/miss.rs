@@ -1,8 +1,10 @@
 //! A request that nothing stored will do for: who waits for it, and what its head was judged to be.
 
-use crate::http::Record;
+use crate::context::Context;
+use crate::http::{self, Asked, Record, content_length};
 use crate::input::{ExchangeId, FetchError};
 use crate::request::Ask;
+use ::http::{HeaderMap, Method, StatusCode, header};
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -93,5 +95,36 @@ impl Miss {
             Stage::Passing(pass) => Some(pass),
             _ => None,
         }
+    }
+
+    /// Whether a response with this head may be stored; why not, in one word.
+    pub fn judge(
+        &self,
+        cx: &Context,
+        status: StatusCode,
+        headers: &HeaderMap,
+    ) -> Result<(), &'static str> {
+        if self.ask.method == Method::HEAD {
+            return Err("head");
+        }
+        if let Some(reason) = self.unstorable {
+            return Err(reason);
+        }
+        let asked = Asked { method: &self.ask.method, headers: &self.ask.headers };
+        http::judge(&asked, status, headers, cx.date()).map_err(|reason| reason.as_str())?;
+        if content_length(headers).is_some_and(|bytes| bytes > cx.config.object_bytes_max) {
+            return Err("body-size");
+        }
+        if headers.contains_key(header::SET_COOKIE) && self.is_of_peer(cx) {
+            // The cookie is for that peer's client, and a record has none: so it gets the response as it is.
+            return Err("cookie");
+        }
+        if cx.store_works() { Ok(()) } else { Err("store") }
+    }
+
+    /// Whether it was begun for a peer, which asks for a client of its own or of others behind it.
+    fn is_of_peer(&self, cx: &Context) -> bool {
+        let starter = self.starter.and_then(|starter| cx.exchanges.get(&starter));
+        starter.is_some_and(|starter| starter.peer().is_some())
     }
 }

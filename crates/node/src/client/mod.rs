@@ -10,6 +10,7 @@ mod forwards;
 mod head;
 mod lookup;
 pub mod miss;
+mod misses;
 mod pass;
 mod peer_head;
 mod peer_request;
@@ -21,17 +22,15 @@ mod supplies;
 mod supply;
 
 use crate::chunks::Unit;
-use crate::client::miss::Stage;
 use crate::context::Context;
 use crate::exchanges::exchange::{Exchange, State};
 use crate::growing::reader::{Joins, Reader};
 use crate::growing::storing::Storing;
-use crate::hasher::Map;
 use crate::http::Record;
 use crate::input::{ExchangeId, FetchId};
 use crate::pursuits::Quest;
 use bytes::Bytes;
-use miss::Miss;
+use misses::Misses;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -87,10 +86,8 @@ type Values = VecDeque<Value>;
 
 /// See the module.
 pub struct Client {
-    /// Requests that nothing stored would do for, by the numbers of ours.
-    pub misses: Map<FetchId, Miss>,
-    /// Which of them others may join.
-    pub joinable: Map<ObjectKey, FetchId>,
+    /// Requests that nothing stored would do for.
+    pub misses: Misses,
     /// Requests of peers, and what they make us hold.
     pub supplies: Supplies,
     values: Values,
@@ -100,8 +97,7 @@ impl Client {
     /// Nobody asks yet; `memory_bytes` is the budget of the whole node.
     pub fn new(memory_bytes: u64) -> Self {
         Self {
-            misses: Map::default(),
-            joinable: Map::default(),
+            misses: Misses::default(),
             supplies: Supplies::new(memory_bytes),
             values: Values::new(),
         }
@@ -112,53 +108,10 @@ impl Client {
         self.values.pop_front()
     }
 
-    fn says(&mut self, value: Value) {
-        self.values.push_back(value);
-    }
-
-    /// Nobody may join any more; answers who waits.
-    pub fn retire(&mut self, id: FetchId) -> Vec<ExchangeId> {
-        let Some(miss) = self.misses.get_mut(&id) else { return Vec::new() };
-        let key = miss.ask.key;
-        let waiters = std::mem::take(&mut miss.waiters);
-        miss.joined.clear();
-        if self.joinable.get(&key) == Some(&id) {
-            self.joinable.remove(&key);
-        }
-        waiters
-    }
-
-    /// A request of ours is over.
-    fn remove(&mut self, id: FetchId) -> Option<Miss> {
-        let miss = self.misses.remove(&id)?;
-        self.says(Value::Over(id));
-        Some(miss)
-    }
-
-    /// What was asked for is over, or nothing of it is wanted any more.
-    pub fn forget(&mut self, id: FetchId) {
-        self.retire(id);
-        self.misses.remove(&id);
-    }
-
-    /// Whether nobody waits for a response, or reads it as it comes.
-    pub fn is_unwanted(&self, cx: &Context, id: FetchId) -> bool {
-        self.misses.get(&id).is_some_and(|miss| match &miss.stage {
-            Stage::Asking => miss.waiters.is_empty(),
-            Stage::Passing(pass) => !cx.exchanges.contains_key(&pass.client),
-            Stage::Object => false,
-        })
-    }
-
-    /// Whether nothing of a response has come.
-    pub fn is_asking(&self, id: FetchId) -> bool {
-        self.misses.get(&id).is_some_and(|miss| matches!(miss.stage, Stage::Asking))
-    }
-
     /// Takes a record out of its row.
     fn forget_record(&mut self, cx: &mut Context, key: ObjectKey, record: &Record) {
         if cx.forget_record(key, record.id) {
-            self.says(Value::Forgotten(record.id));
+            self.values.push_back(Value::Forgotten(record.id));
         }
     }
 

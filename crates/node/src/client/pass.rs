@@ -24,31 +24,15 @@ impl Client {
         match &mut miss.stage {
             Stage::Passing(pass) if !pass.held.is_empty() => {
                 pass.over = Some(result);
-                self.says(Value::Done(id));
+                self.values.push_back(Value::Done(id));
             }
             Stage::Passing(pass) => {
                 let client = pass.client;
-                self.remove(id);
+                self.misses.end(id, &mut self.values);
                 self.passed_on(cx, client, result);
             }
             Stage::Asking => self.unanswered(cx, id, result.err()),
             Stage::Object => {}
-        }
-    }
-
-    /// Accepts so much more of a response.
-    pub fn grant(&mut self, id: FetchId, bytes: u64) {
-        let Some(pass) = self.misses.get_mut(&id).and_then(Miss::pass) else { return };
-        let waits = pass.granted <= pass.received;
-        if bytes > 0 {
-            self.says(Value::Grant(id, bytes, waits));
-        }
-    }
-
-    /// Who was asked was told of so much.
-    pub fn handle_granted(&mut self, id: FetchId, bytes: u64) {
-        if let Some(pass) = self.misses.get_mut(&id).and_then(Miss::pass) {
-            pass.granted += bytes;
         }
     }
 

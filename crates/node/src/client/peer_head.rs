@@ -11,7 +11,6 @@ use crate::request::{COVER, CREDIT};
 use crate::{http, named};
 use ::http::{HeaderMap, HeaderName, StatusCode, header};
 use bytes::Bytes;
-use content::Root;
 use std::rc::Rc;
 use wire::peer::{Head, Opaque, Request, Selecting};
 use wire::{NodeId, Oid};
@@ -34,17 +33,19 @@ impl Client {
         }
         if !mesh.believes(&head.signer) {
             // It may be honest, and have dialled the origin itself.
-            self.says(Value::Heed(id, (peer, request)));
-            return self.says(Value::Disregard(id));
+            self.values.push_back(Value::Heed(id, (peer, request)));
+            return self.values.push_back(Value::Disregard(id));
         }
         if !verify(&head.signer, &head.signed(&ask.key), &head.signature) {
             return cx.expel(peer, "a record is not signed by whom it names");
         }
-        self.says(Value::Heed(id, (peer, request)));
+        self.values.push_back(Value::Heed(id, (peer, request)));
         match cx.growing.get(&id) {
-            Some(storing) if storing.record == head.record => self.says(Value::GoesOn(id)),
+            Some(storing) if storing.record == head.record => {
+                self.values.push_back(Value::GoesOn(id))
+            }
             // Two versions are never spliced.
-            Some(_) => self.says(Value::Broken(id)),
+            Some(_) => self.values.push_back(Value::Broken(id)),
             None => self.record_for(cx, id, peer, &head),
         }
     }
@@ -83,8 +84,8 @@ impl Client {
             voucher: Some(Voucher { signer: head.signer, signature: head.signature }),
             ..Record::clone(&old)
         };
-        let waiters = self.retire(id);
-        let Some(fetch) = self.remove(id) else { return };
+        let waiters = self.misses.retire(id);
+        let Some(fetch) = self.misses.end(id, &mut self.values) else { return };
         self.serve_confirmed(cx, &fetch, fresh, &waiters);
     }
 
@@ -109,7 +110,7 @@ impl Client {
         storing.voucher = Some(Voucher { signer: head.signer, signature: head.signature });
         storing.selecting = selecting(&head.selecting);
         if !http::selects(&storing.so_far(), &fetch.ask.headers) {
-            return self.says(Value::Disregard(id));
+            return self.values.push_back(Value::Disregard(id));
         }
         cx.pursuits.is_answering(id);
         let asked = Asked { method: &fetch.ask.method, headers: &fetch.ask.headers };
@@ -119,12 +120,12 @@ impl Client {
         let mut others = Vec::new();
         if judged.is_err() {
             // Whatever others think of it: here it is for nobody but who began.
-            others = self.retire(id);
+            others = self.misses.retire(id);
             let Some(fetch) = self.misses.get_mut(&id) else { return };
             let starter = others.iter().position(|waiter| Some(*waiter) == fetch.starter);
             fetch.waiters.extend(starter.map(|at| others.remove(at)));
         }
-        self.begin(id, storing);
+        self.misses.begin(id, storing, &mut self.values);
         self.ask_alone(cx, &others);
     }
 
@@ -144,33 +145,14 @@ impl Client {
         let Some(root) = root.filter(|_| is_plain && head.status == 200) else {
             return cx.expel(peer, "it tells of another object than was asked for");
         };
-        self.says(Value::Heed(id, (peer, request)));
+        self.values.push_back(Value::Heed(id, (peer, request)));
         match cx.growing.contains_key(&id) {
-            true => self.says(Value::GoesOn(id)),
-            false => self.follow_named(cx, id, name, root, head),
+            true => self.values.push_back(Value::GoesOn(id)),
+            false => {
+                let values = &mut self.values;
+                self.misses.follow_named(cx, id, name, root, head, values);
+            }
         }
-    }
-
-    /// A named object is going to be listed. Nothing of it is told by the peer but the rest of
-    /// `Cache-Status`.
-    fn follow_named(&mut self, cx: &mut Context, id: FetchId, name: &Oid, root: Root, head: &Head) {
-        let came = (cx.date(), cx.clock_right());
-        let works = cx.store_works();
-        let asking = |miss: &&mut Miss| matches!(miss.stage, Stage::Asking);
-        let Some(fetch) = self.misses.get_mut(&id).filter(asking) else { return };
-        fetch.status_line.clone_from(&head.status_line);
-        let next = fetch.ask.trail.resume.map_or(0, |resume| resume.segment);
-        let cover = fetch.ask.trail.cover.max(COVER);
-        let listed = Listed { next, hollow: next > 0, cover, ..Listed::default() };
-        let (inflow, headers) =
-            (Inflow::Listed(Box::new(listed)), named::headers(name, &root.encode()));
-        let mut storing = Storing::new(head.record, StatusCode::OK, headers, came, inflow);
-        storing.announced = Some(root.length);
-        storing.voucher = Some(named::VOUCHER);
-        storing.failed = root.length > cx.config.object_bytes_max || !works;
-        storing.root = Some(Rc::new(root));
-        cx.pursuits.is_answering(id);
-        self.begin(id, storing);
     }
 
     /// A peer answers with a response that is not stored.
@@ -193,15 +175,15 @@ impl Client {
             return cx.expel(peer, "an answer that the object's name does not certify");
         }
         if !cx.takes_unsigned(id, peer) {
-            return self.says(Value::TurnToGateway(id, (peer, request)));
+            return self.values.push_back(Value::TurnToGateway(id, (peer, request)));
         }
-        self.says(Value::Heed(id, (peer, request)));
+        self.values.push_back(Value::Heed(id, (peer, request)));
         let Some(fetch) = self.misses.get_mut(&id) else { return };
         let confirms = status == StatusCode::NOT_MODIFIED && fetch.confirms;
         if confirms && cx.mesh.as_ref().is_some_and(|mesh| !mesh.config.gateways.is_empty()) {
             // Nobody who is believed has signed that: the whole is asked for.
-            let waiters = self.retire(id);
-            self.remove(id);
+            let waiters = self.misses.retire(id);
+            self.misses.end(id, &mut self.values);
             return self.ask_alone(cx, &waiters);
         }
         headers.remove(header::CONTENT_LENGTH);

@@ -130,7 +130,7 @@ impl Client {
         let mut serving = Serving::new(Source::Growing(id), storing.record, pieces);
         serving.leads = !collapsed;
         let reader = Reader::new(client, !collapsed, 0);
-        self.says(Value::Join(id, reader, Joins::Client { head_alone }));
+        self.values.push_back(Value::Join(id, reader, Joins::Client { head_alone }));
         cx.out.push_back(Output::Client(ClientOutput::Respond(client, Box::new(head))));
         cx.exchanges.put_state(client, State::Serving(Box::new(serving)));
         cx.turns.ready(client);

@@ -174,7 +174,7 @@ impl Client {
         serving.waits = wanted;
         if !wanted {
             let unit = Unit::listed(&entry, offset + u64::from(entry.length));
-            self.says(Value::Missing(id, (entry.id, unit)));
+            self.values.push_back(Value::Missing(id, (entry.id, unit)));
         }
         Step::Wait
     }
@@ -184,7 +184,7 @@ impl Client {
         cx.report.units_false += 1;
         let source = cx.exchanges.get(&id).and_then(Exchange::source);
         if let Some(fetch) = source.and_then(Source::growing) {
-            self.says(Value::Misled(fetch));
+            self.values.push_back(Value::Misled(fetch));
         }
         Step::Abort
     }
@@ -221,7 +221,7 @@ impl Client {
             State::Passing(fetch) => {
                 let pass = self.misses.get_mut(&fetch).and_then(Miss::pass);
                 if pass.is_some_and(|pass| pass.over.is_none()) {
-                    self.grant(fetch, bytes);
+                    self.misses.grant(fetch, bytes, &mut self.values);
                 }
                 self.let_go(cx, fetch);
             }
@@ -383,7 +383,7 @@ impl Client {
         }
         cx.linger_no_more(&exchange);
         if let Some(fetch) = growing {
-            self.says(Value::Left(fetch, id, of_peer));
+            self.values.push_back(Value::Left(fetch, id, of_peer));
         }
     }
 }

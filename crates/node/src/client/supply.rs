@@ -81,7 +81,11 @@ impl Client {
         }
         self.supplies.begin(cx, id, Source::Growing(fetch_id), record.id);
         let cover = cx.exchanges.get(&id).map_or(0, |exchange| exchange.ask.trail.cover);
-        self.says(Value::Join(fetch_id, Reader::new(id, false, 0), Joins::Peer { cover }));
+        self.values.push_back(Value::Join(
+            fetch_id,
+            Reader::new(id, false, 0),
+            Joins::Peer { cover },
+        ));
     }
 
     /// A peer wants units: those that are not here are wanted of the next one at once.
@@ -111,7 +115,7 @@ impl Client {
         let growing = supplying.source.growing();
         self.supplies.charge(cx, id);
         if let Some(fetch) = growing {
-            self.says(Value::Forward(id, fetch, wants));
+            self.values.push_back(Value::Forward(id, fetch, wants));
         }
         cx.turns.ready(id);
     }
@@ -130,7 +134,7 @@ impl Client {
         let (cover, growing) = (supplying.cover, supplying.source.growing());
         if let Some(fetch) = growing {
             // It has waited until it was worth a message already.
-            self.says(Value::Welcome(fetch, cover));
+            self.values.push_back(Value::Welcome(fetch, cover));
             cx.turns.dirty(fetch);
         }
         match flow.filter(|_| bytes > 0) {

@@ -30,8 +30,8 @@ impl Node {
         } else if let Some((reader, fresh)) = self.cx.turns.next_reader() {
             self.read(reader, fresh);
         } else if let Some((id, turn)) = self.cx.turns.next_transfer() {
-            let of_nobody =
-                self.object.is_unwanted(&self.cx, id) || self.client.is_unwanted(&self.cx, id);
+            let of_nobody = self.object.is_unwanted(&self.cx, id)
+                || self.client.misses.is_unwanted(&self.cx, id);
             if turn == Turn::End && of_nobody {
                 self.cancel(id);
             } else {

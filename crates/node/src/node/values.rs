@@ -54,9 +54,9 @@ impl Node {
             Value::Heed(id, asked) => self.source.heed(cx, id, asked),
             Value::TurnToGateway(id, asked) => self.source.turn_to_gateway(cx, id, asked),
             Value::Shows(id, peer) => self.source.shows(cx, id, peer),
-            Value::Retire(id) => _ = self.client.retire(id),
+            Value::Retire(id) => _ = self.client.misses.retire(id),
             Value::Over(id) => {
-                self.client.forget(id);
+                self.client.misses.forget(id);
                 self.over(id);
             }
             Value::Ends(reader, length) => cx.exchanges.object_ends(reader, length),
@@ -95,7 +95,7 @@ impl Node {
             Value::Lost(id) => self.object.giver_lost(&mut self.cx, id),
             Value::CannotFill(id) => _ = self.object.cannot_fill(&mut self.cx, id),
             Value::Granted(id, bytes) => {
-                self.client.handle_granted(id, bytes);
+                self.client.misses.handle_granted(id, bytes);
                 self.object.handle_granted(&mut self.cx, id, bytes);
             }
             Value::BrokenOff(id) => self.object.handle_broken_off(&mut self.cx, id),
@@ -119,7 +119,7 @@ impl Node {
             return;
         }
         // The peer beside which an origin was asked may still answer.
-        if !self.client.is_asking(id) || !self.source.falls_back_beside(&mut self.cx, id) {
+        if !self.client.misses.is_asking(id) || !self.source.falls_back_beside(&mut self.cx, id) {
             self.client.handle_end(&mut self.cx, id, result);
         }
     }
@@ -139,7 +139,7 @@ impl Node {
     /// Breaks off a transfer.
     pub(super) fn cancel(&mut self, id: FetchId) {
         let is_put = self.publish.has(id);
-        self.client.forget(id);
+        self.client.misses.forget(id);
         self.source.cancel(&mut self.cx, id);
         self.over(id);
         if is_put {

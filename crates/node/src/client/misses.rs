@@ -1,0 +1,307 @@
+//! All requests that nothing stored would do for: which of them others may join, how each begins, and how it ends.
+
+use super::miss::{Miss, Pass, Stage};
+use super::{Value, Values};
+use crate::context::Context;
+use crate::exchanges::exchange::State;
+use crate::growing::cutting::Cutting;
+use crate::growing::storing::{Inflow, Label, Listed, Storing};
+use crate::hasher::Map;
+use crate::http::{Audience, Record, Row, bodiless, content_length};
+use crate::input::{ExchangeId, FetchId};
+use crate::pursuits::{Goal, Quest};
+use crate::request::{Ask, COVER};
+use crate::{http, named};
+use ::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use content::Root;
+use std::ops::{Deref, DerefMut};
+use std::rc::Rc;
+use wire::peer::Head;
+use wire::{ObjectKey, Oid};
+
+/// See the module.
+#[derive(Default)]
+pub struct Misses {
+    /// By the numbers of ours.
+    all: Map<FetchId, Miss>,
+    /// Which of them others may join.
+    pub joinable: Map<ObjectKey, FetchId>,
+}
+
+impl Deref for Misses {
+    type Target = Map<FetchId, Miss>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.all
+    }
+}
+
+impl DerefMut for Misses {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.all
+    }
+}
+
+impl Misses {
+    /// Notes a transfer whose response may be stored.
+    pub fn fetch(
+        &mut self,
+        cx: &mut Context,
+        ask: Ask,
+        old: Option<Rc<Record>>,
+        why: &'static str,
+        waiters: Vec<ExchangeId>,
+        values: &mut Values,
+    ) -> FetchId {
+        let mut headers = ask.headers.clone();
+        // With a range asked for, a changed object is given on, not fetched whole.
+        let ranged = headers.contains_key(header::RANGE);
+        let confirms = old.as_ref().is_some_and(|old| {
+            let mut asked = headers.clone();
+            let can = http::make_conditional(&mut asked, old);
+            if can {
+                headers = asked;
+            }
+            can
+        });
+        let (key, merges) = (ask.key, ask.is_plain() || waiters.is_empty());
+        let miss = Miss {
+            old,
+            confirms,
+            unstorable: ranged.then_some("range"),
+            ..Miss::new(Rc::new(ask), cx.date(), why, waiters)
+        };
+        let id = self.start(cx, miss, headers, Goal::Head, values);
+        if merges {
+            self.joinable.insert(key, id);
+        }
+        id
+    }
+
+    /// Gives a request on to its origin, and the answer back, unstored.
+    pub fn pass(
+        &mut self,
+        cx: &mut Context,
+        id: ExchangeId,
+        why: &'static str,
+        reason: &'static str,
+        values: &mut Values,
+    ) {
+        let Some(exchange) = cx.exchanges.get(&id) else { return };
+        let ask = exchange.ask.clone();
+        let headers = ask.headers.clone();
+        let miss = Miss {
+            unstorable: Some(reason),
+            stage: Stage::Passing(Pass::new(id, reason, 0)),
+            ..Miss::new(Rc::new(ask), cx.date(), why, vec![id])
+        };
+        let fetch_id = self.start(cx, miss, headers, Goal::Pass, values);
+        cx.exchanges.put_state(id, State::Waiting(fetch_id));
+    }
+
+    /// Notes a request of ours: it is asked of others, with these fields, when it has its turn.
+    fn start(
+        &mut self,
+        cx: &mut Context,
+        miss: Miss,
+        headers: HeaderMap,
+        goal: Goal,
+        values: &mut Values,
+    ) -> FetchId {
+        let id = cx.tickets.fetch();
+        let sends = miss.ask.has_body || miss.ask.upgrade;
+        let quest = Quest {
+            ask: Rc::clone(&miss.ask),
+            headers,
+            have: miss.old.as_ref().filter(|_| miss.confirms).map(|old| old.id),
+            content: miss.starter.filter(|_| sends),
+            goal,
+        };
+        values.push_back(Value::Seek(id, quest));
+        self.all.insert(id, miss);
+        id
+    }
+
+    /// Nobody may join any more; answers who waits.
+    pub fn retire(&mut self, id: FetchId) -> Vec<ExchangeId> {
+        let Some(miss) = self.all.get_mut(&id) else { return Vec::new() };
+        let key = miss.ask.key;
+        let waiters = std::mem::take(&mut miss.waiters);
+        miss.joined.clear();
+        if self.joinable.get(&key) == Some(&id) {
+            self.joinable.remove(&key);
+        }
+        waiters
+    }
+
+    /// Whether nothing of a response has come.
+    pub fn is_asking(&self, id: FetchId) -> bool {
+        self.all.get(&id).is_some_and(|miss| matches!(miss.stage, Stage::Asking))
+    }
+
+    /// Whether nobody waits for a response, or reads it as it comes.
+    pub fn is_unwanted(&self, cx: &Context, id: FetchId) -> bool {
+        self.all.get(&id).is_some_and(|miss| match &miss.stage {
+            Stage::Asking => miss.waiters.is_empty(),
+            Stage::Passing(pass) => !cx.exchanges.contains_key(&pass.client),
+            Stage::Object => false,
+        })
+    }
+
+    /// An object is going to be cut out of what comes.
+    pub fn begin_storing(
+        &mut self,
+        cx: &mut Context,
+        id: FetchId,
+        status: StatusCode,
+        mut headers: HeaderMap,
+        values: &mut Values,
+    ) {
+        let (now, right) = (cx.date(), cx.clock_right());
+        let Some(fetch) = self.all.get_mut(&id) else { return };
+        let announced =
+            if bodiless(&Method::GET, status) { Some(0) } else { content_length(&headers) };
+        headers.remove(header::CONTENT_LENGTH);
+        let cookies = http::take_cookies(&mut headers);
+        if let Some(starter) = fetch.starter.and_then(|starter| cx.exchanges.get_mut(&starter)) {
+            starter.ask.cookies = cookies;
+        }
+        if right && !headers.contains_key(header::DATE) {
+            headers.insert(header::DATE, http::format_date(now));
+        }
+        let cutting = Cutting::new(cx.config.profile, cx.sealer.clone());
+        let inflow = Inflow::Cut(Box::new(cutting));
+        let mut storing = Storing::new(cx.dice.record_id(), status, headers, (now, right), inflow);
+        storing.announced = announced;
+        let names = http::vary(&storing.headers).unwrap_or_default();
+        storing.selecting = http::selecting(names, &fetch.ask.headers);
+        self.begin(id, storing, values);
+        cx.turns.dirty(id);
+    }
+
+    /// A named object is going to be listed. Nothing of it is told by the peer but the rest of
+    /// `Cache-Status`.
+    pub fn follow_named(
+        &mut self,
+        cx: &mut Context,
+        id: FetchId,
+        name: &Oid,
+        root: Root,
+        head: &Head,
+        values: &mut Values,
+    ) {
+        let came = (cx.date(), cx.clock_right());
+        let works = cx.store_works();
+        let asking = |miss: &&mut Miss| matches!(miss.stage, Stage::Asking);
+        let Some(fetch) = self.all.get_mut(&id).filter(asking) else { return };
+        fetch.status_line.clone_from(&head.status_line);
+        let next = fetch.ask.trail.resume.map_or(0, |resume| resume.segment);
+        let cover = fetch.ask.trail.cover.max(COVER);
+        let listed = Listed { next, hollow: next > 0, cover, ..Listed::default() };
+        let (inflow, headers) =
+            (Inflow::Listed(Box::new(listed)), named::headers(name, &root.encode()));
+        let mut storing = Storing::new(head.record, StatusCode::OK, headers, came, inflow);
+        storing.announced = Some(root.length);
+        storing.voucher = Some(named::VOUCHER);
+        storing.failed = root.length > cx.config.object_bytes_max || !works;
+        storing.root = Some(Rc::new(root));
+        cx.pursuits.is_answering(id);
+        self.begin(id, storing, values);
+    }
+
+    /// The head is that of an object, which begins to come.
+    pub fn begin(&mut self, id: FetchId, mut storing: Storing, values: &mut Values) {
+        let Some(miss) = self.all.get_mut(&id) else { return };
+        let (key, uri, named) = (miss.ask.key, miss.ask.target.to_string(), miss.ask.named);
+        storing.label = Some(Label { key, uri, named });
+        storing.requested = miss.requested;
+        miss.stage = Stage::Object;
+        values.push_back(Value::Begin(id, Box::new(storing)));
+    }
+
+    /// Accepts so much more of a response.
+    pub fn grant(&mut self, id: FetchId, bytes: u64, values: &mut Values) {
+        let Some(pass) = self.all.get_mut(&id).and_then(Miss::pass) else { return };
+        let waits = pass.granted <= pass.received;
+        if bytes > 0 {
+            values.push_back(Value::Grant(id, bytes, waits));
+        }
+    }
+
+    /// Who was asked was told of so much.
+    pub fn handle_granted(&mut self, id: FetchId, bytes: u64) {
+        if let Some(pass) = self.all.get_mut(&id).and_then(Miss::pass) {
+            pass.granted += bytes;
+        }
+    }
+
+    /// A successful unsafe request makes what is stored for its target doubtful (RFC 9111 §4.4).
+    pub fn invalidate(
+        &mut self,
+        cx: &mut Context,
+        id: FetchId,
+        status: StatusCode,
+        headers: &HeaderMap,
+    ) {
+        let Some(fetch) = self.all.get(&id) else { return };
+        // Whoever is not known to be the host does not speak for its URIs.
+        let speaks = fetch.ask.verified && !fetch.ask.method.is_safe();
+        if !speaks || !(200..400).contains(&status.as_u16()) {
+            return;
+        }
+        let target = fetch.ask.target.clone();
+        let secret = &cx.config.secret;
+        // What others have stored may be from the same origin.
+        let audiences = match fetch.ask.audience {
+            Audience::Everyone => &[Audience::Everyone][..],
+            Audience::Site | Audience::ThisMachine => &Audience::ALL,
+        };
+        let mut targets = vec![target.clone()];
+        for name in [header::LOCATION, header::CONTENT_LOCATION] {
+            let path = headers.get(name).and_then(|value| same_host(value, &target));
+            targets.extend(path.map(|path| target.with_path(&path)));
+        }
+        let keys = targets
+            .iter()
+            .flat_map(|target| audiences.iter().map(|audience| target.key(secret, *audience)));
+        let keys: Vec<_> = keys.collect();
+        for key in keys {
+            // What is under way is from before it.
+            self.joinable.remove(&key);
+            // What only the catalogue has is not worth a look-up: it goes.
+            match cx.rows.get(&key) {
+                Some(row) => cx.mark_invalid(key, &row),
+                // The answer to a look-up that is under way may be older than this.
+                None if cx.rows.is_awaited(&key) => {
+                    cx.write_row(key, Row::default());
+                }
+                None => cx.remove_row(key),
+            }
+        }
+    }
+
+    /// A request of ours is over.
+    pub fn end(&mut self, id: FetchId, values: &mut Values) -> Option<Miss> {
+        let miss = self.all.remove(&id)?;
+        values.push_back(Value::Over(id));
+        Some(miss)
+    }
+
+    /// What was asked for is over, or nothing of it is wanted any more.
+    pub fn forget(&mut self, id: FetchId) {
+        self.retire(id);
+        self.all.remove(&id);
+    }
+}
+
+/// The path that a URI reference names on the same host; `None` for another host.
+fn same_host(value: &HeaderValue, target: &http::Target) -> Option<String> {
+    let text = value.to_str().ok()?;
+    let uri: ::http::Uri = text.parse().ok()?;
+    let same = match uri.authority() {
+        None => true,
+        Some(authority) => http::Target::new(authority, None)
+            .is_some_and(|other| other.authority() == target.authority()),
+    };
+    same.then(|| uri.path_and_query().map_or("/".into(), ToString::to_string))
+}
