@@ -1,8 +1,8 @@
 //! What is asked: a client's request, or a peer's for one, understood. The word that machines share.
 
-use crate::access::Caller;
+use crate::access::{Access, Caller, Forbidden};
 use crate::http::{Audience, CONDITIONS, CacheControl, Target, take_cookies};
-use crate::input::Entrance;
+use crate::input::{Config, Entrance, FetchError};
 use crate::output::{self, Dial};
 use http::{HeaderMap, HeaderValue, Method, header};
 use std::net::IpAddr;
@@ -153,6 +153,77 @@ impl Ask {
     pub fn is_insistent(&self) -> bool {
         let control = CacheControl::of_request(&self.headers);
         control.no_cache || control.max_age == Some(0)
+    }
+
+    /// What forbids a client's request whatever the routes and the addresses of its host are: then it is not even
+    /// given what is stored. A peer is given that, and is refused only what this node would have to dial.
+    pub fn forbidden(&self, access: &Access) -> Option<Forbidden> {
+        if self.named.is_some() {
+            // It has no origin.
+            return None;
+        }
+        let (caller, port) = (self.caller(), self.target.port());
+        match self.target.address() {
+            // An intercepted client has dialled, whatever it says.
+            Some(address) if caller != Caller::Intercepted => {
+                access.check(caller, (address, port).into()).err()
+            }
+            _ => access.check_port(caller, port).err(),
+        }
+    }
+
+    /// What an explicit client reads where no other client may go is for the site alone.
+    pub fn keep_in_site(&mut self, addresses: Option<&[IpAddr]>, config: &Config) {
+        if self.caller() != Caller::Explicit || self.named.is_some() {
+            return;
+        }
+        let within = |address: &IpAddr| config.access.is_of_site(*address);
+        if addresses.is_some_and(|addresses| addresses.iter().any(within)) {
+            self.audience = Audience::Site;
+            self.key = self.target.key(&config.secret, self.audience);
+        }
+    }
+
+    /// What a client on this machine asked for was not dialled as for others: it asks with its exemption, if
+    /// it did not. After any other error an origin was dialled, and the exemption changes nothing.
+    pub fn turn_home(&mut self, error: Option<FetchError>, config: &Config) -> bool {
+        let helps = matches!(error, Some(FetchError::Forbidden(_) | FetchError::Unresolved));
+        if !helps || !std::mem::take(&mut self.may_turn_home) {
+            return false;
+        }
+        self.audience = Audience::ThisMachine;
+        self.key = self.target.key(&config.secret, self.audience);
+        true
+    }
+
+    /// What is asked of others for a named object: what comes is kept, and a part of it comes out of the store the
+    /// next time.
+    pub fn make_whole(&mut self) {
+        for part in [header::RANGE, header::IF_RANGE, header::IF_NONE_MATCH] {
+            self.headers.remove(part);
+        }
+    }
+
+    /// What is asked of others for a named object that only its head is wanted of: who holds it tells
+    /// that first, and is to send nothing else meanwhile. A peer is never asked for less.
+    pub fn head_alone(self) -> Self {
+        let mut ask = self.in_background();
+        ask.trail.sparing = true;
+        ask
+    }
+
+    /// An answer that we cannot read, be it only because its head is larger than what we take, may well be one
+    /// for a client that does not know of us: without us it would have got it. So it asks anew, past us.
+    pub fn past_us(&self) -> Option<output::Fetch> {
+        let Entrance::Intercepted(dialled) = self.entrance else { return None };
+        // Content has been sent and is not kept.
+        if self.has_body || self.upgrade || !self.method.is_safe() {
+            return None;
+        }
+        let mut headers = self.headers.clone();
+        // What comes next on the connection would pass us, too.
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        Some(output::Fetch { dial: Dial::Address(dialled), ..self.bare_request(headers) })
     }
 
     /// The request of an origin, with these fields and without content.

@@ -1,45 +1,42 @@
 //! `Max-Forwards`: how many proxies a TRACE or an OPTIONS may pass (RFC 9110 §7.6.2, §9.3.7, §9.3.8).
 
-use super::Client;
-use crate::context::Context;
 use crate::input::{ExchangeId, Request};
 use crate::output::{ClientOutput, Head, Output};
 use ::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use bytes::Bytes;
+use std::collections::VecDeque;
 
-impl Client {
-    /// Counts a request down. True if it was to go no further than this, and is answered.
-    pub fn ends_here(&mut self, cx: &mut Context, id: ExchangeId, request: &mut Request) -> bool {
-        if !matches!(request.method, Method::TRACE | Method::OPTIONS) {
-            return false;
-        }
-        // What is no number limits nothing.
-        let Some(left) = max_forwards(&request.headers) else { return false };
-        if let Some(left) = left.checked_sub(1) {
-            request.headers.insert(header::MAX_FORWARDS, HeaderValue::from(left));
-            return false;
-        }
-        self.answer_as_last(cx, id, request);
-        true
+/// Counts a request down. True if it was to go no further than this, and is answered.
+pub fn ends_here(out: &mut VecDeque<Output>, id: ExchangeId, request: &mut Request) -> bool {
+    if !matches!(request.method, Method::TRACE | Method::OPTIONS) {
+        return false;
     }
+    // What is no number limits nothing.
+    let Some(left) = max_forwards(&request.headers) else { return false };
+    if let Some(left) = left.checked_sub(1) {
+        request.headers.insert(header::MAX_FORWARDS, HeaderValue::from(left));
+        return false;
+    }
+    answer_as_last(out, id, request);
+    true
+}
 
-    fn answer_as_last(&mut self, cx: &mut Context, id: ExchangeId, request: &Request) {
-        let mut headers = HeaderMap::new();
-        let mut text = Bytes::new();
-        if request.method == Method::TRACE {
-            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("message/http"));
-            text = reflection(request);
-        }
-        let length = text.len() as u64;
-        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
-        let head = Head { status: StatusCode::OK, headers, length: Some(length) };
-        cx.out.push_back(Output::Client(ClientOutput::Respond(id, Box::new(head))));
-        if !text.is_empty() {
-            // A head is no longer than the screen lets through: that is given without asking for credit.
-            cx.out.push_back(Output::Client(ClientOutput::Data(id, text)));
-        }
-        cx.out.push_back(Output::Client(ClientOutput::Finish(id)));
+fn answer_as_last(out: &mut VecDeque<Output>, id: ExchangeId, request: &Request) {
+    let mut headers = HeaderMap::new();
+    let mut text = Bytes::new();
+    if request.method == Method::TRACE {
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("message/http"));
+        text = reflection(request);
     }
+    let length = text.len() as u64;
+    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    let head = Head { status: StatusCode::OK, headers, length: Some(length) };
+    out.push_back(Output::Client(ClientOutput::Respond(id, Box::new(head))));
+    if !text.is_empty() {
+        // A head is no longer than the screen lets through: that is given without asking for credit.
+        out.push_back(Output::Client(ClientOutput::Data(id, text)));
+    }
+    out.push_back(Output::Client(ClientOutput::Finish(id)));
 }
 
 /// How many more proxies may pass a request on; `None` if that is not said, or not in one number.

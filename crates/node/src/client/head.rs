@@ -11,6 +11,7 @@ use crate::output::{ClientOutput, Head, Output};
 use crate::pursuits::{Goal, Pursuit};
 use ::http::{HeaderMap, StatusCode, header};
 use std::rc::Rc;
+use wire::peer::Outcome;
 
 impl Client {
     /// The head of a response.
@@ -24,10 +25,15 @@ impl Client {
             let old = Rc::clone(old);
             return self.confirmed(cx, id, &old, &headers);
         }
-        if self.stale_instead(cx, id, status) {
+        if let Some(old) = miss.stands_in(cx, status) {
+            let detail = format!("fwd=stale; fwd-status={}", status.as_u16());
+            let waiters = self.misses.retire(id);
+            cx.turns.end(id);
+            for waiter in waiters {
+                self.check(cx, waiter, Rc::clone(&old), -1, Some(detail.clone()));
+            }
             return;
         }
-        let Some(miss) = self.misses.get(&id) else { return };
         match miss.judge(cx, status, &headers) {
             Ok(()) => self.misses.begin_storing(cx, id, status, headers, &mut self.values),
             Err(reason) => self.do_not_store(cx, id, reason, status, headers),
@@ -105,7 +111,9 @@ impl Client {
         cx.report.requests.pass += 1;
         cx.report.not_stored.entry(reason).or_default().responses += 1;
         if cx.exchanges[&client].peer().is_some() {
-            self.supply_opaque(cx, client, status, &headers, length);
+            if !self.supplies.say_opaque(cx, client, status, &headers, length) {
+                self.dismiss(cx, client, Outcome::Busy);
+            }
         } else {
             http::add_via(&mut headers, ::http::Version::HTTP_11, &cx.via);
             let output = ClientOutput::Respond(client, Box::new(Head { status, headers, length }));
@@ -157,31 +165,6 @@ impl Client {
                 self.ask_alone(cx, &[*waiter]);
             }
         }
-    }
-
-    /// A server error, where a stale response may be used instead (RFC 5861 §4).
-    fn stale_instead(&mut self, cx: &mut Context, id: FetchId, status: StatusCode) -> bool {
-        let Some(old) = self.misses[&id].old.clone() else { return false };
-        if !matches!(status.as_u16(), 500 | 502 | 503 | 504) {
-            return false;
-        }
-        let now = cx.date();
-        let waiters = self.misses[&id].waiters.clone();
-        let permitted = waiters.iter().all(|waiter| {
-            cx.exchanges.get(waiter).is_none_or(|exchange| {
-                http::stale_permitted(&old, &exchange.ask.headers, now, true)
-            })
-        });
-        if !permitted {
-            return false;
-        }
-        self.misses.retire(id);
-        cx.turns.end(id);
-        let detail = format!("fwd=stale; fwd-status={}", status.as_u16());
-        for waiter in waiters {
-            self.check(cx, waiter, Rc::clone(&old), -1, Some(detail.clone()));
-        }
-        true
     }
 
     /// No head came: a stale response where that is permitted, else an honest error.

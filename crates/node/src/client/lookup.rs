@@ -4,17 +4,15 @@
 use super::{Client, Value};
 use crate::client::miss::Stage;
 use crate::context::Context;
-use crate::exchanges::exchange::{Exchange, Source, State};
+use crate::exchanges::exchange::State;
 use crate::http::{CacheControl, Record, Reuse, Row, selects};
 use crate::input::{Entrance, ExchangeId, FetchId};
 use crate::pursuits::Pursuit;
-use crate::request::Ask;
-use crate::{catalogue, http, named};
-use ::http::{HeaderMap, Method, StatusCode, header};
+use crate::{http, named};
+use ::http::{Method, StatusCode, header};
 use std::rc::Rc;
 use std::time::Duration;
 use wire::peer::{Outcome, Resume};
-use wire::{Oid, RecordId};
 
 /// Who joined a request that has no head after so long, of a peer that says nothing, goes to the gateway,
 /// alone (protocol: No loops).
@@ -27,12 +25,12 @@ impl Client {
     /// The host's addresses are known: sorts out what the request alone says cannot be cached, and
     /// goes on to the catalogue.
     pub fn look(&mut self, cx: &mut Context, id: ExchangeId) {
-        self.keep_in_site(cx, id);
         let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
+        let addresses = cx.names.of(&exchange.ask.target, cx.now);
+        exchange.ask.keep_in_site(addresses.as_deref(), &cx.config);
         exchange.state = State::Looking;
         if let Entrance::Intercepted(dialled) = exchange.ask.entrance {
             let target = &exchange.ask.target;
-            let addresses = cx.names.of(target, cx.now);
             let meant =
                 addresses.is_some_and(|addresses| addresses.contains(&dialled.ip().to_canonical()));
             if !meant || target.port() != dialled.port() {
@@ -61,7 +59,12 @@ impl Client {
             return self.take_up(cx, id, resume, row);
         }
         if let Some(name) = ask.named {
-            return self.decide_named(cx, id, &name, row);
+            // What is stored answers, whatever its age.
+            let wanted = named::record_id(&name);
+            return match row.records.iter().find(|record| record.id == wanted) {
+                Some(record) => self.check(cx, id, Rc::clone(record), named::LEFT, None),
+                None => self.miss(cx, id, None, "uri-miss"),
+            };
         }
         match http::decide(row, &ask.headers, now, clock_right) {
             Reuse::Hit(record, left) => self.check(cx, id, record, left, None),
@@ -84,15 +87,6 @@ impl Client {
             Reuse::Miss(true) => self.miss(cx, id, None, "vary-miss"),
             Reuse::Miss(false) => self.miss(cx, id, None, "uri-miss"),
         }
-    }
-
-    /// The row of a named object is known: what is stored answers, whatever its age.
-    pub fn decide_named(&mut self, cx: &mut Context, id: ExchangeId, name: &Oid, row: &Row) {
-        let wanted = named::record_id(name);
-        if let Some(record) = row.records.iter().find(|record| record.id == wanted) {
-            return self.check(cx, id, Rc::clone(record), named::LEFT, None);
-        }
-        self.miss(cx, id, None, "uri-miss");
     }
 
     /// A peer goes on with a transfer that was broken off.
@@ -134,7 +128,7 @@ impl Client {
     ) {
         let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
         if exchange.ask.named.is_some() {
-            Self::whole_of_named(&mut exchange.ask);
+            exchange.ask.make_whole();
         }
         let ask = exchange.ask.clone();
         if CacheControl::of_request(&ask.headers).only_if_cached {
@@ -146,7 +140,7 @@ impl Client {
             );
         }
         let ask = match ask.method {
-            Method::HEAD if ask.named.is_some() => Self::head_alone(ask),
+            Method::HEAD if ask.named.is_some() => ask.head_alone(),
             Method::HEAD if old.is_none() => {
                 return self.misses.pass(cx, id, why, "head", &mut self.values);
             }
@@ -249,49 +243,10 @@ impl Client {
     fn lost(&mut self, cx: &mut Context, id: ExchangeId, record: &Rc<Record>) {
         let Some(exchange) = cx.exchanges.get(&id) else { return };
         let key = exchange.ask.key;
-        self.forget_record(cx, key, record);
+        if cx.forget_record(key, record.id) {
+            self.values.push_back(Value::Forgotten(record.id));
+        }
         self.miss(cx, id, None, "uri-miss");
-    }
-
-    /// What is asked of others for a named object: what comes is kept, and a part of it comes out of the store the
-    /// next time.
-    pub fn whole_of_named(ask: &mut Ask) {
-        for part in [header::RANGE, header::IF_RANGE, header::IF_NONE_MATCH] {
-            ask.headers.remove(part);
-        }
-    }
-
-    /// What is asked of others for a named object that only its head is wanted of: who holds it tells
-    /// that first, and is to send nothing else meanwhile. A peer is never asked for less.
-    pub fn head_alone(ask: Ask) -> Ask {
-        let mut ask = ask.in_background();
-        ask.trail.sparing = true;
-        ask
-    }
-
-    /// Whether a segment that the catalogue has shown is what the name certifies, if those who wait for it
-    /// asked by one. Names of units vouch for each of them, and nothing but this for their order. What nobody
-    /// waits for was read for the walk, which looks itself.
-    pub fn is_certified(&self, cx: &Context, at: (RecordId, u32), bytes: &[u8]) -> bool {
-        let waiters = cx.manifests.waiters(&at);
-        !waiters.is_empty()
-            && waiters.iter().all(|waiter| {
-                let Some(exchange) = cx.exchanges.get(waiter) else { return true };
-                let Some(name) = exchange.ask.named else { return true };
-                let root = self.headers_of(cx, exchange).and_then(|it| named::root_in(&name, it));
-                root.is_some_and(|root| catalogue::certifies_kept(&root, bytes).is_some())
-            })
-    }
-
-    /// The fields of the record that somebody reads, or is going to.
-    fn headers_of<'a>(&self, cx: &'a Context, exchange: &'a Exchange) -> Option<&'a HeaderMap> {
-        if let State::Checking(record, ..) = &exchange.state {
-            return Some(&record.headers);
-        }
-        match exchange.source()? {
-            Source::Closed(record) => Some(&record.headers),
-            Source::Growing(fetch) => Some(&cx.growing.get(fetch)?.headers),
-        }
     }
 
     /// Who joined a request that has no head yet does not wait for ever.

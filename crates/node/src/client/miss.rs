@@ -127,4 +127,19 @@ impl Miss {
         let starter = self.starter.and_then(|starter| cx.exchanges.get(&starter));
         starter.is_some_and(|starter| starter.peer().is_some())
     }
+
+    /// What is used instead of a server error, where a stale response may be (RFC 5861 §4).
+    pub fn stands_in(&self, cx: &Context, status: StatusCode) -> Option<Rc<Record>> {
+        let old = self.old.as_ref()?;
+        if !matches!(status.as_u16(), 500 | 502 | 503 | 504) {
+            return None;
+        }
+        let now = cx.date();
+        let permitted = self.waiters.iter().all(|waiter| {
+            cx.exchanges
+                .get(waiter)
+                .is_none_or(|exchange| http::stale_permitted(old, &exchange.ask.headers, now, true))
+        });
+        permitted.then(|| Rc::clone(old))
+    }
 }

@@ -1,13 +1,14 @@
 //! All requests that nothing stored would do for: which of them others may join, how each begins, and how it ends.
 
 use super::miss::{Miss, Pass, Stage};
+use super::peer_head::selecting;
 use super::{Value, Values};
 use crate::context::Context;
 use crate::exchanges::exchange::State;
 use crate::growing::cutting::Cutting;
 use crate::growing::storing::{Inflow, Label, Listed, Storing};
 use crate::hasher::Map;
-use crate::http::{Audience, Record, Row, bodiless, content_length};
+use crate::http::{Asked, Audience, Record, Row, Voucher, bodiless, content_length};
 use crate::input::{ExchangeId, FetchId};
 use crate::pursuits::{Goal, Quest};
 use crate::request::{Ask, COVER};
@@ -177,6 +178,48 @@ impl Misses {
         storing.selecting = http::selecting(names, &fetch.ask.headers);
         self.begin(id, storing, values);
         cx.turns.dirty(id);
+    }
+
+    /// An object is going to be listed; answers who waited and cannot share it.
+    pub fn follow(
+        &mut self,
+        cx: &mut Context,
+        id: FetchId,
+        head: &Head,
+        status: StatusCode,
+        headers: HeaderMap,
+        values: &mut Values,
+    ) -> Vec<ExchangeId> {
+        let (now, right) = (cx.date(), cx.clock_right());
+        let Some(fetch) = self.all.get_mut(&id) else { return Vec::new() };
+        let next = fetch.ask.trail.resume.map_or(0, |resume| resume.segment);
+        let cover = fetch.ask.trail.cover.max(COVER);
+        let listed = Listed { next, hollow: next > 0, cover, ..Listed::default() };
+        let inflow = Inflow::Listed(Box::new(listed));
+        let mut storing = Storing::new(head.record, status, headers, (now, right), inflow);
+        storing.announced = head.length;
+        storing.carried = u64::from(head.age);
+        storing.voucher = Some(Voucher { signer: head.signer, signature: head.signature });
+        storing.selecting = selecting(&head.selecting);
+        if !http::selects(&storing.so_far(), &fetch.ask.headers) {
+            values.push_back(Value::Disregard(id));
+            return Vec::new();
+        }
+        cx.pursuits.is_answering(id);
+        let asked = Asked { method: &fetch.ask.method, headers: &fetch.ask.headers };
+        let judged = http::judge(&asked, status, &storing.headers, now);
+        let large = head.length.is_some_and(|bytes| bytes > cx.config.object_bytes_max);
+        storing.failed = judged.is_err() || large || !cx.store_works();
+        let mut others = Vec::new();
+        if judged.is_err() {
+            // Whatever others think of it: here it is for nobody but who began.
+            others = self.retire(id);
+            let Some(fetch) = self.all.get_mut(&id) else { return Vec::new() };
+            let starter = others.iter().position(|waiter| Some(*waiter) == fetch.starter);
+            fetch.waiters.extend(starter.map(|at| others.remove(at)));
+        }
+        self.begin(id, storing, values);
+        others
     }
 
     /// A named object is going to be listed. Nothing of it is told by the peer but the rest of

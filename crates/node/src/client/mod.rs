@@ -23,17 +23,14 @@ mod supply;
 
 use crate::chunks::Unit;
 use crate::context::Context;
-use crate::exchanges::exchange::{Exchange, State};
+use crate::exchanges::exchange::Exchange;
 use crate::growing::reader::{Joins, Reader};
 use crate::growing::storing::Storing;
-use crate::http::Record;
 use crate::input::{ExchangeId, FetchId};
 use crate::pursuits::Quest;
-use bytes::Bytes;
 use misses::Misses;
 use std::collections::VecDeque;
 use std::net::IpAddr;
-use std::rc::Rc;
 use supplies::Supplies;
 use wire::peer::{Message, Request, Want};
 use wire::{ChunkId, NodeId, ObjectKey, RecordId};
@@ -108,13 +105,6 @@ impl Client {
         self.values.pop_front()
     }
 
-    /// Takes a record out of its row.
-    fn forget_record(&mut self, cx: &mut Context, key: ObjectKey, record: &Record) {
-        if cx.forget_record(key, record.id) {
-            self.values.push_back(Value::Forgotten(record.id));
-        }
-    }
-
     /// A peer is gone, and wants nothing any more.
     pub fn peer_is_gone(&mut self, cx: &mut Context, peer: NodeId) {
         let mut supplied: Vec<ExchangeId> = self.supplies.of(peer).collect();
@@ -131,56 +121,6 @@ impl Client {
             cx.turns.ready(id);
         } else {
             self.abandon(cx, id);
-        }
-    }
-
-    /// An object is closed, and a reader goes on from the store; perhaps no peer can fill holes in it.
-    pub fn go_on_closed(
-        &mut self,
-        cx: &mut Context,
-        id: ExchangeId,
-        record: &Rc<Record>,
-        unfillable: bool,
-    ) {
-        cx.exchanges.read_closed(id, record);
-        match cx.exchanges.get_mut(&id).map(|exchange| &mut exchange.state) {
-            Some(State::Serving(serving)) => serving.unfillable |= unfillable,
-            Some(State::Supplying(supplying)) => supplying.unfillable |= unfillable,
-            _ => {}
-        }
-    }
-
-    /// Units of a hole have come for a reader from the origin; perhaps all.
-    pub fn handle_mended(
-        &mut self,
-        cx: &mut Context,
-        id: ExchangeId,
-        units: Vec<(ChunkId, Bytes)>,
-        all: bool,
-    ) {
-        cx.exchanges.with_serving(id, |serving| {
-            serving.waits &= units.is_empty();
-            serving.ahead.extend(units);
-            if all {
-                serving.repair = None;
-            }
-        });
-        cx.turns.ready(id);
-    }
-
-    /// So many bytes do not come from a peer, as these readers count it; so many were added to what was overheard.
-    pub fn handle_not_from_peer(
-        &mut self,
-        cx: &mut Context,
-        readers: &[ExchangeId],
-        bytes: u64,
-        mended: u64,
-    ) {
-        for reader in readers {
-            cx.exchanges.with_serving(*reader, |serving| {
-                serving.from_peer = serving.from_peer.saturating_sub(bytes);
-                serving.from_repair += mended;
-            });
         }
     }
 

@@ -4,7 +4,7 @@ use super::{Client, Value};
 use crate::client::miss::{Miss, Stage};
 use crate::context::Context;
 use crate::exchanges::exchange::State;
-use crate::input::{ExchangeId, FetchError, FetchId};
+use crate::input::{FetchError, FetchId};
 use bytes::Bytes;
 
 impl Client {
@@ -29,7 +29,13 @@ impl Client {
             Stage::Passing(pass) => {
                 let client = pass.client;
                 self.misses.end(id, &mut self.values);
-                self.passed_on(cx, client, result);
+                let exchange = cx.exchanges.get(&client);
+                let answered = exchange.is_some_and(|it| matches!(it.state, State::Passing(_)));
+                match result {
+                    Ok(()) if answered => self.finish(cx, client),
+                    Err(_) if answered => self.abort(cx, client),
+                    result => self.unreachable(cx, client, result.err()),
+                }
             }
             Stage::Asking => self.unanswered(cx, id, result.err()),
             Stage::Object => {}
@@ -48,24 +54,13 @@ impl Client {
                     if !rest.is_empty() {
                         pass.held.push_front(rest);
                     }
-                    self.send(cx, client, bytes);
+                    self.reading(cx, client).send(bytes);
                 }
                 Some(bytes) => return pass.held.push_front(bytes),
                 None => {
                     return over.into_iter().for_each(|result| self.handle_end(cx, id, result));
                 }
             }
-        }
-    }
-
-    /// A response that was given on has ended.
-    fn passed_on(&mut self, cx: &mut Context, client: ExchangeId, result: Result<(), FetchError>) {
-        let exchange = cx.exchanges.get(&client);
-        let answered = exchange.is_some_and(|it| matches!(it.state, State::Passing(_)));
-        match result {
-            Ok(()) if answered => self.finish(cx, client),
-            Err(_) if answered => self.abort(cx, client),
-            result => self.unreachable(cx, client, result.err()),
         }
     }
 }

@@ -3,13 +3,12 @@
 use super::{Client, Value};
 use crate::client::miss::{Miss, Stage};
 use crate::context::Context;
-use crate::growing::storing::{Inflow, Listed, Storing};
-use crate::http::{Asked, Record, Voucher, headers};
+use crate::http::{Record, Voucher, headers};
 use crate::identity::verify;
 use crate::input::FetchId;
-use crate::request::{COVER, CREDIT};
+use crate::request::CREDIT;
 use crate::{http, named};
-use ::http::{HeaderMap, HeaderName, StatusCode, header};
+use ::http::{HeaderName, StatusCode, header};
 use bytes::Bytes;
 use std::rc::Rc;
 use wire::peer::{Head, Opaque, Request, Selecting};
@@ -64,7 +63,8 @@ impl Client {
         let Some(fetch) = self.misses.get_mut(&id).filter(asking) else { return };
         fetch.status_line.clone_from(&head.status_line);
         if !head.confirmed {
-            return self.follow(cx, id, head, status, headers);
+            let others = self.misses.follow(cx, id, head, status, headers, &mut self.values);
+            return self.ask_alone(cx, &others);
         }
         let same = |old: &Rc<Record>| {
             old.id == head.record
@@ -87,46 +87,6 @@ impl Client {
         let waiters = self.misses.retire(id);
         let Some(fetch) = self.misses.end(id, &mut self.values) else { return };
         self.serve_confirmed(cx, &fetch, fresh, &waiters);
-    }
-
-    /// An object is going to be listed.
-    fn follow(
-        &mut self,
-        cx: &mut Context,
-        id: FetchId,
-        head: &Head,
-        status: StatusCode,
-        headers: HeaderMap,
-    ) {
-        let (now, right) = (cx.date(), cx.clock_right());
-        let Some(fetch) = self.misses.get_mut(&id) else { return };
-        let next = fetch.ask.trail.resume.map_or(0, |resume| resume.segment);
-        let cover = fetch.ask.trail.cover.max(COVER);
-        let listed = Listed { next, hollow: next > 0, cover, ..Listed::default() };
-        let inflow = Inflow::Listed(Box::new(listed));
-        let mut storing = Storing::new(head.record, status, headers, (now, right), inflow);
-        storing.announced = head.length;
-        storing.carried = u64::from(head.age);
-        storing.voucher = Some(Voucher { signer: head.signer, signature: head.signature });
-        storing.selecting = selecting(&head.selecting);
-        if !http::selects(&storing.so_far(), &fetch.ask.headers) {
-            return self.values.push_back(Value::Disregard(id));
-        }
-        cx.pursuits.is_answering(id);
-        let asked = Asked { method: &fetch.ask.method, headers: &fetch.ask.headers };
-        let judged = http::judge(&asked, status, &storing.headers, now);
-        let large = head.length.is_some_and(|bytes| bytes > cx.config.object_bytes_max);
-        storing.failed = judged.is_err() || large || !cx.store_works();
-        let mut others = Vec::new();
-        if judged.is_err() {
-            // Whatever others think of it: here it is for nobody but who began.
-            others = self.misses.retire(id);
-            let Some(fetch) = self.misses.get_mut(&id) else { return };
-            let starter = others.iter().position(|waiter| Some(*waiter) == fetch.starter);
-            fetch.waiters.extend(starter.map(|at| others.remove(at)));
-        }
-        self.misses.begin(id, storing, &mut self.values);
-        self.ask_alone(cx, &others);
     }
 
     /// A peer answers for a named object: what its name does not certify is a lie of that peer, because
@@ -217,7 +177,7 @@ impl Client {
     }
 }
 
-fn selecting(fields: &[Selecting]) -> Vec<(HeaderName, Option<Vec<u8>>)> {
+pub(super) fn selecting(fields: &[Selecting]) -> Vec<(HeaderName, Option<Vec<u8>>)> {
     let name = |name: &str| HeaderName::from_bytes(name.as_bytes()).ok();
     fields.iter().filter_map(|(n, value)| Some((name(n)?, value.clone()))).collect()
 }

@@ -12,7 +12,7 @@ use crate::request::{Ask, Asker, FIELDS_MAX, Trail};
 use crate::{http, named};
 use ::http::{HeaderMap, Method, Uri, Version, header};
 use std::net::IpAddr;
-use wire::peer::{Message, Outcome, Request};
+use wire::peer::{Message, Outcome};
 use wire::{NodeId, peer};
 
 /// More credit than this is not used at once, in bytes.
@@ -38,7 +38,13 @@ impl Client {
             None => Outcome::Malformed,
             Some(_) if large => Outcome::Busy,
             Some(ask) if self.has_room_for(cx, peer, cost_of_ask(size)) => {
-                return self.admit_peer(cx, peer, request, ask);
+                let Some(mesh) = &mut cx.mesh else { return };
+                let id = mesh.draw_exchange();
+                self.supplies.requests.insert((peer, request), id);
+                let credit = ask.trail.credit;
+                cx.exchanges.insert(id, Exchange { ask, credit, state: State::Looking });
+                self.supplies.charge(cx, id);
+                return self.look(cx, id);
             }
             Some(_) => {
                 cx.report.asks_short += 1;
@@ -46,16 +52,6 @@ impl Client {
             }
         };
         cx.say(peer, Message::End(request, outcome));
-    }
-
-    fn admit_peer(&mut self, cx: &mut Context, peer: NodeId, request: Request, ask: Ask) {
-        let Some(mesh) = &mut cx.mesh else { return };
-        let id = mesh.draw_exchange();
-        self.supplies.requests.insert((peer, request), id);
-        let credit = ask.trail.credit;
-        cx.exchanges.insert(id, Exchange { ask, credit, state: State::Looking });
-        self.supplies.charge(cx, id);
-        self.look(cx, id);
     }
 }
 

@@ -2,8 +2,10 @@
 
 use super::Client;
 use crate::context::Context;
-use crate::exchanges::exchange::State;
+use crate::exchanges::exchange::{Exchange, Source, State};
 use crate::input::Ticket;
+use crate::{catalogue, named};
+use ::http::HeaderMap;
 use bytes::Bytes;
 use std::rc::Rc;
 use wire::{ChunkId, RecordId};
@@ -18,7 +20,7 @@ impl Client {
         bytes: Option<Vec<u8>>,
     ) {
         let at = (record, number);
-        let bytes = bytes.filter(|bytes| self.is_certified(cx, at, bytes));
+        let bytes = bytes.filter(|bytes| is_certified(cx, at, bytes));
         let (waiters, segment) = cx.manifests.handle_segment(at, bytes.as_deref());
         for id in waiters {
             let Some(exchange) = cx.exchanges.get_mut(&id) else { continue };
@@ -80,5 +82,30 @@ impl Client {
             self.supplies.charge(cx, id);
             cx.turns.ready(id);
         }
+    }
+}
+
+/// Whether a segment that the catalogue has shown is what the name certifies, if those who wait for it
+/// asked by one. Names of units vouch for each of them, and nothing but this for their order. What nobody
+/// waits for was read for the walk, which looks itself.
+fn is_certified(cx: &Context, at: (RecordId, u32), bytes: &[u8]) -> bool {
+    let waiters = cx.manifests.waiters(&at);
+    !waiters.is_empty()
+        && waiters.iter().all(|waiter| {
+            let Some(exchange) = cx.exchanges.get(waiter) else { return true };
+            let Some(name) = exchange.ask.named else { return true };
+            let root = headers_of(cx, exchange).and_then(|it| named::root_in(&name, it));
+            root.is_some_and(|root| catalogue::certifies_kept(&root, bytes).is_some())
+        })
+}
+
+/// The fields of the record that somebody reads, or is going to.
+fn headers_of<'a>(cx: &'a Context, exchange: &'a Exchange) -> Option<&'a HeaderMap> {
+    if let State::Checking(record, ..) = &exchange.state {
+        return Some(&record.headers);
+    }
+    match exchange.source()? {
+        Source::Closed(record) => Some(&record.headers),
+        Source::Growing(fetch) => Some(&cx.growing.get(fetch)?.headers),
     }
 }

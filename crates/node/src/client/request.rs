@@ -1,7 +1,8 @@
 //! A client's request understood: refused, tunnelled, or on its way to the catalogue.
 
 use super::Client;
-use crate::access::{Access, Caller, Forbidden, may_use};
+use super::forwards::ends_here;
+use crate::access::{Access, Caller, may_use};
 use crate::context::Context;
 use crate::exchanges::exchange::{Exchange, State};
 use crate::http::{Audience, Target};
@@ -11,7 +12,7 @@ use crate::request::{Ask, Asker, COVER, Trail};
 use crate::{http, named};
 use ::http::uri::Authority;
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 /// A request is passed on so many times, at most: a mesh that is wider has no use for a cache.
 const HOPS_MAX: u8 = wire::peer::Ask::VISITED_MAX as u8;
@@ -29,7 +30,7 @@ impl Client {
         if http::passed(&request.headers, &cx.via) {
             return self.refuse(cx, id, StatusCode::LOOP_DETECTED, "this request was here before");
         }
-        if self.ends_here(cx, id, &mut request) {
+        if ends_here(&mut cx.out, id, &mut request) {
             return;
         }
         if request.method == Method::CONNECT {
@@ -41,8 +42,8 @@ impl Client {
             }
             Ok(ask) => match named::understand(ask, &cx.config.secret) {
                 Err((status, why)) => self.refuse(cx, id, status, why),
-                Ok(ask) => match self.forbids(cx, &ask) {
-                    Some(why) => self.respond_forbidden(cx, id, why),
+                Ok(ask) => match ask.forbidden(&cx.config.access) {
+                    Some(why) => self.unreachable(cx, id, Some(FetchError::Forbidden(why))),
                     None => {
                         let exchange = Exchange { ask, credit: 0, state: State::Looking };
                         cx.exchanges.insert(id, exchange);
@@ -61,7 +62,7 @@ impl Client {
             (Some((host, port)), Entrance::Explicit) => {
                 let caller = if request.at_home { Caller::ThisMachine } else { Caller::Tunnel };
                 if let Err(why) = cx.config.access.check_port(caller, port) {
-                    return self.respond_forbidden(cx, id, why);
+                    return self.unreachable(cx, id, Some(FetchError::Forbidden(why)));
                 }
                 cx.report.requests.tunnel += 1;
                 let dial = Dial::Name(host, port);
@@ -71,23 +72,6 @@ impl Client {
             _ => {
                 self.refuse(cx, id, StatusCode::BAD_REQUEST, "CONNECT wants HOST:PORT of a proxy");
             }
-        }
-    }
-
-    /// What forbids a client's request whatever the routes and the addresses of its host are: then it is not even
-    /// given what is stored. A peer is given that, and is refused only what this node would have to dial.
-    fn forbids(&self, cx: &Context, ask: &Ask) -> Option<Forbidden> {
-        if ask.named.is_some() {
-            // It has no origin.
-            return None;
-        }
-        let (access, caller, port) = (&cx.config.access, ask.caller(), ask.target.port());
-        match ask.target.address() {
-            // An intercepted client has dialled, whatever it says.
-            Some(address) if caller != Caller::Intercepted => {
-                access.check(caller, (address, port).into()).err()
-            }
-            _ => access.check_port(caller, port).err(),
         }
     }
 
@@ -106,40 +90,6 @@ impl Client {
         } else {
             self.look(cx, id);
         }
-    }
-
-    /// What an explicit client reads where no other client may go is for the site alone.
-    pub fn keep_in_site(&mut self, cx: &mut Context, id: ExchangeId) {
-        let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
-        let ask = &mut exchange.ask;
-        if ask.caller() != Caller::Explicit || ask.named.is_some() {
-            return;
-        }
-        let within = |address: &IpAddr| cx.config.access.is_of_site(*address);
-        let addresses = cx.names.of(&ask.target, cx.now);
-        if addresses.is_some_and(|addresses| addresses.iter().any(within)) {
-            ask.audience = Audience::Site;
-            ask.key = ask.target.key(&cx.config.secret, ask.audience);
-        }
-    }
-
-    /// What a client on this machine asked for was not dialled as for others: it asks with its exemption, if
-    /// it did not. After any other error an origin was dialled, and the exemption changes nothing.
-    pub fn turn_home(
-        &mut self,
-        cx: &mut Context,
-        id: ExchangeId,
-        error: Option<FetchError>,
-    ) -> bool {
-        let helps = matches!(error, Some(FetchError::Forbidden(_) | FetchError::Unresolved));
-        let Some(exchange) = cx.exchanges.get_mut(&id) else { return false };
-        if !helps || !std::mem::take(&mut exchange.ask.may_turn_home) {
-            return false;
-        }
-        exchange.ask.audience = Audience::ThisMachine;
-        exchange.ask.key = exchange.ask.target.key(&cx.config.secret, exchange.ask.audience);
-        self.look(cx, id);
-        true
     }
 }
 

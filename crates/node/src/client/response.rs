@@ -6,11 +6,11 @@ use crate::catalogue::segment_number;
 use crate::context::Context;
 use crate::exchanges::exchange::{Piece, Serving, Source, State};
 use crate::growing::reader::{Joins, Reader};
+use crate::http;
 use crate::http::{Ranges, Record, add_status, add_upstream, bodiless};
-use crate::input::{Entrance, ExchangeId, FetchError, FetchId};
-use crate::output::{ClientOutput, Dial, Head, Output};
+use crate::input::{ExchangeId, FetchError, FetchId};
+use crate::output::{ClientOutput, Head, Output};
 use crate::trust::Trust;
-use crate::{http, output};
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -149,38 +149,20 @@ impl Client {
             return;
         }
         let is_unreadable = error == Some(FetchError::Malformed);
-        if self.turn_home(cx, id, error) || (is_unreadable && self.relay(cx, id)) {
-            return;
+        let exchange = cx.exchanges.get_mut(&id);
+        if exchange.is_some_and(|exchange| exchange.ask.turn_home(error, &cx.config)) {
+            return self.look(cx, id);
+        }
+        let exchange = cx.exchanges.get(&id).filter(|_| is_unreadable);
+        if let Some(request) = exchange.and_then(|exchange| exchange.ask.past_us()) {
+            cx.exchanges.remove(&id);
+            cx.report.requests.pass += 1;
+            cx.report.not_stored.entry("unreadable").or_default().responses += 1;
+            let output = ClientOutput::Relay(id, Box::new(request));
+            return cx.out.push_back(Output::Client(output));
         }
         let (status, kind, why) = reason(error);
         self.respond_error(cx, id, status, &why, Some(kind));
-    }
-
-    /// What a client asks for is not dialled for it.
-    pub fn respond_forbidden(&mut self, cx: &mut Context, id: ExchangeId, why: Forbidden) {
-        let (status, kind, why) = forbidden(why);
-        self.respond_error(cx, id, status, &why, Some(kind));
-    }
-
-    /// An answer that we cannot read, be it only because its head is larger than what we take, may well be one
-    /// for a client that does not know of us: without us it would have got it. It asks anew, past us.
-    fn relay(&mut self, cx: &mut Context, id: ExchangeId) -> bool {
-        let Some(exchange) = cx.exchanges.get(&id) else { return false };
-        let ask = &exchange.ask;
-        let Entrance::Intercepted(dialled) = ask.entrance else { return false };
-        // Content has been sent and is not kept.
-        if ask.has_body || ask.upgrade || !ask.method.is_safe() {
-            return false;
-        }
-        let mut headers = ask.headers.clone();
-        // What comes next on the connection would pass us, too.
-        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
-        let request = output::Fetch { dial: Dial::Address(dialled), ..ask.bare_request(headers) };
-        cx.exchanges.remove(&id);
-        cx.report.requests.pass += 1;
-        cx.report.not_stored.entry("unreadable").or_default().responses += 1;
-        cx.out.push_back(Output::Client(ClientOutput::Relay(id, Box::new(request))));
-        true
     }
 
     fn respond_error(

@@ -1,6 +1,6 @@
 //! Giving an object's bytes to a client, within its credit.
 
-use super::{Client, Value};
+use super::{Client, Value, Values};
 use crate::catalogue::segment_number;
 use crate::chunks::Unit;
 use crate::client::miss::Miss;
@@ -9,14 +9,14 @@ use crate::exchanges::exchange::{Cursor, Exchange, Piece, Sent, Serving, Source,
 use crate::growing::storing::Inflow;
 use crate::input::{ExchangeId, FetchId};
 use crate::output::{ClientOutput, Output};
-use crate::pursuits::Pursuit;
-use crate::report::Recent;
+use crate::pursuits::{Pursuit, Pursuits};
+use crate::report::{Recent, Report};
 use crate::turns::Fresh;
 use bytes::Bytes;
 use content::Segment;
 use std::rc::Rc;
 use store::Provenance;
-use wire::peer::Outcome;
+use wire::peer::{Message, Outcome};
 
 /// One read of the disk, at most, in bytes.
 const READ_BYTES: u64 = 128 * 1024;
@@ -36,15 +36,9 @@ enum Step {
 }
 
 impl Client {
-    /// What has just come is for a reader, if it is up to date; the others find it in its unit.
-    pub fn feed(&mut self, cx: &mut Context, id: ExchangeId, (at, bytes): Fresh) {
-        let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
-        let State::Serving(serving) = &mut exchange.state else { return };
-        if serving.position() == Some(at) && exchange.credit > 0 {
-            let count = bytes.len().min(exchange.credit as usize);
-            serving.advance(count as u64);
-            self.send(cx, id, bytes.slice(..count));
-        }
+    /// An exchange that is to be given content.
+    pub fn reading<'a>(&'a mut self, cx: &'a mut Context, id: ExchangeId) -> Reading<'a> {
+        Reading { cx, id, values: &mut self.values }
     }
 
     /// Sends what can be sent. It read from `before` on when its turn began.
@@ -61,8 +55,8 @@ impl Client {
             _ => return,
         };
         loop {
-            match self.step(cx, id) {
-                Step::Send(bytes) => self.send(cx, id, bytes),
+            match self.reading(cx, id).step() {
+                Step::Send(bytes) => self.reading(cx, id).send(bytes),
                 Step::Wait => break,
                 Step::Finish => return self.finish(cx, id),
                 Step::Abort => return self.abandon(cx, id),
@@ -70,146 +64,6 @@ impl Client {
         }
         if cx.exchanges.get(&id).is_some_and(|it| it.position() != before) {
             growing.into_iter().for_each(|fetch| cx.turns.dirty(fetch));
-        }
-    }
-
-    fn step(&mut self, cx: &mut Context, id: ExchangeId) -> Step {
-        let Some(exchange) = cx.exchanges.get_mut(&id) else { return Step::Wait };
-        let credit = exchange.credit;
-        let State::Serving(serving) = &mut exchange.state else { return Step::Wait };
-        match serving.pieces.front() {
-            None => Step::Finish,
-            Some(_) if credit <= 0 || serving.waits => Step::Wait,
-            Some(Piece::Literal(bytes)) => {
-                let bytes = bytes.clone();
-                serving.pieces.pop_front();
-                Step::Send(bytes)
-            }
-            Some(Piece::Object(range)) => {
-                let (position, count) = (range.start, (range.end - range.start).min(credit as u64));
-                match serving.source {
-                    Source::Growing(fetch) => self.step_growing(cx, id, fetch, position, count),
-                    Source::Closed(_) => self.step_unit(cx, id, position, count),
-                }
-            }
-        }
-    }
-
-    /// Takes bytes out of an object that is still coming, where it has come so far.
-    fn step_growing(
-        &mut self,
-        cx: &mut Context,
-        id: ExchangeId,
-        fetch: FetchId,
-        position: u64,
-        count: u64,
-    ) -> Step {
-        let Some(storing) = cx.growing.get(&fetch) else { return Step::Abort };
-        let end = storing.frontier().min(storing.limit());
-        if position >= end {
-            return Step::Wait;
-        }
-        let count = count.min(end - position);
-        if position < storing.known_bytes() {
-            return self.step_unit(cx, id, position, count);
-        }
-        let (bytes, from_peer) = match &storing.inflow {
-            Inflow::Cut(cutting) => (cutting.tail_from(position, count as usize), false),
-            Inflow::Listed(listed) => match listed.tail.from(position, count as usize) {
-                Some(bytes) => (bytes, true),
-                None => return Step::Abort,
-            },
-        };
-        cx.exchanges.with_serving(id, |serving| {
-            let length = bytes.len() as u64;
-            serving.from_peer += if serving.leads && from_peer { length } else { 0 };
-            serving.advance(length);
-        });
-        Step::Send(bytes)
-    }
-
-    /// Takes bytes out of the unit that covers a position.
-    fn step_unit(&mut self, cx: &mut Context, id: ExchangeId, position: u64, count: u64) -> Step {
-        if !self.find(cx, id, position) {
-            // A segment that does not list what it should never will.
-            let waits = cx.exchanges.get(&id).is_some_and(Exchange::waits);
-            return if waits { Step::Wait } else { Step::Abort };
-        }
-        let Some(exchange) = cx.exchanges.get_mut(&id) else { return Step::Wait };
-        let State::Serving(serving) = &mut exchange.state else { return Step::Wait };
-        let Some(cursor) = &serving.cursor else { return Step::Wait };
-        let (entry, offset) = (cursor.segment.entries[cursor.entry], cursor.offset);
-        while serving.ahead.front().is_some_and(|(ahead, _)| *ahead != entry.id) {
-            serving.ahead.pop_front();
-        }
-        let mut clear = serving.clear.take().filter(|(of, _)| *of == entry);
-        if clear.is_none() {
-            let ahead = serving.ahead.front().map(|(_, bytes)| bytes.clone());
-            if let Some(unit) = ahead.or_else(|| cx.chunks.get(&entry.id)) {
-                let opened = cx.opener.unseal(cx.sealer.as_ref(), &entry, unit);
-                clear = opened.map(|unit| (entry, unit));
-                if clear.is_none() {
-                    return self.misled(cx, id);
-                }
-            }
-        }
-        if let Some((_, unit)) = &clear {
-            let from = (position - cursor.offset) as usize;
-            let to = unit.len().min(from + count as usize);
-            let bytes = unit.slice(from..to);
-            if cx.ear.is_some() && cx.chunks.provenance(&entry.id) == Some(Provenance::Overheard) {
-                serving.from_air += bytes.len() as u64;
-            }
-            serving.advance(bytes.len() as u64);
-            if to == unit.len() {
-                serving.ahead.pop_front();
-            } else {
-                serving.clear = clear;
-            }
-            return Step::Send(bytes);
-        }
-        let units = cursor.entries().iter().map(|entry| (entry.id, entry.length));
-        let wanted =
-            cx.chunks.want(units, true, count.min(READ_BYTES), id, &mut cx.tickets, &mut cx.out);
-        serving.waits = wanted;
-        if !wanted {
-            let unit = Unit::listed(&entry, offset + u64::from(entry.length));
-            self.values.push_back(Value::Missing(id, (entry.id, unit)));
-        }
-        Step::Wait
-    }
-
-    /// A unit is not what its entry says, though its name is true: so what lists it is false, and not kept.
-    fn misled(&mut self, cx: &mut Context, id: ExchangeId) -> Step {
-        cx.report.units_false += 1;
-        let source = cx.exchanges.get(&id).and_then(Exchange::source);
-        if let Some(fetch) = source.and_then(Source::growing) {
-            self.values.push_back(Value::Misled(fetch));
-        }
-        Step::Abort
-    }
-
-    /// Moves a reader's cursor to a position; false if its segment has to be read first.
-    fn find(&mut self, cx: &mut Context, id: ExchangeId, position: u64) -> bool {
-        let Some(exchange) = cx.exchanges.get_mut(&id) else { return false };
-        let State::Serving(serving) = &mut exchange.state else { return false };
-        if serving.cursor.as_mut().is_some_and(|cursor| cursor.advance(position)) {
-            return true;
-        }
-        let (number, segment) = match &serving.source {
-            Source::Closed(record) => (segment_number(&record.offsets, position), None),
-            Source::Growing(fetch) => match cx.growing.get(fetch) {
-                Some(storing) => storing.segment_at(position),
-                None => return false,
-            },
-        };
-        match segment.or_else(|| cx.manifests.get(serving.record, number)) {
-            Some(segment) => serving.turn_to(segment, position),
-            None => {
-                serving.waits = true;
-                cx.manifests.read((serving.record, number), id, &mut cx.out);
-                false
-            }
         }
     }
 
@@ -235,85 +89,13 @@ impl Client {
         }
     }
 
-    /// Sends content, and counts it.
-    pub fn send(&mut self, cx: &mut Context, id: ExchangeId, bytes: Bytes) {
-        let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
-        exchange.credit -= bytes.len() as i64;
-        if exchange.peer().is_some() {
-            return self.supplies.send_opaque(cx, id, &bytes);
-        }
-        self.count_sent(cx, id, bytes.len() as u64);
-        cx.out.push_back(Output::Client(ClientOutput::Data(id, bytes)));
-    }
-
-    /// Counts bytes that a client gets, by where they came from.
-    fn count_sent(&mut self, cx: &mut Context, id: ExchangeId, bytes: u64) {
-        let report = &mut cx.report;
-        let State::Serving(serving) = &mut cx.exchanges.get_mut(&id).expect("it gets bytes").state
-        else {
-            report.served_origin_bytes += bytes;
-            return;
-        };
-        let mut rest = bytes;
-        let mut part = |of: &mut u64| {
-            let part = rest.min(*of);
-            (rest, *of) = (rest - part, *of - part);
-            part
-        };
-        let overheard = part(&mut serving.from_air);
-        let repaired = part(&mut serving.from_repair);
-        let peer = part(&mut serving.from_peer);
-        let from_peers = match serving.source {
-            Source::Growing(fetch) => !cx.pursuits.is_at_origin(fetch),
-            Source::Closed(_) => true,
-        };
-        let (local, origin) = if serving.leads && !from_peers { (0, rest) } else { (rest, 0) };
-        serving.sent.overheard += overheard;
-        serving.sent.repaired += repaired;
-        report.served_overheard_bytes += overheard;
-        report.served_repaired_bytes += repaired;
-        serving.sent.peer += peer;
-        serving.sent.local += local;
-        serving.sent.origin += origin;
-        report.served_peer_bytes += peer;
-        report.served_local_bytes += local;
-        report.served_origin_bytes += origin;
-    }
-
     /// The response is complete.
     pub fn finish(&mut self, cx: &mut Context, id: ExchangeId) {
         if !self.supplies.end(cx, id, Outcome::Complete) {
-            self.remember(cx, id);
+            self.reading(cx, id).remember();
             cx.out.push_back(Output::Client(ClientOutput::Finish(id)));
         }
         self.close_exchange(cx, id);
-    }
-
-    /// Notes where the bytes of an object came from that a client has got.
-    fn remember(&mut self, cx: &mut Context, id: ExchangeId) {
-        let Some(exchange) = cx.exchanges.get(&id) else { return };
-        let State::Serving(serving) = &exchange.state else { return };
-        if cx.config.secret != crate::http::OPEN_KEY {
-            return;
-        }
-        let Sent { local, peer, origin, overheard, repaired } = serving.sent;
-        let asked = cx.mesh.as_ref().zip(serving.asked);
-        let source = asked.and_then(|(mesh, peer)| mesh.peers.hello(peer));
-        let recent = Recent {
-            uri: exchange.ask.target.to_string(),
-            when: cx.date(),
-            bytes: serving.sent.total(),
-            local_bytes: local,
-            peer_bytes: peer,
-            origin_bytes: origin,
-            overheard_bytes: overheard,
-            repaired_bytes: repaired,
-            source: source.map(|hello| hello.name.clone()).unwrap_or_default(),
-        };
-        if cx.report.recent.len() >= RECENT_MAX {
-            cx.report.recent.remove(0);
-        }
-        cx.report.recent.push(recent);
     }
 
     /// A reader's object cannot be completed: as if it had never been stored.
@@ -321,8 +103,10 @@ impl Client {
         if let Some(exchange) = cx.exchanges.get(&reader)
             && let Some(Source::Closed(record)) = exchange.source()
         {
-            let (key, record) = (exchange.ask.key, Rc::clone(record));
-            self.forget_record(cx, key, &record);
+            let (key, record) = (exchange.ask.key, record.id);
+            if cx.forget_record(key, record) {
+                self.values.push_back(Value::Forgotten(record));
+            }
         }
         self.abort(cx, reader);
     }
@@ -388,7 +172,253 @@ impl Client {
     }
 }
 
+/// One exchange that has its turn to be given content.
+pub struct Reading<'a> {
+    cx: &'a mut Context,
+    id: ExchangeId,
+    values: &'a mut Values,
+}
+
+impl Reading<'_> {
+    /// What has just come is for a reader, if it is up to date; the others find it in its unit.
+    pub fn feed(&mut self, (at, bytes): Fresh) {
+        let Some(exchange) = self.cx.exchanges.get_mut(&self.id) else { return };
+        let State::Serving(serving) = &mut exchange.state else { return };
+        if serving.position() == Some(at) && exchange.credit > 0 {
+            let count = bytes.len().min(exchange.credit as usize);
+            serving.advance(count as u64);
+            self.send(bytes.slice(..count));
+        }
+    }
+
+    fn step(&mut self) -> Step {
+        let Some(exchange) = self.cx.exchanges.get_mut(&self.id) else { return Step::Wait };
+        let credit = exchange.credit;
+        let State::Serving(serving) = &mut exchange.state else { return Step::Wait };
+        match serving.pieces.front() {
+            None => Step::Finish,
+            Some(_) if credit <= 0 || serving.waits => Step::Wait,
+            Some(Piece::Literal(bytes)) => {
+                let bytes = bytes.clone();
+                serving.pieces.pop_front();
+                Step::Send(bytes)
+            }
+            Some(Piece::Object(range)) => {
+                let (position, count) = (range.start, (range.end - range.start).min(credit as u64));
+                match serving.source {
+                    Source::Growing(fetch) => self.step_growing(fetch, position, count),
+                    Source::Closed(_) => self.step_unit(position, count),
+                }
+            }
+        }
+    }
+
+    /// Takes bytes out of an object that is still coming, where it has come so far.
+    fn step_growing(&mut self, fetch: FetchId, position: u64, count: u64) -> Step {
+        let Some(storing) = self.cx.growing.get(&fetch) else { return Step::Abort };
+        let end = storing.frontier().min(storing.limit());
+        if position >= end {
+            return Step::Wait;
+        }
+        let count = count.min(end - position);
+        if position < storing.known_bytes() {
+            return self.step_unit(position, count);
+        }
+        let (bytes, from_peer) = match &storing.inflow {
+            Inflow::Cut(cutting) => (cutting.tail_from(position, count as usize), false),
+            Inflow::Listed(listed) => match listed.tail.from(position, count as usize) {
+                Some(bytes) => (bytes, true),
+                None => return Step::Abort,
+            },
+        };
+        self.cx.exchanges.with_serving(self.id, |serving| {
+            let length = bytes.len() as u64;
+            serving.from_peer += if serving.leads && from_peer { length } else { 0 };
+            serving.advance(length);
+        });
+        Step::Send(bytes)
+    }
+
+    /// Takes bytes out of the unit that covers a position.
+    fn step_unit(&mut self, position: u64, count: u64) -> Step {
+        if !self.find(position) {
+            // A segment that does not list what it should never will.
+            let waits = self.cx.exchanges.get(&self.id).is_some_and(Exchange::waits);
+            return if waits { Step::Wait } else { Step::Abort };
+        }
+        let Some(exchange) = self.cx.exchanges.get_mut(&self.id) else { return Step::Wait };
+        let State::Serving(serving) = &mut exchange.state else { return Step::Wait };
+        let Some(cursor) = &serving.cursor else { return Step::Wait };
+        let (entry, offset) = (cursor.segment.entries[cursor.entry], cursor.offset);
+        while serving.ahead.front().is_some_and(|(ahead, _)| *ahead != entry.id) {
+            serving.ahead.pop_front();
+        }
+        let mut clear = serving.clear.take().filter(|(of, _)| *of == entry);
+        if clear.is_none() {
+            let ahead = serving.ahead.front().map(|(_, bytes)| bytes.clone());
+            if let Some(unit) = ahead.or_else(|| self.cx.chunks.get(&entry.id)) {
+                let opened = self.cx.opener.unseal(self.cx.sealer.as_ref(), &entry, unit);
+                clear = opened.map(|unit| (entry, unit));
+                if clear.is_none() {
+                    return self.misled();
+                }
+            }
+        }
+        if let Some((_, unit)) = &clear {
+            let from = (position - cursor.offset) as usize;
+            let to = unit.len().min(from + count as usize);
+            let bytes = unit.slice(from..to);
+            if self.cx.ear.is_some()
+                && self.cx.chunks.provenance(&entry.id) == Some(Provenance::Overheard)
+            {
+                serving.from_air += bytes.len() as u64;
+            }
+            serving.advance(bytes.len() as u64);
+            if to == unit.len() {
+                serving.ahead.pop_front();
+            } else {
+                serving.clear = clear;
+            }
+            return Step::Send(bytes);
+        }
+        let units = cursor.entries().iter().map(|entry| (entry.id, entry.length));
+        let wanted = self.cx.chunks.want(
+            units,
+            true,
+            count.min(READ_BYTES),
+            self.id,
+            &mut self.cx.tickets,
+            &mut self.cx.out,
+        );
+        serving.waits = wanted;
+        if !wanted {
+            let unit = Unit::listed(&entry, offset + u64::from(entry.length));
+            self.values.push_back(Value::Missing(self.id, (entry.id, unit)));
+        }
+        Step::Wait
+    }
+
+    /// A unit is not what its entry says, though its name is true: so what lists it is false, and not kept.
+    fn misled(&mut self) -> Step {
+        self.cx.report.units_false += 1;
+        let source = self.cx.exchanges.get(&self.id).and_then(Exchange::source);
+        if let Some(fetch) = source.and_then(Source::growing) {
+            self.values.push_back(Value::Misled(fetch));
+        }
+        Step::Abort
+    }
+
+    /// Moves a reader's cursor to a position; false if its segment has to be read first.
+    fn find(&mut self, position: u64) -> bool {
+        let Some(exchange) = self.cx.exchanges.get_mut(&self.id) else { return false };
+        let State::Serving(serving) = &mut exchange.state else { return false };
+        if serving.cursor.as_mut().is_some_and(|cursor| cursor.advance(position)) {
+            return true;
+        }
+        let (number, segment) = match &serving.source {
+            Source::Closed(record) => (segment_number(&record.offsets, position), None),
+            Source::Growing(fetch) => match self.cx.growing.get(fetch) {
+                Some(storing) => storing.segment_at(position),
+                None => return false,
+            },
+        };
+        match segment.or_else(|| self.cx.manifests.get(serving.record, number)) {
+            Some(segment) => serving.turn_to(segment, position),
+            None => {
+                serving.waits = true;
+                self.cx.manifests.read((serving.record, number), self.id, &mut self.cx.out);
+                false
+            }
+        }
+    }
+
+    /// Sends content, and counts it.
+    pub fn send(&mut self, bytes: Bytes) {
+        let Some(exchange) = self.cx.exchanges.get_mut(&self.id) else { return };
+        let length = bytes.len() as u64;
+        exchange.credit -= length as i64;
+        if exchange.peer().is_some() {
+            return self.send_opaque(&bytes);
+        }
+        match &mut exchange.state {
+            State::Serving(serving) => {
+                serving.count(length, &self.cx.pursuits, &mut self.cx.report);
+            }
+            _ => self.cx.report.served_origin_bytes += length,
+        }
+        self.cx.out.push_back(Output::Client(ClientOutput::Data(self.id, bytes)));
+    }
+
+    /// Content of a response for a peer that is not stored.
+    fn send_opaque(&mut self, bytes: &Bytes) {
+        let Some(exchange) = self.cx.exchanges.get_mut(&self.id) else { return };
+        let Some((peer, request)) = exchange.peer() else { return };
+        self.cx.report.relayed_opaque_bytes += bytes.len() as u64;
+        let mut offset = exchange.ask.trail.given;
+        exchange.ask.trail.given += bytes.len() as u64;
+        for part in bytes.chunks(Message::BYTES_MAX) {
+            self.cx.say(peer, Message::Bytes(request, offset, part.to_vec()));
+            offset += part.len() as u64;
+        }
+    }
+
+    /// Notes where the bytes of an object came from that a client has got.
+    fn remember(&mut self) {
+        let Some(exchange) = self.cx.exchanges.get(&self.id) else { return };
+        let State::Serving(serving) = &exchange.state else { return };
+        if self.cx.config.secret != crate::http::OPEN_KEY {
+            return;
+        }
+        let Sent { local, peer, origin, overheard, repaired } = serving.sent;
+        let asked = self.cx.mesh.as_ref().zip(serving.asked);
+        let source = asked.and_then(|(mesh, peer)| mesh.peers.hello(peer));
+        let recent = Recent {
+            uri: exchange.ask.target.to_string(),
+            when: self.cx.date(),
+            bytes: serving.sent.total(),
+            local_bytes: local,
+            peer_bytes: peer,
+            origin_bytes: origin,
+            overheard_bytes: overheard,
+            repaired_bytes: repaired,
+            source: source.map(|hello| hello.name.clone()).unwrap_or_default(),
+        };
+        if self.cx.report.recent.len() >= RECENT_MAX {
+            self.cx.report.recent.remove(0);
+        }
+        self.cx.report.recent.push(recent);
+    }
+}
+
 impl Serving {
+    /// Counts bytes that a client gets, by where they came from.
+    fn count(&mut self, bytes: u64, pursuits: &Pursuits, report: &mut Report) {
+        let mut rest = bytes;
+        let mut part = |of: &mut u64| {
+            let part = rest.min(*of);
+            (rest, *of) = (rest - part, *of - part);
+            part
+        };
+        let overheard = part(&mut self.from_air);
+        let repaired = part(&mut self.from_repair);
+        let peer = part(&mut self.from_peer);
+        let from_peers = match self.source {
+            Source::Growing(fetch) => !pursuits.is_at_origin(fetch),
+            Source::Closed(_) => true,
+        };
+        let (local, origin) = if self.leads && !from_peers { (0, rest) } else { (rest, 0) };
+        self.sent.overheard += overheard;
+        self.sent.repaired += repaired;
+        report.served_overheard_bytes += overheard;
+        report.served_repaired_bytes += repaired;
+        self.sent.peer += peer;
+        self.sent.local += local;
+        self.sent.origin += origin;
+        report.served_peer_bytes += peer;
+        report.served_local_bytes += local;
+        report.served_origin_bytes += origin;
+    }
+
     /// Reads on in another segment; false if that does not cover the position.
     pub fn turn_to(&mut self, segment: Rc<Segment>, position: u64) -> bool {
         let mut cursor = Cursor::begin(segment);

@@ -5,7 +5,6 @@ use crate::context::Context;
 use crate::exchanges::exchange::{Source, State};
 use crate::exchanges::supplying::Supplying;
 use crate::input::ExchangeId;
-use bytes::Bytes;
 use std::collections::BTreeMap;
 use wire::peer::{ChunkHead, Message, Outcome, Request};
 use wire::{ChunkId, NodeId, RecordId};
@@ -100,19 +99,6 @@ impl Supplies {
         let first = supplying.wants.front().map(|want| (want.name, want.length));
         if unread.is_some() && unread == first {
             self.lose_first(cx, id);
-        }
-    }
-
-    /// Content of a response for a peer that is not stored.
-    pub fn send_opaque(&self, cx: &mut Context, id: ExchangeId, bytes: &Bytes) {
-        let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
-        let Some((peer, request)) = exchange.peer() else { return };
-        cx.report.relayed_opaque_bytes += bytes.len() as u64;
-        let mut offset = exchange.ask.trail.given;
-        exchange.ask.trail.given += bytes.len() as u64;
-        for part in bytes.chunks(Message::BYTES_MAX) {
-            cx.say(peer, Message::Bytes(request, offset, part.to_vec()));
-            offset += part.len() as u64;
         }
     }
 

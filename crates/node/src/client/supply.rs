@@ -143,30 +143,6 @@ impl Client {
         }
     }
 
-    /// The head of a response for a peer that is not stored.
-    pub fn supply_opaque(
-        &mut self,
-        cx: &mut Context,
-        id: ExchangeId,
-        status: StatusCode,
-        headers: &HeaderMap,
-        length: Option<u64>,
-    ) {
-        let Some((peer, request)) = cx.exchanges.get(&id).and_then(|it| it.peer()) else {
-            return;
-        };
-        let lines = headers.get_all("cache-status").iter();
-        let lines: Vec<_> = lines.filter_map(|line| line.to_str().ok()).collect();
-        let mut fields = fields(headers);
-        fields.retain(|(name, _)| name != "cache-status" && name != "content-length");
-        let status = status.as_u16();
-        let status_line = status_line("", &lines.join(", "));
-        let opaque = peer::Opaque { status, fields, length, status_line };
-        if !cx.say(peer, Message::Opaque(request, Box::new(opaque))) {
-            self.dismiss(cx, id, Outcome::Busy);
-        }
-    }
-
     /// Peers that have not said anything of a request for very long are told to ask anew if they still
     /// want it: some forget to cancel.
     pub fn end_idle(&mut self, cx: &mut Context) {
@@ -192,6 +168,28 @@ impl Client {
 }
 
 impl Supplies {
+    /// The head of a response for a peer that is not stored; false if it is larger than any message.
+    pub fn say_opaque(
+        &self,
+        cx: &mut Context,
+        id: ExchangeId,
+        status: StatusCode,
+        headers: &HeaderMap,
+        length: Option<u64>,
+    ) -> bool {
+        let Some((peer, request)) = cx.exchanges.get(&id).and_then(|it| it.peer()) else {
+            return true;
+        };
+        let lines = headers.get_all("cache-status").iter();
+        let lines: Vec<_> = lines.filter_map(|line| line.to_str().ok()).collect();
+        let mut fields = fields(headers);
+        fields.retain(|(name, _)| name != "cache-status" && name != "content-length");
+        let status = status.as_u16();
+        let status_line = status_line("", &lines.join(", "));
+        let opaque = peer::Opaque { status, fields, length, status_line };
+        cx.say(peer, Message::Opaque(request, Box::new(opaque)))
+    }
+
     /// Tells a peer the head of a record; false if it is larger than any message.
     fn say_head(
         &self,

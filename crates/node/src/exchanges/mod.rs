@@ -7,10 +7,12 @@ use crate::hasher::Map;
 use crate::http::Record;
 use crate::input::{ExchangeId, FetchId};
 use ::http::Method;
+use bytes::Bytes;
 use exchange::{Exchange, Serving, Source, State};
 use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
 use supplying::Supplying;
+use wire::ChunkId;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -78,14 +80,40 @@ impl Exchanges {
         }
     }
 
-    /// A growing object is closed: its readers go on from the store.
-    pub fn read_closed(&mut self, id: ExchangeId, record: &Rc<Record>) {
-        if let Some(exchange) = self.0.get_mut(&id) {
-            match &mut exchange.state {
-                State::Serving(it) => it.source = Source::Closed(Rc::clone(record)),
-                State::Supplying(it) => it.source = Source::Closed(Rc::clone(record)),
-                _ => {}
+    /// A growing object is closed: its readers go on from the store; perhaps no peer can fill holes in it.
+    pub fn read_closed(&mut self, id: ExchangeId, record: &Rc<Record>, unfillable: bool) {
+        let source = Source::Closed(Rc::clone(record));
+        match self.0.get_mut(&id).map(|exchange| &mut exchange.state) {
+            Some(State::Serving(it)) => {
+                it.source = source;
+                it.unfillable |= unfillable;
             }
+            Some(State::Supplying(it)) => {
+                it.source = source;
+                it.unfillable |= unfillable;
+            }
+            _ => {}
+        }
+    }
+
+    /// Units of a hole have come for a reader from the origin; perhaps all.
+    pub fn mended(&mut self, id: ExchangeId, units: Vec<(ChunkId, Bytes)>, all: bool) {
+        self.with_serving(id, |serving| {
+            serving.waits &= units.is_empty();
+            serving.ahead.extend(units);
+            if all {
+                serving.repair = None;
+            }
+        });
+    }
+
+    /// So many bytes do not come from a peer, as these readers count it; so many were added to what was overheard.
+    pub fn not_from_peer(&mut self, readers: &[ExchangeId], bytes: u64, mended: u64) {
+        for reader in readers {
+            self.with_serving(*reader, |serving| {
+                serving.from_peer = serving.from_peer.saturating_sub(bytes);
+                serving.from_repair += mended;
+            });
         }
     }
 

@@ -70,7 +70,7 @@ impl Node {
         let before = exchange.position();
         way::enter("client: a reader goes on");
         if let Some(fresh) = fresh {
-            self.client.feed(&mut self.cx, id, fresh);
+            self.client.reading(&mut self.cx, id).feed(fresh);
         }
         let source = self.cx.exchanges.get(&id).and_then(Exchange::source);
         let is_listed =

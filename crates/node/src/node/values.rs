@@ -61,7 +61,7 @@ impl Node {
             }
             Value::Ends(reader, length) => cx.exchanges.object_ends(reader, length),
             Value::Closed(reader, record, unfillable) => {
-                self.client.go_on_closed(cx, reader, &record, unfillable);
+                cx.exchanges.read_closed(reader, &record, unfillable);
             }
             Value::Broken(reader) => self.client.abort(cx, reader),
             Value::Unmendable(reader) => self.client.abandon(cx, reader),
@@ -71,13 +71,14 @@ impl Node {
                 serving.repair = Some(id);
             }),
             Value::Mended(reader, units, all) => {
-                self.client.handle_mended(cx, reader, units, all);
+                cx.exchanges.mended(reader, units, all);
+                cx.turns.ready(reader);
             }
             Value::FromPeer(reader, bytes) => {
                 cx.exchanges.with_serving(reader, |serving| serving.from_peer += bytes);
             }
             Value::NotFromPeer(readers, bytes, mended) => {
-                self.client.handle_not_from_peer(cx, &readers, bytes, mended);
+                cx.exchanges.not_from_peer(&readers, bytes, mended);
             }
             Value::Listed(id, segment) => self.publish.handle_listed(cx, id, &segment),
             Value::Refused(id) => self.publish.handle_refused(id),
