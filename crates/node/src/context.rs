@@ -79,7 +79,7 @@ pub struct Context {
     syncs: u64,
     synced: u64,
     pub trust: Trust,
-    /// Requests that are not answered yet: only `client` writes it.
+    /// Requests that are not answered yet: `client` writes it, and `node/values.rs` for what `object` says.
     pub exchanges: Exchanges,
     /// What is asked of others: only `source` writes it.
     pub pursuits: Pursuits,

@@ -12,6 +12,8 @@ use std::collections::VecDeque;
 
 /// After this many turns in one input something marks itself without getting on.
 pub const TURNS_MAX: u32 = 10_000;
+/// After this many values between two turns machines talk without end: a peer may have 16,384 units lost at once.
+pub const VALUES_MAX: u32 = 1_000_000;
 
 /// What a transfer is to do when it has its turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

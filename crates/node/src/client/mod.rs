@@ -118,7 +118,7 @@ impl Client {
     pub fn lacks(&mut self, cx: &mut Context, id: ExchangeId) {
         if cx.exchanges.get(&id).is_some_and(Exchange::may_want) {
             self.supplies.lose_first(cx, id);
-            cx.turns.ready(id);
+            self.supplies.supply(cx, id, &mut self.values);
         } else {
             self.abandon(cx, id);
         }

@@ -153,6 +153,9 @@ impl Client {
         fetch.unstorable = Some("relayed");
         fetch.granted = u64::from(CREDIT);
         fetch.status_line = opaque.status_line;
+        if status != StatusCode::SWITCHING_PROTOCOLS {
+            http::strip_hop_by_hop(&mut headers);
+        }
         self.head(cx, id, status, headers);
     }
 

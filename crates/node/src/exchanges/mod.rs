@@ -1,4 +1,5 @@
-//! All requests that are not answered yet: a table that `client` alone writes, and that all may read.
+//! All requests that are not answered yet: a table that all may read. `client` writes it, and
+//! `node/values.rs` where `object` says something of a reader.
 
 pub mod exchange;
 pub mod supplying;

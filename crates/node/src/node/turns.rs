@@ -5,7 +5,7 @@ use super::{Node, way};
 use crate::exchanges::exchange::{Exchange, Source};
 use crate::growing::storing::Storing;
 use crate::input::{ExchangeId, FetchId};
-use crate::turns::{Fresh, TURNS_MAX, Turn};
+use crate::turns::{Fresh, TURNS_MAX, Turn, VALUES_MAX};
 
 impl Node {
     /// Lets everybody go on who can.
@@ -16,16 +16,26 @@ impl Node {
         }
         let mut turns = 0;
         // Whatever might go on without getting on must not stop the rest: it goes on at the next input.
+        self.hand_over_all();
         while turns <= TURNS_MAX && self.take_turn() {
+            self.hand_over_all();
             turns += 1;
         }
         debug_assert!(turns <= TURNS_MAX, "something goes on without getting on");
     }
 
+    /// Hands over what machines have to say, and what they have to say to that.
+    fn hand_over_all(&mut self) {
+        let mut values = 0;
+        while values <= VALUES_MAX && self.hand_over() {
+            values += 1;
+        }
+        debug_assert!(values <= VALUES_MAX, "machines talk without end");
+    }
+
     /// Lets the next one go on; false if nobody can.
     fn take_turn(&mut self) -> bool {
-        if self.hand_over() {
-        } else if let Some(event) = self.cx.mesh.as_mut().and_then(|mesh| mesh.peers.poll_event()) {
+        if let Some(event) = self.cx.mesh.as_mut().and_then(|mesh| mesh.peers.poll_event()) {
             self.peer_event(event);
         } else if let Some((reader, fresh)) = self.cx.turns.next_reader() {
             self.read(reader, fresh);
@@ -78,7 +88,7 @@ impl Node {
         if let Some(fetch) = source.and_then(Source::growing).filter(is_listed) {
             way::enter("object: what a reader wants");
             self.object.want_for(&mut self.cx, fetch, id);
-            while self.hand_over() {}
+            self.hand_over_all();
         }
         self.client.go_on(&mut self.cx, id, before);
     }

@@ -27,11 +27,7 @@ impl Node {
             Value::Over(id) => self.over(id),
             Value::Join(id, reader, joins) => self.object.join(cx, id, reader, joins),
             Value::Left(id, reader, of_peer) => self.object.unread(cx, id, reader, of_peer),
-            Value::Missing(reader, unit) => {
-                if !self.object.find(cx, reader, unit) {
-                    self.client.lacks(cx, reader);
-                }
-            }
+            Value::Missing(reader, unit) => self.object.find(cx, reader, unit),
             Value::Forward(reader, id, wants) => self.object.forward(cx, reader, id, &wants),
             Value::Welcome(id, cover) => self.object.welcome(cx, id, cover, 0),
             Value::Misled(id) => self.object.fail_storing(cx, id, &[]),
@@ -65,7 +61,11 @@ impl Node {
             }
             Value::Broken(reader) => self.client.abort(cx, reader),
             Value::Unmendable(reader) => self.client.abandon(cx, reader),
-            Value::Reopened(reader, id) => cx.exchanges.reopen(reader, id),
+            Value::Lacks(reader) => self.client.lacks(cx, reader),
+            Value::Reopened(reader, id) => {
+                cx.exchanges.reopen(reader, id);
+                self.client.supplies.charge(cx, reader);
+            }
             Value::Mends(reader, id) => cx.exchanges.with_serving(reader, |serving| {
                 serving.waits = true;
                 serving.repair = Some(id);

@@ -27,17 +27,14 @@ const HOLE_BYTES: u64 = 256 * 1024;
 impl Objects {
     /// A reader has come to a unit that is not here: whether it comes, or can be asked for now; of who gives the
     /// object, of a peer that fills holes or, for a client's reader, of the origin. The reader is woken then.
-    pub fn find(
-        &mut self,
-        cx: &mut Context,
-        reader: ExchangeId,
-        (name, unit): (ChunkId, Unit),
-    ) -> bool {
+    pub fn find(&mut self, cx: &mut Context, reader: ExchangeId, (name, unit): (ChunkId, Unit)) {
         let source = cx.exchanges.get(&reader).and_then(Exchange::source);
         let growing = source.and_then(Source::growing);
         let fetch = growing.or_else(|| self.reopen(cx, reader));
         let comes = fetch.is_some_and(|fetch| self.await_unit(cx, reader, fetch, name, unit));
-        comes || self.repair(cx, reader)
+        if !comes && !self.repair(cx, reader) {
+            self.says(Value::Lacks(reader));
+        }
     }
 
     /// Turns the reader of a closed record into one of a transfer that fills its holes.

@@ -86,6 +86,8 @@ pub enum Value {
     Broken(ExchangeId),
     /// What a reader reads cannot be had: it is as if it had never been stored.
     Unmendable(ExchangeId),
+    /// The unit that a reader has come to cannot be had.
+    Lacks(ExchangeId),
     /// A reader's closed record has a transfer again, which fills its holes.
     Reopened(ExchangeId, FetchId),
     /// A reader waits for a hole that the origin is to fill by this request.
@@ -173,7 +175,10 @@ impl Objects {
 
     /// Somebody reads an object while it comes.
     pub fn join(&mut self, cx: &mut Context, id: FetchId, reader: Reader, joins: Joins) {
-        let Some(storing) = cx.growing.get_mut(&id) else { return };
+        let Some(storing) = cx.growing.get_mut(&id) else {
+            // Its last reader left just before, and it has been finished or dropped.
+            return self.says(Value::Broken(reader.id));
+        };
         storing.readers.push(reader);
         match joins {
             Joins::Client { head_alone } => {

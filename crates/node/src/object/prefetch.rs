@@ -56,8 +56,10 @@ impl Objects {
         reader.wants(from, ahead);
         let leads = reader.leads;
         self.want(cx, fetch, missing);
-        for (name, length) in counted.into_iter().filter(|_| leads) {
-            self.count_from_peer(cx, id, &name, length);
+        if leads && !counted.is_empty() {
+            counted.iter().for_each(|(name, _)| cx.flights.count_for(name, id));
+            let bytes = counted.iter().map(|(_, length)| u64::from(*length)).sum();
+            self.says(Value::FromPeer(id, bytes));
         }
         self.welcome(cx, fetch, from + COVER, COVER / 4);
     }
