@@ -6,7 +6,6 @@
 
 use crate::context::Context;
 use crate::exchanges::exchange::{Exchange, Source};
-use crate::growing::storing::Inflow;
 use crate::http::{OPEN_KEY, Record, Row};
 use crate::output::{Output, StoreOutput};
 use std::collections::BTreeSet;
@@ -78,9 +77,7 @@ impl Context {
             Source::Closed(record) => Some(record.id),
             Source::Growing(fetch) => {
                 let storing = self.growing.get(fetch)?;
-                let own = matches!(storing.inflow, Inflow::Cut(_));
-                let closed = storing.whole.is_some() && (own || storing.is_reopened());
-                closed.then_some(storing.record)
+                storing.in_row().map(|record| record.id)
             }
         }
     }

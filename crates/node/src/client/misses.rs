@@ -6,7 +6,8 @@ use super::{Value, Values};
 use crate::context::Context;
 use crate::exchanges::exchange::State;
 use crate::growing::cutting::Cutting;
-use crate::growing::storing::{Inflow, Label, Listed, Storing};
+use crate::growing::storing::{Label, Storing};
+use crate::growing::transfer::{Listing, Transfer};
 use crate::hasher::Map;
 use crate::http::{Asked, Audience, Record, Row, Voucher, bodiless, content_length};
 use crate::input::{ExchangeId, FetchId};
@@ -171,7 +172,7 @@ impl Misses {
             headers.insert(header::DATE, http::format_date(now));
         }
         let cutting = Cutting::new(cx.config.profile, cx.sealer.clone());
-        let inflow = Inflow::Cut(Box::new(cutting));
+        let inflow = Transfer::Cutting(Box::new(cutting));
         let mut storing = Storing::new(cx.dice.record_id(), status, headers, (now, right), inflow);
         storing.announced = announced;
         let names = http::vary(&storing.headers).unwrap_or_default();
@@ -194,8 +195,7 @@ impl Misses {
         let Some(fetch) = self.all.get_mut(&id) else { return Vec::new() };
         let next = fetch.ask.trail.resume.map_or(0, |resume| resume.segment);
         let cover = fetch.ask.trail.cover.max(COVER);
-        let listed = Listed { next, hollow: next > 0, cover, ..Listed::default() };
-        let inflow = Inflow::Listed(Box::new(listed));
+        let inflow = Listing::from(next, cover);
         let mut storing = Storing::new(head.record, status, headers, (now, right), inflow);
         storing.announced = head.length;
         storing.carried = u64::from(head.age);
@@ -240,9 +240,7 @@ impl Misses {
         fetch.status_line.clone_from(&head.status_line);
         let next = fetch.ask.trail.resume.map_or(0, |resume| resume.segment);
         let cover = fetch.ask.trail.cover.max(COVER);
-        let listed = Listed { next, hollow: next > 0, cover, ..Listed::default() };
-        let (inflow, headers) =
-            (Inflow::Listed(Box::new(listed)), named::headers(name, &root.encode()));
+        let (inflow, headers) = (Listing::from(next, cover), named::headers(name, &root.encode()));
         let mut storing = Storing::new(head.record, StatusCode::OK, headers, came, inflow);
         storing.announced = Some(root.length);
         storing.voucher = Some(named::VOUCHER);

@@ -6,7 +6,7 @@ use crate::chunks::Unit;
 use crate::client::miss::Miss;
 use crate::context::Context;
 use crate::exchanges::exchange::{Cursor, Exchange, Piece, Sent, Serving, Source, State};
-use crate::growing::storing::Inflow;
+use crate::growing::transfer::Transfer;
 use crate::input::{ExchangeId, FetchId};
 use crate::output::{ClientOutput, Output};
 use crate::pursuits::{Pursuit, Pursuits};
@@ -224,12 +224,13 @@ impl Reading<'_> {
         if position < storing.known_bytes() {
             return self.step_unit(position, count);
         }
-        let (bytes, from_peer) = match &storing.inflow {
-            Inflow::Cut(cutting) => (cutting.tail_from(position, count as usize), false),
-            Inflow::Listed(listed) => match listed.tail.from(position, count as usize) {
+        let (bytes, from_peer) = match &storing.transfer {
+            Transfer::Cutting(cutting) => (cutting.tail_from(position, count as usize), false),
+            Transfer::Listing(listing) => match listing.tail.from(position, count as usize) {
                 Some(bytes) => (bytes, true),
                 None => return Step::Abort,
             },
+            Transfer::Filling(_) | Transfer::Closed(_) => return Step::Abort,
         };
         self.cx.exchanges.with_serving(self.id, |serving| {
             let length = bytes.len() as u64;

@@ -17,6 +17,10 @@ pub struct Cutting {
     tail: Vec<u8>,
     /// Bytes before the last cut.
     cut: u64,
+    /// The body pauses.
+    pub pauses: bool,
+    /// Nobody reads it any more, and it waits for somebody to come back.
+    pub parked: bool,
 }
 
 /// A unit that was just cut.
@@ -42,6 +46,8 @@ impl Cutting {
             builder: ManifestBuilder::new(profile),
             tail: Vec::new(),
             cut: 0,
+            pauses: false,
+            parked: false,
         }
     }
 

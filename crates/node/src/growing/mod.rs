@@ -3,6 +3,7 @@
 pub mod cutting;
 pub mod reader;
 pub mod storing;
+pub mod transfer;
 
 use crate::chunks::Unit;
 use crate::hasher::Map;
@@ -34,8 +35,8 @@ impl DerefMut for Growing {
 
 impl Growing {
     /// The transfer that fills the holes of a record, if there is one.
-    pub fn reopened(&self, record: &Record) -> Option<FetchId> {
-        let fills = |it: &Storing| it.record == record.id && it.is_reopened();
+    pub fn filling(&self, record: &Record) -> Option<FetchId> {
+        let fills = |it: &Storing| it.record == record.id && it.is_filling();
         self.0.iter().find_map(|(id, storing)| fills(storing).then_some(*id))
     }
 

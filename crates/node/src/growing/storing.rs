@@ -1,6 +1,7 @@
 //! An object while it comes: its head, its manifest so far, and who reads it.
 
 use super::reader::Reader;
+use super::transfer::{Listing, Transfer};
 use crate::catalogue::{Signed, segment_number};
 use crate::growing::cutting::Cutting;
 use crate::hasher::Set;
@@ -54,7 +55,9 @@ pub struct Storing {
     pub announced: Option<u64>,
     pub readers: Vec<Reader>,
     /// Where its units come from.
-    pub inflow: Inflow,
+    pub transfer: Transfer,
+    /// Units that the peer which gives it does not have.
+    pub lost: Set<ChunkId>,
     /// Where each closed segment begins.
     pub offsets: Vec<u64>,
     /// Closed segments that the catalogue does not have yet.
@@ -65,112 +68,8 @@ pub struct Storing {
     pub failed: bool,
     /// Ends and names of units that only memory has.
     pub unstored: VecDeque<(u64, ChunkId)>,
-    /// Its manifest is closed: nothing more will be listed.
-    pub ended: bool,
-    /// The record, once it is closed; readers that remain wait until the disk has what it names.
-    pub whole: Option<Rc<Record>>,
     /// When the body counts as pausing, if nothing comes until then.
     pub pause_at: Option<Instant>,
-    /// The body pauses.
-    pub pauses: bool,
-    /// Nobody reads it any more, and it waits for somebody to come back.
-    pub parked: bool,
-}
-
-/// Where the units of an object come from.
-#[derive(Debug)]
-pub enum Inflow {
-    /// They are cut from an origin's bytes.
-    Cut(Box<Cutting>),
-    /// A peer lists them, and they are asked for by name.
-    Listed(Box<Listed>),
-}
-
-/// A manifest that comes from a peer.
-#[derive(Debug, Default)]
-pub struct Listed {
-    /// The number of the next segment.
-    pub next: u32,
-    /// The latest segment: the next one must follow it.
-    pub last: Option<Rc<Segment>>,
-    /// Bytes of the object before the next segment.
-    pub end: u64,
-    /// The first segments never came: others cannot join, and the record is not kept.
-    pub hollow: bool,
-    /// How far the peer was told that its manifest is welcome.
-    pub cover: u64,
-    /// It is a record that was closed, and has holes which a peer is to fill.
-    pub reopened: bool,
-    /// Clients here have read it: what remains of it may be wanted though they left.
-    pub wanted_here: bool,
-    /// Bytes behind all units, which came as they are because the body pauses.
-    pub tail: Tail,
-    /// Units that the peer does not have.
-    pub lost: Set<ChunkId>,
-    /// Another peer than the one that told the length goes on with it.
-    pub turned: bool,
-}
-
-/// Bytes of an object that are in no unit, until every reader has them.
-#[derive(Debug, Default)]
-pub struct Tail {
-    pieces: VecDeque<Bytes>,
-    /// Where the first piece begins in the object.
-    start: u64,
-    /// Bytes in the pieces.
-    length: u64,
-}
-
-impl Tail {
-    /// Takes in bytes that begin here, if they follow those before.
-    pub fn push(&mut self, offset: u64, bytes: Bytes) -> bool {
-        if self.length == 0 && self.start == 0 {
-            self.start = offset;
-        }
-        let follows = offset == self.start + self.length;
-        if follows {
-            self.length += bytes.len() as u64;
-            self.pieces.push_back(bytes);
-        }
-        follows
-    }
-
-    /// Where it ends in the object; `None` if there never was one.
-    pub fn end(&self) -> Option<u64> {
-        (self.start > 0 || self.length > 0).then_some(self.start + self.length)
-    }
-
-    /// How many bytes are kept.
-    pub fn kept(&self) -> u64 {
-        self.length
-    }
-
-    /// Bytes from a position on, as many as are in one piece.
-    pub fn from(&self, position: u64, count_max: usize) -> Option<Bytes> {
-        let mut at = self.start;
-        for piece in &self.pieces {
-            let end = at + piece.len() as u64;
-            if (at..end).contains(&position) {
-                let from = (position - at) as usize;
-                return Some(piece.slice(from..piece.len().min(from + count_max)));
-            }
-            at = end;
-        }
-        None
-    }
-
-    /// Lets go of what every reader has passed; answers how many bytes that were.
-    pub fn pass(&mut self, position: u64) -> u64 {
-        let before = self.length;
-        while let Some(piece) = self.pieces.front()
-            && self.start + piece.len() as u64 <= position
-        {
-            self.start += piece.len() as u64;
-            self.length -= piece.len() as u64;
-            self.pieces.pop_front();
-        }
-        before - self.length
-    }
 }
 
 impl Storing {
@@ -179,7 +78,7 @@ impl Storing {
         status: StatusCode,
         headers: HeaderMap,
         (received, clocked): (Date, bool),
-        inflow: Inflow,
+        transfer: Transfer,
     ) -> Self {
         Self {
             label: None,
@@ -197,84 +96,113 @@ impl Storing {
             root: None,
             announced: None,
             readers: Vec::new(),
-            inflow,
+            transfer,
+            lost: Set::default(),
             offsets: Vec::new(),
             closed: BTreeMap::new(),
             group: Vec::new(),
             group_bytes: 0,
             failed: false,
             unstored: VecDeque::new(),
-            ended: false,
-            whole: None,
             pause_at: None,
-            pauses: false,
-            parked: false,
         }
     }
 
     /// Where bytes begin that are in no unit and that nobody should wait any longer for, if there are.
     pub fn loose_from(&self) -> Option<u64> {
         let known = self.known_bytes();
-        let loose = match &self.inflow {
-            Inflow::Cut(_) => self.pauses && self.received_bytes > known,
-            Inflow::Listed(listed) => listed.tail.end().is_some(),
+        let loose = match &self.transfer {
+            Transfer::Cutting(cutting) => cutting.pauses && self.received_bytes > known,
+            Transfer::Listing(listing) => !listing.ended && listing.tail.end().is_some(),
+            Transfer::Filling(_) | Transfer::Closed(_) => false,
         };
-        (loose && !self.ended).then_some(known)
+        loose.then_some(known)
     }
 
     /// How far readers may be given it at present. A length that a peer tells is not signed: what ends there is
     /// not taken for the whole before the signed manifest, or the gateway, has ended there too.
     pub fn limit(&self) -> u64 {
-        match (&self.inflow, self.announced) {
-            (Inflow::Listed(_), Some(length)) if !self.ended => length.saturating_sub(1),
+        match (&self.transfer, self.announced) {
+            (Transfer::Listing(it), Some(length)) if !it.ended => length.saturating_sub(1),
             _ => u64::MAX,
         }
     }
 
-    /// What cuts it, if it comes from an origin.
+    /// What cuts it, as long as it comes from an origin.
     pub fn cutting(&mut self) -> Option<&mut Cutting> {
-        match &mut self.inflow {
-            Inflow::Cut(cutting) => Some(cutting),
-            Inflow::Listed(_) => None,
+        match &mut self.transfer {
+            Transfer::Cutting(cutting) => Some(cutting),
+            _ => None,
         }
     }
 
-    /// The manifest that a peer sends, if it comes from one.
-    pub fn listed(&mut self) -> Option<&mut Listed> {
-        match &mut self.inflow {
-            Inflow::Cut(_) => None,
-            Inflow::Listed(listed) => Some(listed),
+    /// The manifest that a peer sends, if one does.
+    pub fn listing(&mut self) -> Option<&mut Listing> {
+        match &mut self.transfer {
+            Transfer::Listing(listing) => Some(listing),
+            _ => None,
+        }
+    }
+
+    /// Whether it is cut here, and not named by a peer.
+    pub fn is_cut(&self) -> bool {
+        matches!(self.transfer, Transfer::Cutting(_) | Transfer::Closed(_))
+    }
+
+    /// Whether its manifest is closed: nothing more will be listed.
+    pub fn is_ended(&self) -> bool {
+        match &self.transfer {
+            Transfer::Cutting(_) => false,
+            Transfer::Listing(listing) => listing.ended,
+            Transfer::Filling(_) | Transfer::Closed(_) => true,
+        }
+    }
+
+    /// The record, once it is closed.
+    pub fn whole(&self) -> Option<&Rc<Record>> {
+        match &self.transfer {
+            Transfer::Listing(listing) => listing.whole.as_ref(),
+            _ => self.in_row(),
+        }
+    }
+
+    /// The record, if it is closed and in a row already.
+    pub fn in_row(&self) -> Option<&Rc<Record>> {
+        match &self.transfer {
+            Transfer::Filling(record) => Some(record),
+            Transfer::Closed(record) => record.as_ref(),
+            Transfer::Cutting(_) | Transfer::Listing(_) => None,
         }
     }
 
     /// From where on more of it may be asked of another peer, and up to where its manifest is welcome.
     pub fn goes_on_from(&self) -> Option<(Resume, u64)> {
-        match &self.inflow {
-            Inflow::Cut(_) => None,
-            Inflow::Listed(it) => {
-                Some((Resume { record: self.record, segment: it.next }, it.cover))
-            }
-        }
+        let (segment, cover) = match &self.transfer {
+            Transfer::Listing(it) => (it.next, it.cover),
+            Transfer::Filling(_) => (self.offsets.len() as u32, 0),
+            Transfer::Cutting(_) | Transfer::Closed(_) => return None,
+        };
+        Some((Resume { record: self.record, segment }, cover))
     }
 
     /// Whether a peer lists it.
     pub fn is_listed(&self) -> bool {
-        matches!(self.inflow, Inflow::Listed(_))
+        matches!(self.transfer, Transfer::Listing(_) | Transfer::Filling(_))
     }
 
     /// Whether it was closed before, and stays so.
-    pub fn is_reopened(&self) -> bool {
-        matches!(&self.inflow, Inflow::Listed(listed) if listed.reopened)
+    pub fn is_filling(&self) -> bool {
+        matches!(self.transfer, Transfer::Filling(_))
     }
 
     /// Whether bytes of it come that are in no unit.
     pub fn is_loose(&self) -> bool {
-        matches!(&self.inflow, Inflow::Listed(listed) if listed.tail.end().is_some())
+        matches!(&self.transfer, Transfer::Listing(listing) if listing.tail.end().is_some())
     }
 
     /// Whether its beginning never came.
     pub fn is_hollow(&self) -> bool {
-        matches!(&self.inflow, Inflow::Listed(listed) if listed.hollow)
+        matches!(&self.transfer, Transfer::Listing(listing) if listing.hollow)
     }
 
     /// Takes in a segment that is complete.
@@ -296,9 +224,9 @@ impl Storing {
     }
 
     fn first_segment(&self) -> u32 {
-        match &self.inflow {
-            Inflow::Cut(_) => 0,
-            Inflow::Listed(listed) => listed.next - self.offsets.len() as u32,
+        match &self.transfer {
+            Transfer::Listing(listing) => listing.next - self.offsets.len() as u32,
+            _ => 0,
         }
     }
 
@@ -342,9 +270,10 @@ impl Storing {
     /// How far bytes of the object can be given out: what came from the origin, or what a peer's
     /// manifest lists.
     pub fn frontier(&self) -> u64 {
-        match &self.inflow {
-            Inflow::Cut(_) => self.received_bytes,
-            Inflow::Listed(listed) => listed.tail.end().unwrap_or(listed.end),
+        match &self.transfer {
+            Transfer::Listing(listing) => listing.tail.end().unwrap_or(listing.end),
+            Transfer::Filling(record) => record.length,
+            Transfer::Cutting(_) | Transfer::Closed(_) => self.received_bytes,
         }
     }
 
@@ -355,42 +284,29 @@ impl Storing {
 
     /// Bytes in units that are listed so far.
     pub fn known_bytes(&self) -> u64 {
-        match &self.inflow {
-            Inflow::Cut(cutting) => cutting.cut_bytes(),
-            Inflow::Listed(listed) => listed.end,
+        match &self.transfer {
+            Transfer::Cutting(cutting) => cutting.cut_bytes(),
+            Transfer::Listing(listing) => listing.end,
+            Transfer::Filling(record) => record.length,
+            Transfer::Closed(_) => self.received_bytes,
         }
     }
 
     /// A closed record with holes, for a peer to fill.
-    pub fn reopened(record: &Rc<Record>) -> Self {
-        let listed = Listed {
-            next: record.offsets.len() as u32,
-            end: record.length,
-            reopened: true,
-            ..Listed::default()
-        };
-        let inflow = Inflow::Listed(Box::new(listed));
-        let headers = record.headers.clone();
+    pub fn filling(record: &Rc<Record>) -> Self {
+        let transfer = Transfer::Filling(Rc::clone(record));
+        let came = (record.received, record.clocked);
         Self {
             announced: Some(record.length),
             offsets: record.offsets.clone(),
             voucher: record.voucher.clone(),
-            ended: true,
-            whole: Some(Rc::clone(record)),
-            ..Self::new(
-                record.id,
-                record.status,
-                headers,
-                (record.received, record.clocked),
-                inflow,
-            )
+            ..Self::new(record.id, record.status, record.headers.clone(), came, transfer)
         }
     }
 
     /// The number of the segment that lists the unit at a position, and the segment if it is here.
     pub fn segment_at(&self, position: u64) -> (u32, Option<Rc<Segment>>) {
-        if !self.ended
-            && let Inflow::Cut(cutting) = &self.inflow
+        if let Transfer::Cutting(cutting) = &self.transfer
             && let Some(open) = cutting.open_from(position)
         {
             return (open.number as u32, Some(open));

@@ -3,7 +3,8 @@
 
 use super::{AHEAD, Objects, Value};
 use crate::context::Context;
-use crate::growing::storing::{Inflow, Storing};
+use crate::growing::storing::Storing;
+use crate::growing::transfer::Transfer;
 use crate::input::FetchId;
 use crate::pursuits::Pursuit;
 use crate::request::AHEAD_MIN;
@@ -41,11 +42,10 @@ impl Objects {
             return;
         }
         let Some(storing) = cx.growing.get(&id) else { return };
-        if let Inflow::Listed(_) = storing.inflow {
-            return self.want_ahead(cx, id);
-        }
-        if storing.parked && storing.readers.is_empty() {
-            return;
+        match &storing.transfer {
+            Transfer::Listing(_) | Transfer::Filling(_) => return self.want_ahead(cx, id),
+            Transfer::Cutting(cutting) if cutting.parked && storing.readers.is_empty() => return,
+            Transfer::Cutting(_) | Transfer::Closed(_) => {}
         }
         let readers = storing.readers.iter();
         let positions = readers.filter_map(|reader| cx.exchanges.get(&reader.id)?.position());

@@ -8,6 +8,7 @@ use crate::context::Context;
 use crate::exchanges::exchange::{Exchange, Source, State};
 use crate::growing::reader::Reader;
 use crate::growing::storing::{Label, Storing};
+use crate::growing::transfer::Transfer;
 use crate::http;
 use crate::http::{Audience, ContentRange, Record};
 use crate::input::{ExchangeId, FetchId};
@@ -55,7 +56,7 @@ impl Objects {
         }
         let begins = exchange.reads().map_or(0, |(position, _)| position);
         let reader = Reader::new(id, exchange.leads(), begins);
-        let fetch = match cx.growing.reopened(&record) {
+        let fetch = match cx.growing.filling(&record) {
             Some(fetch) => fetch,
             None => self.begin_filling(cx, id, &record)?,
         };
@@ -72,7 +73,7 @@ impl Objects {
     ) -> Option<FetchId> {
         let ask = cx.exchanges.get(&reader)?.ask.clone();
         let (key, uri, named) = (ask.key, ask.target.to_string(), ask.named);
-        let mut storing = Storing::reopened(record);
+        let mut storing = Storing::filling(record);
         storing.label = Some(Label { key, uri, named });
         let id = self.seek(cx, ask.headers.clone(), Rc::new(ask), Goal::Holes);
         cx.growing.insert(id, storing);
@@ -82,11 +83,11 @@ impl Objects {
     /// No peer can fill the holes of a record: its readers turn to the origin. False if that is not what
     /// the transfer was for.
     pub fn cannot_fill(&mut self, cx: &mut Context, id: FetchId) -> bool {
-        let storing = cx.growing.get_mut(&id);
-        let Some(record) = storing.filter(|it| it.is_reopened()).and_then(|it| it.whole.clone())
-        else {
+        let storing = cx.growing.get(&id);
+        let Some(Transfer::Filling(record)) = storing.map(|it| &it.transfer) else {
             return false;
         };
+        let record = Rc::clone(record);
         let Some(storing) = self.remove(cx, id) else { return true };
         for reader in self.drop_storing(cx, id, storing) {
             self.says(Value::Closed(reader, Rc::clone(&record), true));

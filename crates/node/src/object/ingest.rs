@@ -4,7 +4,8 @@ use super::{ABANDONED_MAX, Objects, Value};
 use crate::catalogue::Signed;
 use crate::context::Context;
 use crate::growing::cutting::{Cutting, Fresh};
-use crate::growing::storing::{Inflow, Storing};
+use crate::growing::storing::Storing;
+use crate::growing::transfer::Transfer;
 use crate::input::{ExchangeId, FetchId};
 use crate::named;
 use crate::request::UNASKED_BYTES;
@@ -26,11 +27,11 @@ impl Objects {
     /// A file comes, of this length: it is kept like an origin's body, and gets its name at its end.
     pub fn begin_file(&mut self, cx: &mut Context, id: FetchId, bytes: u64) {
         let cutting = Cutting::new(cx.config.profile, cx.sealer.clone());
-        let inflow = Inflow::Cut(Box::new(cutting));
+        let transfer = Transfer::Cutting(Box::new(cutting));
         let date = cx.date();
         let came = (date, cx.clock_right());
         let record = cx.dice.record_id();
-        let mut storing = Storing::new(record, StatusCode::OK, HeaderMap::new(), came, inflow);
+        let mut storing = Storing::new(record, StatusCode::OK, HeaderMap::new(), came, transfer);
         storing.announced = Some(bytes);
         storing.voucher = Some(named::VOUCHER);
         cx.growing.insert(id, storing);
@@ -160,9 +161,9 @@ impl Objects {
         let Some(storing) = cx.growing.get_mut(&id) else { return };
         let received = storing.received_bytes;
         storing.announced = Some(received);
-        storing.ended = true;
         let group = storing.flush();
         let Some(last) = storing.cutting().map(Cutting::close) else { return };
+        storing.transfer = Transfer::Closed(None);
         cx.append(Some(id), group);
         self.add_segment(cx, id, Rc::new(last));
         let Some(storing) = cx.growing.get_mut(&id) else {
@@ -176,7 +177,7 @@ impl Objects {
         if !failed {
             let record = Rc::new(record);
             let Some(storing) = cx.growing.get_mut(&id) else { return };
-            storing.whole = Some(Rc::clone(&record));
+            storing.transfer = Transfer::Closed(Some(Rc::clone(&record)));
             let Some(label) = storing.label.clone() else { return cx.turns.dirty(id) };
             cx.put_record(label.key, label.uri, record);
         }
@@ -189,11 +190,11 @@ impl Objects {
         let Some(storing) = cx.growing.get_mut(&id) else {
             return;
         };
-        let Some(record) = storing.whole.clone() else { return };
+        let Some(record) = storing.whole().cloned() else { return };
         if storing.failed || !storing.closed.is_empty() || cx.chunks.is_writing_for(id) {
             return;
         }
-        if let Inflow::Listed(_) = storing.inflow {
+        if !storing.is_cut() {
             return self.settle_listed(cx, id, record);
         }
         let readers = storing.reader_ids();
@@ -220,10 +221,10 @@ impl Objects {
         let Some(storing) = cx.growing.get_mut(&id) else { return };
         let received = storing.received_bytes;
         storing.readers.retain(|other| other.id != reader);
-        if storing.listed().is_some() {
+        if !storing.is_cut() {
             return self.unread_listed(cx, id);
         }
-        if storing.ended {
+        if storing.is_ended() {
             return cx.turns.dirty(id);
         }
         if !storing.readers.is_empty() {
@@ -236,7 +237,9 @@ impl Objects {
             cx.turns.dirty(id);
         } else if of_peer && !storing.failed {
             // It may come back by another way, and go on (protocol: Resume).
-            storing.parked = true;
+            if let Some(cutting) = storing.cutting() {
+                cutting.parked = true;
+            }
             self.orphan(cx, id);
         } else {
             cx.turns.end(id);
@@ -246,9 +249,8 @@ impl Objects {
     /// A transfer of which all has come from an origin ends with its last reader.
     pub fn forget_if_read(&mut self, cx: &mut Context, id: FetchId) {
         let Some(storing) = cx.growing.get(&id) else { return };
-        let is_cut = matches!(storing.inflow, Inflow::Cut(_)) && storing.label.is_some();
-        if is_cut
-            && storing.ended
+        if matches!(storing.transfer, Transfer::Closed(_))
+            && storing.label.is_some()
             && storing.readers.is_empty()
             && let Some(storing) = self.remove(cx, id)
         {

@@ -6,6 +6,7 @@ use crate::catalogue::Signed;
 use crate::chunks::{Unit, is_sealed_as};
 use crate::context::Context;
 use crate::growing::storing::Storing;
+use crate::growing::transfer::Transfer;
 use crate::growing::unasked;
 use crate::identity::verify;
 use crate::input::FetchId;
@@ -32,7 +33,7 @@ impl Objects {
             Err(why) => return cx.expel(peer, why),
         };
         if contradicts(storing, &segment) {
-            return match storing.listed().is_some_and(|listed| listed.turned) {
+            return match storing.listing().is_some_and(|listing| listing.turned) {
                 // It is the word of the one that was asked before.
                 true => self.broken(cx, id),
                 false => cx.expel(peer, "a manifest of another length than was announced"),
@@ -59,10 +60,10 @@ impl Objects {
         };
         storing.close_segment(&segment, Some(signature));
         let mut before = None;
-        if let Some(listed) = storing.listed() {
-            listed.next += 1;
-            listed.end = segment.end_offset();
-            before = listed.last.replace(Rc::clone(&segment));
+        if let Some(listing) = storing.listing() {
+            listing.next += 1;
+            listing.end = segment.end_offset();
+            before = listing.last.replace(Rc::clone(&segment));
         }
         let (end, takes_up) = (segment.end_offset(), storing.is_hollow());
         let closing = segment.closing;
@@ -155,9 +156,11 @@ impl Objects {
     /// The manifest is whole.
     fn listed_whole(&mut self, cx: &mut Context, id: FetchId, length: u64) {
         let Some(storing) = cx.growing.get_mut(&id) else { return };
-        storing.ended = true;
         storing.announced = Some(length);
-        storing.whole = Some(Rc::new(storing.so_far()));
+        let whole = Rc::new(storing.so_far());
+        if let Some(listing) = storing.listing() {
+            (listing.ended, listing.whole) = (true, Some(whole));
+        }
         for reader in storing.reader_ids() {
             self.says(Value::Ends(reader, length));
         }
@@ -166,32 +169,36 @@ impl Objects {
 
 /// Holds a segment against what is known of the object.
 fn check_segment(
-    storing: &mut Storing,
+    storing: &Storing,
     sealed: bool,
     signature: &Signature,
     bytes: &[u8],
 ) -> Result<Segment, &'static str> {
-    let (record, ended) = (storing.record, storing.ended);
-    let signer = storing.voucher.as_ref().map(|voucher| voucher.signer);
-    let root = storing.root.clone();
-    let Some(listed) = storing.listed() else { return Err("a manifest that nobody asked for") };
+    let listing = match &storing.transfer {
+        Transfer::Listing(listing) if !listing.ended => Some(listing),
+        Transfer::Listing(_) | Transfer::Filling(_) => None,
+        Transfer::Cutting(_) | Transfer::Closed(_) => {
+            return Err("a manifest that nobody asked for");
+        }
+    };
     let segment = Segment::decode(bytes).map_err(|_| "a segment that is none")?;
     let digest = Segment::digest(bytes);
-    if ended || segment.number != u64::from(listed.next) {
+    let Some(listing) = listing.filter(|it| segment.number == u64::from(it.next)) else {
         return Err("a segment out of turn");
-    }
-    if listed.last.as_ref().is_some_and(|last| segment.follows(last).is_err()) {
+    };
+    if listing.last.as_ref().is_some_and(|last| segment.follows(last).is_err()) {
         return Err("a segment that does not follow the one before");
     }
-    let signed = wire::peer::segment_signed(&record, &digest);
-    if let Some(root) = root {
-        if !catalogue::certifies(&root, &segment, &digest) {
+    let signed = wire::peer::segment_signed(&storing.record, &digest);
+    let signer = storing.voucher.as_ref().map(|voucher| voucher.signer);
+    if let Some(root) = &storing.root {
+        if !catalogue::certifies(root, &segment, &digest) {
             return Err("a segment that the object's name does not certify");
         }
     } else if !signer.is_some_and(|signer: PublicKey| verify(&signer, &signed, signature)) {
         return Err("a segment is not signed by who signed the record");
     }
-    if segment.first_offset > listed.cover {
+    if segment.first_offset > listing.cover {
         return Err("a segment that nobody gave credit for");
     }
     if !is_sealed_as(&segment, sealed) {

@@ -19,7 +19,8 @@ use crate::chunks::Unit;
 use crate::context::Context;
 use crate::growing::cutting::Fresh;
 use crate::growing::reader::{Joins, Reader};
-use crate::growing::storing::{Inflow, Label, Storing};
+use crate::growing::storing::{Label, Storing};
+use crate::growing::transfer::Transfer;
 use crate::hasher::Map;
 use crate::http::Record;
 use crate::input::{ExchangeId, FetchId};
@@ -182,8 +183,8 @@ impl Objects {
         storing.readers.push(reader);
         match joins {
             Joins::Client { head_alone } => {
-                if let Some(listed) = storing.listed() {
-                    listed.wanted_here |= !head_alone;
+                if let Some(listing) = storing.listing() {
+                    listing.wanted_here |= !head_alone;
                 }
             }
             Joins::Peer { cover } => {
@@ -253,7 +254,7 @@ impl Objects {
             return;
         }
         let Some(storing) = cx.growing.get_mut(&id) else { return };
-        if storing.listed().is_some() && !storing.failed {
+        if !storing.is_cut() && !storing.failed {
             let group = storing.flush();
             cx.append(Some(id), group);
         }
@@ -292,9 +293,7 @@ impl Objects {
         for (_, unit) in &storing.unstored {
             cx.chunks.release(unit);
         }
-        // The record of one that a peer lists is kept by no row before it is finished.
-        let closed = matches!(storing.inflow, Inflow::Cut(_)) || storing.is_reopened();
-        let kept = closed && storing.whole.is_some() && !storing.failed;
+        let kept = storing.in_row().is_some() && !storing.failed;
         let record = storing.record;
         if !kept && !published && !is_of_use(cx, record, storing.label.as_ref()) {
             // Those that wait would come behind it.
@@ -322,7 +321,7 @@ impl Objects {
     fn end_orphan(&mut self, cx: &mut Context, id: FetchId) {
         let is_unread = cx.growing.get(&id).is_none_or(|storing| {
             // The manifest of a listed object may be whole long before its units are here.
-            let comes = !storing.ended || matches!(storing.inflow, Inflow::Listed(_));
+            let comes = !matches!(storing.transfer, Transfer::Closed(_));
             storing.readers.is_empty() && comes
         });
         if is_unread {

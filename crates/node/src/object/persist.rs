@@ -45,7 +45,7 @@ impl Objects {
         storing.unstored.extend(refused.iter().map(|id| (end, *id)));
         let group = storing.flush();
         storing.unstored.extend(group.into_iter().map(|(id, _)| (end, id)));
-        let (whole, unread) = (storing.whole.clone(), storing.readers.is_empty());
+        let (whole, unread) = (storing.whole().cloned(), storing.readers.is_empty());
         if let Some((record, label)) = whole.zip(storing.label.clone()) {
             self.forget_record(cx, label.key, &record);
         }

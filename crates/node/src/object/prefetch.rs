@@ -4,7 +4,6 @@ use super::{ABANDONED_MAX, AHEAD, Listed, Objects, Value};
 use crate::chunks::Unit;
 use crate::context::{Context, OVERHEARD_PART};
 use crate::growing::reader::Reader;
-use crate::growing::storing::{Inflow, Storing};
 use crate::input::{ExchangeId, FetchId};
 use crate::request::COVER;
 use wire::ChunkId;
@@ -71,7 +70,9 @@ impl Objects {
         let is_crowded = cx.is_crowded();
         let storing = cx.growing.get_mut(&fetch)?;
         let known = storing.frontier();
-        storing.listed()?;
+        if storing.is_cut() {
+            return None;
+        }
         if is_crowded {
             self.ungranted = true;
             return None;
@@ -141,21 +142,18 @@ impl Objects {
     /// bytes than was said before.
     pub fn welcome(&mut self, cx: &mut Context, id: FetchId, cover: u64, worth: u64) {
         let Some(storing) = cx.growing.get_mut(&id) else { return };
-        if storing.ended {
-            return;
-        }
-        let Some(listed) = storing.listed() else { return };
-        if cover > listed.cover.saturating_add(worth) {
-            listed.cover = cover;
+        let Some(listing) = storing.listing().filter(|it| !it.ended) else { return };
+        if cover > listing.cover.saturating_add(worth) {
+            listing.cover = cover;
             self.says(Value::Welcome(id, cover));
         }
     }
 
     /// Wants of a peer that are not here go on to the next one, all at once.
     pub fn forward(&mut self, cx: &mut Context, id: ExchangeId, fetch: FetchId, wants: &[Want]) {
-        let Some(storing) = cx.growing.get(&fetch) else { return };
-        let Inflow::Listed(listed) = &storing.inflow else { return };
-        let missing = |want: &&Want| cx.is_missing(&want.name) && !listed.lost.contains(&want.name);
+        let Some(storing) = cx.growing.get(&fetch).filter(|it| !it.is_cut()) else { return };
+        let missing =
+            |want: &&Want| cx.is_missing(&want.name) && !storing.lost.contains(&want.name);
         let units = wants.iter().filter(missing).map(|want| (want.name, Unit::wanted(want)));
         let units = units.collect();
         self.want(cx, fetch, units);
@@ -187,9 +185,8 @@ impl Objects {
         unit: Unit,
     ) -> bool {
         if !cx.is_unit_flying(&name) {
-            let storing = cx.growing.get_mut(&fetch);
-            let Some(listed) = storing.and_then(Storing::listed) else { return false };
-            if listed.lost.contains(&name) {
+            let storing = cx.growing.get(&fetch);
+            if storing.is_none_or(|it| it.is_cut() || it.lost.contains(&name)) {
                 return false;
             }
             self.want(cx, fetch, vec![(name, unit)]);

@@ -7,6 +7,7 @@
 use super::{Objects, Value};
 use crate::context::Context;
 use crate::growing::storing::Storing;
+use crate::growing::transfer::Transfer;
 use crate::input::FetchId;
 use crate::request::CREDIT;
 use bytes::Bytes;
@@ -30,11 +31,13 @@ impl Objects {
         let Some(storing) = cx.growing.get_mut(&id) else {
             return;
         };
-        storing.pauses = false;
+        if let Some(cutting) = storing.cutting() {
+            cutting.pauses = false;
+        }
         if let Some(at) = storing.pause_at.take() {
             self.pauses.remove(&(at, id));
         }
-        if read_by_peers && !storing.ended {
+        if read_by_peers && !storing.is_ended() {
             let pause = if storing.announced.is_some() { DOWNLOAD_PAUSE } else { PAUSE };
             let at = cx.now + pause;
             storing.pause_at = Some(at);
@@ -48,7 +51,9 @@ impl Objects {
         // An origin that waits for us does not pause.
         let owes = storing.granted > storing.received_bytes;
         storing.pause_at = None;
-        storing.pauses = owes;
+        if let Some(cutting) = storing.cutting() {
+            cutting.pauses = owes;
+        }
         self.list_open(cx, id);
         self.readers_ready(cx, id);
     }
@@ -70,12 +75,13 @@ impl Objects {
         }
         self.says(Value::Retire(id));
         cx.pursuits.came(id, cx.now);
-        let Some(listed) = cx.growing.get_mut(&id).and_then(Storing::listed) else { return };
-        let first = listed.tail.end().is_none();
-        let in_place = !first || offset == listed.end;
-        let crowded = listed.tail.kept() + bytes.len() as u64 > u64::from(LOOSE_MAX);
-        listed.hollow = true;
-        if !in_place || crowded || !listed.tail.push(offset, bytes) {
+        let first = !cx.growing.get(&id).is_some_and(Storing::is_loose);
+        let fits = match cx.growing.get_mut(&id).map(|storing| &mut storing.transfer) {
+            Some(Transfer::Listing(it)) => it.take_loose(offset, bytes, u64::from(LOOSE_MAX)),
+            Some(Transfer::Filling(_)) => false,
+            Some(Transfer::Cutting(_) | Transfer::Closed(_)) | None => return,
+        };
+        if !fits {
             return cx.expel(peer, "bytes that are out of place, or that nobody gave credit for");
         }
         if first {
@@ -95,8 +101,8 @@ impl Objects {
             exchange.flow().is_none().then(|| exchange.position()).flatten()
         });
         let slowest = slowest.min().unwrap_or(u64::MAX);
-        let Some(listed) = cx.growing.get_mut(&id).and_then(Storing::listed) else { return };
-        let passed = listed.tail.pass(slowest);
+        let Some(listing) = cx.growing.get_mut(&id).and_then(Storing::listing) else { return };
+        let passed = listing.tail.pass(slowest);
         if passed > 0 {
             let credit = u32::try_from(passed).unwrap_or(u32::MAX);
             self.says(Value::Credit(id, credit));
@@ -107,12 +113,13 @@ impl Objects {
     pub fn all_came(&mut self, cx: &mut Context, id: FetchId) {
         let Some(storing) = cx.growing.get_mut(&id) else { return };
         let length = storing.frontier();
-        let listed_only = storing.listed().is_none_or(|listed| listed.tail.end().is_none());
-        if listed_only || storing.announced.is_some_and(|announced| announced != length) {
+        if !storing.is_loose() || storing.announced.is_some_and(|announced| announced != length) {
             return self.broken(cx, id);
         }
         storing.announced = Some(length);
-        storing.ended = true;
+        if let Some(listing) = storing.listing() {
+            listing.ended = true;
+        }
         for reader in storing.reader_ids() {
             self.says(Value::Ends(reader, length));
             cx.turns.ready(reader);

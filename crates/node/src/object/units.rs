@@ -5,7 +5,7 @@ use crate::chunks::{Flight, Unit};
 use crate::context::Context;
 use crate::growing::cutting::Fresh;
 use crate::growing::reader::Reader;
-use crate::growing::storing::{Storing, Tail};
+use crate::growing::transfer::Tail;
 use crate::http::Record;
 use crate::input::FetchId;
 use crate::pursuits::Pursuit;
@@ -25,10 +25,11 @@ impl Objects {
             // Else only what comes shows that the way is good.
             cx.pursuits.found_way(id);
         }
-        let storing = cx.growing.get_mut(&id);
-        if let Some(listed) = storing.and_then(Storing::listed) {
-            listed.turned = true;
+        if let Some(storing) = cx.growing.get_mut(&id).filter(|it| !it.is_cut()) {
             cx.pursuits.is_answering(id);
+            if let Some(listing) = storing.listing() {
+                listing.turned = true;
+            }
         }
         self.says(Value::WantAgain(id));
         self.readers_ready(cx, id);
@@ -40,13 +41,13 @@ impl Objects {
         let Some(storing) = cx.growing.get_mut(&id) else {
             return;
         };
-        if let Some(listed) = storing.listed() {
+        if let Some(listing) = storing.listing() {
             // Whoever is asked next lists more of it, or begins its bytes elsewhere.
-            listed.tail = Tail::default();
-            // What one does not have another may.
-            listed.lost.clear();
+            listing.tail = Tail::default();
         }
-        let whole = storing.whole.clone();
+        // What one does not have another may.
+        storing.lost.clear();
+        let whole = storing.whole().cloned();
         cx.flights.drop_parts(id);
         match whole.filter(|_| !cx.is_flying(id)) {
             Some(record) => self.finish_listed(cx, id, &record),
@@ -153,10 +154,9 @@ impl Objects {
             }
             cx.report.wants_lost += 1;
             cx.pursuits.came(id, cx.now);
-            if let Some(listed) = cx.growing.get_mut(&id).and_then(Storing::listed)
-                && listed.lost.len() < LOST_MAX
-            {
-                listed.lost.insert(*name);
+            let storing = cx.growing.get_mut(&id);
+            if let Some(storing) = storing.filter(|it| it.lost.len() < LOST_MAX) {
+                storing.lost.insert(*name);
             }
             let lost = cx.flights.remove(name);
             if let (Some(ear), Some(flight)) = (&mut cx.ear, &lost) {
@@ -190,14 +190,14 @@ impl Objects {
         if !storing.readers.is_empty() {
             return cx.turns.dirty(id);
         }
-        if storing.is_reopened() || storing.is_hollow() {
+        if storing.is_filling() || storing.is_hollow() {
             return cx.turns.end(id);
         }
         let left = storing.announced.map(|length| length.saturating_sub(received));
         let little = left.is_some_and(|left| left <= ABANDONED_MAX) && !storing.failed;
-        let here = storing.listed().is_some_and(|listed| listed.wanted_here)
+        let here = storing.listing().is_some_and(|listing| listing.wanted_here)
             && cx.pursuits.get(&id).is_some_and(Pursuit::is_answered);
-        let whole = storing.whole.clone().filter(|_| !cx.is_flying(id));
+        let whole = storing.whole().cloned().filter(|_| !cx.is_flying(id));
         match whole {
             // It is kept if more came of it than its head.
             Some(record)
@@ -221,7 +221,7 @@ impl Objects {
         let named = label.as_ref().and_then(|label| label.named);
         let published = named.is_some_and(|name| cx.published.has(&name));
         let (failed, hollow) = (storing.failed, storing.is_hollow());
-        let reopened = storing.is_reopened();
+        let reopened = storing.is_filling();
         if failed || hollow {
             for reader in self.drop_storing(cx, id, storing) {
                 self.says(Value::Closed(reader, Rc::clone(record), false));

@@ -3,7 +3,8 @@
 
 use super::{Source, Value};
 use crate::context::Context;
-use crate::growing::storing::{Inflow, Storing};
+use crate::growing::storing::Storing;
+use crate::growing::transfer::Transfer;
 use crate::http;
 use crate::http::{ContentRange, content_length};
 use crate::input::{FetchError, FetchId};
@@ -35,7 +36,7 @@ impl Source {
         let may_resume = cx.pursuits.get(&id).is_some_and(Pursuit::may_resume);
         let storing = cx.growing.get(&id).filter(|_| may_resume)?;
         let from = storing.received_bytes;
-        let cut = matches!(storing.inflow, Inflow::Cut(_)) && !storing.ended;
+        let cut = matches!(storing.transfer, Transfer::Cutting(_));
         let known = storing.status == StatusCode::OK && (begun || !storing.readers.is_empty());
         let refuses = storing.headers.get(header::ACCEPT_RANGES).is_some_and(|it| it == "none");
         let validator = http::strong_validator(&storing.headers).cloned();
@@ -76,7 +77,7 @@ impl Source {
     pub fn look_after_bodies(&mut self, cx: &mut Context) -> bool {
         let doubtful = |(id, storing): (&FetchId, &Storing)| {
             // Of what has all come nothing is owed, whoever still reads it.
-            let pursuit = cx.pursuits.get(id).filter(|_| !storing.ended);
+            let pursuit = cx.pursuits.get(id).filter(|_| !storing.is_ended());
             let since = pursuit.and_then(|it| it.doubted_since(cx));
             since.map(|since| (*id, since))
         };
@@ -153,10 +154,11 @@ mod tests {
         first: &[(&'static str, &'static str)],
         rest: &[(&'static str, &'static str)],
     ) -> Option<u64> {
-        let inflow = Inflow::Cut(Box::new(Cutting::new(content::Profile::DEFAULT, None)));
+        let cutting = Cutting::new(content::Profile::DEFAULT, None);
+        let transfer = Transfer::Cutting(Box::new(cutting));
         let came = (Date::default(), true);
         let id = RecordId([0; 16]);
-        let mut storing = Storing::new(id, StatusCode::OK, fields(first), came, inflow);
+        let mut storing = Storing::new(id, StatusCode::OK, fields(first), came, transfer);
         storing.announced = announced;
         rest_end(&storing, 100, StatusCode::PARTIAL_CONTENT, &fields(rest))
     }
