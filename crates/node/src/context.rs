@@ -1,6 +1,6 @@
 //! What every machine of a node may use: its services. They answer at once, and call nobody.
 
-use crate::catalogue::{Manifests, Published, Rows, Segments};
+use crate::catalogue::{Manifests, Published, Rows, Segments, Signed};
 use crate::chunks::{Chunks, Flights, Opener, is_sealed_as};
 use crate::clock::Clock;
 use crate::dice::Dice;
@@ -25,7 +25,7 @@ use content::{Sealer, Segment};
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
-use store::{Index, Provenance, unit_log_bytes};
+use store::{Change, Index, Provenance, unit_log_bytes};
 use wire::peer::Message;
 use wire::{ChunkId, Date, Instant, NodeId, RecordId};
 
@@ -264,6 +264,32 @@ impl Context {
             self.trust = Trust::Tried;
             self.sync();
         }
+    }
+
+    /// Whether a peer reads an object that comes.
+    pub fn is_read_by_peers(&self, id: FetchId) -> bool {
+        match self.growing.get(&id) {
+            // Asked for every piece of every body: where there is no mesh, nobody is looked at.
+            Some(storing) if self.mesh.is_some() => {
+                storing.readers.iter().any(|reader| self.exchanges.is_peer(reader.id))
+            }
+            _ => false,
+        }
+    }
+
+    /// Writes a segment of a manifest; until the catalogue has it, the transfer keeps it.
+    pub fn write_segment(&mut self, id: FetchId, signed: Signed) {
+        let Some(storing) = self.growing.get_mut(&id) else { return };
+        let (number, last) = (signed.segment.number as u32, signed.segment.closing.is_some());
+        let record = storing.record;
+        let bytes = signed.encode();
+        self.manifests.put(record, Rc::new(signed));
+        if storing.failed {
+            return;
+        }
+        let change = Change::PutSegment { record, number, bytes };
+        self.segments.put((id, number), change, last, &mut self.tickets, &mut self.out);
+        self.dirty();
     }
 
     /// Writes units side by side: of a transfer, or such as nobody asked for.

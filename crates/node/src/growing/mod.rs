@@ -6,14 +6,19 @@ pub mod storing;
 pub mod transfer;
 
 use crate::chunks::Unit;
+use crate::exchanges::Exchanges;
 use crate::hasher::Map;
 use crate::http::Record;
-use crate::input::FetchId;
+use crate::input::{ExchangeId, FetchId};
 use crate::request::UNASKED_BYTES;
 use content::Segment;
+use smallvec::SmallVec;
 use std::ops::{Deref, DerefMut};
 use storing::Storing;
 use wire::{ChunkId, RecordId};
+
+/// Who reads an object.
+pub type Readers = SmallVec<[ExchangeId; 8]>;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -38,6 +43,16 @@ impl Growing {
     pub fn filling(&self, record: &Record) -> Option<FetchId> {
         let fills = |it: &Storing| it.record == record.id && it.is_filling();
         self.0.iter().find_map(|(id, storing)| fills(storing).then_some(*id))
+    }
+
+    /// Who reads an object.
+    pub fn readers(&self, id: FetchId) -> Readers {
+        self.0.get(&id).map(Storing::reader_ids).unwrap_or_default()
+    }
+
+    /// Those of them that are peers.
+    pub fn peers(&self, id: FetchId, exchanges: &Exchanges) -> Readers {
+        self.readers(id).into_iter().filter(|reader| exchanges.is_peer(*reader)).collect()
     }
 
     /// Whether a record is among them.

@@ -1,16 +1,18 @@
 //! An object while it comes: its head, its manifest so far, and who reads it.
 
+use super::Readers;
 use super::reader::Reader;
 use super::transfer::{Listing, Transfer};
-use crate::catalogue::{Signed, segment_number};
+use crate::catalogue::{Manifests, Signed, segment_number};
+use crate::chunks::{Chunks, Unit};
+use crate::exchanges::Exchanges;
+use crate::exchanges::exchange::Exchange;
 use crate::growing::cutting::Cutting;
 use crate::hasher::Set;
 use crate::http::{Record, Voucher};
-use crate::input::ExchangeId;
 use bytes::Bytes;
 use content::{Root, Segment};
 use http::{HeaderMap, HeaderName, StatusCode};
-use smallvec::SmallVec;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use wire::peer::Resume;
@@ -244,6 +246,37 @@ impl Storing {
         std::mem::take(&mut self.group)
     }
 
+    /// Readers have moved on: lets go of what none of them needs any more. Answers how many bytes in no unit all of
+    /// them have.
+    pub fn pass(&mut self, exchanges: &Exchanges, chunks: &mut Chunks) -> u64 {
+        if self.failed {
+            self.pass_unstored(exchanges, chunks);
+        }
+        let positions = self.readers.iter().filter_map(|reader| {
+            let exchange = exchanges.get(&reader.id)?;
+            // Who is told of units has its bytes by another exchange.
+            exchange.flow().is_none().then(|| exchange.position()).flatten()
+        });
+        let slowest = positions.min().unwrap_or(u64::MAX);
+        self.listing().map_or(0, |listing| listing.tail.pass(slowest))
+    }
+
+    fn pass_unstored(&mut self, exchanges: &Exchanges, chunks: &mut Chunks) {
+        let readers = || self.readers.iter().filter_map(|reader| exchanges.get(&reader.id));
+        let slowest = readers().filter_map(Exchange::position).min().unwrap_or(u64::MAX);
+        // Nor are segments kept that nobody will be told of or read again.
+        let told = readers().filter_map(Exchange::told_to).min().unwrap_or(u32::MAX);
+        self.closed
+            .retain(|number, signed| *number >= told || signed.segment.end_offset() > slowest);
+        while self.unstored.front().is_some_and(|(end, _)| *end <= slowest) {
+            let Some((_, unit)) = self.unstored.pop_front() else { return };
+            // Content may repeat itself.
+            if !self.unstored.iter().any(|(_, other)| *other == unit) {
+                chunks.release(&unit);
+            }
+        }
+    }
+
     /// The record as far as it is known.
     pub fn so_far(&self) -> Record {
         Record {
@@ -263,7 +296,7 @@ impl Storing {
     }
 
     /// Who reads it.
-    pub fn reader_ids(&self) -> SmallVec<[ExchangeId; 8]> {
+    pub fn reader_ids(&self) -> Readers {
         self.readers.iter().map(|reader| reader.id).collect()
     }
 
@@ -302,6 +335,34 @@ impl Storing {
             voucher: record.voucher.clone(),
             ..Self::new(record.id, record.status, record.headers.clone(), came, transfer)
         }
+    }
+
+    /// The units that it lists in a range, as far as their segments are in memory, and where the last of them ends.
+    pub fn listed_between(
+        &self,
+        manifests: &mut Manifests,
+        from: u64,
+        to: u64,
+    ) -> (Vec<(ChunkId, Unit)>, u64) {
+        let (mut units, mut at) = (Vec::new(), from);
+        while at < to {
+            let (number, segment) = self.segment_at(at);
+            let segment = segment.or_else(|| manifests.get(self.record, number));
+            let Some(segment) = segment else { break };
+            let mut end = segment.first_offset;
+            for entry in &segment.entries {
+                end += u64::from(entry.length);
+                if end > at && end - u64::from(entry.length) < to {
+                    units.push((entry.id, Unit::listed(entry, end)));
+                }
+            }
+            let covered = units.last().map_or(at, |(_, unit)| unit.end);
+            if covered <= at {
+                break;
+            }
+            at = covered;
+        }
+        (units, at)
     }
 
     /// The number of the segment that lists the unit at a position, and the segment if it is here.

@@ -33,7 +33,7 @@ impl Objects {
     fn hear(&mut self, cx: &mut Context, found: Heard) {
         match found {
             Heard::Append(group) => cx.append(None, group),
-            Heard::Ready(id) => self.readers_ready(cx, id),
+            Heard::Ready(id) => cx.turns.all_ready(cx.growing.readers(id)),
             Heard::Want(id, want) => self.says(Value::Want(id, vec![want])),
             Heard::NotFromPeer { readers, bytes, mended } => {
                 self.says(Value::NotFromPeer(readers, bytes, mended));

@@ -90,7 +90,7 @@ impl Objects {
         // What a name certifies needs no signature of ours.
         let signature = storing.voucher.as_ref().map(|voucher| voucher.signature);
         storing.close_segment(&segment, signature);
-        self.write_segment(cx, id, Signed { segment: Rc::clone(&segment), signature });
+        cx.write_segment(id, Signed { segment: Rc::clone(&segment), signature });
         self.says(Value::Listed(id, segment));
     }
 
@@ -109,7 +109,7 @@ impl Objects {
         // packet of content.
         let rest = announced <= UNASKED_BYTES || (announced <= LISTED_BYTES && closed > 0);
         let worth = if rest { usize::MAX } else { LISTED_UNITS.min(1 << closed.min(8)) };
-        if open == 0 || !self.is_read_by_peers(cx, id) {
+        if open == 0 || !cx.is_read_by_peers(id) {
             return;
         }
         if open >= worth {
@@ -121,7 +121,7 @@ impl Objects {
 
     /// Closes the open segment, and tells the peers.
     pub fn list_open(&mut self, cx: &mut Context, id: FetchId) {
-        if !self.is_read_by_peers(cx, id) {
+        if !cx.is_read_by_peers(id) {
             return;
         }
         let Some(storing) = cx.growing.get_mut(&id) else {
@@ -129,24 +129,7 @@ impl Objects {
         };
         let Some(segment) = storing.cutting().and_then(Cutting::flush) else { return };
         self.add_segment(cx, id, Rc::new(segment));
-        self.peers_ready(cx, id);
-    }
-
-    /// Those readers of an object that are peers may be able to go on.
-    pub fn peers_ready(&mut self, cx: &mut Context, id: FetchId) {
-        let Some(storing) = cx.growing.get(&id) else { return };
-        let peers = storing.reader_ids().into_iter().filter(|it| cx.exchanges.is_peer(*it));
-        cx.turns.all_ready(peers);
-    }
-
-    pub fn is_read_by_peers(&self, cx: &Context, id: FetchId) -> bool {
-        match cx.growing.get(&id) {
-            // Asked for every piece of every body: where there is no mesh, nobody is looked at.
-            Some(storing) if cx.mesh.is_some() => {
-                storing.readers.iter().any(|reader| cx.exchanges.is_peer(reader.id))
-            }
-            _ => false,
-        }
+        cx.turns.all_ready(cx.growing.peers(id, &cx.exchanges));
     }
 
     /// The object is whole: closes its record.

@@ -1,13 +1,13 @@
 //! Manifests that peers send: each segment is checked, kept, and tells which units may come or be asked for.
 
-use super::{Objects, Readers, Value};
+use super::{Objects, Value};
 use crate::catalogue;
 use crate::catalogue::Signed;
 use crate::chunks::{Unit, is_sealed_as};
 use crate::context::Context;
 use crate::growing::storing::Storing;
 use crate::growing::transfer::Transfer;
-use crate::growing::unasked;
+use crate::growing::{Readers, unasked};
 use crate::identity::verify;
 use crate::input::FetchId;
 use crate::pursuits::Pursuit;
@@ -67,11 +67,8 @@ impl Objects {
         }
         let (end, takes_up) = (segment.end_offset(), storing.is_hollow());
         let closing = segment.closing;
-        self.write_segment(
-            cx,
-            id,
-            Signed { segment: Rc::clone(&segment), signature: Some(signature) },
-        );
+        let signed = Signed { segment: Rc::clone(&segment), signature: Some(signature) };
+        cx.write_segment(id, signed);
         if let Some(ear) = &mut cx.ear {
             ear.handle_listed(cx.now, before.as_deref(), &segment);
             self.hand_on_heard(cx);
@@ -87,8 +84,8 @@ impl Objects {
         }
         match self.awaits_order(cx, id, &segment) {
             // Peers are told of it at once.
-            true => self.peers_ready(cx, id),
-            false => self.readers_ready(cx, id),
+            true => cx.turns.all_ready(cx.growing.peers(id, &cx.exchanges)),
+            false => cx.turns.all_ready(cx.growing.readers(id)),
         }
         let storing = cx.growing.get_mut(&id);
         if storing.is_some_and(|storing| storing.readers.is_empty()) {

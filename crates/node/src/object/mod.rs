@@ -14,9 +14,9 @@ mod repair;
 mod tail;
 mod units;
 
-use crate::catalogue::Signed;
 use crate::chunks::Unit;
 use crate::context::Context;
+use crate::growing::Readers;
 use crate::growing::cutting::Fresh;
 use crate::growing::reader::{Joins, Reader};
 use crate::growing::storing::{Label, Storing};
@@ -29,7 +29,6 @@ use crate::pursuits::Quest;
 use bytes::Bytes;
 use content::Segment;
 use repair::Repairing;
-use smallvec::SmallVec;
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
@@ -45,9 +44,6 @@ const ABANDONED_MAX: u64 = 1024 * 1024;
 const ORPHAN_PATIENCE: Duration = Duration::from_secs(60);
 /// … and are so many, at most.
 const ORPHANS_MAX: usize = 32;
-
-/// Who reads an object.
-type Readers = SmallVec<[ExchangeId; 8]>;
 
 /// Units of a manifest, and where each stands.
 type Listed = Vec<(ChunkId, Unit)>;
@@ -158,12 +154,17 @@ impl Objects {
 
     /// A transfer does what there is to do.
     pub fn advance(&mut self, cx: &mut Context, id: FetchId) {
-        if !cx.growing.contains_key(&id) {
-            return;
+        let is_flying = cx.is_flying(id);
+        let Some(storing) = cx.growing.get_mut(&id) else { return };
+        let passed = storing.pass(&cx.exchanges, &mut cx.chunks);
+        if !is_flying && !storing.is_cut() && !storing.failed {
+            // When nothing more is on its way, what is collected is written.
+            let group = storing.flush();
+            cx.append(Some(id), group);
         }
-        self.passed(cx, id);
-        self.loose_passed(cx, id);
-        self.rest(cx, id);
+        if passed > 0 {
+            self.says(Value::Credit(id, u32::try_from(passed).unwrap_or(u32::MAX)));
+        }
         self.forget_if_read(cx, id);
         self.settle(cx, id);
         self.grant_ahead(cx, id);
@@ -248,18 +249,6 @@ impl Objects {
         }
     }
 
-    /// When nothing more is on its way, what is collected is written.
-    fn rest(&mut self, cx: &mut Context, id: FetchId) {
-        if cx.is_flying(id) {
-            return;
-        }
-        let Some(storing) = cx.growing.get_mut(&id) else { return };
-        if !storing.is_cut() && !storing.failed {
-            let group = storing.flush();
-            cx.append(Some(id), group);
-        }
-    }
-
     /// A unit of an object is here, and named: has it written with its neighbours.
     fn enter(&mut self, cx: &mut Context, id: FetchId, unit: Fresh, from: Provenance) {
         let full_memory = cx.chunks.pinned_bytes() > cx.pinned_max();
@@ -327,68 +316,6 @@ impl Objects {
         if is_unread {
             cx.turns.end(id);
         }
-    }
-
-    /// Writes a segment of a manifest; until the catalogue has it, the transfer keeps it.
-    fn write_segment(&mut self, cx: &mut Context, id: FetchId, signed: Signed) {
-        let Some(storing) = cx.growing.get_mut(&id) else { return };
-        let (number, last) = (signed.segment.number as u32, signed.segment.closing.is_some());
-        let record = storing.record;
-        let bytes = signed.encode();
-        cx.manifests.put(record, Rc::new(signed));
-        if storing.failed {
-            return;
-        }
-        let change = Change::PutSegment { record, number, bytes };
-        cx.segments.put((id, number), change, last, &mut cx.tickets, &mut cx.out);
-        cx.dirty();
-    }
-
-    /// All readers of an object may be able to go on.
-    pub fn readers_ready(&mut self, cx: &mut Context, id: FetchId) {
-        if let Some(storing) = cx.growing.get_mut(&id) {
-            cx.turns.all_ready(storing.reader_ids());
-        }
-    }
-
-    /// The units that a growing object lists in a range, as far as their segments are in memory, and
-    /// where the last of them ends.
-    fn listed_between(
-        &mut self,
-        cx: &mut Context,
-        id: FetchId,
-        from: u64,
-        to: u64,
-    ) -> (Listed, u64) {
-        let (mut units, mut at) = (Vec::new(), from);
-        while at < to {
-            let Some(segment) = self.listed_segment(cx, id, at) else { break };
-            let mut end = segment.first_offset;
-            for entry in &segment.entries {
-                end += u64::from(entry.length);
-                if end > at && end - u64::from(entry.length) < to {
-                    units.push((entry.id, Unit::listed(entry, end)));
-                }
-            }
-            let covered = units.last().map_or(at, |(_, unit)| unit.end);
-            if covered <= at {
-                break;
-            }
-            at = covered;
-        }
-        (units, at)
-    }
-
-    fn listed_segment(
-        &mut self,
-        cx: &mut Context,
-        id: FetchId,
-        position: u64,
-    ) -> Option<Rc<Segment>> {
-        let storing = cx.growing.get(&id)?;
-        let (number, segment) = storing.segment_at(position);
-        let record = storing.record;
-        segment.or_else(|| cx.manifests.get(record, number))
     }
 }
 

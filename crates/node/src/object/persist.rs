@@ -55,30 +55,6 @@ impl Objects {
         cx.turns.dirty(id);
     }
 
-    /// Readers have moved on: lets go of what none of them needs any more.
-    pub fn passed(&mut self, cx: &mut Context, id: FetchId) {
-        let Some(storing) = cx.growing.get_mut(&id) else { return };
-        if !storing.failed {
-            return;
-        }
-        let readers = storing.readers.iter();
-        let positions = readers.filter_map(|reader| cx.exchanges.get(&reader.id)?.position());
-        let slowest = positions.min().unwrap_or(u64::MAX);
-        // Nor are segments kept that nobody will be told of or read again.
-        let told = storing.readers.iter().filter_map(|it| cx.exchanges.get(&it.id)?.told_to());
-        let told = told.min().unwrap_or(u32::MAX);
-        storing
-            .closed
-            .retain(|number, signed| *number >= told || signed.segment.end_offset() > slowest);
-        while storing.unstored.front().is_some_and(|(end, _)| *end <= slowest) {
-            let Some((_, unit)) = storing.unstored.pop_front() else { return };
-            // Content may repeat itself.
-            if !storing.unstored.iter().any(|(_, other)| *other == unit) {
-                cx.chunks.release(&unit);
-            }
-        }
-    }
-
     /// The catalogue has taken changes, or could not; false if they are of no object that comes.
     pub fn handle_changed(&mut self, cx: &mut Context, ticket: Ticket, done: bool) -> bool {
         let Some(segments) = cx.segments.handle_changed(ticket) else { return false };

@@ -33,8 +33,9 @@ impl Objects {
         };
         let (mut missing, mut counted, mut ahead) = (Vec::new(), Vec::new(), Vec::new());
         while from < to && open > 0 {
-            let (units, listed_to) =
-                self.listed_between(cx, fetch, from, to.min(from + open.min(BATCH)));
+            let Some(storing) = cx.growing.get(&fetch) else { return };
+            let until = to.min(from + open.min(BATCH));
+            let (units, listed_to) = storing.listed_between(&mut cx.manifests, from, until);
             if units.is_empty() {
                 break;
             }
@@ -217,7 +218,7 @@ impl Objects {
         let Some(storing) = cx.growing.get_mut(&id) else { return };
         let known = storing.frontier();
         let from = storing.announced.unwrap_or(known).saturating_sub(2 * ABANDONED_MAX);
-        let (units, _) = self.listed_between(cx, id, from.min(known), known);
+        let (units, _) = storing.listed_between(&mut cx.manifests, from.min(known), known);
         let missing = units.into_iter().filter(|(name, _)| cx.is_missing(name)).collect();
         self.want(cx, id, missing);
         self.welcome(cx, id, u64::MAX, 0);

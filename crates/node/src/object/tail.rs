@@ -27,7 +27,7 @@ const LOOSE_MAX: u32 = 64 * 1024;
 impl Objects {
     /// Something of a body has come: from now on its pause counts, if peers read it.
     pub fn watch(&mut self, cx: &mut Context, id: FetchId) {
-        let read_by_peers = self.is_read_by_peers(cx, id);
+        let read_by_peers = cx.is_read_by_peers(id);
         let Some(storing) = cx.growing.get_mut(&id) else {
             return;
         };
@@ -55,7 +55,7 @@ impl Objects {
             cutting.pauses = owes;
         }
         self.list_open(cx, id);
-        self.readers_ready(cx, id);
+        cx.turns.all_ready(cx.growing.readers(id));
     }
 
     /// A peer gives bytes that are in no unit: the object is not kept here.
@@ -87,26 +87,8 @@ impl Objects {
         if first {
             self.says(Value::Credit(id, LOOSE_MAX - CREDIT));
         }
-        self.readers_ready(cx, id);
+        cx.turns.all_ready(cx.growing.readers(id));
         cx.turns.dirty(id);
-    }
-
-    /// Readers have moved on: what all of them have is let go, and as much more may come.
-    pub fn loose_passed(&mut self, cx: &mut Context, id: FetchId) {
-        let Some(storing) = cx.growing.get(&id) else { return };
-        let positions = storing.readers.iter();
-        let slowest = positions.filter_map(|reader| {
-            let exchange = cx.exchanges.get(&reader.id)?;
-            // Who is told of units has its bytes by another exchange.
-            exchange.flow().is_none().then(|| exchange.position()).flatten()
-        });
-        let slowest = slowest.min().unwrap_or(u64::MAX);
-        let Some(listing) = cx.growing.get_mut(&id).and_then(Storing::listing) else { return };
-        let passed = listing.tail.pass(slowest);
-        if passed > 0 {
-            let credit = u32::try_from(passed).unwrap_or(u32::MAX);
-            self.says(Value::Credit(id, credit));
-        }
     }
 
     /// A peer says that a response is complete.

@@ -32,7 +32,7 @@ impl Objects {
             }
         }
         self.says(Value::WantAgain(id));
-        self.readers_ready(cx, id);
+        cx.turns.all_ready(cx.growing.readers(id));
     }
 
     /// Who gave an object is gone: it goes on by another way; if nothing of it is on its way, what is here is kept
