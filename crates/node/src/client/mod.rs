@@ -1,7 +1,9 @@
 //! Requests of clients and of peers, from their heads to the ends of their responses.
 //!
-//! *What this is:* the machine that owns exchanges: who asks, what for, how far the answer is, and what peers make us
-//! hold for theirs. *Still in the node:* whatever of it needs a transfer, in `node/`.
+//! *What this is:* the machine that owns who asks, what for, and how far the answer is (`exchanges`, which all may
+//! read); requests of ours that nothing stored would do for (`misses.rs`); what peers make us hold (`supplies.rs`).
+//! *Values in:* what `object` says of readers, how responses end. *Values out:* [`Value`]. *What it never does:* keep an
+//! object, or choose whom to ask. *Where to start:* `request.rs`, `lookup.rs`.
 
 pub mod budget;
 mod charge;

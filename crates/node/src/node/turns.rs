@@ -5,6 +5,7 @@ use super::{Node, way};
 use crate::exchanges::exchange::{Exchange, Source};
 use crate::growing::storing::Storing;
 use crate::input::{ExchangeId, FetchId};
+use crate::publish;
 use crate::turns::{Fresh, TURNS_MAX, Turn, VALUES_MAX};
 
 impl Node {
@@ -67,7 +68,13 @@ impl Node {
         } else if let Some(value) = self.source.poll() {
             self.source_says(value);
         } else if let Some(value) = self.publish.poll() {
-            self.publish_says(value);
+            way::enter("publish says something");
+            match value {
+                publish::Value::Begin(id, bytes) => {
+                    self.object.begin_file(&mut self.cx, id, bytes);
+                }
+                publish::Value::End(id) => self.cx.turns.end(id),
+            }
         } else {
             return false;
         }

@@ -3,7 +3,7 @@
 use super::{Node, way};
 use crate::input::{FetchError, FetchId};
 use crate::output::{OriginOutput, Output};
-use crate::{client, object, publish, source};
+use crate::{client, object, source};
 
 impl Node {
     pub(super) fn client_says(&mut self, value: client::Value) {
@@ -102,15 +102,6 @@ impl Node {
             Value::BrokenOff(id) => self.object.handle_broken_off(&mut self.cx, id),
             Value::Broken(id) => self.object.broken(&mut self.cx, id),
             Value::Stalled(id) => self.object.want_anew(&mut self.cx, id),
-        }
-    }
-
-    pub(super) fn publish_says(&mut self, value: publish::Value) {
-        way::enter("publish says something");
-        use publish::Value;
-        match value {
-            Value::Begin(id, bytes) => self.object.begin_file(&mut self.cx, id, bytes),
-            Value::End(id) => self.cx.turns.end(id),
         }
     }
 

@@ -1,7 +1,9 @@
 //! Objects while they come: their heads, their manifests so far, and who reads them.
 //!
-//! *What this is:* the machine that owns transfers: from an origin, which are cut and named, and from peers, which list
-//! them. *Still in the node:* whatever of it needs an exchange, in `node/`.
+//! *What this is:* the machine that owns transfers (`growing`, which all may read): from origins, which are cut and
+//! named, from peers, which list them, and of files; and holes of stored objects. *Values in:* an object begins, who
+//! reads it and what they lack, bytes, units and segments. *Values out:* [`Value`]. *What it never does:* judge a
+//! response, or choose whom to ask. *Where to start:* `ingest.rs` for origins, `listed.rs` for peers.
 
 mod credit;
 mod heard;

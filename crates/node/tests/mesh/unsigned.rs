@@ -193,3 +193,31 @@ fn a_length_that_is_told_too_short_makes_no_part_a_whole() {
         }
     }
 }
+
+#[test]
+fn fields_that_end_at_the_next_hop_are_not_taken_from_a_peer() {
+    const FIELDS: [(&str, &str); 4] = [
+        ("connection", "x-hop"),
+        ("x-hop", "1"),
+        ("keep-alive", "timeout=5"),
+        ("transfer-encoding", "chunked"),
+    ];
+    let play = Relay::play(|said| match said {
+        Said::Message(Message::Opaque(request, mut opaque)) => {
+            let more = FIELDS.map(|(name, value)| (name.to_owned(), value.as_bytes().to_vec()));
+            opaque.fields.extend(more);
+            vec![Said::Message(Message::Opaque(request, opaque))]
+        }
+        said => vec![said],
+    });
+    let mut mesh = Mesh::chain_of(&Plan::default(), 3);
+    mesh.start_liar(1, play);
+    mesh.pass_seconds(40);
+    mesh.origin.put(URL, private());
+    let id = mesh.get(2, URL);
+    assert!(mesh.client(id).is_ok(), "{:?}", mesh.client(id).head);
+    for (name, _) in FIELDS {
+        assert_eq!(mesh.client(id).header(name), "", "{name}");
+    }
+    mesh.done();
+}
