@@ -8,9 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use papers::validate::{Case, fresh_cases, ns3};
+use report::provenance::Provenance;
 
 use crate::commands::jobs::Jobs;
 use crate::failure::Failure;
+use crate::origin::origin;
 
 /// The libraries of ns-3 that the program needs.
 const LIBRARIES: [&str; 8] = [
@@ -47,8 +49,11 @@ pub fn cases(folder: &Path, seeds: u64, jobs: Jobs) -> Result<Vec<Case>, Failure
             program.display()
         ))
     })?;
-    fs::write(folder.join(TABLE), &table).map_err(cannot)?;
-    fresh_cases(&table).map_err(Failure::refused)
+    let cases = fresh_cases(&table).map_err(Failure::refused)?;
+    let settings = cases.iter().map(Case::setting).collect::<Result<Vec<_>, _>>();
+    let provenance = Provenance::new(origin(), &settings.map_err(Failure::refused)?, 1..=seeds);
+    fs::write(folder.join(TABLE), provenance.on_csv(&table)).map_err(cannot)?;
+    Ok(cases)
 }
 
 fn build(folder: &Path) -> Result<PathBuf, Failure> {
