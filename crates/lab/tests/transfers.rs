@@ -59,8 +59,8 @@ fn number(value: &Value, pointer: &str) -> f64 {
 /// The names of a result, its units and what must hold of any.
 #[track_caller]
 fn check(result: &Value, bytes: u64) {
-    let all = "began_unix_s gateway mode radio scenario scheme seed share_by_source transfers valid \
-               wall_seconds";
+    let all = "began_unix_s gateway mode provenance radio scenario schema scheme seed share_by_source \
+               transfers valid wall_seconds";
     assert_eq!(keys(result).join(" "), all);
     assert_eq!(keys(&result["gateway"]).join(" "), "bytes_from_origin bytes_over_air units_cut");
     let radio = "airtime_seconds control_frames data_frames late_ms_p99 packets_per_file \
