@@ -373,19 +373,9 @@ impl Context {
         self.mesh.as_mut().is_some_and(|mesh| mesh.peers.send(self.now, peer, &message))
     }
 
-    /// Whether units of a transfer are on their way.
-    pub fn is_flying(&self, id: FetchId) -> bool {
-        self.flights.has(id)
-    }
-
-    /// Whether a unit is on its way.
-    pub fn is_unit_flying(&self, name: &ChunkId) -> bool {
-        self.flights.contains(name)
-    }
-
     /// Whether a unit is neither here nor on its way.
     pub fn is_missing(&self, name: &ChunkId) -> bool {
-        !self.is_unit_flying(name) && !self.chunks.holds(name)
+        !self.flights.contains(name) && !self.chunks.holds(name)
     }
 
     /// What a unit takes of a window, in bytes: what has to come, and a quarter of what was overheard of it, which

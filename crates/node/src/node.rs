@@ -316,7 +316,7 @@ impl Node {
         for id in &ids {
             self.client.look_after_joined(&mut self.cx, *id);
             let open = self.cx.growing.get(id).is_some_and(|storing| {
-                !self.cx.is_flying(*id) && !storing.is_ended() && !storing.is_loose()
+                !self.cx.flights.has(*id) && !storing.is_ended() && !storing.is_loose()
             });
             self.source.look_after(&mut self.cx, *id, open);
         }

@@ -64,7 +64,7 @@ impl Pursuits {
     /// A head was judged: this is sought from now on.
     pub fn seeks(&mut self, id: FetchId, goal: Goal) {
         if let Some(pursuit) = self.0.get_mut(&id) {
-            pursuit.goal = goal;
+            pursuit.quest.goal = goal;
         }
     }
 
@@ -98,15 +98,8 @@ pub enum Via {
 /// One request of ours, to an origin or to peers, until its response has ended.
 #[derive(Debug)]
 pub struct Pursuit {
-    /// For whom and what it is asked.
-    pub ask: Rc<Ask>,
-    /// The fields it is asked with.
-    pub headers: HeaderMap,
-    /// The stale record that it may confirm.
-    pub have: Option<RecordId>,
-    /// Whose content or upgrade goes with it.
-    pub content: Option<ExchangeId>,
-    pub goal: Goal,
+    /// What is asked.
+    pub quest: Quest,
     pub via: Via,
     /// It goes straight to the gateway.
     pub to_gateway: bool,
@@ -131,11 +124,6 @@ pub struct Pursuit {
 }
 
 impl Pursuit {
-    /// For whom and what it is asked.
-    pub fn ask(&self) -> &Rc<Ask> {
-        &self.ask
-    }
-
     /// The peer that is asked, if one is.
     pub fn peer(&self) -> Option<NodeId> {
         self.request().map(|(peer, _)| peer)

@@ -21,7 +21,7 @@ impl Context {
     /// Whether clients of this node get what comes.
     fn is_for_clients(&self, id: FetchId) -> bool {
         let Some(storing) = self.growing.get(&id) else {
-            return self.pursuits.get(&id).is_some_and(|it| it.ask().asker == Asker::Client);
+            return self.pursuits.get(&id).is_some_and(|it| it.quest.ask.asker == Asker::Client);
         };
         let of_client = |id| self.exchanges.get(&id).is_some_and(|it| it.peer().is_none());
         storing.readers.iter().any(|reader| of_client(reader.id))

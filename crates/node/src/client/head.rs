@@ -139,7 +139,7 @@ impl Client {
         self.serve_confirmed(cx, &fetch, fresh, &waiters);
     }
 
-    /// A record holds again: whoever waited is served from the store.
+    /// A record holds again: its waiters are served from the store.
     pub fn serve_confirmed(
         &mut self,
         cx: &mut Context,

@@ -45,7 +45,7 @@ pub enum Stage {
     Asking,
     /// Given on as it comes, unstored.
     Passing(Pass),
-    /// It is an object, which whoever waited reads, and others may join.
+    /// It is an object: its waiters read it, and others may join.
     Object,
 }
 

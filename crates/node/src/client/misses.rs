@@ -285,7 +285,7 @@ impl Misses {
         headers: &HeaderMap,
     ) {
         let Some(fetch) = self.all.get(&id) else { return };
-        // Whoever is not known to be the host does not speak for its URIs.
+        // A server that is not known to be the host does not speak for its URIs.
         let speaks = fetch.ask.verified && !fetch.ask.method.is_safe();
         if !speaks || !(200..400).contains(&status.as_u16()) {
             return;

@@ -50,7 +50,7 @@ pub enum Value {
     GoesOn(FetchId),
     /// Two versions would be spliced: what has come is for nobody.
     Broken(FetchId),
-    /// Whoever was asked may send so many bytes more. True: whoever waits for it waits from now on.
+    /// The peer or origin that was asked may send this many bytes more. True: its silence counts from now on.
     Grant(FetchId, u64, bool),
     /// This peer was believed by that request: nobody else is listened to.
     Heed(FetchId, (NodeId, Request)),

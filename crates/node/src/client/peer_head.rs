@@ -26,7 +26,7 @@ impl Client {
         let Some((mesh, pursuit)) = cx.mesh.as_ref().zip(cx.pursuits.get(&id)) else {
             return;
         };
-        let ask = pursuit.ask();
+        let ask = &pursuit.quest.ask;
         if let Some(name) = ask.named {
             return self.named_head(cx, id, (peer, request), &name, &head);
         }
@@ -141,7 +141,7 @@ impl Client {
         let Some(fetch) = self.misses.get_mut(&id) else { return };
         let confirms = status == StatusCode::NOT_MODIFIED && fetch.confirms;
         if confirms && cx.mesh.as_ref().is_some_and(|mesh| !mesh.config.gateways.is_empty()) {
-            // Nobody who is believed has signed that: the whole is asked for.
+            // No believed signer has signed it: the whole is asked for.
             let waiters = self.misses.retire(id);
             self.misses.end(id, &mut self.values);
             return self.ask_alone(cx, &waiters);

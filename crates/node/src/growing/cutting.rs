@@ -118,7 +118,7 @@ impl Cutting {
         Bytes::copy_from_slice(&self.tail[from..to])
     }
 
-    /// The open segment from a position on, if it lists that: whoever follows close behind copies little.
+    /// The open segment from a position on, if it lists that: a reader close behind copies little.
     pub fn open_from(&self, position: u64) -> Option<Rc<Segment>> {
         let open = self.builder.open();
         if position < open.first_offset {

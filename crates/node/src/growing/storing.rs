@@ -187,11 +187,6 @@ impl Storing {
         Some((Resume { record: self.record, segment }, cover))
     }
 
-    /// Whether a peer lists it.
-    pub fn is_listed(&self) -> bool {
-        matches!(self.transfer, Transfer::Listing(_) | Transfer::Filling(_))
-    }
-
     /// Whether it was closed before, and stays so.
     pub fn is_filling(&self) -> bool {
         matches!(self.transfer, Transfer::Filling(_))

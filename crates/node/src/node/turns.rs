@@ -3,7 +3,6 @@
 
 use super::{Node, way};
 use crate::exchanges::exchange::{Exchange, Source};
-use crate::growing::storing::Storing;
 use crate::input::{ExchangeId, FetchId};
 use crate::publish;
 use crate::turns::{Fresh, TURNS_MAX, Turn, VALUES_MAX};
@@ -90,8 +89,7 @@ impl Node {
             self.client.reading(&mut self.cx, id).feed(fresh);
         }
         let source = self.cx.exchanges.get(&id).and_then(Exchange::source);
-        let is_listed =
-            |fetch: &FetchId| self.cx.growing.get(fetch).is_some_and(Storing::is_listed);
+        let is_listed = |fetch: &FetchId| self.cx.growing.get(fetch).is_some_and(|it| !it.is_cut());
         if let Some(fetch) = source.and_then(Source::growing).filter(is_listed) {
             way::enter("object: what a reader wants");
             self.object.want_for(&mut self.cx, fetch, id);

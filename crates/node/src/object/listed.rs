@@ -41,7 +41,7 @@ impl Objects {
         }
         // Another one that was asked meanwhile would tell the same segment again.
         self.says(Value::Heed(id, (peer, request)));
-        if !cx.is_flying(id) {
+        if !cx.flights.has(id) {
             // Else only units show that the way is good.
             cx.pursuits.found_way(id);
         }

@@ -65,7 +65,7 @@ pub enum Value {
     Welcome(FetchId, u64),
     /// The peer may send so many bytes more that are in no unit.
     Credit(FetchId, u32),
-    /// The origin may send so many bytes more. True: whoever waits for it waits from now on.
+    /// The origin may send this many bytes more. True: its silence counts from now on.
     Grant(FetchId, u64, bool),
     /// This peer was believed by that request: nobody else is listened to.
     Heed(FetchId, (NodeId, Request)),
@@ -156,7 +156,7 @@ impl Objects {
 
     /// A transfer does what there is to do.
     pub fn advance(&mut self, cx: &mut Context, id: FetchId) {
-        let is_flying = cx.is_flying(id);
+        let is_flying = cx.flights.has(id);
         let Some(storing) = cx.growing.get_mut(&id) else { return };
         let passed = storing.pass(&cx.exchanges, &mut cx.chunks);
         if !is_flying && !storing.is_cut() && !storing.failed {

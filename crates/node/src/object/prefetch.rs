@@ -43,7 +43,7 @@ impl Objects {
             for (name, unit) in units {
                 if cx.is_missing(&name) {
                     missing.push((name, unit));
-                } else if !cx.is_unit_flying(&name) {
+                } else if !cx.flights.contains(&name) {
                     continue;
                 }
                 let weight = cx.weight(&name, unit.length);
@@ -85,7 +85,7 @@ impl Objects {
         let to = (position + REACH).min(known).min(end);
         let lasts = to >= from + BATCH || to == end;
         let enough = open >= BATCH.min(end.saturating_sub(from));
-        let worth = (lasts && enough) || !cx.is_flying(fetch);
+        let worth = (lasts && enough) || !cx.flights.has(fetch);
         (worth && to > from && open > 0).then_some(Window { from, to, open })
     }
 
@@ -130,7 +130,7 @@ impl Objects {
     }
 
     /// Nothing is to be wanted for a reader now, but what it has passed makes more of the manifest welcome:
-    /// where memory was full, units were wanted one by one, as it came to them. Whoever cuts waits for this.
+    /// where memory was full, units were wanted one by one, as it came to them. The router that cuts waits for this.
     fn welcome_for(&mut self, cx: &mut Context, fetch: FetchId, id: ExchangeId, worth: u64) {
         let Some(exchange) = cx.exchanges.get(&id) else { return };
         let Some((position, _)) = exchange.reads().filter(|_| !cx.is_crowded()) else { return };
@@ -185,13 +185,13 @@ impl Objects {
         name: ChunkId,
         unit: Unit,
     ) -> bool {
-        if !cx.is_unit_flying(&name) {
+        if !cx.flights.contains(&name) {
             let storing = cx.growing.get(&fetch);
             if storing.is_none_or(|it| it.is_cut() || it.lost.contains(&name)) {
                 return false;
             }
             self.want(cx, fetch, vec![(name, unit)]);
-            if !cx.is_unit_flying(&name) && cx.chunks.holds(&name) {
+            if !cx.flights.contains(&name) && cx.chunks.holds(&name) {
                 // It had come before.
                 cx.turns.ready(waiter);
                 return true;
@@ -200,7 +200,7 @@ impl Objects {
         cx.flights.wait_for(&name, waiter)
     }
 
-    /// Whoever reads along wants more, if there is memory, and nobody waits for the order of what was heard.
+    /// Readers want more, if there is memory and none waits for the order of what was heard.
     pub fn want_ahead(&mut self, cx: &mut Context, id: FetchId) {
         if cx.ear.as_ref().is_some_and(|ear| ear.is_awaiting(id)) {
             return;

@@ -21,7 +21,7 @@ const LOST_MAX: usize = 4096;
 impl Objects {
     /// The peer that we turned to knows the transfer: what was on its way is wanted of it.
     pub fn goes_on(&mut self, cx: &mut Context, id: FetchId) {
-        if !cx.is_flying(id) {
+        if !cx.flights.has(id) {
             // Else only what comes shows that the way is good.
             cx.pursuits.found_way(id);
         }
@@ -42,14 +42,14 @@ impl Objects {
             return;
         };
         if let Some(listing) = storing.listing() {
-            // Whoever is asked next lists more of it, or begins its bytes elsewhere.
+            // The next one that is asked lists more of it, or begins its bytes elsewhere.
             listing.tail = Tail::default();
         }
         // What one does not have another may.
         storing.lost.clear();
         let whole = storing.whole().cloned();
         cx.flights.drop_parts(id);
-        match whole.filter(|_| !cx.is_flying(id)) {
+        match whole.filter(|_| !cx.flights.has(id)) {
             Some(record) => self.finish_listed(cx, id, &record),
             None => self.says(Value::AskNext(id)),
         }
@@ -171,7 +171,7 @@ impl Objects {
     /// All that a followed object's readers here want has come: they go on from the store. Peers may
     /// want more.
     pub fn settle_listed(&mut self, cx: &mut Context, id: FetchId, record: Rc<Record>) {
-        let flying = cx.is_flying(id);
+        let flying = cx.flights.has(id);
         let Some(storing) = cx.growing.get(&id) else { return };
         let has_all = |reader: &Reader| {
             let wanted = reader.wanted_to >= record.length;
@@ -197,7 +197,7 @@ impl Objects {
         let little = left.is_some_and(|left| left <= ABANDONED_MAX) && !storing.failed;
         let here = storing.listing().is_some_and(|listing| listing.wanted_here)
             && cx.pursuits.get(&id).is_some_and(Pursuit::is_answered);
-        let whole = storing.whole().cloned().filter(|_| !cx.is_flying(id));
+        let whole = storing.whole().cloned().filter(|_| !cx.flights.has(id));
         match whole {
             // It is kept if more came of it than its head.
             Some(record)

@@ -117,12 +117,12 @@ impl Source {
     pub(super) fn ask_origin(&mut self, cx: &mut Context, id: FetchId) {
         let Some(vouches) = cx.pursuits.get(&id).map(|it| it.is_vouched_for(cx)) else { return };
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
-        if pursuit.goal == Goal::Holes {
+        if pursuit.quest.goal == Goal::Holes {
             return self.values.push_back(Value::CannotFill(id));
         }
-        if pursuit.ask.named.is_some() && !pursuit.goal.is_object() {
+        if pursuit.quest.ask.named.is_some() && !pursuit.quest.goal.is_object() {
             return match pursuit.former.take() {
-                // Whoever was asked first may only be slow.
+                // The one asked first may only be slow.
                 Some((peer, request)) => pursuit.via = Via::Peer(peer, request),
                 None => self.ends(id, Err(FetchError::NoHolder)),
             };
@@ -131,7 +131,7 @@ impl Source {
             return;
         }
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
-        if pursuit.goal.is_object() {
+        if pursuit.quest.goal.is_object() {
             // Two versions are never spliced: it has to be the same transfer, by another way.
             pursuit.via = Via::Nobody;
             pursuit.stranded.get_or_insert(cx.now);
@@ -148,7 +148,7 @@ impl Source {
     pub fn dial_origin(&mut self, cx: &mut Context, id: FetchId) {
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         pursuit.via = Via::Origin;
-        let request = pursuit.origin_request(pursuit.headers.clone());
+        let request = pursuit.origin_request(pursuit.quest.headers.clone());
         cx.out.push_back(Output::Origin(OriginOutput::Fetch(id, Box::new(request))));
     }
 
@@ -156,7 +156,7 @@ impl Source {
     pub fn peer_is_up(&mut self, cx: &mut Context, peer: NodeId, address: SocketAddr) {
         let Some(mesh) = &mut cx.mesh else { return };
         mesh.routes.found(address.ip());
-        // Whoever is dialled will be asked: a lost SYN, for which TCP waits a second, is better lost now.
+        // A peer that is dialled will be asked: a lost SYN, for which TCP waits a second, is better lost now.
         mesh.peers.open_data(cx.now, peer);
         for id in self.dialled(cx, address) {
             self.ask_next(cx, id);
@@ -205,7 +205,7 @@ impl Source {
 impl Pursuit {
     /// What an origin is asked, with these fields.
     pub(super) fn origin_request(&self, headers: HeaderMap) -> output::Fetch {
-        output::Fetch { exchange: self.content, ..self.ask.bare_request(headers) }
+        output::Fetch { exchange: self.quest.content, ..self.quest.ask.bare_request(headers) }
     }
 
     fn message(
@@ -215,7 +215,7 @@ impl Pursuit {
         own: NodeId,
         from: Option<(Resume, u64)>,
     ) -> Ask {
-        let trail = &self.ask.trail;
+        let trail = &self.quest.ask.trail;
         let cover = trail.cover.max(COVER);
         let (resume, cover) = match from {
             Some((resume, covered)) => (Some(resume), cover.max(covered)),
@@ -225,16 +225,16 @@ impl Pursuit {
             request,
             hops: trail.hops - 1,
             visited: trail.visited.iter().copied().chain([own]).collect(),
-            merge: !self.ask.alone,
+            merge: !self.quest.ask.alone,
             per_hop,
             resume,
-            have: self.have,
+            have: self.quest.have,
             sparing: self.sparing,
             cover,
             credit: CREDIT,
-            uri: self.ask.target.to_string(),
+            uri: self.quest.ask.target.to_string(),
             // `Host` is not among them: the URI has it.
-            fields: fields(&self.headers),
+            fields: fields(&self.quest.headers),
         }
     }
 }

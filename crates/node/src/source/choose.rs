@@ -38,22 +38,22 @@ impl Pursuit {
     /// nobody else.
     pub(super) fn is_vouched_for(&self, cx: &Context) -> bool {
         let Some(mesh) = &cx.mesh else { return true };
-        let for_peer = matches!(self.ask.asker, Asker::Peer(..));
-        let takes_up = self.ask.trail.resume.is_some();
+        let for_peer = matches!(self.quest.ask.asker, Asker::Peer(..));
+        let takes_up = self.quest.ask.trail.resume.is_some();
         !for_peer || (!takes_up && mesh.believes(&mesh.peers.own_key()))
     }
 
     /// Whether the origin can be asked while a peer may still answer: not once a head has come, since two
     /// versions are never spliced.
     pub(super) fn may_dial_beside(&self, cx: &Context) -> bool {
-        let asks = self.goal == Goal::Head;
+        let asks = self.quest.goal == Goal::Head;
         asks && !self.beside && !self.is_named() && self.is_vouched_for(cx)
     }
 
     /// Whom to ask now: what holds under every scheme, and then what the scheme says.
     pub(super) fn choose(&self, cx: &Context, id: FetchId, select: &dyn Select) -> Answer {
         let Some(mesh) = &cx.mesh else { return Answer::Nobody };
-        let ask = &self.ask;
+        let ask = &self.quest.ask;
         let wide = ask.trail.hops == 0 || ask.trail.visited.len() >= peer::Ask::VISITED_MAX;
         let kept = ask.audience != Audience::Everyone;
         let may = |address| self.may_ask(mesh, address);
@@ -66,9 +66,10 @@ impl Pursuit {
             None if mesh.routes.route().is_none() || stays => return Answer::Nobody,
             None => {}
         }
-        let resumes = ask.asker == Asker::Client && self.goal.is_object() && ask.named.is_none();
+        let resumes =
+            ask.asker == Asker::Client && self.quest.goal.is_object() && ask.named.is_none();
         match self.scheme_says(mesh, id, select, &first) {
-            // The origin is of no use to it: whoever did not answer lately may do so again. A peer that asks
+            // The origin is of no use to it: one that did not answer lately may do so again. A peer that asks
             // may have a way of its own, and waits itself.
             Answer::Nobody if resumes => self.scheme_says(mesh, id, select, &may),
             answer => answer,
@@ -96,30 +97,31 @@ impl Pursuit {
         id: FetchId,
         may: &'a dyn Fn(IpAddr) -> bool,
     ) -> Query<'a> {
-        let per_hop = match self.ask.asker {
+        let per_hop = match self.quest.ask.asker {
             Asker::Client => None,
-            Asker::Peer(..) => Some(self.ask.trail.per_hop),
+            Asker::Peer(..) => Some(self.quest.ask.trail.per_hop),
         };
-        Query { id, key: self.ask.key, per_hop, ways: mesh.routes.ways(), may }
+        Query { id, key: self.quest.ask.key, per_hop, ways: mesh.routes.ways(), may }
     }
 
     /// Whether a node has not been asked in vain, and does not wait for us itself.
     pub(super) fn may_ask(&self, mesh: &Mesh, address: IpAddr) -> bool {
-        let visited = |peer| self.ask.trail.visited.contains(&peer);
+        let visited = |peer| self.quest.ask.trail.visited.contains(&peer);
         !self.tried.contains(&address) && !mesh.peers.at(address).is_some_and(visited)
     }
 
     /// Whether each hop is to look, keep and forward: it is a flag of the request, not another transfer.
     pub(super) fn is_per_hop(&self, mesh: &Mesh) -> bool {
-        is_per_hop(&self.ask, mesh) && !self.to_gateway
+        is_per_hop(&self.quest.ask, mesh) && !self.to_gateway
     }
 
     /// Whether an origin is in the mesh itself, or the request cannot be told to a peer.
     fn is_direct(&self, cx: &Context) -> bool {
-        let target = &self.ask.target;
+        let target = &self.quest.ask.target;
         let within = |address: IpAddr| cx.config.access.is_direct(address);
         let known = cx.names.get(target.host(), cx.now);
-        let long: usize = self.headers.iter().map(|(n, v)| n.as_str().len() + v.len() + 8).sum();
+        let long: usize =
+            self.quest.headers.iter().map(|(n, v)| n.as_str().len() + v.len() + 8).sum();
         target.address().is_some_and(within)
             || known.is_some_and(|addresses| addresses.iter().any(|address| within(*address)))
             || long > FIELDS_MAX

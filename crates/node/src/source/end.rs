@@ -49,7 +49,7 @@ impl Source {
             return;
         }
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
-        match pursuit.goal {
+        match pursuit.quest.goal {
             Goal::Object | Goal::Holes => {
                 pursuit.answered = false;
                 pursuit.stranded.get_or_insert(cx.now);
@@ -72,7 +72,7 @@ impl Source {
     /// The other one that was asked is of no help with a transfer: who was asked before goes on with it.
     pub(super) fn fall_back(&mut self, cx: &mut Context, id: FetchId) -> bool {
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return false };
-        let of_use = match pursuit.goal {
+        let of_use = match pursuit.quest.goal {
             Goal::Object | Goal::Holes => true,
             Goal::Head => pursuit.via == Via::Origin,
             Goal::Pass | Goal::Range => false,
@@ -143,7 +143,7 @@ impl Source {
             return;
         }
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
-        match pursuit.goal {
+        match pursuit.quest.goal {
             // Its units may still be wanted.
             Goal::Object | Goal::Holes if outcome == Outcome::Complete => {
                 return self.values.push_back(Value::AllCame(id));
@@ -156,7 +156,7 @@ impl Source {
             _ => {}
         }
         pursuit.via = Via::Nobody;
-        let (goal, for_peer) = (pursuit.goal, pursuit.ask.asker != Asker::Client);
+        let (goal, for_peer) = (pursuit.quest.goal, pursuit.quest.ask.asker != Asker::Client);
         self.asks.remove(&asked);
         let another = match goal {
             Goal::Object | Goal::Holes => outcome != Outcome::UnknownRecord,
@@ -184,7 +184,7 @@ impl Source {
             return self.forget_former(cx, id);
         }
         pursuit.to_gateway = true;
-        let begun = pursuit.goal.is_object();
+        let begun = pursuit.quest.goal.is_object();
         if begun && pursuit.former.is_none() && !self.may_ask_another(cx, id) {
             // The same one would be asked again and again.
             return self.ends(id, Err(FetchError::Truncated));
@@ -196,10 +196,10 @@ impl Source {
     /// time if it has told nothing of the object.
     fn does_not_lead(&mut self, cx: &mut Context, id: FetchId, peer: NodeId, outcome: Outcome) {
         let pursuit = cx.pursuits.get(&id);
-        let Some((pursuit, name)) = pursuit.and_then(|it| Some((it, it.ask.named?))) else {
+        let Some((pursuit, name)) = pursuit.and_then(|it| Some((it, it.quest.ask.named?))) else {
             return;
         };
-        let in_vain = pursuit.goal == Goal::Head || outcome == Outcome::NotCached;
+        let in_vain = pursuit.quest.goal == Goal::Head || outcome == Outcome::NotCached;
         let Some(mesh) = &mut cx.mesh else { return };
         if outcome == Outcome::NotCached {
             mesh.holders.let_go(peer, &name);
@@ -211,7 +211,7 @@ impl Source {
 
     /// A peer has given a unit, and that is true: if it led to a named object, it did.
     pub fn shows(&mut self, cx: &mut Context, id: FetchId, peer: NodeId) {
-        let is_named = cx.pursuits.get(&id).is_some_and(|it| it.ask.named.is_some());
+        let is_named = cx.pursuits.get(&id).is_some_and(|it| it.quest.ask.named.is_some());
         if let Some(mesh) = cx.mesh.as_mut().filter(|_| is_named) {
             mesh.holders.proved(peer);
         }
@@ -245,6 +245,6 @@ impl Pursuit {
 
     /// Whether a named object is asked for.
     pub(super) fn is_named(&self) -> bool {
-        self.ask.named.is_some()
+        self.quest.ask.named.is_some()
     }
 }

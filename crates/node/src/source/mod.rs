@@ -95,15 +95,9 @@ impl Source {
 
     /// Something is to be asked of somebody; it is when the transfer has its turn.
     pub fn begin(&mut self, cx: &mut Context, id: FetchId, quest: Quest) {
-        let Quest { ask, headers, have, content, goal } = quest;
-        let trail = &ask.trail;
         let pursuit = Pursuit {
-            to_gateway: trail.to_gateway,
-            sparing: trail.sparing,
-            headers,
-            have,
-            content,
-            goal,
+            to_gateway: quest.ask.trail.to_gateway,
+            sparing: quest.ask.trail.sparing,
             via: Via::Next,
             tried: Vec::new(),
             former: None,
@@ -113,9 +107,9 @@ impl Source {
             owed: 0,
             beside: false,
             resumed: None,
-            ask,
+            quest,
         };
-        let is_for_origin = matches!(pursuit.goal, Goal::Pass | Goal::Range);
+        let is_for_origin = matches!(pursuit.quest.goal, Goal::Pass | Goal::Range);
         cx.pursuits.insert(id, pursuit);
         match is_for_origin {
             true => self.dial_origin(cx, id),
@@ -123,8 +117,7 @@ impl Source {
         }
     }
 
-    /// Asks whoever is the right one now, if nobody is asked yet. Of an object more is asked from there on, up to so
-    /// far.
+    /// Asks the next hop, the gateway or the origin, if none is asked yet; of an object, for what is still to be listed.
     pub fn advance(&mut self, cx: &mut Context, id: FetchId) {
         if cx.pursuits.get(&id).is_some_and(|pursuit| pursuit.via == Via::Next) {
             let from = cx.growing.get(&id).and_then(Storing::goes_on_from);

@@ -42,14 +42,14 @@ impl Source {
         let Some(silent) = cx.pursuits.get(&id).map(|it| it.silent_for(cx)) else { return };
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         // A peer may have a way of its own, and waits itself; but one that was just found has its time.
-        let is_at_a_loss = pursuit.via == Via::Nobody && pursuit.ask.asker != Asker::Client;
+        let is_at_a_loss = pursuit.via == Via::Nobody && pursuit.quest.ask.asker != Asker::Client;
         let patience = if is_at_a_loss { RELAY_STRANDED_MAX } else { STRANDED_MAX };
         let stranded = pursuit.stranded.is_some_and(|since| cx.now - since > patience);
         if stranded && silent > patience {
             return self.ends(id, Err(FetchError::NoRoute));
         }
         match pursuit.via {
-            Via::Nobody if pursuit.goal == Goal::Pass => {}
+            Via::Nobody if pursuit.quest.goal == Goal::Pass => {}
             Via::Nobody => {
                 pursuit.tried.clear();
                 self.ask_next(cx, id);
@@ -67,12 +67,12 @@ impl Source {
         let waited = cx.now - pursuit.moved;
         let patience = HOP_PATIENCE * self.asked_beside(cx, id, pursuit);
         let giver = pursuit.giver();
-        let awaits = match pursuit.goal {
+        let awaits = match pursuit.quest.goal {
             Goal::Head => true,
             Goal::Object | Goal::Holes => flying || !pursuit.answered,
             Goal::Pass | Goal::Range => return,
         };
-        let is_asking = pursuit.goal == Goal::Head;
+        let is_asking = pursuit.quest.goal == Goal::Head;
         let (first, since) = (pursuit.former.is_none(), pursuit.moved);
         let beside = pursuit.may_dial_beside(cx);
         let mute = is_mute(cx, giver.filter(|_| awaits || open), since);
@@ -117,7 +117,7 @@ impl Source {
 }
 
 impl Pursuit {
-    /// For how long whoever gives a transfer has given nothing, for it or for any other: a peer that
+    /// For how long the giver of a transfer has given nothing, for it or for any other: a peer that
     /// gives to others is slow, not dead.
     fn silent_for(&self, cx: &Context) -> Duration {
         let gave = cx.mesh.as_ref().zip(self.giver());

@@ -76,7 +76,7 @@ impl Source {
     /// Looks whether bodies of origins come on that may have been cut off; whether to look again.
     pub fn look_after_bodies(&mut self, cx: &mut Context) -> bool {
         let doubtful = |(id, storing): (&FetchId, &Storing)| {
-            // Of what has all come nothing is owed, whoever still reads it.
+            // A body that has all come owes nothing, though it is still read.
             let pursuit = cx.pursuits.get(id).filter(|_| !storing.is_ended());
             let since = pursuit.and_then(|it| it.doubted_since(cx));
             since.map(|since| (*id, since))

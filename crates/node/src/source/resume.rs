@@ -53,7 +53,7 @@ impl Source {
     pub fn resume(&mut self, cx: &mut Context, id: FetchId, rest: Rest) {
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         let line = cx.tickets.fetch();
-        let mut headers = pursuit.headers.clone();
+        let mut headers = pursuit.quest.headers.clone();
         http::make_ranged(&mut headers, rest.from, None, rest.validator);
         pursuit.resumed =
             Some(Resumed { line: Some(line), answered: false, end: None, asked: cx.now });
@@ -95,7 +95,7 @@ impl Pursuit {
 
     /// Whether its origin can be asked for the rest of what broke off.
     pub fn may_resume(&self) -> bool {
-        self.via == Via::Origin && !self.ask.has_body
+        self.via == Via::Origin && !self.quest.ask.has_body
     }
 
     /// Since when nothing has been heard of a body whose connection may be dead; `None` if it need not be looked

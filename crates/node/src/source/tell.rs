@@ -1,4 +1,4 @@
-//! Telling whoever gives something what is wanted of it, and how much may come.
+//! Telling the peer or origin that gives something what is wanted of it, and how much may come.
 
 use super::{Source, Value};
 use crate::context::Context;
@@ -52,8 +52,7 @@ impl Source {
         }
     }
 
-    /// So many more bytes may come; says how many of them are told now. `waits`: whoever waits for it to come on
-    /// waits from now on.
+    /// This many more bytes may come; says how many of them are told now. `waits`: silence counts from now on.
     pub fn grant(&mut self, cx: &mut Context, id: FetchId, bytes: u64, waits: bool) {
         let told = self.tell_granted(cx, id, bytes, waits);
         if told > 0 {
