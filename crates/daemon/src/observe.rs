@@ -288,7 +288,7 @@ mod tests {
             clocked: true,
             invalid: false,
             carried: 0,
-            voucher: None,
+            record_signature: None,
             length: 5,
             offsets: vec![0],
         }

@@ -1,22 +1,22 @@
 //! What every machine of a node may use: its services. They answer at once, and call nobody.
 
 use crate::catalogue::{Manifests, Published, Rows, Segments, Signed};
-use crate::chunks::{Chunks, Flights, Opener, is_sealed_as};
+use crate::chunks::{Chunks, InFlight, Opener, is_sealed_as};
 use crate::clock::Clock;
-use crate::dice::Dice;
+use crate::dns::DnsCache;
 use crate::exchanges::Exchanges;
-use crate::growing::Growing;
 use crate::heard::Heard;
 use crate::http::Record;
+use crate::ids::Ids;
 use crate::input::{Config, ExchangeId, FetchId, LinkInput, Settings};
 use crate::mesh::Mesh;
-use crate::names::Names;
 use crate::output::{LinkOutput, Output, StoreOutput};
 use crate::overhear::{Here, Listener};
 use crate::pursuits::Pursuits;
+use crate::record_ids::RecordIds;
 use crate::report::Report;
 use crate::routes::RouteTable;
-use crate::tickets::Tickets;
+use crate::transfers::Transfers;
 use crate::trust::Trust;
 use crate::turns::Turns;
 use ::http::StatusCode;
@@ -50,11 +50,11 @@ pub struct Context {
     pub via: String,
     pub now: Instant,
     pub clock: Clock,
-    pub dice: Dice,
-    pub tickets: Tickets,
+    pub record_ids: RecordIds,
+    pub ids: Ids,
     /// Segments of manifests that the catalogue does not have yet.
     pub segments: Segments,
-    pub names: Names,
+    pub dns: DnsCache,
     pub rows: Rows,
     /// Records that are in no row any more, and are read.
     pub lingering: BTreeSet<RecordId>,
@@ -63,7 +63,7 @@ pub struct Context {
     pub published: Published,
     pub chunks: Chunks,
     /// Units that are on their way from peers.
-    pub flights: Flights,
+    pub in_flight: InFlight,
     /// Seals what is cut here and opens what clients get, where there is a mesh key.
     pub sealer: Option<Sealer>,
     pub opener: Opener,
@@ -84,7 +84,7 @@ pub struct Context {
     /// What is asked of others: only `source` writes it.
     pub pursuits: Pursuits,
     /// Objects while they come: only `object` writes it.
-    pub growing: Growing,
+    pub transfers: Transfers,
     pub report: Report,
     pub out: VecDeque<Output>,
 }
@@ -105,16 +105,16 @@ impl Context {
             via: via(&config),
             now: Instant::ZERO,
             clock: Clock::new(config.built),
-            dice: Dice::new(config.seed),
-            tickets: Tickets::default(),
+            record_ids: RecordIds::new(config.seed),
+            ids: Ids::default(),
             segments: Segments::default(),
-            names: Names::new(),
+            dns: DnsCache::new(),
             rows: Rows::new(memory / 8),
             lingering: BTreeSet::new(),
             manifests: Manifests::new(memory / 8),
             published: Published::default(),
             chunks: Chunks::new(index, memory / 4),
-            flights: Flights::new(memory / EARLY_SHARE),
+            in_flight: InFlight::new(memory / EARLY_SHARE),
             turns: Turns::default(),
             sync_at: None,
             syncs: 0,
@@ -123,7 +123,7 @@ impl Context {
             report: Report { store_works: true, ..Report::default() },
             exchanges: Exchanges::default(),
             pursuits: Pursuits::default(),
-            growing: Growing::default(),
+            transfers: Transfers::default(),
             out: VecDeque::new(),
             config,
         }
@@ -234,7 +234,7 @@ impl Context {
     /// Has all that was written made durable; answers the number of this sync.
     pub fn sync(&mut self) -> u64 {
         self.syncs += 1;
-        self.segments.write(&mut self.tickets, &mut self.out);
+        self.segments.write(&mut self.ids, &mut self.out);
         self.out.push_back(Output::Store(StoreOutput::Sync));
         self.syncs
     }
@@ -268,10 +268,10 @@ impl Context {
 
     /// Whether a peer reads an object that comes.
     pub fn is_read_by_peers(&self, id: FetchId) -> bool {
-        match self.growing.get(&id) {
+        match self.transfers.get(&id) {
             // Asked for every piece of every body: where there is no mesh, nobody is looked at.
-            Some(storing) if self.mesh.is_some() => {
-                storing.readers.iter().any(|reader| self.exchanges.is_peer(reader.id))
+            Some(incoming) if self.mesh.is_some() => {
+                incoming.readers.iter().any(|reader| self.exchanges.is_peer(reader.id))
             }
             _ => false,
         }
@@ -279,16 +279,16 @@ impl Context {
 
     /// Writes a segment of a manifest; until the catalogue has it, the transfer keeps it.
     pub fn write_segment(&mut self, id: FetchId, signed: Signed) {
-        let Some(storing) = self.growing.get_mut(&id) else { return };
+        let Some(incoming) = self.transfers.get_mut(&id) else { return };
         let (number, last) = (signed.segment.number as u32, signed.segment.closing.is_some());
-        let record = storing.record;
+        let record = incoming.record;
         let bytes = signed.encode();
         self.manifests.put(record, Rc::new(signed));
-        if storing.failed {
+        if incoming.failed {
             return;
         }
         let change = Change::PutSegment { record, number, bytes };
-        self.segments.put((id, number), change, last, &mut self.tickets, &mut self.out);
+        self.segments.put((id, number), change, last, &mut self.ids, &mut self.out);
         self.dirty();
     }
 
@@ -304,7 +304,7 @@ impl Context {
             });
             let rest = group.split_off(fits.count().max(1));
             self.dirty();
-            let spared = self.chunks.append(of, group, &mut self.tickets, &mut self.out);
+            let spared = self.chunks.append(of, group, &mut self.ids, &mut self.out);
             if of.is_none() {
                 self.overheard_written(spared, &[]);
             }
@@ -321,8 +321,8 @@ impl Context {
     /// Gives out one thing that was found of what was heard.
     pub fn poll_heard(&mut self) -> Option<Heard> {
         let pinned_max = if self.store_works() { self.pinned_max() } else { 0 };
-        let (chunks, flights) = (&mut self.chunks, &mut self.flights);
-        self.ear.as_mut()?.poll(self.now, &mut Here { chunks, flights, pinned_max })
+        let (chunks, in_flight) = (&mut self.chunks, &mut self.in_flight);
+        self.ear.as_mut()?.poll(self.now, &mut Here { chunks, in_flight, pinned_max })
     }
 
     /// Tells peers what they need not send any more, because it was heard.
@@ -375,7 +375,7 @@ impl Context {
 
     /// Whether a unit is neither here nor on its way.
     pub fn is_missing(&self, name: &ChunkId) -> bool {
-        !self.flights.contains(name) && !self.chunks.holds(name)
+        !self.in_flight.contains(name) && !self.chunks.holds(name)
     }
 
     /// What a unit takes of a window, in bytes: what has to come, and a quarter of what was overheard of it, which
@@ -388,9 +388,9 @@ impl Context {
     /// Has somebody woken when a unit is here that is on its way; false if it is not, or if the disk has
     /// it meanwhile.
     pub fn comes_by_flight(&mut self, name: &ChunkId, waiter: ExchangeId) -> bool {
-        self.flights.contains(name)
+        self.in_flight.contains(name)
             && !self.chunks.holds(name)
-            && self.flights.wait_for(name, waiter)
+            && self.in_flight.wait_for(name, waiter)
     }
 
     /// The date was learnt, or the clock set.

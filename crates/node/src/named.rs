@@ -4,7 +4,7 @@
 //! follows from its root, which its name certifies: whoever has both needs nobody's word. *Who calls
 //! it:* `client/lookup.rs`, `publish`; the daemon, for the URI. *What it never does:* look anything up.
 
-use crate::http::{Audience, Target, Voucher};
+use crate::http::{Audience, RecordSignature, Target};
 use crate::input::Entrance;
 use crate::request::Ask;
 use ::http::uri::Authority;
@@ -26,8 +26,8 @@ pub const LEFT: i64 = 31_536_000;
 const RECORD_CONTEXT: &str = "hearsay 2026-11 record of a published object";
 
 /// What stands where a signature would: the name certifies the object.
-pub const VOUCHER: Voucher =
-    Voucher { signer: PublicKey([0; 32]), signature: Signature([0; Signature::LEN]) };
+pub const VOUCHER: RecordSignature =
+    RecordSignature { signer: PublicKey([0; 32]), signature: Signature([0; Signature::LEN]) };
 
 /// The URI of a name.
 pub fn uri(name: &Oid) -> String {

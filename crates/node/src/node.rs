@@ -147,9 +147,9 @@ impl Node {
             peers_displaced: self.cx.mesh.as_ref().map_or(0, |mesh| mesh.peers.displaced()),
             asked_bytes: self.client.supplies.budget.used(),
             backlog_bytes: self.cx.mesh.as_ref().map_or(0, |mesh| mesh.peers.backlogs() as u64),
-            units_on_their_way: self.cx.flights.len() as u64,
-            early_bytes: self.cx.flights.early.bytes,
-            early_dropped: self.cx.flights.early.dropped,
+            units_on_their_way: self.cx.in_flight.len() as u64,
+            early_bytes: self.cx.in_flight.early.bytes,
+            early_dropped: self.cx.in_flight.early.dropped,
             hints: self.cx.mesh.as_ref().map_or(0, |mesh| mesh.holders.len() as u64),
             hints_evicted: self.cx.mesh.as_ref().map_or(0, |mesh| mesh.holders.evicted),
             published: self.cx.published.objects.len() as u64,
@@ -315,8 +315,8 @@ impl Node {
         let ids = self.source.at_peers(&self.cx);
         for id in &ids {
             self.client.look_after_joined(&mut self.cx, *id);
-            let open = self.cx.growing.get(id).is_some_and(|storing| {
-                !self.cx.flights.has(*id) && !storing.is_ended() && !storing.is_loose()
+            let open = self.cx.transfers.get(id).is_some_and(|incoming| {
+                !self.cx.in_flight.has(*id) && !incoming.is_ended() && !incoming.is_loose()
             });
             self.source.look_after(&mut self.cx, *id, open);
         }

@@ -30,13 +30,13 @@ impl DerefMut for Pursuits {
 
 impl Pursuits {
     /// Whom it is asked.
-    pub fn via(&self, id: FetchId) -> Option<Via> {
+    pub fn via(&self, id: FetchId) -> Option<Upstream> {
         self.0.get(&id).map(|pursuit| pursuit.via)
     }
 
     /// Whether the origin is asked.
     pub fn is_at_origin(&self, id: FetchId) -> bool {
-        self.via(id) == Some(Via::Origin)
+        self.via(id) == Some(Upstream::Origin)
     }
 
     /// Of which this holds, in order.
@@ -78,7 +78,7 @@ impl Pursuits {
 
 /// Whom something is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Via {
+pub enum Upstream {
     /// The origin.
     Origin,
     /// A peer that is being dialled.
@@ -100,7 +100,7 @@ pub enum Via {
 pub struct Pursuit {
     /// What is asked.
     pub quest: Quest,
-    pub via: Via,
+    pub via: Upstream,
     /// It goes straight to the gateway.
     pub to_gateway: bool,
     /// No unit is to come unasked.
@@ -151,7 +151,7 @@ impl Pursuit {
 
     pub fn request(&self) -> Option<(NodeId, Request)> {
         match self.via {
-            Via::Peer(peer, request) => Some((peer, request)),
+            Upstream::Peer(peer, request) => Some((peer, request)),
             _ => None,
         }
     }

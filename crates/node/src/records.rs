@@ -30,8 +30,8 @@ impl Context {
             .partition(|record| self.lingering.contains(record));
         self.report.lingering_refused += new.len().saturating_sub(room) as u64;
         let lingers: Vec<_> = known.into_iter().chain(new.into_iter().take(room)).collect();
-        let (tickets, out) = (&mut self.tickets, &mut self.out);
-        if self.rows.put(key, Rc::new(row), &lingers, tickets, out) {
+        let (ids, out) = (&mut self.ids, &mut self.out);
+        if self.rows.put(key, Rc::new(row), &lingers, ids, out) {
             self.lingering.extend(lingers);
         }
         self.dirty();
@@ -41,7 +41,7 @@ impl Context {
     pub fn remove_row(&mut self, key: ObjectKey) {
         if self.read_under(&key).is_empty() {
             self.dirty();
-            let output = StoreOutput::Change(self.tickets.draw(), vec![Change::Remove { key }]);
+            let output = StoreOutput::Change(self.ids.draw(), vec![Change::Remove { key }]);
             self.out.push_back(Output::Store(output));
         } else {
             self.write_row(key, Row::default());
@@ -59,9 +59,9 @@ impl Context {
         }
         self.lingering.remove(&record);
         // Those of its segments that wait to be written would come behind this.
-        self.segments.write(&mut self.tickets, &mut self.out);
+        self.segments.write(&mut self.ids, &mut self.out);
         let drop = Change::DropSegments { record };
-        self.out.push_back(Output::Store(StoreOutput::Change(self.tickets.draw(), vec![drop])));
+        self.out.push_back(Output::Store(StoreOutput::Change(self.ids.draw(), vec![drop])));
         self.dirty();
     }
 
@@ -75,9 +75,9 @@ impl Context {
     fn reads(&self, exchange: &Exchange) -> Option<RecordId> {
         match exchange.source()? {
             Source::Closed(record) => Some(record.id),
-            Source::Growing(fetch) => {
-                let storing = self.growing.get(fetch)?;
-                storing.in_row().map(|record| record.id)
+            Source::Incoming(fetch) => {
+                let incoming = self.transfers.get(fetch)?;
+                incoming.in_row().map(|record| record.id)
             }
         }
     }

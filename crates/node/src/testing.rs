@@ -108,7 +108,7 @@ fn of_length(length: u64, headers: &HeaderMap) -> Record {
         clocked: true,
         invalid: false,
         carried: 0,
-        voucher: None,
+        record_signature: None,
         length,
         offsets: vec![0],
     }

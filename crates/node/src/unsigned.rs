@@ -20,10 +20,10 @@ impl Context {
 
     /// Whether clients of this node get what comes.
     fn is_for_clients(&self, id: FetchId) -> bool {
-        let Some(storing) = self.growing.get(&id) else {
+        let Some(incoming) = self.transfers.get(&id) else {
             return self.pursuits.get(&id).is_some_and(|it| it.quest.ask.asker == Asker::Client);
         };
         let of_client = |id| self.exchanges.get(&id).is_some_and(|it| it.peer().is_none());
-        storing.readers.iter().any(|reader| of_client(reader.id))
+        incoming.readers.iter().any(|reader| of_client(reader.id))
     }
 }

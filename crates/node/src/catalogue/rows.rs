@@ -2,9 +2,9 @@
 
 use crate::hasher::{Cache, Map, cache};
 use crate::http::Row;
+use crate::ids::Ids;
 use crate::input::{ExchangeId, Ticket};
 use crate::output::{Output, StoreOutput};
-use crate::tickets::Tickets;
 use quick_cache::Weighter;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -89,7 +89,7 @@ impl Rows {
         key: ObjectKey,
         row: Rc<Row>,
         lingering: &[RecordId],
-        tickets: &mut Tickets,
+        ids: &mut Ids,
         out: &mut VecDeque<Output>,
     ) -> bool {
         if self.changing_bytes > self.changing_bytes_max {
@@ -97,7 +97,7 @@ impl Rows {
             self.cache.insert(key, row);
             return false;
         }
-        let ticket = tickets.draw();
+        let ticket = ids.draw();
         let named = row.records.iter().map(|record| record.id);
         let records = named.chain(lingering.iter().copied()).collect();
         let encoded = row.encode();

@@ -6,9 +6,9 @@
 //! is written, and nobody looks for it in the catalogue before.
 
 use crate::hasher::Map;
+use crate::ids::Ids;
 use crate::input::{FetchId, Ticket};
 use crate::output::{Output, StoreOutput};
-use crate::tickets::Tickets;
 use std::collections::VecDeque;
 use store::Change;
 
@@ -32,22 +32,22 @@ impl Segments {
         of: Of,
         change: Change,
         last: bool,
-        tickets: &mut Tickets,
+        ids: &mut Ids,
         out: &mut VecDeque<Output>,
     ) {
         self.waiting.push((of, change));
         if last || self.waiting.len() >= TOGETHER {
-            self.write(tickets, out);
+            self.write(ids, out);
         }
     }
 
     /// Has all written that wait.
-    pub fn write(&mut self, tickets: &mut Tickets, out: &mut VecDeque<Output>) {
+    pub fn write(&mut self, ids: &mut Ids, out: &mut VecDeque<Output>) {
         if self.waiting.is_empty() {
             return;
         }
         let (of, changes) = std::mem::take(&mut self.waiting).into_iter().unzip();
-        let ticket = tickets.draw();
+        let ticket = ids.draw();
         self.writing.insert(ticket, of);
         out.push_back(Output::Store(StoreOutput::Change(ticket, changes)));
     }
@@ -68,7 +68,7 @@ mod tests {
     #[derive(Default)]
     struct Bench {
         segments: Segments,
-        tickets: Tickets,
+        ids: Ids,
         out: VecDeque<Output>,
     }
 
@@ -76,7 +76,7 @@ mod tests {
         fn put(&mut self, number: u32, last: bool) {
             let change =
                 Change::PutSegment { record: RecordId([1; 16]), number, bytes: vec![number as u8] };
-            self.segments.put((FETCH, number), change, last, &mut self.tickets, &mut self.out);
+            self.segments.put((FETCH, number), change, last, &mut self.ids, &mut self.out);
         }
 
         /// The numbers of the segments of each transaction so far.
@@ -112,15 +112,15 @@ mod tests {
         let mut bench = Bench::default();
         bench.put(0, false);
         assert!(bench.written().is_empty());
-        bench.segments.write(&mut bench.tickets, &mut bench.out);
+        bench.segments.write(&mut bench.ids, &mut bench.out);
         assert_eq!(bench.written(), [[0]]);
-        bench.segments.write(&mut bench.tickets, &mut bench.out);
+        bench.segments.write(&mut bench.ids, &mut bench.out);
         assert!(bench.written().is_empty(), "there was nothing left to write");
     }
 
     #[test]
     fn other_tickets_are_not_of_segments() {
         let mut bench = Bench::default();
-        assert_eq!(bench.segments.handle_changed(bench.tickets.draw()), None);
+        assert_eq!(bench.segments.handle_changed(bench.ids.draw()), None);
     }
 }

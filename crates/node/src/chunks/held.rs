@@ -9,9 +9,9 @@
 mod kept;
 
 use crate::hasher::{Cache, Map, Set, cache};
+use crate::ids::Ids;
 use crate::input::{ExchangeId, FetchId, Ticket};
 use crate::output::{Output, StoreOutput};
-use crate::tickets::Tickets;
 use bytes::Bytes;
 use quick_cache::Weighter;
 use std::collections::VecDeque;
@@ -203,12 +203,12 @@ impl Chunks {
         fetch: FetchId,
         (id, bytes): (ChunkId, &Bytes),
         provenance: Provenance,
-        tickets: &mut Tickets,
+        ids: &mut Ids,
         out: &mut VecDeque<Output>,
     ) -> bool {
         self.counts.cut += 1;
         if self.keeping.contains_key(&fetch) {
-            return self.enter_kept(fetch, id, bytes, tickets, out);
+            return self.enter_kept(fetch, id, bytes, ids, out);
         }
         if let Some(pinned) = self.pinned.get_mut(&id) {
             // It may wait for the disk as one that nobody has asked for.
@@ -221,7 +221,7 @@ impl Chunks {
             return false;
         }
         self.pin(id, bytes.clone(), provenance);
-        !(held && self.doubt(fetch, id, tickets, out))
+        !(held && self.doubt(fetch, id, ids, out))
     }
 
     /// Takes in a unit that is not held, to be written: until then memory alone has it.
@@ -241,12 +241,12 @@ impl Chunks {
         &mut self,
         fetch: FetchId,
         id: ChunkId,
-        tickets: &mut Tickets,
+        ids: &mut Ids,
         out: &mut VecDeque<Output>,
     ) -> bool {
         let place = self.index.locate(&id).next();
         let (Some(at), Some(pinned)) = (place, self.pinned.get(&id)) else { return false };
-        let ticket = tickets.draw();
+        let ticket = ids.draw();
         let output = StoreOutput::Read(ticket, at, vec![pinned.bytes.len() as u32]);
         out.push_back(Output::Store(output));
         self.doubts.insert(ticket, Doubt { fetch, id, at });
@@ -258,7 +258,7 @@ impl Chunks {
         &mut self,
         ticket: Ticket,
         units: Option<&[(ChunkId, Bytes)]>,
-        tickets: &mut Tickets,
+        ids: &mut Ids,
         out: &mut VecDeque<Output>,
     ) -> Option<Vec<FetchId>> {
         let Doubt { fetch, id, at } = self.doubts.remove(&ticket)?;
@@ -273,8 +273,8 @@ impl Chunks {
             self.leave_to_disk(&id);
         } else {
             self.index.remove(&id, at);
-            if !self.doubt(fetch, id, tickets, out) {
-                self.append(Some(fetch), vec![(id, ours)], tickets, out);
+            if !self.doubt(fetch, id, ids, out) {
+                self.append(Some(fetch), vec![(id, ours)], ids, out);
             }
         }
         concerned.sort_unstable();
@@ -288,7 +288,7 @@ impl Chunks {
         &mut self,
         fetch: Option<FetchId>,
         units: Vec<(ChunkId, Bytes)>,
-        tickets: &mut Tickets,
+        ids: &mut Ids,
         out: &mut VecDeque<Output>,
     ) -> u64 {
         let (spared, units): (Vec<_>, Vec<_>) =
@@ -297,7 +297,7 @@ impl Chunks {
         if units.is_empty() {
             return spared;
         }
-        let ticket = tickets.draw();
+        let ticket = ids.draw();
         let unit = |(id, bytes)| {
             let provenance = self.pinned.get(&id).map_or(Provenance::Own, |it| it.provenance);
             Unit { id, bytes, provenance, on_probation: fetch.is_none() }
@@ -395,7 +395,7 @@ impl Chunks {
         listed: bool,
         bytes_max: u64,
         waiter: ExchangeId,
-        tickets: &mut Tickets,
+        ids: &mut Ids,
         out: &mut VecDeque<Output>,
     ) -> bool {
         let mut units = units.peekable();
@@ -408,13 +408,13 @@ impl Chunks {
         if units.is_empty() {
             return false;
         }
-        self.read(Run { units, listed, waiters: vec![waiter] }, tickets, out);
+        self.read(Run { units, listed, waiters: vec![waiter] }, ids, out);
         true
     }
 
-    fn read(&mut self, run: Run, tickets: &mut Tickets, out: &mut VecDeque<Output>) {
+    fn read(&mut self, run: Run, ids: &mut Ids, out: &mut VecDeque<Output>) {
         let Some((_, first, _)) = run.units.first().copied() else { return };
-        let ticket = tickets.draw();
+        let ticket = ids.draw();
         for (id, ..) in &run.units {
             self.reading.insert(*id, ticket);
         }
@@ -452,7 +452,7 @@ impl Chunks {
         &mut self,
         ticket: Ticket,
         units: Option<Vec<(ChunkId, Bytes)>>,
-        tickets: &mut Tickets,
+        ids: &mut Ids,
         out: &mut VecDeque<Output>,
     ) -> Option<Arrived> {
         let mut run = self.reads.remove(&ticket)?;
@@ -462,7 +462,7 @@ impl Chunks {
         if units.is_none() && run.units.len() > 1 {
             // Some unit of the run spoils the read of all: the first may be good.
             run.units.truncate(1);
-            self.read(run, tickets, out);
+            self.read(run, ids, out);
             return None;
         }
         let mut answers = units.unwrap_or_default().into_iter();
@@ -555,19 +555,19 @@ mod tests {
     /// Chunks, and what they say.
     struct Bench {
         chunks: Chunks,
-        tickets: Tickets,
+        ids: Ids,
         out: VecDeque<Output>,
     }
 
     impl Bench {
         fn enter(&mut self, fetch: FetchId, (id, bytes): &(ChunkId, Bytes)) -> bool {
-            let (tickets, out) = (&mut self.tickets, &mut self.out);
-            self.chunks.enter(fetch, (*id, bytes), Provenance::Own, tickets, out)
+            let (ids, out) = (&mut self.ids, &mut self.out);
+            self.chunks.enter(fetch, (*id, bytes), Provenance::Own, ids, out)
         }
 
         fn append(&mut self, fetch: FetchId, unit: &(ChunkId, Bytes)) -> Option<Ticket> {
-            let (tickets, out) = (&mut self.tickets, &mut self.out);
-            self.chunks.append(Some(fetch), vec![unit.clone()], tickets, out);
+            let (ids, out) = (&mut self.ids, &mut self.out);
+            self.chunks.append(Some(fetch), vec![unit.clone()], ids, out);
             match self.out.pop_back()? {
                 Output::Store(StoreOutput::Append(ticket, _)) => Some(ticket),
                 other => panic!("{other:?}"),
@@ -578,7 +578,7 @@ mod tests {
     #[test]
     fn what_the_disk_shows_one_is_told_to_all_who_wait_for_it() {
         let chunks = Chunks::new(Index::new(64 << 20, Policy::Lru), 1 << 20);
-        let mut bench = Bench { chunks, tickets: Tickets::default(), out: VecDeque::new() };
+        let mut bench = Bench { chunks, ids: Ids::default(), out: VecDeque::new() };
         let bytes = Bytes::from_static(b"a unit");
         let unit = (content::name(&bytes), bytes);
         let [cached, first, second, third] = [1, 2, 3, 4].map(FetchId);
@@ -597,8 +597,8 @@ mod tests {
         assert!(bench.append(cached, &unit).is_some());
         assert!(!bench.enter(third, &unit));
         let shown = [unit.clone()];
-        let (tickets, out) = (&mut bench.tickets, &mut bench.out);
-        let told = bench.chunks.handle_doubt(doubt, Some(&shown), tickets, out);
+        let (ids, out) = (&mut bench.ids, &mut bench.out);
+        let told = bench.chunks.handle_doubt(doubt, Some(&shown), ids, out);
         assert_eq!(told, Some(vec![second, third]));
         assert!(!bench.chunks.is_writing_for(third) && !bench.chunks.is_pinned(&unit.0));
     }

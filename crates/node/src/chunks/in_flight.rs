@@ -1,7 +1,7 @@
 //! Units that are on their way from peers, and who waits for them.
 //!
 //! Bounded by what is asked for: each reader of a transfer asks for a window of units ahead, and each
-//! request of a peer has at most [`WANTS_MAX`](crate::exchanges::supplying::WANTS_MAX) under way.
+//! request of a peer has at most [`WANTS_MAX`](crate::exchanges::peer_reader::WANTS_MAX) under way.
 
 use super::unsolicited::Early;
 use crate::hasher::Map;
@@ -41,7 +41,7 @@ pub struct Flight {
 
 /// All units on their way.
 #[derive(Debug, Default)]
-pub struct Flights {
+pub struct InFlight {
     /// Units that came before anybody wanted them.
     pub early: Early,
     units: Map<ChunkId, Flight>,
@@ -52,7 +52,7 @@ pub struct Flights {
     heard_cost: u64,
 }
 
-impl Flights {
+impl InFlight {
     /// None yet, and this much memory for those that come before they are wanted: the first of small objects
     /// may overtake their manifest, which comes by another connection. The oldest leaves first.
     pub fn new(early_bytes_max: u64) -> Self {
@@ -154,10 +154,10 @@ impl Flights {
     /// Nothing more of a transfer is on its way; answers who waited for units of it.
     pub fn remove_all(&mut self, fetch: FetchId) -> Vec<ExchangeId> {
         let units = self.of.remove(&fetch).unwrap_or_default();
-        let flights = units.into_values().filter_map(|name| self.units.remove(&name));
-        let flights: Vec<Flight> = flights.collect();
-        self.heard_cost -= flights.iter().map(Flight::heard_cost).sum::<u64>();
-        flights.into_iter().flat_map(|flight| flight.waiters).collect()
+        let in_flight = units.into_values().filter_map(|name| self.units.remove(&name));
+        let in_flight: Vec<Flight> = in_flight.collect();
+        self.heard_cost -= in_flight.iter().map(Flight::heard_cost).sum::<u64>();
+        in_flight.into_iter().flat_map(|flight| flight.waiters).collect()
     }
 
     /// What a transfer has asked for, in that order, with what is missing of each.
@@ -317,12 +317,12 @@ mod tests {
     const NAME: ChunkId = ChunkId([7; 32]);
 
     /// Bytes that were asked for come, and are what the peer has.
-    fn answer(flights: &mut Flights, want: &Want) -> Option<(Flight, Bytes)> {
+    fn answer(in_flight: &mut InFlight, want: &Want) -> Option<(Flight, Bytes)> {
         let all = std::iter::once(0..want.length).filter(|_| want.missing.is_empty());
         let ranges: Vec<_> = all.chain(want.missing.clone()).collect();
         let came = ranges.into_iter().map(|range| {
             let bytes = vec![1; range.len()].into();
-            flights.arrive(&want.name, want.length, range.start, bytes)
+            in_flight.arrive(&want.name, want.length, range.start, bytes)
         });
         came.last().flatten()
     }
@@ -330,13 +330,13 @@ mod tests {
     #[test]
     fn a_unit_that_was_heard_falsely_in_any_number_of_pieces_comes_whole_in_the_end() {
         for pieces in 1..=40 {
-            let mut flights = Flights::default();
+            let mut in_flight = InFlight::default();
             let unit = Unit { length: pieces * 64, parent_end: false, end: 0 };
-            flights.begin(NAME, FetchId(1), unit);
+            in_flight.begin(NAME, FetchId(1), unit);
             let lies = (0..pieces).map(|at| (at * 64 + 1, vec![9; 63].into()));
-            flights.overheard(&NAME, lies.collect());
-            let want = flights.want_of(&NAME).expect("it is on its way");
-            let Some((mut flight, whole)) = answer(&mut flights, &want) else {
+            in_flight.overheard(&NAME, lies.collect());
+            let want = in_flight.want_of(&NAME).expect("it is on its way");
+            let Some((mut flight, whole)) = answer(&mut in_flight, &want) else {
                 panic!("{pieces} pieces: what was asked for came");
             };
             if want.missing.is_empty() {
@@ -344,9 +344,9 @@ mod tests {
             }
             assert!(whole.contains(&9), "{pieces} pieces: what was heard is in it");
             flight.mistrust_heard();
-            flights.resume(NAME, flight);
-            let want = flights.want_of(&NAME).expect("it is on its way");
-            let whole = answer(&mut flights, &want).map(|(_, whole)| whole);
+            in_flight.resume(NAME, flight);
+            let want = in_flight.want_of(&NAME).expect("it is on its way");
+            let whole = answer(&mut in_flight, &want).map(|(_, whole)| whole);
             assert!(whole.is_some_and(|it| it.iter().all(|byte| *byte == 1)), "{pieces} pieces");
         }
     }

@@ -9,5 +9,5 @@ mod unseal;
 mod unsolicited;
 
 pub use held::{Appended, Chunks};
-pub use in_flight::{Flight, Flights, Part, Unit};
+pub use in_flight::{Flight, InFlight, Part, Unit};
 pub use unseal::{Opener, is_sealed_as};

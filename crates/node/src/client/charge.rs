@@ -68,14 +68,14 @@ impl Supplies {
     /// that it sends: they can be read again. False if there are none.
     fn forget_ahead(&mut self, cx: &mut Context) -> bool {
         let ahead = |id: &ExchangeId| {
-            let count = cx.exchanges.supplying(*id)?.ahead.len();
+            let count = cx.exchanges.peer_reader(*id)?.ahead.len();
             (count > 1).then_some((count, *id))
         };
         let Some((_, id)) = self.requests.values().filter_map(ahead).max() else {
             return false;
         };
-        if let Some(supplying) = cx.exchanges.supplying_mut(id) {
-            supplying.ahead.truncate(1);
+        if let Some(peer_reader) = cx.exchanges.supplying_mut(id) {
+            peer_reader.ahead.truncate(1);
         }
         self.charge(cx, id);
         true
@@ -93,8 +93,8 @@ impl Supplies {
 fn size_of_head(cx: &Context, exchange: &Exchange) -> u64 {
     let headers = match exchange.source() {
         Some(Source::Closed(record)) => &record.headers,
-        Some(Source::Growing(fetch)) => match cx.growing.get(fetch) {
-            Some(storing) => &storing.headers,
+        Some(Source::Incoming(fetch)) => match cx.transfers.get(fetch) {
+            Some(incoming) => &incoming.headers,
             _ => return 0,
         },
         None => return 0,
@@ -105,16 +105,16 @@ fn size_of_head(cx: &Context, exchange: &Exchange) -> u64 {
 
 fn takes(exchange: &Exchange) -> u64 {
     let more = match &exchange.state {
-        State::Supplying(supplying) => {
-            let transfer = match supplying.source {
-                Source::Growing(_) => TRANSFER_COST,
+        State::PeerReader(peer_reader) => {
+            let transfer = match peer_reader.source {
+                Source::Incoming(_) => TRANSFER_COST,
                 Source::Closed(_) => 0,
             };
-            transfer + supplying.wants.bytes() + supplying.read_bytes()
+            transfer + peer_reader.wants.bytes() + peer_reader.read_bytes()
         }
         // What flows beside units that were asked for.
-        State::Serving(serving) => {
-            serving.ahead.iter().map(|(_, bytes)| bytes.len() as u64).sum::<u64>()
+        State::ClientReader(client_reader) => {
+            client_reader.ahead.iter().map(|(_, bytes)| bytes.len() as u64).sum::<u64>()
         }
         _ => TRANSFER_COST,
     };

@@ -23,9 +23,9 @@ impl Supplies {
             .partition(|want| listed.get(&want.name).is_none_or(|length| *length == want.length));
         let Some(exchange) = cx.exchanges.get_mut(&id) else { return wants };
         let request = exchange.peer();
-        if let State::Supplying(supplying) = &mut exchange.state {
+        if let State::PeerReader(peer_reader) = &mut exchange.state {
             let names = wants.iter().map(|want| want.name);
-            supplying.unlisted.extend(names.filter(|name| !listed.contains_key(name)));
+            peer_reader.unlisted.extend(names.filter(|name| !listed.contains_key(name)));
         }
         let lost: Vec<ChunkId> = false_ones.iter().map(|want| want.name).collect();
         if let Some((peer, request)) = request.filter(|_| !lost.is_empty()) {
@@ -42,8 +42,8 @@ impl Supplies {
         wants: &[Want],
     ) -> Map<ChunkId, u32> {
         let mut listed = Map::default();
-        let Some(supplying) = cx.exchanges.supplying(id) else { return listed };
-        let (told, latest) = (supplying.segment, supplying.claimed);
+        let Some(peer_reader) = cx.exchanges.peer_reader(id) else { return listed };
+        let (told, latest) = (peer_reader.segment, peer_reader.claimed);
         let mut found = latest;
         let mut names: Set<ChunkId> = wants.iter().map(|want| want.name).collect();
         // Most peers want units in order: those of the segment where the last one was, and of the next.
@@ -61,18 +61,18 @@ impl Supplies {
                 }
             }
         }
-        if let Some(supplying) = cx.exchanges.supplying_mut(id) {
-            supplying.claimed = found;
+        if let Some(peer_reader) = cx.exchanges.supplying_mut(id) {
+            peer_reader.claimed = found;
         }
         listed
     }
 
     /// A segment that a peer was told, if memory has it.
     fn told_segment(&self, cx: &mut Context, id: ExchangeId, number: u32) -> Option<Rc<Signed>> {
-        let supplying = cx.exchanges.supplying(id)?;
-        let (record, growing) = (supplying.record, supplying.source.growing());
-        let storing = growing.and_then(|fetch| cx.growing.get(&fetch));
-        let closed = storing.and_then(|storing| storing.closed.get(&number).cloned());
+        let peer_reader = cx.exchanges.peer_reader(id)?;
+        let (record, incoming) = (peer_reader.record, peer_reader.source.incoming());
+        let incoming = incoming.and_then(|fetch| cx.transfers.get(&fetch));
+        let closed = incoming.and_then(|incoming| incoming.closed.get(&number).cloned());
         closed.or_else(|| cx.manifests.signed(record, number))
     }
 }

@@ -43,10 +43,10 @@ impl Client {
     /// An object begins to come: who waited reads it, if it is for them.
     pub fn begun(&mut self, cx: &mut Context, id: FetchId) {
         let now = cx.date();
-        let Some((miss, storing)) = self.misses.get_mut(&id).zip(cx.growing.get(&id)) else {
+        let Some((miss, incoming)) = self.misses.get_mut(&id).zip(cx.transfers.get(&id)) else {
             return;
         };
-        let record = storing.so_far();
+        let record = incoming.so_far();
         miss.joined.clear();
         let (starter, waiters) = (miss.starter, std::mem::take(&mut miss.waiters));
         cx.pursuits.seeks(id, Goal::Object);

@@ -26,7 +26,7 @@ impl Client {
     /// goes on to the catalogue.
     pub fn look(&mut self, cx: &mut Context, id: ExchangeId) {
         let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
-        let addresses = cx.names.of(&exchange.ask.target, cx.now);
+        let addresses = cx.dns.of(&exchange.ask.target, cx.now);
         exchange.ask.keep_in_site(addresses.as_deref(), &cx.config);
         exchange.state = State::Looking;
         if let Entrance::Intercepted(dialled) = exchange.ask.entrance {
@@ -94,15 +94,15 @@ impl Client {
         let Some(key) = cx.exchanges.get(&id).map(|exchange| exchange.ask.key) else {
             return;
         };
-        let growing = cx.growing.iter().find_map(|(fetch_id, storing)| {
+        let incoming = cx.transfers.iter().find_map(|(fetch_id, incoming)| {
             // A record is of one object: it is not to be vouched for under the name of another.
-            let same = storing.label.as_ref().is_some_and(|label| label.key == key);
+            let same = incoming.label.as_ref().is_some_and(|label| label.key == key);
             let has = same
-                && storing.record == resume.record
-                && (!storing.is_hollow() || storing.segment_is_here(resume.segment));
+                && incoming.record == resume.record
+                && (!incoming.is_hollow() || incoming.segment_is_here(resume.segment));
             has.then_some(*fetch_id)
         });
-        if let Some(fetch) = growing {
+        if let Some(fetch) = incoming {
             return self.supply_growing(cx, id, fetch, "collapsed");
         }
         if let Some(record) = row.records.iter().find(|record| record.id == resume.record) {
@@ -177,10 +177,10 @@ impl Client {
                 cx.exchanges.put_state(id, State::Waiting(fetch_id));
             }
             Stage::Object => {
-                let Some(storing) = cx.growing.get(&fetch_id) else { return false };
-                let record = storing.so_far();
+                let Some(incoming) = cx.transfers.get(&fetch_id) else { return false };
+                let record = incoming.so_far();
                 let fits = record.clocked == right && http::may_join(&record, &ask.headers, now);
-                if !fits || storing.failed || storing.is_hollow() || crowded {
+                if !fits || incoming.failed || incoming.is_hollow() || crowded {
                     return false;
                 }
                 cx.report.requests.collapsed += 1;

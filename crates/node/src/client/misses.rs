@@ -5,14 +5,14 @@ use super::peer_head::selecting;
 use super::{Value, Values};
 use crate::context::Context;
 use crate::exchanges::exchange::State;
-use crate::growing::cutting::Cutting;
-use crate::growing::storing::{Label, Storing};
-use crate::growing::transfer::{Listing, Transfer};
 use crate::hasher::Map;
-use crate::http::{Asked, Audience, Record, Row, Voucher, bodiless, content_length};
+use crate::http::{Asked, Audience, Record, RecordSignature, Row, bodiless, content_length};
 use crate::input::{ExchangeId, FetchId};
 use crate::pursuits::{Goal, Quest};
 use crate::request::{Ask, COVER};
+use crate::transfers::cutting::Cutting;
+use crate::transfers::incoming::{Incoming, Label};
+use crate::transfers::transfer::{Listing, Transfer};
 use crate::{http, named};
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use content::Root;
@@ -110,7 +110,7 @@ impl Misses {
         goal: Goal,
         values: &mut Values,
     ) -> FetchId {
-        let id = cx.tickets.fetch();
+        let id = cx.ids.fetch();
         let sends = miss.ask.has_body || miss.ask.upgrade;
         let quest = Quest {
             ask: Rc::clone(&miss.ask),
@@ -173,11 +173,12 @@ impl Misses {
         }
         let cutting = Cutting::new(cx.config.profile, cx.sealer.clone());
         let inflow = Transfer::Cutting(Box::new(cutting));
-        let mut storing = Storing::new(cx.dice.record_id(), status, headers, (now, right), inflow);
-        storing.announced = announced;
-        let names = http::vary(&storing.headers).unwrap_or_default();
-        storing.selecting = http::selecting(names, &fetch.ask.headers);
-        self.begin(id, storing, values);
+        let mut incoming =
+            Incoming::new(cx.record_ids.record_id(), status, headers, (now, right), inflow);
+        incoming.announced = announced;
+        let names = http::vary(&incoming.headers).unwrap_or_default();
+        incoming.selecting = http::selecting(names, &fetch.ask.headers);
+        self.begin(id, incoming, values);
         cx.turns.dirty(id);
     }
 
@@ -196,20 +197,21 @@ impl Misses {
         let next = fetch.ask.trail.resume.map_or(0, |resume| resume.segment);
         let cover = fetch.ask.trail.cover.max(COVER);
         let inflow = Listing::from(next, cover);
-        let mut storing = Storing::new(head.record, status, headers, (now, right), inflow);
-        storing.announced = head.length;
-        storing.carried = u64::from(head.age);
-        storing.voucher = Some(Voucher { signer: head.signer, signature: head.signature });
-        storing.selecting = selecting(&head.selecting);
-        if !http::selects(&storing.so_far(), &fetch.ask.headers) {
+        let mut incoming = Incoming::new(head.record, status, headers, (now, right), inflow);
+        incoming.announced = head.length;
+        incoming.carried = u64::from(head.age);
+        incoming.record_signature =
+            Some(RecordSignature { signer: head.signer, signature: head.signature });
+        incoming.selecting = selecting(&head.selecting);
+        if !http::selects(&incoming.so_far(), &fetch.ask.headers) {
             values.push_back(Value::Disregard(id));
             return Vec::new();
         }
         cx.pursuits.is_answering(id);
         let asked = Asked { method: &fetch.ask.method, headers: &fetch.ask.headers };
-        let judged = http::judge(&asked, status, &storing.headers, now);
+        let judged = http::judge(&asked, status, &incoming.headers, now);
         let large = head.length.is_some_and(|bytes| bytes > cx.config.object_bytes_max);
-        storing.failed = judged.is_err() || large || !cx.store_works();
+        incoming.failed = judged.is_err() || large || !cx.store_works();
         let mut others = Vec::new();
         if judged.is_err() {
             // Whatever others think of it: here it is for nobody but who began.
@@ -218,7 +220,7 @@ impl Misses {
             let starter = others.iter().position(|waiter| Some(*waiter) == fetch.starter);
             fetch.waiters.extend(starter.map(|at| others.remove(at)));
         }
-        self.begin(id, storing, values);
+        self.begin(id, incoming, values);
         others
     }
 
@@ -241,23 +243,23 @@ impl Misses {
         let next = fetch.ask.trail.resume.map_or(0, |resume| resume.segment);
         let cover = fetch.ask.trail.cover.max(COVER);
         let (inflow, headers) = (Listing::from(next, cover), named::headers(name, &root.encode()));
-        let mut storing = Storing::new(head.record, StatusCode::OK, headers, came, inflow);
-        storing.announced = Some(root.length);
-        storing.voucher = Some(named::VOUCHER);
-        storing.failed = root.length > cx.config.object_bytes_max || !works;
-        storing.root = Some(Rc::new(root));
+        let mut incoming = Incoming::new(head.record, StatusCode::OK, headers, came, inflow);
+        incoming.announced = Some(root.length);
+        incoming.record_signature = Some(named::VOUCHER);
+        incoming.failed = root.length > cx.config.object_bytes_max || !works;
+        incoming.root = Some(Rc::new(root));
         cx.pursuits.is_answering(id);
-        self.begin(id, storing, values);
+        self.begin(id, incoming, values);
     }
 
     /// The head is that of an object, which begins to come.
-    pub fn begin(&mut self, id: FetchId, mut storing: Storing, values: &mut Values) {
+    pub fn begin(&mut self, id: FetchId, mut incoming: Incoming, values: &mut Values) {
         let Some(miss) = self.all.get_mut(&id) else { return };
         let (key, uri, named) = (miss.ask.key, miss.ask.target.to_string(), miss.ask.named);
-        storing.label = Some(Label { key, uri, named });
-        storing.requested = miss.requested;
+        incoming.label = Some(Label { key, uri, named });
+        incoming.requested = miss.requested;
         miss.stage = Stage::Object;
-        values.push_back(Value::Begin(id, Box::new(storing)));
+        values.push_back(Value::Begin(id, Box::new(incoming)));
     }
 
     /// Accepts so much more of a response.

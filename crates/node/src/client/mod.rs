@@ -26,10 +26,10 @@ mod supply;
 use crate::chunks::Unit;
 use crate::context::Context;
 use crate::exchanges::exchange::Exchange;
-use crate::growing::reader::{Joins, Reader};
-use crate::growing::storing::Storing;
 use crate::input::{ExchangeId, FetchId};
 use crate::pursuits::Quest;
+use crate::transfers::incoming::Incoming;
+use crate::transfers::reader::{Joins, Reader};
 use misses::Misses;
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -45,7 +45,7 @@ pub enum Value {
     /// This is to be asked of others.
     Seek(FetchId, Quest),
     /// What is asked has a head, and is an object from now on.
-    Begin(FetchId, Box<Storing>),
+    Begin(FetchId, Box<Incoming>),
     /// The record that a transfer is of is told of once more, by another peer.
     GoesOn(FetchId),
     /// Two versions would be spliced: what has come is for nobody.
@@ -137,8 +137,8 @@ impl Client {
             Message::Credit(_, bytes, cover) => self.peer_credit(cx, id, bytes, cover),
             Message::Want(_, wants) => self.peer_wants(cx, id, wants),
             Message::Unwant(_, names) => {
-                let Some(supplying) = cx.exchanges.supplying_mut(id) else { return };
-                cx.report.wants_taken_back += supplying.unwant(&names, cx.now) as u64;
+                let Some(peer_reader) = cx.exchanges.supplying_mut(id) else { return };
+                cx.report.wants_taken_back += peer_reader.unwant(&names, cx.now) as u64;
                 cx.turns.ready(id);
             }
             Message::Cancel(_) => self.leave(cx, id),
@@ -148,7 +148,7 @@ impl Client {
 
     /// The addresses of a host are known, or that it has none.
     pub fn handle_name(&mut self, cx: &mut Context, host: String, addresses: Option<Vec<IpAddr>>) {
-        for id in cx.names.handle_resolved(cx.now, host, addresses) {
+        for id in cx.dns.handle_resolved(cx.now, host, addresses) {
             self.look(cx, id);
         }
     }

@@ -3,7 +3,7 @@
 use super::{Client, Value};
 use crate::client::miss::{Miss, Stage};
 use crate::context::Context;
-use crate::http::{Record, Voucher, headers};
+use crate::http::{Record, RecordSignature, headers};
 use crate::identity::verify;
 use crate::input::FetchId;
 use crate::request::CREDIT;
@@ -39,8 +39,8 @@ impl Client {
             return cx.expel(peer, "a record is not signed by whom it names");
         }
         self.values.push_back(Value::Heed(id, (peer, request)));
-        match cx.growing.get(&id) {
-            Some(storing) if storing.record == head.record => {
+        match cx.transfers.get(&id) {
+            Some(incoming) if incoming.record == head.record => {
                 self.values.push_back(Value::GoesOn(id))
             }
             // Two versions are never spliced.
@@ -81,7 +81,10 @@ impl Client {
             clocked: cx.clock_right(),
             invalid: false,
             carried: u64::from(head.age),
-            voucher: Some(Voucher { signer: head.signer, signature: head.signature }),
+            record_signature: Some(RecordSignature {
+                signer: head.signer,
+                signature: head.signature,
+            }),
             ..Record::clone(&old)
         };
         let waiters = self.misses.retire(id);
@@ -106,7 +109,7 @@ impl Client {
             return cx.expel(peer, "it tells of another object than was asked for");
         };
         self.values.push_back(Value::Heed(id, (peer, request)));
-        match cx.growing.contains_key(&id) {
+        match cx.transfers.contains_key(&id) {
             true => self.values.push_back(Value::GoesOn(id)),
             false => {
                 let values = &mut self.values;

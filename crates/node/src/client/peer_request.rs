@@ -4,7 +4,7 @@ use super::Client;
 use super::charge::{cost_of_ask, size_of_ask};
 use crate::context::Context;
 use crate::exchanges::exchange::{Exchange, State};
-use crate::exchanges::supplying::REQUESTS_MAX;
+use crate::exchanges::peer_reader::REQUESTS_MAX;
 use crate::http::{Audience, Target};
 use crate::input::Entrance;
 use crate::output::Dial;

@@ -26,21 +26,21 @@ impl Client {
             let Some(exchange) = cx.exchanges.get_mut(&id) else { continue };
             match (&mut exchange.state, &segment) {
                 (State::Checking(..), segment) => self.checked(cx, id, segment.as_deref()),
-                (State::Serving(serving), Some(segment)) => {
-                    serving.waits = false;
-                    let position = serving.position().unwrap_or_default();
-                    if serving.turn_to(Rc::clone(segment), position) {
+                (State::ClientReader(client_reader), Some(segment)) => {
+                    client_reader.waits = false;
+                    let position = client_reader.position().unwrap_or_default();
+                    if client_reader.turn_to(Rc::clone(segment), position) {
                         cx.turns.ready(id);
                     } else {
                         self.abandon(cx, id);
                     }
                 }
-                (State::Serving(_), None) => self.abandon(cx, id),
-                (State::Supplying(supplying), Some(_)) => {
-                    supplying.turning = false;
+                (State::ClientReader(_), None) => self.abandon(cx, id),
+                (State::PeerReader(peer_reader), Some(_)) => {
+                    peer_reader.turning = false;
                     cx.turns.ready(id);
                 }
-                (State::Supplying(_), None) => self.abandon(cx, id),
+                (State::PeerReader(_), None) => self.abandon(cx, id),
                 _ => {}
             }
         }
@@ -53,7 +53,7 @@ impl Client {
         ticket: Ticket,
         units: Option<Vec<(ChunkId, Bytes)>>,
     ) {
-        let doubt = cx.chunks.handle_doubt(ticket, units.as_deref(), &mut cx.tickets, &mut cx.out);
+        let doubt = cx.chunks.handle_doubt(ticket, units.as_deref(), &mut cx.ids, &mut cx.out);
         if let Some(concerned) = doubt {
             cx.dirty();
             for fetch in concerned {
@@ -61,20 +61,20 @@ impl Client {
             }
             return;
         }
-        let arrived = cx.chunks.handle_units(ticket, units, &mut cx.tickets, &mut cx.out);
+        let arrived = cx.chunks.handle_units(ticket, units, &mut cx.ids, &mut cx.out);
         let Some(arrived) = arrived else { return };
         for id in arrived.waiters {
             let Some(exchange) = cx.exchanges.get_mut(&id) else { continue };
             let ahead = arrived.units.iter().cloned();
             match &mut exchange.state {
-                State::Serving(serving) => {
-                    serving.waits = false;
-                    serving.ahead = ahead.collect();
+                State::ClientReader(client_reader) => {
+                    client_reader.waits = false;
+                    client_reader.ahead = ahead.collect();
                 }
-                State::Supplying(supplying) => {
-                    supplying.reading = false;
-                    supplying.reserved = 0;
-                    supplying.ahead = ahead.collect();
+                State::PeerReader(peer_reader) => {
+                    peer_reader.reading = false;
+                    peer_reader.reserved = 0;
+                    peer_reader.ahead = ahead.collect();
                     self.supplies.lose_unread(cx, id, arrived.unread);
                 }
                 _ => continue,
@@ -86,7 +86,7 @@ impl Client {
 }
 
 /// Whether a segment that the catalogue has shown is what the name certifies, if those who wait for it
-/// asked by one. Names of units vouch for each of them, and nothing but this for their order. What nobody
+/// asked by one. DnsCache of units vouch for each of them, and nothing but this for their order. What nobody
 /// waits for was read for the walk, which looks itself.
 fn is_certified(cx: &Context, at: (RecordId, u32), bytes: &[u8]) -> bool {
     let waiters = cx.manifests.waiters(&at);
@@ -106,6 +106,6 @@ fn headers_of<'a>(cx: &'a Context, exchange: &'a Exchange) -> Option<&'a HeaderM
     }
     match exchange.source()? {
         Source::Closed(record) => Some(&record.headers),
-        Source::Growing(fetch) => Some(&cx.growing.get(fetch)?.headers),
+        Source::Incoming(fetch) => Some(&cx.transfers.get(fetch)?.headers),
     }
 }

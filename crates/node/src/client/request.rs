@@ -84,8 +84,8 @@ impl Client {
             Caller::Explicit => ask.named.is_none() && !cx.config.access.private.is_empty(),
             Caller::ThisMachine | Caller::Tunnel | Caller::Peer => false,
         };
-        if matters && cx.names.of(&ask.target, cx.now).is_none() {
-            cx.names.resolve(ask.target.host(), ask.client, id, &mut cx.out);
+        if matters && cx.dns.of(&ask.target, cx.now).is_none() {
+            cx.dns.resolve(ask.target.host(), ask.client, id, &mut cx.out);
             cx.exchanges.put_state(id, State::Resolving);
         } else {
             self.look(cx, id);

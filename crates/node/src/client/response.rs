@@ -4,12 +4,12 @@ use super::{Client, Value};
 use crate::access::Forbidden;
 use crate::catalogue::segment_number;
 use crate::context::Context;
-use crate::exchanges::exchange::{Piece, Serving, Source, State};
-use crate::growing::reader::{Joins, Reader};
+use crate::exchanges::exchange::{ClientReader, Piece, Source, State};
 use crate::http;
 use crate::http::{Ranges, Record, add_status, add_upstream, bodiless};
 use crate::input::{ExchangeId, FetchError, FetchId};
 use crate::output::{ClientOutput, Head, Output};
+use crate::transfers::reader::{Joins, Reader};
 use crate::trust::Trust;
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
 use bytes::Bytes;
@@ -64,7 +64,7 @@ impl Client {
         }) += 1;
         let ask = &exchange.ask;
         // Nobody who wrote the content can have known it.
-        let boundary = cx.dice.record_id();
+        let boundary = cx.record_ids.record_id();
         let mut chosen = select(&ask.method, &ask.headers, record, headers, boundary);
         let position = chosen.pieces.iter().find_map(|piece| match piece {
             Piece::Object(range) => Some(range.start),
@@ -78,8 +78,9 @@ impl Client {
         let head =
             Head { status: chosen.status, headers: chosen.headers, length: Some(chosen.length) };
         cx.out.push_back(Output::Client(ClientOutput::Respond(id, Box::new(head))));
-        let serving = Serving::new(Source::Closed(Rc::clone(record)), record.id, chosen.pieces);
-        cx.exchanges.put_state(id, State::Serving(Box::new(serving)));
+        let client_reader =
+            ClientReader::new(Source::Closed(Rc::clone(record)), record.id, chosen.pieces);
+        cx.exchanges.put_state(id, State::ClientReader(Box::new(client_reader)));
         cx.turns.ready(id);
     }
 
@@ -95,23 +96,23 @@ impl Client {
         let (peer, head_alone) = (cx.exchanges.is_peer(client), cx.exchanges.wants_head(client));
         let Some(miss) = self.misses.get(&id) else { return };
         let (why, upstream) = (miss.why, miss.status_line.clone());
-        let Some(storing) = cx.growing.get(&id) else { return };
-        let code = storing.status.as_u16();
+        let Some(incoming) = cx.transfers.get(&id) else { return };
+        let code = incoming.status.as_u16();
         // RFC 9211 §2.6: only of what the cache stores. One that failed is tried again, and may fail again.
-        let is_kept = !storing.failed && !storing.is_hollow() && cx.trust == Trust::Works;
+        let is_kept = !incoming.failed && !incoming.is_hollow() && cx.trust == Trust::Works;
         let stored = if is_kept { "; stored" } else { "" };
         let with = if collapsed { "; collapsed" } else { "" };
         let detail = format!("fwd={why}; fwd-status={code}{stored}{with}");
         if peer {
             return self.supply_growing(cx, client, id, &detail);
         }
-        let (record, first) = (storing.record, storing.segment_at(0));
+        let (record, first) = (incoming.record, incoming.segment_at(0));
         let heard = cx.is_overheard_at(record, first, 0);
         let detail = overheard(detail, heard);
-        let Some(storing) = cx.growing.get(&id) else { return };
-        let mut headers = storing.headers.clone();
-        if collapsed || storing.carried > 0 {
-            let age = http::age(&storing.so_far(), now);
+        let Some(incoming) = cx.transfers.get(&id) else { return };
+        let mut headers = incoming.headers.clone();
+        if collapsed || incoming.carried > 0 {
+            let age = http::age(&incoming.so_far(), now);
             headers.insert(header::AGE, HeaderValue::from(age));
         }
         if let Some(exchange) = cx.exchanges.get(&client) {
@@ -120,19 +121,19 @@ impl Client {
         add_upstream(&mut headers, &upstream);
         add_status(&mut headers, &cx.config.name, &detail);
         http::add_via(&mut headers, ::http::Version::HTTP_11, &cx.via);
-        let end = storing.announced.unwrap_or(u64::MAX);
-        if end < u64::MAX && !bodiless(&Method::GET, storing.status) {
+        let end = incoming.announced.unwrap_or(u64::MAX);
+        if end < u64::MAX && !bodiless(&Method::GET, incoming.status) {
             headers.insert(header::CONTENT_LENGTH, HeaderValue::from(end));
         }
-        let bare = (end == 0 && storing.limit() > 0) || head_alone;
+        let bare = (end == 0 && incoming.limit() > 0) || head_alone;
         let pieces = if bare { [].into() } else { [Piece::Object(0..end)].into() };
-        let head = Head { status: storing.status, headers, length: storing.announced };
-        let mut serving = Serving::new(Source::Growing(id), storing.record, pieces);
-        serving.leads = !collapsed;
+        let head = Head { status: incoming.status, headers, length: incoming.announced };
+        let mut client_reader = ClientReader::new(Source::Incoming(id), incoming.record, pieces);
+        client_reader.leads = !collapsed;
         let reader = Reader::new(client, !collapsed, 0);
         self.values.push_back(Value::Join(id, reader, Joins::Client { head_alone }));
         cx.out.push_back(Output::Client(ClientOutput::Respond(client, Box::new(head))));
-        cx.exchanges.put_state(client, State::Serving(Box::new(serving)));
+        cx.exchanges.put_state(client, State::ClientReader(Box::new(client_reader)));
         cx.turns.ready(client);
     }
 

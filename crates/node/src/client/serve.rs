@@ -5,12 +5,12 @@ use crate::catalogue::segment_number;
 use crate::chunks::Unit;
 use crate::client::miss::Miss;
 use crate::context::Context;
-use crate::exchanges::exchange::{Cursor, Exchange, Piece, Sent, Serving, Source, State};
-use crate::growing::transfer::Transfer;
+use crate::exchanges::exchange::{ClientReader, Cursor, Exchange, Piece, Sent, Source, State};
 use crate::input::{ExchangeId, FetchId};
 use crate::output::{ClientOutput, Output};
 use crate::pursuits::{Pursuit, Pursuits};
 use crate::report::{Recent, Report};
+use crate::transfers::transfer::Transfer;
 use crate::turns::Fresh;
 use bytes::Bytes;
 use content::Segment;
@@ -44,13 +44,13 @@ impl Client {
     /// Sends what can be sent. It read from `before` on when its turn began.
     pub fn go_on(&mut self, cx: &mut Context, id: ExchangeId, before: Option<u64>) {
         let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
-        let growing = match &mut exchange.state {
-            State::Supplying(_) => return self.supplies.supply(cx, id, &mut self.values),
-            State::Serving(serving) => {
-                let growing = serving.source.growing();
-                let pursuit = growing.and_then(|fetch| cx.pursuits.get(&fetch));
-                serving.asked = pursuit.and_then(Pursuit::peer).or(serving.asked);
-                growing
+        let incoming = match &mut exchange.state {
+            State::PeerReader(_) => return self.supplies.supply(cx, id, &mut self.values),
+            State::ClientReader(client_reader) => {
+                let incoming = client_reader.source.incoming();
+                let pursuit = incoming.and_then(|fetch| cx.pursuits.get(&fetch));
+                client_reader.asked = pursuit.and_then(Pursuit::peer).or(client_reader.asked);
+                incoming
             }
             _ => return,
         };
@@ -63,7 +63,7 @@ impl Client {
             }
         }
         if cx.exchanges.get(&id).is_some_and(|it| it.position() != before) {
-            growing.into_iter().for_each(|fetch| cx.turns.dirty(fetch));
+            incoming.into_iter().for_each(|fetch| cx.turns.dirty(fetch));
         }
     }
 
@@ -79,7 +79,7 @@ impl Client {
                 }
                 self.let_go(cx, fetch);
             }
-            State::Serving(_) => {
+            State::ClientReader(_) => {
                 cx.turns.ready(id);
                 if let Some(fetch) = cx.exchanges.reads_growing(id) {
                     cx.turns.dirty(fetch);
@@ -145,12 +145,12 @@ impl Client {
     }
 
     fn close_exchange(&mut self, cx: &mut Context, id: ExchangeId) {
-        let growing = cx.exchanges.reads_growing(id);
+        let incoming = cx.exchanges.reads_growing(id);
         let exchange = cx.exchanges.remove(&id);
         self.supplies.budget.end(id);
         let of_peer = exchange.as_ref().is_some_and(|exchange| exchange.peer().is_some());
         if let Some(exchange) = &exchange {
-            cx.flights.leave(id);
+            cx.in_flight.leave(id);
             // What flows may end before the units that came before it are sent.
             if !exchange.flows() {
                 exchange.peer().and_then(|request| self.supplies.requests.remove(&request));
@@ -160,13 +160,13 @@ impl Client {
             }
         }
         let Some(exchange) = exchange else { return };
-        if let State::Serving(serving) = &exchange.state
-            && let Some(repair) = serving.repair
+        if let State::ClientReader(client_reader) = &exchange.state
+            && let Some(repair) = client_reader.repair
         {
             cx.turns.end(repair);
         }
         cx.linger_no_more(&exchange);
-        if let Some(fetch) = growing {
+        if let Some(fetch) = incoming {
             self.values.push_back(Value::Left(fetch, id, of_peer));
         }
     }
@@ -183,10 +183,10 @@ impl Reading<'_> {
     /// What has just come is for a reader, if it is up to date; the others find it in its unit.
     pub fn feed(&mut self, (at, bytes): Fresh) {
         let Some(exchange) = self.cx.exchanges.get_mut(&self.id) else { return };
-        let State::Serving(serving) = &mut exchange.state else { return };
-        if serving.position() == Some(at) && exchange.credit > 0 {
+        let State::ClientReader(client_reader) = &mut exchange.state else { return };
+        if client_reader.position() == Some(at) && exchange.credit > 0 {
             let count = bytes.len().min(exchange.credit as usize);
-            serving.advance(count as u64);
+            client_reader.advance(count as u64);
             self.send(bytes.slice(..count));
         }
     }
@@ -194,19 +194,19 @@ impl Reading<'_> {
     fn step(&mut self) -> Step {
         let Some(exchange) = self.cx.exchanges.get_mut(&self.id) else { return Step::Wait };
         let credit = exchange.credit;
-        let State::Serving(serving) = &mut exchange.state else { return Step::Wait };
-        match serving.pieces.front() {
+        let State::ClientReader(client_reader) = &mut exchange.state else { return Step::Wait };
+        match client_reader.pieces.front() {
             None => Step::Finish,
-            Some(_) if credit <= 0 || serving.waits => Step::Wait,
+            Some(_) if credit <= 0 || client_reader.waits => Step::Wait,
             Some(Piece::Literal(bytes)) => {
                 let bytes = bytes.clone();
-                serving.pieces.pop_front();
+                client_reader.pieces.pop_front();
                 Step::Send(bytes)
             }
             Some(Piece::Object(range)) => {
                 let (position, count) = (range.start, (range.end - range.start).min(credit as u64));
-                match serving.source {
-                    Source::Growing(fetch) => self.step_growing(fetch, position, count),
+                match client_reader.source {
+                    Source::Incoming(fetch) => self.step_growing(fetch, position, count),
                     Source::Closed(_) => self.step_unit(position, count),
                 }
             }
@@ -215,16 +215,16 @@ impl Reading<'_> {
 
     /// Takes bytes out of an object that is still coming, where it has come so far.
     fn step_growing(&mut self, fetch: FetchId, position: u64, count: u64) -> Step {
-        let Some(storing) = self.cx.growing.get(&fetch) else { return Step::Abort };
-        let end = storing.frontier().min(storing.limit());
+        let Some(incoming) = self.cx.transfers.get(&fetch) else { return Step::Abort };
+        let end = incoming.frontier().min(incoming.limit());
         if position >= end {
             return Step::Wait;
         }
         let count = count.min(end - position);
-        if position < storing.known_bytes() {
+        if position < incoming.known_bytes() {
             return self.step_unit(position, count);
         }
-        let (bytes, from_peer) = match &storing.transfer {
+        let (bytes, from_peer) = match &incoming.transfer {
             Transfer::Cutting(cutting) => (cutting.tail_from(position, count as usize), false),
             Transfer::Listing(listing) => match listing.tail.from(position, count as usize) {
                 Some(bytes) => (bytes, true),
@@ -232,10 +232,10 @@ impl Reading<'_> {
             },
             Transfer::Filling(_) | Transfer::Closed(_) => return Step::Abort,
         };
-        self.cx.exchanges.with_serving(self.id, |serving| {
+        self.cx.exchanges.with_serving(self.id, |client_reader| {
             let length = bytes.len() as u64;
-            serving.from_peer += if serving.leads && from_peer { length } else { 0 };
-            serving.advance(length);
+            client_reader.from_peer += if client_reader.leads && from_peer { length } else { 0 };
+            client_reader.advance(length);
         });
         Step::Send(bytes)
     }
@@ -248,15 +248,15 @@ impl Reading<'_> {
             return if waits { Step::Wait } else { Step::Abort };
         }
         let Some(exchange) = self.cx.exchanges.get_mut(&self.id) else { return Step::Wait };
-        let State::Serving(serving) = &mut exchange.state else { return Step::Wait };
-        let Some(cursor) = &serving.cursor else { return Step::Wait };
+        let State::ClientReader(client_reader) = &mut exchange.state else { return Step::Wait };
+        let Some(cursor) = &client_reader.cursor else { return Step::Wait };
         let (entry, offset) = (cursor.segment.entries[cursor.entry], cursor.offset);
-        while serving.ahead.front().is_some_and(|(ahead, _)| *ahead != entry.id) {
-            serving.ahead.pop_front();
+        while client_reader.ahead.front().is_some_and(|(ahead, _)| *ahead != entry.id) {
+            client_reader.ahead.pop_front();
         }
-        let mut clear = serving.clear.take().filter(|(of, _)| *of == entry);
+        let mut clear = client_reader.clear.take().filter(|(of, _)| *of == entry);
         if clear.is_none() {
-            let ahead = serving.ahead.front().map(|(_, bytes)| bytes.clone());
+            let ahead = client_reader.ahead.front().map(|(_, bytes)| bytes.clone());
             if let Some(unit) = ahead.or_else(|| self.cx.chunks.get(&entry.id)) {
                 let opened = self.cx.opener.unseal(self.cx.sealer.as_ref(), &entry, unit);
                 clear = opened.map(|unit| (entry, unit));
@@ -272,13 +272,13 @@ impl Reading<'_> {
             if self.cx.ear.is_some()
                 && self.cx.chunks.provenance(&entry.id) == Some(Provenance::Overheard)
             {
-                serving.from_air += bytes.len() as u64;
+                client_reader.from_air += bytes.len() as u64;
             }
-            serving.advance(bytes.len() as u64);
+            client_reader.advance(bytes.len() as u64);
             if to == unit.len() {
-                serving.ahead.pop_front();
+                client_reader.ahead.pop_front();
             } else {
-                serving.clear = clear;
+                client_reader.clear = clear;
             }
             return Step::Send(bytes);
         }
@@ -288,10 +288,10 @@ impl Reading<'_> {
             true,
             count.min(READ_BYTES),
             self.id,
-            &mut self.cx.tickets,
+            &mut self.cx.ids,
             &mut self.cx.out,
         );
-        serving.waits = wanted;
+        client_reader.waits = wanted;
         if !wanted {
             let unit = Unit::listed(&entry, offset + u64::from(entry.length));
             self.values.push_back(Value::Missing(self.id, (entry.id, unit)));
@@ -303,7 +303,7 @@ impl Reading<'_> {
     fn misled(&mut self) -> Step {
         self.cx.report.units_false += 1;
         let source = self.cx.exchanges.get(&self.id).and_then(Exchange::source);
-        if let Some(fetch) = source.and_then(Source::growing) {
+        if let Some(fetch) = source.and_then(Source::incoming) {
             self.values.push_back(Value::Misled(fetch));
         }
         Step::Abort
@@ -312,22 +312,22 @@ impl Reading<'_> {
     /// Moves a reader's cursor to a position; false if its segment has to be read first.
     fn find(&mut self, position: u64) -> bool {
         let Some(exchange) = self.cx.exchanges.get_mut(&self.id) else { return false };
-        let State::Serving(serving) = &mut exchange.state else { return false };
-        if serving.cursor.as_mut().is_some_and(|cursor| cursor.advance(position)) {
+        let State::ClientReader(client_reader) = &mut exchange.state else { return false };
+        if client_reader.cursor.as_mut().is_some_and(|cursor| cursor.advance(position)) {
             return true;
         }
-        let (number, segment) = match &serving.source {
+        let (number, segment) = match &client_reader.source {
             Source::Closed(record) => (segment_number(&record.offsets, position), None),
-            Source::Growing(fetch) => match self.cx.growing.get(fetch) {
-                Some(storing) => storing.segment_at(position),
+            Source::Incoming(fetch) => match self.cx.transfers.get(fetch) {
+                Some(incoming) => incoming.segment_at(position),
                 None => return false,
             },
         };
-        match segment.or_else(|| self.cx.manifests.get(serving.record, number)) {
-            Some(segment) => serving.turn_to(segment, position),
+        match segment.or_else(|| self.cx.manifests.get(client_reader.record, number)) {
+            Some(segment) => client_reader.turn_to(segment, position),
             None => {
-                serving.waits = true;
-                self.cx.manifests.read((serving.record, number), self.id, &mut self.cx.out);
+                client_reader.waits = true;
+                self.cx.manifests.read((client_reader.record, number), self.id, &mut self.cx.out);
                 false
             }
         }
@@ -342,8 +342,8 @@ impl Reading<'_> {
             return self.send_opaque(&bytes);
         }
         match &mut exchange.state {
-            State::Serving(serving) => {
-                serving.count(length, &self.cx.pursuits, &mut self.cx.report);
+            State::ClientReader(client_reader) => {
+                client_reader.count(length, &self.cx.pursuits, &mut self.cx.report);
             }
             _ => self.cx.report.served_origin_bytes += length,
         }
@@ -366,17 +366,17 @@ impl Reading<'_> {
     /// Notes where the bytes of an object came from that a client has got.
     fn remember(&mut self) {
         let Some(exchange) = self.cx.exchanges.get(&self.id) else { return };
-        let State::Serving(serving) = &exchange.state else { return };
+        let State::ClientReader(client_reader) = &exchange.state else { return };
         if self.cx.config.secret != crate::http::OPEN_KEY {
             return;
         }
-        let Sent { local, peer, origin, overheard, repaired } = serving.sent;
-        let asked = self.cx.mesh.as_ref().zip(serving.asked);
+        let Sent { local, peer, origin, overheard, repaired } = client_reader.sent;
+        let asked = self.cx.mesh.as_ref().zip(client_reader.asked);
         let source = asked.and_then(|(mesh, peer)| mesh.peers.hello(peer));
         let recent = Recent {
             uri: exchange.ask.target.to_string(),
             when: self.cx.date(),
-            bytes: serving.sent.total(),
+            bytes: client_reader.sent.total(),
             local_bytes: local,
             peer_bytes: peer,
             origin_bytes: origin,
@@ -391,7 +391,7 @@ impl Reading<'_> {
     }
 }
 
-impl Serving {
+impl ClientReader {
     /// Counts bytes that a client gets, by where they came from.
     fn count(&mut self, bytes: u64, pursuits: &Pursuits, report: &mut Report) {
         let mut rest = bytes;
@@ -404,7 +404,7 @@ impl Serving {
         let repaired = part(&mut self.from_repair);
         let peer = part(&mut self.from_peer);
         let from_peers = match self.source {
-            Source::Growing(fetch) => !pursuits.is_at_origin(fetch),
+            Source::Incoming(fetch) => !pursuits.is_at_origin(fetch),
             Source::Closed(_) => true,
         };
         let (local, origin) = if self.leads && !from_peers { (0, rest) } else { (rest, 0) };

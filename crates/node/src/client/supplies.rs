@@ -3,7 +3,7 @@
 use super::budget::Budget;
 use crate::context::Context;
 use crate::exchanges::exchange::{Source, State};
-use crate::exchanges::supplying::Supplying;
+use crate::exchanges::peer_reader::PeerReader;
 use crate::input::ExchangeId;
 use std::collections::BTreeMap;
 use wire::peer::{ChunkHead, Message, Outcome, Request};
@@ -50,7 +50,7 @@ impl Supplies {
         if room >= unit {
             return Some(room);
         }
-        let has_read = |id| cx.exchanges.supplying(id).is_some_and(|it| it.read_bytes() > 0);
+        let has_read = |id| cx.exchanges.peer_reader(id).is_some_and(|it| it.read_bytes() > 0);
         (!self.of(peer).any(has_read)).then_some(unit)
     }
 
@@ -70,7 +70,7 @@ impl Supplies {
 
     /// How many units a peer wants, of all that it has asked for.
     pub fn wants_of(&self, cx: &Context, peer: NodeId) -> usize {
-        let wants = |id| cx.exchanges.supplying(id).map_or(0, |it| it.wants.len());
+        let wants = |id| cx.exchanges.peer_reader(id).map_or(0, |it| it.wants.len());
         self.of(peer).map(wants).sum()
     }
 
@@ -78,8 +78,8 @@ impl Supplies {
     pub fn begin(&self, cx: &mut Context, id: ExchangeId, source: Source, record: RecordId) {
         let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
         let Some((peer, _)) = exchange.peer() else { return };
-        let supplying = Supplying::new(peer, &exchange.ask.trail, source, record, cx.now);
-        exchange.state = State::Supplying(Box::new(supplying));
+        let peer_reader = PeerReader::new(peer, &exchange.ask.trail, source, record, cx.now);
+        exchange.state = State::PeerReader(Box::new(peer_reader));
         cx.turns.ready(id);
     }
 
@@ -87,16 +87,16 @@ impl Supplies {
     pub fn lose_first(&self, cx: &mut Context, id: ExchangeId) {
         let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
         let Some((peer, request)) = exchange.peer() else { return };
-        let State::Supplying(supplying) = &mut exchange.state else { return };
-        let Some(name) = supplying.wants.front().map(|want| want.name) else { return };
-        supplying.wants.pop_front();
+        let State::PeerReader(peer_reader) = &mut exchange.state else { return };
+        let Some(name) = peer_reader.wants.front().map(|want| want.name) else { return };
+        peer_reader.wants.pop_front();
         cx.say(peer, Message::Lost(request, vec![name]));
     }
 
     /// A unit could not be read with the length that a peer alone says it has: who said so is told.
     pub fn lose_unread(&self, cx: &mut Context, id: ExchangeId, unread: Option<(ChunkId, u32)>) {
-        let Some(supplying) = cx.exchanges.supplying(id) else { return };
-        let first = supplying.wants.front().map(|want| (want.name, want.length));
+        let Some(peer_reader) = cx.exchanges.peer_reader(id) else { return };
+        let first = peer_reader.wants.front().map(|want| (want.name, want.length));
         if unread.is_some() && unread == first {
             self.lose_first(cx, id);
         }

@@ -5,14 +5,14 @@ use super::{Client, Value, Values};
 use crate::catalogue::Signed;
 use crate::chunks::Unit;
 use crate::context::Context;
-use crate::exchanges::exchange::{Exchange, Piece, Serving, Source, State};
-use crate::exchanges::supplying::{PEER_WANTS_MAX, Supplying, WANTS_MAX, Wants};
-use crate::growing::reader::{Joins, Reader};
-use crate::growing::unasked;
+use crate::exchanges::exchange::{ClientReader, Exchange, Piece, Source, State};
+use crate::exchanges::peer_reader::{PEER_WANTS_MAX, PeerReader, WANTS_MAX, Wants};
 use crate::hasher::Set;
 use crate::http;
 use crate::http::{Record, fields};
 use crate::input::{ExchangeId, FetchError, FetchId};
+use crate::transfers::reader::{Joins, Reader};
+use crate::transfers::unasked;
 use ::http::{HeaderMap, StatusCode};
 use bytes::Bytes;
 use content::Segment;
@@ -73,13 +73,13 @@ impl Client {
     ) {
         let miss = self.misses.get(&fetch_id);
         let upstream = miss.map(|miss| miss.status_line.clone()).unwrap_or_default();
-        let Some(storing) = cx.growing.get(&fetch_id) else { return };
-        let (record, length) = (storing.so_far(), storing.announced);
+        let Some(incoming) = cx.transfers.get(&fetch_id) else { return };
+        let (record, length) = (incoming.so_far(), incoming.announced);
         if !self.supplies.say_head(cx, id, &record, length, false, (detail, &upstream)) {
             self.dismiss(cx, id, Outcome::Busy);
             return;
         }
-        self.supplies.begin(cx, id, Source::Growing(fetch_id), record.id);
+        self.supplies.begin(cx, id, Source::Incoming(fetch_id), record.id);
         let cover = cx.exchanges.get(&id).map_or(0, |exchange| exchange.ask.trail.cover);
         self.values.push_back(Value::Join(
             fetch_id,
@@ -90,15 +90,15 @@ impl Client {
 
     /// A peer wants units: those that are not here are wanted of the next one at once.
     pub fn peer_wants(&mut self, cx: &mut Context, id: ExchangeId, wants: Vec<Want>) {
-        let Some(supplying) = cx.exchanges.supplying_mut(id) else { return };
-        let peer = supplying.peer;
+        let Some(peer_reader) = cx.exchanges.supplying_mut(id) else { return };
+        let peer = peer_reader.peer;
         // Who has lost a data connection wants all again that has not come.
-        let queued: Set<ChunkId> = supplying.wants.iter().map(|want| want.name).collect();
-        supplying.unlisted.retain(|name| queued.contains(name));
+        let queued: Set<ChunkId> = peer_reader.wants.iter().map(|want| want.name).collect();
+        peer_reader.unlisted.retain(|name| queued.contains(name));
         let wants: Vec<Want> = wants.into_iter().filter(|it| !queued.contains(&it.name)).collect();
         let wants = self.supplies.check_wants(cx, id, wants);
-        let Some(supplying) = cx.exchanges.supplying(id) else { return };
-        if supplying.wants.len() + wants.len() > WANTS_MAX
+        let Some(peer_reader) = cx.exchanges.peer_reader(id) else { return };
+        if peer_reader.wants.len() + wants.len() > WANTS_MAX
             || self.supplies.wants_of(cx, peer) > PEER_WANTS_MAX
         {
             return cx.expel(peer, "it wants more units than it can have on their way");
@@ -109,12 +109,12 @@ impl Client {
         if !has_room && !self.supplies.budget.holds_alone(peer) {
             return self.is_too_busy_for(cx, id);
         }
-        let Some(supplying) = cx.exchanges.supplying_mut(id) else { return };
-        supplying.moved = cx.now;
-        supplying.wants.extend(wants.iter().cloned());
-        let growing = supplying.source.growing();
+        let Some(peer_reader) = cx.exchanges.supplying_mut(id) else { return };
+        peer_reader.moved = cx.now;
+        peer_reader.wants.extend(wants.iter().cloned());
+        let incoming = peer_reader.source.incoming();
         self.supplies.charge(cx, id);
-        if let Some(fetch) = growing {
+        if let Some(fetch) = incoming {
             self.values.push_back(Value::Forward(id, fetch, wants));
         }
         cx.turns.ready(id);
@@ -123,16 +123,16 @@ impl Client {
     /// A peer can take more.
     pub fn peer_credit(&mut self, cx: &mut Context, id: ExchangeId, bytes: u32, cover: u64) {
         let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
-        let State::Supplying(supplying) = &mut exchange.state else {
+        let State::PeerReader(peer_reader) = &mut exchange.state else {
             // Who takes a transfer up again may read on before it is answered.
             exchange.ask.trail.cover = exchange.ask.trail.cover.max(cover);
             return self.credit(cx, id, u64::from(bytes));
         };
-        supplying.moved = cx.now;
-        supplying.cover = supplying.cover.max(cover);
-        let flow = supplying.flow;
-        let (cover, growing) = (supplying.cover, supplying.source.growing());
-        if let Some(fetch) = growing {
+        peer_reader.moved = cx.now;
+        peer_reader.cover = peer_reader.cover.max(cover);
+        let flow = peer_reader.flow;
+        let (cover, incoming) = (peer_reader.cover, peer_reader.source.incoming());
+        if let Some(fetch) = incoming {
             // It has waited until it was worth a message already.
             self.values.push_back(Value::Welcome(fetch, cover));
             cx.turns.dirty(fetch);
@@ -147,7 +147,7 @@ impl Client {
     /// want it: some forget to cancel.
     pub fn end_idle(&mut self, cx: &mut Context) {
         let idle = |id: &&ExchangeId| {
-            cx.exchanges.supplying(**id).is_some_and(|it| cx.now - it.moved > IDLE_MAX)
+            cx.exchanges.peer_reader(**id).is_some_and(|it| cx.now - it.moved > IDLE_MAX)
         };
         let requests = self.supplies.requests.values();
         let mut idle: Vec<ExchangeId> = requests.filter(idle).copied().collect();
@@ -221,8 +221,11 @@ impl Supplies {
             length,
             status_line: status_line(upstream, &format!("{}; {detail}", cx.config.name)),
         };
-        match &record.voucher {
-            Some(voucher) => (head.signer, head.signature) = (voucher.signer, voucher.signature),
+        match &record.record_signature {
+            Some(record_signature) => {
+                (head.signer, head.signature) =
+                    (record_signature.signer, record_signature.signature)
+            }
             None => head.signature = mesh.peers.sign(&head.signed(&exchange.ask.key)),
         }
         cx.say(peer, Message::Head(request, Box::new(head)))
@@ -270,11 +273,11 @@ impl Supplies {
     fn tell_segment(&self, cx: &mut Context, id: ExchangeId) -> bool {
         let Some(exchange) = cx.exchanges.get(&id) else { return false };
         let Some((peer, request)) = exchange.peer() else { return false };
-        let State::Supplying(supplying) = &exchange.state else { return false };
+        let State::PeerReader(peer_reader) = &exchange.state else { return false };
         let may_tell = cx.mesh.as_ref().is_some_and(|mesh| mesh.peers.may_tell(peer));
         // What flows is not listed too: it would cross twice.
-        let over = supplying.told || supplying.flow.is_some();
-        if over || supplying.turning || !may_tell {
+        let over = peer_reader.told || peer_reader.flow.is_some();
+        if over || peer_reader.turning || !may_tell {
             return false;
         }
         let Some(signed) = self.next_segment(cx, id) else { return false };
@@ -282,15 +285,15 @@ impl Supplies {
         let bytes = signed.segment.encode();
         let digest = Segment::digest(&bytes);
         let Some(exchange) = cx.exchanges.get_mut(&id) else { return false };
-        let State::Supplying(supplying) = &mut exchange.state else { return false };
-        let signature = signed
-            .signature
-            .unwrap_or_else(|| mesh.peers.sign(&peer::segment_signed(&supplying.record, &digest)));
-        supplying.segment += 1;
-        supplying.told = signed.segment.closing.is_some();
+        let State::PeerReader(peer_reader) = &mut exchange.state else { return false };
+        let signature = signed.signature.unwrap_or_else(|| {
+            mesh.peers.sign(&peer::segment_signed(&peer_reader.record, &digest))
+        });
+        peer_reader.segment += 1;
+        peer_reader.told = signed.segment.closing.is_some();
         if signed.segment.number == 0 && !exchange.ask.trail.sparing {
             let unasked = unasked(&signed.segment).into_iter();
-            supplying.wants.extend(unasked.map(|(name, unit)| unit.want(name)));
+            peer_reader.wants.extend(unasked.map(|(name, unit)| unit.want(name)));
         }
         cx.say(peer, Message::Segment(request, Box::new(signature), bytes));
         true
@@ -298,17 +301,17 @@ impl Supplies {
 
     /// The next segment that a peer is to be told, if it is here and welcome; it may have to be read.
     fn next_segment(&self, cx: &mut Context, id: ExchangeId) -> Option<Rc<Signed>> {
-        let supplying = cx.exchanges.supplying(id)?;
-        let (record, number, cover) = (supplying.record, supplying.segment, supplying.cover);
-        let here = match &supplying.source {
+        let peer_reader = cx.exchanges.peer_reader(id)?;
+        let (record, number, cover) = (peer_reader.record, peer_reader.segment, peer_reader.cover);
+        let here = match &peer_reader.source {
             Source::Closed(closed) => {
                 closed.offsets.get(number as usize).filter(|at| **at < cover)?;
                 None
             }
-            Source::Growing(fetch) => {
-                let storing = cx.growing.get(fetch)?;
-                storing.offset_of(number).filter(|at| *at < cover)?;
-                storing.closed.get(&number).cloned()
+            Source::Incoming(fetch) => {
+                let incoming = cx.transfers.get(fetch)?;
+                incoming.offset_of(number).filter(|at| *at < cover)?;
+                incoming.closed.get(&number).cloned()
             }
         };
         let here = here.or_else(|| cx.manifests.signed(record, number));
@@ -322,13 +325,13 @@ impl Supplies {
     /// Sends the next unit that a peer wants, if it is here; `None` if it wants none, or one that is
     /// not here yet.
     fn send_want(&mut self, cx: &mut Context, id: ExchangeId, values: &mut Values) -> Option<Sent> {
-        let supplying = cx.exchanges.supplying(id)?;
-        let (peer, want) = (supplying.peer, supplying.wants.front()?);
+        let peer_reader = cx.exchanges.peer_reader(id)?;
+        let (peer, want) = (peer_reader.peer, peer_reader.wants.front()?);
         if cx.mesh.as_ref()?.peers.chunk_room(peer) == 0 {
             return Some(Sent::Later);
         }
         let want = want.clone();
-        let ahead = supplying.ahead.iter().find(|(name, _)| *name == want.name);
+        let ahead = peer_reader.ahead.iter().find(|(name, _)| *name == want.name);
         let held = ahead.map(|(_, bytes)| bytes.clone()).or_else(|| cx.chunks.give(&want.name));
         match held {
             Some(bytes) => Some(Sent::Sent(self.send_unit(cx, id, peer, &want, &bytes))),
@@ -344,13 +347,13 @@ impl Supplies {
         want: &Want,
         bytes: &Bytes,
     ) -> usize {
-        let Some(supplying) = cx.exchanges.supplying_mut(id) else { return 0 };
-        supplying.wants.pop_front();
-        supplying.ahead.retain(|(name, _)| *name != want.name);
-        let source = match supplying.source {
+        let Some(peer_reader) = cx.exchanges.supplying_mut(id) else { return 0 };
+        peer_reader.wants.pop_front();
+        peer_reader.ahead.retain(|(name, _)| *name != want.name);
+        let source = match peer_reader.source {
             Source::Closed(_) => peer::Source::Held,
-            Source::Growing(fetch) if cx.pursuits.is_at_origin(fetch) => peer::Source::Origin,
-            Source::Growing(_) => peer::Source::Relayed,
+            Source::Incoming(fetch) if cx.pursuits.is_at_origin(fetch) => peer::Source::Origin,
+            Source::Incoming(_) => peer::Source::Relayed,
         };
         let total = bytes.len() as u32;
         let whole = std::iter::once(0..total).filter(|_| want.missing.is_empty());
@@ -379,23 +382,22 @@ impl Supplies {
         want: &Want,
         values: &mut Values,
     ) -> Option<Sent> {
-        if cx.exchanges.supplying(id)?.reading || cx.comes_by_flight(&want.name, id) {
+        if cx.exchanges.peer_reader(id)?.reading || cx.comes_by_flight(&want.name, id) {
             return Some(Sent::Later);
         }
-        let supplying = cx.exchanges.supplying(id)?;
-        let units = readable(supplying);
-        let listed = !supplying.unlisted.contains(&want.name);
+        let peer_reader = cx.exchanges.peer_reader(id)?;
+        let units = readable(peer_reader);
+        let listed = !peer_reader.unlisted.contains(&want.name);
         let Some(most) = self.room_to_read(cx, id, READ_BYTES) else {
             self.budget.wait(id);
             return Some(Sent::Later);
         };
         let wanted: u64 = units.iter().map(|(_, length)| u64::from(*length)).sum();
-        let reading =
-            cx.chunks.want(units.into_iter(), listed, most, id, &mut cx.tickets, &mut cx.out);
+        let reading = cx.chunks.want(units.into_iter(), listed, most, id, &mut cx.ids, &mut cx.out);
         if reading {
-            let supplying = cx.exchanges.supplying_mut(id)?;
-            supplying.reading = true;
-            supplying.reserved = wanted.min(most);
+            let peer_reader = cx.exchanges.supplying_mut(id)?;
+            peer_reader.reading = true;
+            peer_reader.reserved = wanted.min(most);
             self.charge(cx, id);
             return Some(Sent::Later);
         }
@@ -406,26 +408,26 @@ impl Supplies {
     /// A peer that has all units gets the bytes that are in none, if it would have to wait for them.
     fn flow(&self, cx: &mut Context, id: ExchangeId, values: &mut Values) {
         let Some(exchange) = cx.exchanges.get(&id) else { return };
-        let State::Supplying(supplying) = &exchange.state else { return };
-        let Some(fetch_id) = supplying.source.growing() else { return };
-        if supplying.flow.is_some() || !supplying.wants.is_empty() {
+        let State::PeerReader(peer_reader) = &exchange.state else { return };
+        let Some(fetch_id) = peer_reader.source.incoming() else { return };
+        if peer_reader.flow.is_some() || !peer_reader.wants.is_empty() {
             return;
         }
-        let Some(storing) = cx.growing.get(&fetch_id) else { return };
-        let told = storing.offset_of(supplying.segment).is_none();
-        let Some(from) = storing.loose_from().filter(|_| told) else { return };
-        let end = storing.announced.unwrap_or(u64::MAX);
+        let Some(incoming) = cx.transfers.get(&fetch_id) else { return };
+        let told = incoming.offset_of(peer_reader.segment).is_none();
+        let Some(from) = incoming.loose_from().filter(|_| told) else { return };
+        let end = incoming.announced.unwrap_or(u64::MAX);
         let pieces = [Piece::Object(from..end)].into();
-        let serving = Serving::new(Source::Growing(fetch_id), storing.record, pieces);
+        let client_reader = ClientReader::new(Source::Incoming(fetch_id), incoming.record, pieces);
         let mut ask = exchange.ask.clone();
         ask.trail.given = from;
-        let state = State::Serving(Box::new(serving));
+        let state = State::ClientReader(Box::new(client_reader));
         let Some(mesh) = &mut cx.mesh else { return };
         let flow = mesh.draw_exchange();
         let credit = ask.trail.credit;
         cx.exchanges.insert(flow, Exchange { ask, credit, state });
-        if let Some(supplying) = cx.exchanges.supplying_mut(id) {
-            supplying.flow = Some(flow);
+        if let Some(peer_reader) = cx.exchanges.supplying_mut(id) {
+            peer_reader.flow = Some(flow);
         }
         values.push_back(Value::Join(fetch_id, Reader::new(flow, false, 0), Joins::Flow));
         cx.turns.ready(flow);
@@ -433,12 +435,12 @@ impl Supplies {
 }
 
 /// The units that one read may give a peer. One whose length only the peer says is read by itself.
-fn readable(supplying: &Supplying) -> Vec<(ChunkId, u32)> {
-    let is_listed = |want: &&Want| !supplying.unlisted.contains(&want.name);
-    let listed = supplying.wants.iter().take(READ_UNITS).take_while(is_listed);
+fn readable(peer_reader: &PeerReader) -> Vec<(ChunkId, u32)> {
+    let is_listed = |want: &&Want| !peer_reader.unlisted.contains(&want.name);
+    let listed = peer_reader.wants.iter().take(READ_UNITS).take_while(is_listed);
     let mut units: Vec<_> = listed.map(|want| (want.name, want.length)).collect();
     if units.is_empty() {
-        units.extend(supplying.wants.front().map(|want| (want.name, want.length)));
+        units.extend(peer_reader.wants.front().map(|want| (want.name, want.length)));
     }
     units
 }

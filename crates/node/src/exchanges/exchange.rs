@@ -1,6 +1,6 @@
 //! One request of one client, from its head to the end of its response.
 
-use crate::exchanges::supplying::Supplying;
+use crate::exchanges::peer_reader::PeerReader;
 use crate::http::Record;
 use crate::input::{ExchangeId, FetchId};
 use crate::request::{Ask, Asker};
@@ -25,8 +25,8 @@ impl Exchange {
     /// Where it reads in an object, if it does.
     pub fn position(&self) -> Option<u64> {
         match &self.state {
-            State::Serving(serving) => serving.position(),
-            State::Supplying(supplying) => Some(supplying.position()),
+            State::ClientReader(client_reader) => client_reader.position(),
+            State::PeerReader(peer_reader) => Some(peer_reader.position()),
             _ => None,
         }
     }
@@ -34,8 +34,8 @@ impl Exchange {
     /// Where what it reads comes from, if it reads.
     pub fn source(&self) -> Option<&Source> {
         match &self.state {
-            State::Serving(serving) => Some(&serving.source),
-            State::Supplying(supplying) => Some(&supplying.source),
+            State::ClientReader(client_reader) => Some(&client_reader.source),
+            State::PeerReader(peer_reader) => Some(&peer_reader.source),
             _ => None,
         }
     }
@@ -43,26 +43,26 @@ impl Exchange {
     /// The exchange by which a peer gets what is in no unit, if it does.
     pub fn flow(&self) -> Option<ExchangeId> {
         match &self.state {
-            State::Supplying(supplying) => supplying.flow,
+            State::PeerReader(peer_reader) => peer_reader.flow,
             _ => None,
         }
     }
 
     /// Whether it is the one by which a peer gets what is in no unit.
     pub fn flows(&self) -> bool {
-        matches!(self.state, State::Serving(_)) && self.ask.asker != Asker::Client
+        matches!(self.state, State::ClientReader(_)) && self.ask.asker != Asker::Client
     }
 
     /// Whether a peer may want anything more of an object, if it reads one.
     pub fn may_want(&self) -> bool {
-        matches!(self.state, State::Supplying(_))
+        matches!(self.state, State::PeerReader(_))
     }
 
     /// Whether all is sent that it reads of an object, if it reads one.
     pub fn has_all(&self) -> bool {
         match &self.state {
-            State::Serving(serving) => serving.pieces.is_empty(),
-            State::Supplying(_) => false,
+            State::ClientReader(client_reader) => client_reader.pieces.is_empty(),
+            State::PeerReader(_) => false,
             _ => true,
         }
     }
@@ -70,7 +70,9 @@ impl Exchange {
     /// Where it reads as a client does, and where that ends if it is known.
     pub fn reads(&self) -> Option<(u64, Option<u64>)> {
         match &self.state {
-            State::Serving(serving) => Some((serving.position()?, serving.end())),
+            State::ClientReader(client_reader) => {
+                Some((client_reader.position()?, client_reader.end()))
+            }
             _ => None,
         }
     }
@@ -78,14 +80,14 @@ impl Exchange {
     /// The next segment of the manifest that a peer is to be told.
     pub fn told_to(&self) -> Option<u32> {
         match &self.state {
-            State::Supplying(supplying) => Some(supplying.segment),
+            State::PeerReader(peer_reader) => Some(peer_reader.segment),
             _ => None,
         }
     }
 
     /// Whether the transfer that it reads from was begun for it.
     pub fn leads(&self) -> bool {
-        matches!(&self.state, State::Serving(serving) if serving.leads)
+        matches!(&self.state, State::ClientReader(client_reader) if client_reader.leads)
     }
 
     /// The peer that asks, and its request, if it is one that asks.
@@ -98,7 +100,7 @@ impl Exchange {
 
     /// Whether it reads an object, and waits for something that it has asked for.
     pub fn waits(&self) -> bool {
-        matches!(&self.state, State::Serving(serving) if serving.waits)
+        matches!(&self.state, State::ClientReader(client_reader) if client_reader.waits)
     }
 }
 
@@ -117,14 +119,14 @@ pub enum State {
     /// It gets an origin's content as it comes, unstored.
     Passing(FetchId),
     /// It reads an object.
-    Serving(Box<Serving>),
+    ClientReader(Box<ClientReader>),
     /// A peer, which is told of an object and asks for units.
-    Supplying(Box<Supplying>),
+    PeerReader(Box<PeerReader>),
 }
 
 /// Reading an object, perhaps while it grows.
 #[derive(Debug)]
-pub struct Serving {
+pub struct ClientReader {
     pub source: Source,
     pub record: RecordId,
     /// What is still to be sent.
@@ -176,16 +178,16 @@ impl Sent {
 #[derive(Clone, Debug)]
 pub enum Source {
     /// A transfer that is under way.
-    Growing(FetchId),
+    Incoming(FetchId),
     /// A closed record.
     Closed(Rc<Record>),
 }
 
 impl Source {
     /// The transfer that is under way, if one is.
-    pub fn growing(&self) -> Option<FetchId> {
+    pub fn incoming(&self) -> Option<FetchId> {
         match self {
-            Self::Growing(fetch) => Some(*fetch),
+            Self::Incoming(fetch) => Some(*fetch),
             Self::Closed(_) => None,
         }
     }
@@ -236,7 +238,7 @@ impl Cursor {
     }
 }
 
-impl Serving {
+impl ClientReader {
     pub fn new(source: Source, record: RecordId, pieces: VecDeque<Piece>) -> Self {
         Self {
             source,

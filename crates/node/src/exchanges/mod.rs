@@ -2,17 +2,17 @@
 //! `node/values.rs` where `object` says something of a reader.
 
 pub mod exchange;
-pub mod supplying;
+pub mod peer_reader;
 
 use crate::hasher::Map;
 use crate::http::Record;
 use crate::input::{ExchangeId, FetchId};
 use ::http::Method;
 use bytes::Bytes;
-use exchange::{Exchange, Serving, Source, State};
+use exchange::{ClientReader, Exchange, Source, State};
+use peer_reader::PeerReader;
 use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
-use supplying::Supplying;
 use wire::ChunkId;
 
 /// See the module.
@@ -49,35 +49,35 @@ impl Exchanges {
     }
 
     /// How far a peer is with an object, if this is a peer that is told of one.
-    pub fn supplying(&self, id: ExchangeId) -> Option<&Supplying> {
+    pub fn peer_reader(&self, id: ExchangeId) -> Option<&PeerReader> {
         match &self.0.get(&id)?.state {
-            State::Supplying(supplying) => Some(supplying),
+            State::PeerReader(peer_reader) => Some(peer_reader),
             _ => None,
         }
     }
 
     /// The same, to be changed.
-    pub fn supplying_mut(&mut self, id: ExchangeId) -> Option<&mut Supplying> {
+    pub fn supplying_mut(&mut self, id: ExchangeId) -> Option<&mut PeerReader> {
         match &mut self.0.get_mut(&id)?.state {
-            State::Supplying(supplying) => Some(supplying),
+            State::PeerReader(peer_reader) => Some(peer_reader),
             _ => None,
         }
     }
 
-    pub fn with_serving(&mut self, id: ExchangeId, change: impl FnOnce(&mut Serving)) {
+    pub fn with_serving(&mut self, id: ExchangeId, change: impl FnOnce(&mut ClientReader)) {
         if let Some(exchange) = self.0.get_mut(&id)
-            && let State::Serving(serving) = &mut exchange.state
+            && let State::ClientReader(client_reader) = &mut exchange.state
         {
-            change(serving);
+            change(client_reader);
         }
     }
 
     /// A growing object turns out to end here.
     pub fn object_ends(&mut self, id: ExchangeId, length: u64) {
         if let Some(exchange) = self.0.get_mut(&id)
-            && let State::Serving(serving) = &mut exchange.state
+            && let State::ClientReader(client_reader) = &mut exchange.state
         {
-            serving.ends(length);
+            client_reader.ends(length);
         }
     }
 
@@ -85,11 +85,11 @@ impl Exchanges {
     pub fn read_closed(&mut self, id: ExchangeId, record: &Rc<Record>, unfillable: bool) {
         let source = Source::Closed(Rc::clone(record));
         match self.0.get_mut(&id).map(|exchange| &mut exchange.state) {
-            Some(State::Serving(it)) => {
+            Some(State::ClientReader(it)) => {
                 it.source = source;
                 it.unfillable |= unfillable;
             }
-            Some(State::Supplying(it)) => {
+            Some(State::PeerReader(it)) => {
                 it.source = source;
                 it.unfillable |= unfillable;
             }
@@ -99,11 +99,11 @@ impl Exchanges {
 
     /// Units of a hole have come for a reader from the origin; perhaps all.
     pub fn mended(&mut self, id: ExchangeId, units: Vec<(ChunkId, Bytes)>, all: bool) {
-        self.with_serving(id, |serving| {
-            serving.waits &= units.is_empty();
-            serving.ahead.extend(units);
+        self.with_serving(id, |client_reader| {
+            client_reader.waits &= units.is_empty();
+            client_reader.ahead.extend(units);
             if all {
-                serving.repair = None;
+                client_reader.repair = None;
             }
         });
     }
@@ -111,9 +111,9 @@ impl Exchanges {
     /// So many bytes do not come from a peer, as these readers count it; so many were added to what was overheard.
     pub fn not_from_peer(&mut self, readers: &[ExchangeId], bytes: u64, mended: u64) {
         for reader in readers {
-            self.with_serving(*reader, |serving| {
-                serving.from_peer = serving.from_peer.saturating_sub(bytes);
-                serving.from_repair += mended;
+            self.with_serving(*reader, |client_reader| {
+                client_reader.from_peer = client_reader.from_peer.saturating_sub(bytes);
+                client_reader.from_repair += mended;
             });
         }
     }
@@ -121,8 +121,8 @@ impl Exchanges {
     /// The transfer that a client reads from while it grows.
     pub fn reads_growing(&self, id: ExchangeId) -> Option<FetchId> {
         match &self.0.get(&id)?.state {
-            State::Serving(serving) => serving.source.growing(),
-            State::Supplying(supplying) => supplying.source.growing(),
+            State::ClientReader(client_reader) => client_reader.source.incoming(),
+            State::PeerReader(peer_reader) => peer_reader.source.incoming(),
             _ => None,
         }
     }
@@ -130,8 +130,8 @@ impl Exchanges {
     /// A closed record that somebody reads has a transfer again, which fills its holes.
     pub fn reopen(&mut self, id: ExchangeId, fetch: FetchId) {
         match self.0.get_mut(&id).map(|exchange| &mut exchange.state) {
-            Some(State::Serving(it)) => it.source = Source::Growing(fetch),
-            Some(State::Supplying(it)) => it.source = Source::Growing(fetch),
+            Some(State::ClientReader(it)) => it.source = Source::Incoming(fetch),
+            Some(State::PeerReader(it)) => it.source = Source::Incoming(fetch),
             _ => {}
         }
     }

@@ -29,7 +29,7 @@ pub use headers::{
     strip_hop_by_hop, take_cookies, wants_upgrade,
 };
 pub use ranges::{ContentRange, Ranges, content_range, parse as parse_ranges};
-pub use record::{Record, Row, Voucher};
+pub use record::{Record, RecordSignature, Row};
 pub use reuse::{Reuse, decide, may_join, selects, stale_permitted};
 pub use screen::{Refusal, Screen, Verdict, looks_like_http};
 pub use storing::{Asked, judge, selecting, vary};

@@ -157,7 +157,7 @@ fn record((status, response, first, _): &Heads) -> Record {
         clocked: true,
         invalid: false,
         carried: 0,
-        voucher: None,
+        record_signature: None,
         length: 5,
         offsets: vec![0],
     }

@@ -32,7 +32,7 @@ pub struct Record {
     /// How old it was when it came from a peer, in seconds; zero from an origin.
     pub carried: u64,
     /// Who vouches for it, if that is not ourselves.
-    pub voucher: Option<Voucher>,
+    pub record_signature: Option<RecordSignature>,
     /// Bytes of content.
     pub length: u64,
     /// For each segment of the manifest, the offset of its first byte in the content.
@@ -41,7 +41,7 @@ pub struct Record {
 
 /// The signature of whoever dialled the origin (protocol: Trust).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Voucher {
+pub struct RecordSignature {
     /// Whose it is.
     pub signer: PublicKey,
     /// Over the head of the record.
@@ -106,7 +106,7 @@ impl Row {
     }
 }
 
-impl Voucher {
+impl RecordSignature {
     fn decode(from: &mut Reader<'_>) -> Option<Self> {
         Some(Self { signer: PublicKey(from.array()?), signature: Signature(from.array()?) })
     }
@@ -142,7 +142,7 @@ impl Record {
         let flags = flag(self.clocked, CLOCKED)
             | flag(self.invalid, INVALID)
             | flag(self.carried > 0, CARRIED)
-            | flag(self.voucher.is_some(), VOUCHED);
+            | flag(self.record_signature.is_some(), VOUCHED);
         out.raw(&self.id.0).u16(self.status.as_u16()).u8(flags);
         out.u64(self.requested.as_unix()).u64(self.received.as_unix()).u64(self.length);
         out.u16(self.headers.len() as u16);
@@ -157,8 +157,8 @@ impl Record {
         if self.carried > 0 {
             out.u64(self.carried);
         }
-        if let Some(voucher) = &self.voucher {
-            out.raw(&voucher.signer.0).raw(&voucher.signature.0);
+        if let Some(record_signature) = &self.record_signature {
+            out.raw(&record_signature.signer.0).raw(&record_signature.signature.0);
         }
     }
 
@@ -178,7 +178,7 @@ impl Record {
         let offsets = Self::decode_offsets(from, length)?;
         let carried = if flags & CARRIED != 0 { from.u64()? } else { 0 };
         let vouched = flags & VOUCHED != 0;
-        let voucher = if vouched { Some(Voucher::decode(from)?) } else { None };
+        let record_signature = if vouched { Some(RecordSignature::decode(from)?) } else { None };
         Some(Self {
             id,
             status,
@@ -189,7 +189,7 @@ impl Record {
             clocked: flags & CLOCKED != 0,
             invalid: flags & INVALID != 0,
             carried,
-            voucher,
+            record_signature,
             length,
             offsets,
         })
@@ -249,7 +249,7 @@ pub(crate) mod tests {
             clocked: true,
             invalid: false,
             carried: 0,
-            voucher: None,
+            record_signature: None,
             length: 5,
             offsets: vec![0],
         }

@@ -78,7 +78,7 @@ pub fn freshened(
         clocked,
         invalid: false,
         carried: 0,
-        voucher: None,
+        record_signature: None,
         ..record.clone()
     };
     let mut update = end_to_end(update);

@@ -68,7 +68,7 @@ impl Node {
             }
             Message::Bytes(request, offset, bytes) => {
                 let Some(id) = self.source.asked(peer, request) else { return };
-                match cx.growing.contains_key(&id) {
+                match cx.transfers.contains_key(&id) {
                     true => {
                         self.object.loose_bytes(cx, id, (peer, request), offset, bytes.into());
                     }

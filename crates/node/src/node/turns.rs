@@ -89,8 +89,9 @@ impl Node {
             self.client.reading(&mut self.cx, id).feed(fresh);
         }
         let source = self.cx.exchanges.get(&id).and_then(Exchange::source);
-        let is_listed = |fetch: &FetchId| self.cx.growing.get(fetch).is_some_and(|it| !it.is_cut());
-        if let Some(fetch) = source.and_then(Source::growing).filter(is_listed) {
+        let is_listed =
+            |fetch: &FetchId| self.cx.transfers.get(fetch).is_some_and(|it| !it.is_cut());
+        if let Some(fetch) = source.and_then(Source::incoming).filter(is_listed) {
             way::enter("object: what a reader wants");
             self.object.want_for(&mut self.cx, fetch, id);
             self.hand_over_all();

@@ -12,8 +12,8 @@ impl Node {
         let cx = &mut self.cx;
         match value {
             Value::Seek(id, quest) => self.source.begin(cx, id, quest),
-            Value::Begin(id, storing) => {
-                self.object.begin(cx, id, *storing);
+            Value::Begin(id, incoming) => {
+                self.object.begin(cx, id, *incoming);
                 self.client.begun(cx, id);
             }
             Value::GoesOn(id) => self.object.goes_on(cx, id),
@@ -66,16 +66,16 @@ impl Node {
                 cx.exchanges.reopen(reader, id);
                 self.client.supplies.charge(cx, reader);
             }
-            Value::Mends(reader, id) => cx.exchanges.with_serving(reader, |serving| {
-                serving.waits = true;
-                serving.repair = Some(id);
+            Value::Mends(reader, id) => cx.exchanges.with_serving(reader, |client_reader| {
+                client_reader.waits = true;
+                client_reader.repair = Some(id);
             }),
             Value::Mended(reader, units, all) => {
                 cx.exchanges.mended(reader, units, all);
                 cx.turns.ready(reader);
             }
             Value::FromPeer(reader, bytes) => {
-                cx.exchanges.with_serving(reader, |serving| serving.from_peer += bytes);
+                cx.exchanges.with_serving(reader, |client_reader| client_reader.from_peer += bytes);
             }
             Value::NotFromPeer(readers, bytes, mended) => {
                 cx.exchanges.not_from_peer(&readers, bytes, mended);
@@ -121,10 +121,10 @@ impl Node {
         self.publish.handle_ended(&mut self.cx, id);
         self.source.end(&mut self.cx, id);
         if let Some(ear) = &mut self.cx.ear {
-            ear.unwant(self.cx.now, &self.cx.flights.wants_of(id));
+            ear.unwant(self.cx.now, &self.cx.in_flight.wants_of(id));
         }
         // Others may have waited for units that were asked for by this one.
-        let waiters = self.cx.flights.remove_all(id);
+        let waiters = self.cx.in_flight.remove_all(id);
         self.cx.turns.all_ready(waiters);
     }
 

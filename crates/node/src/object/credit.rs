@@ -3,25 +3,25 @@
 
 use super::{AHEAD, Objects, Value};
 use crate::context::Context;
-use crate::growing::storing::Storing;
-use crate::growing::transfer::Transfer;
 use crate::input::FetchId;
 use crate::pursuits::Pursuit;
 use crate::request::AHEAD_MIN;
+use crate::transfers::incoming::Incoming;
+use crate::transfers::transfer::Transfer;
 
 impl Objects {
     /// Accepts so much more from an origin.
     pub fn grant(&mut self, cx: &mut Context, id: FetchId, bytes: u64) {
         if bytes > 0 {
-            let waits = cx.growing.get(&id).is_none_or(|it| it.granted <= it.received_bytes);
+            let waits = cx.transfers.get(&id).is_none_or(|it| it.granted <= it.received_bytes);
             self.says(Value::Grant(id, bytes, waits));
         }
     }
 
     /// The origin was told of so much.
     pub fn handle_granted(&mut self, cx: &mut Context, id: FetchId, bytes: u64) {
-        let Some(storing) = cx.growing.get_mut(&id).filter(|_| bytes > 0) else { return };
-        storing.granted += bytes;
+        let Some(incoming) = cx.transfers.get_mut(&id).filter(|_| bytes > 0) else { return };
+        incoming.granted += bytes;
         if cx.pursuits.get(&id).and_then(Pursuit::peer).is_none() {
             self.watch(cx, id);
         }
@@ -29,8 +29,8 @@ impl Objects {
 
     /// A body has broken off: what its origin was granted does not come.
     pub fn handle_broken_off(&mut self, cx: &mut Context, id: FetchId) {
-        if let Some(storing) = cx.growing.get_mut(&id) {
-            storing.granted = storing.received_bytes;
+        if let Some(incoming) = cx.transfers.get_mut(&id) {
+            incoming.granted = incoming.received_bytes;
         }
     }
 
@@ -41,30 +41,30 @@ impl Objects {
             self.ungranted = true;
             return;
         }
-        let Some(storing) = cx.growing.get(&id) else { return };
-        match &storing.transfer {
+        let Some(incoming) = cx.transfers.get(&id) else { return };
+        match &incoming.transfer {
             Transfer::Listing(_) | Transfer::Filling(_) => return self.want_ahead(cx, id),
-            Transfer::Cutting(cutting) if cutting.parked && storing.readers.is_empty() => return,
+            Transfer::Cutting(cutting) if cutting.parked && incoming.readers.is_empty() => return,
             Transfer::Cutting(_) | Transfer::Closed(_) => {}
         }
-        let readers = storing.readers.iter();
+        let readers = incoming.readers.iter();
         let positions = readers.filter_map(|reader| cx.exchanges.get(&reader.id)?.position());
         // Where the store has failed, nothing may be forgotten before the slowest has it.
-        let pace = if storing.failed { positions.min() } else { positions.max() };
+        let pace = if incoming.failed { positions.min() } else { positions.max() };
         let full_memory = cx.chunks.pinned_bytes() > cx.pinned_max();
         let ahead = if full_memory { AHEAD_MIN } else { AHEAD };
         self.ungranted |= full_memory;
-        let target = pace.unwrap_or(storing.received_bytes) + ahead;
-        let open = target.saturating_sub(storing.granted.max(storing.received_bytes));
-        let little = AHEAD_MIN.saturating_sub(storing.promised());
+        let target = pace.unwrap_or(incoming.received_bytes) + ahead;
+        let open = target.saturating_sub(incoming.granted.max(incoming.received_bytes));
+        let little = AHEAD_MIN.saturating_sub(incoming.promised());
         if open < AHEAD / 4 && (little == 0 || open < AHEAD_MIN) {
             return;
         }
-        let promised: u64 = cx.growing.values().map(Storing::promised).sum();
+        let promised: u64 = cx.transfers.values().map(Incoming::promised).sum();
         let room = cx.pinned_max().saturating_sub(cx.chunks.pinned_bytes() + promised);
         // Origins come in pieces. What the last one had beyond what was granted is held against what is
         // granted next, and nothing would come if that were less.
-        let beyond = storing.received_bytes.saturating_sub(storing.granted);
+        let beyond = incoming.received_bytes.saturating_sub(incoming.granted);
         self.grant(cx, id, open.min(room.max(little)) + beyond);
     }
 
@@ -82,6 +82,6 @@ impl Objects {
             return;
         }
         self.ungranted = false;
-        cx.growing.keys().for_each(|id| cx.turns.dirty(*id));
+        cx.transfers.keys().for_each(|id| cx.turns.dirty(*id));
     }
 }

@@ -11,7 +11,7 @@ impl Objects {
     /// Segments were heard that are for others. What is found in a few is taken before the next are looked at:
     /// the listener collects no more of what is here.
     pub fn handle_overheard(&mut self, cx: &mut Context, segments: &[Overheard]) {
-        let aside = cx.flights.heard_cost();
+        let aside = cx.in_flight.heard_cost();
         if let Some(ear) = &mut cx.ear {
             ear.set_aside(cx.now, aside);
         }
@@ -33,7 +33,7 @@ impl Objects {
     fn hear(&mut self, cx: &mut Context, found: Heard) {
         match found {
             Heard::Append(group) => cx.append(None, group),
-            Heard::Ready(id) => cx.turns.all_ready(cx.growing.readers(id)),
+            Heard::Ready(id) => cx.turns.all_ready(cx.transfers.readers(id)),
             Heard::Want(id, want) => self.says(Value::Want(id, vec![want])),
             Heard::NotFromPeer { readers, bytes, mended } => {
                 self.says(Value::NotFromPeer(readers, bytes, mended));

@@ -6,14 +6,14 @@ use super::{Objects, Value};
 use crate::chunks::Unit;
 use crate::context::Context;
 use crate::exchanges::exchange::{Exchange, Source, State};
-use crate::growing::reader::Reader;
-use crate::growing::storing::{Label, Storing};
-use crate::growing::transfer::Transfer;
 use crate::http;
 use crate::http::{Audience, ContentRange, Record};
 use crate::input::{ExchangeId, FetchId};
 use crate::pursuits::{Goal, Quest};
 use crate::request::Ask;
+use crate::transfers::incoming::{Incoming, Label};
+use crate::transfers::reader::Reader;
+use crate::transfers::transfer::Transfer;
 use ::http::{HeaderMap, StatusCode};
 use bytes::Bytes;
 use content::Entry;
@@ -30,8 +30,8 @@ impl Objects {
     /// object, of a peer that fills holes or, for a client's reader, of the origin. The reader is woken then.
     pub fn find(&mut self, cx: &mut Context, reader: ExchangeId, (name, unit): (ChunkId, Unit)) {
         let source = cx.exchanges.get(&reader).and_then(Exchange::source);
-        let growing = source.and_then(Source::growing);
-        let fetch = growing.or_else(|| self.reopen(cx, reader));
+        let incoming = source.and_then(Source::incoming);
+        let fetch = incoming.or_else(|| self.reopen(cx, reader));
         let comes = fetch.is_some_and(|fetch| self.await_unit(cx, reader, fetch, name, unit));
         if !comes && !self.repair(cx, reader) {
             self.says(Value::Lacks(reader));
@@ -42,8 +42,8 @@ impl Objects {
     fn reopen(&mut self, cx: &mut Context, id: ExchangeId) -> Option<FetchId> {
         let exchange = cx.exchanges.get(&id)?;
         let (source, unfillable) = match &exchange.state {
-            State::Serving(serving) => (&serving.source, serving.unfillable),
-            State::Supplying(supplying) => (&supplying.source, supplying.unfillable),
+            State::ClientReader(client_reader) => (&client_reader.source, client_reader.unfillable),
+            State::PeerReader(peer_reader) => (&peer_reader.source, peer_reader.unfillable),
             _ => return None,
         };
         let Source::Closed(record) = source else { return None };
@@ -56,11 +56,11 @@ impl Objects {
         }
         let begins = exchange.reads().map_or(0, |(position, _)| position);
         let reader = Reader::new(id, exchange.leads(), begins);
-        let fetch = match cx.growing.filling(&record) {
+        let fetch = match cx.transfers.filling(&record) {
             Some(fetch) => fetch,
             None => self.begin_filling(cx, id, &record)?,
         };
-        cx.growing.get_mut(&fetch)?.readers.push(reader);
+        cx.transfers.get_mut(&fetch)?.readers.push(reader);
         self.says(Value::Reopened(id, fetch));
         Some(fetch)
     }
@@ -73,23 +73,23 @@ impl Objects {
     ) -> Option<FetchId> {
         let ask = cx.exchanges.get(&reader)?.ask.clone();
         let (key, uri, named) = (ask.key, ask.target.to_string(), ask.named);
-        let mut storing = Storing::filling(record);
-        storing.label = Some(Label { key, uri, named });
+        let mut incoming = Incoming::filling(record);
+        incoming.label = Some(Label { key, uri, named });
         let id = self.seek(cx, ask.headers.clone(), Rc::new(ask), Goal::Holes);
-        cx.growing.insert(id, storing);
+        cx.transfers.insert(id, incoming);
         Some(id)
     }
 
     /// No peer can fill the holes of a record: its readers turn to the origin. False if that is not what
     /// the transfer was for.
     pub fn cannot_fill(&mut self, cx: &mut Context, id: FetchId) -> bool {
-        let storing = cx.growing.get(&id);
-        let Some(Transfer::Filling(record)) = storing.map(|it| &it.transfer) else {
+        let incoming = cx.transfers.get(&id);
+        let Some(Transfer::Filling(record)) = incoming.map(|it| &it.transfer) else {
             return false;
         };
         let record = Rc::clone(record);
-        let Some(storing) = self.remove(cx, id) else { return true };
-        for reader in self.drop_storing(cx, id, storing) {
+        let Some(incoming) = self.remove(cx, id) else { return true };
+        for reader in self.drop_storing(cx, id, incoming) {
             self.says(Value::Closed(reader, Rc::clone(&record), true));
             cx.turns.ready(reader);
         }
@@ -99,28 +99,29 @@ impl Objects {
     /// A reader has come to a unit that is gone: asks the origin for it. False if that cannot be done.
     pub fn repair(&mut self, cx: &mut Context, reader: ExchangeId) -> bool {
         let Some(exchange) = cx.exchanges.get(&reader) else { return false };
-        let State::Serving(serving) = &exchange.state else { return false };
+        let State::ClientReader(client_reader) = &exchange.state else { return false };
         if exchange.ask.named.is_some() {
             // There is no origin.
             return false;
         }
-        if let Some(id) = serving.repair {
+        if let Some(id) = client_reader.repair {
             // It has used up what has come of the hole so far.
             self.says(Value::Mends(reader, id));
             return true;
         }
-        let (status, validator) = match &serving.source {
+        let (status, validator) = match &client_reader.source {
             Source::Closed(record) => {
                 (record.status, http::strong_validator(&record.headers).cloned())
             }
-            Source::Growing(fetch) => match cx.growing.get(fetch) {
-                Some(growing) => {
-                    (growing.status, http::strong_validator(&growing.headers).cloned())
+            Source::Incoming(fetch) => match cx.transfers.get(fetch) {
+                Some(incoming) => {
+                    (incoming.status, http::strong_validator(&incoming.headers).cloned())
                 }
                 _ => return false,
             },
         };
-        let Some(cursor) = serving.cursor.as_ref().filter(|_| status == StatusCode::OK) else {
+        let Some(cursor) = client_reader.cursor.as_ref().filter(|_| status == StatusCode::OK)
+        else {
             return false;
         };
         let units: VecDeque<_> = self.hole(cx, cursor.entries());
@@ -137,7 +138,7 @@ impl Objects {
 
     /// Notes what is asked of others for a stored object.
     fn seek(&mut self, cx: &mut Context, headers: HeaderMap, ask: Rc<Ask>, goal: Goal) -> FetchId {
-        let id = cx.tickets.fetch();
+        let id = cx.ids.fetch();
         let quest = Quest { ask, headers, have: None, content: None, goal };
         self.says(Value::Seek(id, quest));
         id
@@ -189,8 +190,8 @@ impl Objects {
         let stores = cx.store_works() && cx.chunks.pinned_bytes() <= cx.pinned_max();
         let mut group = Vec::new();
         for (unit, bytes) in &units {
-            let (tickets, out) = (&mut cx.tickets, &mut cx.out);
-            if stores && cx.chunks.enter(id, (*unit, bytes), Provenance::Own, tickets, out) {
+            let (ids, out) = (&mut cx.ids, &mut cx.out);
+            if stores && cx.chunks.enter(id, (*unit, bytes), Provenance::Own, ids, out) {
                 group.push((*unit, bytes.clone()));
             }
         }

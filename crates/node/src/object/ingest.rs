@@ -3,12 +3,12 @@
 use super::{ABANDONED_MAX, Objects, Value};
 use crate::catalogue::Signed;
 use crate::context::Context;
-use crate::growing::cutting::{Cutting, Fresh};
-use crate::growing::storing::Storing;
-use crate::growing::transfer::Transfer;
 use crate::input::{ExchangeId, FetchId};
 use crate::named;
 use crate::request::UNASKED_BYTES;
+use crate::transfers::cutting::{Cutting, Fresh};
+use crate::transfers::incoming::Incoming;
+use crate::transfers::transfer::Transfer;
 use ::http::{HeaderMap, StatusCode};
 use bytes::Bytes;
 use content::Segment;
@@ -30,22 +30,22 @@ impl Objects {
         let transfer = Transfer::Cutting(Box::new(cutting));
         let date = cx.date();
         let came = (date, cx.clock_right());
-        let record = cx.dice.record_id();
-        let mut storing = Storing::new(record, StatusCode::OK, HeaderMap::new(), came, transfer);
-        storing.announced = Some(bytes);
-        storing.voucher = Some(named::VOUCHER);
-        cx.growing.insert(id, storing);
+        let record = cx.record_ids.record_id();
+        let mut incoming = Incoming::new(record, StatusCode::OK, HeaderMap::new(), came, transfer);
+        incoming.announced = Some(bytes);
+        incoming.record_signature = Some(named::VOUCHER);
+        cx.transfers.insert(id, incoming);
         cx.turns.dirty(id);
     }
 
     /// Content of an object has come from its origin.
     pub fn take_in(&mut self, cx: &mut Context, id: FetchId, bytes: &Bytes) {
-        let Some(storing) = cx.growing.get_mut(&id) else { return };
-        let before = storing.received_bytes;
-        storing.received_bytes += bytes.len() as u64;
-        let Some(cutting) = storing.cutting() else { return };
+        let Some(incoming) = cx.transfers.get_mut(&id) else { return };
+        let before = incoming.received_bytes;
+        incoming.received_bytes += bytes.len() as u64;
+        let Some(cutting) = incoming.cutting() else { return };
         let fresh = cutting.take(bytes);
-        for reader in &storing.readers {
+        for reader in &incoming.readers {
             cx.turns.hand(reader.id, (before, bytes.clone()));
         }
         for unit in fresh {
@@ -61,10 +61,10 @@ impl Objects {
 
     /// An object whose length was not announced is larger than what is stored.
     pub fn outgrow(&mut self, cx: &mut Context, id: FetchId) {
-        let Some(storing) = cx.growing.get_mut(&id) else {
+        let Some(incoming) = cx.transfers.get_mut(&id) else {
             return;
         };
-        if !storing.failed {
+        if !incoming.failed {
             cx.report.not_stored.entry("body-size").or_default().responses += 1;
             self.fail_storing(cx, id, &[]);
         }
@@ -72,10 +72,10 @@ impl Objects {
 
     /// A unit is whole: lists it, and has it written with its neighbours.
     pub fn keep(&mut self, cx: &mut Context, id: FetchId, unit: Fresh) {
-        let Some(storing) = cx.growing.get_mut(&id) else {
+        let Some(incoming) = cx.transfers.get_mut(&id) else {
             return;
         };
-        let full = storing.cutting().and_then(|cutting| cutting.list(&unit));
+        let full = incoming.cutting().and_then(|cutting| cutting.list(&unit));
         if let Some(segment) = full {
             self.add_segment(cx, id, Rc::new(segment));
         }
@@ -84,12 +84,13 @@ impl Objects {
 
     /// Our own manifest has one more segment.
     fn add_segment(&mut self, cx: &mut Context, id: FetchId, segment: Rc<Segment>) {
-        let Some(storing) = cx.growing.get_mut(&id) else {
+        let Some(incoming) = cx.transfers.get_mut(&id) else {
             return;
         };
         // What a name certifies needs no signature of ours.
-        let signature = storing.voucher.as_ref().map(|voucher| voucher.signature);
-        storing.close_segment(&segment, signature);
+        let signature =
+            incoming.record_signature.as_ref().map(|record_signature| record_signature.signature);
+        incoming.close_segment(&segment, signature);
         cx.write_segment(id, Signed { segment: Rc::clone(&segment), signature });
         self.says(Value::Listed(id, segment));
     }
@@ -97,12 +98,12 @@ impl Objects {
     /// Closes the open segment for peers that read along, once it is worth its signature: one unit at
     /// first, then more and more. What is too little waits a moment.
     pub fn list_for_peers(&mut self, cx: &mut Context, id: FetchId) {
-        let Some(storing) = cx.growing.get_mut(&id) else {
+        let Some(incoming) = cx.transfers.get_mut(&id) else {
             return;
         };
-        let closed = storing.offsets.len() as u32;
-        let announced = storing.announced.unwrap_or(u64::MAX);
-        let Some(cutting) = storing.cutting() else { return };
+        let closed = incoming.offsets.len() as u32;
+        let announced = incoming.announced.unwrap_or(u64::MAX);
+        let Some(cutting) = incoming.cutting() else { return };
         let open = cutting.open_units();
         // A small object is told of in one piece, so that all of it can follow unasked. So is what follows
         // the first unit of one that fits into a segment: each message costs the air nearly as much as a
@@ -124,44 +125,44 @@ impl Objects {
         if !cx.is_read_by_peers(id) {
             return;
         }
-        let Some(storing) = cx.growing.get_mut(&id) else {
+        let Some(incoming) = cx.transfers.get_mut(&id) else {
             return;
         };
-        let Some(segment) = storing.cutting().and_then(Cutting::flush) else { return };
+        let Some(segment) = incoming.cutting().and_then(Cutting::flush) else { return };
         self.add_segment(cx, id, Rc::new(segment));
-        cx.turns.all_ready(cx.growing.peers(id, &cx.exchanges));
+        cx.turns.all_ready(cx.transfers.peers(id, &cx.exchanges));
     }
 
     /// The object is whole: closes its record.
     pub fn close(&mut self, cx: &mut Context, id: FetchId) {
-        let Some(cutting) = cx.growing.get_mut(&id).and_then(Storing::cutting) else {
+        let Some(cutting) = cx.transfers.get_mut(&id).and_then(Incoming::cutting) else {
             return;
         };
         if let Some(unit) = cutting.end() {
             self.keep(cx, id, unit);
         }
         self.says(Value::Retire(id));
-        let Some(storing) = cx.growing.get_mut(&id) else { return };
-        let received = storing.received_bytes;
-        storing.announced = Some(received);
-        let group = storing.flush();
-        let Some(last) = storing.cutting().map(Cutting::close) else { return };
-        storing.transfer = Transfer::Closed(None);
+        let Some(incoming) = cx.transfers.get_mut(&id) else { return };
+        let received = incoming.received_bytes;
+        incoming.announced = Some(received);
+        let group = incoming.flush();
+        let Some(last) = incoming.cutting().map(Cutting::close) else { return };
+        incoming.transfer = Transfer::Closed(None);
         cx.append(Some(id), group);
         self.add_segment(cx, id, Rc::new(last));
-        let Some(storing) = cx.growing.get_mut(&id) else {
+        let Some(incoming) = cx.transfers.get_mut(&id) else {
             return;
         };
-        let record = storing.so_far();
-        let (readers, failed) = (storing.reader_ids(), storing.failed);
+        let record = incoming.so_far();
+        let (readers, failed) = (incoming.reader_ids(), incoming.failed);
         for reader in &readers {
             self.says(Value::Ends(*reader, received));
         }
         if !failed {
             let record = Rc::new(record);
-            let Some(storing) = cx.growing.get_mut(&id) else { return };
-            storing.transfer = Transfer::Closed(Some(Rc::clone(&record)));
-            let Some(label) = storing.label.clone() else { return cx.turns.dirty(id) };
+            let Some(incoming) = cx.transfers.get_mut(&id) else { return };
+            incoming.transfer = Transfer::Closed(Some(Rc::clone(&record)));
+            let Some(label) = incoming.label.clone() else { return cx.turns.dirty(id) };
             cx.put_record(label.key, label.uri, record);
         }
         cx.turns.all_ready(readers);
@@ -170,17 +171,17 @@ impl Objects {
 
     /// The disk has all of a closed object: its readers go on from there.
     pub fn settle(&mut self, cx: &mut Context, id: FetchId) {
-        let Some(storing) = cx.growing.get_mut(&id) else {
+        let Some(incoming) = cx.transfers.get_mut(&id) else {
             return;
         };
-        let Some(record) = storing.whole().cloned() else { return };
-        if storing.failed || !storing.closed.is_empty() || cx.chunks.is_writing_for(id) {
+        let Some(record) = incoming.whole().cloned() else { return };
+        if incoming.failed || !incoming.closed.is_empty() || cx.chunks.is_writing_for(id) {
             return;
         }
-        if !storing.is_cut() {
+        if !incoming.is_cut() {
             return self.settle_listed(cx, id, record);
         }
-        let readers = storing.reader_ids();
+        let readers = incoming.reader_ids();
         self.says(Value::Written(id, Rc::clone(&record)));
         self.remove(cx, id);
         for reader in readers {
@@ -193,34 +194,34 @@ impl Objects {
         if self.cannot_fill(cx, id) {
             return;
         }
-        let Some(storing) = self.remove(cx, id) else { return };
-        for reader in self.drop_storing(cx, id, storing) {
+        let Some(incoming) = self.remove(cx, id) else { return };
+        for reader in self.drop_storing(cx, id, incoming) {
             self.says(Value::Broken(reader));
         }
     }
 
     /// A reader has left a growing object, or has all of it.
     pub fn unread(&mut self, cx: &mut Context, id: FetchId, reader: ExchangeId, of_peer: bool) {
-        let Some(storing) = cx.growing.get_mut(&id) else { return };
-        let received = storing.received_bytes;
-        storing.readers.retain(|other| other.id != reader);
-        if !storing.is_cut() {
+        let Some(incoming) = cx.transfers.get_mut(&id) else { return };
+        let received = incoming.received_bytes;
+        incoming.readers.retain(|other| other.id != reader);
+        if !incoming.is_cut() {
             return self.unread_listed(cx, id);
         }
-        if storing.is_ended() {
+        if incoming.is_ended() {
             return cx.turns.dirty(id);
         }
-        if !storing.readers.is_empty() {
+        if !incoming.readers.is_empty() {
             // Perhaps the others waited for this one.
             return cx.turns.dirty(id);
         }
-        let left = storing.announced.map(|length| length.saturating_sub(received));
-        if left.is_some_and(|left| left <= ABANDONED_MAX) && !storing.failed {
+        let left = incoming.announced.map(|length| length.saturating_sub(received));
+        if left.is_some_and(|left| left <= ABANDONED_MAX) && !incoming.failed {
             self.orphan(cx, id);
             cx.turns.dirty(id);
-        } else if of_peer && !storing.failed {
+        } else if of_peer && !incoming.failed {
             // It may come back by another way, and go on (protocol: Resume).
-            if let Some(cutting) = storing.cutting() {
+            if let Some(cutting) = incoming.cutting() {
                 cutting.parked = true;
             }
             self.orphan(cx, id);
@@ -231,13 +232,13 @@ impl Objects {
 
     /// A transfer of which all has come from an origin ends with its last reader.
     pub fn forget_if_read(&mut self, cx: &mut Context, id: FetchId) {
-        let Some(storing) = cx.growing.get(&id) else { return };
-        if matches!(storing.transfer, Transfer::Closed(_))
-            && storing.label.is_some()
-            && storing.readers.is_empty()
-            && let Some(storing) = self.remove(cx, id)
+        let Some(incoming) = cx.transfers.get(&id) else { return };
+        if matches!(incoming.transfer, Transfer::Closed(_))
+            && incoming.label.is_some()
+            && incoming.readers.is_empty()
+            && let Some(incoming) = self.remove(cx, id)
         {
-            self.drop_storing(cx, id, storing);
+            self.drop_storing(cx, id, incoming);
         }
     }
 }

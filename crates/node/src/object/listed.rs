@@ -5,12 +5,12 @@ use crate::catalogue;
 use crate::catalogue::Signed;
 use crate::chunks::{Unit, is_sealed_as};
 use crate::context::Context;
-use crate::growing::storing::Storing;
-use crate::growing::transfer::Transfer;
-use crate::growing::{Readers, unasked};
 use crate::identity::verify;
 use crate::input::FetchId;
 use crate::pursuits::Pursuit;
+use crate::transfers::incoming::Incoming;
+use crate::transfers::transfer::Transfer;
+use crate::transfers::{Readers, unasked};
 use content::Segment;
 use std::rc::Rc;
 use wire::peer::Request;
@@ -26,14 +26,14 @@ impl Objects {
         signature: Signature,
         bytes: &[u8],
     ) {
-        let storing = cx.growing.get_mut(&id);
-        let Some(storing) = storing else { return };
-        let segment = match check_segment(storing, cx.sealer.is_some(), &signature, bytes) {
+        let incoming = cx.transfers.get_mut(&id);
+        let Some(incoming) = incoming else { return };
+        let segment = match check_segment(incoming, cx.sealer.is_some(), &signature, bytes) {
             Ok(segment) => Rc::new(segment),
             Err(why) => return cx.expel(peer, why),
         };
-        if contradicts(storing, &segment) {
-            return match storing.listing().is_some_and(|listing| listing.turned) {
+        if contradicts(incoming, &segment) {
+            return match incoming.listing().is_some_and(|listing| listing.turned) {
                 // It is the word of the one that was asked before.
                 true => self.broken(cx, id),
                 false => cx.expel(peer, "a manifest of another length than was announced"),
@@ -41,7 +41,7 @@ impl Objects {
         }
         // Another one that was asked meanwhile would tell the same segment again.
         self.says(Value::Heed(id, (peer, request)));
-        if !cx.flights.has(id) {
+        if !cx.in_flight.has(id) {
             // Else only units show that the way is good.
             cx.pursuits.found_way(id);
         }
@@ -55,17 +55,17 @@ impl Objects {
         segment: Rc<Segment>,
         signature: Signature,
     ) {
-        let Some(storing) = cx.growing.get_mut(&id) else {
+        let Some(incoming) = cx.transfers.get_mut(&id) else {
             return;
         };
-        storing.close_segment(&segment, Some(signature));
+        incoming.close_segment(&segment, Some(signature));
         let mut before = None;
-        if let Some(listing) = storing.listing() {
+        if let Some(listing) = incoming.listing() {
             listing.next += 1;
             listing.end = segment.end_offset();
             before = listing.last.replace(Rc::clone(&segment));
         }
-        let (end, takes_up) = (segment.end_offset(), storing.is_hollow());
+        let (end, takes_up) = (segment.end_offset(), incoming.is_hollow());
         let closing = segment.closing;
         let signed = Signed { segment: Rc::clone(&segment), signature: Some(signature) };
         cx.write_segment(id, signed);
@@ -84,11 +84,11 @@ impl Objects {
         }
         match self.awaits_order(cx, id, &segment) {
             // Peers are told of it at once.
-            true => cx.turns.all_ready(cx.growing.peers(id, &cx.exchanges)),
-            false => cx.turns.all_ready(cx.growing.readers(id)),
+            true => cx.turns.all_ready(cx.transfers.peers(id, &cx.exchanges)),
+            false => cx.turns.all_ready(cx.transfers.readers(id)),
         }
-        let storing = cx.growing.get_mut(&id);
-        if storing.is_some_and(|storing| storing.readers.is_empty()) {
+        let incoming = cx.transfers.get_mut(&id);
+        if incoming.is_some_and(|incoming| incoming.readers.is_empty()) {
             self.want_rest(cx, id);
         }
         cx.turns.dirty(id);
@@ -115,16 +115,16 @@ impl Objects {
             return;
         }
         for (name, unit) in unasked(segment) {
-            if cx.chunks.holds(&name) || cx.flights.contains(&name) {
+            if cx.chunks.holds(&name) || cx.in_flight.contains(&name) {
                 continue;
             }
-            cx.flights.begin(name, id, unit);
+            cx.in_flight.begin(name, id, unit);
             if let Some(ear) = &mut cx.ear {
                 ear.want(cx.now, name, unit.length);
             }
-            let early = cx.flights.early.take(&name);
-            let Some(storing) = cx.growing.get_mut(&id) else { return };
-            storing.granted += u64::from(unit.length);
+            let early = cx.in_flight.early.take(&name);
+            let Some(incoming) = cx.transfers.get_mut(&id) else { return };
+            incoming.granted += u64::from(unit.length);
             self.count_unasked(cx, id, &name, unit);
             if let Some(bytes) = early {
                 self.came_early(cx, name, bytes);
@@ -134,11 +134,11 @@ impl Objects {
 
     /// What comes unasked comes from a peer, too.
     fn count_unasked(&mut self, cx: &mut Context, id: FetchId, name: &ChunkId, unit: Unit) {
-        let Some(storing) = cx.growing.get_mut(&id) else {
+        let Some(incoming) = cx.transfers.get_mut(&id) else {
             return;
         };
         let begins = unit.end - u64::from(unit.length);
-        let leads = storing.readers.iter_mut().filter(|it| it.leads && it.wanted_to == begins);
+        let leads = incoming.readers.iter_mut().filter(|it| it.leads && it.wanted_to == begins);
         let counting: Readers = leads
             .map(|reader| {
                 reader.wanted_to = unit.end;
@@ -152,13 +152,13 @@ impl Objects {
 
     /// The manifest is whole.
     fn listed_whole(&mut self, cx: &mut Context, id: FetchId, length: u64) {
-        let Some(storing) = cx.growing.get_mut(&id) else { return };
-        storing.announced = Some(length);
-        let whole = Rc::new(storing.so_far());
-        if let Some(listing) = storing.listing() {
+        let Some(incoming) = cx.transfers.get_mut(&id) else { return };
+        incoming.announced = Some(length);
+        let whole = Rc::new(incoming.so_far());
+        if let Some(listing) = incoming.listing() {
             (listing.ended, listing.whole) = (true, Some(whole));
         }
-        for reader in storing.reader_ids() {
+        for reader in incoming.reader_ids() {
             self.says(Value::Ends(reader, length));
         }
     }
@@ -166,12 +166,12 @@ impl Objects {
 
 /// Holds a segment against what is known of the object.
 fn check_segment(
-    storing: &Storing,
+    incoming: &Incoming,
     sealed: bool,
     signature: &Signature,
     bytes: &[u8],
 ) -> Result<Segment, &'static str> {
-    let listing = match &storing.transfer {
+    let listing = match &incoming.transfer {
         Transfer::Listing(listing) if !listing.ended => Some(listing),
         Transfer::Listing(_) | Transfer::Filling(_) => None,
         Transfer::Cutting(_) | Transfer::Closed(_) => {
@@ -186,9 +186,9 @@ fn check_segment(
     if listing.last.as_ref().is_some_and(|last| segment.follows(last).is_err()) {
         return Err("a segment that does not follow the one before");
     }
-    let signed = wire::peer::segment_signed(&storing.record, &digest);
-    let signer = storing.voucher.as_ref().map(|voucher| voucher.signer);
-    if let Some(root) = &storing.root {
+    let signed = wire::peer::segment_signed(&incoming.record, &digest);
+    let signer = incoming.record_signature.as_ref().map(|record_signature| record_signature.signer);
+    if let Some(root) = &incoming.root {
         if !catalogue::certifies(root, &segment, &digest) {
             return Err("a segment that the object's name does not certify");
         }
@@ -208,8 +208,8 @@ fn check_segment(
 }
 
 /// Whether a manifest is of another length than was announced.
-fn contradicts(storing: &Storing, segment: &Segment) -> bool {
-    storing.announced.is_some_and(|length| {
+fn contradicts(incoming: &Incoming, segment: &Segment) -> bool {
+    incoming.announced.is_some_and(|length| {
         segment.end_offset() > length
             || segment.closing.is_some_and(|closing| closing.length != length)
     })

@@ -1,6 +1,6 @@
 //! Objects while they come: their heads, their manifests so far, and who reads them.
 //!
-//! *What this is:* the machine that owns transfers (`growing`, which all may read): from origins, which are cut and
+//! *What this is:* the machine that owns transfers (`incoming`, which all may read): from origins, which are cut and
 //! named, from peers, which list them, and of files; and holes of stored objects. *Values in:* an object begins, who
 //! reads it and what they lack, bytes, units and segments. *Values out:* [`Value`]. *What it never does:* judge a
 //! response, or choose whom to ask. *Where to start:* `ingest.rs` for origins, `listed.rs` for peers.
@@ -18,16 +18,16 @@ mod units;
 
 use crate::chunks::Unit;
 use crate::context::Context;
-use crate::growing::Readers;
-use crate::growing::cutting::Fresh;
-use crate::growing::reader::{Joins, Reader};
-use crate::growing::storing::{Label, Storing};
-use crate::growing::transfer::Transfer;
 use crate::hasher::Map;
 use crate::http::Record;
 use crate::input::{ExchangeId, FetchId};
 use crate::output::{Output, StoreOutput};
 use crate::pursuits::Quest;
+use crate::transfers::Readers;
+use crate::transfers::cutting::Fresh;
+use crate::transfers::incoming::{Incoming, Label};
+use crate::transfers::reader::{Joins, Reader};
+use crate::transfers::transfer::Transfer;
 use bytes::Bytes;
 use content::Segment;
 use repair::Repairing;
@@ -156,12 +156,12 @@ impl Objects {
 
     /// A transfer does what there is to do.
     pub fn advance(&mut self, cx: &mut Context, id: FetchId) {
-        let is_flying = cx.flights.has(id);
-        let Some(storing) = cx.growing.get_mut(&id) else { return };
-        let passed = storing.pass(&cx.exchanges, &mut cx.chunks);
-        if !is_flying && !storing.is_cut() && !storing.failed {
+        let is_flying = cx.in_flight.has(id);
+        let Some(incoming) = cx.transfers.get_mut(&id) else { return };
+        let passed = incoming.pass(&cx.exchanges, &mut cx.chunks);
+        if !is_flying && !incoming.is_cut() && !incoming.failed {
             // When nothing more is on its way, what is collected is written.
-            let group = storing.flush();
+            let group = incoming.flush();
             cx.append(Some(id), group);
         }
         if passed > 0 {
@@ -173,20 +173,20 @@ impl Objects {
     }
 
     /// An object begins to come.
-    pub fn begin(&mut self, cx: &mut Context, id: FetchId, storing: Storing) {
-        cx.growing.insert(id, storing);
+    pub fn begin(&mut self, cx: &mut Context, id: FetchId, incoming: Incoming) {
+        cx.transfers.insert(id, incoming);
     }
 
     /// Somebody reads an object while it comes.
     pub fn join(&mut self, cx: &mut Context, id: FetchId, reader: Reader, joins: Joins) {
-        let Some(storing) = cx.growing.get_mut(&id) else {
+        let Some(incoming) = cx.transfers.get_mut(&id) else {
             // Its last reader left just before, and it has been finished or dropped.
             return self.says(Value::Broken(reader.id));
         };
-        storing.readers.push(reader);
+        incoming.readers.push(reader);
         match joins {
             Joins::Client { head_alone } => {
-                if let Some(listing) = storing.listing() {
+                if let Some(listing) = incoming.listing() {
                     listing.wanted_here |= !head_alone;
                 }
             }
@@ -202,7 +202,7 @@ impl Objects {
 
     /// Content of an origin's response has come; false if it is of nothing here.
     pub fn handle_body(&mut self, cx: &mut Context, id: FetchId, bytes: &Bytes) -> bool {
-        let (grows, mends) = (cx.growing.contains_key(&id), self.repairs.contains_key(&id));
+        let (grows, mends) = (cx.transfers.contains_key(&id), self.repairs.contains_key(&id));
         if grows {
             self.take_in(cx, id, bytes);
         } else if mends {
@@ -213,15 +213,15 @@ impl Objects {
 
     /// A response has ended, well or not; false if it is of nothing here.
     pub fn handle_end(&mut self, cx: &mut Context, id: FetchId, well: bool) -> bool {
-        let Some(storing) = cx.growing.get(&id) else {
+        let Some(incoming) = cx.transfers.get(&id) else {
             let mends = self.repairs.contains_key(&id);
             if mends {
                 self.give_up(cx, id);
             }
             return mends;
         };
-        let came = storing.received_bytes;
-        match well && storing.announced.is_none_or(|length| length == came) {
+        let came = incoming.received_bytes;
+        match well && incoming.announced.is_none_or(|length| length == came) {
             true => self.close(cx, id),
             false => self.broken(cx, id),
         }
@@ -230,22 +230,22 @@ impl Objects {
 
     /// Whether nobody wants anything more of one; nothing is said of what is not here.
     pub fn is_unwanted(&self, cx: &Context, id: FetchId) -> bool {
-        let storing = cx.growing.get(&id);
-        storing.is_some_and(|it| it.readers.is_empty()) || self.repairs.contains_key(&id)
+        let incoming = cx.transfers.get(&id);
+        incoming.is_some_and(|it| it.readers.is_empty()) || self.repairs.contains_key(&id)
     }
 
     /// An object is over.
-    fn remove(&mut self, cx: &mut Context, id: FetchId) -> Option<Storing> {
-        let storing = cx.growing.remove(&id)?;
+    fn remove(&mut self, cx: &mut Context, id: FetchId) -> Option<Incoming> {
+        let incoming = cx.transfers.remove(&id)?;
         self.says(Value::Over(id));
-        Some(storing)
+        Some(incoming)
     }
 
     /// Nothing more of one is wanted.
     pub fn cancel(&mut self, cx: &mut Context, id: FetchId) {
         self.repairs.remove(&id);
-        if let Some(storing) = cx.growing.remove(&id) {
-            for reader in self.drop_storing(cx, id, storing) {
+        if let Some(incoming) = cx.transfers.remove(&id) {
+            for reader in self.drop_storing(cx, id, incoming) {
                 self.says(Value::Broken(reader));
             }
         }
@@ -255,42 +255,42 @@ impl Objects {
     fn enter(&mut self, cx: &mut Context, id: FetchId, unit: Fresh, from: Provenance) {
         let full_memory = cx.chunks.pinned_bytes() > cx.pinned_max();
         let named = (unit.id, &unit.bytes);
-        let fresh = cx.chunks.enter(id, named, from, &mut cx.tickets, &mut cx.out);
-        let Some(storing) = cx.growing.get_mut(&id) else { return };
+        let fresh = cx.chunks.enter(id, named, from, &mut cx.ids, &mut cx.out);
+        let Some(incoming) = cx.transfers.get_mut(&id) else { return };
         let parent_end = unit.parent_end;
         let group = match fresh {
-            true if storing.failed => {
-                storing.unstored.push_back((unit.end, unit.id));
+            true if incoming.failed => {
+                incoming.unstored.push_back((unit.end, unit.id));
                 Vec::new()
             }
-            true => storing.collect((unit.id, unit.bytes), parent_end),
-            false if storing.failed && cx.chunks.is_pinned(&unit.id) => {
-                storing.unstored.push_back((unit.end, unit.id));
+            true => incoming.collect((unit.id, unit.bytes), parent_end),
+            false if incoming.failed && cx.chunks.is_pinned(&unit.id) => {
+                incoming.unstored.push_back((unit.end, unit.id));
                 Vec::new()
             }
-            false if parent_end => storing.flush(),
+            false if parent_end => incoming.flush(),
             false => Vec::new(),
         };
         // Neighbours are worth waiting for only while there is memory.
-        let group = if group.is_empty() && full_memory { storing.flush() } else { group };
+        let group = if group.is_empty() && full_memory { incoming.flush() } else { group };
         cx.append(Some(id), group);
     }
 
     /// Lets go of all that a transfer had kept; answers who still reads.
-    fn drop_storing(&mut self, cx: &mut Context, id: FetchId, mut storing: Storing) -> Readers {
-        let named = storing.label.as_ref().and_then(|label| label.named);
+    fn drop_storing(&mut self, cx: &mut Context, id: FetchId, mut incoming: Incoming) -> Readers {
+        let named = incoming.label.as_ref().and_then(|label| label.named);
         let published = named.is_some_and(|name| cx.published.has(&name));
-        let (group, readers) = (storing.flush(), storing.reader_ids());
-        for (_, unit) in &storing.unstored {
+        let (group, readers) = (incoming.flush(), incoming.reader_ids());
+        for (_, unit) in &incoming.unstored {
             cx.chunks.release(unit);
         }
-        let kept = storing.in_row().is_some() && !storing.failed;
-        let record = storing.record;
-        if !kept && !published && !is_of_use(cx, record, storing.label.as_ref()) {
+        let kept = incoming.in_row().is_some() && !incoming.failed;
+        let record = incoming.record;
+        if !kept && !published && !is_of_use(cx, record, incoming.label.as_ref()) {
             // Those that wait would come behind it.
-            cx.segments.write(&mut cx.tickets, &mut cx.out);
+            cx.segments.write(&mut cx.ids, &mut cx.out);
             let drop = Change::DropSegments { record };
-            cx.out.push_back(Output::Store(StoreOutput::Change(cx.tickets.draw(), vec![drop])));
+            cx.out.push_back(Output::Store(StoreOutput::Change(cx.ids.draw(), vec![drop])));
         }
         // Another transfer may have met the same units, and count on their being written.
         cx.append(Some(id), group);
@@ -310,10 +310,10 @@ impl Objects {
 
     /// A transfer that nobody waited for has had its time; somebody may have joined it since.
     fn end_orphan(&mut self, cx: &mut Context, id: FetchId) {
-        let is_unread = cx.growing.get(&id).is_none_or(|storing| {
+        let is_unread = cx.transfers.get(&id).is_none_or(|incoming| {
             // The manifest of a listed object may be whole long before its units are here.
-            let comes = !matches!(storing.transfer, Transfer::Closed(_));
-            storing.readers.is_empty() && comes
+            let comes = !matches!(incoming.transfer, Transfer::Closed(_));
+            incoming.readers.is_empty() && comes
         });
         if is_unread {
             cx.turns.end(id);
@@ -325,7 +325,7 @@ impl Objects {
 fn is_of_use(cx: &mut Context, record: RecordId, label: Option<&Label>) -> bool {
     let row = label.and_then(|label| cx.rows.get(&label.key));
     let is_kept = row.is_some_and(|row| row.records.iter().any(|kept| kept.id == record));
-    is_kept || cx.growing.has(record)
+    is_kept || cx.transfers.has(record)
 }
 
 /// Takes out the first one whose time has come.

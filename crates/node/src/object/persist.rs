@@ -33,20 +33,20 @@ impl Objects {
 
     /// The store did not take units of a transfer: it goes on without the store.
     pub fn fail_storing(&mut self, cx: &mut Context, id: FetchId, refused: &[ChunkId]) {
-        let Some(storing) = cx.growing.get_mut(&id) else {
+        let Some(incoming) = cx.transfers.get_mut(&id) else {
             // The transfer is over, and its record names units that will be missed.
             refused.iter().for_each(|id| cx.chunks.release(id));
             return;
         };
-        storing.failed = true;
+        incoming.failed = true;
         self.says(Value::Refused(id));
         // Kept until every reader is past what had come by then.
-        let end = storing.known_bytes();
-        storing.unstored.extend(refused.iter().map(|id| (end, *id)));
-        let group = storing.flush();
-        storing.unstored.extend(group.into_iter().map(|(id, _)| (end, id)));
-        let (whole, unread) = (storing.whole().cloned(), storing.readers.is_empty());
-        if let Some((record, label)) = whole.zip(storing.label.clone()) {
+        let end = incoming.known_bytes();
+        incoming.unstored.extend(refused.iter().map(|id| (end, *id)));
+        let group = incoming.flush();
+        incoming.unstored.extend(group.into_iter().map(|(id, _)| (end, id)));
+        let (whole, unread) = (incoming.whole().cloned(), incoming.readers.is_empty());
+        if let Some((record, label)) = whole.zip(incoming.label.clone()) {
             self.forget_record(cx, label.key, &record);
         }
         if unread {
@@ -67,8 +67,8 @@ impl Objects {
     fn segment_written(&mut self, cx: &mut Context, id: FetchId, number: u32, done: bool) {
         if !done {
             self.fail_storing(cx, id, &[]);
-        } else if let Some(storing) = cx.growing.get_mut(&id) {
-            storing.closed.remove(&number);
+        } else if let Some(incoming) = cx.transfers.get_mut(&id) {
+            incoming.closed.remove(&number);
         }
         cx.turns.dirty(id);
     }

@@ -3,9 +3,9 @@
 use super::{ABANDONED_MAX, AHEAD, Listed, Objects, Value};
 use crate::chunks::Unit;
 use crate::context::{Context, OVERHEARD_PART};
-use crate::growing::reader::Reader;
 use crate::input::{ExchangeId, FetchId};
 use crate::request::COVER;
+use crate::transfers::reader::Reader;
 use wire::ChunkId;
 use wire::peer::Want;
 
@@ -33,9 +33,9 @@ impl Objects {
         };
         let (mut missing, mut counted, mut ahead) = (Vec::new(), Vec::new(), Vec::new());
         while from < to && open > 0 {
-            let Some(storing) = cx.growing.get(&fetch) else { return };
+            let Some(incoming) = cx.transfers.get(&fetch) else { return };
             let until = to.min(from + open.min(BATCH));
-            let (units, listed_to) = storing.listed_between(&mut cx.manifests, from, until);
+            let (units, listed_to) = incoming.listed_between(&mut cx.manifests, from, until);
             if units.is_empty() {
                 break;
             }
@@ -43,7 +43,7 @@ impl Objects {
             for (name, unit) in units {
                 if cx.is_missing(&name) {
                     missing.push((name, unit));
-                } else if !cx.flights.contains(&name) {
+                } else if !cx.in_flight.contains(&name) {
                     continue;
                 }
                 let weight = cx.weight(&name, unit.length);
@@ -57,7 +57,7 @@ impl Objects {
         let leads = reader.leads;
         self.want(cx, fetch, missing);
         if leads && !counted.is_empty() {
-            counted.iter().for_each(|(name, _)| cx.flights.count_for(name, id));
+            counted.iter().for_each(|(name, _)| cx.in_flight.count_for(name, id));
             let bytes = counted.iter().map(|(_, length)| u64::from(*length)).sum();
             self.says(Value::FromPeer(id, bytes));
         }
@@ -69,9 +69,9 @@ impl Objects {
     fn window(&mut self, cx: &mut Context, fetch: FetchId, id: ExchangeId) -> Option<Window> {
         let (position, end) = cx.exchanges.get(&id)?.reads()?;
         let is_crowded = cx.is_crowded();
-        let storing = cx.growing.get_mut(&fetch)?;
-        let known = storing.frontier();
-        if storing.is_cut() {
+        let incoming = cx.transfers.get_mut(&fetch)?;
+        let known = incoming.frontier();
+        if incoming.is_cut() {
             return None;
         }
         if is_crowded {
@@ -85,7 +85,7 @@ impl Objects {
         let to = (position + REACH).min(known).min(end);
         let lasts = to >= from + BATCH || to == end;
         let enough = open >= BATCH.min(end.saturating_sub(from));
-        let worth = (lasts && enough) || !cx.flights.has(fetch);
+        let worth = (lasts && enough) || !cx.in_flight.has(fetch);
         (worth && to > from && open > 0).then_some(Window { from, to, open })
     }
 
@@ -98,30 +98,30 @@ impl Objects {
         length: u32,
     ) {
         self.says(Value::FromPeer(reader, u64::from(length)));
-        cx.flights.count_for(name, reader);
+        cx.in_flight.count_for(name, reader);
     }
 
     /// Asks the peer of a transfer for units; if there is none now, the next one is asked.
     pub fn want(&mut self, cx: &mut Context, id: FetchId, units: Listed) {
-        let Some(storing) = cx.growing.get_mut(&id).filter(|_| !units.is_empty()) else {
+        let Some(incoming) = cx.transfers.get_mut(&id).filter(|_| !units.is_empty()) else {
             return;
         };
-        if !cx.flights.has(id) {
+        if !cx.in_flight.has(id) {
             cx.pursuits.came(id, cx.now);
         }
         let (mut wants, mut early) = (Vec::with_capacity(units.len()), Vec::new());
         for (name, unit) in units {
-            storing.granted += u64::from(unit.length);
-            cx.flights.begin(name, id, unit);
-            if let Some(bytes) = cx.flights.early.take(&name) {
+            incoming.granted += u64::from(unit.length);
+            cx.in_flight.begin(name, id, unit);
+            if let Some(bytes) = cx.in_flight.early.take(&name) {
                 early.push((name, bytes));
                 continue;
             }
             if let Some(ear) = &mut cx.ear {
-                cx.flights.overheard(&name, ear.expect(cx.now, name, unit.length));
-                ear.set_aside(cx.now, cx.flights.heard_cost());
+                cx.in_flight.overheard(&name, ear.expect(cx.now, name, unit.length));
+                ear.set_aside(cx.now, cx.in_flight.heard_cost());
             }
-            wants.extend(cx.flights.want_of(&name));
+            wants.extend(cx.in_flight.want_of(&name));
         }
         self.says(Value::Want(id, wants));
         for (name, bytes) in early {
@@ -142,8 +142,8 @@ impl Objects {
     /// More of a transfer's manifest is welcome; it is said if it is worth a message, being more by so many
     /// bytes than was said before.
     pub fn welcome(&mut self, cx: &mut Context, id: FetchId, cover: u64, worth: u64) {
-        let Some(storing) = cx.growing.get_mut(&id) else { return };
-        let Some(listing) = storing.listing().filter(|it| !it.ended) else { return };
+        let Some(incoming) = cx.transfers.get_mut(&id) else { return };
+        let Some(listing) = incoming.listing().filter(|it| !it.ended) else { return };
         if cover > listing.cover.saturating_add(worth) {
             listing.cover = cover;
             self.says(Value::Welcome(id, cover));
@@ -152,24 +152,24 @@ impl Objects {
 
     /// Wants of a peer that are not here go on to the next one, all at once.
     pub fn forward(&mut self, cx: &mut Context, id: ExchangeId, fetch: FetchId, wants: &[Want]) {
-        let Some(storing) = cx.growing.get(&fetch).filter(|it| !it.is_cut()) else { return };
+        let Some(incoming) = cx.transfers.get(&fetch).filter(|it| !it.is_cut()) else { return };
         let missing =
-            |want: &&Want| cx.is_missing(&want.name) && !storing.lost.contains(&want.name);
+            |want: &&Want| cx.is_missing(&want.name) && !incoming.lost.contains(&want.name);
         let units = wants.iter().filter(missing).map(|want| (want.name, Unit::wanted(want)));
         let units = units.collect();
         self.want(cx, fetch, units);
         for want in wants {
-            cx.flights.wait_for(&want.name, id);
+            cx.in_flight.wait_for(&want.name, id);
         }
     }
 
     /// Nothing of a transfer has come for a while: what its readers want and welcome is looked at anew, and said
     /// even if it is little.
     pub fn want_anew(&mut self, cx: &mut Context, id: FetchId) {
-        let Some(storing) = cx.growing.get_mut(&id) else {
+        let Some(incoming) = cx.transfers.get_mut(&id) else {
             return;
         };
-        for reader in storing.reader_ids() {
+        for reader in incoming.reader_ids() {
             self.want_for(cx, id, reader);
             self.welcome_for(cx, id, reader, 0);
         }
@@ -185,19 +185,19 @@ impl Objects {
         name: ChunkId,
         unit: Unit,
     ) -> bool {
-        if !cx.flights.contains(&name) {
-            let storing = cx.growing.get(&fetch);
-            if storing.is_none_or(|it| it.is_cut() || it.lost.contains(&name)) {
+        if !cx.in_flight.contains(&name) {
+            let incoming = cx.transfers.get(&fetch);
+            if incoming.is_none_or(|it| it.is_cut() || it.lost.contains(&name)) {
                 return false;
             }
             self.want(cx, fetch, vec![(name, unit)]);
-            if !cx.flights.contains(&name) && cx.chunks.holds(&name) {
+            if !cx.in_flight.contains(&name) && cx.chunks.holds(&name) {
                 // It had come before.
                 cx.turns.ready(waiter);
                 return true;
             }
         }
-        cx.flights.wait_for(&name, waiter)
+        cx.in_flight.wait_for(&name, waiter)
     }
 
     /// Readers want more, if there is memory and none waits for the order of what was heard.
@@ -205,20 +205,20 @@ impl Objects {
         if cx.ear.as_ref().is_some_and(|ear| ear.is_awaiting(id)) {
             return;
         }
-        let Some(storing) = cx.growing.get_mut(&id) else {
+        let Some(incoming) = cx.transfers.get_mut(&id) else {
             return;
         };
-        for reader in storing.reader_ids() {
+        for reader in incoming.reader_ids() {
             self.want_for(cx, id, reader);
         }
     }
 
     /// Nobody reads any more, but little remains: all of it is wanted.
     pub fn want_rest(&mut self, cx: &mut Context, id: FetchId) {
-        let Some(storing) = cx.growing.get_mut(&id) else { return };
-        let known = storing.frontier();
-        let from = storing.announced.unwrap_or(known).saturating_sub(2 * ABANDONED_MAX);
-        let (units, _) = storing.listed_between(&mut cx.manifests, from.min(known), known);
+        let Some(incoming) = cx.transfers.get_mut(&id) else { return };
+        let known = incoming.frontier();
+        let from = incoming.announced.unwrap_or(known).saturating_sub(2 * ABANDONED_MAX);
+        let (units, _) = incoming.listed_between(&mut cx.manifests, from.min(known), known);
         let missing = units.into_iter().filter(|(name, _)| cx.is_missing(name)).collect();
         self.want(cx, id, missing);
         self.welcome(cx, id, u64::MAX, 0);
@@ -226,5 +226,5 @@ impl Objects {
 }
 
 fn reader_of(cx: &mut Context, fetch: FetchId, id: ExchangeId) -> Option<&mut Reader> {
-    cx.growing.get_mut(&fetch)?.readers.iter_mut().find(|reader| reader.id == id)
+    cx.transfers.get_mut(&fetch)?.readers.iter_mut().find(|reader| reader.id == id)
 }

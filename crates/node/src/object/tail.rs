@@ -6,10 +6,10 @@
 
 use super::{Objects, Value};
 use crate::context::Context;
-use crate::growing::storing::Storing;
-use crate::growing::transfer::Transfer;
 use crate::input::FetchId;
 use crate::request::CREDIT;
+use crate::transfers::incoming::Incoming;
+use crate::transfers::transfer::Transfer;
 use bytes::Bytes;
 use std::time::Duration;
 use wire::NodeId;
@@ -28,34 +28,34 @@ impl Objects {
     /// Something of a body has come: from now on its pause counts, if peers read it.
     pub fn watch(&mut self, cx: &mut Context, id: FetchId) {
         let read_by_peers = cx.is_read_by_peers(id);
-        let Some(storing) = cx.growing.get_mut(&id) else {
+        let Some(incoming) = cx.transfers.get_mut(&id) else {
             return;
         };
-        if let Some(cutting) = storing.cutting() {
+        if let Some(cutting) = incoming.cutting() {
             cutting.pauses = false;
         }
-        if let Some(at) = storing.pause_at.take() {
+        if let Some(at) = incoming.pause_at.take() {
             self.pauses.remove(&(at, id));
         }
-        if read_by_peers && !storing.is_ended() {
-            let pause = if storing.announced.is_some() { DOWNLOAD_PAUSE } else { PAUSE };
+        if read_by_peers && !incoming.is_ended() {
+            let pause = if incoming.announced.is_some() { DOWNLOAD_PAUSE } else { PAUSE };
             let at = cx.now + pause;
-            storing.pause_at = Some(at);
+            incoming.pause_at = Some(at);
             self.pauses.insert((at, id));
         }
     }
 
     /// Nothing of a body has come for a while.
     pub fn paused(&mut self, cx: &mut Context, id: FetchId) {
-        let Some(storing) = cx.growing.get_mut(&id) else { return };
+        let Some(incoming) = cx.transfers.get_mut(&id) else { return };
         // An origin that waits for us does not pause.
-        let owes = storing.granted > storing.received_bytes;
-        storing.pause_at = None;
-        if let Some(cutting) = storing.cutting() {
+        let owes = incoming.granted > incoming.received_bytes;
+        incoming.pause_at = None;
+        if let Some(cutting) = incoming.cutting() {
             cutting.pauses = owes;
         }
         self.list_open(cx, id);
-        cx.turns.all_ready(cx.growing.readers(id));
+        cx.turns.all_ready(cx.transfers.readers(id));
     }
 
     /// A peer gives bytes that are in no unit: the object is not kept here.
@@ -67,7 +67,7 @@ impl Objects {
         offset: u64,
         bytes: Bytes,
     ) {
-        if cx.growing.get(&id).is_some_and(|storing| storing.root.is_some()) {
+        if cx.transfers.get(&id).is_some_and(|incoming| incoming.root.is_some()) {
             return cx.expel(peer, "bytes that the object's name does not certify");
         }
         if !cx.takes_unsigned(id, peer) {
@@ -75,8 +75,8 @@ impl Objects {
         }
         self.says(Value::Retire(id));
         cx.pursuits.came(id, cx.now);
-        let first = !cx.growing.get(&id).is_some_and(Storing::is_loose);
-        let fits = match cx.growing.get_mut(&id).map(|storing| &mut storing.transfer) {
+        let first = !cx.transfers.get(&id).is_some_and(Incoming::is_loose);
+        let fits = match cx.transfers.get_mut(&id).map(|incoming| &mut incoming.transfer) {
             Some(Transfer::Listing(it)) => it.take_loose(offset, bytes, u64::from(LOOSE_MAX)),
             Some(Transfer::Filling(_)) => false,
             Some(Transfer::Cutting(_) | Transfer::Closed(_)) | None => return,
@@ -87,22 +87,22 @@ impl Objects {
         if first {
             self.says(Value::Credit(id, LOOSE_MAX - CREDIT));
         }
-        cx.turns.all_ready(cx.growing.readers(id));
+        cx.turns.all_ready(cx.transfers.readers(id));
         cx.turns.dirty(id);
     }
 
     /// A peer says that a response is complete.
     pub fn all_came(&mut self, cx: &mut Context, id: FetchId) {
-        let Some(storing) = cx.growing.get_mut(&id) else { return };
-        let length = storing.frontier();
-        if !storing.is_loose() || storing.announced.is_some_and(|announced| announced != length) {
+        let Some(incoming) = cx.transfers.get_mut(&id) else { return };
+        let length = incoming.frontier();
+        if !incoming.is_loose() || incoming.announced.is_some_and(|announced| announced != length) {
             return self.broken(cx, id);
         }
-        storing.announced = Some(length);
-        if let Some(listing) = storing.listing() {
+        incoming.announced = Some(length);
+        if let Some(listing) = incoming.listing() {
             listing.ended = true;
         }
-        for reader in storing.reader_ids() {
+        for reader in incoming.reader_ids() {
             self.says(Value::Ends(reader, length));
             cx.turns.ready(reader);
         }

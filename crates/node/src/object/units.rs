@@ -3,12 +3,12 @@
 use super::{ABANDONED_MAX, Objects, Value};
 use crate::chunks::{Flight, Unit};
 use crate::context::Context;
-use crate::growing::cutting::Fresh;
-use crate::growing::reader::Reader;
-use crate::growing::transfer::Tail;
 use crate::http::Record;
 use crate::input::FetchId;
 use crate::pursuits::Pursuit;
+use crate::transfers::cutting::Fresh;
+use crate::transfers::reader::Reader;
+use crate::transfers::transfer::Tail;
 use bytes::Bytes;
 use std::rc::Rc;
 use store::Provenance;
@@ -21,35 +21,35 @@ const LOST_MAX: usize = 4096;
 impl Objects {
     /// The peer that we turned to knows the transfer: what was on its way is wanted of it.
     pub fn goes_on(&mut self, cx: &mut Context, id: FetchId) {
-        if !cx.flights.has(id) {
+        if !cx.in_flight.has(id) {
             // Else only what comes shows that the way is good.
             cx.pursuits.found_way(id);
         }
-        if let Some(storing) = cx.growing.get_mut(&id).filter(|it| !it.is_cut()) {
+        if let Some(incoming) = cx.transfers.get_mut(&id).filter(|it| !it.is_cut()) {
             cx.pursuits.is_answering(id);
-            if let Some(listing) = storing.listing() {
+            if let Some(listing) = incoming.listing() {
                 listing.turned = true;
             }
         }
         self.says(Value::WantAgain(id));
-        cx.turns.all_ready(cx.growing.readers(id));
+        cx.turns.all_ready(cx.transfers.readers(id));
     }
 
     /// Who gave an object is gone: it goes on by another way; if nothing of it is on its way, what is here is kept
     /// first.
     pub fn giver_lost(&mut self, cx: &mut Context, id: FetchId) {
-        let Some(storing) = cx.growing.get_mut(&id) else {
+        let Some(incoming) = cx.transfers.get_mut(&id) else {
             return;
         };
-        if let Some(listing) = storing.listing() {
+        if let Some(listing) = incoming.listing() {
             // The next one that is asked lists more of it, or begins its bytes elsewhere.
             listing.tail = Tail::default();
         }
         // What one does not have another may.
-        storing.lost.clear();
-        let whole = storing.whole().cloned();
-        cx.flights.drop_parts(id);
-        match whole.filter(|_| !cx.flights.has(id)) {
+        incoming.lost.clear();
+        let whole = incoming.whole().cloned();
+        cx.in_flight.drop_parts(id);
+        match whole.filter(|_| !cx.in_flight.has(id)) {
             Some(record) => self.finish_listed(cx, id, &record),
             None => self.says(Value::AskNext(id)),
         }
@@ -70,7 +70,7 @@ impl Objects {
         offset: u32,
         bytes: Bytes,
     ) {
-        if !cx.flights.contains(name) {
+        if !cx.in_flight.contains(name) {
             if cx.chunks.holds(name) {
                 // It has come another way meanwhile.
                 return;
@@ -78,29 +78,29 @@ impl Objects {
             // It may have overtaken the manifest, which comes by another connection.
             let whole = bytes.len() as u32 == total;
             return match whole && content::name(&bytes) == *name {
-                true => cx.flights.early.keep(*name, bytes),
+                true => cx.in_flight.early.keep(*name, bytes),
                 false if whole => cx.expel(peer, "a unit is not what its name says"),
                 false => {}
             };
         }
-        let of = cx.flights.get_mut(name).map(|flight| flight.fetch);
+        let of = cx.in_flight.get_mut(name).map(|flight| flight.fetch);
         let giving = of.and_then(|id| cx.pursuits.get(&id)?.giving());
         let asked = giving.is_some_and(|(giver, _)| giver == peer);
         if !asked && (bytes.len() as u32) < total {
             // Parts are joined only if they come from one.
             return;
         }
-        let arrived = cx.flights.arrive(name, total, offset, bytes);
+        let arrived = cx.in_flight.arrive(name, total, offset, bytes);
         let Some((flight, whole)) = arrived else { return };
         if content::name(&whole) != *name {
             if flight.heard_bytes() > 0 {
                 let Some(ear) = &mut cx.ear else { return };
-                ear.misheard(cx.now, &mut cx.flights, *name, flight);
+                ear.misheard(cx.now, &mut cx.in_flight, *name, flight);
                 return self.hand_on_heard(cx);
             }
             cx.report.units_false += 1;
-            cx.flights.begin(*name, flight.fetch, flight.unit);
-            if let Some(again) = cx.flights.get_mut(name) {
+            cx.in_flight.begin(*name, flight.fetch, flight.unit);
+            if let Some(again) = cx.in_flight.get_mut(name) {
                 (again.waiters, again.counted) = (flight.waiters, flight.counted);
             }
             return cx.expel(peer, "a unit is not what its name says");
@@ -124,8 +124,8 @@ impl Objects {
         from: Provenance,
     ) {
         let id = flight.fetch;
-        if let Some(storing) = cx.growing.get_mut(&id) {
-            storing.received_bytes += whole.len() as u64;
+        if let Some(incoming) = cx.transfers.get_mut(&id) {
+            incoming.received_bytes += whole.len() as u64;
         }
         cx.pursuits.came(id, cx.now);
         if let Some(ear) = &mut cx.ear {
@@ -139,7 +139,7 @@ impl Objects {
 
     /// A unit that is wanted has come before, and is true.
     pub fn came_early(&mut self, cx: &mut Context, name: ChunkId, bytes: Bytes) {
-        let flight = cx.flights.remove(&name);
+        let flight = cx.in_flight.remove(&name);
         if let Some(flight) = flight {
             self.unit_is_here(cx, name, flight, bytes, Provenance::Own);
         }
@@ -149,16 +149,16 @@ impl Objects {
     pub fn units_lost(&mut self, cx: &mut Context, id: FetchId, names: &[ChunkId]) {
         let mut waiters = Vec::new();
         for name in names {
-            if cx.flights.get_mut(name).is_none_or(|flight| flight.fetch != id) {
+            if cx.in_flight.get_mut(name).is_none_or(|flight| flight.fetch != id) {
                 continue;
             }
             cx.report.wants_lost += 1;
             cx.pursuits.came(id, cx.now);
-            let storing = cx.growing.get_mut(&id);
-            if let Some(storing) = storing.filter(|it| it.lost.len() < LOST_MAX) {
-                storing.lost.insert(*name);
+            let incoming = cx.transfers.get_mut(&id);
+            if let Some(incoming) = incoming.filter(|it| it.lost.len() < LOST_MAX) {
+                incoming.lost.insert(*name);
             }
-            let lost = cx.flights.remove(name);
+            let lost = cx.in_flight.remove(name);
             if let (Some(ear), Some(flight)) = (&mut cx.ear, &lost) {
                 ear.unwant(cx.now, &[flight.unit.want(*name)]);
             }
@@ -171,33 +171,33 @@ impl Objects {
     /// All that a followed object's readers here want has come: they go on from the store. Peers may
     /// want more.
     pub fn settle_listed(&mut self, cx: &mut Context, id: FetchId, record: Rc<Record>) {
-        let flying = cx.flights.has(id);
-        let Some(storing) = cx.growing.get(&id) else { return };
+        let flying = cx.in_flight.has(id);
+        let Some(incoming) = cx.transfers.get(&id) else { return };
         let has_all = |reader: &Reader| {
             let wanted = reader.wanted_to >= record.length;
             let exchange = cx.exchanges.get(&reader.id);
             exchange.is_none_or(|it| it.has_all() || (wanted && !it.may_want()))
         };
-        if !flying && storing.readers.iter().all(has_all) {
+        if !flying && incoming.readers.iter().all(has_all) {
             self.finish_listed(cx, id, &record);
         }
     }
 
     /// The last reader has left an object that a peer lists, or one of them.
     pub fn unread_listed(&mut self, cx: &mut Context, id: FetchId) {
-        let Some(storing) = cx.growing.get_mut(&id) else { return };
-        let received = storing.received_bytes;
-        if !storing.readers.is_empty() {
+        let Some(incoming) = cx.transfers.get_mut(&id) else { return };
+        let received = incoming.received_bytes;
+        if !incoming.readers.is_empty() {
             return cx.turns.dirty(id);
         }
-        if storing.is_filling() || storing.is_hollow() {
+        if incoming.is_filling() || incoming.is_hollow() {
             return cx.turns.end(id);
         }
-        let left = storing.announced.map(|length| length.saturating_sub(received));
-        let little = left.is_some_and(|left| left <= ABANDONED_MAX) && !storing.failed;
-        let here = storing.listing().is_some_and(|listing| listing.wanted_here)
+        let left = incoming.announced.map(|length| length.saturating_sub(received));
+        let little = left.is_some_and(|left| left <= ABANDONED_MAX) && !incoming.failed;
+        let here = incoming.listing().is_some_and(|listing| listing.wanted_here)
             && cx.pursuits.get(&id).is_some_and(Pursuit::is_answered);
-        let whole = storing.whole().cloned().filter(|_| !cx.flights.has(id));
+        let whole = incoming.whole().cloned().filter(|_| !cx.in_flight.has(id));
         match whole {
             // It is kept if more came of it than its head.
             Some(record)
@@ -216,21 +216,21 @@ impl Objects {
 
     /// A followed object is as complete as it will be: its record is kept.
     pub fn finish_listed(&mut self, cx: &mut Context, id: FetchId, record: &Rc<Record>) {
-        let Some(mut storing) = self.remove(cx, id) else { return };
-        let label = storing.label.clone();
+        let Some(mut incoming) = self.remove(cx, id) else { return };
+        let label = incoming.label.clone();
         let named = label.as_ref().and_then(|label| label.named);
         let published = named.is_some_and(|name| cx.published.has(&name));
-        let (failed, hollow) = (storing.failed, storing.is_hollow());
-        let reopened = storing.is_filling();
+        let (failed, hollow) = (incoming.failed, incoming.is_hollow());
+        let reopened = incoming.is_filling();
         if failed || hollow {
-            for reader in self.drop_storing(cx, id, storing) {
+            for reader in self.drop_storing(cx, id, incoming) {
                 self.says(Value::Closed(reader, Rc::clone(record), false));
                 cx.turns.ready(reader);
             }
             return;
         }
-        let group = storing.flush();
-        let readers = storing.reader_ids();
+        let group = incoming.flush();
+        let readers = incoming.reader_ids();
         cx.append(Some(id), group);
         if let Some(label) = label.filter(|_| !reopened && !published) {
             cx.put_record(label.key, label.uri, Rc::clone(record));

@@ -11,7 +11,7 @@
 //! on to whom it concerns.
 
 use super::{Options, Output, Overhear, Overhearing, SEGMENTS_AT_ONCE};
-use crate::chunks::{Chunks, Flight, Flights, Part};
+use crate::chunks::{Chunks, Flight, InFlight, Part};
 use crate::heard::Heard;
 use crate::input::{Config, FetchId, Listening, Overheard};
 use bytes::Bytes;
@@ -52,7 +52,7 @@ pub type TakenBack = BTreeMap<(NodeId, Request), Vec<ChunkId>>;
 /// What a node holds, and what it may take in.
 pub struct Here<'a> {
     pub chunks: &'a mut Chunks,
-    pub flights: &'a mut Flights,
+    pub in_flight: &'a mut InFlight,
     /// Units may wait in memory for the disk up to this many bytes; none, where there is no disk.
     pub pinned_max: u64,
 }
@@ -149,10 +149,10 @@ impl Listener {
                 }
                 Output::Begun { .. } => {}
                 // It comes from the peer, or else may be heard once more.
-                Output::Chunk { name, .. } if self.is_left_to_come(here.flights, &name) => {
+                Output::Chunk { name, .. } if self.is_left_to_come(here.in_flight, &name) => {
                     self.engine.lost(now, name);
                 }
-                Output::Chunk { name, bytes } => match here.flights.remove(&name) {
+                Output::Chunk { name, bytes } => match here.in_flight.remove(&name) {
                     Some(flight) => self.heard_first(name, flight, bytes),
                     None => self.heard_unasked(now, here, name, bytes),
                 },
@@ -161,8 +161,8 @@ impl Listener {
     }
 
     /// Whether a unit is on its way and nothing that is on its way is taken back.
-    fn is_left_to_come(&self, flights: &Flights, name: &ChunkId) -> bool {
-        !self.options.cancels && flights.contains(name)
+    fn is_left_to_come(&self, in_flight: &InFlight, name: &ChunkId) -> bool {
+        !self.options.cancels && in_flight.contains(name)
     }
 
     /// A unit that is on its way was overheard before it came: it need not come any more.
@@ -245,7 +245,7 @@ impl Listener {
     pub fn misheard(
         &mut self,
         now: Instant,
-        flights: &mut Flights,
+        in_flight: &mut InFlight,
         name: ChunkId,
         mut flight: Flight,
     ) {
@@ -253,8 +253,8 @@ impl Listener {
         self.report.false_units += 1;
         flight.mistrust_heard();
         self.want(now, name, length);
-        flights.resume(name, flight);
-        self.values.extend(flights.want_of(&name).map(|want| Heard::Want(id, want)));
+        in_flight.resume(name, flight);
+        self.values.extend(in_flight.want_of(&name).map(|want| Heard::Want(id, want)));
     }
 
     /// Whether readers of an object want nothing for a moment.

@@ -128,7 +128,7 @@ impl Publish {
     pub(super) fn change(&mut self, cx: &mut Context, mut changes: Vec<Change>, waiter: Waiter) {
         let put = Change::Put { key: LIST, row: cx.published.encode(), records: Vec::new() };
         changes.extend([put, Change::Keep { key: LIST }]);
-        let ticket = cx.tickets.draw();
+        let ticket = cx.ids.draw();
         self.changes.insert(ticket, waiter);
         cx.out.push_back(Output::Store(StoreOutput::Change(ticket, changes)));
         cx.dirty();

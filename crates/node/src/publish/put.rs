@@ -67,7 +67,7 @@ impl Publish {
     }
 
     fn take_in(&mut self, cx: &mut Context, exchange: ExchangeId, bytes: u64) {
-        let id = cx.tickets.fetch();
+        let id = cx.ids.fetch();
         self.puts.insert(id, Put::new(exchange, bytes));
         self.values.push_back(Value::Begin(id, bytes));
         cx.chunks.keep_for(id);
@@ -130,7 +130,7 @@ impl Publish {
         let exchange = put.exchange;
         let Some(root) = put.root() else {
             let drop = Change::DropSegments { record: written.id };
-            let output = StoreOutput::Change(cx.tickets.draw(), vec![drop]);
+            let output = StoreOutput::Change(cx.ids.draw(), vec![drop]);
             cx.out.push_back(Output::Store(output));
             answer(cx, exchange, Err(PutError::TooLong(named_bytes_max(cx))));
             return self.unmark(cx);

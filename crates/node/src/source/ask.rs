@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::http::fields;
 use crate::input::{FetchError, FetchId};
 use crate::output::{OriginOutput, Output};
-use crate::pursuits::{Goal, Pursuit, Via};
+use crate::pursuits::{Goal, Pursuit, Upstream};
 use crate::request::{COVER, CREDIT};
 use crate::{hints, output};
 use ::http::HeaderMap;
@@ -29,7 +29,7 @@ impl Source {
         let Some((mesh, pursuit)) = cx.mesh.as_ref().zip(cx.pursuits.get_mut(&id)) else {
             return;
         };
-        pursuit.via = Via::Sought(cx.now);
+        pursuit.via = Upstream::Sought(cx.now);
         let may = |address| pursuit.may_ask(mesh, address);
         self.select.begin(cx.now, &pursuit.query(mesh, id, &may));
         self.look_again(cx.now);
@@ -55,7 +55,7 @@ impl Source {
             match said {
                 Said::Datagram(to, bytes) => cx.out.push_back(Output::Datagram(to, bytes)),
                 Said::Known(id) => {
-                    if matches!(cx.pursuits.via(id), Some(Via::Sought(_))) {
+                    if matches!(cx.pursuits.via(id), Some(Upstream::Sought(_))) {
                         self.ask_next(cx, id);
                     }
                 }
@@ -78,7 +78,7 @@ impl Source {
         self.dialling.entry(socket).or_default().push(id);
         mesh.peers.dial(cx.now, socket);
         if let Some(pursuit) = cx.pursuits.get_mut(&id) {
-            pursuit.via = Via::Dialling(socket);
+            pursuit.via = Upstream::Dialling(socket);
         }
         self.look_at.get_or_insert(cx.now + LOOK_EVERY);
     }
@@ -97,7 +97,7 @@ impl Source {
         let Some((mesh, pursuit)) = cx.mesh.as_mut().zip(cx.pursuits.get_mut(&id)) else {
             return;
         };
-        pursuit.via = Via::Peer(peer, request);
+        pursuit.via = Upstream::Peer(peer, request);
         pursuit.tried.push(address);
         pursuit.moved = cx.now;
         pursuit.sparing |= hopeful;
@@ -123,7 +123,7 @@ impl Source {
         if pursuit.quest.ask.named.is_some() && !pursuit.quest.goal.is_object() {
             return match pursuit.former.take() {
                 // The one asked first may only be slow.
-                Some((peer, request)) => pursuit.via = Via::Peer(peer, request),
+                Some((peer, request)) => pursuit.via = Upstream::Peer(peer, request),
                 None => self.ends(id, Err(FetchError::NoHolder)),
             };
         }
@@ -133,7 +133,7 @@ impl Source {
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         if pursuit.quest.goal.is_object() {
             // Two versions are never spliced: it has to be the same transfer, by another way.
-            pursuit.via = Via::Nobody;
+            pursuit.via = Upstream::Nobody;
             pursuit.stranded.get_or_insert(cx.now);
             pursuit.tried.clear();
             self.look_at.get_or_insert(cx.now + LOOK_EVERY);
@@ -147,7 +147,7 @@ impl Source {
     /// Asks the origin itself.
     pub fn dial_origin(&mut self, cx: &mut Context, id: FetchId) {
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
-        pursuit.via = Via::Origin;
+        pursuit.via = Upstream::Origin;
         let request = pursuit.origin_request(pursuit.quest.headers.clone());
         cx.out.push_back(Output::Origin(OriginOutput::Fetch(id, Box::new(request))));
     }
@@ -192,7 +192,7 @@ impl Source {
         let mut waiting = self.dialling.remove(&address).unwrap_or_default();
         waiting.sort_unstable();
         waiting.dedup();
-        let waits = |id: &FetchId| cx.pursuits.via(*id) == Some(Via::Dialling(address));
+        let waits = |id: &FetchId| cx.pursuits.via(*id) == Some(Upstream::Dialling(address));
         waiting.retain(waits);
         waiting
     }

@@ -5,7 +5,7 @@ use crate::access::Forbidden;
 use crate::context::Context;
 use crate::input::{FetchError, FetchId};
 use crate::output::{OriginOutput, Output};
-use crate::pursuits::{Goal, Pursuit, Via};
+use crate::pursuits::{Goal, Pursuit, Upstream};
 use crate::request::Asker;
 use wire::NodeId;
 use wire::peer::{Message, Outcome, Request};
@@ -26,7 +26,7 @@ impl Source {
 
     /// As [`end`](Self::end), and an origin that is asked is told.
     pub fn cancel(&mut self, cx: &mut Context, id: FetchId) {
-        let pursuit = cx.pursuits.get(&id).filter(|pursuit| pursuit.via == Via::Origin);
+        let pursuit = cx.pursuits.get(&id).filter(|pursuit| pursuit.via == Upstream::Origin);
         if let Some(line) = pursuit.and_then(|pursuit| pursuit.line(id)) {
             cx.out.push_back(Output::Origin(OriginOutput::Cancel(line)));
         }
@@ -43,7 +43,7 @@ impl Source {
     pub fn lose_way(&mut self, cx: &mut Context, id: FetchId) {
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         let asked = pursuit.request();
-        pursuit.via = Via::Nobody;
+        pursuit.via = Upstream::Nobody;
         asked.into_iter().for_each(|asked| self.withdraw(cx, asked));
         if self.fall_back(cx, id) {
             return;
@@ -64,7 +64,7 @@ impl Source {
 
     /// What a peer says is of no use here, though it may be honest: it is asked elsewhere.
     pub fn disregard(&mut self, cx: &mut Context, id: FetchId) {
-        if matches!(cx.pursuits.via(id), Some(Via::Peer(..))) {
+        if matches!(cx.pursuits.via(id), Some(Upstream::Peer(..))) {
             self.lose_way(cx, id);
         }
     }
@@ -74,14 +74,14 @@ impl Source {
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return false };
         let of_use = match pursuit.quest.goal {
             Goal::Object | Goal::Holes => true,
-            Goal::Head => pursuit.via == Via::Origin,
+            Goal::Head => pursuit.via == Upstream::Origin,
             Goal::Pass | Goal::Range => false,
         };
         let Some((peer, request)) = pursuit.former.take_if(|_| of_use) else { return false };
         if let Some(asked) = pursuit.request() {
             self.asks.remove(&asked);
         }
-        pursuit.via = Via::Peer(peer, request);
+        pursuit.via = Upstream::Peer(peer, request);
         true
     }
 
@@ -105,14 +105,14 @@ impl Source {
     fn listen_to(&mut self, cx: &mut Context, id: FetchId, asked: (NodeId, Request)) {
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         let Some(former) = pursuit.former.take() else { return };
-        if let Some(line) = pursuit.line(id).filter(|_| pursuit.via == Via::Origin) {
+        if let Some(line) = pursuit.line(id).filter(|_| pursuit.via == Upstream::Origin) {
             cx.out.push_back(Output::Origin(OriginOutput::Cancel(line)));
         }
         let stays = former == asked;
         let other = if stays { pursuit.request() } else { Some(former) };
-        pursuit.via = Via::Peer(asked.0, asked.1);
+        pursuit.via = Upstream::Peer(asked.0, asked.1);
         if !stays {
-            cx.flights.drop_parts(id);
+            cx.in_flight.drop_parts(id);
         }
         other.into_iter().for_each(|other| self.withdraw(cx, other));
     }
@@ -149,13 +149,13 @@ impl Source {
                 return self.values.push_back(Value::AllCame(id));
             }
             Goal::Pass if outcome == Outcome::Complete => {
-                pursuit.via = Via::Done;
+                pursuit.via = Upstream::Done;
                 self.asks.remove(&asked);
                 return self.ends(id, Ok(()));
             }
             _ => {}
         }
-        pursuit.via = Via::Nobody;
+        pursuit.via = Upstream::Nobody;
         let (goal, for_peer) = (pursuit.quest.goal, pursuit.quest.ask.asker != Asker::Client);
         self.asks.remove(&asked);
         let another = match goal {
@@ -240,7 +240,7 @@ fn error(outcome: Outcome, for_peer: bool) -> Option<FetchError> {
 impl Pursuit {
     /// Whether the origin was asked after peers, in vain: it is the mesh that could not help.
     pub fn is_helpless(&self) -> bool {
-        self.via == Via::Origin && !self.tried.is_empty()
+        self.via == Upstream::Origin && !self.tried.is_empty()
     }
 
     /// Whether a named object is asked for.

@@ -18,10 +18,10 @@ pub mod select;
 mod tell;
 
 use crate::context::Context;
-use crate::growing::storing::Storing;
 use crate::hasher::Map;
 use crate::input::{FetchError, FetchId};
-use crate::pursuits::{Goal, Pursuit, Quest, Via};
+use crate::pursuits::{Goal, Pursuit, Quest, Upstream};
+use crate::transfers::incoming::Incoming;
 use select::Select;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -98,7 +98,7 @@ impl Source {
         let pursuit = Pursuit {
             to_gateway: quest.ask.trail.to_gateway,
             sparing: quest.ask.trail.sparing,
-            via: Via::Next,
+            via: Upstream::Next,
             tried: Vec::new(),
             former: None,
             answered: false,
@@ -119,8 +119,8 @@ impl Source {
 
     /// Asks the next hop, the gateway or the origin, if none is asked yet; of an object, for what is still to be listed.
     pub fn advance(&mut self, cx: &mut Context, id: FetchId) {
-        if cx.pursuits.get(&id).is_some_and(|pursuit| pursuit.via == Via::Next) {
-            let from = cx.growing.get(&id).and_then(Storing::goes_on_from);
+        if cx.pursuits.get(&id).is_some_and(|pursuit| pursuit.via == Upstream::Next) {
+            let from = cx.transfers.get(&id).and_then(Incoming::goes_on_from);
             self.reach(cx, id, from);
         }
     }
@@ -128,15 +128,15 @@ impl Source {
     /// Somebody is to be asked, when the transfer has its turn.
     pub fn ask_next(&mut self, cx: &mut Context, id: FetchId) {
         if let Some(pursuit) = cx.pursuits.get_mut(&id) {
-            pursuit.via = Via::Next;
+            pursuit.via = Upstream::Next;
             cx.turns.dirty(id);
         }
     }
 
     /// All of it has come.
     pub fn done(&mut self, cx: &mut Context, id: FetchId) {
-        if let Some(pursuit) = cx.pursuits.get_mut(&id).filter(|it| it.via != Via::Origin) {
-            pursuit.via = Via::Done;
+        if let Some(pursuit) = cx.pursuits.get_mut(&id).filter(|it| it.via != Upstream::Origin) {
+            pursuit.via = Upstream::Done;
         }
     }
 

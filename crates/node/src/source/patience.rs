@@ -3,7 +3,7 @@
 use super::{LOOK_EVERY, Source, Value};
 use crate::context::Context;
 use crate::input::{FetchError, FetchId};
-use crate::pursuits::{Goal, Pursuit, Via};
+use crate::pursuits::{Goal, Pursuit, Upstream};
 use crate::request::Asker;
 use std::time::Duration;
 use wire::{Instant, NodeId};
@@ -29,7 +29,7 @@ const ANEW: Duration = Duration::from_secs(2);
 impl Source {
     /// What is asked of peers, or to be asked, in order.
     pub fn at_peers(&self, cx: &Context) -> Vec<FetchId> {
-        cx.pursuits.those(|pursuit| !matches!(pursuit.via, Via::Origin | Via::Done))
+        cx.pursuits.those(|pursuit| !matches!(pursuit.via, Upstream::Origin | Upstream::Done))
     }
 
     /// Something is to be looked at again.
@@ -42,27 +42,32 @@ impl Source {
         let Some(silent) = cx.pursuits.get(&id).map(|it| it.silent_for(cx)) else { return };
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         // A peer may have a way of its own, and waits itself; but one that was just found has its time.
-        let is_at_a_loss = pursuit.via == Via::Nobody && pursuit.quest.ask.asker != Asker::Client;
+        let is_at_a_loss =
+            pursuit.via == Upstream::Nobody && pursuit.quest.ask.asker != Asker::Client;
         let patience = if is_at_a_loss { RELAY_STRANDED_MAX } else { STRANDED_MAX };
         let stranded = pursuit.stranded.is_some_and(|since| cx.now - since > patience);
         if stranded && silent > patience {
             return self.ends(id, Err(FetchError::NoRoute));
         }
         match pursuit.via {
-            Via::Nobody if pursuit.quest.goal == Goal::Pass => {}
-            Via::Nobody => {
+            Upstream::Nobody if pursuit.quest.goal == Goal::Pass => {}
+            Upstream::Nobody => {
                 pursuit.tried.clear();
                 self.ask_next(cx, id);
             }
-            Via::Peer(..) => self.look_after_asked(cx, id, silent, open),
-            Via::Sought(since) if cx.now - since > SOUGHT_MAX => self.ask_origin(cx, id),
-            Via::Dialling(_) | Via::Origin | Via::Done | Via::Next | Via::Sought(_) => {}
+            Upstream::Peer(..) => self.look_after_asked(cx, id, silent, open),
+            Upstream::Sought(since) if cx.now - since > SOUGHT_MAX => self.ask_origin(cx, id),
+            Upstream::Dialling(_)
+            | Upstream::Origin
+            | Upstream::Done
+            | Upstream::Next
+            | Upstream::Sought(_) => {}
         }
     }
 
     /// A peer that was asked has its time; what that is depends on what is waited for.
     fn look_after_asked(&mut self, cx: &mut Context, id: FetchId, silent: Duration, open: bool) {
-        let flying = cx.flights.has(id);
+        let flying = cx.in_flight.has(id);
         let Some(pursuit) = cx.pursuits.get(&id) else { return };
         let waited = cx.now - pursuit.moved;
         let patience = HOP_PATIENCE * self.asked_beside(cx, id, pursuit);

@@ -3,12 +3,12 @@
 
 use super::{Source, Value};
 use crate::context::Context;
-use crate::growing::storing::Storing;
-use crate::growing::transfer::Transfer;
 use crate::http;
 use crate::http::{ContentRange, content_length};
 use crate::input::{FetchError, FetchId};
 use crate::pursuits::{Doubt, Pursuit, Rest};
+use crate::transfers::incoming::Incoming;
+use crate::transfers::transfer::Transfer;
 use ::http::{HeaderMap, StatusCode, header};
 use wire::Instant;
 
@@ -20,7 +20,7 @@ impl Source {
         id: FetchId,
         result: Result<(), FetchError>,
     ) -> Option<Result<(), FetchError>> {
-        let came = cx.growing.get(&id).map_or(0, |storing| storing.received_bytes);
+        let came = cx.transfers.get(&id).map_or(0, |incoming| incoming.received_bytes);
         let pursuit = cx.pursuits.get(&id);
         let result = pursuit.map_or(result, |it| it.ended(came, result));
         let Some(rest) = self.rest_of(cx, id, false).filter(|_| result.is_err()) else {
@@ -34,12 +34,12 @@ impl Source {
     /// for somebody who reads; once begun it goes on for who may come back.
     fn rest_of(&mut self, cx: &mut Context, id: FetchId, begun: bool) -> Option<Rest> {
         let may_resume = cx.pursuits.get(&id).is_some_and(Pursuit::may_resume);
-        let storing = cx.growing.get(&id).filter(|_| may_resume)?;
-        let from = storing.received_bytes;
-        let cut = matches!(storing.transfer, Transfer::Cutting(_));
-        let known = storing.status == StatusCode::OK && (begun || !storing.readers.is_empty());
-        let refuses = storing.headers.get(header::ACCEPT_RANGES).is_some_and(|it| it == "none");
-        let validator = http::strong_validator(&storing.headers).cloned();
+        let incoming = cx.transfers.get(&id).filter(|_| may_resume)?;
+        let from = incoming.received_bytes;
+        let cut = matches!(incoming.transfer, Transfer::Cutting(_));
+        let known = incoming.status == StatusCode::OK && (begun || !incoming.readers.is_empty());
+        let refuses = incoming.headers.get(header::ACCEPT_RANGES).is_some_and(|it| it == "none");
+        let validator = http::strong_validator(&incoming.headers).cloned();
         (cut && known && !refuses && validator.is_some()).then_some(Rest { from, validator })
     }
 
@@ -56,8 +56,8 @@ impl Source {
         if !pursuit.is_some_and(|it| it.rest_answered(now)) {
             return false;
         }
-        let Some(storing) = cx.growing.get(&id) else { return false };
-        match rest_end(storing, storing.received_bytes, status, headers) {
+        let Some(incoming) = cx.transfers.get(&id) else { return false };
+        match rest_end(incoming, incoming.received_bytes, status, headers) {
             Some(end) => {
                 if let Some(pursuit) = cx.pursuits.get_mut(&id) {
                     pursuit.rest_ends(end);
@@ -75,13 +75,13 @@ impl Source {
 
     /// Looks whether bodies of origins come on that may have been cut off; whether to look again.
     pub fn look_after_bodies(&mut self, cx: &mut Context) -> bool {
-        let doubtful = |(id, storing): (&FetchId, &Storing)| {
+        let doubtful = |(id, incoming): (&FetchId, &Incoming)| {
             // A body that has all come owes nothing, though it is still read.
-            let pursuit = cx.pursuits.get(id).filter(|_| !storing.is_ended());
+            let pursuit = cx.pursuits.get(id).filter(|_| !incoming.is_ended());
             let since = pursuit.and_then(|it| it.doubted_since(cx));
             since.map(|since| (*id, since))
         };
-        let mut ids: Vec<_> = cx.growing.iter().filter_map(doubtful).collect();
+        let mut ids: Vec<_> = cx.transfers.iter().filter_map(doubtful).collect();
         ids.sort_unstable();
         for (id, since) in &ids {
             self.look_after_body(cx, *id, *since);
@@ -91,8 +91,8 @@ impl Source {
 
     /// Since then nothing has been heard of a body, and the way out may be another.
     fn look_after_body(&mut self, cx: &mut Context, id: FetchId, since: Instant) {
-        let Some(storing) = cx.growing.get(&id) else { return };
-        let owes = storing.granted > storing.received_bytes;
+        let Some(incoming) = cx.transfers.get(&id) else { return };
+        let owes = incoming.granted > incoming.received_bytes;
         let pursuit = cx.pursuits.get(&id);
         let doubt = pursuit.map_or(Doubt::None, |it| it.doubt(cx.now, since, owes));
         if doubt == Doubt::None {
@@ -111,27 +111,32 @@ impl Source {
 }
 
 /// Where a body ends of which an answer is the rest; `None` if it is not.
-fn rest_end(storing: &Storing, from: u64, status: StatusCode, headers: &HeaderMap) -> Option<u64> {
+fn rest_end(
+    incoming: &Incoming,
+    from: u64,
+    status: StatusCode,
+    headers: &HeaderMap,
+) -> Option<u64> {
     if status != StatusCode::PARTIAL_CONTENT {
         return None;
     }
     let ContentRange { range, whole } = ContentRange::of(headers)?;
     // An origin need not send all that it is asked for: the end is known or told, or this may not be it.
-    let told = whole.or(storing.announced) == Some(range.end);
-    let same = |name| headers.get(&name).is_none_or(|it| storing.headers.get(&name) == Some(it));
-    let announced = storing.announced.is_none_or(|length| length == range.end);
+    let told = whole.or(incoming.announced) == Some(range.end);
+    let same = |name| headers.get(&name).is_none_or(|it| incoming.headers.get(&name) == Some(it));
+    let announced = incoming.announced.is_none_or(|length| length == range.end);
     let counted = content_length(headers).is_none_or(|length| from + length == range.end);
     let fits = range.start == from && told && announced && counted;
     let alike =
         [header::ETAG, header::LAST_MODIFIED, header::CONTENT_ENCODING].into_iter().all(same);
-    let validator = http::strong_validator(&storing.headers)?.as_bytes();
+    let validator = http::strong_validator(&incoming.headers)?.as_bytes();
     (fits && alike && http::repeats(headers, validator)).then_some(range.end)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::growing::cutting::Cutting;
+    use crate::transfers::cutting::Cutting;
     use ::http::HeaderValue;
     use wire::{Date, RecordId};
 
@@ -158,9 +163,9 @@ mod tests {
         let transfer = Transfer::Cutting(Box::new(cutting));
         let came = (Date::default(), true);
         let id = RecordId([0; 16]);
-        let mut storing = Storing::new(id, StatusCode::OK, fields(first), came, transfer);
-        storing.announced = announced;
-        rest_end(&storing, 100, StatusCode::PARTIAL_CONTENT, &fields(rest))
+        let mut incoming = Incoming::new(id, StatusCode::OK, fields(first), came, transfer);
+        incoming.announced = announced;
+        rest_end(&incoming, 100, StatusCode::PARTIAL_CONTENT, &fields(rest))
     }
 
     #[test]

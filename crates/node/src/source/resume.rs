@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::http;
 use crate::input::{FetchError, FetchId};
 use crate::output::{OriginOutput, Output};
-use crate::pursuits::{Doubt, Pursuit, Rest, Resumed, Via};
+use crate::pursuits::{Doubt, Pursuit, Rest, Resumed, Upstream};
 use std::time::Duration;
 use wire::Instant;
 
@@ -28,7 +28,7 @@ impl Source {
         let is_of_it = match cx.pursuits.get(&id) {
             Some(pursuit) => pursuit.line(id) == Some(line),
             // A file comes without being asked for.
-            None => cx.growing.contains_key(&id),
+            None => cx.transfers.contains_key(&id),
         };
         is_of_it.then_some(id)
     }
@@ -52,7 +52,7 @@ impl Source {
     /// Asks the origin for the rest of a body.
     pub fn resume(&mut self, cx: &mut Context, id: FetchId, rest: Rest) {
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
-        let line = cx.tickets.fetch();
+        let line = cx.ids.fetch();
         let mut headers = pursuit.quest.headers.clone();
         http::make_ranged(&mut headers, rest.from, None, rest.validator);
         pursuit.resumed =
@@ -95,7 +95,7 @@ impl Pursuit {
 
     /// Whether its origin can be asked for the rest of what broke off.
     pub fn may_resume(&self) -> bool {
-        self.via == Via::Origin && !self.quest.ask.has_body
+        self.via == Upstream::Origin && !self.quest.ask.has_body
     }
 
     /// Since when nothing has been heard of a body whose connection may be dead; `None` if it need not be looked
@@ -105,7 +105,7 @@ impl Pursuit {
         let asked = self.resumed.as_ref().map(|it| it.asked);
         let since = asked.map_or(self.moved, |asked| asked.max(self.moved));
         let is = asked.is_some() || changed.is_some_and(|at| at >= self.moved);
-        (is && self.via == Via::Origin).then(|| since.max(changed.unwrap_or(since)))
+        (is && self.via == Upstream::Origin).then(|| since.max(changed.unwrap_or(since)))
     }
 
     /// Since then nothing has been heard of a body. `owes`: its origin was granted more than came.

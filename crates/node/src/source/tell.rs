@@ -4,7 +4,7 @@ use super::{Source, Value};
 use crate::context::Context;
 use crate::input::FetchId;
 use crate::output::{OriginOutput, Output};
-use crate::pursuits::Via;
+use crate::pursuits::Upstream;
 use crate::request::CREDIT;
 use wire::NodeId;
 use wire::peer::{Message, Want};
@@ -26,7 +26,7 @@ impl Source {
 
     /// Wants once more what is on its way.
     pub fn want_again(&mut self, cx: &mut Context, id: FetchId) {
-        let wants = cx.flights.wants_of(id);
+        let wants = cx.in_flight.wants_of(id);
         self.want(cx, id, &wants);
     }
 
@@ -47,7 +47,7 @@ impl Source {
 
     /// The peer that is asked may send so many bytes more that are in no unit.
     pub fn credit(&mut self, cx: &mut Context, id: FetchId, bytes: u32) {
-        if let Some(Via::Peer(peer, request)) = cx.pursuits.via(id) {
+        if let Some(Upstream::Peer(peer, request)) = cx.pursuits.via(id) {
             cx.say(peer, Message::Credit(request, bytes, 0));
         }
     }
@@ -66,7 +66,7 @@ impl Source {
             cx.out.push_back(Output::Origin(OriginOutput::Grant(id, bytes)));
             return bytes;
         };
-        if let Via::Peer(peer, request) = pursuit.via {
+        if let Upstream::Peer(peer, request) = pursuit.via {
             // A message for each few bytes would cost more air than they do.
             pursuit.owed += bytes;
             if pursuit.owed < u64::from(CREDIT / 4) {

@@ -5,9 +5,9 @@
 
 use super::{Chunks, Group};
 use crate::hasher::Set;
+use crate::ids::Ids;
 use crate::input::FetchId;
 use crate::output::Output;
-use crate::tickets::Tickets;
 use bytes::Bytes;
 use std::collections::VecDeque;
 use store::Provenance;
@@ -21,7 +21,7 @@ impl Chunks {
         fetch: FetchId,
         id: ChunkId,
         bytes: &Bytes,
-        tickets: &mut Tickets,
+        ids: &mut Ids,
         out: &mut VecDeque<Output>,
     ) -> bool {
         let waiting = self.keeping.get_mut(&fetch).is_some_and(|waiting| !waiting.insert(id));
@@ -33,7 +33,7 @@ impl Chunks {
             None => self.pin(id, bytes.clone(), Provenance::Put),
         }
         let comes = self.is_being_written(&id)
-            || (self.holds_on_disk(&id) && self.doubt(fetch, id, tickets, out));
+            || (self.holds_on_disk(&id) && self.doubt(fetch, id, ids, out));
         !comes
     }
 

@@ -7,9 +7,9 @@ use crate::catalogue::{Manifests, Signed, segment_number};
 use crate::chunks::{Chunks, Unit};
 use crate::exchanges::Exchanges;
 use crate::exchanges::exchange::Exchange;
-use crate::growing::cutting::Cutting;
 use crate::hasher::Set;
-use crate::http::{Record, Voucher};
+use crate::http::{Record, RecordSignature};
+use crate::transfers::cutting::Cutting;
 use bytes::Bytes;
 use content::{Root, Segment};
 use http::{HeaderMap, HeaderName, StatusCode};
@@ -32,7 +32,7 @@ pub struct Label {
 
 /// An object that is being stored while it comes.
 #[derive(Debug)]
-pub struct Storing {
+pub struct Incoming {
     /// Under what it is kept; a file that is published here gets its name at its end.
     pub label: Option<Label>,
     /// When it was asked for.
@@ -50,7 +50,7 @@ pub struct Storing {
     /// How old it was when it came, in seconds, as the peer had it that sent it.
     pub carried: u64,
     /// Who vouches for it, if that is not ourselves.
-    pub voucher: Option<Voucher>,
+    pub record_signature: Option<RecordSignature>,
     /// What certifies it, if it was asked for by name.
     pub root: Option<Rc<Root>>,
     /// Its length in bytes, where that was announced.
@@ -74,7 +74,7 @@ pub struct Storing {
     pub pause_at: Option<Instant>,
 }
 
-impl Storing {
+impl Incoming {
     pub fn new(
         record: RecordId,
         status: StatusCode,
@@ -94,7 +94,7 @@ impl Storing {
             received,
             clocked,
             carried: 0,
-            voucher: None,
+            record_signature: None,
             root: None,
             announced: None,
             readers: Vec::new(),
@@ -284,7 +284,7 @@ impl Storing {
             clocked: self.clocked,
             invalid: false,
             carried: self.carried,
-            voucher: self.voucher.clone(),
+            record_signature: self.record_signature.clone(),
             length: self.known_bytes(),
             offsets: self.offsets.clone(),
         }
@@ -327,7 +327,7 @@ impl Storing {
         Self {
             announced: Some(record.length),
             offsets: record.offsets.clone(),
-            voucher: record.voucher.clone(),
+            record_signature: record.record_signature.clone(),
             ..Self::new(record.id, record.status, record.headers.clone(), came, transfer)
         }
     }

@@ -4,9 +4,9 @@ use crate::input::{FetchId, Ticket};
 
 /// Draws numbers that are never used twice.
 #[derive(Debug, Default)]
-pub struct Tickets(u64);
+pub struct Ids(u64);
 
-impl Tickets {
+impl Ids {
     pub fn draw(&mut self) -> Ticket {
         self.0 += 1;
         Ticket(self.0)

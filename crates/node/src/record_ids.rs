@@ -4,12 +4,12 @@ use wire::RecordId;
 
 /// Draws record ids: BLAKE3 of a counter, keyed by the seed.
 #[derive(Debug)]
-pub struct Dice {
+pub struct RecordIds {
     seed: [u8; 32],
     drawn: u64,
 }
 
-impl Dice {
+impl RecordIds {
     pub fn new(seed: [u8; 32]) -> Self {
         Self { seed, drawn: 0 }
     }

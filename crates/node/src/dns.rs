@@ -20,12 +20,12 @@ const HOSTS_MAX: usize = 1024;
 type Answer = (Instant, Rc<[IpAddr]>);
 
 /// Addresses by host.
-pub struct Names {
+pub struct DnsCache {
     cache: Cache<String, Answer, UnitWeighter>,
     waiting: Map<String, Vec<ExchangeId>>,
 }
 
-impl Names {
+impl DnsCache {
     pub fn new() -> Self {
         Self { cache: cache(HOSTS_MAX, HOSTS_MAX as u64, UnitWeighter), waiting: Map::default() }
     }
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_name_that_was_not_looked_up_is_asked_for_again() {
-        let (mut names, mut out) = (Names::new(), VecDeque::new());
+        let (mut names, mut out) = (DnsCache::new(), VecDeque::new());
         let (now, client) = (Instant::from_nanos(0), IpAddr::from([10, 0, 0, 1]));
         names.resolve("a.test", client, ExchangeId(1), &mut out);
         assert_eq!(names.handle_resolved(now, "a.test".into(), None), [ExchangeId(1)]);

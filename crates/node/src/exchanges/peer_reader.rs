@@ -22,7 +22,7 @@ const WANT_COST: u64 = 256;
 
 /// How far a peer is with an object.
 #[derive(Debug)]
-pub struct Supplying {
+pub struct PeerReader {
     pub source: Source,
     pub record: RecordId,
     /// Who it is.
@@ -55,7 +55,7 @@ pub struct Supplying {
     pub turning: bool,
 }
 
-impl Supplying {
+impl PeerReader {
     /// A peer that asks so has wanted nothing yet.
     pub fn new(
         peer: NodeId,

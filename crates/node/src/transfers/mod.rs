@@ -1,8 +1,8 @@
 //! Objects while they come: a table that `object` alone writes, and that all may read.
 
 pub mod cutting;
+pub mod incoming;
 pub mod reader;
-pub mod storing;
 pub mod transfer;
 
 use crate::chunks::Unit;
@@ -12,9 +12,9 @@ use crate::http::Record;
 use crate::input::{ExchangeId, FetchId};
 use crate::request::UNASKED_BYTES;
 use content::Segment;
+use incoming::Incoming;
 use smallvec::SmallVec;
 use std::ops::{Deref, DerefMut};
-use storing::Storing;
 use wire::{ChunkId, RecordId};
 
 /// Who reads an object.
@@ -22,32 +22,32 @@ pub type Readers = SmallVec<[ExchangeId; 8]>;
 
 /// See the module.
 #[derive(Debug, Default)]
-pub struct Growing(Map<FetchId, Storing>);
+pub struct Transfers(Map<FetchId, Incoming>);
 
-impl Deref for Growing {
-    type Target = Map<FetchId, Storing>;
+impl Deref for Transfers {
+    type Target = Map<FetchId, Incoming>;
 
     fn deref(&self) -> &Self::Target {
         &self.0
     }
 }
 
-impl DerefMut for Growing {
+impl DerefMut for Transfers {
     fn deref_mut(&mut self) -> &mut Self::Target {
         &mut self.0
     }
 }
 
-impl Growing {
+impl Transfers {
     /// The transfer that fills the holes of a record, if there is one.
     pub fn filling(&self, record: &Record) -> Option<FetchId> {
-        let fills = |it: &Storing| it.record == record.id && it.is_filling();
-        self.0.iter().find_map(|(id, storing)| fills(storing).then_some(*id))
+        let fills = |it: &Incoming| it.record == record.id && it.is_filling();
+        self.0.iter().find_map(|(id, incoming)| fills(incoming).then_some(*id))
     }
 
     /// Who reads an object.
     pub fn readers(&self, id: FetchId) -> Readers {
-        self.0.get(&id).map(Storing::reader_ids).unwrap_or_default()
+        self.0.get(&id).map(Incoming::reader_ids).unwrap_or_default()
     }
 
     /// Those of them that are peers.
@@ -57,7 +57,7 @@ impl Growing {
 
     /// Whether a record is among them.
     pub fn has(&self, record: RecordId) -> bool {
-        self.0.values().any(|storing| storing.record == record)
+        self.0.values().any(|incoming| incoming.record == record)
     }
 }
 
