@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::sleep;
-use wire::peer::{Ask, Gateway, Hello, Message, Request, Want};
+use wire::peer::{Gateway, Get, Hello, Message, Request, Want};
 use wire::{Instant, NodeId};
 
 const STRANGERS: u8 = 64;
@@ -102,7 +102,7 @@ impl Stranger {
             LinkOutput::Receive(id, bytes) => {
                 self.links.entry(id).and_modify(|link| link.granted += bytes);
             }
-            LinkOutput::Gather(..) | LinkOutput::Bulk(_) => {}
+            LinkOutput::ReadThreshold(..) | LinkOutput::BulkData(_) => {}
             LinkOutput::Hangup(id) => drop(self.links.remove(&id)),
         }
     }
@@ -184,7 +184,7 @@ impl Stranger {
             true => format!("{}/never/{}/{number}", self.url, self.number),
             false => format!("{}/{}", self.url, number % REQUESTS),
         };
-        let ask = Ask {
+        let ask = Get {
             request: Request(number),
             hops: 8,
             visited: Vec::new(),
@@ -193,12 +193,12 @@ impl Stranger {
             resume: None,
             have: None,
             sparing: false,
-            cover: 1 << 30,
+            manifest_credit: 1 << 30,
             credit: 64 * 1024,
             uri,
             fields,
         };
-        self.peers.send(self.now(), peer, &Message::Ask(Box::new(ask)));
+        self.peers.send(self.now(), peer, &Message::Get(Box::new(ask)));
     }
 }
 

@@ -38,7 +38,7 @@ use tokio::task::spawn_local;
 /// Descriptors for everything else: peers, the store, the control socket, idle connections to origins.
 const DESCRIPTORS_KEPT: u64 = crate::links::DESCRIPTORS + 256;
 /// A client has so long for the head of its next request.
-const HEAD_PATIENCE: Duration = Duration::from_secs(60);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Which port a client came in by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -239,7 +239,7 @@ async fn converse(
     });
     let mut connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_PATIENCE)
+        .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(64 * 1024)
         .serve_connection(TokioIo::new(screened), service)
         .with_upgrades();

@@ -13,7 +13,7 @@ use bytes::{BufMut as _, Bytes, BytesMut};
 use host::clock::Clock;
 use host::parting::part;
 use host::peers::{self, Port};
-use node::driver::links::{self, ACCEPTED_MAX, DIALLED_MAX, FAREWELL, Farewells, Place, Places};
+use node::driver::links::{self, ACCEPTED_MAX, DIALLED_MAX, Farewells, LINGER, Place, Places};
 use node::driver::{LinkBuffer, READ_MAX};
 use node::{LinkId, LinkInput, LinkOutput};
 use std::cell::{Cell, RefCell};
@@ -97,8 +97,8 @@ impl Links {
             }
             LinkOutput::Write(id, _)
             | LinkOutput::Receive(id, _)
-            | LinkOutput::Gather(id, _)
-            | LinkOutput::Bulk(id) => {
+            | LinkOutput::ReadThreshold(id, _)
+            | LinkOutput::BulkData(id) => {
                 if let Some(line) = self.0.lines.borrow().get(&id) {
                     line.take(output);
                 }
@@ -277,7 +277,7 @@ impl Links {
             enough.notify_one();
         }
         tokio::select! {
-            _ = tokio::time::timeout(FAREWELL, line.part(stream)) => {}
+            _ = tokio::time::timeout(LINGER, line.part(stream)) => {}
             () = enough.notified() => {}
         }
         self.0.farewells.borrow_mut().end(|(other, _)| *other == id);
@@ -521,7 +521,7 @@ mod tests {
             let mut bench = Bench::new().await;
             let mut peer = bench.dial().await;
             bench.say(LinkOutput::Receive(ID, 50_000));
-            bench.say(LinkOutput::Gather(ID, 3000));
+            bench.say(LinkOutput::ReadThreshold(ID, 3000));
             for part in [1000, 1999, 1] {
                 look().await;
                 assert!(bench.told.try_recv().is_err(), "read before it was worth it");
@@ -546,7 +546,7 @@ mod tests {
             let mut peer = bench.dial().await;
             bench.say(LinkOutput::Receive(ID, 50_000));
             for part in [1000, 500] {
-                bench.say(LinkOutput::Gather(ID, 3000));
+                bench.say(LinkOutput::ReadThreshold(ID, 3000));
                 peer.write_all(&vec![7; part]).await.unwrap();
                 let told = bench.told.recv().await;
                 let Some(LinkInput::Received(ID, bytes)) = told else { panic!("{told:?}") };
@@ -564,7 +564,7 @@ mod tests {
             let mut bench = Bench::new().await;
             let mut peer = bench.dial().await;
             bench.say(LinkOutput::Receive(ID, 50_000));
-            bench.say(LinkOutput::Gather(ID, 3000));
+            bench.say(LinkOutput::ReadThreshold(ID, 3000));
             peer.write_all(&[7; 1000]).await.unwrap();
             look().await;
             drop(peer);

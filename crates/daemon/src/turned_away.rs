@@ -19,7 +19,7 @@ pub const OVER_SHARE: &[u8] =
 /// Clients that are waited for at one time, so that they get to read the answer; the others may lose it.
 const WAITING_MAX: usize = 32;
 /// A client gets this long to read it.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 thread_local! {
     static WAITING: Cell<usize> = const { Cell::new(0) };
@@ -37,7 +37,7 @@ pub fn turn_away(stream: TcpStream, why: &[u8]) {
     if WAITING.get() < WAITING_MAX {
         WAITING.set(WAITING.get() + 1);
         spawn_local(async move {
-            let _ = tokio::time::timeout(PATIENCE, part(stream)).await;
+            let _ = tokio::time::timeout(TIMEOUT, part(stream)).await;
             WAITING.set(WAITING.get() - 1);
         });
     }

@@ -62,7 +62,7 @@ fn a_daemon_that_stops_hangs_up() {
         let mut hearsay = Hearsay::start_with(&world, &["--mesh", "wan0"]);
         wait_until("the port", || connect(ORIGIN, "10.2.0.1:3131").is_some());
         let mut peer = connect(ORIGIN, "10.2.0.1:3131").expect("the port answers");
-        peer.set_read_timeout(Some(world::PATIENCE)).expect("a timeout");
+        peer.set_read_timeout(Some(world::TIMEOUT)).expect("a timeout");
         hearsay.terminate();
         assert_eq!(peer.read(&mut [0; 1]).expect("an orderly end"), 0);
     });

@@ -330,7 +330,7 @@ impl Context {
         let Some(ear) = &mut self.ear else { return };
         for ((peer, request), names) in ear.taken_back() {
             for names in names.chunks(Message::WANTS_MAX) {
-                self.say(peer, Message::Unwant(request, names.to_vec()));
+                self.say(peer, Message::CancelWant(request, names.to_vec()));
             }
         }
     }

@@ -171,13 +171,13 @@ impl Holders {
         match self.told.take() {
             Some((peer, names)) if Some(peer) == towards => told = names,
             // It is on the way no more, and need not lead anybody here.
-            Some((peer, names)) => say(&mut messages, peer, Message::LetGo, names.into_iter()),
+            Some((peer, names)) => say(&mut messages, peer, Message::Withdraw, names.into_iter()),
             None => {}
         }
         let Some(peer) = towards else { return messages };
         let now = self.to_tell(peer, published.collect());
-        say(&mut messages, peer, Message::LetGo, told.difference(&now).copied());
-        say(&mut messages, peer, Message::Hold, now.difference(&told).copied());
+        say(&mut messages, peer, Message::Withdraw, told.difference(&now).copied());
+        say(&mut messages, peer, Message::Have, now.difference(&told).copied());
         self.told = Some((peer, now));
         messages
     }
@@ -257,7 +257,7 @@ mod tests {
         (0..100).for_each(|it| holders.hold(A, name(it)));
         let told = holders.tell(Some(UP), std::iter::once(name(999)));
         let names = told.into_iter().flat_map(|(_, message)| match message {
-            Message::Hold(names) => names,
+            Message::Have(names) => names,
             other => panic!("{other:?}"),
         });
         let names: BTreeSet<Oid> = names.collect();
@@ -311,13 +311,13 @@ mod tests {
         holders.hold(A, name(1));
         holders.hold(UP, name(2));
         assert_eq!(tell(&mut holders, None), []);
-        assert_eq!(tell(&mut holders, Some(UP)), [(UP, Message::Hold(vec![name(1)]))]);
+        assert_eq!(tell(&mut holders, Some(UP)), [(UP, Message::Have(vec![name(1)]))]);
         assert_eq!(tell(&mut holders, Some(UP)), []);
         holders.hold(B, name(1));
         holders.gone(A);
         assert_eq!(tell(&mut holders, Some(UP)), []);
         holders.let_go(B, &name(1));
-        assert_eq!(tell(&mut holders, Some(UP)), [(UP, Message::LetGo(vec![name(1)]))]);
+        assert_eq!(tell(&mut holders, Some(UP)), [(UP, Message::Withdraw(vec![name(1)]))]);
     }
 
     #[test]
@@ -325,7 +325,7 @@ mod tests {
         let mut holders = Holders::default();
         holders.hold(A, name(1));
         tell(&mut holders, Some(UP));
-        let (taken, told) = (Message::LetGo(vec![name(1)]), Message::Hold(vec![name(1)]));
+        let (taken, told) = (Message::Withdraw(vec![name(1)]), Message::Have(vec![name(1)]));
         assert_eq!(tell(&mut holders, Some(B)), [(UP, taken), (B, told.clone())]);
         holders.gone(B);
         assert!(holders.changed);

@@ -94,10 +94,10 @@ pub enum LinkOutput {
     Receive(LinkId, u64),
     /// Before the next read, let so many bytes gather: fewer are of no use yet, and TCP acknowledges what was
     /// read together with one packet. Not for long, though: the rest may not come.
-    Gather(LinkId, u64),
+    ReadThreshold(LinkId, u64),
     /// From now on units pass by this link, one way, and nothing is said in answer: full packets matter more than the
     /// last few bytes soon, and few acknowledgements more than early ones.
-    Bulk(LinkId),
+    BulkData(LinkId),
     /// Send what was written, then close it.
     Hangup(LinkId),
 }

@@ -10,7 +10,7 @@ use wire::peer::{Request, Resume};
 use wire::{NodeId, ObjectKey, Oid, RecordId};
 
 /// A peer is told of the manifest so far ahead of the units that it asks for, in bytes of the object.
-pub const COVER: u64 = 512 * 1024;
+pub const MANIFEST_CREDIT: u64 = 512 * 1024;
 /// Bytes of a response that is not stored may come before the asker has said more.
 pub const CREDIT: u32 = 16 * 1024;
 /// However little memory there is, so many bytes may be on their way.
@@ -47,7 +47,7 @@ pub struct Trail {
     /// The stale record that a peer has.
     pub have: Option<RecordId>,
     /// How far a peer welcomes the manifest at first.
-    pub cover: u64,
+    pub manifest_credit: u64,
     /// Content bytes of a response that is not stored that a peer can take at first.
     pub credit: i64,
     /// Content bytes that a peer was given of a response that is not stored.

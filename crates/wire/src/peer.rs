@@ -8,19 +8,19 @@
 //! take memory that the bytes at hand do not pay for. *Where to start:* [`Message`]. *Source:* our
 //! own; docs/protocol.md.
 
-mod ask;
 mod chunk;
 mod codec;
 mod field;
+mod get;
 mod introduction;
 mod message;
 mod preamble;
 mod response;
 
-pub use ask::{Ask, Resume, Want};
 pub use chunk::{ChunkHead, Source};
 pub use codec::{FrameError, VERSION};
 pub use field::{Field, Selecting};
+pub use get::{Get, Resume, Want};
 pub use introduction::{Gateway, Hello, Introduction};
 pub use message::{Message, Request};
 pub use preamble::{Connection, Preamble, Refusal};

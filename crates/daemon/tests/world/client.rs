@@ -5,7 +5,7 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::{PATIENCE, Place, Process, Reply};
+use super::{Place, Process, Reply, TIMEOUT};
 
 /// A curl that was not started yet.
 pub struct Curl {
@@ -98,12 +98,12 @@ pub struct Raw {
 impl Raw {
     #[track_caller]
     pub fn connect(address: SocketAddr) -> Self {
-        Self::new(TcpStream::connect_timeout(&address, PATIENCE).expect("it accepts connections"))
+        Self::new(TcpStream::connect_timeout(&address, TIMEOUT).expect("it accepts connections"))
     }
 
     pub fn new(stream: TcpStream) -> Self {
-        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-        stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");
+        stream.set_read_timeout(Some(TIMEOUT)).expect("a timeout");
+        stream.set_write_timeout(Some(TIMEOUT)).expect("a timeout");
         stream.set_nodelay(true).expect("no delay");
         Self { stream, held: Vec::new() }
     }
@@ -157,7 +157,7 @@ impl Raw {
     pub fn has_ended(&mut self) -> bool {
         let _ = self.stream.set_read_timeout(Some(Duration::from_secs(1)));
         let read = self.stream.peek(&mut [0; 1]);
-        let _ = self.stream.set_read_timeout(Some(PATIENCE));
+        let _ = self.stream.set_read_timeout(Some(TIMEOUT));
         !matches!(read, Ok(1..)) && !read.is_err_and(|error| is_timeout(&error))
     }
 

@@ -32,7 +32,7 @@ pub use reply::Reply;
 pub use script::{Script, Visit};
 
 /// Whatever a test waits for must have happened after so long; a busy machine may need most of it.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How often a condition is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -101,7 +101,7 @@ pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
         if let Some(found) = look() {
             return found;
         }
-        assert!(begun.elapsed() < PATIENCE, "waited in vain for {what}");
+        assert!(begun.elapsed() < TIMEOUT, "waited in vain for {what}");
         std::thread::sleep(LOOK_EVERY);
     }
 }

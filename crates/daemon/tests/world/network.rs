@@ -94,6 +94,6 @@ pub fn there<T: Send>(place: Place, work: impl FnOnce() -> T + Send) -> T {
 /// A connection made by the client's machine.
 pub fn connect(address: &str) -> Raw {
     let address = address.parse().expect("an address with a port");
-    let connect = || TcpStream::connect_timeout(&address, super::PATIENCE);
+    let connect = || TcpStream::connect_timeout(&address, super::TIMEOUT);
     Raw::new(there(CLIENT, connect).expect("the connection is accepted"))
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use super::{PATIENCE, client::find};
+use super::{TIMEOUT, client::find};
 
 /// A listener; each connection is given to the script on a thread of its own.
 pub struct Script {
@@ -50,7 +50,7 @@ impl Script {
                 let (script, shared) = (Arc::clone(&script), Arc::clone(&for_acceptor));
                 shared.remember(&stream);
                 let _ = stream.set_nodelay(true);
-                let _ = stream.set_read_timeout(Some(PATIENCE));
+                let _ = stream.set_read_timeout(Some(TIMEOUT));
                 let mut visit = Visit { number, stream, held: Vec::new(), shared };
                 thread::spawn(move || script(&mut visit));
             }

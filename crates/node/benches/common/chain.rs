@@ -18,7 +18,7 @@ const PORT: u16 = 4000;
 /// What is written and not yet delivered, at most.
 const SOCKET: u64 = 64 << 10;
 /// No test takes longer, in virtual time.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// One side of a link: whose it is, what comes to it, and how much of it may.
 struct Side {
@@ -53,7 +53,7 @@ impl Chain {
     /// A client asks a router for the object: how many bytes it got.
     pub fn get(&mut self, router: usize) -> usize {
         self.routers[router].ask(self.now);
-        let until = self.now + PATIENCE;
+        let until = self.now + TIMEOUT;
         loop {
             self.settle();
             if let Some(got) = self.routers[router].got() {
@@ -126,7 +126,7 @@ impl Chain {
                     self.sides[side].granted += bytes;
                 }
             }
-            LinkOutput::Gather(..) | LinkOutput::Bulk(_) => {}
+            LinkOutput::ReadThreshold(..) | LinkOutput::BulkData(_) => {}
             LinkOutput::Hangup(id) => {
                 if let Some(side) = self.side(router, id) {
                     self.sides[side].is_open = false;

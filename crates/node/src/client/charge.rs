@@ -7,7 +7,7 @@ use crate::exchanges::exchange::{Exchange, Source, State};
 use crate::input::ExchangeId;
 use crate::request::AHEAD_MIN;
 use wire::NodeId;
-use wire::peer::{Ask, Outcome};
+use wire::peer::{Get, Outcome};
 
 /// A request takes this much whatever it says: entries of tables, and messages that are made of it.
 const REQUEST_COST: u64 = 8 * 1024;
@@ -20,7 +20,7 @@ const FIELD_COST: usize = 128;
 const COPIES: usize = 2;
 
 /// What a request takes by what it says, in bytes.
-pub fn size_of_ask(ask: &Ask) -> u64 {
+pub fn size_of_ask(ask: &Get) -> u64 {
     let fields = ask.fields.iter().map(|(name, value)| FIELD_COST + name.len() + value.len());
     (COPIES * (ask.uri.len() + fields.sum::<usize>())) as u64
 }

@@ -29,7 +29,7 @@ impl Supplies {
         }
         let lost: Vec<ChunkId> = false_ones.iter().map(|want| want.name).collect();
         if let Some((peer, request)) = request.filter(|_| !lost.is_empty()) {
-            cx.say(peer, Message::Lost(request, lost));
+            cx.say(peer, Message::DontHave(request, lost));
         }
         wants
     }

@@ -16,7 +16,7 @@ use wire::peer::{Outcome, Resume};
 
 /// Who joined a request that has no head after so long, of a peer that says nothing, goes to the gateway,
 /// alone (protocol: No loops).
-const JOINED_PATIENCE: Duration = Duration::from_secs(2);
+const JOINED_TIMEOUT: Duration = Duration::from_secs(2);
 /// While the peer sends other things the air is full, and one more copy would fill it more; but nobody
 /// waits longer than this.
 const JOINED_MAX: Duration = Duration::from_secs(10);
@@ -256,8 +256,8 @@ impl Client {
         };
         let gave =
             cx.pursuits.get(&id).and_then(Pursuit::peer).and_then(|peer| mesh.peers.gave(peer));
-        let silent = gave.is_none_or(|gave| cx.now - gave > JOINED_PATIENCE);
-        let patience = if silent { JOINED_PATIENCE } else { JOINED_MAX };
+        let silent = gave.is_none_or(|gave| cx.now - gave > JOINED_TIMEOUT);
+        let patience = if silent { JOINED_TIMEOUT } else { JOINED_MAX };
         let due = |(at, _): &(_, _)| cx.now - *at > patience;
         let count = fetch.joined.iter().take_while(|it| due(it)).count();
         let impatient: Vec<ExchangeId> = fetch.joined.drain(..count).map(|(_, id)| id).collect();

@@ -9,7 +9,7 @@ use crate::hasher::Map;
 use crate::http::{Asked, Audience, Record, RecordSignature, Row, bodiless, content_length};
 use crate::input::{ExchangeId, FetchId};
 use crate::pursuits::{Goal, Quest};
-use crate::request::{Ask, COVER};
+use crate::request::{Ask, MANIFEST_CREDIT};
 use crate::transfers::cutting::Cutting;
 use crate::transfers::incoming::{Incoming, Label};
 use crate::transfers::transfer::{Listing, Transfer};
@@ -195,8 +195,8 @@ impl Misses {
         let (now, right) = (cx.date(), cx.clock_right());
         let Some(fetch) = self.all.get_mut(&id) else { return Vec::new() };
         let next = fetch.ask.trail.resume.map_or(0, |resume| resume.segment);
-        let cover = fetch.ask.trail.cover.max(COVER);
-        let inflow = Listing::from(next, cover);
+        let manifest_credit = fetch.ask.trail.manifest_credit.max(MANIFEST_CREDIT);
+        let inflow = Listing::from(next, manifest_credit);
         let mut incoming = Incoming::new(head.record, status, headers, (now, right), inflow);
         incoming.announced = head.length;
         incoming.carried = u64::from(head.age);
@@ -241,8 +241,9 @@ impl Misses {
         let Some(fetch) = self.all.get_mut(&id).filter(asking) else { return };
         fetch.status_line.clone_from(&head.status_line);
         let next = fetch.ask.trail.resume.map_or(0, |resume| resume.segment);
-        let cover = fetch.ask.trail.cover.max(COVER);
-        let (inflow, headers) = (Listing::from(next, cover), named::headers(name, &root.encode()));
+        let manifest_credit = fetch.ask.trail.manifest_credit.max(MANIFEST_CREDIT);
+        let (inflow, headers) =
+            (Listing::from(next, manifest_credit), named::headers(name, &root.encode()));
         let mut incoming = Incoming::new(head.record, StatusCode::OK, headers, came, inflow);
         incoming.announced = Some(root.length);
         incoming.record_signature = Some(named::VOUCHER);

@@ -73,7 +73,7 @@ pub enum Value {
     /// A peer's reader wants these, which may have to be asked for.
     Forward(ExchangeId, FetchId, Vec<Want>),
     /// More of a manifest is welcome to a reader, up to there.
-    Welcome(FetchId, u64),
+    ManifestCredit(FetchId, u64),
     /// What lists an object is false.
     Misled(FetchId),
     /// A record was taken out of its row.
@@ -134,9 +134,11 @@ impl Client {
     /// A peer says something of a request of its own.
     pub fn peer_says(&mut self, cx: &mut Context, id: ExchangeId, message: Message) {
         match message {
-            Message::Credit(_, bytes, cover) => self.peer_credit(cx, id, bytes, cover),
+            Message::Credit(_, bytes, manifest_credit) => {
+                self.peer_credit(cx, id, bytes, manifest_credit)
+            }
             Message::Want(_, wants) => self.peer_wants(cx, id, wants),
-            Message::Unwant(_, names) => {
+            Message::CancelWant(_, names) => {
                 let Some(peer_reader) = cx.exchanges.supplying_mut(id) else { return };
                 cx.report.wants_taken_back += peer_reader.unwant(&names, cx.now) as u64;
                 cx.turns.ready(id);

@@ -19,7 +19,7 @@ use wire::{NodeId, peer};
 const CREDIT_MAX: u32 = 64 * 1024;
 
 impl Client {
-    pub fn peer_asks(&mut self, cx: &mut Context, peer: NodeId, ask: peer::Ask) {
+    pub fn peer_asks(&mut self, cx: &mut Context, peer: NodeId, ask: peer::Get) {
         cx.report.asks_in += 1;
         let Some(mesh) = &mut cx.mesh else { return };
         let request = ask.request;
@@ -56,7 +56,7 @@ impl Client {
 }
 
 /// Reads what a peer asks; `None` if it makes no sense.
-fn understand(cx: &Context, peer: NodeId, client: IpAddr, ask: peer::Ask) -> Option<Ask> {
+fn understand(cx: &Context, peer: NodeId, client: IpAddr, ask: peer::Get) -> Option<Ask> {
     let size = size_of_ask(&ask);
     let uri: Uri = ask.uri.parse().ok()?;
     let authority = uri.authority().filter(|_| uri.scheme_str() == Some("http"))?;
@@ -74,7 +74,7 @@ fn understand(cx: &Context, peer: NodeId, client: IpAddr, ask: peer::Ask) -> Opt
         to_gateway: false,
         resume: ask.resume,
         have: ask.have,
-        cover: ask.cover,
+        manifest_credit: ask.manifest_credit,
         given: 0,
         credit: i64::from(ask.credit.min(CREDIT_MAX)),
         sparing: ask.sparing,

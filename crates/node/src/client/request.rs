@@ -8,14 +8,14 @@ use crate::exchanges::exchange::{Exchange, State};
 use crate::http::{Audience, Target};
 use crate::input::{Config, Entrance, ExchangeId, FetchError, Request};
 use crate::output::{ClientOutput, Dial, Output};
-use crate::request::{Ask, Asker, COVER, Trail};
+use crate::request::{Ask, Asker, MANIFEST_CREDIT, Trail};
 use crate::{http, named};
 use ::http::uri::Authority;
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use std::net::SocketAddr;
 
 /// A request is passed on so many times, at most: a mesh that is wider has no use for a cache.
-const HOPS_MAX: u8 = wire::peer::Ask::VISITED_MAX as u8;
+const HOPS_MAX: u8 = wire::peer::Get::VISITED_MAX as u8;
 
 const NOT_LOCAL: &str = "this proxy serves local clients only, and those that its operator names in \
                          `allow`; a private address behind the uplink is not local";
@@ -121,7 +121,7 @@ fn understand(request: Request, via: &str, config: &Config) -> Result<Ask, &'sta
     let key = target.key(&config.secret, audience);
     Ok(Ask {
         asker: Asker::Client,
-        trail: Trail { hops: HOPS_MAX, cover: COVER, ..Trail::default() },
+        trail: Trail { hops: HOPS_MAX, manifest_credit: MANIFEST_CREDIT, ..Trail::default() },
         method,
         target,
         key,

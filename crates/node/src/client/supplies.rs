@@ -90,7 +90,7 @@ impl Supplies {
         let State::PeerReader(peer_reader) = &mut exchange.state else { return };
         let Some(name) = peer_reader.wants.front().map(|want| want.name) else { return };
         peer_reader.wants.pop_front();
-        cx.say(peer, Message::Lost(request, vec![name]));
+        cx.say(peer, Message::DontHave(request, vec![name]));
     }
 
     /// A unit could not be read with the length that a peer alone says it has: who said so is told.

@@ -80,11 +80,12 @@ impl Client {
             return;
         }
         self.supplies.begin(cx, id, Source::Incoming(fetch_id), record.id);
-        let cover = cx.exchanges.get(&id).map_or(0, |exchange| exchange.ask.trail.cover);
+        let manifest_credit =
+            cx.exchanges.get(&id).map_or(0, |exchange| exchange.ask.trail.manifest_credit);
         self.values.push_back(Value::Join(
             fetch_id,
             Reader::new(id, false, 0),
-            Joins::Peer { cover },
+            Joins::Peer { manifest_credit },
         ));
     }
 
@@ -121,20 +122,28 @@ impl Client {
     }
 
     /// A peer can take more.
-    pub fn peer_credit(&mut self, cx: &mut Context, id: ExchangeId, bytes: u32, cover: u64) {
+    pub fn peer_credit(
+        &mut self,
+        cx: &mut Context,
+        id: ExchangeId,
+        bytes: u32,
+        manifest_credit: u64,
+    ) {
         let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
         let State::PeerReader(peer_reader) = &mut exchange.state else {
             // Who takes a transfer up again may read on before it is answered.
-            exchange.ask.trail.cover = exchange.ask.trail.cover.max(cover);
+            exchange.ask.trail.manifest_credit =
+                exchange.ask.trail.manifest_credit.max(manifest_credit);
             return self.credit(cx, id, u64::from(bytes));
         };
         peer_reader.moved = cx.now;
-        peer_reader.cover = peer_reader.cover.max(cover);
+        peer_reader.manifest_credit = peer_reader.manifest_credit.max(manifest_credit);
         let flow = peer_reader.flow;
-        let (cover, incoming) = (peer_reader.cover, peer_reader.source.incoming());
+        let (manifest_credit, incoming) =
+            (peer_reader.manifest_credit, peer_reader.source.incoming());
         if let Some(fetch) = incoming {
             // It has waited until it was worth a message already.
-            self.values.push_back(Value::Welcome(fetch, cover));
+            self.values.push_back(Value::ManifestCredit(fetch, manifest_credit));
             cx.turns.dirty(fetch);
         }
         match flow.filter(|_| bytes > 0) {
@@ -302,15 +311,16 @@ impl Supplies {
     /// The next segment that a peer is to be told, if it is here and welcome; it may have to be read.
     fn next_segment(&self, cx: &mut Context, id: ExchangeId) -> Option<Rc<Signed>> {
         let peer_reader = cx.exchanges.peer_reader(id)?;
-        let (record, number, cover) = (peer_reader.record, peer_reader.segment, peer_reader.cover);
+        let (record, number, manifest_credit) =
+            (peer_reader.record, peer_reader.segment, peer_reader.manifest_credit);
         let here = match &peer_reader.source {
             Source::Closed(closed) => {
-                closed.offsets.get(number as usize).filter(|at| **at < cover)?;
+                closed.offsets.get(number as usize).filter(|at| **at < manifest_credit)?;
                 None
             }
             Source::Incoming(fetch) => {
                 let incoming = cx.transfers.get(fetch)?;
-                incoming.offset_of(number).filter(|at| *at < cover)?;
+                incoming.offset_of(number).filter(|at| *at < manifest_credit)?;
                 incoming.closed.get(&number).cloned()
             }
         };

@@ -7,7 +7,7 @@ use store::Unit;
 use wire::Instant;
 
 /// Units that found no room wait so long for the engine to make some.
-const ROOM_PATIENCE: Duration = Duration::from_secs(1);
+const ROOM_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Units that are to be appended.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub struct Waiting {
 impl Waiting {
     /// They are to be appended as of now.
     pub fn new(now: Instant, ticket: Ticket, units: Vec<Unit>) -> Self {
-        Self { until: now + ROOM_PATIENCE, ticket, units }
+        Self { until: now + ROOM_TIMEOUT, ticket, units }
     }
 }
 
@@ -42,7 +42,7 @@ impl DiskQueue {
     /// being made, whoever finds none yet may wait for the next piece.
     pub fn take(&mut self, now: Instant, makes_room: bool) -> VecDeque<Waiting> {
         if makes_room {
-            self.0.iter_mut().for_each(|waiting| waiting.until = now + ROOM_PATIENCE);
+            self.0.iter_mut().for_each(|waiting| waiting.until = now + ROOM_TIMEOUT);
         }
         std::mem::take(&mut self.0)
     }

@@ -30,9 +30,9 @@ impl LinkBuffer {
         match output {
             LinkOutput::Write(_, bytes) => self.queue.push_back(bytes),
             LinkOutput::Receive(_, bytes) => self.granted = self.granted.saturating_add(bytes),
-            LinkOutput::Bulk(_) => self.turns_bulk = true,
+            LinkOutput::BulkData(_) => self.turns_bulk = true,
             LinkOutput::Hangup(_) => self.is_hung_up = true,
-            LinkOutput::Gather(_, bytes) => {
+            LinkOutput::ReadThreshold(_, bytes) => {
                 // This is about what has not come.
                 self.gathers = bytes;
                 return false;
@@ -139,7 +139,10 @@ mod tests {
     fn what_is_too_little_is_left_for_one_read_and_not_for_long() {
         let mut buffer = LinkBuffer::default();
         assert!(buffer.take(LinkOutput::Receive(ID, 2000)));
-        assert!(!buffer.take(LinkOutput::Gather(ID, 3000)), "nothing is to be done for that");
+        assert!(
+            !buffer.take(LinkOutput::ReadThreshold(ID, 3000)),
+            "nothing is to be done for that"
+        );
         assert_eq!((buffer.least(), buffer.poll_timeout()), (2000, None), "no more can come");
         assert!(!buffer.leaves(at(4), 2000, false) && !buffer.leaves(at(4), 1999, true));
         assert!(buffer.leaves(at(5), 0, false));
@@ -176,7 +179,7 @@ mod tests {
     fn a_hang_up_leaves_what_was_written() {
         let mut buffer = LinkBuffer::default();
         assert!(buffer.take(LinkOutput::Write(ID, Bytes::from("bye"))));
-        assert!(buffer.take(LinkOutput::Bulk(ID)) && buffer.take(LinkOutput::Hangup(ID)));
+        assert!(buffer.take(LinkOutput::BulkData(ID)) && buffer.take(LinkOutput::Hangup(ID)));
         assert!(buffer.is_hung_up() && !buffer.is_written() && !buffer.is_parting());
         buffer.wrote(3);
         assert!(buffer.is_parting());

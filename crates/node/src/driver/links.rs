@@ -22,7 +22,7 @@ pub const DIALLED_MAX: usize = 2 * PEERS_MAX + DIALS_MAX + 2 + FAREWELLS_MAX;
 /// A peer has this long to answer a dial.
 pub const DIAL: Duration = Duration::from_secs(10);
 /// What was written before a hang-up has this long to be sent, and the other side to read it.
-pub const FAREWELL: Duration = Duration::from_secs(5);
+pub const LINGER: Duration = Duration::from_secs(5);
 /// The engine may have this many bytes on their way to a socket, at most …
 const ROOM_MAX: u64 = 128 * 1024;
 /// … and at least, however many links there are …

@@ -3,7 +3,7 @@
 use crate::exchanges::exchange::Source;
 use crate::hasher::Set;
 use crate::input::ExchangeId;
-use crate::request::{COVER, Trail};
+use crate::request::{MANIFEST_CREDIT, Trail};
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -32,7 +32,7 @@ pub struct PeerReader {
     /// It has the whole manifest.
     pub told: bool,
     /// Segments that begin before this offset are welcome.
-    pub cover: u64,
+    pub manifest_credit: u64,
     /// When it last wanted or welcomed something.
     pub moved: Instant,
     /// What it wants, in the order it asked.
@@ -70,7 +70,7 @@ impl PeerReader {
             peer,
             segment: trail.resume.map_or(0, |resume| resume.segment),
             told: false,
-            cover: trail.cover,
+            manifest_credit: trail.manifest_credit,
             moved: now,
             wants: Wants::default(),
             unlisted: Set::default(),
@@ -97,7 +97,7 @@ impl PeerReader {
 
     /// Where the peer is, as far as is known: the units before that it holds, or has asked for.
     pub fn position(&self) -> u64 {
-        self.cover.saturating_sub(COVER)
+        self.manifest_credit.saturating_sub(MANIFEST_CREDIT)
     }
 
     /// Memory for units that were read for it, or are being read, in bytes.

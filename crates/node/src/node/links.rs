@@ -47,7 +47,7 @@ impl Node {
     fn message(&mut self, peer: NodeId, message: Message) {
         let cx = &mut self.cx;
         match message {
-            Message::Ask(ask) => {
+            Message::Get(ask) => {
                 self.client.peer_asks(cx, peer, *ask);
                 if !self.client.supplies.requests.is_empty() {
                     self.source.look_again(cx.now);
@@ -80,21 +80,21 @@ impl Node {
                     self.object.segment(cx, id, (peer, request), *signature, &bytes);
                 }
             }
-            Message::Lost(request, names) => {
+            Message::DontHave(request, names) => {
                 if let Some(id) = self.source.asked(peer, request) {
                     self.object.units_lost(cx, id, &names);
                 }
             }
             Message::Credit(request, ..)
             | Message::Want(request, _)
-            | Message::Unwant(request, _)
+            | Message::CancelWant(request, _)
             | Message::Cancel(request) => {
                 if let Some(id) = self.client.supplies.get(peer, request) {
                     self.client.peer_says(cx, id, message);
                 }
             }
-            Message::Hold(names) => hints::hold(cx, peer, names),
-            Message::LetGo(names) => hints::let_go(cx, peer, &names),
+            Message::Have(names) => hints::hold(cx, peer, names),
+            Message::Withdraw(names) => hints::let_go(cx, peer, &names),
             // The rest is between the connections.
             Message::Hello(_) | Message::Token(_) | Message::Ping(_) | Message::Pong(_) => {}
         }

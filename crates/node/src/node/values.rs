@@ -29,7 +29,9 @@ impl Node {
             Value::Left(id, reader, of_peer) => self.object.unread(cx, id, reader, of_peer),
             Value::Missing(reader, unit) => self.object.find(cx, reader, unit),
             Value::Forward(reader, id, wants) => self.object.forward(cx, reader, id, &wants),
-            Value::Welcome(id, cover) => self.object.welcome(cx, id, cover, 0),
+            Value::ManifestCredit(id, manifest_credit) => {
+                self.object.extend_manifest_credit(cx, id, manifest_credit, 0)
+            }
             Value::Misled(id) => self.object.fail_storing(cx, id, &[]),
             Value::Forgotten(record) => self.publish.handle_forgotten(cx, record),
         }
@@ -44,7 +46,9 @@ impl Node {
             Value::AskNext(id) => self.source.ask_next(cx, id),
             Value::Want(id, wants) => self.source.want(cx, id, &wants),
             Value::WantAgain(id) => self.source.want_again(cx, id),
-            Value::Welcome(id, cover) => self.source.welcome(cx, id, cover),
+            Value::ManifestCredit(id, manifest_credit) => {
+                self.source.extend_manifest_credit(cx, id, manifest_credit)
+            }
             Value::Credit(id, bytes) => self.source.credit(cx, id, bytes),
             Value::Grant(id, bytes, waits) => self.source.grant(cx, id, bytes, waits),
             Value::Heed(id, asked) => self.source.heed(cx, id, asked),

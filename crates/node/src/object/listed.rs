@@ -195,7 +195,7 @@ fn check_segment(
     } else if !signer.is_some_and(|signer: PublicKey| verify(&signer, &signed, signature)) {
         return Err("a segment is not signed by who signed the record");
     }
-    if segment.first_offset > listing.cover {
+    if segment.first_offset > listing.manifest_credit {
         return Err("a segment that nobody gave credit for");
     }
     if !is_sealed_as(&segment, sealed) {

@@ -43,7 +43,7 @@ const AHEAD: u64 = 256 * 1024;
 /// An abandoned transfer goes on if at most this many bytes remain.
 const ABANDONED_MAX: u64 = 1024 * 1024;
 /// Transfers that nobody waits for have so long …
-const ORPHAN_PATIENCE: Duration = Duration::from_secs(60);
+const ORPHAN_TIMEOUT: Duration = Duration::from_secs(60);
 /// … and are so many, at most.
 const ORPHANS_MAX: usize = 32;
 
@@ -62,7 +62,7 @@ pub enum Value {
     /// All that is on its way is wanted once more.
     WantAgain(FetchId),
     /// More of a manifest is welcome, up to there.
-    Welcome(FetchId, u64),
+    ManifestCredit(FetchId, u64),
     /// The peer may send so many bytes more that are in no unit.
     Credit(FetchId, u32),
     /// The origin may send this many bytes more. True: its silence counts from now on.
@@ -190,8 +190,8 @@ impl Objects {
                     listing.wanted_here |= !head_alone;
                 }
             }
-            Joins::Peer { cover } => {
-                self.welcome(cx, id, cover, 0);
+            Joins::Peer { manifest_credit } => {
+                self.extend_manifest_credit(cx, id, manifest_credit, 0);
                 self.list_for_peers(cx, id);
                 self.watch(cx, id);
                 cx.turns.dirty(id);
@@ -300,7 +300,7 @@ impl Objects {
     /// Nobody waits for a transfer: it may go on for a while.
     pub fn orphan(&mut self, cx: &mut Context, id: FetchId) {
         self.orphans.retain(|(_, other)| *other != id);
-        self.orphans.push_back((cx.now + ORPHAN_PATIENCE, id));
+        self.orphans.push_back((cx.now + ORPHAN_TIMEOUT, id));
         if self.orphans.len() > ORPHANS_MAX
             && let Some((_, oldest)) = self.orphans.pop_front()
         {

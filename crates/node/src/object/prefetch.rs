@@ -4,7 +4,7 @@ use super::{ABANDONED_MAX, AHEAD, Listed, Objects, Value};
 use crate::chunks::Unit;
 use crate::context::{Context, OVERHEARD_PART};
 use crate::input::{ExchangeId, FetchId};
-use crate::request::COVER;
+use crate::request::MANIFEST_CREDIT;
 use crate::transfers::reader::Reader;
 use wire::ChunkId;
 use wire::peer::Want;
@@ -29,7 +29,7 @@ impl Objects {
     /// Wants what a reader needs next and is not here.
     pub fn want_for(&mut self, cx: &mut Context, fetch: FetchId, id: ExchangeId) {
         let Some(Window { mut from, to, mut open }) = self.window(cx, fetch, id) else {
-            return self.welcome_for(cx, fetch, id, COVER / 4);
+            return self.extend_manifest_credit_for(cx, fetch, id, MANIFEST_CREDIT / 4);
         };
         let (mut missing, mut counted, mut ahead) = (Vec::new(), Vec::new(), Vec::new());
         while from < to && open > 0 {
@@ -61,7 +61,7 @@ impl Objects {
             let bytes = counted.iter().map(|(_, length)| u64::from(*length)).sum();
             self.says(Value::FromPeer(id, bytes));
         }
-        self.welcome(cx, fetch, from + COVER, COVER / 4);
+        self.extend_manifest_credit(cx, fetch, from + MANIFEST_CREDIT, MANIFEST_CREDIT / 4);
     }
 
     /// What of an object a reader may want now; nothing if it is not worth it yet. Units that are here do not count: a
@@ -131,22 +131,34 @@ impl Objects {
 
     /// Nothing is to be wanted for a reader now, but what it has passed makes more of the manifest welcome:
     /// where memory was full, units were wanted one by one, as it came to them. The router that cuts waits for this.
-    fn welcome_for(&mut self, cx: &mut Context, fetch: FetchId, id: ExchangeId, worth: u64) {
+    fn extend_manifest_credit_for(
+        &mut self,
+        cx: &mut Context,
+        fetch: FetchId,
+        id: ExchangeId,
+        worth: u64,
+    ) {
         let Some(exchange) = cx.exchanges.get(&id) else { return };
         let Some((position, _)) = exchange.reads().filter(|_| !cx.is_crowded()) else { return };
         let Some(reader) = reader_of(cx, fetch, id) else { return };
-        let cover = reader.wanted_to.max(position) + COVER;
-        self.welcome(cx, fetch, cover, worth);
+        let manifest_credit = reader.wanted_to.max(position) + MANIFEST_CREDIT;
+        self.extend_manifest_credit(cx, fetch, manifest_credit, worth);
     }
 
     /// More of a transfer's manifest is welcome; it is said if it is worth a message, being more by so many
     /// bytes than was said before.
-    pub fn welcome(&mut self, cx: &mut Context, id: FetchId, cover: u64, worth: u64) {
+    pub fn extend_manifest_credit(
+        &mut self,
+        cx: &mut Context,
+        id: FetchId,
+        manifest_credit: u64,
+        worth: u64,
+    ) {
         let Some(incoming) = cx.transfers.get_mut(&id) else { return };
         let Some(listing) = incoming.listing().filter(|it| !it.ended) else { return };
-        if cover > listing.cover.saturating_add(worth) {
-            listing.cover = cover;
-            self.says(Value::Welcome(id, cover));
+        if manifest_credit > listing.manifest_credit.saturating_add(worth) {
+            listing.manifest_credit = manifest_credit;
+            self.says(Value::ManifestCredit(id, manifest_credit));
         }
     }
 
@@ -171,7 +183,7 @@ impl Objects {
         };
         for reader in incoming.reader_ids() {
             self.want_for(cx, id, reader);
-            self.welcome_for(cx, id, reader, 0);
+            self.extend_manifest_credit_for(cx, id, reader, 0);
         }
     }
 
@@ -221,7 +233,7 @@ impl Objects {
         let (units, _) = incoming.listed_between(&mut cx.manifests, from.min(known), known);
         let missing = units.into_iter().filter(|(name, _)| cx.is_missing(name)).collect();
         self.want(cx, id, missing);
-        self.welcome(cx, id, u64::MAX, 0);
+        self.extend_manifest_credit(cx, id, u64::MAX, 0);
     }
 }
 

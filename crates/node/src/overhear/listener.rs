@@ -39,7 +39,7 @@ const RANGE_COST: u64 = ChunkHead::LENGTH as u64 + 6;
 const LENGTH_MIN: usize = 256;
 /// After a unit was overheard that nobody here had asked for, objects whose units are here may be asked for
 /// so long: units that come unasked are likely to be a waste.
-const HOPE: Duration = Duration::from_secs(60);
+const OVERHEARD_RECENTLY: Duration = Duration::from_secs(60);
 
 /// The first segment of a manifest lists one unit as a rule, and only the second tells which follows it: who
 /// has both says both at once, and who still cuts the object says the second soon. For what is behind a
@@ -198,7 +198,7 @@ impl Listener {
         self.report.units += 1;
         self.report.bytes += length;
         self.report.waiting_bytes += length;
-        self.hope_until = Some(now + HOPE);
+        self.hope_until = Some(now + OVERHEARD_RECENTLY);
         self.write_at.get_or_insert(now + GROUP_AFTER);
         self.group_bytes += length;
         self.group.push((name, bytes));

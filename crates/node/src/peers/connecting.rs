@@ -88,7 +88,7 @@ impl Peers {
                     out.extend_from_slice(token.as_bytes());
                 });
                 link.role = Role::DataIn(peer, Box::default());
-                self.outputs.push_back(LinkOutput::Bulk(id));
+                self.outputs.push_back(LinkOutput::BulkData(id));
             }
             _ => return,
         }

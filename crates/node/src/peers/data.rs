@@ -84,7 +84,7 @@ impl Peers {
         if let Some(older) = peer.data_out.replace(id) {
             self.hang_up(older);
         }
-        self.outputs.push_back(LinkOutput::Bulk(id));
+        self.outputs.push_back(LinkOutput::BulkData(id));
         self.events.push_back(Event::Room(them));
         self.say(now, them, &Message::Token(fresh));
     }

@@ -171,7 +171,7 @@ impl Peers {
         let Some(Link { role: Role::DataIn(_, reader), .. }) = self.links.get(&id) else { return };
         let gathers = reader.lacks().saturating_sub(PACKET).min(GATHER_MAX);
         if gathers > 0 {
-            self.outputs.push_back(LinkOutput::Gather(id, gathers as u64));
+            self.outputs.push_back(LinkOutput::ReadThreshold(id, gathers as u64));
         }
     }
 

@@ -13,7 +13,7 @@ use wire::Instant;
 /// A neighbour without a daemon is passed over for so long.
 const WITHOUT_FOR: Duration = Duration::from_secs(30);
 /// Whoever will be asked and is not there is looked for again after so long …
-const MEET_SOON: Duration = Duration::from_secs(1);
+const REDIAL_MIN: Duration = Duration::from_secs(1);
 /// … and after twice as long each time, up to this.
 const MEET_EVERY: Duration = Duration::from_secs(30);
 /// That somebody refuses us is told once in so long.
@@ -97,7 +97,7 @@ impl Routes {
 
     /// Somebody who was to be met is not there.
     pub fn missed(&mut self, now: Instant) {
-        self.meet_wait = (self.meet_wait * 2).clamp(MEET_SOON, MEET_EVERY);
+        self.meet_wait = (self.meet_wait * 2).clamp(REDIAL_MIN, MEET_EVERY);
         self.meet_at = self.meet_at.map(|at| at.min(now + self.meet_wait));
     }
 

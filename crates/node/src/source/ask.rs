@@ -7,12 +7,12 @@ use crate::http::fields;
 use crate::input::{FetchError, FetchId};
 use crate::output::{OriginOutput, Output};
 use crate::pursuits::{Goal, Pursuit, Upstream};
-use crate::request::{COVER, CREDIT};
+use crate::request::{CREDIT, MANIFEST_CREDIT};
 use crate::{hints, output};
 use ::http::HeaderMap;
 use std::net::{IpAddr, SocketAddr};
 use wire::NodeId;
-use wire::peer::{Ask, Message, Request, Resume};
+use wire::peer::{Get, Message, Request, Resume};
 
 impl Source {
     pub(super) fn reach(&mut self, cx: &mut Context, id: FetchId, from: Option<(Resume, u64)>) {
@@ -105,7 +105,7 @@ impl Source {
         let per_hop = pursuit.is_per_hop(mesh);
         let message = pursuit.message(request, per_hop, mesh.peers.own_id(), from);
         mesh.peers.open_data(cx.now, peer);
-        if !mesh.peers.send(cx.now, peer, &Message::Ask(Box::new(message))) {
+        if !mesh.peers.send(cx.now, peer, &Message::Get(Box::new(message))) {
             self.asks.remove(&(peer, request));
             return self.ask_origin(cx, id);
         }
@@ -214,14 +214,14 @@ impl Pursuit {
         per_hop: bool,
         own: NodeId,
         from: Option<(Resume, u64)>,
-    ) -> Ask {
+    ) -> Get {
         let trail = &self.quest.ask.trail;
-        let cover = trail.cover.max(COVER);
-        let (resume, cover) = match from {
-            Some((resume, covered)) => (Some(resume), cover.max(covered)),
-            None => (trail.resume, cover),
+        let manifest_credit = trail.manifest_credit.max(MANIFEST_CREDIT);
+        let (resume, manifest_credit) = match from {
+            Some((resume, covered)) => (Some(resume), manifest_credit.max(covered)),
+            None => (trail.resume, manifest_credit),
         };
-        Ask {
+        Get {
             request,
             hops: trail.hops - 1,
             visited: trail.visited.iter().copied().chain([own]).collect(),
@@ -230,7 +230,7 @@ impl Pursuit {
             resume,
             have: self.quest.have,
             sparing: self.sparing,
-            cover,
+            manifest_credit,
             credit: CREDIT,
             uri: self.quest.ask.target.to_string(),
             // `Host` is not among them: the URI has it.

@@ -54,7 +54,7 @@ impl Pursuit {
     pub(super) fn choose(&self, cx: &Context, id: FetchId, select: &dyn Select) -> Answer {
         let Some(mesh) = &cx.mesh else { return Answer::Nobody };
         let ask = &self.quest.ask;
-        let wide = ask.trail.hops == 0 || ask.trail.visited.len() >= peer::Ask::VISITED_MAX;
+        let wide = ask.trail.hops == 0 || ask.trail.visited.len() >= peer::Get::VISITED_MAX;
         let kept = ask.audience != Audience::Everyone;
         let may = |address| self.may_ask(mesh, address);
         let first = |address| may(address) && !mesh.routes.is_passed_over(cx.now, address);

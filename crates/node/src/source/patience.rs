@@ -11,12 +11,12 @@ use wire::{Instant, NodeId};
 /// A peer that gives nothing for so long is not given up: another is asked too, where there is one, and
 /// who answers first is listened to. Three losses of the same packet in a row, with the pauses that TCP
 /// makes in between, fit in.
-const HOP_PATIENCE: Duration = Duration::from_secs(5);
+const HOP_TIMEOUT: Duration = Duration::from_secs(5);
 /// If nobody else can be asked, units are waited for so long, of a peer that gives nothing at all: a little
 /// less than a client's minute.
-const GIVER_PATIENCE: Duration = Duration::from_secs(55);
+const GIVER_TIMEOUT: Duration = Duration::from_secs(55);
 /// A head may take so long: the origin may be slow.
-const HEAD_PATIENCE: Duration = Duration::from_secs(60);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
 /// A transfer whose way broke waits so long for another one.
 const STRANDED_MAX: Duration = Duration::from_secs(20);
 /// On behalf of a peer not so long: the peer may have a way of its own, and waits itself.
@@ -70,7 +70,7 @@ impl Source {
         let flying = cx.in_flight.has(id);
         let Some(pursuit) = cx.pursuits.get(&id) else { return };
         let waited = cx.now - pursuit.moved;
-        let patience = HOP_PATIENCE * self.asked_beside(cx, id, pursuit);
+        let patience = HOP_TIMEOUT * self.asked_beside(cx, id, pursuit);
         let giver = pursuit.giver();
         let awaits = match pursuit.quest.goal {
             Goal::Head => true,
@@ -87,13 +87,13 @@ impl Source {
             cx.pursuits.entry(id).and_modify(|pursuit| pursuit.beside = true);
             self.ask_another(cx, id);
         } else if awaits
-            && (silent > patience || waited > HEAD_PATIENCE)
+            && (silent > patience || waited > HEAD_TIMEOUT)
             && self.may_ask_another(cx, id)
         {
             self.ask_another(cx, id);
-        } else if (open || is_asking) && waited > HEAD_PATIENCE {
+        } else if (open || is_asking) && waited > HEAD_TIMEOUT {
             self.lose_way(cx, id);
-        } else if flying && silent > GIVER_PATIENCE {
+        } else if flying && silent > GIVER_TIMEOUT {
             self.ends(id, Err(FetchError::NoRoute));
         } else if let Some((mesh, peer)) = cx.mesh.as_mut().zip(giver).filter(|_| flying) {
             mesh.peers.hurry(cx.now, peer);

@@ -38,10 +38,10 @@ impl Source {
     }
 
     /// More of an object's manifest is welcome, up to there.
-    pub fn welcome(&mut self, cx: &mut Context, id: FetchId, cover: u64) {
+    pub fn extend_manifest_credit(&mut self, cx: &mut Context, id: FetchId, manifest_credit: u64) {
         let Some((mesh, pursuit)) = cx.mesh.as_mut().zip(cx.pursuits.get(&id)) else { return };
         for (peer, request) in pursuit.asked() {
-            mesh.peers.send(cx.now, peer, &Message::Credit(request, 0, cover));
+            mesh.peers.send(cx.now, peer, &Message::Credit(request, 0, manifest_credit));
         }
     }
 

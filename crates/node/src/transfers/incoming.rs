@@ -179,12 +179,12 @@ impl Incoming {
 
     /// From where on more of it may be asked of another peer, and up to where its manifest is welcome.
     pub fn goes_on_from(&self) -> Option<(Resume, u64)> {
-        let (segment, cover) = match &self.transfer {
-            Transfer::Listing(it) => (it.next, it.cover),
+        let (segment, manifest_credit) = match &self.transfer {
+            Transfer::Listing(it) => (it.next, it.manifest_credit),
             Transfer::Filling(_) => (self.offsets.len() as u32, 0),
             Transfer::Cutting(_) | Transfer::Closed(_) => return None,
         };
-        Some((Resume { record: self.record, segment }, cover))
+        Some((Resume { record: self.record, segment }, manifest_credit))
     }
 
     /// Whether it was closed before, and stays so.

@@ -43,7 +43,7 @@ pub enum Joins {
     /// A client; it may want the head alone.
     Client { head_alone: bool },
     /// A peer, to which the manifest is welcome up to there.
-    Peer { cover: u64 },
+    Peer { manifest_credit: u64 },
     /// A peer, for bytes that are in no unit.
     Flow,
 }

@@ -33,7 +33,7 @@ pub struct Listing {
     /// The first segments never came: others cannot join, and the record is not kept.
     pub hollow: bool,
     /// How far the peer was told that its manifest is welcome.
-    pub cover: u64,
+    pub manifest_credit: u64,
     /// Clients here have read it: what remains of it may be wanted though they left.
     pub wanted_here: bool,
     /// Bytes behind all units, which came as they are because the body pauses.
@@ -48,8 +48,13 @@ pub struct Listing {
 
 impl Listing {
     /// What a peer lists from that segment on, up to where its manifest is welcome.
-    pub fn from(next: u32, cover: u64) -> Transfer {
-        Transfer::Listing(Box::new(Self { next, hollow: next > 0, cover, ..Self::default() }))
+    pub fn from(next: u32, manifest_credit: u64) -> Transfer {
+        Transfer::Listing(Box::new(Self {
+            next,
+            hollow: next > 0,
+            manifest_credit,
+            ..Self::default()
+        }))
     }
 
     /// Takes in bytes that are in no unit, of which so many are kept at most; false if they are out of place. From then

@@ -72,8 +72,8 @@ fn link_summary(output: &LinkOutput) -> String {
         LinkOutput::Connect(id, to) => format!("connect {} {to}", link(*id)),
         LinkOutput::Write(id, bytes) => format!("write {} {}", link(*id), digest(bytes)),
         LinkOutput::Receive(id, bytes) => format!("receive {} {bytes}", link(*id)),
-        LinkOutput::Gather(id, bytes) => format!("gather {} {bytes}", link(*id)),
-        LinkOutput::Bulk(id) => format!("bulk {}", link(*id)),
+        LinkOutput::ReadThreshold(id, bytes) => format!("gather {} {bytes}", link(*id)),
+        LinkOutput::BulkData(id) => format!("bulk {}", link(*id)),
         LinkOutput::Hangup(id) => format!("hang up {}", link(*id)),
     }
 }

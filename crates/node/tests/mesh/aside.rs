@@ -22,7 +22,7 @@ fn body(number: usize) -> Bytes {
 fn with_a_giver_that_sends_nothing() -> Mesh {
     let mut mesh = Mesh::tree_of(&Plan::listening(), &[0]);
     let play = author(|peers, message| match message {
-        Message::Ask(ask) => {
+        Message::Get(ask) => {
             let number = ask.uri.rsplit('/').next().and_then(|it| it.parse().ok());
             let number = number.expect("one of these objects");
             let told = Forged::new(peers, &url(number), &body(number)).told(ask.request);

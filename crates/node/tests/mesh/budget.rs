@@ -4,7 +4,7 @@
 use crate::net::{Heard, Mesh, Page, Plan, address, ask};
 use node::Report;
 use std::time::Duration;
-use wire::peer::{Ask, Message, Outcome, Request, Want};
+use wire::peer::{Get, Message, Outcome, Request, Want};
 
 /// Peers that ask all they may: 1 and following. After them comes an honest node.
 const GREEDY: usize = 10;
@@ -38,7 +38,7 @@ fn serves_who_asks_little(mesh: &mut Mesh) {
 /// An ask with as many bytes of fields as one may have.
 fn large(number: u32, url: &str) -> Message {
     let fields = (0..3).map(|it| (format!("x-{it}"), vec![b'x'; 4000])).collect();
-    Message::Ask(Box::new(Ask { fields, ..ask(number, url) }))
+    Message::Get(Box::new(Get { fields, ..ask(number, url) }))
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn one_peer_alone_may_have_a_hundred_requests_of_the_usual_size() {
     for number in 0..100 {
         mesh.origin.put(&url(number), Page::of(1000).fresh(600).waiting(Duration::from_secs(20)));
     }
-    let asks = (0..100).map(|it| Message::Ask(Box::new(ask(it, &url(it as usize)))));
+    let asks = (0..100).map(|it| Message::Get(Box::new(ask(it, &url(it as usize)))));
     mesh.liar_says(1, 0, asks.collect());
     mesh.pass_seconds(30);
     let is_head = |it: &Message| matches!(it, Message::Head(..));
@@ -100,7 +100,7 @@ fn units_that_peers_want_and_do_not_take_have_their_part_too() {
         mesh.get(0, &url(number));
     }
     for peer in 0..GREEDY {
-        let asks = (0..objects).map(|it| Message::Ask(Box::new(ask(it as u32, &url(it)))));
+        let asks = (0..objects).map(|it| Message::Get(Box::new(ask(it as u32, &url(it)))));
         mesh.liar_says(peer + 1, 0, asks.collect());
     }
     mesh.pass_seconds(5);
@@ -143,7 +143,7 @@ fn a_large_head_is_charged_with_its_size() {
     mesh.origin.put(&url(0), page.with("x-large", &"x".repeat(HEAD)));
     mesh.get(0, &url(0));
     for (number, requests) in [(0, 1), (1, 2)] {
-        mesh.liar_says(1, 0, vec![Message::Ask(Box::new(ask(number, &url(0))))]);
+        mesh.liar_says(1, 0, vec![Message::Get(Box::new(ask(number, &url(0))))]);
         mesh.pass_seconds(1);
         assert!(heard[0].of(number).iter().any(|it| matches!(it, Message::Head(..))));
         let asked_bytes = mesh.report(0).asked_bytes;

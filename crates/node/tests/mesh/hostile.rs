@@ -6,7 +6,7 @@ use crate::net::{address, ask, author, chunk, noise, via};
 use bytes::Bytes;
 use node::testing::Peers;
 use std::time::Duration;
-use wire::peer::{Ask, ChunkHead, Message, Outcome, Request, Want};
+use wire::peer::{ChunkHead, Get, Message, Outcome, Request, Want};
 use wire::{ChunkId, Instant, RecordId, Signature};
 
 const URL: &str = "http://o.test/a";
@@ -114,8 +114,8 @@ fn units_that_a_peer_wants_with_false_lengths_stay_in_the_store() {
     mesh.start_liar(1, heard.play());
     mesh.pass_seconds(40);
     for (number, url) in [1, 2].into_iter().zip(urls) {
-        let ask = Ask { sparing: true, ..ask(number, url) };
-        mesh.liar_says(1, 0, vec![Message::Ask(Box::new(ask))]);
+        let ask = Get { sparing: true, ..ask(number, url) };
+        mesh.liar_says(1, 0, vec![Message::Get(Box::new(ask))]);
     }
     mesh.pass_seconds(1);
     mesh.with_liar(1, |now, peers| {
@@ -128,7 +128,8 @@ fn units_that_a_peer_wants_with_false_lengths_stay_in_the_store() {
     for number in [1, 2] {
         mesh.liar_says(1, 0, vec![Message::Want(Request(number), wants.clone())]);
         mesh.pass_seconds(1);
-        let lost = |it: &Message| if let Message::Lost(_, names) = it { names.len() } else { 0 };
+        let lost =
+            |it: &Message| if let Message::DontHave(_, names) = it { names.len() } else { 0 };
         assert_eq!(heard.of(number).iter().map(lost).sum::<usize>(), wants.len());
     }
     mesh.kill(1);
@@ -182,7 +183,7 @@ fn a_true_record_of_another_object_is_not_taken_for_this_one() {
     let mut mesh = Mesh::tree_of(&plan, &[0, 1]);
     let play = Relay::both(
         |mut message| {
-            if let Message::Ask(ask) = &mut message {
+            if let Message::Get(ask) = &mut message {
                 ask.uri = "http://o.test/b".into();
             }
             vec![message]
@@ -238,7 +239,7 @@ fn liar_of(body: Bytes, mut bend: impl FnMut(Vec<Said>) -> Vec<Said> + 'static) 
     author(move |peers, message| {
         let forged = Forged::new(peers, URL, &body);
         match message {
-            Message::Ask(ask) => bend(forged.told(ask.request)),
+            Message::Get(ask) => bend(forged.told(ask.request)),
             Message::Want(_, wants) => bend(forged.units(&wants)),
             _ => Vec::new(),
         }
@@ -249,7 +250,7 @@ fn liar_of(body: Bytes, mut bend: impl FnMut(Vec<Said>) -> Vec<Said> + 'static) 
 fn a_manifest_without_an_end_takes_no_memory_without_an_end() {
     // Each segment follows the one before, and is signed; nobody gave credit for so many.
     let mut mesh = alone(|peers, message| match message {
-        Message::Ask(ask) => Forged::endless(peers, URL, 300).told(ask.request),
+        Message::Get(ask) => Forged::endless(peers, URL, 300).told(ask.request),
         _ => Vec::new(),
     });
     let id = mesh.get(2, URL);
@@ -334,7 +335,7 @@ fn who_says_that_everything_is_lost_is_passed_over() {
             }
             Said::Chunk(head, _) => {
                 let request = lost.expect("the head came first");
-                vec![Said::Message(Message::Lost(request, vec![head.name]))]
+                vec![Said::Message(Message::DontHave(request, vec![head.name]))]
             }
             said => vec![said],
         })
@@ -378,7 +379,7 @@ fn who_wants_again_what_it_waits_for_is_not_left_and_who_wants_too_much_is() {
         mesh.origin.put(URL, Page::of(500_000).fresh(600));
         let heard = Heard::default();
         mesh.start_liar(1, heard.play());
-        mesh.liar_says(1, 0, vec![Message::Ask(Box::new(ask(1, URL)))]);
+        mesh.liar_says(1, 0, vec![Message::Get(Box::new(ask(1, URL)))]);
         mesh.pass_millis(500);
         assert!(matches!(heard.of(1).first(), Some(Message::Head(..))));
         // It has no data connection: all of it waits.
@@ -397,11 +398,11 @@ fn who_wants_again_what_it_waits_for_is_not_left_and_who_wants_too_much_is() {
 fn is_greedy(now: Instant, peers: &mut Peers, number: u32) {
     let Some(peer) = peers.at(address(1)) else { return };
     let ask = ask(number, &format!("http://o.test/{number}"));
-    peers.send(now, peer, &Message::Ask(Box::new(ask)));
+    peers.send(now, peer, &Message::Get(Box::new(ask)));
     let name = ChunkId([number as u8; 32]);
     let want = Want { name, length: 8_000, missing: Vec::new() };
     peers.send(now, peer, &Message::Want(Request(number), vec![want; 256]));
-    peers.send(now, peer, &Message::Unwant(Request(number), vec![name, ChunkId([0; 32])]));
+    peers.send(now, peer, &Message::CancelWant(Request(number), vec![name, ChunkId([0; 32])]));
 }
 
 #[test]

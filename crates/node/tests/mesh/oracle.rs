@@ -6,7 +6,7 @@ use crate::net::{Call, Client, Mesh, PORT, Page, Plan, Port, address};
 use bytes::Bytes;
 use node::FetchId;
 use node::select::{Answer, Query, Said, Select};
-use scheme::{ByOracle, PATIENCE, QUESTIONS_MAX};
+use scheme::{ByOracle, QUESTIONS_MAX, TIMEOUT};
 use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
@@ -105,7 +105,7 @@ fn who_the_oracle_names_is_asked() {
     assert_eq!((asked, mesh.report(HOLDER).asks_in), (vec![0; 3], 1));
     assert_eq!(mesh.origin.askers(URL), [0], "the first time");
     assert_eq!(mesh.report(ASKER).recent.pop().expect("an object").source, "n5");
-    assert!(mesh.took(id) < PATIENCE, "{:?}", mesh.took(id));
+    assert!(mesh.took(id) < TIMEOUT, "{:?}", mesh.took(id));
     assert_eq!(scheme.count(), 0);
     mesh.done();
 }
@@ -118,7 +118,7 @@ fn a_silent_oracle_is_not_waited_for() {
     assert_eq!((mesh.report(2).asks_in, mesh.report(HOLDER).asks_in), (1, 0));
     assert_eq!(mesh.origin.askers(URL), [0, 0]);
     let took = mesh.took(id);
-    assert!(took > PATIENCE && took < PATIENCE * 2, "{took:?}");
+    assert!(took > TIMEOUT && took < TIMEOUT * 2, "{took:?}");
     assert_eq!(scheme.count(), 0);
     mesh.done();
 }

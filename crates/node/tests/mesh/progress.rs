@@ -8,7 +8,7 @@ const URL: &str = "http://o.test/a";
 /// So much as the daemon reads at once.
 const PIECE_MAX: u64 = 64 * 1024;
 /// Nobody waits longer than this for the next bytes; the disks work well after a fourth of it.
-const PATIENCE: Duration = Duration::from_secs(25);
+const TIMEOUT: Duration = Duration::from_secs(25);
 
 /// A router's memory and links, and an origin, as the dice will.
 fn world(dice: &mut Dice, count: usize) -> Mesh {
@@ -35,8 +35,8 @@ fn read_along(mesh: &mut Mesh, dice: &mut Dice, readers: &[usize]) {
         let got = readers.iter().map(|id| mesh.client(*id).content.len()).sum();
         waited = if got > before { Duration::ZERO } else { waited + wait };
         before = got;
-        assert!(waited < PATIENCE, "nothing comes any more behind {got} bytes");
-        if waited > PATIENCE / 4 {
+        assert!(waited < TIMEOUT, "nothing comes any more behind {got} bytes");
+        if waited > TIMEOUT / 4 {
             (0..mesh.count()).for_each(|node| mesh.disk(node).slow_down(Duration::ZERO));
         } else if dice.once_in(3) {
             let node = dice.below(mesh.count() as u64) as usize;

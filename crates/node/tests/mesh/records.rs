@@ -25,7 +25,7 @@ fn alone(play: impl FnMut(&node::testing::Peers, Message) -> Vec<Said> + 'static
 /// 1 answers 2 with records of its own making.
 fn forging(forge: impl Fn(&node::testing::Peers) -> Forged + 'static) -> Mesh {
     alone(move |peers, message| match message {
-        Message::Ask(ask) if ask.resume.is_none() => forge(peers).all(ask.request),
+        Message::Get(ask) if ask.resume.is_none() => forge(peers).all(ask.request),
         Message::Want(_, wants) => forge(peers).units(&wants),
         _ => Vec::new(),
     })
@@ -38,14 +38,14 @@ fn a_record_is_not_gone_on_with_under_another_name() {
     mesh.start_liar(1, heard.play());
     mesh.origin.put(URL, Page::of(4_000_000).fresh(600).steady());
     mesh.origin.put(OTHER, Page::of(LENGTH).fresh(600));
-    mesh.liar_says(1, 0, vec![Message::Ask(Box::new(ask(1, URL)))]);
+    mesh.liar_says(1, 0, vec![Message::Get(Box::new(ask(1, URL)))]);
     mesh.pass_millis(100);
     let first = heard.of(1);
     let Some(Message::Head(_, head)) = first.first() else { panic!("{first:?}") };
     let resume = Some(Resume { record: head.record, segment: 0 });
-    let foreign = wire::peer::Ask { resume, ..ask(2, OTHER) };
-    let own = wire::peer::Ask { resume, ..ask(3, URL) };
-    mesh.liar_says(1, 0, [foreign, own].map(|ask| Message::Ask(Box::new(ask))).into());
+    let foreign = wire::peer::Get { resume, ..ask(2, OTHER) };
+    let own = wire::peer::Get { resume, ..ask(3, URL) };
+    mesh.liar_says(1, 0, [foreign, own].map(|ask| Message::Get(Box::new(ask))).into());
     mesh.pass_millis(100);
     assert!(matches!(heard.of(2)[..], [Message::End(_, Outcome::UnknownRecord)]));
     assert!(matches!(heard.of(3).first(), Some(Message::Head(..))));
@@ -91,7 +91,7 @@ fn a_confirmation_that_nobody_signed_refreshes_nothing() {
     let conditional = Rc::new(RefCell::new(BTreeSet::new()));
     let asked = Rc::clone(&conditional);
     let up = move |message| {
-        if let Message::Ask(ask) = &message
+        if let Message::Get(ask) = &message
             && ask.have.is_some()
         {
             asked.borrow_mut().insert(ask.request.0);
@@ -143,7 +143,7 @@ fn a_record_that_may_not_be_shared_is_for_who_asked_alone() {
         let count = Rc::clone(&asked);
         let body = noise(1, 50_000);
         let mut mesh = alone(move |peers, message| match message {
-            Message::Ask(ask) => {
+            Message::Get(ask) => {
                 count.set(count.get() + 1);
                 let number = count.get().to_string().into_bytes();
                 let change = |head: &mut Head| {
@@ -199,7 +199,7 @@ fn a_record_with_fields_of_one_connection_is_not_taken() {
 #[test]
 fn a_manifest_beyond_what_was_welcome_is_not_taken() {
     let mut mesh = alone(|peers, message| match message {
-        Message::Ask(ask) => Forged::endless(peers, URL, 3).told(ask.request),
+        Message::Get(ask) => Forged::endless(peers, URL, 3).told(ask.request),
         _ => Vec::new(),
     });
     mesh.origin.put(URL, Page::of(LENGTH).fresh(600));
@@ -229,7 +229,7 @@ fn a_short_object_is_told_of_in_two_pieces() {
     let heard = Heard::default();
     mesh.start_liar(1, heard.play());
     mesh.origin.put(URL, Page::of(100_000).fresh(600));
-    mesh.liar_says(1, 0, vec![Message::Ask(Box::new(ask(1, URL)))]);
+    mesh.liar_says(1, 0, vec![Message::Get(Box::new(ask(1, URL)))]);
     mesh.pass_millis(500);
     let told = heard.of(1);
     let listed = told.iter().filter_map(|message| match message {

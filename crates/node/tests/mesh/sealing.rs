@@ -257,7 +257,7 @@ fn beside_a_liar(bend: fn(&mut content::Entry)) -> Mesh {
         author(move |peers, message| {
             let forged = Forged::sealed(peers, URL, &telling(300_000), &KEY, bend);
             match message {
-                Message::Ask(ask) => forged.all(ask.request),
+                Message::Get(ask) => forged.all(ask.request),
                 Message::Want(_, wants) => forged.units(&wants),
                 _ => Vec::new(),
             }

@@ -41,7 +41,7 @@ fn cookies_are_no_part_of_a_record() {
     assert_eq!(mesh.client(first).cookies(), ["a=b"]);
     let heard = Heard::default();
     mesh.start_liar(2, heard.play());
-    mesh.liar_says(2, 1, vec![Message::Ask(Box::new(ask(1, URL)))]);
+    mesh.liar_says(2, 1, vec![Message::Get(Box::new(ask(1, URL)))]);
     mesh.pass_seconds(1);
     let fields = match &heard.of(1)[0] {
         Message::Head(_, head) => head.fields.clone(),

@@ -38,7 +38,7 @@ fn forger() -> Play {
 /// Answers everything by itself, with a response that is not stored.
 fn author_of_opaque() -> Play {
     author(|_, message| match message {
-        Message::Ask(ask) => {
+        Message::Get(ask) => {
             let (fields, status_line) = (Vec::new(), String::new());
             let opaque = Opaque { status: 200, fields, length: Some(5), status_line };
             let head = Message::Opaque(ask.request, Box::new(opaque));

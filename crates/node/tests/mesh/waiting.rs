@@ -4,7 +4,7 @@
 use crate::net::{Call, Forged, Heard, Mesh, Pace, Page, Plan, Said, ask, author, noise};
 use content::Segment;
 use std::time::Duration;
-use wire::peer::{Ask, Message, Opaque, Outcome};
+use wire::peer::{Get, Message, Opaque, Outcome};
 
 const URL: &str = "http://o.test/a";
 const LENGTH: usize = 300_000;
@@ -32,7 +32,7 @@ fn a_head_and_then_nothing_is_not_waited_for_without_an_end() {
     let body = noise(1, LENGTH);
     ends_within(
         alone(move |peers, message| match message {
-            Message::Ask(ask) => Forged::new(peers, URL, &body).told(ask.request)[..1].to_vec(),
+            Message::Get(ask) => Forged::new(peers, URL, &body).told(ask.request)[..1].to_vec(),
             _ => Vec::new(),
         }),
         100,
@@ -47,7 +47,7 @@ fn a_manifest_that_stops_in_the_middle_is_not_waited_for_without_an_end() {
             let forged = Forged::listing(peers, URL, &units);
             match message {
                 // The head, two segments of five, and what they list.
-                Message::Ask(ask) => {
+                Message::Get(ask) => {
                     let mut all = forged.all(ask.request);
                     all.drain(3..6);
                     all.truncate(5);
@@ -66,10 +66,10 @@ fn who_goes_on_and_never_delivers_is_given_up() {
     // There is no other way than by it.
     let body = noise(1, LENGTH);
     let mut mesh = alone(move |peers, message| match message {
-        Message::Ask(ask) if ask.resume.is_some() => {
+        Message::Get(ask) if ask.resume.is_some() => {
             Forged::new(peers, URL, &body).told(ask.request)[..1].to_vec()
         }
-        Message::Ask(ask) => Forged::new(peers, URL, &body).told(ask.request),
+        Message::Get(ask) => Forged::new(peers, URL, &body).told(ask.request),
         _ => Vec::new(),
     });
     mesh.power_off(0);
@@ -81,7 +81,7 @@ fn who_lists_more_and_more_and_never_delivers_is_given_up() {
     // One more segment each time that it is asked again.
     let units: Vec<_> = (0..120).map(|number| (4_096, noise(number, 4_096))).collect();
     let mut mesh = alone(move |peers, message| match message {
-        Message::Ask(ask) => {
+        Message::Get(ask) => {
             let told = Forged::listing(peers, URL, &units).told(ask.request);
             let next = ask.resume.map_or(0, |resume| resume.segment as usize);
             vec![told[0].clone(), told[1 + next].clone()]
@@ -107,8 +107,9 @@ fn however_much_is_asked_at_once_all_manifests_are_told() {
     let heard = Heard::default();
     mesh.start_liar(1, heard.play());
     let asks = (1..=OBJECTS).map(|number| {
-        let all = Ask { cover: u64::MAX, ..ask(number, &format!("http://o.test/{number}")) };
-        Message::Ask(Box::new(all))
+        let all =
+            Get { manifest_credit: u64::MAX, ..ask(number, &format!("http://o.test/{number}")) };
+        Message::Get(Box::new(all))
     });
     mesh.liar_says(1, 0, asks.collect());
     mesh.pass_seconds(20);
@@ -129,7 +130,7 @@ fn however_much_is_asked_at_once_all_manifests_are_told() {
 fn a_second_head_ends_what_is_passed_on_honestly() {
     for twice in [1, 2] {
         let mut mesh = alone(move |_, message| match message {
-            Message::Ask(ask) => {
+            Message::Get(ask) => {
                 let (status, fields, status_line) = (200, Vec::new(), String::new());
                 let opaque = Opaque { status, fields, length: Some(100_000), status_line };
                 let head = Message::Opaque(ask.request, Box::new(opaque));
@@ -192,7 +193,7 @@ fn what_a_relay_says_of_a_failure_is_not_final() {
         Outcome::NotCached,
     ] {
         let mut mesh = alone(move |_, message| match message {
-            Message::Ask(ask) => vec![Said::Message(Message::End(ask.request, outcome))],
+            Message::Get(ask) => vec![Said::Message(Message::End(ask.request, outcome))],
             _ => Vec::new(),
         });
         let id = mesh.get(2, URL);

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
 use node::driver::LinkBuffer;
-use node::driver::links::{DIAL, FAREWELL, Farewells, Place, Places, room};
+use node::driver::links::{DIAL, Farewells, LINGER, Place, Places, room};
 use node::{Input, LinkId, LinkInput, LinkOutput};
 use wire::Instant;
 
@@ -69,8 +69,8 @@ impl Links {
             LinkOutput::Hangup(id) => self.hang_up(now, host, id, output),
             LinkOutput::Write(id, _)
             | LinkOutput::Receive(id, _)
-            | LinkOutput::Gather(id, _)
-            | LinkOutput::Bulk(id) => {
+            | LinkOutput::ReadThreshold(id, _)
+            | LinkOutput::BulkData(id) => {
                 if self.lines.get_mut(&id).is_some_and(|line| line.buffer.take(output)) {
                     self.changed.insert(id);
                 }
@@ -217,7 +217,7 @@ impl Links {
             return host.abort(now, line.socket);
         }
         let Line { place, buffer, is_ended, .. } = line;
-        let parting = Parting { place, buffer, is_ended, until: now + FAREWELL };
+        let parting = Parting { place, buffer, is_ended, until: now + LINGER };
         self.parting.insert(line.socket, parting);
         if let Some(oldest) = self.farewells.begin(line.socket) {
             host.abort(now, oldest);

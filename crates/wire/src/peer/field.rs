@@ -7,8 +7,8 @@
 //!
 //! Text and bytes have a varint length in front.
 
-use super::ask::Ask;
 use super::codec::{FrameError, Item, Part, Reader, sound, write_bytes};
+use super::get::Get;
 use super::message::Message;
 use crate::{ChunkId, NodeId, Oid};
 
@@ -97,7 +97,7 @@ macro_rules! identifiers {
 
 identifiers!(
     ChunkId: at most Message::WANTS_MAX,
-    NodeId: at most Ask::VISITED_MAX,
+    NodeId: at most Get::VISITED_MAX,
     Oid: at most Message::HELD_MAX
 );
 

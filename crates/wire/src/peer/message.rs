@@ -7,7 +7,7 @@
 //! | 1 hello | the [`Hello`] |
 //! | 2 token | 16 |
 //! | 3 ping, 4 pong | number |
-//! | 5 ask | the [`Ask`] |
+//! | 5 get | the [`Get`] |
 //! | 6 head | request; the [`Head`] |
 //! | 7 segment | request; signature, 64; length; the segment |
 //! | 8 opaque | request; the [`Opaque`] |
@@ -15,16 +15,16 @@
 //! | 10 end | request; outcome, 1 |
 //! | 11 credit | request; bytes; offset |
 //! | 12 want | request; how many; each [`Want`] |
-//! | 13 lost | request; how many; names, 32 each |
+//! | 13 dont have | request; how many; names, 32 each |
 //! | 14 cancel | request |
-//! | 15 hold, 16 let go | how many; names of published objects, 32 each |
-//! | 17 unwant | request; how many; names, 32 each |
+//! | 15 have, 16 withdraw | how many; names of published objects, 32 each |
+//! | 17 cancel want | request; how many; names, 32 each |
 //!
 //! The type is one byte. Where no number of bytes is said, it is a varint.
 
-use super::ask::{Ask, Want};
 use super::codec::{self, FrameError, Part, Reader, at_most, check_list, sound};
 use super::codec::{write_bytes, write_list};
+use super::get::{Get, Want};
 use super::introduction::Hello;
 use super::response::{Head, Opaque, Outcome};
 use crate::varint;
@@ -63,7 +63,7 @@ pub enum Message {
     /// *Usage:* the request, with its number. *Effects:* the receiver answers with a
     /// [`Message::Head`] or a [`Message::Opaque`], or with a [`Message::End`] alone. *Side effects:*
     /// the number is in use until the end or a [`Message::Cancel`].
-    Ask(Box<Ask>),
+    Get(Box<Get>),
     /// What is known of the object before its bytes.
     ///
     /// *Usage:* the request, and the record's head. *Effects:* the asker knows the response's fields;
@@ -99,13 +99,13 @@ pub enum Message {
     /// Units, or the missing ranges of units, to be sent over the data connection.
     ///
     /// *Usage:* the request, and at most [`Message::WANTS_MAX`] units. *Effects:* each is sent in
-    /// chunk frames, or comes back in a [`Message::Lost`]. *Side effects:* none.
+    /// chunk frames, or comes back in a [`Message::DontHave`]. *Side effects:* none.
     Want(Request, Vec<Want>),
     /// Units that were wanted, and cannot be had here or from here on.
     ///
     /// *Usage:* the request, and at most [`Message::WANTS_MAX`] names. *Effects:* the asker looks for
     /// them elsewhere. *Side effects:* what was wanted of them is forgotten.
-    Lost(Request, Vec<ChunkId>),
+    DontHave(Request, Vec<ChunkId>),
     /// Nothing more is wanted of this request.
     ///
     /// *Usage:* the request. *Effects:* the receiver stops working for it. *Side effects:* what was on
@@ -114,21 +114,21 @@ pub enum Message {
     /// Published objects that the sender has, or can lead to.
     ///
     /// *Usage:* at most [`Message::HELD_MAX`] of them. *Effects:* requests for them may be sent to
-    /// the sender. *Side effects:* none; the receiver believes it until a [`Message::LetGo`], or until
+    /// the sender. *Side effects:* none; the receiver believes it until a [`Message::Withdraw`], or until
     /// the connection ends.
-    Hold(Vec<Oid>),
+    Have(Vec<Oid>),
     /// Published objects that the sender does not have any more, nor can lead to.
     ///
-    /// *Usage:* at most [`Message::HELD_MAX`] of them. *Effects:* takes back a [`Message::Hold`]. *Side
+    /// *Usage:* at most [`Message::HELD_MAX`] of them. *Effects:* takes back a [`Message::Have`]. *Side
     /// effects:* none.
-    LetGo(Vec<Oid>),
+    Withdraw(Vec<Oid>),
     /// Units that were wanted and have come from elsewhere meanwhile: overheard, as a rule.
     ///
     /// *Usage:* the request, and at most [`Message::WANTS_MAX`] names. *Effects:* the receiver forgets
     /// the wants among them that it has not met yet; names that nobody wants are nothing special.
     /// *Side effects:* what was on its way still comes, and is to be passed over; a want that is
-    /// forgotten is answered neither with chunk frames nor with a [`Message::Lost`].
-    Unwant(Request, Vec<ChunkId>),
+    /// forgotten is answered neither with chunk frames nor with a [`Message::DontHave`].
+    CancelWant(Request, Vec<ChunkId>),
 }
 
 impl Message {
@@ -136,9 +136,9 @@ impl Message {
     pub const BYTES_MAX: usize = 16 * 1024;
     /// The longest segment of a manifest, in bytes.
     pub const SEGMENT_MAX: usize = 32 * 1024;
-    /// The most units in one [`Message::Want`], [`Message::Lost`] or [`Message::Unwant`].
+    /// The most units in one [`Message::Want`], [`Message::DontHave`] or [`Message::CancelWant`].
     pub const WANTS_MAX: usize = 256;
-    /// The most objects in one [`Message::Hold`] or [`Message::LetGo`].
+    /// The most objects in one [`Message::Have`] or [`Message::Withdraw`].
     pub const HELD_MAX: usize = 256;
     /// The most header fields in one list.
     pub const FIELDS_MAX: usize = 256;
@@ -168,7 +168,7 @@ impl Message {
             Self::Token(_) => 2,
             Self::Ping(_) => 3,
             Self::Pong(_) => 4,
-            Self::Ask(_) => 5,
+            Self::Get(_) => 5,
             Self::Head(..) => 6,
             Self::Segment(..) => 7,
             Self::Opaque(..) => 8,
@@ -176,11 +176,11 @@ impl Message {
             Self::End(..) => 10,
             Self::Credit(..) => 11,
             Self::Want(..) => 12,
-            Self::Lost(..) => 13,
+            Self::DontHave(..) => 13,
             Self::Cancel(_) => 14,
-            Self::Hold(_) => 15,
-            Self::LetGo(_) => 16,
-            Self::Unwant(..) => 17,
+            Self::Have(_) => 15,
+            Self::Withdraw(_) => 16,
+            Self::CancelWant(..) => 17,
         }
     }
 
@@ -192,9 +192,9 @@ impl Message {
             | Self::Token(_)
             | Self::Ping(_)
             | Self::Pong(_)
-            | Self::Hold(_)
-            | Self::LetGo(_) => None,
-            Self::Ask(ask) => Some(ask.request),
+            | Self::Have(_)
+            | Self::Withdraw(_) => None,
+            Self::Get(ask) => Some(ask.request),
             Self::Head(request, _)
             | Self::Segment(request, ..)
             | Self::Opaque(request, _)
@@ -202,8 +202,8 @@ impl Message {
             | Self::End(request, _)
             | Self::Credit(request, ..)
             | Self::Want(request, _)
-            | Self::Lost(request, _)
-            | Self::Unwant(request, _)
+            | Self::DontHave(request, _)
+            | Self::CancelWant(request, _)
             | Self::Cancel(request) => Some(*request),
         }
     }
@@ -213,14 +213,14 @@ impl Part for Message {
     fn write(&self, out: &mut Vec<u8>) {
         out.push(self.kind());
         // An ask writes its own.
-        if let Some(request) = self.request().filter(|_| !matches!(self, Self::Ask(_))) {
+        if let Some(request) = self.request().filter(|_| !matches!(self, Self::Get(_))) {
             request.write(out);
         }
         match self {
             Self::Hello(hello) => hello.write(out),
             Self::Token(token) => out.extend_from_slice(&token.0),
             Self::Ping(number) | Self::Pong(number) => varint::write(*number, out),
-            Self::Ask(ask) => ask.write(out),
+            Self::Get(ask) => ask.write(out),
             Self::Head(_, head) => head.write(out),
             Self::Segment(_, signature, segment) => {
                 out.extend_from_slice(&signature.0);
@@ -232,14 +232,14 @@ impl Part for Message {
                 write_bytes(bytes, out);
             }
             Self::End(_, outcome) => outcome.write(out),
-            Self::Credit(_, bytes, cover) => {
+            Self::Credit(_, bytes, manifest_credit) => {
                 varint::write((*bytes).into(), out);
-                varint::write(*cover, out);
+                varint::write(*manifest_credit, out);
             }
             Self::Want(_, wants) => write_list(wants, out),
-            Self::Lost(_, names) | Self::Unwant(_, names) => write_list(names, out),
+            Self::DontHave(_, names) | Self::CancelWant(_, names) => write_list(names, out),
             Self::Cancel(_) => {}
-            Self::Hold(names) | Self::LetGo(names) => write_list(names, out),
+            Self::Have(names) | Self::Withdraw(names) => write_list(names, out),
         }
     }
 
@@ -249,7 +249,7 @@ impl Part for Message {
             2 => Self::Token(Token(reader.array()?)),
             3 => Self::Ping(reader.number()?),
             4 => Self::Pong(reader.number()?),
-            5 => Self::Ask(Box::new(Ask::read(reader)?)),
+            5 => Self::Get(Box::new(Get::read(reader)?)),
             6 => Self::Head(Request::read(reader)?, Box::new(Head::read(reader)?)),
             7 => Self::Segment(
                 Request::read(reader)?,
@@ -261,11 +261,11 @@ impl Part for Message {
             10 => Self::End(Request::read(reader)?, Outcome::read(reader)?),
             11 => Self::Credit(Request::read(reader)?, reader.number()?, reader.number()?),
             12 => Self::Want(Request::read(reader)?, reader.list()?),
-            13 => Self::Lost(Request::read(reader)?, reader.list()?),
+            13 => Self::DontHave(Request::read(reader)?, reader.list()?),
             14 => Self::Cancel(Request::read(reader)?),
-            15 => Self::Hold(reader.list()?),
-            16 => Self::LetGo(reader.list()?),
-            17 => Self::Unwant(Request::read(reader)?, reader.list()?),
+            15 => Self::Have(reader.list()?),
+            16 => Self::Withdraw(reader.list()?),
+            17 => Self::CancelWant(Request::read(reader)?, reader.list()?),
             _ => return Err(FrameError::Malformed),
         })
     }
@@ -273,7 +273,7 @@ impl Part for Message {
     fn check(&self) -> Result<(), FrameError> {
         match self {
             Self::Hello(hello) => hello.check(),
-            Self::Ask(ask) => ask.check(),
+            Self::Get(ask) => ask.check(),
             Self::Head(_, head) => head.check(),
             Self::Segment(_, _, segment) => at_most(segment.len(), Self::SEGMENT_MAX),
             Self::Opaque(_, opaque) => opaque.check(),
@@ -282,8 +282,8 @@ impl Part for Message {
                 sound(offset.checked_add(bytes.len() as u64).is_some())
             }
             Self::Want(_, wants) => check_list(wants),
-            Self::Lost(_, names) | Self::Unwant(_, names) => check_list(names),
-            Self::Hold(names) | Self::LetGo(names) => check_list(names),
+            Self::DontHave(_, names) | Self::CancelWant(_, names) => check_list(names),
+            Self::Have(names) | Self::Withdraw(names) => check_list(names),
             Self::Token(_)
             | Self::Ping(_)
             | Self::Pong(_)

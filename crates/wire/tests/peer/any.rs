@@ -7,7 +7,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use wire::peer::{
-    Ask, ChunkHead, Connection, Field, Gateway, Head, Hello, Introduction, Message, Opaque,
+    ChunkHead, Connection, Field, Gateway, Get, Head, Hello, Introduction, Message, Opaque,
     Outcome, Preamble, Request, Resume, Selecting, Source, Want,
 };
 use wire::{ChunkId, NodeId, Oid, PublicKey, RecordId, Signature, Token};
@@ -32,7 +32,7 @@ pub fn message() -> impl Strategy<Value = Message> {
         any::<[u8; 16]>().prop_map(|token| Message::Token(Token(token))),
         number().prop_map(Message::Ping),
         number().prop_map(Message::Pong),
-        ask().prop_map(|ask| Message::Ask(Box::new(ask))),
+        ask().prop_map(|ask| Message::Get(Box::new(ask))),
         (request(), head()).prop_map(|(request, head)| Message::Head(request, Box::new(head))),
         (request(), any::<[u8; 64]>(), bytes(Message::SEGMENT_MAX)).prop_map(
             |(request, it, bytes)| Message::Segment(request, Box::new(Signature(it)), bytes)
@@ -42,17 +42,18 @@ pub fn message() -> impl Strategy<Value = Message> {
             .prop_map(|(request, offset, bytes)| Message::Bytes(request, offset, bytes)),
         (request(), proptest::sample::select(&OUTCOMES[..]))
             .prop_map(|(request, outcome)| Message::End(request, outcome)),
-        (request(), any::<u32>(), number())
-            .prop_map(|(request, bytes, cover)| Message::Credit(request, bytes, cover)),
+        (request(), any::<u32>(), number()).prop_map(|(request, bytes, manifest_credit)| {
+            Message::Credit(request, bytes, manifest_credit)
+        }),
         (request(), few(want(), Message::WANTS_MAX))
             .prop_map(|(request, wants)| Message::Want(request, wants)),
         (request(), few(any::<[u8; 32]>().prop_map(ChunkId), Message::WANTS_MAX))
-            .prop_map(|(request, names)| Message::Lost(request, names)),
+            .prop_map(|(request, names)| Message::DontHave(request, names)),
         (request(), few(any::<[u8; 32]>().prop_map(ChunkId), Message::WANTS_MAX))
-            .prop_map(|(request, names)| Message::Unwant(request, names)),
+            .prop_map(|(request, names)| Message::CancelWant(request, names)),
         request().prop_map(Message::Cancel),
-        few(any::<[u8; 32]>().prop_map(Oid), Message::HELD_MAX).prop_map(Message::Hold),
-        few(any::<[u8; 32]>().prop_map(Oid), Message::HELD_MAX).prop_map(Message::LetGo),
+        few(any::<[u8; 32]>().prop_map(Oid), Message::HELD_MAX).prop_map(Message::Have),
+        few(any::<[u8; 32]>().prop_map(Oid), Message::HELD_MAX).prop_map(Message::Withdraw),
     ]
 }
 
@@ -105,11 +106,11 @@ fn hello() -> impl Strategy<Value = Hello> {
     })
 }
 
-fn ask() -> impl Strategy<Value = Ask> {
+fn ask() -> impl Strategy<Value = Get> {
     let resume = (any::<[u8; 16]>(), any::<u32>())
         .prop_map(|(record, segment)| Resume { record: RecordId(record), segment });
     let have = any::<[u8; 16]>().prop_map(RecordId);
-    let visited = vec(any::<[u8; 16]>().prop_map(NodeId), 0..=Ask::VISITED_MAX);
+    let visited = vec(any::<[u8; 16]>().prop_map(NodeId), 0..=Get::VISITED_MAX);
     (
         (request(), any::<u8>(), visited, any::<bool>(), any::<bool>()),
         (option::of(resume), option::of(have), any::<bool>(), number(), any::<u32>()),
@@ -117,8 +118,8 @@ fn ask() -> impl Strategy<Value = Ask> {
     )
         .prop_map(|(first, then, (uri, fields))| {
             let (request, hops, visited, merge, per_hop) = first;
-            let (resume, have, sparing, cover, credit) = then;
-            Ask {
+            let (resume, have, sparing, manifest_credit, credit) = then;
+            Get {
                 request,
                 hops,
                 visited,
@@ -127,7 +128,7 @@ fn ask() -> impl Strategy<Value = Ask> {
                 resume,
                 have,
                 sparing,
-                cover,
+                manifest_credit,
                 credit,
                 uri,
                 fields,

@@ -1,7 +1,7 @@
 //! What is refused, read or about to be sent.
 
 use wire::peer::{
-    Ask, ChunkHead, FrameError, Gateway, Hello, Introduction, Message, Opaque, Preamble, Request,
+    ChunkHead, FrameError, Gateway, Get, Hello, Introduction, Message, Opaque, Preamble, Request,
     Source, Want,
 };
 use wire::{ChunkId, NodeId, Oid, PublicKey, Signature, Token};
@@ -24,8 +24,8 @@ fn hello(name: &str) -> Hello {
     Hello { name: name.into(), profile: 1, gateway: Gateway::Unknown }
 }
 
-fn ask() -> Ask {
-    Ask {
+fn ask() -> Get {
+    Get {
         request: REQUEST,
         hops: 1,
         visited: vec![],
@@ -34,7 +34,7 @@ fn ask() -> Ask {
         resume: None,
         have: None,
         sparing: false,
-        cover: 0,
+        manifest_credit: 0,
         credit: 0,
         uri: "http://a/".into(),
         fields: vec![],
@@ -45,10 +45,10 @@ fn opaque() -> Opaque {
     Opaque { status: 200, fields: vec![], length: None, status_line: String::new() }
 }
 
-fn asking(change: impl FnOnce(&mut Ask)) -> Message {
+fn asking(change: impl FnOnce(&mut Get)) -> Message {
     let mut ask = ask();
     change(&mut ask);
-    Message::Ask(Box::new(ask))
+    Message::Get(Box::new(ask))
 }
 
 fn answering(change: impl FnOnce(&mut Opaque)) -> Message {
@@ -69,13 +69,13 @@ fn lengths() {
     edge(&bytes(16 * 1024), &bytes(16 * 1024 + 1));
     let segment = |length| Message::Segment(REQUEST, Signature([0; 64]).into(), vec![0; length]);
     edge(&segment(32 * 1024), &segment(32 * 1024 + 1));
-    let lost = |count| Message::Lost(REQUEST, vec![ChunkId([1; 32]); count]);
+    let lost = |count| Message::DontHave(REQUEST, vec![ChunkId([1; 32]); count]);
     edge(&lost(256), &lost(257));
-    for say in [Message::Hold, Message::LetGo] {
+    for say in [Message::Have, Message::Withdraw] {
         let held = |count| say(vec![Oid([1; 32]); count]);
         edge(&held(256), &held(257));
     }
-    let unwant = |count| Message::Unwant(REQUEST, vec![ChunkId([1; 32]); count]);
+    let unwant = |count| Message::CancelWant(REQUEST, vec![ChunkId([1; 32]); count]);
     edge(&unwant(256), &unwant(257));
     let visited = |count| asking(|ask| ask.visited = vec![NodeId([1; 16]); count]);
     edge(&visited(16), &visited(17));
@@ -182,7 +182,7 @@ fn what_is_unknown() {
     refused(&[255, 1], FrameError::Malformed);
     refused(&[10, 1, 11], FrameError::Malformed); // outcome
     refused(&[1, 0, 1, 4], FrameError::Malformed); // where the gateway is
-    let mut bytes = Message::Ask(Box::new(ask())).encode().expect("within the limits");
+    let mut bytes = Message::Get(Box::new(ask())).encode().expect("within the limits");
     bytes[4] = 0x20;
     refused(&bytes, FrameError::Malformed);
     let mut bytes = answering(|_| {}).encode().expect("within the limits");

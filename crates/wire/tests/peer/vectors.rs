@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use wire::peer::{
-    Ask, ChunkHead, Connection, Gateway, Head, Hello, Introduction, Message, Opaque, Outcome,
+    ChunkHead, Connection, Gateway, Get, Head, Hello, Introduction, Message, Opaque, Outcome,
     Preamble, Refusal, Request, Resume, Source, VERSION, Want, segment_signed,
 };
 use wire::{ChunkId, NodeId, ObjectKey, Oid, PublicKey, RecordId, Signature, Token};
@@ -59,7 +59,7 @@ fn tokens_and_pings() {
 
 #[test]
 fn asks() {
-    let ask = Ask {
+    let ask = Get {
         request: REQUEST,
         hops: 3,
         visited: vec![NodeId([0x11; 16]), NodeId([0x12; 16])],
@@ -68,7 +68,7 @@ fn asks() {
         resume: Some(Resume { record: RecordId([0x22; 16]), segment: 5 }),
         have: None,
         sparing: true,
-        cover: 16_384,
+        manifest_credit: 16_384,
         credit: 65_536,
         uri: "http://a/".into(),
         fields: vec![("te".into(), b"x".to_vec())],
@@ -91,8 +91,8 @@ fn asks() {
         "027465",             // te
         "0178",               // x
     ];
-    frozen(&Message::Ask(Box::new(ask)), expected);
-    let plain = Ask {
+    frozen(&Message::Get(Box::new(ask)), expected);
+    let plain = Get {
         request: Request(0),
         hops: 0,
         visited: vec![],
@@ -101,13 +101,13 @@ fn asks() {
         resume: None,
         have: Some(RecordId([0x66; 16])),
         sparing: false,
-        cover: 0,
+        manifest_credit: 0,
         credit: 0,
         uri: "a".into(),
         fields: vec![],
     };
     let expected = ["05", "00", "00", "00", "0a", &"66".repeat(16), "00", "00", "0161", "00"];
-    frozen(&Message::Ask(Box::new(plain)), expected);
+    frozen(&Message::Get(Box::new(plain)), expected);
 }
 
 #[test]
@@ -222,9 +222,9 @@ fn wants() {
         "64c801",         // 100..200
     ];
     frozen(&Message::Want(REQUEST, vec![whole, parts]), expected);
-    let lost = Message::Lost(REQUEST, vec![ChunkId([0x99; 32])]);
+    let lost = Message::DontHave(REQUEST, vec![ChunkId([0x99; 32])]);
     frozen(&lost, ["0d", "ac02", "01", &"99".repeat(32)]);
-    let unwant = Message::Unwant(REQUEST, vec![ChunkId([0x99; 32]), ChunkId([0x98; 32])]);
+    let unwant = Message::CancelWant(REQUEST, vec![ChunkId([0x99; 32]), ChunkId([0x98; 32])]);
     frozen(&unwant, ["11", "ac02", "02", &"99".repeat(32), &"98".repeat(32)]);
 }
 
@@ -232,8 +232,8 @@ fn wants() {
 fn holders() {
     let names = vec![Oid([0x77; 32]), Oid([0x88; 32])];
     let listed = [&"77".repeat(32), &"88".repeat(32)].map(|name| name.clone()).concat();
-    frozen(&Message::Hold(names.clone()), ["0f", "02", &listed]);
-    frozen(&Message::LetGo(names), ["10", "02", &listed]);
+    frozen(&Message::Have(names.clone()), ["0f", "02", &listed]);
+    frozen(&Message::Withdraw(names), ["10", "02", &listed]);
 }
 
 #[test]

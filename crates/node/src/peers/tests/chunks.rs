@@ -207,7 +207,7 @@ fn what_a_unit_lacks_gathers_up_to_a_first_window_but_for_its_last_packet() {
 
 fn gather(output: LinkOutput) -> Option<u64> {
     match output {
-        LinkOutput::Gather(_, bytes) => Some(bytes),
+        LinkOutput::ReadThreshold(_, bytes) => Some(bytes),
         _ => None,
     }
 }

@@ -68,7 +68,7 @@ fn session() -> [Vec<Step>; 2] {
                         give(&mut nodes, to, step);
                     }
                     LinkOutput::Receive(..) => {}
-                    LinkOutput::Gather(..) | LinkOutput::Bulk(_) => {}
+                    LinkOutput::ReadThreshold(..) | LinkOutput::BulkData(_) => {}
                     LinkOutput::Hangup(_) => panic!("nobody hangs up"),
                 }
             }

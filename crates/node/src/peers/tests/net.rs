@@ -192,7 +192,7 @@ impl Net {
                 self.cables[cable].granted[side] += bytes;
                 self.deliver(cable, side);
             }
-            LinkOutput::Gather(..) | LinkOutput::Bulk(_) => {}
+            LinkOutput::ReadThreshold(..) | LinkOutput::BulkData(_) => {}
             LinkOutput::Hangup(link) => {
                 let (cable, side) = self.nodes[node].links.remove(&link).expect("a link that is");
                 self.cables[cable].ends[side] = None;

@@ -16,7 +16,7 @@ fn rivals(name: Oid, play: Play) -> Mesh {
     let mut mesh = branches(&Plan::default());
     mesh.start_liar(4, play);
     // First come, first asked.
-    mesh.liar_says(4, 0, vec![Message::Hold(vec![name])]);
+    mesh.liar_says(4, 0, vec![Message::Have(vec![name])]);
     mesh.pass_seconds(1);
     assert_eq!(mesh.report(0).hints, 1);
     mesh
@@ -28,7 +28,7 @@ fn liar(body: Bytes, change: impl Fn(&mut Forged) + 'static) -> Play {
         let (_, mut forged) = Forged::named(&body);
         change(&mut forged);
         match message {
-            Message::Ask(ask) => forged.told(ask.request),
+            Message::Get(ask) => forged.told(ask.request),
             Message::Want(_, wants) => forged.units(&wants),
             _ => Vec::new(),
         }
@@ -108,7 +108,7 @@ fn what_is_in_no_unit_is_not_believed() {
         let body = noise(1, LENGTH);
         let (name, forged) = Forged::named(&body);
         let play = author(move |_, message| match message {
-            Message::Ask(ask) => {
+            Message::Get(ask) => {
                 answer(ask.request, &forged).into_iter().map(Said::Message).collect()
             }
             _ => Vec::new(),
@@ -152,7 +152,7 @@ fn whoever_does_not_have_what_it_claimed_is_not_asked_for_it_again() {
     let mut mesh = rivals(
         name,
         author(|_, message| match message {
-            Message::Ask(ask) => {
+            Message::Get(ask) => {
                 vec![Said::Message(Message::End(ask.request, Outcome::NotCached))]
             }
             _ => Vec::new(),
@@ -190,7 +190,7 @@ fn a_flood_of_hints_is_bounded_and_leaves_the_others_theirs() {
             bytes[..8].copy_from_slice(&(number as u64).to_be_bytes());
             Oid(bytes)
         };
-        Message::Hold((from..from + Message::HELD_MAX).map(name).collect())
+        Message::Have((from..from + Message::HELD_MAX).map(name).collect())
     };
     for hundred in 0..10 {
         let from = hundred * 10 * Message::HELD_MAX;
@@ -216,14 +216,14 @@ fn two_that_lead_to_each_other_lead_nowhere_and_that_is_said() {
     mesh.start_liar(
         4,
         author(move |peers, message| match message {
-            Message::Ask(mut ask) => {
+            Message::Get(mut ask) => {
                 ask.visited.push(peers.own_id());
-                vec![Said::Message(Message::Ask(ask))]
+                vec![Said::Message(Message::Get(ask))]
             }
             _ => Vec::new(),
         }),
     );
-    mesh.liar_says(4, 0, vec![Message::Hold(vec![name])]);
+    mesh.liar_says(4, 0, vec![Message::Have(vec![name])]);
     mesh.pass_seconds(1);
     let id = mesh.get(2, &node::named::uri(&name));
     assert_eq!(mesh.client(id).status(), 504);
@@ -241,14 +241,14 @@ fn crowd(answer: fn(Request) -> Vec<Said>) -> [u32; 2] {
     for liar in 2..=6 {
         let asked = Rc::clone(&asked);
         let play = author(move |_, message| match message {
-            Message::Ask(ask) => {
+            Message::Get(ask) => {
                 asked.set(asked.get() + 1);
                 answer(ask.request)
             }
             _ => Vec::new(),
         });
         mesh.start_liar(liar, play);
-        mesh.liar_says(liar, 0, vec![Message::Hold(names.to_vec())]);
+        mesh.liar_says(liar, 0, vec![Message::Have(names.to_vec())]);
     }
     mesh.pass_seconds(1);
     assert_eq!(mesh.report(0).hints, 10);
@@ -311,7 +311,7 @@ fn a_false_head_does_not_cost_the_true_holder_that_is_slow() {
     let body = noise(1, LENGTH);
     let name = mesh.publish(1, Page::new(body.clone()));
     mesh.start_liar(2, liar(body.clone(), |forged| forged.head.status = 404));
-    mesh.liar_says(2, 0, vec![Message::Hold(vec![name])]);
+    mesh.liar_says(2, 0, vec![Message::Have(vec![name])]);
     mesh.pass_seconds(1);
     mesh.cut(0, 1);
     let id = mesh.call(0, Call::get(&node::named::uri(&name)));
@@ -336,7 +336,7 @@ fn early(units: std::ops::Range<usize>, length: usize) -> (Mesh, usize, Bytes, V
     let play = author(move |_, message| {
         let (_, forged) = Forged::named(&content);
         match message {
-            Message::Ask(ask) => {
+            Message::Get(ask) => {
                 asked.set(Some(ask.request));
                 let early = &forged.units[units.clone()];
                 early.iter().map(|(name, bytes)| chunk(*name, bytes)).collect()
@@ -351,7 +351,7 @@ fn early(units: std::ops::Range<usize>, length: usize) -> (Mesh, usize, Bytes, V
         }
     });
     mesh.start_liar(1, play);
-    mesh.liar_says(1, 0, vec![Message::Hold(vec![name])]);
+    mesh.liar_says(1, 0, vec![Message::Have(vec![name])]);
     mesh.pass_seconds(1);
     let id = mesh.call(0, Call::get(&node::named::uri(&name)));
     mesh.pass_seconds(2);

@@ -4,7 +4,7 @@ use super::liar::Play;
 use node::testing::Event;
 use std::cell::RefCell;
 use std::rc::Rc;
-use wire::peer::{Ask, Message, Request};
+use wire::peer::{Get, Message, Request};
 
 /// What such a peer heard.
 #[derive(Clone, Default)]
@@ -25,15 +25,15 @@ impl Heard {
     pub fn of(&self, number: u32) -> Vec<Message> {
         let of = |message: &&Message| {
             matches!(message, Message::Head(Request(it), _) | Message::Segment(Request(it), ..)
-                | Message::Lost(Request(it), _) | Message::End(Request(it), _) if *it == number)
+                | Message::DontHave(Request(it), _) | Message::End(Request(it), _) if *it == number)
         };
         self.0.borrow().iter().filter(of).cloned().collect()
     }
 }
 
 /// Asks for all of an object.
-pub fn ask(number: u32, url: &str) -> Ask {
-    Ask {
+pub fn ask(number: u32, url: &str) -> Get {
+    Get {
         request: Request(number),
         hops: 8,
         visited: Vec::new(),
@@ -42,7 +42,7 @@ pub fn ask(number: u32, url: &str) -> Ask {
         resume: None,
         have: None,
         sparing: false,
-        cover: 512 * 1024,
+        manifest_credit: 512 * 1024,
         credit: 16 * 1024,
         uri: url.into(),
         fields: Vec::new(),

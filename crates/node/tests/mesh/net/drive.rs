@@ -20,7 +20,7 @@ use wire::Instant;
 /// No test needs more events than this: one that does goes round in circles.
 const EVENTS_MAX: u64 = 5_000_000;
 /// Who waits for an origin that nothing comes from gives up after so long.
-const ORIGIN_PATIENCE: Duration = Duration::from_secs(20);
+const ORIGIN_TIMEOUT: Duration = Duration::from_secs(20);
 /// What was fresh when it set out may be so late.
 const LATE: u64 = 2;
 /// How often it is looked whether the way to the origin is there again.
@@ -129,7 +129,7 @@ impl Mesh {
         let asker = (node, fetch);
         if self.links.ground.hops_out(node).is_none() && !self.origin.is_taken(asker) {
             let since = *self.stalled.entry(asker).or_insert(self.now);
-            if self.now - since < ORIGIN_PATIENCE {
+            if self.now - since < ORIGIN_TIMEOUT {
                 return self.after(RETRY, Some(node), What::Origin(fetch, event));
             }
             self.stalled.remove(&asker);

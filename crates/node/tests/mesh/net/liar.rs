@@ -139,7 +139,7 @@ where
 
     /// Gives a message on to the gateway.
     fn give_up(&mut self, now: Instant, peers: &mut Peers, mut message: Message) {
-        if let Message::Ask(ask) = &mut message {
+        if let Message::Get(ask) = &mut message {
             ask.visited.push(peers.own_id());
             ask.hops = ask.hops.saturating_sub(1);
         }

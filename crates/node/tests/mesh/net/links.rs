@@ -6,7 +6,7 @@ use super::ground::{Ground, PORT, Port, address};
 use crate::common::check;
 use bytes::Bytes;
 use node::driver::LinkBuffer;
-use node::driver::links::{DIAL, FAREWELL};
+use node::driver::links::{DIAL, LINGER};
 use node::{LinkId, LinkInput, LinkOutput};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
@@ -109,11 +109,11 @@ impl Links {
                 self.arrive_soon(link, side, Duration::ZERO)
             }
             // There are no packets that they could save.
-            LinkOutput::Gather(..) | LinkOutput::Bulk(_) => Vec::new(),
+            LinkOutput::ReadThreshold(..) | LinkOutput::BulkData(_) => Vec::new(),
             LinkOutput::Hangup(id) => {
                 let Some((link, side)) = self.ids.remove(&(node, id)) else { return vec![] };
                 let here = &mut self.all[link].sides[side];
-                (here.gone, here.parting) = (true, Some(now + FAREWELL));
+                (here.gone, here.parting) = (true, Some(now + LINGER));
                 self.all[link].sides[1 - side].ended = true;
                 let wait = self.latency_of(link);
                 self.arrive_soon(link, 1 - side, wait)

@@ -43,7 +43,7 @@ use wire::peer::{Connection, Message};
 use wire::{Instant, Oid};
 
 /// Nobody waits longer than this for an answer.
-const PATIENCE: Duration = Duration::from_secs(180);
+const TIMEOUT: Duration = Duration::from_secs(180);
 
 /// When things happened to a client.
 #[derive(Clone, Copy, Debug, Default)]
@@ -381,7 +381,7 @@ impl Mesh {
 
     /// Waits for an answer, and until others may know.
     pub fn answered(&mut self, exchange: ExchangeId) -> Result<Oid, PutError> {
-        let until = self.now + PATIENCE;
+        let until = self.now + TIMEOUT;
         while !self.published.contains_key(&exchange) && self.step(until) {}
         self.pass_millis(200);
         self.published[&exchange]
@@ -495,7 +495,7 @@ impl Mesh {
 
     /// Lets time pass until every client has its end, and what is abandoned or written is over.
     pub fn finish(&mut self) {
-        let until = self.now + PATIENCE;
+        let until = self.now + TIMEOUT;
         while self.clients.iter().any(|client| client.end.is_none()) {
             if !self.step(until) {
                 break;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use wire::{Instant, ObjectKey};
 
 /// The oracle has so long to answer.
-pub const PATIENCE: Duration = Duration::from_millis(500);
+pub const TIMEOUT: Duration = Duration::from_millis(500);
 /// It is asked for so many requests at once; what comes beyond goes towards the gateway.
 pub const QUESTIONS_MAX: usize = 256;
 
@@ -57,7 +57,7 @@ impl Select for ByOracle {
     }
 
     fn begin(&mut self, now: Instant, query: &Query<'_>) {
-        let question = Question::Open { key: query.key, until: now + PATIENCE };
+        let question = Question::Open { key: query.key, until: now + TIMEOUT };
         self.questions.insert(query.id, question);
         self.said.push_back(Said::Datagram(self.oracle, Bytes::copy_from_slice(&query.key.0)));
     }

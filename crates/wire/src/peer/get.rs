@@ -43,12 +43,12 @@ const SPARING: u8 = 1 << 4;
 
 /// A request for an object (protocol: A transfer).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ask {
+pub struct Get {
     /// Its number.
     pub request: Request,
     /// How many more nodes may pass it on.
     pub hops: u8,
-    /// Nodes it has visited, who asks first; at most [`Ask::VISITED_MAX`].
+    /// Nodes it has visited, who asks first; at most [`Get::VISITED_MAX`].
     pub visited: Vec<NodeId>,
     /// Whether it may wait for a transfer that is under way.
     pub merge: bool,
@@ -61,17 +61,17 @@ pub struct Ask {
     /// No unit is to come unasked: many may be here.
     pub sparing: bool,
     /// Segments of the manifest are welcome that begin before this offset of the object.
-    pub cover: u64,
+    pub manifest_credit: u64,
     /// Bytes that may come in [`Message::Bytes`](super::Message::Bytes) before there is more credit.
     pub credit: u32,
-    /// The canonical URI: 1 to [`Ask::URI_MAX`] bytes, without control characters.
+    /// The canonical URI: 1 to [`Get::URI_MAX`] bytes, without control characters.
     pub uri: String,
     /// The end-to-end fields of the client's request; at most
     /// [`Message::FIELDS_MAX`](super::Message::FIELDS_MAX).
     pub fields: Vec<Field>,
 }
 
-impl Ask {
+impl Get {
     /// The most nodes that a request can visit.
     pub const VISITED_MAX: usize = 16;
     /// The longest URI, in bytes.
@@ -104,7 +104,7 @@ impl Want {
     pub const RANGES_MAX: usize = 32;
 }
 
-impl Part for Ask {
+impl Part for Get {
     fn write(&self, out: &mut Vec<u8>) {
         self.request.write(out);
         out.push(self.hops);
@@ -117,7 +117,7 @@ impl Part for Ask {
         if let Some(record) = self.have {
             out.extend_from_slice(&record.0);
         }
-        varint::write(self.cover, out);
+        varint::write(self.manifest_credit, out);
         varint::write(self.credit.into(), out);
         write_bytes(self.uri.as_bytes(), out);
         write_list(&self.fields, out);
@@ -141,7 +141,7 @@ impl Part for Ask {
             resume,
             have,
             sparing: flags & SPARING != 0,
-            cover: reader.number()?,
+            manifest_credit: reader.number()?,
             credit: reader.number()?,
             uri: reader.text()?,
             fields: reader.list()?,
@@ -157,7 +157,7 @@ impl Part for Ask {
     }
 }
 
-impl Ask {
+impl Get {
     fn flags(&self) -> u8 {
         [
             (self.merge, MERGE),
