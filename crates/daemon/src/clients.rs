@@ -1,14 +1,14 @@
 //! Clients: their connections, requests and responses.
 
-mod content;
 mod joined;
+mod response_body;
 
-use content::{Content, Turn};
 use joined::{dial_past, relay};
 pub use joined::{join, tunnel};
+use response_body::{Pipelined, ResponseBody};
 
-use crate::places::{ACCEPT_PAUSE, Place};
-use crate::shell::{Past, Shell};
+use crate::connections::{ACCEPT_PAUSE, Permit};
+use crate::driver::{Driver, Past};
 use crate::turned_away::{NO_ROOM, OVER_SHARE, RETRY_AFTER_SECONDS, turn_away};
 use bytes::{Bytes, BytesMut};
 use host::client::Client;
@@ -42,7 +42,7 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Which port a client came in by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Door {
+pub enum ListenerKind {
     /// The explicit proxy's.
     Explicit,
     /// The one that TPROXY rules point to.
@@ -67,18 +67,18 @@ pub fn connections_max() -> usize {
 }
 
 /// Takes clients in; never returns.
-pub async fn accept(shell: Shell, listener: TcpListener, door: Door) {
+pub async fn accept(driver: Driver, listener: TcpListener, kind: ListenerKind) {
     let own_port = listener.local_addr().map_or(0, |address| address.port());
     let mut gate = match Gate::new(listener) {
         Ok(gate) => gate,
         Err(error) => return tracing::error!(%error, "a port cannot be used: restart the daemon"),
     };
-    let doorway = Doorway { shell, door, own_port };
+    let acceptor = Acceptor { driver, kind, own_port };
     loop {
         match gate.accept().await {
             Ok((stream, client)) => {
-                if !doorway.admit(stream, client) {
-                    doorway.keep_away(&mut gate).await;
+                if !acceptor.admit(stream, client) {
+                    acceptor.keep_away(&mut gate).await;
                 }
             }
             Err(error) => {
@@ -90,31 +90,31 @@ pub async fn accept(shell: Shell, listener: TcpListener, door: Door) {
 }
 
 /// Where clients come in by one port.
-struct Doorway {
-    shell: Shell,
-    door: Door,
+struct Acceptor {
+    driver: Driver,
+    kind: ListenerKind,
     own_port: u16,
 }
 
-impl Doorway {
+impl Acceptor {
     /// Takes a client in, or answers that there is no room; whether the next one may come.
     fn admit(&self, stream: TcpStream, client: SocketAddr) -> bool {
         let network = network(&stream, client);
-        match self.shell.places().arrive(network) {
-            Ok(place) => self.receive(stream, client, place),
+        match self.driver.limit().arrive(network) {
+            Ok(permit) => self.receive(stream, client, permit),
             Err(Refused::Share) => {
                 tracing::debug!(%client, "it has its share of all connections: refused");
-                if self.door == Door::Explicit {
+                if self.kind == ListenerKind::Explicit {
                     turn_away(stream, OVER_SHARE);
                 }
             }
-            Err(Refused::Full) => match self.door {
-                Door::Explicit => {
-                    self.shell.places().count_refused();
+            Err(Refused::Full) => match self.kind {
+                ListenerKind::Explicit => {
+                    self.driver.limit().count_refused();
                     turn_away(stream, NO_ROOM);
                 }
-                Door::Transparent => {
-                    self.receive(stream, client, self.shell.places().take(network));
+                ListenerKind::Transparent => {
+                    self.receive(stream, client, self.driver.limit().take(network));
                     return false;
                 }
             },
@@ -127,13 +127,13 @@ impl Doorway {
     async fn keep_away(&self, gate: &mut Gate) {
         tracing::info!("no room for more clients: new connections go past");
         while let Some((stream, client)) = gate.accept_waiting() {
-            let place = self.shell.places().take(network(&stream, client));
-            self.receive(stream, client, place);
+            let permit = self.driver.limit().take(network(&stream, client));
+            self.receive(stream, client, permit);
         }
         if let Err(error) = gate.close() {
             return tracing::warn!(%error, "cannot stop listening");
         }
-        self.shell.places().room().await;
+        self.driver.limit().room().await;
         while let Err(error) = gate.open() {
             tracing::warn!(%error, "cannot listen again: another program may have the port");
             tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -141,16 +141,18 @@ impl Doorway {
         tracing::info!("there is room for clients again");
     }
 
-    fn receive(&self, stream: TcpStream, client: SocketAddr, place: Rc<Place>) {
+    fn receive(&self, stream: TcpStream, client: SocketAddr, permit: Rc<Permit>) {
         settle(&stream);
-        let stream = Client::new(stream, place.meter());
-        let (shell, client, own_port) = (self.shell.clone(), client.ip(), self.own_port);
-        match self.door {
-            Door::Explicit => spawn_local(async move {
+        let stream = Client::new(stream, permit.meter());
+        let (driver, client, own_port) = (self.driver.clone(), client.ip(), self.own_port);
+        match self.kind {
+            ListenerKind::Explicit => spawn_local(async move {
                 let entrance = Entrance::Explicit;
-                converse(shell, stream, BytesMut::new(), client, entrance, place).await;
+                converse(driver, stream, BytesMut::new(), client, entrance, permit).await;
             }),
-            Door::Transparent => spawn_local(intercepted(shell, stream, client, own_port, place)),
+            ListenerKind::Transparent => {
+                spawn_local(intercepted(driver, stream, client, own_port, permit))
+            }
         };
     }
 }
@@ -170,11 +172,11 @@ fn is_at_home(client: IpAddr, here: std::io::Result<IpAddr>) -> bool {
 
 /// A client that meant to dial somebody else.
 async fn intercepted(
-    shell: Shell,
+    driver: Driver,
     mut stream: Client,
     client: IpAddr,
     own_port: u16,
-    place: Rc<Place>,
+    permit: Rc<Permit>,
 ) {
     let Ok(dialled) = stream.local_addr() else { return };
     if dialled.port() == own_port && is_own(dialled.ip().to_canonical()) != Some(false) {
@@ -184,17 +186,17 @@ async fn intercepted(
     }
     let first = tokio::select! {
         first = first_bytes(&mut stream) => first,
-        () = place.closed() => return,
+        () = permit.closed() => return,
     };
     match first {
         First::Http(first) => {
-            converse(shell, stream, first, client, Entrance::Intercepted(dialled), place).await;
+            converse(driver, stream, first, client, Entrance::Intercepted(dialled), permit).await;
         }
         First::Other(first) => {
-            place.tunnel();
+            permit.tunnel();
             tokio::select! {
-                () = relay(shell, stream, &first, client, dialled) => {}
-                () = place.closed() => {}
+                () = relay(driver, stream, &first, client, dialled) => {}
+                () = permit.closed() => {}
             }
         }
         First::Gone => {}
@@ -203,37 +205,37 @@ async fn intercepted(
 
 /// Serves one connection, request after request.
 async fn converse(
-    shell: Shell,
+    driver: Driver,
     stream: Client,
     first: BytesMut,
     client: IpAddr,
     entrance: Entrance,
-    place: Rc<Place>,
+    permit: Rc<Permit>,
 ) {
     let at_home = is_at_home(client, stream.local_addr().map(|address| address.ip()));
     let behind_uplink = entrance == Entrance::Explicit
         && !at_home
-        && shell.pool().dialler().egress().is_behind_uplink(client);
+        && driver.pool().dialler().egress().is_behind_uplink(client);
     let caller = Caller { client, at_home, behind_uplink, entrance };
-    let screened = Screened::client(stream, first, place.meter());
+    let screened = Screened::client(stream, first, permit.meter());
     let signs = screened.signs();
-    let (exit, server) = (Rc::<Exit>::default(), Rc::clone(&place));
-    let (way_out, relayed) = (Rc::clone(&exit), shell.clone());
+    let (exit, server) = (Rc::<Exit>::default(), Rc::clone(&permit));
+    let (way_out, relayed) = (Rc::clone(&exit), driver.clone());
     let service = service_fn(move |request| {
-        let turn = Turn::begin(&signs, &server);
-        let (shell, refused, place) = (shell.clone(), signs.refused(), Rc::clone(&server));
+        let turn = Pipelined::begin(&signs, &server);
+        let (driver, refused, permit) = (driver.clone(), signs.refused(), Rc::clone(&server));
         let exit = Rc::clone(&way_out);
         exit.requests.set(exit.requests.get() + 1);
         async move {
             Ok::<_, Infallible>(match (refused, turn.window()) {
-                (Some(refusal), _) => refuse(shell, refusal, client, turn),
+                (Some(refusal), _) => refuse(driver, refusal, client, turn),
                 (None, Some(window)) => {
-                    match serve(shell, request, caller, turn, window, place).await {
+                    match serve(driver, request, caller, turn, window, permit).await {
                         Answer::Response(response) => response,
                         Answer::Past(past) => exit.leave(past).await,
                     }
                 }
-                (None, None) => decline(shell, entrance, turn, &place).await,
+                (None, None) => decline(driver, entrance, turn, &permit).await,
             })
         }
     });
@@ -244,17 +246,17 @@ async fn converse(
         .serve_connection(TokioIo::new(screened), service)
         .with_upgrades();
     let ended = poll_fn(|cx| {
-        if place.poll_closed(cx).is_ready() {
+        if permit.poll_closed(cx).is_ready() {
             return Poll::Ready(Ended::Served(Ok(())));
         }
-        place.meter().awake();
+        permit.meter().awake();
         let mut polled = Pin::new(&mut connection).poll(cx);
         // Only now: what the client has said by this time is a request that is under way.
-        if polled.is_pending() && place.is_finishing() && !place.meter().has_head() {
+        if polled.is_pending() && permit.is_finishing() && !permit.meter().has_head() {
             Pin::new(&mut connection).graceful_shutdown();
             polled = Pin::new(&mut connection).poll(cx);
         }
-        place.look();
+        permit.look();
         match polled {
             Poll::Ready(served) => Poll::Ready(Ended::Served(served)),
             Poll::Pending => {
@@ -267,7 +269,7 @@ async fn converse(
             if let Some(parts) = connection.into_parts() {
                 let (mut near, unread) = parts.io.into_inner().into_parts();
                 let first = [&first[..], &parts.read_buf[..], &unread[..]].concat();
-                join(&relayed, &mut near, &mut origin, &first, &place).await;
+                join(&relayed, &mut near, &mut origin, &first, &permit).await;
             }
         }
         // Some of an earlier answer may not have been written yet. A client whose next request finds the
@@ -300,7 +302,7 @@ struct Exit {
 
 impl Exit {
     /// Never returns: the connection goes, and this with it.
-    async fn leave(&self, past: Past) -> Response<Content> {
+    async fn leave(&self, past: Past) -> Response<ResponseBody> {
         self.past.set(Some(past));
         std::future::pending().await
     }
@@ -308,7 +310,7 @@ impl Exit {
 
 /// What becomes of a request.
 enum Answer {
-    Response(Response<Content>),
+    Response(Response<ResponseBody>),
     /// The origin itself is to answer it.
     Past(Past),
 }
@@ -324,21 +326,21 @@ struct Caller {
 }
 
 async fn serve(
-    shell: Shell,
+    driver: Driver,
     mut request: Request<Incoming>,
     Caller { client, at_home, behind_uplink, entrance }: Caller,
-    turn: Turn,
+    turn: Pipelined,
     window: u64,
-    place: Rc<Place>,
+    permit: Rc<Permit>,
 ) -> Answer {
-    let (id, port) = shell.open();
-    let wish = Wish::of(&request);
-    if wish != Wish::Answer {
-        port.borrow_mut().upgrade = Some((hyper::upgrade::on(&mut request), place));
+    let (id, outbox) = driver.open();
+    let upgrade_kind = UpgradeKind::of(&request);
+    if upgrade_kind != UpgradeKind::Answer {
+        outbox.borrow_mut().upgrade = Some((hyper::upgrade::on(&mut request), permit));
     }
     let (head, content) = request.into_parts();
     let has_body = !content.is_end_stream();
-    port.borrow_mut().content = Some(content).filter(|_| has_body);
+    outbox.borrow_mut().content = Some(content).filter(|_| has_body);
     let request = node::Request {
         method: head.method,
         uri: head.uri,
@@ -350,23 +352,29 @@ async fn serve(
         behind_uplink,
         entrance,
     };
-    shell.feed(Input::Client(ClientInput::Request(id, Box::new(request))));
+    driver.feed(Input::Client(ClientInput::Request(id, Box::new(request))));
     // Whoever breaks off from here on leaves through this value.
-    let mut content =
-        Content { shell, id, port, left: None, window: ClientWindow::new(window), _turn: turn };
-    content.shell.feed(Input::Client(ClientInput::Credit(id, window)));
+    let mut content = ResponseBody {
+        driver,
+        id,
+        outbox,
+        left: None,
+        window: ClientWindow::new(window),
+        _turn: turn,
+    };
+    content.driver.feed(Input::Client(ClientInput::Credit(id, window)));
     match poll_fn(|cx| content.poll_head(cx)).await {
         Ok(head) => {
             content.left = head.length;
-            Answer::Response(respond(head, content, wish))
+            Answer::Response(respond(head, content, upgrade_kind))
         }
-        Err(fetch) => match dial_past(&content.shell, &fetch).await {
+        Err(fetch) => match dial_past(&content.driver, &fetch).await {
             Ok(past) => Answer::Past(past),
             Err(error) => {
-                let (head, text) = content.shell.dialled_in_vain(error);
+                let (head, text) = content.driver.dialled_in_vain(error);
                 content.left = head.length;
-                content.port.borrow_mut().leave_all(text);
-                Answer::Response(respond(head, content, wish))
+                content.outbox.borrow_mut().leave_all(text);
+                Answer::Response(respond(head, content, upgrade_kind))
             }
         },
     }
@@ -374,7 +382,7 @@ async fn serve(
 
 /// What a request is to make of its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wish {
+enum UpgradeKind {
     /// Nothing: it wants an answer.
     Answer,
     /// A tunnel.
@@ -383,7 +391,7 @@ enum Wish {
     Upgrade,
 }
 
-impl Wish {
+impl UpgradeKind {
     fn of<B>(request: &Request<B>) -> Self {
         if request.method() == Method::CONNECT {
             Self::Tunnel
@@ -404,51 +412,65 @@ impl Wish {
     }
 }
 
-fn respond(head: Head, content: Content, wish: Wish) -> Response<Content> {
+fn respond(head: Head, content: ResponseBody, upgrade_kind: UpgradeKind) -> Response<ResponseBody> {
     let mut response = Response::new(content);
     *response.status_mut() = head.status;
     *response.headers_mut() = head.headers;
-    if wish.leaves_unscreened(head.status) {
+    if upgrade_kind.leaves_unscreened(head.status) {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     response
 }
 
 /// Answers a request that was refused before it was parsed, and ends the connection.
-fn refuse(shell: Shell, refusal: Refusal, client: IpAddr, turn: Turn) -> Response<Content> {
+fn refuse(
+    driver: Driver,
+    refusal: Refusal,
+    client: IpAddr,
+    turn: Pipelined,
+) -> Response<ResponseBody> {
     tracing::info!(%client, "refused a request: {refusal}");
     let text = Bytes::from(format!("{refusal}\n"));
-    say(shell, refusal.status(), HeaderMap::new(), text, turn)
+    say(driver, refusal.status(), HeaderMap::new(), text, turn)
 }
 
 /// There is no room for one more request on an open connection. Who asks a proxy is told so. Who meant to ask
 /// an origin is left: it asks anew, as clients do (RFC 9112 §9.3.1), and its new connection goes past us.
-async fn decline(shell: Shell, entrance: Entrance, turn: Turn, place: &Place) -> Response<Content> {
+async fn decline(
+    driver: Driver,
+    entrance: Entrance,
+    turn: Pipelined,
+    permit: &Permit,
+) -> Response<ResponseBody> {
     if entrance != Entrance::Explicit {
-        place.close();
+        permit.close();
         return std::future::pending().await;
     }
-    shell.places().count_refused();
+    driver.limit().count_refused();
     let mut headers = HeaderMap::new();
     headers.insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS));
-    say(shell, StatusCode::SERVICE_UNAVAILABLE, headers, Bytes::from_static(NO_ROOM), turn)
+    say(driver, StatusCode::SERVICE_UNAVAILABLE, headers, Bytes::from_static(NO_ROOM), turn)
 }
 
 /// Answers without the engine, and ends the connection.
 fn say(
-    shell: Shell,
+    driver: Driver,
     status: StatusCode,
     mut headers: HeaderMap,
     text: Bytes,
-    turn: Turn,
-) -> Response<Content> {
-    let (id, port) = shell.open();
+    turn: Pipelined,
+) -> Response<ResponseBody> {
+    let (id, outbox) = driver.open();
     let left = Some(text.len() as u64);
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
     headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
-    port.borrow_mut().leave_all(text);
+    outbox.borrow_mut().leave_all(text);
     let head = Head { status, headers, length: left };
     // The engine knows nothing of it.
     let window = ClientWindow::default();
-    respond(head, Content { shell, id, port, left, window, _turn: turn }, Wish::Answer)
+    respond(
+        head,
+        ResponseBody { driver, id, outbox, left, window, _turn: turn },
+        UpgradeKind::Answer,
+    )
 }

@@ -136,12 +136,12 @@ pub enum ControlError {
 
 /// The open control socket; its file goes when this goes.
 #[derive(Debug)]
-pub struct Door {
+pub struct ControlSocket {
     listener: UnixListener,
     path: PathBuf,
 }
 
-impl Door {
+impl ControlSocket {
     /// Opens it. What a dead daemon left behind is replaced; a living one is not disturbed.
     pub fn open(path: &Path) -> Result<Self, ControlError> {
         let failed = |error| ControlError::Io { path: path.to_owned(), error };
@@ -150,10 +150,10 @@ impl Door {
         }
         make_way(path)?;
         let listener = UnixListener::bind(path).map_err(failed)?;
-        let door = Self { listener, path: path.to_owned() };
+        let socket = Self { listener, path: path.to_owned() };
         let mode = std::fs::Permissions::from_mode(0o660);
         std::fs::set_permissions(path, mode).map_err(failed)?;
-        Ok(door)
+        Ok(socket)
     }
 
     /// Answers, until it is dropped. Needs a `LocalSet`.
@@ -169,7 +169,7 @@ impl Door {
     }
 }
 
-impl Drop for Door {
+impl Drop for ControlSocket {
     fn drop(&mut self) {
         // It may be gone already; there is nothing to be done about it at the end.
         let _ = std::fs::remove_file(&self.path);
@@ -382,18 +382,18 @@ pub(crate) mod tests {
         let line = |url: &str| ObjectLine { url: url.into(), ..ObjectLine::default() };
         let objects = vec![line("http://a/"), line("http://b/")];
         run(async {
-            let door = Door::open(&path).unwrap();
+            let socket = ControlSocket::open(&path).unwrap();
             assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o660);
             let peers = vec![crate::status::tests::peer("r2", 1)];
             let (status_, peers_) = (status.clone(), peers.clone());
             let puppet = Puppet { status: status_, peers: peers_, objects, pages: Vec::new() };
-            let served = tokio::task::spawn_local(door.serve(Rc::new(puppet)));
+            let served = tokio::task::spawn_local(socket.serve(Rc::new(puppet)));
             let paths = [path.clone()];
             assert_eq!(ask::status(&paths).await.unwrap(), status);
             assert_eq!(ask::peers(&paths).await.unwrap(), peers);
             assert_eq!(ask::objects(&paths, 1).await.unwrap().len(), 1);
             assert_eq!(ask::manifest_page(&paths, "http://x/?a=b&c", 0).await.unwrap(), None);
-            assert!(matches!(Door::open(&path), Err(ControlError::Taken(_))));
+            assert!(matches!(ControlSocket::open(&path), Err(ControlError::Taken(_))));
             served.abort();
             let _ = served.await;
             assert!(!path.exists());
@@ -410,8 +410,8 @@ pub(crate) mod tests {
         drop(std::os::unix::net::UnixListener::bind(&dead).unwrap());
         std::fs::write(&file, "precious").unwrap();
         run(async {
-            assert!(Door::open(&dead).is_ok());
-            assert!(matches!(Door::open(&file), Err(ControlError::NotASocket(_))));
+            assert!(ControlSocket::open(&dead).is_ok());
+            assert!(matches!(ControlSocket::open(&file), Err(ControlError::NotASocket(_))));
         });
         assert_eq!(std::fs::read(&file).unwrap(), b"precious");
     }

@@ -1,6 +1,6 @@
 //! The end: what is under way gets time to finish, unless somebody insists.
 
-use crate::shell::Shell;
+use crate::driver::Driver;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -10,9 +10,9 @@ const OTHERS: Duration = Duration::from_secs(3);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Waits until nobody is being served, as long as the operator gives, and not after `insisted`.
-pub async fn drain(shell: &Shell, patience: Duration, insisted: impl Future<Output = ()>) {
-    let open = || shell.places().len();
-    shell.places().finish();
+pub async fn drain(driver: &Driver, patience: Duration, insisted: impl Future<Output = ()>) {
+    let open = || driver.limit().len();
+    driver.limit().finish();
     // Those that idle end at once.
     tokio::task::yield_now().await;
     if open() > 0 && !patience.is_zero() {
@@ -20,7 +20,7 @@ pub async fn drain(shell: &Shell, patience: Duration, insisted: impl Future<Outp
     }
     let deadline = Instant::now() + patience;
     tokio::select! {
-        () = done(shell, deadline) => {}
+        () = done(driver, deadline) => {}
         () = insisted => tracing::info!("told again to stop"),
     }
     if open() > 0 {
@@ -28,14 +28,14 @@ pub async fn drain(shell: &Shell, patience: Duration, insisted: impl Future<Outp
     }
 }
 
-async fn done(shell: &Shell, deadline: Instant) {
+async fn done(driver: &Driver, deadline: Instant) {
     let clients = async {
-        while shell.places().len() > 0 {
+        while driver.limit().len() > 0 {
             sleep(LOOK_EVERY).await;
         }
     };
     let others = async {
-        while shell.report().exchanges > 0 {
+        while driver.report().exchanges > 0 {
             sleep(LOOK_EVERY).await;
         }
     };

@@ -2,13 +2,13 @@
 //! the engine.
 //!
 //! *What this is:* each link is one task with one socket; what passes between it and the engine is a
-//! [`Line`]. What the engine writes while it takes in one input goes out together. *What it never
+//! [`LinkState`]. What the engine writes while it takes in one input goes out together. *What it never
 //! does:* look at the bytes, or copy those that are written. *Limits:* those of [`node::driver::links`].
 //! The engine bounds what it has not hung up; here the oldest farewell ends when there are too many.
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "no output may be overlooked")]
 
-use crate::places::ACCEPT_PAUSE;
+use crate::connections::ACCEPT_PAUSE;
 use bytes::{BufMut as _, Bytes, BytesMut};
 use host::clock::Clock;
 use host::parting::part;
@@ -48,7 +48,7 @@ pub struct Links(Rc<Inner>);
 struct Inner {
     clock: Clock,
     /// Those that the engine may still say something of.
-    lines: RefCell<HashMap<LinkId, Rc<Line>>>,
+    links: RefCell<HashMap<LinkId, Rc<LinkState>>>,
     places: RefCell<Places>,
     /// Tells who waits for a place that one was given back.
     vacant: Notify,
@@ -63,7 +63,7 @@ struct Inner {
 
 /// What the engine wants of one link, and the task of the link is to look at.
 #[derive(Default)]
-struct Line {
+struct LinkState {
     buffer: RefCell<LinkBuffer>,
     changed: Notify,
 }
@@ -73,7 +73,7 @@ impl Links {
     pub fn new() -> Self {
         Self(Rc::new(Inner {
             clock: Clock::start(),
-            lines: RefCell::default(),
+            links: RefCell::default(),
             places: RefCell::default(),
             vacant: Notify::new(),
             accepted: Cell::new(0),
@@ -87,20 +87,20 @@ impl Links {
     pub fn perform(&self, output: LinkOutput, tell: &impl Tell) {
         match output {
             LinkOutput::Connect(id, address) => {
-                let (links, line, tell) = (self.clone(), self.add(id), tell.clone());
-                spawn_local(async move { links.dial(id, address, &line, &tell).await });
+                let (links, link, tell) = (self.clone(), self.add(id), tell.clone());
+                spawn_local(async move { links.dial(id, address, &link, &tell).await });
             }
             LinkOutput::Hangup(id) => {
-                if let Some(line) = self.0.lines.borrow_mut().remove(&id) {
-                    line.take(output);
+                if let Some(link) = self.0.links.borrow_mut().remove(&id) {
+                    link.take(output);
                 }
             }
             LinkOutput::Write(id, _)
             | LinkOutput::Receive(id, _)
             | LinkOutput::ReadThreshold(id, _)
             | LinkOutput::BulkData(id) => {
-                if let Some(line) = self.0.lines.borrow().get(&id) {
-                    line.take(output);
+                if let Some(link) = self.0.links.borrow().get(&id) {
+                    link.take(output);
                 }
             }
         }
@@ -130,8 +130,8 @@ impl Links {
 
     /// Hangs up all links, and waits until what was written is sent, but not for long.
     pub async fn hang_up(&self, patience: Duration) {
-        for (id, line) in self.0.lines.take() {
-            line.take(LinkOutput::Hangup(id));
+        for (id, link) in self.0.links.take() {
+            link.take(LinkOutput::Hangup(id));
         }
         let gone = async {
             while holders(&self.0.alive) > 0 {
@@ -142,10 +142,10 @@ impl Links {
         let _ = tokio::time::timeout(patience, gone).await;
     }
 
-    fn add(&self, id: LinkId) -> Rc<Line> {
-        let line = Rc::<Line>::default();
-        self.0.lines.borrow_mut().insert(id, Rc::clone(&line));
-        line
+    fn add(&self, id: LinkId) -> Rc<LinkState> {
+        let link = Rc::<LinkState>::default();
+        self.0.links.borrow_mut().insert(id, Rc::clone(&link));
+        link
     }
 
     fn hold(&self, place: Place) -> Option<Held> {
@@ -156,27 +156,27 @@ impl Links {
     fn take(&self, stream: TcpStream, peer: SocketAddr, held: Held, tell: impl Tell) {
         let id = LinkId::accepted(self.0.accepted.get());
         self.0.accepted.set(self.0.accepted.get() + 1);
-        let (links, line) = (self.clone(), self.add(id));
+        let (links, link) = (self.clone(), self.add(id));
         spawn_local(async move {
             let _held = held;
             let _alive = Rc::clone(&links.0.alive);
-            line.say(&tell, LinkInput::Accepted(id, peer));
-            links.carry(id, stream, &line, &tell).await;
+            link.say(&tell, LinkInput::Accepted(id, peer));
+            links.carry(id, stream, &link, &tell).await;
         });
     }
 
-    async fn dial(&self, id: LinkId, address: SocketAddr, line: &Line, tell: &impl Tell) {
+    async fn dial(&self, id: LinkId, address: SocketAddr, link: &LinkState, tell: &impl Tell) {
         let _alive = Rc::clone(&self.0.alive);
         let held = self.hold(Place::Dialled);
         let dialled = tokio::select! {
             dialled = peers::dial(address), if held.is_some() => dialled,
-            () = line.hang_up(), if held.is_some() => return,
+            () = link.hang_up(), if held.is_some() => return,
             else => Err(io::Error::other("too many links")),
         };
         match dialled {
             Ok(stream) => {
-                line.say(tell, LinkInput::Connected(id));
-                self.carry(id, stream, line, tell).await;
+                link.say(tell, LinkInput::Connected(id));
+                self.carry(id, stream, link, tell).await;
             }
             Err(error) => {
                 tracing::debug!(%address, %error, "a peer does not answer");
@@ -186,13 +186,13 @@ impl Links {
     }
 
     /// Lets bytes pass until the link ends.
-    async fn carry(&self, id: LinkId, stream: TcpStream, line: &Line, tell: &impl Tell) {
-        line.say(tell, LinkInput::Room(id, links::room(self.0.lines.borrow().len())));
-        if let Err(error) = self.pass(id, &stream, line, tell).await {
+    async fn carry(&self, id: LinkId, stream: TcpStream, link: &LinkState, tell: &impl Tell) {
+        link.say(tell, LinkInput::Room(id, links::room(self.0.links.borrow().len())));
+        if let Err(error) = self.pass(id, &stream, link, tell).await {
             tracing::debug!(link = id.0, %error, "a link broke");
         }
-        if line.is_hung_up() {
-            self.say_farewell(id, stream, line).await;
+        if link.is_hung_up() {
+            self.say_farewell(id, stream, link).await;
         } else {
             self.close(id, tell);
         }
@@ -203,12 +203,12 @@ impl Links {
         &self,
         id: LinkId,
         stream: &TcpStream,
-        line: &Line,
+        link: &LinkState,
         tell: &impl Tell,
     ) -> io::Result<()> {
         let mut is_bulk = false;
-        while !line.is_hung_up() {
-            if line.buffer.borrow_mut().turns_bulk() {
+        while !link.is_hung_up() {
+            if link.buffer.borrow_mut().turns_bulk() {
                 // A unit is no multiple of a packet: what is left of one goes with the next.
                 stream.set_nodelay(false)?;
                 is_bulk = true;
@@ -217,30 +217,30 @@ impl Links {
                     peers::only_receives(stream);
                 }
             }
-            let Some(interest) = line.interest() else {
-                line.changed.notified().await;
+            let Some(interest) = link.interest() else {
+                link.changed.notified().await;
                 continue;
             };
-            let left_until = line.buffer.borrow().poll_timeout();
+            let left_until = link.buffer.borrow().poll_timeout();
             let ready = tokio::select! {
                 biased;
                 ready = stream.ready(interest) => ready?,
-                () = line.changed.notified() => continue,
+                () = link.changed.notified() => continue,
                 () = self.0.clock.wait_until(left_until) => {
-                    let bytes = peers::take_unread(stream, line.buffer.borrow().most())?;
-                    line.receive(id, bytes, tell).await;
+                    let bytes = peers::take_unread(stream, link.buffer.borrow().most())?;
+                    link.receive(id, bytes, tell).await;
                     continue;
                 }
             };
             if ready.is_writable() {
-                let written = line.write(stream)?;
+                let written = link.write(stream)?;
                 if written > 0 {
-                    line.say(tell, LinkInput::Room(id, written));
+                    link.say(tell, LinkInput::Room(id, written));
                 }
             }
-            let most = line.buffer.borrow().most();
+            let most = link.buffer.borrow().most();
             if ready.is_readable() && most > 0 {
-                if line.leaves(stream, self.0.clock.now(), ready.is_read_closed())? {
+                if link.leaves(stream, self.0.clock.now(), ready.is_read_closed())? {
                     continue;
                 }
                 if is_bulk {
@@ -248,7 +248,7 @@ impl Links {
                 }
                 match self.read(stream, most) {
                     Ok(bytes) if bytes.is_empty() => break,
-                    Ok(bytes) => line.receive(id, bytes, tell).await,
+                    Ok(bytes) => link.receive(id, bytes, tell).await,
                     Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                     Err(error) => return Err(error),
                 }
@@ -270,14 +270,14 @@ impl Links {
     }
 
     /// Ends a link that was hung up; at once, if too many others come after it.
-    async fn say_farewell(&self, id: LinkId, stream: TcpStream, line: &Line) {
+    async fn say_farewell(&self, id: LinkId, stream: TcpStream, link: &LinkState) {
         let enough = Rc::<Notify>::default();
         let oldest = self.0.farewells.borrow_mut().begin((id, Rc::clone(&enough)));
         if let Some((_, enough)) = oldest {
             enough.notify_one();
         }
         tokio::select! {
-            _ = tokio::time::timeout(LINGER, line.part(stream)) => {}
+            _ = tokio::time::timeout(LINGER, link.part(stream)) => {}
             () = enough.notified() => {}
         }
         self.0.farewells.borrow_mut().end(|(other, _)| *other == id);
@@ -285,14 +285,14 @@ impl Links {
 
     /// It has ended by itself.
     fn close(&self, id: LinkId, tell: &impl Tell) {
-        let line = self.0.lines.borrow_mut().remove(&id);
-        if let Some(line) = line {
-            line.say(tell, LinkInput::Closed(id));
+        let link = self.0.links.borrow_mut().remove(&id);
+        if let Some(link) = link {
+            link.say(tell, LinkInput::Closed(id));
         }
     }
 }
 
-impl Line {
+impl LinkState {
     fn take(&self, output: LinkOutput) {
         if self.buffer.borrow_mut().take(output) {
             self.changed.notify_one();

@@ -1,6 +1,6 @@
 //! `hearsay`: a caching daemon for small mesh routers, and the commands that look at it.
 //!
-//! *Where to start:* `drive.rs` for the daemon; `cli.rs` for what can be asked; [`dispatch`] for who
+//! *Where to start:* `run.rs` for the daemon; `cli.rs` for what can be asked; [`dispatch`] for who
 //! does it. Exit codes are in `exit.rs`.
 
 use std::path::Path;
@@ -13,10 +13,11 @@ mod cache;
 mod cli;
 mod clients;
 mod config;
+mod connections;
 mod control;
 mod disk;
 mod drain;
-mod drive;
+mod driver;
 mod entropy;
 mod exit;
 mod get;
@@ -31,12 +32,11 @@ mod observe;
 mod origins;
 mod overhear;
 mod peers;
-mod places;
 mod publish;
 mod put;
 mod query;
 mod reload;
-mod shell;
+mod run;
 mod status;
 mod term;
 mod transparent;
@@ -82,7 +82,7 @@ fn start(run: &Run, control: Option<std::path::PathBuf>) -> Result<(), Failure> 
     let given = Given { file: run.config.clone(), overrides: run.overrides(control) };
     let config = fit(given.load())?;
     config.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
-    drive::run(config, given).map_err(Failure::failed)
+    run::run(config, given).map_err(Failure::failed)
 }
 
 /// Settings that this machine can be run with.

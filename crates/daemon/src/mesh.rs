@@ -2,9 +2,9 @@
 //! peers.
 
 use crate::config::Config;
+use crate::driver::Driver;
 use crate::identity::Identity;
 use crate::observe::Observer;
-use crate::shell::Shell;
 use crate::status::sealing;
 use host::peers::Port;
 use host::routing::Routing;
@@ -38,12 +38,12 @@ pub fn engine_config(
 const FIRST_ROUTES: Duration = Duration::from_millis(500);
 
 /// Follows the way to the gateway, where there is a mesh; returns when the first is known.
-pub async fn follow_routes(config: &Config, shell: &Shell, observer: &Observer) {
+pub async fn follow_routes(config: &Config, driver: &Driver, observer: &Observer) {
     let Some(settings) = config.mesh.routing() else { return };
     match Routing::open(settings) {
         Ok((routing, routes)) => {
             spawn_local(routing.run());
-            spawn_local(tell_routes(shell.clone(), routes.clone()));
+            spawn_local(tell_routes(driver.clone(), routes.clone()));
             let mut first = routes.clone();
             observer.follows(Ok(routes));
             // Whoever asked earlier would be sent past the mesh.
@@ -56,11 +56,11 @@ pub async fn follow_routes(config: &Config, shell: &Shell, observer: &Observer) 
     }
 }
 
-async fn tell_routes(shell: Shell, mut routes: watch::Receiver<RouteTable>) {
+async fn tell_routes(driver: Driver, mut routes: watch::Receiver<RouteTable>) {
     loop {
         let table = routes.borrow_and_update().clone();
-        shell.pool().follow(&table);
-        shell.feed(Input::Routes(table));
+        driver.pool().follow(&table);
+        driver.feed(Input::Routes(table));
         if routes.changed().await.is_err() {
             return;
         }
@@ -79,10 +79,10 @@ pub fn say_sealing(config: &Config) {
 
 /// Takes peers in, on each of the mesh's interfaces; answers who does, so that they can be told to
 /// stop.
-pub fn accept_peers(config: &Config, shell: &Shell) -> Vec<AbortHandle> {
+pub fn accept_peers(config: &Config, driver: &Driver) -> Vec<AbortHandle> {
     let accept = |interface: &String| {
         let port = Port::new(interface.clone(), config.mesh.port);
-        spawn_local(shell.links().clone().accept(port, shell.clone())).abort_handle()
+        spawn_local(driver.links().clone().accept(port, driver.clone())).abort_handle()
     };
     config.mesh.interfaces.iter().map(accept).collect()
 }

@@ -2,10 +2,10 @@
 
 use crate::config::{Config, Place};
 use crate::control::{ManifestPage, ObjectLine, Observed, UnitLine};
+use crate::driver::Driver;
 use crate::identity::Identity;
 use crate::overhear::Heard;
 use crate::publish::{PublishedLine, Publishes, UNLISTED};
-use crate::shell::Shell;
 use crate::status::{
     Clients, Intercept, Mesh, Overhear, PeerLine, Process, Route, Status, Store, StoreKind,
 };
@@ -25,7 +25,7 @@ const ROWS_MAX: usize = 100_000;
 
 /// Sees the daemon through its shell and its configuration.
 pub struct Observer {
-    shell: Shell,
+    driver: Driver,
     config: RefCell<Config>,
     started: Instant,
     /// Where the explicit proxy listens.
@@ -42,12 +42,12 @@ pub type Routes = Result<watch::Receiver<RouteTable>, String>;
 
 impl Observer {
     /// Begins to observe.
-    pub fn new(shell: Shell, config: &Config, addresses: Vec<SocketAddr>) -> Self {
+    pub fn new(driver: Driver, config: &Config, addresses: Vec<SocketAddr>) -> Self {
         let (config, intercept) = (RefCell::new(config.clone()), RefCell::default());
         let (routes, is_temporary, heard) =
             (RefCell::default(), RefCell::default(), RefCell::default());
         let started = Instant::now();
-        Self { shell, config, started, addresses, intercept, routes, is_temporary, heard }
+        Self { driver, config, started, addresses, intercept, routes, is_temporary, heard }
     }
 
     /// Other settings hold.
@@ -81,23 +81,23 @@ impl Observer {
     }
 
     fn clients(&self) -> Clients {
-        let places = self.shell.places();
-        let counters = places.counters();
+        let limit = self.driver.limit();
+        let counters = limit.counters();
         Clients {
-            connections: places.len() as u64,
-            bytes: places.bytes(),
+            connections: limit.len() as u64,
+            bytes: limit.bytes(),
             closed_idle: counters.closed_idle,
             closed_head: counters.closed_head,
             closed_tunnel: counters.closed_tunnel,
             closed_slow: counters.closed_slow,
             over_share: counters.over_share,
-            refused: places.refused(),
-            past: places.passed(),
+            refused: limit.refused(),
+            past: limit.passed(),
         }
     }
 
     fn mesh(&self) -> Option<Mesh> {
-        let (id, public_key) = self.shell.identity()?;
+        let (id, public_key) = self.driver.identity()?;
         let config = self.config.borrow();
         let mesh = &config.mesh;
         Some(Mesh {
@@ -126,13 +126,13 @@ impl Observer {
     }
 
     fn catalogue(&self) -> Option<CatalogueReader> {
-        self.shell.with_disk(|disk| disk.rows().cloned())
+        self.driver.with_disk(|disk| disk.rows().cloned())
     }
 }
 
 impl Observed for Observer {
     fn status(&self) -> Status {
-        let report = self.shell.report();
+        let report = self.driver.report();
         let (works, note) = self.intercept.borrow().clone();
         let config = self.config.borrow();
         let store = &config.store;
@@ -141,7 +141,7 @@ impl Observed for Observer {
             Place::Dir(path) => (StoreKind::Disk, Some(path.clone())),
         };
         let unlisted = report.published_unread.then(|| UNLISTED.to_owned());
-        let error = self.shell.with_disk(|disk| disk.trouble()).or(unlisted);
+        let error = self.driver.with_disk(|disk| disk.trouble()).or(unlisted);
         Status {
             version: env!("CARGO_PKG_VERSION").into(),
             name: config.name.clone(),
@@ -152,7 +152,7 @@ impl Observed for Observer {
                 interfaces: config.intercept.interfaces.clone(),
                 port: config.intercept.port,
                 ports: config.intercept.ports.clone(),
-                out: self.shell.pool().dialler().egress().interfaces(),
+                out: self.driver.pool().dialler().egress().interfaces(),
                 interfaces_missing: missing_interfaces(&config.intercept.interfaces),
                 works,
                 note,
@@ -170,13 +170,13 @@ impl Observed for Observer {
             },
             memory_budget_bytes: config.memory_bytes,
             clients: self.clients(),
-            relayed_bytes: self.shell.relayed().get(),
+            relayed_bytes: self.driver.relayed().get(),
             report: (&report).into(),
         }
     }
 
     fn peers(&self) -> Vec<PeerLine> {
-        self.shell.peers().iter().map(PeerLine::from).collect()
+        self.driver.peers().iter().map(PeerLine::from).collect()
     }
 
     async fn objects(&self, limit: usize) -> Vec<ObjectLine> {
@@ -200,15 +200,15 @@ impl Observed for Observer {
 
 impl Publishes for Observer {
     async fn put(&self, length: u64, content: Incoming) -> Result<Oid, PutError> {
-        self.shell.put(length, content).await
+        self.driver.put(length, content).await
     }
 
     async fn withdraw(&self, name: Oid) -> Result<Oid, PutError> {
-        self.shell.withdraw(name).await
+        self.driver.withdraw(name).await
     }
 
     fn published(&self) -> Result<Vec<PublishedLine>, PutError> {
-        Publishes::published(&self.shell)
+        Publishes::published(&self.driver)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Transfers from origins.
 
 use crate::clients::join;
-use crate::shell::{Shell, Upgrade, Valve};
+use crate::driver::{BodyCredit, Driver, Upgrade};
 use host::origin::{Answer, broken};
 use http::{StatusCode, header};
 use hyper::body::{Body, Incoming};
@@ -12,68 +12,70 @@ use std::pin::Pin;
 use std::rc::Rc;
 
 /// Asks an origin, and gives the engine what it answers.
-pub async fn fetch(shell: Shell, id: FetchId, fetch: Fetch, valve: Rc<Valve>) {
-    let port = fetch.exchange.and_then(|exchange| shell.port(exchange));
-    let content = port.as_ref().and_then(|port| port.borrow_mut().content.take());
-    match shell.pool().ask(&fetch, content).await {
+pub async fn fetch(driver: Driver, id: FetchId, fetch: Fetch, credit: Rc<BodyCredit>) {
+    let outbox = fetch.exchange.and_then(|exchange| driver.outbox(exchange));
+    let content = outbox.as_ref().and_then(|outbox| outbox.borrow_mut().content.take());
+    match driver.pool().ask(&fetch, content).await {
         Err(error) => {
             tracing::debug!(?error, dial = ?fetch.dial, "an origin did not answer");
-            shell.feed(Input::Origin(OriginInput::End(id, Err(error))));
+            driver.feed(Input::Origin(OriginInput::End(id, Err(error))));
         }
         Ok(answer) if answer.response.status() == StatusCode::SWITCHING_PROTOCOLS => {
             let asked = fetch.headers.contains_key(header::UPGRADE);
-            match port.filter(|_| asked).and_then(|port| port.borrow_mut().upgrade.take()) {
-                Some(near) => switch(&shell, id, answer, near).await,
+            match outbox.filter(|_| asked).and_then(|outbox| outbox.borrow_mut().upgrade.take()) {
+                Some(near) => switch(&driver, id, answer, near).await,
                 // Nobody asked for that.
-                None => shell.feed(Input::Origin(OriginInput::End(id, Err(FetchError::Malformed)))),
+                None => {
+                    driver.feed(Input::Origin(OriginInput::End(id, Err(FetchError::Malformed))))
+                }
             }
         }
-        Ok(answer) => take(&shell, id, answer, &valve).await,
+        Ok(answer) => take(&driver, id, answer, &credit).await,
     }
-    shell.fetched(id);
+    driver.fetched(id);
 }
 
 /// Gives the engine a file that somebody publishes, as fast as it grants.
-pub async fn take_in(shell: Shell, exchange: ExchangeId, id: FetchId, valve: Rc<Valve>) {
-    let port = shell.port(exchange);
-    let content = port.and_then(|port| port.borrow_mut().content.take());
+pub async fn take_in(driver: Driver, exchange: ExchangeId, id: FetchId, credit: Rc<BodyCredit>) {
+    let outbox = driver.outbox(exchange);
+    let content = outbox.and_then(|outbox| outbox.borrow_mut().content.take());
     let result = match content {
-        Some(mut content) => take_content(&shell, id, &mut content, &valve).await,
+        Some(mut content) => take_content(&driver, id, &mut content, &credit).await,
         None => Err(FetchError::Truncated),
     };
-    shell.feed(Input::Origin(OriginInput::End(id, result)));
-    shell.fetched(id);
+    driver.feed(Input::Origin(OriginInput::End(id, result)));
+    driver.fetched(id);
 }
 
 /// Gives the engine a response, as fast as it grants.
-async fn take(shell: &Shell, id: FetchId, answer: Answer, valve: &Valve) {
+async fn take(driver: &Driver, id: FetchId, answer: Answer, credit: &BodyCredit) {
     let (response, connection) = answer.split();
     let (head, mut content) = response.into_parts();
-    shell.feed(Input::Origin(OriginInput::Head(id, head.status, head.headers)));
-    let result = take_content(shell, id, &mut content, valve).await;
+    driver.feed(Input::Origin(OriginInput::Head(id, head.status, head.headers)));
+    let result = take_content(driver, id, &mut content, credit).await;
     drop(content);
-    shell.feed(Input::Origin(OriginInput::End(id, result)));
+    driver.feed(Input::Origin(OriginInput::End(id, result)));
     if result.is_ok() {
-        shell.pool().keep(connection).await;
+        driver.pool().keep(connection).await;
     }
 }
 
 async fn take_content(
-    shell: &Shell,
+    driver: &Driver,
     id: FetchId,
     content: &mut Incoming,
-    valve: &Valve,
+    credit: &BodyCredit,
 ) -> Result<(), FetchError> {
-    let clock = shell.clock();
+    let clock = driver.clock();
     loop {
-        while !valve.grants.get().is_open() && !content.is_end_stream() {
-            valve.opened.notified().await;
+        while !credit.grants.get().is_open() && !content.is_end_stream() {
+            credit.opened.notified().await;
         }
         let frame = poll_fn(|cx| Pin::new(&mut *content).poll_frame(cx));
         let frame = tokio::select! {
             biased;
             frame = frame => frame,
-            () = clock.wait_until(valve.grants.get().poll_timeout()) => {
+            () = clock.wait_until(credit.grants.get().poll_timeout()) => {
                 return Err(FetchError::TimedOut);
             }
         };
@@ -83,10 +85,10 @@ async fn take_content(
             // Trailers end here.
             Some(Ok(frame)) => {
                 if let Ok(bytes) = frame.into_data() {
-                    let mut grants = valve.grants.get();
+                    let mut grants = credit.grants.get();
                     grants.took(clock.now(), bytes.len());
-                    valve.grants.set(grants);
-                    shell.feed(Input::Origin(OriginInput::Body(id, bytes)));
+                    credit.grants.set(grants);
+                    driver.feed(Input::Origin(OriginInput::Body(id, bytes)));
                 }
             }
         }
@@ -94,13 +96,17 @@ async fn take_content(
 }
 
 /// Both sides leave HTTP: joins their connections.
-async fn switch(shell: &Shell, id: FetchId, answer: Answer, (near, place): Upgrade) {
+async fn switch(driver: &Driver, id: FetchId, answer: Answer, (near, place): Upgrade) {
     let (mut response, connection) = answer.split();
     let far = hyper::upgrade::on(&mut response);
-    shell.feed(Input::Origin(OriginInput::Head(id, response.status(), response.headers().clone())));
-    shell.feed(Input::Origin(OriginInput::End(id, Ok(()))));
+    driver.feed(Input::Origin(OriginInput::Head(
+        id,
+        response.status(),
+        response.headers().clone(),
+    )));
+    driver.feed(Input::Origin(OriginInput::End(id, Ok(()))));
     drop(connection);
     if let (Ok(near), Ok(far)) = tokio::join!(near, far) {
-        join(shell, &mut TokioIo::new(near), &mut TokioIo::new(far), &[], &place).await;
+        join(driver, &mut TokioIo::new(near), &mut TokioIo::new(far), &[], &place).await;
     }
 }

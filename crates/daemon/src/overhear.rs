@@ -6,13 +6,13 @@ use tokio::sync::mpsc::Receiver;
 use tokio::task::spawn_local;
 
 use crate::config::Config;
-use crate::shell::Shell;
+use crate::driver::Driver;
 
 /// A capture under way, or why there is none.
 pub type Heard = Result<Capture, String>;
 
 /// What was opened at the start, while there is the right to.
-pub enum Ear {
+pub enum CaptureState {
     /// Nothing was asked for.
     Off,
     /// It cannot be had, and this is why.
@@ -21,7 +21,7 @@ pub enum Ear {
     Open(Capture, Receiver<Vec<Overheard>>, usize),
 }
 
-impl Ear {
+impl CaptureState {
     /// Opens what the configuration asks for. Traffic goes on without.
     pub fn open(config: &Config) -> Self {
         let overhear = &config.overhear;
@@ -47,15 +47,15 @@ impl Ear {
     }
 
     /// Tells the engine what is heard, from now on; `None` if nothing was asked for.
-    pub fn listen(self, shell: &Shell) -> Option<Heard> {
+    pub fn listen(self, driver: &Driver) -> Option<Heard> {
         match self {
             Self::Off => None,
             Self::Deaf(why) => Some(Err(why)),
             Self::Open(capture, mut batches, _) => {
-                let shell = shell.clone();
+                let driver = driver.clone();
                 spawn_local(async move {
                     while let Some(batch) = batches.recv().await {
-                        shell.feed(Input::Overheard(batch));
+                        driver.feed(Input::Overheard(batch));
                     }
                 });
                 Some(Ok(capture))

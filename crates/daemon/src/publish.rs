@@ -19,8 +19,8 @@ use tokio::task::spawn_local;
 use wire::Oid;
 
 use crate::control::{json, refuse};
+use crate::driver::{Driver, Outbox};
 use crate::query;
-use crate::shell::{Port, Shell};
 
 /// What is wrong, and what to do, where nobody knows what is published.
 pub const UNLISTED: &str = "the list of what is published here cannot be read, in the store's file \
@@ -139,7 +139,7 @@ fn reason(error: PutError) -> (StatusCode, String) {
     }
 }
 
-impl Publishes for Shell {
+impl Publishes for Driver {
     async fn put(&self, length: u64, content: Incoming) -> Result<Oid, PutError> {
         let visit = Visit::new(self);
         visit.port.borrow_mut().content = Some(content);
@@ -166,7 +166,7 @@ impl Publishes for Shell {
             whole: it.whole,
             foreign: it.foreign,
         };
-        Ok(Shell::published(self)?.into_iter().map(line).collect())
+        Ok(Driver::published(self)?.into_iter().map(line).collect())
     }
 }
 
@@ -176,15 +176,15 @@ async fn drain(mut content: Incoming) {
 
 /// Somebody who waits for what the engine says; when this goes, the engine is told.
 struct Visit<'a> {
-    shell: &'a Shell,
+    driver: &'a Driver,
     id: ExchangeId,
-    port: Rc<RefCell<Port>>,
+    port: Rc<RefCell<Outbox>>,
 }
 
 impl<'a> Visit<'a> {
-    fn new(shell: &'a Shell) -> Self {
-        let (id, port) = shell.open();
-        Self { shell, id, port }
+    fn new(driver: &'a Driver) -> Self {
+        let (id, port) = driver.open();
+        Self { driver, id, port }
     }
 
     async fn result(&self) -> Result<Oid, PutError> {
@@ -204,6 +204,6 @@ impl<'a> Visit<'a> {
 
 impl Drop for Visit<'_> {
     fn drop(&mut self) {
-        self.shell.close(self.id);
+        self.driver.close(self.id);
     }
 }

@@ -6,8 +6,8 @@
 //! end a transfer, or take over a part of a file that is wrong.
 
 use crate::config::{Config, Given};
+use crate::driver::Driver;
 use crate::observe::Observer;
-use crate::shell::Shell;
 use crate::transparent::Transparent;
 use host::egress::Egress;
 use node::Input;
@@ -118,7 +118,7 @@ pub struct Reload {
     pub given: Given,
     /// What holds now.
     pub held: Config,
-    pub shell: Shell,
+    pub driver: Driver,
     pub observer: Rc<Observer>,
     pub transparent: Transparent,
 }
@@ -130,7 +130,7 @@ impl Reload {
             tokio::select! {
                 Some(()) = hangup.recv() => self.reload(),
                 () = egress.changed() => {
-                    self.shell.pool().clear();
+                    self.driver.pool().clear();
                     self.transparent.change(&self.held);
                 }
             }
@@ -154,9 +154,9 @@ impl Reload {
 
     fn put_in_force(&mut self) {
         let settings = engine_settings(&self.held);
-        self.shell.pool().dialler().permit(settings.access.clone());
-        self.shell.pool().clear();
-        self.shell.feed(Input::Settings(settings));
+        self.driver.pool().dialler().permit(settings.access.clone());
+        self.driver.pool().clear();
+        self.driver.feed(Input::Settings(settings));
         self.observer.holds(&self.held);
         self.transparent.change(&self.held);
     }

@@ -3,10 +3,10 @@
 //! The rules outlive their use by a little: an intercepted connection that is open reaches us by them
 //! alone, so they go only when the daemon does.
 
-use crate::clients::{self, Door};
+use crate::clients::{self, ListenerKind};
 use crate::config::{Config, Intercept};
+use crate::driver::Driver;
 use crate::observe::Observer;
-use crate::shell::Shell;
 use host::egress::Egress;
 use host::intercept::{Rules, is_interface_name, missing_interfaces};
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ use tokio::task::{AbortHandle, spawn_local};
 
 /// Who takes in intercepted clients, and how they come here.
 pub struct Transparent {
-    shell: Shell,
+    driver: Driver,
     observer: Rc<Observer>,
     egress: Egress,
     state: State,
@@ -49,8 +49,8 @@ pub fn address(intercept: &Intercept) -> SocketAddr {
 
 impl Transparent {
     /// Nothing is intercepted yet.
-    pub fn new(shell: Shell, observer: Rc<Observer>, egress: Egress) -> Self {
-        Self { shell, observer, egress, state: State::Off }
+    pub fn new(driver: Driver, observer: Rc<Observer>, egress: Egress) -> Self {
+        Self { driver, observer, egress, state: State::Off }
     }
 
     /// Brings clients here, by a port that is open already. Without the rules it is closed: nothing
@@ -59,7 +59,7 @@ impl Transparent {
         if let Some(rules) = self.rules(config)
             && self.apply(&rules)
         {
-            let accept = clients::accept(self.shell.clone(), listener, Door::Transparent);
+            let accept = clients::accept(self.driver.clone(), listener, ListenerKind::Transparent);
             self.state = State::On { rules, accepting: spawn_local(accept).abort_handle() };
         }
     }

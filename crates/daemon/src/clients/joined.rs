@@ -1,8 +1,8 @@
 //! Clients' connections that are joined with an origin's, byte for byte: what is no HTTP, tunnels, upgrades,
 //! and answers that cannot be read.
 
-use crate::places::Place;
-use crate::shell::{Past, Port, Shell, wake};
+use crate::connections::Permit;
+use crate::driver::{Driver, Outbox, Past, wake};
 use bytes::Bytes;
 use host::client::Client;
 use host::origin::head_bytes;
@@ -17,74 +17,74 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 /// What is not HTTP crosses untouched.
 pub async fn relay(
-    shell: Shell,
+    driver: Driver,
     mut stream: Client,
     first: &[u8],
     client: IpAddr,
     dialled: SocketAddr,
 ) {
-    let dialler = shell.pool().dialler();
+    let dialler = driver.pool().dialler();
     if let Ok(mut origin) = dialler.dial(&Dial::Address(dialled), client, Caller::Intercepted).await
         && let Ok((there, back)) = splice(&mut stream, &mut origin, first).await
     {
-        shell.relayed().set(shell.relayed().get() + there + back);
+        driver.relayed().set(driver.relayed().get() + there + back);
     }
 }
 
 /// Dials an origin whose answer cannot be read, for its client to have it all the same. It goes with the client's
 /// connection, which waits for it.
-pub async fn dial_past(shell: &Shell, fetch: &Fetch) -> Result<Past, FetchError> {
-    let dialler = shell.pool().dialler();
+pub async fn dial_past(driver: &Driver, fetch: &Fetch) -> Result<Past, FetchError> {
+    let dialler = driver.pool().dialler();
     let origin = dialler.dial(&fetch.dial, fetch.client, fetch.caller).await?;
     Ok(Past { origin, first: head_bytes(fetch) })
 }
 
 /// Dials for a `CONNECT` while its client waits, answers it, and joins the two connections.
 pub async fn tunnel(
-    shell: Shell,
-    port: Rc<RefCell<Port>>,
+    driver: Driver,
+    outbox: Rc<RefCell<Outbox>>,
     dial: Dial,
     client: IpAddr,
     caller: Caller,
 ) {
-    let Some((mut upgrade, place)) = port.borrow_mut().upgrade.take() else { return };
+    let Some((mut upgrade, permit)) = outbox.borrow_mut().upgrade.take() else { return };
     let dialled = tokio::select! {
-        dialled = shell.pool().dialler().dial(&dial, client, caller) => dialled,
+        dialled = driver.pool().dialler().dial(&dial, client, caller) => dialled,
         // Before there is an answer, this is over only if the client's connection is.
         _ = &mut upgrade => return,
     };
     let mut origin = match dialled {
         Ok(origin) => origin,
-        Err(error) => return answer(&port, shell.dialled_in_vain(error)),
+        Err(error) => return answer(&outbox, driver.dialled_in_vain(error)),
     };
     let head = Head { status: StatusCode::OK, headers: HeaderMap::new(), length: Some(0) };
-    answer(&port, (head, Bytes::new()));
+    answer(&outbox, (head, Bytes::new()));
     if let Ok(near) = upgrade.await {
-        join(&shell, &mut TokioIo::new(near), &mut origin, &[], &place).await;
+        join(&driver, &mut TokioIo::new(near), &mut origin, &[], &permit).await;
     }
 }
 
-fn answer(port: &RefCell<Port>, (head, text): (Head, Bytes)) {
-    let mut left = port.borrow_mut();
+fn answer(outbox: &RefCell<Outbox>, (head, text): (Head, Bytes)) {
+    let mut left = outbox.borrow_mut();
     left.head = Some(head);
     left.leave_all(text);
     drop(left);
-    wake(port);
+    wake(outbox);
 }
 
 /// Joins a client's connection that is no longer HTTP and one to an origin, which is sent `first`, until both have ended or its place
 /// is needed.
-pub async fn join<A, B>(shell: &Shell, near: &mut A, far: &mut B, first: &[u8], place: &Place)
+pub async fn join<A, B>(driver: &Driver, near: &mut A, far: &mut B, first: &[u8], permit: &Permit)
 where
     A: AsyncRead + AsyncWrite + Unpin,
     B: AsyncRead + AsyncWrite + Unpin,
 {
-    place.tunnel();
+    permit.tunnel();
     let passed = tokio::select! {
         passed = splice(near, far, first) => passed,
-        () = place.closed() => return,
+        () = permit.closed() => return,
     };
     if let Ok((there, back)) = passed {
-        shell.relayed().set(shell.relayed().get() + there + back);
+        driver.relayed().set(driver.relayed().get() + there + back);
     }
 }

@@ -9,7 +9,7 @@ use tokio::task::spawn_local;
 
 use super::*;
 use crate::control::tests::{Puppet, run};
-use crate::control::{Door, UnitLine};
+use crate::control::{ControlSocket, UnitLine};
 
 const QUICK: [Duration; 2] = [Duration::from_millis(1); 2];
 
@@ -228,7 +228,7 @@ fn the_daemons_manifest_is_compared() {
             let mut pages = vec![page(&["he"], Some(1)), page(&["llo"], None)];
             pages[0].etag = Some(etag.into());
             let puppet = Puppet { pages, ..Puppet::default() };
-            spawn_local(Door::open(&desk.control[0]).unwrap().serve(Rc::new(puppet)));
+            spawn_local(ControlSocket::open(&desk.control[0]).unwrap().serve(Rc::new(puppet)));
             let (proxy, _) = origin(&[&response(head, body)]).await;
             let outcome = desk.job(proxy).run().await;
             let last = outcome.map(|report| report.verified.last().unwrap().clone());

@@ -27,7 +27,7 @@ const METHODS: [(&str, usize); 2] = [("node::Objects", 83), ("node::Peers", 90)]
 
 /// Top files and folders of a crate that name each other, in a circle.
 const CIRCLES: [(&str, &[&str]); 5] = [
-    ("daemon", &["clients", "origins", "shell"]),
+    ("daemon", &["clients", "driver", "origins"]),
     ("daemon", &["control", "publish"]),
     ("radio", &["airtime", "config"]),
     ("radio", &["links", "output", "propagation"]),

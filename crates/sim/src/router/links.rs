@@ -18,7 +18,7 @@ use crate::net::{Host, SocketId};
 #[derive(Debug, Default)]
 pub(super) struct Links {
     places: Places,
-    lines: BTreeMap<LinkId, Line>,
+    links: BTreeMap<LinkId, LinkState>,
     ids: BTreeMap<SocketId, LinkId>,
     /// Hung up, and not over yet.
     parting: BTreeMap<SocketId, Parting>,
@@ -31,7 +31,7 @@ pub(super) struct Links {
 }
 
 #[derive(Debug)]
-struct Line {
+struct LinkState {
     place: Place,
     socket: SocketId,
     buffer: LinkBuffer,
@@ -71,7 +71,7 @@ impl Links {
             | LinkOutput::Receive(id, _)
             | LinkOutput::ReadThreshold(id, _)
             | LinkOutput::BulkData(id) => {
-                if self.lines.get_mut(&id).is_some_and(|line| line.buffer.take(output)) {
+                if self.links.get_mut(&id).is_some_and(|link| link.buffer.take(output)) {
                     self.changed.insert(id);
                 }
             }
@@ -93,7 +93,7 @@ impl Links {
     }
 
     fn add(&mut self, id: LinkId, socket: SocketId, place: Place, is_open: bool) {
-        let line = Line {
+        let link = LinkState {
             place,
             socket,
             buffer: LinkBuffer::default(),
@@ -101,7 +101,7 @@ impl Links {
             is_readable: false,
             is_ended: false,
         };
-        self.lines.insert(id, line);
+        self.links.insert(id, link);
         self.ids.insert(socket, id);
     }
 
@@ -123,7 +123,7 @@ impl Links {
         self.accepted += 1;
         self.add(id, socket, place, true);
         told.push_back(Input::Link(LinkInput::Accepted(id, from)));
-        told.push_back(Input::Link(LinkInput::Room(id, room(self.lines.len()))));
+        told.push_back(Input::Link(LinkInput::Room(id, room(self.links.len()))));
     }
 
     /// Whether this socket is a link's, or was.
@@ -134,19 +134,19 @@ impl Links {
     /// A peer that was dialled has answered.
     pub fn connected(&mut self, socket: SocketId, told: &mut VecDeque<Input>) {
         let Some(id) = self.ids.get(&socket) else { return };
-        if let Some(line) = self.lines.get_mut(id) {
-            line.is_open = true;
+        if let Some(link) = self.links.get_mut(id) {
+            link.is_open = true;
             told.push_back(Input::Link(LinkInput::Connected(*id)));
-            told.push_back(Input::Link(LinkInput::Room(*id, room(self.lines.len()))));
+            told.push_back(Input::Link(LinkInput::Room(*id, room(self.links.len()))));
         }
     }
 
     /// There is something to read at a socket (`is_readable`), or room to write.
     pub fn ready(&mut self, now: Instant, host: &mut Host, socket: SocketId, is_readable: bool) {
         if let Some(id) = self.ids.get(&socket)
-            && let Some(line) = self.lines.get_mut(id)
+            && let Some(link) = self.links.get_mut(id)
         {
-            line.is_readable |= is_readable;
+            link.is_readable |= is_readable;
             self.changed.insert(*id);
         } else {
             self.part(now, host, socket);
@@ -155,8 +155,8 @@ impl Links {
 
     /// A peer has closed its side.
     pub fn ended(&mut self, now: Instant, host: &mut Host, socket: SocketId) {
-        if let Some(line) = self.ids.get(&socket).and_then(|id| self.lines.get_mut(id)) {
-            line.is_ended = true;
+        if let Some(link) = self.ids.get(&socket).and_then(|id| self.links.get_mut(id)) {
+            link.is_ended = true;
         } else if let Some(parting) = self.parting.get_mut(&socket) {
             parting.is_ended = true;
         }
@@ -167,8 +167,8 @@ impl Links {
     pub fn closed(&mut self, socket: SocketId, told: &mut VecDeque<Input>) {
         self.forget_parting(socket);
         if let Some(id) = self.ids.remove(&socket) {
-            if let Some(line) = self.lines.remove(&id) {
-                self.places.release(line.place);
+            if let Some(link) = self.links.remove(&id) {
+                self.places.release(link.place);
             }
             told.push_back(Input::Link(LinkInput::Closed(id)));
         }
@@ -177,30 +177,30 @@ impl Links {
     /// Writes and reads what can be written and read.
     pub fn flush(&mut self, now: Instant, host: &mut Host, told: &mut VecDeque<Input>) {
         while let Some(id) = self.changed.pop_first() {
-            let Some(line) = self.lines.get_mut(&id).filter(|line| line.is_open) else { continue };
-            if line.buffer.turns_bulk() {
+            let Some(link) = self.links.get_mut(&id).filter(|link| link.is_open) else { continue };
+            if link.buffer.turns_bulk() {
                 // A unit is no multiple of a packet: what is left of one goes with the next.
-                host.set_nodelay(line.socket, false);
+                host.set_nodelay(link.socket, false);
             }
-            let written = write(now, host, line.socket, &mut line.buffer);
+            let written = write(now, host, link.socket, &mut link.buffer);
             if written > 0 {
                 told.push_back(Input::Link(LinkInput::Room(id, written)));
             }
-            let most = line.buffer.most() as usize;
-            if !line.is_readable || most == 0 || line.leaves(now, host) {
+            let most = link.buffer.most() as usize;
+            if !link.is_readable || most == 0 || link.leaves(now, host) {
                 continue;
             }
-            let bytes = read(now, host, line.socket, most);
-            line.buffer.received(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64));
-            line.is_readable = bytes.is_some();
+            let bytes = read(now, host, link.socket, most);
+            link.buffer.received(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64));
+            link.is_readable = bytes.is_some();
             if let Some(bytes) = bytes {
                 told.push_back(Input::Link(LinkInput::Received(id, bytes)));
                 // Others have their turn, and the engine takes this in first.
                 self.changed.insert(id);
                 return;
             }
-            if line.is_ended {
-                let socket = line.socket;
+            if link.is_ended {
+                let socket = link.socket;
                 host.close(now, socket);
                 self.closed(socket, told);
             }
@@ -209,21 +209,21 @@ impl Links {
 
     /// Sends what was written, then parts.
     fn hang_up(&mut self, now: Instant, host: &mut Host, id: LinkId, output: LinkOutput) {
-        let Some(mut line) = self.lines.remove(&id) else { return };
-        line.buffer.take(output);
-        self.ids.remove(&line.socket);
-        if !line.is_open {
-            self.places.release(line.place);
-            return host.abort(now, line.socket);
+        let Some(mut link) = self.links.remove(&id) else { return };
+        link.buffer.take(output);
+        self.ids.remove(&link.socket);
+        if !link.is_open {
+            self.places.release(link.place);
+            return host.abort(now, link.socket);
         }
-        let Line { place, buffer, is_ended, .. } = line;
+        let LinkState { place, buffer, is_ended, .. } = link;
         let parting = Parting { place, buffer, is_ended, until: now + LINGER };
-        self.parting.insert(line.socket, parting);
-        if let Some(oldest) = self.farewells.begin(line.socket) {
+        self.parting.insert(link.socket, parting);
+        if let Some(oldest) = self.farewells.begin(link.socket) {
             host.abort(now, oldest);
             self.forget_parting(oldest);
         }
-        self.part(now, host, line.socket);
+        self.part(now, host, link.socket);
     }
 
     /// Goes on with what a hang-up has left to do.
@@ -244,7 +244,7 @@ impl Links {
     pub fn poll_timeout(&self) -> Option<Instant> {
         let dial = self.dials.front().map(|(until, _)| *until);
         let parting = self.parting.values().map(|it| it.until).min();
-        let gathering = self.lines.values().filter_map(|line| line.buffer.poll_timeout()).min();
+        let gathering = self.links.values().filter_map(|link| link.buffer.poll_timeout()).min();
         [dial, parting, gathering].into_iter().flatten().min()
     }
 
@@ -254,15 +254,15 @@ impl Links {
             && until <= now
         {
             self.dials.pop_front();
-            if let Some(line) = self.lines.get(&id).filter(|line| !line.is_open) {
-                let socket = line.socket;
+            if let Some(link) = self.links.get(&id).filter(|link| !link.is_open) {
+                let socket = link.socket;
                 host.abort(now, socket);
                 self.closed(socket, told);
             }
         }
-        for (id, line) in &mut self.lines {
-            if line.buffer.poll_timeout().is_some_and(|until| until <= now) {
-                line.is_readable = true;
+        for (id, link) in &mut self.links {
+            if link.buffer.poll_timeout().is_some_and(|until| until <= now) {
+                link.is_readable = true;
                 self.changed.insert(*id);
             }
         }
@@ -283,7 +283,7 @@ impl Links {
     }
 }
 
-impl Line {
+impl LinkState {
     /// Whether what has come is left where it is for now.
     fn leaves(&mut self, now: Instant, host: &mut Host) -> bool {
         let unread = host.readable(self.socket);

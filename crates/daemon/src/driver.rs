@@ -3,9 +3,9 @@
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "no output may be overlooked")]
 
+use crate::connections::{ConnectionLimit, Permit};
 use crate::disk::Disk;
 use crate::links::{Links, Tell};
-use crate::places::{Place, Places};
 use crate::{clients, origins};
 use bytes::Bytes;
 use host::clock::Clock;
@@ -30,7 +30,7 @@ use wire::{Date, NodeId, Oid, PublicKey};
 
 /// The driver; cloned into every task.
 #[derive(Clone)]
-pub struct Shell(Rc<Inner>);
+pub struct Driver(Rc<Inner>);
 
 struct Inner {
     state: RefCell<State>,
@@ -39,7 +39,7 @@ struct Inner {
     /// It wants to be woken earlier than that.
     rearm: Notify,
     pub pool: Pool,
-    places: Rc<Places>,
+    limit: Rc<ConnectionLimit>,
     links: Links,
     pub relayed: Cell<u64>,
 }
@@ -49,14 +49,14 @@ struct State {
     disk: Disk,
     clock: Clock,
     pending: VecDeque<Input>,
-    ports: HashMap<ExchangeId, Rc<RefCell<Port>>>,
-    fetches: HashMap<FetchId, (AbortHandle, Rc<Valve>)>,
+    outboxes: HashMap<ExchangeId, Rc<RefCell<Outbox>>>,
+    fetches: HashMap<FetchId, (AbortHandle, Rc<BodyCredit>)>,
     exchanges: u64,
 }
 
 /// Where the engine leaves what a client is to get.
 #[derive(Default)]
-pub struct Port {
+pub struct Outbox {
     /// The head, until it is taken.
     pub head: Option<Head>,
     /// Content on its way.
@@ -76,7 +76,7 @@ pub struct Port {
 }
 
 /// A connection that may leave HTTP, and the place that it keeps then.
-pub type Upgrade = (OnUpgrade, Rc<Place>);
+pub type Upgrade = (OnUpgrade, Rc<Permit>);
 
 /// A connection to an origin that nobody reads here, and what is to be sent there first.
 pub struct Past {
@@ -95,21 +95,21 @@ pub enum End {
 
 /// How much of an origin's content may be taken.
 #[derive(Default)]
-pub struct Valve {
+pub struct BodyCredit {
     pub grants: Cell<Grants>,
     /// Tells of more that may be taken.
     pub opened: Notify,
 }
 
-impl Shell {
+impl Driver {
     /// Drives an engine, for clients in these places.
-    pub fn new(node: Node, disk: Disk, pool: Pool, places: Rc<Places>) -> Self {
+    pub fn new(node: Node, disk: Disk, pool: Pool, limit: Rc<ConnectionLimit>) -> Self {
         let state = State {
             node,
             disk,
             clock: Clock::start(),
             pending: VecDeque::new(),
-            ports: HashMap::new(),
+            outboxes: HashMap::new(),
             fetches: HashMap::new(),
             exchanges: 0,
         };
@@ -118,7 +118,7 @@ impl Shell {
             armed: Cell::new(None),
             rearm: Notify::new(),
             pool,
-            places,
+            limit,
             links: Links::new(),
             relayed: Cell::new(0),
         }))
@@ -158,17 +158,17 @@ impl Shell {
     }
 
     /// A new exchange, and where its answer will be left.
-    pub fn open(&self) -> (ExchangeId, Rc<RefCell<Port>>) {
+    pub fn open(&self) -> (ExchangeId, Rc<RefCell<Outbox>>) {
         let mut state = self.0.state.borrow_mut();
         state.exchanges += 1;
-        let (id, port) = (ExchangeId(state.exchanges), Rc::default());
-        state.ports.insert(id, Rc::clone(&port));
-        (id, port)
+        let (id, outbox) = (ExchangeId(state.exchanges), Rc::default());
+        state.outboxes.insert(id, Rc::clone(&outbox));
+        (id, outbox)
     }
 
     /// An exchange's client has left, or has everything.
     pub fn close(&self, id: ExchangeId) {
-        let removed = self.0.state.borrow_mut().ports.remove(&id);
+        let removed = self.0.state.borrow_mut().outboxes.remove(&id);
         if removed.is_some() {
             self.feed(Input::Client(ClientInput::Gone(id)));
         }
@@ -180,8 +180,8 @@ impl Shell {
     }
 
     /// Where an exchange's answer is left.
-    pub fn port(&self, id: ExchangeId) -> Option<Rc<RefCell<Port>>> {
-        self.0.state.borrow().ports.get(&id).cloned()
+    pub fn outbox(&self, id: ExchangeId) -> Option<Rc<RefCell<Outbox>>> {
+        self.0.state.borrow().outboxes.get(&id).cloned()
     }
 
     /// The engine's time.
@@ -195,8 +195,8 @@ impl Shell {
     }
 
     /// Connections of clients.
-    pub fn places(&self) -> &Rc<Places> {
-        &self.0.places
+    pub fn limit(&self) -> &Rc<ConnectionLimit> {
+        &self.0.limit
     }
 
     /// Connections with peers.
@@ -262,23 +262,25 @@ impl Shell {
 
     fn for_client(&self, state: &mut State, output: ClientOutput) {
         match output {
-            ClientOutput::Respond(id, head) => state.leave(id, |port| port.head = Some(*head)),
-            ClientOutput::Data(id, bytes) => state.leave(id, |port| port.queue.push_back(bytes)),
+            ClientOutput::Respond(id, head) => state.leave(id, |outbox| outbox.head = Some(*head)),
+            ClientOutput::Data(id, bytes) => {
+                state.leave(id, |outbox| outbox.queue.push_back(bytes))
+            }
             ClientOutput::Finish(id) => state.leave_last(id, End::Complete),
             ClientOutput::Abort(id) => state.leave_last(id, End::Broken),
             ClientOutput::Tunnel(id, dial, client, caller) => {
-                if let Some(port) = state.ports.remove(&id) {
-                    spawn_local(clients::tunnel(self.clone(), port, dial, client, caller));
+                if let Some(outbox) = state.outboxes.remove(&id) {
+                    spawn_local(clients::tunnel(self.clone(), outbox, dial, client, caller));
                 }
             }
             ClientOutput::Relay(id, fetch) => {
-                if let Some(port) = state.ports.remove(&id) {
-                    port.borrow_mut().past = Some(fetch);
-                    wake(&port);
+                if let Some(outbox) = state.outboxes.remove(&id) {
+                    outbox.borrow_mut().past = Some(fetch);
+                    wake(&outbox);
                 }
             }
             ClientOutput::Published(id, result) => {
-                state.leave(id, |port| port.published = Some(result));
+                state.leave(id, |outbox| outbox.published = Some(result));
             }
         }
     }
@@ -286,21 +288,21 @@ impl Shell {
     fn at_origin(&self, state: &mut State, output: OriginOutput) {
         match output {
             OriginOutput::Fetch(id, fetch) => {
-                let valve = Rc::<Valve>::default();
-                let task = origins::fetch(self.clone(), id, *fetch, Rc::clone(&valve));
-                state.fetches.insert(id, (spawn_local(task).abort_handle(), valve));
+                let credit = Rc::<BodyCredit>::default();
+                let task = origins::fetch(self.clone(), id, *fetch, Rc::clone(&credit));
+                state.fetches.insert(id, (spawn_local(task).abort_handle(), credit));
             }
             OriginOutput::TakeIn(exchange, id) => {
-                let valve = Rc::<Valve>::default();
-                let task = origins::take_in(self.clone(), exchange, id, Rc::clone(&valve));
-                state.fetches.insert(id, (spawn_local(task).abort_handle(), valve));
+                let credit = Rc::<BodyCredit>::default();
+                let task = origins::take_in(self.clone(), exchange, id, Rc::clone(&credit));
+                state.fetches.insert(id, (spawn_local(task).abort_handle(), credit));
             }
             OriginOutput::Grant(id, bytes) => {
-                if let Some((_, valve)) = state.fetches.get(&id) {
-                    let mut grants = valve.grants.get();
+                if let Some((_, credit)) = state.fetches.get(&id) {
+                    let mut grants = credit.grants.get();
                     grants.grant(state.clock.now(), bytes);
-                    valve.grants.set(grants);
-                    valve.opened.notify_one();
+                    credit.grants.set(grants);
+                    credit.opened.notify_one();
                 }
             }
             OriginOutput::Cancel(id) => {
@@ -312,39 +314,39 @@ impl Shell {
     }
 
     fn resolve(&self, host: String, client: IpAddr) {
-        let shell = self.clone();
+        let driver = self.clone();
         spawn_local(async move {
             let addresses = host::resolve::resolve(&host, 80, client).await;
             let addresses =
                 addresses.map(|all| all.into_iter().map(|address| address.ip()).collect());
-            shell.feed(Input::Name(host, addresses));
+            driver.feed(Input::Name(host, addresses));
         });
     }
 }
 
-impl Tell for Shell {
+impl Tell for Driver {
     fn tell(&self, input: LinkInput) {
         self.feed(Input::Link(input));
     }
 }
 
 impl State {
-    fn leave(&mut self, id: ExchangeId, put: impl FnOnce(&mut Port)) {
-        if let Some(port) = self.ports.get(&id) {
-            put(&mut port.borrow_mut());
-            wake(port);
+    fn leave(&mut self, id: ExchangeId, put: impl FnOnce(&mut Outbox)) {
+        if let Some(outbox) = self.outboxes.get(&id) {
+            put(&mut outbox.borrow_mut());
+            wake(outbox);
         }
     }
 
     fn leave_last(&mut self, id: ExchangeId, end: End) {
-        if let Some(port) = self.ports.remove(&id) {
-            port.borrow_mut().end = Some(end);
-            wake(&port);
+        if let Some(outbox) = self.outboxes.remove(&id) {
+            outbox.borrow_mut().end = Some(end);
+            wake(&outbox);
         }
     }
 }
 
-impl Port {
+impl Outbox {
     /// Leaves the whole content of an answer.
     pub fn leave_all(&mut self, text: Bytes) {
         self.queue.push_back(text);
@@ -353,8 +355,8 @@ impl Port {
 }
 
 /// Wakes whoever waits at a port.
-pub fn wake(port: &RefCell<Port>) {
-    let waker = port.borrow_mut().waker.take();
+pub fn wake(outbox: &RefCell<Outbox>) {
+    let waker = outbox.borrow_mut().waker.take();
     if let Some(waker) = waker {
         waker.wake();
     }

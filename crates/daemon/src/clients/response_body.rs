@@ -1,7 +1,7 @@
 //! A response's content on its way to a client, and its turn on the connection.
 
-use crate::places::Place;
-use crate::shell::{End, Port, Shell};
+use crate::connections::Permit;
+use crate::driver::{Driver, End, Outbox};
 use bytes::Bytes;
 use host::screened::Signs;
 use http::{HeaderMap, StatusCode};
@@ -16,16 +16,16 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
 /// A request's turn on its connection: the next one is not looked at before it is over.
-pub struct Turn {
+pub struct Pipelined {
     signs: Arc<Signs>,
-    place: Rc<Place>,
+    permit: Rc<Permit>,
     window: Option<u64>,
 }
 
-impl Turn {
-    pub fn begin(signs: &Arc<Signs>, place: &Rc<Place>) -> Self {
+impl Pipelined {
+    pub fn begin(signs: &Arc<Signs>, permit: &Rc<Permit>) -> Self {
         signs.busy.store(true, Ordering::Relaxed);
-        Self { signs: Arc::clone(signs), place: Rc::clone(place), window: place.begin() }
+        Self { signs: Arc::clone(signs), permit: Rc::clone(permit), window: permit.begin() }
     }
 
     /// How many bytes of the answer may be on their way; `None`: there is no room for one.
@@ -34,24 +34,24 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for Pipelined {
     fn drop(&mut self) {
-        self.place.end();
+        self.permit.end();
         self.signs.end_turn();
     }
 }
 
 /// A response's content, as the engine leaves it.
-pub struct Content {
-    pub shell: Shell,
+pub struct ResponseBody {
+    pub driver: Driver,
     pub id: ExchangeId,
-    pub port: Rc<RefCell<Port>>,
+    pub outbox: Rc<RefCell<Outbox>>,
     /// Bytes still to come, where that is known.
     pub left: Option<u64>,
     /// What may be on its way, and what was taken of it.
     pub window: ClientWindow,
     /// Held until the response is over.
-    pub _turn: Turn,
+    pub _turn: Pipelined,
 }
 
 /// The response cannot be completed; the connection is closed, so that the client knows.
@@ -59,18 +59,18 @@ pub struct Content {
 #[error("the response was broken off")]
 pub struct Broken;
 
-impl Content {
+impl ResponseBody {
     /// The head, or the request with which the client is to be joined with its origin instead.
     pub fn poll_head(&self, cx: &mut Context<'_>) -> Poll<Result<Head, Box<Fetch>>> {
-        let mut port = self.port.borrow_mut();
-        if let Some(past) = port.past.take() {
+        let mut outbox = self.outbox.borrow_mut();
+        if let Some(past) = outbox.past.take() {
             return Poll::Ready(Err(past));
         }
-        match port.head.take() {
+        match outbox.head.take() {
             Some(head) => Poll::Ready(Ok(head)),
-            None if port.end.is_some() => Poll::Ready(Ok(nothing())),
+            None if outbox.end.is_some() => Poll::Ready(Ok(nothing())),
             None => {
-                port.waker = Some(cx.waker().clone());
+                outbox.waker = Some(cx.waker().clone());
                 Poll::Pending
             }
         }
@@ -80,7 +80,7 @@ impl Content {
     fn settle(&mut self, nothing_waits: bool) -> bool {
         let credit = self.window.give_back(nothing_waits);
         if let Some(bytes) = credit {
-            self.shell.feed(Input::Client(ClientInput::Credit(self.id, bytes)));
+            self.driver.feed(Input::Client(ClientInput::Credit(self.id, bytes)));
         }
         credit.is_some()
     }
@@ -91,7 +91,7 @@ fn nothing() -> Head {
     Head { status: StatusCode::BAD_GATEWAY, headers: HeaderMap::new(), length: Some(0) }
 }
 
-impl Body for Content {
+impl Body for ResponseBody {
     type Data = Bytes;
     type Error = Broken;
 
@@ -102,8 +102,8 @@ impl Body for Content {
         let this = self.get_mut();
         loop {
             let (bytes, end) = {
-                let mut port = this.port.borrow_mut();
-                (port.queue.pop_front(), port.end)
+                let mut outbox = this.outbox.borrow_mut();
+                (outbox.queue.pop_front(), outbox.end)
             };
             if let Some(bytes) = bytes {
                 this.window.took(bytes.len() as u64);
@@ -116,7 +116,7 @@ impl Body for Content {
                 Some(End::Broken) => return Poll::Ready(Some(Err(Broken))),
                 None if this.settle(true) => {}
                 None => {
-                    this.port.borrow_mut().waker = Some(cx.waker().clone());
+                    this.outbox.borrow_mut().waker = Some(cx.waker().clone());
                     return Poll::Pending;
                 }
             }
@@ -124,8 +124,8 @@ impl Body for Content {
     }
 
     fn is_end_stream(&self) -> bool {
-        let port = self.port.borrow();
-        port.queue.is_empty() && port.end == Some(End::Complete)
+        let outbox = self.outbox.borrow();
+        outbox.queue.is_empty() && outbox.end == Some(End::Complete)
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -133,8 +133,8 @@ impl Body for Content {
     }
 }
 
-impl Drop for Content {
+impl Drop for ResponseBody {
     fn drop(&mut self) {
-        self.shell.close(self.id);
+        self.driver.close(self.id);
     }
 }

@@ -1,6 +1,6 @@
 //! Connections of clients as `node::driver::admission` counts them, and what it says told to those who serve them.
 //!
-//! *What this is:* [`Places`], all of them; a [`Place`] is one connection's, from its acceptance to its end,
+//! *What this is:* [`ConnectionLimit`], all of them; a [`Permit`] is one connection's, from its acceptance to its end,
 //! through whatever hands it goes. *What it never does:* decide, or touch a socket.
 
 use host::clock::Clock;
@@ -21,7 +21,7 @@ pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// All places.
-pub struct Places {
+pub struct ConnectionLimit {
     admission: RefCell<Admission>,
     clock: Clock,
     told: RefCell<HashMap<Slot, Rc<Told>>>,
@@ -42,17 +42,17 @@ struct Told {
 }
 
 /// A connection's place, for as long as it is held: until the last byte of a tunnel.
-pub struct Place {
-    places: Rc<Places>,
+pub struct Permit {
+    limit: Rc<ConnectionLimit>,
     slot: Slot,
     meter: Arc<Meter>,
     told: Rc<Told>,
-    turn: Cell<Turn>,
+    turn: Cell<Progress>,
 }
 
 /// How far the request on a connection is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Turn {
+enum Progress {
     /// There is none.
     #[default]
     Over,
@@ -62,7 +62,7 @@ enum Turn {
     Sending,
 }
 
-impl Places {
+impl ConnectionLimit {
     /// For this many connections, in this much memory.
     pub fn new(connections_max: usize, memory_bytes: u64) -> Rc<Self> {
         Rc::new(Self {
@@ -78,23 +78,23 @@ impl Places {
     }
 
     /// A place for a client that has connected; `None` is one of this machine.
-    pub fn arrive(self: &Rc<Self>, network: Option<Network>) -> Result<Rc<Place>, Refused> {
+    pub fn arrive(self: &Rc<Self>, network: Option<Network>) -> Result<Rc<Permit>, Refused> {
         let meter = Arc::<Meter>::default();
         let slot = self.with(|it, now| it.arrive(now, network, Arc::clone(&meter)))?;
-        Ok(self.place(slot, meter))
+        Ok(self.permit(slot, meter))
     }
 
     /// A place for a client that was accepted already, while new ones are kept away.
-    pub fn take(self: &Rc<Self>, network: Option<Network>) -> Rc<Place> {
+    pub fn take(self: &Rc<Self>, network: Option<Network>) -> Rc<Permit> {
         let meter = Arc::<Meter>::default();
         let slot = self.with(|it, now| it.take(now, network, Arc::clone(&meter)));
-        self.place(slot, meter)
+        self.permit(slot, meter)
     }
 
-    fn place(self: &Rc<Self>, slot: Slot, meter: Arc<Meter>) -> Rc<Place> {
+    fn permit(self: &Rc<Self>, slot: Slot, meter: Arc<Meter>) -> Rc<Permit> {
         let told = Rc::<Told>::default();
         self.told.borrow_mut().insert(slot, Rc::clone(&told));
-        Rc::new(Place { places: Rc::clone(self), slot, meter, told, turn: Cell::default() })
+        Rc::new(Permit { limit: Rc::clone(self), slot, meter, told, turn: Cell::default() })
     }
 
     /// Waits until there is room again.
@@ -186,7 +186,7 @@ impl Told {
     }
 }
 
-impl Place {
+impl Permit {
     /// What counts on this connection.
     pub fn meter(&self) -> Arc<Meter> {
         Arc::clone(&self.meter)
@@ -194,33 +194,33 @@ impl Place {
 
     /// A request is to be answered: how many bytes may be on their way; `None`: there is no room.
     pub fn begin(&self) -> Option<u64> {
-        let window = self.places.with(|it, now| it.begin(now, self.slot));
-        self.turn.set(if window.is_some() { Turn::Answering } else { Turn::Over });
+        let window = self.limit.with(|it, now| it.begin(now, self.slot));
+        self.turn.set(if window.is_some() { Progress::Answering } else { Progress::Over });
         window
     }
 
     /// All of the answer was handed to the connection. The turn ends at the first [`look`](Self::look) that finds
     /// nothing of it in our memory.
     pub fn end(&self) {
-        if self.turn.get() == Turn::Answering {
-            self.turn.set(Turn::Sending);
+        if self.turn.get() == Progress::Answering {
+            self.turn.set(Progress::Sending);
         }
     }
 
     /// The connection is passed on unlooked at from here on.
     pub fn tunnel(&self) {
-        self.places.with(|it, now| it.tunnel(now, self.slot));
+        self.limit.with(|it, now| it.tunnel(now, self.slot));
     }
 
     /// The connection was polled: the last of an answer may have gone, or a part of a head come.
     pub fn look(&self) {
-        if self.turn.get() == Turn::Sending && !self.meter.is_unsent() {
-            self.turn.set(Turn::Over);
-            self.places.with(|it, now| it.end(now, self.slot));
-            self.places.freed();
+        if self.turn.get() == Progress::Sending && !self.meter.is_unsent() {
+            self.turn.set(Progress::Over);
+            self.limit.with(|it, now| it.end(now, self.slot));
+            self.limit.freed();
         }
-        if self.meter.has_head() && self.turn.get() == Turn::Over {
-            let has_room = self.places.with(|it, now| it.head(now, self.slot));
+        if self.meter.has_head() && self.turn.get() == Progress::Over {
+            let has_room = self.limit.with(|it, now| it.head(now, self.slot));
             if !has_room {
                 self.close();
             }
@@ -229,7 +229,7 @@ impl Place {
 
     /// The connection is to end when what is under way on it is done.
     pub fn is_finishing(&self) -> bool {
-        self.places.is_finishing.get()
+        self.limit.is_finishing.get()
     }
 
     /// The connection is to end now.
@@ -256,11 +256,11 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
-        self.places.told.borrow_mut().remove(&self.slot);
-        self.places.with(|it, _| it.leave(self.slot));
-        self.places.freed();
+        self.limit.told.borrow_mut().remove(&self.slot);
+        self.limit.with(|it, _| it.leave(self.slot));
+        self.limit.freed();
     }
 }
 
@@ -275,36 +275,36 @@ mod tests {
 
     #[tokio::test(flavor = "current_thread")]
     async fn who_idles_is_told_to_close_for_another() {
-        let places = Places::new(1, 1 << 30);
-        let first = places.arrive(client(1)).ok().unwrap();
+        let limit = ConnectionLimit::new(1, 1 << 30);
+        let first = limit.arrive(client(1)).ok().unwrap();
         assert!(first.begin().is_some());
-        assert!(matches!(places.arrive(client(2)), Err(Refused::Full)));
+        assert!(matches!(limit.arrive(client(2)), Err(Refused::Full)));
         first.end();
         first.meter().keeps(true);
         first.look();
-        assert!(matches!(places.arrive(client(2)), Err(Refused::Full)), "its answer has not gone");
+        assert!(matches!(limit.arrive(client(2)), Err(Refused::Full)), "its answer has not gone");
         first.meter().keeps(false);
         first.look();
-        let second = places.arrive(client(2)).ok().unwrap();
+        let second = limit.arrive(client(2)).ok().unwrap();
         first.closed().await;
         drop(first);
-        assert_eq!((places.len(), places.counters().closed_idle), (1, 1));
+        assert_eq!((limit.len(), limit.counters().closed_idle), (1, 1));
         drop(second);
-        assert_eq!((places.len(), places.bytes()), (0, 0));
+        assert_eq!((limit.len(), limit.bytes()), (0, 0));
     }
 
     #[tokio::test(flavor = "current_thread")]
     async fn who_waits_for_room_is_woken_when_one_leaves() {
-        let places = Places::new(1, 1 << 30);
-        let first = places.arrive(client(1)).ok().unwrap();
+        let limit = ConnectionLimit::new(1, 1 << 30);
+        let first = limit.arrive(client(1)).ok().unwrap();
         assert!(first.begin().is_some());
         let leave = async {
             tokio::task::yield_now().await;
             drop(first);
         };
-        let both = async { tokio::join!(places.room(), leave) };
+        let both = async { tokio::join!(limit.room(), leave) };
         let woken = tokio::time::timeout(LOOK_EVERY / 2, both).await;
         assert!(woken.is_ok(), "it slept on");
-        assert_eq!(places.passed(), 1);
+        assert_eq!(limit.passed(), 1);
     }
 }

@@ -3,23 +3,23 @@
 //! *Start-up:* control socket, store, engine, listeners, interception rules; whatever cannot be had
 //! and is not needed for traffic is done without and said. *The loop* is tokio's, on one thread:
 //! clients (`clients.rs`), origins (`origins.rs`), peers (`links.rs`), what is overheard (`overhear.rs`)
-//! and the store's answers feed the engine through [`Shell`]. *The end:* the listeners go first, so that new connections go straight to
+//! and the store's answers feed the engine through [`Driver`]. *The end:* the listeners go first, so that new connections go straight to
 //! their origins; then open ones get time to finish (`drain.rs`); then peers are left and the rules go, and what
 //! was written is made durable. *In between:* SIGHUP reads the configuration again (`reload.rs`).
 
-use crate::clients::{self, Door};
+use crate::clients::{self, ListenerKind};
 use crate::config::{Config, Given};
+use crate::connections::ConnectionLimit;
 use crate::control::{self, ControlError};
 use crate::disk::{self, Disk};
 use crate::drain::drain;
+use crate::driver::Driver;
 use crate::entropy;
 use crate::identity::Identity;
 use crate::mesh;
 use crate::observe::Observer;
-use crate::overhear::Ear;
-use crate::places::Places;
+use crate::overhear::CaptureState;
 use crate::reload::Reload;
-use crate::shell::Shell;
 use crate::transparent::{self, Transparent};
 use host::dial::Dialler;
 use host::egress;
@@ -78,7 +78,7 @@ pub fn run(config: Config, given: Given) -> Result<(), DriveError> {
 async fn drive(config: Config, given: Given) -> Result<(), DriveError> {
     let mut stop = Stop::new()?;
     let hangup = signal(SignalKind::hangup())?;
-    let control = control::Door::open(&config.control)?;
+    let control = control::ControlSocket::open(&config.control)?;
     let mut listeners = open_listeners(&config)?;
     let (answers, answered) = mpsc::unbounded_channel();
     say_panics();
@@ -95,30 +95,30 @@ async fn drive(config: Config, given: Given) -> Result<(), DriveError> {
     }
     abort_on_panic();
     let identity = config.mesh.routing().map(|_| Identity::of(&config.store.place));
-    let ear = Ear::open(&config);
-    let engine = Node::new(engine_config(&config, identity.as_ref(), &ear), index);
+    let capture = CaptureState::open(&config);
+    let engine = Node::new(engine_config(&config, identity.as_ref(), &capture), index);
     let egress = egress::follow(config.access.out.clone(), &config.mesh.interfaces).await?;
     let pool = Pool::new(Dialler::new(access(&config), egress.clone()));
-    let places = Places::new(clients::connections_max(), config.memory_bytes);
-    let shell = Shell::new(engine, disk, pool, places);
-    shell.set_clock();
-    spawn_loops(&shell, answered);
-    let observer = Rc::new(Observer::new(shell.clone(), &config, listeners.addresses()));
+    let limit = ConnectionLimit::new(clients::connections_max(), config.memory_bytes);
+    let driver = Driver::new(engine, disk, pool, limit);
+    driver.set_clock();
+    spawn_loops(&driver, answered);
+    let observer = Rc::new(Observer::new(driver.clone(), &config, listeners.addresses()));
     observer.is(identity);
     mesh::say_sealing(&config);
-    observer.hears(ear.listen(&shell));
-    mesh::follow_routes(&config, &shell, &observer).await;
+    observer.hears(capture.listen(&driver));
+    mesh::follow_routes(&config, &driver, &observer).await;
     spawn_local(control.serve(Rc::clone(&observer)));
-    let mut transparent = Transparent::new(shell.clone(), Rc::clone(&observer), egress.clone());
+    let mut transparent = Transparent::new(driver.clone(), Rc::clone(&observer), egress.clone());
     if let Some(listener) = listeners.transparent.take() {
         transparent.begin(&config, listener);
     }
-    let mut accepting = listeners.serve(&shell, &observer);
-    accepting.extend(mesh::accept_peers(&config, &shell));
+    let mut accepting = listeners.serve(&driver, &observer);
+    accepting.extend(mesh::accept_peers(&config, &driver));
     let addresses = &observer.addresses;
     tracing::info!(version = env!("CARGO_PKG_VERSION"), ?addresses, "ready");
 
-    let mut reload = Reload { given, held: config, shell: shell.clone(), observer, transparent };
+    let mut reload = Reload { given, held: config, driver: driver.clone(), observer, transparent };
     tokio::select! {
         () = stop.wait() => {}
         () = reload.heed(hangup, egress) => {}
@@ -126,15 +126,19 @@ async fn drive(config: Config, given: Given) -> Result<(), DriveError> {
     // New connections go straight from here on; those that are open still come by the rules.
     accepting.iter().for_each(AbortHandle::abort);
     reload.transparent.stop_accepting();
-    drain(&shell, reload.held.drain, stop.wait()).await;
-    shell.links().hang_up(HANG_UP).await;
+    drain(&driver, reload.held.drain, stop.wait()).await;
+    driver.links().hang_up(HANG_UP).await;
     reload.transparent.end();
-    shell.with_disk(Disk::finish);
+    driver.with_disk(Disk::finish);
     tracing::info!("stopped");
     Ok(())
 }
 
-fn engine_config(config: &Config, identity: Option<&Identity>, ear: &Ear) -> node::Config {
+fn engine_config(
+    config: &Config,
+    identity: Option<&Identity>,
+    capture: &CaptureState,
+) -> node::Config {
     node::Config {
         name: config.name.clone(),
         secret: config.mesh.object_secret(),
@@ -146,7 +150,7 @@ fn engine_config(config: &Config, identity: Option<&Identity>, ear: &Ear) -> nod
         allow: config.allow.clone(),
         access: access(config),
         built: BUILT,
-        mesh: mesh::engine_config(config, identity, ear.budget()),
+        mesh: mesh::engine_config(config, identity, capture.budget()),
     }
 }
 
@@ -155,18 +159,18 @@ fn access(config: &Config) -> node::Access {
 }
 
 /// What gives the engine its inputs, besides clients and origins.
-fn spawn_loops(shell: &Shell, mut answered: UnboundedReceiver<StoreInput>) {
-    let disk = shell.clone();
+fn spawn_loops(driver: &Driver, mut answered: UnboundedReceiver<StoreInput>) {
+    let disk = driver.clone();
     spawn_local(async move {
         while let Some(answer) = answered.recv().await {
             disk.feed(Input::Store(answer));
         }
     });
-    let timer = shell.clone();
+    let timer = driver.clone();
     spawn_local(async move { timer.tick().await });
-    let places = Rc::clone(shell.places());
-    spawn_local(async move { places.tend().await });
-    let clock = shell.clone();
+    let limit = Rc::clone(driver.limit());
+    spawn_local(async move { limit.tend().await });
+    let clock = driver.clone();
     spawn_local(async move {
         loop {
             tokio::time::sleep(CLOCK_EVERY).await;
@@ -222,12 +226,12 @@ impl Listeners {
     }
 
     /// Answers who takes explicit clients in, so that they can be told to stop.
-    fn serve(self, shell: &Shell, observer: &Rc<Observer>) -> Vec<AbortHandle> {
+    fn serve(self, driver: &Driver, observer: &Rc<Observer>) -> Vec<AbortHandle> {
         if let Some(listener) = self.metrics {
             spawn_local(control::serve_metrics(listener, Rc::clone(observer)));
         }
         let accept = |(_, listener)| {
-            let accept = clients::accept(shell.clone(), listener, Door::Explicit);
+            let accept = clients::accept(driver.clone(), listener, ListenerKind::Explicit);
             spawn_local(accept).abort_handle()
         };
         self.explicit.into_iter().map(accept).collect()
