@@ -284,7 +284,7 @@ impl Context {
         let record = incoming.record;
         let bytes = signed.encode();
         self.manifests.put(record, Rc::new(signed));
-        if incoming.failed {
+        if incoming.memory_only {
             return;
         }
         let change = Change::PutSegment { record, number, bytes };

@@ -213,7 +213,7 @@ impl Node {
 
     /// An origin has answered.
     fn head(&mut self, id: FetchId, status: StatusCode, mut headers: HeaderMap) {
-        self.source.forget_former(&mut self.cx, id);
+        self.source.forget_previous(&mut self.cx, id);
         if status != StatusCode::SWITCHING_PROTOCOLS {
             http::strip_hop_by_hop(&mut headers);
         }

@@ -50,7 +50,7 @@ impl Pursuits {
     /// What came shows that the way is good.
     pub fn found_way(&mut self, id: FetchId) {
         if let Some(pursuit) = self.0.get_mut(&id) {
-            pursuit.stranded = None;
+            pursuit.lost_route_at = None;
         }
     }
 
@@ -108,17 +108,17 @@ pub struct Pursuit {
     /// Peers that were asked, and did not help.
     pub tried: Vec<IpAddr>,
     /// The peer that was asked before, and may still answer.
-    pub former: Option<(NodeId, Request)>,
+    pub previous: Option<(NodeId, Request)>,
     /// Who was asked for an object last has begun to answer.
     pub answered: bool,
     /// Since when it has had no way to go on.
-    pub stranded: Option<Instant>,
+    pub lost_route_at: Option<Instant>,
     /// When it last came on: asked, answered, or received something.
     pub moved: Instant,
     /// Bytes that a peer may send more and was not told of yet.
     pub owed: u64,
     /// Its origin was asked beside a peer that gave no sign of life; once is enough.
-    pub beside: bool,
+    pub origin_raced: bool,
     /// How it goes on, if what its origin was asked first has broken off.
     pub resumed: Option<Resumed>,
 }
@@ -129,14 +129,14 @@ impl Pursuit {
         self.request().map(|(peer, _)| peer)
     }
 
-    pub fn giver(&self) -> Option<NodeId> {
+    pub fn supplier(&self) -> Option<NodeId> {
         self.giving().map(|(peer, _)| peer)
     }
 
     /// The peer that gives what is wanted, and by which request: as long as another that was asked too
     /// has not answered, the one that was asked before.
     pub fn giving(&self) -> Option<(NodeId, Request)> {
-        self.former.or(self.request())
+        self.previous.or(self.request())
     }
 
     /// Whether who was asked for an object last has begun to answer.
@@ -158,7 +158,7 @@ impl Pursuit {
 
     /// Of two who were asked, either may be the one that is listened to.
     pub fn asked(&self) -> impl Iterator<Item = (NodeId, Request)> {
-        self.former.into_iter().chain(self.request())
+        self.previous.into_iter().chain(self.request())
     }
 }
 

@@ -99,7 +99,7 @@ impl Client {
             let same = incoming.label.as_ref().is_some_and(|label| label.key == key);
             let has = same
                 && incoming.record == resume.record
-                && (!incoming.is_hollow() || incoming.segment_is_here(resume.segment));
+                && (!incoming.starts_late() || incoming.segment_is_here(resume.segment));
             has.then_some(*fetch_id)
         });
         if let Some(fetch) = incoming {
@@ -180,7 +180,7 @@ impl Client {
                 let Some(incoming) = cx.transfers.get(&fetch_id) else { return false };
                 let record = incoming.so_far();
                 let fits = record.clocked == right && http::may_join(&record, &ask.headers, now);
-                if !fits || incoming.failed || incoming.is_hollow() || crowded {
+                if !fits || incoming.memory_only || incoming.starts_late() || crowded {
                     return false;
                 }
                 cx.report.requests.collapsed += 1;

@@ -211,7 +211,7 @@ impl Misses {
         let asked = Asked { method: &fetch.ask.method, headers: &fetch.ask.headers };
         let judged = http::judge(&asked, status, &incoming.headers, now);
         let large = head.length.is_some_and(|bytes| bytes > cx.config.object_bytes_max);
-        incoming.failed = judged.is_err() || large || !cx.store_works();
+        incoming.memory_only = judged.is_err() || large || !cx.store_works();
         let mut others = Vec::new();
         if judged.is_err() {
             // Whatever others think of it: here it is for nobody but who began.
@@ -247,7 +247,7 @@ impl Misses {
         let mut incoming = Incoming::new(head.record, StatusCode::OK, headers, came, inflow);
         incoming.announced = Some(root.length);
         incoming.record_signature = Some(named::VOUCHER);
-        incoming.failed = root.length > cx.config.object_bytes_max || !works;
+        incoming.memory_only = root.length > cx.config.object_bytes_max || !works;
         incoming.root = Some(Rc::new(root));
         cx.pursuits.is_answering(id);
         self.begin(id, incoming, values);

@@ -99,7 +99,7 @@ impl Client {
         let Some(incoming) = cx.transfers.get(&id) else { return };
         let code = incoming.status.as_u16();
         // RFC 9211 §2.6: only of what the cache stores. One that failed is tried again, and may fail again.
-        let is_kept = !incoming.failed && !incoming.is_hollow() && cx.trust == Trust::Works;
+        let is_kept = !incoming.memory_only && !incoming.starts_late() && cx.trust == Trust::Works;
         let stored = if is_kept { "; stored" } else { "" };
         let with = if collapsed { "; collapsed" } else { "" };
         let detail = format!("fwd={why}; fwd-status={code}{stored}{with}");

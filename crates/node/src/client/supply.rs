@@ -12,7 +12,7 @@ use crate::http;
 use crate::http::{Record, fields};
 use crate::input::{ExchangeId, FetchError, FetchId};
 use crate::transfers::reader::{Joins, Reader};
-use crate::transfers::unasked;
+use crate::transfers::unsolicited;
 use ::http::{HeaderMap, StatusCode};
 use bytes::Bytes;
 use content::Segment;
@@ -301,8 +301,8 @@ impl Supplies {
         peer_reader.segment += 1;
         peer_reader.told = signed.segment.closing.is_some();
         if signed.segment.number == 0 && !exchange.ask.trail.sparing {
-            let unasked = unasked(&signed.segment).into_iter();
-            peer_reader.wants.extend(unasked.map(|(name, unit)| unit.want(name)));
+            let unsolicited = unsolicited(&signed.segment).into_iter();
+            peer_reader.wants.extend(unsolicited.map(|(name, unit)| unit.want(name)));
         }
         cx.say(peer, Message::Segment(request, Box::new(signature), bytes));
         true

@@ -97,7 +97,7 @@ impl Node {
         match value {
             Value::Ended(id, result) => self.ends(id, result),
             Value::AllCame(id) => self.object.all_came(&mut self.cx, id),
-            Value::Lost(id) => self.object.giver_lost(&mut self.cx, id),
+            Value::Lost(id) => self.object.supplier_lost(&mut self.cx, id),
             Value::CannotFill(id) => _ = self.object.cannot_fill(&mut self.cx, id),
             Value::Granted(id, bytes) => {
                 self.client.misses.handle_granted(id, bytes);
@@ -115,7 +115,8 @@ impl Node {
             return;
         }
         // The peer beside which an origin was asked may still answer.
-        if !self.client.misses.is_asking(id) || !self.source.falls_back_beside(&mut self.cx, id) {
+        if !self.client.misses.is_asking(id) || !self.source.falls_back_from_race(&mut self.cx, id)
+        {
             self.client.handle_end(&mut self.cx, id, result);
         }
     }

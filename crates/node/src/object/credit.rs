@@ -44,13 +44,15 @@ impl Objects {
         let Some(incoming) = cx.transfers.get(&id) else { return };
         match &incoming.transfer {
             Transfer::Listing(_) | Transfer::Filling(_) => return self.want_ahead(cx, id),
-            Transfer::Cutting(cutting) if cutting.parked && incoming.readers.is_empty() => return,
+            Transfer::Cutting(cutting) if cutting.awaits_resume && incoming.readers.is_empty() => {
+                return;
+            }
             Transfer::Cutting(_) | Transfer::Closed(_) => {}
         }
         let readers = incoming.readers.iter();
         let positions = readers.filter_map(|reader| cx.exchanges.get(&reader.id)?.position());
         // Where the store has failed, nothing may be forgotten before the slowest has it.
-        let pace = if incoming.failed { positions.min() } else { positions.max() };
+        let pace = if incoming.memory_only { positions.min() } else { positions.max() };
         let full_memory = cx.chunks.pinned_bytes() > cx.pinned_max();
         let ahead = if full_memory { AHEAD_MIN } else { AHEAD };
         self.ungranted |= full_memory;

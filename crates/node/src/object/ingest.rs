@@ -64,7 +64,7 @@ impl Objects {
         let Some(incoming) = cx.transfers.get_mut(&id) else {
             return;
         };
-        if !incoming.failed {
+        if !incoming.memory_only {
             cx.report.not_stored.entry("body-size").or_default().responses += 1;
             self.fail_storing(cx, id, &[]);
         }
@@ -154,7 +154,7 @@ impl Objects {
             return;
         };
         let record = incoming.so_far();
-        let (readers, failed) = (incoming.reader_ids(), incoming.failed);
+        let (readers, failed) = (incoming.reader_ids(), incoming.memory_only);
         for reader in &readers {
             self.says(Value::Ends(*reader, received));
         }
@@ -175,7 +175,7 @@ impl Objects {
             return;
         };
         let Some(record) = incoming.whole().cloned() else { return };
-        if incoming.failed || !incoming.closed.is_empty() || cx.chunks.is_writing_for(id) {
+        if incoming.memory_only || !incoming.closed.is_empty() || cx.chunks.is_writing_for(id) {
             return;
         }
         if !incoming.is_cut() {
@@ -216,13 +216,13 @@ impl Objects {
             return cx.turns.dirty(id);
         }
         let left = incoming.announced.map(|length| length.saturating_sub(received));
-        if left.is_some_and(|left| left <= ABANDONED_MAX) && !incoming.failed {
+        if left.is_some_and(|left| left <= ABANDONED_MAX) && !incoming.memory_only {
             self.orphan(cx, id);
             cx.turns.dirty(id);
-        } else if of_peer && !incoming.failed {
+        } else if of_peer && !incoming.memory_only {
             // It may come back by another way, and go on (protocol: Resume).
             if let Some(cutting) = incoming.cutting() {
-                cutting.parked = true;
+                cutting.awaits_resume = true;
             }
             self.orphan(cx, id);
         } else {

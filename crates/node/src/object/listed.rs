@@ -10,7 +10,7 @@ use crate::input::FetchId;
 use crate::pursuits::Pursuit;
 use crate::transfers::incoming::Incoming;
 use crate::transfers::transfer::Transfer;
-use crate::transfers::{Readers, unasked};
+use crate::transfers::{Readers, unsolicited};
 use content::Segment;
 use std::rc::Rc;
 use wire::peer::Request;
@@ -65,7 +65,7 @@ impl Objects {
             listing.end = segment.end_offset();
             before = listing.last.replace(Rc::clone(&segment));
         }
-        let (end, takes_up) = (segment.end_offset(), incoming.is_hollow());
+        let (end, takes_up) = (segment.end_offset(), incoming.starts_late());
         let closing = segment.closing;
         let signed = Signed { segment: Rc::clone(&segment), signature: Some(signature) };
         cx.write_segment(id, signed);
@@ -75,7 +75,7 @@ impl Objects {
             cx.take_back();
         }
         if segment.number == 0 && !takes_up {
-            self.expect_unasked(cx, id, &segment);
+            self.expect_unsolicited(cx, id, &segment);
         }
         if closing.is_some() {
             self.listed_whole(cx, id, end);
@@ -105,16 +105,16 @@ impl Objects {
     }
 
     /// The first units of a small object follow its first segment unasked.
-    fn expect_unasked(&mut self, cx: &mut Context, id: FetchId, segment: &Segment) {
+    fn expect_unsolicited(&mut self, cx: &mut Context, id: FetchId, segment: &Segment) {
         if cx.pursuits.get(&id).is_some_and(Pursuit::is_sparing) {
-            let mut units = unasked(segment).into_iter().peekable();
+            let mut units = unsolicited(segment).into_iter().peekable();
             let in_vain = units.peek().is_some() && units.all(|(name, _)| !cx.chunks.holds(&name));
             if let Some(ear) = cx.ear.as_mut().filter(|_| in_vain) {
                 ear.hoped_in_vain();
             }
             return;
         }
-        for (name, unit) in unasked(segment) {
+        for (name, unit) in unsolicited(segment) {
             if cx.chunks.holds(&name) || cx.in_flight.contains(&name) {
                 continue;
             }
@@ -125,7 +125,7 @@ impl Objects {
             let early = cx.in_flight.early.take(&name);
             let Some(incoming) = cx.transfers.get_mut(&id) else { return };
             incoming.granted += u64::from(unit.length);
-            self.count_unasked(cx, id, &name, unit);
+            self.count_unsolicited(cx, id, &name, unit);
             if let Some(bytes) = early {
                 self.came_early(cx, name, bytes);
             }
@@ -133,7 +133,7 @@ impl Objects {
     }
 
     /// What comes unasked comes from a peer, too.
-    fn count_unasked(&mut self, cx: &mut Context, id: FetchId, name: &ChunkId, unit: Unit) {
+    fn count_unsolicited(&mut self, cx: &mut Context, id: FetchId, name: &ChunkId, unit: Unit) {
         let Some(incoming) = cx.transfers.get_mut(&id) else {
             return;
         };

@@ -159,7 +159,7 @@ impl Objects {
         let is_flying = cx.in_flight.has(id);
         let Some(incoming) = cx.transfers.get_mut(&id) else { return };
         let passed = incoming.pass(&cx.exchanges, &mut cx.chunks);
-        if !is_flying && !incoming.is_cut() && !incoming.failed {
+        if !is_flying && !incoming.is_cut() && !incoming.memory_only {
             // When nothing more is on its way, what is collected is written.
             let group = incoming.flush();
             cx.append(Some(id), group);
@@ -259,12 +259,12 @@ impl Objects {
         let Some(incoming) = cx.transfers.get_mut(&id) else { return };
         let parent_end = unit.parent_end;
         let group = match fresh {
-            true if incoming.failed => {
+            true if incoming.memory_only => {
                 incoming.unstored.push_back((unit.end, unit.id));
                 Vec::new()
             }
             true => incoming.collect((unit.id, unit.bytes), parent_end),
-            false if incoming.failed && cx.chunks.is_pinned(&unit.id) => {
+            false if incoming.memory_only && cx.chunks.is_pinned(&unit.id) => {
                 incoming.unstored.push_back((unit.end, unit.id));
                 Vec::new()
             }
@@ -284,7 +284,7 @@ impl Objects {
         for (_, unit) in &incoming.unstored {
             cx.chunks.release(unit);
         }
-        let kept = incoming.in_row().is_some() && !incoming.failed;
+        let kept = incoming.in_row().is_some() && !incoming.memory_only;
         let record = incoming.record;
         if !kept && !published && !is_of_use(cx, record, incoming.label.as_ref()) {
             // Those that wait would come behind it.

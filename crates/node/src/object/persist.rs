@@ -38,7 +38,7 @@ impl Objects {
             refused.iter().for_each(|id| cx.chunks.release(id));
             return;
         };
-        incoming.failed = true;
+        incoming.memory_only = true;
         self.says(Value::Refused(id));
         // Kept until every reader is past what had come by then.
         let end = incoming.known_bytes();

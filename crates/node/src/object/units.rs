@@ -37,7 +37,7 @@ impl Objects {
 
     /// Who gave an object is gone: it goes on by another way; if nothing of it is on its way, what is here is kept
     /// first.
-    pub fn giver_lost(&mut self, cx: &mut Context, id: FetchId) {
+    pub fn supplier_lost(&mut self, cx: &mut Context, id: FetchId) {
         let Some(incoming) = cx.transfers.get_mut(&id) else {
             return;
         };
@@ -85,7 +85,7 @@ impl Objects {
         }
         let of = cx.in_flight.get_mut(name).map(|flight| flight.fetch);
         let giving = of.and_then(|id| cx.pursuits.get(&id)?.giving());
-        let asked = giving.is_some_and(|(giver, _)| giver == peer);
+        let asked = giving.is_some_and(|(supplier, _)| supplier == peer);
         if !asked && (bytes.len() as u32) < total {
             // Parts are joined only if they come from one.
             return;
@@ -190,11 +190,11 @@ impl Objects {
         if !incoming.readers.is_empty() {
             return cx.turns.dirty(id);
         }
-        if incoming.is_filling() || incoming.is_hollow() {
+        if incoming.is_filling() || incoming.starts_late() {
             return cx.turns.end(id);
         }
         let left = incoming.announced.map(|length| length.saturating_sub(received));
-        let little = left.is_some_and(|left| left <= ABANDONED_MAX) && !incoming.failed;
+        let little = left.is_some_and(|left| left <= ABANDONED_MAX) && !incoming.memory_only;
         let here = incoming.listing().is_some_and(|listing| listing.wanted_here)
             && cx.pursuits.get(&id).is_some_and(Pursuit::is_answered);
         let whole = incoming.whole().cloned().filter(|_| !cx.in_flight.has(id));
@@ -220,9 +220,9 @@ impl Objects {
         let label = incoming.label.clone();
         let named = label.as_ref().and_then(|label| label.named);
         let published = named.is_some_and(|name| cx.published.has(&name));
-        let (failed, hollow) = (incoming.failed, incoming.is_hollow());
+        let (failed, starts_late) = (incoming.memory_only, incoming.starts_late());
         let reopened = incoming.is_filling();
-        if failed || hollow {
+        if failed || starts_late {
             for reader in self.drop_storing(cx, id, incoming) {
                 self.says(Value::Closed(reader, Rc::clone(record), false));
                 cx.turns.ready(reader);

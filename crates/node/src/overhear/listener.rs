@@ -154,7 +154,7 @@ impl Listener {
                 }
                 Output::Chunk { name, bytes } => match here.in_flight.remove(&name) {
                     Some(flight) => self.heard_first(name, flight, bytes),
-                    None => self.heard_unasked(now, here, name, bytes),
+                    None => self.heard_unsolicited(now, here, name, bytes),
                 },
             }
         }
@@ -176,7 +176,13 @@ impl Listener {
     }
 
     /// A unit that nobody asked for enters on probation, if it is not here and there is room.
-    fn heard_unasked(&mut self, now: Instant, here: &mut Here<'_>, name: ChunkId, bytes: Bytes) {
+    fn heard_unsolicited(
+        &mut self,
+        now: Instant,
+        here: &mut Here<'_>,
+        name: ChunkId,
+        bytes: Bytes,
+    ) {
         if here.chunks.holds(&name) {
             return;
         }

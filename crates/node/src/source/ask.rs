@@ -121,7 +121,7 @@ impl Source {
             return self.values.push_back(Value::CannotFill(id));
         }
         if pursuit.quest.ask.named.is_some() && !pursuit.quest.goal.is_object() {
-            return match pursuit.former.take() {
+            return match pursuit.previous.take() {
                 // The one asked first may only be slow.
                 Some((peer, request)) => pursuit.via = Upstream::Peer(peer, request),
                 None => self.ends(id, Err(FetchError::NoHolder)),
@@ -134,7 +134,7 @@ impl Source {
         if pursuit.quest.goal.is_object() {
             // Two versions are never spliced: it has to be the same transfer, by another way.
             pursuit.via = Upstream::Nobody;
-            pursuit.stranded.get_or_insert(cx.now);
+            pursuit.lost_route_at.get_or_insert(cx.now);
             pursuit.tried.clear();
             self.look_at.get_or_insert(cx.now + LOOK_EVERY);
         } else if vouches {

@@ -24,12 +24,12 @@ impl Source {
     /// How many transfers wait for the same peer, this one among them: each that goes elsewhere is more
     /// load there, so the more they are, the longer they wait. One, where the route leads elsewhere anyway.
     pub(super) fn asked_beside(&self, cx: &Context, id: FetchId, pursuit: &Pursuit) -> u32 {
-        let Some((mesh, giver)) = cx.mesh.as_ref().zip(pursuit.giver()) else { return 1 };
+        let Some((mesh, supplier)) = cx.mesh.as_ref().zip(pursuit.supplier()) else { return 1 };
         let first = pursuit.scheme_says(mesh, id, &*self.select, &|_| true);
-        if !matches!(first, Answer::Found(address) if mesh.peers.at(address) == Some(giver)) {
+        if !matches!(first, Answer::Found(address) if mesh.peers.at(address) == Some(supplier)) {
             return 1;
         }
-        self.asks.keys().filter(|(peer, _)| *peer == giver).count().max(1) as u32
+        self.asks.keys().filter(|(peer, _)| *peer == supplier).count().max(1) as u32
     }
 }
 
@@ -45,9 +45,9 @@ impl Pursuit {
 
     /// Whether the origin can be asked while a peer may still answer: not once a head has come, since two
     /// versions are never spliced.
-    pub(super) fn may_dial_beside(&self, cx: &Context) -> bool {
+    pub(super) fn may_race_origin(&self, cx: &Context) -> bool {
         let asks = self.quest.goal == Goal::Head;
-        asks && !self.beside && !self.is_named() && self.is_vouched_for(cx)
+        asks && !self.origin_raced && !self.is_named() && self.is_vouched_for(cx)
     }
 
     /// Whom to ask now: what holds under every scheme, and then what the scheme says.

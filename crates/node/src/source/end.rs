@@ -52,7 +52,7 @@ impl Source {
         match pursuit.quest.goal {
             Goal::Object | Goal::Holes => {
                 pursuit.answered = false;
-                pursuit.stranded.get_or_insert(cx.now);
+                pursuit.lost_route_at.get_or_insert(cx.now);
                 cx.report.resumes += 1;
                 self.values.push_back(Value::Lost(id));
             }
@@ -77,7 +77,7 @@ impl Source {
             Goal::Head => pursuit.via == Upstream::Origin,
             Goal::Pass | Goal::Range => false,
         };
-        let Some((peer, request)) = pursuit.former.take_if(|_| of_use) else { return false };
+        let Some((peer, request)) = pursuit.previous.take_if(|_| of_use) else { return false };
         if let Some(asked) = pursuit.request() {
             self.asks.remove(&asked);
         }
@@ -86,14 +86,14 @@ impl Source {
     }
 
     /// The origin that was asked beside a peer did not answer: whether that peer may still do so.
-    pub fn falls_back_beside(&mut self, cx: &mut Context, id: FetchId) -> bool {
-        cx.pursuits.get(&id).is_some_and(|pursuit| pursuit.beside) && self.fall_back(cx, id)
+    pub fn falls_back_from_race(&mut self, cx: &mut Context, id: FetchId) -> bool {
+        cx.pursuits.get(&id).is_some_and(|pursuit| pursuit.origin_raced) && self.fall_back(cx, id)
     }
 
     /// Nobody but who is asked now is listened to any more.
-    pub fn forget_former(&mut self, cx: &mut Context, id: FetchId) {
-        let former = cx.pursuits.get_mut(&id).and_then(|pursuit| pursuit.former.take());
-        former.into_iter().for_each(|former| self.withdraw(cx, former));
+    pub fn forget_previous(&mut self, cx: &mut Context, id: FetchId) {
+        let previous = cx.pursuits.get_mut(&id).and_then(|pursuit| pursuit.previous.take());
+        previous.into_iter().for_each(|previous| self.withdraw(cx, previous));
     }
 
     /// One of those who were asked has told what can be believed: the others are not asked any more.
@@ -104,12 +104,12 @@ impl Source {
 
     fn listen_to(&mut self, cx: &mut Context, id: FetchId, asked: (NodeId, Request)) {
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
-        let Some(former) = pursuit.former.take() else { return };
+        let Some(previous) = pursuit.previous.take() else { return };
         if let Some(line) = pursuit.line(id).filter(|_| pursuit.via == Upstream::Origin) {
             cx.out.push_back(Output::Origin(OriginOutput::Cancel(line)));
         }
-        let stays = former == asked;
-        let other = if stays { pursuit.request() } else { Some(former) };
+        let stays = previous == asked;
+        let other = if stays { pursuit.request() } else { Some(previous) };
         pursuit.via = Upstream::Peer(asked.0, asked.1);
         if !stays {
             cx.in_flight.drop_parts(id);
@@ -119,10 +119,11 @@ impl Source {
 
     /// A peer is gone, and what it was asked for goes on by another way.
     pub fn peer_is_gone(&mut self, cx: &mut Context, peer: NodeId) {
-        for id in
-            cx.pursuits.those(|pursuit| pursuit.former.is_some_and(|(former, _)| former == peer))
+        for id in cx
+            .pursuits
+            .those(|pursuit| pursuit.previous.is_some_and(|(previous, _)| previous == peer))
         {
-            self.forget_former(cx, id);
+            self.forget_previous(cx, id);
         }
         for id in cx.pursuits.those(|pursuit| pursuit.peer() == Some(peer)) {
             self.lose_way(cx, id);
@@ -134,8 +135,8 @@ impl Source {
         let Some(id) = self.asked(asked.0, asked.1) else { return };
         self.does_not_lead(cx, id, asked.0, outcome);
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
-        if pursuit.former == Some(asked) {
-            pursuit.former = None;
+        if pursuit.previous == Some(asked) {
+            pursuit.previous = None;
             self.asks.remove(&asked);
             return;
         }
@@ -179,13 +180,13 @@ impl Source {
     /// begun goes to the origin, and a body that has begun breaks off.
     pub fn turn_to_gateway(&mut self, cx: &mut Context, id: FetchId, asked: (NodeId, Request)) {
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
-        if pursuit.former == Some(asked) {
+        if pursuit.previous == Some(asked) {
             // Another one has been asked meanwhile, and is listened to.
-            return self.forget_former(cx, id);
+            return self.forget_previous(cx, id);
         }
         pursuit.to_gateway = true;
         let begun = pursuit.quest.goal.is_object();
-        if begun && pursuit.former.is_none() && !self.may_ask_another(cx, id) {
+        if begun && pursuit.previous.is_none() && !self.may_ask_another(cx, id) {
             // The same one would be asked again and again.
             return self.ends(id, Err(FetchError::Truncated));
         }

@@ -14,7 +14,7 @@ use wire::{Instant, NodeId};
 const HOP_TIMEOUT: Duration = Duration::from_secs(5);
 /// If nobody else can be asked, units are waited for so long, of a peer that gives nothing at all: a little
 /// less than a client's minute.
-const GIVER_TIMEOUT: Duration = Duration::from_secs(55);
+const SUPPLIER_TIMEOUT: Duration = Duration::from_secs(55);
 /// A head may take so long: the origin may be slow.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
 /// A transfer whose way broke waits so long for another one.
@@ -45,8 +45,8 @@ impl Source {
         let is_at_a_loss =
             pursuit.via == Upstream::Nobody && pursuit.quest.ask.asker != Asker::Client;
         let patience = if is_at_a_loss { RELAY_STRANDED_MAX } else { STRANDED_MAX };
-        let stranded = pursuit.stranded.is_some_and(|since| cx.now - since > patience);
-        if stranded && silent > patience {
+        let lost_route_at = pursuit.lost_route_at.is_some_and(|since| cx.now - since > patience);
+        if lost_route_at && silent > patience {
             return self.ends(id, Err(FetchError::NoRoute));
         }
         match pursuit.via {
@@ -71,20 +71,20 @@ impl Source {
         let Some(pursuit) = cx.pursuits.get(&id) else { return };
         let waited = cx.now - pursuit.moved;
         let patience = HOP_TIMEOUT * self.asked_beside(cx, id, pursuit);
-        let giver = pursuit.giver();
+        let supplier = pursuit.supplier();
         let awaits = match pursuit.quest.goal {
             Goal::Head => true,
             Goal::Object | Goal::Holes => flying || !pursuit.answered,
             Goal::Pass | Goal::Range => return,
         };
         let is_asking = pursuit.quest.goal == Goal::Head;
-        let (first, since) = (pursuit.former.is_none(), pursuit.moved);
-        let beside = pursuit.may_dial_beside(cx);
-        let mute = is_mute(cx, giver.filter(|_| awaits || open), since);
+        let (first, since) = (pursuit.previous.is_none(), pursuit.moved);
+        let may_race = pursuit.may_race_origin(cx);
+        let mute = is_mute(cx, supplier.filter(|_| awaits || open), since);
         if mute && first && self.may_ask_another(cx, id) {
             self.ask_another(cx, id);
-        } else if mute && first && beside {
-            cx.pursuits.entry(id).and_modify(|pursuit| pursuit.beside = true);
+        } else if mute && first && may_race {
+            cx.pursuits.entry(id).and_modify(|pursuit| pursuit.origin_raced = true);
             self.ask_another(cx, id);
         } else if awaits
             && (silent > patience || waited > HEAD_TIMEOUT)
@@ -93,9 +93,9 @@ impl Source {
             self.ask_another(cx, id);
         } else if (open || is_asking) && waited > HEAD_TIMEOUT {
             self.lose_way(cx, id);
-        } else if flying && silent > GIVER_TIMEOUT {
+        } else if flying && silent > SUPPLIER_TIMEOUT {
             self.ends(id, Err(FetchError::NoRoute));
-        } else if let Some((mesh, peer)) = cx.mesh.as_mut().zip(giver).filter(|_| flying) {
+        } else if let Some((mesh, peer)) = cx.mesh.as_mut().zip(supplier).filter(|_| flying) {
             mesh.peers.hurry(cx.now, peer);
         } else if open && waited > ANEW {
             self.values.push_back(Value::Stalled(id));
@@ -103,7 +103,7 @@ impl Source {
     }
 
     /// The next hop takes its time, perhaps because the origin does, or the air is full: another is asked
-    /// too, and who answers first is listened to. Until then units are wanted of the former.
+    /// too, and who answers first is listened to. Until then units are wanted of the previous.
     fn ask_another(&mut self, cx: &mut Context, id: FetchId) {
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         if let (true, Some(peer), Some(mesh)) =
@@ -112,10 +112,10 @@ impl Source {
             // Others come before it next time.
             mesh.holders.failed(peer);
         }
-        match (pursuit.former, pursuit.request()) {
+        match (pursuit.previous, pursuit.request()) {
             // Of three, the one that has not helped yet is let go.
             (Some(_), Some(asked)) => self.withdraw(cx, asked),
-            (_, asked) => pursuit.former = asked,
+            (_, asked) => pursuit.previous = asked,
         }
         self.ask_next(cx, id);
     }
@@ -125,7 +125,7 @@ impl Pursuit {
     /// For how long the giver of a transfer has given nothing, for it or for any other: a peer that
     /// gives to others is slow, not dead.
     fn silent_for(&self, cx: &Context) -> Duration {
-        let gave = cx.mesh.as_ref().zip(self.giver());
+        let gave = cx.mesh.as_ref().zip(self.supplier());
         let gave = gave.and_then(|(mesh, peer)| mesh.peers.gave(peer));
         cx.now - gave.map_or(self.moved, |gave| self.moved.max(gave))
     }
@@ -133,8 +133,8 @@ impl Pursuit {
 
 /// Whether a peer that something has been waited for since then seems to be gone: it does not even answer
 /// pings. If it has said nothing for a while, it is asked.
-fn is_mute(cx: &mut Context, giver: Option<NodeId>, since: Instant) -> bool {
-    let Some((mesh, giver)) = cx.mesh.as_mut().zip(giver) else { return false };
-    mesh.peers.doubt(cx.now, giver, since);
-    mesh.peers.is_mute(cx.now, giver)
+fn is_mute(cx: &mut Context, supplier: Option<NodeId>, since: Instant) -> bool {
+    let Some((mesh, supplier)) = cx.mesh.as_mut().zip(supplier) else { return false };
+    mesh.peers.doubt(cx.now, supplier, since);
+    mesh.peers.is_mute(cx.now, supplier)
 }

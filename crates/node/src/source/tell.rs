@@ -32,7 +32,7 @@ impl Source {
 
     /// What a peer had on its way to us is lost with a connection, and wanted once more.
     pub fn want_again_of(&mut self, cx: &mut Context, peer: NodeId) {
-        for id in cx.pursuits.those(|pursuit| pursuit.giver() == Some(peer)) {
+        for id in cx.pursuits.those(|pursuit| pursuit.supplier() == Some(peer)) {
             self.want_again(cx, id);
         }
     }

@@ -20,7 +20,7 @@ pub struct Cutting {
     /// The body pauses.
     pub pauses: bool,
     /// Nobody reads it any more, and it waits for somebody to come back.
-    pub parked: bool,
+    pub awaits_resume: bool,
 }
 
 /// A unit that was just cut.
@@ -47,7 +47,7 @@ impl Cutting {
             tail: Vec::new(),
             cut: 0,
             pauses: false,
-            parked: false,
+            awaits_resume: false,
         }
     }
 

@@ -67,7 +67,7 @@ pub struct Incoming {
     group: Vec<(ChunkId, Bytes)>,
     group_bytes: u64,
     /// The store failed: what it did not take stays in memory until every reader has passed.
-    pub failed: bool,
+    pub memory_only: bool,
     /// Ends and names of units that only memory has.
     pub unstored: VecDeque<(u64, ChunkId)>,
     /// When the body counts as pausing, if nothing comes until then.
@@ -104,7 +104,7 @@ impl Incoming {
             closed: BTreeMap::new(),
             group: Vec::new(),
             group_bytes: 0,
-            failed: false,
+            memory_only: false,
             unstored: VecDeque::new(),
             pause_at: None,
         }
@@ -198,8 +198,8 @@ impl Incoming {
     }
 
     /// Whether its beginning never came.
-    pub fn is_hollow(&self) -> bool {
-        matches!(&self.transfer, Transfer::Listing(listing) if listing.hollow)
+    pub fn starts_late(&self) -> bool {
+        matches!(&self.transfer, Transfer::Listing(listing) if listing.starts_late)
     }
 
     /// Takes in a segment that is complete.
@@ -244,7 +244,7 @@ impl Incoming {
     /// Readers have moved on: lets go of what none of them needs any more. Answers how many bytes in no unit all of
     /// them have.
     pub fn pass(&mut self, exchanges: &Exchanges, chunks: &mut Chunks) -> u64 {
-        if self.failed {
+        if self.memory_only {
             self.pass_unstored(exchanges, chunks);
         }
         let positions = self.readers.iter().filter_map(|reader| {

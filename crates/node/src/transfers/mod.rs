@@ -62,7 +62,7 @@ impl Transfers {
 }
 
 /// The units that follow a first segment unasked.
-pub fn unasked(segment: &Segment) -> Vec<(ChunkId, Unit)> {
+pub fn unsolicited(segment: &Segment) -> Vec<(ChunkId, Unit)> {
     let mut end = segment.first_offset;
     let mut units = Vec::new();
     for entry in &segment.entries {

@@ -31,7 +31,7 @@ pub struct Listing {
     /// Bytes of the object before the next segment.
     pub end: u64,
     /// The first segments never came: others cannot join, and the record is not kept.
-    pub hollow: bool,
+    pub starts_late: bool,
     /// How far the peer was told that its manifest is welcome.
     pub manifest_credit: u64,
     /// Clients here have read it: what remains of it may be wanted though they left.
@@ -51,7 +51,7 @@ impl Listing {
     pub fn from(next: u32, manifest_credit: u64) -> Transfer {
         Transfer::Listing(Box::new(Self {
             next,
-            hollow: next > 0,
+            starts_late: next > 0,
             manifest_credit,
             ..Self::default()
         }))
@@ -60,7 +60,7 @@ impl Listing {
     /// Takes in bytes that are in no unit, of which so many are kept at most; false if they are out of place. From then
     /// on the object has no beginning here.
     pub fn take_loose(&mut self, offset: u64, bytes: Bytes, kept_max: u64) -> bool {
-        self.hollow = true;
+        self.starts_late = true;
         let in_place = self.tail.end().is_some() || offset == self.end;
         let fits = self.tail.kept() + bytes.len() as u64 <= kept_max;
         in_place && fits && self.tail.push(offset, bytes)
