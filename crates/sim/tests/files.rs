@@ -75,7 +75,7 @@ fn one_seed_is_one_run() {
 
 /// Every router asks for each of two files twice, in random order. The lab, with real daemons and
 /// Linux's TCP, has 13.38, 6.77 and 3.66 MB from the gateway into the air, 0.42 MB over the uplink, and of
-/// ph-thcp's transfers half from the own router (docs/performance.md, means of five seeds).
+/// ph-thcp's transfers half from the own router (docs/notebook/2026-11-21.md, means of five seeds).
 #[test]
 fn the_gateway_sends_what_it_sends_in_the_lab() {
     let settings = [("bytes", "200_000"), ("files", "2"), ("rounds", "2"), ("order", "random")];

@@ -1,6 +1,7 @@
 //! The rules of the house that a machine can check. ARCHITECTURE.md says why they are there.
 
 mod code;
+mod docs;
 mod places;
 mod shape;
 
