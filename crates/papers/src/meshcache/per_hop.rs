@@ -307,14 +307,14 @@ fn parameters() -> Vec<Parameter> {
             ),
             Chosen::AfterLooking,
             "the paper says TCP; the timeout and Nagle's algorithm are GloMoSim's. Chosen after the \
-             packets had been taken apart: docs/reproduction.md has what 0.2 s and no delay give",
+             packets had been taken apart: docs/notebook/2026-11-22.md has what 0.2 s and no delay give",
         ),
         parameter(
             "ranges",
             format!("{} m and {} m", RANGES_M[0], RANGES_M[1]),
             Chosen::AfterLooking,
             "two-ray, 200 m between neighbours, no power: GloMoSim's example file, 11 dB to spare. One of \
-             three radios that were tried; docs/reproduction.md has what the others give",
+             three radios that were tried; docs/notebook/2026-11-22.md has what the others give",
         ),
         parameter(
             "routes",
