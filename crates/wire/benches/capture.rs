@@ -1,4 +1,4 @@
-//! What it costs to find TCP payload in captured frames; throughput is in bytes of payload.
+//! The cost of extracting TCP payload from captured frames; throughput is in bytes of payload.
 //!
 //! `cargo bench -p wire`.
 
@@ -17,14 +17,14 @@ use wire::capture::radiotap::Radiotap;
 use wire::capture::records::{Decoder, Feeder};
 use wire::capture::{Frame, Heard, pcap};
 
-/// What a segment of a full packet (1500 bytes) carries beside a timestamp.
+/// The payload of a full packet (1500 bytes) whose segment has a timestamp option.
 const PAYLOAD: usize = 1448;
 const FRAMES: usize = 1000;
 
-/// What the reader of a driver gives at a time.
+/// The bytes that a driver reads at a time.
 const PIECE: usize = 65_536;
 
-/// Bytes of payload that a frame brings.
+/// Bytes of payload that a frame yields.
 fn payload(frame: Frame<'_>) -> usize {
     Heard::new(frame).flatten().map(|segment| segment.payload.len()).sum()
 }
@@ -33,7 +33,7 @@ fn packet() -> Vec<u8> {
     ipv4(6, &tcp(1, &[7; PAYLOAD]))
 }
 
-/// With a radiotap header, as the lab shows it.
+/// With a radiotap header, as on the lab's monitor interfaces.
 fn shown(frame: &[u8]) -> Vec<u8> {
     let radio = Radiotap { tsft_us: 5, rate: 108, channel_mhz: 5180, signal_dbm: -60 };
     [&radio.to_bytes()[..], frame].concat()
@@ -54,7 +54,7 @@ fn single(c: &mut Criterion) {
     ];
     let mut group = c.benchmark_group("frame");
     for (name, link_type, packets, frame) in kinds {
-        // Many of them, as they come from memory.
+        // Many frames, so that they are read from memory and not from a cache.
         let frames = vec![frame; FRAMES];
         group.throughput(Throughput::Bytes((FRAMES * packets * PAYLOAD) as u64));
         group.bench_function(name, |b| {

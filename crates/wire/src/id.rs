@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Why a text is not an identifier.
+/// The text is not an identifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParseIdError;
 
@@ -61,22 +61,23 @@ identifier! {
 }
 
 identifier! {
-    /// One version of an object, drawn at random by whoever fetched it from the origin.
+    /// One version of an object: a number that the router that fetched it from the origin drew at
+    /// random.
     RecordId, 16
 }
 
 identifier! {
-    /// What an object is asked for by: keyed BLAKE3 of its canonical URI.
+    /// The key of an object in a request: keyed BLAKE3 of its canonical URI.
     ObjectKey, 32
 }
 
 identifier! {
-    /// The name of a published object: it certifies what the object is made of (`content::Root`).
+    /// The name of a published object, which certifies the object's content (`content::Root`).
     Oid, 32
 }
 
 identifier! {
-    /// Which node it is: the first bytes of BLAKE3 of its [`PublicKey`].
+    /// The id of a node: the first bytes of BLAKE3 of its [`PublicKey`].
     NodeId, 16
 }
 
@@ -91,7 +92,7 @@ identifier! {
 }
 
 identifier! {
-    /// Opens one data connection, once.
+    /// Opens one data connection, once only.
     Token, 16
 }
 

@@ -1,9 +1,10 @@
-//! The vocabulary of Hearsay: the words that every other crate shares.
+//! The vocabulary of Hearsay: the types that all other crates share.
 //!
-//! *What this is:* names of content ([`ChunkId`], [`RecordId`], [`ObjectKey`]), time
-//! ([`Instant`], [`Date`]), what peers say to each other ([`peer`]), frames as monitor interfaces
-//! show them ([`capture`]), the schemes that are compared ([`Scheme`]) and the papers' systems ([`Paper`]). *Who calls it:* every crate. *What it never does:* read a clock, open anything, decide anything. *Where to
-//! start:* `id.rs`.
+//! *What this is:* names of content ([`ChunkId`], [`RecordId`], [`ObjectKey`]), time ([`Instant`],
+//! [`Date`]), the messages between peers ([`peer`]), the frames that monitor interfaces capture
+//! ([`capture`]), the schemes that are compared ([`Scheme`]) and the systems of the papers
+//! ([`Paper`]). *Who calls it:* every crate. *What it never does:* read a clock, open anything,
+//! decide anything. *Where to start:* `id.rs`.
 
 pub mod capture;
 mod id;

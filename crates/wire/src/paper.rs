@@ -1,23 +1,25 @@
-//! Systems as their papers have them: what each makes routers do, and nothing of ours beside it.
+//! Published systems, run as their papers describe them, without our own additions.
 //!
-//! One declaration for the daemon, the lab and the simulator. `docs/papers.md` says which of a paper's mechanisms
-//! there are, and what is done otherwise and why.
+//! This one declaration serves the daemon, the lab and the simulator. `docs/papers.md` says which
+//! mechanisms of each paper are implemented, and which differ and why.
 
 use std::fmt;
 
 use crate::Scheme;
 
-/// A system that can be run as its paper has it.
+/// A system that can be run as its paper describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paper {
-    /// Das et al., Ad Hoc Networks 2007: every router on the way keeps what passes (§3, architecture A3).
+    /// Das et al., Ad Hoc Networks 2007: every router on the path caches what it forwards (§3,
+    /// architecture A3).
     MeshCache,
-    /// Dogar et al., MobiCom 2008: the same, and chunks of 8 KiB that were heard whole, behind their heads.
+    /// Dogar et al., MobiCom 2008: as MeshCache, and routers overhear. A chunk has 8 KiB. A router
+    /// keeps an overheard chunk only if it captured all of it, after its head.
     Ditto,
 }
 
 impl Paper {
-    /// All of them, in the order of their years.
+    /// All of them, by year of publication.
     pub const ALL: [Self; 2] = [Self::MeshCache, Self::Ditto];
 
     /// Its name in configurations and scenarios.
@@ -28,7 +30,7 @@ impl Paper {
         }
     }
 
-    /// Who intercepts, caches and overhears.
+    /// The scheme: which routers intercept, cache and overhear.
     pub fn scheme(self) -> Scheme {
         match self {
             Self::MeshCache => Scheme::PhThcp,
@@ -36,26 +38,28 @@ impl Paper {
         }
     }
 
-    /// The value of a key of the table `[experiment]`, which scenarios have too; `None`: its default.
+    /// The value that the paper gives to a key of the table `[experiment]`, in a configuration or a
+    /// scenario; `None`: the key's default applies.
     pub fn word(self, key: &str) -> Option<&'static str> {
         self.words().iter().find(|(name, _)| *name == key).map(|(_, word)| *word)
     }
 
-    /// Keys of which it says a value, with these.
+    /// The keys whose values the paper gives, with these values.
     pub fn words(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            // Nothing is overheard. That paper keeps whole files; ours come in units all the same.
+            // Nothing is overheard. The paper caches whole files; here they are divided into chunks
+            // all the same.
             Self::MeshCache => &[],
             Self::Ditto => &[
-                // The size that it settles on (§6.2.2).
+                // The size that the paper settles on (§6.2.2).
                 ("units", "8KiB"),
-                // Chunks are made of several streams (§4.3) …
+                // A chunk is assembled from several streams (§4.3) …
                 ("streams", "joined"),
-                // … in each of which the head has to be heard (§5.2, §6.3).
+                // … and in each of them its head must be captured (§5.2, §6.3).
                 ("heads", "needed"),
-                // Whoever holds a part asks for the whole.
+                // A router that overheard part of a chunk requests the whole chunk.
                 ("halves", "dropped"),
-                // To be done (§8).
+                // Named as future work (§8).
                 ("cancel", "off"),
             ],
         }

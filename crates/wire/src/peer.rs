@@ -1,12 +1,12 @@
-//! What two nodes of a mesh say to each other.
+//! The protocol between two nodes of a mesh: its frames and their bytes.
 //!
-//! *What this is:* the words of both connections between two peers (protocol: A peer). The
+//! *What this is:* the frames of both connections between two peers (protocol: A peer). The
 //! *control* connection begins with a [`Preamble`] and a Noise handshake, whose payloads are
-//! [`Introduction`]s; then each Noise message is one [`Message`]. The *data* connection begins
-//! with a [`Preamble`] and a [`Token`](crate::Token); then whole chunk frames come, a [`ChunkHead`] and the
-//! bytes it announces each. *Who calls it:* `node::peers`. *What it never does:* encrypt, verify, or
-//! take memory that the bytes at hand do not pay for. *Where to start:* [`Message`]. *Source:* our
-//! own; docs/protocol.md.
+//! [`Introduction`]s; then each Noise message holds one [`Message`]. The *data* connection begins
+//! with a [`Preamble`] and a [`Token`](crate::Token); then chunk frames follow, each a
+//! [`ChunkHead`] and the bytes that it announces. *Who calls it:* `node::peers`. *What it never
+//! does:* encrypt, verify, or allocate more than the bytes received justify. *Where to start:*
+//! [`Message`]. *Source:* our own; docs/protocol.md.
 
 mod chunk;
 mod codec;

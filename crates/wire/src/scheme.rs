@@ -1,15 +1,18 @@
-//! The schemes that papers compare and that routers run: their names, and what each makes a router do.
+//! The schemes that papers compare and that routers run: their names, and what a router does under
+//! each.
 //!
-//! A [`Scheme`] is of a whole mesh: it says who intercepts, who has peers and who overhears. A [`Selection`]
-//! is the part of it that a single router is told: whom to ask for what it does not hold.
+//! A [`Scheme`] describes a whole mesh: which routers intercept, have peers and overhear. A
+//! [`Selection`] is the part of it that one router needs: which peer it asks for what it does not
+//! hold.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Who intercepts and caches: MeshCache's architectures, and Ditto's. In the order of what they cache.
+/// Which routers intercept and cache: the architectures of MeshCache, and that of Ditto. Each adds
+/// caches to the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scheme {
-    /// Nobody intercepts; there is no cache anywhere.
+    /// No router intercepts or caches.
     EndToEnd,
     /// The gateway alone caches (MeshCache §3, architecture A1).
     Default,
@@ -21,31 +24,32 @@ pub enum Scheme {
     Ditto,
 }
 
-/// How a router with peers selects whom to ask for what it does not hold.
+/// How a router selects the peer that it asks for what it does not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Selection {
-    /// The next hop towards the gateway, which looks, keeps and forwards (MeshCache §4.3.1, A3).
+    /// The next hop towards the gateway. It looks in its cache, forwards the request and keeps the
+    /// response (MeshCache §4.3.1, A3).
     PhThcp,
-    /// The gateway, over one connection end to end (MeshCache §4.2.1, A2).
+    /// The gateway, over one end-to-end connection (MeshCache §4.2.1, A2).
     Thcp,
 }
 
-/// Whose requests are intercepted, and where.
+/// Which routers intercept requests, and on which interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interception {
-    /// By the gateway, on its interface towards the mesh.
+    /// The gateway, on its interface towards the mesh.
     Gateway,
-    /// By each access router, on the interface towards its clients.
+    /// Each access router, on the interface towards its clients.
     AccessRouters,
 }
 
-/// There is no scheme of this name.
+/// No scheme has this name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no scheme")]
+#[error("no scheme of this name")]
 pub struct ParseSchemeError;
 
 impl Scheme {
-    /// All of them: each adds caches to the one before.
+    /// All of them, ordered by the number of caches.
     pub const ALL: [Self; 5] =
         [Self::EndToEnd, Self::Default, Self::Thcp, Self::PhThcp, Self::Ditto];
 
@@ -60,10 +64,10 @@ impl Scheme {
         }
     }
 
-    /// One line for the user who has to choose.
+    /// One line to help a user choose.
     pub fn summary(self) -> &'static str {
         match self {
-            Self::EndToEnd => "Nobody intercepts; no cache anywhere",
+            Self::EndToEnd => "No router intercepts or caches",
             Self::Default => "The gateway alone, on its mesh interface (A1)",
             Self::Thcp => {
                 "Access routers, for their clients; they ask the gateway, end to end (A2)"
@@ -77,7 +81,7 @@ impl Scheme {
         }
     }
 
-    /// Whom routers ask for what they do not hold; `None`: they have no peers.
+    /// Which peer a router asks for what it does not hold; `None`: it has no peers.
     pub fn selection(self) -> Option<Selection> {
         match self {
             Self::EndToEnd | Self::Default => None,
@@ -86,7 +90,7 @@ impl Scheme {
         }
     }
 
-    /// Who intercepts; `None`: nobody.
+    /// Which routers intercept; `None`: none.
     pub fn interception(self) -> Option<Interception> {
         match self {
             Self::EndToEnd => None,
@@ -95,7 +99,7 @@ impl Scheme {
         }
     }
 
-    /// Whether routers listen to what their neighbours send each other.
+    /// Whether routers overhear what their neighbours send to each other.
     pub fn overhears(self) -> bool {
         self == Self::Ditto
     }

@@ -1,4 +1,4 @@
-//! Time: an instant of the driver's clock, and a date of the world's.
+//! Time: instants of the driver's monotonic clock, and calendar dates.
 
 use std::ops::{Add, Sub};
 use std::time::Duration;
@@ -21,7 +21,7 @@ impl Instant {
         self.0
     }
 
-    /// How much later this is than `earlier`; zero if it is not later.
+    /// The time from `earlier` to this instant; zero if `earlier` is later.
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
@@ -44,7 +44,8 @@ impl Sub<Instant> for Instant {
     }
 }
 
-/// A date of the world's clock: whole seconds since 1970-01-01 00:00 UTC, as HTTP dates are.
+/// A date of the wall clock: whole seconds since 1970-01-01 00:00 UTC, the resolution of HTTP
+/// dates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Date(u64);
 
@@ -59,7 +60,7 @@ impl Date {
         self.0
     }
 
-    /// Whole seconds by which this is later than `earlier`; zero if it is not later.
+    /// Whole seconds from `earlier` to this date; zero if `earlier` is later.
     pub const fn since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }

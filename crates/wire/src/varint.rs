@@ -1,11 +1,11 @@
-//! Whole numbers in as few bytes as they need: seven bits per byte, lowest first (LEB128).
+//! Unsigned integers of variable length: seven bits per byte, lowest first (LEB128).
 //!
-//! *What this is:* the only variable-length number of our formats. *Who calls it:* [`peer`](crate::peer),
-//! and `content` for manifests. *What it never does:* accept two spellings of one number; otherwise two
-//! different texts could mean the same manifest, and its digest would not be its own. *Where to start:*
-//! [`read`].
+//! *What this is:* the only variable-length number of our formats. *Who calls it:*
+//! [`peer`](crate::peer), and `content` for manifests. *What it never does:* accept two encodings
+//! of one number. Otherwise one manifest could have two encodings, and so two digests. *Where to
+//! start:* [`read`].
 
-/// The longest spelling of a 64-bit number, in bytes.
+/// The longest encoding of a 64-bit number, in bytes.
 pub const LONGEST: usize = 10;
 
 /// Appends the number.
@@ -17,14 +17,14 @@ pub fn write(mut value: u64, out: &mut Vec<u8>) {
     out.push(value as u8);
 }
 
-/// How many bytes `write` would append.
+/// The number of bytes that `write` would append.
 pub fn length(value: u64) -> usize {
     let bits = 64 - (value | 1).leading_zeros() as usize;
     bits.div_ceil(7)
 }
 
-/// Takes a number off the front. `None`, with the input untouched: it is cut short, longer than it
-/// need be, or above 64 bits.
+/// Takes a number off the front. `None`, with the input untouched, if it is truncated, not in its
+/// shortest encoding, or above 64 bits.
 pub fn read(input: &mut &[u8]) -> Option<u64> {
     let last = input.iter().take(LONGEST).position(|&byte| byte < 0x80)?;
     let (bytes, rest) = input.split_at_checked(last + 1)?;
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn other_spellings_are_refused() {
+    fn other_encodings_are_refused() {
         assert_eq!(read(&mut &[0x80, 0x00][..]), None, "zero in two bytes");
         assert_eq!(read(&mut &[0xff; 11][..]), None, "no end");
         let mut above = [0xff; 10];

@@ -1,4 +1,4 @@
-//! The fuzz targets' corpus, run as plain tests.
+//! The corpus of the fuzz targets, run as plain tests.
 
 use std::path::Path;
 
@@ -8,16 +8,16 @@ mod common;
 use common::checks;
 use wire::peer::{ChunkHead, Introduction, Message, Preamble};
 
-/// `again` is what was decoded, encoded again.
+/// Runs a target; `again` decodes its input and returns the result's encoding.
 fn each(target: &str, again: impl Fn(&[u8]) -> Option<Vec<u8>>) {
     judge(target, |bytes| {
         let again = again(bytes);
-        assert!(again.as_deref().is_none_or(|again| again == bytes), "another spelling");
+        assert!(again.as_deref().is_none_or(|again| again == bytes), "another encoding");
         again.is_some()
     });
 }
 
-/// What is to be refused is in files whose name says so.
+/// Runs a target. The names of files that must be refused say so.
 fn judge(target: &str, accept: impl Fn(&[u8]) -> bool) {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
     let (mut decoded, mut refused) = (0, 0);

@@ -6,22 +6,22 @@ use super::ieee80211::{self, Body, Header, Msdus};
 use super::radiotap::{self, Received};
 use super::{Refusal, Segment, ip, pcap};
 
-/// Length of the checksum behind an 802.11 frame.
+/// Length of the checksum after an 802.11 frame.
 const FCS_LEN: usize = 4;
 
-/// A frame as it was captured.
+/// A captured frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// What its first header is: `pcap::LINKTYPE_...`.
+    /// The type of its first header: `pcap::LINKTYPE_...`.
     pub link_type: u32,
-    /// What was captured of it.
+    /// The captured bytes.
     pub bytes: &'a [u8],
-    /// Its length before it was cut, in bytes; if it is not above that of `bytes`, nothing was.
+    /// The original length in bytes. If it exceeds that of `bytes`, the frame was truncated.
     pub length: usize,
 }
 
-/// What one frame brings: an iterator over its segments, one as a rule, several if packets were
-/// aggregated. What gives no segment gives a reason instead, each packet its own.
+/// An iterator over the segments of one frame: usually one, several if packets were aggregated. A
+/// packet that yields no segment yields the reason instead.
 ///
 /// ```
 /// use wire::capture::{Frame, Heard, Refusal, pcap};
@@ -35,16 +35,16 @@ pub struct Frame<'a> {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Heard<'a> {
-    /// What the receiver knows of the frame; nothing without a radiotap header.
+    /// The receiver's metadata; empty without a radiotap header.
     pub radio: Received,
-    /// The 802.11 header of a data frame that could be read.
+    /// The header of an 802.11 data frame, if it could be parsed.
     pub header: Option<Header>,
-    /// The frame was captured in part.
+    /// Whether part of the frame was not captured.
     cut: bool,
     left: Left<'a>,
 }
 
-/// What was not yet given out.
+/// The packets that are still to be returned.
 #[derive(Clone, Debug)]
 enum Left<'a> {
     Nothing,
@@ -53,7 +53,7 @@ enum Left<'a> {
 }
 
 impl<'a> Heard<'a> {
-    /// Reads the headers below IP.
+    /// Parses the headers below IP.
     pub fn new(frame: Frame<'a>) -> Self {
         let cut = frame.length.saturating_sub(frame.bytes.len());
         let mut heard =
@@ -77,7 +77,7 @@ impl<'a> Heard<'a> {
             return Left::One(Err(Refusal::BadFcs));
         }
         if radio.fcs {
-            // What was not captured is its last part.
+            // Truncation removes the end of a frame first, and so the FCS.
             let there = FCS_LEN.saturating_sub(cut);
             frame = frame.get(..frame.len().saturating_sub(there)).unwrap_or_default();
         }

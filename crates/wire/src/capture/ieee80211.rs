@@ -1,4 +1,4 @@
-//! 802.11 frames as they are on the air, without the FCS (IEEE 802.11-2020, clause 9).
+//! 802.11 frames as they are sent, without the FCS (IEEE 802.11-2020, clause 9).
 
 #![deny(clippy::indexing_slicing, clippy::unwrap_used)]
 
@@ -10,16 +10,17 @@ pub type Mac = [u8; 6];
 /// Length of a data frame's header in an ad hoc network (three addresses).
 pub const DATA_HEADER_LEN: usize = 24;
 
-/// Length of what stands between that header and the network layer's packet (RFC 1042).
+/// Length of the LLC and SNAP headers, between that header and the network layer's packet (RFC
+/// 1042).
 pub const LLC_LEN: usize = 8;
 
-/// Length of an acknowledgement, and of a CTS.
+/// Length of an ACK frame, and of a CTS frame.
 pub const ACK_LEN: usize = 10;
 
-/// Length of an RTS.
+/// Length of an RTS frame.
 pub const RTS_LEN: usize = 16;
 
-/// Type data, subtype 0; to and from no distribution system.
+/// Type data, subtype 0; both DS bits are zero in an ad hoc network.
 const DATA: u8 = 0x08;
 
 /// Type control, subtypes ACK, RTS and CTS.
@@ -27,51 +28,52 @@ const ACK: u8 = 0xd4;
 const RTS: u8 = 0xb4;
 const CTS: u8 = 0xc4;
 
-/// Parts of the first byte: version, type, and of a data frame's subtype the bits that say that
-/// nothing is carried, and that a QoS field follows (9.2.4.1).
+/// Masks for the first byte: version; type; and the two bits of a data frame's subtype for "no
+/// data" and "a QoS field follows" (9.2.4.1).
 const VERSION: u8 = 0x03;
 const TYPE: u8 = 0x0c;
 const NULL: u8 = 0x40;
 const QOS: u8 = 0x80;
 
-/// Parts of the second byte: towards and from a distribution system; more parts follow.
+/// Bits of the second byte: to DS, from DS, more fragments.
 const TO_DS: u8 = 0x01;
 const FROM_DS: u8 = 0x02;
 const MORE_FRAGMENTS: u8 = 0x04;
 
-/// This is not the first try.
+/// Bit of the second byte: a retransmission.
 const RETRY: u8 = 0x08;
 
-/// More parts of the second byte: encrypted; behind a QoS field, HT control follows.
+/// Further bits of the second byte: encrypted; in frames with a QoS field, an HT control field
+/// follows it.
 const PROTECTED: u8 = 0x40;
 const HT_CONTROL: u8 = 0x80;
 
-/// Parts of the QoS field: several packets; a mesh control field is there (9.2.4.5).
+/// Bits of the QoS field: the body is an A-MSDU; a mesh control field is present (9.2.4.5).
 const AGGREGATE: u16 = 0x0080;
 const MESH_CONTROL: u16 = 0x0100;
 
-/// Two addresses and a length, before each packet of an aggregate.
+/// Before each packet of an A-MSDU: two addresses and a length.
 const SUBFRAME_HEADER_LEN: usize = 14;
 
 /// The header of a data frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Data {
-    /// Whom it is for.
+    /// The receiver's address.
     pub to: Mac,
-    /// Who sends it.
+    /// The sender's address.
     pub from: Mac,
-    /// The network's own address.
+    /// The address of the network (BSSID).
     pub bssid: Mac,
-    /// How long the exchange goes on after this frame, in microseconds.
+    /// The duration field: the rest of the frame exchange after this frame, in microseconds.
     pub duration_us: u16,
-    /// The sender's count, 12 bits.
+    /// The sender's sequence number, 12 bits.
     pub sequence: u16,
-    /// Whether it was sent before.
+    /// Whether the frame is a retransmission.
     pub retry: bool,
 }
 
 impl Data {
-    /// The header, and the LLC/SNAP header of a packet of this Ethernet type after it.
+    /// The header, followed by the LLC/SNAP header of a packet with this EtherType.
     pub fn to_bytes(self, ethertype: [u8; 2]) -> [u8; DATA_HEADER_LEN + LLC_LEN] {
         let mut header = [0; DATA_HEADER_LEN + LLC_LEN];
         header[0] = DATA;
@@ -87,7 +89,7 @@ impl Data {
     }
 }
 
-/// An acknowledgement to this station: it ends the exchange, so it announces no duration.
+/// An ACK to this station. It ends the frame exchange, so its duration is zero.
 pub fn ack(to: Mac) -> [u8; ACK_LEN] {
     let mut frame = [0; ACK_LEN];
     frame[0] = ACK;
@@ -95,7 +97,7 @@ pub fn ack(to: Mac) -> [u8; ACK_LEN] {
     frame
 }
 
-/// A station asks another whether it may send.
+/// An RTS: asks another station whether the sender may transmit.
 pub fn rts(to: Mac, from: Mac, duration_us: u16) -> [u8; RTS_LEN] {
     let mut frame = [0; RTS_LEN];
     frame[0] = RTS;
@@ -105,7 +107,7 @@ pub fn rts(to: Mac, from: Mac, duration_us: u16) -> [u8; RTS_LEN] {
     frame
 }
 
-/// The answer that it may.
+/// A CTS: the answer to an RTS.
 pub fn cts(to: Mac, duration_us: u16) -> [u8; ACK_LEN] {
     let mut frame = ack(to);
     frame[0] = CTS;
@@ -113,28 +115,29 @@ pub fn cts(to: Mac, duration_us: u16) -> [u8; ACK_LEN] {
     frame
 }
 
-/// What a data frame's header says.
+/// The fields of a data frame's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The station that it was sent to on this hop, or a group.
+    /// The receiver on this hop: a station or a group.
     pub receiver: Mac,
-    /// The station that sent it on this hop.
+    /// The sender on this hop.
     pub transmitter: Mac,
-    /// The transmitter's count, 12 bits.
+    /// The transmitter's sequence number, 12 bits.
     pub sequence: u16,
-    /// Whether it was sent before.
+    /// Whether the frame is a retransmission.
     pub retry: bool,
 }
 
-/// What a data frame carries.
+/// The body of a data frame.
 #[derive(Debug)]
 pub(super) enum Body<'a> {
-    /// One packet, with LLC in front.
+    /// One packet, preceded by LLC.
     Msdu(&'a [u8]),
     Aggregate(Msdus<'a>),
 }
 
-/// Reads a frame without its FCS. `padded` as radiotap says it; `cut` if it was captured in part.
+/// Parses a frame without its FCS. `padded`: radiotap announces padding after the header; `cut`:
+/// part of the frame was not captured.
 pub(super) fn read(frame: &[u8], padded: bool, cut: bool) -> Result<(Header, Body<'_>), Refusal> {
     let mut rest = frame;
     let [kind, flags] = take(&mut rest).ok_or(Refusal::Short)?;
@@ -145,7 +148,7 @@ pub(super) fn read(frame: &[u8], padded: bool, cut: bool) -> Result<(Header, Bod
         let length = frame.len() - rest.len();
         rest = frame.get(length.next_multiple_of(4)..).ok_or(Refusal::Short)?;
     }
-    // In frames from stations to their access point, this bit has another meaning.
+    // Without the "from DS" bit, from a station to its access point, this bit means something else.
     let mesh = flags & FROM_DS != 0 && qos & MESH_CONTROL != 0;
     let body = if qos & AGGREGATE != 0 {
         Body::Aggregate(Msdus::new(rest, mesh, cut))
@@ -157,7 +160,7 @@ pub(super) fn read(frame: &[u8], padded: bool, cut: bool) -> Result<(Header, Bod
     Ok((header, body))
 }
 
-/// Whether by its first two bytes it is a data frame that can be read.
+/// Checks by the first two bytes that this is a data frame that can be read.
 fn carries_data(kind: u8, flags: u8) -> Result<(), Refusal> {
     match kind & (VERSION | TYPE) {
         0x00 => Err(Refusal::Management),
@@ -170,8 +173,8 @@ fn carries_data(kind: u8, flags: u8) -> Result<(), Refusal> {
     }
 }
 
-/// What follows the first two bytes, up to what is carried (9.3.2.1): the header and the QoS field,
-/// zero if there is none. `None` if the bytes end before.
+/// The fields from the third byte to the body (9.3.2.1): the header, and the QoS field, zero if
+/// absent. `None` if the bytes end before the body.
 fn read_header(rest: &mut &[u8], kind: u8, flags: u8) -> Option<(Result<Header, Refusal>, u16)> {
     let _duration: [u8; 2] = take(rest)?;
     let (receiver, transmitter, _third): (Mac, Mac, Mac) = (take(rest)?, take(rest)?, take(rest)?);
@@ -193,9 +196,9 @@ fn read_header(rest: &mut &[u8], kind: u8, flags: u8) -> Option<(Result<Header, 
     Some((Ok(Header { receiver, transmitter, sequence, retry }), qos))
 }
 
-/// How long the mesh control field is that these bytes begin with (9.2.4.7.3): flags, time to live,
-/// sequence number, no, one or two addresses. `None` if it is none: the bit that announces it means
-/// something else between access points, and its reserved bits tell.
+/// The length of the mesh control field at the front (9.2.4.7.3): flags, time to live, sequence
+/// number, and up to two addresses. `None` if there is none: between access points the bit that
+/// announces the field has another meaning, which is detected by the reserved flags.
 fn mesh_control_len(bytes: &[u8]) -> Option<usize> {
     match bytes.first()? {
         0 => Some(6),
@@ -205,7 +208,7 @@ fn mesh_control_len(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// The packets of an aggregate (A-MSDU, 9.3.2.2), each with LLC in front.
+/// The packets of an aggregate (A-MSDU, 9.3.2.2), each preceded by LLC.
 #[derive(Clone, Debug)]
 pub(super) struct Msdus<'a> {
     rest: &'a [u8],
@@ -213,22 +216,23 @@ pub(super) struct Msdus<'a> {
     cut: bool,
 }
 
-/// How the length in front of each packet is meant.
+/// The meaning of the length field before each packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Length {
-    /// Big-endian, of all that follows.
+    /// Big-endian; counts all that follows.
     Plain,
-    /// In a mesh, as the standard has it: little-endian, of what follows the mesh control field.
+    /// In a mesh, by the standard: little-endian; counts what follows the mesh control field.
     Mesh,
-    /// The same, big-endian, as Linux sent it.
+    /// The same in big-endian, as Linux used to send it.
     MeshBigEndian,
-    /// In a mesh, big-endian and with the mesh control field, as some hardware sends it.
+    /// In a mesh: big-endian, counting the mesh control field too, as some hardware sends it.
     MeshWithin,
 }
 
 impl<'a> Msdus<'a> {
     fn new(rest: &'a [u8], mesh: bool, cut: bool) -> Self {
-        // In a mesh, the reading that ends where the frame does is the right one.
+        // The sender does not say which it uses; the right reading is the one that ends where the
+        // frame does.
         let readings = [Length::Mesh, Length::MeshBigEndian, Length::MeshWithin, Length::Plain];
         let fits = |length: &Length| {
             Msdus { rest, length: *length, cut: false }.all(|packet| packet.is_ok())
@@ -239,7 +243,7 @@ impl<'a> Msdus<'a> {
 }
 
 impl Length {
-    /// Where the packet begins behind its subframe's header, and where it ends.
+    /// Where in the subframe the packet begins and ends.
     fn borders(self, subframe: &[u8]) -> Option<(usize, usize)> {
         let mut after = subframe.get(2 * size_of::<Mac>()..)?;
         let length: [u8; 2] = take(&mut after)?;
@@ -265,7 +269,7 @@ impl<'a> Iterator for Msdus<'a> {
     type Item = Result<&'a [u8], Refusal>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        // Less than a header is no packet, but a checksum or padding that nobody announced.
+        // A rest shorter than a header is no packet but an unannounced checksum or padding.
         if self.rest.len() < SUBFRAME_HEADER_LEN {
             return None;
         }

@@ -1,5 +1,5 @@
-//! From an IP packet to its TCP segment (RFC 791, 8200, 9293). Headers are cut apart by `etherparse`,
-//! which neither copies nor allocates.
+//! From an IP packet to its TCP segment (RFC 791, 8200, 9293). `etherparse` parses the headers; it
+//! neither copies nor allocates.
 #![deny(clippy::indexing_slicing, clippy::unwrap_used)]
 
 use std::net::{IpAddr, SocketAddr};
@@ -11,37 +11,37 @@ use etherparse::{
 
 use super::Refusal;
 
-/// Of IP, as the layer below says.
+/// The version of IP that the layer below announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Version {
     V4,
     V6,
 }
 
-/// A TCP segment as it was heard.
+/// A TCP segment as it was captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment<'a> {
-    /// Who sent it.
+    /// The sender.
     pub from: SocketAddr,
-    /// Whom it is for.
+    /// The receiver.
     pub to: SocketAddr,
-    /// Number of the payload's first byte; with `syn`, one less.
+    /// The sequence number of the payload's first byte; with `syn`, one less.
     pub seq: u32,
-    /// The byte that the sender waits for, if it says so.
+    /// The acknowledgement number, if the ACK flag is set: the next byte that the sender expects.
     pub ack: Option<u32>,
-    /// The sender begins.
+    /// The SYN flag: the sender opens the connection.
     pub syn: bool,
-    /// The sender has no more to say behind this payload.
+    /// The FIN flag: the sender sends nothing after this payload.
     pub fin: bool,
-    /// The connection is gone.
+    /// The RST flag: the connection is reset.
     pub rst: bool,
-    /// Bytes of the stream. In a frame that was captured in part, those that were captured.
+    /// Bytes of the stream; of a truncated frame, the captured ones.
     pub payload: &'a [u8],
-    /// How many bytes of the payload were on the air behind these, but not captured.
+    /// The number of bytes of the payload that were sent after these but not captured.
     pub missing: usize,
 }
 
-/// A packet that may have padding behind it. `cut` says that the frame was captured in part.
+/// The segment in a packet, which padding may follow. `cut`: part of the frame was not captured.
 pub(super) fn segment(version: Version, packet: &[u8], cut: bool) -> Result<Segment<'_>, Refusal> {
     let (from, to, payload, missing) = match version {
         Version::V4 => v4(packet)?,
@@ -54,7 +54,7 @@ pub(super) fn segment(version: Version, packet: &[u8], cut: bool) -> Result<Segm
         return Err(Refusal::NotTcp);
     }
     let tcp = TcpSlice::from_slice(payload.payload).map_err(|error| match error {
-        // Of a packet that is there whole, the header is too long for it.
+        // The packet was captured whole, but its header claims to be longer.
         HeaderSliceError::Len(_) if !cut => Refusal::Tcp,
         HeaderSliceError::Len(_) => Refusal::Short,
         HeaderSliceError::Content(_) => Refusal::Tcp,
@@ -72,7 +72,7 @@ pub(super) fn segment(version: Version, packet: &[u8], cut: bool) -> Result<Segm
     })
 }
 
-/// From, to, what the packet carries, and how many bytes of that are not there.
+/// Source, destination, payload, and the number of payload bytes that were not captured.
 type Opened<'a> = (IpAddr, IpAddr, LaxIpPayloadSlice<'a>, usize);
 
 fn v4(packet: &[u8]) -> Result<Opened<'_>, Refusal> {
@@ -98,7 +98,7 @@ fn v6(packet: &[u8]) -> Result<Opened<'_>, Refusal> {
     opened(ends, ip.payload(), ip.is_payload_fragmented(), missing, trouble.is_some())
 }
 
-/// `trouble` is an extension header that could not be read.
+/// `trouble`: an extension header could not be parsed.
 fn opened<'a>(
     (from, to): (IpAddr, IpAddr),
     payload: &LaxIpPayloadSlice<'a>,
@@ -106,7 +106,7 @@ fn opened<'a>(
     missing: usize,
     trouble: bool,
 ) -> Result<Opened<'a>, Refusal> {
-    // A length of zero, or below the header's own, says nothing of where padding begins.
+    // A length of zero, or one below the header's own, does not show where padding begins.
     let unmeasured = payload.len_source == LenSource::Slice && !payload.incomplete;
     match () {
         () if unmeasured => Err(Refusal::Ip),

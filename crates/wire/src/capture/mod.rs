@@ -1,10 +1,11 @@
-//! What a capture interface shows, from a frame's bytes to TCP segments.
+//! Captured frames: from the bytes of a frame to its TCP segments.
 //!
-//! *What this is:* [`Heard`], the TCP segments of one captured frame, and [`records`], the frames of
-//! a capture file; each as views of the bytes that were given, with nothing copied. Beside them the
-//! headers that a monitor interface of the lab writes. *Who calls it:* the overhearing engine, the
-//! driver that captures, the lab. *What it never does:* allocate per frame, trust a length, judge
-//! checksums (names are hashes, and hashes judge better). *Where to start:* `heard.rs`.
+//! *What this is:* [`Heard`], the TCP segments of one captured frame, and [`records`], the frames
+//! of a capture file. Both are views of the given bytes, without copies. Beside them are the
+//! headers that the lab writes on its monitor interfaces. *Who calls it:* the overhearing engine,
+//! the driver that captures, the lab. *What it never does:* allocate per frame, trust a length,
+//! verify checksums (the names of chunks are hashes, which detect errors better). *Where to start:*
+//! `heard.rs`.
 
 mod ethernet;
 mod heard;
@@ -20,7 +21,7 @@ pub use heard::{Frame, Heard};
 pub use ip::Segment;
 pub use refusal::Refusal;
 
-/// Takes so many bytes off the front.
+/// Takes `N` bytes off the front.
 fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
     let (array, rest) = bytes.split_first_chunk()?;
     *bytes = rest;

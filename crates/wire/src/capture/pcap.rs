@@ -1,4 +1,4 @@
-//! Capture files, in the classic format with nanoseconds (draft-ietf-opsawg-pcap).
+//! The classic capture format, with times in nanoseconds or microseconds (draft-ietf-opsawg-pcap).
 
 #![deny(clippy::indexing_slicing, clippy::unwrap_used)]
 
@@ -11,25 +11,25 @@ use crate::Instant;
 /// The link type of Ethernet frames.
 pub const LINKTYPE_ETHERNET: u32 = 1;
 
-/// The link type of 802.11 frames with nothing before them.
+/// The link type of 802.11 frames without a header before them.
 pub const LINKTYPE_IEEE802_11: u32 = 105;
 
 /// The link type of frames with a radiotap header.
 pub const LINKTYPE_IEEE802_11_RADIOTAP: u32 = 127;
 
-/// Marks a file whose times are in nanoseconds, by the byte order that it is written in.
+/// Magic number of a file with times in nanoseconds. It also shows the file's byte order.
 const MAGIC_NANOSECONDS: u32 = 0xa1b2_3c4d;
 
-/// The same for microseconds.
+/// Magic number of a file with times in microseconds.
 const MAGIC_MICROSECONDS: u32 = 0xa1b2_c3d4;
 
-/// Of the field of the link type, the part that is the link type; the rest speaks of checksums.
+/// The bits of the link-type field that hold the link type; the others describe checksums.
 const LINK_TYPE: u32 = 0xffff;
 
-/// Longer frames would be cut; none is.
+/// The greatest captured length: longer frames would be cut, but none is longer.
 const SNAP_LENGTH: u32 = 65_535;
 
-/// What a file begins with.
+/// The header of a file.
 pub fn file_header(link_type: u32) -> [u8; 24] {
     let mut header = [0; 24];
     header[0..4].copy_from_slice(&MAGIC_NANOSECONDS.to_le_bytes());
@@ -40,8 +40,8 @@ pub fn file_header(link_type: u32) -> [u8; 24] {
     header
 }
 
-/// What stands before each frame of `length` bytes; `epoch` is the date of the driver's zero, since
-/// 1970.
+/// The header of a record whose frame has `length` bytes. `epoch` is the date of the driver's zero,
+/// as a duration since 1970.
 pub fn record_header(epoch: Duration, time: Instant, length: u32) -> [u8; 16] {
     let date = epoch.saturating_add(Duration::from_nanos(time.as_nanos()));
     let (seconds, nanos) = (date.as_secs() as u32, date.subsec_nanos());
@@ -52,7 +52,7 @@ pub fn record_header(epoch: Duration, time: Instant, length: u32) -> [u8; 16] {
     header
 }
 
-/// How numbers are written.
+/// The byte order of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     Little,
@@ -80,21 +80,21 @@ impl Order {
     }
 }
 
-/// What a file's header says of its records.
+/// The properties of a file that its header gives.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Format {
     order: Order,
-    /// What a unit of the part below a second is.
+    /// The unit of the fraction of a second, in nanoseconds.
     nanos_per_unit: u64,
     link_type: u32,
 }
 
-/// Lengths of the headers of file and record.
+/// Lengths of the headers of a file and of a record.
 pub(super) const FILE_HEADER_LEN: usize = 24;
 const RECORD_HEADER_LEN: usize = 16;
 
 impl Format {
-    /// Of a file that begins with these bytes; `None` until they are enough.
+    /// Reads the header at the front of a file; `None` if more bytes are needed.
     pub fn read(mut bytes: &[u8]) -> Result<Option<Self>, Cause> {
         let Some(magic) = take(&mut bytes) else { return Ok(None) };
         let read = |order: Order| match order.u32(magic) {
@@ -110,7 +110,7 @@ impl Format {
         Ok(Some(Self { order, nanos_per_unit, link_type: rest & LINK_TYPE }))
     }
 
-    /// The record at the front, and its length with its header; `None` until it is there whole.
+    /// The record at the front, and its length with its header; `None` if more bytes are needed.
     pub fn record<'a>(&self, bytes: &'a [u8]) -> Result<Option<(Record<'a>, usize)>, Cause> {
         let Some((&header, rest)) = bytes.split_first_chunk::<RECORD_HEADER_LEN>() else {
             return Ok(None);

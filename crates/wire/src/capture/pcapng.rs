@@ -1,4 +1,4 @@
-//! Blocks of capture files of the newer kind (draft-ietf-opsawg-pcapng).
+//! Blocks of the newer capture format (draft-ietf-opsawg-pcapng).
 #![deny(clippy::indexing_slicing, clippy::unwrap_used)]
 
 use super::pcap::Order;
@@ -6,43 +6,43 @@ use super::records::{Cause, FRAME_MAX, Record};
 use super::{Frame, take};
 use crate::Instant;
 
-/// What a section, and so a file, begins with; the same in both byte orders.
+/// The block type at the start of a section, and so of a file; the same in both byte orders.
 pub(super) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 
 const INTERFACE: u32 = 1;
 const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
 
-/// Tells a section's byte order.
+/// Shows a section's byte order.
 const BYTE_ORDER_MAGIC: [u8; 4] = [0x1a, 0x2b, 0x3c, 0x4d];
 
-/// Options of an interface: units of its times, and seconds to add to them.
+/// Options of an interface: the resolution of its times, and an offset in seconds.
 const OPTION_END: u16 = 0;
 const OPTION_TSRESOL: u16 = 9;
 const OPTION_TSOFFSET: u16 = 14;
 
-/// The type of a block, its length, and its length again at its end.
+/// The shortest block: its type, its length, and the same length again at its end.
 const SHORTEST: usize = 12;
 
-/// The longest block that is read; others may be of any length.
+/// The longest block that is parsed; blocks of other types may have any length.
 pub(super) const BLOCK_MAX: usize = 1 << 20;
 
-/// More interfaces than any capture has.
+/// A limit on memory; no real capture has as many interfaces.
 const INTERFACES_MAX: usize = 256;
 
-/// What the blocks so far say of those that follow.
+/// State of the current section, from the blocks read so far.
 #[derive(Clone, Debug)]
 pub(super) struct Section {
     order: Order,
     interfaces: Vec<Interface>,
-    /// The last packet's.
+    /// The time of the last packet.
     time: Instant,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Interface {
     link_type: u32,
-    /// Zero is no limit.
+    /// Zero means no limit.
     snap_length: u32,
     units_per_second: Units,
     offset_seconds: i64,
@@ -54,9 +54,9 @@ enum Units {
     PowerOfTwo(u32),
 }
 
-/// What a block brings, and how long it is.
+/// A parsed block.
 pub(super) struct Block<'a> {
-    /// May be more than was shown, if nothing in it is of interest.
+    /// May exceed the given bytes if the block is of a type that is skipped.
     pub length: u32,
     pub record: Option<Record<'a>>,
 }
@@ -66,7 +66,7 @@ impl Section {
         Self { order: Order::Little, interfaces: Vec::new(), time: Instant::ZERO }
     }
 
-    /// The block at the front; `None` until enough of it is there.
+    /// The block at the front; `None` if more bytes are needed.
     pub fn block<'a>(&mut self, bytes: &'a [u8]) -> Result<Option<Block<'a>>, Cause> {
         let mut rest = bytes;
         let (Some(kind), Some(length)) = (take(&mut rest), take(&mut rest)) else {
@@ -74,6 +74,7 @@ impl Section {
         };
         let kind = self.order.u32(kind);
         if kind == SECTION_HEADER {
+            // A section header gives the byte order of its own length field.
             let Some(magic) = rest.first_chunk() else { return Ok(None) };
             *self = Self { order: order(*magic)?, ..Self::new() };
         }
@@ -82,6 +83,7 @@ impl Section {
             return Err(Cause::BlockLength);
         }
         if !matches!(kind, SECTION_HEADER | INTERFACE | SIMPLE_PACKET | ENHANCED_PACKET) {
+            // The caller skips the block, so it need not be in memory.
             return Ok(Some(Block { length, record: None }));
         }
         if length as usize > BLOCK_MAX {
@@ -98,7 +100,7 @@ impl Section {
         Ok(Some(Block { length, record }))
     }
 
-    /// What is between the lengths of a block, which must agree.
+    /// The body of a block, between its two lengths, which must agree.
     fn body<'a>(&self, block: &'a [u8]) -> Result<&'a [u8], Cause> {
         let whole = block.split_last_chunk::<4>();
         let (front, last) = whole.ok_or(Cause::BlockLength)?;
@@ -113,6 +115,7 @@ impl Section {
         let mut interface = Interface {
             link_type: self.order.u16([low, high]).into(),
             snap_length: self.order.take_u32(&mut body).ok_or(Cause::Block)?,
+            // The default is microseconds.
             units_per_second: Units::PowerOfTen(6),
             offset_seconds: 0,
         };
@@ -141,7 +144,7 @@ impl Section {
         Ok(None)
     }
 
-    /// Takes an option off the front, and the padding behind it; `None` at the end of options.
+    /// Takes an option and its padding off the front; `None` at the end of options.
     fn option<'a>(&self, body: &mut &'a [u8]) -> Result<Option<(u16, &'a [u8])>, Cause> {
         let Some([c0, c1, l0, l1]) = take(body) else { return Ok(None) };
         let (code, length) = (self.order.u16([c0, c1]), usize::from(self.order.u16([l0, l1])));
@@ -153,7 +156,8 @@ impl Section {
         Ok(Some((code, value)))
     }
 
-    /// A packet of the first interface, without a time: it gets that of the packet before.
+    /// A packet of the first interface. It has no time of its own, and gets that of the packet
+    /// before.
     fn simple_packet<'a>(&self, mut body: &'a [u8]) -> Result<Record<'a>, Cause> {
         let interface = self.interfaces.first().ok_or(Cause::NoInterface)?;
         let length = self.order.take_u32(&mut body).ok_or(Cause::Block)? as usize;
@@ -161,7 +165,7 @@ impl Section {
             0 => length,
             limit => length.min(limit as usize),
         };
-        // A frame that was cut may end before the interface's limit.
+        // A truncated frame may be shorter than the interface's limit.
         let bytes = body.get(..captured).unwrap_or(body);
         if bytes.len() > FRAME_MAX {
             return Err(Cause::FrameLength);
@@ -187,13 +191,13 @@ impl Section {
 }
 
 impl Interface {
-    /// The date of so many units; at the ends of what [`Instant`] can say if it is beyond them.
+    /// The date of a timestamp in the interface's units, clamped to the range of [`Instant`].
     fn time(&self, units: u64) -> Instant {
         let nanos = match self.units_per_second {
             Units::PowerOfTen(power @ ..=9) => u128::from(units) * 10u128.pow(9 - power),
-            // Below 10^20 units; 10^38 of them are nothing.
+            // A number of units below 10^20; dividing by 10^38 gives zero.
             Units::PowerOfTen(power) => u128::from(units) / 10u128.pow((power - 9).min(38)),
-            // Below 2^94, and shifted out whole by more.
+            // The product is below 2^94, so a shift by more gives zero.
             Units::PowerOfTwo(power) => (u128::from(units) * 1_000_000_000) >> power,
         };
         let offset = i128::from(self.offset_seconds) * 1_000_000_000;

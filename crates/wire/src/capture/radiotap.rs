@@ -1,4 +1,4 @@
-//! The radiotap header: what the receiver knows of a frame beside its bytes (<https://www.radiotap.org>).
+//! The radiotap header: metadata of the receiver about a frame (<https://www.radiotap.org>).
 
 #![deny(clippy::indexing_slicing, clippy::unwrap_used)]
 
@@ -7,14 +7,15 @@ use super::{Refusal, take};
 /// Length of the header that [`Radiotap::to_bytes`] writes.
 pub const LEN: usize = 23;
 
-/// Where in that header the signal stands, for whoever shows one frame to many receivers.
+/// Offset of the signal field in that header: a caller that gives one frame to many receivers
+/// changes only this field.
 pub const SIGNAL_AT: usize = 22;
 
-/// Where the first word of presence is; and the length of a header with that alone.
+/// Offset of the first presence word; and the length of a header that has only this word.
 const FIRST_WORD: usize = 4;
 const SHORTEST: usize = 8;
 
-/// Fields that are present: TSFT, flags, rate, channel, antenna signal.
+/// The fields present: TSFT, flags, rate, channel, antenna signal.
 const PRESENT: u32 = 1 | 1 << 1 | 1 << 2 | 1 << 3 | 1 << 5;
 
 /// Channel flags.
@@ -23,13 +24,13 @@ const OFDM: u16 = 0x0040;
 const BAND_2_GHZ: u16 = 0x0080;
 const BAND_5_GHZ: u16 = 0x0100;
 
-/// Rates of 802.11b, in units of 500 kbit/s; all others are OFDM's.
+/// Rates of 802.11b, in units of 500 kbit/s; all others use OFDM.
 const CCK_RATES: [u8; 4] = [2, 4, 11, 22];
 
-/// What a receiver knows of a frame of 802.11b, a or g.
+/// The receiver's metadata of a frame of 802.11b, a or g.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Radiotap {
-    /// When the frame's first bit came, its preamble past, in microseconds of the receiver's clock.
+    /// When the first bit after the preamble arrived, in microseconds of the receiver's clock.
     pub tsft_us: u64,
     /// Rate in units of 500 kbit/s.
     pub rate: u8,
@@ -56,32 +57,32 @@ impl Radiotap {
     }
 }
 
-/// What a receiver knows of a frame. Of fields that a header has several times (for each antenna),
-/// the first.
+/// The receiver's metadata of a frame. If a field occurs several times (once for each antenna), the
+/// first is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
-    /// When the frame's first bit came, in microseconds of the receiver's clock.
+    /// When the first bit after the preamble arrived, in microseconds of the receiver's clock.
     pub tsft_us: Option<u64>,
-    /// The frame's checksum is behind it.
+    /// The frame's checksum follows it.
     pub fcs: bool,
-    /// The checksum, or that of the physical header, was wrong.
+    /// The checksum of the frame or of the physical header was wrong.
     pub bad_fcs: bool,
-    /// Between the 802.11 header and what it carries, padding makes a multiple of four bytes.
+    /// The 802.11 header is padded to a multiple of four bytes.
     pub padded: bool,
     /// Rate in units of 500 kbit/s.
     pub rate: Option<u8>,
-    /// Index of modulation and coding, of 802.11n.
+    /// Index of the modulation and coding scheme (MCS) of 802.11n.
     pub mcs: Option<u8>,
     /// Frequency in MHz.
     pub channel_mhz: Option<u16>,
     /// Received power.
     pub signal_dbm: Option<i8>,
-    /// Noise beside it.
+    /// Noise power.
     pub noise_dbm: Option<i8>,
 }
 
-/// What each bit of a word of presence stands for: alignment and size of a field. TLVs (bit 28) and
-/// what may come behind them have no fixed size, and give nothing that is read here.
+/// For each bit of a presence word, alignment and size of its field. TLVs (bit 28) and the bits
+/// above have no fixed size; none of their fields is needed here.
 const FIELDS: [(usize, usize); 28] = [
     (8, 8),  // 0: TSFT
     (1, 1),  // 1: flags
@@ -113,20 +114,20 @@ const FIELDS: [(usize, usize); 28] = [
     (2, 4),  // 27: L-SIG
 ];
 
-/// After this word, fields count from the start of the standard ones again.
+/// The fields of the next word are numbered from the first standard field again.
 const RADIOTAP_NAMESPACE: u32 = 1 << 29;
 
-/// After this word, fields are a vendor's.
+/// The fields of the next word are a vendor's.
 const VENDOR_NAMESPACE: u32 = 1 << 30;
 
-/// Another word of presence follows.
+/// Another presence word follows.
 const MORE: u32 = 1 << 31;
 
-/// What stands for no field.
+/// Bits that do not stand for a field.
 const NAMESPACES: u32 = RADIOTAP_NAMESPACE | VENDOR_NAMESPACE | MORE;
 
-/// What the header says, and the frame behind it. A field that is not known ends the reading of
-/// fields: where the frame begins is said apart.
+/// Reads the header, and returns the frame after it. An unknown field ends the reading of fields,
+/// because its length is unknown; the frame's offset is given separately.
 pub(super) fn read(bytes: &[u8]) -> Result<(Received, &[u8]), Refusal> {
     let mut fixed = bytes;
     let [version, _, low, high] = take(&mut fixed).ok_or(Refusal::Short)?;
@@ -136,12 +137,12 @@ pub(super) fn read(bytes: &[u8]) -> Result<(Received, &[u8]), Refusal> {
     }
     let (header, frame) = bytes.split_at_checked(length).ok_or(Refusal::Short)?;
     let mut received = Received::default();
-    // What was read before trouble counts.
+    // Fields read before an error stay valid.
     let _ = read_fields(header, &mut received);
     Ok((received, frame))
 }
 
-/// `None` where the reading ends early.
+/// `None` if the reading of fields ends early.
 fn read_fields(header: &[u8], received: &mut Received) -> Option<()> {
     let words = header.get(FIRST_WORD..)?.chunks_exact(4);
     let words = words.map_while(|word| Some(u32::from_le_bytes(word.try_into().ok()?)));
@@ -151,9 +152,9 @@ fn read_fields(header: &[u8], received: &mut Received) -> Option<()> {
     for word in words.take(count) {
         match namespace {
             Namespace::Radiotap => fields.standard(word, received)?,
-            // Skipped whole when it began.
+            // All its fields were skipped where it began.
             Namespace::Vendor => {}
-            // No field has a number above 31.
+            // No known field has a number above 31.
             Namespace::Beyond => none_of(word & !NAMESPACES)?,
         }
         namespace = match word & (RADIOTAP_NAMESPACE | VENDOR_NAMESPACE) {
@@ -170,11 +171,11 @@ fn read_fields(header: &[u8], received: &mut Received) -> Option<()> {
     Some(())
 }
 
-/// Whose fields a word of presence counts.
+/// Which list of fields a presence word refers to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Namespace {
     Radiotap,
-    /// The standard's, counted on from 32.
+    /// The standard fields from number 32 on.
     Beyond,
     Vendor,
 }
@@ -183,14 +184,14 @@ fn none_of(bits: u32) -> Option<()> {
     (bits == 0).then_some(())
 }
 
-/// The fields behind the words of presence.
+/// The fields after the presence words.
 struct Fields<'a> {
     header: &'a [u8],
     at: usize,
 }
 
 impl<'a> Fields<'a> {
-    /// Those of one word.
+    /// Reads the fields of one word.
     fn standard(&mut self, word: u32, received: &mut Received) -> Option<()> {
         let mut left = word & !NAMESPACES;
         while left != 0 {
@@ -202,14 +203,14 @@ impl<'a> Fields<'a> {
         Some(())
     }
 
-    /// An organisation, a part of it, and how long its fields are.
+    /// Skips a vendor's fields; their length follows an organisation and a sub-namespace.
     fn skip_vendor(&mut self) -> Option<()> {
         let [_, _, _, _, low, high] = *self.next(2, 6)?.first_chunk()?;
         self.next(1, u16::from_le_bytes([low, high]).into())?;
         Some(())
     }
 
-    /// Alignment, a power of two, counts from the header's start.
+    /// The next field. Its alignment, a power of two, counts from the start of the header.
     fn next(&mut self, align: usize, size: usize) -> Option<&'a [u8]> {
         let start = (self.at + align - 1) & !(align - 1);
         let field = self.header.get(start..start + size)?;

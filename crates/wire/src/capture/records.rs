@@ -1,7 +1,7 @@
-//! The frames of a capture file, of either kind (pcap, pcapng), from bytes that come in pieces.
+//! The frames of a capture file in either format (pcap, pcapng), read in pieces.
 //!
-//! [`Decoder`] takes records off the front of bytes that are in memory anyway and copies nothing;
-//! [`Feeder`] holds what a piece ends with until the next piece is there.
+//! [`Decoder`] takes records off the front of bytes in memory, without copying. [`Feeder`] keeps
+//! the incomplete record at the end of a piece until the next piece arrives.
 #![deny(clippy::indexing_slicing, clippy::unwrap_used)]
 
 use thiserror::Error;
@@ -10,10 +10,10 @@ use super::pcapng::{self, Section};
 use super::{Frame, pcap};
 use crate::Instant;
 
-/// The longest frame that a capture may hold, in bytes, as in other programs.
+/// The longest frame that a capture may hold, in bytes; other programs have the same limit.
 pub const FRAME_MAX: usize = 262_144;
 
-/// With at least so many bytes in hand, a decoder gets on.
+/// A decoder that is given this number of bytes always makes progress.
 pub const IN_HAND_MAX: usize = pcapng::BLOCK_MAX;
 
 /// One frame of a file.
@@ -38,16 +38,16 @@ pub struct RecordsError {
 /// What is wrong with a record.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum Cause {
-    /// Neither kind of file.
+    /// Not a file of either format.
     #[error("neither pcap nor pcapng")]
     Magic,
-    /// The file is not complete.
+    /// The file is truncated.
     #[error("the file ends within a record")]
     Torn,
     /// Longer than [`FRAME_MAX`].
     #[error("a frame is longer than {FRAME_MAX} bytes")]
     FrameLength,
-    /// Impossible, too long for what is read, or said differently at the block's end.
+    /// Impossible, too long for a type of block that is parsed, or different at the block's end.
     #[error("a block of impossible length")]
     BlockLength,
     /// A field or option goes beyond its block.
@@ -56,7 +56,7 @@ pub enum Cause {
     /// No block describes the packet's interface.
     #[error("a packet of an interface that was not described")]
     NoInterface,
-    /// A section describes too many.
+    /// A section describes more interfaces than are supported.
     #[error("too many interfaces")]
     Interfaces,
 }
@@ -78,9 +78,9 @@ pub enum Cause {
 #[derive(Clone, Debug)]
 pub struct Decoder {
     kind: Kind,
-    /// What was taken so far.
+    /// Bytes taken so far.
     offset: u64,
-    /// What is still to be passed over.
+    /// Bytes still to be skipped.
     skip: u64,
 }
 
@@ -98,14 +98,14 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// At the start of a file.
+    /// A decoder at the start of a file.
     pub fn new() -> Self {
         Self { kind: Kind::Unknown, offset: 0, skip: 0 }
     }
 
-    /// Takes the next record off the front of `bytes`, and what is before it; `None` if it is not
-    /// there whole. Then what is left in `bytes` is to be shown again, with more behind it. An error
-    /// is final.
+    /// Takes the next record off the front of `bytes`, and everything before it; `None` if it is
+    /// incomplete. The caller then calls again with the bytes that are left and those that follow.
+    /// An error is final.
     pub fn take<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<Option<Record<'a>>, RecordsError> {
         loop {
             self.pass_over(bytes);
@@ -121,7 +121,7 @@ impl Decoder {
         }
     }
 
-    /// Says whether the file may end where `left` ends: with what [`Decoder::take`] left.
+    /// Checks that the file may end here, where `left` are the bytes that [`Decoder::take`] left.
     pub fn finish(&self, left: &[u8]) -> Result<(), RecordsError> {
         if left.is_empty() && self.skip == 0 && !matches!(self.kind, Kind::Unknown) {
             return Ok(());
@@ -129,7 +129,7 @@ impl Decoder {
         Err(RecordsError { offset: self.offset, cause: Cause::Torn })
     }
 
-    /// The length of what is at the front, and the record that it is.
+    /// The length of the item at the front, and its record, if it holds one.
     fn read<'a>(&mut self, bytes: &'a [u8]) -> Result<Option<(u64, Option<Record<'a>>)>, Cause> {
         if bytes.is_empty() {
             return Ok(None);
@@ -163,13 +163,13 @@ impl Decoder {
     }
 }
 
-/// Records of a file that is read in pieces. Memory stays below [`IN_HAND_MAX`] and a piece, as long
-/// as each piece is followed by calls of [`Feeder::take`] until it has nothing.
+/// Records of a file that is read in pieces. Memory stays below the sum of [`IN_HAND_MAX`] and a
+/// piece, provided the caller calls [`Feeder::take`] after each piece until it returns `None`.
 #[derive(Clone, Debug, Default)]
 pub struct Feeder {
     decoder: Decoder,
     held: Vec<u8>,
-    /// How much of that was taken.
+    /// The bytes of `held` that were taken.
     taken: usize,
 }
 
@@ -181,7 +181,7 @@ impl Feeder {
         self.held.extend_from_slice(piece);
     }
 
-    /// The next record that is there whole. An error is final.
+    /// The next complete record. An error is final.
     pub fn take(&mut self) -> Result<Option<Record<'_>>, RecordsError> {
         let mut left = self.held.get(self.taken..).unwrap_or_default();
         let before = left.len();
@@ -190,7 +190,7 @@ impl Feeder {
         record
     }
 
-    /// Says whether the file may end here.
+    /// Checks that the file may end here.
     pub fn finish(&self) -> Result<(), RecordsError> {
         self.decoder.finish(self.held.get(self.taken..).unwrap_or_default())
     }

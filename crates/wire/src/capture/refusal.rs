@@ -1,14 +1,14 @@
-//! Why a frame gives no segment.
+//! Why a frame yields no segment.
 
-/// Why a frame, or one packet of an aggregate, gives no segment. Each is usual on the air or in a
-/// file; a driver counts them.
+/// Why a frame, or one packet of an aggregate, yields no segment. All of these are normal in
+/// captures; the driver counts them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Refusal {
-    /// A link type that is not read here.
+    /// A link type that is not supported.
     LinkType,
     /// The radiotap header contradicts itself.
     Radiotap,
-    /// The receiver says that the frame is damaged.
+    /// The capturing receiver reports a checksum error.
     BadFcs,
     /// An 802.11 management frame.
     Management,
@@ -16,26 +16,26 @@ pub enum Refusal {
     Control,
     /// An 802.11 data frame without data.
     Null,
-    /// A version or type of 802.11 frame that the standard keeps for later, or extension frames.
+    /// A reserved version or type of 802.11 frame, or an extension frame.
     Reserved,
-    /// Encrypted on the link.
+    /// Encrypted at the link layer.
     Protected,
-    /// One part of a packet that 802.11 cut into several frames.
+    /// A fragment of a packet that 802.11 divided.
     LinkFragment,
-    /// Neither IPv4 nor IPv6: ARP, routing protocols, bridges.
+    /// Neither IPv4 nor IPv6: for example ARP, routing protocols, bridge protocols.
     NotIp,
     /// More than two VLAN tags.
     VlanTags,
     /// An IP header that contradicts itself.
     Ip,
-    /// One part of a packet that IP cut into several.
+    /// A fragment of a packet that IP divided.
     IpFragment,
-    /// Another protocol than TCP.
+    /// A transport protocol other than TCP.
     NotTcp,
     /// A TCP header that contradicts itself.
     Tcp,
-    /// The bytes end before the headers do, or before what the headers announce although the frame
-    /// was captured whole.
+    /// The bytes end before the headers do; or the frame was captured whole, and the headers
+    /// announce more.
     Short,
 }
 

@@ -1,4 +1,4 @@
-//! Chunk frames: what crosses a data connection, and the air.
+//! Chunk frames: what is sent on data connections, and so can be overheard.
 //!
 //! # Bytes of a chunk's head
 //!
@@ -12,42 +12,42 @@
 //! | 4 | length, big-endian |
 //! | 1 | source: 0 held, 1 relayed, 2 origin |
 //!
-//! Numbers have fixed sizes here, so that whoever hears a packet in the middle of things can look for a
-//! head and knows at once how long it is.
+//! Numbers have fixed sizes here: a listener that captures a packet in mid-stream can search it for
+//! a head, and knows the head's length at once.
 
 use super::codec::{FrameError, Reader, VERSION, sound};
 use crate::ChunkId;
 
 const MARKER: [u8; 4] = *b"HSCH";
 
-/// What stands in front of bytes of a unit, in clear, so that whoever hears it knows what follows
-/// and can verify it.
+/// The header before the bytes of a unit. It is in clear, so that an overhearing node knows which
+/// bytes follow and can verify them.
 ///
-/// *Usage:* `length` bytes of the unit follow. *Effects:* the receiver puts them in their place; the
-/// whole is verified against the name. *Side effects:* everybody in range learns that the sender has
-/// these bytes.
+/// *Usage:* `length` bytes of the unit follow. *Effects:* the receiver writes them at `offset`, and
+/// verifies the whole unit against its name. *Side effects:* every listener in range learns that
+/// the sender has these bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkHead {
     /// The unit's name.
     pub name: ChunkId,
-    /// The unit's whole length in bytes: at most [`ChunkHead::TOTAL_MAX`].
+    /// The length of the whole unit in bytes: at most [`ChunkHead::TOTAL_MAX`].
     pub total: u32,
-    /// Where in the unit these bytes begin.
+    /// The offset of these bytes in the unit.
     pub offset: u32,
-    /// How many there are: at least one, and no more than the unit has from there on.
+    /// The number of bytes: at least one, and no more than the unit has from `offset` on.
     pub length: u32,
-    /// Where the sender had them from.
+    /// Where the sender got them.
     pub source: Source,
 }
 
-/// Where the sender of a unit had it from.
+/// Where the sender of a unit got it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// It held it already.
+    /// The sender's own store.
     Held = 0,
-    /// It has just come from another peer.
+    /// Another peer, just now.
     Relayed = 1,
-    /// It has just come from the origin.
+    /// The origin, just now.
     Origin = 2,
 }
 
@@ -57,7 +57,7 @@ impl ChunkHead {
     /// The longest unit of any profile, in bytes.
     pub const TOTAL_MAX: u32 = 32 * 1024;
 
-    /// Its bytes. Of a head that breaks the limits of its fields, [`ChunkHead::decode`] is the judge.
+    /// Its bytes. The limits of the fields are not checked here; [`ChunkHead::decode`] checks them.
     #[must_use]
     pub fn encode(&self) -> [u8; Self::LENGTH] {
         let mut out = [0; Self::LENGTH];
@@ -75,8 +75,9 @@ impl ChunkHead {
     ///
     /// # Errors
     ///
-    /// [`FrameError::Version`] if it is another version's; [`FrameError::TooLong`] if the unit is longer
-    /// than any; [`FrameError::Malformed`] if it is no head, or its numbers contradict each other.
+    /// [`FrameError::Version`] if the version is another; [`FrameError::TooLong`] if the unit is
+    /// longer than any profile allows; [`FrameError::Malformed`] if these bytes are not a head, or
+    /// its numbers contradict each other.
     pub fn decode(bytes: &[u8; Self::LENGTH]) -> Result<Self, FrameError> {
         let mut reader = Reader(bytes);
         reader.opening(MARKER)?;

@@ -1,7 +1,8 @@
-//! Bytes to words and back, for all frames of peers.
+//! Encoding and decoding of all frames between peers.
 //!
-//! A frame has exactly one encoding, and nothing else is decoded. Its limits are in one place,
-//! [`Part::check`], which judges what is read and what is to be sent alike.
+//! A frame has exactly one encoding, and the decoder accepts nothing else. The limits of a frame
+//! are in one place, [`Part::check`], which is applied both to what is received and to what is to
+//! be sent.
 
 use thiserror::Error;
 
@@ -10,16 +11,16 @@ use crate::varint;
 /// The version of the protocol between peers.
 pub const VERSION: u8 = 1;
 
-/// Why bytes are not a frame. The sender is at fault in every case; its connection is to be ended.
+/// Why bytes are not a frame. The sender is always at fault, and its connection must be closed.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum FrameError {
     /// The format's version is not ours.
     #[error("the peer speaks version {0} of the protocol")]
     Version(u8),
-    /// Not a frame of ours.
+    /// Not a frame of this protocol.
     #[error("the peer sent a malformed frame")]
     Malformed,
-    /// Longer than any frame, or than a field may be.
+    /// Longer than the longest frame, or with a field beyond its limit.
     #[error("the peer sent a frame or a field that is too long")]
     TooLong,
 }
@@ -29,19 +30,19 @@ pub(super) trait Part: Sized {
     /// Appends its bytes.
     fn write(&self, out: &mut Vec<u8>);
 
-    /// Takes it off the front. What comes of it is not checked yet, but is no larger than the bytes
-    /// pay for.
+    /// Takes it off the front. The result is not checked yet, but its size is bounded by the bytes
+    /// received.
     fn read(reader: &mut Reader<'_>) -> Result<Self, FrameError>;
 
-    /// Its limits.
+    /// Checks its limits.
     fn check(&self) -> Result<(), FrameError>;
 }
 
-/// A part that comes in lists.
+/// A part that occurs in lists.
 pub(super) trait Item: Part {
-    /// The fewest bytes of one.
+    /// The shortest encoding of one, in bytes.
     const SHORTEST: usize;
-    /// The most in one list.
+    /// The most items in one list.
     const MOST: usize;
 }
 
@@ -65,7 +66,7 @@ pub(super) fn decode<T: Part>(bytes: &[u8], length_max: usize) -> Result<T, Fram
     Ok(frame)
 }
 
-/// What is left to decode.
+/// The bytes that are not decoded yet.
 pub(super) struct Reader<'a>(pub &'a [u8]);
 
 impl Reader<'_> {
@@ -80,7 +81,7 @@ impl Reader<'_> {
         Ok(byte)
     }
 
-    /// What tells a frame outside of Noise from others, and its version.
+    /// The marker and the version of a frame that is sent outside Noise.
     pub fn opening(&mut self, marker: [u8; 4]) -> Result<(), FrameError> {
         sound(self.array()? == marker)?;
         match self.byte()? {
@@ -89,7 +90,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Options, a bit each; only those that are known.
+    /// Options, one bit each; unknown bits are refused.
     pub fn flags(&mut self, known: u8) -> Result<u8, FrameError> {
         let flags = self.byte()?;
         sound(flags & !known == 0)?;
@@ -119,7 +120,7 @@ impl Reader<'_> {
         (0..count).map(|_| T::read(self)).collect()
     }
 
-    /// What a flag says is there.
+    /// An optional part, whose presence a flag announces.
     pub fn option<T>(
         &mut self,
         present: bool,
@@ -146,7 +147,7 @@ pub(super) fn check_list<T: Item>(list: &[T]) -> Result<(), FrameError> {
     list.iter().try_for_each(T::check)
 }
 
-/// A text for one line.
+/// Checks a text that must fit on one line.
 pub(super) fn check_line(text: &str, length_max: usize) -> Result<(), FrameError> {
     at_most(text.len(), length_max)?;
     sound(!text.contains(char::is_control))

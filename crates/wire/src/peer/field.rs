@@ -1,11 +1,11 @@
-//! Header fields, and names in lists.
+//! Header fields, and identifiers in lists.
 //!
 //! | part | bytes |
 //! |---|---|
 //! | field | name: text; value: bytes |
-//! | selecting field | name: text; flags: bit 0 there is a value; the value, if so: bytes |
+//! | selecting field | name: text; flags: bit 0 there is a value; then, if so, the value: bytes |
 //!
-//! Text and bytes have a varint length in front.
+//! Text and bytes are preceded by their length, a varint.
 
 use super::codec::{FrameError, Item, Part, Reader, sound, write_bytes};
 use super::get::Get;
@@ -17,10 +17,11 @@ use crate::{ChunkId, NodeId, Oid};
 /// The name is a token (RFC 9110 §5.6.2); the value is without CR, LF and NUL.
 pub type Field = (String, Vec<u8>);
 
-/// A request field that selects a variant, in normal form; `None` if the request had none.
+/// A request field that selects a variant (named by `Vary`), in normal form; `None` if the request
+/// had none.
 pub type Selecting = (String, Option<Vec<u8>>);
 
-/// A selecting field has a value.
+/// Flag: the selecting field has a value.
 const VALUE: u8 = 1;
 
 impl Part for Field {
@@ -71,7 +72,7 @@ impl Item for Selecting {
     const MOST: usize = Message::FIELDS_MAX;
 }
 
-/// Identifiers stand in lists as they are: every value of so many bytes is one.
+/// Identifiers stand in lists as they are. Every value of the right length is valid.
 macro_rules! identifiers {
     ($($name:ident: at most $most:expr),*) => {$(
         impl Part for $name {

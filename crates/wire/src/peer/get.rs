@@ -1,4 +1,4 @@
-//! What one node wants of another.
+//! The requests of one node to another: for an object, and for units.
 //!
 //! # Bytes of an ask
 //!
@@ -6,14 +6,14 @@
 //! |---|---|
 //! | varint | request |
 //! | 1 | hops |
-//! | varint, 16 each | visited: how many, then node ids |
+//! | varint, 16 each | visited: their number, then the node ids |
 //! | 1 | flags: bit 0 merge, 1 per hop, 2 resume, 3 have, 4 sparing; the others zero |
 //! | 16, varint | if resume: the record, the first segment that is missing |
 //! | 16 | if have: the record |
-//! | varint | cover |
+//! | varint | manifest credit |
 //! | varint | credit |
 //! | varint, … | the URI's length, the URI |
-//! | varint, … | fields: how many, then each |
+//! | varint, … | fields: their number, then each |
 //!
 //! # Bytes of a want
 //!
@@ -21,7 +21,7 @@
 //! |---|---|
 //! | 32 | name |
 //! | varint | the unit's length |
-//! | varint | how many ranges are missing |
+//! | varint | the number of missing ranges |
 //! | varint, varint | each range: its first byte, and the byte after its last |
 
 use std::ops::Range;
@@ -44,25 +44,27 @@ const SPARING: u8 = 1 << 4;
 /// A request for an object (protocol: A transfer).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Get {
-    /// Its number.
+    /// The request's number.
     pub request: Request,
-    /// How many more nodes may pass it on.
+    /// The number of nodes that may still forward it.
     pub hops: u8,
-    /// Nodes it has visited, who asks first; at most [`Get::VISITED_MAX`].
+    /// Nodes that have handled it; the sender is the first. At most [`Get::VISITED_MAX`].
     pub visited: Vec<NodeId>,
-    /// Whether it may wait for a transfer that is under way.
+    /// Whether the response may come from a transfer that is already under way.
     pub merge: bool,
-    /// Whether each hop is to look, keep and forward, or only the one that was asked.
+    /// Whether each hop looks in its cache, forwards and keeps; otherwise only the node that was
+    /// asked does.
     pub per_hop: bool,
-    /// Goes on with a transfer that was broken off.
+    /// Where to continue a transfer that was interrupted.
     pub resume: Option<Resume>,
-    /// The stale record that a confirmation would do for.
+    /// The stale record that the asker holds, if it would accept a confirmation of it.
     pub have: Option<RecordId>,
-    /// No unit is to come unasked: many may be here.
+    /// The receiver must not send unrequested units: the asker may already hold many of them.
     pub sparing: bool,
-    /// Segments of the manifest are welcome that begin before this offset of the object.
+    /// The receiver may send segments of the manifest that begin before this offset of the object.
     pub manifest_credit: u64,
-    /// Bytes that may come in [`Message::Bytes`](super::Message::Bytes) before there is more credit.
+    /// The bytes that the receiver may send in [`Message::Bytes`](super::Message::Bytes) until it
+    /// is given more credit.
     pub credit: u32,
     /// The canonical URI: 1 to [`Get::URI_MAX`] bytes, without control characters.
     pub uri: String,
@@ -72,30 +74,30 @@ pub struct Get {
 }
 
 impl Get {
-    /// The most nodes that a request can visit.
+    /// The greatest number of nodes that a request can visit.
     pub const VISITED_MAX: usize = 16;
     /// The longest URI, in bytes.
     pub const URI_MAX: usize = 16 * 1024;
 }
 
-/// Where a transfer is taken up again.
+/// Where an interrupted transfer continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resume {
-    /// The record that it was of.
+    /// The record that was being transferred.
     pub record: RecordId,
     /// The first segment of the manifest that is missing.
     pub segment: u32,
 }
 
-/// A unit that is wanted, or parts of it.
+/// A unit that the sender requests, or parts of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Want {
     /// Its name.
     pub name: ChunkId,
     /// Its length in bytes: 1 to [`ChunkHead::TOTAL_MAX`].
     pub length: u32,
-    /// Ranges of it that are missing, in order, apart from each other, at most [`Want::RANGES_MAX`];
-    /// none if all of it is.
+    /// The ranges that are missing, ascending and with a gap between neighbours; at most
+    /// [`Want::RANGES_MAX`]. Empty if the whole unit is missing.
     pub missing: Vec<Range<u32>>,
 }
 
@@ -151,7 +153,7 @@ impl Part for Get {
     fn check(&self) -> Result<(), FrameError> {
         check_list(&self.visited)?;
         sound(!self.uri.is_empty())?;
-        // It becomes a line of HTTP at whoever dials the origin.
+        // The node that dials the origin writes it into the request line.
         check_line(&self.uri, Self::URI_MAX)?;
         check_list(&self.fields)
     }
@@ -185,7 +187,7 @@ impl Part for Want {
     fn check(&self) -> Result<(), FrameError> {
         sound((1..=ChunkHead::TOTAL_MAX).contains(&self.length))?;
         check_list(&self.missing)?;
-        // Ranges that touch would be a second spelling of one range.
+        // Adjacent ranges would be a second encoding of one range.
         let mut pairs = self.missing.iter().zip(self.missing.iter().skip(1));
         sound(pairs.all(|(one, next)| one.end < next.start))?;
         sound(self.missing.last().is_none_or(|range| range.end <= self.length))

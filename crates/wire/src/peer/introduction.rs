@@ -1,4 +1,4 @@
-//! Who a peer is.
+//! The identity of a peer, and what it says of itself.
 //!
 //! # Bytes of an introduction
 //!
@@ -23,28 +23,29 @@ use std::net::IpAddr;
 use super::codec::{self, FrameError, Part, Reader, check_line, write_bytes};
 use crate::{PublicKey, Signature, Token};
 
-/// The payload of a handshake: who one is, and what one's first data connection is opened with.
+/// The payload of a handshake: the sender's identity, and the token that opens its first data
+/// connection.
 ///
-/// *Usage:* the last handshake message of each side carries one. *Effects:* the receiver verifies the
-/// signature, and has a peer, or ends the connection. *Side effects:* the sender has to know the token
-/// until it is used.
+/// *Usage:* the last handshake message of each side carries one. *Effects:* the receiver verifies
+/// the signature and accepts the peer, or closes the connection. *Side effects:* the sender must
+/// remember the token until it is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Introduction {
     /// The identity: an Ed25519 key.
     pub identity: PublicKey,
-    /// Its signature over the Noise key of this connection, and over which side dialled.
+    /// Its signature over the Noise key of this connection, and over which side dialled it.
     pub signature: Signature,
-    /// Opens a data connection towards the sender, once.
+    /// Opens one data connection towards the sender.
     pub token: Token,
-    /// The rest.
+    /// The name, the profile and the gateway.
     pub hello: Hello,
 }
 
 impl Introduction {
-    /// The longest, in bytes.
+    /// The longest introduction, in bytes.
     pub const LENGTH_MAX: usize = PublicKey::LEN + Signature::LEN + Token::LEN + Hello::LENGTH_MAX;
 
-    /// Its bytes, which decode to itself; `None` if it breaks a limit.
+    /// Its encoding; `None` if it breaks a limit.
     #[must_use]
     pub fn encode(&self) -> Option<Vec<u8>> {
         codec::encode(self, Self::LENGTH_MAX)
@@ -54,38 +55,38 @@ impl Introduction {
     ///
     /// # Errors
     ///
-    /// Whatever is not the encoding of an introduction within the limits.
+    /// Any input that is not the encoding of an introduction within the limits.
     pub fn decode(bytes: &[u8]) -> Result<Self, FrameError> {
         codec::decode(bytes, Self::LENGTH_MAX)
     }
 }
 
-/// What a node says of itself.
+/// A description of a node, sent by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hello {
-    /// Its name, for people: at most [`Hello::NAME_MAX`] bytes, without control characters.
+    /// Its name, for display: at most [`Hello::NAME_MAX`] bytes, without control characters.
     pub name: String,
-    /// How it cuts objects: the profile's id.
+    /// How it cuts objects into chunks: the id of the profile.
     pub profile: u8,
-    /// Where it knows the gateway.
+    /// What it knows of the gateway.
     pub gateway: Gateway,
 }
 
 impl Hello {
     /// The longest name, in bytes.
     pub const NAME_MAX: usize = 64;
-    /// The longest, in bytes: a name, a profile, a gateway with its address.
+    /// The longest hello, in bytes: a name, a profile, a gateway with its address.
     const LENGTH_MAX: usize = 1 + Self::NAME_MAX + 1 + 1 + 16;
 }
 
-/// Where a node knows the gateway.
+/// What a node knows of the gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gateway {
-    /// It does not.
+    /// It knows no gateway.
     Unknown,
-    /// It is one.
+    /// It is the gateway.
     Here,
-    /// There.
+    /// The gateway has this address.
     At(IpAddr),
 }
 

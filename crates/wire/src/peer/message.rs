@@ -14,13 +14,13 @@
 //! | 9 bytes | request; offset; length; the bytes |
 //! | 10 end | request; outcome, 1 |
 //! | 11 credit | request; bytes; offset |
-//! | 12 want | request; how many; each [`Want`] |
-//! | 13 dont have | request; how many; names, 32 each |
+//! | 12 want | request; their number; each [`Want`] |
+//! | 13 dont have | request; their number; names, 32 each |
 //! | 14 cancel | request |
-//! | 15 have, 16 withdraw | how many; names of published objects, 32 each |
-//! | 17 cancel want | request; how many; names, 32 each |
+//! | 15 have, 16 withdraw | their number; names of published objects, 32 each |
+//! | 17 cancel want | request; their number; names, 32 each |
 //!
-//! The type is one byte. Where no number of bytes is said, it is a varint.
+//! The type is one byte. A field without a stated size is a varint.
 
 use super::codec::{self, FrameError, Part, Reader, at_most, check_list, sound};
 use super::codec::{write_bytes, write_list};
@@ -30,29 +30,31 @@ use super::response::{Head, Opaque, Outcome};
 use crate::varint;
 use crate::{ChunkId, Oid, Signature, Token};
 
-/// Numbers a request on its control connection; chosen by who asks, counting up, never used twice.
+/// The number of a request on its control connection. The asker chooses it, counting up; no number
+/// is used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Request(pub u32);
 
-/// One message: a type in a byte, then its fields.
+/// One message: a byte for the type, then its fields.
 ///
-/// *Usage* is what its fields are (bytes: at the head of this file), *effects* what it makes the
-/// receiver do, *side effects* what else changes for the two.
+/// *Usage* describes the fields (their bytes: at the head of this file), *effects* what the
+/// receiver does, *side effects* what else changes for the two nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// What the sender is has changed since its introduction.
+    /// The sender's state has changed since its introduction.
     ///
-    /// *Usage:* all that is to be known from now on. *Effects:* takes the place of what the receiver
-    /// knew. *Side effects:* none.
+    /// *Usage:* the whole hello, not only the change. *Effects:* replaces the hello that the
+    /// receiver knew. *Side effects:* none.
     Hello(Hello),
     /// Opens one more data connection towards the sender.
     ///
-    /// *Usage:* the token. *Effects:* the receiver may dial. *Side effects:* the sender has to know
-    /// the token until it is used.
+    /// *Usage:* the token. *Effects:* the receiver may dial. *Side effects:* the sender must
+    /// remember the token until it is used.
     Token(Token),
     /// Asks for a [`Message::Pong`] with the same number.
     ///
-    /// *Usage:* a number of the sender's choice. *Effects:* an answer. *Side effects:* none.
+    /// *Usage:* a number that the sender chose. *Effects:* the receiver answers. *Side effects:*
+    /// none.
     Ping(u64),
     /// Answers a [`Message::Ping`].
     ///
@@ -61,73 +63,77 @@ pub enum Message {
     /// Asks for an object.
     ///
     /// *Usage:* the request, with its number. *Effects:* the receiver answers with a
-    /// [`Message::Head`] or a [`Message::Opaque`], or with a [`Message::End`] alone. *Side effects:*
-    /// the number is in use until the end or a [`Message::Cancel`].
+    /// [`Message::Head`] or a [`Message::Opaque`], or with a [`Message::End`] alone. *Side
+    /// effects:* the number is in use until the end or a [`Message::Cancel`].
     Get(Box<Get>),
-    /// What is known of the object before its bytes.
+    /// The head of the response: what is known of the object before its bytes.
     ///
-    /// *Usage:* the request, and the record's head. *Effects:* the asker knows the response's fields;
-    /// segments may follow. *Side effects:* none.
+    /// *Usage:* the request, and the record's head. *Effects:* the asker knows the response's
+    /// fields; segments may follow. *Side effects:* none.
     Head(Request, Box<Head>),
     /// The next segment of the object's manifest, as `content` encodes it, and its signature.
     ///
     /// *Usage:* the request; the signature over [`segment_signed`](super::segment_signed); 0 to
-    /// [`Message::SEGMENT_MAX`] bytes. *Effects:* the asker knows names, and can want them. *Side
-    /// effects:* the first units of a first segment may follow unasked.
+    /// [`Message::SEGMENT_MAX`] bytes. *Effects:* the asker knows the names of units, and can
+    /// request them. *Side effects:* after the first segment, its first units may follow
+    /// unrequested.
     Segment(Request, Box<Signature>, Vec<u8>),
-    /// The head of a response that nobody stores; [`Message::Bytes`] follow.
+    /// The head of a response that no node stores; [`Message::Bytes`] follow.
     ///
     /// *Usage:* the request, and the head. *Effects:* the asker knows the response's fields. *Side
     /// effects:* none.
     Opaque(Request, Box<Opaque>),
-    /// Bytes of the response from this offset on, which are in no unit; at most [`Message::BYTES_MAX`].
+    /// Bytes of the response from this offset on that belong to no unit; at most
+    /// [`Message::BYTES_MAX`].
     ///
-    /// *Usage:* the request, the offset, the bytes; they end within 64 bits. *Effects:* they are
-    /// passed on to the client. *Side effects:* uses up as much credit.
+    /// *Usage:* the request, the offset, the bytes; their end fits 64 bits. *Effects:* the receiver
+    /// passes them on to the client. *Side effects:* they use up the same amount of credit.
     Bytes(Request, u64, Vec<u8>),
-    /// The response has ended; nothing more of this request follows.
+    /// The response has ended; no other message of this request follows.
     ///
-    /// *Usage:* the request, and how it ended. *Effects:* what was not sent will not be. *Side
-    /// effects:* the request's number means nothing any more.
+    /// *Usage:* the request, and how it ended. *Effects:* the asker knows that anything not sent
+    /// yet will not be sent. *Side effects:* the request's number is no longer valid.
     End(Request, Outcome),
-    /// So many more bytes may come in [`Message::Bytes`], and segments of the manifest that begin
-    /// before this offset of the object.
+    /// Adds credit: this number of further bytes may be sent in [`Message::Bytes`], and segments of
+    /// the manifest that begin before this offset of the object.
     ///
-    /// *Usage:* the request, bytes on top of what is left, the offset; a lower one than before takes
-    /// nothing back. *Effects:* the receiver may send so much more. *Side effects:* none.
+    /// *Usage:* the request; bytes, added to the remaining credit; the offset, which is ignored if
+    /// it is lower than the last one. *Effects:* the receiver may send more. *Side effects:* none.
     Credit(Request, u32, u64),
-    /// Units, or the missing ranges of units, to be sent over the data connection.
+    /// Requests units, or the missing ranges of units, over the data connection.
     ///
-    /// *Usage:* the request, and at most [`Message::WANTS_MAX`] units. *Effects:* each is sent in
-    /// chunk frames, or comes back in a [`Message::DontHave`]. *Side effects:* none.
+    /// *Usage:* the request, and at most [`Message::WANTS_MAX`] units. *Effects:* the receiver
+    /// sends each in chunk frames, or names it in a [`Message::DontHave`]. *Side effects:* none.
     Want(Request, Vec<Want>),
-    /// Units that were wanted, and cannot be had here or from here on.
+    /// Requested units that the sender cannot supply, or can no longer supply.
     ///
-    /// *Usage:* the request, and at most [`Message::WANTS_MAX`] names. *Effects:* the asker looks for
-    /// them elsewhere. *Side effects:* what was wanted of them is forgotten.
+    /// *Usage:* the request, and at most [`Message::WANTS_MAX`] names. *Effects:* the asker looks
+    /// for them elsewhere. *Side effects:* the requests for these units are forgotten.
     DontHave(Request, Vec<ChunkId>),
-    /// Nothing more is wanted of this request.
+    /// The asker wants nothing more of this request.
     ///
-    /// *Usage:* the request. *Effects:* the receiver stops working for it. *Side effects:* what was on
-    /// its way still comes, and is to be passed over.
+    /// *Usage:* the request. *Effects:* the receiver stops working for it. *Side effects:* messages
+    /// already under way still arrive, and the asker ignores them.
     Cancel(Request),
-    /// Published objects that the sender has, or can lead to.
+    /// Published objects that the sender holds, or knows a holder of.
     ///
-    /// *Usage:* at most [`Message::HELD_MAX`] of them. *Effects:* requests for them may be sent to
-    /// the sender. *Side effects:* none; the receiver believes it until a [`Message::Withdraw`], or until
-    /// the connection ends.
+    /// *Usage:* at most [`Message::HELD_MAX`] names. *Effects:* the receiver may send requests for
+    /// them to the sender. *Side effects:* none; the message is valid until a [`Message::Withdraw`],
+    /// or until the connection ends.
     Have(Vec<Oid>),
-    /// Published objects that the sender does not have any more, nor can lead to.
+    /// Published objects that the sender no longer holds, and knows no holder of.
     ///
-    /// *Usage:* at most [`Message::HELD_MAX`] of them. *Effects:* takes back a [`Message::Have`]. *Side
-    /// effects:* none.
+    /// *Usage:* at most [`Message::HELD_MAX`] names. *Effects:* withdraws a [`Message::Have`].
+    /// *Side effects:* none.
     Withdraw(Vec<Oid>),
-    /// Units that were wanted and have come from elsewhere meanwhile: overheard, as a rule.
+    /// Takes back the requests for units that the sender has meanwhile received elsewhere, usually
+    /// by overhearing.
     ///
-    /// *Usage:* the request, and at most [`Message::WANTS_MAX`] names. *Effects:* the receiver forgets
-    /// the wants among them that it has not met yet; names that nobody wants are nothing special.
-    /// *Side effects:* what was on its way still comes, and is to be passed over; a want that is
-    /// forgotten is answered neither with chunk frames nor with a [`Message::DontHave`].
+    /// *Usage:* the request, and at most [`Message::WANTS_MAX`] names. *Effects:* the receiver
+    /// forgets those of these requests that it has not answered yet; it ignores names that were not
+    /// requested. *Side effects:* frames already under way still arrive, and the sender ignores
+    /// them; a forgotten request is answered neither with chunk frames nor with a
+    /// [`Message::DontHave`].
     CancelWant(Request, Vec<ChunkId>),
 }
 
@@ -147,7 +153,7 @@ impl Message {
     /// The longest encoded message, in bytes: with its tag it fits a Noise message.
     pub const LENGTH_MAX: usize = 65_535 - 16;
 
-    /// Its bytes, which decode to itself; `None` if it breaks a limit.
+    /// Its encoding; `None` if it breaks a limit.
     #[must_use]
     pub fn encode(&self) -> Option<Vec<u8>> {
         codec::encode(self, Self::LENGTH_MAX)
@@ -157,7 +163,7 @@ impl Message {
     ///
     /// # Errors
     ///
-    /// Whatever is not the encoding of a message within the limits.
+    /// Any input that is not the encoding of a message within the limits.
     pub fn decode(bytes: &[u8]) -> Result<Self, FrameError> {
         codec::decode(bytes, Self::LENGTH_MAX)
     }
@@ -184,7 +190,7 @@ impl Message {
         }
     }
 
-    /// The request that it is about, if it is about one.
+    /// The request that it belongs to; `None` for messages about the connection or the peer.
     #[must_use]
     pub fn request(&self) -> Option<Request> {
         match self {
@@ -212,7 +218,7 @@ impl Message {
 impl Part for Message {
     fn write(&self, out: &mut Vec<u8>) {
         out.push(self.kind());
-        // An ask writes its own.
+        // `Get::write` writes the number itself.
         if let Some(request) = self.request().filter(|_| !matches!(self, Self::Get(_))) {
             request.write(out);
         }

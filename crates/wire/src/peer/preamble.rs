@@ -25,9 +25,9 @@ const SEALED: u8 = 1;
 /// The first bytes that the dialling side sends.
 ///
 /// *Usage:* on a control connection the handshake follows, on a data connection a
-/// [`Token`](crate::Token). *Effects:* the dialled side goes on in this version, or refuses. *Side
-/// effects:* on a control connection it is the handshake's prologue: if anybody changes it on the way,
-/// the handshake fails.
+/// [`Token`](crate::Token). *Effects:* the dialled side continues in this version, or refuses.
+/// *Side effects:* on a control connection the preamble is the prologue of the handshake: if it is
+/// altered on the way, the handshake fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preamble {
     /// What the connection is for.
@@ -61,8 +61,8 @@ impl Preamble {
     ///
     /// # Errors
     ///
-    /// [`FrameError::Version`] if it is another version's, whatever else it says;
-    /// [`FrameError::Malformed`] if it is no preamble.
+    /// [`FrameError::Version`] if the version is another, whatever the other bytes are;
+    /// [`FrameError::Malformed`] if these bytes are not a preamble.
     pub fn decode(bytes: &[u8; Self::LENGTH]) -> Result<Self, FrameError> {
         let mut reader = Reader(bytes);
         reader.opening(MARKER)?;
@@ -77,20 +77,20 @@ impl Preamble {
     }
 }
 
-/// Why the dialled side will not have a connection: in clear, in place of a handshake message.
+/// Why the dialled side refuses a connection: sent in clear, in place of a handshake message.
 ///
-/// *Usage:* a length of zero, then the code; on a data connection, where only chunk frames come,
-/// nothing. *Effects:* the dialling side can tell why; but anybody on the way could have sent it.
-/// *Side effects:* the connection ends.
+/// *Usage:* a length of zero, then the code; nothing on a data connection, which carries only chunk
+/// frames. *Effects:* the dialling side can report the reason, but must not trust it: any node on
+/// the path could have sent it. *Side effects:* the connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// It does not know the version.
+    /// The dialled side does not know the version.
     Version = 1,
-    /// Its mesh key is another, or only one side has one.
+    /// The two mesh keys differ, or only one side has one.
     MeshKey = 2,
-    /// The identity is not proven, or unwelcome.
+    /// The identity is not proven, or not admitted.
     Identity = 3,
-    /// It has too many peers.
+    /// The dialled side has too many peers.
     Busy = 4,
     /// The token is unknown, or was used before.
     Token = 5,
@@ -99,13 +99,13 @@ pub enum Refusal {
 impl Refusal {
     const ALL: [Self; 5] = [Self::Version, Self::MeshKey, Self::Identity, Self::Busy, Self::Token];
 
-    /// The byte that says it.
+    /// The byte that encodes it.
     #[must_use]
     pub fn code(self) -> u8 {
         self as u8
     }
 
-    /// What the byte says; `None` if nothing that this version knows.
+    /// The reason with this code; `None` if this version knows none.
     #[must_use]
     pub fn from_code(code: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.code() == code)

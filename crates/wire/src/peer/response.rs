@@ -1,4 +1,4 @@
-//! What a response begins and ends with.
+//! The beginning and the end of a response.
 //!
 //! # Bytes of a head
 //!
@@ -7,8 +7,8 @@
 //! | 1 | flags: bit 0 confirmed, 1 length; the others zero |
 //! | 16 | record |
 //! | varint | status |
-//! | varint, … | fields: how many, then each |
-//! | varint, … | selecting fields: how many, then each |
+//! | varint, … | fields: their number, then each |
+//! | varint, … | selecting fields: their number, then each |
 //! | 32 | signer |
 //! | 64 | signature |
 //! | varint | age |
@@ -21,13 +21,13 @@
 //! |---|---|
 //! | 1 | flags: bit 0 length; the others zero |
 //! | varint | status |
-//! | varint, … | fields: how many, then each |
+//! | varint, … | fields: their number, then each |
 //! | varint | if length: the response's length |
 //! | varint, … | the status line's length, the status line |
 //!
 //! # What is signed
 //!
-//! | of | bytes |
+//! | what | bytes |
 //! |---|---|
 //! | a head | `hearsay 2026 head of a record` and a zero byte; the object's key, 32; record, 16; status; fields; selecting fields: as above |
 //! | a segment | `hearsay 2026 segment of a manifest` and a zero byte; record, 16; digest, 32 |
@@ -40,52 +40,53 @@ use super::message::Message;
 use crate::varint;
 use crate::{ObjectKey, PublicKey, RecordId, Signature};
 
-/// Begins what is signed of a head. No context begins another, so that no signature on one kind of
-/// thing is one on another kind.
+/// The context of a head's signature. No context is a prefix of another, so a signature on one kind
+/// of data is never valid for another kind.
 const HEAD_CONTEXT: &[u8] = b"hearsay 2026 head of a record\0";
-/// Begins what is signed of a segment.
+/// The context of a segment's signature.
 const SEGMENT_CONTEXT: &[u8] = b"hearsay 2026 segment of a manifest\0";
 
 const HEAD_CONFIRMED: u8 = 1;
 const HEAD_LENGTH: u8 = 1 << 1;
 const OPAQUE_LENGTH: u8 = 1;
 
-/// A record without its manifest, signed by whoever dialled the origin (protocol: A record).
+/// A record without its manifest, signed by the node that dialled the origin (protocol: A record).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// No segments follow: the record that the asker has still holds, with these fields.
+    /// The stale record of the asker is still valid, with these fields; no segments follow.
     pub confirmed: bool,
-    /// Which version of the object it is.
+    /// The version of the object.
     pub record: RecordId,
     /// The status of the response: 100 to 999.
     pub status: u16,
     /// The end-to-end fields of the response; at most [`Message::FIELDS_MAX`].
     pub fields: Vec<Field>,
-    /// The request fields that select it; at most [`Message::FIELDS_MAX`].
+    /// The request fields that select this response (RFC 9111 §4.1); at most
+    /// [`Message::FIELDS_MAX`].
     pub selecting: Vec<Selecting>,
-    /// Whose signature it is.
+    /// The key of the node that signed.
     pub signer: PublicKey,
-    /// Over [`Head::signed`].
+    /// The signature over [`Head::signed`].
     pub signature: Signature,
-    /// How old the response is when this is sent, in seconds; not signed, because it grows.
+    /// The age of the response when this is sent, in seconds. It is not signed, because it grows.
     pub age: u32,
-    /// The object's length in bytes, where it has been announced.
+    /// The object's length in bytes, if it is known.
     pub length: Option<u64>,
-    /// `Cache-Status` of all caches so far, the one nearest to the origin first; at most
+    /// `Cache-Status` (RFC 9211) of all caches so far, the one nearest to the origin first; at most
     /// [`Message::STATUS_LINE_MAX`] bytes, without control characters.
     pub status_line: String,
 }
 
-/// The head of a response that may not be stored.
+/// The head of a response that must not be stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opaque {
     /// The status of the response: 100 to 999.
     pub status: u16,
     /// The end-to-end fields of the response; at most [`Message::FIELDS_MAX`].
     pub fields: Vec<Field>,
-    /// Its length in bytes, where it has been announced.
+    /// The response's length in bytes, if it is known.
     pub length: Option<u64>,
-    /// `Cache-Status` of all caches so far, the one nearest to the origin first; at most
+    /// `Cache-Status` (RFC 9211) of all caches so far, the one nearest to the origin first; at most
     /// [`Message::STATUS_LINE_MAX`] bytes, without control characters.
     pub status_line: String,
 }
@@ -93,32 +94,32 @@ pub struct Opaque {
 /// How a response ended: one byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// All of it was sent.
+    /// The whole response was sent.
     Complete = 0,
     /// The origin's name has no address.
     Unresolved = 1,
-    /// The rules forbid to dial the origin.
+    /// The access rules forbid dialling the origin.
     Forbidden = 2,
     /// The origin refuses connections, or its network cannot be reached.
     Unreachable = 3,
-    /// The origin did not answer, or paused, for too long.
+    /// The origin did not answer in time, or paused for too long.
     TimedOut = 4,
-    /// The origin did not speak sound HTTP.
+    /// The origin's response was not valid HTTP.
     Malformed = 5,
-    /// The origin broke off.
+    /// The origin's connection ended before the response did.
     Truncated = 6,
-    /// The request was here before, or has visited too many nodes.
+    /// The node has already handled this request, or it has visited too many nodes.
     Loop = 7,
-    /// The record that was to be gone on with is not known here.
+    /// The request was to continue a record that the node does not know.
     UnknownRecord = 8,
-    /// There are too many requests.
+    /// The node has too many requests.
     Busy = 9,
-    /// It was cached under a condition that cannot be met: only-if-cached.
+    /// The request allowed only a stored response (`only-if-cached`), and there is none.
     NotCached = 10,
 }
 
 impl Head {
-    /// The bytes that are signed: all that does not change on the way, and the key of the object.
+    /// The bytes that are signed: the object's key, and all fields that do not change on the way.
     #[must_use]
     pub fn signed(&self, key: &ObjectKey) -> Vec<u8> {
         let mut out = HEAD_CONTEXT.to_vec();
@@ -131,7 +132,8 @@ impl Head {
     }
 }
 
-/// The bytes that are signed of a manifest's segment. Its digest stands for those before it too.
+/// The bytes that are signed for a segment of a manifest. The digest covers the segments before it
+/// too.
 #[must_use]
 pub fn segment_signed(record: &RecordId, digest: &[u8; 32]) -> Vec<u8> {
     [SEGMENT_CONTEXT, &record.0, digest].concat()

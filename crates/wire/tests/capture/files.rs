@@ -1,4 +1,4 @@
-//! Capture files of both kinds.
+//! Capture files of both formats.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use wire::capture::{Frame, pcap};
 
 use crate::common::checks;
 
-/// All records, read at once and in pieces of several sizes, and how it ends.
+/// All records, read at once and in pieces of several sizes, and the result at the end.
 fn read(bytes: &[u8]) -> (Vec<Record<'_>>, Result<(), RecordsError>) {
     let (mut decoder, mut left, mut records) = (Decoder::new(), bytes, Vec::new());
     let end = loop {
@@ -50,8 +50,8 @@ fn what_the_lab_writes_is_read_back() {
 
 #[test]
 fn the_classic_format_is_read_in_either_order_and_unit() {
-    // draft-ietf-opsawg-pcap: magic, version, two unused, longest capture, link type with what it
-    // says of checksums; seconds, microseconds, captured, length.
+    // draft-ietf-opsawg-pcap: magic, version, two unused fields, snapshot length, link type with
+    // the bits about checksums; then seconds, microseconds, captured length, original length.
     let mut file = vec![0xa1, 0xb2, 0xc3, 0xd4, 0, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0];
     file.extend([0, 0, 0, 64, 0x24, 0, 0, 1]);
     file.extend([0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 9, b'a', b'b', b'c']);
@@ -77,7 +77,7 @@ fn classic_files_that_are_wrong_say_where() {
     assert_eq!(read(&longest).1, Ok(()));
 }
 
-/// A block of the newer format, little-endian: type, length, body padded to words, length.
+/// A block of the newer format, little-endian: type, length, body padded to four bytes, length.
 fn block(kind: u32, body: &[u8]) -> Vec<u8> {
     let padded = body.len().next_multiple_of(4);
     let length = (12 + padded as u32).to_le_bytes();
@@ -94,7 +94,7 @@ fn section() -> Vec<u8> {
     block(0x0a0d_0d0a, &words(&[0x1a2b_3c4d, 1, u32::MAX, u32::MAX]))
 }
 
-/// Link type, longest capture, options.
+/// Link type, snapshot length, options.
 fn interface(link_type: u32, snap_length: u32, options: &[u8]) -> Vec<u8> {
     block(1, &[&words(&[link_type, snap_length]), options].concat())
 }
@@ -110,8 +110,8 @@ fn packet(interface: u32, units: u64, frame: &[u8], length: u32) -> Vec<u8> {
 
 #[test]
 fn the_newer_format_is_read() {
-    // Times: microseconds if nothing is said; option 9 is a power of ten, or of two with its highest
-    // bit; option 14 are seconds to add.
+    // Times are in microseconds by default. Option 9 gives a power of ten, or of two if its highest
+    // bit is set; option 14 gives seconds to add.
     let nanos = [9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0];
     let halves = [9, 0, 1, 0, 0x81, 0, 0, 0, 14, 0, 8, 0, 10, 0, 0, 0, 0, 0, 0, 0];
     let file = [
@@ -125,7 +125,7 @@ fn the_newer_format_is_read() {
         packet(2, 5, b"", 0),
         block(3, &[&words(&[2])[..], b"fg"].concat()),
         block(0x0bad_cafe, &[0; 5000]),
-        // Another section knows nothing of the first one's interfaces.
+        // A new section starts without the interfaces of the one before.
         section(),
         interface(105, 2, &[]),
         block(3, &[&words(&[9])[..], b"hi"].concat()),
@@ -191,7 +191,7 @@ fn newer_files_that_are_wrong_say_where() {
     let too_long = block(6, &words(&[0, 0, 0, FRAME_MAX as u32 + 1, 0]));
     assert_eq!(after(&[ethernet.clone(), too_long]), error(second, Cause::FrameLength));
     assert_eq!(after(&[ethernet[..19].to_vec()]), error(start, Cause::Torn));
-    // What is passed over must be there, however long it is.
+    // A skipped block must be complete, however long it is.
     let huge = words(&[99, u32::MAX - 3, 0, 0, 0]);
     assert_eq!(after(&[huge]), error(start + 20, Cause::Torn));
     let many = vec![ethernet; 257];

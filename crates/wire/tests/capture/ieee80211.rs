@@ -41,7 +41,7 @@ fn every_direction_and_header_is_read() {
     for kind in [DATA, QOS_DATA] {
         for direction in [0, TO_DS, FROM_DS, TO_DS | FROM_DS] {
             for flags in [0, RETRY, HT_CONTROL, RETRY | HT_CONTROL] {
-                // Without a QoS field, the bit of HT control means strict order of old.
+                // Without a QoS field, the bit of HT control has its old meaning, strict order.
                 if kind == DATA && flags & HT_CONTROL != 0 {
                     continue;
                 }
@@ -89,13 +89,13 @@ fn what_is_no_open_data_is_refused_by_its_name() {
 fn llc_tells_what_is_carried() {
     let carry = |body: &[u8]| hear_80211(&data(DATA, 0, 0, body)).map(|_| ());
     assert_eq!(carry(&body()), Ok(()));
-    // 802.1H, for bridges.
+    // The header of 802.1H, for bridges.
     assert_eq!(carry(&body().tap(|body| body[5] = 0xf8)), Ok(()));
-    // Another organisation, another protocol, nothing.
+    // Another organisation, another protocol, no bytes.
     assert_eq!(carry(&body().tap(|body| body[5] = 1)), Err(Refusal::NotIp));
     assert_eq!(carry(&llc(0x888e, &[0; 4])), Err(Refusal::NotIp));
     assert_eq!(carry(&[]), Err(Refusal::Short));
-    // A tag behind it.
+    // A VLAN tag after the LLC header.
     let tagged = llc(0x8100, &[&[0, 7, 8, 0][..], &packet()].concat());
     assert_eq!(carry(&tagged), Ok(()));
 }
@@ -108,16 +108,16 @@ fn mesh_control_is_passed_over() {
         let bytes = data(QOS_DATA, mesh, MESH_CONTROL, &body);
         assert_eq!(payload(hear_80211(&bytes)), Ok(PAYLOAD), "{addresses}");
     }
-    // To a group, three addresses do.
+    // A frame to a group has three addresses.
     let body_to_group = [mesh_control(1), body()].concat();
     let to_group = data(QOS_DATA, FROM_DS, MESH_CONTROL, &body_to_group);
     assert_eq!(payload(hear_80211(&to_group)), Ok(PAYLOAD));
-    // Outside of a mesh, the same bit counts what a station has to send (9.2.4.5.1).
+    // Outside a mesh, the same bit is part of a station's queue size (9.2.4.5.1).
     for direction in [TO_DS, mesh] {
         let infrastructure = data(QOS_DATA, direction, MESH_CONTROL, &body());
         assert_eq!(payload(hear_80211(&infrastructure)), Ok(PAYLOAD));
     }
-    // 3 addresses are reserved.
+    // The value 3 for the number of addresses is reserved.
     let reserved = data(QOS_DATA, mesh, MESH_CONTROL, &[mesh_control(3), body()].concat());
     assert_eq!(hear_80211(&reserved), Err(Refusal::NotIp));
 }
@@ -129,13 +129,13 @@ fn each_packet_of_an_aggregate_is_read() {
     let expected = [Ok(PAYLOAD), Err(Refusal::NotIp), Ok(PAYLOAD), Ok(PAYLOAD)];
     let heard = hear(pcap::LINKTYPE_IEEE802_11, &bytes);
     assert_eq!(heard.into_iter().map(payload).collect::<Vec<_>>(), expected);
-    // A checksum that nobody announced is no packet.
+    // An unannounced checksum is not taken for a packet.
     let with_fcs = [&bytes[..], &[1, 2, 3, 4]].concat();
     assert_eq!(hear(pcap::LINKTYPE_IEEE802_11, &with_fcs).len(), 4);
-    // The last one goes beyond the frame.
+    // The last packet exceeds the frame.
     let torn = &bytes[..bytes.len() - 1];
     assert_eq!(hear(pcap::LINKTYPE_IEEE802_11, torn)[3], Err(Refusal::Short));
-    // As far as it was captured.
+    // In a truncated frame, the captured part is returned.
     let link_type = pcap::LINKTYPE_IEEE802_11;
     let cut = Heard::new(Frame { link_type, bytes: torn, length: bytes.len() });
     let last = cut.last().unwrap().unwrap();
@@ -144,7 +144,7 @@ fn each_packet_of_an_aggregate_is_read() {
 
 type LengthOf = fn(&[u8]) -> [u8; 2];
 
-/// The length of what is behind a packet's mesh control field.
+/// The length of what follows a packet's mesh control field.
 fn behind(packet: &[u8]) -> u16 {
     packet.len() as u16 - 6 * (u16::from(packet[0]) + 1)
 }
@@ -152,7 +152,7 @@ fn behind(packet: &[u8]) -> u16 {
 #[test]
 fn aggregates_of_a_mesh_are_read_as_they_are_sent() {
     let packets: Vec<_> = [0, 2, 0].map(|n| [mesh_control(n), body()].concat()).into();
-    // The standard's: what is behind mesh control, little-endian.
+    // The standard's: what follows the mesh control field, little-endian.
     let lengths: [LengthOf; 3] = [
         |packet| behind(packet).to_le_bytes(),
         |packet| behind(packet).to_be_bytes(),
@@ -168,7 +168,7 @@ fn aggregates_of_a_mesh_are_read_as_they_are_sent() {
             "{number}"
         );
     }
-    // Between access points, the bit may be there without a mesh.
+    // Between access points, the bit may be set outside a mesh.
     let body = aggregate(&[body(), body()], whole_length);
     let bytes = data(QOS_DATA, TO_DS | FROM_DS, AGGREGATE | MESH_CONTROL, &body);
     assert_eq!(hear(pcap::LINKTYPE_IEEE802_11, &bytes).len(), 2);
@@ -177,7 +177,7 @@ fn aggregates_of_a_mesh_are_read_as_they_are_sent() {
 
 #[test]
 fn padding_behind_the_header_is_passed_over() {
-    // 26 bytes of header, two of padding; radiotap's flags say it with 0x20.
+    // 26 bytes of header and two of padding, which flag 0x20 of radiotap announces.
     let frame = data(QOS_DATA, TO_DS, 0, &[&[0, 0][..], &body()].concat());
     let bytes = radiotap(&[1 << 1], &[0x20], &frame);
     let heard = hear(pcap::LINKTYPE_IEEE802_11_RADIOTAP, &bytes);

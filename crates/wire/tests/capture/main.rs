@@ -1,4 +1,4 @@
-//! Captured frames, layer by layer, from bytes that the standards define.
+//! Captured frames, layer by layer, with bytes as the standards define them.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -12,21 +12,21 @@ mod radiotap;
 use common::checks;
 use wire::capture::{Frame, Refusal, Segment, pcap};
 
-/// The bytes that travel in the tests' segments, and their number.
+/// The payload of the tests' segments, and its sequence number.
 const PAYLOAD: &[u8] = b"what was said";
 const SEQ: u32 = 0xffff_fff0;
 
-/// What a frame that was captured whole brings.
+/// What a frame that was captured whole yields.
 fn hear(link_type: u32, bytes: &[u8]) -> Vec<Result<Segment<'_>, Refusal>> {
     checks::hear(Frame { link_type, bytes, length: bytes.len() })
 }
 
-/// The only thing that an 802.11 frame brings.
+/// The only item that an 802.11 frame yields.
 fn hear_80211(bytes: &[u8]) -> Result<Segment<'_>, Refusal> {
     only(hear(pcap::LINKTYPE_IEEE802_11, bytes))
 }
 
-/// The only thing that an Ethernet frame brings.
+/// The only item that an Ethernet frame yields.
 fn hear_ethernet(bytes: &[u8]) -> Result<Segment<'_>, Refusal> {
     only(hear(pcap::LINKTYPE_ETHERNET, bytes))
 }

@@ -46,9 +46,9 @@ fn tags_are_passed_over_up_to_two() {
 fn a_length_in_the_place_of_the_type_means_llc() {
     let inner = llc(IPV4, &packet());
     assert_eq!(payload(hear_ethernet(&ethernet(&[], inner.len() as u16, &inner))), Ok(PAYLOAD));
-    // A bridge's spanning tree.
+    // A bridge's spanning-tree frame.
     assert_eq!(hear_ethernet(&ethernet(&[], 3, &[0x42, 0x42, 3])), Err(Refusal::NotIp));
-    // Between lengths and types, nothing is defined.
+    // Numbers between lengths and types are undefined.
     assert_eq!(hear_ethernet(&ethernet(&[], 1501, &inner)), Err(Refusal::NotIp));
 }
 
@@ -57,14 +57,14 @@ fn other_protocols_are_refused() {
     assert_eq!(hear_ethernet(&ethernet(&[], 0x0806, &[0; 28])), Err(Refusal::NotIp));
     assert_eq!(hear_ethernet(&ethernet(&[], IPV4, &ipv4(17, &[0; 8]))), Err(Refusal::NotTcp));
     assert_eq!(hear_ethernet(&ethernet(&[], IPV6, &ipv6(58, &[0; 8]))), Err(Refusal::NotTcp));
-    // The type and the version must agree.
+    // The EtherType and the version of IP must agree.
     assert_eq!(hear_ethernet(&ethernet(&[], IPV6, &ipv4(6, &[0; 60]))), Err(Refusal::Ip));
     assert_eq!(hear(147, &ethernet(&[], IPV4, &packet())), [Err(Refusal::LinkType)]);
 }
 
 #[test]
 fn padding_is_no_payload() {
-    // Ethernet's shortest frame is 60 bytes without its checksum: an acknowledgement is padded.
+    // The shortest Ethernet frame is 60 bytes without its checksum, so an empty ACK is padded.
     let mut bytes = ethernet(&[], IPV4, &ipv4(6, &tcp(SEQ, &[])[..20]));
     bytes[14 + 20 + 12] = 0x50; // no options
     bytes.resize(60, 0xee);
@@ -73,7 +73,7 @@ fn padding_is_no_payload() {
 
 #[test]
 fn options_of_ip_are_passed_over() {
-    // Router alert (RFC 2113): four bytes, so six words of header.
+    // Router alert (RFC 2113) has four bytes, so the header has six words.
     let mut ip = packet();
     ip.splice(20..20, [0x94, 4, 0, 0]);
     ip[0] = 0x46;
@@ -83,7 +83,7 @@ fn options_of_ip_are_passed_over() {
 
 #[test]
 fn fragments_are_refused() {
-    // RFC 791: flags and offset are bytes 6 and 7; more fragments is 0x2000.
+    // RFC 791: bytes 6 and 7 hold flags and fragment offset; 0x2000 is "more fragments".
     for (high, low) in [(0x20, 0), (0x00, 1), (0x20, 185)] {
         let mut ip = packet();
         [ip[6], ip[7]] = [high, low];
@@ -96,13 +96,14 @@ fn fragments_are_refused() {
     };
     assert_eq!(hear_ethernet(&v6(1)), Err(Refusal::IpFragment));
     assert_eq!(hear_ethernet(&v6(8)), Err(Refusal::IpFragment));
-    // The only fragment is the packet (RFC 6946).
+    // A fragment that is the whole packet is accepted (RFC 6946).
     assert_eq!(payload(hear_ethernet(&v6(0))), Ok(PAYLOAD));
 }
 
 #[test]
 fn extension_headers_are_passed_over() {
-    // RFC 8200, 4.3, 4.4 and 4.6: next header, length behind the first eight bytes in units of eight.
+    // RFC 8200, 4.3, 4.4 and 4.6: next header, then the length beyond the first eight bytes, in
+    // units of eight bytes.
     let hop_by_hop = [43, 0, 1, 4, 0, 0, 0, 0];
     let routing = [60, 2, 4, 1, 0, 0, 0, 0, 0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3];
     let destination = [6, 1, 1, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
@@ -112,7 +113,7 @@ fn extension_headers_are_passed_over() {
     let segment = hear_ethernet(&bytes).unwrap();
     assert_eq!(segment.from, "[fd00::1]:80".parse().unwrap());
     assert_eq!((segment.seq, segment.payload), (SEQ, PAYLOAD));
-    // Hop-by-hop options come first or not at all; a header may not go beyond the packet.
+    // Hop-by-hop options must come first; a header must not exceed the packet.
     let late = [&[0, 0, 1, 4, 0, 0, 0, 0][..], &hop_by_hop, &tcp].concat();
     assert_eq!(hear_ethernet(&ethernet(&[], IPV6, &ipv6(60, &late))), Err(Refusal::Ip));
     let long = [&[6, 200, 1, 4, 0, 0, 0, 0][..], &tcp].concat();
@@ -130,8 +131,8 @@ fn headers_that_contradict_themselves_are_refused() {
     assert_eq!(with(14 + 3, 19), Err(Refusal::Ip)); // total length below the header's
     assert_eq!(with(14 + 2, 1), Err(Refusal::Short)); // and beyond the frame
     assert_eq!(with(14 + 20 + 12, 0x40), Err(Refusal::Tcp)); // four words
-    assert_eq!(with(14 + 20 + 12, 0xf0), Err(Refusal::Tcp)); // 15, and there are not as many
-    // Length zero means a jumbogram (RFC 2675), which no link of a mesh carries.
+    assert_eq!(with(14 + 20 + 12, 0xf0), Err(Refusal::Tcp)); // 15 words, more than there are
+    // Length zero means a jumbogram (RFC 2675), which no link of a mesh can carry.
     let mut v6 = ethernet(&[], IPV6, &ipv6(6, &tcp(SEQ, PAYLOAD)));
     [v6[18], v6[19]] = [0, 0];
     assert_eq!(hear_ethernet(&v6), Err(Refusal::Ip));
@@ -147,7 +148,7 @@ fn what_was_cut_is_counted() {
         let [Ok(segment)] = checks::hear(part)[..] else { panic!("a segment") };
         assert_eq!((segment.payload, segment.missing), (&PAYLOAD[..PAYLOAD.len() - 4], 4));
         checks::cuts_agree(frame, &checks::hear(frame));
-        // Captured whole, so the sender is wrong.
+        // The frame was captured whole, so the sender is at fault.
         assert_eq!(hear(frame.link_type, part.bytes), [Err(Refusal::Short)]);
         let headers = Frame { bytes: &bytes[..bytes.len() - PAYLOAD.len() - 1], ..frame };
         assert_eq!(checks::hear(headers), [Err(Refusal::Short)]);

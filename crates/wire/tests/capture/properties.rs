@@ -1,4 +1,5 @@
-//! Whatever bytes come: no panic, nothing from outside of them, the same however they are cut.
+//! For arbitrary bytes, the parsers do not panic, return nothing from outside them, and give the
+//! same result however a file is divided.
 
 use std::time::Duration;
 
@@ -13,8 +14,8 @@ use crate::common::frames::{
     ethernet, ipv4, ipv6, llc, mesh_control, radiotap, tcp, whole_length,
 };
 
-/// A frame of many layers, with the number of its link type as [`checks::frame`] has it. All but the
-/// aggregates bring one segment.
+/// A frame of several layers, and the number of its link type as in [`checks::frame`]. Each yields
+/// one segment, except aggregates.
 fn valid() -> impl Strategy<Value = (u8, Vec<u8>)> {
     let payload = prop::collection::vec(any::<u8>(), 0..100);
     let packet = (payload, any::<u32>(), any::<bool>()).prop_map(|(payload, seq, v6)| {
@@ -56,7 +57,7 @@ fn spoil(bytes: &mut [u8], damage: &[(Index, u8)]) {
     }
 }
 
-/// A file with these frames; times are of no matter.
+/// A file with these frames; their times do not matter.
 fn file(frames: &[(u8, Vec<u8>)]) -> Vec<u8> {
     let mut bytes = pcap::file_header(pcap::LINKTYPE_IEEE802_11).to_vec();
     for (_, frame) in frames {

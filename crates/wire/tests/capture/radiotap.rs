@@ -17,7 +17,7 @@ fn frame() -> Vec<u8> {
     data(DATA, 0, 0, &llc(IPV4, &packet()))
 }
 
-/// What the header says; whatever it is, the frame behind it is read.
+/// Reads the header; the frame after it must be found in any case.
 fn read(present: &[u32], fields: &[u8]) -> Received {
     let bytes = radiotap(present, fields, &frame());
     let link_type = pcap::LINKTYPE_IEEE802_11_RADIOTAP;
@@ -44,8 +44,9 @@ fn what_the_lab_writes_is_read_back() {
 
 #[test]
 fn fields_are_aligned_from_the_headers_start() {
-    // Three words end at 16, two at 12: before TSFT (8 bytes) there is no padding, or four bytes. As
-    // drivers do for each antenna, the further words have signal and antenna (bit 11).
+    // Three presence words end at 16, two at 12, so TSFT (8 bytes) needs no padding, or four bytes
+    // of it. As drivers do for each antenna, the further words announce signal and antenna (bit
+    // 11).
     let first = 0b1 | 1 << 3 | SIGNAL | 1 << 19 | RADIOTAP_NAMESPACE | MORE;
     let antenna = SIGNAL | 1 << 11;
     let fields = [
@@ -53,8 +54,8 @@ fn fields_are_aligned_from_the_headers_start() {
         0x6c, 0x09, 0xa0, 0,    // channel
         0xc4, // signal
         0x02, 0, 7, // MCS: index is known, flags, index
-        0xb0, 0, // of an antenna
-        0xb1, 1, // and of another
+        0xb0, 0, // of one antenna
+        0xb1, 1, // of another antenna
     ];
     let expected = Received {
         tsft_us: Some(0x0807_0605_0403_0201),
@@ -71,8 +72,9 @@ fn fields_are_aligned_from_the_headers_start() {
 
 #[test]
 fn every_field_has_its_size() {
-    // Noise behind each field alone: in a second word, right where the field ends. The header is 12
-    // bytes, so a field of alignment 8 has four bytes before it; sizes are those of radiotap.org.
+    // Each field is tested by a noise field in a second word, right after it. The header is 12
+    // bytes, so a field of alignment 8 needs four bytes of padding; sizes are those of
+    // radiotap.org.
     let sizes = [
         (0, 4 + 8),   // TSFT
         (1, 1),       // flags
@@ -111,8 +113,9 @@ fn every_field_has_its_size() {
 
 #[test]
 fn fields_behind_bit_22_are_found() {
-    // An 802.11ax driver's: flags, channel, signal, timestamp, HE, L-SIG, then per antenna. Offsets
-    // from 12: flags, a byte, channel at 14, signal at 18, timestamp at 24, HE at 36, L-SIG at 48.
+    // The header of an 802.11ax driver: flags, channel, signal, timestamp, HE, L-SIG, then
+    // antennas. Flags are at 12, channel at 14, signal at 18, timestamp at 24, HE at 36, L-SIG at
+    // 48.
     let present = 1 << 1 | 1 << 3 | SIGNAL | 1 << 22 | 1 << 23 | 1 << 27;
     let mut fields = vec![0x00, 0xee, 0x3c, 0x14, 0x40, 0x01, 0xce];
     fields.extend([0xee; 5]);
@@ -125,14 +128,15 @@ fn fields_behind_bit_22_are_found() {
 
 #[test]
 fn vendor_namespaces_are_passed_over() {
-    // Signal, a vendor's word with any bits, and the standard's again. At 16: signal; at 18, aligned
-    // to two: organisation, part, length 5 of what is skipped; behind that, noise.
+    // Signal; a vendor's word with arbitrary bits; a standard word again. The signal is at 16; at
+    // 18, aligned to two, stand organisation, sub-namespace and the length to skip, 5; noise
+    // follows.
     let present =
         [SIGNAL | VENDOR_NAMESPACE | MORE, 0x00ff_ff00 | RADIOTAP_NAMESPACE | MORE, NOISE];
     let fields = [0xc4, 0xee, 0, 0x11, 0x22, 0, 5, 0, 1, 2, 3, 4, 5, 0xa1];
     let radio = read(&present, &fields);
     assert_eq!((radio.signal_dbm, radio.noise_dbm), (Some(-60), Some(-95)));
-    // It goes beyond the header: what was read before counts.
+    // The vendor's length exceeds the header; the fields before it stay valid.
     let radio = read(&present, &[0xc4, 0xee, 0, 0x11, 0x22, 0, 200, 0, 1]);
     assert_eq!((radio.signal_dbm, radio.noise_dbm), (Some(-60), None));
 }
@@ -141,25 +145,25 @@ fn vendor_namespaces_are_passed_over() {
 fn what_is_not_known_ends_the_fields() {
     let unknown = read(&[SIGNAL | 1 << 28 | RADIOTAP_NAMESPACE | MORE, NOISE], &[0xc4, 0, 0, 0, 9]);
     assert_eq!((unknown.signal_dbm, unknown.noise_dbm), (Some(-60), None));
-    // Without a word about namespaces, a second word is of fields 32 to 60.
+    // Without a namespace bit, a second word announces fields 32 to 60.
     let beyond = read(&[SIGNAL | MORE, NOISE], &[0xc4, 0xa1]);
     assert_eq!((beyond.signal_dbm, beyond.noise_dbm), (Some(-60), None));
-    // Both namespaces at once.
+    // Both namespace bits at once.
     let both = RADIOTAP_NAMESPACE | VENDOR_NAMESPACE | MORE;
     assert_eq!(read(&[SIGNAL | both, NOISE], &[0xc4, 0xa1]).noise_dbm, None);
-    // Fewer bytes than fields; words without end.
+    // Fewer bytes than the fields need; presence words without an end.
     assert_eq!(read(&[1 | SIGNAL], &[0; 7]), Received::default());
     assert_eq!(read(&[SIGNAL | MORE; 3], &[]), Received::default());
 }
 
 #[test]
 fn checksums_are_taken_off_and_damage_is_refused() {
-    // Flags: 0x10 is the FCS at the end, 0x40 that it is wrong.
+    // Flag 0x10: the FCS follows; flag 0x40: it is wrong.
     let with_fcs = [&frame()[..], &[1, 2, 3, 4]].concat();
     let bytes = radiotap(&[1 << 1], &[0x10], &with_fcs);
     let link_type = pcap::LINKTYPE_IEEE802_11_RADIOTAP;
     assert_eq!(payload(hear(link_type, &bytes)[0]), Ok(PAYLOAD));
-    // If part of the FCS was not captured, no more than the rest of it is taken off.
+    // If only part of the FCS was captured, only that part is removed.
     for cut in 0..4 {
         let bytes = &bytes[..bytes.len() - cut];
         let heard = Heard::new(Frame { link_type, bytes, length: bytes.len() + cut });
@@ -167,7 +171,7 @@ fn checksums_are_taken_off_and_damage_is_refused() {
     }
     let damaged = radiotap(&[1 << 1], &[0x50], &with_fcs);
     assert_eq!(hear(link_type, &damaged), [Err(Refusal::BadFcs)]);
-    // RX flags: 0x02 is a wrong checksum of the physical header.
+    // RX flag 0x02: the checksum of the physical header is wrong.
     let damaged = radiotap(&[1 << 14], &[0x02, 0], &frame());
     assert_eq!(hear(link_type, &damaged), [Err(Refusal::BadFcs)]);
 }
@@ -181,5 +185,5 @@ fn a_header_that_is_none_is_refused() {
     assert_eq!(only(&[1, 0, 8, 0, 0, 0, 0, 0]), Err(Refusal::Radiotap));
     assert_eq!(only(&[0, 0, 7, 0, 0, 0, 0, 0]), Err(Refusal::Radiotap));
     assert_eq!(only(&[0, 0, 9, 0, 0, 0, 0, 0]), Err(Refusal::Short));
-    assert_eq!(only(&[0, 0, 8, 0, 0, 0, 0, 0]), Err(Refusal::Short)); // no frame behind it
+    assert_eq!(only(&[0, 0, 8, 0, 0, 0, 0, 0]), Err(Refusal::Short)); // no frame follows
 }

@@ -1,4 +1,4 @@
-//! What holds for the parsers of captures whatever they are given.
+//! Properties of the capture parsers that hold for any input.
 
 use wire::capture::records::{Cause, Decoder, Feeder, Record, RecordsError};
 use wire::capture::{Frame, Heard, Refusal, Segment, pcap};
@@ -6,8 +6,8 @@ use wire::capture::{Frame, Heard, Refusal, Segment, pcap};
 const LINK_TYPES: [u32; 3] =
     [pcap::LINKTYPE_ETHERNET, pcap::LINKTYPE_IEEE802_11, pcap::LINKTYPE_IEEE802_11_RADIOTAP];
 
-/// A frame whose first two bytes are the number of its link type and how much of it was not
-/// captured. Says whether it brings a segment.
+/// A frame. The first byte chooses its link type, the second is the number of bytes that were not
+/// captured. Returns whether it yields a segment.
 pub fn frame(bytes: &[u8]) -> bool {
     let Some(([link_type, cut], bytes)) = bytes.split_first_chunk() else { return false };
     let link_type = LINK_TYPES[usize::from(*link_type) % LINK_TYPES.len()];
@@ -19,21 +19,21 @@ pub fn frame(bytes: &[u8]) -> bool {
     segments.iter().any(Result::is_ok)
 }
 
-/// All that a frame brings.
+/// Everything that a frame yields.
 pub fn hear(frame: Frame<'_>) -> Vec<Result<Segment<'_>, Refusal>> {
     let heard = Heard::new(frame);
     let segments: Vec<_> = heard.clone().collect();
-    assert!(heard.eq(segments.iter().copied()), "the same twice");
+    assert!(heard.eq(segments.iter().copied()), "reading twice gives the same");
     // A packet of an aggregate has a header of 14 bytes.
     assert!(segments.len() <= frame.bytes.len() / 14 + 1, "more packets than bytes");
     for segment in segments.iter().flatten() {
-        assert!(lies_in(segment.payload, frame.bytes), "what was not captured");
+        assert!(lies_in(segment.payload, frame.bytes), "bytes that were not captured");
         assert!(segment.missing == 0 || frame.length > frame.bytes.len(), "nothing was cut");
     }
     segments
 }
 
-/// Of a frame that brings one segment, any part brings the front of the same, or nothing.
+/// If a frame yields one segment, any prefix of the frame yields a prefix of it, or nothing.
 pub fn cuts_agree(frame: Frame<'_>, whole: &[Result<Segment<'_>, Refusal>]) {
     let [Ok(whole)] = whole else { return };
     for length in 0..frame.bytes.len().min(200) {
@@ -45,8 +45,8 @@ pub fn cuts_agree(frame: Frame<'_>, whole: &[Result<Segment<'_>, Refusal>]) {
     }
 }
 
-/// A capture file: read at once, or in pieces whose size its bytes choose. Says whether it can be
-/// read to its end.
+/// A capture file, read at once and in pieces whose size its bytes choose. Returns whether it can
+/// be read to its end.
 pub fn file(bytes: &[u8]) -> bool {
     let mut records = Vec::new();
     let mut left = bytes;
@@ -59,7 +59,7 @@ pub fn file(bytes: &[u8]) -> bool {
         }
     };
     for record in &records {
-        assert!(lies_in(record.frame.bytes, bytes), "what is not in the file");
+        assert!(lies_in(record.frame.bytes, bytes), "bytes that are not in the file");
         hear(record.frame);
     }
     let offset = end.map_or_else(|error| error.offset, |()| bytes.len() as u64);
@@ -69,7 +69,7 @@ pub fn file(bytes: &[u8]) -> bool {
     end.is_ok()
 }
 
-/// Reads in pieces of this size and expects these records.
+/// Reads in pieces of this size, and expects these records.
 pub fn in_pieces(bytes: &[u8], size: usize, records: &[Record<'_>]) -> Result<(), RecordsError> {
     let mut feeder = Feeder::default();
     let mut expected = records.iter();

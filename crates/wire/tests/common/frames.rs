@@ -1,21 +1,21 @@
-//! Frames made by hand, layer by layer.
+//! Frames composed by hand, layer by layer.
 
 use wire::capture::ieee80211::Mac;
 
 pub const IPV4: u16 = 0x0800;
 pub const IPV6: u16 = 0x86dd;
 
-/// First bytes of 802.11 data frames: without and with a QoS field.
+/// First bytes of 802.11 data frames, without and with a QoS field.
 pub const DATA: u8 = 0x08;
 pub const QOS_DATA: u8 = 0x88;
 
-/// Second bytes.
+/// Bits of the second byte.
 pub const TO_DS: u8 = 0x01;
 pub const FROM_DS: u8 = 0x02;
 pub const RETRY: u8 = 0x08;
 pub const HT_CONTROL: u8 = 0x80;
 
-/// Parts of the QoS field.
+/// Bits of the QoS field.
 pub const AGGREGATE: u16 = 0x0080;
 pub const MESH_CONTROL: u16 = 0x0100;
 
@@ -23,8 +23,8 @@ pub const RECEIVER: Mac = [2, 0, 0, 0, 0, 1];
 pub const TRANSMITTER: Mac = [2, 0, 0, 0, 0, 2];
 const OTHER: Mac = [2, 0, 0, 0, 0, 3];
 
-/// From port 80 to port 4000, ACK and PSH, with a timestamp option behind two of one byte (RFC 9293,
-/// 3.1; RFC 7323).
+/// A segment from port 80 to port 4000 with ACK and PSH, and a timestamp option after two options
+/// of one byte (RFC 9293, 3.1; RFC 7323).
 pub fn tcp(seq: u32, payload: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0x00, 0x50, 0x0f, 0xa0];
     bytes.extend(seq.to_be_bytes());
@@ -36,7 +36,7 @@ pub fn tcp(seq: u32, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// From 10.0.0.1 to 10.0.0.2 (RFC 791, 3.1), don't fragment.
+/// A packet from 10.0.0.1 to 10.0.0.2 with "don't fragment" (RFC 791, 3.1).
 pub fn ipv4(protocol: u8, packet: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0x45, 0];
     bytes.extend((20 + packet.len() as u16).to_be_bytes());
@@ -45,7 +45,7 @@ pub fn ipv4(protocol: u8, packet: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// From fd00::1 to fd00::2 (RFC 8200, 3); extension headers come with the packet.
+/// A packet from fd00::1 to fd00::2 (RFC 8200, 3); extension headers are part of `packet`.
 pub fn ipv6(next: u8, packet: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0x60, 0, 0, 0];
     bytes.extend((packet.len() as u16).to_be_bytes());
@@ -57,7 +57,7 @@ pub fn ipv6(next: u8, packet: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// With these tags, of the given type each.
+/// A frame with these VLAN tags, given by their types.
 pub fn ethernet(tags: &[u16], kind: u16, packet: &[u8]) -> Vec<u8> {
     let mut bytes = [RECEIVER, TRANSMITTER].concat();
     for tag in tags {
@@ -74,8 +74,8 @@ pub fn llc(kind: u16, packet: &[u8]) -> Vec<u8> {
     [&[0xaa, 0xaa, 3, 0, 0, 0][..], &kind.to_be_bytes(), packet].concat()
 }
 
-/// A data frame of 802.11 with sequence number 0x123; QoS and HT control are there if the first two
-/// bytes say so.
+/// An 802.11 data frame with sequence number 0x123; it has a QoS field and HT control if its first
+/// two bytes say so.
 pub fn data(kind: u8, flags: u8, qos: u16, body: &[u8]) -> Vec<u8> {
     let mut bytes = vec![kind, flags, 44, 0];
     bytes.extend([RECEIVER, TRANSMITTER, OTHER].concat());
@@ -93,14 +93,14 @@ pub fn data(kind: u8, flags: u8, qos: u16, body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A mesh control field with so many addresses: time to live 31, number 5.
+/// A mesh control field with this number of addresses: time to live 31, sequence number 5.
 pub fn mesh_control(addresses: u8) -> Vec<u8> {
     let mut bytes = vec![addresses, 31, 5, 0, 0, 0];
     bytes.extend(OTHER.repeat(addresses.into()));
     bytes
 }
 
-/// The packets of an aggregate, as they are but for what `length` makes of them.
+/// An aggregate of these packets, each preceded by the bytes of `length`.
 pub fn aggregate(packets: &[Vec<u8>], length: impl Fn(&[u8]) -> [u8; 2]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for packet in packets {
@@ -112,12 +112,12 @@ pub fn aggregate(packets: &[Vec<u8>], length: impl Fn(&[u8]) -> [u8; 2]) -> Vec<
     bytes
 }
 
-/// The length of a packet, as Ethernet and most aggregates have it.
+/// A packet's length, as in most aggregates: big-endian, of the whole packet.
 pub fn whole_length(packet: &[u8]) -> [u8; 2] {
     (packet.len() as u16).to_be_bytes()
 }
 
-/// A radiotap header of these words of presence and what follows them, before a frame.
+/// A radiotap header with these presence words and the bytes after them, followed by a frame.
 pub fn radiotap(present: &[u32], fields: &[u8], frame: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0, 0];
     bytes.extend((4 + 4 * present.len() as u16 + fields.len() as u16).to_le_bytes());

@@ -1,4 +1,4 @@
-//! What tests of captures share with each other, with fuzzing and with measuring.
+//! Shared by tests of captures, fuzz targets and benchmarks.
 
 pub mod checks;
 #[allow(dead_code, reason = "not every user needs every kind of frame")]

@@ -1,4 +1,4 @@
-//! Any frame that keeps the limits.
+//! Arbitrary frames within the limits.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
@@ -170,7 +170,7 @@ fn want() -> impl Strategy<Value = Want> {
     })
 }
 
-/// Different offsets in order, taken in pairs: nonempty ranges that do not touch.
+/// Ascending offsets, taken in pairs: nonempty ranges that do not touch.
 fn ranges(length: u32) -> impl Strategy<Value = Vec<Range<u32>>> {
     proptest::collection::btree_set(0..=length, 0..=(2 * Want::RANGES_MAX).min(length as usize))
         .prop_map(|offsets| {
@@ -204,12 +204,12 @@ fn request() -> impl Strategy<Value = Request> {
     prop_oneof![any::<u32>(), 0..300_u32].prop_map(Request)
 }
 
-/// Numbers of all lengths.
+/// Numbers of all encoded lengths.
 fn number() -> impl Strategy<Value = u64> {
     (any::<u64>(), 0..64_u32).prop_map(|(number, shift)| number >> shift)
 }
 
-/// Mostly few, seldom as many as there may be.
+/// Usually few items, seldom the most that are allowed.
 fn few<T: Strategy>(item: T, most: usize) -> impl Strategy<Value = Vec<T::Value>>
 where
     T::Value: Clone,

@@ -1,4 +1,4 @@
-//! What is refused, read or about to be sent.
+//! Frames that are refused, when received or about to be sent.
 
 use wire::peer::{
     ChunkHead, FrameError, Gateway, Get, Hello, Introduction, Message, Opaque, Preamble, Request,
@@ -8,8 +8,8 @@ use wire::{ChunkId, NodeId, Oid, PublicKey, Signature, Token};
 
 const REQUEST: Request = Request(1);
 
-/// `within` can be sent, `beyond` cannot. (One function judges both what is sent and what is read; what
-/// a sender without scruples could send is in [`what_a_liar_sends`].)
+/// `within` can be sent, `beyond` cannot. One function checks both what is sent and what is
+/// received; bytes that only a malicious sender could send are in [`what_a_liar_sends`].
 fn edge(within: &Message, beyond: &Message) {
     let bytes = within.encode().expect("within the limits");
     assert_eq!(Message::decode(&bytes).as_ref(), Ok(within));
@@ -97,7 +97,8 @@ fn lengths() {
 
 #[test]
 fn a_message_as_a_whole() {
-    // Type, flags, status (2), two counts of 1, name (2), the value's length (3), no status line.
+    // Type, flags, status (2), two counts of 1, name (2), the value's length (3), an empty status
+    // line.
     let around = 1 + 1 + 1 + 2 + 1 + 2 + 3 + 1;
     let with = |length| answering(|it| it.fields = vec![("a".into(), vec![b'x'; length])]);
     let longest = Message::LENGTH_MAX - around;
@@ -181,7 +182,7 @@ fn what_is_unknown() {
     refused(&[0], FrameError::Malformed);
     refused(&[255, 1], FrameError::Malformed);
     refused(&[10, 1, 11], FrameError::Malformed); // outcome
-    refused(&[1, 0, 1, 4], FrameError::Malformed); // where the gateway is
+    refused(&[1, 0, 1, 4], FrameError::Malformed); // gateway
     let mut bytes = Message::Get(Box::new(ask())).encode().expect("within the limits");
     bytes[4] = 0x20;
     refused(&bytes, FrameError::Malformed);

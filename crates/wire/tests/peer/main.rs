@@ -1,4 +1,4 @@
-//! Frames of peers: their bytes, what is refused, and that there are no two spellings.
+//! Frames between peers: their bytes, their limits, and that each has one encoding.
 
 mod any;
 mod limits;

@@ -1,4 +1,4 @@
-//! One frame, one spelling.
+//! Each frame has one encoding.
 
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -6,7 +6,7 @@ use wire::peer::{ChunkHead, Introduction, Message, Preamble};
 
 use crate::any;
 
-/// Something that went wrong on the way.
+/// Damage to an encoded frame.
 #[derive(Clone, Debug)]
 enum Damage {
     Replace(Index, u8),
@@ -26,7 +26,7 @@ fn damage() -> impl Strategy<Value = Damage> {
 
 fn spoil(bytes: &mut Vec<u8>, damage: &Damage) {
     match damage {
-        // Most of what is interesting is at the beginning of a long frame.
+        // Most fields of interest are at the beginning of a long frame.
         Damage::Replace(at, byte) => {
             let at = at.index(bytes.len().min(100));
             bytes[at] = *byte;
@@ -42,7 +42,7 @@ fn spoil(bytes: &mut Vec<u8>, damage: &Damage) {
     }
 }
 
-/// Ends of strict prefixes: all of a short one, some of a long one.
+/// Lengths of strict prefixes: all of a short frame, some of a long one.
 fn ends(length: usize) -> impl Iterator<Item = usize> {
     (0..length).filter(move |end| *end < 300 || length - end < 20 || end % 997 == 0)
 }
@@ -50,7 +50,7 @@ fn ends(length: usize) -> impl Iterator<Item = usize> {
 proptest! {
     #[test]
     fn messages_come_back(message in any::message()) {
-        // Lists that are as long as they may be are together too long for a message.
+        // Several lists of the greatest length exceed the length of a message together.
         let Some(bytes) = message.encode() else {
             prop_assert!(matches!(message, Message::Want(..)), "{message:?}");
             return Ok(());

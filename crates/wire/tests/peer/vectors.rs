@@ -1,4 +1,4 @@
-//! The bytes of every frame, frozen.
+//! The bytes of every frame. They must never change.
 
 use std::net::IpAddr;
 
@@ -78,8 +78,8 @@ fn asks() {
         "ac02",               // request: 300
         "03",                 // hops
         "02",                 // visited two
-        &"11".repeat(16),     // this
-        &"12".repeat(16),     // and that
+        &"11".repeat(16),     // one node
+        &"12".repeat(16),     // and another
         "15",                 // merge, resume, sparing
         &"22".repeat(16),     // record
         "05",                 // segment
@@ -122,7 +122,7 @@ fn heads() {
         "0465746167",     // etag
         "03223122",       // "1"
         "0178",           // x
-        "00",             // nothing
+        "00",             // (empty)
         "02",             // two selecting fields
         "03646e74",       // dnt
         "00",             // absent
@@ -149,7 +149,7 @@ fn what_is_signed() {
         "0203646e7400027465010161",           // selecting fields
     ];
     assert_eq!(hex(&head().signed(&ObjectKey([0x77; 32]))), expected.concat());
-    // What grows or is added on the way is not signed.
+    // Fields that change on the way are not signed.
     let later = Head { age: 9, length: None, status_line: "b".into(), ..head() };
     assert_eq!(later.signed(&ObjectKey([0x77; 32])), head().signed(&ObjectKey([0x77; 32])));
     let expected = [
