@@ -1,7 +1,7 @@
-//! What the store costs, as a table: `cargo bench -p store`.
+//! The costs of the store, as a table: `cargo bench -p store`.
 //!
-//! A plain program, because most of these are sizes and counts rather than times. Files go to a
-//! directory under `TMPDIR`; the million units' bodies are holes and take no room.
+//! A plain program, because most results are sizes and counts rather than times. Files are in a
+//! directory under `TMPDIR`; the bodies of the million units are holes and take no disk space.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -24,11 +24,11 @@ const UNIT: u32 = 8 << 10;
 const MILLION: u64 = 1_000_000;
 
 fn main() {
-    // `cargo test --benches` only asks whether it builds.
+    // `cargo test --benches` only checks that the program builds and starts.
     if std::env::args().any(|argument| argument == "--test") {
         return;
     }
-    // First, while the memory it takes can be told from what others gave back.
+    // First, because memory freed by other measurements would hide its own use.
     catalogue();
     index();
     start();
@@ -93,7 +93,7 @@ fn fill(index: &mut Index, names: &[wire::ChunkId]) -> f64 {
     worst
 }
 
-/// A directory whose files leave out the bodies of units, and count calls.
+/// A directory whose files do not store the bodies of units, and count calls.
 #[derive(Debug)]
 struct Sparse {
     inner: Disk,
@@ -269,7 +269,8 @@ fn throughput() {
     per_second("the same without waiting", 20_000.0 * 65536.0 / 1e6, seconds, "MB/s");
 }
 
-/// Objects of 24 units, each stored in three groups as a parent's units are; read back in runs.
+/// Objects of 24 units, each stored in three groups, as the units of a parent are, and read in
+/// runs.
 fn reads_per_object() {
     let directory = tempfile::tempdir().unwrap();
     let reads = Arc::new(AtomicUsize::new(0));

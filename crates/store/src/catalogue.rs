@@ -1,16 +1,15 @@
-//! The catalogue: which objects the units make up, as rows that mean nothing here.
+//! The catalogue: rows about objects, which this crate does not interpret.
 //!
-//! *What this is:* a redb database in one file of the store's directory: a row per object key, the
-//! segments of its records' manifests, and enough order to give up the oldest. *Who calls it:* the
-//! writer thread changes it, readers look up. *What it never does:* look into a row, or decide
-//! that an object is fresh. *Where to start:* `tables.rs` for what a change does, `backend.rs` for
-//! how damage is noticed.
+//! *What this is:* a redb database in one file of the store's directory: a row for each object key,
+//! the segments of the manifests of its records, and the order in which rows were written, to evict
+//! the oldest. *Who calls it:* the writer thread changes it, other threads look up. *What it never
+//! does:* parse a row, or decide whether an object is fresh. *Where to start:* `tables.rs` for the
+//! effect of a change, `backend.rs` for the detection of damage.
 //!
-//! *What survives a crash:* all that was applied before a [`Catalogue::sync`] that returned. What
-//! was applied after it is lost as a whole, back to that sync; so it is when the file system fails,
-//! because redb then has to be opened again. Segments whose record no row names
-//! are swept at the next start. A file that cannot be used is set aside under another name, and a
-//! new one begun.
+//! *What survives a crash:* all changes applied before a [`Catalogue::sync`] that returned. Later
+//! ones are lost, all of them. The same happens when the file system fails, because redb must then
+//! be opened again. Segments of a record that no row names are removed at the next start. A file
+//! that cannot be used is renamed, and a new one created.
 
 mod backend;
 mod tables;
@@ -29,16 +28,16 @@ use tables::{ROWS, Row, SEGMENTS, Tables, segment_key};
 /// The catalogue's file in the store's directory.
 pub const CATALOGUE_FILE: &str = "catalogue";
 
-/// Longest row or manifest segment in bytes.
+/// Longest row or segment of a manifest, in bytes.
 const VALUE_BYTES_MAX: usize = 1 << 20;
 
-/// How a catalogue is to be.
+/// Options for opening a catalogue.
 #[derive(Clone, Copy, Debug)]
 pub struct CatalogueOptions {
-    /// Bytes of memory for its pages.
+    /// Bytes of memory for its page cache.
     pub cache_bytes: usize,
-    /// Bytes that rows and segments may take, each with what its pages waste. The file may be
-    /// larger by half: pages that a sync has yet to free, and room to grow.
+    /// Bytes that rows and segments may occupy, including the unused part of their pages. The file
+    /// may be half as large again: pages that the next sync frees, and space to grow.
     pub budget_bytes: u64,
 }
 
@@ -51,14 +50,14 @@ impl Default for CatalogueOptions {
 /// One change of the catalogue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Sets an object's row. Segments of records that its former row owned and this one does not
-    /// name are dropped.
+    /// Sets an object's row. Segments of records that belonged to its previous row and are not
+    /// listed here are deleted.
     Put {
         /// The object.
         key: ObjectKey,
         /// Its row.
         row: Vec<u8>,
-        /// The records whose segments belong to it from now on.
+        /// The records whose segments belong to this row from now on.
         records: Vec<RecordId>,
     },
     /// Removes an object's row and the segments of its records.
@@ -66,58 +65,57 @@ pub enum Change {
         /// The object.
         key: ObjectKey,
     },
-    /// Sets one segment of a record's manifest. If no row owns the record by the next start, it is
-    /// dropped then.
+    /// Stores one segment of a record's manifest. If no row owns the record at the next start, the
+    /// segment is deleted then.
     PutSegment {
         /// The record.
         record: RecordId,
-        /// Which segment.
+        /// The number of the segment.
         number: u32,
         /// Its bytes.
         bytes: Vec<u8>,
     },
-    /// Drops all segments of a record.
+    /// Deletes all segments of a record.
     DropSegments {
         /// The record.
         record: RecordId,
     },
-    /// Gives all segments of a record to another, in place of those that it has.
+    /// Moves all segments of a record to another record, whose own segments are deleted.
     Adopt {
-        /// Whose they were.
+        /// The record that has them.
         from: RecordId,
-        /// Whose they are.
+        /// The record that gets them.
         to: RecordId,
     },
-    /// An object's row, if there is one, does not leave to make room any more, until it is set again or
-    /// removed.
+    /// Protects an object's row, if it exists, from eviction until it is set again or removed.
     Keep {
         /// The object.
         key: ObjectKey,
     },
 }
 
-/// What the catalogue holds and what it has let go since it was opened.
+/// The content of the catalogue, and counts since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CatalogueReport {
     /// Rows.
     pub rows: u64,
-    /// Bytes against the budget.
+    /// Bytes counted against the budget.
     pub used_bytes: u64,
     /// Bytes of the file.
     pub file_bytes: u64,
-    /// Rows that left to make room.
+    /// Rows that were evicted.
     pub evicted_rows: u64,
-    /// Segments that found no room.
+    /// Segments that were refused for lack of space.
     pub refused_segments: u64,
-    /// Records without a row whose segments were swept when it was opened.
+    /// Records without a row whose segments were deleted when the catalogue was opened.
     pub swept_records: u64,
-    /// How often the file could not be used and was set aside.
+    /// How many times the file was unusable and was renamed.
     pub set_aside: u64,
-    /// How often redb was opened again after the file system had failed.
+    /// How many times redb was opened again after the file system had failed.
     pub reopened: u64,
 }
 
-/// See the module.
+/// See the module's documentation.
 #[derive(Debug)]
 pub struct Catalogue {
     current: Arc<Current>,
@@ -127,13 +125,13 @@ pub struct Catalogue {
     report: CatalogueReport,
     /// Whether the file's name has been made durable.
     is_name_synced: bool,
-    /// Whether the last transaction failed, so that redb takes no more.
+    /// Whether the last transaction failed; redb then accepts no other.
     has_failed: bool,
-    /// Whether what readers see is the file as it was when it could not be written any more.
+    /// Whether readers see the last durable state of a file that can no longer be written.
     is_read_only: bool,
 }
 
-/// The database that readers are to use: another one after a failure.
+/// The database for readers; it is replaced after a failure.
 #[derive(Debug)]
 struct Current(Mutex<Arc<Database>>);
 
@@ -154,13 +152,15 @@ pub struct CatalogueReader {
 }
 
 impl Catalogue {
-    /// Opens or begins the catalogue in the store's directory. One that cannot be written is opened to be read.
+    /// Opens or creates the catalogue in the store's directory. If it cannot be written, it is
+    /// opened for reading.
     ///
     /// # Errors
-    /// [`Error::Io`] if the file can be neither used nor set aside.
+    /// [`Error::Io`] if the file can be neither used nor renamed.
     pub fn open(files: Arc<dyn Files>, options: CatalogueOptions) -> Result<Self, Error> {
         let mut report = CatalogueReport::default();
         let opened = open_or_begin(&*files, &options, &mut report);
+        // An error of the file system, for example on a read-only disk, need not prevent reading.
         let is_read_only = opened.is_err();
         let (database, health) =
             opened.or_else(|error| open_to_read(&*files, &options).map_err(|_| error))?;
@@ -182,23 +182,24 @@ impl Catalogue {
         Ok(catalogue)
     }
 
-    /// A handle for looking up.
+    /// A handle for looking rows up.
     pub fn reader(&self) -> CatalogueReader {
         CatalogueReader { current: self.current.clone() }
     }
 
-    /// What it holds.
+    /// Counts of its content.
     pub fn report(&self) -> CatalogueReport {
         let file = self.files.open(CATALOGUE_FILE).and_then(|file| file.len());
         CatalogueReport { file_bytes: file.unwrap_or(0), ..self.report }
     }
 
-    /// Makes changes, all or none, visible to readers at once and durable with the next
-    /// [`Catalogue::sync`]. Where the budget is exceeded the rows written longest ago leave.
+    /// Makes all of these changes or none. Readers see them at once; the next [`Catalogue::sync`]
+    /// makes them durable. If the budget is exceeded, the rows written longest ago are evicted.
     ///
     /// # Errors
-    /// [`Error::TooLong`]: none of the changes was made. [`Error::Io`] and [`Error::Catalogue`]: the
-    /// same, and those since the last sync may be lost too. The next call opens redb again.
+    /// [`Error::TooLong`]: none of the changes was made. [`Error::Io`] and [`Error::Catalogue`]:
+    /// the same, and the changes since the last sync may be lost too. The next call opens redb
+    /// again.
     pub fn apply(&mut self, changes: &[Change]) -> Result<(), Error> {
         changes.iter().try_for_each(check_length)?;
         self.transact(Durability::None, |tables, budget_bytes| {
@@ -207,11 +208,11 @@ impl Catalogue {
         })
     }
 
-    /// Makes all that was applied durable.
+    /// Makes all applied changes durable.
     ///
     /// # Errors
-    /// [`Error::Catalogue`], [`Error::Io`]: what was applied since the last successful call may or
-    /// may not be durable.
+    /// [`Error::Catalogue`], [`Error::Io`]: the changes since the last successful call may or may
+    /// not be durable.
     pub fn sync(&mut self) -> Result<(), Error> {
         self.transact(Durability::Immediate, |_, _| Ok(()))?;
         if !self.is_name_synced {
@@ -221,7 +222,8 @@ impl Catalogue {
         Ok(())
     }
 
-    /// Reports what is there to be read. If it cannot be counted, the report stays as it was.
+    /// Updates the report of a read-only catalogue; if it cannot be read, the report stays as it
+    /// was.
     fn count(&mut self) {
         self.report = tables::held(&self.current.get(), self.report).unwrap_or(self.report);
     }
@@ -253,13 +255,14 @@ impl Catalogue {
         Ok(())
     }
 
-    /// After a failure of the file system redb refuses to go on; after damage it should not.
+    /// After a failure of the file system redb accepts no further work; after damage it should not
+    /// do any.
     fn reopen(&mut self) -> Result<(), Error> {
-        // Whoever is still reading may go on; but the file has a new writer from here on.
+        // Open readers may continue, but the file gets a new writer now.
         self.health.retire();
         self.has_failed = true;
-        // What was seen of a file that cannot be written may be its disk's fault. If the file is damaged,
-        // opening it or reading it tells.
+        // If the file cannot be written, the damage may be an error of its disk. If the file itself
+        // is damaged, opening or reading it shows this again.
         if self.health.is_damaged() && !self.is_read_only {
             set_aside(&*self.files, &mut self.report)?;
         }
@@ -271,12 +274,12 @@ impl Catalogue {
         Ok(())
     }
 
-    /// What cannot be written any more may still be read, with all that the last sync made durable.
+    /// Opens a catalogue that can no longer be written for reading, as the last sync left it.
     fn go_on_reading(&mut self) {
         if self.is_read_only || self.health.is_damaged() {
             return;
         }
-        // Whoever is still reading the former one may go on.
+        // Open readers of the old database may continue.
         self.health.retire();
         if let Ok((database, health)) = open_to_read(&*self.files, &self.options) {
             self.current.set(Arc::new(database));
@@ -292,8 +295,8 @@ impl Catalogue {
     ) -> Result<CatalogueReport, redb::Error> {
         let mut transaction = self.current.get().begin_write()?;
         transaction.set_durability(durability)?;
-        // What is freed is saved with each durable commit, so that a start after a kill need not
-        // walk the file to find out.
+        // A durable commit also stores the free pages, so a start after a kill need not scan the
+        // file for them.
         transaction.set_quick_repair(matches!(durability, Durability::Immediate));
         let mut tables = Tables::open(&transaction, self.report)?;
         work(&mut tables, self.options.budget_bytes)?;
@@ -307,7 +310,7 @@ impl CatalogueReader {
     /// An object's row.
     ///
     /// # Errors
-    /// [`Error::Catalogue`] if the file cannot be read, or what rests there is no row.
+    /// [`Error::Catalogue`] if the file cannot be read, or the stored value is not a row.
     pub fn get(&self, key: &ObjectKey) -> Result<Option<Vec<u8>>, Error> {
         self.try_get(key).map_err(failed)
     }
@@ -333,7 +336,8 @@ impl CatalogueReader {
         Ok(bytes.map(|bytes| bytes.value().to_vec()))
     }
 
-    /// Shows rows in the order of their keys, behind `after`, until `show` answers `false`.
+    /// Calls `show` with the rows after `after`, in the order of their keys, until it returns
+    /// `false`.
     ///
     /// # Errors
     /// [`Error::Catalogue`] if the file cannot be read.
@@ -365,7 +369,7 @@ impl CatalogueReader {
     }
 }
 
-/// Opens what is there; if that cannot be used, sets it aside and begins anew.
+/// Opens the existing file; if it cannot be used, renames it and creates a new one.
 fn open_or_begin(
     files: &dyn Files,
     options: &CatalogueOptions,
@@ -394,7 +398,7 @@ fn open_database(
     open_file(file, options, health)
 }
 
-/// Opens what is there and cannot be written.
+/// Opens the existing file for reading, through an overlay.
 fn open_to_read(
     files: &dyn Files,
     options: &CatalogueOptions,
@@ -418,8 +422,8 @@ fn open_file(
     Ok(database)
 }
 
-/// redb trusts the lengths in a file's header, and panics where the file is shorter: what it says
-/// then is that the file is corrupt.
+/// redb trusts the lengths in a file's header and panics if the file is shorter; this is reported
+/// as corruption.
 fn create(builder: &Builder, backend: Backend) -> Result<Database, Error> {
     let created = catch_unwind(AssertUnwindSafe(|| builder.create_with_backend(backend)));
     match created {
@@ -428,7 +432,7 @@ fn create(builder: &Builder, backend: Backend) -> Result<Database, Error> {
     }
 }
 
-/// Whether the fault lies in what the file says, not in the file system.
+/// Whether the content of the file is at fault, not the file system.
 fn is_corrupt(error: &Error) -> bool {
     let Error::Catalogue(error) = error else { return false };
     match &**error {
@@ -440,7 +444,7 @@ fn is_corrupt(error: &Error) -> bool {
 
 fn set_aside(files: &dyn Files, report: &mut CatalogueReport) -> Result<(), Error> {
     let aside = format!("{CATALOGUE_FILE}.corrupt");
-    files.rename(CATALOGUE_FILE, &aside).doing("set the catalogue aside")?;
+    files.rename(CATALOGUE_FILE, &aside).doing("rename the damaged catalogue")?;
     report.set_aside += 1;
     Ok(())
 }

@@ -1,18 +1,18 @@
-//! What leaves when room is short: the two policies, as arithmetic on a byte of life per unit.
+//! The eviction policies, as arithmetic on one byte of state per unit (its *life*).
 //!
-//! *What this is:* [`Lru`], with a coarse age in the byte, and [`S3Fifo`], with a count of uses and
-//! a list of ghosts. *Who calls it:* `index.rs`. *What it never does:* see names, places or files;
-//! measure time other than in bytes used.
+//! *What this is:* [`Lru`], which keeps a coarse age in that byte, and [`S3Fifo`], which keeps a
+//! count of uses and a list of ghosts. *Who calls it:* `index.rs`. *What it never does:* see names,
+//! locations or files; measure time, except in bytes used.
 
 use crate::table::Key;
 
-/// Which units leave first.
+/// Which units are evicted first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
     /// The least recently used.
     Lru,
-    /// S3-FIFO (Yang et al., SOSP 2023): what is not used again soon after it came leaves early,
-    /// so that a scan does not push out what is used often.
+    /// S3-FIFO (Yang et al., SOSP 2023): a unit that is not used again soon after it was stored is
+    /// evicted early, so a scan does not evict units in frequent use.
     S3Fifo,
 }
 
@@ -40,39 +40,42 @@ impl Evictor {
     }
 }
 
-/// Values that a byte of life can take.
+/// The number of values that a life can have.
 pub(crate) const EPOCHS: usize = 256;
 
-/// Least recently used, up to the width of an epoch.
+/// Least recently used, with the precision of an epoch.
 ///
-/// The life of a unit is the epoch of its last use. A new epoch begins when the present one holds
-/// 1/128 of the budget, so uses of what is young already do not hurry the clock. When numbers run
-/// out, all are halved, which joins neighbouring epochs two by two: the older an epoch, the wider,
-/// yet order is never lost. The table catches up shard by shard ([`crate::table::Table::settle`]).
+/// The life of a unit is the epoch of its last use. A new epoch begins when the current one holds
+/// 1/128 of the budget; repeated uses of recently used units therefore do not advance it. When the
+/// numbers run out, all are halved, so that each two neighbouring epochs become one. Old epochs
+/// grow wide in this way, but the order is kept. The table applies a halving shard by shard
+/// ([`crate::table::Table::settle`]).
 #[derive(Debug)]
 pub(crate) struct Lru {
     now: u8,
-    /// How often the numbers have been halved.
+    /// The number of halvings so far.
     pub halvings: u32,
-    /// Bytes last used in each epoch.
+    /// Bytes whose last use was in each epoch.
     ages: Box<[u64; EPOCHS]>,
     epoch_bytes: u64,
 }
 
-/// The share of all bytes that counts as cold, so that some segment is mostly cold and reclaiming
-/// it rewrites little. A larger share is cheaper in writes and further from exact LRU.
+/// The oldest sixteenth of all bytes counts as cold: then some segment consists mostly of cold
+/// units, and reclaiming it rewrites little. With a larger share there would be fewer writes, but
+/// the order would differ more from exact LRU.
 const COLD_SHARE: u64 = 16;
 
 impl Lru {
     fn new(budget_bytes: u64) -> Self {
         let epoch_bytes = (budget_bytes / 128).max(1);
-        // The first epoch is for what was never used.
+        // Epoch 0 is for units that were never used.
         Self { now: 1, halvings: 0, ages: Box::new([0; EPOCHS]), epoch_bytes }
     }
 
-    /// The present epoch, for a unit of so many bytes; `true` if all numbers were just halved.
+    /// Counts a use of a unit of this length. Returns the current epoch, and whether all numbers
+    /// were just halved.
     ///
-    /// Halving comes before the answer: the answer counts in the new numbers.
+    /// The returned epoch is already in the new numbers.
     pub fn enter(&mut self, bytes: u32) -> (u8, bool) {
         let mut halved = false;
         if self.ages[usize::from(self.now)] >= self.epoch_bytes {
@@ -86,13 +89,13 @@ impl Lru {
         (self.now, halved)
     }
 
-    /// The epoch of a unit that leaves before all that was used, unless it is used itself: the oldest.
+    /// The epoch of a unit on probation: the oldest, so it is evicted before any used unit.
     pub fn enter_cold(&mut self, bytes: u32) -> u8 {
         self.ages[0] += u64::from(bytes);
         0
     }
 
-    /// Forgets a unit's bytes in the epoch where they were.
+    /// Subtracts a unit's bytes from its epoch.
     pub fn leave(&mut self, epoch: u8, bytes: u32) {
         let age = &mut self.ages[usize::from(epoch)];
         *age = age.saturating_sub(u64::from(bytes));
@@ -116,7 +119,7 @@ impl Lru {
     }
 }
 
-/// Joins neighbouring counts two by two, in the lower half.
+/// Adds up neighbouring counts, two by two, and stores the sums in the lower half.
 pub(crate) fn halve<T: Copy + Default + std::ops::Add<Output = T>>(counts: &mut [T]) {
     for at in 0..counts.len() / 2 {
         counts[at] = counts[2 * at] + counts[2 * at + 1];
@@ -124,28 +127,31 @@ pub(crate) fn halve<T: Copy + Default + std::ops::Add<Output = T>>(counts: &mut 
     counts[EPOCHS / 2..].fill(T::default());
 }
 
-/// S3-FIFO on a log: fresh segments are its small queue, segments of kept units its main queue.
-/// Segments of units on probation are a queue before both, where room is short as long as the small one at
-/// most. One use takes a unit of it to the main queue; units that leave it leave no ghosts.
+/// S3-FIFO on a log: segments of fresh units are its small queue, segments of kept units its main
+/// queue. Units on probation have a queue of their own, which is reclaimed first while it is longer
+/// than the small queue may be. One use moves such a unit to the main queue; an evicted one leaves
+/// no ghost.
 ///
-/// The life of a unit is its count of uses, at most three. Two deviations from the paper, both
-/// because a unit's segment is settled before it arrives: a returning ghost enters the small
-/// queue with two uses, which take it to the main queue when its turn comes; and each reclaiming
-/// frees a quarter of its segment, whatever the counts say.
+/// The life of a unit is its count of uses, at most three. There are two deviations from the paper,
+/// both because a unit is given its segment before the policy sees it. A unit whose ghost is found
+/// enters the small queue with two uses, which move it to the main queue when its segment is
+/// reclaimed. And each reclaiming frees at least a quarter of its segment, whatever the counts are.
 #[derive(Debug)]
 pub(crate) struct S3Fifo {
-    /// Fingerprints of what left the small queue unused, in sets that each forget the oldest.
+    /// Fingerprints of units evicted unused from the small queue, in sets; a full set drops its
+    /// oldest.
     ghosts: Box<[u16]>,
 }
 
 const USES_MAX: u8 = 3;
-/// Uses with which a unit moves on from the small queue (the paper's `freq > 1`).
+/// The uses that move a unit from the small queue to the main one (`freq > 1` in the paper).
 const USES_TO_MOVE_ON: u8 = 2;
 const GHOSTS_PER_SET: usize = 8;
-/// One ghost for each unit of the default size that the budget holds, as in the paper.
+/// One ghost for each unit of the default size that the budget can hold, as in the paper.
 const BYTES_PER_GHOST: u64 = 8 << 10;
 const GHOSTS_MAX: u64 = 8 << 20;
-/// The small queue's share of all bytes (the paper's 10 %), and that of units on probation.
+/// The small queue's share of all bytes (10 % in the paper); units on probation have the same
+/// share.
 pub(crate) const SMALL_SHARE: u64 = 10;
 
 impl S3Fifo {
@@ -155,7 +161,7 @@ impl S3Fifo {
         Self { ghosts: vec![0; sets * GHOSTS_PER_SET].into_boxed_slice() }
     }
 
-    /// The life of a unit that arrives.
+    /// The life of a newly stored unit.
     pub fn enter(&mut self, key: Key) -> u8 {
         let (set, print) = self.ghost(key);
         let known = set.iter_mut().find(|ghost| **ghost == print);
@@ -165,23 +171,23 @@ impl S3Fifo {
         })
     }
 
-    /// The life of a unit that is used.
+    /// The life of a unit after a use.
     pub fn used(life: u8) -> u8 {
         (life + 1).min(USES_MAX)
     }
 
-    /// The life with which a unit stays when its segment's turn has come. To a unit on probation its first
-    /// use is what arriving is to others, so it needs no more than that.
+    /// The life that a unit needs to survive the reclaiming of its segment. A unit on probation
+    /// needs one use: its first request corresponds to the insertion of other units.
     pub fn bar(is_small: bool) -> usize {
         if is_small { usize::from(USES_TO_MOVE_ON) } else { 1 }
     }
 
-    /// The life of a unit that stays.
+    /// The life of a unit that has survived, at its new location.
     pub fn stayed(life: u8, is_small: bool) -> u8 {
         if is_small { 0 } else { life.saturating_sub(1) }
     }
 
-    /// Remembers a unit that left the small queue.
+    /// Adds the ghost of a unit evicted from the small queue.
     pub fn gone(&mut self, key: Key) {
         let (set, print) = self.ghost(key);
         set.rotate_right(1);
@@ -190,8 +196,9 @@ impl S3Fifo {
 
     fn ghost(&mut self, key: Key) -> (&mut [u16], u16) {
         let sets = (self.ghosts.len() / GHOSTS_PER_SET) as u64;
-        // The uppermost 20 bits: the set, of a million at most. Those below: the print, never zero, which
-        // means none. A key's bits begin with the 28th, and so do those of a product with it.
+        // The upper 20 of 36 bits choose the set, of at most a million. The fingerprint comes from
+        // lower bits; it is never zero, which marks a free slot. The lowest 28 bits of a key are
+        // zero, and so are those of its product.
         let bits = key.bits().wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let set = ((bits >> 32) * sets) >> 32;
         let start = set as usize * GHOSTS_PER_SET;
@@ -223,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_never_here_is_no_ghost() {
+    fn a_unit_that_was_never_stored_has_no_ghost() {
         let key = |number: u32| {
             let mixed = u64::from(number).wrapping_mul(0xd6e8_feb8_6659_fd93);
             let mut name = [0; 32];
@@ -233,7 +240,7 @@ mod tests {
         let mut s3 = S3Fifo::new(16 << 20);
         (0..5000).for_each(|number| s3.gone(key(number)));
         let strangers = (10_000..20_000).filter(|number| s3.enter(key(*number)) > 0).count();
-        assert!(strangers < 20, "{strangers} of 10,000");
+        assert!(strangers < 20, "{strangers} false ghosts of 10,000");
     }
 
     #[test]

@@ -1,11 +1,11 @@
-//! The files that the store stands on, as a trait with a directory and a memory behind it.
+//! The file system as the store sees it: a trait, implemented by a directory and by memory.
 //!
-//! *What this is:* the dozen calls that the log and the catalogue make of a file system.
-//! *Who calls it:* `log.rs`, `recover.rs`, `reader.rs`, `catalogue.rs`. A test puts a recorder or a
-//! failing disk in its place. *What it never does:* cache, retry, or hide an error.
+//! *What this is:* the file operations that the log and the catalogue need. *Who calls it:*
+//! `log.rs`, `recover.rs`, `reader.rs`, `catalogue.rs`. Tests substitute a recorder or a failing
+//! disk. *What it never does:* cache, retry, or hide an error.
 //!
-//! *What survives a crash:* what is written survives a power cut once [`File::sync`] has returned;
-//! that a file exists, is gone or has another name, once [`Files::sync_names`] has.
+//! *What survives a crash:* written data survives a power cut once [`File::sync`] has returned; the
+//! creation, removal or renaming of a file once [`Files::sync_names`] has returned.
 
 mod disk;
 mod memory;
@@ -26,16 +26,16 @@ pub trait Files: Send + Sync + Debug {
     /// The names of all files, in no particular order.
     fn names(&self) -> io::Result<Vec<String>>;
 
-    /// Makes an empty file; an error if one of this name exists.
+    /// Creates an empty file; an error if one of this name exists.
     fn create(&self, name: &str) -> io::Result<Arc<dyn File>>;
 
-    /// Opens an existing file, for reading only where writing is not allowed.
+    /// Opens an existing file; read-only if writing is not allowed.
     fn open(&self, name: &str) -> io::Result<Arc<dyn File>>;
 
-    /// Takes a name away. Who has the file open can go on reading it.
+    /// Removes a file. Open handles of it can still be read.
     fn remove(&self, name: &str) -> io::Result<()>;
 
-    /// Gives a file another name, in place of whatever had it.
+    /// Renames a file, and replaces any file that has the new name.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
 
     /// Makes creations, removals and renamings durable.
@@ -52,23 +52,23 @@ pub trait File: Send + Sync + Debug {
         Ok(self.len()? == 0)
     }
 
-    /// Fills `out` from `offset` on; returns how much there was before the file's end.
+    /// Fills `out` from `offset` on; returns the number of bytes before the end of the file.
     fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<usize>;
 
-    /// As [`File::read_at`], but `None` at once where it would have to wait for the device.
+    /// As [`File::read_at`], but `None` if it would wait for the device.
     fn try_read_at(&self, offset: u64, out: &mut [u8]) -> Option<io::Result<usize>> {
         let _ = (offset, out);
         None
     }
 
-    /// Writes all the parts one behind the other from `offset` on, growing the file as needed.
-    /// After an error any part of them may have been written.
+    /// Writes the parts one after another from `offset` on; the file grows as needed. After an
+    /// error, any of the bytes may have been written.
     fn write_at(&self, offset: u64, parts: &mut [IoSlice<'_>]) -> io::Result<()>;
 
-    /// Cuts the file, or lets it grow by zeros.
+    /// Truncates the file, or extends it with zeros.
     fn set_len(&self, len: u64) -> io::Result<()>;
 
-    /// Makes its bytes and its length durable.
+    /// Makes its content and its length durable.
     fn sync(&self) -> io::Result<()>;
 }
 

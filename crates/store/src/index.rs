@@ -1,15 +1,17 @@
-//! Where every unit is, which are in use, and which segment to reclaim next.
+//! The index: where each unit is stored, how recently it was used, and which segment to reclaim
+//! next.
 //!
-//! *What this is:* the store's memory: ten bytes a unit in `table.rs`, a row a segment in
-//! `segments.rs`, a policy in `evict.rs`. *Who calls it:* the engine, which owns it; recovery,
-//! which fills it. *What it never does:* touch a file, a lock or a clock; know whole names: what
-//! it answers is a candidate until the name stored with the bytes has been read.
+//! *What this is:* the store's state in memory: ten bytes for each unit in `table.rs`, a row for
+//! each segment in `segments.rs`, a policy in `evict.rs`. *Who calls it:* the engine, which owns
+//! it; recovery, which fills it. *What it never does:* use a file, a lock or a clock; store whole
+//! names. It returns candidates, which the caller confirms by reading the name stored with the
+//! bytes.
 //!
-//! *Where to start:* the life of a unit is `insert`, `touch` …, then [`Index::victim`] →
-//! [`Index::judge`] → [`Index::moved`] for the segment where it lies.
+//! *Where to start:* the life of a unit is `insert`, then any number of `touch`, then
+//! [`Index::victim`] → [`Index::judge`] → [`Index::moved`] for its segment.
 //!
-//! *What survives a crash:* nothing; recovery fills it again from the segments' footers. Ages and
-//! uses are lost: units count as used in the order of their segments.
+//! *What survives a crash:* nothing; recovery fills the index again from the segments' footers.
+//! Ages and counts of uses are lost: units then count as used in the order of their segments.
 
 use wire::ChunkId;
 
@@ -20,11 +22,11 @@ use crate::segment::{
 use crate::segments::Segments;
 use crate::table::{Key, Place, Table, class_bytes, length_class};
 
-/// Most candidates for one name. More would take many copies of one unit, or names ground to
-/// collide; what is beyond waits for its turn to be evicted.
+/// Most candidates for one name. More occur only if a unit is stored several times, or if names
+/// were forged to collide; the others stay unused until they are evicted.
 const CANDIDATES_MAX: usize = 4;
 
-/// The places where a unit may be: an iterator, in no particular order.
+/// The locations where a unit may be stored: an iterator, in no particular order.
 #[derive(Clone, Debug, Default)]
 pub struct Candidates {
     places: [Option<Location>; CANDIDATES_MAX],
@@ -41,38 +43,38 @@ impl Iterator for Candidates {
     }
 }
 
-/// What the index holds and what it has let go. Bytes of units are without headers, except
+/// The content of the index, and what was evicted. Bytes of units exclude headers, except in
 /// `bytes_on_disk`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IndexReport {
-    /// Units that can be found.
+    /// Units in the index.
     pub units: u64,
-    /// Bytes of all segment files: units found or not, headers and footers.
+    /// Bytes of all segment files, with headers, footers and units that are no longer in the index.
     pub bytes_on_disk: u64,
-    /// Bytes of memory that the index takes.
+    /// Bytes of memory that the index uses.
     pub index_bytes: u64,
-    /// Units that left to make room.
+    /// Units that were evicted.
     pub evicted_units: u64,
-    /// Their bytes.
+    /// The bytes of these units.
     pub evicted_bytes: u64,
-    /// Bytes of units that were written again because their segment was reclaimed.
+    /// Bytes of units that were rewritten because their segment was reclaimed.
     pub rewritten_bytes: u64,
-    /// Units that could not be entered: no room in the table's neighbourhood, or no row for the
-    /// segment.
+    /// Units that were not inserted, because the table was full near their slot, or no row was free
+    /// for the segment.
     pub refused_units: u64,
     /// Segments on disk.
     pub segments: u64,
 }
 
-/// Who survives a reclaiming.
-struct Bar {
-    /// Whoever has this much life.
+/// Which units survive the reclaiming of a segment.
+struct Threshold {
+    /// Units of this life or more.
     life: usize,
-    /// And of those with one less, so many bytes.
+    /// And units of one life less, up to this number of bytes.
     spare_bytes: u64,
 }
 
-impl Bar {
+impl Threshold {
     fn passes(&mut self, life: u8, bytes: u32) -> bool {
         let is_next = usize::from(life) + 1 == self.life && u64::from(bytes) <= self.spare_bytes;
         if is_next {
@@ -82,7 +84,7 @@ impl Bar {
     }
 }
 
-/// See the module.
+/// See the module's documentation.
 #[derive(Debug)]
 pub struct Index {
     table: Table,
@@ -90,13 +92,14 @@ pub struct Index {
     evictor: Evictor,
     budget_bytes: u64,
     segment_bytes: u32,
-    /// The segment being reclaimed. One at a time: the budget has room for one's survivors.
+    /// The segment being reclaimed. There is only one at a time: the budget has room for the
+    /// survivors of one.
     victim: Option<SegmentId>,
     counts: IndexReport,
 }
 
 impl Index {
-    /// An empty index for a store of at most so many bytes on disk.
+    /// An empty index for a store with this budget on disk.
     pub fn new(budget_bytes: u64, policy: Policy) -> Self {
         Self {
             table: Table::new(),
@@ -109,17 +112,18 @@ impl Index {
         }
     }
 
-    /// Most bytes that all segment files may take together.
+    /// The most bytes that all segment files may have together.
     pub fn budget_bytes(&self) -> u64 {
         self.budget_bytes
     }
 
-    /// Bytes of a full segment.
+    /// The length of a full segment, in bytes.
     pub fn segment_bytes(&self) -> u32 {
         self.segment_bytes
     }
 
-    /// The places where this unit may be. What is read there must bear its name.
+    /// The locations where this unit may be stored. The caller must compare the name that it reads
+    /// there.
     pub fn locate(&self, id: &ChunkId) -> Candidates {
         let mut candidates = Candidates::default();
         let places = self.table.find(Key::of(id)).filter_map(|place| self.location(place));
@@ -139,22 +143,22 @@ impl Index {
         self.table.find(Key::of(id)).next().is_some()
     }
 
-    /// How a unit came here, if there is a candidate for it.
+    /// Why a unit was stored, if there is a candidate for it.
     pub fn provenance(&self, id: &ChunkId) -> Option<Provenance> {
         self.table.find(Key::of(id)).next().map(|place| place.provenance)
     }
 
-    /// Whether `next` is stored right behind a unit of `first_length` bytes at `first`, so that
-    /// one read takes both.
+    /// Whether the unit at `next` directly follows a unit of `first_length` bytes at `first`, so
+    /// that one read gets both.
     pub fn adjacent(first: Location, first_length: u32, next: Location) -> bool {
         first.segment == next.segment
             && first.offset.checked_add(unit_disk_bytes(first_length)) == Some(next.offset)
     }
 
-    /// A unit has been used: it is to stay longer.
+    /// Notes a use of a unit, so that it is evicted later.
     pub fn touch(&mut self, id: &ChunkId) {
         let key = Key::of(id);
-        // The last, because that is the first that `retain` comes to.
+        // The last match, because `retain` goes backwards and visits it first.
         let Some(found) = self.table.find(key).last() else { return };
         let bytes = class_bytes(found.class);
         let entered = self.renewed(bytes);
@@ -164,6 +168,7 @@ impl Index {
         table.retain(key, |place| {
             let before = place.life;
             match (&mut *evictor, entered) {
+                // If a unit is stored several times, the use was counted for one copy.
                 (Evictor::Lru(lru), Some(now)) if is_first => {
                     lru.leave(before, bytes);
                     place.life = now;
@@ -180,15 +185,16 @@ impl Index {
         });
     }
 
-    /// Enters a unit that has been written. The newest segment named here counts as being written to,
-    /// and so do those named last in [`Index::insert_on_probation`] and in [`Index::moved`].
+    /// Inserts a unit that has been written. The newest segment named in calls of this method
+    /// counts as being written to; so do those last named in [`Index::insert_on_probation`] and in
+    /// [`Index::moved`].
     pub fn insert(&mut self, id: &ChunkId, at: Location, length: u32, provenance: Provenance) {
         self.insert_into(Kind::Fresh, id, at, length, provenance);
     }
 
-    /// Enters a unit that was overheard and that nobody has asked for. It has to earn its place: whoever is
-    /// heard could send more of such than there is room for. Until it is used it is among the first to leave,
-    /// and leaves no ghost.
+    /// Inserts an overheard unit that no client or peer has requested. A neighbour could send more
+    /// such units than the store can hold, so until its first use the unit is among the first to be
+    /// evicted, and leaves no ghost.
     pub fn insert_on_probation(&mut self, id: &ChunkId, at: Location, length: u32) {
         self.insert_into(Kind::Probation, id, at, length, Provenance::Overheard);
     }
@@ -209,7 +215,7 @@ impl Index {
         self.enter(id, row, at.offset, length, provenance);
     }
 
-    /// Enters what recovery found in one segment file.
+    /// Inserts the units that recovery found in one segment file.
     pub(crate) fn recovered(
         &mut self,
         segment: SegmentId,
@@ -222,7 +228,8 @@ impl Index {
             return;
         };
         for entry in entries {
-            // What is published now is for the engine to say, by `keep`: the file knows only what was.
+            // Whether the unit is still published is known to the engine only, which calls `keep`.
+            // The file holds the state at the time of writing.
             let provenance = match entry.provenance {
                 Provenance::Put => Provenance::Own,
                 other => other,
@@ -231,10 +238,10 @@ impl Index {
         }
     }
 
-    /// A unit is part of something published here: it survives every reclaiming until
+    /// Protects a unit of a published object: it survives every reclaiming until
     /// [`Index::keep_nothing`]. `false` if there is no candidate for it.
     ///
-    /// It is for the caller to see to it that what is kept is well below the budget.
+    /// The caller must ensure that protected units take much less than the budget.
     pub fn keep(&mut self, id: &ChunkId) -> bool {
         let mut is_here = false;
         self.table.retain(Key::of(id), |place| {
@@ -245,7 +252,7 @@ impl Index {
         is_here
     }
 
-    /// What was kept may leave like everything else. Looks through the whole table.
+    /// Ends the protection of all units. Scans the whole table.
     pub fn keep_nothing(&mut self) {
         self.table.retain_all(|place| {
             if place.provenance == Provenance::Put {
@@ -272,7 +279,7 @@ impl Index {
         }
     }
 
-    /// The life of a unit that arrives in a segment.
+    /// The life of a unit that is inserted into a segment.
     fn born(&mut self, key: Key, bytes: u32, row: u16) -> u8 {
         let on_probation = self.segments.is_of(row, Kind::Probation);
         match &mut self.evictor {
@@ -283,7 +290,7 @@ impl Index {
         }
     }
 
-    /// The epoch of a use that happens now, where the policy has epochs.
+    /// The current epoch for a use, if the policy has epochs.
     fn renewed(&mut self, bytes: u32) -> Option<u8> {
         let Evictor::Lru(lru) = &mut self.evictor else { return None };
         let (now, halved) = lru.enter(bytes);
@@ -293,7 +300,7 @@ impl Index {
         Some(now)
     }
 
-    /// Brings the ages near a key up to date, before any is read or written.
+    /// Applies pending halvings to the ages near a key, before any is read or written.
     fn settle(&mut self, key: Key) {
         if let Evictor::Lru(lru) = &self.evictor {
             self.table.settle(key, lru.halvings);
@@ -306,8 +313,8 @@ impl Index {
         }
     }
 
-    /// Takes a unit out, because what rests there turned out not to be it. `false` if it was not
-    /// entered for this place.
+    /// Removes a unit whose location turned out to hold something else. `false` if the index did
+    /// not have it at this location.
     pub fn remove(&mut self, id: &ChunkId, at: Location) -> bool {
         let Some(row) = self.segments.row(at.segment) else { return false };
         self.take_out(Key::of(id), row, at.offset).is_some()
@@ -333,10 +340,10 @@ impl Index {
 
     /// The segment to reclaim next, if the budget is nearly used up.
     ///
-    /// Never one that is being written to; and one at a time: `None` until [`Index::moved`] or
-    /// [`Index::spare`] has been called for the last one.
+    /// A segment that is being written to is never returned. Only one is reclaimed at a time:
+    /// `None` until [`Index::moved`] or [`Index::spare`] has been called for the last one.
     pub fn victim(&mut self) -> Option<SegmentId> {
-        // One segment's room for appending meanwhile, and one for the survivors.
+        // Reserve one segment for what is appended meanwhile, and one for the survivors.
         let reserve = 2 * u64::from(self.segment_bytes);
         let is_over = self.segments.disk_bytes() + reserve > self.budget_bytes;
         if self.victim.is_some() || !is_over {
@@ -349,23 +356,23 @@ impl Index {
         self.victim
     }
 
-    /// Decides who survives the reclaiming of a segment, given all its entries.
+    /// Decides which units survive the reclaiming of a segment, given all its entries.
     ///
-    /// The others leave the index now. At least a quarter of the segment's bytes is freed,
-    /// whatever is in use, so that reclaiming always gets somewhere; only what is to be kept stays all
-    /// the same ([`Index::keep`]), as if it had just been used. Survivors are found at their old place
-    /// until [`Index::moved`].
+    /// The other units leave the index now. At least a quarter of the segment's bytes is freed even
+    /// if all units are in use, so that each reclaiming makes progress. Protected units
+    /// ([`Index::keep`]) survive regardless, and count as just used. Survivors are found at their
+    /// old location until [`Index::moved`].
     pub fn judge(&mut self, segment: SegmentId, entries: &[Entry]) -> Vec<Entry> {
         let Some(row) = self.segments.row(segment) else { return Vec::new() };
         let mut known: Vec<(Place, Entry)> = Vec::with_capacity(entries.len());
         for entry in entries {
             known.extend(self.place_of(row, entry).map(|place| (place, *entry)));
         }
-        let mut bar = self.bar(row, &known);
+        let mut threshold = self.threshold(row, &known);
         let mut kept = Vec::new();
         for (place, entry) in known {
             let is_put = place.provenance == Provenance::Put;
-            if is_put || bar.passes(place.life, unit_disk_bytes(entry.length)) {
+            if is_put || threshold.passes(place.life, unit_disk_bytes(entry.length)) {
                 if is_put {
                     self.touch(&entry.id);
                 }
@@ -385,13 +392,16 @@ impl Index {
         places.find(|place| place.segment == row && place.offset == entry.offset)
     }
 
-    /// What survives: by the policy's measure, or less if that would free too little.
-    fn bar(&self, row: u16, known: &[(Place, Entry)]) -> Bar {
-        let Some(segment) = self.segments.at(row) else { return Bar { life: 256, spare_bytes: 0 } };
+    /// What survives: by the policy's rule, or less if that would free too little.
+    fn threshold(&self, row: u16, known: &[(Place, Entry)]) -> Threshold {
+        let Some(segment) = self.segments.at(row) else {
+            return Threshold { life: 256, spare_bytes: 0 };
+        };
         let wanted = match &self.evictor {
             Evictor::Lru(lru) => usize::from(lru.cold()) + 1,
             Evictor::S3Fifo(_) => S3Fifo::bar(segment.kind == Kind::Fresh),
         };
+        // Survivors may take three quarters of the segment; protected units take their share first.
         let mut by_life = [0; EPOCHS];
         let mut most_bytes = segment.disk_bytes / 4 * 3;
         for (place, entry) in known {
@@ -403,12 +413,14 @@ impl Index {
         }
         let mut kept_bytes: u64 = by_life[wanted..].iter().sum();
         let mut life = wanted;
+        // Raise the threshold until the survivors fit …
         while kept_bytes > most_bytes {
             kept_bytes -= by_life[life];
             life += 1;
         }
+        // … and fill the rest with units just below it.
         let spare_bytes = if life > wanted { most_bytes - kept_bytes } else { 0 };
-        Bar { life, spare_bytes }
+        Threshold { life, spare_bytes }
     }
 
     fn renew(&mut self, row: u16, entry: &Entry) {
@@ -433,8 +445,8 @@ impl Index {
         }
     }
 
-    /// A victim's file is gone, and these of its units, each with its length in bytes, live on
-    /// elsewhere. Whatever else was still found in it is not any more.
+    /// Completes the reclaiming of a segment: its file is gone, and these units, each with its
+    /// length in bytes, are at a new location. All other units of the segment leave the index.
     pub fn moved(&mut self, segment: SegmentId, moved: &[(ChunkId, u32, Location)]) {
         let Some(old) = self.segments.row(segment) else { return };
         for (id, length, to) in moved {
@@ -469,7 +481,7 @@ impl Index {
         });
     }
 
-    /// Units that were to survive and did not: rare, so the whole table is searched for them.
+    /// Removes survivors that were lost in rewriting. This is rare, so the whole table is scanned.
     fn forget_all_of(&mut self, row: u16) {
         let before = self.table.units();
         let Self { table, evictor, .. } = self;
@@ -486,13 +498,13 @@ impl Index {
         self.counts.evicted_units += (before - self.table.units()) as u64;
     }
 
-    /// A victim could not be reclaimed now: it is as it was, less what [`Index::judge`] let go,
-    /// and may be named again.
+    /// Cancels the reclaiming of a segment. It keeps its units, except those that [`Index::judge`]
+    /// removed, and may become the victim again.
     pub fn spare(&mut self, segment: SegmentId) {
         self.victim.take_if(|victim| *victim == segment);
     }
 
-    /// What it holds and what it has let go.
+    /// Counts of its content and of evictions.
     pub fn report(&self) -> IndexReport {
         let bytes = self.table.bytes() + self.segments.bytes() + self.evictor.bytes();
         IndexReport {

@@ -1,21 +1,22 @@
-//! Where chunks rest: an index in memory, a log on disk, and a catalogue of what they mean.
+//! The store of chunks: an index in memory, a log on disk, and a catalogue of the objects that the
+//! chunks make up.
 //!
-//! *What this is:* three parts that share words and nothing else. [`Index`] says where the units
-//! are and which leave when room is short; it is pure. [`Log`] and [`Reader`] keep their bytes in
-//! segment files. [`Catalogue`] keeps opaque rows: which objects those units make up.
+//! *What this is:* three independent parts. [`Index`] knows where each unit is stored, and decides
+//! which units are evicted; it does no I/O. [`Log`] and [`Reader`] keep the units' bytes in segment
+//! files. [`Catalogue`] stores rows about objects, which are opaque to it.
 //!
 //! *Who calls it:* the engine owns the [`Index`] and asks it directly; a writer thread owns the
-//! [`Log`] and the [`Catalogue`]; readers hold a [`Reader`] or a [`CatalogueReader`].
+//! [`Log`] and the [`Catalogue`]; other threads hold a [`Reader`] or a [`CatalogueReader`].
 //!
-//! *What it never does:* look into a unit or a row, hash a unit, decide what is worth keeping
-//! without the engine, read a clock, start a thread.
+//! *What it never does:* parse a unit or a row, hash a unit, decide without the engine what to
+//! keep, read a clock, start a thread.
 //!
-//! *Where to start:* `segment.rs` for what lies on disk, `index.rs` for what lies in memory,
-//! `log.rs` for how one becomes the other.
+//! *Where to start:* `segment.rs` for the format on disk, `index.rs` for the state in memory,
+//! `log.rs` for how units are written.
 //!
-//! *What survives a crash:* all that [`Log::sync`] and [`Catalogue::sync`] had returned for,
-//! through a power cut at any write; of the rest, whatever turns out whole. Reasons:
-//! `docs/decisions/0002-store-layout.md` and `0003-catalogue-redb.md`.
+//! *What survives a crash:* everything that [`Log::sync`] and [`Catalogue::sync`] had confirmed,
+//! even if the power fails during a write; of later writes, those that recovery finds complete.
+//! Reasons: `docs/decisions/0002-store-layout.md` and `0003-catalogue-redb.md`.
 
 mod catalogue;
 mod error;

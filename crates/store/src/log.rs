@@ -1,16 +1,16 @@
-//! The log: units go to the end of a segment file, whole segments are reclaimed.
+//! The log: units are appended to segment files, and space is reclaimed by whole segments.
 //!
-//! *What this is:* the only writer of segment files. *Who calls it:* the writer thread, on behalf of
-//! the engine. *What it never does:* choose a victim, change the index after it was opened, or
-//! overwrite a unit that has been given a place.
+//! *What this is:* the only writer of segment files. *Who calls it:* the writer thread, for the
+//! engine. *What it never does:* choose a victim, change the index after it was opened, or
+//! overwrite a unit whose location it has returned.
 //!
 //! *Where to start:* [`Log::append`], [`Log::sync`], [`Log::rewrite`].
 //!
-//! *What survives a crash:* units whose `append` was followed by a `sync` that returned. A segment
-//! is sealed in this order: its units are made durable, then its footer is written. A reclaimed
-//! segment's survivors are made durable at their new place before its file is removed. After a
-//! failed sync the system may have forgotten that bytes were never written, so they are written
-//! again before the next.
+//! *What survives a crash:* units for which a `sync` after their `append` has returned. A segment
+//! is sealed in two steps: its units are made durable, then its footer is written. When a segment
+//! is reclaimed, its survivors are made durable at their new location before its file is removed.
+//! After a failed sync, the system may consider bytes clean that never reached the disk; so they
+//! are written again before the next sync.
 
 mod parts;
 
@@ -30,43 +30,44 @@ use crate::segment::{
 };
 use parts::{Head, Piece, Unsynced, fitting};
 
-/// The file that says what the directory is.
+/// The version file: it marks the directory as a store.
 pub(crate) const VERSION_FILE: &str = "hearsay-store";
 const VERSION: &[u8] = b"hearsay-store 1\n";
-/// What stands before the version's number, in this and in later ones.
+/// The bytes before the version's number, in this and in later versions.
 const VERSION_PREFIX: &[u8] = b"hearsay-store ";
-/// Bytes of survivors held in memory at a time while a segment is rewritten.
+/// Bytes of survivors in memory at a time while a segment is rewritten.
 const REWRITE_BYTES: usize = 256 << 10;
 
-/// How a log is to be.
+/// Options for opening a log.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LogOptions {
-    /// Bytes of a full segment; the index's own figure if `None`, and never more than that.
+    /// The length of a full segment in bytes; `None`, or a greater value: that of the index.
     pub segment_bytes: Option<u32>,
-    /// 64 unpredictable bits: they keep units whose bytes imitate a footer from passing for one.
+    /// 64 secret random bits: they prevent units whose bytes imitate a footer from being taken for
+    /// one.
     pub seed: u64,
 }
 
-/// What a log has done since it was opened.
+/// What the log has done since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogReport {
-    /// Bytes of all segment files, with room for the footers to come.
+    /// Bytes of all segment files, including footers that are still to be written.
     pub bytes_on_disk: u64,
-    /// Units appended.
+    /// Appended units.
     pub appended_units: u64,
     /// Their bytes on disk.
     pub appended_bytes: u64,
-    /// Bytes on disk of units written again by [`Log::rewrite`].
+    /// Bytes on disk of units rewritten by [`Log::rewrite`].
     pub rewritten_bytes: u64,
-    /// Segments reclaimed.
+    /// Reclaimed segments.
     pub reclaimed_segments: u64,
-    /// Survivors that could not be read back and were dropped.
+    /// Survivors that could not be read and were dropped.
     pub dropped_units: u64,
     /// Writes and syncs that failed.
     pub failures: u64,
 }
 
-/// See the module.
+/// See the module's documentation.
 #[derive(Debug)]
 pub struct Log {
     files: Arc<dyn Files>,
@@ -75,26 +76,26 @@ pub struct Log {
     budget_bytes: u64,
     seed: u64,
     next: u32,
-    /// Where the next units of each kind go.
+    /// For each kind, the segment being written.
     heads: [Option<Head>; Kind::ALL.len()],
-    /// Written, not durable. As many as were begun since the last sync.
+    /// Segments with bytes that are not durable: at most those begun since the last sync.
     unsynced: Vec<Unsynced>,
-    /// Whether files came or went since the last sync.
+    /// Whether files were created or removed since the last sync.
     are_names_unsynced: bool,
     report: LogReport,
 }
 
 impl Log {
-    /// Opens or begins a store, and enters into `index` what it holds.
+    /// Opens or creates a store, and enters its units into `index`.
     ///
-    /// Reads the footers of all segments, not their units; what a crash left without a footer is
-    /// walked, and sealed if the disk allows.
+    /// Reads the footers of all segments, not their units. A segment that a crash left without a
+    /// footer is scanned, and sealed if the disk allows.
     ///
     /// # Errors
-    /// [`Error::Version`] if the directory is another version's; [`Error::Io`] if it cannot be
-    /// listed. One segment of this version is enough to believe that the store is, whatever the file
-    /// says that should name the version; that file is then written anew, if the disk allows. A segment
-    /// that is damaged or cannot be read is no error: see [`Recovery`].
+    /// [`Error::Version`] if the directory belongs to another version; [`Error::Io`] if it cannot
+    /// be listed. One segment of this version is enough to accept the store, whatever its version
+    /// file holds; that file is then rewritten, if the disk allows. A segment that is damaged or
+    /// cannot be read is not an error: see [`Recovery`].
     pub fn open(
         files: Arc<dyn Files>,
         options: LogOptions,
@@ -111,6 +112,7 @@ impl Log {
             segment_bytes: wanted.min(index.segment_bytes()).min(SEGMENT_BYTES_MAX),
             budget_bytes: index.budget_bytes(),
             seed: options.seed,
+            // A number is never used again, even if its segment is gone.
             next: ids.last().map_or(1, |last| last.0.saturating_add(1)),
             heads: Default::default(),
             unsynced: Vec::new(),
@@ -133,6 +135,7 @@ impl Log {
         };
         recovery.dropped_units += found.dropped_units;
         recovery.dropped_bytes += found.dropped_bytes;
+        // A segment without units is useless; if it cannot be removed, it is kept and counted.
         if found.entries.is_empty() && self.files.remove(&name).is_ok() {
             recovery.dropped_segments += 1;
             self.are_names_unsynced = true;
@@ -149,8 +152,8 @@ impl Log {
         index.recovered(id, kind, found.file_bytes, &found.entries);
     }
 
-    /// Seals what a crash left open, so that the next start need not walk it. Where that fails it
-    /// stays as it is.
+    /// Seals a segment that a crash left unsealed, so that the next start need not scan it. If that
+    /// fails, the segment stays as it is.
     fn seal_found(&mut self, file: Arc<dyn File>, found: &mut Found) {
         let Some(header) = found.header else { return };
         let entries = std::mem::take(&mut found.entries);
@@ -161,7 +164,7 @@ impl Log {
         found.entries = head.entries;
     }
 
-    /// What it has done.
+    /// Counts of its work.
     pub fn report(&self) -> LogReport {
         self.report
     }
@@ -171,15 +174,15 @@ impl Log {
         Reader::new(self.handles.clone())
     }
 
-    /// Writes units behind each other, with one write where they fit into one segment, and
-    /// returns their places in order. They are not durable yet. A group of which all are on
-    /// probation goes to segments of such units; a group has all or none of them.
+    /// Appends units, with a single write if they fit into one segment, and returns their locations
+    /// in order. They are not durable yet. Either all or none of the units may be on probation; if
+    /// all are, they go to a segment of such units.
     ///
     /// # Errors
-    /// [`Error::TooLong`] and [`Error::Full`] before anything is written; [`Error::Io`] if the
-    /// disk fails: what was written then has no place and will be overwritten. A group so large
-    /// that it takes several writes may come out cut short instead: the answer then has fewer
-    /// places than there are units, and the rest may be tried again.
+    /// [`Error::TooLong`] and [`Error::Full`] before anything is written; [`Error::Io`] if the disk
+    /// fails: the written bytes then have no location and will be overwritten. A group that needs
+    /// several writes may succeed in part instead: fewer locations than units are returned, and the
+    /// rest may be tried again.
     pub fn append(&mut self, units: &[Unit]) -> Result<Vec<Location>, Error> {
         let kind =
             if units.iter().all(|unit| unit.on_probation) { Kind::Probation } else { Kind::Fresh };
@@ -194,7 +197,7 @@ impl Log {
         Ok(places)
     }
 
-    /// Keeps one segment's room free, where the survivors of the next reclaimed one go.
+    /// Keeps the room of one segment free, for the survivors of the next reclaimed one.
     fn check_room(&self, bytes: u64) -> Result<(), Error> {
         let bytes = bytes + u64::from(SEGMENT_HEADER + TRAILER);
         let reserve = u64::from(self.segment_bytes);
@@ -223,8 +226,8 @@ impl Log {
         Ok(places)
     }
 
-    /// Makes sure that there is a head with room, for all pieces if one segment can take them;
-    /// returns for how many there is.
+    /// Ensures that the head has room, for all pieces if one segment can hold them. Returns the
+    /// number of pieces that fit.
     fn room_for(&mut self, kind: Kind, pieces: &[Piece]) -> Result<usize, Error> {
         let all = pieces.iter().map(|piece| u64::from(piece.cost())).sum::<u64>();
         let capacity = self.segment_bytes - SEGMENT_HEADER - TRAILER;
@@ -243,16 +246,16 @@ impl Log {
         let id = SegmentId(self.next);
         let next = self.next.checked_add(1).ok_or(Error::Exhausted)?;
         let file = self.files.create(&file_name(id)).doing("create a segment")?;
-        // From here on the number is used, whether or not the rest succeeds.
+        // From here on the number is used, even if a later step fails.
         self.next = next;
         self.are_names_unsynced = true;
         let salt = salt(self.seed, id);
         let header = SegmentHeader { id, kind, salt };
         let bytes = header.emit();
         if let Err(source) = file.write_at(0, &mut [IoSlice::new(&bytes)]) {
-            // A file without a header holds nothing; if it stays, the next start removes it.
+            // A file without a header holds nothing; if it remains, the next start removes it.
             let _ = self.files.remove(&file_name(id));
-            return Err(Error::Io { what: "begin a segment", source });
+            return Err(Error::Io { what: "write the header of a segment", source });
         }
         self.report.bytes_on_disk += u64::from(SEGMENT_HEADER + TRAILER);
         self.handles.add(id, file.clone());
@@ -264,7 +267,7 @@ impl Log {
         Ok(())
     }
 
-    /// Writes pieces for which there is room, with one call.
+    /// Writes pieces, which must fit, with one call.
     fn write(&mut self, kind: Kind, pieces: &[Piece]) -> Result<Vec<Location>, Error> {
         let Some(head) = &mut self.heads[kind as usize] else { return Ok(Vec::new()) };
         let entries = head.write(pieces)?;
@@ -281,7 +284,7 @@ impl Log {
         Ok(places)
     }
 
-    /// Ends a segment with its footer. Where that fails it stays without: recovery walks it.
+    /// Seals a segment with its footer. If that fails, the segment has none, and recovery scans it.
     fn seal(&mut self, kind: Kind) {
         let Some(mut head) = self.heads[kind as usize].take() else { return };
         if head.entries.is_empty() {
@@ -294,11 +297,11 @@ impl Log {
         }
     }
 
-    /// Only after its units are durable.
+    /// The caller has made the units durable.
     fn write_footer(&mut self, head: &mut Head) -> Result<(), Error> {
         let footer = emit_footer(&head.header, head.end, &head.entries);
         if head.has_tail {
-            head.file.set_len(u64::from(head.end)).doing("cut a segment")?;
+            head.file.set_len(u64::from(head.end)).doing("truncate a segment")?;
         }
         let written = head.file.write_at(u64::from(head.end), &mut [IoSlice::new(&footer)]);
         written.doing("seal a segment")?;
@@ -307,11 +310,11 @@ impl Log {
         Ok(())
     }
 
-    /// Makes all that was appended durable, and what came and went of files.
+    /// Makes all appended units durable, and the creation and removal of files.
     ///
     /// # Errors
-    /// [`Error::Io`]: what was appended since the last successful call may or may not be durable.
-    /// It can be read, and a later call that succeeds covers it too.
+    /// [`Error::Io`]: the units appended since the last successful call may or may not be durable.
+    /// They can be read, and a later successful call covers them too.
     pub fn sync(&mut self) -> Result<(), Error> {
         while let Some(unsynced) = self.unsynced.last() {
             self.sync_one(unsynced.id)?;
@@ -337,7 +340,7 @@ impl Log {
         Ok(())
     }
 
-    /// What is in a segment, in the order of its offsets.
+    /// The units of a segment, in the order of their offsets.
     ///
     /// # Errors
     /// [`Error::Missing`] if there is no such segment; [`Error::Io`] if it cannot be read.
@@ -350,39 +353,41 @@ impl Log {
         Ok(read_segment(&*file, segment).doing("read a segment's footer")?.entries)
     }
 
-    /// Reclaims a segment: writes these of its units elsewhere, makes them durable, and removes
-    /// its file. Returns where they are now; a unit that cannot be read back is left out.
+    /// Reclaims a segment: rewrites these units elsewhere, makes them durable, and removes the
+    /// segment's file. Returns the new locations; a unit that cannot be read is left out.
     ///
-    /// With nothing to keep it only removes the file, which needs no room on disk.
+    /// If there are no survivors the file is only removed, which needs no disk space.
     ///
     /// # Errors
-    /// [`Error::Io`] or [`Error::Missing`]: the segment is still there and its units are where
-    /// they were.
+    /// [`Error::Io`] or [`Error::Missing`]: the segment still exists, and its units are where they
+    /// were.
     pub fn rewrite(
         &mut self,
         segment: SegmentId,
         keep: &[Entry],
     ) -> Result<Vec<(ChunkId, u32, Location)>, Error> {
+        // A segment that is still being written gets its footer first.
         for kind in Kind::ALL {
             if self.heads[kind as usize].as_ref().is_some_and(|head| head.header.id == segment) {
                 self.seal(kind);
             }
         }
         let file = self.handles.open(segment)?;
-        let file_bytes = file.len().doing("measure a segment")?;
+        let file_bytes = file.len().doing("get the length of a segment")?;
         let before = self.reserve(keep)?;
         let moved = self.copy(&*file, segment, keep).and_then(|moved| {
             self.remove(segment, file_bytes)?;
             self.report.reclaimed_segments += 1;
             Ok(moved)
         });
+        // The old segment still has its units, so the copies are given up.
         if moved.is_err() {
             self.take_back(before);
         }
         moved
     }
 
-    /// Sees to it that all survivors go into one segment; returns it and where they begin.
+    /// Ensures that all survivors fit into one segment; returns it, and its number of units so far.
     fn reserve(&mut self, keep: &[Entry]) -> Result<Option<(SegmentId, usize)>, Error> {
         let bytes: u32 = keep.iter().map(|it| unit_log_bytes(it.length)).sum();
         let head = self.heads[Kind::Kept as usize].as_ref();
@@ -394,7 +399,7 @@ impl Log {
         Ok(head.map(|head| (head.header.id, head.entries.len())))
     }
 
-    /// Makes room again for survivors that were written in vain.
+    /// Removes survivors from the head again after their rewriting failed.
     fn take_back(&mut self, before: Option<(SegmentId, usize)>) {
         let Some(head) = &mut self.heads[Kind::Kept as usize] else { return };
         let Some((_, units)) = before.filter(|(id, _)| *id == head.header.id) else { return };
@@ -430,7 +435,8 @@ impl Log {
         Ok(moved)
     }
 
-    /// Reads the next survivors, a few at a time; returns them and how many entries that took.
+    /// Reads the next survivors, up to a limit of bytes; returns them and the number of entries
+    /// read.
     fn survivors(
         &mut self,
         file: &dyn File,
@@ -476,7 +482,8 @@ impl Log {
     }
 }
 
-/// So that an orderly end leaves nothing to walk. Errors do not matter: a start copes.
+/// Seals all segments, so that the next start need not scan them. Errors are ignored: recovery
+/// handles unsealed segments.
 impl Drop for Log {
     fn drop(&mut self) {
         Kind::ALL.into_iter().for_each(|kind| self.seal(kind));
@@ -484,14 +491,15 @@ impl Drop for Log {
     }
 }
 
-/// Whether the directory is a store of this version or can become one. Writes the mark where it is not
-/// right; where that fails the store is used all the same, and the next start tries again.
+/// Checks that the directory is a store of this version or can become one. Rewrites an invalid
+/// version file; if that fails, the store is used nevertheless, and the next start tries again.
 fn check_version(files: &dyn Files, segments: &[SegmentId]) -> Result<Mark, Error> {
     let found = read_mark(files);
     if matches!(&found, Ok(Some(found)) if found == VERSION) {
         return Ok(Mark::Sound);
     }
-    // A CRC guards a segment's header, and nothing guards the mark.
+    // Segments are better evidence of the version: their headers have a CRC, the version file has
+    // none.
     if !are_of_this_version(files, segments) {
         let found = found.doing("read the store's version")?.unwrap_or_default();
         if !segments.is_empty() || is_version(&found) {
@@ -506,7 +514,7 @@ fn check_version(files: &dyn Files, segments: &[SegmentId]) -> Result<Mark, Erro
     })
 }
 
-/// The first bytes of the mark; `None` if there is none.
+/// The first bytes of the version file; `None` if there is none.
 fn read_mark(files: &dyn Files) -> io::Result<Option<Vec<u8>>> {
     let file = match files.open(VERSION_FILE) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -518,13 +526,13 @@ fn read_mark(files: &dyn Files) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(found))
 }
 
-/// Whether these bytes name a version, and are not just damaged.
+/// Whether these bytes name a version, as opposed to damage.
 fn is_version(found: &[u8]) -> bool {
     let number = found.strip_prefix(VERSION_PREFIX).and_then(|rest| rest.strip_suffix(b"\n"));
     number.is_some_and(|it| !it.is_empty() && it.iter().all(u8::is_ascii_digit))
 }
 
-/// Whether the header of a segment says that this version wrote it.
+/// Whether any segment has a valid header of this version.
 fn are_of_this_version(files: &dyn Files, segments: &[SegmentId]) -> bool {
     segments.iter().any(|id| {
         let header = files
@@ -534,8 +542,8 @@ fn are_of_this_version(files: &dyn Files, segments: &[SegmentId]) -> bool {
     })
 }
 
-/// Its name is made durable before the first segment's: a segment that a power cut has torn says nothing of
-/// its version.
+/// Writes the version file and makes its name durable before the first segment exists: a segment
+/// torn by a power cut would not show its version.
 fn write_mark(files: &dyn Files) -> io::Result<()> {
     let file = match files.open(VERSION_FILE) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => files.create(VERSION_FILE)?,
@@ -547,7 +555,7 @@ fn write_mark(files: &dyn Files) -> io::Result<()> {
     files.sync_names()
 }
 
-/// The salt of a segment: what the seed gives to its number (SplitMix64's finish).
+/// The salt of a segment, derived from the seed and its number (the finalizer of SplitMix64).
 fn salt(seed: u64, id: SegmentId) -> u64 {
     let mut bits = seed ^ u64::from(id.0).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

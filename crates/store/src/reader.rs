@@ -1,8 +1,8 @@
-//! Reading units back: one read for a run of neighbours, sliced without a copy.
+//! Reading units: one read for a run of adjacent units, which are then slices of one buffer.
 //!
-//! *What this is:* a handle that any thread may clone and use. *Who calls it:* the drivers'
-//! readers, with places that the index gave. *What it never does:* look for a unit elsewhere, or
-//! check its bytes against its name: that is the engine's.
+//! *What this is:* a handle that any thread may clone and use. *Who calls it:* the reader threads
+//! of the drivers, with locations from the index. *What it never does:* look for a unit elsewhere,
+//! or check its bytes against its name, which the engine does.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,10 +15,10 @@ use crate::segment::{
     Location, SEGMENT_BYTES_MAX, SegmentId, UNIT_HEADER, UnitHeader, unit_disk_bytes,
 };
 
-/// Most bytes that one read may span: what a segment can hold.
+/// Most bytes of one read: the largest segment.
 pub const READ_BYTES_MAX: u64 = SEGMENT_BYTES_MAX as u64;
 
-/// Most segment files open for reading at a time; the one unused for longest is closed.
+/// Most segment files open for reading; beyond it, the least recently used one is closed.
 const HANDLES_MAX: usize = 32;
 
 /// Reads units. Clones share the open files.
@@ -32,13 +32,14 @@ impl Reader {
         Self { handles }
     }
 
-    /// Reads neighbours, of these lengths in bytes, with one read. The first is at `first`, each
-    /// other right behind the one before ([`crate::Index::adjacent`]). The answers share a buffer.
+    /// Reads adjacent units of these lengths in bytes with one read. The first is at `first`, each
+    /// other directly after the one before ([`crate::Index::adjacent`]). The results share a
+    /// buffer.
     ///
     /// # Errors
-    /// [`Error::Missing`] if anything else lies there: take the units out of the index, or try
+    /// [`Error::Missing`] if anything else is stored there: remove the units from the index, or try
     /// them one by one. [`Error::TooLong`] beyond [`READ_BYTES_MAX`]. [`Error::Io`] if the device
-    /// fails. Nothing changes in any case.
+    /// fails. Nothing changes in any of these cases.
     pub fn read(&self, first: Location, lengths: &[u32]) -> Result<Vec<(ChunkId, Bytes)>, Error> {
         let mut buffer = buffer_for(lengths)?;
         let file = self.handles.open(first.segment)?;
@@ -47,15 +48,15 @@ impl Reader {
         slice(first, lengths, buffer.into())
     }
 
-    /// As [`Reader::read`], but `None` at once where it would wait for the device or where the
-    /// system cannot tell.
+    /// As [`Reader::read`], but `None` at once if it would wait for the device, or if the system
+    /// cannot tell.
     pub fn try_read(
         &self,
         first: Location,
         lengths: &[u32],
     ) -> Option<Result<Vec<(ChunkId, Bytes)>, Error>> {
         let mut buffer = buffer_for(lengths).ok()?;
-        // Opening a file reads directories, which may wait.
+        // Only a file that is already open: opening one reads directories, which may block.
         let file = self.handles.opened(first.segment)?;
         let got = file.try_read_at(u64::from(first.offset), &mut buffer)?.ok()?;
         buffer.truncate(got);
@@ -63,7 +64,7 @@ impl Reader {
     }
 }
 
-/// A buffer for the whole run, less the padding behind the last unit.
+/// A buffer for the whole run, without the padding after the last unit.
 fn buffer_for(lengths: &[u32]) -> Result<Vec<u8>, Error> {
     let all = |total: u64, length: &u32| total + u64::from(*length) + u64::from(UNIT_HEADER) + 15;
     let bytes = lengths.iter().fold(0, all);
@@ -96,7 +97,7 @@ fn slice(first: Location, lengths: &[u32], buffer: Bytes) -> Result<Vec<(ChunkId
     Ok(units)
 }
 
-/// Segment files that are open, most recently used last.
+/// Open segment files, most recently used last.
 #[derive(Debug)]
 pub(crate) struct Handles {
     files: Arc<dyn Files>,
@@ -112,7 +113,7 @@ impl Handles {
         if let Some(file) = self.opened(segment) {
             return Ok(file);
         }
-        // Not under the lock: others go on reading what is open.
+        // The lock is not held here, so other threads can read open files.
         let file = match self.files.open(&file_name(segment)) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Err(Error::missing(segment, 0, "the segment is gone"));
@@ -139,13 +140,13 @@ impl Handles {
         open.push((segment, file));
     }
 
-    /// Closes a segment that is to be removed: an open file would keep its room on disk.
+    /// Closes a segment before it is removed: an open file would still occupy disk space.
     pub fn close(&self, segment: SegmentId) {
         self.lock().retain(|(id, _)| *id != segment);
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<(SegmentId, Arc<dyn File>)>> {
-        // A panic elsewhere leaves the list whole: at worst a file is open twice.
+        // After a panic elsewhere the list is still consistent: at worst a file is open twice.
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -156,7 +157,7 @@ pub(crate) fn file_name(segment: SegmentId) -> String {
     format!("{:08x}{SUFFIX}", segment.0)
 }
 
-/// The number in a segment file's name; `None` for any other file.
+/// The number in the name of a segment file; `None` for any other file.
 pub(crate) fn segment_of(name: &str) -> Option<SegmentId> {
     let digits = name.strip_suffix(SUFFIX).filter(|digits| digits.len() == 8)?;
     u32::from_str_radix(digits, 16).ok().map(SegmentId)

@@ -1,12 +1,12 @@
-//! Reading a store's directory at start: from segment files to an index.
+//! Recovery: reads the segment files at start and fills the index.
 //!
-//! *What this is:* for each segment its footer, or, where there is none, a walk through its units.
-//! *Who calls it:* `Log::open`; `Log::entries` for one segment. *What it never does:* panic or give
-//! up on what it reads; write.
+//! *What this is:* it reads the footer of each segment; a segment without one is scanned unit by
+//! unit. *Who calls it:* `Log::open`; `Log::entries` for one segment. *What it never does:* panic
+//! or stop because of what it reads; write.
 //!
-//! *What survives a crash:* a footer is written when all before it is durable, so it is believed.
-//! A segment without one is walked: a unit is taken if its header and its bytes pass their CRC.
-//! Behind a bad header the walk looks on for the next good one, 16 bytes at a time.
+//! *What survives a crash:* a footer is written after everything before it is durable, so it is
+//! trusted. In a segment without a footer, a unit is accepted if its header and its bytes match
+//! their CRCs. After an invalid header the scan looks for the next valid one, 16 bytes at a time.
 
 use std::io;
 
@@ -16,56 +16,59 @@ use crate::segment::{
     Trailer, UNIT_BYTES_MAX, UNIT_HEADER, UNIT_MAGIC, UnitHeader, unit_disk_bytes,
 };
 
-/// What opening a store found.
+/// The result of opening a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recovery {
-    /// Segments in the index now.
+    /// Segments in the index.
     pub segments: u64,
-    /// Units in the index now.
+    /// Units in the index.
     pub units: u64,
-    /// Segments that had no footer, as the last ones have after a crash, and were walked.
+    /// Segments without a footer, as the last ones are after a crash; they were scanned.
     pub walked_segments: u64,
-    /// Segment files that could not be read or held nothing; those that could be were removed.
+    /// Segment files that could not be read or held no unit; the latter were removed.
     pub dropped_segments: u64,
-    /// Units whose header was whole and whose bytes were not.
+    /// Units with a valid header but damaged bytes.
     pub dropped_units: u64,
-    /// Bytes that belong to no good unit.
+    /// Bytes outside valid units.
     pub dropped_bytes: u64,
-    /// The file that names the store's version.
+    /// The state of the version file.
     pub mark: Mark,
 }
 
-/// How a store found the file that names its version.
+/// The state in which the store's version file was found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mark {
-    /// As it should be, or begun with the store.
+    /// Valid, or newly created with the store.
     #[default]
     Sound,
-    /// Damaged, gone or of another version, though segments are of this one. It was written anew.
+    /// Damaged, missing or of another version, although the segments are of this one. It was
+    /// rewritten.
     Renewed,
-    /// Not as it should be, and it could not be written, for this reason. The store is used all the same.
+    /// As [`Mark::Renewed`], but it could not be written, for this reason. The store is used
+    /// nevertheless.
     Unwritten(io::ErrorKind),
 }
 
-/// What one segment file holds.
+/// The content of one segment file.
 #[derive(Debug)]
 pub(crate) struct Found {
-    /// `None` if it cannot be read.
+    /// `None` if it is damaged.
     pub header: Option<SegmentHeader>,
     pub entries: Vec<Entry>,
     pub file_bytes: u64,
-    /// Where the last good unit ends.
+    /// The offset after the last valid unit.
     pub end: u32,
     pub is_sealed: bool,
     pub dropped_units: u64,
     pub dropped_bytes: u64,
 }
 
-/// Reads what a segment file holds.
+/// Reads the content of a segment file.
 pub(crate) fn read_segment(file: &dyn File, id: SegmentId) -> io::Result<Found> {
     let file_bytes = file.len()?;
     let header = read_exact(file, 0, SEGMENT_HEADER as usize)?;
     let header = header.and_then(|bytes| SegmentHeader::parse(&bytes, id));
+    // A footer is bound to the salt in the header, so it cannot be checked without the header.
     let sealed = match &header {
         Some(header) => read_footer(file, header, file_bytes)?,
         None => None,
@@ -104,7 +107,7 @@ fn read_footer(
     Ok(entries.map(|entries| (trailer.footer_offset, entries)))
 }
 
-/// A walk through the units of a segment that has no footer.
+/// A scan through the units of a segment without a footer.
 struct Walk<'a> {
     window: Window<'a>,
     id: SegmentId,
@@ -113,7 +116,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn run(&mut self) -> io::Result<()> {
-        // Whatever lies beyond was not written by a log.
+        // A log writes nothing beyond this size.
         let limit = self.found.file_bytes.min(u64::from(SEGMENT_BYTES_MAX)) as u32;
         let mut offset = SEGMENT_HEADER;
         while offset < limit {
@@ -136,15 +139,15 @@ impl Walk<'_> {
         Ok(UnitHeader::parse(bytes, at))
     }
 
-    /// Enters the unit if its bytes are whole; returns how far the next is.
+    /// Records the unit if its bytes are valid; returns the distance to the next possible unit.
     fn take(&mut self, offset: u32, header: &UnitHeader) -> io::Result<u32> {
         let body = self.window.at(offset + UNIT_HEADER, header.length)?;
         if body.is_none_or(|body| crc32fast::hash(body) != header.body_crc) {
             self.found.dropped_units += 1;
-            // A torn write may have put another good header inside.
+            // A torn write may have left another valid header inside.
             return Ok(ALIGN);
         }
-        // Between good units lies what was skipped to get here.
+        // The bytes between two valid units were skipped.
         self.found.dropped_bytes += u64::from(offset - self.found.end);
         let UnitHeader { id, length, provenance, .. } = *header;
         self.found.entries.push(Entry { id, length, offset, provenance });
@@ -153,19 +156,19 @@ impl Walk<'_> {
     }
 }
 
-/// Part of a file in memory, so that a walk reads it in large pieces.
+/// Part of a file in memory, so that a scan reads large pieces.
 struct Window<'a> {
     file: &'a dyn File,
     start: u32,
     bytes: Vec<u8>,
 }
 
-/// Enough for the longest unit, and no burden to a small router.
+/// More than the longest unit, and little memory even on a small router.
 const WINDOW_BYTES: usize = 256 << 10;
 const _: () = assert!(WINDOW_BYTES > (UNIT_BYTES_MAX + UNIT_HEADER) as usize);
 
 impl Window<'_> {
-    /// The bytes at an offset of the file; `None` if it ends before.
+    /// The bytes at an offset of the file; `None` if the file ends before.
     fn at(&mut self, offset: u32, length: u32) -> io::Result<Option<&[u8]>> {
         let is_inside = |window: &Self| {
             offset >= window.start
@@ -185,7 +188,7 @@ impl Window<'_> {
     }
 }
 
-/// Reads the unit that an entry names; `None` if it is not there whole.
+/// Reads the unit of an entry; `None` if it is incomplete or damaged.
 pub(crate) fn read_unit(
     file: &dyn File,
     segment: SegmentId,

@@ -1,8 +1,9 @@
-//! What lies in a segment file: the words for it, and the bytes of each header.
+//! The format of a segment file: its types, and the bytes of each header.
 //!
-//! *What this is:* names ([`SegmentId`], [`Location`], [`Entry`], [`Unit`]) and the only place
-//! where they become bytes and back. *Who calls it:* the log writes with it, recovery and readers
-//! parse with it, the index counts with it. *What it never does:* open a file, or trust a byte.
+//! *What this is:* the types ([`SegmentId`], [`Location`], [`Entry`], [`Unit`]) and the only code
+//! that encodes and decodes them. *Who calls it:* the log writes with it, recovery and readers
+//! parse with it, the index computes sizes with it. *What it never does:* open a file, or trust a
+//! byte.
 //!
 //! ```text
 //! segment  = header 32 B | unit … unit | footer, once it is full
@@ -10,24 +11,24 @@
 //! footer   = entry 40 B × units | trailer 32 B, which ends the file
 //! ```
 //!
-//! Every header carries a CRC-32, bound to the segment and the offset where it stands, so that
-//! bytes of another place are never taken for it. The trailer's is also bound to the segment's
-//! salt, which nobody outside can know: no unit whose bytes look like a trailer can pass for one.
+//! Each header has a CRC-32 that also covers the segment's number and the header's offset, so a
+//! header that is found in a wrong place is not accepted. The CRC of the trailer also covers the
+//! segment's salt, which is secret: a unit whose bytes imitate a trailer cannot pass for one.
 //!
-//! *What survives a crash:* a trailer is written after the units before it are durable. So a
-//! segment with a good trailer is taken at its word, and any other is walked unit by unit.
+//! *What survives a crash:* a trailer is written after the units before it are durable. Recovery
+//! therefore trusts a segment with a valid trailer, and checks any other unit by unit.
 
 use bytes::Bytes;
 use wire::ChunkId;
 
-/// Longest unit in bytes: the largest that any chunking profile cuts.
+/// Longest unit in bytes: the largest chunk of any chunking profile.
 pub const UNIT_BYTES_MAX: u32 = 32 * 1024;
 
-/// Largest segment in bytes: what the index can address in 21 bits of 16 bytes.
+/// Largest segment in bytes: the index addresses it with 21 bits, in steps of 16 bytes.
 pub(crate) const SEGMENT_BYTES_MAX: u32 = 32 << 20;
-/// Largest budget in bytes: what the index can address in 16 bits of such segments.
+/// Largest budget in bytes: the index numbers segments of that size with 16 bits.
 pub const BUDGET_BYTES_MAX: u64 = u16::MAX as u64 * SEGMENT_BYTES_MAX as u64;
-/// Smallest segment in bytes: a few of the longest units.
+/// Smallest segment in bytes: room for a few units of the greatest length.
 pub(crate) const SEGMENT_BYTES_MIN: u32 = 128 << 10;
 /// Units start at multiples of this many bytes.
 pub(crate) const ALIGN: u32 = 16;
@@ -40,34 +41,34 @@ const SEGMENT_MAGIC: &[u8; 8] = b"HEARSEG1";
 const TRAILER_MAGIC: &[u8; 8] = b"HEARFTR1";
 pub(crate) const UNIT_MAGIC: &[u8; 3] = b"HU\x01";
 
-/// The number of a segment file. Later segments have higher numbers; none is used twice.
+/// The number of a segment file. Numbers ascend; none is used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SegmentId(pub u32);
 
-/// Where a unit rests.
+/// Where a unit is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Location {
-    /// The file.
+    /// The segment.
     pub segment: SegmentId,
-    /// Bytes from the segment's start to the unit's header; a multiple of 16.
+    /// The offset of the unit's header in the segment, in bytes; a multiple of 16.
     pub offset: u32,
 }
 
-/// How a unit came here.
+/// Why a unit was stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Provenance {
-    /// A client of this node asked for it.
+    /// A client of this node requested it.
     Own = 0,
-    /// It passed through on behalf of another node.
+    /// It was relayed for another node.
     Relayed = 1,
-    /// It was heard on the air.
+    /// It was overheard.
     Overheard = 2,
-    /// It was published here.
+    /// It was published on this node.
     Put = 3,
 }
 
 impl Provenance {
-    /// From the low two bits of a byte.
+    /// Decodes the low two bits of a byte.
     pub(crate) fn from_bits(bits: u8) -> Self {
         match bits & 3 {
             0 => Self::Own,
@@ -78,73 +79,76 @@ impl Provenance {
     }
 }
 
-/// One unit as a segment's footer lists it.
+/// One unit in the footer of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Its name.
     pub id: ChunkId,
-    /// Its length in bytes, without header and padding.
+    /// Its length in bytes, without header or padding.
     pub length: u32,
-    /// Bytes from the segment's start to its header.
+    /// The offset of its header in the segment, in bytes.
     pub offset: u32,
-    /// How it came here.
+    /// Why it was stored.
     pub provenance: Provenance,
 }
 
 /// A unit to be stored.
 #[derive(Clone, Debug)]
 pub struct Unit {
-    /// Its name; nothing here checks that it fits the bytes.
+    /// Its name; the store does not check it against the bytes.
     pub id: ChunkId,
     /// Its bytes, at most [`UNIT_BYTES_MAX`].
     pub bytes: Bytes,
-    /// How it came here.
+    /// Why it is stored.
     pub provenance: Provenance,
-    /// Nobody has asked for it: it goes where only such units are, and leaves first. The same for all of a group.
+    /// No client or peer has requested it. It is written to a segment of such units, and evicted
+    /// first. All units of one group have the same value.
     pub on_probation: bool,
 }
 
-/// The segment size for a budget, both in bytes: a 64th of it, within 128 KiB and 32 MiB.
+/// The segment size for a budget, both in bytes: a 64th of the budget, but at least 128 KiB and at
+/// most 32 MiB.
 ///
-/// A few segments are always in motion, so they must be small against the budget; beyond 32 MiB
-/// larger ones bring nothing.
+/// A few segments are always being written or reclaimed, so a segment must be small compared with
+/// the budget. Above 32 MiB a larger segment gives no advantage.
 pub fn segment_bytes(budget_bytes: u64) -> u32 {
     let wanted = (budget_bytes / 64).min(u64::from(SEGMENT_BYTES_MAX)) as u32;
     wanted.max(SEGMENT_BYTES_MIN) / ALIGN * ALIGN
 }
 
-/// Bytes that a unit of `length` bytes takes between its header's start and the next unit's.
+/// Bytes on disk of a unit of `length` bytes: header, bytes and padding.
 pub const fn unit_disk_bytes(length: u32) -> u32 {
     (UNIT_HEADER + length).next_multiple_of(ALIGN)
 }
 
-/// Bytes that a unit of `length` bytes takes in a segment in all, its place in the footer included.
+/// The same, and its entry in the footer.
 pub const fn unit_log_bytes(length: u32) -> u32 {
     unit_disk_bytes(length) + FOOTER_ENTRY
 }
 
-/// What a segment is filled with.
+/// The kind of units in a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Units that came from outside.
+    /// Units that were requested or published.
     Fresh = 0,
-    /// Units that outlived the segment they were in.
+    /// Units that survived the reclaiming of another segment.
     Kept = 1,
-    /// Units that came from outside though nobody had asked for them.
+    /// Units on probation: stored without a request.
     Probation = 2,
 }
 
 impl Kind {
     pub const ALL: [Self; 3] = [Self::Fresh, Self::Kept, Self::Probation];
 
-    /// From the byte in a segment's header; of a kind to come it is fresh.
+    /// Decodes the byte in a segment's header; an unknown kind, of a later version, counts as
+    /// fresh.
     fn from_byte(byte: u8) -> Self {
         let known = Self::ALL.into_iter().find(|kind| *kind as u8 == byte);
         known.unwrap_or(Self::Fresh)
     }
 }
 
-/// What a segment's first bytes say.
+/// The header of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SegmentHeader {
     pub id: SegmentId,
@@ -173,14 +177,14 @@ impl SegmentHeader {
     }
 }
 
-/// What stands before a unit's bytes.
+/// The header of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UnitHeader {
     pub id: ChunkId,
     pub length: u32,
     pub provenance: Provenance,
-    /// CRC-32 of the unit's bytes. Recovery checks it; readers leave that to whoever knows the
-    /// name's hash.
+    /// CRC-32 of the unit's bytes. Recovery checks it; readers need not, because the engine checks
+    /// the bytes against the unit's name.
     pub body_crc: u32,
 }
 
@@ -212,7 +216,7 @@ impl UnitHeader {
     }
 }
 
-/// The footer of a sealed segment: its entries and the trailer that ends the file.
+/// The footer of a sealed segment: its entries, then the trailer at the end of the file.
 pub(crate) fn emit_footer(header: &SegmentHeader, offset: u32, entries: &[Entry]) -> Vec<u8> {
     let mut out = Vec::with_capacity(footer_bytes(entries.len()) as usize);
     for entry in entries {
@@ -238,10 +242,10 @@ pub(crate) fn footer_bytes(entries: usize) -> u32 {
     entries as u32 * FOOTER_ENTRY + TRAILER
 }
 
-/// What a segment's last bytes say.
+/// The trailer: the last bytes of a sealed segment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Trailer {
-    /// Where the footer begins, in bytes from the segment's start.
+    /// The offset of the footer in the segment, in bytes.
     pub footer_offset: u32,
     /// Bytes of all entries.
     pub entries_bytes: u32,
@@ -249,7 +253,7 @@ pub(crate) struct Trailer {
 }
 
 impl Trailer {
-    /// Reads the trailer that ends a file of `file_bytes`.
+    /// Parses the trailer at the end of a file of `file_bytes`.
     pub fn parse(bytes: &[u8], header: &SegmentHeader, file_bytes: u64) -> Option<Self> {
         let bytes: &[u8; TRAILER as usize] = bytes.first_chunk()?;
         let footer_offset = u32_at(bytes, 12)?;
@@ -262,7 +266,7 @@ impl Trailer {
         sound.then_some(Self { footer_offset, entries_bytes, entries_crc: u32_at(bytes, 20)? })
     }
 
-    /// Reads the entries in front of it; `None` if any of them is not whole.
+    /// Parses the entries before it; `None` if any of them is damaged.
     pub fn entries(&self, bytes: &[u8], header: &SegmentHeader) -> Option<Vec<Entry>> {
         if salted(header, bytes) != self.entries_crc {
             return None;

@@ -1,7 +1,7 @@
-//! The index's table of segments: what each weighs, and which goes next.
+//! The index's table of segments: their sizes, and which one is reclaimed next.
 //!
-//! *What this is:* one row for each segment that is on disk, at most 65,535. *Who calls it:*
-//! `index.rs`. *What it never does:* see units.
+//! *What this is:* one row for each segment on disk, at most 65,535. *Who calls it:* `index.rs`.
+//! *What it never does:* see single units.
 
 use std::collections::BTreeMap;
 
@@ -13,20 +13,20 @@ use crate::segment::{Kind, SEGMENT_HEADER, SegmentId, TRAILER, unit_log_bytes};
 pub(crate) struct Segment {
     pub id: SegmentId,
     pub kind: Kind,
-    /// Units of it that the index knows.
+    /// The number of its units in the index.
     pub units: u32,
-    /// Bytes of the file, its footer counted ahead.
+    /// Bytes of the file, including the footer that is still to be written.
     pub disk_bytes: u64,
-    /// Bytes of the units that the index knows, by length class.
+    /// Bytes of its units in the index, rounded to length classes.
     pub live_bytes: u64,
-    /// The same by epoch of last use; empty where the policy has no epochs.
+    /// The same for each epoch of last use; empty if the policy has no epochs.
     pub ages: Box<[u32]>,
-    /// Whether nothing more is written to it.
+    /// Whether no more units are written to it.
     pub is_closed: bool,
 }
 
 impl Segment {
-    /// Adds a unit's weight in memory.
+    /// Adds a unit to the counts in memory.
     pub fn add(&mut self, life: u8, bytes: u32) {
         self.units += 1;
         self.live_bytes += u64::from(bytes);
@@ -35,7 +35,7 @@ impl Segment {
         }
     }
 
-    /// Takes it away again.
+    /// Subtracts a unit from them.
     pub fn subtract(&mut self, life: u8, bytes: u32) {
         self.units = self.units.saturating_sub(1);
         self.live_bytes = self.live_bytes.saturating_sub(u64::from(bytes));
@@ -44,19 +44,19 @@ impl Segment {
         }
     }
 
-    /// What reclaiming it would keep, in thousandths of what it takes on disk.
+    /// The share of its bytes on disk that would survive, in thousandths.
     fn kept_share(&self, cold: u8) -> u64 {
         let young = self.ages.iter().skip(usize::from(cold) + 1).map(|bytes| u64::from(*bytes));
         young.sum::<u64>() * 1000 / self.disk_bytes.max(1)
     }
 }
 
-/// See the module.
+/// See the module's documentation.
 #[derive(Debug, Default)]
 pub(crate) struct Segments {
     rows: Vec<Option<Segment>>,
     by_id: BTreeMap<SegmentId, u16>,
-    /// The segments that units of each kind go to, as far as is known here.
+    /// For each kind, the segment being written, as far as the index was told.
     heads: [Option<SegmentId>; Kind::ALL.len()],
     disk_bytes: u64,
     has_epochs: bool,
@@ -78,7 +78,7 @@ impl Segments {
 
     /// Bytes of memory.
     pub fn bytes(&self) -> usize {
-        // A node of the tree is about two thirds full, and holds pointers too.
+        // An estimate: a node of the tree is about two thirds full, and has pointers.
         let tree = size_of::<(SegmentId, u16)>() * 2;
         let ages = if self.has_epochs { EPOCHS * size_of::<u32>() } else { 0 };
         self.rows.capacity() * size_of::<Option<Segment>>() + self.len() * (tree + ages)
@@ -88,7 +88,7 @@ impl Segments {
         self.by_id.get(&id).copied()
     }
 
-    /// Whether the segment in a row is filled with such units.
+    /// Whether the segment in a row holds units of this kind.
     pub fn is_of(&self, row: u16, kind: Kind) -> bool {
         self.at(row).is_some_and(|segment| segment.kind == kind)
     }
@@ -101,8 +101,8 @@ impl Segments {
         self.rows.get_mut(usize::from(row))?.as_mut()
     }
 
-    /// The row where units of this kind are being written. A segment not seen before becomes the
-    /// head of its kind, and closes the head before it. `None` if all rows are taken.
+    /// The row of a segment to which units of this kind are being written. A new segment becomes
+    /// the head of its kind, and the previous head is closed. `None` if all rows are taken.
     pub fn head(&mut self, id: SegmentId, kind: Kind) -> Option<u16> {
         if let Some(row) = self.row(id) {
             return Some(row);
@@ -114,7 +114,7 @@ impl Segments {
         Some(row)
     }
 
-    /// A row for a segment found on disk, closed from the first, with the length of its file.
+    /// Adds a row for a closed segment found on disk, with the length of its file.
     pub fn recovered(&mut self, id: SegmentId, kind: Kind, disk_bytes: u64) -> Option<u16> {
         let row = self.add(id, kind)?;
         self.close(id);
@@ -150,7 +150,7 @@ impl Segments {
         Some(row)
     }
 
-    /// Counts a unit of so many bytes that was written to the segment.
+    /// Counts a unit of this length that was written to the segment.
     pub fn written(&mut self, row: u16, length: u32) {
         let bytes = u64::from(unit_log_bytes(length));
         self.weigh(row, |segment| segment.disk_bytes += bytes);
@@ -165,7 +165,7 @@ impl Segments {
         self.disk_bytes = self.disk_bytes + segment.disk_bytes - before;
     }
 
-    /// Forgets a segment whose file is gone.
+    /// Removes a segment whose file is gone.
     pub fn remove(&mut self, id: SegmentId) {
         let Some(row) = self.by_id.remove(&id) else { return };
         let segment = self.rows[usize::from(row)].take();
@@ -175,7 +175,7 @@ impl Segments {
         }
     }
 
-    /// The epochs' numbers were halved.
+    /// Applies a halving of the epochs' numbers.
     pub fn halve(&mut self) {
         self.rows.iter_mut().flatten().for_each(|segment| halve(&mut segment.ages));
     }
@@ -184,15 +184,15 @@ impl Segments {
         self.by_id.values().filter_map(|row| self.at(*row)).filter(|segment| segment.is_closed)
     }
 
-    /// The closed segment whose reclaiming keeps the least of it; of such one of units on probation, then the
-    /// oldest.
+    /// The closed segment with the smallest share of survivors; among equals, first a segment of
+    /// units on probation, then the oldest.
     pub fn coldest(&self, cold: u8) -> Option<SegmentId> {
         let worth = |it: &&Segment| (it.kept_share(cold), it.kind != Kind::Probation);
         self.closed().min_by_key(worth).map(|segment| segment.id)
     }
 
-    /// The oldest closed segment of the queue whose turn it is: of those that are longer than they may be
-    /// the least worth, or the main queue.
+    /// The oldest closed segment of one queue: of the probation queue or else the small queue if it
+    /// exceeds its share, otherwise of the main queue.
     pub fn first_in(&self) -> Option<SegmentId> {
         let is_long = |kind: &Kind| {
             let segments = self.rows.iter().flatten().filter(|segment| segment.kind == *kind);

@@ -1,12 +1,13 @@
-//! The table under the index: from a fingerprint of a name to a place, in ten bytes.
+//! The hash table of the index: from the fingerprint of a name to a location, in ten bytes.
 //!
-//! *What this is:* 256 shards of ordered linear probing: entries lie in the order of their
-//! fingerprints, each at or behind its home, so a search ends at the first larger one, and a shard
-//! grows by copying once from front to back. *Who calls it:* `index.rs` alone. *What it never
-//! does:* know whole names (a match is a candidate), or segments beyond their slot number.
+//! *What this is:* 256 shards with ordered linear probing: entries are in the order of their
+//! fingerprints, each at or after its home slot. A search therefore ends at the first larger
+//! fingerprint, and a shard grows by one copy from front to back. *Who calls it:* `index.rs` alone.
+//! *What it never does:* store whole names (a match is only a candidate), or know segments beyond
+//! their row number.
 //!
-//! A shard grows by a fifth when it is nine tenths full, alone, so there is never a copy of more
-//! than a 256th of the whole.
+//! Each shard grows by itself, by a fifth when it is nine tenths full, so no copy covers more than
+//! a 256th of the table.
 
 use wire::ChunkId;
 
@@ -15,12 +16,12 @@ use crate::segment::{ALIGN, Provenance};
 const SHARDS: usize = 256;
 /// Fingerprint bits in a slot; eight more choose the shard.
 const FINGERPRINT_BITS: u32 = 28;
-/// Longest search, in slots. Names are hashes, so only names ground to collide get this far; what
-/// would lie beyond is refused.
+/// Longest search, in slots. Names are hashes, so only names forged to collide reach it; entries
+/// beyond it are refused.
 const PROBE_MAX: usize = 512;
 const HOMES_MIN: usize = 8;
 
-/// Where to look for a name.
+/// The part of a name that the table uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     shard: u8,
@@ -33,23 +34,23 @@ impl Key {
         Self { shard, print: u32::from_be_bytes([a, b, c, d]) >> (32 - FINGERPRINT_BITS) }
     }
 
-    /// All of its bits, spread over 64.
+    /// All of its bits, in the upper 36 of 64.
     pub fn bits(self) -> u64 {
         u64::from(self.shard) << 56 | u64::from(self.print) << 28
     }
 }
 
-/// What a slot holds besides the fingerprint.
+/// The content of a slot besides the fingerprint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// Which row of the table of segments.
+    /// The row in the table of segments.
     pub segment: u16,
-    /// Bytes from the segment's start; never zero.
+    /// Offset in the segment, in bytes; never zero.
     pub offset: u32,
-    /// The unit's length, roughly (see [`length_class`]).
+    /// The class of the unit's length (see [`length_class`]).
     pub class: u8,
     pub provenance: Provenance,
-    /// Belongs to the eviction policy.
+    /// State of the eviction policy.
     pub life: u8,
 }
 
@@ -85,13 +86,13 @@ impl Slot {
         }
     }
 
-    /// Units lie behind the segment's header, so no used slot has offset zero.
+    /// Units follow the segment's header, so no used slot has offset zero.
     fn is_empty(self) -> bool {
         self.0[1] == 0 && self.0[2] >> 11 == 0
     }
 }
 
-/// The length class nearest to a length in bytes: three to an octave, from 32 B to 40 KiB.
+/// The class nearest to a length in bytes; there are three per octave, from 32 B to 40 KiB.
 pub(crate) fn length_class(length: u32) -> u8 {
     (0..31).find(|&class| length <= (class_bytes(class) + class_bytes(class + 1)) / 2).unwrap_or(31)
 }
@@ -101,7 +102,7 @@ pub(crate) fn class_bytes(class: u8) -> u32 {
     [32, 40, 51][usize::from(class % 3)] << (class / 3)
 }
 
-/// See the module.
+/// See the module's documentation.
 #[derive(Debug)]
 pub(crate) struct Table {
     shards: Vec<Shard>,
@@ -123,27 +124,28 @@ impl Table {
         slots * size_of::<Slot>() + SHARDS * size_of::<Shard>()
     }
 
-    /// The places of all entries with this key.
+    /// All entries with this key.
     pub fn find(&self, key: Key) -> impl Iterator<Item = Place> {
         let shard = &self.shards[usize::from(key.shard)];
         shard.run(key.print).map(|at| shard.slots[at].place())
     }
 
-    /// Adds an entry; `false` if its neighbourhood is too crowded.
+    /// Adds an entry; `false` if too many slots after its home are taken.
     pub fn insert(&mut self, key: Key, place: Place) -> bool {
         let inserted = self.shards[usize::from(key.shard)].insert(key.print, place);
         self.units += usize::from(inserted);
         inserted
     }
 
-    /// Lets `change` rewrite each entry with this key, or remove it by answering `false`.
+    /// Lets `change` modify each entry with this key; an entry for which it returns `false` is
+    /// removed.
     pub fn retain(&mut self, key: Key, change: impl FnMut(&mut Place) -> bool) {
         let shard = &mut self.shards[usize::from(key.shard)];
         let range = shard.run(key.print);
         self.units -= shard.retain(range, change);
     }
 
-    /// As [`Table::retain`], over all entries: time is linear in the table.
+    /// As [`Table::retain`], for all entries; the time is linear in the table.
     pub fn retain_all(&mut self, mut change: impl FnMut(&mut Place) -> bool) {
         for shard in &mut self.shards {
             let range = 0..shard.slots.len();
@@ -151,7 +153,7 @@ impl Table {
         }
     }
 
-    /// Brings the ages in the key's shard up to date with the policy's count of halvings.
+    /// Applies the policy's halvings so far to the ages in the key's shard.
     pub fn settle(&mut self, key: Key, halvings: u32) {
         self.shards[usize::from(key.shard)].settle(halvings);
     }
@@ -164,7 +166,7 @@ impl Table {
 
 #[derive(Debug, Default)]
 struct Shard {
-    /// `homes` slots, and a few behind them for what is pushed beyond the last home.
+    /// `homes` slots, and a few more for entries pushed beyond the last home.
     slots: Box<[Slot]>,
     homes: usize,
     used: usize,
@@ -176,7 +178,8 @@ impl Shard {
         ((u64::from(print) * self.homes as u64) >> FINGERPRINT_BITS) as usize
     }
 
-    /// Where the entries of this fingerprint lie, or would.
+    /// The slots of the entries with this fingerprint; if there are none, where one would be
+    /// inserted.
     fn run(&self, print: u32) -> std::ops::Range<usize> {
         let mut start = self.home(print);
         while self.print_at(start).is_some_and(|other| other < print) {
@@ -210,7 +213,8 @@ impl Shard {
                 self.used += 1;
                 return true;
             }
-            // Pushed off the end. Growing helps, unless everything wants the same few homes.
+            // No slot is free up to the end. Growing helps, unless very many entries have the same
+            // home.
             if self.used * 2 < self.homes {
                 return false;
             }
@@ -225,7 +229,8 @@ impl Shard {
         }
     }
 
-    /// Copies into a table with so many homes; `false`, and no change, if the end is too crowded.
+    /// Copies into a table with this number of homes; `false`, without a change, if the slots after
+    /// the last home do not suffice.
     fn rebuild(&mut self, homes: usize) -> bool {
         let mut grown = Self {
             slots: vec![Slot::default(); homes + (4 + homes / 8).min(64)].into_boxed_slice(),
@@ -255,14 +260,14 @@ impl Shard {
         }
     }
 
-    /// Returns how many entries were removed.
+    /// Returns the number of removed entries.
     fn retain(
         &mut self,
         range: std::ops::Range<usize>,
         mut change: impl FnMut(&mut Place) -> bool,
     ) -> usize {
         let before = self.used;
-        // From the back, because a removal moves what lies behind.
+        // From the back, because a removal moves the entries after it.
         for at in range.rev() {
             let Some(print) = self.print_at(at) else { continue };
             let mut place = self.slots[at].place();

@@ -1,4 +1,4 @@
-//! The catalogue without accidents.
+//! The catalogue in normal use, and with a damaged file.
 
 mod common;
 
@@ -66,7 +66,7 @@ fn segments_live_as_long_as_a_row_names_their_record() {
     catalogue.apply(&changes).unwrap();
     catalogue.apply(&[put(9, b"new", &[2])]).unwrap();
     assert!(!has(1) && has(2) && has(3));
-    // Taken over by another object: what becomes of the first no longer matters.
+    // Another object has taken over the record: removing the first one keeps its segments.
     catalogue.apply(&[put(8, b"", &[2]), Change::Remove { key: key(9) }]).unwrap();
     assert!(has(2));
     catalogue.apply(&[Change::DropSegments { record: record(2) }]).unwrap();
@@ -122,7 +122,7 @@ fn no_damage_to_the_file_leads_to_a_panic_or_a_wrong_row() {
         catalogue.apply(&[segment(n, 0, &vec![n; 9000]), put(n, &[n; 300], &[n])]).unwrap();
     }
     catalogue.sync().unwrap();
-    // Once as a kill leaves it, once as an orderly end does.
+    // Once with the file that a kill leaves, once with that of an orderly end.
     let killed = memory.bytes_of(store::CATALOGUE_FILE).unwrap();
     drop(catalogue);
     let closed = memory.bytes_of(store::CATALOGUE_FILE).unwrap();
@@ -131,7 +131,7 @@ fn no_damage_to_the_file_leads_to_a_panic_or_a_wrong_row() {
     let rounds = if cfg!(debug_assertions) { 60 } else { 600 };
     for round in 0..rounds {
         let mut bytes = if round % 2 == 0 { killed.clone() } else { closed.clone() };
-        // Half of the damage where it hurts: in the first pages and in the sums.
+        // Half of the damage is where it matters most: in the first pages and in the sums.
         let limit = if round % 4 < 2 { 40_000 } else { bytes.len() as u64 };
         for _ in 0..1 + random.below(3) {
             let at = random.below(limit) as usize;
@@ -146,7 +146,8 @@ fn no_damage_to_the_file_leads_to_a_panic_or_a_wrong_row() {
     assert!(lost * 5 > rounds && lost < rounds, "{lost}");
 }
 
-/// Whether all rows were there. Panics if one was wrong, or if it does not go on from there.
+/// Whether all rows were found. Panics if one was wrong, or if the catalogue cannot be used
+/// further.
 fn is_right_or_absent(files: &Arc<dyn Files>) -> bool {
     let mut catalogue = open(files);
     let reader = catalogue.reader();
@@ -158,7 +159,7 @@ fn is_right_or_absent(files: &Arc<dyn Files>) -> bool {
         assert!(bytes.as_ref().is_none_or(|bytes| *bytes == vec![n; 9000]));
         is_whole &= row.is_some() && bytes.is_some();
     }
-    // Damage that shows only now may cost one call, which opens the catalogue again.
+    // Damage that is detected only now may make one call fail; the next opens the catalogue again.
     for n in 0..60 {
         let changes = [put(n, b"new", &[]), Change::Remove { key: key(n + 100) }];
         let _ = catalogue.apply(&changes);
@@ -192,7 +193,7 @@ fn segments_are_adopted_whole_and_what_is_kept_does_not_leave_to_make_room() {
     assert!(catalogue.report().evicted_rows > 100);
     assert_eq!(reader.get(&key(9)).unwrap().as_deref(), Some(&b"row"[..]));
     assert_eq!(at(2, 1), Some(b"b".to_vec()));
-    // Set again, it is a row like others.
+    // A row that is set again is evicted like any other.
     catalogue.apply(&[put(9, b"new", &[2])]).unwrap();
     for n in 10..250 {
         catalogue.apply(&[put(n, &[n; 3000], &[])]).unwrap();

@@ -1,4 +1,4 @@
-//! Disks that are full, read-only or failing, and a process that is killed.
+//! Disks that are full, read-only or failing; and killed processes.
 
 mod common;
 
@@ -15,7 +15,7 @@ use store::{
 };
 use wire::ObjectKey;
 
-/// A memory whose disk can be made to fail.
+/// Files in memory whose disk can be made to fail.
 #[derive(Clone, Debug, Default)]
 struct Faulty {
     memory: Memory,
@@ -34,7 +34,7 @@ struct FaultyFile {
 }
 
 impl Faulty {
-    /// A full disk that holds this.
+    /// A full disk with these files.
     fn full(memory: Memory) -> Self {
         Self { memory, ..Self::default() }
     }
@@ -157,10 +157,10 @@ fn a_full_disk_costs_only_what_did_not_fit() {
     }
 }
 
-/// The mark of a later version.
+/// The version file of a later version.
 const OTHER: &[u8] = b"hearsay-store 3\n";
 
-/// A store with one unit in it, whose file `hearsay-store` says this, or is gone.
+/// A store with one unit whose version file has this content, or is missing.
 fn marked(mark: Option<&[u8]>) -> (Memory, Unit) {
     let (memory, unit) = (Memory::new(), unit(7, 3000));
     let mut index = Index::new(4 << 20, Policy::Lru);
@@ -199,7 +199,7 @@ fn a_damaged_mark_is_written_anew_where_the_segments_are_sound() {
             .unwrap_or_else(|error| panic!("{mark:?}: {error}"));
         let at = index.locate(&unit.id).next().unwrap_or_else(|| panic!("{mark:?}: it is lost"));
         assert!(is_there(&log.reader(), at, &unit));
-        assert_eq!(recovery.mark, Mark::Renewed, "{mark:?}: nobody is told");
+        assert_eq!(recovery.mark, Mark::Renewed, "{mark:?}: the renewal is reported");
         assert_eq!(memory.bytes_of("hearsay-store").as_deref(), Some(right));
         drop(log);
         let mut index = Index::new(4 << 20, Policy::Lru);
@@ -233,7 +233,7 @@ fn a_mark_that_cannot_be_read_costs_no_hit() {
     let (log, _) = Log::open(files, LogOptions::default(), &mut index).unwrap();
     let at = index.locate(&unit.id).next().unwrap();
     assert!(is_there(&log.reader(), at, &unit));
-    // Without a segment nothing says whose the directory is.
+    // Without a segment, nothing shows which version the directory belongs to.
     let empty = Faulty::full(Memory::new());
     empty.memory.put("hearsay-store", OTHER.to_vec());
     empty.set_unreadable(Some("hearsay-store"));
@@ -293,7 +293,7 @@ fn a_segment_is_not_reclaimed_while_its_survivors_find_no_room() {
         assert!(log.report().bytes_on_disk <= before + 96, "one more empty segment at most");
         assert!(held.iter().all(|(unit, at)| is_there(&log.reader(), *at, unit)));
     }
-    // With nothing to keep it needs no room.
+    // Reclaiming without survivors needs no space.
     disk.set_room(0);
     index.moved(victim, &log.rewrite(victim, &[]).unwrap());
     assert!(log.entries(victim).is_err());
@@ -313,7 +313,7 @@ fn after_a_failed_sync_a_later_one_covers_the_same() {
     disk.fails_sync.store(false, Ordering::Relaxed);
     let room = disk.room.load(Ordering::Relaxed);
     log.sync().unwrap();
-    // The system may hold it for written, so it was written again.
+    // The system may consider it written, so the log wrote it again.
     assert!(room - disk.room.load(Ordering::Relaxed) > 3000);
     log.sync().unwrap();
 }
@@ -354,7 +354,7 @@ fn a_catalogue_that_cannot_be_written_is_still_read() {
     catalogue.apply(&[put(1)]).unwrap();
     catalogue.sync().unwrap();
     disk.set_room(0);
-    // Where it becomes so, and where it is so from the start.
+    // The disk becomes full during use, and is full from the start.
     for is_new in [false, true] {
         if is_new {
             drop(std::mem::replace(&mut catalogue, open()));
@@ -390,7 +390,7 @@ fn a_catalogue_that_grew_before_a_kill_is_read_where_it_cannot_be_written() {
     let mut catalogue = Catalogue::open(Arc::new(disk.clone()), options).unwrap();
     catalogue.apply(&[put(0)]).unwrap();
     catalogue.sync().unwrap();
-    // The file grows at once, and what is in it counts with the next sync.
+    // The file grows at once; its content becomes durable with the next sync.
     catalogue.apply(&(1..200).map(put).collect::<Vec<_>>()).unwrap();
     let killed = Faulty::full(Memory::new());
     let bytes = disk.memory.bytes_of("catalogue").unwrap();
@@ -411,7 +411,7 @@ fn a_catalogue_that_cannot_be_written_reports_what_it_holds() {
     catalogue.sync().unwrap();
     let synced = held(&catalogue);
     assert_eq!(synced.0, 2);
-    // What was not made durable is lost when the disk fails, and does not count.
+    // Changes that were not durable are lost when the disk fails, and do not count.
     catalogue.apply(&[put(3)]).unwrap();
     disk.set_room(0);
     assert!(catalogue.sync().is_err());
@@ -495,7 +495,7 @@ fn a_read_only_store_can_be_read() {
     assert!(matches!(log.append(&[unit(2, 10)]), Err(Error::Io { .. })));
 }
 
-/// A small file system, unmounted when this is dropped.
+/// A small file system, unmounted when this value is dropped.
 struct Mount<'a>(&'a Path);
 
 impl<'a> Mount<'a> {
@@ -519,7 +519,7 @@ impl Drop for Mount<'_> {
 
 const CHILD: &str = "STORE_TEST_CHILD";
 
-/// The child of the next test: appends without end, and says which group is durable.
+/// The child process of the next test: appends without end, and reports each group that is durable.
 #[test]
 #[ignore = "run by the test below, as a process to be killed"]
 fn child_that_appends() {
@@ -578,7 +578,8 @@ fn what_was_synced_outlives_kill_9() {
             let [key, ..] = group.to_le_bytes();
             let row = catalogue.reader().get(&ObjectKey([key; 32])).unwrap().unwrap();
             let row = u64::from_le_bytes(row.try_into().unwrap());
-            // Later groups of the same key may have come after the last line that was read.
+            // Later groups with the same key may have been written after the last line that was
+            // read.
             assert!(row >= group && (row - group).is_multiple_of(256), "{row} for {group}");
         }
     }

@@ -1,4 +1,4 @@
-//! The index against a plain map, and its policies against an exact LRU.
+//! The index compared with a plain map, and its policies with an exact LRU.
 
 mod common;
 
@@ -9,7 +9,7 @@ use common::{Random, Zipf, name_number};
 use proptest::prelude::*;
 use store::{Index, Location, Policy, Provenance, SegmentId};
 
-/// What the map knows of a unit: all its places.
+/// The model's state of a unit: all its locations.
 type Model = BTreeMap<u64, BTreeSet<Location>>;
 
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// An index small enough that the budget is soon used up, a map, and a counter for offsets.
+/// An index with a small budget, which is soon used up; the model; and a counter for offsets.
 struct Pair {
     index: Index,
     model: Model,
@@ -69,7 +69,8 @@ impl Pair {
     fn run(&mut self, act: &Act) {
         match *act {
             Act::Insert { name, segment } => {
-                // More copies than candidates would be told apart by nobody.
+                // The index returns no more candidates than its limit, so more copies cannot be
+                // checked.
                 if self.model.get(&name).is_some_and(|places| places.len() == 4) {
                     return;
                 }
@@ -100,7 +101,7 @@ impl Pair {
         if !is_moving {
             return self.index.spare(victim);
         }
-        // One survivor cannot be read back.
+        // One survivor cannot be read.
         let moved: Vec<_> = keep
             .iter()
             .skip(1)
@@ -155,7 +156,7 @@ proptest! {
 const UNIT: u32 = 8 << 10;
 const BUDGET: u64 = 64 << 20;
 
-/// The hit ratios of exact LRU, LRU and S3-FIFO on the same names.
+/// The hit ratios of exact LRU, LRU and S3-FIFO for the same sequence of names.
 fn race(mut trace: impl Iterator<Item = u64>) -> [f64; 3] {
     let mut exact = ExactLru::new(BUDGET);
     let mut lru = PaperStore::new(BUDGET, Policy::Lru);
@@ -190,7 +191,7 @@ fn a_scan_hurts_lru_and_not_s3_fifo() {
     let mut random = Random(2);
     let mut scanned = 1_000_000;
     let [exact, lru, s3] = race((0..300_000).map(|at| {
-        // Every other use is of something never seen before nor after.
+        // Every other use is of a name that occurs only once.
         if at % 2 == 0 {
             return zipf.draw(&mut random);
         }
@@ -253,11 +254,11 @@ fn a_unit_takes_less_than_sixteen_bytes_of_memory() {
     }
 }
 
-/// Writes units as a log would, and reclaims when it is time.
+/// Writes units as a log does, and reclaims when the index asks for it.
 struct Writer {
     index: Index,
     entries: BTreeMap<SegmentId, Vec<store::Entry>>,
-    /// The segments that fresh and kept units go to, and how many bytes are in each.
+    /// The segments of fresh and of kept units, and the bytes in each.
     heads: [(SegmentId, u32); 2],
     newest: u32,
 }
@@ -299,7 +300,7 @@ impl Writer {
     }
 }
 
-/// Half the budget is kept; four times the budget passes through the other half.
+/// Half the budget is protected; four times the budget is written to the other half.
 #[test]
 fn what_is_kept_survives_every_reclaiming_and_room_is_made_all_the_same() {
     const UNITS: u64 = 2048;
@@ -319,7 +320,7 @@ fn what_is_kept_survives_every_reclaiming_and_room_is_made_all_the_same() {
         writer.index.keep_nothing();
         for name in kept + 4 * UNITS..kept + 8 * UNITS {
             writer.write(name, Provenance::Own);
-            // Whatever is used twice has a place in the main queue, too.
+            // Units that are used twice also have a place in the main queue.
             (0..2).for_each(|_| writer.index.touch(&name_number(name)));
         }
         let left = (0..kept).filter(|name| writer.index.holds(&name_number(*name))).count() as u64;

@@ -1,4 +1,4 @@
-//! The log and the index together, without accidents.
+//! The log and the index together, in normal use.
 
 mod common;
 
@@ -41,7 +41,7 @@ fn read(index: &Index, log: &Log, id: &ChunkId, length: u32) -> Option<Bytes> {
     found.find(|units| units[0].0 == *id).map(|units| units[0].1.clone())
 }
 
-/// Does what an engine would when the index asks for room.
+/// Reclaims a segment when the index asks for it, as an engine does.
 fn reclaim(index: &mut Index, log: &mut Log) {
     while let Some(victim) = index.victim() {
         let keep = index.judge(victim, &log.entries(victim).unwrap());
@@ -140,7 +140,7 @@ fn the_budget_holds_whatever_comes() {
             append(&mut index, &mut log, std::slice::from_ref(&unit));
             held.push(unit);
             for _ in 0..4 {
-                // Most are used all the time, so that reclaiming has a hard choice.
+                // Most units are used all the time, so it is hard to choose what to reclaim.
                 let at = random.below(held.len() as u64) as usize;
                 index.touch(&held[at].id);
             }

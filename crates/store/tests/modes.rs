@@ -1,4 +1,4 @@
-//! A store is its owner's alone: its catalogue says what people asked for.
+//! A store is accessible to its owner only, because its catalogue shows what clients requested.
 
 mod common;
 
@@ -18,7 +18,7 @@ fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is ours");
 }
 
-/// Opens a store and writes to it; answers whether others could read something before.
+/// Opens a store and writes to it; returns whether others could read a file before.
 fn use_store(root: &Path) -> bool {
     let disk = Disk::open(root).expect("it can be made");
     let was_open = disk.was_open_to_others();
@@ -56,7 +56,7 @@ fn a_store_that_others_could_read_is_closed_to_them_once() {
     fs::write(root.join("identity"), [7; 32]).expect("write");
     set_mode(&root, 0o755);
     modes(&root).iter().for_each(|(name, _)| set_mode(&root.join(name), 0o644));
-    assert!(use_store(&root), "nobody is told");
+    assert!(use_store(&root), "the change is reported");
     assert_eq!(mode(&root), 0o700);
     let modes = modes(&root);
     assert!(modes.iter().all(|(_, mode)| *mode == 0o600), "{modes:?}");
@@ -70,7 +70,7 @@ fn a_directory_where_others_keep_theirs_stays_open() {
         let root = dir.path().join(name);
         fs::create_dir(&root).expect("mkdir");
         if name == "shared" {
-            fs::write(root.join("a letter"), "to somebody").expect("write");
+            fs::write(root.join("a letter"), "to a friend").expect("write");
             set_mode(&root.join("a letter"), 0o644);
         }
         set_mode(&root, before);

@@ -1,4 +1,4 @@
-//! The power goes off at every write, and what was promised is there.
+//! Simulates a power cut at every write, and checks that everything confirmed is still there.
 
 mod common;
 
@@ -13,16 +13,16 @@ use store::{
 };
 use wire::{ChunkId, ObjectKey, RecordId};
 
-/// What the store has promised by now.
+/// What the store has confirmed so far.
 #[derive(Clone, Debug)]
 enum Mark {
-    /// A sync has returned: these units are to be there from now on.
+    /// A sync has returned: these units must survive from now on.
     Durable(Vec<ChunkId>),
-    /// They may leave from now on.
+    /// These units may be evicted from now on.
     Released(Vec<ChunkId>),
-    /// A sync of the catalogue begins, and would make this state durable.
+    /// A sync of the catalogue begins; it would make this state durable.
     Syncing(Rows),
-    /// It has returned.
+    /// The sync has returned.
     Synced,
 }
 
@@ -33,7 +33,7 @@ const OPTIONS: LogOptions = LogOptions { segment_bytes: Some(24 << 10), seed: 7 
 const CATALOGUE: CatalogueOptions =
     CatalogueOptions { cache_bytes: 1 << 20, budget_bytes: 200_000 };
 
-/// A store at work on a recorder.
+/// A store on recording files.
 struct Workload {
     recorder: Arc<Recorder<Mark>>,
     policy: Policy,
@@ -141,12 +141,12 @@ impl Workload {
         self.recorder.mark(Mark::Synced);
     }
 
-    /// An orderly end, and a start.
+    /// An orderly end and a new start.
     fn restart(&mut self) {
         self.sync();
         self.sync_catalogue();
         let other: Arc<dyn Files> = Arc::new(Memory::new());
-        // The old ones end before the new ones begin.
+        // The old handles are dropped before the new ones are opened.
         self.catalogue = Catalogue::open(other.clone(), CATALOGUE).unwrap();
         self.log = Log::open(other, OPTIONS, &mut Index::new(BUDGET, Policy::Lru)).unwrap().0;
         self.index = Index::new(BUDGET, self.policy);
@@ -175,7 +175,8 @@ impl Workload {
     }
 }
 
-/// What holds at a cut: the units that must be there, and the states the catalogue may be in.
+/// The requirements at a cut: the units that must be there, and the allowed states of the
+/// catalogue.
 #[derive(Default)]
 struct Promise {
     durable: BTreeSet<ChunkId>,
@@ -203,7 +204,10 @@ impl Promise {
         self.check_log(files.clone(), units, context);
         let catalogue = Catalogue::open(files, CATALOGUE).unwrap();
         let report = catalogue.report();
-        assert!(!(self.is_catalogue_begun && report.set_aside > 0), "{context}: begun anew");
+        assert!(
+            !(self.is_catalogue_begun && report.set_aside > 0),
+            "{context}: a new one was created"
+        );
         let is_now = |rows: &Rows| holds(&catalogue, rows);
         let is_held = is_now(&self.synced) || self.syncing.as_ref().is_some_and(is_now);
         assert!(is_held, "{context}: the catalogue is in no state that was ever synced");
@@ -221,7 +225,7 @@ impl Promise {
             assert!(is_right, "{context}: other bytes under {id}");
             assert!(found.is_some() || !self.durable.contains(id), "{context}: lost {id}");
         }
-        // It goes on from there.
+        // The store can be used further.
         while let Some(victim) = index.victim() {
             let keep = index.judge(victim, &log.entries(victim).unwrap());
             let moved = log.rewrite(victim, &keep).unwrap();
@@ -247,7 +251,7 @@ fn holds(catalogue: &Catalogue, rows: &Rows) -> bool {
             .all(|(key, (row, segments))| found.get(key) == Some(row) && segments.iter().all(has))
 }
 
-/// Without optimisation each cut takes thirty times as long.
+/// Without optimisation each cut takes thirty times as long, so fewer are tested.
 const OUTCOMES: u64 = if cfg!(debug_assertions) { 1 } else { 6 };
 
 fn cut_everywhere(policy: Policy) {
@@ -262,7 +266,7 @@ fn cut_everywhere(policy: Policy) {
     for at in 0..=trace.len() {
         match trace.get(at) {
             Some(Event::Mark(mark)) => promise.hear(mark),
-            // In mid-write is covered by the write torn behind it.
+            // A cut within a write is covered by the cases in which the following cut tears it.
             Some(_) | None => {
                 for seed in 0..OUTCOMES {
                     let seed = at as u64 * OUTCOMES + seed;

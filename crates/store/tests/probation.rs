@@ -1,4 +1,4 @@
-//! Whoever is heard cannot push out what was asked for.
+//! Overheard units, however many, do not evict requested ones.
 
 mod common;
 
@@ -9,12 +9,12 @@ use store::{Policy, Provenance};
 const POLICIES: [Policy; 2] = [Policy::S3Fifo, Policy::Lru];
 const LENGTH: u32 = 8000;
 const BUDGET: u64 = 4 << 20;
-/// More units than there is room for.
+/// More units than the store can hold.
 const FLOOD: u64 = 3000;
-/// Names of what nobody asks for.
+/// The first name of units that no client requests.
 const HEARD: u64 = 1_000_000;
 
-/// A store for which so many units were asked, each so often beyond the first time.
+/// A store with this number of requested units, each used `uses` times after the first.
 fn asked_for(policy: Policy, names: u64, uses: usize) -> PaperStore {
     let mut store = PaperStore::new(BUDGET, policy);
     for _ in 0..=uses {
@@ -27,7 +27,7 @@ fn flood(store: &mut PaperStore, from: u64) {
     (from..from + FLOOD).for_each(|name| store.hear(name_number(name), LENGTH));
 }
 
-/// How many units of those that were asked for are there.
+/// The number of requested units that are still stored.
 fn left(store: &PaperStore, names: u64) -> u64 {
     (0..names).filter(|name| store.index.holds(&name_number(*name))).count() as u64
 }
@@ -47,7 +47,7 @@ fn a_flood_leaves_what_was_asked_for() {
     assert_eq!(left(&store, 300), 0, "the flood is one");
 }
 
-/// No more than the tenth that such units may have.
+/// The overheard units take no more than the tenth that they may have.
 #[test]
 fn a_flood_takes_next_to_nothing_of_a_full_store() {
     for policy in POLICIES {
@@ -62,7 +62,8 @@ fn a_flood_takes_next_to_nothing_of_a_full_store() {
     }
 }
 
-/// What is idle beside something that is used all the time is as old, by LRU, as anything.
+/// For LRU, units that are idle while others are in constant use are the oldest of all requested
+/// ones.
 #[test]
 fn a_flood_leaves_what_is_idle() {
     let mut store = asked_for(Policy::Lru, 250, 0);

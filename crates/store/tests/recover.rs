@@ -1,4 +1,4 @@
-//! Segment files that are not as they should be.
+//! Damaged segment files.
 
 mod common;
 
@@ -12,7 +12,7 @@ use store::{Files, Index, Log, LogOptions, Memory, Policy, Unit};
 
 const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/segment_recover");
 const FILE: &str = "00000001.segment";
-/// What the seed of zero gives to the first segment does not matter here: a copy keeps it.
+/// The salt that a seed of zero yields for the first segment does not matter: a copy keeps it.
 const OPTIONS: LogOptions = LogOptions { segment_bytes: None, seed: 0 };
 
 fn units() -> Vec<Unit> {
@@ -31,7 +31,7 @@ fn segments() -> [Vec<u8>; 2] {
     [open, memory.bytes_of(FILE).unwrap()]
 }
 
-/// How many of the six are read back right. None may be wrong.
+/// The number of the six units that are read back. None may be wrong.
 fn found_in(bytes: Vec<u8>) -> (usize, store::Recovery) {
     let memory = Memory::new();
     memory.put("hearsay-store", b"hearsay-store 1\n".to_vec());
@@ -54,7 +54,7 @@ fn a_bad_unit_costs_no_other() {
     assert_eq!(found_in(closed.clone()).0, 6);
     let whole = found_in(closed.clone()).1;
     assert_eq!((whole.units, whole.walked_segments, whole.dropped_bytes), (6, 0, 0));
-    // In the first unit's header, in its bytes, and in the segment's header.
+    // Damage to the first unit's header, to its bytes, and to the segment's header.
     for at in [32 + 9, 32 + 50, 3] {
         let mut bytes = open.clone();
         bytes[at] ^= 4;
@@ -82,7 +82,8 @@ fn a_unit_that_looks_like_a_segment_is_still_a_unit() {
     let (mut index, seed) = (Index::new(4 << 20, Policy::Lru), 99);
     let options = LogOptions { seed, ..OPTIONS };
     let (mut log, _) = Log::open(files, options, &mut index).unwrap();
-    // Ends with a whole footer, for the very segment that it goes to. Only the salt is another.
+    // A unit whose bytes are a whole footer for the very segment that it is written to. Only the
+    // salt differs.
     let tail = closed[closed.len() - 6 * 40 - 32..].to_vec();
     let posing = Unit { bytes: tail.into(), ..unit(50, 0) };
     log.append(&[unit(51, 100), posing.clone()]).unwrap();

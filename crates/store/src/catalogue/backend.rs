@@ -1,8 +1,8 @@
-//! What redb stands on: a file whose every page is checked before redb sees it.
+//! The storage backend for redb: a file with a checksum for each page.
 //!
-//! *What this is:* a layer of checksums. redb trusts the pages that it knows to be durable, and
-//! panics on some that a failing flash has changed; so a page that is not what was written must
-//! come back as an error. *Who calls it:* redb. *What it never does:* cache pages.
+//! *What this is:* a layer of checksums. redb trusts pages that were made durable, and panics on
+//! some that a failing flash has changed; so a damaged page must be reported as an error. *Who
+//! calls it:* redb. *What it never does:* cache pages.
 //!
 //! ```text
 //! file  = page 0, 8 KiB | page 0 again, 8 KiB | group | group …
@@ -10,9 +10,9 @@
 //! ```
 //!
 //! *What survives a crash:* redb never overwrites a page that its last durable commit needs, so a
-//! torn page or sum belongs to what was not promised. Page 0 is the exception, as it says which
-//! commit that is: it is written in turn to two places, each with a number and a sum, and never to
-//! the one that the last sync made durable.
+//! torn page or sum belongs to a transaction that was not confirmed. Page 0 is the exception,
+//! because it names that commit. It is written to two places alternately, each with a number and a
+//! sum, and never to the place that the last sync made durable.
 
 use std::io::{self, IoSlice};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,17 +27,17 @@ const GROUP_PAGES: u64 = 1024;
 const SUMS: u64 = GROUP_PAGES * 4;
 /// Where the groups begin.
 const GROUPS_AT: u64 = 2 * COPY;
-/// Room for a copy of page 0.
+/// Space for one copy of page 0.
 const COPY: u64 = 2 * PAGE;
-/// A copy as it is written: page | number 8 B | sum 4 B.
+/// A copy of page 0 as it is written: page | number 8 B | sum 4 B.
 const COPY_BYTES: usize = PAGE as usize + 12;
 
-/// What the catalogue learns of the backend that it gave away to redb.
+/// State shared by the catalogue and the backend, which redb owns.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
-    /// A page was not what was written, or could not be read.
+    /// A page was damaged, or could not be read.
     is_damaged: AtomicBool,
-    /// Another has taken over the file: this one may no longer write.
+    /// Another backend has taken over the file: this one must not write any more.
     is_retired: AtomicBool,
 }
 
@@ -72,10 +72,10 @@ pub(crate) struct Backend {
 
 #[derive(Debug)]
 struct State {
-    /// Pages, page 0 among them.
+    /// The number of pages, including page 0.
     pages: u64,
     first: FirstPage,
-    /// Of the pages behind it: four bytes for a page, zero for one never written.
+    /// The sums of the other pages: four bytes each, zero for a page never written.
     sums: Vec<u32>,
 }
 
@@ -84,15 +84,15 @@ struct State {
 struct FirstPage {
     bytes: Vec<u8>,
     number: u64,
-    /// Which of the two places holds what the last sync made durable.
+    /// Which of the two places has the copy that the last sync made durable.
     durable: u64,
-    /// Whether the other one has been written since.
+    /// Whether the other place has been written since.
     is_written: bool,
 }
 
 impl Backend {
     /// # Errors
-    /// Whatever the file says; damage is found when pages are read, except of page 0.
+    /// Errors of the file; damage to page 0. Damage to other pages is found when they are read.
     pub fn open(file: Arc<dyn File>, health: Arc<Health>) -> io::Result<Self> {
         let file_bytes = file.len()?;
         let state = if file_bytes == 0 {
@@ -101,8 +101,8 @@ impl Backend {
             let Some(first) = read_first(&*file)? else {
                 return health.damage("both copies of the first page are damaged");
             };
-            // After a kill the copy just read may not be durable yet, and the next write goes to
-            // the other.
+            // After a kill the copy just read may not be durable yet, and the next write overwrites
+            // the other one. Make it durable first.
             file.sync()?;
             let pages = 1 + pages_behind(file_bytes);
             State { pages, first, sums: read_sums(&*file, pages - 1)? }
@@ -111,11 +111,11 @@ impl Backend {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // What a panic elsewhere leaves half changed does not pass the sums.
+        // If a panic elsewhere left the state half changed, the sums will not match.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Pages of one group, with one read and without holding up others.
+    /// Reads pages of one group with one read; the lock is not held meanwhile.
     fn read_run(&self, page: u64, out: &mut [u8]) -> io::Result<()> {
         match self.file.read_at(page_at(page), out) {
             Ok(got) => out[got..].fill(0),
@@ -124,7 +124,7 @@ impl Backend {
         let state = self.state();
         let sums = state.sums.get(page as usize..).unwrap_or_default();
         for ((bytes, sum), page) in out.chunks(PAGE as usize).zip(sums).zip(page..) {
-            // A page never written is zeros.
+            // A page never written consists of zeros.
             if *sum != sum_of(page, bytes) && (*sum != 0 || bytes.iter().any(|byte| *byte != 0)) {
                 return self.health.damage("a page of the catalogue is damaged");
             }
@@ -132,7 +132,7 @@ impl Backend {
         Ok(())
     }
 
-    /// Pages of one group, with a write for them and one for their sums.
+    /// Writes pages of one group with one write, and their sums with another.
     fn write_run(&self, page: u64, bytes: &[u8]) -> io::Result<()> {
         let new = bytes.chunks(PAGE as usize).zip(page..).map(|(bytes, page)| sum_of(page, bytes));
         let new: Vec<u32> = new.collect();
@@ -156,16 +156,16 @@ impl Backend {
     }
 }
 
-/// Where a range that redb names lies.
+/// Where a range of redb's address space is stored.
 enum Place {
-    /// Inside page 0, from this byte on.
+    /// In page 0, from this byte on.
     First(usize),
-    /// Whole pages behind it, from this one on.
+    /// In whole pages after it, from this one on.
     Behind(u64),
 }
 
 impl Place {
-    /// redb asks for nothing else; if it did, an error is better than a guess.
+    /// redb uses no other ranges. If it did, an error would be safer than a guess.
     fn of(offset: u64, length: usize) -> io::Result<Self> {
         let length = length as u64;
         match offset.checked_add(length) {
@@ -180,7 +180,7 @@ impl Place {
     }
 }
 
-/// Splits a number of pages at the borders of groups: first page, and how many.
+/// Splits a run of pages at the borders of groups, into pairs of first page and number of pages.
 fn runs(page: u64, bytes: usize) -> impl Iterator<Item = (u64, usize)> {
     let end = page + bytes as u64 / PAGE;
     let groups = page / GROUP_PAGES..end.div_ceil(GROUP_PAGES);
@@ -205,7 +205,7 @@ impl StorageBackend for Backend {
 
     fn read(&self, offset: u64, mut out: &mut [u8]) -> io::Result<()> {
         if offset.saturating_add(out.len() as u64) > self.len()? {
-            return self.health.damage("the catalogue's file is cut short");
+            return self.health.damage("the catalogue's file is truncated");
         }
         match Place::of(offset, out.len())? {
             Place::First(at) => out.copy_from_slice(&self.state().first.bytes[at..at + out.len()]),
@@ -224,7 +224,7 @@ impl StorageBackend for Backend {
         self.health.may_write()?;
         let mut state = self.state();
         let pages = len.div_ceil(PAGE).max(1);
-        // A page that goes and comes back has never been written.
+        // A page that is removed and added again counts as never written.
         for gone in pages..state.pages {
             self.file.write_at(sum_at(gone - 1), &mut [IoSlice::new(&[0; 4])])?;
         }
@@ -261,7 +261,7 @@ impl StorageBackend for Backend {
     }
 }
 
-// Here, as in `Place` and `State::sums`, pages are counted from the one behind page 0.
+// In the following functions, as in `Place` and `State::sums`, page numbers start after page 0.
 
 fn page_at(page: u64) -> u64 {
     GROUPS_AT + (page / GROUP_PAGES + 1) * SUMS + page * PAGE
@@ -275,7 +275,8 @@ fn file_bytes(pages: u64) -> u64 {
     GROUPS_AT + pages.div_ceil(GROUP_PAGES) * SUMS + pages * PAGE
 }
 
-/// How many pages a file of this length has; those that a crash cut off do not count.
+/// The number of whole pages in a file of this length; a page that a crash truncated does not
+/// count.
 fn pages_behind(file_bytes: u64) -> u64 {
     let groups = file_bytes.saturating_sub(GROUPS_AT);
     let (whole, rest) =
@@ -283,7 +284,7 @@ fn pages_behind(file_bytes: u64) -> u64 {
     whole * GROUP_PAGES + rest.saturating_sub(SUMS) / PAGE
 }
 
-/// Bound to the page, and never zero.
+/// A checksum that includes the page's number; never zero.
 fn sum_of(page: u64, bytes: &[u8]) -> u32 {
     let mut crc = crc32fast::Hasher::new();
     crc.update(&page.to_le_bytes());
@@ -311,7 +312,7 @@ fn emit_first(first: &FirstPage) -> Vec<u8> {
     copy
 }
 
-/// The newest of the two copies of page 0 that is whole.
+/// The newer of the valid copies of page 0.
 fn read_first(file: &dyn File) -> io::Result<Option<FirstPage>> {
     let mut newest: Option<FirstPage> = None;
     for place in [0, 1] {

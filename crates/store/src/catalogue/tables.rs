@@ -1,7 +1,7 @@
-//! The catalogue's tables, and what each change does to them.
+//! The tables of the catalogue, and the effect of each change on them.
 //!
-//! *What this is:* one write transaction's view. *Who calls it:* `catalogue.rs`. *What it never
-//! does:* commit.
+//! *What this is:* the tables within one write transaction. *Who calls it:* `catalogue.rs`. *What
+//! it never does:* commit.
 
 use redb::{
     Database, ReadableDatabase, ReadableTable, ReadableTableMetadata, Table, TableDefinition,
@@ -13,12 +13,12 @@ use super::{CatalogueReport, Change};
 
 type Key = &'static [u8; 32];
 type Record = &'static [u8; 16];
-/// A record and a segment's number, big-endian, so that a record's segments lie together.
+/// A record and a segment's number, big-endian, so that the segments of a record are adjacent.
 type SegmentKey = [u8; 20];
 
 /// Object key → [`Row`].
 pub(super) const ROWS: TableDefinition<'_, Key, &[u8]> = TableDefinition::new("rows");
-/// When it was written, as a count of writes → object key.
+/// The count of writes when a row was written → its object key.
 const ORDER: TableDefinition<'_, u64, Key> = TableDefinition::new("order");
 /// Record and number → bytes.
 pub(super) const SEGMENTS: TableDefinition<'_, &'static SegmentKey, &[u8]> =
@@ -27,7 +27,7 @@ pub(super) const SEGMENTS: TableDefinition<'_, &'static SegmentKey, &[u8]> =
 const OWNERS: TableDefinition<'_, Record, Key> = TableDefinition::new("owners");
 /// Records that have segments and no row.
 const OPEN: TableDefinition<'_, Record, ()> = TableDefinition::new("open");
-/// Counters that outlive the process.
+/// Counters that are kept across restarts.
 const COUNTERS: TableDefinition<'_, &str, u64> = TableDefinition::new("counters");
 
 const USED: &str = "used bytes";
@@ -40,7 +40,7 @@ pub(super) fn segment_key(record: &RecordId, number: u32) -> SegmentKey {
     key
 }
 
-/// Makes the tables, so that readers find them.
+/// Creates the tables, so that readers find them.
 pub(super) fn begin(database: &Database) -> Result<(), redb::Error> {
     let mut transaction = database.begin_write()?;
     transaction.set_quick_repair(true);
@@ -49,7 +49,7 @@ pub(super) fn begin(database: &Database) -> Result<(), redb::Error> {
     Ok(())
 }
 
-/// The report, with what a database holds that is only read.
+/// The report, completed from a database that is only read.
 pub(super) fn held(
     database: &Database,
     report: CatalogueReport,
@@ -60,7 +60,7 @@ pub(super) fn held(
     Ok(CatalogueReport { rows, used_bytes, ..report })
 }
 
-/// A row as it is stored: write count 8 B | number of records 2 B | records | bytes.
+/// The format of a stored row: write count 8 B | number of records 2 B | records | bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Row<'a> {
     written: u64,
@@ -89,11 +89,11 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Bytes that a value of this length is counted with: what its pages take. A leaf page of 4 KiB is
-/// about three quarters full; what does not fit into one has pages to itself, a power of two.
+/// The bytes that a value of this length counts for: its share of the pages. A leaf page of 4 KiB
+/// is about three quarters full; a value too large for one has its own pages, a power of two.
 fn cost(length: usize) -> u64 {
     const PAGE: u64 = 4096;
-    // Key, offsets, and the smaller tables' rows.
+    // 160 bytes for the key, offsets, and the rows of the smaller tables.
     let length = length as u64 + 160;
     if length < PAGE { length * 4 / 3 } else { length.next_power_of_two() }
 }
@@ -133,7 +133,7 @@ impl<'t> Tables<'t> {
         })
     }
 
-    /// Writes the counters; returns the report as it will be once this is committed.
+    /// Writes the counters; returns the report as it will be after the commit.
     pub fn close(mut self) -> Result<CatalogueReport, redb::Error> {
         self.counters.insert(USED, self.used_bytes)?;
         self.counters.insert(WRITES, self.writes)?;
@@ -169,7 +169,7 @@ impl<'t> Tables<'t> {
         Ok(())
     }
 
-    /// Removes a row, and of its records those that are not to stay.
+    /// Removes a row, and the segments of its records except those in `stay`.
     fn remove(&mut self, key: &[u8; 32], stay: &[RecordId]) -> Done {
         let Some(stored) = self.rows.remove(key)?.map(|row| row.value().to_vec()) else {
             return Ok(());
@@ -178,7 +178,7 @@ impl<'t> Tables<'t> {
         let Some(row) = Row::parse(&stored) else { return Ok(()) };
         self.order.remove(row.written)?;
         for record in row.records.iter().filter(|id| !stay.contains(&RecordId(**id))) {
-            // Another row may have taken the record over.
+            // Another row may have taken over the record.
             let owner = self.owners.get(record)?.map(|owner| *owner.value());
             if owner.as_ref() == Some(key) {
                 self.drop_record(record)?;
@@ -199,7 +199,8 @@ impl<'t> Tables<'t> {
         self.used_bytes = self.used_bytes.saturating_sub(before);
         self.fit(budget_bytes.saturating_sub(cost(bytes.len())))?;
         if self.used_bytes + cost(bytes.len()) > budget_bytes {
-            // All that is left belongs to records in the making. A reader copes with a gap.
+            // All other segments belong to records without a row yet. Readers accept a missing
+            // segment.
             self.report.refused_segments += 1;
             return Ok(());
         }
@@ -233,7 +234,7 @@ impl<'t> Tables<'t> {
         self.drop_record(to.as_bytes())?;
         let (first, last) = (segment_key(from, 0), segment_key(from, u32::MAX));
         let mut next = 0;
-        // One at a time: a manifest may be larger than is to be in memory at once.
+        // One at a time: a whole manifest may be too large for memory.
         while let Some((number, bytes)) = self.pop_segment(&first, &last)? {
             self.segments.insert(&segment_key(to, number), bytes.as_slice())?;
             next = number.saturating_add(1);
@@ -261,7 +262,7 @@ impl<'t> Tables<'t> {
         Ok(Some((u32::from_be_bytes(*number), bytes)))
     }
 
-    /// What has no place in the order is never the oldest.
+    /// A row that is not in the order is never the oldest, so it is not evicted.
     fn keep(&mut self, key: &ObjectKey) -> Done {
         let written =
             self.rows.get(key.as_bytes())?.and_then(|row| Some(Row::parse(row.value())?.written));
@@ -271,7 +272,7 @@ impl<'t> Tables<'t> {
         Ok(())
     }
 
-    /// Lets the rows written longest ago go until so many bytes are enough.
+    /// Evicts the oldest rows until this number of bytes suffices.
     pub fn fit(&mut self, budget_bytes: u64) -> Done {
         while self.used_bytes > budget_bytes {
             let oldest = self.order.pop_first()?.map(|(_, key)| *key.value());
@@ -282,7 +283,7 @@ impl<'t> Tables<'t> {
         Ok(())
     }
 
-    /// Drops the segments of all records without a row; returns of how many.
+    /// Deletes the segments of all records without a row; returns the number of such records.
     pub fn sweep(&mut self) -> Result<u64, redb::Error> {
         let mut swept = 0;
         loop {

@@ -1,4 +1,4 @@
-//! A directory of the file system, locked against a second daemon.
+//! A directory of the file system, locked against other processes.
 
 use std::fs;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -17,57 +17,60 @@ use crate::error::{Doing, Error};
 use crate::log::VERSION_FILE;
 use crate::reader::segment_of;
 
-/// The file that is locked while a store is open. It holds nothing.
+/// The file that is locked while a store is open. It is empty.
 const LOCK: &str = "lock";
-/// The catalogue has the URLs that people asked for, and with a mesh key what opens their units.
+/// Only the owner may read: the catalogue has the URLs that clients requested and, with a mesh key,
+/// the keys of their units.
 const FILE_MODE: u32 = 0o600;
 const DIRECTORY_MODE: u32 = 0o700;
-/// What only others than the owner may do.
+/// The permission bits of group and others.
 const OTHERS: u32 = 0o077;
-/// Names in a directory where others keep theirs, too, like /tmp.
+/// The sticky bit marks a directory that several users share, such as /tmp.
 const STICKY: u32 = 0o1000;
-/// What else lies in a directory that is a store's alone: the daemon's files, and a file system's.
+/// Other names that are expected in a store's own directory: files of the daemon, and of a file
+/// system.
 const BESIDE: [&str; 4] = ["identity", "identity.new", "control.sock", "lost+found"];
 
-/// A store's directory, locked for as long as this lives.
+/// A store's directory, locked while this value exists.
 #[derive(Debug)]
 pub struct Disk {
     root: PathBuf,
-    /// Open for its lock only; the system lets go of it however the process ends.
+    /// Open only for its lock, which the system releases when the process ends.
     lock: Option<fs::File>,
     was_open_to_others: bool,
 }
 
 impl Disk {
-    /// Makes the directory if need be, for its owner alone, and locks it. Files that others may read, of
-    /// an earlier version, are taken from them; the directory too, unless others keep theirs there.
+    /// Creates the directory if necessary, accessible to its owner only, and locks it. Files of an
+    /// earlier version that others may read are restricted to the owner; so is the directory,
+    /// unless it has files of others.
     ///
-    /// A directory that cannot be written to is opened for reading, without a lock.
+    /// A directory without write permission is opened for reading, without a lock.
     ///
     /// # Errors
-    /// [`Error::InUse`] if another process, or another `Disk` of this one, has it;
-    /// [`Error::Io`] if it can be neither made nor opened.
+    /// [`Error::InUse`] if another process, or another `Disk` of this process, has locked it;
+    /// [`Error::Io`] if it can be neither created nor opened.
     pub fn open(root: impl Into<PathBuf>) -> Result<Self, Error> {
         let root = root.into();
         if !root.is_dir() {
-            make(&root).doing("make the store's directory")?;
+            make(&root).doing("create the store's directory")?;
         }
         let lock = lock(&root)?;
         let was_open_to_others = lock.is_some() && close_to_others(&root);
         Ok(Self { root, lock, was_open_to_others })
     }
 
-    /// Whether nothing can be written there.
+    /// Whether the store is read-only.
     pub fn is_read_only(&self) -> bool {
         self.lock.is_none()
     }
 
-    /// Whether others could read a file of it until now.
+    /// Whether others could read one of its files until now.
     pub fn was_open_to_others(&self) -> bool {
         self.was_open_to_others
     }
 
-    /// Without the lock nothing is written, even if the directory can be written to by now.
+    /// Without the lock nothing is written, even if the directory has become writable.
     fn may_write(&self) -> io::Result<()> {
         if self.is_read_only() { Err(io::ErrorKind::ReadOnlyFilesystem.into()) } else { Ok(()) }
     }
@@ -78,7 +81,7 @@ impl Disk {
     }
 }
 
-/// The directories above it, like /var/cache, are for everybody.
+/// Its parents, such as /var/cache, are created with the usual mode.
 fn make(root: &Path) -> io::Result<()> {
     if let Some(parent) = root.parent() {
         fs::create_dir_all(parent)?;
@@ -86,8 +89,8 @@ fn make(root: &Path) -> io::Result<()> {
     fs::DirBuilder::new().mode(DIRECTORY_MODE).create(root)
 }
 
-/// Answers whether others could read a file of it. What cannot be changed stays as it is: some file
-/// systems have no modes.
+/// Restricts the store's files to the owner; returns whether others could read one. A file whose
+/// mode cannot be changed is ignored: some file systems have no modes.
 fn close_to_others(root: &Path) -> bool {
     let (mut were_files_open, mut is_ours_alone) = (false, true);
     for entry in fs::read_dir(root).into_iter().flatten().flatten() {
@@ -104,7 +107,7 @@ fn close_to_others(root: &Path) -> bool {
     were_files_open
 }
 
-/// Whether a file of this name is the store's, or the daemon's beside it.
+/// Whether a file of this name belongs to the store, or to the daemon beside it.
 pub(super) fn is_ours(name: &str) -> bool {
     let is_catalogue =
         name.strip_prefix(CATALOGUE_FILE).is_some_and(|it| ["", ".corrupt"].contains(&it));
@@ -112,7 +115,7 @@ pub(super) fn is_ours(name: &str) -> bool {
     is_catalogue || segment_of(name).is_some() || others.into_iter().any(|it| it == name)
 }
 
-/// Whether the store writes to a file of this name once it is there.
+/// Whether the store writes to existing files of this name.
 pub(super) fn is_written(name: &str) -> bool {
     [LOCK, VERSION_FILE, CATALOGUE_FILE].contains(&name) || segment_of(name).is_some()
 }
@@ -149,7 +152,7 @@ impl Files for Disk {
     fn names(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.root)? {
-            // A name that is not text is not ours.
+            // A name that is not UTF-8 is not one of the store's.
             names.extend(entry?.file_name().into_string().ok());
         }
         Ok(names)
@@ -191,7 +194,7 @@ impl Files for Disk {
     }
 }
 
-/// A file that is open for reading: to write to it fails for the reason that people understand.
+/// A file opened for reading only: writing to it fails with an error that users understand.
 #[derive(Debug)]
 struct ReadOnly(DiskFile);
 
@@ -247,10 +250,11 @@ impl File for DiskFile {
         let length = out.len();
         let mut parts = [IoSliceMut::new(out)];
         match rustix::io::preadv2(&self.0, &mut parts, offset, ReadWriteFlags::NOWAIT) {
-            // Less than asked: the rest is not in memory, or the file ends. Reading tells which.
+            // A short read: the rest is not in memory, or the file ends. A normal read decides
+            // which.
             Ok(got) if got < length => None,
             Ok(got) => Some(Ok(got)),
-            // A failing device, too, shows itself to whoever reads the slow way.
+            // Device errors are reported by the normal read that follows.
             Err(_) => None,
         }
     }

@@ -1,4 +1,4 @@
-//! Files that live in memory: for the simulator, for tests, and for a node without a disk.
+//! Files in memory: for the simulator, for tests, and for a node without a disk.
 
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice};
@@ -18,12 +18,12 @@ impl Memory {
         Self::default()
     }
 
-    /// Bytes of all its files together.
+    /// The length of all its files, in bytes.
     pub fn bytes(&self) -> u64 {
         self.lock().values().map(|file| file.read().len() as u64).sum()
     }
 
-    /// Puts a file there, in place of whatever had the name.
+    /// Creates or replaces a file.
     pub fn put(&self, name: &str, bytes: Vec<u8>) {
         self.lock().insert(name.to_owned(), Arc::new(MemoryFile(RwLock::new(bytes))));
     }
@@ -33,7 +33,7 @@ impl Memory {
         self.lock().get(name).map(|file| file.read().clone())
     }
 
-    // A panic elsewhere leaves the map whole: each change is a single call.
+    // After a panic elsewhere the map is still consistent: each change is a single call.
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Arc<MemoryFile>>> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }

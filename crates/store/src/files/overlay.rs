@@ -1,7 +1,7 @@
-//! A file that cannot be written, with what was written to it all the same in memory.
+//! A read-only file with writes kept in memory.
 //!
-//! *Why:* redb writes when it opens a file, if only that it has, and may cut it. A catalogue on a disk that has
-//! become read-only could not be read otherwise.
+//! *Why:* redb writes to a file when it opens it, at least to mark it as open, and may truncate it.
+//! Without an overlay, a catalogue on a disk that has become read-only could not be read.
 
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice};
@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::File;
 
-/// Bytes are kept in blocks of so many.
+/// Length of a block in bytes.
 const BLOCK: u64 = 4096;
-/// At most so many blocks, 16 MiB: an overlay is for opening, and not for going on.
+/// Most blocks in memory, 16 MiB: an overlay serves for opening, not for long use.
 const BLOCKS_MAX: usize = 4096;
 
-/// See the module.
+/// See the module's documentation.
 #[derive(Debug)]
 pub(crate) struct Overlay {
     file: Arc<dyn File>,
@@ -26,7 +26,7 @@ struct Written {
     /// Whole blocks, by number.
     blocks: BTreeMap<u64, Vec<u8>>,
     length: u64,
-    /// Bytes of the file below that still count: a cut takes the rest away for good.
+    /// Bytes of the file that are still valid: truncation removes the others for good.
     below: u64,
 }
 
@@ -41,19 +41,19 @@ impl Written {
 }
 
 impl Overlay {
-    /// Over this file, which is only read.
+    /// An overlay over this file, which is only read.
     pub fn new(file: Arc<dyn File>) -> io::Result<Self> {
         let length = file.len()?;
         let written = Written { blocks: BTreeMap::new(), length, below: length };
         Ok(Self { file, written: Mutex::new(written) })
     }
 
-    // A panic elsewhere leaves it whole: a block is put in when it is complete.
+    // After a panic elsewhere the state is consistent: only complete blocks are inserted.
     fn written(&self) -> MutexGuard<'_, Written> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Fills `out` with the file below; behind the end of what still counts there are zeros.
+    /// Fills `out` from the file; after its valid bytes with zeros.
     fn read_below(&self, below: u64, offset: u64, out: &mut [u8]) -> io::Result<()> {
         let count = out.len().min(below.saturating_sub(offset) as usize);
         let got = self.file.read_at(offset, &mut out[..count])?;
@@ -89,6 +89,7 @@ impl File for Overlay {
             while !part.is_empty() {
                 let (number, from) = (offset / BLOCK, (offset % BLOCK) as usize);
                 let count = part.len().min(BLOCK as usize - from);
+                // The first write to a block copies it from the file.
                 if !written.blocks.contains_key(&number) {
                     if written.blocks.len() >= BLOCKS_MAX {
                         return Err(io::ErrorKind::ReadOnlyFilesystem.into());
@@ -154,7 +155,7 @@ mod tests {
         let before = vec![5; 20_000];
         memory.put("file", before.clone());
         let overlay = Overlay::new(memory.open("file").unwrap()).unwrap();
-        // Both cuts lie within a block: the first in one that was written, the second in one that was not.
+        // Both cuts are inside a block: the first block was written, the second was not.
         overlay.write_at(8_000, &mut [IoSlice::new(&[7; 6_000])]).unwrap();
         let mut expected = before.clone();
         expected[8_000..14_000].fill(7);
@@ -167,7 +168,7 @@ mod tests {
             assert_eq!(overlay.read_at(0, &mut out).unwrap(), 20_000);
             assert!(out == expected, "cut at {length}");
         }
-        // A write into a block that was cut off finds zeros around it.
+        // After a write into a block that was cut off, the rest of the block is zeros.
         overlay.write_at(17_000, &mut [IoSlice::new(&[9; 10])]).unwrap();
         expected[17_000..17_010].fill(9);
         let mut out = vec![1; 20_000];
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn it_takes_only_so_much() {
+    fn writes_are_limited() {
         let memory = Memory::new();
         memory.put("file", Vec::new());
         let overlay = Overlay::new(memory.open("file").unwrap()).unwrap();

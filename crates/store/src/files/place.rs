@@ -1,4 +1,4 @@
-//! Whether a store can be kept at a path, told before anything is made there.
+//! Checks whether a store can be kept at a path, before anything is created there.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use super::disk::{is_ours, is_written};
 
-/// File systems that show the kernel's own state, by `f_type` (statfs(2)): proc, sysfs, cgroup, cgroup2,
+/// Virtual file systems of the kernel, by `f_type` (statfs(2)): proc, sysfs, cgroup, cgroup2,
 /// devpts, debugfs, tracefs, securityfs, configfs, mqueue, binfmt_misc.
 const OF_THE_KERNEL: [u32; 11] = [
     0x9fa0,
@@ -26,37 +26,39 @@ const OF_THE_KERNEL: [u32; 11] = [
     0x4249_4e4d,
 ];
 
-/// Why a store cannot be kept at a path: that is the path's fault, and no disk has failed.
+/// Why a store cannot be kept at a path. The path is at fault, not a disk.
 #[derive(Debug, thiserror::Error)]
 pub enum Unfit {
-    /// Something else is there, or on the way.
-    #[error("{0} is not a directory: give the path of one, or of one that can be made")]
+    /// It, or a part of it, is not a directory.
+    #[error("{0} is not a directory: give the path of a directory, or of one that can be created")]
     NotADirectory(PathBuf),
-    /// A symbolic link leads nowhere.
-    #[error("{0} is a link to nothing: make what it points to, or give another path")]
+    /// It is a symbolic link whose target does not exist.
+    #[error("{0} is a link to nothing: create its target, or give another path")]
     Dangling(PathBuf),
-    /// Nothing can be stored on such a file system.
-    #[error("{0} shows the kernel's own state and keeps no files: give a directory on a disk")]
-    OfTheKernel(PathBuf),
-    /// It would have to be made where nothing can be.
-    #[error("{0} is not there, and its file system is read-only: give another path")]
-    ReadOnly(PathBuf),
-    /// It is somebody else's.
+    /// It is on a virtual file system of the kernel.
     #[error(
-        "{path} belongs to user {owner}, and we are user {user} and may not use it: give it to us \
+        "{0} is on one of the kernel's own file systems, which store no files: give a directory on a disk"
+    )]
+    OfTheKernel(PathBuf),
+    /// It does not exist, and its file system is read-only.
+    #[error("{0} does not exist, and its file system is read-only: give another path")]
+    ReadOnly(PathBuf),
+    /// It belongs to another user, and its mode forbids access.
+    #[error(
+        "{path} belongs to user {owner}, and user {user} may not use it: change its owner \
          (`chown -R {user} PATH`), run as that user, or give another path"
     )]
     Foreign {
         /// The directory or file.
         path: PathBuf,
-        /// Whose it is.
+        /// The owner.
         owner: u32,
-        /// Who we are.
+        /// The user that this process runs as.
         user: u32,
     },
-    /// It is ours, and its mode forbids us to use it.
+    /// It belongs to this user, but its mode forbids access.
     #[error(
-        "{path} has mode {mode:04o}, which keeps us, its owner, from using it: allow it \
+        "{path} has mode {mode:04o}, which denies its owner access: change it \
          (`chmod u+rwX {path}`), or give another path"
     )]
     Mode {
@@ -65,21 +67,22 @@ pub enum Unfit {
         /// Its permission bits.
         mode: u32,
     },
-    /// No path at all, for this system.
-    #[error("{path} is no usable path: {error}")]
+    /// It is not a valid path on this system.
+    #[error("{path} is not a usable path: {error}")]
     Unusable {
-        /// What was given.
+        /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
 }
 
-/// Whether a store is at a path, or could be begun there. Makes and opens nothing.
+/// Checks whether a store is at a path, or could be created there. Creates and opens nothing.
 ///
 /// # Errors
-/// [`Unfit`] says what to do. That a file system is read-only is none where the directory exists, nor is a
-/// disk that fails or a store of another version: such a store is done without, or only read.
+/// [`Unfit`], which says what the user can do. An existing directory on a read-only file system is
+/// accepted, and so are a failing disk and a store of another version: the daemon then only reads
+/// the store, or works without it.
 pub fn check_place(root: &Path) -> Result<(), Unfit> {
     match fs::metadata(root) {
         Ok(it) if it.is_dir() => check_directory(root),
@@ -97,7 +100,8 @@ pub fn check_place(root: &Path) -> Result<(), Unfit> {
     }
 }
 
-/// Links in a circle, a name that is too long, a zero within: as opposed to a disk that fails.
+/// Whether the error comes from the path (a loop of links, a name too long, a NUL byte), and not
+/// from a disk.
 fn is_of_the_path(error: &io::Error) -> bool {
     let errno = Errno::from_io_error(error);
     matches!(errno, Some(Errno::LOOP | Errno::NAMETOOLONG))
@@ -109,7 +113,8 @@ fn check_directory(root: &Path) -> Result<(), Unfit> {
     permitted(root, Access::READ_OK | Access::EXEC_OK)?;
     permitted(root, Access::WRITE_OK)?;
     for entry in fs::read_dir(root).into_iter().flatten().flatten() {
-        // What is no file, as the control socket or lost+found, is not read by a store.
+        // Directories and sockets, such as lost+found and the control socket, are not used by the
+        // store.
         let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
         let name = entry.file_name();
         let Some(name) = name.to_str().filter(|name| is_file && is_ours(name)) else { continue };
@@ -121,7 +126,7 @@ fn check_directory(root: &Path) -> Result<(), Unfit> {
     Ok(())
 }
 
-/// It would have to be made in the nearest directory above it that is there.
+/// The nearest existing parent must allow creating the directory.
 fn check_above(root: &Path) -> Result<(), Unfit> {
     let mut above = root.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty());
     let Some((above, it)) = above.find_map(|path| Some((path, fs::metadata(path).ok()?))) else {
@@ -138,7 +143,7 @@ fn check_above(root: &Path) -> Result<(), Unfit> {
 }
 
 fn check_kind(directory: &Path) -> Result<(), Unfit> {
-    // The numbers have 32 bits, whatever the platform's word for them has.
+    // The numbers have 32 bits; the type of the field differs between platforms.
     let kind = statfs(directory).map_or(0, |it| it.f_type as u32);
     if OF_THE_KERNEL.contains(&kind) {
         return Err(Unfit::OfTheKernel(directory.to_owned()));
@@ -146,7 +151,7 @@ fn check_kind(directory: &Path) -> Result<(), Unfit> {
     Ok(())
 }
 
-/// What a read-only file system refuses is no matter of whose it is.
+/// Whether access is permitted. A read-only file system is not a matter of permission.
 fn permitted(path: &Path, wanted: Access) -> Result<(), Unfit> {
     match access(path, wanted) {
         Ok(()) | Err(Errno::ROFS) => Ok(()),
@@ -168,7 +173,7 @@ fn refusal(path: &Path, errno: Errno) -> Result<(), Unfit> {
             }
             Err(Unfit::Foreign { path, owner, user })
         }
-        // It went away in between, or its disk fails.
+        // It disappeared meanwhile, or the disk fails.
         _ => Ok(()),
     }
 }
@@ -208,7 +213,7 @@ mod tests {
         let circle = dir.path().join("circle");
         std::os::unix::fs::symlink("circle", &circle).unwrap();
         for path in [circle.join("store"), dir.path().join("x".repeat(300))] {
-            assert!(said(&path).contains("no usable path"), "{}", said(&path));
+            assert!(said(&path).contains("not a usable path"), "{}", said(&path));
         }
         fs::create_dir(dir.path().join("lost+found")).unwrap();
         check_place(dir.path()).unwrap();
@@ -217,7 +222,7 @@ mod tests {
     #[test]
     fn the_kernels_file_systems_are_refused() {
         for path in ["/proc", "/proc/x", "/proc/x/y", "/sys/x", "/proc/sys/net"] {
-            assert!(said(Path::new(path)).contains("kernel's own state"), "{path}");
+            assert!(said(Path::new(path)).contains("kernel's own file systems"), "{path}");
         }
     }
 }

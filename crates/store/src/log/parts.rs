@@ -1,6 +1,7 @@
-//! What a log is made of: the segment being written, the bytes not yet durable, a unit on its way.
+//! Parts of the log: the segment being written, bytes that are not durable yet, a unit about to be
+//! written.
 //!
-//! *Who calls it:* `log.rs` alone. *What it never does:* choose a segment, or report.
+//! *Who calls it:* `log.rs` alone. *What it never does:* choose a segment, or count for the report.
 
 use std::io::IoSlice;
 use std::sync::Arc;
@@ -14,9 +15,9 @@ use crate::segment::{
     Unit, UnitHeader, unit_disk_bytes, unit_log_bytes,
 };
 
-/// Most units in one vectored write: each takes three parts, and the system takes 1,024.
+/// Most units in one vectored write: a unit needs three buffers, and the system accepts 1,024.
 const WRITE_UNITS_MAX: usize = 340;
-/// Bytes read back at a time when they have to be written again.
+/// Bytes read at a time when they have to be written again.
 const AGAIN_BYTES: u64 = 256 << 10;
 
 /// A segment that is being written.
@@ -24,10 +25,10 @@ const AGAIN_BYTES: u64 = 256 << 10;
 pub(super) struct Head {
     pub header: SegmentHeader,
     pub file: Arc<dyn File>,
-    /// Where the next unit goes.
+    /// The offset of the next unit.
     pub end: u32,
     pub entries: Vec<Entry>,
-    /// Whether a failed write may have left bytes beyond the end.
+    /// Whether a failed write may have left bytes after the end.
     pub has_tail: bool,
 }
 
@@ -36,25 +37,25 @@ pub(super) struct Head {
 pub(super) struct Unsynced {
     pub id: SegmentId,
     pub file: Arc<dyn File>,
-    /// Where they begin.
+    /// The offset of the first of them.
     pub from: u32,
     pub has_failed: bool,
 }
 
-/// A unit on its way into a segment.
+/// A unit about to be written to a segment.
 pub(super) struct Piece {
     pub header: UnitHeader,
     pub body: Bytes,
 }
 
 impl Head {
-    /// Bytes left for units, each counted with its place in the footer.
+    /// Bytes left for units and their entries in the footer.
     pub fn room(&self, segment_bytes: u32) -> u32 {
         let used = self.end + self.entries.len() as u32 * FOOTER_ENTRY + TRAILER;
         segment_bytes.saturating_sub(used)
     }
 
-    /// Writes at the end without moving it; returns the entries that are to be added.
+    /// Writes the pieces at the end, which the caller then advances; returns their entries.
     pub fn write(&mut self, pieces: &[Piece]) -> Result<Vec<Entry>, Error> {
         let segment = self.header.id;
         let (mut entries, mut offset) = (Vec::with_capacity(pieces.len()), self.end);
@@ -65,6 +66,7 @@ impl Head {
             entries.push(Entry { id, length, offset, provenance });
             offset += piece.disk_bytes();
         }
+        // One vectored write for all pieces: header, body, padding each.
         let padding = [0; 16];
         let mut parts = Vec::with_capacity(pieces.len() * 3);
         for (piece, head) in pieces.iter().zip(&heads) {
@@ -102,13 +104,13 @@ impl Piece {
         (self.disk_bytes() - UNIT_HEADER - self.header.length) as usize
     }
 
-    /// With its place in the footer.
+    /// Its bytes on disk, with its entry in the footer.
     pub fn cost(&self) -> u32 {
         unit_log_bytes(self.header.length)
     }
 }
 
-/// How many of the pieces fit into so many bytes and one write.
+/// The number of pieces that fit into `room` bytes and into one write.
 pub(super) fn fitting(pieces: &[Piece], room: u32) -> usize {
     let mut left = room;
     let fits = |piece: &&Piece| {
@@ -127,15 +129,17 @@ impl Unsynced {
         self.file.sync().doing("make a segment durable")
     }
 
-    /// After a failed sync the system may count the bytes as written though they are not.
+    /// After a failed sync the system may consider bytes clean that never reached the disk.
     fn write_again(&self) -> Result<(), Error> {
-        let end = self.file.len().doing("measure a segment")?;
+        let end = self.file.len().doing("get the length of a segment")?;
         let mut at = u64::from(self.from);
         while at < end {
             let length = (end - at).min(AGAIN_BYTES);
             let bytes = read_exact(&*self.file, at, length as usize).doing("read a segment")?;
             let Some(bytes) = bytes else { break };
-            self.file.write_at(at, &mut [IoSlice::new(&bytes)]).doing("write a segment again")?;
+            self.file
+                .write_at(at, &mut [IoSlice::new(&bytes)])
+                .doing("write the unsynced bytes of a segment again")?;
             at += length;
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! What the tests share: units whose names follow from their bytes, and a small random generator.
+//! Shared by the tests: units whose names follow from their bytes, and a small random generator.
 #![allow(dead_code)]
 
 pub mod paper;
@@ -9,7 +9,7 @@ use bytes::Bytes;
 use store::{Provenance, Unit};
 use wire::ChunkId;
 
-/// A name that follows from the bytes, as a hash would.
+/// A name that follows from the bytes, like a hash.
 pub fn name_of(bytes: &[u8]) -> ChunkId {
     let mut id = [0; 32];
     for (lane, out) in id.chunks_exact_mut(8).enumerate() {
@@ -24,12 +24,12 @@ pub fn name_of(bytes: &[u8]) -> ChunkId {
     ChunkId(id)
 }
 
-/// The name of the `number`-th unit of a workload that needs no bytes.
+/// The name of unit `number` in a workload without bytes.
 pub fn name_number(number: u64) -> ChunkId {
     name_of(&number.to_le_bytes())
 }
 
-/// A unit of so many bytes, different for each seed.
+/// A unit of this length, different for each seed.
 pub fn unit(seed: u64, length: usize) -> Unit {
     let mut random = Random(seed);
     let mut bytes = vec![0; length];
@@ -69,7 +69,7 @@ impl Random {
     }
 }
 
-/// Zipf's law over `0..n`, by its cumulated weights.
+/// Zipf's law over `0..n`, by its cumulative weights.
 pub struct Zipf(Vec<f64>);
 
 impl Zipf {

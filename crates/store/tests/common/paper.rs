@@ -1,12 +1,12 @@
-//! A log on paper: gives out places as the real one does, and keeps no bytes. With it a cache can
-//! be run over a trace of names, and held against an exact LRU.
+//! A model of a log: it assigns locations as the real one does, but keeps no bytes. With it the
+//! index can be run on a trace of names and compared with an exact LRU.
 
 use std::collections::{BTreeMap, HashMap};
 
 use store::{Entry, Index, Location, Policy, Provenance, SegmentId, unit_disk_bytes};
 use wire::ChunkId;
 
-/// What a unit costs in a footer, headers and all of a segment: see `segment.rs`.
+/// The overhead of a unit and of a segment on disk: see `segment.rs`.
 const FOOTER_ENTRY: u32 = 40;
 const SEGMENT_OVERHEAD: u32 = 64;
 
@@ -16,7 +16,7 @@ pub struct PaperLog {
     heads: [Option<(SegmentId, u32)>; 3],
     next: u32,
     segment_bytes: u32,
-    /// Bytes written, first for fresh units, second for survivors, third for units on probation.
+    /// Bytes written to segments of fresh units, of survivors, and of units on probation.
     pub written_bytes: [u64; 3],
 }
 
@@ -45,7 +45,7 @@ impl PaperLog {
     }
 }
 
-/// An index and a paper log.
+/// An index and a model of its log.
 pub struct PaperStore {
     pub index: Index,
     pub log: PaperLog,
@@ -60,7 +60,7 @@ impl PaperStore {
         Self { index, log, hits: 0, uses: 0 }
     }
 
-    /// Uses a unit, storing it if it is not held.
+    /// Uses a unit; stores it first if it is not held.
     pub fn use_unit(&mut self, id: ChunkId, length: u32) {
         self.uses += 1;
         if self.index.holds(&id) {
@@ -74,7 +74,7 @@ impl PaperStore {
         self.reclaim();
     }
 
-    /// Hears a unit that nobody has asked for, storing it if it is not held.
+    /// Overhears a unit without a request; stores it if it is not held.
     pub fn hear(&mut self, id: ChunkId, length: u32) {
         if self.index.holds(&id) {
             return;
@@ -100,14 +100,14 @@ impl PaperStore {
         self.hits as f64 / self.uses as f64
     }
 
-    /// Bytes written for each byte stored.
+    /// Bytes written for each byte stored (write amplification).
     pub fn write_amplification(&self) -> f64 {
         let [fresh, kept, _] = self.log.written_bytes;
         (fresh + kept) as f64 / fresh as f64
     }
 }
 
-/// Exact LRU by bytes.
+/// Exact LRU, limited in bytes.
 pub struct ExactLru {
     budget_bytes: u64,
     used_bytes: u64,

@@ -1,9 +1,9 @@
-//! Files in memory that remember every call, and what a power cut would leave of them.
+//! Files in memory that record every call, from which the outcomes of a power cut are derived.
 //!
-//! What was written before a file's last sync is there, whole. Of each later write there may be
-//! all, nothing, some sectors, or a part that ends anywhere; they may have reached the disk in any
-//! order; the file may be as long as if all had. Each name that came, went or changed since the
-//! names were last synced may or may not have.
+//! Data written before a file's last sync is there, whole. Of each later write all may be there,
+//! nothing, some sectors, or a prefix of any length; the writes may have reached the disk in any
+//! order; the file may have its full length in any case. Each creation, removal and renaming since
+//! the names were last synced may or may not have happened.
 
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice};
@@ -13,7 +13,7 @@ use store::{File, Files, Memory};
 
 use super::Random;
 
-/// One call, or a mark that the test made between calls.
+/// One call, or a mark that the test put between calls.
 #[derive(Clone, Debug)]
 pub enum Event<M> {
     Create { file: usize, name: String },
@@ -28,12 +28,12 @@ pub enum Event<M> {
 
 type Trace<M> = Arc<Mutex<Vec<Event<M>>>>;
 
-/// A directory that records.
+/// A directory that records all calls.
 #[derive(Debug)]
 pub struct Recorder<M> {
     memory: Memory,
     trace: Trace<M>,
-    /// Which file has a name now, so that reopened files keep their number.
+    /// The file that has each name now, so that a reopened file keeps its number.
     numbers: Mutex<BTreeMap<String, usize>>,
 }
 
@@ -135,7 +135,7 @@ impl<M: Send + std::fmt::Debug> File for Recorded<M> {
     }
 }
 
-/// What a power cut behind these events leaves; each seed is another outcome.
+/// The files after a power cut that follows these events; each seed is another outcome.
 pub fn cut<M>(events: &[Event<M>], seed: u64) -> Memory {
     let mut random = Random(seed);
     let names = surviving_names(events, &mut random);
@@ -210,8 +210,8 @@ fn write(out: &mut Vec<u8>, offset: u64, bytes: &[u8]) {
     out[start..end].copy_from_slice(bytes);
 }
 
-/// Applies what is left of one unsynced change: for a fate of 0 nothing, for 1 everything, else
-/// whatever chance gives.
+/// Applies what is left of one unsynced change: nothing for a fate of 0, all for 1, otherwise a
+/// random part.
 fn tear<M>(event: &Event<M>, fate: u64, random: &mut Random, out: &mut Vec<u8>) {
     let choice = if fate < 2 { fate } else { random.below(5) };
     match event {

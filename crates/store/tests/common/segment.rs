@@ -1,10 +1,11 @@
-//! Opens a store whose one segment file holds arbitrary bytes, and uses all that it claims to hold.
+//! Opens a store whose one segment file has arbitrary bytes, and uses every unit that it claims to
+//! hold.
 
 use std::sync::Arc;
 
 use store::{Files, Index, Log, LogOptions, Memory, Policy, SegmentId};
 
-/// Panics only if the store is wrong to.
+/// A panic here is an error of the store.
 pub fn open_segment(bytes: &[u8]) {
     let memory = Memory::new();
     memory.put("hearsay-store", b"hearsay-store 1\n".to_vec());
