@@ -1,6 +1,6 @@
-//! How fast content is cut and named, beside a single-resolution chunker of the same average.
+//! The speed of cutting and naming, compared with a single-resolution chunker of the same average.
 //!
-//! `cargo bench -p content`; every figure is of the same 128 MiB of random bytes on one core.
+//! `cargo bench -p content`; all figures are for the same 128 MiB of random bytes on one core.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use fastcdc::v2020::FastCDC;
 
 const OBJECT_BYTES: usize = 128 << 20;
 
-/// xorshift64* (Vigna, 2016): random enough not to compress, and the same everywhere.
+/// xorshift64* (Vigna, 2016): incompressible, and the same on every machine.
 fn object() -> Vec<u8> {
     let mut state = 0x2026_1120_u64;
     let words = std::iter::repeat_with(|| {
@@ -23,7 +23,7 @@ fn object() -> Vec<u8> {
     words.take(OBJECT_BYTES / 8).flatten().collect()
 }
 
-/// Calls `take` with each unit and whether its parent ends with it.
+/// Calls `take` with each unit, and whether its parent ends with it.
 fn for_each_unit<'a>(object: &'a [u8], mut take: impl FnMut(&'a [u8], bool)) {
     let mut cutter = Cutter::new(Profile::DEFAULT);
     let mut rest = object;
@@ -56,7 +56,7 @@ fn units_and_parents(object: &[u8]) -> Vec<ChunkId> {
     parents
 }
 
-/// Sub-levels are named a parent at a time: what a sender to the uplink has in hand at once.
+/// The levels inside a unit are named one parent at a time, as a sender to the uplink does.
 fn all_levels(object: &[u8]) -> usize {
     let (mut units, mut out) = (Vec::new(), Vec::new());
     let (mut tree, mut small) = (Tree::default(), Vec::new());

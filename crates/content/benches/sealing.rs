@@ -1,6 +1,8 @@
-//! What sealing costs beside cutting and naming, and what opening costs a hit.
+//! The cost of sealing compared with cutting and naming, and the cost of opening a unit for a
+//! client.
 //!
-//! `cargo bench -p content --bench sealing`; every figure is of the same 64 MiB of random bytes on one core.
+//! `cargo bench -p content --bench sealing`; all figures are for the same 64 MiB of random bytes on
+//! one core.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -16,7 +18,7 @@ fn object() -> Vec<u8> {
     object
 }
 
-/// Calls `take` with a copy of each unit, as a node makes one.
+/// Calls `take` with a copy of each unit, as in a node.
 fn for_each_unit(object: &[u8], mut take: impl FnMut(Vec<u8>)) {
     let mut cutter = Cutter::new(Profile::DEFAULT);
     let mut rest = object;

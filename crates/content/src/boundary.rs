@@ -1,15 +1,16 @@
-//! Boundaries: where a unit ends, and whether a parent ends with it.
+//! Chunk boundaries: where a unit ends, and whether its parent ends with it.
 //!
-//! *What this is:* [`Cutter`], a chunker without a reader. It is given bytes as they come, in
-//! whatever portions, and answers how many of them belong to the current unit. It keeps a hash and
-//! three lengths, and never a byte. *Who calls it:* whoever takes in an object (`node`); `tree`, for
-//! the levels inside a unit. *What it never does:* copy, name, or look at anything but content: the
-//! same bytes are cut alike however they were split into calls. *Where to start:*
-//! [`Cutter::cut`]. *Source:* Wanax §3.2, multi-resolution chunking in one pass. Departure: the unit
-//! is cut first and larger chunks are made of whole units, smaller ones start afresh in each unit, so
-//! that each level can have a minimum and a maximum and all boundaries nest all the same.
+//! *What this is:* [`Cutter`], a chunker that does no reading. It is given the bytes as they
+//! arrive, in portions of any size, and returns how many of them belong to the current unit. Its
+//! state is a hash and three lengths; it stores no bytes. *Who calls it:* the code that takes in an
+//! object (`node`); `tree`, for the levels inside a unit. *What it never does:* copy, name, or
+//! depend on anything but content: the same bytes are cut in the same way, however they are split
+//! into calls. *Where to start:* [`Cutter::cut`]. *Source:* Wanax §3.2, multi-resolution chunking
+//! in one pass. Departure: the unit is cut first; larger chunks consist of whole units, and smaller
+//! ones are cut anew in each unit. Each level can thus have a minimum and a maximum, and all
+//! boundaries still nest.
 //!
-//! *Cost:* of each unit the first `minimum - 64` bytes are not read at all, the others once.
+//! *Cost:* the first `minimum - 64` bytes of each unit are not read, all others once.
 
 #[cfg(test)]
 mod reference;
@@ -22,15 +23,16 @@ use crate::rolling::{self, WINDOW};
 /// The end of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// How many bytes of this call's input belong to the unit; the rest begins the next one.
+    /// The number of bytes of this call's input that belong to the unit; the others begin the next
+    /// unit.
     pub consumed: usize,
-    /// The whole unit's length in bytes, with what earlier calls brought.
+    /// The length of the whole unit in bytes, including earlier calls.
     pub length: u32,
     /// Whether the parent ends here too.
     pub parent_end: bool,
 }
 
-/// Cuts a stream of bytes into units, and these into parents.
+/// Cuts a stream of bytes into units, and groups these into parents.
 ///
 /// ```
 /// use content::{Cutter, Profile};
@@ -49,31 +51,31 @@ pub struct Cut {
 pub struct Cutter {
     /// The level that is cut.
     unit: Level,
-    /// The level whose chunks are made of whole units.
+    /// The level whose chunks consist of whole units.
     parent: Level,
-    /// Over the last bytes of the unit; meaningful from `unit.minimum` bytes on.
+    /// The rolling hash over the unit's last bytes; meaningful from `unit.minimum` bytes on.
     hash: u64,
-    /// Bytes of the current unit so far.
+    /// The length of the current unit so far, in bytes.
     length: u32,
-    /// Bytes of the current parent in earlier units.
+    /// The length of the earlier units in the current parent, in bytes.
     parent_length: u32,
 }
 
 impl Cutter {
-    /// A cutter at the beginning of an object.
+    /// A cutter at the start of an object.
     pub fn new(profile: &Profile) -> Self {
         Self::of_levels(profile.unit, profile.parent)
     }
 
-    /// The same rules for another pair of neighbouring levels.
+    /// A cutter for another pair of adjacent levels.
     pub(crate) fn of_levels(unit: Level, parent: Level) -> Self {
         Self { unit, parent, hash: 0, length: 0, parent_length: 0 }
     }
 
-    /// Goes on with `input`; answers the end of the current unit if it lies there.
+    /// Continues with `input`; returns the end of the current unit if it is in this input.
     ///
-    /// After an answer, call again with what is left of the input. `None`: all of it was taken in, and
-    /// the unit goes on.
+    /// After a result, call again with the rest of the input. `None`: the whole input belongs to
+    /// the unit, which continues.
     pub fn cut(&mut self, input: &[u8]) -> Option<Cut> {
         let rest = self.pass_minimum(input);
         let room = (self.unit.maximum - self.length) as usize;
@@ -85,18 +87,18 @@ impl Cutter {
         ends.then(|| self.end(input.len() - rest.len() + taken))
     }
 
-    /// Ends the object: answers what is left as its last unit, and begins anew.
+    /// Ends the object: returns the remaining bytes as its last unit, and resets the cutter.
     ///
-    /// `None`: the object ended with its last cut (or is empty). A parent ends with the object in any
-    /// case, even where the last cut could not know it.
+    /// `None`: the object is empty, or ended exactly with the last cut. The end of the object
+    /// always ends a parent, although the last cut may not say so.
     pub fn finish(&mut self) -> Option<Cut> {
         let length = self.length;
         *self = Self::of_levels(self.unit, self.parent);
         (length > 0).then_some(Cut { consumed: 0, length, parent_end: true })
     }
 
-    /// Takes in what is too early for a boundary and returns the rest; reads only what will be in the
-    /// window of the first position that counts.
+    /// Consumes the bytes that are too early for a boundary, and returns the rest. It reads only
+    /// bytes in the window of the first possible boundary.
     fn pass_minimum<'a>(&mut self, input: &'a [u8]) -> &'a [u8] {
         let warm_from = self.unit.minimum - WINDOW as u32;
         let unread = input.len().min(warm_from.saturating_sub(self.length) as usize);
@@ -120,8 +122,9 @@ impl Cutter {
         Cut { consumed, length, parent_end }
     }
 
-    /// Whether the parent ends with the unit that just ended: its hash matches here too, or one more
-    /// unit might not fit. (A unit's forced end never matches: the parent's limit is the lower one.)
+    /// Whether the parent ends with the current unit: the hash also matches the parent's limit, or
+    /// another unit might not fit. (A unit that ends at its maximum cannot match: the parent's
+    /// limit is lower than the unit's.)
     fn parent_ends(&self) -> bool {
         let matches = self.hash < self.parent.limit() && self.parent_length >= self.parent.minimum;
         matches || self.parent_length + self.unit.maximum > self.parent.maximum

@@ -1,14 +1,16 @@
-//! Bytes to named chunks and back.
+//! From an object's bytes to named chunks and back.
 //!
-//! *What this is:* the way from an object's bytes to its units ([`Cutter`]), their names ([`name()`]) and
-//! the manifest that lists them ([`ManifestBuilder`], [`Segment`]); sealing in between, where a mesh has
-//! a key ([`Sealer`]); and, for the uplink, the finer cuts inside a unit ([`Tree`]). *Who calls it:* `node`;
-//! the simulator and the lab for their workloads; `hearsay get`. *What it never does:* read clocks, draw
-//! random numbers, open anything, keep bytes. *Where to start:* `profile.rs` for the sizes, then
-//! `boundary.rs`. *Sources:* Wanax §3.2 (multi-resolution chunking), Ditto (8 KiB chunks); departures are in
+//! *What this is:* the steps from an object's bytes to its units ([`Cutter`]), their names
+//! ([`name()`]) and the manifest that lists them ([`ManifestBuilder`], [`Segment`]); sealing, if
+//! the mesh has a key ([`Sealer`]); and, for the uplink, a finer division of units ([`Tree`]). *Who
+//! calls it:* `node`; the simulator and the lab for their workloads; `hearsay get`. *What it never
+//! does:* read clocks, draw random numbers, open anything, store bytes. *Where to start:*
+//! `profile.rs` for the sizes, then `boundary.rs`. *Sources:* Wanax §3.2 (multi-resolution
+//! chunking), Ditto (8 KiB chunks); departures are in
 //! `docs/decisions/0001-nested-gear-chunking.md`.
 //!
-//! What two nodes name alike they share, so all of this is a format: the vectors in the tests are frozen.
+//! Nodes can share a chunk only if they give it the same name, so all of this is a fixed format:
+//! the vectors in the tests must not change.
 
 mod boundary;
 mod manifest;

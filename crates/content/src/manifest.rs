@@ -1,10 +1,11 @@
-//! Manifests: the list of an object's units, in segments that can be sent while it is still cut.
+//! Manifests: the list of an object's units, in segments that can be sent before the whole object
+//! is cut.
 //!
-//! *What this is:* [`Segment`] with its bytes, and [`ManifestBuilder`], which fills them. A segment
-//! names its predecessor by digest, so that a signature on one vouches for all before it. *Who calls
-//! it:* `node`, at both ends of a transfer; the catalogue, which keeps segments as bytes. *What it never
-//! does:* sign, seal, or promise that the units are present anywhere. *Where to start:* [`Segment`].
-//! *Source:* our own; `docs/decisions/0001-nested-gear-chunking.md`.
+//! *What this is:* [`Segment`] and its encoding, and [`ManifestBuilder`], which fills segments. A
+//! segment holds the digest of its predecessor, so a signature on one covers all segments before
+//! it. *Who calls it:* `node`, at both ends of a transfer; the catalogue, which stores encoded
+//! segments. *What it never does:* sign, seal, or promise that a node holds the units. *Where to
+//! start:* [`Segment`]. *Source:* our own; `docs/decisions/0001-nested-gear-chunking.md`.
 //!
 //! # Bytes of a segment
 //!
@@ -23,46 +24,46 @@
 //! | varint, varint | if closing: the object's length in bytes, its number of units |
 //!
 //! An entry is a 32-byte name; a varint `length << 2 | keyed << 1 | parent_end`; and, if keyed, a
-//! 32-byte key. Whether there is a key is said entry by entry: no segment can then be half keyed
-//! and half not without its bytes saying so, and every list of entries has an encoding.
+//! 32-byte key. Each entry has its own flag for the key, so every list of entries can be encoded,
+//! even if only some of them have keys.
 //!
-//! Every segment has exactly one encoding, and nothing else is decoded.
+//! Every segment has exactly one encoding, and the decoder accepts no other.
 
 use thiserror::Error;
 use wire::{ChunkId, varint};
 
 use crate::profile::Profile;
 
-/// The most bytes an encoded segment may have.
+/// The greatest length of an encoded segment, in bytes.
 pub const SEGMENT_MAX: usize = 32 * 1024;
 
 const MAGIC: [u8; 4] = *b"HSMF";
 const VERSION: u8 = 1;
 const CLOSING: u8 = 1;
 
-/// The head with every number at its longest, in bytes.
+/// The greatest length of the header, with every number at its longest, in bytes.
 const HEAD_MAX: usize = MAGIC.len() + 3 + 3 * varint::LONGEST + 32 + COUNT_MAX;
-/// The number of entries, in bytes: 32 KiB holds fewer than 2^14 of them.
+/// The greatest length of the number of entries, in bytes: 32 KiB holds fewer than 2^14 entries.
 const COUNT_MAX: usize = 2;
-/// The closing numbers at their longest, in bytes.
+/// The greatest length of the closing numbers, in bytes.
 const CLOSING_MAX: usize = 2 * varint::LONGEST;
-/// All entries of a segment, in bytes.
+/// The space for all entries of a segment, in bytes.
 const ENTRIES_BYTES_MAX: usize = SEGMENT_MAX - HEAD_MAX - CLOSING_MAX;
 /// The shortest entry, in bytes: a name and a length.
 const ENTRY_MIN: usize = ChunkId::LEN + 1;
 
-/// A stretch of an object's list of units, in the order of the object.
+/// A contiguous part of an object's list of units.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// How the object was cut.
+    /// The profile by which the object was cut.
     pub profile: &'static Profile,
-    /// How many segments come before.
+    /// The number of segments before this one.
     pub number: u64,
-    /// How many bytes of the object come before the first entry.
+    /// The number of the object's bytes before the first entry.
     pub first_offset: u64,
-    /// How many units come before the first entry.
+    /// The number of units before the first entry.
     pub first_unit: u64,
-    /// The [`Segment::digest`] of the one before; zeros if there is none.
+    /// The [`Segment::digest`] of the previous segment; zeros if there is none.
     pub previous: [u8; 32],
     /// The units; empty only in a closing segment.
     pub entries: Vec<Entry>,
@@ -77,13 +78,14 @@ pub struct Entry {
     pub id: ChunkId,
     /// Its length in bytes: 1 to the profile's maximum for units.
     pub length: u32,
-    /// Whether a parent ends with it. (The object's end ends a parent too, marked or not.)
+    /// Whether a parent ends with it. (The end of the object ends a parent too, even without this
+    /// mark.)
     pub parent_end: bool,
-    /// What opens it, if it is sealed.
+    /// The key that opens it, if it is sealed.
     pub key: Option<[u8; 32]>,
 }
 
-/// What the last segment says of the whole object.
+/// The totals of the whole object, in its last segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closing {
     /// Its length in bytes.
@@ -92,19 +94,18 @@ pub struct Closing {
     pub units: u64,
 }
 
-/// Why bytes are not a segment, or a segment not the next one.
+/// Why bytes are not a segment, or a segment is not the next one.
 ///
-/// The sender is at fault in every case. Nothing was changed; asking the same sender again will not
-/// help.
+/// The sender is always at fault. Nothing was changed; asking the same sender again does not help.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum ManifestError {
     /// More than [`SEGMENT_MAX`] bytes.
     #[error("a manifest segment of {0} bytes is too long")]
     TooLong(usize),
-    /// Ends inside a field, or counts more entries than it has bytes for.
+    /// Ends within a field, or has a greater number of entries than fit into its bytes.
     #[error("the manifest segment is cut short")]
     Truncated,
-    /// Does not begin as a segment does.
+    /// Does not begin with the magic bytes of a segment.
     #[error("this is not a manifest segment")]
     Magic,
     /// A format that this version does not know.
@@ -116,57 +117,57 @@ pub enum ManifestError {
     /// Flags that this version does not know.
     #[error("manifest flags {0:#04x} are unknown")]
     Flags(u8),
-    /// A number in other than its shortest spelling, or above 64 bits.
+    /// A number that is not in its shortest encoding, or above 64 bits.
     #[error("a number in the manifest segment is malformed")]
     Number,
-    /// A unit without bytes, or with more than the profile allows.
+    /// A unit that is empty, or longer than the profile allows.
     #[error("a unit of {0} bytes is not possible")]
     Length(u64),
     /// Bytes after the end.
     #[error("{0} bytes follow the manifest segment")]
     Trailing(usize),
-    /// No entries, and not closing either.
+    /// No entries, and not the last segment.
     #[error("the manifest segment is empty")]
     Empty,
-    /// Number, offset, first unit and predecessor contradict each other.
+    /// Its number, offset, first unit and predecessor contradict each other.
     #[error("the manifest segment's position contradicts itself")]
     Position,
-    /// The closing totals are not those of the entries.
+    /// The closing totals do not match the entries.
     #[error("the manifest's totals are not those of its entries")]
     Totals,
-    /// Not what comes after the segment it was held against.
+    /// Does not follow the segment that it was compared with.
     #[error("the manifest segment does not follow the one before")]
     Chain,
 }
 
 impl Segment {
-    /// The name by which the next segment, or a signature, refers to an encoded one.
+    /// The digest by which the next segment, or a signature, refers to an encoded segment.
     pub fn digest(encoded: &[u8]) -> [u8; 32] {
         *blake3::hash(encoded).as_bytes()
     }
 
-    /// How many bytes of the object come before the next segment.
+    /// The number of the object's bytes before the next segment.
     pub fn end_offset(&self) -> u64 {
         self.entries.iter().fold(self.first_offset, |end, entry| end + u64::from(entry.length))
     }
 
-    /// How many units come before the next segment.
+    /// The number of units before the next segment.
     pub fn end_unit(&self) -> u64 {
         self.first_unit + self.entries.len() as u64
     }
 
-    /// Checks that this segment comes right after `previous`.
+    /// Checks that this segment directly follows `previous`.
     ///
     /// # Errors
     ///
-    /// [`ManifestError::Chain`] if it does not; a closing segment has no next one.
+    /// [`ManifestError::Chain`] if it does not; nothing follows a closing segment.
     pub fn follows(&self, previous: &Self) -> Result<(), ManifestError> {
         let in_order = previous.closing.is_none()
             && self.profile == previous.profile
             && previous.number.checked_add(1) == Some(self.number)
             && self.first_offset == previous.end_offset()
             && self.first_unit == previous.end_unit();
-        // The digest last: it is the only part that costs anything.
+        // The digest is compared last, because only this takes time.
         if in_order && self.previous == Self::digest(&previous.encode()) {
             Ok(())
         } else {
@@ -174,9 +175,9 @@ impl Segment {
         }
     }
 
-    /// Its bytes. What [`ManifestBuilder`] or [`Segment::decode`] answered has at most [`SEGMENT_MAX`]
-    /// of them and decodes to itself; of a segment put together otherwise, [`Segment::decode`] is
-    /// the judge.
+    /// Its encoding. If the segment came from [`ManifestBuilder`] or [`Segment::decode`], it has at
+    /// most [`SEGMENT_MAX`] bytes and decodes to the same segment. Otherwise, only
+    /// [`Segment::decode`] shows whether it is valid.
     pub fn encode(&self) -> Vec<u8> {
         let entries: usize = self.entries.iter().map(Entry::encoded_len).sum();
         let mut out = Vec::with_capacity(HEAD_MAX + entries + CLOSING_MAX);
@@ -201,8 +202,8 @@ impl Segment {
     ///
     /// # Errors
     ///
-    /// Whatever is not the encoding of a possible segment is refused; memory is taken only for entries
-    /// that the bytes have room for.
+    /// Any input that is not the encoding of a possible segment. Memory is allocated only for
+    /// entries that fit into the bytes received.
     pub fn decode(encoded: &[u8]) -> Result<Self, ManifestError> {
         if encoded.len() > SEGMENT_MAX {
             return Err(ManifestError::TooLong(encoded.len()));
@@ -223,7 +224,7 @@ impl Segment {
         Ok(segment)
     }
 
-    /// What can be held against a segment without knowing any other.
+    /// Checks everything that can be checked without the other segments.
     fn check(&self) -> Result<(), ManifestError> {
         if self.entries.is_empty() && self.closing.is_none() {
             return Err(ManifestError::Empty);
@@ -238,15 +239,15 @@ impl Segment {
         }
     }
 
-    /// The offset and number of the unit after the last entry, unless they pass 64 bits.
+    /// The offset and number of the unit after the last entry; `None` if they exceed 64 bits.
     fn checked_end(&self) -> Option<(u64, u64)> {
         let bytes = self.entries.iter().map(|entry| u64::from(entry.length)).sum();
         let units = self.entries.len() as u64;
         Some((self.first_offset.checked_add(bytes)?, self.first_unit.checked_add(units)?))
     }
 
-    /// Whether what it says came before cannot have come: every segment that is not the last has a unit,
-    /// every unit has a byte, and none has more than the profile's maximum.
+    /// Whether the position is impossible: each segment but the last has at least one unit, each
+    /// unit at least one byte, and none more than the profile's maximum.
     fn is_misplaced(&self) -> bool {
         let bytes_max = self.first_unit.saturating_mul(u64::from(self.profile.unit.maximum));
         let first = self.number == 0;
@@ -277,7 +278,7 @@ impl Entry {
     }
 }
 
-/// What is left to decode.
+/// The bytes that are not decoded yet.
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {
@@ -291,7 +292,7 @@ impl Reader<'_> {
         varint::read(&mut self.0).ok_or(ManifestError::Number)
     }
 
-    /// Up to the flags: the profile, and whether the segment closes.
+    /// Decodes the fields up to the flags: the profile, and whether the segment is the last.
     fn opening(&mut self) -> Result<(&'static Profile, bool), ManifestError> {
         if self.array()? != MAGIC {
             return Err(ManifestError::Magic);
@@ -373,7 +374,7 @@ impl ManifestBuilder {
         Self { open, entry_bytes: 0 }
     }
 
-    /// How many units a full segment lists at least, sealed or not.
+    /// The least number of units that a full segment lists, sealed or not.
     pub fn entries_min(profile: &Profile, sealed: bool) -> usize {
         let key = sealed.then_some([0; 32]);
         let longest = profile.unit.maximum;
@@ -381,7 +382,7 @@ impl ManifestBuilder {
         ENTRIES_BYTES_MAX / entry.encoded_len()
     }
 
-    /// Adds a unit; answers the segment before it if there was no more room.
+    /// Adds a unit; returns the previous segment if it had no space left.
     pub fn push(&mut self, entry: Entry) -> Option<Segment> {
         debug_assert!((1..=self.open.profile.unit.maximum).contains(&entry.length));
         let bytes = entry.encoded_len();
@@ -392,12 +393,12 @@ impl ManifestBuilder {
         done
     }
 
-    /// The segment that is still being filled, for readers who follow close behind.
+    /// The segment that is being filled, for readers that have read all complete segments.
     pub fn open(&self) -> &Segment {
         &self.open
     }
 
-    /// Answers what there is so far, for whoever waits; `None` if that is nothing.
+    /// Closes the current segment early, for waiting readers; `None` if it is empty.
     pub fn flush(&mut self) -> Option<Segment> {
         if self.open.entries.is_empty() {
             return None;
@@ -415,7 +416,7 @@ impl ManifestBuilder {
         Some(std::mem::replace(&mut self.open, next))
     }
 
-    /// Ends the manifest with the object.
+    /// Ends the manifest: returns its last segment.
     pub fn close(mut self) -> Segment {
         let closing = Closing { length: self.open.end_offset(), units: self.open.end_unit() };
         self.open.closing = Some(closing);

@@ -1,27 +1,27 @@
-//! Profiles: which sizes of chunks there are, and how rare their boundaries must be.
+//! Chunking profiles: the sizes of chunks, and how rare their boundaries are.
 //!
-//! *What this is:* [`Profile`], an explicit list of four nested levels. Its id stands in manifests
-//! and in the hello between peers, because two nodes share names only if they cut alike. *Who calls
-//! it:* whoever cuts or reads manifests. *What it never does:* compute limits from wishes at run
-//! time; every figure is written out. *Where to start:* [`Profile::DEFAULT`]. *Source:* Ditto (8 KiB
-//! units) and Wanax §3.2 (several nested resolutions); why these figures:
+//! *What this is:* [`Profile`], with four nested levels. Its id is in manifests and in the hello
+//! between peers, because two nodes share names only if they cut in the same way. *Who calls it:*
+//! code that cuts objects or reads manifests. *What it never does:* compute limits at run time;
+//! every figure is written out. *Where to start:* [`Profile::DEFAULT`]. *Source:* Ditto (8 KiB
+//! units) and Wanax §3.2 (several nested resolutions); reasons for the figures:
 //! `docs/decisions/0001-nested-gear-chunking.md`.
 
 use crate::rolling::{QUIET, WINDOW};
 
-/// One size of chunk. All figures in bytes.
+/// One level of chunks. All lengths are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level {
-    /// The mean length on content without structure, in bytes.
+    /// The mean length for content without structure, in bytes.
     pub average: u32,
-    /// No chunk is shorter, except the last one of what is being cut.
+    /// The least length, except for the last chunk of the data that is cut.
     pub minimum: u32,
-    /// No chunk is longer.
+    /// The greatest length.
     pub maximum: u32,
-    /// A hash matches at one position in this many.
+    /// The hash matches at one position in this many, on average.
     ///
-    /// Not `average - minimum`: the ends forced by the maximum and, for a level made of whole chunks of
-    /// the level below, the way to the next end of such a chunk have to be made up for.
+    /// This is not `average - minimum`. Chunks that end at the maximum shorten the average. At a
+    /// level of whole smaller chunks, a chunk also extends to the end of the next smaller one.
     one_in: u32,
 }
 
@@ -34,24 +34,24 @@ impl Level {
         level
     }
 
-    /// A hash below this matches: a boundary may lie behind the 64 bytes that it stands for.
+    /// A hash below this value matches: the 64 bytes that it covers may be followed by a boundary.
     pub(crate) const fn limit(&self) -> u64 {
         u64::MAX / self.one_in as u64
     }
 }
 
-/// A named choice of levels; each one's boundaries are also boundaries of the next finer one.
+/// A set of levels with an id. Each boundary of a level is also a boundary of the next finer level.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// What manifests and the hello between peers call it.
+    /// Its id in manifests and in the hello between peers.
     pub id: u8,
-    /// Runs of units that are stored and read together.
+    /// Runs of units, which are stored and read together.
     pub parent: Level,
-    /// What is named, requested, sent over the air, sealed and stored.
+    /// The unit of naming, requests, transmission, sealing and storage.
     pub unit: Level,
-    /// The coarser subdivision of a unit, for the uplink only.
+    /// The coarser division of a unit, for the uplink only.
     pub piece: Level,
-    /// The finer subdivision of a unit, for the uplink only.
+    /// The finer division of a unit, for the uplink only.
     pub grain: Level,
 }
 
@@ -65,7 +65,8 @@ impl Profile {
         grain: Level::new(128, 64, 512, 66),
     };
 
-    /// For comparisons with the paper's chunks of 32 KiB: no unit may be longer, so they have 24 to 32.
+    /// For comparisons with papers that use chunks of 32 KiB. No unit may be longer than that, so
+    /// units have 24 to 32 KiB.
     pub const COARSE: &'static Self = &Self {
         id: 2,
         parent: Level::new(256 * KIB, 64 * KIB, 1024 * KIB, 37_000),
@@ -74,7 +75,7 @@ impl Profile {
         grain: Level::new(128, 64, 512, 66),
     };
 
-    /// The profile of that id, if this version knows it.
+    /// The profile with this id, if this version knows it.
     pub fn from_id(id: u8) -> Option<&'static Self> {
         [Self::DEFAULT, Self::COARSE].into_iter().find(|it| it.id == id)
     }

@@ -1,31 +1,32 @@
-//! The rolling hash: 64 bytes of content seen as one number, moved on byte by byte.
+//! The rolling hash: a number that depends on the last 64 bytes, updated byte by byte.
 //!
-//! *What this is:* a gear hash. Every byte value has a fixed 64-bit word in [`GEAR`]; to take in a
-//! byte, the hash is shifted left by one and the byte's word is added. After [`WINDOW`] bytes
-//! whatever came earlier has been shifted out, so the hash is a function of exactly the last 64
+//! *What this is:* a gear hash. Every byte value has a fixed 64-bit word in [`GEAR`]. For each
+//! byte, the hash is shifted left by one bit, and the byte's word is added. After [`WINDOW`]
+//! further bytes a byte has been shifted out, so the hash is a function of exactly the last 64
 //! bytes. *Who calls it:* `boundary`, for every level. *What it never does:* decide what a boundary
-//! is; it only compares the hash with a limit that the profile gives. *Where to start:* [`roll`],
-//! then [`find`]. *Source:* the gear hash is that of Xia et al., "Ddelta" (Performance Evaluation
-//! 79, 2014). Departures: a match is `hash < limit` and not a mask, which looks at the highest bits
-//! (the ones that depend on most of the window) and allows odds that are no power of two; and the
-//! table is made so that runs of one byte never match (see [`QUIET`]).
+//! is; it only compares the hash with the limit of the profile. *Where to start:* [`roll`], then
+//! [`find`]. *Source:* the gear hash is that of Xia et al., "Ddelta" (Performance Evaluation 79,
+//! 2014). Departures: first, a match is `hash < limit` instead of a mask. This tests the highest
+//! bits, which depend on most of the window, and allows probabilities other than powers of two.
+//! Second, the table is chosen so that runs of one byte value never match (see [`QUIET`]).
 //!
-//! *Cost:* two loads, one or two additions and one compare per byte; the table (2 KiB) stays in the
-//! first-level cache.
+//! *Cost:* two loads, one or two additions and one comparison per byte; the table (2 KiB) stays in
+//! the first-level cache.
 
-/// How many bytes the hash depends on.
+/// The number of bytes that the hash depends on.
 pub(crate) const WINDOW: usize = 64;
 
-/// No run of 64 equal bytes hashes below this, and no level's limit may lie above it.
+/// No run of 64 equal bytes has a hash below this, and no level's limit may be above it.
 ///
-/// Padding and zeroed blocks then match at no level: a run is cut at the maximum length, neither
-/// into a swarm of minimum-size chunks nor beyond the maximum.
+/// Padding and zeroed blocks thus match at no level. A run is cut at the maximum length, and not
+/// into many chunks of the minimum length.
 pub(crate) const QUIET: u64 = 1 << 60;
 
-/// The word of each byte value; part of the format, like everything that decides boundaries.
+/// The word of each byte value. It is part of the format, like everything that decides boundaries.
 pub(crate) static GEAR: [u64; 256] = gear();
 
-/// The table's program: draws words until every byte value has one whose run is quiet.
+/// Generates the table: draws words until every byte value has one whose run hashes to [`QUIET`] or
+/// more.
 ///
 /// A run of byte `b` hashes to `GEAR[b] * (2^64 - 1)`, which is `-GEAR[b]` modulo 2^64.
 const fn gear() -> [u64; 256] {
@@ -43,7 +44,7 @@ const fn gear() -> [u64; 256] {
     table
 }
 
-/// The ASCII letters "hearsay!", read as a big-endian number: a seed with nothing up its sleeve.
+/// The ASCII letters "hearsay!" as a big-endian number: a nothing-up-my-sleeve seed.
 const SEED: u64 = u64::from_be_bytes(*b"hearsay!");
 
 /// 2^64 divided by the golden ratio, made odd: SplitMix64's increment (Steele et al., OOPSLA 2014).
@@ -62,15 +63,15 @@ pub(crate) fn roll(hash: u64, byte: u8) -> u64 {
     (hash << 1).wrapping_add(GEAR[byte as usize])
 }
 
-/// The hash after more bytes, none of which may end anything.
+/// The hash after further bytes, without a search for boundaries.
 pub(crate) fn roll_over(hash: u64, bytes: &[u8]) -> u64 {
     let (steps, tail) = bytes.as_chunks();
     let hash = steps.iter().fold(hash, |hash, step| roll_step(hash, step)[STEP_BYTES - 1]);
     tail.iter().fold(hash, |hash, &byte| roll(hash, byte))
 }
 
-/// Rolls `hash` over `bytes` up to and including the first byte after which it is below `limit`,
-/// and answers how many bytes that took; `None` if it never is, with all bytes rolled over.
+/// Updates `hash` with `bytes` up to the first byte after which it is below `limit`, and returns
+/// the number of bytes used. `None` if there is no such byte; then all bytes were used.
 #[inline]
 pub(crate) fn find(hash: &mut u64, bytes: &[u8], limit: u64) -> Option<usize> {
     let (steps, tail) = bytes.as_chunks::<STEP_BYTES>();
@@ -88,13 +89,13 @@ pub(crate) fn find(hash: &mut u64, bytes: &[u8], limit: u64) -> Option<usize> {
     Some(steps.len() * STEP_BYTES + at)
 }
 
-/// How many bytes [`find`] takes at a time: with more, the code grows and the speed does not.
+/// The number of bytes that [`find`] handles per iteration: more of them do not increase the speed.
 const STEP_BYTES: usize = 8;
 
-/// The hash after each byte of a step.
+/// The hash after each of the bytes.
 ///
-/// Rolled one by one, each hash has to wait for the one before. Here the words are added up four
-/// at a time without the hash, which enters last: one wait for four bytes.
+/// If they were computed one by one, each hash would depend on the one before. Here, four words at
+/// a time are added up without the hash, which is added last: one dependency per four bytes.
 #[inline(always)]
 fn roll_step(hash: u64, step: &[u8; STEP_BYTES]) -> [u64; STEP_BYTES] {
     let word = step.map(|byte| GEAR[byte as usize]);
@@ -133,11 +134,12 @@ mod tests {
 
     #[test]
     fn the_hash_forgets_what_left_its_window() {
-        // Of the oldest byte's word only the lowest bit is left, so take a byte that has it set.
+        // Of the oldest byte's word only the lowest bit still counts, so take a byte that has it
+        // set.
         let oldest = (0..=255).find(|&byte| GEAR[byte as usize] & 1 == 1);
         let tail: Vec<u8> = oldest.into_iter().chain(1..WINDOW as u8).collect();
         let after = |head: &[u8]| head.iter().chain(&tail).fold(0, |hash, &byte| roll(hash, byte));
-        assert_eq!(after(b""), after(b"whatever came before"));
+        assert_eq!(after(b""), after(b"bytes before the window"));
         assert_ne!(after(b""), roll_over(0, &tail[1..]));
     }
 

@@ -1,24 +1,24 @@
-//! What a published object's name stands for.
+//! The root of a published object, from which its name follows.
 //!
 //! *What this is:* [`Root`]: an object's length, the digest of its bytes, and the digests of all
-//! segments of its manifest. Its name, the object's [`Oid`], is the hash of its text. *Who calls it:*
-//! `node`, which tells it to peers before the first segment; `hearsay get`, which holds what it got
-//! against it. *What it never does:* say where anything is. *Source:* our own (the role is that of
-//! DOT's OID); `docs/decisions/0013-put-and-get-by-name.md`.
+//! segments of its manifest. Its name, the object's [`Oid`], is the hash of its text. *Who calls
+//! it:* `node`, which sends it to peers before the first segment; `hearsay get`, which checks a
+//! received object against it. *What it never does:* say which nodes hold the object. *Source:* our
+//! own (its role is that of DOT's OID); `docs/decisions/0013-put-and-get-by-name.md`.
 //!
 //! # Text of a root
 //!
-//! `1;LENGTH;CONTENT;SEGMENTS`: the version; the object's length in bytes, in decimal without leading
-//! zeros; BLAKE3 of its bytes; the [`Segment::digest`](crate::Segment::digest) of each segment, in
-//! order, one right behind the other. Digests are 64 lower-case hexadecimal digits. It is a text because
-//! it travels, and rests, as a header field of the object. Every root has exactly one text, and nothing
-//! else is decoded.
+//! `1;LENGTH;CONTENT;SEGMENTS`: the version; the object's length in bytes, in decimal without
+//! leading zeros; BLAKE3 of its bytes; the [`Segment::digest`](crate::Segment::digest) of each
+//! segment, in order, without separators. Digests are 64 lower-case hexadecimal digits. It is a
+//! text because it is sent and stored as a header field of the object. Every root has exactly one
+//! text, and the decoder accepts no other.
 
 use crate::{ManifestBuilder, Profile};
 use std::fmt::Write as _;
 use wire::Oid;
 
-/// What a published object is made of; see the module.
+/// The root of a published object; see the module's documentation.
 ///
 /// ```
 /// use content::{ManifestBuilder, Profile, Root, Segment};
@@ -34,7 +34,7 @@ use wire::Oid;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Root {
-    /// Bytes of the object.
+    /// The object's length in bytes.
     pub length: u64,
     /// BLAKE3 of the object's bytes.
     pub content: [u8; 32],
@@ -46,17 +46,18 @@ const VERSION: &str = "1";
 const NAME_CONTEXT: &str = "hearsay 2026-11 name of a published object";
 
 impl Root {
-    /// The most segments, so that a root fits into one message between peers.
+    /// The greatest number of segments, so that a root fits into one message between peers.
     pub const SEGMENTS_MAX: usize = 900;
 
-    /// The most bytes that can be counted on to fit into so many segments: about 6 GiB, half of it sealed.
-    /// A sixteenth is off for content whose units are shorter than the profile's average.
+    /// The length in bytes of an object that is sure to fit into this number of segments: about 6
+    /// GiB, half of that if sealed. A sixteenth is subtracted for content whose units are shorter
+    /// than the profile's average.
     pub fn bytes_max(profile: &Profile, sealed: bool) -> u64 {
         let units = Self::SEGMENTS_MAX * ManifestBuilder::entries_min(profile, sealed);
         units as u64 * u64::from(profile.unit.average) / 16 * 15
     }
 
-    /// The digest of an object's bytes, for those who have all of them at once.
+    /// The digest of an object's bytes, for a caller that has all of them in memory.
     pub fn digest(bytes: &[u8]) -> [u8; 32] {
         *blake3::hash(bytes).as_bytes()
     }
@@ -66,7 +67,7 @@ impl Root {
         Self::name_of(&self.encode())
     }
 
-    /// The name that a root's text has.
+    /// The name of the root with this text.
     pub fn name_of(text: &str) -> Oid {
         Oid(blake3::derive_key(NAME_CONTEXT, text.as_bytes()))
     }
@@ -80,7 +81,7 @@ impl Root {
         text
     }
 
-    /// Reads what [`encode`](Self::encode) wrote; `None` for anything else.
+    /// Decodes the result of [`encode`](Self::encode); `None` for any other text.
     pub fn decode(text: &str) -> Option<Self> {
         let mut fields = text.split(';');
         if fields.next()? != VERSION {

@@ -1,10 +1,10 @@
-//! The levels inside a unit: its pieces (1 KiB) and their grains (128 B), computed on demand.
+//! The levels inside a unit: pieces (1 KiB) and grains (128 B), computed on demand.
 //!
-//! *What this is:* [`Tree`], the nested cuts of one whole unit. Cutting starts afresh at the unit's
-//! first byte, so equal units have equal trees wherever they occur. *Who calls it:* the uplink's
-//! sender and receiver (`node::wan`), and only for units that are not known as a whole. *What it never
-//! does:* name or copy; it answers ranges. *Where to start:* [`Tree::divide`]. *Source:* the MRC tree of
-//! Wanax §3.2, below the unit.
+//! *What this is:* [`Tree`], the nested divisions of one whole unit. Cutting starts at the unit's
+//! first byte, so equal units have equal trees wherever they occur. *Who calls it:* the sender and
+//! the receiver of the uplink, and only for units that are not known as a whole. *What it never
+//! does:* name or copy; it returns ranges. *Where to start:* [`Tree::divide`]. *Source:* the MRC
+//! tree of Wanax §3.2, below the unit.
 //!
 //! *Cost:* every byte is hashed once; 4 bytes of memory per cut.
 
@@ -29,7 +29,7 @@ impl Tree {
         tree
     }
 
-    /// Becomes the tree of another unit, keeping its memory.
+    /// Computes the tree of another unit, and reuses the memory.
     pub fn divide(&mut self, profile: &Profile, unit: &[u8]) {
         self.grain_ends.clear();
         self.piece_ends.clear();
@@ -46,17 +46,17 @@ impl Tree {
         end_with(&mut self.piece_ends, unit.len() as u32);
     }
 
-    /// The byte ranges of the pieces, in order; together they are the unit.
+    /// The byte ranges of the pieces, in order; together they cover the unit.
     pub fn pieces(&self) -> impl Iterator<Item = Range<usize>> + '_ {
         ranges(0, &self.piece_ends)
     }
 
-    /// The byte ranges of the grains, in order; together they are the unit.
+    /// The byte ranges of the grains, in order; together they cover the unit.
     pub fn grains(&self) -> impl Iterator<Item = Range<usize>> + '_ {
         ranges(0, &self.grain_ends)
     }
 
-    /// The byte ranges of the grains that one of [`Tree::pieces`] is made of.
+    /// The byte ranges of the grains in one of [`Tree::pieces`].
     pub fn grains_of(&self, piece: Range<usize>) -> impl Iterator<Item = Range<usize>> + '_ {
         let from = self.grain_ends.partition_point(|&end| end as usize <= piece.start);
         let to = self.grain_ends.partition_point(|&end| end as usize <= piece.end);
@@ -64,7 +64,7 @@ impl Tree {
     }
 }
 
-/// The unit's own end ends everything in it.
+/// Adds the unit's end, unless the last cut is there.
 fn end_with(ends: &mut Vec<u32>, end: u32) {
     if end > 0 && ends.last() != Some(&end) {
         ends.push(end);

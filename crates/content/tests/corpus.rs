@@ -1,4 +1,4 @@
-//! The committed inputs of the fuzz targets `manifest_decode` and `root`, as plain tests.
+//! The corpora of the fuzz targets `manifest_decode` and `root`, run as plain tests.
 
 use std::path::Path;
 
@@ -33,7 +33,7 @@ fn the_corpus_of_roots_decodes_or_is_refused() {
             path.file_name().is_some_and(|it| it.to_string_lossy().starts_with("refused-"));
         let root = Root::decode(&text);
         assert_eq!(root.is_none(), refuse, "{}", path.display());
-        assert!(root.is_none_or(|root| root.encode() == text), "another spelling");
+        assert!(root.is_none_or(|root| root.encode() == text), "another encoding");
         if refuse { refused += 1 } else { decoded += 1 }
     }
     assert!(decoded > 0 && refused > 0, "the corpus has both kinds");

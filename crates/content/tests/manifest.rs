@@ -1,4 +1,4 @@
-//! Manifests: their bytes, what is refused, and how large they are.
+//! Manifests: their encoding, invalid ones, and their sizes.
 
 use content::{
     ChunkId, Closing, Cutter, Entry, ManifestBuilder, ManifestError, Profile, SEGMENT_MAX, Segment,
@@ -23,7 +23,7 @@ fn build(entries: impl IntoIterator<Item = Entry>) -> Vec<Segment> {
     segments
 }
 
-/// A segment in the middle of things, to be spoilt.
+/// A segment from the middle of a manifest, to be modified.
 fn middle() -> Segment {
     Segment {
         profile: Profile::DEFAULT,
@@ -162,7 +162,7 @@ fn what_waits_can_be_flushed() {
     assert_eq!(Segment::decode(&last.encode()), Ok(last));
 }
 
-/// A linear congruential generator's high bytes: content without structure.
+/// The high bytes of a linear congruential generator: content without structure.
 fn noise(length: usize) -> Vec<u8> {
     let mut state = 1_u64;
     let step = || {
@@ -173,7 +173,7 @@ fn noise(length: usize) -> Vec<u8> {
     std::iter::repeat_with(step).take(length).collect()
 }
 
-/// The bytes of the manifest of `object`, with every entry keyed or none.
+/// The length of the manifest of `object` in bytes, with keys for all entries or for none.
 fn manifest_bytes(object: &[u8], key: Option<[u8; 32]>) -> usize {
     let mut cutter = Cutter::new(Profile::DEFAULT);
     let (mut rest, mut entries) = (object, Vec::new());
@@ -194,7 +194,7 @@ fn manifests_stay_below_one_per_cent() {
         assert!(manifest_bytes(&object, None) * 100 < length, "{length} bytes in clear");
         assert!(manifest_bytes(&object, Some([7; 32])) * 100 < length, "{length} bytes sealed");
     }
-    // However small content manages to have its units cut: minimum size, no keys.
+    // The worst case for the list's size: all units have the minimum length, without keys.
     let units = (0..10_000).map(|_| entry(1, Profile::DEFAULT.unit.minimum));
     let bytes: usize = build(units).iter().map(|segment| segment.encode().len()).sum();
     assert!(bytes * 100 < 10_000 * Profile::DEFAULT.unit.minimum as usize);

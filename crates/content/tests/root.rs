@@ -7,8 +7,9 @@ fn root(length: u64, segments: usize) -> Root {
     Root { length, content: [0xab; 32], segments: vec![[0x0f; 32]; segments] }
 }
 
-/// Frozen: whoever names an object otherwise does not find it. The text is written out by hand; the name
-/// is what `b3sum --derive-key "hearsay 2026-11 name of a published object"` says of it.
+/// Frozen: a node that names an object differently cannot find it. The text is written out by hand;
+/// the name is the output of `b3sum --derive-key "hearsay 2026-11 name of a published object"` for
+/// it.
 #[test]
 fn the_text_and_the_name_are_frozen() {
     let text = format!("1;1234;{};{}{}", "ab".repeat(32), "0f".repeat(32), "0f".repeat(32));
@@ -65,7 +66,7 @@ proptest! {
     }
 }
 
-/// Segments are filled as full as they can be, and no fuller.
+/// Segments are filled exactly to their limit.
 #[test]
 fn as_many_bytes_as_are_promised_fit() {
     for (sealed, gib) in [(false, 5.5..6.5), (true, 2.75..3.25)] {

@@ -1,4 +1,4 @@
-//! Sealing: what must hold of it, and the frozen vectors, which `seal.py` beside this file prints.
+//! Sealing: its properties, and frozen vectors, which `seal.py` beside this file prints.
 
 use content::{Sealer, WrongKey, cipher, name};
 use proptest::prelude::*;
@@ -82,11 +82,11 @@ proptest! {
         let (key, unit) = sealed(&sealer, &plain);
         prop_assert_eq!(unit.len(), plain.len());
         prop_assert_eq!(opened(&sealer, &key, &unit), Ok(plain.clone()));
-        // Who has the key, and not the secret, reads it all the same: that is what manifests are for.
+        // A reader with the key but without the secret can open it: this is how manifests are used.
         let mut read = unit.clone();
         cipher(&key, &mut read);
         prop_assert_eq!(&read, &plain);
-        // And can say which bytes lie sealed under a name.
+        // It can also compute the sealed bytes of a name.
         cipher(&key, &mut read);
         prop_assert_eq!(read, unit);
     }

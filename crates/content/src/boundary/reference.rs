@@ -1,11 +1,12 @@
-//! A plain, slow chunker to hold the fast one against: it looks at every position in turn and
-//! computes the window's hash anew from its definition. It shares with the fast one only the table
-//! and the profile's figures.
+//! A simple, slow chunker as a reference for the fast one: at every position it computes the hash
+//! of the window anew, from its definition. The two share only the table and the figures of the
+//! profile.
 
 use crate::profile::{Level, Profile};
 use crate::rolling::{GEAR, WINDOW};
 
-/// One chunk: where it ends, the hash there, and whether the chunk of the level above ends too.
+/// One chunk: its end, the hash there, and whether the chunk of the next coarser level ends there
+/// too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Chunk {
     pub(crate) end: usize,
@@ -13,14 +14,14 @@ pub(crate) struct Chunk {
     pub(crate) parent_end: bool,
 }
 
-/// The sum of the words of the last 64 bytes, each doubled once for every byte after it.
+/// The sum of the words of the last 64 bytes, each shifted left by one bit for every byte after it.
 fn window_hash(bytes: &[u8]) -> u64 {
     let window = &bytes[bytes.len() - WINDOW..];
     let words = window.iter().rev().enumerate();
     words.fold(0, |hash, (age, &byte)| hash.wrapping_add(GEAR[byte as usize] << age))
 }
 
-/// Cuts everything; the last chunk ends with the bytes, and its parent with it.
+/// Cuts all bytes; their end ends the last chunk and its parent.
 pub(crate) fn cut(bytes: &[u8], level: Level, parent: Level) -> Vec<Chunk> {
     let (mut chunks, mut start, mut parent_start) = (Vec::new(), 0, 0);
     for end in 1..=bytes.len() {

@@ -1,4 +1,4 @@
-//! What must hold of boundaries, and the frozen list of them.
+//! Properties of boundaries, and their frozen vectors.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use crate::name::{name, names, parent_name};
 use crate::tree::Tree;
 use wire::ChunkId;
 
-/// xorshift64* (Vigna, 2016), words written out lowest byte first: the stream behind the vectors.
+/// xorshift64* (Vigna, 2016), with each word's lowest byte first: the data of the vectors.
 fn random_bytes(seed: u64, length: usize) -> Vec<u8> {
     let mut state = seed;
     let words = std::iter::repeat_with(|| {
@@ -22,7 +22,7 @@ fn random_bytes(seed: u64, length: usize) -> Vec<u8> {
     words.flat_map(u64::to_le_bytes).take(length).collect()
 }
 
-/// Cuts `object`, given in portions of the lengths that `portions` repeats.
+/// Cuts `object`, given in portions of these lengths, which are repeated.
 fn cut_in_portions(object: &[u8], level: Level, parent: Level, portions: &[usize]) -> Vec<Chunk> {
     let mut cutter = Cutter::of_levels(level, parent);
     let (mut chunks, mut start, mut portions) = (Vec::new(), 0, portions.iter().cycle());
@@ -50,13 +50,13 @@ fn cut_at_once(object: &[u8]) -> Vec<Chunk> {
     cut_in_portions(object, Profile::DEFAULT.unit, Profile::DEFAULT.parent, &[usize::MAX >> 1])
 }
 
-/// Where chunks and parents end: what both chunkers must agree on. (An object that ends with a match
-/// leaves the fast one no way to know that its parent ends as well.)
+/// The ends of chunks and parents, on which both chunkers must agree. (If an object ends with a
+/// match, the fast chunker cannot know that the parent ends there as well.)
 fn ends(chunks: &[Chunk], length: usize) -> Vec<(usize, bool)> {
     chunks.iter().map(|chunk| (chunk.end, chunk.parent_end || chunk.end == length)).collect()
 }
 
-/// Content as it comes: stretches of noise, of one byte, and of a short phrase over and over.
+/// Typical content: runs of noise, of one byte, and of a repeated phrase.
 fn content(longest_stretch: usize) -> impl Strategy<Value = Vec<u8>> {
     let stretch = (0..4_u8, any::<u64>(), 1..longest_stretch).prop_map(|(kind, seed, length)| {
         let noise = random_bytes(seed | 1, length);
@@ -127,7 +127,7 @@ proptest! {
         let tree = Tree::new(Profile::DEFAULT, &unit);
         let grains: Vec<_> = tree.grains().collect();
         let within: Vec<_> = tree.pieces().flat_map(|piece| tree.grains_of(piece)).collect();
-        prop_assert_eq!(&grains, &within, "each grain lies in one piece");
+        prop_assert_eq!(&grains, &within, "each grain is in one piece");
         let joined: Vec<u8> = grains.iter().flat_map(|grain| &unit[grain.clone()]).copied().collect();
         prop_assert_eq!(joined, &unit[..]);
         for (range, level) in tree.pieces().map(|piece| (piece, Profile::DEFAULT.piece))
@@ -237,7 +237,7 @@ fn ends_where(chunks: &[Chunk], keep: impl Fn(&Chunk) -> bool) -> Vec<usize> {
     chunks.iter().filter(|chunk| keep(chunk)).map(|chunk| chunk.end).collect()
 }
 
-/// The text of `frozen.txt`: the first units one by one, then each level as a whole.
+/// The text of `frozen.txt`: the first units one by one, then a digest of each level.
 fn describe(chunks: &[Chunk], [parents, units, pieces, grains]: [Listing; 4]) -> String {
     let mut text = String::new();
     for (chunk, (length, id)) in chunks.iter().zip(&units).take(128) {
@@ -261,7 +261,7 @@ const FROZEN_BYTES: usize = 8 << 20;
 fn the_vectors_are_those_of_the_slow_chunker() {
     let object = random_bytes(FROZEN_SEED, FROZEN_BYTES);
     let text = describe(&reference::units(&object), slow_levels(&object));
-    assert_eq!(text, FROZEN, "never to change; is the profile the one that was frozen?\n{text}");
+    assert_eq!(text, FROZEN, "the vectors must not change: was the profile changed?\n{text}");
 }
 
 #[test]
@@ -277,11 +277,11 @@ fn averages_are_what_the_profile_says() {
     for (level, listing) in [parent, unit, piece, grain].iter().zip(fast_levels(&object)) {
         let average = (object.len() / listing.len()) as u32;
         let off = average.abs_diff(level.average);
-        assert!(off <= level.average / 20, "{average} and not {} bytes", level.average);
+        assert!(off <= level.average / 20, "{average} instead of {} bytes", level.average);
     }
 }
 
-/// The coarse profile's units and parents, too.
+/// The same for the units and parents of the coarse profile.
 #[test]
 fn averages_of_coarse_chunks_are_what_their_profile_says() {
     let object = random_bytes(7, 24 << 20);
@@ -291,7 +291,7 @@ fn averages_of_coarse_chunks_are_what_their_profile_says() {
     for (level, count) in [(unit, chunks.len()), (parent, parents)] {
         let average = (object.len() / count) as u32;
         let off = average.abs_diff(level.average);
-        assert!(off <= level.average / 10, "{average} and not {} bytes", level.average);
+        assert!(off <= level.average / 10, "{average} instead of {} bytes", level.average);
     }
     assert_eq!(Profile::from_id(Profile::COARSE.id), Some(Profile::COARSE));
 }
@@ -308,8 +308,8 @@ fn a_change_of_one_byte_changes_few_chunks() {
             *count += after.iter().filter(|chunk| !before.contains(chunk)).count();
         }
     }
-    // The chunk itself, and now and then the next ones until the cuts meet again; a sub-level may
-    // have to wait for the end of its unit.
+    // The chunk itself, and sometimes the next ones until both divisions agree again; at a finer
+    // level they may agree only at the end of the unit.
     for (count, most) in changed.iter().zip([2, 2, 3, 5]) {
         assert!(*count >= EDITS && *count <= EDITS * most, "{changed:?} in {EDITS} edits");
     }

@@ -1,21 +1,22 @@
-//! BLAKE3 of many short inputs, sixteen side by side.
+//! BLAKE3 of many short inputs, sixteen at a time.
 //!
-//! *What this is:* the compression function written for [`LANES`] independent states at once, in plain
-//! arithmetic that the compiler turns into vector instructions. The blake3 crate does the same for the
-//! chunks inside one long input, but a short input has nothing to put side by side: it is four times
-//! slower there. *Who calls it:* `name::names`. *What it never does:* hash long inputs (above
-//! [`SHORT_MAX`] the blake3 crate finds enough inside one), keys, or outputs above 32 bytes. *Where to start:*
-//! [`hash_all`]. *Source:* the BLAKE3 paper, sections 2.2 to 2.5; names of constants are its own.
+//! *What this is:* the compression function for [`LANES`] independent states at once, in plain
+//! arithmetic that the compiler turns into vector instructions. The blake3 crate does the same for
+//! the chunks of one long input. A short input has too few chunks for that, and is hashed at a
+//! quarter of the speed. *Who calls it:* `name::names`. *What it never does:* hash long inputs
+//! (above [`SHORT_MAX`] the blake3 crate is as fast), use keys, or give more than 32 bytes of
+//! output. *Where to start:* [`hash_all`]. *Source:* the BLAKE3 paper, sections 2.2 to 2.5; the
+//! constants have its names.
 //!
-//! *Cost:* a group of sixteen takes as long as its longest input; so inputs of one length in blocks
-//! are put together.
+//! *Cost:* a group of sixteen takes as long as its longest input, so inputs with the same number of
+//! blocks are grouped.
 
 use multiversion::multiversion;
 use wire::ChunkId;
 
 /// The longest input that is hashed here, in bytes.
 const SHORT_MAX: usize = 4 * CHUNK_LEN;
-/// How many inputs are hashed side by side: as many as a 512-bit register has words.
+/// The number of inputs hashed at a time: the number of 32-bit words in a 512-bit register.
 const LANES: usize = 16;
 
 const BLOCK_LEN: usize = 64;
@@ -36,7 +37,7 @@ const IV: [u32; 8] = [
     0x5be0_cd19,
 ];
 
-/// A chaining value: what a chunk or a parent node comes to.
+/// A chaining value: the result of a chunk or a parent node.
 type Value = [u32; 8];
 /// The same word of every lane.
 type Word = [u32; LANES];
@@ -57,7 +58,7 @@ pub(super) fn hash_all(inputs: &[&[u8]], out: &mut Vec<ChunkId>) {
     }));
 }
 
-/// The hash of an input whose chunks came to these values: at most four of them.
+/// The hash of an input from the chaining values of its chunks, at most four.
 fn root(mut values: impl Iterator<Item = Value>) -> ChunkId {
     let value = match [values.next(), values.next(), values.next(), values.next()] {
         [Some(a), Some(b), None, None] => parent(a, b, ROOT),
@@ -72,7 +73,7 @@ fn root(mut values: impl Iterator<Item = Value>) -> ChunkId {
     ChunkId(bytes)
 }
 
-/// The value of a node above two others.
+/// The chaining value of the parent of two nodes.
 fn parent(left: Value, right: Value, flags: u32) -> Value {
     let mut block = [[0]; 16];
     for (to, from) in block.iter_mut().zip(left.into_iter().chain(right)) {
@@ -84,23 +85,23 @@ fn parent(left: Value, right: Value, flags: u32) -> Value {
     value.map(|[word]| word)
 }
 
-/// At most 1 KiB of an input.
+/// A chunk of BLAKE3: at most 1 KiB of an input.
 #[derive(Clone, Copy)]
 struct Chunk<'a> {
     bytes: &'a [u8],
-    /// How many chunks of the same input come before.
+    /// The number of chunks of the same input before it.
     counter: u32,
     /// [`ROOT`] if it is the whole input.
     flags: u32,
 }
 
 impl Chunk<'_> {
-    /// An empty chunk has a block too.
+    /// The number of blocks: an empty chunk has one.
     fn blocks(&self) -> usize {
         self.bytes.len().div_ceil(BLOCK_LEN).max(1)
     }
 
-    /// The words of a block, filled up with zeros, and how many bytes they stand for.
+    /// The words of a block, padded with zeros, and its length in bytes.
     #[inline(always)]
     fn block(&self, number: usize) -> ([u32; 16], u32) {
         let rest = self.bytes.get(number * BLOCK_LEN..).unwrap_or(&[]);
@@ -130,7 +131,7 @@ fn push_chunks<'a>(input: &'a [u8], chunks: &mut Vec<Chunk<'a>>) {
     chunks.extend(parts.map(|(bytes, counter)| Chunk { bytes, counter, flags: 0 }));
 }
 
-/// The value of each chunk.
+/// The chaining value of each chunk.
 fn chunk_values(chunks: &[Chunk<'_>]) -> Vec<Value> {
     let mut values = vec![IV; chunks.len()];
     for group in by_blocks(chunks).chunks(LANES) {
@@ -139,7 +140,7 @@ fn chunk_values(chunks: &[Chunk<'_>]) -> Vec<Value> {
     values
 }
 
-/// The chunks' indices, those of one length in blocks side by side (a counting sort).
+/// The indices of the chunks, ordered by their number of blocks (a counting sort).
 fn by_blocks(chunks: &[Chunk<'_>]) -> Vec<u32> {
     let mut places = [0; CHUNK_BLOCKS + 1];
     for chunk in chunks {
@@ -158,20 +159,20 @@ fn by_blocks(chunks: &[Chunk<'_>]) -> Vec<u32> {
     order
 }
 
-/// What is mixed into a block besides its words.
+/// The inputs of the compression function besides a block's words.
 struct Tail<const N: usize> {
     counter: [u32; N],
     length: [u32; N],
     flags: [u32; N],
 }
 
-/// Hashes the chunks that `group` points to, shortest first, into their places in `values`.
+/// Hashes the chunks of `group`, which is sorted by length, into their places in `values`.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl", "x86_64+avx2", "x86_64+sse4.1+ssse3",))]
 fn hash_group(chunks: &[Chunk<'_>], group: &[u32], values: &mut [Value]) {
     hash_lanes(chunks, group, values);
 }
 
-/// Apart from [`hash_group`], because closures do not cross from one set of instructions to another.
+/// Separate from [`hash_group`], because closures cannot be used across different instruction sets.
 #[inline(always)]
 fn hash_lanes(chunks: &[Chunk<'_>], group: &[u32], values: &mut [Value]) {
     let mut state: [Word; 8] = IV.map(|word| [word; LANES]);
@@ -202,8 +203,8 @@ fn hash_lanes(chunks: &[Chunk<'_>], group: &[u32], values: &mut [Value]) {
 
 /// The compression function in every lane.
 ///
-/// The loop over the lanes is outside and everything within it is straight: that is the form in which
-/// the compiler keeps a whole state in vector registers.
+/// The loop over the lanes is the outermost, and its body has no branches: in this form the
+/// compiler keeps the whole state in vector registers.
 #[inline(always)]
 fn compress<const N: usize>(state: &mut [[u32; N]; 8], block: &[[u32; N]; 16], tail: &Tail<N>) {
     for lane in 0..N {
@@ -220,7 +221,8 @@ fn compress<const N: usize>(state: &mut [[u32; N]; 8], block: &[[u32; N]; 16], t
         v[14] = tail.length[lane];
         v[15] = tail.flags[lane];
         round(&mut v, &m);
-        // Six more, written out: a loop here would keep the one outside from becoming vectors.
+        // The other six rounds are written out: a loop here would prevent the vectorisation of the
+        // outer one.
         m = permute(&m);
         round(&mut v, &m);
         m = permute(&m);
