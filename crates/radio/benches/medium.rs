@@ -1,7 +1,7 @@
-//! How much CPU time a second on the air costs.
+//! The CPU time per second of virtual time.
 //!
-//! `cargo bench -p radio`; each iteration is one simulated second, so the throughput in elements a
-//! second is simulated seconds per CPU second.
+//! `cargo bench -p radio`; each iteration is one simulated second, so the throughput in elements
+//! per second is simulated seconds per CPU second.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -12,7 +12,7 @@ use radio::{Config, Links, Station};
 use std::time::Duration;
 use wire::Instant;
 
-/// So long every table and queue fills before measuring begins.
+/// The warm-up: after this time every table and queue is full.
 const WARM_UP: Duration = Duration::from_secs(2);
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -27,7 +27,7 @@ fn chain(config: Config) -> Flows {
     warm(config, row(9, 200.0), vec![(0..9).map(Station).collect()])
 }
 
-/// 22 stations in range of each other, each with packets for the next.
+/// 22 stations in range of each other; each sends to the next.
 fn cell(config: Config) -> Flows {
     warm(
         config,
@@ -36,7 +36,7 @@ fn cell(config: Config) -> Flows {
     )
 }
 
-/// 50 stations on a grid over 1000 m by 1000 m, each with packets for the next in its row.
+/// 50 stations on a grid of 1000 m by 1000 m; each sends to the next in its row.
 fn grid(config: Config) -> Flows {
     let place = |i: u16| (f64::from(i % 10) * 110.0, f64::from(i / 10) * 220.0);
     let positions: Vec<_> = (0..50).map(place).collect();

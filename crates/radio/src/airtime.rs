@@ -1,4 +1,4 @@
-//! How long things take on one channel: what follows from its PHY and its rates.
+//! Durations on one channel, from its PHY and its rates.
 
 use crate::config::Config;
 use crate::phy::Phy;
@@ -19,28 +19,28 @@ pub const ACK_BYTES: u32 = 14;
 /// An RTS frame with its FCS (RTS frame format), in bytes.
 pub const RTS_BYTES: u32 = 20;
 
-/// Length of the data frame that carries a packet of so many bytes, in bytes.
+/// Length of the data frame that carries a packet of this length, in bytes.
 pub fn data_bytes(packet_bytes: u32) -> u32 {
     packet_bytes.saturating_add(LLC_SNAP_BYTES + MAC_HEADER_BYTES + FCS_BYTES)
 }
 
-/// How long things take on one channel.
+/// The durations on one channel.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
     pub phy: Phy,
     pub data_rate: Rate,
     pub basic_rate: Rate,
-    /// Between a frame and its answer.
+    /// The space between a frame and its response.
     pub sifs: Duration,
-    /// An ACK or a CTS on the air.
+    /// The airtime of an ACK or a CTS.
     pub ack: Duration,
-    /// An RTS on the air.
+    /// The airtime of an RTS.
     pub rts: Duration,
-    /// After the end of its frame, when a sender that has not begun to receive gives up on the answer: a
-    /// SIFS, a slot, and the delay until a frame's header is received (DCF: ACK procedure, CTS
-    /// procedure).
+    /// After the end of its frame, when a sender that is not receiving gives up waiting for the
+    /// response: a SIFS, a slot, and the time until a frame's header is received (DCF: ACK
+    /// procedure, CTS procedure).
     pub answer_timeout: Duration,
-    /// After the end of an RTS, when those that only heard it are free again if nothing has begun since
+    /// After the end of an RTS, when a reservation by it ends unless a reception has begun
     /// (NAVTimeout).
     pub nav_timeout: Duration,
 }
@@ -62,24 +62,24 @@ impl Timing {
         }
     }
 
-    /// A data frame with a packet of so many bytes, on the air.
+    /// The airtime of a data frame that carries a packet of this length.
     pub fn data(&self, packet_bytes: u32, rate: Rate) -> Duration {
         self.phy.airtime(data_bytes(packet_bytes), rate)
     }
 
-    /// What a data frame to one station reserves the medium for after its end.
+    /// How long a data frame to one station reserves the medium after its end.
     pub fn reserved_by_data(&self) -> Duration {
         self.sifs + self.ack
     }
 
-    /// What an RTS reserves the medium for after its end: a CTS, the data frame, and its ACK.
+    /// How long an RTS reserves the medium after its end: for a CTS, the data frame, and its ACK.
     pub fn reserved_by_rts(&self, packet_bytes: u32) -> Duration {
         3 * self.sifs + 2 * self.ack + self.data(packet_bytes, self.data_rate)
     }
 }
 
-/// How long a station waits after a reception that failed: long enough for an ACK that it could not
-/// foresee, at the lowest mandatory rate, and then a DIFS (IEEE 802.11-2016, 10.3.2.3.7).
+/// The waiting time after a failed reception: long enough for an ACK at the lowest mandatory rate,
+/// which the station could not foresee, and a DIFS (IEEE 802.11-2016, 10.3.2.3.7).
 pub fn eifs(phy: Phy) -> Duration {
     phy.sifs() + phy.airtime(ACK_BYTES, phy.slowest()) + phy.difs()
 }
@@ -93,7 +93,7 @@ mod tests {
         let timing = Timing::new(&Config::default());
         assert_eq!(eifs(Phy::B).as_micros(), 364);
         assert_eq!(eifs(Phy::A).as_micros(), 16 + 44 + 34);
-        // The ACK at 1 Mbit/s: stations of 802.11g need not send it at a rate of OFDM.
+        // The ACK is at 1 Mbit/s: stations of 802.11g need not send it at an OFDM rate.
         assert_eq!(eifs(Phy::G).as_micros(), 10 + 304 + 28);
         assert_eq!(timing.answer_timeout.as_micros(), 222);
         assert_eq!(timing.rts.as_micros(), 192 + 160);

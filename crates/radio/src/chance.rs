@@ -1,15 +1,15 @@
-//! Chance, all of it from one seed: a stream for each station and purpose.
+//! Random numbers, all derived from one seed: one stream for each station and purpose.
 //!
-//! So an additional draw in one place shifts none in another.
+//! An additional draw in one place therefore changes no draw elsewhere.
 
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
 use std::time::Duration;
 
-/// Probabilities are counted in parts of this many, which a double holds exactly.
+/// Probabilities are integers in units of 2^-53, which a double represents exactly.
 const PROBABILITY_BITS: u32 = 53;
 
-/// What a stream is for; the numbers are part of what a seed means.
+/// The purpose of a stream. The numbers must not change, or a seed would give other results.
 #[derive(Clone, Copy, Debug)]
 enum Purpose {
     Backoff = 1,
@@ -39,48 +39,50 @@ impl Chance {
         }
     }
 
-    /// A number of slots from 0 to `window`, each as likely.
+    /// A number of slots from 0 to `window`, uniformly distributed.
     ///
-    /// `window + 1` is a power of two, so multiplying and shifting (Lemire, 2019) is exact.
+    /// `window + 1` is a power of two, so multiplication and shifting (Lemire, 2019) give no bias.
     pub fn slots(&mut self, window: u32) -> u32 {
         debug_assert!((window + 1).is_power_of_two());
         let product = u128::from(self.backoff.next_u64()) * u128::from(window + 1);
         (product >> 64) as u32
     }
 
-    /// Whether a frame survives that has this chance.
+    /// Whether a frame survives with this probability.
     pub fn survives(&mut self, chance: f64) -> bool {
         chance > 0.0 && (chance >= 1.0 || part(self.bit_errors.next_u64()) < chance)
     }
 
-    /// By how much Rayleigh fading multiplies the power of a frame: exponential, with mean 1.
+    /// The factor by which Rayleigh fading multiplies the power of a frame: exponentially
+    /// distributed with mean 1.
     pub fn fade(&mut self) -> f64 {
         exponential(self.fading.next_u64())
     }
 
-    /// Whether what has this probability happens.
+    /// Draws an event with this probability.
     pub fn happens(&mut self, probability: Probability) -> bool {
         probability.0 > 0 && probability.takes(self.loss.next_u64())
     }
 }
 
-/// The stream of one pair, of which a channel has many more than stations: so it is a short one.
+/// The stream of one pair of stations. A channel has many more pairs than stations, so its state is
+/// small.
 #[derive(Clone, Debug)]
 pub struct PairChance(SplitMix64);
 
 impl PairChance {
-    /// The stream of what `to` hears of `from`, both numbers of stations.
+    /// The stream for the reception of `from` at `to`, both numbers of stations.
     pub fn new(seed: u64, from: u16, to: u16) -> Self {
         let pair = u64::from(from) << 16 | u64::from(to);
         Self(SplitMix64::seed_from_u64(start(seed, (Purpose::Spells as u64) << 32 | pair)))
     }
 
-    /// Whether what has this probability happens.
+    /// Draws an event with this probability.
     pub fn happens(&mut self, probability: Probability) -> bool {
         probability.takes(self.0.next_u64())
     }
 
-    /// How long something takes that ends at any moment as likely as at any other.
+    /// The duration of a state that ends at a constant rate: exponentially distributed.
     pub fn lasts(&mut self, mean: Duration) -> Duration {
         mean.mul_f64(exponential(self.0.next_u64()))
     }
@@ -91,23 +93,23 @@ impl PairChance {
 pub struct Probability(u64);
 
 impl Probability {
-    /// The nearest from 0 to 1; not a number counts as 0.
+    /// The nearest probability from 0 to 1; NaN counts as 0.
     pub fn new(probability: f64) -> Self {
         Self((probability.clamp(0.0, 1.0) * (1_u64 << PROBABILITY_BITS) as f64) as u64)
     }
 
-    /// Whether it happens, by 64 even bits.
+    /// Whether the event happens, given 64 uniformly distributed bits.
     fn takes(self, bits: u64) -> bool {
         bits >> (64 - PROBABILITY_BITS) < self.0
     }
 }
 
-/// A number from 0 to below 1, each as likely.
+/// A number from 0 to below 1, uniformly distributed.
 pub(crate) fn part(bits: u64) -> f64 {
     (bits >> (64 - PROBABILITY_BITS)) as f64 / (1_u64 << PROBABILITY_BITS) as f64
 }
 
-/// Exponentially distributed, with mean 1.
+/// A number exponentially distributed with mean 1.
 fn exponential(bits: u64) -> f64 {
     -libm::log1p(-part(bits))
 }
@@ -117,7 +119,7 @@ fn stream(seed: u64, purpose: Purpose, station: u16) -> Xoshiro256PlusPlus {
     Xoshiro256PlusPlus::seed_from_u64(start(seed, place))
 }
 
-/// Where the stream of this place begins.
+/// The initial state of this stream.
 fn start(seed: u64, place: u64) -> u64 {
     let root = SplitMix64::seed_from_u64(seed).next_u64();
     SplitMix64::seed_from_u64(root ^ place).next_u64()
@@ -151,7 +153,7 @@ mod tests {
         let mean = fades.iter().sum::<f64>() / fades.len() as f64;
         let deep = fades.iter().filter(|fade| **fade < 0.1).count();
         assert!((mean - 1.0).abs() < 0.013, "four standard deviations: {mean}");
-        // 1 - exp(-0.1) of them.
+        // A share of 1 - exp(-0.1).
         assert!((deep as f64 / 9516.0 - 1.0).abs() < 0.04, "{deep}");
     }
 
@@ -164,7 +166,7 @@ mod tests {
         assert_eq!(draw(1, 0), draw(1, 0));
         assert_ne!(draw(1, 0), draw(1, 1));
         assert_ne!(draw(1, 0), draw(2, 0));
-        // Draws of losses do not move those of backoffs.
+        // Draws for losses do not affect those for backoffs.
         let mut chance = Chance::new(1, 0);
         let drawn: Vec<_> = (0..8)
             .map(|_| {

@@ -1,16 +1,16 @@
-//! One station's part in sharing the medium: carrier sense, interframe spaces, NAV and backoff.
+//! One station's channel access: carrier sense, interframe spaces, NAV and backoff.
 //!
-//! The DCF clause of IEEE 802.11-2016, "basic access" and "backoff procedure". Nothing here ticks:
-//! slots that have passed are counted when the medium gets busy, so a station costs two steps for
-//! each transmission it senses, however long that lasts.
+//! The DCF clause of IEEE 802.11-2016, "basic access" and "backoff procedure". There is no event
+//! for each slot. The slots that have passed are subtracted when the medium becomes busy, so each
+//! sensed transmission costs two steps, however long it lasts.
 
 use crate::airtime::{self, WINDOW_MAX};
 use crate::chance::Chance;
 use crate::config::{Config, Dcf};
 use wire::Instant;
 
-/// What the channel's PHY and the reading of the DCF make of it. In plain nanoseconds: this is asked at
-/// each beginning and end of each transmission.
+/// The parameters of the PHY and the interpretation of the DCF. Times are plain nanoseconds,
+/// because they are used at the start and the end of every transmission.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     slot_nanos: u64,
@@ -33,73 +33,76 @@ impl Rules {
     }
 }
 
-/// What a station learns of a transmission that begins. By the standard all; in ns-3 that depends on what its
-/// receiver does at that time.
+/// What the PHY reports to a station's MAC about a transmission that begins. By the standard it
+/// reports all of it; in ns-3 that depends on the state of the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// Of that and all else on the air.
+    /// The transmission, and all others on the air.
     All,
-    /// That the medium is busy until then, when its PHY header ends: its receiver begins to follow it.
+    /// That the medium is busy until the end of the PHY header: the receiver locks onto the
+    /// transmission.
     UntilHeader(Instant),
-    /// Of that and all else, which is forgotten as the PHY header begins of what its receiver follows: then it
-    /// counts when that ends.
+    /// As [`Notice::All`]; but when the PHY header of the locked frame begins, the MAC considers the
+    /// medium busy only until the end of that header.
     InPreamble(Instant),
-    /// Nothing until the end of what its receiver follows.
+    /// Nothing, until the locked frame ends.
     Nothing,
 }
 
-/// One station's view of the medium, and its turn.
+/// One station's view of the medium, and its channel access.
 #[derive(Clone, Debug)]
 pub struct Contention {
     rules: Rules,
-    /// How many transmissions it senses, its own included.
+    /// The number of transmissions that it senses, including its own.
     carriers: u32,
-    /// When the last of them ended.
+    /// When the last of them ended: the medium is idle since then.
     idle_since: Instant,
-    /// When the last of those that it senses, or sensed, ends.
+    /// The latest end of all transmissions sensed so far.
     carriers_end: Instant,
-    /// Until then ns-3's MAC takes the medium for busy: it is not told of what begins during a reception
-    /// until that has ended. What it is told last counts, though it was told of a later end before,
-    told_until: Instant,
-    /// which ns-3's PHY remembers.
-    noticed_until: Instant,
-    /// ns-3's MAC takes the medium for idle though it is not.
-    forgotten: bool,
-    /// A reception ended then, and what had begun during it is not told of yet.
-    untold_at: Option<Instant>,
-    /// Others have the medium until then, as frames said that it received (virtual carrier sense).
+    /// ns-3: the time until which the MAC considers the medium busy. A transmission that begins
+    /// during a reception is reported to it only after that reception. A report replaces the
+    /// previous one, even one with a later end.
+    mac_busy_until: Instant,
+    /// ns-3: the latest end that the PHY has reported so far.
+    phy_busy_until: Instant,
+    /// ns-3: the MAC considers the medium idle although it is busy.
+    wrongly_idle: bool,
+    /// ns-3: a reception ended at this instant, and transmissions that began during it are not
+    /// reported yet.
+    unreported_at: Option<Instant>,
+    /// Received frames reserve the medium until then (virtual carrier sense).
     nav_until: Instant,
-    /// If an RTS said that: it ends now already if no reception begins before.
+    /// Set if the reservation is by an RTS: it ends at this time unless a reception begins before.
     nav_lapses: Option<Instant>,
-    /// After a reception that failed the medium counts as idle only from here on.
+    /// After a failed reception: the medium counts as idle only from this time.
     eifs_until: Instant,
-    /// A reception has failed since the medium was idle last: an EIFS begins when it is again.
+    /// A reception has failed since the medium was last idle: an EIFS begins when it becomes idle.
     eifs_due: bool,
-    /// When the backoff was drawn: no slot before counts.
+    /// When the backoff was drawn: slots before that do not count.
     drawn_at: Instant,
-    /// Slots yet to pass before it may send; none if no backoff is under way. Slots of the present
-    /// idle time are not taken off yet.
+    /// Slots that must still pass before it may send; `None` without a backoff. The slots of the
+    /// current idle period are not subtracted yet.
     backoff: Option<u32>,
-    /// A backoff is drawn from 0 to this many slots.
+    /// A backoff is drawn from 0 to this number of slots.
     window: u32,
-    /// It has a frame to send.
+    /// Whether it has a frame to send.
     wanting: bool,
-    /// When that frame was ready to be sent.
+    /// When this frame was ready.
     wanting_since: Instant,
 }
 
 impl Contention {
-    /// Of a station that has sensed nothing yet.
+    /// The state of a station that has sensed nothing yet.
     pub fn new(rules: Rules) -> Self {
         Self {
             rules,
             carriers: 0,
             idle_since: Instant::ZERO,
             carriers_end: Instant::ZERO,
-            told_until: Instant::ZERO,
-            noticed_until: Instant::ZERO,
-            forgotten: false,
-            untold_at: None,
+            mac_busy_until: Instant::ZERO,
+            phy_busy_until: Instant::ZERO,
+            wrongly_idle: false,
+            unreported_at: None,
             nav_until: Instant::ZERO,
             nav_lapses: None,
             eifs_until: Instant::ZERO,
@@ -112,8 +115,8 @@ impl Contention {
         }
     }
 
-    /// There is a frame to send: at once if the medium is idle and no backoff is under way, and in ns-3
-    /// after a DIFS from now on.
+    /// There is a frame to send: at once if the medium is idle and there is no backoff; in ns-3
+    /// after a DIFS from now.
     pub fn want(&mut self, now: Instant, chance: &mut Chance) {
         self.settle(now);
         self.wanting = true;
@@ -121,7 +124,7 @@ impl Contention {
         if self.backoff.is_some() {
             return;
         }
-        let is_sensed = !self.is_idle() && self.untold_at != Some(now);
+        let is_sensed = !self.is_idle() && self.unreported_at != Some(now);
         if is_sensed || self.is_reserved(now) {
             self.draw(now, chance);
         } else if self.rules.dcf == Dcf::Ns3 {
@@ -129,21 +132,21 @@ impl Contention {
         }
     }
 
-    /// When the frame may go, if there is one and nobody begins to send before.
+    /// When the frame may be sent, if there is one, unless another station begins before.
     pub fn access_at(&self) -> Option<Instant> {
         let ready = self.ready_at().max(self.wanting_since);
         let wants = self.wanting && self.is_idle();
         wants.then(|| self.backoff.map_or(ready, |slots| self.backoff_ends(slots).max(ready)))
     }
 
-    /// The frame goes on the air now; [`carrier_on`](Self::carrier_on) follows.
+    /// The frame is sent now; [`carrier_on`](Self::carrier_on) follows.
     pub fn access(&mut self) {
         self.wanting = false;
         self.backoff = None;
     }
 
-    /// A transmission begins that it senses, until `ends`. Whether it sends at this same instant too,
-    /// `going` says: it cannot have sensed the other yet.
+    /// A transmission that the station senses begins, and lasts until `ends`. `going`: the station
+    /// itself begins to send at this same instant, since it cannot have sensed the other yet.
     pub fn carrier_on(
         &mut self,
         now: Instant,
@@ -156,7 +159,7 @@ impl Contention {
         self.carriers += 1;
         self.carriers_end = self.carriers_end.max(ends);
         self.notice(ends, notice);
-        if !was_idle || self.forgotten || going {
+        if !was_idle || self.wrongly_idle || going {
             return;
         }
         self.settle_idle(now);
@@ -165,10 +168,10 @@ impl Contention {
         }
     }
 
-    /// A transmission ends that it sensed.
+    /// A transmission that the station sensed ends.
     pub fn carrier_off(&mut self, now: Instant) {
         self.carriers -= 1;
-        if self.carriers > 0 || std::mem::take(&mut self.forgotten) {
+        if self.carriers > 0 || std::mem::take(&mut self.wrongly_idle) {
             return;
         }
         self.idle_since = now;
@@ -177,64 +180,65 @@ impl Contention {
         }
     }
 
-    /// Whether it takes the medium for idle.
+    /// Whether the MAC considers the medium idle.
     pub fn is_idle(&self) -> bool {
-        self.carriers == 0 || self.forgotten
+        self.carriers == 0 || self.wrongly_idle
     }
 
-    /// Whether, by ns-3's reading, it matters if a PHY header cannot be read: several are on the air.
-    pub fn may_forget(&self) -> bool {
+    /// ns-3: whether a PHY header that cannot be read would change anything. It does if several
+    /// transmissions are on the air.
+    pub fn may_be_wrongly_idle(&self) -> bool {
         self.rules.dcf == Dcf::Ns3 && self.carriers > 1
     }
 
-    /// What it learns of a transmission that lasts until `ends`. ns-3's PHY keeps to itself what ends before
-    /// something that it has told of.
+    /// Applies a report about a transmission that lasts until `ends`. In ns-3 the PHY does not
+    /// report a transmission that ends before one already reported.
     fn notice(&mut self, ends: Instant, notice: Notice) {
         match notice {
-            Notice::All if ends > self.noticed_until => self.told(),
+            Notice::All if ends > self.phy_busy_until => self.report_all(),
             Notice::UntilHeader(until) => {
-                self.told_until = until;
-                self.noticed_until = self.noticed_until.max(until);
-                self.forgotten = false;
+                self.mac_busy_until = until;
+                self.phy_busy_until = self.phy_busy_until.max(until);
+                self.wrongly_idle = false;
             }
             Notice::InPreamble(until) => {
-                self.told();
-                self.told_until = until;
+                self.report_all();
+                self.mac_busy_until = until;
             }
             Notice::All | Notice::Nothing => {}
         }
     }
 
-    /// It is told of all that is on the air.
-    pub fn told(&mut self) {
-        self.told_until = self.carriers_end;
-        self.noticed_until = self.carriers_end;
-        self.forgotten = false;
+    /// The PHY reports all transmissions on the air.
+    pub fn report_all(&mut self) {
+        self.mac_busy_until = self.carriers_end;
+        self.phy_busy_until = self.carriers_end;
+        self.wrongly_idle = false;
     }
 
-    /// In ns-3 its receiver cannot read the PHY header, which ends now, of a transmission that lasts until
-    /// `ends`. Unless that is longer than what it was told of before, it is told nothing, and takes the medium
-    /// for idle as what it was told last is over.
+    /// ns-3: the PHY header that ends now cannot be read; its frame lasts until `ends`. If this is
+    /// later than all reported ends, the PHY reports it. Otherwise the MAC is told nothing, and
+    /// considers the medium idle after the end last reported.
     pub fn header_lost(&mut self, now: Instant, ends: Instant) {
-        if ends > self.noticed_until {
-            self.told();
-        } else if self.told_until <= now && self.carriers > 0 {
-            self.forgotten = true;
+        if ends > self.phy_busy_until {
+            self.report_all();
+        } else if self.mac_busy_until <= now && self.carriers > 0 {
+            self.wrongly_idle = true;
             self.idle_since = now;
         }
     }
 
-    /// A reception ends. In ns-3 what has begun during it is told of only after the frame is handed up: so
-    /// the packet in it, if it is to be relayed, finds the medium idle.
+    /// A reception ends. In ns-3, transmissions that began during it are reported only after the
+    /// frame was passed up, so a packet that is relayed at once finds the medium idle.
     pub fn reception_ends(&mut self, now: Instant) {
         if self.rules.dcf == Dcf::Ns3 {
-            self.untold_at = (self.told_until <= now).then_some(now);
-            self.told();
+            self.unreported_at = (self.mac_busy_until <= now).then_some(now);
+            self.report_all();
         }
     }
 
-    /// A reception failed: an EIFS begins when the medium is idle (IEEE 802.11-2016, 10.3.2.3.7), and in
-    /// ns-3 at once. [`carrier_off`](Self::carrier_off) follows.
+    /// A reception failed: an EIFS begins when the medium is idle (IEEE 802.11-2016, 10.3.2.3.7),
+    /// in ns-3 at once. [`carrier_off`](Self::carrier_off) follows.
     pub fn received_badly(&mut self, now: Instant) {
         match self.rules.dcf {
             Dcf::Standard => self.eifs_due = true,
@@ -242,14 +246,14 @@ impl Contention {
         }
     }
 
-    /// A frame was received: it ends what a failed reception began.
+    /// A frame was received, which cancels the EIFS of a failed reception.
     pub fn received_well(&mut self) {
         self.eifs_until = Instant::ZERO;
         self.eifs_due = false;
     }
 
-    /// A reception begins at that time, now or soon, when a PHY header ends (PHY-RXSTART; IEEE 802.11-2016,
-    /// 10.3.2.4): what an RTS reserved is used.
+    /// A reception begins at that time, when a PHY header ends (PHY-RXSTART; IEEE 802.11-2016,
+    /// 10.3.2.4). The reservation of an RTS then stays valid.
     pub fn reception_begins(&mut self, at: Instant) {
         if self.nav_lapses.take_if(|lapses| at < *lapses).is_none() {
             self.nav_until = self.nav_ends();
@@ -257,8 +261,8 @@ impl Contention {
         }
     }
 
-    /// Others have the medium until then. If an RTS says so, the reservation lapses at `lapses` unless a
-    /// reception begins before (DCF: setting and resetting the NAV).
+    /// A received frame reserves the medium until then. A reservation by an RTS ends at `lapses`
+    /// unless a reception begins before (DCF: setting and resetting the NAV).
     pub fn reserve(&mut self, until: Instant, lapses: Option<Instant>) {
         self.nav_until = self.nav_ends();
         if until > self.nav_until {
@@ -269,7 +273,7 @@ impl Contention {
         }
     }
 
-    /// Whether others have the medium.
+    /// Whether the medium is reserved for others.
     pub fn is_reserved(&self, now: Instant) -> bool {
         now < self.nav_ends()
     }
@@ -278,21 +282,22 @@ impl Contention {
         self.nav_lapses.map_or(self.nav_until, |lapses| lapses.min(self.nav_until))
     }
 
-    /// Its frame is done with, well or not: the next window is the first one again, and a backoff
-    /// comes before the next frame even if there is none yet.
+    /// The station has finished with its frame, successfully or not: the window is reset, and a
+    /// backoff precedes the next frame even if there is none yet.
     pub fn done(&mut self, now: Instant, chance: &mut Chance) {
         self.window = self.rules.window_min;
         self.draw(now, chance);
     }
 
-    /// An answer to its frame did not come; [`again`](Self::again) or [`done`](Self::done) follows.
+    /// The response to its frame did not arrive; [`again`](Self::again) or [`done`](Self::done)
+    /// follows.
     pub fn unanswered(&mut self, now: Instant) {
         if self.rules.dcf == Dcf::Ns3 {
             self.idle_since = self.idle_since.max(now);
         }
     }
 
-    /// Its frame was not answered and is to be sent again: from a window twice as wide.
+    /// The frame must be sent again: the backoff is drawn from a window twice as wide.
     pub fn again(&mut self, now: Instant, chance: &mut Chance) {
         self.window = (2 * self.window + 1).min(WINDOW_MAX);
         self.draw(now, chance);
@@ -305,14 +310,14 @@ impl Contention {
         self.drawn_at = now;
     }
 
-    /// Ends a backoff whose slots have all passed while there was nothing to send.
+    /// Ends a backoff whose slots have all passed without a frame to send.
     fn settle(&mut self, now: Instant) {
         if self.carriers == 0 && self.backoff.is_some_and(|slots| self.backoff_ends(slots) <= now) {
             self.backoff = None;
         }
     }
 
-    /// Takes off the slots of the idle time that ends now.
+    /// Subtracts the slots of the idle period that ends now.
     fn settle_idle(&mut self, now: Instant) {
         let Some(slots) = self.backoff else { return };
         let counts_from = self.counts_from();
@@ -322,7 +327,7 @@ impl Contention {
         self.backoff = (!is_over).then_some(left);
     }
 
-    /// When the medium has been idle for long enough.
+    /// When the medium will have been idle for the required time.
     fn ready_at(&self) -> Instant {
         after(self.idle_since.max(self.nav_ends()), self.rules.difs_nanos).max(self.eifs_until)
     }
@@ -357,7 +362,8 @@ mod tests {
         (contention, chance)
     }
 
-    /// The same after two transmissions, of which it failed to receive the one that ended first, at 900.
+    /// A station that sensed two transmissions, and failed to receive the one that ended first, at
+    /// 900.
     fn after_two_frames(config: Config) -> (Contention, Chance) {
         let (mut contention, mut chance) =
             (Contention::new(Rules::new(&config)), Chance::new(1, 0));
@@ -378,7 +384,7 @@ mod tests {
         let (mut contention, mut chance) = after_a_frame();
         contention.want(at(1020), &mut chance);
         assert_eq!(contention.access_at(), Some(at(1050)));
-        // Another begins within the DIFS: now it has to draw.
+        // Another begins within the DIFS: now a backoff is needed.
         contention.carrier_on(at(1030), at(2000), false, Notice::All, &mut chance);
         assert!(contention.backoff.is_some());
     }
@@ -390,7 +396,7 @@ mod tests {
         assert_eq!(contention.access_at(), Some(at(1364)), "from when the medium is idle");
         contention.received_well();
         assert_eq!(contention.access_at(), Some(at(1050)));
-        // A frame received while the medium is still busy ends it before it begins.
+        // A frame received while the medium is still busy cancels the EIFS before it begins.
         let (mut contention, mut chance) = after_a_frame();
         contention.carrier_on(at(2000), at(3000), false, Notice::All, &mut chance);
         contention.received_badly(at(2500));
@@ -421,7 +427,7 @@ mod tests {
         contention.reception_begins(at(1400));
         contention.want(at(1600), &mut chance);
         assert!(contention.access_at() >= Some(at(3050)));
-        // Too late: it had lapsed.
+        // Too late: the reservation had ended.
         let (mut contention, mut chance) = after_a_frame();
         contention.reserve(at(3000), Some(at(1500)));
         contention.reception_begins(at(1500));
@@ -459,7 +465,8 @@ mod tests {
     #[test]
     fn ns3_is_told_late_of_what_began_during_a_reception() {
         let rules = Rules::new(&Config::like_ns3());
-        // A frame is received until 1000; another begins at 100, in its preamble, at 150, in its header, or at 500.
+        // A frame is received until 1000; another begins at 100, during its preamble, at 150,
+        // during its header, or at 500.
         let until_header = Notice::UntilHeader(at(192));
         for (second, notice, wanted, draws) in [
             (100, Notice::InPreamble(at(192)), 1000, false),
@@ -475,14 +482,15 @@ mod tests {
             contention.want(at(wanted), &mut chance);
             assert_eq!(contention.backoff.is_some(), draws, "{second} {wanted}");
             contention.carrier_off(at(2000));
-            assert!(contention.access_at() >= Some(at(2050)), "it is sensed all the same");
+            assert!(contention.access_at() >= Some(at(2050)), "it is nevertheless sensed");
         }
     }
 
     #[test]
     fn ns3_takes_the_medium_for_idle_after_a_header_that_it_cannot_read() {
         let rules = Rules::new(&Config::like_ns3());
-        // One is followed from 0 to 1000, another comes at 100, in its preamble, or at 150, in its header.
+        // The receiver is locked onto a frame from 0 to 1000; another begins at 100, during its
+        // preamble, or at 150, during its header.
         for (second, notice, is_idle) in
             [(100, Notice::InPreamble(at(192)), true), (150, Notice::All, false)]
         {
@@ -500,7 +508,7 @@ mod tests {
             contention.want(at(192), &mut chance);
             let goes = is_idle.then_some(at(192 + 50));
             assert_eq!(contention.access_at(), goes, "{second}");
-            // Of what comes then it is told again, unless that ends before.
+            // A later transmission is reported again, unless it ends earlier.
             contention.carrier_on(at(200), at(1050), false, Notice::All, &mut chance);
             assert_eq!(contention.is_idle(), is_idle, "{second}");
             contention.carrier_on(at(210), at(1200), false, Notice::All, &mut chance);

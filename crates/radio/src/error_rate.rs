@@ -1,19 +1,21 @@
-//! How likely bits are wrong, by modulation and by the ratio of signal to noise and interference.
+//! Bit error rates, by modulation and by the ratio of signal to noise and interference.
 //!
-//! Sources: for differential phase shift keying Proakis, Digital Communications (DBPSK exactly, DQPSK
-//! by the tail of the normal distribution that it approaches); for CCK the union bounds of IEEE
-//! 802.15.2-2003, "Physical layer models"; for OFDM the union bound on the standard's convolutional
-//! code with hard decisions (Pursley and Taipale, 1987) over the modulations' bit errors, with the
-//! weights of the code and its puncturings by Haccoun and Bégin (1989), as NIST's model in ns-3 has it.
+//! Sources: for differential phase shift keying Proakis, Digital Communications (DBPSK exactly;
+//! DQPSK by the tail of the normal distribution, which it approaches). For CCK the union bounds of
+//! IEEE 802.15.2-2003, "Physical layer models". For OFDM the union bound on the standard's
+//! convolutional code with hard decisions (Pursley and Taipale, 1987), over the bit error rates of
+//! the modulations. The weights of the code and its puncturings are those of Haccoun and Bégin
+//! (1989), as in NIST's model in ns-3.
 
 use crate::rate::Rate;
 
-/// Below this hazard of a bit a whole frame is safe: 10⁵ such bits fail once in 10⁸ times.
+/// Below this hazard per bit a whole frame is safe: 10⁵ such bits contain an error once in 10⁸
+/// frames.
 const SAFE: f64 = 1e-13;
 
-/// The ratio above which bits of a rate are practically safe.
+/// The ratio above which bit errors at a rate are negligible.
 pub fn safe_ratio(rate: Rate) -> f64 {
-    // Between -30 and +40 dB; halving 40 times is exact enough by far.
+    // Bisection between -30 and +40 dB; 40 steps are far more than needed.
     let (mut low, mut high) = (1e-3, 1e4);
     for _ in 0..40 {
         let middle = (low + high) / 2.0;
@@ -22,13 +24,13 @@ pub fn safe_ratio(rate: Rate) -> f64 {
     high
 }
 
-/// The hazard of one bit: the logarithm of the chance that it survives, without its sign. Hazards of bits
-/// add up, and so many together are survived with a chance of `exp(-sum)`.
+/// The hazard of one bit: the negative logarithm of the probability that it is correct. Hazards add
+/// up: bits with the sum `sum` are all correct with probability `exp(-sum)`.
 ///
-/// `ratio` is signal power to noise and interference power within the channel, not in dB.
+/// `ratio` is signal power divided by noise and interference power within the channel, not in dB.
 pub fn hazard(rate: Rate, ratio: f64) -> f64 {
     match rate {
-        // Energy per bit to noise density: a channel of 22 MHz has so many bits a second.
+        // Energy per bit over noise density: a channel is 22 MHz wide.
         Rate::Mbps1 => bit(0.5 * libm::exp(-22.0 * ratio)),
         Rate::Mbps2 => {
             let distance = 4.0 - 2.0 * std::f64::consts::SQRT_2;
@@ -55,20 +57,20 @@ fn bit(wrong: f64) -> f64 {
     -libm::log1p(-wrong.clamp(0.0, 0.5))
 }
 
-/// The hazard of a CCK symbol: each group of wrong words has its size and its distance.
+/// The hazard of a CCK symbol. Each group of wrong code words has a size and a distance.
 fn symbol(words: &[(f64, f64)], ratio: f64) -> f64 {
     let wrong: f64 = words.iter().map(|(count, distance)| count * tail(distance * ratio)).sum();
     let count: f64 = words.iter().map(|(count, _)| count).sum();
-    // At worst the receiver guesses among all words.
+    // In the worst case the receiver guesses among all code words.
     -libm::log1p(-wrong.clamp(0.0, count / (count + 1.0)))
 }
 
-/// The chance that a normal variable exceeds the root of `square`.
+/// The probability that a normal variable exceeds the root of `square`.
 fn tail(square: f64) -> f64 {
     0.5 * libm::erfc(libm::sqrt(square / 2.0))
 }
 
-// Uncoded bit errors of the modulations; the ratio is that of a subcarrier's symbol.
+// Bit error rates of the modulations without coding; the ratio is that of a subcarrier's symbol.
 
 fn bpsk(ratio: f64) -> f64 {
     tail(2.0 * ratio)
@@ -86,8 +88,9 @@ fn qam64(ratio: f64) -> f64 {
     7.0 / 12.0 * tail(ratio / 21.0)
 }
 
-/// The code of constraint length 7, punctured: information bits per step of its trellis, the least
-/// distance of a wrong path, the distance from one group of paths to the next, and wrong bits of each.
+/// The punctured convolutional code of constraint length 7: information bits per step of its
+/// trellis, the least distance of a wrong path, the difference in distance between groups of paths,
+/// and the number of wrong bits in each group.
 struct Code {
     bits: f64,
     distance: i32,
@@ -116,12 +119,12 @@ const THREE_QUARTERS: Code = Code {
     weights: &[42.0, 201.0, 1492.0, 10_469.0, 62_935.0, 379_644.0, 2_253_373.0, 13_073_811.0],
 };
 
-/// The hazard of a decoded bit, if a bit on the air is wrong with this probability.
+/// The hazard of a decoded bit, given the bit error rate before decoding.
 fn coded(code: &Code, wrong: f64) -> f64 {
     let bound = libm::sqrt(4.0 * wrong * (1.0 - wrong));
     let step = if code.step == 2 { bound * bound } else { bound };
     let first = libm::pow(bound, f64::from(code.distance));
-    // Horner's scheme, from the farthest paths to the nearest.
+    // Horner's scheme, from the most distant paths to the nearest.
     let sum = code.weights.iter().rev().fold(0.0, |sum, weight| sum * step + weight) * first;
     bit(sum / (2.0 * code.bits))
 }
@@ -140,11 +143,11 @@ mod tests {
 
     #[test]
     fn known_points() {
-        // DBPSK: half of exp(-Eb/N0); at Eb/N0 = 22 × 0.5.
+        // DBPSK: exp(-Eb/N0) / 2, at Eb/N0 = 22 × 0.5.
         assert!((hazard(Rate::Mbps1, 0.5) / (0.5 * libm::exp(-11.0)) - 1.0).abs() < 1e-3);
-        // Of the normal distribution 2.275 % lie beyond two standard deviations.
+        // 2.275 % of a normal distribution lie beyond two standard deviations.
         assert!((tail(4.0) - 0.02275).abs() < 1e-5);
-        // BPSK at 9.6 dB: a bit in 10⁵ is wrong.
+        // BPSK at 9.6 dB: a bit error rate of 10⁻⁵.
         assert!((bpsk(power::ratio(9.6)) / 1e-5 - 1.0).abs() < 0.05);
         assert!((qpsk(power::ratio(12.6)) / 1e-5 - 1.0).abs() < 0.05);
         // DQPSK needs 2.3 dB more than QPSK.
@@ -157,7 +160,8 @@ mod tests {
         let dsss = [Rate::Mbps1, Rate::Mbps2, Rate::Mbps5_5, Rate::Mbps11].map(half_lost_db);
         assert!(dsss.is_sorted(), "{dsss:?}");
         assert!((6.0..9.0).contains(&dsss[3]), "{dsss:?}");
-        // 9 Mbit/s needs more than 12: the code is weaker, and the modulation no gain to it.
+        // 9 Mbit/s needs more signal than 12 Mbit/s: its code is weaker, and BPSK does not make up
+        // for it.
         let ofdm = Rate::ALL.into_iter().filter(|rate| rate.is_ofdm() && *rate != Rate::Mbps9);
         let ofdm: Vec<f64> = ofdm.map(half_lost_db).collect();
         assert!(ofdm.is_sorted(), "{ofdm:?}");

@@ -1,32 +1,36 @@
-//! An 802.11 medium: who hears which frame, when, and what it costs in air.
+//! An 802.11 medium: which stations receive which frame, when, and how much airtime it takes.
 //!
 //! *What this is:* a state machine of one shared channel and the DCF of all stations on it, without
-//! clocks, sockets, threads or files. Packets go in as an [`Input`] with a time; what stations heard
-//! and how sending went comes out as an [`Output`]. The lab drives it in real time, the simulator in
-//! virtual time. *Who calls it:* a driver: give one input, drain [`Medium::poll_output`], sleep until
-//! [`Medium::poll_timeout`], call [`Medium::handle_timeout`]. *What it never does:* look into a
-//! packet, read a clock, draw chance that does not come from its seed, or allocate for a frame once
-//! its tables have grown to what the traffic needs. *Where to start:* `medium.rs`, then
-//! `medium/exchange.rs` and `medium/air.rs`; `contention.rs` is one station's turn, `receiver.rs` one
-//! station's ear, `physics.rs` and `error_rate.rs` what decides about receptions, `phy.rs` and
-//! `airtime.rs` the standard's numbers. Beside the engine: [`propagation`] makes links of positions,
-//! [`waypoint`] moves stations, [`theory`] says what a channel can carry.
+//! clocks, sockets, threads or files. The driver gives it packets, each as an [`Input`] with a
+//! time. It returns as [`Output`]s which frames stations received, and how each transmission ended.
+//! The lab drives it in real time, the simulator in virtual time. *Who calls it:* a driver: give
+//! one input, drain [`Medium::poll_output`], sleep until [`Medium::poll_timeout`], call
+//! [`Medium::handle_timeout`]. *What it never does:* look into a packet, read a clock, use random
+//! numbers that do not come from its seed, or allocate memory per frame once its tables have
+//! reached the size that the traffic needs. *Where to start:* `medium.rs`, then
+//! `medium/exchange.rs` and `medium/air.rs`. `contention.rs` is one station's channel access,
+//! `receiver.rs` its receiver. `physics.rs` and `error_rate.rs` decide about receptions. `phy.rs`
+//! and `airtime.rs` have the numbers of the standard. Beside the engine: [`propagation`] computes
+//! links from positions, [`waypoint`] moves stations, [`theory`] computes what a channel can carry.
 //!
-//! *Standard:* IEEE 802.11-2016, the DCF clause (carrier sense, NAV, backoff, EIFS, ACKs, RTS and CTS,
-//! retry limits) over 802.11b with both preambles, 802.11a and 802.11g. *What a [`Config`] chooses:* how a
-//! frame's fate is decided ([`Decoding`]), what an idle receiver follows ([`Locking`]), and whose reading
-//! of the DCF stations follow ([`Dcf`]). *Where it departs:*
+//! *Standard:* IEEE 802.11-2016, the DCF clause (carrier sense, NAV, backoff, EIFS, ACKs, RTS and
+//! CTS, retry limits) over 802.11b with both preambles, 802.11a and 802.11g. *What a [`Config`]
+//! chooses:* how the reception of a frame is decided ([`Decoding`]), which signals an idle receiver
+//! locks onto ([`Locking`]), and which interpretation of the DCF stations use ([`Dcf`]). *Where it
+//! departs from the standard:*
 //!
-//! - Signals arrive at once: no propagation delay, no time to switch between receiving and sending.
-//!   So two stations collide if their backoffs end at the very same instant.
-//! - A signal below its link's threshold of carrier sense is nothing: it does not even disturb.
-//! - A receiver stays with the signal that it follows: no later one captures it, however strong, unless
-//!   it comes at the same instant, or in the place of a preamble or PHY header that was lost.
-//! - A frame of 802.11g disturbs others during its signal extension too, when nothing is sent any more.
-//! - Fading is constant during a frame and independent from frame to frame; so are losses of links, but for
-//!   those of frames for others, which may come in spells ([`Config::overhear_spell`]).
-//! - All frames to one station go at one rate, all others at the basic rate. There is no fragmentation,
-//!   no rate control, no protection of mixed networks, no beacon.
+//! - Signals arrive at once: there is no propagation delay, and no time to switch between receiving
+//!   and sending. Two stations therefore collide only if their backoffs end at the very same
+//!   instant.
+//! - A signal below the carrier-sense threshold of its link is ignored: it does not even interfere.
+//! - A receiver stays with the signal that it is locked onto. A later one never captures it,
+//!   however strong, unless it begins at the same instant, or the preamble or PHY header of the
+//!   first was lost.
+//! - A frame of 802.11g also interferes during its signal extension, when in fact nothing is sent.
+//! - Fading is constant during a frame and independent from frame to frame. So are losses on links,
+//!   except those of overheard frames, which may come in bursts ([`Config::overhear_spell`]).
+//! - All frames to one station are sent at one rate, all others at the basic rate. There is no
+//!   fragmentation, no rate control, no protection of mixed networks, no beacon.
 
 mod airtime;
 mod chance;
@@ -34,6 +38,7 @@ mod config;
 mod contention;
 mod due;
 mod error_rate;
+mod hearers;
 mod links;
 mod medium;
 mod outbox;
@@ -44,7 +49,6 @@ mod physics;
 pub mod power;
 pub mod propagation;
 mod rate;
-mod reach;
 mod receiver;
 mod report;
 mod spells;

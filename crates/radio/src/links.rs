@@ -1,56 +1,57 @@
-//! Who hears whom, and how strongly.
+//! The links: which station senses which, and how strongly.
 
 use crate::output::Station;
 use crate::power::POWER_MAX;
 use crate::propagation::{Propagation, Ranges};
 
-/// What one station gets of another's signal.
+/// The link from one station to another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Link {
-    /// Received power in attowatts (10⁻¹⁸ W, see [`power`](crate::power)); an integer so that sums are
-    /// exact. More than [`POWER_MAX`] counts as [`POWER_MAX`]. If links fade, its mean.
+    /// Received power in attowatts (10⁻¹⁸ W, see [`power`](crate::power)); an integer, so that sums
+    /// are exact. The maximum is [`POWER_MAX`]. If links fade, the mean.
     pub power: u64,
-    /// Strong enough to be received; else it is only sensed, and interferes. If links fade, the
-    /// [`Thresholds`] decide instead.
+    /// Whether the signal is strong enough to be received. Otherwise it is only sensed, and
+    /// interferes. If links fade, the [`Thresholds`] decide instead.
     pub decodable: bool,
-    /// Probability that a frame does not arrive though nothing disturbed it. Which frames suffer it,
-    /// [`LossScope`](crate::LossScope) says.
+    /// Probability that a frame is lost without interference. [`LossScope`](crate::LossScope) says
+    /// for which frames.
     pub loss: f64,
-    /// The same of data frames that are for others; they may arrive here though nothing else does. `None`:
-    /// they are as any other.
+    /// The same for overheard data frames. They may be received here even if no other frame is.
+    /// `None`: `loss` applies.
     pub overheard_loss: Option<f64>,
 }
 
-/// From which power on signals mean something, in attowatts.
+/// The thresholds of received power, in attowatts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Thresholds {
-    /// From here on a frame can be decoded.
+    /// From this power on a frame can be decoded.
     pub receive: u64,
-    /// From here on a carrier is sensed, and disturbs.
+    /// From this power on a carrier is sensed, and interferes.
     pub sense: u64,
 }
 
-/// The links between the stations of one channel, each in its own direction.
+/// The links between the stations of one channel, one for each direction.
 #[derive(Clone, Debug)]
 pub struct Links {
-    /// For each sender those that sense it, in order of their numbers.
+    /// For each sender, the stations that sense it, in order of their numbers.
     hearers: Vec<Vec<(Station, Link)>>,
     fading: Option<Thresholds>,
 }
 
 impl Links {
-    /// So many stations, none of which hears another.
+    /// This number of stations, without links.
     ///
     /// # Panics
     ///
-    /// If there are more stations than a [`Station`] can count.
+    /// If there are more stations than a [`Station`] can number.
     pub fn new(stations: usize) -> Self {
         assert!(stations <= usize::from(u16::MAX), "a channel has at most 65535 stations");
         Self { hearers: vec![Vec::new(); stations], fading: None }
     }
 
-    /// Links from positions on a plane, in metres: the same both ways, none beyond `ranges.sense_m`.
-    /// Power falls as over ground ([`Propagation::in_ranges`]). `loss` gets the distance in metres.
+    /// The links between positions on a plane, in metres: equal in both directions, none beyond
+    /// `ranges.sense_m`. Two-ray ground propagation ([`Propagation::in_ranges`]). `loss` is given
+    /// the distance in metres.
     pub fn by_distance(
         positions_m: &[(f64, f64)],
         ranges: Ranges,
@@ -59,8 +60,9 @@ impl Links {
         Propagation::in_ranges(ranges).links(positions_m, loss)
     }
 
-    /// From now on each frame reaches each receiver with a power of its own, whose mean is that of the
-    /// link (Rayleigh fading, constant during a frame), and the thresholds say what it is good for.
+    /// Adds Rayleigh fading: each frame reaches each receiver with its own power, constant during
+    /// the frame. The link's power is the mean, and the thresholds decide what the receiver can do
+    /// with the frame.
     #[must_use]
     pub fn fading(mut self, thresholds: Thresholds) -> Self {
         self.fading = Some(thresholds);
@@ -72,11 +74,11 @@ impl Links {
         self.fading
     }
 
-    /// Says what `to` gets of the signal of `from`; nobody gets its own.
+    /// Sets the link from one station to another; a link to itself is ignored.
     ///
     /// # Panics
     ///
-    /// If one of them is not among the stations.
+    /// If one of the stations does not exist.
     pub fn set(&mut self, from: Station, to: Station, link: Link) {
         assert!(usize::from(to.0) < self.stations(), "no such station: {to:?}");
         let hearers = &mut self.hearers[usize::from(from.0)];
@@ -88,26 +90,26 @@ impl Links {
         }
     }
 
-    /// From now on `to` gets nothing of the signal of `from`.
+    /// Removes the link from one station to another.
     pub fn remove(&mut self, from: Station, to: Station) {
         if let Some(hearers) = self.hearers.get_mut(usize::from(from.0)) {
             hearers.retain(|(station, _)| *station != to);
         }
     }
 
-    /// What `to` gets of the signal of `from`, if anything.
+    /// The link from one station to another, if there is one.
     pub fn get(&self, from: Station, to: Station) -> Option<&Link> {
         let hearers = self.hearers_of(from);
         let index = hearers.binary_search_by_key(&to, |(station, _)| *station).ok()?;
         Some(&hearers[index].1)
     }
 
-    /// How many stations there are.
+    /// The number of stations.
     pub fn stations(&self) -> usize {
         self.hearers.len()
     }
 
-    /// Those that sense a station, in order of their numbers.
+    /// The stations that sense a station, in order of their numbers.
     pub fn hearers_of(&self, from: Station) -> &[(Station, Link)] {
         self.hearers.get(usize::from(from.0)).map_or(&[], Vec::as_slice)
     }

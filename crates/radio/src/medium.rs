@@ -1,6 +1,6 @@
-//! The engine's door: its contract, and the loop that does what is due.
+//! The interface of the engine: its contract, and the loop that handles due timers.
 //!
-//! `air.rs` begins and ends transmissions; `exchange.rs` takes a packet from its arrival through
+//! `air.rs` begins and ends transmissions; `exchange.rs` handles a packet from its arrival through
 //! its tries to its end.
 
 mod air;
@@ -10,12 +10,12 @@ use crate::airtime::Timing;
 use crate::chance::Chance;
 use crate::config::Config;
 use crate::contention::Rules;
+use crate::hearers::Hearers;
 use crate::links::Links;
 use crate::outbox::Outbox;
 use crate::output::{Input, Output, Station};
 use crate::packets::{Packet, Packets};
 use crate::physics::Physics;
-use crate::reach::Reach;
 use crate::report::Report;
 use crate::timers::{Timer, Timers};
 use crate::transceiver::Transceiver;
@@ -23,9 +23,9 @@ use wire::Instant;
 
 /// A shared 802.11 channel and all its stations. `F` is the driver's packet.
 ///
-/// Drive it so: give one input, drain [`poll_output`](Self::poll_output) until it is empty, and at
-/// [`poll_timeout`](Self::poll_timeout) call [`handle_timeout`](Self::handle_timeout) and drain again.
-/// Being late does no harm: everything happens, and is dated, when it was due.
+/// The driver gives one input, drains [`poll_output`](Self::poll_output) until it is empty, and at
+/// [`poll_timeout`](Self::poll_timeout) calls [`handle_timeout`](Self::handle_timeout) and drains
+/// again. A late call does no harm: every event happens, and is dated, at its proper time.
 ///
 /// ```
 /// use radio::{Config, Destination, Input, Link, Links, Medium, Outcome, Output, Station};
@@ -60,7 +60,7 @@ pub struct Medium<F> {
     timing: Timing,
     physics: Physics,
     now: Instant,
-    reach: Reach,
+    hearers: Hearers,
     stations: Vec<Transceiver>,
     timers: Timers,
     packets: Packets<F>,
@@ -68,7 +68,7 @@ pub struct Medium<F> {
 }
 
 impl<F> Medium<F> {
-    /// A channel on which nothing has been sent yet. The same seed and inputs give the same outputs.
+    /// A channel before the first transmission. The same seed and inputs give the same outputs.
     ///
     /// # Panics
     ///
@@ -83,7 +83,7 @@ impl<F> Medium<F> {
             timing: Timing::new(&config),
             physics: Physics::new(&config),
             now: Instant::ZERO,
-            reach: Reach::new(&links, &config, seed),
+            hearers: Hearers::new(&links, &config, seed),
             stations: chance.map(|c| Transceiver::new(c, rules, config.queue_frames_max)).collect(),
             timers: Timers::new(count),
             packets: Packets::with_capacity(count),
@@ -92,15 +92,15 @@ impl<F> Medium<F> {
         }
     }
 
-    /// Does what is due until `now`, and then takes in one thing that happened.
+    /// Handles all timers before `now`, then the input.
     ///
-    /// Of what is due at `now` itself, all but transmissions of data that would begin: those wait for
-    /// further inputs of the same instant, so that stations which are given packets at one instant
-    /// begin at one instant. An earlier `now` than the last counts as the last.
+    /// Of the timers due exactly at `now`, those that begin the transmission of data are left for
+    /// later. Thus stations that are given packets at the same instant also begin to send at the
+    /// same instant. If `now` is earlier than in the last call, the last one counts.
     ///
     /// # Panics
     ///
-    /// If a station is not among the links'.
+    /// If a station does not exist.
     pub fn handle_input(&mut self, now: Instant, input: Input<F>) {
         debug_assert!(self.outbox.is_empty(), "drain the outputs of one input before the next");
         self.run(now, Timer::Answer);
@@ -111,50 +111,50 @@ impl<F> Medium<F> {
             Input::Link { from, to, link } => {
                 self.check(from.max(to));
                 let is_sending = self.station(from).on_air.is_some();
-                self.reach.change(from, to, link, is_sending);
+                self.hearers.change(from, to, link, is_sending);
             }
         }
     }
 
-    /// Does all that is due until `now`, in order of time.
+    /// Handles all timers until `now`, in order of time.
     pub fn handle_timeout(&mut self, now: Instant) {
         debug_assert!(self.outbox.is_empty(), "drain the outputs of one input before the next");
         self.run(now, Timer::Access);
     }
 
-    /// Gives out one thing that happened; drain it until `None`.
+    /// Takes one output; drain until `None`.
     pub fn poll_output(&mut self) -> Option<Output<'_, F>> {
         self.outbox.poll(&mut self.packets)
     }
 
-    /// When it wants [`handle_timeout`](Self::handle_timeout), if nothing is sent before; `None` if
-    /// nothing is on the air nor waiting.
+    /// When [`handle_timeout`](Self::handle_timeout) must be called, unless an input comes first;
+    /// `None` if no station sends or waits.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.timers.next().map(|(at, ..)| at)
     }
 
-    /// What its stations have in common.
+    /// The common settings of its stations.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// What a station has counted.
+    /// The counters of a station.
     ///
     /// # Panics
     ///
-    /// If the station is not among the links'.
+    /// If the station does not exist.
     pub fn report(&self, station: Station) -> &Report {
         &self.stations[usize::from(station.0)].report
     }
 
-    /// What all stations have counted, added up.
+    /// The sum of the counters of all stations.
     pub fn total(&self) -> Report {
         let mut total = Report::default();
         self.stations.iter().for_each(|station| total += &station.report);
         total
     }
 
-    /// Does what is due before `until`, and of what is due then, timers up to `last`.
+    /// Handles timers due before `until`; of those due at `until`, only the kinds up to `last`.
     fn run(&mut self, until: Instant, last: Timer) {
         let until = until.max(self.now);
         while let Some((at, timer, station)) = self.timers.next() {

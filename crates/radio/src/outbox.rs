@@ -1,4 +1,4 @@
-//! What is ready for the driver, kept without allocating: packets and receptions stay in tables.
+//! The queue of outputs. It does not allocate: packets and receptions stay in tables.
 
 use crate::output::{ControlFrame, Frame, Outcome, Output, Reception};
 use crate::packets::{Packet, PacketId, Packets};
@@ -6,13 +6,13 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use wire::Instant;
 
-/// Outputs in the order in which they came to be.
+/// Outputs in the order in which they were produced.
 #[derive(Clone, Debug, Default)]
 pub struct Outbox {
     ready: VecDeque<Ready>,
-    /// Of all outputs in `ready`.
+    /// The receptions of all outputs in `ready`.
     receptions: Vec<Reception>,
-    /// Where those begin that belong to no output yet.
+    /// The index of the first reception that belongs to no output yet.
     unclaimed: usize,
 }
 
@@ -28,29 +28,29 @@ impl Outbox {
         self.ready.is_empty()
     }
 
-    /// One more station received the transmission that is ending.
+    /// Adds a station that received the transmission that is ending.
     pub fn reception(&mut self, reception: Reception) {
         self.receptions.push(reception);
     }
 
-    /// A data frame ended; the receptions since the last output are its.
+    /// A data frame ended; the receptions since the last output belong to it.
     pub fn heard(&mut self, frame: Frame, packet: PacketId) {
         let by = self.claim();
         self.ready.push_back(Ready::Heard { frame, packet, by });
     }
 
-    /// A control frame ended; the receptions since the last output are its.
+    /// A control frame ended; the receptions since the last output belong to it.
     pub fn heard_control(&mut self, frame: ControlFrame) {
         let by = self.claim();
         self.ready.push_back(Ready::HeardControl { frame, by });
     }
 
-    /// A packet is done with; it leaves its place when the driver takes it.
+    /// A packet is done; it stays in its table until the driver takes the output.
     pub fn done(&mut self, packet: PacketId, at: Instant, outcome: Outcome, tries: u8) {
         self.ready.push_back(Ready::Done { packet, at, outcome, tries });
     }
 
-    /// Gives out the oldest.
+    /// Takes the oldest output.
     pub fn poll<'a, F>(&'a mut self, packets: &'a mut Packets<F>) -> Option<Output<'a, F>> {
         let Some(ready) = self.ready.pop_front() else {
             self.receptions.clear();

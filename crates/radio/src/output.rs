@@ -1,4 +1,4 @@
-//! The words at the door: stations, frames, and what goes in and comes out.
+//! The interface of the medium: stations, frames, inputs and outputs.
 
 use crate::links::Link;
 use crate::power;
@@ -6,78 +6,79 @@ use crate::rate::Rate;
 use std::time::Duration;
 use wire::Instant;
 
-/// A station: its place in [`Links`](crate::Links), from 0.
+/// A station: its index in [`Links`](crate::Links), from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Station(pub u16);
 
-/// Whom a frame is for.
+/// The addressee of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Destination {
     /// One station, which acknowledges it.
     Station(Station),
-    /// All that hear it; nobody acknowledges it.
+    /// All stations in range; none of them acknowledges it.
     Broadcast,
 }
 
-/// What the driver tells the medium.
+/// An event that the driver reports to the medium.
 #[derive(Clone, Debug)]
 pub enum Input<F> {
     /// A station's network layer has a packet to send.
     Send {
         /// The station.
         from: Station,
-        /// Whom it is for.
+        /// The addressee.
         to: Destination,
         /// Length of the network layer's packet, in bytes.
         bytes: u32,
-        /// The packet itself, or a word for it; the medium does not look into it.
+        /// The packet itself, or a handle of it; the medium does not look into it.
         payload: F,
     },
-    /// From now on `to` gets this of the signals of `from`, or nothing: stations move, links come and
-    /// go. If `from` is sending, what it sends ends as it began.
+    /// Replaces or removes the link between two stations, which may move. A frame that `from` is
+    /// sending now is completed over the old link.
     Link {
         /// The sender.
         from: Station,
-        /// Who hears it.
+        /// The receiver.
         to: Station,
-        /// How well; `None` if not at all.
+        /// The new link; `None` removes it.
         link: Option<Link>,
     },
 }
 
-/// What the medium tells the driver.
+/// An event that the medium reports to the driver.
 #[derive(Debug)]
 pub enum Output<'a, F> {
     /// A data frame's transmission ended.
     Heard {
-        /// What was sent.
+        /// The frame.
         frame: Frame,
-        /// What it carried.
+        /// Its payload.
         payload: &'a F,
-        /// Those that received it, in order of their numbers: the addressee if it did, and whoever
-        /// else did. May be empty.
+        /// The stations that received it, in order of their numbers: the addressee, if it did, and
+        /// overhearing stations. May be empty.
         by: &'a [Reception],
     },
     /// The transmission of an ACK, an RTS or a CTS ended.
     HeardControl {
-        /// What was sent.
+        /// The frame.
         frame: ControlFrame,
-        /// Those that received it, in order of their numbers; always new to them. May be empty.
+        /// The stations that received it, in order of their numbers; `is_new` is always true. May
+        /// be empty.
         by: &'a [Reception],
     },
-    /// The sender is done with a packet. Every packet comes back so, once.
+    /// The sender has finished with a packet. This is reported exactly once for every packet.
     Done {
         /// The sender.
         from: Station,
-        /// Whom it was for.
+        /// The addressee.
         to: Destination,
-        /// What was given in.
+        /// The payload from the input.
         payload: F,
-        /// When it was done.
+        /// When it was finished.
         at: Instant,
-        /// How it went.
+        /// The result.
         outcome: Outcome,
-        /// How often it was on the air; RTS do not count.
+        /// The number of its transmissions, without RTS.
         tries: u8,
     },
 }
@@ -87,15 +88,15 @@ pub enum Output<'a, F> {
 pub struct Frame {
     /// The sender.
     pub from: Station,
-    /// Whom it is for.
+    /// The addressee.
     pub to: Destination,
     /// Length of the network layer's packet in it, in bytes.
     pub bytes: u32,
-    /// How fast it was sent.
+    /// The rate at which it was sent.
     pub rate: Rate,
-    /// 12 bits, counted by each sender; the same for all tries of a packet.
+    /// The sender's sequence number, 12 bits; the same for all tries of a packet.
     pub sequence: u16,
-    /// This is not the first try.
+    /// Whether this is a retransmission.
     pub retry: bool,
     /// When its preamble began.
     pub began: Instant,
@@ -103,29 +104,29 @@ pub struct Frame {
     pub ended: Instant,
 }
 
-/// What a control frame says.
+/// The kinds of control frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Control {
-    /// A data frame arrived.
+    /// ACK: a data frame was received.
     Ack,
-    /// A data frame is to come.
+    /// RTS: announces a data frame.
     Rts,
-    /// It may come.
+    /// CTS: allows the data frame.
     Cts,
 }
 
 /// One transmission of an ACK, an RTS or a CTS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ControlFrame {
-    /// Which of them.
+    /// The kind.
     pub kind: Control,
-    /// The sender. ACK and CTS do not carry it.
+    /// The sender. An ACK or a CTS on the air does not contain it.
     pub from: Station,
-    /// Whom it is for.
+    /// The addressee.
     pub to: Station,
-    /// For how long after its end it reserves the medium (the Duration field).
+    /// How long it reserves the medium after its end (the Duration field).
     pub reserves: Duration,
-    /// How fast it was sent.
+    /// The rate at which it was sent.
     pub rate: Rate,
     /// When its preamble began.
     pub began: Instant,
@@ -136,14 +137,14 @@ pub struct ControlFrame {
 /// One station received a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Reception {
-    /// Who received it.
+    /// The station.
     pub by: Station,
-    /// How strongly, in attowatts (10⁻¹⁸ W).
+    /// Received power in attowatts (10⁻¹⁸ W).
     pub power: u64,
-    /// Noise in the receiver, and the most interference that the frame met, in attowatts.
+    /// The receiver's noise plus the greatest interference during the frame, in attowatts.
     pub noise: u64,
-    /// False if this station already got this very frame in an earlier try: what an addressee's
-    /// duplicate filter does, but for overhearers too.
+    /// False if this station received an earlier try of the same frame. An addressee's duplicate
+    /// filter does this; here it is done for overhearing stations too.
     pub is_new: bool,
 }
 
@@ -158,20 +159,21 @@ impl Reception {
         power::to_dbm(self.noise)
     }
 
-    /// Power above noise and interference, in dB.
+    /// The ratio of power to noise and interference, in dB.
     pub fn snr_db(&self) -> f64 {
         self.power_dbm() - self.noise_dbm()
     }
 }
 
-/// How sending went.
+/// The result of sending a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// The addressee acknowledged it.
     Acked,
-    /// It was sent once; nobody acknowledges a broadcast.
+    /// It was broadcast once; no station acknowledges a broadcast.
     Broadcast,
-    /// No try was answered, and there are no more. The addressee may have got it all the same.
+    /// No try was answered, and the retry limit is reached. The addressee may nevertheless have
+    /// received it.
     GivenUp,
     /// It was never sent: the station's queue was full.
     QueueFull,

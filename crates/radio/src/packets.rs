@@ -1,8 +1,8 @@
-//! Where packets rest between the driver's hand and back.
+//! The table of packets between their input and their `Done`.
 
 use crate::output::{Destination, Station};
 
-/// Where a packet rests.
+/// The key of a packet in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketId(u32);
 
@@ -15,7 +15,7 @@ pub struct Packet<F> {
     pub payload: F,
 }
 
-/// All packets that were sent in and not yet given back.
+/// All packets that are not yet done.
 #[derive(Clone, Debug)]
 pub struct Packets<F> {
     places: Vec<Option<Packet<F>>>,

@@ -1,24 +1,24 @@
-//! The physical layers: their slots and spaces, and how long a frame is on the air.
+//! The physical layers: slots, interframe spaces, and the airtime of frames.
 //!
-//! Sources: IEEE 802.11-2016, the clauses on the high-rate direct-sequence PHY (802.11b), the OFDM PHY
-//! (802.11a) and the extended-rate PHY (802.11g), of each the table of PHY characteristics and the
-//! equation of the transmit time; and the DCF clause for the interframe spaces.
+//! Sources: IEEE 802.11-2016, the clauses on the high-rate direct-sequence PHY (802.11b), the OFDM
+//! PHY (802.11a) and the extended-rate PHY (802.11g): in each, the table of PHY characteristics and
+//! the equation of the transmit time. The DCF clause gives the interframe spaces.
 
 use crate::rate::Rate;
 use std::time::Duration;
 
-/// A physical layer: what all stations of a channel speak.
+/// A physical layer, used by all stations of a channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Phy {
     /// 802.11b with long preambles: 1, 2, 5.5 and 11 Mbit/s.
     #[default]
     B,
-    /// 802.11b with short preambles, but for 1 Mbit/s, which has none.
+    /// 802.11b with short preambles, except at 1 Mbit/s, which has none.
     BShort,
     /// 802.11a: OFDM in the 5 GHz band, 6 to 54 Mbit/s.
     A,
-    /// 802.11g among its own kind (short slots): 6 to 54 Mbit/s, and those of 802.11b with long
-    /// preambles.
+    /// 802.11g without stations of 802.11b (short slots): 6 to 54 Mbit/s, and the rates of 802.11b
+    /// with long preambles.
     G,
 }
 
@@ -32,8 +32,8 @@ impl Phy {
         }
     }
 
-    /// The lowest of the rates that all its stations must have, at which an EIFS expects ACKs. Those of
-    /// 802.11b are mandatory in 802.11g too.
+    /// The lowest mandatory rate, at which an EIFS expects ACKs. In 802.11g the rates of 802.11b
+    /// are mandatory too.
     pub const fn slowest(self) -> Rate {
         match self {
             Self::B | Self::BShort | Self::G => Rate::Mbps1,
@@ -49,7 +49,7 @@ impl Phy {
         })
     }
 
-    /// Between a frame and its answer (aSIFSTime).
+    /// The space between a frame and its response (aSIFSTime).
     pub const fn sifs(self) -> Duration {
         Duration::from_micros(match self {
             Self::B | Self::BShort | Self::G => 10,
@@ -57,7 +57,8 @@ impl Phy {
         })
     }
 
-    /// What a station waits for after the medium fell idle: a SIFS and two slots (DCF timing relations).
+    /// The time that the medium must be idle before a station sends: a SIFS and two slots (DCF
+    /// timing relations).
     pub fn difs(self) -> Duration {
         self.sifs() + 2 * self.slot()
     }
@@ -70,19 +71,19 @@ impl Phy {
         }
     }
 
-    /// Preamble and PHY header before a frame of this rate.
+    /// Duration of preamble and PHY header before a frame of this rate.
     pub const fn preamble(self, rate: Rate) -> Duration {
         Duration::from_micros(match (rate.is_ofdm(), self, rate) {
             // Training symbols, and the SIGNAL symbol.
             (true, ..) => 16 + 4,
-            // 72 bits at 1 Mbit/s, 48 bits at 2.
+            // 72 bits at 1 Mbit/s, then 48 bits at 2 Mbit/s.
             (false, Self::BShort, Rate::Mbps2 | Rate::Mbps5_5 | Rate::Mbps11) => 72 + 24,
             // 144 bits and 48 bits at 1 Mbit/s.
             _ => 144 + 48,
         })
     }
 
-    /// The silence at the end of a frame of this rate, which belongs to it (signal extension).
+    /// The idle time that the standard adds at the end of a frame of this rate (signal extension).
     pub const fn extension(self, rate: Rate) -> Duration {
         match self {
             Self::G if rate.is_ofdm() => Duration::from_micros(6),
@@ -90,14 +91,14 @@ impl Phy {
         }
     }
 
-    /// How long a frame of so many bytes is on the air, its MAC header and FCS among them.
+    /// The airtime of a frame with this number of bytes, including its MAC header and FCS.
     ///
-    /// With direct sequence its bits last a whole number of microseconds, rounded up (LENGTH field). With
-    /// OFDM they fill symbols of 4 microseconds, 16 service and 6 tail bits included, and in the 2.4 GHz
-    /// band the signal extension follows.
+    /// With direct sequence, the bits take a whole number of microseconds, rounded up (LENGTH
+    /// field). With OFDM, they are sent in symbols of 4 microseconds, together with 16 service and
+    /// 6 tail bits; in the 2.4 GHz band the signal extension follows.
     pub fn airtime(self, bytes: u32, rate: Rate) -> Duration {
         let bits = u64::from(bytes) * 8;
-        // Of twice the bits, since rates are in units of 500 kbit/s.
+        // Both sides are doubled, since rates are in units of 500 kbit/s.
         let half_mbps = u64::from(rate.units_of_500_kbps());
         let micros = if rate.is_ofdm() {
             (2 * (16 + bits + 6)).div_ceil(4 * half_mbps) * 4
@@ -107,7 +108,7 @@ impl Phy {
         self.preamble(rate) + Duration::from_micros(micros) + self.extension(rate)
     }
 
-    /// How wide its channel is, in hertz: so much thermal noise comes in.
+    /// The width of a channel in hertz, which determines the thermal noise.
     pub(crate) const fn bandwidth_hz(self) -> f64 {
         match self {
             Self::B | Self::BShort => 22e6,
@@ -139,11 +140,11 @@ mod tests {
     fn ofdm_fills_symbols() {
         let micros = |phy: Phy, bytes, rate| phy.airtime(bytes, rate).as_micros();
         assert_eq!((Phy::A.difs().as_micros(), Phy::G.difs().as_micros()), (34, 28));
-        // 22 and 8 × 14 bits: 134 bits fill 5.6 symbols of 24 bits, and 2.8 of 48.
+        // 22 + 8 × 14 bits = 134 bits take 5.6 symbols of 24 bits, or 2.8 of 48.
         assert_eq!(micros(Phy::A, 14, Rate::Mbps6), 20 + 6 * 4);
         assert_eq!(micros(Phy::A, 14, Rate::Mbps12), 20 + 3 * 4);
         assert_eq!(micros(Phy::A, 14, Rate::Mbps24), 20 + 2 * 4);
-        // 22 and 8 × 1536 bits fill 57.0 symbols of 216 bits: 12310 / 216 = 56.99.
+        // 22 + 8 × 1536 bits take 57 symbols of 216 bits: 12310 / 216 = 56.99.
         assert_eq!(micros(Phy::A, 1536, Rate::Mbps54), 20 + 57 * 4);
         assert_eq!(micros(Phy::G, 1536, Rate::Mbps54), 20 + 57 * 4 + 6);
         assert_eq!(micros(Phy::G, 14, Rate::Mbps1), 304);

@@ -1,4 +1,4 @@
-//! What decides about receptions, the same for all stations of a channel.
+//! The rules that decide about receptions, common to all stations of a channel.
 
 use crate::config::{Config, Decoding, Locking};
 use crate::error_rate;
@@ -7,50 +7,51 @@ use crate::power;
 use crate::rate::Rate;
 use std::time::Duration;
 
-/// A frame is received if its signal is so many times as strong as all interference together: 10 dB,
-/// ns-2's capture threshold.
+/// A frame is received if its signal is this many times as strong as all interference together: 10
+/// dB, the capture threshold of ns-2.
 const CAPTURE_RATIO: u64 = 10;
 
-/// A preamble is found if it is so many dB above all else (ns-3's default).
+/// A receiver detects a preamble if it is this many dB above noise and interference (ns-3's
+/// default).
 const PREAMBLE_DB: f64 = 4.0;
 
-/// At which of its two rates a frame is sent.
+/// The two rates of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Speed {
     Data,
     Basic,
 }
 
-/// Of a frame what carries bits.
+/// The parts of a frame that carry bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stretch {
+pub enum Section {
     Header,
     Body,
 }
 
-/// What decides about receptions.
+/// The rules that decide about receptions.
 #[derive(Clone, Debug)]
 pub struct Physics {
     pub decoding: Decoding,
     pub locking: Locking,
-    /// Noise in a receiver, in attowatts.
+    /// Noise of a receiver, in attowatts.
     pub noise: u64,
     preamble_ratio: f64,
-    /// PHY header and body of frames, by their speed.
+    /// PHY header and body of a frame, for each of the two rates.
     parts: [[Part; 2]; 2],
-    /// How long nothing is sent at the end of frames, in nanoseconds, by their speed.
+    /// The signal extension at the end of a frame, in nanoseconds, for each of the two rates.
     silences: [u64; 2],
 }
 
-/// A stretch of a frame that goes at one rate.
+/// A part of a frame that is sent at one rate.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     rate: Rate,
-    /// Nanoseconds from the preamble's beginning.
+    /// Nanoseconds from the start of the preamble.
     begins: u64,
     ends: u64,
     bits_per_nano: f64,
-    /// Bits are safe if signal to noise and interference is above this.
+    /// Above this ratio of signal to noise and interference, bit errors are negligible.
     safe_ratio: f64,
 }
 
@@ -79,7 +80,7 @@ impl Physics {
         }
     }
 
-    /// Whether a receiver finds the preamble of a signal among so much else.
+    /// Whether a receiver detects the preamble of a signal, given the interference.
     pub fn finds(&self, signal: u64, interference: u64) -> bool {
         match self.decoding {
             Decoding::Capture => true,
@@ -89,49 +90,51 @@ impl Physics {
         }
     }
 
-    /// Whether the PHY header of a signal can be read that a receiver follows, if nothing disturbs it. Where
-    /// bit errors decide, those of weak frames can: their bodies are what cannot be decoded.
+    /// Whether a receiver can read the PHY header of a signal without interference. With
+    /// [`Decoding::BitErrors`] it can even read that of a frame whose body is too weak.
     pub fn understands(&self, decodable: bool) -> bool {
         decodable || self.decoding == Decoding::BitErrors
     }
 
-    /// Whether a signal stands out from the most interference that it met.
+    /// Whether a signal captures the receiver: it is strong enough against the greatest
+    /// interference.
     pub fn captures(&self, signal: u64, interference_max: u64) -> bool {
         signal >= interference_max.saturating_mul(CAPTURE_RATIO)
     }
 
-    /// When the PHY header of a frame ends, in nanoseconds from the beginning of its preamble.
+    /// The end of a frame's PHY header, in nanoseconds from the start of its preamble.
     pub fn header_ends(&self, speed: Speed) -> u64 {
         self.parts[speed as usize][0].ends
     }
 
-    /// When it begins, and when it ends.
+    /// The start and the end of a frame's PHY header, likewise.
     pub fn header_bounds(&self, speed: Speed) -> (u64, u64) {
         let header = &self.parts[speed as usize][0];
         (header.begins, header.ends)
     }
 
-    /// How long the preamble and the PHY header of a frame last.
+    /// The duration of a frame's preamble and PHY header.
     pub fn header(&self, speed: Speed) -> Duration {
         Duration::from_nanos(self.header_ends(speed))
     }
 
-    /// How long nothing is sent at the end of a frame, in nanoseconds.
+    /// The duration of the signal extension at the end of a frame, in nanoseconds.
     pub fn silence(&self, speed: Speed) -> u64 {
         self.silences[speed as usize]
     }
 
-    /// The hazard to header or body of a frame while interference was constant: nanoseconds count from the
-    /// beginning of its preamble, up to the end of its bits at most.
+    /// The hazard to the header or the body of a frame in a period of constant interference. The
+    /// period is in nanoseconds from the start of the preamble; it ends with the frame's last bit
+    /// at the latest.
     pub fn hazard(
         &self,
-        (speed, stretch): (Speed, Stretch),
+        (speed, section): (Speed, Section),
         (from, to): (u64, u64),
         signal: u64,
         others: u64,
     ) -> f64 {
         let (signal, noise) = (signal as f64, (self.noise + others) as f64);
-        let part = &self.parts[speed as usize][stretch as usize];
+        let part = &self.parts[speed as usize][section as usize];
         let nanos = to.min(part.ends).saturating_sub(from.max(part.begins));
         if nanos == 0 || signal >= part.safe_ratio * noise {
             return 0.0;
@@ -140,7 +143,7 @@ impl Physics {
     }
 }
 
-/// PHY header and body of a frame of this rate; what is before the header only synchronises.
+/// PHY header and body of a frame at this rate. The bits before the header only synchronise.
 fn parts(phy: Phy, rate: Rate) -> [Part; 2] {
     let body_us = phy.preamble(rate).as_micros() as u64;
     let (header_rate, header_us) = match body_us {
@@ -159,18 +162,18 @@ mod tests {
     fn only_what_overlaps_is_in_danger() {
         let physics = Physics::new(&Config::like_ns3());
         let hazards = |from_us: u64, to_us: u64, others| {
-            [Stretch::Header, Stretch::Body].map(|stretch| {
+            [Section::Header, Section::Body].map(|section| {
                 let piece = (from_us * 1000, to_us * 1000);
-                physics.hazard((Speed::Data, stretch), piece, 1_000_000_000, others)
+                physics.hazard((Speed::Data, section), piece, 1_000_000_000, others)
             })
         };
         assert_eq!(hazards(0, 1500, 0), [0.0, 0.0], "33 dB are safe");
         assert_eq!(hazards(0, 144, 9_000_000_000), [0.0, 0.0], "the preamble carries no bits");
-        // Header at 1 Mbit/s: 48 bits; 9.5 dB below the rest each is wrong with half of exp(-22 / 9).
+        // Header at 1 Mbit/s: 48 bits. At -9.5 dB each is wrong with probability exp(-22 / 9) / 2.
         let [header, body] = hazards(0, 192, 9_000_000_000);
         let bits = -48.0 * (1.0 - 0.5 * (-22.0_f64 / 9.0).exp()).ln();
         assert!((header / bits - 1.0).abs() < 0.001 && body == 0.0, "{header}");
-        // 11 bits a microsecond.
+        // 11 bits per microsecond.
         let [header, body] = hazards(192, 193, 200_000_000);
         let ratio = 1e9 / (200_000_000 + physics.noise) as f64;
         let bits = 11.0 * error_rate::hazard(Rate::Mbps11, ratio);

@@ -1,11 +1,11 @@
-//! From positions to links: how power falls with distance, and what it is good for.
+//! From positions to links: received power as a function of distance, and the thresholds.
 //!
-//! *Who calls it:* whoever builds a scenario, and whoever moves its stations. *What it never does:* look
-//! at a medium. *Where to start:* [`Propagation`], then [`Field`] for stations that move.
+//! *Who calls it:* code that builds a scenario or moves its stations. *What it never does:* use a
+//! medium. *Where to start:* [`Propagation`], then [`Field`] for stations that move.
 //!
 //! Sources: Rappaport, Wireless Communications, 1996, chapter 3: free space, two-ray ground
-//! reflection, log-distance path loss with log-normal shadowing. Carrier, antennas, transmit power and
-//! ranges are ns-2's, with which the literature on chains of stations works.
+//! reflection, log-distance path loss with log-normal shadowing. Carrier, antennas, transmit power
+//! and ranges are those of ns-2, which the literature on chains of stations uses.
 
 mod field;
 
@@ -19,31 +19,33 @@ use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use std::f64::consts::PI;
 
-/// The carrier of two-ray ground propagation, in hertz.
+/// The carrier frequency of two-ray ground propagation, in hertz.
 const CARRIER_HZ: f64 = 914e6;
-/// Antennas stand this high, in metres.
+/// The height of antennas, in metres.
 const ANTENNA_M: f64 = 1.5;
-/// Metres per second.
+/// The speed of light, in metres per second.
 const LIGHT_MPS: f64 = 299_792_458.0;
-/// Nearer than this, in metres, power grows no further.
+/// At smaller distances, in metres, the power does not increase.
 const NEAREST_M: f64 = 1.0;
-/// Nothing is sensed beyond this, in metres, whatever the model says.
+/// The greatest distance at which a signal is sensed, in metres, in any model.
 const FARTHEST_M: f64 = 1e6;
 
-/// What a station sends with, in dBm: 0.28 W.
+/// Transmit power in dBm: 0.28 W.
 pub const TRANSMIT_DBM: f64 = 24.5;
 
-/// Fading lifts one frame in 20 000 above its mean by so many dB; the others that far are left out.
+/// Fading raises one frame in 20 000 by more than this many dB above its mean. Links that only such
+/// frames could use are left out.
 const FADING_MARGIN_DB: f64 = 10.0;
-/// Of shadowing so many standard deviations are looked for.
+/// Shadowing beyond this many standard deviations is neglected in the search for the greatest
+/// range.
 const SHADOWING_DEVIATIONS: f64 = 4.0;
 
-/// How far signals reach, in metres.
+/// The ranges of signals, in metres.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ranges {
-    /// Up to here frames can be received.
+    /// Up to this distance frames can be received.
     pub receive_m: f64,
-    /// Up to here carriers are sensed and disturb.
+    /// Up to this distance a carrier is sensed, and interferes.
     pub sense_m: f64,
 }
 
@@ -54,39 +56,39 @@ impl Default for Ranges {
     }
 }
 
-/// How power falls with distance.
+/// How power decreases with distance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PathLoss {
-    /// With the square of the distance up to the crossover of two-ray ground propagation (86 m here)
-    /// and with its fourth power beyond.
+    /// With the square of the distance up to the crossover of two-ray ground propagation (86 m
+    /// here), with its fourth power beyond.
     TwoRayGround,
-    /// By a loss at 1 m and an exponent; and for each pair of stations by a normal number of dB, the same
-    /// both ways.
+    /// By the loss at 1 m and an exponent, plus for each pair of stations a normally distributed
+    /// number of dB, the same in both directions.
     LogDistance {
         /// Loss at 1 m, in dB: 40 in the 2.4 GHz band, 46.7 in the 5 GHz band (free space).
         loss_1m_db: f64,
-        /// 2 in free space, 3 or so among houses.
+        /// 2 in free space, about 3 among houses.
         exponent: f64,
         /// Standard deviation of the shadowing, in dB; 0 for none.
         shadowing_db: f64,
-        /// Of the shadowing.
+        /// The seed of the shadowing.
         seed: u64,
     },
 }
 
-/// How signals spread, and what is left of them where.
+/// A propagation model with its thresholds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Propagation {
     path_loss: PathLoss,
     transmit_dbm: f64,
     thresholds: Thresholds,
-    /// What says instead of the thresholds how far signals reach, unless they fade.
+    /// If set, signals without fading are judged by these ranges instead of the thresholds.
     ranges: Option<Ranges>,
     fades: bool,
 }
 
 impl Propagation {
-    /// Two-ray ground propagation, and signals that reach so far and no farther, as in ns-2.
+    /// Two-ray ground propagation with fixed ranges, as in ns-2.
     pub fn in_ranges(ranges: Ranges) -> Self {
         let at = |distance_m| attowatts(TRANSMIT_DBM - two_ray_loss_db(distance_m));
         let thresholds = Thresholds { receive: at(ranges.receive_m), sense: at(ranges.sense_m) };
@@ -95,9 +97,9 @@ impl Propagation {
         Self { path_loss, transmit_dbm: TRANSMIT_DBM, thresholds, ranges, fades: false }
     }
 
-    /// Signals that can be decoded from `receive_dbm` on, and are sensed and disturb from `sense_dbm` on.
-    /// Where bit errors decide ([`Decoding::BitErrors`](crate::Decoding::BitErrors)), the two may be the
-    /// same.
+    /// Signals of at least `receive_dbm` can be decoded; those of at least `sense_dbm` are sensed
+    /// and interfere. With [`Decoding::BitErrors`](crate::Decoding::BitErrors) the two may be
+    /// equal.
     pub fn by_power(
         path_loss: PathLoss,
         transmit_dbm: f64,
@@ -109,24 +111,24 @@ impl Propagation {
         Self { path_loss, transmit_dbm, thresholds, ranges: None, fades: false }
     }
 
-    /// The same with Rayleigh fading: each frame reaches each receiver with a power of its own.
+    /// Adds Rayleigh fading: each frame reaches each receiver with its own power.
     #[must_use]
     pub fn fading(mut self) -> Self {
         self.fades = true;
         self
     }
 
-    /// The links between stations at these places on a plane, in metres. `loss` is the probability that a
-    /// frame is lost though nothing disturbed it, and gets the distance in metres.
+    /// The links between stations at these positions on a plane, in metres. `loss` returns, for a
+    /// distance in metres, the probability that a frame is lost without interference.
     ///
     /// # Panics
     ///
-    /// If there are more stations than a [`Station`] can count.
+    /// If there are more stations than a [`Station`] can number.
     pub fn links(&self, positions_m: &[(f64, f64)], loss: impl Fn(f64) -> f64) -> Links {
         Field::new(self.clone(), positions_m).links(loss)
     }
 
-    /// The link between two stations that are so far apart; `None` if they do not sense each other.
+    /// The link between two stations at this distance; `None` if they do not sense each other.
     pub fn link(
         &self,
         pair: (Station, Station),
@@ -146,7 +148,7 @@ impl Propagation {
         is_sensed.then(|| Link { power, decodable, loss: loss(distance_m), overheard_loss: None })
     }
 
-    /// Beyond this, in metres, nothing is sensed.
+    /// The greatest distance at which a signal is sensed, in metres.
     pub fn farthest_m(&self) -> f64 {
         if let Some(ranges) = self.ranges.filter(|_| !self.fades) {
             return ranges.sense_m;
@@ -177,7 +179,7 @@ impl Propagation {
         }
     }
 
-    /// What shadowing adds to the power between two stations.
+    /// The effect of shadowing on the power between two stations, in dB.
     fn shadow_db(&self, (one, other): (Station, Station)) -> f64 {
         match self.path_loss {
             PathLoss::LogDistance { shadowing_db, seed, .. } if shadowing_db > 0.0 => {
@@ -194,8 +196,8 @@ impl Propagation {
     }
 }
 
-/// Loss at a distance, in dB (ground reflection model, with free space within its crossover as ns-2
-/// does).
+/// Loss at a distance, in dB (two-ray ground reflection; free space up to the crossover, as in
+/// ns-2).
 fn two_ray_loss_db(distance_m: f64) -> f64 {
     let wavelength_m = LIGHT_MPS / CARRIER_HZ;
     let crossover_m = 4.0 * PI * ANTENNA_M * ANTENNA_M / wavelength_m;
@@ -204,7 +206,7 @@ fn two_ray_loss_db(distance_m: f64) -> f64 {
     free_space_db + 20.0 * libm::log10((distance_m / crossover_m).max(1.0))
 }
 
-/// Attowatts of so many dBm: at least one, so that what is in range is never nothing.
+/// Converts dBm to attowatts; at least one, because the power of a link must not be zero.
 fn attowatts(dbm: f64) -> u64 {
     power::from_dbm(dbm).clamp(1, POWER_MAX)
 }
@@ -241,7 +243,7 @@ mod tests {
         let Thresholds { receive, sense } = Propagation::in_ranges(Ranges::default()).thresholds;
         assert!((receive as f64 / 3.652e8 - 1.0).abs() < 0.01, "{receive}");
         assert!((sense as f64 / 1.559e7 - 1.0).abs() < 0.01, "{sense}");
-        // The ends of the ranges belong to them.
+        // The bounds of the ranges are included.
         let propagation = Propagation::in_ranges(Ranges::default());
         let link = |distance_m| propagation.link(PAIR, distance_m, |_| 0.0);
         assert!(link(250.0).unwrap().decodable && !link(250.001).unwrap().decodable);
@@ -259,7 +261,7 @@ mod tests {
         let plain = Propagation::by_power(path_loss(0.0), 20.0, -85.0, -95.0);
         assert!((dbm(&plain, 1.0) + 20.0).abs() < 1e-3);
         assert!((dbm(&plain, 100.0) + 80.0).abs() < 1e-3);
-        // 75 dB more than at 1 m: 10^2.5 m.
+        // A loss of 75 dB more than at 1 m: 10^2.5 m.
         assert!((plain.farthest_m() - 316.2).abs() < 0.2, "{}", plain.farthest_m());
         let shadowed = Propagation::by_power(path_loss(6.0), 20.0, -85.0, -150.0);
         let shadows: Vec<f64> = (1..5000)
@@ -282,7 +284,7 @@ mod tests {
         assert!(links.get(Station(0), Station(1)).is_some(), "6.5 dB under the threshold");
         assert_eq!(links.get(Station(0), Station(2)), None);
         assert_eq!(links.thresholds(), Some(propagation.thresholds));
-        // 10 dB with the fourth power of the distance.
+        // 10 dB, with the fourth power of the distance.
         assert!((propagation.farthest_m() - 550.0 * 1.778).abs() < 1.0);
     }
 }

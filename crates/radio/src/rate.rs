@@ -1,6 +1,6 @@
 //! The rates of 802.11b, a and g.
 
-/// A rate of 802.11b (1, 2, 5.5, 11) or of OFDM, 802.11a and g (6 to 54).
+/// A rate of 802.11b (1, 2, 5.5, 11 Mbit/s) or of OFDM, that is 802.11a and g (6 to 54 Mbit/s).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rate {
     /// 1 Mbit/s (DBPSK).
@@ -56,13 +56,13 @@ impl Rate {
         f64::from(self.units_of_500_kbps()) / 2.0
     }
 
-    /// The rate of so many Mbit/s, if there is one. Which of them a channel has, its
-    /// [`Phy`](crate::Phy) says.
+    /// The rate with this number of Mbit/s, if there is one. [`Phy`](crate::Phy) says which rates a
+    /// channel has.
     pub fn from_mbps(mbps: f64) -> Option<Self> {
         Self::ALL.into_iter().find(|rate| rate.mbps() == mbps)
     }
 
-    /// In units of 500 kbit/s, as radiotap's rate field has it.
+    /// In units of 500 kbit/s, as in radiotap's rate field.
     pub const fn units_of_500_kbps(self) -> u8 {
         match self {
             Self::Mbps1 => 2,
@@ -80,7 +80,7 @@ impl Rate {
         }
     }
 
-    /// Whether it is one of OFDM's, else one of direct sequence.
+    /// Whether it is an OFDM rate; the others are direct-sequence rates.
     pub const fn is_ofdm(self) -> bool {
         !matches!(self, Self::Mbps1 | Self::Mbps2 | Self::Mbps5_5 | Self::Mbps11)
     }

@@ -1,19 +1,19 @@
-//! One station's receiver: what it is locked onto, and what disturbs that.
+//! One station's receiver: the signal that it is locked onto, and the interference.
 //!
-//! An idle receiver locks onto the first transmission whose preamble it finds, and stays with it until
-//! its end; all else is interference. Which preambles it finds, [`Locking`] and [`Decoding`] say. Of
-//! transmissions that begin at the same instant it takes the strongest, so that the outcome does not
-//! depend on the order in which they are told. Where bit errors decide, it reads the PHY header first,
-//! and if it cannot it is free for the next.
+//! An idle receiver locks onto the first transmission whose preamble it detects, and stays locked
+//! until its end; all other signals are interference. [`Locking`] and [`Decoding`] decide which
+//! preambles it detects. If several transmissions begin at the same instant, it takes the
+//! strongest, so the result does not depend on the order of the calls. With [`Decoding::BitErrors`]
+//! it reads the PHY header first; if that fails, it is free for the next signal.
 
 use crate::chance::Chance;
 use crate::config::{Decoding, Locking};
 use crate::contention::Notice;
 use crate::output::Station;
-use crate::physics::{Physics, Speed, Stretch};
+use crate::physics::{Physics, Section, Speed};
 use wire::Instant;
 
-/// What has met this hazard is lost: it survives once in 10¹⁷ times.
+/// A frame with this hazard counts as lost: its probability of survival is 10⁻¹⁷.
 const HOPELESS: f64 = 40.0;
 
 /// A transmission, as a station senses it.
@@ -28,27 +28,27 @@ pub struct Signal {
     pub ends: Instant,
 }
 
-/// How a reception ended.
+/// The result of a reception.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Ending {
-    /// It was not locked onto this transmission.
+    /// The receiver was not locked onto this transmission.
     Missed,
-    /// It was, but could not read its header.
+    /// The receiver was locked onto it, but could not read its header.
     Unread,
-    /// Too weak to be decoded.
+    /// The signal was too weak to be decoded.
     Weak,
-    /// Decodable: it arrives with this chance, after having met this much interference.
+    /// The frame was decodable: its probability of being received, and the greatest interference.
     Decodable { chance: f64, interference_max: u64 },
 }
 
 /// One station's receiver.
 #[derive(Clone, Debug, Default)]
 pub struct Receiver {
-    /// The powers of all others' transmissions on the air here, added up.
+    /// The sum of the powers of all other stations' transmissions.
     power_sum: u64,
-    /// What it is receiving.
+    /// The signal that it is locked onto.
     lock: Option<Lock>,
-    /// It is half duplex: while it transmits it hears nothing.
+    /// It is half duplex: it receives nothing while the station transmits.
     transmitting: bool,
 }
 
@@ -56,21 +56,21 @@ pub struct Receiver {
 struct Lock {
     signal: Signal,
     since: Instant,
-    /// When its last bit ends; what follows of it is silence.
+    /// When its last bit ends; only the signal extension follows.
     bits_end: Instant,
-    /// The power that all else has together, and since when.
+    /// The sum of all other powers, and since when it is constant.
     interference: u64,
     piece_since: Instant,
-    /// The most that it was while there were bits.
+    /// The greatest interference during its bits.
     interference_max: u64,
-    /// What the bits of header and body have been through until `piece_since`.
+    /// The hazards of header and body until `piece_since`.
     hazards: [f64; 2],
-    /// Its header is read.
+    /// Whether its header was read.
     is_read: bool,
 }
 
 impl Receiver {
-    /// Another's transmission begins; says whether the receiver locks onto it.
+    /// Another station's transmission begins; returns whether the receiver locks onto it.
     pub fn begin(
         &mut self,
         now: Instant,
@@ -82,11 +82,14 @@ impl Receiver {
         if self.transmitting {
             return false;
         }
+        // A header that has ended since the last event may have been lost: then the receiver is
+        // free.
         self.lock.take_if(|lock| !lock.reads_header(now, physics, chance));
         if let Some(lock) = self.lock.as_mut().filter(|lock| lock.since < now) {
             lock.interference_is(now, self.power_sum - lock.signal.power, physics);
             return false;
         }
+        // From here on the receiver is idle, or locked since this very instant.
         let may_lock = signal.decodable || physics.locking == Locking::First;
         let rival = self.lock.map(|lock| lock.signal);
         let strongest = match rival {
@@ -99,7 +102,7 @@ impl Receiver {
         found.is_some_and(|it| it.sender == signal.sender)
     }
 
-    /// Another's transmission ends.
+    /// Another station's transmission ends.
     pub fn end(
         &mut self,
         now: Instant,
@@ -125,18 +128,18 @@ impl Receiver {
         }
     }
 
-    /// The station itself begins to transmit, and gives up what it was receiving.
+    /// The station itself begins to transmit, which ends a reception.
     pub fn mute(&mut self) {
         self.lock = None;
         self.transmitting = true;
     }
 
-    /// The station itself has ended transmitting.
+    /// The station itself has ended its transmission.
     pub fn unmute(&mut self) {
         self.transmitting = false;
     }
 
-    /// Whose frame it is receiving whose header it has read (PHY-RXSTART).
+    /// The sender of the frame being received, once its header was read (PHY-RXSTART).
     pub fn receiving(
         &mut self,
         now: Instant,
@@ -149,8 +152,9 @@ impl Receiver {
         physics.understands(signal.decodable).then_some(signal.sender)
     }
 
-    /// What a station's MAC learns in ns-3 of a transmission that has just begun: nothing during the body of the
-    /// frame that its receiver follows. What it learns during the preamble it forgets as the header begins.
+    /// ns-3: what the PHY reports to a station's MAC about a transmission that has just begun.
+    /// During the body of the locked frame it is told nothing; what it is told during the preamble
+    /// is lost when the header begins.
     pub fn notice(&self, now: Instant, physics: &Physics) -> Notice {
         let Some(lock) = &self.lock else { return Notice::All };
         let (begins, ends) = physics.header_bounds(lock.signal.speed);
@@ -162,8 +166,7 @@ impl Receiver {
         }
     }
 
-    /// Gives up the frame that it follows if its header, which has ended, cannot be read; until when that frame
-    /// lasts.
+    /// Unlocks if the header, which has ended, could not be read; returns when that frame ends.
     pub fn gives_up(
         &mut self,
         now: Instant,
@@ -190,7 +193,7 @@ impl Lock {
         }
     }
 
-    /// From now on there is so much interference.
+    /// The interference changes to this power.
     fn interference_is(&mut self, now: Instant, interference: u64, physics: &Physics) {
         self.settle(now, physics);
         self.interference = interference;
@@ -199,7 +202,7 @@ impl Lock {
         }
     }
 
-    /// Adds up what the bits went through while interference was constant.
+    /// Adds the hazards of the period of constant interference that ends now.
     fn settle(&mut self, now: Instant, physics: &Physics) {
         if physics.decoding == Decoding::Capture {
             return;
@@ -208,13 +211,13 @@ impl Lock {
         let Signal { speed, power, decodable, .. } = self.signal;
         self.piece_since = now;
         if !self.is_read {
-            let stretch = (speed, Stretch::Header);
-            self.hazards[0] += physics.hazard(stretch, piece, power, self.interference);
+            let section = (speed, Section::Header);
+            self.hazards[0] += physics.hazard(section, piece, power, self.interference);
         }
-        // What cannot be decoded or is lost already need not be known any better.
+        // If the frame cannot be decoded or is already lost, more precision is useless.
         if decodable && self.hazards[1] < HOPELESS {
-            let stretch = (speed, Stretch::Body);
-            self.hazards[1] += physics.hazard(stretch, piece, power, self.interference);
+            let section = (speed, Section::Body);
+            self.hazards[1] += physics.hazard(section, piece, power, self.interference);
         }
     }
 
@@ -227,7 +230,7 @@ impl Lock {
         self.nanos(now) >= physics.header_ends(self.signal.speed)
     }
 
-    /// Whether its header can be read, or has not ended yet.
+    /// Whether its header was read, or has not ended yet.
     fn reads_header(&mut self, now: Instant, physics: &Physics, chance: &mut Chance) -> bool {
         if self.is_read || !self.is_past_header(now, physics) {
             return true;
@@ -257,7 +260,7 @@ impl Lock {
     }
 }
 
-/// The chance to survive a hazard. Most meet none at all.
+/// The probability of surviving a hazard. Most frames meet none.
 fn survival(hazard: f64) -> f64 {
     if hazard == 0.0 { 1.0 } else { libm::exp(-hazard) }
 }
@@ -277,10 +280,10 @@ mod tests {
         Signal { sender, power, decodable: power >= 100, speed: Speed::Data, ends }
     }
 
-    /// A receiver with its physics and its chance.
-    struct Ear(Receiver, Physics, Chance);
+    /// A receiver with its physics and its random numbers.
+    struct TestReceiver(Receiver, Physics, Chance);
 
-    impl Ear {
+    impl TestReceiver {
         fn new(physics: Physics) -> Self {
             Self(Receiver::default(), physics, Chance::new(1, 0))
         }
@@ -294,7 +297,7 @@ mod tests {
         }
     }
 
-    /// Whose signal it follows.
+    /// The sender of the decodable signal that it is locked onto.
     fn followed(receiver: &Receiver) -> Option<Station> {
         receiver.lock.filter(|lock| lock.signal.decodable).map(|lock| lock.signal.sender)
     }
@@ -313,7 +316,7 @@ mod tests {
     #[test]
     fn the_first_is_received_if_ten_times_stronger_than_all_else_together() {
         for (others, arrives) in [(10, 1.0), (11, 0.0)] {
-            let mut receiver = Ear::new(capture());
+            let mut receiver = TestReceiver::new(capture());
             receiver.begin(T[0], signal(0, 200));
             receiver.begin(T[1], signal(1, 10));
             receiver.begin(T[1], signal(2, others));
@@ -334,7 +337,7 @@ mod tests {
             [(Locking::First, Ending::Weak, None), (Locking::Decodable, Ending::Missed, Some(1.0))]
         {
             let physics = Physics::new(&Config { locking, ..Config::default() });
-            let mut receiver = Ear::new(physics.clone());
+            let mut receiver = TestReceiver::new(physics.clone());
             receiver.begin(T[0], signal(0, 1));
             assert_eq!(followed(&receiver.0), None);
             receiver.begin(T[1], signal(1, 1000));
@@ -353,7 +356,7 @@ mod tests {
     #[test]
     fn of_equally_early_signals_the_strongest_is_received_whatever_the_order() {
         for order in [[0, 1], [1, 0]] {
-            let mut receiver = Ear::new(capture());
+            let mut receiver = TestReceiver::new(capture());
             let signals = [signal(0, 50), signal(1, 1000)];
             order.into_iter().for_each(|i| {
                 receiver.begin(T[0], signals[i]);
@@ -369,12 +372,12 @@ mod tests {
         let strong = |sender: u16, power: u64| signal(sender, power * 1_000_000);
         for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
             let signals = [strong(0, 1000), strong(1, 900), strong(2, 10)];
-            let mut receiver = Ear::new(physics.clone());
+            let mut receiver = TestReceiver::new(physics.clone());
             order.into_iter().for_each(|i| {
                 receiver.begin(T[0], signals[i]);
             });
             assert_eq!(followed(&receiver.0), None);
-            // A later one that stands out from all of them is found, though.
+            // A later signal that exceeds all of them is detected.
             let late = strong(3, 10_000);
             assert!(receiver.begin(T[1], late));
             assert_eq!(followed(&receiver.0), Some(Station(3)));
@@ -384,11 +387,11 @@ mod tests {
     #[test]
     fn interference_harms_the_bits_that_it_meets() {
         let physics = Physics::new(&Config::like_ns3());
-        // 6 dB above the other: at 11 Mbit/s a bit in thousand or so is wrong.
+        // 6 dB above the other: at 11 Mbit/s about one bit in a thousand is wrong.
         let (wanted, other) = (signal(0, 4_000_000_000), signal(1, 1_000_000_000));
         let at = |micros: u64| Instant::from_nanos(micros * 1000);
         let meet = |from_us: u64, to_us: u64| {
-            let mut receiver = Ear::new(physics.clone());
+            let mut receiver = TestReceiver::new(physics.clone());
             receiver.begin(at(0), wanted);
             receiver.begin(at(from_us), other);
             receiver.end(at(to_us), other);
@@ -411,7 +414,7 @@ mod tests {
         for config in [Config::default(), Config::like_ns3()] {
             let physics = Physics::new(&Config { phy, data_rate, basic_rate, ..config });
             let meet = |from_us: u64| {
-                let mut receiver = Ear::new(physics.clone());
+                let mut receiver = TestReceiver::new(physics.clone());
                 receiver.begin(at(0), wanted);
                 receiver.begin(at(from_us), other);
                 chance(receiver.end(ends, wanted))
@@ -426,7 +429,7 @@ mod tests {
         let at = |micros: u64| Instant::from_nanos(micros * 1000);
         let (weak, strong) = (signal(0, 60_000_000), signal(1, 1_000_000_000));
         for (second_us, read) in [(100, false), (200, true)] {
-            let mut receiver = Ear::new(Physics::new(&Config::like_ns3()));
+            let mut receiver = TestReceiver::new(Physics::new(&Config::like_ns3()));
             assert!(receiver.begin(at(0), weak));
             assert!(!receiver.begin(at(second_us), strong));
             receiver.end(at(500), strong);
@@ -448,7 +451,7 @@ mod tests {
             (Config::default(), signal(0, strong), true),
             (Config::default(), weak, false),
         ] {
-            let mut ear = Ear::new(Physics::new(&config));
+            let mut ear = TestReceiver::new(Physics::new(&config));
             assert!(ear.begin(at(0), signal));
             for (now, begun) in [(at(191), false), (at(192), true)] {
                 let sender = ear.0.receiving(now, &ear.1, &mut ear.2);
@@ -460,7 +463,7 @@ mod tests {
 
     #[test]
     fn what_began_while_it_transmitted_is_lost_and_disturbs() {
-        let mut receiver = Ear::new(capture());
+        let mut receiver = TestReceiver::new(capture());
         receiver.begin(T[0], signal(0, 1000));
         receiver.0.mute();
         receiver.begin(T[0], signal(1, 200));

@@ -1,49 +1,49 @@
-//! What a station has counted since the beginning.
+//! The counters of a station.
 
 use crate::airtime;
 use crate::output::Control;
 use std::ops::AddAssign;
 use std::time::Duration;
 
-/// Counters, all of which only grow.
+/// Counters since the start; all of them only increase.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Packets of the network layer that were on the air at least once.
+    /// Packets of the network layer that were sent at least once.
     pub packets_sent: u64,
     /// Their lengths in bytes, each counted once.
     pub packet_bytes_sent: u64,
-    /// Data frames sent, with repetitions.
+    /// Data frames sent, including retransmissions.
     pub data_frames: u64,
-    /// Data frames among them that should have been acknowledged and were not.
+    /// Data frames among them whose ACK did not arrive.
     pub data_frames_failed: u64,
-    /// ACK, RTS and CTS sent.
+    /// ACK, RTS and CTS frames sent.
     pub control_frames: u64,
-    /// RTS among them.
+    /// RTS frames among them.
     pub rts_frames: u64,
-    /// RTS among those that no CTS answered.
+    /// RTS frames among those whose CTS did not arrive.
     pub rts_frames_failed: u64,
-    /// Bytes of all frames sent, with repetitions, headers and frame check sequences.
+    /// Bytes of all frames sent, including retransmissions, headers and frame check sequences.
     pub mac_bytes_sent: u64,
-    /// How long its own frames were on the air.
+    /// The airtime of its own frames.
     pub airtime: Duration,
-    /// Packets that were given up because tries were not answered.
+    /// Packets that were given up at the retry limit.
     pub given_up: u64,
-    /// Packets that found the queue full.
+    /// Packets that were dropped because the queue was full.
     pub queue_full: u64,
-    /// Data frames received for the first time that were for this station or for all.
+    /// Data frames for this station or for all, received for the first time.
     pub packets_received: u64,
-    /// Data frames for this station that it had got before.
+    /// Data frames for this station that it had received before.
     pub duplicates: u64,
-    /// Data frames received that were for another station.
+    /// Data frames received that were for other stations.
     pub overheard: u64,
-    /// Receptions of decodable frames that noise or other signals spoiled.
+    /// Receptions of decodable frames that failed because of noise or interference.
     pub disturbed: u64,
-    /// Receptions of undisturbed frames that the link lost.
+    /// Receptions that failed because of the link's loss.
     pub lost: u64,
 }
 
 impl Report {
-    /// An ACK, an RTS or a CTS goes on the air.
+    /// Counts a control frame.
     pub(crate) fn count_control(&mut self, kind: Control) {
         self.control_frames += 1;
         self.rts_frames += u64::from(kind == Control::Rts);
@@ -53,7 +53,7 @@ impl Report {
         });
     }
 
-    /// A data frame with a packet of so many bytes goes on the air.
+    /// Counts a data frame that carries a packet of this length.
     pub(crate) fn count_data(&mut self, packet_bytes: u32, retry: bool) {
         self.data_frames += 1;
         self.mac_bytes_sent += u64::from(airtime::data_bytes(packet_bytes));

@@ -1,35 +1,38 @@
-//! Losses that come in spells: what one observer hears of one sender changes from time to time.
+//! Losses in bursts: a link's state towards an observer changes from time to time.
 //!
-//! A channel of two states (Gilbert, 1960) in continuous time. Its luck lasts as long as the way between
-//! the two stays as it is: then a door closes, somebody walks by, a neighbour's network begins or ends, and
-//! luck is drawn anew, bad with the probability `loss`. Such moments come at any time as likely, on average
-//! each `mean`. So of all time the share `loss` is bad, bad spells last `mean / (1 - loss)` on average and
-//! good ones `mean / loss`, and of two moments that are `t` apart luck is the same one with `exp(-t / mean)`.
+//! This is the channel of two states of Gilbert (1960), in continuous time. The state lasts while
+//! the radio path between the two stations stays the same; then a door closes, a person walks by, a
+//! neighbour's network begins or ends. The state is then drawn again, and is bad with the
+//! probability `loss`. These changes are a Poisson process with the mean interval `mean`. Therefore
+//! the share `loss` of all time is bad; a bad spell lasts `mean / (1 - loss)` on average, a good
+//! one `mean / loss`; and for two moments at a distance of `t`, the state was not drawn again in
+//! between with probability `exp(-t / mean)`.
 
 use crate::chance::{PairChance, Probability};
 use std::time::Duration;
 use wire::Instant;
 
-/// The luck of one observer with one sender.
+/// The state of one sender's signal at one observer.
 #[derive(Clone, Debug)]
 pub struct Spells {
     chance: PairChance,
     mean: Duration,
     is_bad: bool,
-    /// Until when nothing changes.
+    /// The state is constant until then.
     until: Instant,
 }
 
 impl Spells {
-    /// Luck that is first drawn when it is first asked for.
+    /// The first state is drawn when it is first asked for.
     pub fn new(chance: PairChance, mean: Duration) -> Self {
         Self { chance, mean, is_bad: false, until: Instant::ZERO }
     }
 
-    /// Whether nothing is heard at `now`, where this is so `loss` of all time.
+    /// Whether the observer receives nothing at `now`. `loss` is the share of time in which this is
+    /// so.
     ///
-    /// However many changes were missed since the last call, the last of them decides, and the time to
-    /// the next is as long from any moment on. So one draw is enough.
+    /// If several changes happened since the last call, only the last one matters, and the time to
+    /// the next change does not depend on the past. One draw is therefore enough.
     pub fn is_bad(&mut self, now: Instant, loss: Probability) -> bool {
         if now >= self.until {
             self.is_bad = self.chance.happens(loss);
@@ -46,7 +49,7 @@ mod tests {
     const STEP: Duration = Duration::from_millis(2);
     const STEPS: u64 = 400_000;
 
-    /// Luck each 2 ms.
+    /// The state every 2 ms.
     fn seen(loss: f64, mean_ms: u64, seed: u64) -> Vec<bool> {
         let mut spells = Spells::new(PairChance::new(seed, 3, 5), Duration::from_millis(mean_ms));
         let at = |step: u64| Instant::from_nanos(step * STEP.as_nanos() as u64);
@@ -57,7 +60,7 @@ mod tests {
         bad.iter().filter(|it| **it).count() as f64 / bad.len() as f64
     }
 
-    /// How many looks in a row a bad spell takes on average.
+    /// The average number of consecutive samples in a bad spell.
     fn run(bad: &[bool]) -> f64 {
         let spells = bad.chunk_by(|a, b| a == b).filter(|it| it[0]);
         bad.iter().filter(|it| **it).count() as f64 / spells.count() as f64
@@ -67,8 +70,9 @@ mod tests {
     fn in_the_long_run_the_share_is_lost_and_spells_are_as_long_as_they_should() {
         for (loss, mean_ms) in [(0.1, 20), (0.5, 20), (0.9, 20), (0.3, 1), (0.3, 200)] {
             let bad = seen(loss, mean_ms, 1);
-            // From one look to the next luck is drawn anew with this probability; so many looks say as
-            // little of the share as one that has nothing to do with the others.
+            // The probability that the state is drawn again between two samples. Samples are
+            // correlated: `alike` of them give as much information about the share as one
+            // independent sample.
             let anew = 1.0 - (-2.0 / mean_ms as f64).exp();
             let alike = (2.0 - anew) / anew;
             let deviation = (loss * (1.0 - loss) * alike / STEPS as f64).sqrt();
@@ -96,8 +100,9 @@ mod tests {
     }
 
     #[test]
-    fn nothing_changes_for_who_looks_more_often() {
-        // Twice as many looks see the same luck at those moments that both have, until one draws.
+    fn sampling_more_often_changes_nothing() {
+        // A second observer that samples twice as often sees the same state, until a new one is
+        // drawn.
         let mean = Duration::from_secs(1);
         let mut often = Spells::new(PairChance::new(1, 0, 1), mean);
         let loss = Probability::new(0.5);

@@ -1,33 +1,33 @@
-//! Closed forms of what a medium can carry, to hold the engine against.
+//! Closed forms for the capacity of a medium, with which the engine is compared.
 //!
-//! *Who calls it:* tests, and reports that print what theory says beside what was measured. Pure
-//! functions of a [`Config`], in doubles. Sources:
+//! *Who calls it:* tests, and reports that print theory beside measurements. Pure functions of a
+//! [`Config`], in double precision. Sources:
 //!
-//! - Bianchi, "Performance analysis of the IEEE 802.11 distributed coordination function", IEEE JSAC
-//!   18(3), 2000: saturated stations in range of each other.
-//! - Jun, Peddabachagari, Sichitiu, "Theoretical maximum throughput of IEEE 802.11 and its applications",
-//!   2003: one saturated sender, nothing lost.
+//! - Bianchi, "Performance analysis of the IEEE 802.11 distributed coordination function", IEEE
+//!   JSAC 18(3), 2000: saturated stations in range of each other.
+//! - Jun, Peddabachagari, Sichitiu, "Theoretical maximum throughput of IEEE 802.11 and its
+//!   applications", 2003: one saturated sender, no losses.
 
 use crate::airtime::{self, Timing, WINDOW_MAX};
 use crate::config::{Config, Decoding};
 use crate::rate::Rate;
 use std::time::Duration;
 
-/// Halvings of the interval in which the fixed point lies: a double has no more bits.
+/// Bisection steps for the fixed point: a double has no more bits.
 const HALVINGS: u32 = 60;
 
-/// Packets per second that one saturated sender brings to its receiver if nobody else sends and nothing
-/// is lost: each costs a DIFS, the mean backoff, and its exchange of frames.
+/// Packets per second of one saturated sender without other senders or losses. Each packet takes a
+/// DIFS, the mean backoff, and its frame exchange.
 pub fn single_sender(config: &Config, packet_bytes: u32) -> f64 {
     let backoff = f64::from(config.phy.window_min()) / 2.0 * config.phy.slot().as_secs_f64();
     let exchange = Exchange::new(config, packet_bytes);
     1.0 / (config.phy.difs().as_secs_f64() + backoff + exchange.success.as_secs_f64())
 }
 
-/// Jun's theoretical maximum for 802.11b with long preambles, no RTS, control frames at the basic rate:
-/// throughput in bits per second of MSDUs of so many bytes. An MSDU is all that follows the MAC header,
-/// which he takes for one with four addresses (34 bytes with the FCS); and other than on the air, times are
-/// not rounded up to whole microseconds.
+/// Jun's theoretical maximum throughput, in bits per second, for MSDUs of this length. It holds for
+/// 802.11b with long preambles, without RTS, with control frames at the basic rate. An MSDU is
+/// everything after the MAC header. His MAC header has four addresses (34 bytes with the FCS), and
+/// he does not round times up to whole microseconds.
 pub fn maximum_of_jun(data_rate: Rate, basic_rate: Rate, msdu_bytes: u32) -> f64 {
     let (difs, sifs, backoff, preamble) = (50.0, 10.0, 310.0, 192.0);
     let ack = preamble + 14.0 * 8.0 / basic_rate.mbps();
@@ -35,7 +35,7 @@ pub fn maximum_of_jun(data_rate: Rate, basic_rate: Rate, msdu_bytes: u32) -> f64
     f64::from(msdu_bytes) * 8.0 * 1e6 / (difs + sifs + backoff + ack + data)
 }
 
-/// What Bianchi's model says of saturated stations that all receive each other.
+/// Bianchi's results for saturated stations in range of each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Saturation {
     /// Packets per second of all stations together.
@@ -46,18 +46,19 @@ pub struct Saturation {
     pub collision: f64,
 }
 
-/// Bianchi's fixed point for so many stations whose packets all have this length; RTS go before them if the
-/// configuration says so.
+/// Bianchi's fixed point for this number of stations, whose packets all have the same length, with
+/// RTS if the configuration uses them.
 ///
-/// His model with two parts of the standard that it leaves open: the last window is reached after
-/// `log2(1024 / first)` collisions, and of packets that were tried as often as the configuration
-/// allows the window begins anew (Wu et al., "Performance of reliable transport protocol over IEEE
-/// 802.11 wireless LAN", INFOCOM 2002). After a collision bystanders wait for an EIFS if they followed one
-/// of the colliding frames; if bit errors decide they find no preamble among equals, and a DIFS is all.
+/// Two rules of the standard complete his model. The greatest window is reached after `log2(1024 /
+/// first)` collisions. When a packet reaches the retry limit, the window is reset (Wu et al.,
+/// "Performance of reliable transport protocol over IEEE 802.11 wireless LAN", INFOCOM 2002). After
+/// a collision, a station that was locked onto one of the frames waits for an EIFS. With
+/// [`Decoding::BitErrors`] stations detect no preamble among signals of equal strength, and wait
+/// only for a DIFS.
 pub fn saturation(config: &Config, stations: u32, packet_bytes: u32) -> Saturation {
     let others = f64::from(stations.max(1) - 1);
     let collision_of = |attempt: f64| 1.0 - libm::pow(1.0 - attempt, others);
-    // The more collide, the less is attempted: the difference falls, and has one root.
+    // More collisions mean fewer attempts: the difference decreases, and has one root.
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..HALVINGS {
         let middle = (low + high) / 2.0;
@@ -79,8 +80,8 @@ pub fn saturation(config: &Config, stations: u32, packet_bytes: u32) -> Saturati
     }
 }
 
-/// How likely a station transmits in a slot if its transmissions collide with this probability: tries
-/// of a packet by the slots that they take.
+/// The probability that a station transmits in a slot, for this probability of collision: the mean
+/// number of tries of a packet, divided by the mean number of slots that they take.
 fn attempt_at(config: &Config, collision: f64) -> f64 {
     let (mut tries, mut slots, mut reached) = (0.0, 0.0, 1.0);
     let mut window = config.phy.window_min();
@@ -93,7 +94,7 @@ fn attempt_at(config: &Config, collision: f64) -> f64 {
     tries / slots
 }
 
-/// How long the medium is busy with a packet, the DIFS after it not counted.
+/// How long a packet occupies the medium, without the DIFS after it.
 struct Exchange {
     success: Duration,
     collision: Duration,
@@ -146,9 +147,10 @@ mod tests {
         let collisions: Vec<f64> =
             (1..=50).map(|n| saturation(&config, n, 1488).collision).collect();
         assert!(collisions.is_sorted());
-        // Bianchi, figure 4 and text: with windows of 32 to 1024 some 30 % collide among ten.
+        // Bianchi, figure 4 and text: with windows of 32 to 1024, about 30 % of the transmissions
+        // of ten stations collide.
         assert!((0.25..0.35).contains(&collisions[9]), "{}", collisions[9]);
-        // Long frames suffer more from collisions than announced ones.
+        // Collisions cost less with RTS, because only the RTS collide.
         let rts = Config { rts_threshold: Some(0), ..config.clone() };
         let lost = |config: &Config| {
             saturation(config, 50, 1488).packets_per_second

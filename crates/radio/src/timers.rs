@@ -1,20 +1,22 @@
-//! When which station is to do what next.
+//! The timers of all stations.
 
 use crate::due::Due;
 use crate::output::Station;
 use wire::Instant;
 
-/// What can be due. Of what is due at one instant, the first in this order comes first: so frames
-/// that end make room for those that begin, and nothing begins before everything else was done.
+/// The kinds of timers. Timers due at the same instant are handled in this order: frames that end
+/// come before those that begin, and a transmission of data begins only after everything else was
+/// handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Timer {
     /// When the station's transmission ends.
     End,
-    /// When the PHY header ends of a frame that the station follows, among others.
+    /// When the PHY header of the frame that the station is locked onto ends, if others are on the
+    /// air.
     Header,
-    /// When to give up on the answer to a frame, unless one is being received.
+    /// When to give up waiting for a response, unless a frame is being received.
     AnswerTimeout,
-    /// When to send what the station owes a SIFS after what it received.
+    /// When to send a response, a SIFS after the frame that it answers.
     Answer,
     /// When to send the station's packet, if the medium stays idle until then.
     Access,
@@ -27,12 +29,12 @@ const KINDS: [Timer; 5] =
 #[derive(Clone, Debug)]
 pub struct Timers {
     stations: usize,
-    /// By kind, then by station: of equals the first is the earliest.
+    /// By kind, then by station, so that the first of several equal times has the right kind.
     due: Due,
 }
 
 impl Timers {
-    /// For so many stations, none set.
+    /// Timers for this number of stations, none set.
     pub fn new(stations: usize) -> Self {
         Self { stations, due: Due::new(stations * KINDS.len()) }
     }
@@ -42,7 +44,7 @@ impl Timers {
         self.due.get(self.place(timer, station))
     }
 
-    /// Sets a timer, or sets it anew.
+    /// Sets a timer, in place of its former time.
     pub fn set(&mut self, timer: Timer, station: Station, at: Instant) {
         self.due.set(self.place(timer, station), Some(at));
     }
@@ -52,7 +54,7 @@ impl Timers {
         self.due.set(self.place(timer, station), None);
     }
 
-    /// What is due next.
+    /// The earliest timer.
     pub fn next(&self) -> Option<(Instant, Timer, Station)> {
         let (at, place) = self.due.next()?;
         Some((at, KINDS[place / self.stations], Station((place % self.stations) as u16)))

@@ -1,4 +1,4 @@
-//! All that belongs to one station: receiver, turn, queue, and what it has on the air.
+//! The state of one station: receiver, channel access, queue, and the frame on the air.
 
 use crate::chance::Chance;
 use crate::contention::{Contention, Rules};
@@ -20,30 +20,30 @@ pub struct Transceiver {
     pub contention: Contention,
     pub chance: Chance,
     pub report: Report,
-    /// What it sends at this moment.
+    /// The frame that it is sending.
     pub on_air: Option<OnAir>,
-    /// What it owes a SIFS after what it received.
+    /// The response that it must send a SIFS after the frame received.
     pub owes: Option<Answer>,
-    /// What it waits for while its answer timer runs.
+    /// The response that it waits for while its answer timer runs.
     pub awaits: Awaited,
-    /// The packet that it is working on.
+    /// The packet that it is handling.
     pub current: Option<Current>,
     queue: VecDeque<PacketId>,
-    /// How many packets it has begun to work on.
+    /// The number of packets that it has begun to handle.
     begun: u64,
 }
 
 /// A transmission.
 #[derive(Clone, Copy, Debug)]
 pub enum OnAir {
-    /// Of a packet.
+    /// A data frame, with a packet.
     Data { frame: Frame, packet: PacketId, serial: u64 },
-    /// Of a control frame.
+    /// A control frame.
     Control(ControlFrame),
 }
 
 impl OnAir {
-    /// At which of the channel's two rates it goes.
+    /// Which of the channel's two rates it uses.
     pub fn speed(&self) -> Speed {
         match self {
             Self::Data { frame: Frame { to: Destination::Station(_), .. }, .. } => Speed::Data,
@@ -52,35 +52,36 @@ impl OnAir {
     }
 }
 
-/// What a station sends without regard to the medium.
+/// A frame that a station sends without carrier sense.
 #[derive(Clone, Copy, Debug)]
 pub enum Answer {
     /// An ACK for a data frame.
     Ack { to: Station },
-    /// A CTS for an RTS that reserves the medium until then.
+    /// A CTS for an RTS, which reserves the medium until then.
     Cts { to: Station, until: Instant },
-    /// The packet that a CTS was for.
+    /// The data frame that a CTS allows.
     Data,
 }
 
-/// What a station waits for.
+/// The response that a station waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaited {
     Ack,
     Cts,
 }
 
-/// A packet that its station is working on: it waits for its turn, is on the air, or waits for an answer.
+/// The packet that a station is handling: it waits for channel access, is being sent, or waits for
+/// its response.
 #[derive(Clone, Copy, Debug)]
 pub struct Current {
     pub packet: PacketId,
-    /// Counted by the station from 1.
+    /// The station's serial number of the packet, from 1.
     pub serial: u64,
-    /// How often it has been on the air.
+    /// The number of its transmissions.
     pub tries: u8,
-    /// How often it, or an RTS for it, has failed since a CTS came last.
+    /// The number of failures of it, or of an RTS for it, since the last CTS.
     pub short_fails: u8,
-    /// How often it has failed though it was announced.
+    /// The number of failures of it after an RTS.
     pub long_fails: u8,
 }
 
@@ -106,7 +107,7 @@ impl Transceiver {
         }
     }
 
-    /// Puts a packet behind the others, unless so many wait already; says whether it did.
+    /// Queues a packet; returns false if the queue is full.
     pub fn enqueue(&mut self, packet: PacketId, frames_max: usize) -> bool {
         let fits = self.current.is_none() || self.queue.len() < frames_max;
         if fits {
@@ -115,7 +116,7 @@ impl Transceiver {
         fits
     }
 
-    /// Begins to work on the next packet, if it is not working on one and there is one; says whether
+    /// Begins to handle the next packet, if the station is free and there is one; returns whether
     /// it did.
     pub fn next(&mut self, now: Instant) -> bool {
         if self.current.is_some() {

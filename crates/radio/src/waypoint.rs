@@ -1,8 +1,8 @@
-//! Random waypoint: where a station is that walks from one random place to the next.
+//! Random waypoint mobility: a station moves from one random place to the next.
 //!
-//! Johnson and Maltz, "Dynamic source routing in ad hoc wireless networks", 1996: it chooses a place and
-//! a speed, goes there straight, rests, and chooses anew. *Who calls it:* whoever moves stations, at any
-//! steps of time; positions do not depend on the steps.
+//! Johnson and Maltz, "Dynamic source routing in ad hoc wireless networks", 1996: a station chooses
+//! a place and a speed, moves there in a straight line, pauses, and chooses again. *Who calls it:*
+//! code that moves stations, in time steps of any size; positions do not depend on the steps.
 
 use crate::chance;
 use rand_xoshiro::SplitMix64;
@@ -11,19 +11,19 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 use wire::Instant;
 
-/// Slower than this, in metres per second, is never chosen: it would rest for ever.
+/// The least speed, in metres per second: a slower station would never arrive.
 const SLOWEST_MPS: f64 = 0.01;
-/// No leg is shorter, so that time goes on.
+/// The least duration of a leg, so that time advances.
 const LEG_MIN: Duration = Duration::from_millis(1);
 
-/// Where stations walk, and how.
+/// The parameters of the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Walks {
     /// Width and height of the rectangle, in metres.
     pub area_m: (f64, f64),
-    /// Metres per second, each speed in between as likely.
+    /// The range of speeds in metres per second, uniformly distributed.
     pub speed_mps: RangeInclusive<f64>,
-    /// How long it rests at each place.
+    /// The pause at each place.
     pub rest: Duration,
 }
 
@@ -34,14 +34,14 @@ pub struct Walk {
     stream: SplitMix64,
     from_m: (f64, f64),
     to_m: (f64, f64),
-    /// When it leaves the one place, reaches the other, and leaves that.
+    /// When it leaves `from_m`, reaches `to_m`, and leaves `to_m`.
     leaves: Instant,
     arrives: Instant,
     leaves_next: Instant,
 }
 
 impl Walk {
-    /// The walk of the station with this number, which begins anywhere.
+    /// The walk of the station with this number, from a random place.
     pub fn new(walks: Walks, seed: u64, station: u16) -> Self {
         let root = SplitMix64::seed_from_u64(seed).next_u64();
         let mut stream = SplitMix64::seed_from_u64(root ^ u64::from(station));
@@ -49,7 +49,7 @@ impl Walk {
         Self::with(walks, stream, from_m)
     }
 
-    /// The same, from this place.
+    /// The same, from the given place.
     pub fn beginning_at(walks: Walks, seed: u64, station: u16, place_m: (f64, f64)) -> Self {
         let Self { walks, stream, .. } = Self::new(walks, seed, station);
         Self::with(walks, stream, place_m)
@@ -61,8 +61,8 @@ impl Walk {
         Self { walks, stream, from_m, to_m: from_m, leaves, arrives, leaves_next }
     }
 
-    /// Where it is, in metres. Ask in order of time: earlier than its last leg it is at that leg's
-    /// beginning.
+    /// The position in metres. Times must ascend: for a time before the current leg, the result is
+    /// the start of that leg.
     pub fn position_m(&mut self, now: Instant) -> (f64, f64) {
         while self.leaves_next <= now {
             self.next_leg();

@@ -1,4 +1,4 @@
-//! What stations do and hear, in virtual time.
+//! The behaviour of stations: what they send and receive, in virtual time.
 
 mod common;
 
@@ -9,12 +9,13 @@ use radio::{
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
-/// 1500 bytes at 11 Mbit/s: 192 microseconds, and 1536 bytes at 11 Mbit/s rounded up.
+/// 1500 bytes at 11 Mbit/s: 192 microseconds for preamble and header, then 1536 bytes at 11 Mbit/s,
+/// rounded up.
 const DATA: Duration = Duration::from_micros(192 + 1118);
 const ACK: Duration = Duration::from_micros(304);
 const SIFS: Duration = Duration::from_micros(10);
 const DIFS: Duration = Duration::from_micros(50);
-/// Long after the medium's beginning.
+/// A start long after time zero, when the medium has been idle for long.
 const LATER_US: u64 = 5000;
 
 fn medium(links: Links) -> Medium<u32> {
@@ -112,7 +113,8 @@ fn a_sender_that_nobody_answers_gives_up_after_so_many_tries() {
 
 #[test]
 fn who_got_an_earlier_try_is_told_that_it_is_not_new() {
-    // The addressee's ACKs do not reach the sender; half of the tries do not reach the third.
+    // The sender does not receive the addressee's ACKs; the third station receives half of the
+    // tries.
     let mut links = Links::new(3);
     links.set(Station(0), Station(1), link(1_000_000));
     links.set(Station(0), Station(2), Link { loss: 0.5, ..link(1_000_000) });
@@ -128,7 +130,8 @@ fn who_got_an_earlier_try_is_told_that_it_is_not_new() {
             assert_eq!(new, first_only);
         }
     }
-    // A try that begins while the addressee still sends its ACK of the one before is lost on it.
+    // A try that begins while the addressee still sends the ACK of the previous one is not
+    // received.
     let report = medium.report(Station(1));
     assert_eq!(report.packets_received, 20);
     assert!((100..=120).contains(&report.duplicates), "{}", report.duplicates);
@@ -163,7 +166,7 @@ fn losses_are_as_frequent_as_the_link_says_and_independent_among_hearers() {
         let missed = heard.iter().filter(|(_, by)| missing(&stations(by))).count();
         missed as f64 / PACKETS as f64
     };
-    // Four standard deviations: 0.013, 0.0113, 0.0067.
+    // Four standard deviations each: 0.013, 0.0113, 0.0067.
     let (one, two) = (share(&|by| !by.contains(&1)), share(&|by| !by.contains(&2)));
     assert!((one - 0.3).abs() < 0.013 && (two - 0.2).abs() < 0.0113, "{one} {two}");
     let both = share(&|by| by.is_empty());
@@ -191,7 +194,7 @@ fn stations_that_begin_at_one_instant_collide() {
     assert_eq!((heard[0].0.began, heard[1].0.began), (micros(LATER_US), micros(LATER_US)));
     assert!(heard[0].1.is_empty() && heard[1].1.is_empty());
     assert_eq!(medium.report(Station(2)).disturbed, 1);
-    // Later tries are apart, and both arrive.
+    // The next tries do not overlap, and both are received.
     assert!(
         outcomes(&events).iter().all(|(outcome, tries)| *outcome == Outcome::Acked && *tries > 1)
     );
@@ -221,7 +224,7 @@ fn a_station_that_overheard_leaves_the_medium_for_an_ack_that_it_cannot_hear() {
 
 #[test]
 fn signals_disturb_beyond_the_range_of_reception() {
-    // 0 and 3 are 600 m apart and do not sense each other; 1 is 400 m from 3, 200 m from 0.
+    // 0 and 3 are 600 m apart and do not sense each other; 1 is 400 m from 3, and 200 m from 0.
     let sendings = |first: u16, second: u16| {
         let to_of = |from: u16| if from == 0 { to(1) } else { to(4) };
         [
@@ -287,7 +290,8 @@ fn a_station_that_is_not_there_is_the_drivers_mistake() {
     play(&mut medium(clique(2)), &one(0, to(2)));
 }
 
-/// A frame for another may be heard where no frame for oneself would arrive, and not heard where it would.
+/// Overheard frames have their own loss: they may be received where frames for the station itself
+/// are lost, and the reverse.
 #[test]
 fn what_is_lost_of_frames_for_others_is_a_matter_of_its_own() {
     let mut links = clique(4);
@@ -302,11 +306,11 @@ fn what_is_lost_of_frames_for_others_is_a_matter_of_its_own() {
     assert_eq!(by(to(1)), [1, 3]);
     assert_eq!(by(to(2)), [1, 2, 3]);
     assert_eq!(by(Destination::Broadcast), [1, 2]);
-    // To 3 nothing comes, however often.
+    // 3 receives no frame for itself, however often 0 tries.
     assert!(!by(to(3)).contains(&3));
 }
 
-/// Station 1 gets frame after frame of 0; 2 overhears half of them.
+/// Station 1 receives all frames of 0; 2 overhears half of them.
 fn overheard(spell: Duration, seed: u64) -> Vec<bool> {
     let mut links = clique(3);
     let half = Link { overheard_loss: Some(0.5), ..link(1_000_000) };
@@ -323,8 +327,9 @@ fn overheard(spell: Duration, seed: u64) -> Vec<bool> {
 #[test]
 fn what_an_observer_hears_stays_so_for_a_spell_and_what_is_for_oneself_is_not_lost_in_it() {
     let changes = |heard: &[bool]| heard.windows(2).filter(|it| it[0] != it[1]).count();
-    // With each frame alone it changes every other time; in spells of 20 ms, which are of ten frames,
-    // between two frames luck is drawn anew with 1 - exp(-0.1), and becomes another half of these times.
+    // If each frame is drawn alone, reception changes at every other frame. Spells of 20 ms are ten
+    // frames long: between two frames the state is drawn again with probability 1 - exp(-0.1), and
+    // then changes in half of the cases.
     let (alone, spells) = (overheard(Duration::ZERO, 1), overheard(Duration::from_millis(20), 1));
     assert!((900..1100).contains(&changes(&alone)), "{}", changes(&alone));
     assert!((55..135).contains(&changes(&spells)), "{}", changes(&spells));

@@ -1,5 +1,5 @@
-//! RTS and CTS, PHYs, bit errors, fading, losses of all frames, and links that change: what each does to
-//! single frames, in virtual time.
+//! RTS and CTS, PHYs, bit errors, fading, losses of all frames, and links that change: the effect
+//! of each on single frames, in virtual time.
 
 mod common;
 
@@ -10,7 +10,7 @@ use radio::{
 };
 use std::time::Duration;
 
-/// Long after the medium's beginning.
+/// A start long after time zero, when the medium has been idle for long.
 const LATER_US: u64 = 5000;
 /// -60 dBm.
 const STRONG: u64 = 1_000_000_000;
@@ -23,7 +23,7 @@ fn rts() -> Config {
     Config { rts_threshold: Some(0), ..Config::default() }
 }
 
-/// Links in both directions between these.
+/// Links in both directions between these pairs.
 fn pairs(stations: usize, pairs: &[(u16, u16)]) -> Links {
     let mut links = Links::new(stations);
     for (a, b) in pairs.iter().copied() {
@@ -33,7 +33,7 @@ fn pairs(stations: usize, pairs: &[(u16, u16)]) -> Links {
     links
 }
 
-/// Kind, sender and end of all frames, `None` for data.
+/// Kind, sender and end of all frames; the kind is `None` for data.
 fn on_air(events: &[Event]) -> Vec<(Option<Control>, u16, u64)> {
     let micros = |at: wire::Instant| at.as_nanos() / 1000;
     let of = |event: &Event| match event {
@@ -46,7 +46,7 @@ fn on_air(events: &[Event]) -> Vec<(Option<Control>, u16, u64)> {
 
 #[test]
 fn a_long_packet_is_announced() {
-    // RTS of 20 bytes, CTS and ACK of 14 bytes at 1 Mbit/s; 1536 bytes at 11 Mbit/s.
+    // An RTS of 20 bytes, CTS and ACK of 14 bytes at 1 Mbit/s; 1536 bytes at 11 Mbit/s.
     let (rts_us, cts_us, data_us) = (352, 304, 192 + 1118);
     let mut medium = Medium::new(rts(), clique(2), 1);
     let events = play(&mut medium, &one(0, to(1)));
@@ -84,7 +84,7 @@ fn the_threshold_is_the_longest_frame_without_rts_and_broadcasts_have_none() {
 
 #[test]
 fn who_hears_only_the_cts_waits_for_the_ack() {
-    // 0 sends to 1; 2 hears 1 alone, and wants to send while the data frame is on the air.
+    // 0 sends to 1; 2 senses 1 only, and wants to send during the data frame.
     let links = pairs(4, &[(0, 1), (1, 2), (2, 3)]);
     let sendings = [one(0, to(1))[0], (micros(LATER_US + 1200), 2, to(3), 500)];
     let mut medium = Medium::new(rts(), links.clone(), 1);
@@ -94,7 +94,7 @@ fn who_hears_only_the_cts_waits_for_the_ack() {
     let later = ends.iter().find(|it| it.1 == 2).unwrap();
     assert!(later.2 >= ack.2 + 50 + 352, "{ends:?}");
     assert_eq!(outcomes(&events), [(Outcome::Acked, 1); 2]);
-    // Without, it collides with the data frame.
+    // Without RTS, it collides with the data frame.
     let mut medium = Medium::new(Config::default(), links, 1);
     let events = play(&mut medium, &[one(0, to(1))[0], (micros(LATER_US + 900), 2, to(3), 500)]);
     assert!(outcomes(&events)[0].1 > 1, "{events:?}");
@@ -102,7 +102,7 @@ fn who_hears_only_the_cts_waits_for_the_ack() {
 
 #[test]
 fn a_station_for_which_the_medium_is_reserved_sends_no_cts() {
-    // 2 heard the CTS of 1, and 3 then asks it; 3 hears neither 0 nor 1.
+    // 2 receives the CTS of 1, and then an RTS of 3; 3 senses neither 0 nor 1.
     let links = pairs(4, &[(0, 1), (1, 2), (2, 3)]);
     let sendings = [one(0, to(1))[0], (micros(LATER_US + 800), 3, to(2), 500)];
     let events = play(&mut Medium::new(rts(), links, 1), &sendings);
@@ -115,7 +115,8 @@ fn a_station_for_which_the_medium_is_reserved_sends_no_cts() {
 
 #[test]
 fn what_an_rts_reserved_lapses_if_no_cts_follows() {
-    // 1 is not there; 2 heard the RTS, and is free after the NAV timeout, long before the time is over.
+    // 1 is out of range. 2 receives the RTS, and may send after the NAV timeout, long before the
+    // end of the reservation.
     let mut links = Links::new(4);
     for (from, to) in [(0, 2), (2, 3), (3, 2)] {
         links.set(Station(from), Station(to), link(STRONG));
@@ -124,30 +125,31 @@ fn what_an_rts_reserved_lapses_if_no_cts_follows() {
     let sendings = [one(0, to(1))[0], (micros(LATER_US + 360), 2, to(3), 500)];
     let events = play(&mut Medium::new(config, links, 1), &sendings);
     let first = on_air(&events).into_iter().find(|it| it.1 == 2).unwrap();
-    // RTS, NAV timeout (10 + 10 + 304 + 192 + 20 + 20), DIFS, at most 31 slots, its RTS.
+    // RTS, NAV timeout (10 + 10 + 304 + 192 + 20 + 20), DIFS, at most 31 slots, the RTS of 2.
     let earliest = LATER_US + 352 + 556 + 50 + 352;
     assert!((earliest..=earliest + 31 * 20).contains(&first.2), "{events:?}");
 }
 
 #[test]
 fn a_signal_whose_header_cannot_be_read_keeps_no_reservation() {
-    // 2 heard the RTS; instead of a CTS it then senses 4.
+    // 2 receives the RTS; instead of a CTS it then senses a frame of 4.
     let mut links = Links::new(5);
     for (from, to) in [(0, 2), (2, 3), (3, 2)] {
         links.set(Station(from), Station(to), link(STRONG));
     }
     let rts_ends = LATER_US + 352;
-    // A broadcast of 20 bytes, at 1 Mbit/s.
+    // A broadcast of 20 bytes at 1 Mbit/s.
     let weak_ends = rts_ends + 10 + 192 + (20 + 36) * 8;
     let sendings = [
         one(0, to(1))[0],
         (micros(LATER_US + 360), 2, to(3), 500),
         (micros(rts_ends + 10), 4, Destination::Broadcast, 20),
     ];
-    // An EIFS or a DIFS, at most 31 slots, and its RTS; CTS, data and ACK would have followed the RTS of 0.
+    // An EIFS or a DIFS, at most 31 slots, and the RTS of 2. With the reservation, CTS, data and
+    // ACK would have followed the RTS of 0.
     let lapsed = weak_ends + 364 + 352;
     let kept = rts_ends + 10 + 304 + 10 + (192 + 1118) + 10 + 304 + 50 + 352;
-    // Where bit errors decide, headers can be read though the rest is too weak.
+    // With bit errors, the header of a weak frame can be read although its body cannot.
     for (decoding, decodable, earliest) in [
         (Decoding::Capture, false, lapsed),
         (Decoding::Capture, true, kept),
@@ -164,7 +166,7 @@ fn a_signal_whose_header_cannot_be_read_keeps_no_reservation() {
 #[test]
 fn rts_and_data_have_their_own_limits() {
     let gone = Medium::new(rts(), Links::new(2), 1);
-    // The ACKs alone do not come: the receiver loses every data frame.
+    // Only the ACKs are missing: the receiver's link loses every data frame.
     let mut deaf = clique(2);
     deaf.set(Station(0), Station(1), Link { loss: 1.0, ..link(1_000_000) });
     for (mut medium, rts_frames, data_frames) in [(gone, 7, 0), (Medium::new(rts(), deaf, 1), 4, 4)]
@@ -180,7 +182,7 @@ fn rts_and_data_have_their_own_limits() {
 
 #[test]
 fn phys_keep_their_times() {
-    // Data, SIFS, and ACK of 1536 bytes at 54 Mbit/s and of 14 bytes at 24.
+    // Data, SIFS and ACK: 1536 bytes at 54 Mbit/s and 14 bytes at 24 Mbit/s.
     for (phy, data_us, gap_us) in [(Phy::A, 248, 16 + 28), (Phy::G, 254, 10 + 34)] {
         let (data_rate, basic_rate) = (Rate::Mbps54, Rate::Mbps24);
         let config = Config { phy, data_rate, basic_rate, ..Config::default() };
@@ -203,14 +205,14 @@ fn receptions_know_power_and_noise() {
     let mut medium = Medium::new(Config::like_ns3(), clique_at(2, power::from_dbm(-70.0)), 1);
     let events = play(&mut medium, &one(0, to(1)));
     let by = frames(&events)[0].1[0];
-    // 22 MHz and a noise figure of 7 dB.
+    // A bandwidth of 22 MHz and a noise figure of 7 dB.
     assert!((by.power_dbm() + 70.0).abs() < 1e-6 && (by.noise_dbm() + 93.6).abs() < 0.1);
     assert!((by.snr_db() - 23.6).abs() < 0.1);
 }
 
 #[test]
 fn noise_alone_loses_frames_at_the_edge() {
-    // At 11 Mbit/s half of the frames of 1536 bytes are lost near 6.5 dB; ACKs arrive.
+    // At 11 Mbit/s half of the frames of 1536 bytes are lost near 6.5 dB; ACKs are received.
     let lost_at = |snr_db: f64| {
         let power = power::from_dbm(-93.55 + snr_db);
         let config = Config { queue_frames_max: 1000, ..Config::like_ns3() };
@@ -229,7 +231,7 @@ fn noise_alone_loses_frames_at_the_edge() {
 
 #[test]
 fn a_weak_frame_holds_the_receiver_or_not() {
-    // 0 is weak at 1, and 2 does not sense it: 2's frame begins after 0's.
+    // 0 is weak at 1, and 2 does not sense it, so the frame of 2 begins after that of 0.
     let mut links = pairs(3, &[(1, 2)]);
     let weak = Link { decodable: false, ..link(STRONG / 16) };
     links.set(Station(0), Station(1), weak);
@@ -255,14 +257,14 @@ fn acks_are_lost_if_all_frames_are() {
         total.data_frames_failed as f64 / total.data_frames as f64
     };
     assert_eq!(share(LossScope::Data), 0.0);
-    // Four standard deviations around 0.2.
+    // 0.2 ± four standard deviations.
     assert!((share(LossScope::All) - 0.2).abs() < 0.023, "{}", share(LossScope::All));
 }
 
 #[test]
 fn fading_lets_through_what_exceeds_the_threshold() {
     const PACKETS: usize = 10_000;
-    // The mean is twice what reception needs: exp(-1/2) of the frames exceed that.
+    // The mean is twice the power needed: the share exp(-1/2) of the frames exceeds it.
     let thresholds = Thresholds { receive: STRONG / 2, sense: STRONG / 20 };
     let links = clique_at(2, STRONG).fading(thresholds);
     let config = Config { queue_frames_max: PACKETS, ..Config::default() };
@@ -273,7 +275,7 @@ fn fading_lets_through_what_exceeds_the_threshold() {
     assert!(received.iter().all(|power| *power >= STRONG / 2));
     let share = received.len() as f64 / PACKETS as f64;
     assert!((share - 0.6065).abs() < 0.02, "four standard deviations: {share}");
-    // Powers above a threshold exceed it by the mean, on average.
+    // The powers above a threshold exceed it by the mean, on average.
     let excess = received.iter().map(|it| (*it - STRONG / 2) as f64).sum::<f64>();
     assert!((excess / received.len() as f64 / STRONG as f64 - 1.0).abs() < 0.06);
     let again = play(
@@ -300,7 +302,7 @@ fn links_come_and_go_between_frames() {
     set(&mut medium, micros(0), b, a, Some(link(STRONG)));
     let events = play(&mut medium, &one(0, to(1)));
     assert_eq!(outcomes(&events), [(Outcome::Acked, 1)]);
-    // It goes while a frame is on the air: that one still arrives, and its ACK.
+    // The link is removed during a frame: that frame is still received, and its ACK too.
     let at = LATER_US + 10_000;
     let send = Input::Send { from: a, to: to(1), bytes: 1500, payload: 7 };
     medium.handle_input(micros(at), send);

@@ -1,4 +1,4 @@
-//! What holds for any small topology and any list of packets.
+//! Properties for any small topology and any list of packets.
 
 mod common;
 
@@ -27,7 +27,8 @@ fn links() -> impl Strategy<Value = Links> {
 }
 
 fn sendings() -> impl Strategy<Value = Vec<Sending>> {
-    // On a coarse grid, so that many fall on one instant or on the edge of something.
+    // Times are on a coarse grid, so that many packets coincide with each other or with other
+    // events.
     let at = (0_u64..400).prop_map(|step| micros(step * 10));
     let to = prop_oneof![
         4 => (0..STATIONS).prop_map(|to| Destination::Station(Station(to))),
@@ -39,7 +40,7 @@ fn sendings() -> impl Strategy<Value = Vec<Sending>> {
     })
 }
 
-/// What receivers and senders may never do.
+/// Rules that senders and receivers must never break.
 fn check_frames(events: &[Event], links: &Links) -> Result<(), TestCaseError> {
     let heard = frames(events);
     for (frame, by) in &heard {
@@ -65,7 +66,7 @@ fn check_frames(events: &[Event], links: &Links) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Any of the choices that a channel has.
+/// Any valid configuration.
 fn configs() -> impl Strategy<Value = Config> {
     let phys = prop_oneof![Just(Phy::B), Just(Phy::BShort), Just(Phy::A), Just(Phy::G)];
     let decoding = prop_oneof![Just(Decoding::Capture), Just(Decoding::BitErrors)];
@@ -92,7 +93,8 @@ proptest! {
         spell_us in 0_u64..5_000,
     ) {
         let config = Config { overhear_spell: Duration::from_micros(spell_us), ..config };
-        // A station that is never answered never gives up in ns-3: then nothing would end.
+        // With ns-3's DCF, a station whose RTS is not answered never gives up, and the run would
+        // not end.
         let config = match config.rts_threshold {
             Some(_) => Config { dcf: Dcf::Standard, ..config },
             None => config,

@@ -1,4 +1,4 @@
-//! Held against closed forms: one saturated link, and saturated stations in range of each other.
+//! Comparison with closed forms: one saturated link, and saturated stations in range of each other.
 
 mod common;
 
@@ -8,7 +8,7 @@ use radio::{Config, Phy, Rate, Station};
 
 /// IP, UDP and payload, in bytes.
 const PACKET: u32 = 1488;
-/// Of each cell, in seconds: at least 4000 packets.
+/// The duration of each cell's run, in seconds: at least 4000 packets.
 const DURATION_S: f64 = 12.0;
 
 fn one_hop(config: &Config) -> f64 {
@@ -22,7 +22,7 @@ fn expected(config: &Config) -> f64 {
     theory::single_sender(config, PACKET) * f64::from(PAYLOAD) * 8.0 / 1000.0
 }
 
-/// Values by hand, with the standard's numbers.
+/// Values computed by hand with the standard's numbers.
 #[test]
 fn udp_over_one_hop() {
     for (basic_rate, rts_threshold, known_kbps) in [
@@ -53,14 +53,15 @@ fn every_phy_and_rate_has_its_closed_form() {
             }
         }
     }
-    // By hand: 54 Mbit/s in 802.11a, ACK at 24: 34 + 67.5 + 248 + 16 + 28 microseconds for 1536 bytes.
+    // By hand: 54 Mbit/s in 802.11a, ACK at 24 Mbit/s: 34 + 67.5 + 248 + 16 + 28 microseconds for
+    // 1536 bytes.
     let (phy, data_rate, basic_rate) = (Phy::A, Rate::Mbps54, Rate::Mbps24);
     let config = Config { phy, data_rate, basic_rate, ..Config::default() };
     assert!((theory::single_sender(&config, 1500) * 393.5e-6 - 1.0).abs() < 1e-9);
 }
 
-/// The length of Jun's MSDU, 1500 bytes, in a frame of ours: LLC and SNAP are in it, and our MAC header
-/// is six bytes shorter than his.
+/// The length of Jun's MSDU of 1500 bytes in one of our frames: the MSDU includes LLC and SNAP, and
+/// our MAC header is six bytes shorter than his.
 #[test]
 fn theoretical_maximum_throughput() {
     let maximum_kbps = theory::maximum_of_jun(Rate::Mbps11, Rate::Mbps1, 1500) / 1000.0;

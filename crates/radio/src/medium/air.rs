@@ -1,10 +1,10 @@
-//! Transmissions begin and end, and every station that senses them is told.
+//! The start and the end of transmissions, for the sender and for every station that senses them.
 
 use super::Medium;
 use crate::config::LossScope;
 use crate::contention::Notice;
+use crate::hearers::Hearer;
 use crate::output::{Control, ControlFrame, Destination, Frame, Reception, Station};
-use crate::reach::Hearer;
 use crate::receiver::{Ending, Signal};
 use crate::timers::Timer;
 use crate::transceiver::{Answer, Awaited, OnAir};
@@ -14,7 +14,7 @@ use wire::Instant;
 impl<F> Medium<F> {
     /// A station begins to transmit.
     pub(super) fn begin(&mut self, from: Station, what: OnAir, lasts: Duration) {
-        let (now, speed, fading) = (self.now, what.speed(), self.reach.fading());
+        let (now, speed, fading) = (self.now, what.speed(), self.hearers.fading());
         let sender = self.station(from);
         sender.on_air = Some(what);
         sender.report.airtime += lasts;
@@ -22,8 +22,11 @@ impl<F> Medium<F> {
         let ends = now + lasts;
         self.timers.set(Timer::End, from, ends);
         self.carrier_on(from, ends, Notice::All);
-        let mut hearers = self.reach.lend(from);
+        // The hearers are taken out of their table, because stations are changed while they are
+        // iterated.
+        let mut hearers = self.hearers.lend(from);
         for hearer in &mut hearers {
+            // One draw per frame and hearer: fading is constant during a frame.
             if fading.is_some() {
                 hearer.fade(&mut self.station(from).chance);
             }
@@ -38,16 +41,17 @@ impl<F> Medium<F> {
                 self.carrier_on(hearer.station, ends, notice);
             }
         }
-        self.reach.give_back(from, hearers);
+        self.hearers.give_back(from, hearers);
     }
 
     /// A station's transmission ends.
     pub(super) fn end(&mut self, from: Station) {
         let sender = self.station(from);
         let what = sender.on_air.take().expect("Timer::End is set while something is on the air");
+        // The receiver was deaf while the station transmitted.
         sender.receiver.unmute();
-        let (now, speed, fading) = (self.now, what.speed(), self.reach.fading());
-        let mut hearers = self.reach.lend(from);
+        let (now, speed, fading) = (self.now, what.speed(), self.hearers.fading());
+        let mut hearers = self.hearers.lend(from);
         let mut is_answered = false;
         for hearer in &mut hearers {
             if let Some(signal) = hearer.signal((from, speed, now), fading) {
@@ -55,9 +59,10 @@ impl<F> Medium<F> {
                 self.carrier_off(hearer.station);
             }
         }
-        self.reach.give_back(from, hearers);
-        self.reach.changes_of(from);
-        self.station(from).contention.told();
+        self.hearers.give_back(from, hearers);
+        self.hearers.changes_of(from);
+        // ns-3: after its own transmission, the PHY reports all others again.
+        self.station(from).contention.report_all();
         self.carrier_off(from);
         match what {
             OnAir::Data { frame, packet, .. } => {
@@ -68,6 +73,8 @@ impl<F> Medium<F> {
                 self.outbox.heard_control(frame);
                 match frame.kind {
                     Control::Rts => self.await_answer(from, Awaited::Cts),
+                    // A lost CTS or ACK needs no action here: the timer of the station that waits
+                    // for it expires.
                     Control::Cts if is_answered => self.answered(frame.to, Awaited::Cts),
                     Control::Ack if is_answered => self.answered(frame.to, Awaited::Ack),
                     Control::Cts | Control::Ack => {}
@@ -76,8 +83,8 @@ impl<F> Medium<F> {
         }
     }
 
-    /// A transmission ends for one station that sensed it; says whether it was a control frame that
-    /// arrived where it should.
+    /// A transmission ends at one station that sensed it; returns whether it was a control frame
+    /// that its addressee received.
     fn end_at(&mut self, hearer: &mut Hearer, signal: Signal, what: &OnAir) -> bool {
         let by = hearer.station;
         let station = &mut self.stations[usize::from(by.0)];
@@ -87,6 +94,7 @@ impl<F> Medium<F> {
         }
         match ending {
             Ending::Missed => {}
+            // A header that cannot be read begins no reception, so no EIFS follows.
             Ending::Unread => station.report.disturbed += u64::from(signal.decodable),
             Ending::Weak => self.receive_badly(by),
             Ending::Decodable { chance, .. } if !station.chance.survives(chance) => {
@@ -107,7 +115,7 @@ impl<F> Medium<F> {
         false
     }
 
-    /// A data frame arrived undisturbed.
+    /// A data frame was received without errors.
     fn receive_data(
         &mut self,
         hearer: &mut Hearer,
@@ -117,6 +125,7 @@ impl<F> Medium<F> {
     ) {
         let by = reception.by;
         let is_for_other = matches!(frame.to, Destination::Station(to) if to != by);
+        // This link carries overheard frames only.
         if !is_for_other && !hearer.reaches {
             return self.receive_badly(by);
         }
@@ -134,6 +143,8 @@ impl<F> Medium<F> {
         self.receive(Reception { is_new, ..reception });
         match frame.to {
             Destination::Station(to) if to != by => {
+                // The frame reserves the medium for the ACK, which this station may not be able to
+                // sense.
                 let until = self.now + self.timing.reserved_by_data();
                 let station = self.station(by);
                 station.report.overheard += 1;
@@ -141,13 +152,14 @@ impl<F> Medium<F> {
             }
             Destination::Station(_) => {
                 self.count_received(by, is_new);
+                // A duplicate is acknowledged too: the ACK of the earlier try was lost.
                 self.owe(by, Answer::Ack { to: frame.from });
             }
             Destination::Broadcast => self.count_received(by, is_new),
         }
     }
 
-    /// A control frame arrived undisturbed; says whether where it should.
+    /// A control frame was received without errors; returns whether by its addressee.
     fn receive_control(
         &mut self,
         hearer: &Hearer,
@@ -169,6 +181,7 @@ impl<F> Medium<F> {
         self.receive(reception);
         let until = self.now + frame.reserves;
         if frame.to != by {
+            // If no frame follows the RTS, its reservation must not block this station.
             let lapses = (frame.kind == Control::Rts).then(|| self.now + self.timing.nav_timeout);
             if until > self.now {
                 self.station(by).contention.reserve(until, lapses);
@@ -196,8 +209,8 @@ impl<F> Medium<F> {
         self.station(by).contention.received_badly(now);
     }
 
-    /// A station senses one more transmission, until `ends`. If it is to send at this very instant it
-    /// still does.
+    /// A station senses another transmission, which lasts until `ends`. A station that begins to
+    /// send at this very instant still does.
     fn carrier_on(&mut self, at: Station, ends: Instant, notice: Notice) {
         let now = self.now;
         let going = self.timers.get(Timer::Access, at) == Some(now);
@@ -207,9 +220,9 @@ impl<F> Medium<F> {
             self.timers.clear(Timer::Access, at);
         }
         match notice {
-            // Alone on the air it can be read.
+            // A transmission that is alone on the air can be read.
             Notice::UntilHeader(until) | Notice::InPreamble(until)
-                if station.contention.may_forget() =>
+                if station.contention.may_be_wrongly_idle() =>
             {
                 self.timers.set(Timer::Header, at, until);
             }
@@ -217,7 +230,7 @@ impl<F> Medium<F> {
         }
     }
 
-    /// The PHY header ends of the frame that a station follows, if it follows one still.
+    /// The PHY header of the frame that a station was locked onto ends.
     pub(super) fn header_ends(&mut self, at: Station) {
         let (now, station) = (self.now, &mut self.stations[usize::from(at.0)]);
         let given_up = station.receiver.gives_up(now, &self.physics, &mut station.chance);

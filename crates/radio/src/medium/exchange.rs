@@ -1,4 +1,5 @@
-//! A packet's way: queue, turn, RTS and CTS if it is long, tries, ACK or none, and done.
+//! The course of a packet: queue, channel access, RTS and CTS if it is long, tries, ACK if it has
+//! an addressee, and the end.
 
 use super::Medium;
 use crate::airtime;
@@ -11,7 +12,7 @@ use std::time::Duration;
 use wire::Instant;
 
 impl<F> Medium<F> {
-    /// A station gets a packet to send.
+    /// A station is given a packet to send.
     pub(super) fn send(&mut self, packet: Packet<F>) {
         let (from, now) = (packet.from, self.now);
         let last = match packet.to {
@@ -23,7 +24,8 @@ impl<F> Medium<F> {
         let frames_max = self.config.queue_frames_max;
         let station = self.station(from);
         if station.enqueue(id, frames_max) {
-            // A turn that has come at this very instant stands, whoever else has begun by now.
+            // A channel access due at this very instant stands, even if another station has just
+            // begun.
             if station.next(now) {
                 self.plan(from);
             }
@@ -33,7 +35,7 @@ impl<F> Medium<F> {
         }
     }
 
-    /// It is a station's turn.
+    /// A station gains channel access.
     pub(super) fn take_turn(&mut self, from: Station) {
         let station = self.station(from);
         station.contention.access();
@@ -48,13 +50,13 @@ impl<F> Medium<F> {
         }
     }
 
-    /// Whether an RTS goes before a data frame with a packet of so many bytes.
+    /// Whether an RTS precedes a data frame that carries a packet of this length.
     fn is_announced(&self, packet_bytes: u32) -> bool {
         let longer = |threshold| airtime::data_bytes(packet_bytes) > threshold;
         self.config.rts_threshold.is_some_and(longer)
     }
 
-    /// A station sends its packet now.
+    /// A station sends the data frame of its packet now.
     fn send_data(&mut self, from: Station) {
         let began = self.now;
         let station = &mut self.stations[usize::from(from.0)];
@@ -93,19 +95,19 @@ impl<F> Medium<F> {
         }
     }
 
-    /// A station has sent what is to be answered.
+    /// A station has sent a frame that requires a response.
     pub(super) fn await_answer(&mut self, from: Station, awaited: Awaited) {
         self.station(from).awaits = awaited;
         self.timers.set(Timer::AnswerTimeout, from, self.now + self.timing.answer_timeout);
     }
 
-    /// A station received what it has to answer.
+    /// A station received a frame that requires a response.
     pub(super) fn owe(&mut self, from: Station, answer: Answer) {
         self.station(from).owes = Some(answer);
         self.timers.set(Timer::Answer, from, self.now + self.timing.sifs);
     }
 
-    /// A station got an RTS that was for it: it answers unless others have the medium.
+    /// A station received an RTS for it: it responds unless the medium is reserved.
     pub(super) fn owe_cts(&mut self, from: Station, to: Station, until: Instant) {
         let now = self.now;
         if !self.station(from).contention.is_reserved(now) {
@@ -113,7 +115,7 @@ impl<F> Medium<F> {
         }
     }
 
-    /// A station sends the answer that it owes, whether the medium is idle or not.
+    /// A station sends its response, whether the medium is idle or not.
     pub(super) fn answer(&mut self, from: Station) {
         let station = self.station(from);
         match station.owes.take().filter(|_| station.on_air.is_none()) {
@@ -127,7 +129,7 @@ impl<F> Medium<F> {
         }
     }
 
-    /// A station received an ACK or a CTS that was for it.
+    /// A station received an ACK or a CTS for it.
     pub(super) fn answered(&mut self, by: Station, awaited: Awaited) {
         let waits = self.timers.get(Timer::AnswerTimeout, by).is_some();
         let station = self.station(by);
@@ -145,9 +147,9 @@ impl<F> Medium<F> {
         }
     }
 
-    /// No answer came in time. If a frame is just being received whose header has ended, its end tells
-    /// whether it is the answer (DCF: ACK procedure); that end comes before this timer, and clears it if
-    /// it is.
+    /// No response came in time. If a frame is being received and its header has ended, that frame
+    /// may be the response (DCF: ACK procedure). The timer is then set to the end of that frame.
+    /// The end is handled before this timer, and clears it if the frame is the response.
     pub(super) fn answer_overdue(&mut self, from: Station) {
         let (now, station) = (self.now, &mut self.stations[usize::from(from.0)]);
         let sender = station.receiver.receiving(now, &self.physics, &mut station.chance);
@@ -170,6 +172,7 @@ impl<F> Medium<F> {
             Awaited::Cts => {
                 station.report.rts_frames_failed += 1;
                 current.short_fails = current.short_fails.saturating_add(1);
+                // ns-3 has no retry limit for RTS.
                 current.short_fails >= short_max && !tries_for_ever
             }
             Awaited::Ack => {
@@ -193,7 +196,7 @@ impl<F> Medium<F> {
         }
     }
 
-    /// A station is done with its packet, and turns to the next.
+    /// A station has finished with its packet, and begins with the next.
     fn done(&mut self, from: Station, outcome: Outcome) {
         let now = self.now;
         let station = self.station(from);
@@ -204,7 +207,7 @@ impl<F> Medium<F> {
         self.plan(from);
     }
 
-    /// Sets the timer for a station's turn, as things stand.
+    /// Sets or clears the timer for a station's channel access.
     pub(super) fn plan(&mut self, station: Station) {
         match self.station(station).contention.access_at() {
             Some(at) => self.timers.set(Timer::Access, station, at),

@@ -1,12 +1,12 @@
-//! What only the inside can see.
+//! Tests of private state.
 
 use super::*;
 use crate::output::Destination;
 use crate::propagation::Ranges;
 use std::time::Duration;
 
-/// Each station sends to the next: first the packets that `done` names, then a new one whenever one
-/// is done with.
+/// Each station sends to the next one. It begins with the packets in `done`, and sends a new packet
+/// whenever one is done.
 fn saturate(medium: &mut Medium<u16>, done: &mut Vec<u16>, from: Instant, until: Instant) {
     let count = medium.stations.len() as u16;
     let packet = |station: u16| Input::Send {

@@ -1,16 +1,17 @@
-//! Stations on a plane, in cells, so that nobody asks about those out of range.
+//! Stations on a plane, indexed by cells, so that pairs out of range are not examined.
 
 use super::Propagation;
 use crate::links::{Link, Links};
 use crate::output::Station;
 use std::collections::BTreeMap;
 
-/// Stations on a plane. They may move, and only what is in range of a move is looked at.
+/// Stations on a plane. When one moves, only stations in range are examined.
 #[derive(Clone, Debug)]
 pub struct Field {
     propagation: Propagation,
     positions_m: Vec<(f64, f64)>,
-    /// Beyond this nothing is sensed; cells are as wide, so that all that matters is in nine of them.
+    /// No signal is sensed beyond this. Cells have this width, so all stations in range are in nine
+    /// cells.
     farthest_m: f64,
     cells: BTreeMap<Cell, Vec<Station>>,
 }
@@ -18,11 +19,11 @@ pub struct Field {
 type Cell = (i64, i64);
 
 impl Field {
-    /// Stations at these places, in metres.
+    /// Stations at these positions, in metres.
     ///
     /// # Panics
     ///
-    /// If there are more than a [`Station`] can count.
+    /// If there are more stations than a [`Station`] can number.
     pub fn new(propagation: Propagation, positions_m: &[(f64, f64)]) -> Self {
         assert!(positions_m.len() <= usize::from(u16::MAX), "at most 65535 stations");
         let farthest_m = propagation.farthest_m().max(1.0);
@@ -35,12 +36,12 @@ impl Field {
         field
     }
 
-    /// Where a station is, if there is such a station.
+    /// The position of a station, if it exists.
     pub fn position_m(&self, station: Station) -> Option<(f64, f64)> {
         self.positions_m.get(usize::from(station.0)).copied()
     }
 
-    /// The links as the stations stand now; `loss` as in [`Propagation::links`].
+    /// The links for the current positions; `loss` as in [`Propagation::links`].
     pub fn links(&self, loss: impl Fn(f64) -> f64) -> Links {
         let mut links = Links::new(self.positions_m.len());
         for (index, position) in self.positions_m.iter().enumerate() {
@@ -57,12 +58,12 @@ impl Field {
         }
     }
 
-    /// Moves a station, and tells each link that may have changed by it, in both directions: what
-    /// [`Input::Link`](crate::Input::Link) takes.
+    /// Moves a station, and calls `changed` for each link that may have changed, in both
+    /// directions, with the arguments of [`Input::Link`](crate::Input::Link).
     ///
     /// # Panics
     ///
-    /// If there is no such station.
+    /// If the station does not exist.
     pub fn move_to(
         &mut self,
         station: Station,
@@ -79,6 +80,7 @@ impl Field {
             self.cells.retain(|_, stations| !stations.is_empty());
             self.cells.entry(now).or_default().push(station);
         }
+        // Stations near the old position but not near the new one.
         let lost = self.around(from_m).filter(|other| !is_near(self.cell_of(*other), now));
         for other in self.around(to_m).chain(lost).filter(|other| *other != station) {
             let distance_m = |place| distance_m(place, self.positions_m[usize::from(other.0)]);
@@ -96,7 +98,7 @@ impl Field {
         self.propagation.link((one, other), distance_m, loss).filter(|_| one != other)
     }
 
-    /// All stations in the cells around a place.
+    /// All stations in the nine cells around a place.
     fn around(&self, place_m: (f64, f64)) -> impl Iterator<Item = Station> {
         let (x, y) = self.cell(place_m);
         let near = move |d: i64| (x.saturating_add(d / 3 - 1), y.saturating_add(d % 3 - 1));
@@ -127,7 +129,7 @@ mod tests {
     use crate::propagation::Ranges;
     use proptest::prelude::*;
 
-    /// Every pair, without cells.
+    /// All pairs, without cells.
     fn plain(propagation: &Propagation, positions_m: &[(f64, f64)]) -> Links {
         let mut links = Links::new(positions_m.len());
         for (i, a) in positions_m.iter().enumerate() {
@@ -169,7 +171,7 @@ mod tests {
                 });
                 places[index] = to_m;
                 let now = plain(&propagation, &places);
-                // Links that nothing was told about are as they were; the others are as told.
+                // Links without a call of `changed` are as before, the others are as reported.
                 for (from, to) in (0..places.len() as u16).flat_map(|a| {
                     (0..places.len() as u16).map(move |b| (Station(a), Station(b)))
                 }) {
@@ -188,7 +190,8 @@ mod tests {
         let positions: Vec<_> = (0..1000).map(place).collect();
         let field = Field::new(Propagation::in_ranges(Ranges::default()), &positions);
         let links = field.links(|_| 0.0);
-        // Within 550 m of the middle of a grid of 200 m there are 20 others (2.75 steps).
+        // Around the middle of a grid with steps of 200 m, 20 other stations are within 550 m (2.75
+        // steps).
         assert_eq!(links.hearers_of(Station(500)).len(), 20);
         assert_eq!(field.position_m(Station(33)), Some((200.0, 200.0)));
         assert_eq!(field.position_m(Station(1000)), None);

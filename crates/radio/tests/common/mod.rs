@@ -1,4 +1,5 @@
-//! Two small drivers: one with static routes and sources that never run dry, one that plays a list.
+//! Two small drivers: one with static routes and saturated sources, one that sends a list of
+//! packets.
 
 #![allow(dead_code, reason = "each test binary uses its part")]
 
@@ -13,7 +14,8 @@ use wire::Instant;
 pub const HEADERS: u32 = 28;
 /// UDP payload of the reference runs, in bytes.
 pub const PAYLOAD: u32 = 1460;
-/// Packets that a source keeps at its station: more than queue and service hold would be dropped.
+/// Packets that a source keeps at its station. With more than queue and service can hold, some
+/// would be dropped.
 const BACKLOG: usize = 40;
 
 /// Stations in a row, `spacing_m` metres apart, with the usual ranges.
@@ -22,18 +24,18 @@ pub fn row(stations: usize, spacing_m: f64) -> Links {
     Links::by_distance(&positions, Ranges::default(), |_| 0.0)
 }
 
-/// The same, where each link loses this share.
+/// The same, with this loss on each link.
 pub fn row_losing(stations: usize, spacing_m: f64, loss: f64) -> Links {
     let positions: Vec<_> = (0..stations).map(|i| (i as f64 * spacing_m, 0.0)).collect();
     Links::by_distance(&positions, Ranges::default(), |_| loss)
 }
 
-/// Stations that all receive each other, equally strong.
+/// Stations in range of each other, with equal power.
 pub fn clique(stations: u16) -> Links {
     clique_at(stations, 1_000_000)
 }
 
-/// The same, at a power in attowatts.
+/// The same, with this power in attowatts.
 pub fn clique_at(stations: u16, power: u64) -> Links {
     let mut links = Links::new(usize::from(stations));
     for (from, to) in (0..stations).flat_map(|a| (0..stations).map(move |b| (a, b))) {
@@ -42,7 +44,7 @@ pub fn clique_at(stations: u16, power: u64) -> Links {
     links
 }
 
-/// A link that loses nothing.
+/// A link without losses.
 pub fn link(power: u64) -> Link {
     Link { power, decodable: true, loss: 0.0, overheard_loss: None }
 }
@@ -67,9 +69,9 @@ pub struct Hop {
 pub struct Flows {
     pub medium: Medium<Hop>,
     paths: Vec<Vec<Station>>,
-    /// Packets of each flow that arrived at the end of its path.
+    /// Packets of each flow that reached the end of its path.
     pub arrived: Vec<u64>,
-    /// Packets that relays dropped because their queue was full.
+    /// Packets that relays dropped because the queue was full.
     pub relay_drops: u64,
     now: Instant,
     todo: Vec<Hop>,
@@ -125,7 +127,7 @@ impl Flows {
     }
 }
 
-/// An output, kept.
+/// A copy of an output.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
     Heard { frame: Frame, payload: u32, by: Vec<Reception> },
@@ -134,7 +136,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// When it happened.
+    /// The time of the event.
     pub fn at(&self) -> Instant {
         match self {
             Self::Heard { frame, .. } => frame.ended,
@@ -143,14 +145,14 @@ impl Event {
     }
 }
 
-/// A packet to send: when, from whom, to whom, and how long.
+/// A packet to send: time, sender, addressee, length.
 pub type Sending = (Instant, u16, Destination, u32);
 
 pub fn to(station: u16) -> Destination {
     Destination::Station(Station(station))
 }
 
-/// Sends packets, each with its place in the list as payload, and runs until nothing is left to do.
+/// Sends packets, with their index in the list as payload, and runs until nothing is due.
 pub fn play(medium: &mut Medium<u32>, sendings: &[Sending]) -> Vec<Event> {
     let mut events = Vec::new();
     for (payload, (at, from, to, bytes)) in sendings.iter().enumerate() {
@@ -185,7 +187,7 @@ fn keep(medium: &mut Medium<u32>, events: &mut Vec<Event>) {
     }
 }
 
-/// How each packet went, in order of their places.
+/// The outcome of each packet, by index.
 pub fn outcomes(events: &[Event]) -> Vec<(Outcome, u8)> {
     let done = |event: &Event| match event {
         Event::Done { payload, outcome, tries, .. } => Some((*payload, (*outcome, *tries))),
@@ -205,7 +207,7 @@ pub fn frames(events: &[Event]) -> Vec<(Frame, Vec<Reception>)> {
     events.iter().filter_map(heard).collect()
 }
 
-/// Payload bits of so many packets in so many seconds, in kbit/s.
+/// The rate of this number of packets in this number of seconds, in kbit/s of payload.
 pub fn kbps(packets: u64, payload_bytes: u32, seconds: f64) -> f64 {
     packets as f64 * f64::from(payload_bytes) * 8.0 / seconds / 1000.0
 }
@@ -214,7 +216,7 @@ pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// How far a value is from another, relative to the other.
+/// The deviation of a value from another, relative to the other.
 pub fn off(value: f64, reference: f64) -> f64 {
     value / reference - 1.0
 }

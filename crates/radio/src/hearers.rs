@@ -1,4 +1,4 @@
-//! The links as the medium walks them: for each sender its hearers.
+//! For each sender, the stations that sense it.
 
 use crate::chance::{Chance, PairChance, Probability};
 use crate::config::Config;
@@ -11,51 +11,51 @@ use crate::spells::Spells;
 use std::time::Duration;
 use wire::Instant;
 
-/// One station that senses another, and what it last got of it.
+/// A station that senses the sender, and the last packet that it received from it.
 #[derive(Clone, Debug)]
 pub struct Hearer {
     pub station: Station,
     decodable: bool,
     /// In attowatts; the mean, if links fade.
     power: u64,
-    /// If links fade: of what the sender has on the air.
+    /// If links fade: the power of the frame on the air.
     faded_power: u64,
-    /// Frames that are for it, or for all, can arrive.
+    /// Whether frames for this station or for all can be received.
     pub reaches: bool,
     pub loss: Probability,
     pub broadcast_loss: Probability,
     overheard_loss: Probability,
-    /// If frames for others are lost in spells.
+    /// Set if losses of overheard frames come in bursts.
     spells: Option<Spells>,
-    /// Serial number of the sender's latest packet that arrived here; 0 if none did.
+    /// Serial number of the sender's last packet that was received here; 0 if none was.
     heard: u64,
 }
 
 impl Hearer {
-    fn new((from, station): (Station, Station), link: Link, habits: Habits) -> Self {
-        let has_spells = link.overheard_loss.is_some() && habits.overhear_spell > Duration::ZERO;
-        let chance = || PairChance::new(habits.seed, from.0, station.0);
+    fn new((from, station): (Station, Station), link: Link, rules: LinkRules) -> Self {
+        let has_spells = link.overheard_loss.is_some() && rules.overhear_spell > Duration::ZERO;
+        let chance = || PairChance::new(rules.seed, from.0, station.0);
         Self {
             station,
             decodable: link.decodable || link.overheard_loss.is_some(),
             power: link.power.min(POWER_MAX),
             faded_power: 0,
-            // If links fade, their power decides.
+            // If links fade, the received power decides.
             reaches: link.decodable || link.overheard_loss.is_none(),
             loss: Probability::new(link.loss),
             overheard_loss: Probability::new(link.overheard_loss.unwrap_or(link.loss)),
-            broadcast_loss: Probability::new(link.loss * habits.broadcast_loss_share),
-            spells: has_spells.then(|| Spells::new(chance(), habits.overhear_spell)),
+            broadcast_loss: Probability::new(link.loss * rules.broadcast_loss_share),
+            spells: has_spells.then(|| Spells::new(chance(), rules.overhear_spell)),
             heard: 0,
         }
     }
 
-    /// The sender begins to transmit: how strongly that comes here, if links fade.
+    /// The sender begins to transmit: draws the power of this frame here, if links fade.
     pub fn fade(&mut self, chance: &mut Chance) {
         self.faded_power = (self.power as f64 * chance.fade()).min(POWER_MAX as f64) as u64;
     }
 
-    /// What is sensed here of what the sender has on the air until `ends`, if anything.
+    /// The signal of the frame that the sender has on the air until `ends`, if it is sensed here.
     pub fn signal(
         &self,
         (sender, speed, ends): (Station, Speed, Instant),
@@ -74,7 +74,7 @@ impl Hearer {
         }
     }
 
-    /// Whether a frame for another that nothing disturbed does not arrive here; `chance` is the station's.
+    /// Whether an overheard frame is lost without interference; `chance` is the station's.
     pub fn misses(&mut self, now: Instant, chance: &mut Chance) -> bool {
         match &mut self.spells {
             Some(spells) => spells.is_bad(now, self.overheard_loss),
@@ -82,8 +82,8 @@ impl Hearer {
         }
     }
 
-    /// Notes that a packet arrived here; says whether it had not before. A sender works on one packet
-    /// at a time, so the latest serial number is all there is to remember.
+    /// Notes that a packet was received here; returns whether it is new. A sender handles one
+    /// packet at a time, so its last serial number is enough.
     pub fn note(&mut self, serial: u64) -> bool {
         let is_new = self.heard != serial;
         self.heard = serial;
@@ -91,39 +91,39 @@ impl Hearer {
     }
 }
 
-/// What all links have in common.
+/// The settings that apply to all links.
 #[derive(Clone, Copy, Debug)]
-struct Habits {
+struct LinkRules {
     broadcast_loss_share: f64,
     overhear_spell: Duration,
     seed: u64,
 }
 
-/// Who senses whom.
+/// The hearers of all senders.
 #[derive(Clone, Debug)]
-pub struct Reach {
-    /// By sender, each in order of their numbers.
-    hearers: Vec<Vec<Hearer>>,
+pub struct Hearers {
+    /// By sender; hearers in order of their numbers.
+    by_sender: Vec<Vec<Hearer>>,
     fading: Option<Thresholds>,
-    habits: Habits,
-    /// Changes that wait until their sender has nothing on the air.
+    rules: LinkRules,
+    /// Changes that wait for the end of their sender's frame.
     changes: Vec<(Station, Station, Option<Link>)>,
 }
 
-impl Reach {
-    /// The seed is that of the channel.
+impl Hearers {
+    /// `seed` is that of the channel.
     pub fn new(links: &Links, config: &Config, seed: u64) -> Self {
         let Config { broadcast_loss_share, overhear_spell, .. } = *config;
-        let habits = Habits { broadcast_loss_share, overhear_spell, seed };
+        let rules = LinkRules { broadcast_loss_share, overhear_spell, seed };
         let of = |sender| {
             let from = Station(sender as u16);
             let hearers = links.hearers_of(from).iter();
-            hearers.map(|(to, link)| Hearer::new((from, *to), *link, habits)).collect()
+            hearers.map(|(to, link)| Hearer::new((from, *to), *link, rules)).collect()
         };
         Self {
-            hearers: (0..links.stations()).map(of).collect(),
+            by_sender: (0..links.stations()).map(of).collect(),
             fading: links.thresholds(),
-            habits,
+            rules,
             changes: Vec::new(),
         }
     }
@@ -132,16 +132,16 @@ impl Reach {
         self.fading
     }
 
-    /// Lends out the hearers of a sender; [`give_back`](Self::give_back) follows.
+    /// Takes the hearers of a sender out; [`give_back`](Self::give_back) must follow.
     pub fn lend(&mut self, sender: Station) -> Vec<Hearer> {
-        std::mem::take(&mut self.hearers[usize::from(sender.0)])
+        std::mem::take(&mut self.by_sender[usize::from(sender.0)])
     }
 
     pub fn give_back(&mut self, sender: Station, hearers: Vec<Hearer>) {
-        self.hearers[usize::from(sender.0)] = hearers;
+        self.by_sender[usize::from(sender.0)] = hearers;
     }
 
-    /// Changes a link: now, or if the sender `is_sending` when that has ended.
+    /// Changes a link: now, or when the sender's frame ends, if it `is_sending`.
     pub fn change(&mut self, from: Station, to: Station, link: Option<Link>, is_sending: bool) {
         if is_sending {
             self.changes.retain(|(one, other, _)| (*one, *other) != (from, to));
@@ -151,7 +151,7 @@ impl Reach {
         }
     }
 
-    /// Makes the changes that waited for the end of what a sender had on the air.
+    /// Applies the changes that waited for the end of a sender's frame.
     pub fn changes_of(&mut self, sender: Station) {
         let mut changes = std::mem::take(&mut self.changes);
         changes.retain(|(from, to, link)| {
@@ -165,18 +165,18 @@ impl Reach {
     }
 
     fn apply(&mut self, from: Station, to: Station, link: Option<Link>) {
-        let hearers = &mut self.hearers[usize::from(from.0)];
+        let hearers = &mut self.by_sender[usize::from(from.0)];
         match (hearers.binary_search_by_key(&to, |hearer| hearer.station), link) {
             _ if from == to => {}
             (Ok(place), Some(link)) => {
-                let new = Hearer::new((from, to), link, self.habits);
+                let new = Hearer::new((from, to), link, self.rules);
                 let Hearer { heard, spells, .. } = &mut hearers[place];
                 let spells = new.spells.and_then(|new| spells.take().or(Some(new)));
                 hearers[place] = Hearer { heard: *heard, spells, ..new };
             }
             (Ok(place), None) => drop(hearers.remove(place)),
             (Err(place), Some(link)) => {
-                hearers.insert(place, Hearer::new((from, to), link, self.habits));
+                hearers.insert(place, Hearer::new((from, to), link, self.rules));
             }
             (Err(_), None) => {}
         }
