@@ -1,12 +1,13 @@
-//! What neighbours send each other, as an interface shows it: TCP segments of the peers' port, in
-//! batches, for the engine that overhears.
+//! Captures what neighbours send to each other: TCP segments of the peers' port, in batches, for
+//! the engine that overhears.
 //!
-//! *What this is:* a thread of its own that walks the kernel's ring (`ring.rs`), block by block; what gets
-//! into the ring is decided in the kernel (`filter.rs`). A monitor interface shows all that is on the air;
-//! one like Ethernet, which is made promiscuous, all that is on its wire. It may come late, vanish, and
-//! come back under another number: it is followed. *Who calls it:* the daemon opens a [`Capture`] and
-//! takes batches from the receiver. *What it never does:* send, keep a frame, wait for the engine: what
-//! the engine does not take in time is dropped and counted. *Where to start:* `Listener::run`.
+//! *What this is:* a thread that reads the kernel's ring buffer block by block (`ring.rs`); a
+//! filter in the kernel selects the frames (`filter.rs`). A monitor interface captures all frames
+//! on the air; an Ethernet interface is made promiscuous, and captures all frames on its wire. The
+//! interface may appear late, vanish, and return with another index; the thread follows it. *Who
+//! calls it:* the daemon opens a [`Capture`] and takes batches from the receiver. *What it never
+//! does:* send, keep a frame, or wait for the engine: batches that the engine does not take in time
+//! are dropped and counted. *Where to start:* `Listener::run`.
 
 mod batch;
 mod counters;
@@ -32,43 +33,43 @@ pub use counters::Report;
 use counters::{Counters, add};
 use ring::{BLOCKS, Ring};
 
-/// Batches that may wait for the engine: a quarter of a second of them, or as many bytes as the ring has.
+/// Batches that may wait for the engine: a quarter of a second, or as many bytes as the ring holds.
 const BATCHES_MAX: usize = 32;
-/// How often it is looked whether the interface and our addresses are still what they were.
+/// How often the interface and this machine's addresses are checked for changes.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// What to listen to.
+/// What to capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// A monitor interface, or one like Ethernet.
+    /// A monitor interface or an Ethernet interface.
     pub interface: String,
     /// The peers' port.
     pub port: u16,
 }
 
-/// Why nothing can be captured at all.
+/// Why capturing is impossible.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
-    /// The right is missing.
+    /// CAP_NET_RAW is missing.
     #[error(
         "capturing needs CAP_NET_RAW: run as root, or give the program that capability (see capabilities(7))"
     )]
     Permission,
-    /// The kernel cannot.
+    /// The kernel lacks packet sockets.
     #[error("this kernel has no packet sockets: it needs CONFIG_PACKET")]
     Kernel,
-    /// Something else.
-    #[error("the kernel gives no memory to capture into: {0}")]
+    /// Another error.
+    #[error("cannot allocate the ring buffer for capturing: {0}")]
     Ring(#[from] io::Error),
 }
 
-/// A capture under way. It ends when nobody takes its batches any more.
+/// A running capture. It ends when the receiver of its batches is dropped.
 #[derive(Debug)]
 pub struct Capture(Arc<Counters>);
 
 impl Capture {
-    /// Opens the socket, and begins to listen on a thread of its own. Rights are needed here and not
-    /// later; the interface may come later.
+    /// Opens the socket, and starts a thread that captures. Privileges are needed only here; the
+    /// interface may appear later.
     pub fn open(settings: Settings) -> Result<(Self, Receiver<Vec<Overheard>>), CaptureError> {
         let ring = Ring::open().map_err(|error| match Errno::from_io_error(&error) {
             Some(Errno::PERM | Errno::ACCESS) => CaptureError::Permission,
@@ -85,33 +86,33 @@ impl Capture {
             batches,
             counters: Arc::clone(&counters),
         };
-        // Before this returns it listens, if the interface is there.
+        // If the interface exists, capturing starts before this function returns.
         listener.follow();
         thread::Builder::new().name("capture".into()).spawn(move || listener.run())?;
         Ok((Self(counters), receiver))
     }
 
-    /// What it has come to, and how it stands.
+    /// Its counters and its state.
     pub fn report(&self) -> Report {
         self.0.report()
     }
 }
 
-/// What anybody in range may have sent is read on this thread: it should be allowed as little as can be.
-/// Listening anew needs no right either.
-fn give_up_rights() {
+/// This thread parses bytes that any station in range may have sent, so it gives up all privileges.
+/// Capturing on a new interface needs none either.
+fn give_up_privileges() {
     let none = CapabilitySet::empty();
     let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
     if let Err(error) = set_capabilities(None, sets).and_then(|()| set_no_new_privs(true)) {
-        tracing::warn!(%error, "the thread that captures could not give up all its rights");
+        tracing::warn!(%error, "the capturing thread could not give up all its privileges");
     }
 }
 
-/// What the thread has.
+/// The state of the thread.
 struct Listener {
     ring: Ring,
     interface: String,
-    /// The kernel's number for the interface that is listened on.
+    /// The index of the interface that is captured on.
     bound: Option<u32>,
     sieve: Sieve,
     batches: Sender<Vec<Overheard>>,
@@ -119,9 +120,9 @@ struct Listener {
 }
 
 impl Listener {
-    /// Listens until nobody takes what it hears.
+    /// Captures until the receiver is dropped.
     fn run(mut self) {
-        give_up_rights();
+        give_up_privileges();
         let mut looked = Instant::now();
         while !self.batches.is_closed() {
             if let Err(error) = self.ring.wait(LOOK_EVERY) {
@@ -135,8 +136,8 @@ impl Listener {
         }
     }
 
-    /// Takes in what the kernel has handed over: once round the ring at most, since it may be filled as
-    /// fast as it is emptied.
+    /// Handles the blocks that the kernel has filled. It goes round the ring once at most, since
+    /// the kernel may refill blocks as fast as they are emptied.
     fn empty(&mut self) {
         for _ in 0..BLOCKS {
             let Some(block) = self.ring.block() else { break };
@@ -149,7 +150,7 @@ impl Listener {
         add(&self.counters.dropped_frames, dropped.into());
     }
 
-    /// Begins to listen, or begins anew, if the interface is not what it was.
+    /// Starts capturing, or starts again if the interface has changed.
     fn follow(&mut self) {
         self.sieve.own = all_addresses().unwrap_or_default();
         let index = index(&self.interface).ok();
@@ -160,7 +161,7 @@ impl Listener {
         match self.listen(index) {
             Ok(link) => {
                 self.bound = index;
-                if self.counters.stand(Ok(link)) {
+                if self.counters.set_state(Ok(link)) {
                     let interface = &self.interface;
                     tracing::info!(interface, link, "overhearing");
                 }
@@ -169,7 +170,7 @@ impl Listener {
         }
     }
 
-    /// What is heard, or why nothing is.
+    /// Starts capturing on an interface; returns the kind of its frames, or the reason for failure.
     fn listen(&self, index: Option<u32>) -> Result<&'static str, String> {
         let name = &self.interface;
         let index = index.ok_or_else(|| {
@@ -193,7 +194,7 @@ impl Listener {
         })
     }
 
-    /// The interface is down, or gone.
+    /// The interface is down or gone.
     fn lose(&mut self, error: &io::Error) {
         self.bound = None;
         self.complain(self.describe(error));
@@ -204,12 +205,12 @@ impl Listener {
         match (error.kind(), Errno::from_io_error(error)) {
             (ErrorKind::NetworkDown, _) => format!("{name} is down: `ip link set {name} up`"),
             (_, Some(Errno::NODEV)) => format!("{name} is gone"),
-            _ => format!("{name} cannot be listened on: {error}"),
+            _ => format!("cannot capture on {name}: {error}"),
         }
     }
 
     fn complain(&self, trouble: String) {
-        if self.counters.stand(Err(trouble.clone())) {
+        if self.counters.set_state(Err(trouble.clone())) {
             tracing::warn!("nothing is overheard: {trouble}");
         }
     }

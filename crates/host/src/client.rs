@@ -1,4 +1,4 @@
-//! A client's connection, which counts what moves on it.
+//! A client's connection, whose traffic is counted.
 
 use node::driver::admission::Meter;
 use socket2::SockRef;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// A connection that a port has accepted.
+/// An accepted connection.
 #[derive(Debug)]
 pub struct Client {
     stream: TcpStream,
@@ -19,7 +19,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Counts by this meter.
+    /// A connection that is counted by this meter.
     pub fn new(stream: TcpStream, meter: Arc<Meter>) -> Self {
         Self { stream, meter }
     }
@@ -29,7 +29,7 @@ impl Client {
         self.stream.local_addr()
     }
 
-    /// What counts here.
+    /// The meter that counts it.
     pub fn meter(&self) -> Arc<Meter> {
         Arc::clone(&self.meter)
     }
@@ -98,11 +98,12 @@ impl AsyncWrite for Client {
     }
 }
 
-/// What the kernel keeps for a client that was given up would outlive the connection.
+/// Discards unsent data of a client that was given up, which would otherwise outlive the
+/// connection.
 impl Drop for Client {
     fn drop(&mut self) {
         if self.meter.is_reset() {
-            // A wish: the connection ends either way.
+            // Errors do not matter: the connection ends in any case.
             let _ = SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));
         }
     }

@@ -1,26 +1,26 @@
-//! Time as engines count it: since a moment of this process.
+//! The engines' clock: time since a moment of this process.
 
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// A moment, and how long ago it was.
+/// The zero of the clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock(Instant);
 
 impl Clock {
-    /// This moment is the instant zero.
+    /// Starts a clock: this moment is instant zero.
     #[must_use]
     pub fn start() -> Self {
         Self(Instant::now())
     }
 
-    /// Now.
+    /// The current instant.
     #[must_use]
     pub fn now(self) -> wire::Instant {
         wire::Instant::from_nanos(self.0.elapsed().as_nanos() as u64)
     }
 
-    /// Waits until an instant; for ever, if there is none.
+    /// Waits until an instant; forever if there is none.
     pub async fn wait_until(self, instant: Option<wire::Instant>) {
         match instant {
             Some(at) => {

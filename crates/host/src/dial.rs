@@ -1,4 +1,4 @@
-//! Connections to origins, within the rules of whom a node may dial.
+//! Connections to origins, within the access rules.
 
 use crate::egress::Egress;
 use crate::listen::settle;
@@ -12,12 +12,12 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::net::TcpStream;
 
-/// One address gets so long to answer, if there are others.
+/// Time limit for one address, if there are others to try.
 const EACH: Duration = Duration::from_secs(5);
-/// Addresses of one name that are tried, at most.
+/// The most addresses of one name that are tried.
 const ADDRESSES_MAX: usize = 8;
 
-/// Connects to origins, as far as the operator and the kernel's routes permit it.
+/// Connects to origins, as far as the access rules and the kernel's routes permit.
 #[derive(Clone, Debug)]
 pub struct Dialler(Rc<Rules>);
 
@@ -28,7 +28,7 @@ struct Rules {
 }
 
 impl Dialler {
-    /// One that keeps to these rules.
+    /// A dialler with these rules.
     #[must_use]
     pub fn new(access: Access, egress: Egress) -> Self {
         Self(Rc::new(Rules { access: RefCell::new(access), egress }))
@@ -37,8 +37,8 @@ impl Dialler {
     /// Connects to an origin for a client or a peer.
     ///
     /// # Errors
-    /// If no address of it may be dialled, or none answers; [`FetchError::TimedOut`] also if its name was not
-    /// looked up.
+    /// If no address of it may be dialled, or none answers; [`FetchError::TimedOut`] also if its
+    /// name could not be looked up in time.
     pub async fn dial(
         &self,
         to: &Dial,
@@ -53,6 +53,7 @@ impl Dialler {
             }
         }
         allowed.truncate(ADDRESSES_MAX);
+        // The last address may use the whole time limit; the others must leave time for it.
         let Some((last, others)) = allowed.split_last() else {
             return Err(match forbidden {
                 None => FetchError::Unresolved,
@@ -68,7 +69,7 @@ impl Dialler {
         connect(*last, DIAL_MAX).await
     }
 
-    /// Permits something else from now on.
+    /// Replaces the access rules.
     pub fn permit(&self, access: Access) {
         *self.0.access.borrow_mut() = access;
     }
@@ -109,9 +110,9 @@ async fn connect(address: SocketAddr, patience: Duration) -> Result<TcpStream, F
     }
 }
 
-/// Whether an address is one of this machine's. Connecting a UDP socket sends nothing, but makes
-/// the kernel choose a source address: for a destination of our own it chooses the same. `None`: there
-/// is no socket to be had, so it cannot be told.
+/// Whether an address belongs to this machine. Connecting a UDP socket sends nothing, but makes the
+/// kernel choose a source address; for an address of this machine, it chooses that address. `None`:
+/// no socket is available, so it is unknown.
 pub fn is_own(address: IpAddr) -> Option<bool> {
     let unspecified: IpAddr = match address {
         IpAddr::V4(_) => [0; 4].into(),
@@ -119,7 +120,7 @@ pub fn is_own(address: IpAddr) -> Option<bool> {
     };
     let socket = UdpSocket::bind((unspecified, 0)).ok()?;
     if socket.connect((address, 9)).is_err() {
-        // There is no way to it; to ourselves there always is one.
+        // There is no route to it; to this machine's own addresses there always is.
         return Some(false);
     }
     Some(socket.local_addr().ok()?.ip() == address)
@@ -130,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_own_addresses_are_known_without_asking_anybody() {
+    fn our_own_addresses_are_known_without_sending() {
         assert_eq!(is_own([127, 0, 0, 1].into()), Some(true));
         assert_eq!(is_own([192, 0, 2, 1].into()), Some(false));
     }

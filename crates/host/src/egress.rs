@@ -1,8 +1,9 @@
-//! Which of this machine's interfaces lead out of the site, and where the kernel's routes lead.
+//! Which of this machine's interfaces lead out of the site, and by which of them the kernel routes
+//! packets.
 //!
-//! An interface leads out if it has a default route, in any table and of either family, or if the
-//! operator names it. What [`node::Access`] permits depends on it, and so do the rules that bring
-//! clients here ([`crate::intercept`]).
+//! An interface leads out if it has a default route, in any routing table and of either family, or
+//! if the operator names it. This decides what may be dialled ([`node::Access`]), and which
+//! connections are intercepted ([`crate::intercept`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -15,19 +16,19 @@ use tokio::sync::watch;
 
 use crate::routing::{Forward, Kernel, forward};
 
-/// What is known of the interfaces; `None` until the kernel has said.
+/// The interfaces; `None` until the kernel has listed them.
 type Outward = Option<Interfaces>;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Interfaces {
-    /// Those that lead out now, by their numbers.
+    /// The interfaces that lead out now, by index.
     now: BTreeMap<u32, String>,
-    /// Numbers of those that have led out at any time: behind them are others' sites, also while the uplink is
-    /// down.
+    /// The indices of all interfaces that have ever led out. Networks behind them belong to others,
+    /// even while the uplink is down.
     ever: BTreeSet<u32>,
 }
 
-/// Says where routes lead, as of now.
+/// Answers where packets are routed at this moment.
 #[derive(Clone, Debug)]
 pub struct Egress {
     outward: watch::Receiver<Outward>,
@@ -41,15 +42,15 @@ struct Follower {
     outward: watch::Sender<Outward>,
 }
 
-/// The kernel has this long to list its links and routes.
+/// How long to wait for the kernel's first list of links and routes.
 const FIRST_LIST: Duration = Duration::from_millis(500);
 
-/// Follows from now on which interfaces lead out; `named` do in any case, and behind those of the `mesh`
-/// there is no uplink but other nodes. If the kernel does not list its routes soon, none leads out until
-/// it has.
+/// Starts to follow which interfaces lead out. Those in `named` always do; interfaces in `mesh`
+/// lead to other nodes, not to an uplink. If the kernel does not list its routes in time, no
+/// interface leads out until it has.
 ///
 /// # Errors
-/// If the kernel cannot be asked.
+/// If the netlink socket cannot be opened.
 pub async fn follow(named: Vec<String>, mesh: &[String]) -> io::Result<Egress> {
     let (outward, receiver) = watch::channel(None);
     let mut egress = Egress { outward: receiver, mesh: mesh.into() };
@@ -58,7 +59,7 @@ pub async fn follow(named: Vec<String>, mesh: &[String]) -> io::Result<Egress> {
     Ok(egress)
 }
 
-/// Whether there is an interface of this name.
+/// Whether an interface of this name exists.
 #[must_use]
 pub fn is_there(interface: &str) -> bool {
     let socket =
@@ -67,7 +68,7 @@ pub fn is_there(interface: &str) -> bool {
 }
 
 impl Follower {
-    /// Tells each change, for ever.
+    /// Publishes each change; never returns.
     async fn run(mut self) {
         loop {
             self.kernel.changed().await;
@@ -84,35 +85,35 @@ impl Follower {
 }
 
 impl Egress {
-    /// Waits until other interfaces lead out than when this was last asked.
+    /// Waits until the set of interfaces that lead out changes.
     pub async fn changed(&mut self) {
         if self.outward.changed().await.is_err() {
             std::future::pending().await
         }
     }
 
-    /// The names of the interfaces that lead out, in the order of their numbers.
+    /// The names of the interfaces that lead out, ordered by index.
     #[must_use]
     pub fn interfaces(&self) -> Vec<String> {
         let outward = self.outward.borrow();
         outward.iter().flat_map(|known| known.now.values()).cloned().collect()
     }
 
-    /// Where routes lead when this is dialled for a client or a peer. What an intercepted client would have
-    /// dialled itself must lead out by its own route, which rules may tell from ours, and by ours, which it
-    /// takes.
+    /// Where packets are routed if this address is dialled for a client or a peer. For an
+    /// intercepted client, both the client's own route (which policy rules may distinguish from
+    /// ours) and the daemon's route must lead out.
     #[must_use]
     pub fn leads_for(&self, caller: Caller, client: IpAddr, to: IpAddr) -> Leads {
         match (caller, self.leads(to, None)) {
             (Caller::Intercepted, Leads::Out) => self.leads(to, Some(client)),
-            // Over the mesh peers reach each other without us.
+            // Peers can reach addresses in the mesh without this node.
             (Caller::Peer, Leads::Out) if is_local(to) && self.is_by_mesh(to) => Leads::Elsewhere,
             (_, led) => led,
         }
     }
 
-    /// Whether an address is behind an uplink: an interface that leads out or once did, and not to the mesh.
-    /// While it cannot be told, it is.
+    /// Whether an address is behind an uplink: behind an interface that leads out or once did, and
+    /// that is not in the mesh. Unknown counts as yes.
     #[must_use]
     pub fn is_behind_uplink(&self, address: IpAddr) -> bool {
         let Ok(Forward::Out(interface)) = forward(address.to_canonical(), None) else {
@@ -133,7 +134,7 @@ impl Egress {
             Ok(Forward::Out(interface)) if self.name_of(interface).is_some() => Leads::Out,
             Ok(Forward::Out(_)) => Leads::Elsewhere,
             Ok(Forward::Nowhere) => Leads::Nowhere,
-            // Where it cannot be told, it may be ourselves.
+            // If it is unknown, the address may be this machine's own.
             Ok(Forward::Here) | Err(_) => Leads::Here,
         }
     }
@@ -148,7 +149,8 @@ impl Egress {
         self.outward.borrow().as_ref()?.now.get(&interface).cloned()
     }
 
-    /// A client's packets come in by the interface that leads back to it.
+    /// Looks up the route of a client's packets, which arrive on the interface that leads back to
+    /// the client.
     fn forward(&self, to: IpAddr, from: Option<IpAddr>) -> io::Result<Forward> {
         let Some(from) = from.filter(|from| from.is_ipv4() == to.is_ipv4()) else {
             return forward(to, None);

@@ -1,14 +1,16 @@
-//! Transparent interception: the firewall and routing rules that hand a client's connections to us.
+//! Transparent interception: the firewall and routing rules that redirect clients' connections to
+//! the daemon.
 //!
-//! Three parts work together, and all three are ours alone, so that nobody else's rules are touched:
+//! There are three parts. All are the daemon's own, so rules of other programs are not changed:
 //!
-//! 1. the nftables table `inet hearsay`: new TCP connections that come in by a chosen interface
-//!    for a chosen port are given to the listening socket (TPROXY) and marked;
-//! 2. one `ip rule` per address family: marked packets are routed by a table of our own;
-//! 3. one route in that table: everything is local, so the marked packets go up to the socket.
+//! 1. the nftables table `inet hearsay`: new TCP connections that arrive on a chosen interface, for
+//!    a chosen port, are given to the listening socket (TPROXY) and marked;
+//! 2. one `ip rule` per address family: marked packets are looked up in a routing table of the
+//!    daemon's own;
+//! 3. one route in that table: every destination is local, so marked packets reach the socket.
 //!
-//! If nothing listens, the first part does not match and packets are forwarded as if there were
-//! no rules: a dead daemon stops nobody's traffic. Read the kernel's
+//! Without a listener, the first part does not match, and packets are forwarded as if there were no
+//! rules: a dead daemon does not interrupt clients. Read the kernel's
 //! `Documentation/networking/tproxy.rst` before editing.
 
 use std::fmt;
@@ -22,52 +24,54 @@ mod report;
 
 pub use report::{FamilyReport, Report};
 
-/// The nftables table that holds everything we put into the firewall.
+/// The nftables table with all of the daemon's firewall rules.
 pub const TABLE_NAME: &str = "hearsay";
 
-/// The priority of our `ip rule`: after the kernel's `local` table (0), before anything that
-/// chooses between uplinks (mwan3 1000 and up, tailscale 5210, wg-quick 32764, `main` 32766),
-/// because a packet that is ours must not be sent to an uplink.
+/// The priority of the `ip rule`: after the kernel's `local` table (0), but before rules that
+/// choose an uplink (mwan3 1000 and up, tailscale 5210, wg-quick 32764, `main` 32766). An
+/// intercepted packet must not be sent to an uplink.
 pub const RULE_PRIORITY: u32 = 313;
 
-/// Spellings in IPv6 of IPv4 addresses, as [`node::plain`] reads them: all that are compatible (and `::1`),
-/// mapped or translated, and private ones behind the well-known prefix of NAT64 or of 6to4.
+/// IPv6 addresses that stand for IPv4 addresses, as [`node::plain`] reads them: all that are
+/// compatible (and `::1`), mapped or translated, and private ones under the well-known prefixes of
+/// NAT64 and 6to4.
 const SPELLED_IPV4: &str = "::/96, 64:ff9b::a00:0/104, 64:ff9b::6440:0/106, 64:ff9b::7f00:0/104, \
      64:ff9b::a9fe:0/112, 64:ff9b::ac10:0/108, 64:ff9b::c0a8:0/112, ::ffff:0:0/96, ::ffff:0:0:0/96, \
      2002:a00::/24, 2002:6440::/26, 2002:7f00::/24, 2002:a9fe::/32, 2002:ac10::/28, 2002:c0a8::/32";
 
-/// The kernel's limit for an interface's name, without the final zero (IFNAMSIZ is 16).
+/// The kernel's limit for the name of an interface, without the final NUL (IFNAMSIZ is 16).
 const INTERFACE_NAME_MAX: usize = 15;
 
-/// What the operator is told where nothing can be intercepted yet.
+/// The note to the operator while nothing can be intercepted.
 const NOTHING_LEADS_OUT: &str = "no interface has a default route, so nothing leads out of this site and \
                                  only what `[mesh] direct` covers is intercepted; name the interfaces \
                                  that lead out in `[access] out`";
 
-/// What to intercept, and by which numbers.
+/// What to intercept, and the numbers to use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// Interfaces whose clients are served. Nothing is intercepted anywhere else.
+    /// Interfaces whose clients are served; nothing is intercepted on others.
     pub interfaces: Vec<String>,
     /// Destination ports that are intercepted.
     pub ports: Vec<u16>,
-    /// Interfaces that lead out of the site: only what the kernel's route sends out by one of them is
-    /// intercepted. All else passes the firewall's own rules between zones, as if we were not there.
+    /// Interfaces that lead out of the site: only packets that the kernel would route out by one of
+    /// them are intercepted. All others are subject to the firewall's own rules between zones.
     pub out: Vec<String>,
-    /// Destinations that are intercepted wherever the route leads.
+    /// Destinations that are intercepted regardless of their route.
     pub direct: Vec<Prefix>,
     /// The port of the transparent listener.
     pub listen_port: u16,
-    /// Bits set in the mark of packets that are ours. They are their own mask, so the other bits
-    /// of a mark, which belong to other programs, survive.
+    /// Bits to set in the mark of intercepted packets. Only these bits are changed and tested, so
+    /// other programs can use the others.
     pub mark: u32,
     /// The number of the routing table that makes marked packets local.
     pub table: u32,
 }
 
 impl Default for Rules {
-    /// Port 80 to 3130; mark bit 26, which mwan3, tailscale, wg-quick, kube-proxy and OpenWrt's
-    /// pbr leave alone; routing table 3130, far from the numbers people use by hand.
+    /// Port 80, listener 3130; mark bit 26, which mwan3, tailscale, wg-quick, kube-proxy and
+    /// OpenWrt's pbr do not use; routing table 3130, a number that administrators are unlikely to
+    /// use.
     fn default() -> Self {
         Self {
             interfaces: Vec::new(),
@@ -91,11 +95,11 @@ pub enum Family {
 }
 
 impl Family {
-    /// Both, in the order in which they are set up.
+    /// Both, in the order of their setup.
     pub const ALL: [Self; 2] = [Self::V4, Self::V6];
 
-    /// Whether the kernel speaks it in this network namespace. IPv6 may be compiled out, switched
-    /// off at boot, or switched off by sysctl; our route on `lo` needs it there.
+    /// Whether the kernel supports it in this network namespace. IPv6 may be missing from the
+    /// kernel, disabled at boot, or disabled by sysctl; `lo` needs it for the route.
     #[must_use]
     pub fn is_available(self) -> bool {
         self == Self::V4 || sysctl("net/ipv6/conf/lo/disable_ipv6").as_deref() == Some("0")
@@ -108,7 +112,7 @@ impl Family {
         }
     }
 
-    /// The words nftables has for it: as an address and as a protocol.
+    /// nftables' keywords for it: of an address and of the protocol.
     fn nft_words(self) -> (&'static str, &'static str) {
         match self {
             Self::V4 => ("ip", "ipv4"),
@@ -126,29 +130,29 @@ impl fmt::Display for Family {
     }
 }
 
-/// Why the rules could not be set, looked at or removed. After an error from [`Rules::apply`]
-/// everything that the call had added is taken away again, and what was there before still is.
+/// Why the rules could not be set, checked or removed. After an error of [`Rules::apply`], all
+/// changes of that call are undone.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The caller's fault; nothing was changed.
+    /// An argument is invalid; nothing was changed.
     #[error(
         "{0:?} is not the name of an interface: 1 to 15 letters, digits, '.', '_' or '-', not starting with '-'; see `ip link`"
     )]
     InterfaceName(String),
-    /// The caller's fault; nothing was changed.
+    /// The rules would intercept nothing; nothing was changed.
     #[error("nothing to intercept: {0}")]
     Empty(&'static str),
-    /// The machine lacks a program; nothing was changed by it.
+    /// A program is missing; it changed nothing.
     #[error(
         "the program `{program}` is not installed: install {package} (Debian: `apt install {package}`)"
     )]
     ProgramMissing {
-        /// What was to be run.
+        /// The program.
         program: &'static str,
-        /// The package that has it.
+        /// The package that contains it.
         package: &'static str,
     },
-    /// We lack CAP_NET_ADMIN.
+    /// CAP_NET_ADMIN is missing.
     #[error(
         "`{command}` was not permitted: run as root, or with the ambient capability CAP_NET_ADMIN (systemd: AmbientCapabilities=CAP_NET_ADMIN)"
     )]
@@ -161,7 +165,7 @@ pub enum Error {
         "nft refused the rules: {message}. The kernel needs nft_tproxy, nft_socket and nft_fib_inet (OpenWrt: kmod-nft-tproxy, kmod-nft-socket, kmod-nft-fib)"
     )]
     Ruleset {
-        /// The first line of what nft said.
+        /// The first line of nft's message.
         message: String,
     },
     /// A command failed for another reason.
@@ -169,36 +173,37 @@ pub enum Error {
     Command {
         /// The command line.
         command: String,
-        /// The first line of what it said.
+        /// The first line of its message.
         message: String,
     },
 }
 
-/// What [`Rules::apply`] did.
+/// The result of [`Rules::apply`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
-    /// What the operator should know, for instance that a family was skipped.
+    /// Notes for the operator, for example that an address family was skipped.
     pub notes: Vec<String>,
 }
 
 impl Rules {
-    /// The text given to `nft -f -`: one transaction that replaces our table and nothing else.
-    /// (The first line makes sure that there is a table for the second to delete.)
+    /// The input for `nft -f -`: one transaction that replaces the daemon's table and changes
+    /// nothing else. (Its first line ensures that the table exists, so that the second can delete
+    /// it.)
     ///
     /// # Errors
-    /// If the rules name no interface, no port, no mark, or something that is not an interface.
+    /// If the rules have no interface, port or mark, or an invalid interface name.
     pub fn ruleset(&self) -> Result<String, Error> {
         self.validate()?;
         let redirects: String = Family::ALL.iter().map(|family| self.redirect(*family)).collect();
         Ok(self.table_with(&redirects))
     }
 
-    /// The transaction that makes our table anew, with these lines at its end.
+    /// The transaction that replaces the table, with these lines at its end.
     fn table_with(&self, redirects: &str) -> String {
         let (mark, listen_port) = (self.mark_and_accept(), self.listen_port);
-        // `socket wildcard 0`: the listener itself is bound to every address, so without it any
-        // packet for this port of any machine in the world, passing through, would be taken.
-        // The drop: only what is intercepted may reach the listener, or it were an open proxy.
+        // `socket wildcard 0`: the listener is bound to every address, so without this condition
+        // forwarded packets to its port on any other machine would match it. The `drop` rule: only
+        // intercepted connections may reach the listener, or it would be an open proxy.
         format!(
             "add table inet {TABLE_NAME}
 delete table inet {TABLE_NAME}
@@ -216,7 +221,7 @@ table inet {TABLE_NAME} {{
         )
     }
 
-    /// The lines that hand a family's connections to the listener.
+    /// The rules that redirect connections of one address family to the listener.
     fn redirect(&self, family: Family) -> String {
         let (address, protocol) = family.nft_words();
         let interfaces = quoted(&self.interfaces);
@@ -230,7 +235,7 @@ table inet {TABLE_NAME} {{
         };
         let of_family = |it: &&Prefix| it.is_ipv4() == (family == Family::V4);
         let direct = self.direct.iter().filter(of_family).map(|it| format!("{address} daddr {it}"));
-        // With the mark, because the route that a packet takes may depend on it.
+        // The lookup includes the mark, because policy rules may choose a packet's route by it.
         let out = || format!("fib daddr . mark oifname {}", quoted(&self.out));
         let out = (!self.out.is_empty()).then(out);
         direct.chain(out).map(line).collect()
@@ -240,28 +245,28 @@ table inet {TABLE_NAME} {{
         format!("meta mark set meta mark | {:#010x} accept", self.mark)
     }
 
-    /// Puts the rules in force. Applying twice is the same as applying once.
+    /// Puts the rules in force. Applying them again has no further effect.
     ///
     /// # Errors
-    /// See [`enum@Error`]; then what this call had added is taken away again.
+    /// See [`enum@Error`]; the changes of this call are then undone.
     pub fn apply(&self) -> Result<Applied, Error> {
         let ruleset = self.ruleset()?;
         let mut added = Vec::new();
         let outcome = self.apply_parts(&ruleset, &mut added);
         if outcome.is_err() {
             for undo in added.iter().rev() {
-                // Nothing better is left to be done if even this fails; the first error counts.
+                // If undoing fails too, nothing more can be done; the first error is reported.
                 let _ = run("ip", undo, None);
             }
         }
         outcome
     }
 
-    /// What is in force, what is missing, and what may bypass it. Without interfaces in `self`
-    /// it is enough that our table redirects from any.
+    /// Checks which rules are in force, which are missing, and what may bypass them. If `self` has
+    /// no interfaces, a redirection from any interface suffices.
     ///
     /// # Errors
-    /// If `nft` or `ip` is missing or refuses to answer.
+    /// If `nft` or `ip` is missing or fails.
     pub fn check(&self) -> Result<Report, Error> {
         let ruleset = query("nft", &words("list table inet hearsay"))?.unwrap_or_default();
         let mut families = Vec::new();
@@ -282,18 +287,18 @@ table inet {TABLE_NAME} {{
         Ok(Report { families, interfaces_missing, warnings })
     }
 
-    /// Lets new connections go straight, while those that were intercepted still come here.
+    /// Stops intercepting new connections; existing intercepted ones continue.
     ///
     /// # Errors
-    /// See [`enum@Error`]; then the rules are as they were.
+    /// See [`enum@Error`]; the rules are then unchanged.
     pub fn release(&self) -> Result<(), Error> {
         run("nft", &words("-f -"), Some(&self.table_with(""))).map(drop)
     }
 
-    /// Takes our rules away, and only ours. Removing what is not there is no error.
+    /// Removes the daemon's rules, and no others. Missing rules are not an error.
     ///
     /// # Errors
-    /// See [`enum@Error`]; the other parts are removed all the same.
+    /// See [`enum@Error`]; the other parts are removed nevertheless.
     pub fn remove(&self) -> Result<(), Error> {
         let delete = format!("add table inet {TABLE_NAME}\ndelete table inet {TABLE_NAME}\n");
         let mut outcome = run("nft", &words("-f -"), Some(&delete)).map(drop);
@@ -320,7 +325,7 @@ table inet {TABLE_NAME} {{
         Ok(())
     }
 
-    /// Routing first, so that no packet is marked before there is a way for it to go.
+    /// Routing comes first, so that no packet is marked before marked packets have a route.
     fn apply_parts(&self, ruleset: &str, added: &mut Vec<Vec<String>>) -> Result<Applied, Error> {
         let mut applied = Applied::default();
         for family in Family::ALL {
@@ -384,14 +389,15 @@ table inet {TABLE_NAME} {{
     }
 
     fn has_route(&self, family: Family) -> Result<bool, Error> {
-        // A table without routes does not exist for `ip`, which then fails: no route.
+        // For `ip`, a table without routes does not exist, and the command fails: there is no
+        // route.
         let args = words(&format!("{} route show table {}", family.ip_flag(), self.table));
         let shown = query("ip", &args)?.unwrap_or_default();
         Ok(shown.lines().any(|line| line.starts_with("local default dev lo")))
     }
 
-    /// Whether nft's listing of our table has both the shortcut for established connections and
-    /// a line that takes every wanted interface and port of this family to our listener.
+    /// Whether nft's listing of the table has the shortcut for established connections, and a line
+    /// that redirects every wanted interface and port of this family to the listener.
     fn is_redirected(&self, family: Family, listing: &str) -> bool {
         let target = format!("tproxy {} to :{} ", family.nft_words().0, self.listen_port);
         let mark = format!("{:#010x}", self.mark);
@@ -412,8 +418,8 @@ table inet {TABLE_NAME} {{
             })
     }
 
-    /// With `src_valid_mark` (wg-quick sets it) the kernel looks up a marked packet's *source* in
-    /// our table too, finds it local, and drops the packet as forged.
+    /// With `src_valid_mark` (wg-quick sets it), the kernel also looks up the *source* of a marked
+    /// packet in our table, finds it local, and drops the packet as spoofed.
     fn mark_trap(&self) -> Option<String> {
         let is_set = |name: &str| {
             sysctl(&format!("net/ipv4/conf/{name}/src_valid_mark")).as_deref() == Some("1")
@@ -422,13 +428,13 @@ table inet {TABLE_NAME} {{
             .chain(self.interfaces.iter().map(String::as_str))
             .find(|name| is_set(name))?;
         Some(format!(
-            "net.ipv4.conf.{name}.src_valid_mark is 1 (wg-quick sets it): the kernel drops what we \
-             intercept. Set it to 0: `sysctl -w net.ipv4.conf.{name}.src_valid_mark=0`"
+            "net.ipv4.conf.{name}.src_valid_mark is 1 (wg-quick sets it): the kernel drops packets that are \
+             intercepted. Set it to 0: `sysctl -w net.ipv4.conf.{name}.src_valid_mark=0`"
         ))
     }
 }
 
-/// Which of these interfaces this machine does not have now. Rules for one take effect when it appears.
+/// The interfaces among these that do not exist now. Rules for one take effect when it appears.
 #[must_use]
 pub fn missing_interfaces(names: &[String]) -> Vec<String> {
     names.iter().filter(|name| crate::peers::index(name).is_err()).cloned().collect()
@@ -436,7 +442,7 @@ pub fn missing_interfaces(names: &[String]) -> Vec<String> {
 
 fn offload(flowtable: &String) -> String {
     format!(
-        "flow offload is on ({flowtable}): connections that it already carries go past us until \
+        "flow offload is on ({flowtable}): connections that it already carries bypass the proxy until \
          they end, and a switch's hardware may go on. If clients are not served, turn it off"
     )
 }
@@ -455,8 +461,8 @@ fn flowtable_names(listing: &str) -> Vec<String> {
     names
 }
 
-/// Whether a text can be the name of an interface: what may stand in a ruleset between quotes, and
-/// after `dev`, without meaning anything else.
+/// Whether a text can be the name of an interface, and has no special meaning between quotes in a
+/// ruleset or after `dev`.
 #[must_use]
 pub fn is_interface_name(name: &str) -> bool {
     let is_allowed = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_' | b'-');
@@ -479,13 +485,13 @@ fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
 }
 
-/// A kernel setting of the network namespace this thread is in.
+/// A kernel setting in the network namespace of this thread.
 fn sysctl(path: &str) -> Option<String> {
     let text = std::fs::read_to_string(format!("/proc/sys/{path}")).ok()?;
     Some(text.trim().to_owned())
 }
 
-/// Runs a command that asks. `None`: it says that there is no such thing.
+/// Runs a command that queries something. `None`: the command reports that it does not exist.
 fn query(program: &'static str, args: &[String]) -> Result<Option<String>, Error> {
     match run(program, args, None) {
         Ok(text) => Ok(Some(text)),
@@ -494,7 +500,7 @@ fn query(program: &'static str, args: &[String]) -> Result<Option<String>, Error
     }
 }
 
-/// Runs a command to its end and returns what it printed.
+/// Runs a command, and returns its output.
 fn run(program: &'static str, args: &[String], input: Option<&str>) -> Result<String, Error> {
     let command = format!("{program} {}", args.join(" "));
     let output = output_of(program, args, input).map_err(|error| match error.kind() {
@@ -521,7 +527,7 @@ fn run(program: &'static str, args: &[String], input: Option<&str>) -> Result<St
 
 fn output_of(program: &str, args: &[String], input: Option<&str>) -> std::io::Result<Output> {
     let mut child = spawn(program, args, input.is_some()).or_else(|error| {
-        // Ordinary users' PATH lacks /usr/sbin, where Debian keeps both programs.
+        // The PATH of ordinary users lacks /usr/sbin, where Debian installs both programs.
         if error.kind() == std::io::ErrorKind::NotFound {
             spawn(&format!("/usr/sbin/{program}"), args, input.is_some())
         } else {
@@ -529,7 +535,7 @@ fn output_of(program: &str, args: &[String], input: Option<&str>) -> std::io::Re
         }
     })?;
     if let (Some(text), Some(mut stdin)) = (input, child.stdin.take()) {
-        // A program that gives up early closes its end; its exit status then says why.
+        // A program that fails early closes its input; its exit status then gives the reason.
         let _ = stdin.write_all(text.as_bytes());
     }
     child.wait_with_output()

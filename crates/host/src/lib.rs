@@ -1,11 +1,13 @@
-//! Everything one Linux machine does for a node: sockets, interception, connections to origins.
+//! Everything that one Linux machine does for a node: sockets, interception, connections to
+//! origins.
 //!
-//! *What this is:* the world's side of the engine's inputs and outputs: [`listen`] takes clients in,
-//! [`screened`] holds what they say against the rules before a parser sees it, [`origin`] asks
-//! origins, [`splice`] joins connections that are none of our business, [`intercept`] keeps the
-//! rules that bring clients here, [`egress`] knows which interfaces lead out, [`routing`] follows the way to the gateway, [`peers`] connects
-//! with other nodes, and [`capture`] shows what they send each other. *Who calls it:* the daemon's loop.
-//! *What it never does:* decide anything about a request. *Where to start:* `listen.rs`.
+//! *What this is:* the I/O behind the engine's inputs and outputs. [`listen`] accepts clients;
+//! [`screened`] checks their bytes before a parser sees them; [`origin`] sends requests to origins;
+//! [`splice`] joins connections that are only relayed; [`intercept`] sets the rules that bring
+//! clients here; [`egress`] knows which interfaces lead out; [`routing`] follows the route to the
+//! gateway; [`peers`] connects to other nodes; [`capture`] overhears what they send to each other.
+//! *Who calls it:* the daemon's loop. *What it never does:* decide anything about a request. *Where
+//! to start:* `listen.rs`.
 
 pub mod capture;
 pub mod client;

@@ -1,4 +1,4 @@
-//! Where clients come in: an explicit proxy's port, and the transparent one.
+//! The ports for clients: that of the explicit proxy, and the transparent one.
 
 use crate::client::Client;
 use bytes::BytesMut;
@@ -10,32 +10,33 @@ use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream};
 
-/// A client that says nothing for so long waits for the server to speak first: not HTTP.
+/// A client that sends nothing for this time waits for the server to speak first: it is not HTTP.
 const SILENCE: Duration = Duration::from_secs(3);
-/// Connections that wait to be accepted, at most. All of them are taken in when a port stops listening, so they
-/// must be few; who finds no place here asks again after a second (RFC 6298).
+/// Connections waiting to be accepted. All of them are accepted when a port stops listening, so
+/// there must be few; a client that finds the queue full tries again after a second (RFC 6298).
 const BACKLOG: i32 = 128;
 
-/// A client's socket keeps this much of what it sends, in bytes: requests are short, and content can wait.
+/// Receive buffer of a client's socket in bytes: requests are short, and content can wait.
 const RECEIVE_BYTES: usize = 64 * 1024;
-/// A client's socket keeps this much of what was sent and is not acknowledged yet, in bytes: enough for 100 Mbit/s
-/// over 10 ms. Linux doubles both, for its own bookkeeping.
+/// Send buffer of a client's socket in bytes: enough for 100 Mbit/s at a round-trip time of 10 ms.
+/// Linux doubles both sizes for its own bookkeeping.
 const SEND_BYTES: usize = 128 * 1024;
-/// A client's socket takes more to be sent while less than this is unsent, in bytes: who does not read keeps
-/// this much of ours and no more, while who reads has as much on its way as the limit above lets it.
+/// A client's socket accepts more data while less than this is unsent, in bytes. A client that does
+/// not read therefore occupies no more than this, while one that reads can use the whole send
+/// buffer.
 const UNSENT_BYTES: u32 = 16 * 1024;
 
-/// A peer that says nothing for so long is asked whether it is still there …
+/// Idle time before the first keepalive probe …
 const ALIVE_AFTER: Duration = Duration::from_secs(60);
-/// … again after so long …
+/// … time between probes …
 const ALIVE_EVERY: Duration = Duration::from_secs(15);
-/// … and so often before it is given up.
+/// … and the number of unanswered probes after which the connection is closed.
 const ALIVE_PROBES: u32 = 4;
-/// A peer that takes nothing of what we send for so long has left.
+/// A connection whose peer acknowledges nothing for this time is closed.
 const TAKE_PATIENCE: Duration = Duration::from_secs(600);
 
-/// Sets what every connection needs: that whole messages go at once, and that a peer which vanishes,
-/// or never reads, ends it. A kernel that knows less of this has the connection all the same.
+/// Sets the options of every connection: data is sent at once (no Nagle), and a peer that vanishes
+/// or never reads is detected. Options that the kernel lacks are skipped.
 pub fn settle(stream: &TcpStream) {
     let _ = stream.set_nodelay(true);
     let alive = TcpKeepalive::new()
@@ -47,7 +48,7 @@ pub fn settle(stream: &TcpStream) {
     let _ = socket.set_tcp_user_timeout(Some(TAKE_PATIENCE));
 }
 
-/// Opens the port of an explicit proxy.
+/// Opens the port of the explicit proxy.
 pub fn explicit(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     if address.is_ipv6() {
@@ -57,15 +58,15 @@ pub fn explicit(address: SocketAddr) -> io::Result<TcpListener> {
     bind(socket, address)
 }
 
-/// Limits what the kernel keeps for each client that a port will accept: connections inherit it.
+/// Limits the kernel's buffers for each client; accepted connections inherit the limits.
 fn cap(socket: &Socket) -> io::Result<()> {
     socket.set_recv_buffer_size(RECEIVE_BYTES)?;
     socket.set_send_buffer_size(SEND_BYTES)?;
     socket.set_tcp_notsent_lowat(UNSENT_BYTES)
 }
 
-/// Opens the port that TPROXY rules point to, for both families. The local address of a connection
-/// accepted there is the one that the client dialled.
+/// Opens the port that the TPROXY rules name, for both address families. The local address of a
+/// connection accepted there is the address that the client dialled.
 pub fn transparent(port: u16) -> io::Result<TcpListener> {
     let socket = match Socket::new(Domain::IPV6, Type::STREAM, Some(Protocol::TCP)) {
         Ok(socket) => socket,
@@ -94,24 +95,26 @@ pub(crate) fn bind(socket: Socket, address: SocketAddr) -> io::Result<TcpListene
     TcpListener::from_std(socket.into())
 }
 
-/// A port that can stop listening for a while. Then TPROXY rules find no listener, and new connections go
-/// straight to where they were meant to go. What was accepted goes on. No privilege is needed for either way.
+/// A port that can stop listening for a while. The TPROXY rules then find no listener, and new
+/// connections go directly to their destinations. Accepted connections continue. Neither change
+/// needs privileges.
 #[derive(Debug)]
 pub struct Gate {
     socket: Socket,
-    /// The same socket for the loop; a new one each time, because a loop does not forget that a socket was shut.
+    /// The same socket for the event loop. It is registered anew each time, because the loop
+    /// remembers that a socket was shut down.
     listener: Option<TcpListener>,
 }
 
 impl Gate {
-    /// A port that listens.
+    /// A gate for a listening port.
     pub fn new(listener: TcpListener) -> io::Result<Self> {
         let socket = Socket::from(listener.into_std()?);
         let listener = Some(listener_of(&socket)?);
         Ok(Self { socket, listener })
     }
 
-    /// The next client. Waits for ever while the port does not listen.
+    /// Accepts a client. Never returns while the port does not listen.
     pub async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
         match &self.listener {
             Some(listener) => listener.accept().await,
@@ -119,8 +122,8 @@ impl Gate {
         }
     }
 
-    /// A client that has been waiting to be accepted, if there is one. What waits when the port stops listening
-    /// is reset.
+    /// Accepts a client that is already waiting, if there is one. Clients still waiting when the
+    /// port stops listening are reset.
     pub fn accept_waiting(&self) -> Option<(TcpStream, SocketAddr)> {
         let (socket, address) = self.socket.accept().ok()?;
         socket.set_nonblocking(true).ok()?;
@@ -130,7 +133,7 @@ impl Gate {
     /// Stops listening.
     ///
     /// # Errors
-    /// If the kernel refuses: then the port still accepts.
+    /// If the kernel refuses; the port then continues to accept.
     pub fn close(&mut self) -> io::Result<()> {
         self.socket.shutdown(Shutdown::Read)?;
         self.listener = None;
@@ -149,18 +152,18 @@ fn listener_of(socket: &Socket) -> io::Result<TcpListener> {
     TcpListener::from_std(socket.try_clone()?.into())
 }
 
-/// What the first bytes of an intercepted connection turned out to be.
+/// What the first bytes of an intercepted connection show.
 #[derive(Debug)]
 pub enum First {
-    /// HTTP/1, as far as it can be told; these bytes have been read.
+    /// Apparently HTTP/1; with the bytes that were read.
     Http(BytesMut),
-    /// Something else, or silence; these bytes have been read.
+    /// Another protocol, or silence; with the bytes that were read.
     Other(BytesMut),
-    /// The client left.
+    /// The client closed the connection.
     Gone,
 }
 
-/// Reads until it is clear whether a client speaks HTTP/1.
+/// Reads until it is known whether a client speaks HTTP/1.
 pub async fn first_bytes(stream: &mut Client) -> First {
     let mut bytes = BytesMut::with_capacity(4096);
     loop {
@@ -206,7 +209,7 @@ mod tests {
 
     #[tokio::test(flavor = "current_thread")]
     async fn a_gate_refuses_while_it_is_closed_and_accepts_again() {
-        // A port that the kernel chose would be another one each time.
+        // If the kernel chose the port, it would choose a different one each time.
         let free = explicit(([127, 0, 0, 1], 0).into()).unwrap();
         let address = free.local_addr().unwrap();
         drop(free);
@@ -226,7 +229,7 @@ mod tests {
     async fn a_gate_that_cannot_be_closed_still_accepts() {
         let mut gate = Gate::new(explicit(([127, 0, 0, 1], 0).into()).unwrap()).unwrap();
         let address = gate.socket.local_addr().unwrap().as_socket().unwrap();
-        // Linux shuts only sockets that listen or are connected.
+        // Linux shuts down only sockets that listen or are connected.
         gate.socket.shutdown(Shutdown::Read).unwrap();
         assert!(gate.close().is_err());
         assert_eq!(gate.listener.as_ref().map(|it| it.local_addr().unwrap()), Some(address));

@@ -1,4 +1,4 @@
-//! Requests to origins, over connections that are kept for the next one.
+//! Requests to origins, over persistent connections.
 
 use crate::clock::Clock;
 use crate::dial::Dialler;
@@ -19,13 +19,13 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::net::TcpStream;
 
-/// A request's content: a client's, or none.
+/// The content of a request: that of a client's request, or none.
 pub type Content = Either<Incoming, Empty<Bytes>>;
 
-/// The request's content may pause for so long on its way.
+/// The longest pause in a request's content.
 const CONTENT_PATIENCE: Duration = Duration::from_secs(60);
 
-/// Connections to origins that wait for their next request.
+/// Idle connections to origins, kept for further requests.
 #[derive(Clone)]
 pub struct Pool {
     dialler: Dialler,
@@ -39,27 +39,27 @@ struct Connection {
     made: Made,
 }
 
-/// A response's head, and what to do when its content has ended.
+/// A response, and its connection.
 pub struct Answer {
-    /// Head and content.
+    /// The head, with the content still to be read.
     pub response: Response<Incoming>,
     connection: Connection,
 }
 
 impl Pool {
-    /// None yet.
+    /// An empty pool.
     #[must_use]
     pub fn new(dialler: Dialler) -> Self {
         Self { dialler, idle: Rc::default(), clock: Clock::start() }
     }
 
-    /// What connects.
+    /// The dialler that makes its connections.
     #[must_use]
     pub fn dialler(&self) -> &Dialler {
         &self.dialler
     }
 
-    /// Sends a request and waits for the head of the answer.
+    /// Sends a request, and waits for the head of the response.
     pub async fn ask(
         &self,
         fetch: &Fetch,
@@ -70,7 +70,7 @@ impl Pool {
         if let Some(kept) = kept {
             match send(kept, fetch, content).await {
                 Ok((response, connection)) => return Ok(Answer { response, connection }),
-                // The origin had closed it meanwhile: nothing was lost, ask anew.
+                // The origin had closed the connection before it saw the request: try on a new one.
                 Err(Failed::Stale) => content = Either::Right(Empty::new()),
                 Err(Failed::For(error)) => return Err(error),
             }
@@ -85,21 +85,21 @@ impl Pool {
         }
     }
 
-    /// Keeps the connection of an answer whose content has ended.
+    /// Keeps the connection of a response whose content has ended.
     pub async fn keep(&self, mut connection: Connected) {
-        // Not ready means that the origin closes, or that the content was not read to its end.
+        // If it is not ready, the origin is closing it, or the content was not read to its end.
         let ready = tokio::time::timeout(Duration::from_secs(1), connection.0.sender.ready()).await;
         if matches!(ready, Ok(Ok(()))) {
             self.put(connection.0);
         }
     }
 
-    /// Drops all: what they lead to may be forbidden by now, or cut off.
+    /// Drops all connections: their destinations may now be forbidden, or cut off.
     pub fn clear(&self) {
         self.idle.borrow_mut().retain(|_| false);
     }
 
-    /// The way to the gateway is this: connections that it has cut off are dropped.
+    /// Updates the route to the gateway, and drops connections that the change has cut off.
     pub fn follow(&self, routes: &RouteTable) {
         drop(self.idle.borrow_mut().follow(routes));
     }
@@ -123,11 +123,12 @@ impl Pool {
     }
 }
 
-/// A connection whose answer has been read.
+/// A connection whose response has been read.
 pub struct Connected(Connection);
 
 impl Answer {
-    /// Takes the answer apart: the response, and what [`Pool::keep`] wants afterwards.
+    /// Splits it into the response and the connection, which goes to [`Pool::keep`] when the
+    /// content has ended.
     pub fn split(self) -> (Response<Incoming>, Connected) {
         (self.response, Connected(self.connection))
     }
@@ -150,14 +151,14 @@ async fn send(
     let sent = connection.sender.send_request(request);
     match patiently(sent, &progress).await {
         Some(Ok(response)) => Ok((response, connection)),
-        // The origin has seen a part of it at most, and never its end.
+        // The origin received part of the request at most, and never its end.
         Some(Err(_)) if progress.is_broken() => Err(Failed::For(FetchError::Unsent)),
         Some(Err(error)) => Err(failure(&error)),
         None => Err(Failed::For(FetchError::TimedOut)),
     }
 }
 
-/// Waits for an answer as long as the request moves on, and then as long as an origin may think.
+/// Waits for a response: for each pause of the content, then for the origin to answer.
 async fn patiently<F: Future>(answer: F, progress: &Progress) -> Option<F::Output> {
     let deadline = || {
         let patience = if progress.is_done() { HEAD_MAX } else { CONTENT_PATIENCE };
@@ -169,13 +170,13 @@ async fn patiently<F: Future>(answer: F, progress: &Progress) -> Option<F::Outpu
         match tokio::time::timeout_at(until, answer.as_mut()).await {
             Ok(answer) => return Some(answer),
             Err(_) if deadline() <= until => return None,
-            // It has moved on meanwhile.
+            // The content has made progress meanwhile.
             Err(_) => {}
         }
     }
 }
 
-/// hyper's error in our words.
+/// Translates hyper's error.
 fn failure(error: &hyper::Error) -> Failed {
     if error.is_canceled() || error.is_closed() {
         Failed::Stale
@@ -188,7 +189,7 @@ fn failure(error: &hyper::Error) -> Failed {
     }
 }
 
-/// What an error in the middle of content means.
+/// The meaning of an error within a response's content.
 pub fn broken(error: &hyper::Error) -> FetchError {
     if error.is_parse() || refusal(error).is_some() {
         FetchError::Malformed
@@ -206,7 +207,7 @@ fn request(fetch: &Fetch, content: Watched<Content>) -> Option<Request<Watched<C
     Some(request)
 }
 
-/// The bytes of a request's head, for somebody who sends it unlooked at.
+/// The bytes of a request's head, for a connection that is only relayed.
 pub fn head_bytes(fetch: &Fetch) -> Vec<u8> {
     let mut bytes = format!("{} {} HTTP/1.1\r\n", fetch.method, fetch.path).into_bytes();
     for (name, value) in &fetch.headers {
@@ -220,12 +221,13 @@ async fn connect(stream: TcpStream, made: Made) -> Result<Connection, FetchError
     let screened = Screened::origin(stream);
     let signs = screened.signs();
     let (sender, driver) = http1::Builder::new()
-        // hyper begins with less, and reads more once that was full.
+        // By default hyper begins with a smaller buffer, and enlarges it step by step.
         .max_buf_size(READ_MAX)
         .handshake(TokioIo::new(screened))
         .await
         .map_err(|_| FetchError::Truncated)?;
-    // It ends when the sender is dropped, or the origin closes; errors reach the request itself.
+    // The task ends when the sender is dropped or the origin closes; requests see the errors
+    // themselves.
     tokio::task::spawn_local(async move {
         if let Err(error) = driver.with_upgrades().await {
             tracing::debug!(%error, "a connection to an origin ended");
@@ -244,7 +246,7 @@ mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
 
-    /// Answers whatever comes, and keeps all connections.
+    /// An origin that answers all requests, and keeps all connections open.
     async fn origin() -> (SocketAddr, Rc<Cell<usize>>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (address, made) = (listener.local_addr().unwrap(), Rc::<Cell<usize>>::default());
@@ -305,7 +307,7 @@ mod tests {
         let (content, progress) = Watched::new(Full::new(Bytes::from("abc")));
         assert_eq!(patiently(std::future::pending::<()>(), &progress).await, None);
         assert_eq!(begun.elapsed().as_secs(), CONTENT_PATIENCE.as_secs());
-        // From here on all of it has been sent.
+        // From here on all content has been sent.
         drop(content);
         assert_eq!(patiently(std::future::pending::<()>(), &progress).await, None);
         let both = CONTENT_PATIENCE + HEAD_MAX;

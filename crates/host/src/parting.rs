@@ -1,11 +1,12 @@
-//! The end of a connection whose last bytes are to be read.
+//! Closing a connection so that the other side can read the last bytes.
 
 use std::io::{self, ErrorKind};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
-/// Says that no more comes, and waits for the other side to end too, whatever it still sends: a socket that is closed
-/// while it has unread bytes takes back what it sent.
+/// Shuts down the sending side, then discards everything received until the other side closes too.
+/// If a socket were closed with unread bytes, the kernel would reset the connection, and data sent
+/// before might be lost.
 pub async fn part(mut stream: TcpStream) -> io::Result<()> {
     stream.shutdown().await?;
     loop {

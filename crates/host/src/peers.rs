@@ -1,8 +1,9 @@
-//! Connections with other nodes of the mesh: our port on the mesh's interfaces, and dialling theirs.
+//! Connections with other nodes of the mesh: the listening port on the mesh's interfaces, and
+//! outgoing connections.
 //!
-//! *What this is:* a [`Port`] is open on one interface and on no other, and follows it: interfaces of
-//! a mesh come late, vanish, and come back under another number. *Who calls it:* the daemon's
-//! links. *What it never does:* look at what is said, or know who says it. *Where to start:*
+//! *What this is:* a [`Port`] listens on one interface only, and follows it: interfaces of a mesh
+//! may appear late, vanish, and return with another index. *Who calls it:* the daemon's links.
+//! *What it never does:* look at the data, or know who the peer is. *Where to start:*
 //! [`Port::accept`].
 
 use std::future::poll_fn;
@@ -22,45 +23,46 @@ use crate::listen::bind;
 use crate::routing::addresses;
 use crate::timeouts;
 
-/// How often it is looked whether the interface is still what it was.
+/// How often the interface is checked for changes.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
-/// A peer that acknowledges nothing of what we send for so long is gone.
+/// A connection whose peer acknowledges nothing for this time is closed.
 const TAKE_PATIENCE: Duration = Duration::from_secs(20);
 
-/// Our port for peers on one interface.
+/// The port for peers on one interface.
 #[derive(Debug)]
 pub struct Port {
     interface: String,
     port: u16,
     open: Option<Open>,
-    /// What was last said of it, so that it is said once.
+    /// The last problem that was logged, so that each is logged once.
     trouble: Option<String>,
 }
 
 #[derive(Debug)]
 struct Open {
-    /// The kernel's number for the interface.
+    /// The index of the interface.
     index: u32,
-    /// The interface's addresses, where nothing else keeps others out.
+    /// The interface's addresses, if the port is bound to them instead of to the device.
     addresses: Option<Vec<IpAddr>>,
     listeners: Vec<TcpListener>,
 }
 
 impl Port {
-    /// Not open yet.
+    /// A port that is not open yet.
     pub fn new(interface: String, port: u16) -> Self {
         Self { interface, port, open: None, trouble: None }
     }
 
-    /// The next connection, and who made it; waits for the interface too. May be dropped at any time.
+    /// Accepts a connection, and returns its peer; waits for the interface too. The future may be
+    /// dropped at any time.
     pub async fn accept(&mut self) -> io::Result<(TcpStream, SocketAddr)> {
         loop {
             self.follow();
             let accepted = tokio::time::timeout(LOOK_EVERY, self.accept_now()).await;
             let Ok(accepted) = accepted else { continue };
             let (stream, peer) = accepted?;
-            // From here on its packets may take other ways, as routes change. Who may not unbind it
-            // has a connection that ends with the way.
+            // From here on its packets may leave by other interfaces when routes change. Without
+            // permission to unbind, the connection ends with its route.
             let _ = SockRef::from(&stream).bind_device(None);
             settle(&stream);
             return Ok((stream, plain(peer)));
@@ -79,9 +81,10 @@ impl Port {
         .await
     }
 
-    /// Opens it, or opens it anew, if the interface is not what it was.
+    /// Opens the port, or opens it again if the interface has changed.
     fn follow(&mut self) {
         let index = index(&self.interface);
+        // An interface may return with another index, or change its addresses.
         let is_same = |open: &Open| {
             let addresses_now = || addresses(open.index).ok();
             index.as_ref().is_ok_and(|index| *index == open.index)
@@ -120,7 +123,8 @@ pub async fn dial(address: SocketAddr) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Whether this leaves what lies unread where it is. Then the stream is not ready to be read until more comes.
+/// Whether `leaves`, given the number of unread bytes, decides to leave them in the socket. The
+/// stream is then not readable until more bytes arrive.
 pub fn is_left(stream: &TcpStream, leaves: impl FnOnce(u64) -> bool) -> io::Result<bool> {
     let look = || match leaves(rustix::io::ioctl_fionread(stream)?) {
         true => Err(ErrorKind::WouldBlock.into()),
@@ -132,8 +136,8 @@ pub fn is_left(stream: &TcpStream, leaves: impl FnOnce(u64) -> bool) -> io::Resu
     }
 }
 
-/// Reads what lies unread, at most so much, also of a stream that [`is_left`] has made unready; nothing if
-/// there is nothing now.
+/// Reads the unread bytes, up to `most`, even from a stream that [`is_left`] made unreadable; empty
+/// if there are none.
 pub fn take_unread(stream: &TcpStream, most: u64) -> io::Result<Bytes> {
     let unread = rustix::io::ioctl_fionread(stream)?.min(most);
     let mut bytes = vec![0; usize::try_from(unread).unwrap_or(0)];
@@ -142,27 +146,30 @@ pub fn take_unread(stream: &TcpStream, most: u64) -> io::Result<Bytes> {
     Ok(bytes.into())
 }
 
-/// Lets the kernel acknowledge what is read with every second packet or a little later, also where it would look
-/// for the peer to answer soon, and acknowledge each. It goes back to that by itself: to be said again for each read.
+/// Lets the kernel delay acknowledgements of what is read, even where it expects an interactive
+/// exchange and would acknowledge every packet. The setting is not permanent: it must be repeated
+/// for each read.
 pub fn acknowledge_sparingly(stream: &TcpStream) {
-    // A wish: whatever the kernel makes of it, the stream goes on.
+    // Errors do not matter: the setting is optional.
     let _ = SockRef::from(stream).set_tcp_quickack(false);
 }
 
-/// From now on nothing is sent by this connection. Whoever has short timeouts also keeps acknowledgements for less than
-/// that, and so sends more of them, as Linux supposes that the other end has timeouts like its own.
+/// Declares that nothing will be sent on this connection, and restores Linux's default timeouts.
+/// With short timeouts the kernel also delays acknowledgements less, and so sends more of them,
+/// because Linux supposes that the other end has the same timeouts.
 pub fn only_receives(stream: &TcpStream) {
     timeouts::restore(stream);
 }
 
-/// Whole messages go at once, and one who vanishes is noticed. No keepalive: peers ask each other for signs of life,
-/// and together with a user timeout Linux would end an idle connection after one probe that is lost.
+/// Data is sent at once (no Nagle), and a vanished peer is detected. There is no keepalive: peers
+/// ping each other, and in combination with a user timeout Linux would close an idle connection
+/// after one lost probe.
 fn settle(stream: &TcpStream) {
     let _ = stream.set_nodelay(true);
     let _ = SockRef::from(stream).set_tcp_user_timeout(Some(TAKE_PATIENCE));
 }
 
-/// An IPv4 address in IPv6's clothes, as dual-stack sockets tell them, is an IPv4 address.
+/// Converts IPv4-mapped addresses, which dual-stack sockets report, to IPv4.
 fn plain(peer: SocketAddr) -> SocketAddr {
     match peer.ip().to_canonical() {
         IpAddr::V4(v4) => (v4, peer.port()).into(),
@@ -170,9 +177,9 @@ fn plain(peer: SocketAddr) -> SocketAddr {
     }
 }
 
-/// The kernel's number for an interface.
+/// The index of an interface.
 pub(crate) fn index(interface: &str) -> io::Result<u32> {
-    // Any socket will do to ask with.
+    // Any socket can be used for the query.
     let socket = UnixDatagram::unbound()?;
     let index = rustix::net::netdevice::name_to_index(&socket, interface);
     index.map_err(|_| io::Error::new(ErrorKind::NotFound, "there is no such interface"))
@@ -181,7 +188,7 @@ pub(crate) fn index(interface: &str) -> io::Result<u32> {
 fn open(interface: &str, index: u32, port: u16) -> io::Result<Open> {
     let open = match on_device(interface, port) {
         Ok(listener) => Open { index, addresses: None, listeners: vec![listener] },
-        // Kernels before 5.7 let only root say so.
+        // Kernels before 5.7 permit binding to a device only to root.
         Err(error) if error.kind() == ErrorKind::PermissionDenied => by_address(index, port)?,
         Err(error) => return Err(error),
     };
@@ -189,7 +196,7 @@ fn open(interface: &str, index: u32, port: u16) -> io::Result<Open> {
     Ok(open)
 }
 
-/// Opens a port that packets of other interfaces do not reach, for both families.
+/// Opens a port that only packets of this interface reach, for both address families.
 fn on_device(interface: &str, port: u16) -> io::Result<TcpListener> {
     let open = |domain| Socket::new(domain, Type::STREAM, Some(Protocol::TCP));
     let (socket, address): (_, IpAddr) = match open(Domain::IPV6) {

@@ -1,4 +1,4 @@
-//! How far a request's content has come on its way to an origin.
+//! The progress of a request's content on its way to an origin.
 
 use hyper::body::{Body, Frame, SizeHint};
 use std::cell::Cell;
@@ -7,30 +7,30 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use tokio::time::Instant;
 
-/// Content that says when a piece of it was taken last, and when all of it was.
+/// Content that records when a piece of it was last taken, and when it ended.
 #[derive(Debug)]
 pub struct Watched<B> {
     content: B,
     progress: Progress,
 }
 
-/// What [`Watched`] says.
+/// The record of a [`Watched`] content.
 #[derive(Clone, Debug)]
 pub struct Progress(Rc<Cell<(Instant, Stage)>>);
 
-/// How far content has come.
+/// The state of the content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// More is to be taken.
+    /// More of it will be taken.
     Moving,
-    /// Nothing more will be.
+    /// All of it was taken, or it is no longer needed.
     Done,
-    /// Nor here: where it comes from it broke off, or was no sound content.
+    /// It ended early: the client's connection broke, or its framing was invalid.
     Broken,
 }
 
 impl<B: Body> Watched<B> {
-    /// Watches content that has not been taken yet.
+    /// Watches content before anything was taken.
     pub fn new(content: B) -> (Self, Progress) {
         let stage = if content.is_end_stream() { Stage::Done } else { Stage::Moving };
         let progress = Progress(Rc::new(Cell::new((Instant::now(), stage))));
@@ -39,7 +39,7 @@ impl<B: Body> Watched<B> {
 }
 
 impl Progress {
-    /// When something was taken last.
+    /// When something was last taken.
     pub fn last(&self) -> Instant {
         self.0.get().0
     }
@@ -49,7 +49,7 @@ impl Progress {
         self.0.get().1 != Stage::Moving
     }
 
-    /// Whether it ended without being whole.
+    /// Whether it ended before it was complete.
     pub fn is_broken(&self) -> bool {
         self.0.get().1 == Stage::Broken
     }
@@ -87,7 +87,7 @@ impl<B: Body + Unpin> Body for Watched<B> {
     }
 }
 
-/// Whoever sent it drops it when it is sent, or when no more of it is wanted.
+/// The sender drops the content when all of it was sent, or when no more is needed.
 impl<B> Drop for Watched<B> {
     fn drop(&mut self) {
         if !self.progress.is_done() {

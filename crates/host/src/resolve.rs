@@ -1,8 +1,9 @@
-//! Names of hosts, by the system's resolver.
+//! DNS lookups by the system's resolver.
 //!
-//! *What this is:* a thread for each look-up, which nothing can interrupt, so they are few; more wait, and while more
-//! than half of those places are taken, none for a client that has its share. *Who calls it:* `dial.rs`, and a driver
-//! that was asked whether a name is where a client dialled. *Limits:* [`LOOKUPS_MAX`] threads, `QUEUE_MAX` places.
+//! *What this is:* each lookup runs in a thread, and cannot be interrupted, so there are few
+//! threads and a queue. While more than half of the queue is taken, a client that has its share of
+//! places gets no more. *Who calls it:* `dial.rs`, and a driver that must know whether a name has
+//! the address that a client dialled. *Limits:* [`LOOKUPS_MAX`] threads, `QUEUE_MAX` places.
 
 use node::driver::Network;
 use node::driver::shares::share;
@@ -13,21 +14,21 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::{Instant, timeout_at};
 
-/// Looking up a name gets this long.
+/// Time limit of a lookup, including its wait.
 const LOOKUP: Duration = Duration::from_secs(10);
-/// Names that are looked up at one time, each in a thread that nothing can interrupt.
+/// Lookups at a time, each in a thread that cannot be interrupted.
 pub const LOOKUPS_MAX: usize = 8;
-/// Names that are looked up or wait for that; more are not looked up.
+/// Lookups in progress or waiting; more are refused.
 const QUEUE_MAX: usize = LOOKUPS_MAX + 64;
-/// One client has this many threads, at most: names that nobody answers for keep them for seconds.
+/// Threads per client: names whose servers do not answer occupy them for seconds.
 const LOOKUPS_EACH: usize = 2;
 
-/// Threads for names that are being looked up.
+/// Permits for the threads.
 static LOOKUPS: Semaphore = Semaphore::const_new(LOOKUPS_MAX);
-/// Who waits for those or has them.
+/// The lookups that are waiting or in progress.
 static QUEUE: LazyLock<Mutex<Queue>> = LazyLock::new(Mutex::default);
 
-/// The names that each client waits for.
+/// The lookups of each client.
 #[derive(Default)]
 struct Queue {
     clients: HashMap<Network, Waiting>,
@@ -39,14 +40,14 @@ struct Waiting {
     threads: Arc<Semaphore>,
 }
 
-/// A place in the queue; given back when it is dropped.
+/// A place in the queue, released when it is dropped.
 struct Queued {
     network: Network,
     threads: Arc<Semaphore>,
 }
 
 impl Queued {
-    /// `None`: all are taken, or more than half, and the client has its share.
+    /// `None` if the queue is full, or more than half full while the client has its share.
     fn new(client: IpAddr) -> Option<Self> {
         let network = Network::of(client);
         let mut queue = QUEUE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -64,7 +65,7 @@ impl Queued {
         Some(Self { network, threads: Arc::clone(&waiting.threads) })
     }
 
-    /// Waits for a thread: the client's own, and one of all.
+    /// Waits for a thread: within the client's limit, and within that of all clients.
     async fn thread(&self) -> Option<(OwnedSemaphorePermit, SemaphorePermit<'static>)> {
         let own = Arc::clone(&self.threads).acquire_owned().await.ok()?;
         Some((own, LOOKUPS.acquire().await.ok()?))
@@ -84,8 +85,8 @@ impl Drop for Queued {
     }
 }
 
-/// The addresses of a name, in the resolver's order, for a client; none if it has none, or the resolver does not
-/// say. `None`: it was not looked up, for there was no place or no thread for it in time. Another time there may be.
+/// The addresses of a name, in the resolver's order; empty if it has none, or the resolver fails.
+/// `None`: no place or thread was free in time, so there was no lookup; a later call may succeed.
 pub async fn resolve(host: &str, port: u16, client: IpAddr) -> Option<Vec<SocketAddr>> {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     if let Ok(address) = host.parse() {
@@ -95,7 +96,7 @@ pub async fn resolve(host: &str, port: u16, client: IpAddr) -> Option<Vec<Socket
     let queued = Queued::new(client)?;
     let thread = timeout_at(deadline, queued.thread()).await.ok()??;
     let host = host.to_owned();
-    // It keeps the places even if nobody waits any more.
+    // It keeps its place and thread even if the caller no longer waits.
     let look = tokio::task::spawn_blocking(move || {
         let found = (host.as_str(), port).to_socket_addrs().map(Iterator::collect);
         drop((thread, queued));
@@ -113,15 +114,15 @@ mod tests {
     async fn one_client_waits_for_its_share_of_names_and_leaves_threads_to_others() {
         let (greedy, other) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
         let taken: Vec<_> = std::iter::from_fn(|| Queued::new(greedy)).collect();
-        // More than its share, as long as half of the places are vacant.
+        // More than its share, while half of the places are free.
         assert_eq!(taken.len(), QUEUE_MAX / 2 + 1);
         assert_eq!(resolve("localhost", 80, greedy).await, None);
         assert!(resolve("localhost", 80, other).await.is_some_and(|found| !found.is_empty()));
-        // An address needs no place.
+        // An address needs no lookup.
         assert_eq!(resolve("[::1]", 80, greedy).await, Some(vec!["[::1]:80".parse().unwrap()]));
         let _all = Arc::clone(&taken[0].threads).acquire_many_owned(2).await.unwrap();
         drop(taken);
-        assert!(resolve("localhost", 80, greedy).await.is_some(), "it got nothing back");
+        assert!(resolve("localhost", 80, greedy).await.is_some(), "its places were not released");
         assert!(QUEUE.lock().unwrap().clients.is_empty());
     }
 }

@@ -1,10 +1,10 @@
-//! The way to the gateway: who the next hop is, and who the gateway, as it changes.
+//! The route to the gateway: the next hop and the gateway's address, as they change.
 //!
-//! *What this is:* `kernel.rs` follows the kernel's routing table by netlink, `babeld.rs` the routing
-//! daemon by its local socket, `fixed.rs` is what the configuration says, and `merge.rs` makes one
-//! [`RouteTable`] of them. *Who calls it:* the daemon opens a [`Routing`], runs it, and looks at the
-//! receiver. *What it never does:* change a route, or look at something again and again to see
-//! whether it has changed. *Where to start:* `merge.rs`.
+//! *What this is:* `kernel.rs` follows the kernel's routing table by netlink, `babeld.rs` follows
+//! the routing daemon by its local socket, `fixed.rs` has the configured gateway, and `merge.rs`
+//! combines them into one [`RouteTable`]. *Who calls it:* the daemon opens a [`Routing`], runs it,
+//! and watches the receiver. *What it never does:* change a route, or poll for changes. *Where to
+//! start:* `merge.rs`.
 
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -25,24 +25,24 @@ use babeld::Babeld;
 pub use fixed::{Gateway, GatewayError};
 pub(crate) use kernel::{Forward, Kernel, addresses, all_addresses, forward};
 
-/// Where babeld's local socket is unless told otherwise; it listens on loopback alone.
+/// The default address of babeld's local socket, which listens only on loopback.
 pub const BABELD_DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::LOCALHOST), 33123);
 
-/// Changes come in bursts: after the first of them, so long until they are told.
+/// Changes come in bursts: the delay between the first of them and the publication.
 const SETTLE: Duration = Duration::from_millis(25);
 
-/// What to follow.
+/// Settings of the routing sources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The mesh's interfaces; a default route by any other leads out of the mesh.
+    /// The mesh's interfaces; a default route by any other interface leads out of the mesh.
     pub interfaces: Vec<String>,
-    /// Where babeld's local socket is.
+    /// The address of babeld's local socket.
     pub babeld: SocketAddr,
-    /// The gateway; `None`: where the default route leads.
+    /// The gateway; `None`: the router at the end of the default route.
     pub gateway: Option<Gateway>,
 }
 
-/// Follows the way to the gateway.
+/// Follows the route to the gateway.
 #[derive(Debug)]
 pub struct Routing {
     settings: Settings,
@@ -52,8 +52,8 @@ pub struct Routing {
 }
 
 impl Routing {
-    /// Begins to listen. The receiver has [`RouteTable::Nowhere`] until [`Routing::run`] knows more.
-    /// Needs a tokio runtime.
+    /// Starts to listen. The receiver holds [`RouteTable::Nowhere`] until [`Routing::run`] knows
+    /// more. Needs a tokio runtime.
     pub fn open(settings: Settings) -> io::Result<(Self, watch::Receiver<RouteTable>)> {
         let kernel = Kernel::open(settings.gateway.map(Gateway::address))?;
         let babeld = Babeld::new(settings.babeld);
@@ -61,7 +61,7 @@ impl Routing {
         Ok((Self { settings, kernel, babeld, routes }, receiver))
     }
 
-    /// Tells each change, for ever.
+    /// Publishes each change; never returns.
     pub async fn run(mut self) {
         let mut due: Option<Instant> = None;
         loop {
@@ -85,7 +85,7 @@ impl Routing {
         self.routes.send_if_modified(|told| {
             let is_new = *told != table;
             if is_new {
-                tracing::debug!(route = ?table, "the way to the gateway has changed");
+                tracing::debug!(route = ?table, "the route to the gateway has changed");
                 *told = table;
             }
             is_new

@@ -1,4 +1,4 @@
-//! A connection whose every incoming byte is screened before anybody parses it.
+//! A connection whose incoming bytes are checked before any parser sees them.
 
 use bytes::{Buf, BufMut, BytesMut};
 use node::driver::HEAD_READ_MAX;
@@ -11,50 +11,53 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf};
 
-/// How much of further requests is kept while one is answered, in bytes. A client that sends more gets the one
-/// answer; the rest it must ask anew (RFC 9112 §9.3.2).
+/// The most bytes of further requests that are kept while one is answered. A client that sends more
+/// gets this one response, and must repeat the other requests (RFC 9112 §9.3.2).
 const AHEAD_MAX: usize = 32 * 1024;
 
-/// Wraps a connection. From a client, a head that is refused becomes a stand-in that is answered with
-/// the error ([`Signs::refused`]); everything else that is refused ends the connection with an error
-/// that carries a [`Refusal`].
+/// Wraps a connection. A client's head that is refused is replaced by a stand-in request, to be
+/// answered with the error ([`Signs::refused`]). Everything else that is refused ends the
+/// connection, with an error that carries a [`Refusal`].
 #[derive(Debug)]
 pub struct Screened<S> {
     stream: S,
     screen: Screen,
     signs: Arc<Signs>,
-    /// Read, but not given on yet.
+    /// Bytes that were read but not passed on yet.
     held: BytesMut,
-    /// How much of what is held may be given on.
+    /// The number of these bytes that may be passed on.
     cleared: usize,
-    /// The other side will send no more.
+    /// The other side has closed its sending direction.
     ended: bool,
-    /// The request at hand is the last that is looked at: it was refused, or more came behind it than is kept.
+    /// The current request is the last to be read: it was refused, or more data followed it than is
+    /// kept.
     is_last: bool,
-    /// Counts a client's connection; `None`: it is to an origin, and this side does not answer.
+    /// Counts a client's connection. `None`: the connection is to an origin, and this side sends no
+    /// responses.
     meter: Option<Arc<Meter>>,
 }
 
-/// What whoever uses the connection and the wrapper tell each other.
+/// State shared by the wrapper and the user of the connection.
 #[derive(Debug, Default)]
 pub struct Signs {
-    /// The next response answers a HEAD.
+    /// The next response is to a HEAD request.
     pub to_head: AtomicBool,
-    /// A request is being answered: the next one waits, and a client that ends the connection has left.
+    /// A request is being answered. The next one waits, and a client that closes the connection has
+    /// left.
     pub busy: AtomicBool,
-    /// The request at hand stands for one that was refused, for this reason.
+    /// If set, the current request is a stand-in for one that was refused for this reason.
     refused: Mutex<Option<Refusal>>,
-    /// Who waits for the turn of the next request.
+    /// The task that waits until the next request may be read.
     waiting: Mutex<Option<Waker>>,
 }
 
 impl Signs {
-    /// Why the request at hand is to be answered with an error, if it is.
+    /// The refusal with which the current request must be answered, if any.
     pub fn refused(&self) -> Option<Refusal> {
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The request at hand has been answered: the next one may come.
+    /// The current request has been answered: the next one may be read.
     pub fn end_turn(&self) {
         self.busy.store(false, Ordering::Relaxed);
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -69,16 +72,16 @@ impl Signs {
     }
 }
 
-/// Stands for a request that was refused, so that the answer comes in its turn.
+/// Replaces a refused request, so that the error is sent as its response, in order.
 const STAND_IN: &[u8] = b"GET / HTTP/1.1\r\nHost: refused\r\n\r\n";
 
 impl<S> Screened<S> {
-    /// Screens a client's connection; `first` has been read from it already.
+    /// Checks a client's connection; `first` has already been read from it.
     pub fn client(stream: S, first: BytesMut, meter: Arc<Meter>) -> Self {
         Self::new(stream, Screen::requests(), first, Some(meter))
     }
 
-    /// Screens a connection to an origin.
+    /// Checks a connection to an origin.
     pub fn origin(stream: S) -> Self {
         Self::new(stream, Screen::responses(), BytesMut::new(), None)
     }
@@ -88,12 +91,12 @@ impl<S> Screened<S> {
         Self { stream, screen, signs, held, cleared: 0, ended: false, is_last, meter }
     }
 
-    /// What to tell the wrapper once it is in somebody else's hands.
+    /// The shared state, for use after the wrapper was handed over.
     pub fn signs(&self) -> Arc<Signs> {
         Arc::clone(&self.signs)
     }
 
-    /// The connection, and what was read from it and not given on.
+    /// The connection, and the bytes that were read from it but not passed on.
     pub fn into_parts(self) -> (S, BytesMut) {
         (self.stream, self.held)
     }
@@ -106,7 +109,7 @@ impl<S> Screened<S> {
     }
 }
 
-/// The refusal that ended a connection, if one did.
+/// The refusal that caused an error, if any.
 pub fn refusal(error: &(dyn std::error::Error + 'static)) -> Option<Refusal> {
     let mut error = Some(error);
     while let Some(cause) = error {
@@ -132,9 +135,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for Screened<S> {
                 this.give(out);
                 return Poll::Ready(Ok(()));
             }
+            // Content goes directly into the caller's buffer.
             if this.held.is_empty() && this.screen.unseen() > 0 {
                 return this.read_through(cx, out);
             }
+            // The next request must wait until the current one is answered.
             if this.screen.is_between() && this.signs.busy.load(Ordering::Relaxed) {
                 return this.watch(cx);
             }
@@ -153,8 +158,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for Screened<S> {
 }
 
 impl<S: AsyncRead + Unpin> Screened<S> {
-    /// While a request is being answered, nothing more is given on; but the client may leave. It has left when it
-    /// ends its side, as simple clients do that mean to read on: nobody can tell them from those that are gone.
+    /// While a request is being answered, nothing more is passed on, but the client may leave. A
+    /// client that closes its sending direction counts as gone: simple clients that still want to
+    /// read do the same, but cannot be distinguished.
     fn watch(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.signs.wait_for_turn(cx);
         while !self.ended {
@@ -186,7 +192,7 @@ impl<S: AsyncRead + Unpin> Screened<S> {
         ready
     }
 
-    /// In the middle of content it is the client who is waited for.
+    /// Within content, the client is the side that is waited for.
     fn note_waiting(&self, is_pending: bool) {
         if is_pending && let Some(meter) = &self.meter {
             meter.waits();
@@ -198,8 +204,8 @@ impl<S: AsyncRead + Unpin> Screened<S> {
         read_behind(&mut self.stream, cx, &mut self.held)
     }
 
-    /// A head that is refused is answered in its turn, and nothing behind it is looked at. In the
-    /// middle of content there is no turn: the connection ends.
+    /// A refused head is answered in order, and everything after it is ignored. Within content no
+    /// response is possible, so the connection ends.
     fn refuse(&mut self, refusal: Refusal) -> io::Result<()> {
         if !self.screen.is_between() || self.meter.is_none() {
             return Err(io::Error::new(io::ErrorKind::InvalidData, refusal));
@@ -211,7 +217,7 @@ impl<S: AsyncRead + Unpin> Screened<S> {
         Ok(())
     }
 
-    /// Content is not looked at, so it is not copied either.
+    /// Content need not be checked, so it is not copied either.
     fn read_through(
         &mut self,
         cx: &mut Context<'_>,
@@ -234,14 +240,14 @@ impl<S: AsyncRead + Unpin> Screened<S> {
     }
 }
 
-/// Reads some bytes behind those that are held.
+/// Reads further bytes after those that are held.
 fn read_behind<S: AsyncRead + Unpin>(
     stream: &mut S,
     cx: &mut Context<'_>,
     held: &mut BytesMut,
 ) -> Poll<io::Result<usize>> {
     let mut part = held.limit(HEAD_READ_MAX);
-    // Into room that nobody has written zeros to first.
+    // Into uninitialised memory, which saves zeroing it.
     pin!(stream.read_buf(&mut part)).poll(cx)
 }
 
@@ -315,7 +321,7 @@ mod tests {
         server.signs().busy.store(true, Ordering::Relaxed);
         client.write_all(SOUND).await.unwrap();
         let next = tokio::time::timeout(std::time::Duration::ZERO, server.read_u8()).await;
-        assert!(next.is_err(), "it was given on at once");
+        assert!(next.is_err(), "it was passed on at once");
         server.signs().busy.store(false, Ordering::Relaxed);
         server.read_exact(&mut vec![0; SOUND.len()]).await.unwrap();
     }
@@ -364,7 +370,7 @@ mod tests {
         signs.busy.store(true, Ordering::Relaxed);
         client.write_all(&SOUND.repeat(AHEAD_MAX / SOUND.len() + 200)).await.unwrap();
         let next = tokio::time::timeout(std::time::Duration::ZERO, server.read_u8()).await;
-        assert!(next.is_err(), "it was given on at once");
+        assert!(next.is_err(), "it was passed on at once");
         signs.end_turn();
         let mut rest = Vec::new();
         server.read_to_end(&mut rest).await.unwrap();

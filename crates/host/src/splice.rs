@@ -1,13 +1,13 @@
-//! Joins two connections, byte for byte, until both sides have ended.
+//! Joins two connections, byte for byte, until both have ended.
 
 use std::io;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, copy_bidirectional_with_sizes};
 
-/// Bytes on their way in each direction, at most. Tunnels are many and mostly idle, and each has both buffers.
+/// Buffer size per direction. There are many tunnels, mostly idle, and each one holds both buffers.
 const BUFFER_BYTES: usize = 8 * 1024;
 
-/// Sends `first` to `far`, then copies both ways. Answers how many bytes went from near to far,
-/// and back.
+/// Sends `first` to `far`, then copies in both directions. Returns the number of bytes from near to
+/// far, and back.
 pub async fn splice<A, B>(near: &mut A, far: &mut B, first: &[u8]) -> io::Result<(u64, u64)>
 where
     A: AsyncRead + AsyncWrite + Unpin,

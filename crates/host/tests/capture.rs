@@ -1,4 +1,5 @@
-//! Capturing from a real kernel: a wire that everybody hears, two who talk on it, and one who listens.
+//! Captures from a real kernel: a wire that floods all frames, two machines that talk on it, and
+//! one that listens.
 //!
 //! ```text
 //!   a 10.9.0.1 ──┐
@@ -6,8 +7,8 @@
 //!   ear0 ────────┘
 //! ```
 //!
-//! The test is the machine with `br0` and `ear0`. Where namespaces are not allowed the tests say
-//! `SKIPPED:` on standard error, past the capture.
+//! The test's machine has `br0` and `ear0`. Where namespaces are not permitted, the tests print
+//! `SKIPPED:` on standard error, even when output is captured.
 
 mod namespace;
 
@@ -48,7 +49,7 @@ fn listen(interface: &str) -> (Capture, Receiver<Vec<Overheard>>) {
     Capture::open(settings).expect("a capture")
 }
 
-/// Waits for what the capture says of itself.
+/// Waits until the capture's report satisfies a condition.
 #[track_caller]
 fn wait(capture: &Capture, mut what: impl FnMut(&Report) -> bool) {
     let began = Instant::now();
@@ -58,7 +59,7 @@ fn wait(capture: &Capture, mut what: impl FnMut(&Report) -> bool) {
     }
 }
 
-/// On a thread that has moved to a namespace.
+/// Runs a function in a thread in the namespace of this name.
 fn there<T: Send + 'static>(
     name: &'static str,
     work: impl FnOnce() -> T + Send + 'static,
@@ -75,7 +76,7 @@ fn content() -> Vec<u8> {
     (0..BYTES as u32).flat_map(|number| number.to_le_bytes()).take(BYTES).collect()
 }
 
-/// From a to b, at this port.
+/// Sends the content from a to b, at this port.
 fn talk(port: u16) {
     let listener = there("b", move || TcpListener::bind(("10.9.0.2", port)).expect("a port"));
     let listener = listener.join().expect("b listens");
@@ -89,14 +90,14 @@ fn talk(port: u16) {
     assert_eq!(got.len(), BYTES);
 }
 
-/// Takes what is heard until a stream towards the port is heard whole: its bytes. What TCP sends again, in other
-/// pieces too, is heard again.
+/// Takes batches until a whole stream towards the port was captured, and returns its bytes.
+/// Retransmissions, even with other segment boundaries, are captured too.
 fn stream(batches: &mut Receiver<Vec<Overheard>>) -> Vec<u8> {
     let began = Instant::now();
     let (mut first, mut heard) = (None, vec![None; BYTES]);
     while heard.contains(&None) {
         let missing = || heard.iter().filter(|byte| byte.is_none()).count();
-        assert!(began.elapsed() < PATIENCE, "{} bytes were not heard", missing());
+        assert!(began.elapsed() < PATIENCE, "{} bytes were not captured", missing());
         match batches.try_recv() {
             Ok(batch) => {
                 for it in batch.into_iter().filter(|it| it.to.port() == PORT) {
@@ -124,16 +125,16 @@ fn what_others_send_each_other_is_heard_and_nothing_else() {
         sh(EAR);
         let (capture, mut batches) = listen("ear0");
         assert_eq!((capture.report().link, capture.report().trouble), (Some("ethernet"), None));
-        // Nothing of this passes the filter.
+        // None of these frames passes the filter.
         talk(PORT + 1);
         assert_eq!(capture.report().frames, 0);
         talk(PORT);
-        assert!(stream(&mut batches) == content(), "something else was heard than was said");
+        assert!(stream(&mut batches) == content(), "the captured bytes differ from those sent");
         let report = capture.report();
         assert_eq!((report.dropped_frames, report.dropped_segments), (0, 0), "{report:?}");
         assert!(report.segments > 0 && report.segments <= report.frames, "{report:?}");
         assert!(report.payload_bytes >= BYTES as u64, "{report:?}");
-        // Acknowledgements.
+        // Pure acknowledgements.
         assert!(report.refused["empty"] > 0 && report.refused.len() == 1, "{report:?}");
     });
 }
@@ -143,7 +144,7 @@ fn what_is_from_or_to_us_is_passed_over() {
     inside("what_is_from_or_to_us_is_passed_over", "true", || {
         sh(TALKERS);
         sh(EAR);
-        // The bridge is not to answer for it.
+        // The bridge must not answer for this address.
         sh("sysctl -qw net.ipv4.conf.all.arp_ignore=1; ip addr add 10.9.0.3/24 dev ear0");
         let (capture, mut batches) = listen("ear0");
         let listener = TcpListener::bind(("10.9.0.3", PORT)).expect("a port");
@@ -155,7 +156,7 @@ fn what_is_from_or_to_us_is_passed_over() {
         listener.accept().expect("a comes").0.read_to_string(&mut got).expect("all of it");
         sending.join().expect("a has sent");
         assert_eq!(got, "for you");
-        // The beginning, and what was said, with which the end may come.
+        // The beginning of the connection and the data; its end may follow.
         wait(&capture, |report| report.refused.get("own").is_some_and(|count| *count >= 2));
         assert!(matches!(batches.try_recv(), Err(TryRecvError::Empty)));
     });
@@ -182,10 +183,10 @@ fn an_interface_may_come_late_and_go_and_come_back() {
         sh(EAR);
         wait(&capture, hears);
         talk(PORT);
-        assert!(stream(&mut batches) == content(), "something else was heard than was said");
-        // All that without any right.
+        assert!(stream(&mut batches) == content(), "the captured bytes differ from those sent");
+        // All of this without privileges.
         assert_eq!(rights_of("capture"), ["0000000000000000"]);
-        // What shows no frames is refused.
+        // An interface that does not capture frames is refused.
         drop(batches);
         sh("ip tuntap add tun0 mode tun; ip link set tun0 up");
         let (capture, _batches) = listen("tun0");
@@ -200,11 +201,12 @@ fn who_is_not_heard_in_time_is_dropped_and_counted() {
         sh(EAR);
         let (capture, mut batches) = listen("ear0");
         wait(&capture, |report| {
-            // Nobody takes any of it.
+            // The receiver takes none of them.
             talk(PORT);
             report.dropped_segments > 0
         });
-        // What had room is still there, and no more than that; the last of what was said may still come.
+        // The batches that fitted are still there, and no others; the last one sent may still
+        // follow.
         let mut held = 0;
         wait(&capture, |_| {
             held += std::iter::from_fn(|| batches.try_recv().ok())
@@ -215,7 +217,7 @@ fn who_is_not_heard_in_time_is_dropped_and_counted() {
     });
 }
 
-/// What threads of this name are permitted, as the kernel writes it.
+/// The permitted capabilities of threads with this name, in the kernel's notation.
 fn rights_of(name: &str) -> Vec<String> {
     let tasks = std::fs::read_dir("/proc/self/task").expect("threads").flatten();
     let of_name = tasks.filter_map(|task| {

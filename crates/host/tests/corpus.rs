@@ -1,4 +1,4 @@
-//! The fuzz targets' corpus, run as plain tests.
+//! The corpus of the fuzz targets, run as plain tests.
 
 use std::path::Path;
 

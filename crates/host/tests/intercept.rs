@@ -1,14 +1,15 @@
-//! The interception rules against a real kernel, in network namespaces that nobody else sees.
+//! The interception rules in a real kernel, in private network namespaces.
 //!
-//! Each test starts itself again inside `unshare`: its own network, mounts, process ids and /run.
-//! That process is the router; when it ends, the kernel takes everything away. Inside there are
+//! Each test starts itself again inside `unshare`, with its own network, mounts, process ids and
+//! /run. That process is the router; when it ends, the kernel removes everything. Inside there are
 //!
 //! ```text
 //!   client (lan) 10.1.0.2 ── lan0 router wan0 ── 10.2.0.2 origin
 //!            fd01::2                              fd02::2
 //! ```
 //!
-//! Where namespaces are not allowed the tests say `SKIPPED:` on standard error, past the capture.
+//! Where namespaces are not permitted, the tests print `SKIPPED:` on standard error, even when
+//! output is captured.
 
 mod namespace;
 
@@ -18,8 +19,8 @@ use std::process::{Child, Command, Stdio};
 use host::intercept::{Family, Rules};
 use namespace::{sh, skipped};
 
-/// A server that answers every connection with who it is and where the client meant to go.
-/// Its arguments: name, port, and `transparent` if it is to play the daemon's listener.
+/// A server that answers every connection with its own name and the address that the client
+/// dialled. Its arguments: name, port, and `transparent` if it plays the daemon's listener.
 const SERVER: &str = r#"
 import socket, sys
 name, port, transparent = sys.argv[1], int(sys.argv[2]), "transparent" in sys.argv[3:]
@@ -58,7 +59,7 @@ fn applying_twice_is_applying_once_and_removal_leaves_the_rest() {
         assert_eq!(once, everything(), "applying twice changed something");
 
         rules.remove().expect("remove");
-        assert_eq!(before, everything(), "something was left, or something else was taken");
+        assert_eq!(before, everything(), "a rule was left, or another program's was removed");
         assert!(rules.check().unwrap().is_absent());
         rules.remove().expect("removing what is not there");
         assert_eq!(before, everything());
@@ -84,10 +85,11 @@ fn a_listener_gets_the_connections_and_their_original_destination() {
         rules().apply().expect("apply");
         assert_eq!(fetch("http://10.2.0.2/"), "daemon for ::ffff:10.2.0.2");
         assert_eq!(fetch("http://[fd02::2]/"), "daemon for fd02::2");
-        // Another machine's port that happens to be ours is none of our business …
+        // Connections to port 3130 of another machine are not intercepted …
         assert_eq!(fetch("http://10.2.0.2:3130/"), "origin for ::ffff:10.2.0.2");
         assert_eq!(fetch("http://[fd02::2]:3130/"), "origin for fd02::2");
-        // … and nobody reaches the listener by naming the router: that would be an open proxy.
+        // … and the listener cannot be reached at the router's own address: it would be an open
+        // proxy.
         assert!(!curl("http://10.1.0.1:3130/", 1).0, "the listener answered on its own address");
 
         drop(daemon);
@@ -112,13 +114,16 @@ fn what_the_route_does_not_send_out_is_left_to_the_kernel() {
         Rules { out: Vec::new(), direct, ..rules() }.apply().expect("apply");
         assert_eq!(fetch("http://10.2.0.2/"), "daemon for ::ffff:10.2.0.2");
         assert_eq!(fetch("http://[fd02::2]/"), "daemon for fd02::2");
-        // A packet's mark can send it elsewhere, and the rules see that.
+        // A packet's mark can change its route, and the rules respect that.
         sh("ip rule add fwmark 0x10 lookup 100; ip route add 10.2.0.0/24 dev lan0 table 100
             nft add table inet operator
             nft add chain inet operator steer '{ type filter hook prerouting priority -160; }'
             nft add rule inet operator steer iifname lan0 tcp dport 80 meta mark set 0x10");
         rules().apply().expect("apply");
-        assert!(!curl("http://10.2.0.2/", 1).0, "it was taken though its route leads elsewhere");
+        assert!(
+            !curl("http://10.2.0.2/", 1).0,
+            "it was intercepted although its route does not lead out"
+        );
     });
 }
 
@@ -148,7 +153,10 @@ fn the_source_mark_trap_is_real() {
         let Some(_daemon) = Server::start("router", "daemon", 3130, "transparent") else { return };
         rules().apply().expect("apply");
         sh("sysctl -qw net.ipv4.conf.lan0.src_valid_mark=1");
-        assert!(!curl("http://10.2.0.2/", 1).0, "no trap any more: the warning can go");
+        assert!(
+            !curl("http://10.2.0.2/", 1).0,
+            "the kernel no longer drops these: the warning can be removed"
+        );
         sh("sysctl -qw net.ipv4.conf.lan0.src_valid_mark=0");
         assert_eq!(fetch("http://10.2.0.2/"), "daemon for ::ffff:10.2.0.2");
     });
@@ -173,7 +181,7 @@ fn a_kernel_without_ipv6_is_served_in_ipv4_alone() {
 #[test]
 fn a_part_that_fails_takes_back_the_parts_before_it() {
     inside("a_part_that_fails_takes_back_the_parts_before_it", || {
-        // With `lo` down the kernel takes IPv4's rule and route and then refuses IPv6's.
+        // With `lo` down the kernel accepts the rule and route of IPv4, then refuses those of IPv6.
         sh("ip link set lo down");
         let before = everything();
         let error = rules().apply().expect_err("lo is down").to_string();
@@ -187,7 +195,7 @@ fn a_part_that_fails_takes_back_the_parts_before_it() {
         sh("mount --bind /bin/false /usr/sbin/nft");
         broken.apply().expect_err("nft fails");
         sh("umount /usr/sbin/nft");
-        assert_eq!(before, everything(), "the old rules stay, the new ones are gone");
+        assert_eq!(before, everything(), "the new rules are undone, the old ones kept");
     });
 }
 
@@ -208,7 +216,7 @@ fn rules() -> Rules {
     Rules { interfaces: vec!["lan0".into()], out: vec!["wan0".into()], ..Rules::default() }
 }
 
-/// Runs `body` as the router of a private network, or says that it cannot be done here.
+/// Runs `body` as the router of a private network, or reports that this is not possible here.
 fn inside(test: &str, body: fn()) {
     namespace::inside(test, "nft list tables", || {
         build_network();
@@ -231,14 +239,14 @@ fn build_network() {
         done");
 }
 
-/// The machine's rules, as text to be compared.
+/// All rules of the machine, as text for comparison.
 fn everything() -> String {
     let show = "nft list ruleset; for f in -4 -6; do ip $f rule show; ip $f route show table all | grep -v fe80 | sort; done";
     let output = Command::new("sh").args(["-c", show]).output().expect("sh starts");
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// What the client gets; the whole test fails if it gets nothing.
+/// The client's response; the test fails if there is none.
 fn fetch(url: &str) -> String {
     let (is_ok, text) = curl(url, 10);
     assert!(is_ok, "no answer from {url}: {text}");
@@ -259,7 +267,7 @@ fn curl(url: &str, seconds_max: u32) -> (bool, String) {
 struct Server(Child);
 
 impl Server {
-    /// Starts one in a namespace and waits until it listens. `None`: there is no python3 here.
+    /// Starts one in a namespace, and waits until it listens. `None`: python3 is missing.
     fn start(place: &str, name: &str, port: u16, kind: &str) -> Option<Self> {
         let port = port.to_string();
         let python = ["python3", "-c", SERVER, name, &port, kind];

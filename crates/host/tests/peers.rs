@@ -1,5 +1,5 @@
-//! What the kernel makes of what we tell it of peers' connections, in a network namespace where nobody else
-//! sends anything.
+//! The kernel's reaction to the options of connections with peers, in a network namespace without
+//! other traffic.
 
 mod namespace;
 
@@ -9,7 +9,8 @@ use std::fs;
 use std::process::Command;
 use tokio::net::{TcpListener, TcpStream};
 
-/// Sends a row of full segments, each after the one before was read; how many were sent in both directions.
+/// Sends full segments, each after the previous one was read; returns the number of segments sent
+/// in both directions.
 async fn segments_for_a_row(sparingly: bool) -> u64 {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
@@ -34,7 +35,7 @@ async fn segments_for_a_row(sparingly: bool) -> u64 {
     segments_out() - before
 }
 
-/// What the kernel has sent by TCP here.
+/// The number of TCP segments that the kernel has sent here.
 fn segments_out() -> u64 {
     let snmp = fs::read_to_string("/proc/self/net/snmp").expect("the kernel counts");
     let mut rows = snmp.lines().filter_map(|line| line.strip_prefix("Tcp: "));
@@ -44,7 +45,7 @@ fn segments_out() -> u64 {
     value.parse().expect("a number")
 }
 
-/// Runs a test in a namespace of its own that has a loopback interface.
+/// Runs a test in a private namespace with a loopback interface.
 fn alone(test: &str, body: impl Future<Output = ()>) {
     inside(test, "true", || {
         namespace::sh("ip link set lo up");
@@ -62,7 +63,7 @@ fn who_acknowledges_sparingly_sends_less() {
     });
 }
 
-/// The retransmission timeouts, in milliseconds, of all connections here.
+/// The retransmission timeouts of all connections here, in milliseconds.
 fn timeouts() -> Vec<f64> {
     let shown = Command::new("ss").arg("-tinH").output().expect("iproute2 has it");
     let shown = String::from_utf8(shown.stdout).expect("ss says text");
@@ -70,7 +71,7 @@ fn timeouts() -> Vec<f64> {
     told.map(|value| value.parse().expect("milliseconds")).collect()
 }
 
-/// Whether the kernel lets a socket have a timeout of its own.
+/// Whether the kernel supports a timeout per socket.
 fn kernel_knows_short_timeouts() -> bool {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").expect("a kernel has one");
     let mut numbers = release.split('.').map_while(|number| number.parse::<u32>().ok());

@@ -1,4 +1,4 @@
-//! From the frames of a block to the segments that the engine is to hear, each payload copied once.
+//! From the frames of a block to the segments for the engine; each payload is copied once.
 
 use std::net::IpAddr;
 
@@ -8,17 +8,17 @@ use wire::capture::{Frame, Heard, Segment};
 
 use super::counters::{Counters, Passed, add};
 
-/// What the engine is to hear.
+/// Selects the segments for the engine.
 #[derive(Debug)]
 pub struct Sieve {
     /// The peers' port.
     pub port: u16,
-    /// This machine's addresses: what is from or to them is no news.
+    /// This machine's addresses: segments from or to them are ignored.
     pub own: Vec<IpAddr>,
 }
 
 impl Sieve {
-    /// The segments in these frames; `room` is how many bytes their payloads have at most, together.
+    /// The segments in these frames; `room` is the greatest total length of their payloads.
     pub fn batch<'a>(
         &self,
         frames: impl Iterator<Item = Frame<'a>>,
@@ -26,7 +26,7 @@ impl Sieve {
         counters: &Counters,
     ) -> Vec<Overheard> {
         let (mut batch, mut count) = (Vec::new(), 0);
-        // All payloads of a block in one piece of memory: each segment holds a share of it.
+        // All payloads of a block share one allocation.
         let mut memory = BytesMut::with_capacity(room);
         for frame in frames {
             count += 1;

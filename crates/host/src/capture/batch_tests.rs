@@ -1,4 +1,4 @@
-//! What of a frame goes on.
+//! Which segments of a frame are passed on.
 
 use super::super::Report;
 use super::*;
@@ -6,7 +6,7 @@ use wire::capture::pcap;
 
 use crate::capture::filter::frames::*;
 
-/// What a mesh of the peers' port 80 is told of a frame, and what is counted.
+/// The segments of a frame, where the peers' port is 80, and the counters.
 fn batch(own: &[&str], bytes: &[u8]) -> (Vec<Overheard>, Report) {
     let own = own.iter().map(|address| address.parse().unwrap()).collect();
     let frame = Frame { link_type: pcap::LINKTYPE_IEEE802_11, bytes, length: bytes.len() };
@@ -23,7 +23,8 @@ fn packet(kind: u16, payload: &[u8]) -> Vec<u8> {
 #[test]
 fn an_aggregate_brings_several_segments_and_what_is_none_is_counted() {
     let mut elsewhere = packet(IPV4, b"other");
-    // Behind LLC and the IP header; the other end's is another one anyway.
+    // The source port, after the LLC and IP headers; the destination port is a different one
+    // anyway.
     elsewhere[8 + 20..8 + 22].copy_from_slice(&81_u16.to_be_bytes());
     let packets = [
         packet(IPV4, b"one"),

@@ -1,4 +1,4 @@
-//! What capturing has come to, in numbers, and how it stands.
+//! The counters of the capture, and its state.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -6,14 +6,14 @@ use std::sync::{Mutex, PoisonError};
 
 use wire::capture::Refusal;
 
-/// Why a segment is not for the engine, beside the reasons why a frame has none.
+/// Why a segment is not passed on; these add to the reasons why a frame has none.
 #[derive(Clone, Copy, Debug)]
 pub enum Passed {
     /// From or to this machine.
     Own,
-    /// Neither from nor to the peers' port; such a one can be in an aggregate.
+    /// Neither from nor to the peers' port; possible within an aggregate.
     OtherPort,
-    /// An acknowledgement, and nothing else.
+    /// An acknowledgement without data.
     Empty,
 }
 
@@ -21,28 +21,28 @@ impl Passed {
     const NAMES: [&'static str; 3] = ["own", "other_port", "empty"];
 }
 
-/// Counters since the start, and how it stands.
+/// The counters since the start, and the current state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// The kind of frames that are heard; `None`: nothing can be heard now.
+    /// The kind of frames that are captured; `None`: none can be captured now.
     pub link: Option<&'static str>,
-    /// Why nothing can be heard, and what to do.
+    /// Why nothing can be captured, and what to do about it.
     pub trouble: Option<String>,
-    /// Frames that passed the filter and found room.
+    /// Frames that passed the filter and fitted into the ring.
     pub frames: u64,
-    /// Segments in them that were handed on.
+    /// Segments in them that were passed on.
     pub segments: u64,
     /// Their payload, in bytes.
     pub payload_bytes: u64,
-    /// Frames that passed the filter and found no room in the kernel's ring.
+    /// Frames that passed the filter but found the kernel's ring full.
     pub dropped_frames: u64,
-    /// Segments that found no room in the queue to the engine.
+    /// Segments that were dropped because the engine's queue was full.
     pub dropped_segments: u64,
-    /// Frames, and segments of them, that were passed over, by reason.
+    /// Frames and segments that were ignored, by reason.
     pub refused: BTreeMap<&'static str, u64>,
 }
 
-/// What the thread that captures tells, for others to look at.
+/// The thread's counters, which other threads may read.
 #[derive(Debug, Default)]
 pub struct Counters {
     pub frames: AtomicU64,
@@ -52,37 +52,37 @@ pub struct Counters {
     pub dropped_segments: AtomicU64,
     refused: [AtomicU64; Refusal::ALL.len()],
     passed: [AtomicU64; Passed::NAMES.len()],
-    /// What kind of frames is heard, or why nothing is; `None` before either is known.
-    stand: Mutex<Option<Result<&'static str, String>>>,
+    /// The kind of frames that are captured, or why none are; `None` before either is known.
+    state: Mutex<Option<Result<&'static str, String>>>,
 }
 
 impl Counters {
-    /// A frame, or a packet of it, has no segment.
+    /// Counts a frame, or a packet of it, without a segment.
     pub fn refuse(&self, why: Refusal) {
         add(&self.refused[why as usize], 1);
     }
 
-    /// A segment is not for the engine.
+    /// Counts a segment that is not passed on.
     pub fn pass(&self, why: Passed) {
         add(&self.passed[why as usize], 1);
     }
 
-    /// Frames of this kind are heard, or why none; whether that is news.
-    pub fn stand(&self, stand: Result<&'static str, String>) -> bool {
-        let mut now = self.stand.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = now.replace(stand);
+    /// Sets the state; returns whether it has changed.
+    pub fn set_state(&self, state: Result<&'static str, String>) -> bool {
+        let mut now = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = now.replace(state);
         before != *now
     }
 
-    /// All of it, as it is now.
+    /// A copy of all values.
     pub fn report(&self) -> Report {
-        let stand = self.stand.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let refused = Refusal::ALL.iter().map(|it| it.name()).zip(&self.refused);
         let passed = Passed::NAMES.into_iter().zip(&self.passed);
         let all = refused.chain(passed).map(|(name, count)| (name, count.load(Relaxed)));
         Report {
-            link: stand.as_ref().and_then(|it| it.as_ref().ok().copied()),
-            trouble: stand.and_then(Result::err),
+            link: state.as_ref().and_then(|it| it.as_ref().ok().copied()),
+            trouble: state.and_then(Result::err),
             frames: self.frames.load(Relaxed),
             segments: self.segments.load(Relaxed),
             payload_bytes: self.payload_bytes.load(Relaxed),
@@ -93,7 +93,7 @@ impl Counters {
     }
 }
 
-/// Nobody else counts: this need not be one step.
+/// Only the capturing thread writes, so this need not be atomic.
 pub fn add(counter: &AtomicU64, count: u64) {
     counter.store(counter.load(Relaxed) + count, Relaxed);
 }

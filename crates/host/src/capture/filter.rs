@@ -1,14 +1,16 @@
-//! Which frames reach us: a program of classic BPF that the kernel runs on each (the kernel's
-//! Documentation/networking/filter.rst), so that what is no traffic between peers costs next to nothing.
+//! The capture filter: a classic BPF program that the kernel runs on each frame (the kernel's
+//! Documentation/networking/filter.rst), so that other traffic costs almost nothing.
 //!
-//! What passes: TCP from or to the peers' port, in IPv4 without fragments and in IPv6 without extension
-//! headers; on Ethernet with at most one VLAN tag; on 802.11 behind the headers of data frames as they
-//! vary. Aggregates (A-MSDU) pass whole: the program cannot walk them. Of data frames that are encrypted
-//! on the link the first bytes pass, so that somebody can be told why nothing is overheard. What passes
-//! is looked through again in `batch.rs`; what does not is lost.
+//! Accepted are: TCP from or to the peers' port, in IPv4 packets that are not fragments and in IPv6
+//! packets without extension headers; on Ethernet, with at most one VLAN tag; on 802.11, after the
+//! various headers of data frames. Aggregates (A-MSDU) are accepted whole, because a filter cannot
+//! iterate over them. Of encrypted 802.11 data frames only the first bytes are accepted, so that
+//! the operator can be told why nothing is overheard. `batch.rs` checks accepted frames again; all
+//! others are lost.
 //!
-//! A program has an accumulator, an index (here always: where the header begins that is read), and a few
-//! words of memory. Jumps go forwards; a load from beyond the frame ends it, and the frame does not pass.
+//! A program has an accumulator, an index register (here always the offset of the current header),
+//! and a few words of memory. Jumps go only forwards; a load beyond the end of the frame rejects
+//! it.
 
 use libc::{
     BPF_ABS, BPF_ADD, BPF_ALU, BPF_AND, BPF_B, BPF_H, BPF_IMM, BPF_IND, BPF_JA, BPF_JEQ, BPF_JMP,
@@ -18,42 +20,44 @@ use libc::{
 use socket2::SockFilter;
 use wire::capture::pcap;
 
-/// Passes with at most so many bytes: all of them.
+/// Accepts all bytes of the frame (up to this number).
 const WHOLE: u32 = 0x4_0000;
-/// Headers of radiotap and 802.11, as a rule.
+/// Accepts this number of bytes: usually the radiotap and 802.11 headers.
 const HEADERS: u32 = 128;
 
-/// Where the kernel tells whom a frame is for, and what it says of our own.
+/// Where the kernel provides the packet type, and the type of this machine's own frames.
 const PACKET_TYPE: u32 = (libc::SKF_AD_OFF + libc::SKF_AD_PKTTYPE) as u32;
 const OUTGOING: u32 = libc::PACKET_OUTGOING as u32;
 
 const IPV4: u32 = 0x0800;
 const IPV6: u32 = 0x86dd;
 const TCP: u32 = 6;
-/// LLC with SNAP, and the first byte of the organisation.
+/// LLC and SNAP, and the first byte of the organisation.
 const SNAP: u32 = 0xaaaa_0300;
 
-/// Of the first byte of an 802.11 frame: version, type, and whether there is no data; what data is.
+/// First byte of an 802.11 frame: the mask of version, type and "no data"; the value of data
+/// frames; the QoS bit.
 const DATA_BITS: u32 = 0x4f;
 const DATA: u32 = 0x08;
 const QOS: u32 = 0x80;
-/// Of the second.
+/// Second byte.
 const BOTH_DS: u32 = 0x03;
 const FROM_DS: u32 = 0x02;
 const MORE_FRAGMENTS: u32 = 0x04;
 const PROTECTED: u32 = 0x40;
 const HT_CONTROL: u32 = 0x80;
-/// Of the two of QoS.
+/// The two bytes of the QoS field.
 const AGGREGATE: u32 = 0x80;
 const MESH_CONTROL: u32 = 0x01;
 
-/// Words of the program's memory: where the header ends; second byte of the frame; of QoS; a type.
+/// Words of the program's memory: the end of the header; the frame's second byte; the QoS field's
+/// second byte; an EtherType.
 const END: u32 = 0;
 const FLAGS: u32 = 1;
 const QOS_HIGH: u32 = 2;
 const TYPE: u32 = 3;
 
-/// The program for frames of this link type; `None` if there is none.
+/// The filter for frames of this link type; `None` if the type is not supported.
 pub fn program(link_type: u32, port: u16) -> Option<Vec<SockFilter>> {
     let mut it = Assembly::default();
     it.load(BPF_B | BPF_ABS, PACKET_TYPE);
@@ -74,16 +78,16 @@ pub fn program(link_type: u32, port: u16) -> Option<Vec<SockFilter>> {
     Some(it.finish())
 }
 
-/// Where a jump leads.
+/// The target of a jump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Label {
-    /// On.
+    /// The next instruction.
     Next,
-    /// The frame does not pass.
+    /// Rejects the frame.
     Drop,
-    /// It passes.
+    /// Accepts the frame.
     Take,
-    /// Its first bytes pass.
+    /// Accepts its first bytes.
     Trim,
     Untagged,
     V6,
@@ -102,11 +106,11 @@ enum Label {
 struct Instruction {
     code: u32,
     value: u32,
-    /// Where it leads if true, and if not.
+    /// The targets if the condition is true, and if not.
     jumps: Option<(Label, Label)>,
 }
 
-/// A program whose jumps lead to labels.
+/// A program with labels as jump targets.
 #[derive(Debug, Default)]
 struct Assembly {
     code: Vec<Instruction>,
@@ -114,18 +118,18 @@ struct Assembly {
 }
 
 impl Assembly {
-    /// To where the IP header is, with its type.
+    /// Sets the index to the IP header, and loads the EtherType.
     fn ethernet(&mut self) {
         self.op(BPF_LDX | BPF_IMM, 14);
         self.load(BPF_H | BPF_ABS, 12);
-        // A customer's tag that the kernel has not taken off.
+        // A customer's VLAN tag that the kernel has not removed.
         self.when(BPF_JEQ, 0x8100, Label::Next, Label::Untagged);
         self.op(BPF_LDX | BPF_IMM, 18);
         self.load(BPF_H | BPF_ABS, 16);
         self.mark(Label::Untagged);
     }
 
-    /// To where the frame is, behind a header that says its length, the lower byte first.
+    /// Sets the index to the 802.11 frame; the header's length is little-endian.
     fn radiotap(&mut self) {
         self.load(BPF_B | BPF_ABS, 3);
         self.op(BPF_ALU | BPF_LSH | BPF_K, 8);
@@ -135,7 +139,7 @@ impl Assembly {
         self.op(BPF_MISC_TAX, 0);
     }
 
-    /// From where the 802.11 header is to where the IP header is, with its type.
+    /// Moves the index from the 802.11 header to the IP header, and loads the EtherType.
     fn ieee80211(&mut self) {
         self.load(BPF_B | BPF_IND, 0);
         self.op(BPF_ALU | BPF_AND | BPF_K, DATA_BITS);
@@ -159,7 +163,7 @@ impl Assembly {
         self.llc();
     }
 
-    /// What may follow the addresses: QoS, HT control, mesh control.
+    /// Skips the fields that may follow the addresses: QoS, HT control, mesh control.
     fn qos(&mut self) {
         self.op(BPF_LDX | BPF_MEM, END);
         self.load(BPF_B | BPF_IND, 0);
@@ -177,7 +181,7 @@ impl Assembly {
         self.when(BPF_JSET, MESH_CONTROL, Label::Next, Label::Body);
         self.op(BPF_LDX | BPF_MEM, END);
         self.load(BPF_B | BPF_IND, 0);
-        // Without, with one or with two addresses; anything else is no mesh control field.
+        // With no, one or two addresses; other flags mean that it is not a mesh control field.
         self.when(BPF_JEQ, 0, Label::Next, Label::Mesh1);
         self.advance(6);
         self.go(Label::MeshSkip);
@@ -192,8 +196,8 @@ impl Assembly {
         self.op(BPF_ST, END);
     }
 
-    /// LLC and SNAP, perhaps behind two bytes that some hardware puts behind a header of an odd number
-    /// of words.
+    /// Skips LLC and SNAP. Some hardware inserts two bytes before them if the header has an odd
+    /// number of 16-bit words.
     fn llc(&mut self) {
         self.op(BPF_LDX | BPF_MEM, END);
         self.load(BPF_W | BPF_IND, 0);
@@ -210,13 +214,13 @@ impl Assembly {
         self.load(BPF_MEM, TYPE);
     }
 
-    /// From an IP header, with its type, to the end.
+    /// From the IP header to the end of the program; the accumulator has the EtherType.
     fn ip(&mut self, port: u32) {
         self.when(BPF_JEQ, IPV6, Label::V6, Label::Next);
         self.when(BPF_JEQ, IPV4, Label::Next, Label::Drop);
         self.load(BPF_B | BPF_IND, 9);
         self.when(BPF_JEQ, TCP, Label::Next, Label::Drop);
-        // More fragments, or not the first.
+        // More fragments, or a fragment offset.
         self.load(BPF_H | BPF_IND, 6);
         self.when(BPF_JSET, 0x3fff, Label::Drop, Label::Next);
         self.load(BPF_B | BPF_IND, 0);
@@ -237,7 +241,7 @@ impl Assembly {
         self.when(BPF_JEQ, port, Label::Take, Label::Drop);
     }
 
-    /// What the frame passes with.
+    /// Adds the final instructions, and resolves the labels.
     fn finish(mut self) -> Vec<SockFilter> {
         for (label, bytes) in [(Label::Drop, 0), (Label::Take, WHOLE), (Label::Trim, HEADERS)] {
             self.mark(label);
@@ -248,35 +252,35 @@ impl Assembly {
     }
 
     fn resolve(&self, at: usize, it: Instruction) -> SockFilter {
-        let (code, way) = (it.code as u16, |label| self.way(at, label));
+        let (code, distance) = (it.code as u16, |label| self.distance(at, label));
         match it.jumps {
             None => SockFilter::new(code, 0, 0, it.value),
             Some((to, _)) if it.code == BPF_JMP | BPF_JA => {
-                SockFilter::new(code, 0, 0, u32::from(way(to)))
+                SockFilter::new(code, 0, 0, u32::from(distance(to)))
             }
-            Some((yes, no)) => SockFilter::new(code, way(yes), way(no), it.value),
+            Some((yes, no)) => SockFilter::new(code, distance(yes), distance(no), it.value),
         }
     }
 
-    /// How many instructions a jump leaves out: the programs are shorter than what fits.
-    fn way(&self, at: usize, label: Label) -> u8 {
+    /// The number of instructions that a jump skips; the programs are short enough for 8 bits.
+    fn distance(&self, at: usize, label: Label) -> u8 {
         let place = self.labels.iter().find(|(it, _)| *it == label);
         let to = place.map_or(at + 1, |(_, to)| *to);
         (to - at - 1) as u8
     }
 
-    /// Loads into the accumulator.
+    /// Loads a value into the accumulator.
     fn load(&mut self, how: u32, from: u32) {
         self.op(BPF_LD | how, from);
     }
 
-    /// What is so far behind the index, into the accumulator.
+    /// Sets the accumulator to the index plus a number of bytes.
     fn advance(&mut self, bytes: u32) {
         self.op(BPF_MISC_TXA, 0);
         self.op(BPF_ALU | BPF_ADD | BPF_K, bytes);
     }
 
-    /// The header is longer.
+    /// Adds to the length of the header.
     fn extend(&mut self, bytes: u32) {
         self.load(BPF_MEM, END);
         self.op(BPF_ALU | BPF_ADD | BPF_K, bytes);
@@ -302,11 +306,11 @@ impl Assembly {
     }
 }
 
-/// Between accumulator and index.
+/// Copies the accumulator to the index, and the reverse.
 const BPF_MISC_TAX: u32 = libc::BPF_MISC | BPF_TAX;
 const BPF_MISC_TXA: u32 = libc::BPF_MISC | BPF_TXA;
 
-/// Frames to try things on.
+/// Frames for the tests.
 #[cfg(test)]
 #[allow(dead_code, reason = "not every kind of frame is captured here")]
 #[path = "../../../wire/tests/common/frames.rs"]

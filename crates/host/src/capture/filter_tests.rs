@@ -1,5 +1,5 @@
-//! The programs, run by the kernel: on the frames that come in by a pair of sockets, which takes no
-//! rights.
+//! Runs the filters in the kernel, on frames sent through a pair of sockets, which needs no
+//! privileges.
 
 use super::{HEADERS, program};
 use proptest::prelude::*;
@@ -13,14 +13,14 @@ const ETHERNET: u32 = pcap::LINKTYPE_ETHERNET;
 const PLAIN: u32 = pcap::LINKTYPE_IEEE802_11;
 const RADIOTAP: u32 = pcap::LINKTYPE_IEEE802_11_RADIOTAP;
 
-/// Segments of these frames go from here to there.
+/// The ports of the test segments.
 const FROM: u16 = 80;
 const TO: u16 = 4000;
 
-/// The encrypted bit of the second byte.
+/// The bit for encryption in the second byte.
 const ENCRYPTED: u8 = 0x40;
 
-/// How many bytes of a frame pass.
+/// The number of accepted bytes of a frame.
 fn passing(link_type: u32, port: u16, frame: &[u8]) -> usize {
     let (ours, theirs) = Socket::pair(Domain::UNIX, Type::DGRAM, None).unwrap();
     ours.attach_filter(&program(link_type, port).unwrap()).unwrap();
@@ -79,7 +79,8 @@ fn what_is_none_does_not_pass() {
     }
 }
 
-/// With and without a header of radiotap, of several lengths: the last one's needs both bytes.
+/// Checks a frame with and without radiotap headers of several lengths; the longest needs both
+/// bytes of the length.
 #[track_caller]
 fn all(frame: &[u8], check: fn(u32, &[u8])) {
     check(PLAIN, frame);
@@ -103,7 +104,7 @@ fn of_802_11_the_peers_segments_pass_behind_any_header() {
             all(&data(QOS_DATA, TO_DS | FROM_DS, MESH_CONTROL, &body), passes);
             all(&data(QOS_DATA, FROM_DS | HT_CONTROL, MESH_CONTROL, &body), passes);
         }
-        // To an access point the bit means something else.
+        // Towards an access point, the bit has another meaning.
         all(&data(QOS_DATA, TO_DS, MESH_CONTROL, &body), passes);
     }
 }
@@ -140,8 +141,7 @@ fn for_other_link_types_there_is_none() {
 }
 
 proptest! {
-    /// Whatever the frames of a mesh look like, what its reader finds in one that passed the filter
-    /// is what it finds in all of it.
+    /// For any frame of a mesh: if the parser finds a segment in it, the filter accepts all of it.
     #[test]
     fn what_brings_a_segment_passes(
         kind in prop_oneof![Just(DATA), Just(QOS_DATA)], flags: u8, qos: u16, control in 0..3_u8,
@@ -149,7 +149,7 @@ proptest! {
     ) {
         let body = if is_v6 { llc(IPV6, &v6()) } else { llc(IPV4, &v4()) };
         let body = if is_mesh { [mesh_control(control), body].concat() } else { body };
-        // HT control is there behind QoS alone.
+        // HT control occurs only with QoS.
         let flags = if kind == DATA { flags & !HT_CONTROL } else { flags };
         let bytes = data(kind, flags, qos, &body);
         let frame = Frame { link_type: PLAIN, bytes: &bytes, length: bytes.len() };

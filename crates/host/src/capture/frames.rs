@@ -1,20 +1,21 @@
-//! What a block of the ring holds (`linux/if_packet.h`, version 3): frames, one behind the other, each
-//! with what the kernel knows of it in front. Offsets are believed no further than the block reaches.
+//! The content of a block of the ring (`linux/if_packet.h`, version 3): a sequence of frames, each
+//! preceded by the kernel's metadata. Offsets are checked against the block's length.
 #![deny(clippy::indexing_slicing, clippy::unwrap_used)]
 
 use wire::capture::{Frame, pcap};
 
 use super::ring::SHOWN_FROM;
 
-/// Where what is shown of a block says how many frames it holds, and how far from the block's start the
-/// first is.
+/// Offsets, in the visible part of a block, of the number of its frames, and of the position of the
+/// first.
 const COUNT_AT: usize = 12 - SHOWN_FROM;
 const FIRST_AT: usize = 16 - SHOWN_FROM;
-/// And how much of the block is used.
+/// The offset of the number of used bytes.
 const USED_AT: usize = 20 - SHOWN_FROM;
 
-/// `struct tpacket3_hdr`: where the next frame is, how much was captured, how long it was, where it
-/// begins; and the address behind it (`struct sockaddr_ll`), with the kind of interface.
+/// Offsets in `struct tpacket3_hdr`: captured length, original length, start of the frame; and in
+/// the address after it (`struct sockaddr_ll`), the kind of interface. The offset of the next frame
+/// comes first.
 const CAPTURED_AT: usize = 12;
 const LENGTH_AT: usize = 16;
 const START_AT: usize = 24;
@@ -26,10 +27,10 @@ const LOOPBACK: u16 = 772;
 const IEEE80211: u16 = 801;
 const RADIOTAP: u16 = 803;
 
-/// No link type.
+/// Not a link type.
 const UNREADABLE: u32 = u32::MAX;
 
-/// What frames of an interface begin with; `None`: something that is not read here.
+/// The link type of an interface's frames; `None` if it is not supported.
 pub fn link_type(kind: u16) -> Option<u32> {
     match kind {
         ETHERNET | LOOPBACK => Some(pcap::LINKTYPE_ETHERNET),
@@ -39,7 +40,7 @@ pub fn link_type(kind: u16) -> Option<u32> {
     }
 }
 
-/// The frames of what is shown of a block. What makes no sense ends it.
+/// The frames in the visible part of a block, up to the first inconsistency.
 pub fn frames(block: &[u8]) -> impl Iterator<Item = Frame<'_>> {
     let count = u32_at(block, COUNT_AT).unwrap_or(0);
     let first = u32_at(block, FIRST_AT).and_then(|it| (it as usize).checked_sub(SHOWN_FROM));
@@ -55,7 +56,7 @@ pub fn frames(block: &[u8]) -> impl Iterator<Item = Frame<'_>> {
     })
 }
 
-/// How many bytes the frames of a block have at most, together.
+/// The greatest total length of the frames in a block.
 pub fn used(block: &[u8]) -> usize {
     block.len().min(u32_at(block, USED_AT).unwrap_or(0) as usize)
 }
@@ -78,7 +79,8 @@ mod tests {
         bytes[at..at + field.len()].copy_from_slice(field);
     }
 
-    /// What is shown of a block whose head is 48 bytes long, with these frames, each on a border of 16.
+    /// The visible part of a block whose header has 48 bytes, with these frames, aligned to 16
+    /// bytes.
     fn block(frames: &[&[u8]]) -> Vec<u8> {
         let mut block = vec![0; 48 - SHOWN_FROM];
         put(&mut block, COUNT_AT, &(frames.len() as u32).to_ne_bytes());

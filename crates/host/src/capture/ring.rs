@@ -1,9 +1,10 @@
-//! A packet socket and the memory that the kernel fills with frames (packet(7); the kernel's
-//! Documentation/networking/packet_mmap.rst): blocks in a ring, each the kernel's or ours.
+//! A packet socket, and the ring of blocks that the kernel fills with frames (packet(7); the
+//! kernel's Documentation/networking/packet_mmap.rst). At any time a block belongs either to the
+//! kernel or to this thread.
 //!
-//! Nearly all `unsafe` of ours in the router's binary: options and addresses of packet sockets and
-//! the mapping, which no library of a fitting licence offers safely (docs/decisions/0011). What blocks
-//! hold is read in `frames.rs`, without.
+//! Nearly all `unsafe` code of the router's binary is here: options and addresses of packet
+//! sockets, and the mapping, which no library with a suitable licence offers safely
+//! (docs/decisions/0011). `frames.rs` parses the blocks without `unsafe`.
 
 #![allow(unsafe_code, reason = "options of packet sockets, and memory shared with the kernel")]
 
@@ -20,41 +21,43 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use socket2::{Domain, SockFilter, Socket, Type};
 
-/// A block has room for the longest frame that a driver hands up in one piece (64 KiB), and headers.
+/// A block holds the longest frame that a driver delivers (64 KiB), and its headers.
 const BLOCK_BYTES: usize = 128 << 10;
-/// Together 4 MiB: 320 ms of 100 Mbit/s while nobody looks.
+/// 4 MiB in total: 320 ms at 100 Mbit/s while the thread does not run.
 pub const BLOCKS: usize = 32;
-/// A block that is not full is handed over after so long: what the node may wait for a chunk that it
-/// could cancel, against how often we are woken.
+/// The time after which the kernel hands over a block that is not full. A longer time delays the
+/// cancelling of overheard chunks; a shorter one wakes the thread more often.
 const RETIRE_MS: u32 = 8;
-/// Of a block: whose it is (`struct tpacket_hdr_v1`, behind a version and an offset).
+/// The offset of the block's status, which says who owns it (`struct tpacket_hdr_v1`, after a
+/// version and an offset).
 const STATUS_AT: usize = 8;
-/// What of a block is shown: what is behind its status.
+/// The visible part of a block begins after its status.
 pub const SHOWN_FROM: usize = 12;
 
-/// All protocols, in the byte order of the network.
+/// All protocols, in network byte order.
 const EVERYTHING: u16 = (libc::ETH_P_ALL as u16).to_be();
 const NOTHING: u16 = 0;
 
-/// A packet socket with its ring. Nothing comes before [`Ring::listen`].
+/// A packet socket with its ring. It receives nothing before [`Ring::listen`].
 #[derive(Debug)]
 pub struct Ring {
     socket: Socket,
     memory: NonNull<u8>,
-    /// The block that is filled next.
+    /// The block that the kernel fills next.
     next: usize,
 }
 
-// SAFETY: the mapping belongs to this value alone, is not bound to a thread, and goes with it.
+// SAFETY: the mapping belongs to this value alone, is not bound to a thread, and is unmapped with
+// it.
 unsafe impl Send for Ring {}
 
 impl Ring {
-    /// Opens the socket, which is all that needs `CAP_NET_RAW`, and sets the memory aside.
+    /// Opens the socket, the only step that needs `CAP_NET_RAW`, and allocates the ring.
     pub fn open() -> io::Result<Self> {
         let socket = Socket::new(Domain::PACKET, Type::RAW, None)?;
         socket.set_nonblocking(true)?;
         set(&socket, libc::PACKET_VERSION, &(libc::tpacket_versions::TPACKET_V3 as c_int))?;
-        // Kernels before 4.20 cannot; the filter does it for them.
+        // Kernels before 4.20 lack this option; the filter has the same effect.
         let _ = set(&socket, libc::PACKET_IGNORE_OUTGOING, &1);
         let request = libc::tpacket_req3 {
             tp_block_size: BLOCK_BYTES as u32,
@@ -67,31 +70,32 @@ impl Ring {
         };
         set(&socket, libc::PACKET_RX_RING, &request)?;
         let (length, access) = (BLOCK_BYTES * BLOCKS, ProtFlags::READ | ProtFlags::WRITE);
-        // SAFETY: a new mapping where the kernel likes, of the length that it was just told.
+        // SAFETY: a new mapping, placed by the kernel, with the length of the ring requested above.
         let memory =
             unsafe { mmap(ptr::null_mut(), length, access, MapFlags::SHARED, &socket, 0)? };
         let memory = NonNull::new(memory.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { socket, memory, next: 0 })
     }
 
-    /// Listens on an interface, by its number, and on no other; answers what kind of interface it is
-    /// (`ARPHRD_...`). Nothing passes before [`Ring::filter`] lets it.
+    /// Listens on one interface only, given by its index; returns the kind of interface
+    /// (`ARPHRD_...`). No frame is accepted before [`Ring::filter`].
     pub fn listen(&self, interface: u32) -> io::Result<u16> {
-        // From one interface to the next nothing may slip through.
+        // Reject all frames while the interface changes.
         self.filter(&[SockFilter::new((libc::BPF_RET | libc::BPF_K) as u16, 0, 0, 0)])?;
-        // To where it is bound already nothing would be done, and a change not be seen.
+        // Unbind first: binding to the same interface again would have no effect, and a change
+        // would be missed.
         self.bind(0, NOTHING)?;
         let _ = self.socket.take_error();
         self.bind(interface, EVERYTHING)?;
         self.kind()
     }
 
-    /// What passes from now on.
+    /// Replaces the filter.
     pub fn filter(&self, program: &[SockFilter]) -> io::Result<()> {
         self.socket.attach_filter(program)
     }
 
-    /// Frames for others are taken in too, for as long as the interface and this are there.
+    /// Also receives frames for other machines, while the interface and this socket exist.
     pub fn be_promiscuous(&self, interface: u32) -> io::Result<()> {
         let request = libc::packet_mreq {
             mr_ifindex: interface as c_int,
@@ -102,7 +106,7 @@ impl Ring {
         set(&self.socket, libc::PACKET_ADD_MEMBERSHIP, &request)
     }
 
-    /// Waits for a block, at most so long; an error is what became of the interface.
+    /// Waits for a block, for a limited time; an error describes what happened to the interface.
     pub fn wait(&self, patience: Duration) -> io::Result<()> {
         let patience =
             Timespec { tv_sec: patience.as_secs() as i64, tv_nsec: patience.subsec_nanos().into() };
@@ -113,25 +117,26 @@ impl Ring {
         self.trouble()
     }
 
-    /// What became of the interface, since this was last asked.
+    /// What happened to the interface since the last call.
     pub fn trouble(&self) -> io::Result<()> {
         self.socket.take_error()?.map_or(Ok(()), Err)
     }
 
     /// The next block that the kernel has handed over.
     pub fn block(&mut self) -> Option<Block<'_>> {
-        // SAFETY: `next` is below `BLOCKS`, so this lies within the mapping.
+        // SAFETY: `next` is below `BLOCKS`, so the result is within the mapping.
         let start = unsafe { self.memory.add(self.next * BLOCK_BYTES) };
-        // SAFETY: within the block, aligned as blocks are; we and the kernel only ever read and write
-        // it as one word.
+        // SAFETY: it is within the block and aligned like the block; this code and the kernel
+        // access it only as one word.
         let status = unsafe { AtomicU32::from_ptr(start.add(STATUS_AT).cast().as_ptr()) };
         if status.load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
             return None;
         }
         self.next = (self.next + 1) % BLOCKS;
-        // SAFETY: the block is ours until its status says otherwise, which only dropping it does, and
-        // the status is not among these bytes: nobody writes to them meanwhile. They cannot outlive the
-        // mapping, nor be had twice, because this is borrowed.
+        // SAFETY: the block belongs to this thread until its status changes, which happens only
+        // when the `Block` is dropped; and the status is not among these bytes. So no one writes to
+        // them meanwhile. The borrow of `self` ensures that they do not outlive the mapping, and
+        // that there is one reference to them at most.
         let bytes = unsafe {
             let start = start.add(SHOWN_FROM);
             std::slice::from_raw_parts(start.as_ptr(), BLOCK_BYTES - SHOWN_FROM)
@@ -139,7 +144,7 @@ impl Ring {
         Some(Block { bytes, status })
     }
 
-    /// How many frames passed the filter and found no room, since this was last asked.
+    /// The number of frames since the last call that passed the filter but found the ring full.
     pub fn dropped(&self) -> io::Result<u32> {
         let mut told = libc::tpacket_stats_v3 { tp_packets: 0, tp_drops: 0, tp_freeze_q_cnt: 0 };
         let mut length = size_of::<libc::tpacket_stats_v3>() as libc::socklen_t;
@@ -158,7 +163,7 @@ impl Ring {
         checked(unsafe { libc::bind(fd, ptr::from_ref(&address).cast(), length) })
     }
 
-    /// Of which kind the interface is.
+    /// The kind of the interface.
     fn kind(&self) -> io::Result<u16> {
         let mut address = address(0, NOTHING);
         let mut length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
@@ -171,12 +176,13 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: no block is borrowed any more, and nobody else knows the mapping.
+        // SAFETY: no block is borrowed any more, and nothing else refers to the mapping.
         let _ = unsafe { munmap(self.memory.as_ptr().cast(), BLOCK_BYTES * BLOCKS) };
     }
 }
 
-/// A block with frames, from [`SHOWN_FROM`] on; the kernel has it back when this is dropped.
+/// The visible part of a block, from [`SHOWN_FROM`] on; dropping it returns the block to the
+/// kernel.
 #[derive(Debug)]
 pub struct Block<'a> {
     bytes: &'a [u8],

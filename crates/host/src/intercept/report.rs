@@ -1,57 +1,57 @@
-//! What is in force of the interception rules, and what is missing.
+//! The result of checking the interception rules.
 
 use std::fmt;
 
 use super::Family;
 
-/// What is there for one address family.
+/// The state of one address family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FamilyReport {
-    /// Which family.
+    /// The family.
     pub family: Family,
-    /// Whether the kernel speaks it; if not, nothing else is expected.
+    /// Whether the kernel supports it; if not, no rules are expected.
     pub available: bool,
-    /// Whether our nftables table hands the wanted connections to the listener.
+    /// Whether the nftables table redirects the wanted connections to the listener.
     pub redirect: bool,
-    /// Whether marked packets are routed by our table.
+    /// Whether marked packets are looked up in the daemon's routing table.
     pub rule: bool,
-    /// Whether our table makes them local.
+    /// Whether that table makes every destination local.
     pub route: bool,
 }
 
 impl FamilyReport {
-    /// Whether nothing is missing.
+    /// Whether no rule is missing.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         !self.available || (self.redirect && self.rule && self.route)
     }
 
-    /// Whether nothing of ours is there.
+    /// Whether there are no rules of the daemon.
     #[must_use]
     pub fn is_absent(&self) -> bool {
         !(self.redirect || self.rule || self.route)
     }
 }
 
-/// What [`Rules::check`](super::Rules::check) found.
+/// The result of [`Rules::check`](super::Rules::check).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// IPv4, then IPv6.
     pub families: Vec<FamilyReport>,
-    /// Interfaces that were asked for and are not on this machine.
+    /// Requested interfaces that do not exist on this machine.
     pub interfaces_missing: Vec<String>,
-    /// What may make clients go past us although the rules are there.
+    /// Conditions under which clients bypass the proxy although the rules are set.
     pub warnings: Vec<String>,
 }
 
 impl Report {
-    /// Whether everything that was asked for is there.
+    /// Whether everything requested is in force.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.interfaces_missing.is_empty() && self.families.iter().all(FamilyReport::is_complete)
     }
 
-    /// Whether nothing of ours is there.
+    /// Whether there are no rules of the daemon.
     #[must_use]
     pub fn is_absent(&self) -> bool {
         self.families.iter().all(FamilyReport::is_absent)
@@ -76,7 +76,7 @@ impl fmt::Display for Report {
             }
         }
         for name in &self.interfaces_missing {
-            writeln!(f, "interface {name}: NOT THERE; the rules take effect when it appears")?;
+            writeln!(f, "interface {name}: MISSING; the rules take effect when it appears")?;
         }
         for warning in &self.warnings {
             writeln!(f, "warning: {warning}")?;

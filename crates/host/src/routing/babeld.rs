@@ -1,8 +1,8 @@
-//! babeld's view of the mesh, from its local socket: metrics, who the gateway is, who hears whom.
+//! babeld's view of the mesh, from its local socket: metrics, the gateway, the neighbours.
 //!
-//! babeld may be absent, start late, or start anew; then this waits and tries again, and what it
-//! knew before is forgotten. The conversation: it greets and says `ok`; we say `monitor`; it lists
-//! all it knows, says `ok`, and from then on tells each change.
+//! babeld may be absent, start late, or restart; this module then waits and tries again, and
+//! forgets what it knew. The protocol: babeld sends a greeting and `ok`; the client sends
+//! `monitor`; babeld lists all it knows, sends `ok`, and from then on reports each change.
 
 use std::fmt;
 use std::io::{self, ErrorKind};
@@ -25,19 +25,19 @@ pub use table::Table;
 #[cfg(test)]
 pub use table::tests::table;
 
-/// Between two attempts to reach it, at least and at most.
+/// The least and the greatest interval between attempts to connect.
 const RETRY_MIN: Duration = Duration::from_millis(250);
 const RETRY_MAX: Duration = Duration::from_secs(30);
-/// From the connection on, it may take so long until all it knows is listed.
+/// The time limit for connecting, and for the complete list.
 const LISTING_MAX: Duration = Duration::from_secs(5);
 
-/// The conversation with babeld.
+/// The connection to babeld.
 #[derive(Debug)]
 pub struct Babeld {
     address: SocketAddr,
     state: State,
     retry: Duration,
-    /// Whoever answers there and is not babeld will be the same next time: said once.
+    /// If another program answers there, it will do so each time: this is logged once.
     has_complained: bool,
 }
 
@@ -61,36 +61,36 @@ struct Conversation {
     stream: TcpStream,
     lines: Lines,
     stage: Stage,
-    /// Until when everything must be listed.
+    /// The time limit for the complete list.
     deadline: Instant,
     table: Table,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Its name and version are to come.
+    /// The protocol's name and version must follow.
     Silent,
-    /// More about itself is to come.
+    /// More about babeld itself must follow.
     Greeting,
-    /// All it knows is to come.
+    /// The list must follow.
     Listing,
-    /// Changes are to come.
+    /// Changes will follow.
     Listed,
 }
 
-/// Why a conversation ended.
+/// Why a connection ended.
 #[derive(Debug, thiserror::Error)]
 enum End {
     #[error("{0}")]
     Io(#[from] io::Error),
     #[error("it does not speak babeld's protocol, version 1")]
     Strange,
-    #[error("it did not tell all it knows in time")]
+    #[error("it did not list its routes in time")]
     Slow,
 }
 
 impl Stage {
-    /// The stage after a line, which is taken into the table if it belongs there.
+    /// The stage after a line, which is applied to the table if it belongs there.
     fn after(self, text: &str, table: &mut Table) -> Result<Self, End> {
         let line = parse(text);
         match (self, line) {
@@ -103,9 +103,9 @@ impl Stage {
                 Ok(self)
             }
             (Self::Greeting, _) => Ok(self),
-            // Another version may say more than we understand.
+            // Another version may send lines that are unknown here.
             (Self::Listing | Self::Listed, None) => {
-                tracing::debug!(text, "babeld says what we do not understand");
+                tracing::debug!(text, "unknown line from babeld");
                 Ok(self)
             }
         }
@@ -113,13 +113,13 @@ impl Stage {
 }
 
 impl Babeld {
-    /// Will dial as soon as it is asked for changes.
+    /// A connection that is made when [`changed`](Self::changed) is first called.
     pub fn new(address: SocketAddr) -> Self {
         let state = State::Waiting(Instant::now());
         Self { address, state, retry: RETRY_MIN, has_complained: false }
     }
 
-    /// What it knows, if it is there and has told everything.
+    /// What babeld knows, once it has listed everything.
     pub fn table(&self) -> Option<&Table> {
         match &self.state {
             State::Open(it) if it.stage == Stage::Listed => Some(&it.table),
@@ -127,7 +127,7 @@ impl Babeld {
         }
     }
 
-    /// Something happened elsewhere that may mean that it is there now.
+    /// Called after an event which suggests that babeld may have started.
     pub fn look_again(&mut self) {
         self.retry = RETRY_MIN;
         if let State::Waiting(at) = &mut self.state {
@@ -135,7 +135,8 @@ impl Babeld {
         }
     }
 
-    /// Waits until it may have told something new, or is gone. May be dropped at any time.
+    /// Waits until babeld may have reported a change, or has gone. The future may be dropped at any
+    /// time.
     pub async fn changed(&mut self) {
         loop {
             match &mut self.state {
@@ -148,7 +149,7 @@ impl Babeld {
                 }
                 State::Dialling(dial) => match dial.await {
                     Ok(stream) => self.state = State::Open(Box::new(Conversation::new(stream))),
-                    // Nobody there: that is no error.
+                    // babeld is not running: this is no error.
                     Err(_) => self.wait(),
                 },
                 State::Open(conversation) => {
@@ -156,7 +157,7 @@ impl Babeld {
                     match conversation.hear().await {
                         Ok(()) if conversation.stage == Stage::Listed => {
                             if !was_listed {
-                                tracing::info!(address = %self.address, "babeld tells its routes");
+                                tracing::info!(address = %self.address, "babeld has listed its routes");
                                 (self.retry, self.has_complained) = (RETRY_MIN, false);
                             }
                             return;
@@ -175,7 +176,7 @@ impl Babeld {
     fn hang_up(&mut self, was_listed: bool, why: &End) {
         if was_listed || !self.has_complained {
             let address = self.address;
-            tracing::warn!(%address, %why, "babeld tells nothing: the kernel's routes alone count");
+            tracing::warn!(%address, %why, "no routes from babeld: only the kernel's routes are used");
             self.has_complained = !was_listed;
         }
         self.wait();
@@ -194,7 +195,7 @@ impl Conversation {
         Self { stream, lines, stage: Stage::Silent, deadline, table }
     }
 
-    /// Waits for bytes and takes them in.
+    /// Waits for bytes and handles them.
     async fn hear(&mut self) -> Result<(), End> {
         if self.stage == Stage::Listed {
             self.stream.readable().await?;
@@ -218,7 +219,7 @@ impl Conversation {
         split.map_err(|_| End::Strange)?;
         self.stage = stage?;
         if before != Stage::Listing && self.stage == Stage::Listing {
-            // Nothing was sent before, so there is room for it.
+            // Nothing was sent before, so the socket has room.
             self.stream.try_write(b"monitor\n")?;
         }
         Ok(())
@@ -239,7 +240,7 @@ mod tests {
         (listener, babeld)
     }
 
-    /// Greets, and is asked for everything.
+    /// Sends the greeting, and expects `monitor`.
     async fn greet(listener: &TcpListener) -> TcpStream {
         let mut stream = listener.accept().await.unwrap().0;
         stream.write_all(GREETING).await.unwrap();
@@ -261,7 +262,7 @@ mod tests {
         };
         let (stream, ()) = tokio::join!(told, babeld.changed());
         assert_eq!(babeld.table().unwrap().own_address(), "10.77.0.2".parse().ok());
-        // It starts anew: what it told before is forgotten until everything is told again.
+        // babeld restarts: what it reported before is forgotten until the new list is complete.
         drop(stream);
         babeld.changed().await;
         assert!(babeld.table().is_none());
@@ -275,7 +276,7 @@ mod tests {
         for said in [&b"SSH-2.0-OpenSSH_10.0\n"[..], &[b'x'; 8192], b"BABEL 2.0\n", b""] {
             let (listener, mut babeld) = listener().await;
             let told = async {
-                // What is still unread at the end may well be refused.
+                // Bytes that the client left unread may cause an error here.
                 let _ = listener.accept().await.unwrap().0.write_all(said).await;
             };
             tokio::join!(told, babeld.changed());

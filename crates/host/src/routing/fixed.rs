@@ -1,14 +1,14 @@
-//! What the configuration says by itself: who the gateway is.
+//! The configured address of the gateway.
 
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// The gateway's address, as configured: one that a host can have.
+/// The gateway's address in the configuration; it must be one that a host can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gateway(IpAddr);
 
-/// Why a text cannot be the gateway's address.
+/// The text cannot be the gateway's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not the address of a host: expected something like 10.77.0.8 or fd77::8")]
 pub struct GatewayError;
@@ -31,9 +31,9 @@ impl FromStr for Gateway {
             IpAddr::V4(it) => it.is_link_local() || it.is_broadcast(),
             IpAddr::V6(it) => it.is_unicast_link_local(),
         };
-        let is_nobodys =
+        let is_no_unicast =
             address.is_unspecified() || address.is_loopback() || address.is_multicast();
-        if is_no_host || is_nobodys { Err(GatewayError) } else { Ok(Self(address)) }
+        if is_no_host || is_no_unicast { Err(GatewayError) } else { Ok(Self(address)) }
     }
 }
 

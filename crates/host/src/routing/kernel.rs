@@ -1,9 +1,10 @@
-//! The kernel's way to the gateway, by netlink: it says when something changed, and then everything
-//! is asked for anew.
+//! The kernel's route to the gateway, by netlink: after each notification of a change, all links
+//! and routes are listed again.
 //!
-//! Changes are not applied one by one because the kernel does not tell them all: routes that go
-//! with a link or an address go in silence (IPv4). What may matter is rare: links, addresses, and
-//! routes that cover the gateway. Read rtnetlink(7) before editing.
+//! The changes themselves are not applied, because the kernel does not report all of them: IPv4
+//! routes that disappear with a link or an address are not reported. Changes that can matter are
+//! rare: those of links, addresses, and routes that cover the gateway. Read rtnetlink(7) before
+//! editing.
 
 use std::io;
 use std::net::IpAddr;
@@ -22,7 +23,7 @@ mod lookup;
 mod message;
 
 pub use addresses::{addresses, all_addresses};
-pub use fib::{Fib, Way};
+pub use fib::{BestRoute, Fib};
 pub use lookup::{Forward, forward};
 use message::Message;
 pub use message::messages;
@@ -30,31 +31,31 @@ pub use message::messages;
 #[cfg(test)]
 pub use fib::tests::{links, route};
 
-/// Changes come in bursts: after the first of them, so long until everything is asked for.
+/// Changes come in bursts: the delay between the first of them and the listing.
 const SETTLE: Duration = Duration::from_millis(25);
-/// After something went wrong, so long until everything is asked for again.
+/// The delay after an error.
 const AGAIN: Duration = Duration::from_secs(1);
-/// The kernel fills no longer datagrams than this when it lists things.
+/// The greatest length of a datagram in the kernel's listings.
 const DATAGRAM_MAX: usize = 32 * 1024;
 
 /// Multicast groups: links, addresses and routes of both families (`RTMGRP_…`).
 const GROUPS: u32 = 0x1 | 0x10 | 0x40 | 0x100 | 0x400;
 
-/// The conversation with the kernel.
+/// The netlink connection.
 #[derive(Debug)]
 pub struct Kernel {
     socket: AsyncFd<OwnedFd>,
-    /// The kernel's name for our socket.
+    /// The address of this socket, assigned by the kernel.
     port: u32,
     sequence: u32,
     phase: Phase,
     buffer: Vec<u8>,
     target: Option<IpAddr>,
-    /// What holds.
+    /// The last complete listing.
     fib: Fib,
-    /// What is being listed.
+    /// The listing in progress.
     coming: Fib,
-    /// Something changed meanwhile.
+    /// Something changed during the listing.
     is_stale: bool,
 }
 
@@ -62,7 +63,7 @@ pub struct Kernel {
 enum Phase {
     /// Nothing to do.
     Idle,
-    /// Everything is to be asked for.
+    /// A listing must be requested at this time.
     Due(Instant),
     /// Links are being listed.
     Links,
@@ -71,7 +72,7 @@ enum Phase {
 }
 
 impl Kernel {
-    /// Begins to listen, for the way to a host or for the default one.
+    /// Opens the socket, for the route to a host or for the default route.
     pub fn open(target: Option<IpAddr>) -> io::Result<Self> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         // Protocol 0 is NETLINK_ROUTE.
@@ -92,12 +93,12 @@ impl Kernel {
         })
     }
 
-    /// What holds.
+    /// The last complete listing.
     pub fn fib(&self) -> &Fib {
         &self.fib
     }
 
-    /// Waits until something else holds. May be dropped at any time.
+    /// Waits for a listing that differs from the last one. The future may be dropped at any time.
     pub async fn changed(&mut self) {
         loop {
             let due = match self.phase {
@@ -115,7 +116,7 @@ impl Kernel {
                         return;
                     }
                 }
-                // More happened than the socket holds: what is missing is not known.
+                // More notifications arrived than the socket can hold, and some were lost.
                 Some(Err(error)) if Errno::from_io_error(&error) == Some(Errno::NOBUFS) => {
                     self.phase = Phase::Due(Instant::now() + SETTLE);
                 }
@@ -141,7 +142,7 @@ impl Kernel {
         };
     }
 
-    /// Takes in a datagram; whether something else holds now.
+    /// Handles a datagram; returns whether the listing has changed.
     fn hear(&mut self, length: usize) -> bool {
         let buffer = std::mem::take(&mut self.buffer);
         let mut changed = false;
@@ -160,7 +161,7 @@ impl Kernel {
         changed
     }
 
-    /// Takes in what was asked for; whether something else holds now.
+    /// Handles an answer to a request; returns whether the listing has changed.
     fn hear_answer(&mut self, message: Message<'_>) -> bool {
         self.is_stale |= message.flags & message::FLAG_INTERRUPTED != 0;
         match (message.kind, self.phase) {
@@ -179,17 +180,17 @@ impl Kernel {
         false
     }
 
-    /// Everything is listed; whether it is something else than before.
+    /// The listing is complete; returns whether it differs from the last one.
     fn settle(&mut self) -> bool {
         self.phase = if self.is_stale { Phase::Due(Instant::now() + SETTLE) } else { Phase::Idle };
         let before = std::mem::replace(&mut self.fib, std::mem::take(&mut self.coming));
         before != self.fib
     }
 
-    /// Whether an event may have changed what holds.
+    /// Whether a notification may affect the listing.
     fn matters(&self, message: Message<'_>) -> bool {
         match message.kind {
-            // Wireless drivers tell much that changes neither name nor state.
+            // Wireless drivers report many changes of neither name nor state.
             message::NEWLINK => message.link().is_some_and(|link| !self.fib.knows(&link)),
             message::DELLINK => message.link().is_some(),
             message::NEWADDR | message::DELADDR => true,
@@ -201,13 +202,13 @@ impl Kernel {
     }
 }
 
-/// A socket whose readiness tokio tells.
+/// Registers a socket with tokio.
 #[expect(deprecated, reason = "an OwnedFd keeps its promises by itself; the successor is unsafe")]
 fn watched(socket: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::new(socket)
 }
 
-/// A datagram of the kernel's; others' are dropped.
+/// Receives a datagram from the kernel; others are dropped.
 async fn receive(socket: &AsyncFd<OwnedFd>, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         let mut ready = socket.readable().await?;

@@ -1,40 +1,44 @@
-//! One route out of what the kernel, babeld and the configuration say.
+//! Combines the kernel's routes, babeld's and the configuration into one route.
 //!
-//! The kernel decides where packets go, so its way counts. babeld adds what it costs and who is at
-//! its end, and may object: a way that babeld made counts only while babeld stands by it.
+//! The kernel decides where packets go, so its route is used. babeld adds the metric and the
+//! gateway's address. It also has a veto: a route that babeld installed counts only while babeld
+//! still reports it.
 
 use std::net::IpAddr;
 
 use node::{Interface, Route, RouteSource, RouteTable, Uplink};
 
 use super::babeld::Table;
-use super::kernel::{Fib, Way};
+use super::kernel::{BestRoute, Fib};
 
-/// `RTPROT_BABEL`: a route of the kernel's that babeld put there.
+/// `RTPROT_BABEL`: the protocol number of routes that babeld installed.
 const BABEL: u8 = 42;
 
-/// The route that holds. `target` is the gateway as configured, and what the [`Fib`] was made for.
+/// The current route. `target` is the configured gateway, for which the [`Fib`] was made.
 pub fn merge(
     mesh: &[String],
     target: Option<IpAddr>,
     fib: &Fib,
     babeld: Option<&Table>,
 ) -> RouteTable {
-    match fib.way() {
+    match fib.best_route() {
         None => RouteTable::Nowhere,
-        Some(Way::Here) => RouteTable::Gateway(Uplink {
+        // The configured gateway address is this machine's own.
+        Some(BestRoute::Here) => RouteTable::Gateway(Uplink {
             address: target,
             interface: None,
             source: RouteSource::Config,
         }),
-        Some(Way::Out { via, interface, protocol, is_ipv4 }) => {
+        Some(BestRoute::Out { via, interface, protocol, is_ipv4 }) => {
             let is_mesh = mesh.contains(&interface.name);
-            // On the link, the gateway itself is the next hop; the rest of the world never is.
+            // If the gateway is on the link, it is the next hop. A default route without a next hop
+            // is unusable in a mesh.
             match (is_mesh, via.or(target)) {
                 (true, Some(next_hop)) => {
                     let judge = babeld.filter(|_| protocol == BABEL);
                     through_mesh(next_hop, interface, target, judge, is_ipv4)
                 }
+                // A default route that leaves the mesh makes this node a gateway.
                 (false, _) if target.is_none() => uplink(interface, babeld),
                 _ => RouteTable::Nowhere,
             }
@@ -48,7 +52,7 @@ fn uplink(interface: Interface, babeld: Option<&Table>) -> RouteTable {
     RouteTable::Gateway(Uplink { address, interface: Some(interface), source })
 }
 
-/// The way over a neighbour, if `judge`, where there is one, knows it too.
+/// The route by a neighbour, if `judge`, when given, reports it too.
 fn through_mesh(
     next_hop: IpAddr,
     interface: Interface,
@@ -56,9 +60,10 @@ fn through_mesh(
     judge: Option<&Table>,
     is_ipv4: bool,
 ) -> RouteTable {
-    let known = judge.map(|judge| judge.way(target, is_ipv4));
+    let known = judge.map(|judge| judge.route_to(target, is_ipv4));
     let known = match known {
         Some(Some(known)) if known.interface == interface.name => Some(known),
+        // babeld no longer reports the route, or reports another: the kernel's is outdated.
         Some(_) => return RouteTable::Nowhere,
         None => None,
     };
@@ -69,6 +74,7 @@ fn through_mesh(
     };
     let metric = known.as_ref().map(|known| known.metric);
     let gateway = target.or(known.and_then(|known| known.gateway));
+    // Other hop counts are unknown here.
     let hops = (gateway == Some(next_hop)).then_some(1);
     RouteTable::Mesh(Route { next_hop, interface, gateway, metric, hops, source })
 }
@@ -83,7 +89,7 @@ mod tests {
         vec!["wl0".into(), "wl1".into()]
     }
 
-    /// What the kernel of `recorded.txt` has, with interface 1 named `wl0` there.
+    /// The state of the kernel in `recorded.txt`; here interface 1 has the name `wl0`.
     fn over(interface: u32, via: &str) -> Fib {
         let mut fib = links();
         fib.add_route(route("0.0.0.0/0", via, interface), None);
@@ -102,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_way_out_by_another_interface_makes_a_gateway() {
+    fn a_default_route_by_another_interface_makes_a_gateway() {
         let route = merge(&mesh(), None, &over(2, "10.3.0.2"), Some(&table("")));
         let uplink = Uplink {
             address: "10.77.0.2".parse().ok(),
@@ -111,13 +117,13 @@ mod tests {
         };
         assert_eq!(route, RouteTable::Gateway(uplink));
         assert_eq!(merge(&mesh(), None, &links(), None), RouteTable::Nowhere);
-        // Without a neighbour to give packets to, an interface of the mesh leads nowhere.
+        // Without a next hop, a route by an interface of the mesh is unusable.
         assert_eq!(merge(&mesh(), None, &over(1, ""), None), RouteTable::Nowhere);
     }
 
     #[test]
-    fn babeld_must_stand_by_the_ways_it_made() {
-        // It recorded a default route by wl1, and the kernel's goes by wl0.
+    fn babeld_must_still_report_the_routes_it_installed() {
+        // babeld's recorded default route is by wl1, the kernel's is by wl0.
         let fib = over(1, "10.77.0.3");
         assert_eq!(merge(&mesh(), None, &fib, Some(&table(""))), RouteTable::Nowhere);
         let by_wl0 = "change route 555ed44dc070 prefix 0.0.0.0/0 from 0.0.0.0/0 installed yes \

@@ -1,9 +1,9 @@
-//! Networks as routes name them: an address and how many of its bits count.
+//! Network prefixes: an address and the length of its prefix.
 
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// A network.
+/// A network prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Net {
     address: IpAddr,
@@ -11,27 +11,27 @@ pub struct Net {
 }
 
 impl Net {
-    /// `None` if an address has not so many bits.
+    /// `None` if the prefix is longer than the address.
     pub fn new(address: IpAddr, bits: u8) -> Option<Self> {
         (bits <= width(address)).then_some(Self { address, bits })
     }
 
-    /// How many bits count.
+    /// The length of the prefix in bits.
     pub fn bits(&self) -> u8 {
         self.bits
     }
 
-    /// Whether it is of IPv4.
+    /// Whether it is an IPv4 prefix.
     pub fn is_ipv4(&self) -> bool {
         self.address.is_ipv4()
     }
 
-    /// The address, if it is the only one in this network.
+    /// The address, if the prefix covers it alone.
     pub fn host(&self) -> Option<IpAddr> {
         (self.bits == width(self.address)).then_some(self.address)
     }
 
-    /// Whether an address is in it.
+    /// Whether the prefix covers an address.
     pub fn covers(&self, address: IpAddr) -> bool {
         match (self.address, address) {
             (IpAddr::V4(a), IpAddr::V4(b)) => {
@@ -44,7 +44,7 @@ impl Net {
         }
     }
 
-    /// Whether a route to it is one to the target: a host, or whatever no other route covers.
+    /// Whether a route to this prefix leads to the target: a host, or for `None` the default route.
     pub fn leads_to(&self, target: Option<IpAddr>) -> bool {
         target.map_or(self.bits == 0, |target| self.covers(target))
     }

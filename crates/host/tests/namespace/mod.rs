@@ -1,4 +1,4 @@
-//! A machine of a test's own: the test starts itself again in namespaces that nobody else sees.
+//! A private machine for a test, which starts itself again in new namespaces.
 
 use std::fs;
 use std::io::Write as _;
@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 
 const INSIDE: &str = "HEARSAY_TEST_INSIDE_NAMESPACE";
 
-/// Runs `body` as root of a machine of its own, or says that it cannot be done here: if namespaces are
-/// not allowed, or what is `needed` fails inside.
+/// Runs `body` as root of a private machine, or reports that this is not possible here: namespaces
+/// are not permitted, or the script `needed` fails inside.
 pub fn inside(test: &str, needed: &str, body: impl FnOnce()) {
     if std::env::var_os(INSIDE).is_some() {
         return body();
@@ -33,12 +33,12 @@ pub fn inside(test: &str, needed: &str, body: impl FnOnce()) {
         .stderr(Stdio::inherit())
         .output()
         .expect("unshare starts");
-    // A wrong name would run no test at all and succeed.
+    // A wrong test name would run no test, and succeed.
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && said.contains("1 passed"), "inside its namespace: {said}");
 }
 
-/// Says so past the capture of what tests say.
+/// Prints the message even when the test's output is captured.
 pub fn skipped(test: &str, why: &str) {
     let _ = writeln!(std::io::stderr(), "SKIPPED: {test}: {why}");
 }

@@ -1,36 +1,37 @@
-//! The lines that babeld says on its local socket, as types.
+//! The lines of babeld's local socket, as types.
 //!
-//! The form is `verb kind key`, then pairs of a name and a value; names that are not known here are
-//! passed over, since every version of babeld adds some. Told by babeld 1.12; see `local.c` there.
+//! A line has the form `verb kind key`, followed by pairs of a name and a value. Unknown names are
+//! ignored, because every version of babeld adds some. The format is that of babeld 1.12; see its
+//! `local.c`.
 
 use std::net::IpAddr;
 
 use crate::routing::net::Net;
 
-/// An infinite metric or cost: no way at all (RFC 8966 §2.5).
+/// An infinite metric or cost: there is no route (RFC 8966 §2.5).
 pub const INFINITY: u32 = 0xffff;
 
-/// Eight bytes that a router chose for itself.
+/// Eight bytes that a router chooses for itself.
 pub type RouterId = [u8; 8];
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line {
-    /// The protocol and its major version, first of all.
+    /// The first line: the protocol's major version.
     Greeting(u32),
-    /// The end of an answer.
+    /// The end of a response.
     Ok,
     /// A request was refused or not understood.
     Refused,
-    /// Something is there, or is different now.
+    /// An item was added or changed.
     Is(Thing),
-    /// Something is gone.
+    /// An item was removed.
     Gone(Key),
-    /// Nothing that matters here.
+    /// A line that is not needed here.
     Other,
 }
 
-/// What a line is about. Numbers are babeld's own names for things, as long as it runs.
+/// The item of a line. The numbers are babeld's handles, valid while it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
     Route(u64),
@@ -38,47 +39,47 @@ pub enum Key {
     Exported(Net),
 }
 
-/// What is there.
+/// An item with its properties.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Thing {
     Route(u64, Route),
     Neighbour(u64, Neighbour),
-    /// A network that this very router announces.
+    /// A prefix that this router itself announces.
     Exported(Net),
 }
 
-/// A route that was learnt.
+/// A route learnt from a neighbour.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
     pub to: Net,
     pub is_installed: bool,
-    /// Who announced it first.
+    /// The router that originated it.
     pub id: RouterId,
     pub metric: u32,
-    /// The neighbour it was learnt from.
+    /// The neighbour from which it was learnt.
     pub via: IpAddr,
     pub interface: String,
 }
 
-/// A router that was heard.
+/// A neighbouring router.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Neighbour {
     pub address: IpAddr,
     pub interface: String,
-    /// Which of its latest hellos were heard, one bit each; unicast ones apart.
+    /// Which of its latest hellos were received, one bit each; multicast and unicast.
     pub reach: (u16, u16),
-    /// How well we hear it, and how well it says that it hears us.
+    /// The link's cost of reception here, and the one that the neighbour reports.
     pub costs: (u32, u32),
 }
 
 impl Neighbour {
-    /// Whether both hear each other.
+    /// Whether both receive each other.
     pub fn is_bidirectional(&self) -> bool {
         self.reach != (0, 0) && self.costs.0 < INFINITY && self.costs.1 < INFINITY
     }
 }
 
-/// Understands a line; `None` if it is broken.
+/// Parses a line; `None` if it is malformed.
 pub fn parse(line: &str) -> Option<Line> {
     let mut words = line.split_ascii_whitespace();
     let Some(verb) = words.next() else { return Some(Line::Other) };
@@ -92,7 +93,7 @@ pub fn parse(line: &str) -> Option<Line> {
     };
     let (kind, name) = (words.next()?, words.next()?);
     let pairs = Pairs(words.collect());
-    if !matches!(kind, "route" | "xroute" | "neighbour") || !pairs.is_from_anywhere() {
+    if !matches!(kind, "route" | "xroute" | "neighbour") || !pairs.is_for_any_source() {
         return Some(Line::Other);
     }
     if is_there { thing(kind, name, &pairs).map(Line::Is) } else { gone(kind, name, &pairs) }
@@ -144,8 +145,8 @@ impl<'a> Pairs<'a> {
         self.0.chunks_exact(2).find(|pair| pair[0] == name).map(|pair| pair[1])
     }
 
-    /// Whether what it says holds for packets from everywhere; others are none of our business.
-    fn is_from_anywhere(&self) -> bool {
+    /// Whether it applies to packets from any source; source-specific routes are ignored.
+    fn is_for_any_source(&self) -> bool {
         self.get("from").is_none_or(|from| from.ends_with("/0"))
     }
 }

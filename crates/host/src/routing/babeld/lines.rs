@@ -1,18 +1,18 @@
-//! Lines out of a stream of bytes, none longer than is fit.
+//! Splits a stream of bytes into lines of limited length.
 
-/// A line is at most so long, in bytes; babeld's longest take a third of it.
+/// The greatest length of a line in bytes; babeld's longest lines have a third of it.
 const LINE_MAX: usize = 1024;
 
-/// The beginning of a line whose end has not come yet.
+/// The beginning of an incomplete line.
 #[derive(Debug, Default)]
 pub struct Lines(Vec<u8>);
 
-/// No line is so long: this is not babeld.
+/// A line exceeds the limit: the program is not babeld.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLong;
 
 impl Lines {
-    /// Gives each line that is complete, without its end, to `take`.
+    /// Calls `take` with each complete line, without its end.
     pub fn feed(&mut self, bytes: &[u8], mut take: impl FnMut(&str)) -> Result<(), TooLong> {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             self.0.extend_from_slice(piece);

@@ -1,4 +1,4 @@
-//! What babeld knows, as far as it has told us.
+//! What babeld has reported.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -6,10 +6,10 @@ use std::net::IpAddr;
 use super::line::{INFINITY, Key, Line, Neighbour, Route, RouterId, Thing};
 use crate::routing::net::Net;
 
-/// Of each kind so many are kept, at most; what comes beyond is passed over until others go.
+/// The most items of each kind; further ones are ignored until others are removed.
 const THINGS_MAX: usize = 4096;
 
-/// Routes, neighbours, and what this router announces itself.
+/// Routes, neighbours, and the prefixes that this router itself announces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
     routes: BTreeMap<u64, Route>,
@@ -17,19 +17,19 @@ pub struct Table {
     exported: BTreeSet<Net>,
 }
 
-/// What babeld says of the way to the gateway.
+/// What babeld knows of the route to the gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Known {
-    /// The cost of the whole way.
+    /// The metric of the whole route.
     pub metric: u32,
-    /// The interface it leads out by.
+    /// The outgoing interface.
     pub interface: String,
-    /// The address of the router that announces it.
+    /// The address of the router that announces the route.
     pub gateway: Option<IpAddr>,
 }
 
 impl Table {
-    /// Takes in a line.
+    /// Applies a line.
     pub fn apply(&mut self, line: Line) {
         match line {
             Line::Is(Thing::Route(key, route)) => put(&mut self.routes, key, route),
@@ -46,9 +46,9 @@ impl Table {
         }
     }
 
-    /// The installed route to a host, or else the default one, if there really is a way: a metric
-    /// that is finite, and a neighbour that hears us as we hear it.
-    pub fn way(&self, target: Option<IpAddr>, is_ipv4: bool) -> Option<Known> {
+    /// The installed route to a host, or for `None` the default route, if it is usable: its metric
+    /// is finite, and both this router and the neighbour receive each other.
+    pub fn route_to(&self, target: Option<IpAddr>, is_ipv4: bool) -> Option<Known> {
         let fits =
             |it: &&Route| it.is_installed && it.to.is_ipv4() == is_ipv4 && it.to.leads_to(target);
         let route = self.routes.values().filter(fits).max_by_key(|route| route.to.bits())?;
@@ -59,13 +59,14 @@ impl Table {
         Some(Known { metric, interface, gateway: self.address_of(route.id, is_ipv4) })
     }
 
-    /// The address by which this router is known, if it announces one.
+    /// The address of this router, if it announces one.
     pub fn own_address(&self) -> Option<IpAddr> {
-        // IPv4 before IPv6, then the least.
+        // IPv4 before IPv6, then the lowest.
         self.exported.iter().find_map(Net::host)
     }
 
-    /// The address of a router: the one host, the least if there are more, that it announces.
+    /// The address of a router: the host address that it announces, the lowest if there are
+    /// several.
     fn address_of(&self, id: RouterId, is_ipv4: bool) -> Option<IpAddr> {
         let routes = self.routes.values().filter(|it| it.id == id && it.metric < INFINITY);
         routes.filter_map(|it| it.to.host()).filter(|it| it.is_ipv4() == is_ipv4).min()
@@ -89,10 +90,11 @@ pub mod tests {
     use super::super::line::parse;
     use super::*;
 
-    /// What babeld 1.12.1 said in the middle of three routers in a row, the third a gateway.
+    /// The output of babeld 1.12.1 on the middle one of three routers in a row; the third is the
+    /// gateway.
     const RECORDED: &str = include_str!("recorded.txt");
 
-    /// All of what was recorded, then more lines.
+    /// The table after all recorded lines and further ones.
     pub fn table(more: &str) -> Table {
         let mut table = Table::default();
         for line in RECORDED.lines().chain(more.lines()) {
@@ -109,11 +111,11 @@ pub mod tests {
     fn the_gateway_is_the_host_that_shares_the_default_routes_router_id() {
         let gateway = "10.77.0.3".parse().ok();
         let known = Known { metric: 392, interface: "wl1".into(), gateway };
-        assert_eq!(table("").way(None, true), Some(known));
-        assert_eq!(table("").way(None, false), None);
+        assert_eq!(table("").route_to(None, true), Some(known));
+        assert_eq!(table("").route_to(None, false), None);
         assert_eq!(table("").own_address(), "10.77.0.2".parse().ok());
-        // Towards the other end there is a host route alone.
-        let known = table("").way("10.77.0.1".parse().ok(), true).unwrap();
+        // Towards the other end there is only a host route.
+        let known = table("").route_to("10.77.0.1".parse().ok(), true).unwrap();
         assert_eq!((known.metric, known.interface.as_str()), (264, "wl0"));
     }
 
@@ -121,11 +123,11 @@ pub mod tests {
     fn a_neighbour_that_does_not_hear_us_is_no_next_hop() {
         for costs in ["rxcost 256 txcost 65535", "rxcost 65535 txcost 256"] {
             let line = format!("change {NEIGHBOUR} reach ff80 ureach 0000 {costs}");
-            assert_eq!(table(&line).way(None, true), None, "{line}");
+            assert_eq!(table(&line).route_to(None, true), None, "{line}");
         }
         let silent = format!("change {NEIGHBOUR} reach 0000 ureach 0000 rxcost 256 txcost 256");
-        assert_eq!(table(&silent).way(None, true), None);
-        assert_eq!(table(&format!("flush {NEIGHBOUR}")).way(None, true), None);
+        assert_eq!(table(&silent).route_to(None, true), None);
+        assert_eq!(table(&format!("flush {NEIGHBOUR}")).route_to(None, true), None);
     }
 
     #[test]
@@ -133,8 +135,8 @@ pub mod tests {
         let infinite = format!(
             "change {DEFAULT} metric 65535 refmetric 65535 via fe80::30f3:2dff:fe7e:ec1e if wl1"
         );
-        assert_eq!(table(&infinite).way(None, true), None);
-        assert_eq!(table(&format!("flush {DEFAULT}")).way(None, true), None);
+        assert_eq!(table(&infinite).route_to(None, true), None);
+        assert_eq!(table(&format!("flush {DEFAULT}")).route_to(None, true), None);
     }
 
     #[test]

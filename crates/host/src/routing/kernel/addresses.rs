@@ -1,4 +1,4 @@
-//! The machine's addresses, asked for once.
+//! This machine's addresses.
 
 use std::io;
 use std::net::IpAddr;
@@ -8,18 +8,18 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 
 use super::{DATAGRAM_MAX, message};
 
-/// The addresses that an interface has now, by its number.
+/// The current addresses of an interface, given by its index.
 pub fn addresses(interface: u32) -> io::Result<Vec<IpAddr>> {
     let of_it = |(at, address)| (at == interface).then_some(address);
     Ok(list()?.into_iter().filter_map(of_it).collect())
 }
 
-/// The addresses that this machine has now.
+/// The current addresses of this machine.
 pub fn all_addresses() -> io::Result<Vec<IpAddr>> {
     Ok(list()?.into_iter().map(|(_, address)| address).collect())
 }
 
-/// All addresses, each with its interface's number. The kernel answers at once.
+/// All addresses, each with the index of its interface. The kernel answers immediately.
 fn list() -> io::Result<Vec<(u32, IpAddr)>> {
     let (family, kind) = (AddressFamily::NETLINK, SocketType::RAW);
     let socket = rustix::net::socket_with(family, kind, SocketFlags::CLOEXEC, None)?;
@@ -32,7 +32,9 @@ fn list() -> io::Result<Vec<(u32, IpAddr)>> {
             match message.kind {
                 message::NEWADDR => found.extend(message.address()),
                 message::DONE => return Ok(found),
-                message::ERROR => return Err(io::Error::other("the kernel lists no addresses")),
+                message::ERROR => {
+                    return Err(io::Error::other("the kernel does not list addresses"));
+                }
                 _ => {}
             }
         }
@@ -45,7 +47,7 @@ mod tests {
 
     #[test]
     fn the_loopback_interface_has_its_address() {
-        // Linux gives it the number 1 in every namespace.
+        // In every namespace Linux gives it the index 1.
         let found = addresses(1).unwrap();
         assert!(found.contains(&IpAddr::from([127, 0, 0, 1])), "{found:?}");
         assert!(found.iter().all(|it| all_addresses().unwrap().contains(it)));

@@ -1,33 +1,33 @@
-//! The kernel's links and routes, and the one among them that packets to the gateway take.
+//! The kernel's links and routes, and the route that packets to the gateway take.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use super::message::{Hop, LOCAL, Link, Route, UNICAST};
 
-/// Tables that count: the main one and, for addresses of our own, the local one.
+/// The tables that are used: the main one and, for this machine's own addresses, the local one.
 const TABLE_MAIN: u32 = 254;
 const TABLE_LOCAL: u32 = 255;
-/// Routes that lead to the target, at most; more are not looked at.
+/// The most routes to the target that are kept.
 const ROUTES_MAX: usize = 256;
-/// Links, at most.
+/// The most links that are kept.
 const LINKS_MAX: usize = 4096;
 
-/// A snapshot, made by one dump of the links and one of the routes.
+/// A snapshot: one listing of the links and one of the routes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fib {
     links: BTreeMap<u32, Link>,
     routes: Vec<Route>,
-    /// Numbers of interfaces that have a default route, in whichever table.
+    /// Indices of interfaces with a default route, in any table.
     defaults: BTreeSet<u32>,
 }
 
-/// Where packets to the gateway go.
+/// Where the kernel sends packets for the gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// The gateway's address is our own.
+pub enum BestRoute {
+    /// The gateway's address is this machine's own.
     Here,
-    /// Out by an interface, to a neighbour or to the gateway itself.
+    /// Out by an interface, to a next hop or, without one, to the gateway itself.
     Out { via: Option<IpAddr>, interface: node::Interface, protocol: u8, is_ipv4: bool },
 }
 
@@ -39,7 +39,7 @@ impl Fib {
         }
     }
 
-    /// Adds a route if it leads to the target.
+    /// Adds a route if it leads to the target; a default route also marks its interfaces.
     pub fn add_route(&mut self, route: Route, target: Option<IpAddr>) {
         if route.kind == UNICAST && route.to.bits() == 0 && self.defaults.len() < LINKS_MAX {
             self.defaults.extend(route.hops.iter().map(|hop| hop.interface));
@@ -51,39 +51,40 @@ impl Fib {
         }
     }
 
-    /// The interfaces that lead out: those with a default route, and those of these names.
+    /// The interfaces that lead out: those with a default route, and those with these names.
     pub fn outward(&self, named: &[String]) -> BTreeMap<u32, String> {
         let leads_out =
             |link: &&Link| self.defaults.contains(&link.index) || named.contains(&link.name);
         self.links.values().filter(leads_out).map(|it| (it.index, it.name.clone())).collect()
     }
 
-    /// Whether a link is known just as it is.
+    /// Whether an identical link is known.
     pub fn knows(&self, link: &Link) -> bool {
         self.links.get(&link.index) == Some(link)
     }
 
-    /// The route that packets take, as the kernel chooses: the longest prefix, then the least number.
-    /// IPv4 counts before IPv6: it is what clients ask by.
-    pub fn way(&self) -> Option<Way> {
-        self.way_of(true).or_else(|| self.way_of(false))
+    /// The route that packets take, chosen as the kernel does: the longest prefix, then the lowest
+    /// metric. IPv4 comes before IPv6, because most clients use it.
+    pub fn best_route(&self) -> Option<BestRoute> {
+        self.best_route_of(true).or_else(|| self.best_route_of(false))
     }
 
-    fn way_of(&self, is_ipv4: bool) -> Option<Way> {
+    fn best_route_of(&self, is_ipv4: bool) -> Option<BestRoute> {
         let usable = |route: &&Route| {
-            // A route that leads nowhere is one too; one whose link is gone is none.
+            // A route of another type (such as unreachable) counts too; a unicast route without a
+            // working link does not.
             route.to.is_ipv4() == is_ipv4 && (route.kind != UNICAST || self.live(route).is_some())
         };
         let best = self.routes.iter().filter(usable).min_by_key(|route| {
             (route.table != TABLE_LOCAL, u8::MAX - route.to.bits(), route.priority)
         })?;
         match best.kind {
-            LOCAL => Some(Way::Here),
+            LOCAL => Some(BestRoute::Here),
             UNICAST => {
                 let hop = self.live(best)?;
                 let name = self.links.get(&hop.interface)?.name.clone();
                 let interface = node::Interface { name, index: hop.interface };
-                Some(Way::Out { via: hop.via, interface, protocol: best.protocol, is_ipv4 })
+                Some(BestRoute::Out { via: hop.via, interface, protocol: best.protocol, is_ipv4 })
             }
             _ => None,
         }
@@ -102,7 +103,7 @@ impl Fib {
 pub mod tests {
     use super::*;
 
-    /// Interfaces 1 `wl0` and 2 `wan0`, both working.
+    /// Interfaces 1 (`wl0`) and 2 (`wan0`), both working.
     pub fn links() -> Fib {
         let mut fib = Fib::default();
         for (index, name) in [(1, "wl0"), (2, "wan0")] {
@@ -119,11 +120,11 @@ pub mod tests {
     }
 
     fn via(fib: &Fib) -> Option<String> {
-        match fib.way()? {
-            Way::Out { via, interface, .. } => {
+        match fib.best_route()? {
+            BestRoute::Out { via, interface, .. } => {
                 Some(format!("{} {}", via.map_or("-".into(), |it| it.to_string()), interface.name))
             }
-            Way::Here => Some("here".into()),
+            BestRoute::Here => Some("here".into()),
         }
     }
 
@@ -176,16 +177,16 @@ pub mod tests {
         let own_table = Route { table: 3130, kind: LOCAL, ..route("0.0.0.0/0", "", 1) };
         fib.add_route(own_table, None);
         assert!(out(&fib, &[]).is_empty());
-        // As OpenWrt makes those of IPv6.
+        // OpenWrt makes IPv6 default routes like this one, for packets from certain sources only.
         fib.add_route(Route { is_for_all: false, ..route("::/0", "fe80::1", 2) }, None);
-        assert_eq!((out(&fib, &[]), fib.way()), (vec!["wan0".to_owned()], None));
+        assert_eq!((out(&fib, &[]), fib.best_route()), (vec!["wan0".to_owned()], None));
         fib.add_route(Route { table: 100, ..route("::/0", "fe80::1", 1) }, None);
         assert_eq!(out(&fib, &[]), ["wl0", "wan0"]);
         assert_eq!(out(&fib, &["wl0", "nosuch"]), ["wl0", "wan0"]);
     }
 
     #[test]
-    fn what_leads_nowhere_is_no_way() {
+    fn a_route_that_leads_nowhere_is_not_used() {
         let mut fib = links();
         fib.add_route(Route { kind: 7, ..route("0.0.0.0/0", "", 1) }, None);
         assert_eq!(via(&fib), None);

@@ -1,4 +1,4 @@
-//! Where one packet would go, asked of the kernel itself: it alone knows all rules and tables.
+//! The route of a single packet, looked up by the kernel: only it applies all rules and tables.
 
 use std::io;
 use std::net::IpAddr;
@@ -8,32 +8,32 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 
 use super::message;
 
-/// The kernel's answer is one message, far shorter than this.
+/// The greatest length of the answer, which is one message and much shorter.
 const ANSWER_MAX: usize = 4096;
 
 /// What the kernel does with packets for an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forward {
-    /// Takes them up itself.
+    /// Delivers them locally.
     Here,
-    /// Sends them out by the interface of this number.
+    /// Sends them out by the interface with this index.
     Out(u32),
-    /// Neither: there is no route, or one that forbids.
+    /// Drops them: there is no route, or the route forbids it.
     Nowhere,
 }
 
-/// Where packets to an address go: this machine's own or, with `from`, those of another machine that
-/// come in from it by an interface.
+/// The route of packets to an address: packets of this machine or, with `from`, packets forwarded
+/// from another machine, by its address and the index of the incoming interface.
 ///
 /// # Errors
-/// If the kernel cannot be asked.
+/// If the netlink socket fails.
 pub fn forward(to: IpAddr, from: Option<(IpAddr, u32)>) -> io::Result<Forward> {
     let (family, kind) = (AddressFamily::NETLINK, SocketType::RAW);
     let socket = rustix::net::socket_with(family, kind, SocketFlags::CLOEXEC, None)?;
     rustix::net::bind(&socket, &SocketAddrNetlink::new(0, 0))?;
     rustix::net::send(&socket, &message::route_request(to, from), SendFlags::empty())?;
     let mut buffer = [0; ANSWER_MAX];
-    // The kernel has answered before `send` returns.
+    // The kernel answers before `send` returns.
     let (length, _) = rustix::net::recv(&socket, &mut buffer[..], RecvFlags::empty())?;
     let answer = message::messages(buffer.get(..length).unwrap_or(&buffer)).next();
     Ok(answer.and_then(|answer| answer.forward()).unwrap_or(Forward::Nowhere))

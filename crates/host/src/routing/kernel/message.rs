@@ -1,7 +1,9 @@
-//! Routing messages of the kernel (rtnetlink(7)), as far as the way to the gateway needs them.
+//! The kernel's routing messages (rtnetlink(7)), as far as they are needed for the route to the
+//! gateway.
 //!
-//! Written here and not taken from a library: it is six attributes, the router's binary stays small,
-//! and a newer kernel's other attributes cannot make it fail. Whatever is too short is passed over.
+//! They are parsed here instead of by a library: only six attributes are needed, the router's
+//! binary stays small, and unknown attributes of newer kernels cannot cause errors. Truncated
+//! messages and attributes are ignored.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -22,24 +24,24 @@ pub const DELROUTE: u16 = 25;
 pub const GETROUTE: u16 = 26;
 const FLAG_REQUEST: u16 = 1;
 const FLAG_DUMP: u16 = 0x300;
-/// The table changed while it was dumped.
+/// The table changed during the listing.
 pub const FLAG_INTERRUPTED: u16 = 0x10;
 
 const HEADER: usize = 16;
 const AF_UNSPEC: u8 = 0;
 const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
-/// What a route does: leads on, or up to ourselves (`RTN_UNICAST`, `RTN_LOCAL`).
+/// Types of routes: to another machine, or to this one (`RTN_UNICAST`, `RTN_LOCAL`).
 pub const UNICAST: u8 = 1;
 pub const LOCAL: u8 = 2;
 
-/// One message: its head, and what follows it.
+/// One message: its header and payload.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
     pub kind: u16,
     pub flags: u16,
     pub sequence: u32,
-    /// Who asked for it; an event has whoever made it happen.
+    /// The requesting socket; in a notification, the socket whose request caused it.
     pub port: u32,
     payload: &'a [u8],
 }
@@ -58,31 +60,31 @@ pub struct Link {
 pub struct Route {
     pub to: Net,
     pub table: u32,
-    /// Who put it there (`RTPROT_…`).
+    /// The protocol that installed it (`RTPROT_…`).
     pub protocol: u8,
-    /// What is done with packets (`RTN_…`).
+    /// The type of the route (`RTN_…`).
     pub kind: u8,
-    /// Among routes to the same network the least counts.
+    /// The metric: among routes to the same prefix the lowest is used.
     pub priority: u32,
-    /// Whether it is for packets from everywhere, and not from some network alone.
+    /// Whether it is for packets from any source, not only from one prefix.
     pub is_for_all: bool,
-    /// Where it leads; more than one where packets are spread.
+    /// Its next hops; more than one for a multipath route.
     pub hops: Vec<Hop>,
 }
 
-/// One of the neighbours to which a route leads.
+/// A next hop of a route.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hop {
-    /// `None`: the destination itself is on the link.
+    /// `None`: the destination is on the link.
     pub via: Option<IpAddr>,
     pub interface: u32,
-    /// Whether the kernel calls it dead, or its link has no carrier.
+    /// Whether the kernel marks it as dead, or its link has no carrier.
     pub is_dead: bool,
 }
 
-/// A request for all links, addresses or routes.
+/// A request to list all links, addresses or routes.
 pub fn dump(kind: u16, sequence: u32) -> Vec<u8> {
-    // What follows the head is as long as the kernel wants it at least: `ifinfomsg`, or no more than
+    // The kernel requires a payload of this length: `ifinfomsg` for links, otherwise at most
     // `rtmsg`.
     let payload: usize = if kind == GETLINK { 16 } else { 12 };
     let length = u32::try_from(HEADER + payload).unwrap_or(0);
@@ -96,8 +98,8 @@ pub fn dump(kind: u16, sequence: u32) -> Vec<u8> {
     bytes
 }
 
-/// A request for the route of a packet to an address; with `from`, of one that comes from there by the
-/// interface of that number.
+/// A request for the route of a packet to an address; with `from`, of a packet from that address
+/// which arrives on the interface with that index.
 pub fn route_request(to: IpAddr, from: Option<(IpAddr, u32)>) -> Vec<u8> {
     let (family, bits) = if to.is_ipv4() { (AF_INET, 32) } else { (AF_INET6, 128) };
     let source_bits = if from.is_some() { bits } else { 0 };
@@ -132,7 +134,7 @@ fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The messages of a datagram, up to the first that is not whole.
+/// The messages of a datagram, up to the first truncated one.
 pub fn messages(mut datagram: &[u8]) -> impl Iterator<Item = Message<'_>> {
     std::iter::from_fn(move || {
         let length = u32_at(datagram, 0)? as usize;
@@ -149,7 +151,7 @@ pub fn messages(mut datagram: &[u8]) -> impl Iterator<Item = Message<'_>> {
 }
 
 impl Message<'_> {
-    /// The link that it is about; not a bridge's view of its ports.
+    /// The link in this message; `None` for a bridge's messages about its ports.
     pub fn link(&self) -> Option<Link> {
         let index = u32_at(self.payload, 4)?;
         let flags = u32_at(self.payload, 8)?;
@@ -159,16 +161,16 @@ impl Message<'_> {
         (self.payload.first() == Some(&AF_UNSPEC)).then_some(Link { index, name, works })
     }
 
-    /// The address of this machine's that it is about, and its interface.
+    /// The address of this machine in this message, with the index of its interface.
     pub fn address(&self) -> Option<(u32, IpAddr)> {
         let interface = u32_at(self.payload, 4)?;
         let values = || self.payload.get(8..).map(attributes).into_iter().flatten();
-        // Behind a link from point to point, `IFA_ADDRESS` is the other end, `IFA_LOCAL` ours.
+        // On a point-to-point link `IFA_ADDRESS` is the other end, and `IFA_LOCAL` this one.
         let value = |wanted| values().find(|(kind, _)| *kind == wanted).map(|(_, value)| value);
         Some((interface, ip(value(2).or_else(|| value(1))?)?))
     }
 
-    /// What it says of the packet that [`route_request`] asked about; `None` if it is no answer to that.
+    /// The answer to a [`route_request`]; `None` if it is another message.
     pub fn forward(&self) -> Option<Forward> {
         if self.kind != NEWROUTE {
             return None;
@@ -182,7 +184,7 @@ impl Message<'_> {
         }
     }
 
-    /// The route that it is about, if the type of service does not matter for it.
+    /// The route in this message; `None` if it depends on the type of service.
     pub fn route(&self) -> Option<Route> {
         let &[family, bits, source_bits, tos, table, protocol, _, kind, ..] = self.payload else {
             return None;
@@ -208,6 +210,7 @@ impl Message<'_> {
                 _ => {}
             }
         }
+        // Without a multipath attribute, the route's own attributes describe its only next hop.
         if hops.is_empty() {
             hops.push(hop(flags, 0, rest));
         }
@@ -216,7 +219,7 @@ impl Message<'_> {
     }
 }
 
-/// A hop out of the attributes of a route, or of one of several hops.
+/// A next hop, from the attributes of a route or of one entry of a multipath route.
 fn hop(flags: u32, interface: u32, bytes: &[u8]) -> Hop {
     // RTNH_F_DEAD, RTNH_F_LINKDOWN.
     let mut hop = Hop { interface, is_dead: flags & (1 | 16) != 0, via: None };
@@ -224,7 +227,7 @@ fn hop(flags: u32, interface: u32, bytes: &[u8]) -> Hop {
         match attribute {
             4 => hop.interface = u32_at(value, 0).unwrap_or(0),
             5 => hop.via = ip(value),
-            // Of another family than the destination: its number, then the address.
+            // A next hop of another address family (RTA_VIA): the family, then the address.
             18 => hop.via = value.get(2..).and_then(ip),
             _ => {}
         }
@@ -232,7 +235,7 @@ fn hop(flags: u32, interface: u32, bytes: &[u8]) -> Hop {
     hop
 }
 
-/// The hops of a route that spreads packets: `rtnexthop`, each with attributes of its own.
+/// The next hops of a multipath route: `rtnexthop` entries, each with its own attributes.
 fn spread(mut bytes: &[u8]) -> Vec<Hop> {
     let mut hops = Vec::new();
     while let (Some(length), Some(flags), Some(interface)) =
@@ -245,11 +248,11 @@ fn spread(mut bytes: &[u8]) -> Vec<Hop> {
     hops
 }
 
-/// Types and values, up to the first that is not whole.
+/// Types and values, up to the first truncated attribute.
 fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let length = usize::from(u16_at(bytes, 0)?);
-        // The upper two bits say how the value is written.
+        // The upper two bits are flags about the value's encoding.
         let kind = u16_at(bytes, 2)? & 0x3fff;
         let value = bytes.get(4..length)?;
         bytes = bytes.get(aligned(length)..).unwrap_or_default();
@@ -293,7 +296,8 @@ pub mod tests {
 
     #[test]
     fn a_default_route_of_babeld_is_read() {
-        // family, bits, source bits, tos, table, protocol (babel), scope, unicast; flags: on-link.
+        // Family, prefix length, source prefix length, TOS, table, protocol (babel), scope,
+        // unicast; flags: on-link.
         let mut payload = vec![AF_INET, 0, 0, 0, 254, 42, 0, 1];
         payload.extend(4u32.to_ne_bytes());
         payload.extend(attribute(15, &254u32.to_ne_bytes()));
@@ -339,7 +343,7 @@ pub mod tests {
         fn no_bytes_can_make_it_panic(
             mut bytes in proptest::collection::vec(any::<u8>(), 0..300), length: u16, family: bool,
         ) {
-            // As a whole message, so that chance comes past the head.
+            // With a plausible header, so that random bytes reach the code after it.
             for whole in [false, true] {
                 if whole && bytes.len() >= 24 {
                     let length = u32::from(length).min(300).to_ne_bytes();
