@@ -1,4 +1,5 @@
-//! What babeld's local socket says: understood or passed over, however it is split.
+//! babeld's local socket: any bytes are parsed or ignored, with the same result however they are
+//! divided.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! What comes in clear, a preamble or the head of a chunk: whatever decodes must encode to the same
-//! bytes.
+//! Frames sent in clear, a preamble or the head of a chunk: everything that decodes must encode to
+//! the same bytes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Header fields that the rules read: understood or passed over, and never out of bounds.
+//! Header fields: any bytes are parsed or ignored, and never read out of bounds.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! A captured frame of any kind: segments out of it, reasons, and nothing from beyond it.
+//! A captured frame of any link type: its segments, or reasons, and no bytes from outside it.
 #![no_main]
 
 #[path = "../../crates/wire/tests/common/mod.rs"]

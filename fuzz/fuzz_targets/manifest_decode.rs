@@ -1,4 +1,4 @@
-//! A manifest segment from the network: whatever decodes must encode to the same bytes.
+//! A manifest segment from the network: everything that decodes must encode to the same bytes.
 #![no_main]
 
 use content::Segment;

@@ -1,4 +1,4 @@
-//! What the kernel's routing socket says: understood or passed over.
+//! The kernel's routing socket: any bytes are parsed or ignored.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Whatever is heard: no wrong chunk, no panic, memory within the budget.
+//! Overhearing any bytes: no wrong chunk, no panic, memory within the budget.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! A message from a peer: whatever decodes must encode to the same bytes.
+//! A message from a peer: everything that decodes must encode to the same bytes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! The root of a published object, from the network: whatever decodes must encode to the same text.
+//! The root of a published object, from the network: everything that decodes must encode to the
+//! same text.
 #![no_main]
 
 use content::Root;

@@ -1,4 +1,4 @@
-//! A row of the catalogue: read and written back alike, or refused.
+//! A row of the catalogue: it encodes to the same bytes, or is refused.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Raw HTTP from either side: the same verdict however the bytes are split.
+//! Raw HTTP from either side: the same verdict, however the bytes are divided.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Whatever a segment file says, the store opens, reads and goes on.
+//! A segment file with any bytes: the store opens it, reads it and can be used further.
 #![no_main]
 
 #[path = "../../crates/store/tests/common/segment.rs"]
