@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use store::{
     Catalogue, CatalogueOptions, CatalogueReader, Change, Disk as Directory, Error, Files, Index,
-    Log, LogOptions, Mark, Memory, Reader, Recovery, Unit,
+    Log, LogOptions, Memory, Reader, Recovery, Unit, VersionFile,
 };
 use tokio::sync::mpsc::UnboundedSender;
 use wire::{ChunkId, ObjectKey, RecordId};
@@ -214,12 +214,12 @@ fn open_parts(config: &Store) -> Result<(Parts, Index, Recovery), Error> {
              put again what was published here"
         );
     }
-    match recovery.mark {
-        Mark::Sound => {}
-        Mark::Renewed => tracing::warn!(
+    match recovery.version_file {
+        VersionFile::Sound => {}
+        VersionFile::Renewed => tracing::warn!(
             "the file `hearsay-store` was damaged: it is written anew, because the segments are sound"
         ),
-        Mark::Unwritten(why) => tracing::warn!(
+        VersionFile::Unwritten(why) => tracing::warn!(
             "the file `hearsay-store` cannot be written ({why}): the store is used without it, and the \
              next start tries again"
         ),

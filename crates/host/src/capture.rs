@@ -28,7 +28,7 @@ use wire::capture::pcap;
 
 use crate::peers::index;
 use crate::routing::all_addresses;
-use batch::Sieve;
+use batch::SegmentFilter;
 pub use counters::Report;
 use counters::{Counters, add};
 use ring::{BLOCKS, Ring};
@@ -82,7 +82,7 @@ impl Capture {
             ring,
             interface: settings.interface,
             bound: None,
-            sieve: Sieve { port: settings.port, own: Vec::new() },
+            segments: SegmentFilter { port: settings.port, own: Vec::new() },
             batches,
             counters: Arc::clone(&counters),
         };
@@ -114,7 +114,7 @@ struct Listener {
     interface: String,
     /// The index of the interface that is captured on.
     bound: Option<u32>,
-    sieve: Sieve,
+    segments: SegmentFilter,
     batches: Sender<Vec<Overheard>>,
     counters: Arc<Counters>,
 }
@@ -142,7 +142,7 @@ impl Listener {
         for _ in 0..BLOCKS {
             let Some(block) = self.ring.block() else { break };
             let (frames, room) = (frames::frames(&block), frames::used(&block));
-            let batch = self.sieve.batch(frames, room, &self.counters);
+            let batch = self.segments.batch(frames, room, &self.counters);
             drop(block);
             hand_on(&self.batches, batch, &self.counters);
         }
@@ -152,7 +152,7 @@ impl Listener {
 
     /// Starts capturing, or starts again if the interface has changed.
     fn follow(&mut self) {
-        self.sieve.own = all_addresses().unwrap_or_default();
+        self.segments.own = all_addresses().unwrap_or_default();
         let index = index(&self.interface).ok();
         if index.is_some() && index == self.bound {
             return;
@@ -178,7 +178,7 @@ impl Listener {
         })?;
         let kind = self.ring.listen(index).map_err(|error| self.describe(&error))?;
         let link_type = frames::link_type(kind);
-        let program = link_type.and_then(|it| Some((it, filter::program(it, self.sieve.port)?)));
+        let program = link_type.and_then(|it| Some((it, filter::program(it, self.segments.port)?)));
         let (link_type, program) = program.ok_or_else(|| {
             format!("{name} shows frames of kind {kind}: give a monitor or an Ethernet interface")
         })?;

@@ -39,7 +39,7 @@ pub use files::{Disk, File, Files, Memory, Unfit, check_place};
 pub use index::{Candidates, Index, IndexReport};
 pub use log::{Log, LogOptions, LogReport};
 pub use reader::{READ_BYTES_MAX, Reader};
-pub use recover::{Mark, Recovery};
+pub use recover::{Recovery, VersionFile};
 pub use segment::{
     BUDGET_BYTES_MAX, Entry, Location, Provenance, SegmentId, UNIT_BYTES_MAX, Unit, segment_bytes,
     unit_disk_bytes, unit_log_bytes,

@@ -23,7 +23,7 @@ use crate::error::{Doing, Error};
 use crate::files::{File, Files, read_exact};
 use crate::index::Index;
 use crate::reader::{Handles, Reader, file_name, segment_of};
-use crate::recover::{Found, Mark, Recovery, read_segment, read_unit};
+use crate::recover::{Found, Recovery, VersionFile, read_segment, read_unit};
 use crate::segment::{
     Entry, FOOTER_ENTRY, Kind, Location, SEGMENT_BYTES_MAX, SEGMENT_HEADER, SegmentHeader,
     SegmentId, TRAILER, Unit, emit_footer, footer_bytes, unit_log_bytes,
@@ -104,7 +104,7 @@ impl Log {
         let names = files.names().doing("list the store's directory")?;
         let mut ids: Vec<SegmentId> = names.iter().filter_map(|name| segment_of(name)).collect();
         ids.sort_unstable();
-        let mark = check_version(&*files, &ids)?;
+        let version_file = check_version(&*files, &ids)?;
         let wanted = options.segment_bytes.unwrap_or(u32::MAX);
         let mut log = Self {
             handles: Arc::new(Handles::new(files.clone())),
@@ -119,7 +119,7 @@ impl Log {
             are_names_unsynced: false,
             report: LogReport::default(),
         };
-        let mut recovery = Recovery { mark, ..Recovery::default() };
+        let mut recovery = Recovery { version_file, ..Recovery::default() };
         for id in ids {
             log.recover(id, index, &mut recovery);
         }
@@ -493,10 +493,10 @@ impl Drop for Log {
 
 /// Checks that the directory is a store of this version or can become one. Rewrites an invalid
 /// version file; if that fails, the store is used nevertheless, and the next start tries again.
-fn check_version(files: &dyn Files, segments: &[SegmentId]) -> Result<Mark, Error> {
-    let found = read_mark(files);
+fn check_version(files: &dyn Files, segments: &[SegmentId]) -> Result<VersionFile, Error> {
+    let found = read_version(files);
     if matches!(&found, Ok(Some(found)) if found == VERSION) {
-        return Ok(Mark::Sound);
+        return Ok(VersionFile::Sound);
     }
     // Segments are better evidence of the version: their headers have a CRC, the version file has
     // none.
@@ -507,15 +507,15 @@ fn check_version(files: &dyn Files, segments: &[SegmentId]) -> Result<Mark, Erro
             return Err(Error::Version { found });
         }
     }
-    Ok(match write_mark(files) {
-        Err(error) => Mark::Unwritten(error.kind()),
-        Ok(()) if segments.is_empty() => Mark::Sound,
-        Ok(()) => Mark::Renewed,
+    Ok(match write_version(files) {
+        Err(error) => VersionFile::Unwritten(error.kind()),
+        Ok(()) if segments.is_empty() => VersionFile::Sound,
+        Ok(()) => VersionFile::Renewed,
     })
 }
 
 /// The first bytes of the version file; `None` if there is none.
-fn read_mark(files: &dyn Files) -> io::Result<Option<Vec<u8>>> {
+fn read_version(files: &dyn Files) -> io::Result<Option<Vec<u8>>> {
     let file = match files.open(VERSION_FILE) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened?,
@@ -544,7 +544,7 @@ fn are_of_this_version(files: &dyn Files, segments: &[SegmentId]) -> bool {
 
 /// Writes the version file and makes its name durable before the first segment exists: a segment
 /// torn by a power cut would not show its version.
-fn write_mark(files: &dyn Files) -> io::Result<()> {
+fn write_version(files: &dyn Files) -> io::Result<()> {
     let file = match files.open(VERSION_FILE) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => files.create(VERSION_FILE)?,
         opened => opened?,

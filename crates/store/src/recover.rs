@@ -32,19 +32,19 @@ pub struct Recovery {
     /// Bytes outside valid units.
     pub dropped_bytes: u64,
     /// The state of the version file.
-    pub mark: Mark,
+    pub version_file: VersionFile,
 }
 
 /// The state in which the store's version file was found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mark {
+pub enum VersionFile {
     /// Valid, or newly created with the store.
     #[default]
     Sound,
     /// Damaged, missing or of another version, although the segments are of this one. It was
     /// rewritten.
     Renewed,
-    /// As [`Mark::Renewed`], but it could not be written, for this reason. The store is used
+    /// As [`VersionFile::Renewed`], but it could not be written, for this reason. The store is used
     /// nevertheless.
     Unwritten(io::ErrorKind),
 }

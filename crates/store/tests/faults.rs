@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use common::{Random, unit};
 use store::{
     Catalogue, CatalogueOptions, Change, Disk, Error, File, Files, Index, Location, Log,
-    LogOptions, Mark, Memory, Policy, Reader, Unit,
+    LogOptions, Memory, Policy, Reader, Unit, VersionFile,
 };
 use wire::ObjectKey;
 
@@ -199,13 +199,17 @@ fn a_damaged_mark_is_written_anew_where_the_segments_are_sound() {
             .unwrap_or_else(|error| panic!("{mark:?}: {error}"));
         let at = index.locate(&unit.id).next().unwrap_or_else(|| panic!("{mark:?}: it is lost"));
         assert!(is_there(&log.reader(), at, &unit));
-        assert_eq!(recovery.mark, Mark::Renewed, "{mark:?}: the renewal is reported");
+        assert_eq!(
+            recovery.version_file,
+            VersionFile::Renewed,
+            "{mark:?}: the renewal is reported"
+        );
         assert_eq!(memory.bytes_of("hearsay-store").as_deref(), Some(right));
         drop(log);
         let mut index = Index::new(4 << 20, Policy::Lru);
         let files = Arc::new(memory);
         let (_, recovery) = Log::open(files, LogOptions::default(), &mut index).unwrap();
-        assert_eq!((recovery.units, recovery.mark), (1, Mark::Sound));
+        assert_eq!((recovery.units, recovery.version_file), (1, VersionFile::Sound));
     }
 }
 
@@ -217,7 +221,11 @@ fn a_damaged_mark_that_cannot_be_mended_costs_no_hit() {
         let files = Arc::new(Faulty::full(memory));
         let (log, recovery) = Log::open(files, LogOptions::default(), &mut index)
             .unwrap_or_else(|error| panic!("{mark:?}: {error}"));
-        assert_eq!(recovery.mark, Mark::Unwritten(io::ErrorKind::StorageFull), "{mark:?}");
+        assert_eq!(
+            recovery.version_file,
+            VersionFile::Unwritten(io::ErrorKind::StorageFull),
+            "{mark:?}"
+        );
         let at = index.locate(&unit.id).next().unwrap();
         assert!(is_there(&log.reader(), at, &unit), "{mark:?}");
     }

@@ -40,12 +40,12 @@ impl Paper {
 
     /// The value that the paper gives to a key of the table `[experiment]`, in a configuration or a
     /// scenario; `None`: the key's default applies.
-    pub fn word(self, key: &str) -> Option<&'static str> {
-        self.words().iter().find(|(name, _)| *name == key).map(|(_, word)| *word)
+    pub fn setting(self, key: &str) -> Option<&'static str> {
+        self.settings().iter().find(|(name, _)| *name == key).map(|(_, value)| *value)
     }
 
     /// The keys whose values the paper gives, with these values.
-    pub fn words(self) -> &'static [(&'static str, &'static str)] {
+    pub fn settings(self) -> &'static [(&'static str, &'static str)] {
         match self {
             // Nothing is overheard. The paper caches whole files; here they are divided into chunks
             // all the same.

@@ -128,7 +128,7 @@ impl Variants<'_, '_> {
         words: &[(&str, T)],
     ) -> T {
         let of = |word: &str| words.iter().find(|(it, _)| *it == word).unwrap_or(&words[0]);
-        let (usual, value) = *of(self.paper.and_then(|it| it.word(key)).unwrap_or_default());
+        let (usual, value) = *of(self.paper.and_then(|it| it.setting(key)).unwrap_or_default());
         let Some(text) = text else { return value };
         let said = self.reader.choice(&text, "is not known here", words).unwrap_or(value);
         if let Some(paper) = self.paper.filter(|_| text.get_ref() != usual) {
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn every_word_of_a_paper_is_one_of_ours() {
         let keys = file::KEYS.iter().find(|(table, _)| *table == "experiment").unwrap().1;
-        for (key, word) in Paper::ALL.into_iter().flat_map(|it| it.words()) {
+        for (key, word) in Paper::ALL.into_iter().flat_map(|it| it.settings()) {
             assert!(keys.contains(key), "{key}");
             assert!(load(&format!("[experiment]\n{key} = \"{word}\"")).is_ok(), "{key} {word}");
         }

@@ -6,18 +6,18 @@ use bytes::BytesMut;
 use node::Overheard;
 use wire::capture::{Frame, Heard, Segment};
 
-use super::counters::{Counters, Passed, add};
+use super::counters::{Counters, Ignored, add};
 
 /// Selects the segments for the engine.
 #[derive(Debug)]
-pub struct Sieve {
+pub struct SegmentFilter {
     /// The peers' port.
     pub port: u16,
     /// This machine's addresses: segments from or to them are ignored.
     pub own: Vec<IpAddr>,
 }
 
-impl Sieve {
+impl SegmentFilter {
     /// The segments in these frames; `room` is the greatest total length of their payloads.
     pub fn batch<'a>(
         &self,
@@ -31,9 +31,9 @@ impl Sieve {
         for frame in frames {
             count += 1;
             for segment in Heard::new(frame) {
-                match segment.map(|segment| (segment, self.pass(&segment))) {
+                match segment.map(|segment| (segment, self.ignored(&segment))) {
                     Ok((segment, None)) => batch.push(overheard(&segment, &mut memory)),
-                    Ok((_, Some(why))) => counters.pass(why),
+                    Ok((_, Some(why))) => counters.ignore(why),
                     Err(why) => counters.refuse(why),
                 }
             }
@@ -42,15 +42,15 @@ impl Sieve {
         batch
     }
 
-    fn pass(&self, segment: &Segment<'_>) -> Option<Passed> {
+    fn ignored(&self, segment: &Segment<'_>) -> Option<Ignored> {
         let is_empty = segment.payload.is_empty() && !(segment.syn | segment.fin | segment.rst);
         match () {
             () if segment.from.port() != self.port && segment.to.port() != self.port => {
-                Some(Passed::OtherPort)
+                Some(Ignored::OtherPort)
             }
-            () if is_empty => Some(Passed::Empty),
+            () if is_empty => Some(Ignored::Empty),
             () if self.own.iter().any(|own| [segment.from.ip(), segment.to.ip()].contains(own)) => {
-                Some(Passed::Own)
+                Some(Ignored::Own)
             }
             () => None,
         }

@@ -11,7 +11,7 @@ fn batch(own: &[&str], bytes: &[u8]) -> (Vec<Overheard>, Report) {
     let own = own.iter().map(|address| address.parse().unwrap()).collect();
     let frame = Frame { link_type: pcap::LINKTYPE_IEEE802_11, bytes, length: bytes.len() };
     let counters = Counters::default();
-    let batch = Sieve { port: 80, own }.batch([frame].into_iter(), bytes.len(), &counters);
+    let batch = SegmentFilter { port: 80, own }.batch([frame].into_iter(), bytes.len(), &counters);
     (batch, counters.report())
 }
 

@@ -8,7 +8,7 @@ use wire::capture::Refusal;
 
 /// Why a segment is not passed on; these add to the reasons why a frame has none.
 #[derive(Clone, Copy, Debug)]
-pub enum Passed {
+pub enum Ignored {
     /// From or to this machine.
     Own,
     /// Neither from nor to the peers' port; possible within an aggregate.
@@ -17,7 +17,7 @@ pub enum Passed {
     Empty,
 }
 
-impl Passed {
+impl Ignored {
     const NAMES: [&'static str; 3] = ["own", "other_port", "empty"];
 }
 
@@ -51,7 +51,7 @@ pub struct Counters {
     pub dropped_frames: AtomicU64,
     pub dropped_segments: AtomicU64,
     refused: [AtomicU64; Refusal::ALL.len()],
-    passed: [AtomicU64; Passed::NAMES.len()],
+    ignored: [AtomicU64; Ignored::NAMES.len()],
     /// The kind of frames that are captured, or why none are; `None` before either is known.
     state: Mutex<Option<Result<&'static str, String>>>,
 }
@@ -63,8 +63,8 @@ impl Counters {
     }
 
     /// Counts a segment that is not passed on.
-    pub fn pass(&self, why: Passed) {
-        add(&self.passed[why as usize], 1);
+    pub fn ignore(&self, why: Ignored) {
+        add(&self.ignored[why as usize], 1);
     }
 
     /// Sets the state; returns whether it has changed.
@@ -78,8 +78,8 @@ impl Counters {
     pub fn report(&self) -> Report {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let refused = Refusal::ALL.iter().map(|it| it.name()).zip(&self.refused);
-        let passed = Passed::NAMES.into_iter().zip(&self.passed);
-        let all = refused.chain(passed).map(|(name, count)| (name, count.load(Relaxed)));
+        let ignored = Ignored::NAMES.into_iter().zip(&self.ignored);
+        let all = refused.chain(ignored).map(|(name, count)| (name, count.load(Relaxed)));
         Report {
             link: state.as_ref().and_then(|it| it.as_ref().ok().copied()),
             trouble: state.and_then(Result::err),

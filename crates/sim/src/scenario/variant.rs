@@ -119,7 +119,7 @@ impl Variant {
     /// Whatever a paper says no value of is as by default.
     fn of(paper: Option<Paper>) -> Self {
         let mut it = Self { paper, ..Self::default() };
-        for (key, word) in paper.map_or(&[][..], Paper::words) {
+        for (key, word) in paper.map_or(&[][..], Paper::settings) {
             let field = it.fields().into_iter().find(|(name, _)| name == key);
             let taken = field.and_then(|(_, field)| field.take(word));
             debug_assert!(taken.is_some(), "{key} {word}");
@@ -222,7 +222,7 @@ mod tests {
             let scenario = load(&[("paper", paper.name())]).unwrap();
             for (key, word) in scenario.variant.words() {
                 let usual = load(&[]).unwrap();
-                assert_eq!(word, paper.word(key).unwrap_or(usual.key(key)), "{paper} {key}");
+                assert_eq!(word, paper.setting(key).unwrap_or(usual.key(key)), "{paper} {key}");
                 assert_eq!(word, scenario.key(key));
             }
             assert_eq!(scenario.variant.varied(), [("paper", paper.name())]);
