@@ -1,6 +1,6 @@
 //! The requests of one node to another: for an object, and for units.
 //!
-//! # Bytes of an ask
+//! # Bytes of a get
 //!
 //! | bytes | field |
 //! |---|---|

@@ -200,7 +200,7 @@ impl Message {
             | Self::Pong(_)
             | Self::Have(_)
             | Self::Withdraw(_) => None,
-            Self::Get(ask) => Some(ask.request),
+            Self::Get(get) => Some(get.request),
             Self::Head(request, _)
             | Self::Segment(request, ..)
             | Self::Opaque(request, _)
@@ -226,7 +226,7 @@ impl Part for Message {
             Self::Hello(hello) => hello.write(out),
             Self::Token(token) => out.extend_from_slice(&token.0),
             Self::Ping(number) | Self::Pong(number) => varint::write(*number, out),
-            Self::Get(ask) => ask.write(out),
+            Self::Get(get) => get.write(out),
             Self::Head(_, head) => head.write(out),
             Self::Segment(_, signature, segment) => {
                 out.extend_from_slice(&signature.0);
@@ -279,7 +279,7 @@ impl Part for Message {
     fn check(&self) -> Result<(), FrameError> {
         match self {
             Self::Hello(hello) => hello.check(),
-            Self::Get(ask) => ask.check(),
+            Self::Get(get) => get.check(),
             Self::Head(_, head) => head.check(),
             Self::Segment(_, _, segment) => at_most(segment.len(), Self::SEGMENT_MAX),
             Self::Opaque(_, opaque) => opaque.check(),
