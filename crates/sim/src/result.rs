@@ -12,7 +12,7 @@ pub mod source;
 mod stats;
 mod tables;
 
-use source::Source;
+use source::ServedBy;
 
 /// The schema of a result, with where it comes from beside it: `docs/schema/run-1.json`.
 pub const SCHEMA: &str = "hearsay/run/1";
@@ -37,7 +37,7 @@ pub struct RunResult {
     /// In the order in which they began.
     pub transfers: Vec<Transfer>,
     /// The share of the transfers that each source had; those that failed are left out.
-    pub share_by_source: BTreeMap<Source, f64>,
+    pub share_by_source: BTreeMap<ServedBy, f64>,
     /// What the gateway carried.
     pub gateway: Gateway,
     /// What the air carried.
@@ -87,7 +87,7 @@ pub struct Transfer {
     pub kbps: f64,
     /// Who had what it got; not of transfers that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub source: Option<Source>,
+    pub source: Option<ServedBy>,
     /// Where the bytes came from: `local`, `ph-local`, `remote`, `gateway`, `origin`, `overheard`,
     /// `repaired` (overheard, of units of which a peer sent the rest).
     pub bytes_by_source: BTreeMap<String, u64>,
@@ -148,7 +148,7 @@ mod tests {
             ttfb_s: 0.0,
             seconds: 0.0,
             kbps: *kbps,
-            source: Some(Source::Remote),
+            source: Some(ServedBy::Remote),
             bytes_by_source: BTreeMap::new(),
             sha256_ok: true,
             error: None,
@@ -161,7 +161,7 @@ mod tests {
             valid: true,
             began_unix_s: 0.0,
             transfers: rates.iter().map(transfer).collect(),
-            share_by_source: BTreeMap::from([(Source::Remote, 1.0)]),
+            share_by_source: BTreeMap::from([(ServedBy::Remote, 1.0)]),
             gateway: Gateway::default(),
             radio: Radio::default(),
             wall_seconds: 0.0,

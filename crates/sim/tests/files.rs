@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sim::result::RunResult;
-use sim::result::source::Source;
+use sim::result::source::ServedBy;
 use sim::router::StoreSize;
 use sim::router::run::{Options, run};
 use sim::scenario::Scenario;
@@ -28,7 +28,7 @@ fn check(result: &RunResult, transfers: usize) {
     assert_eq!((result.mode.as_str(), result.valid), ("sim", true));
 }
 
-fn sources(result: &RunResult) -> Vec<Source> {
+fn sources(result: &RunResult) -> Vec<ServedBy> {
     result.transfers.iter().map(|it| it.source.unwrap()).collect()
 }
 
@@ -39,7 +39,7 @@ const CHAIN: [(&str, &str); 4] =
 
 #[test]
 fn each_scheme_brings_the_right_bytes_from_where_they_are() {
-    use Source::{Gateway, Local, Origin, PhLocal, Remote};
+    use ServedBy::{Gateway, Local, Origin, PhLocal, Remote};
     for (scheme, expected) in [
         (Scheme::EndToEnd, [Origin; 5]),
         (Scheme::Default, [Origin, Gateway, Gateway, Origin, Gateway]),
@@ -92,7 +92,7 @@ fn the_gateway_sends_what_it_sends_in_the_lab() {
         let uplink = result.gateway.bytes_from_origin as f64 / 1e6;
         assert!((uplink / 0.42 - 1.0).abs() < 0.05, "{}: {uplink} MB", result.scheme);
     }
-    assert_eq!(results[2].share_by_source[&Source::Local], 0.5);
+    assert_eq!(results[2].share_by_source[&ServedBy::Local], 0.5);
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn clients_may_ask_at_the_same_time() {
 fn a_small_store_lets_go_of_what_was_asked_for_longest_ago() {
     let settings = [("hops", "1"), ("bytes", "100_000"), ("files", "6"), ("rounds", "2")];
     let scenario = scenario("chain", &settings);
-    for (content_bytes, expected) in [(300_000, Source::Origin), (900_000, Source::Local)] {
+    for (content_bytes, expected) in [(300_000, ServedBy::Origin), (900_000, ServedBy::Local)] {
         let store = StoreSize::lru(content_bytes);
         let options = Options { store, memory_bytes: 1 << 20, ..Options::default() };
         let result = run(&scenario, Scheme::PhThcp, 1, options, None, |_| {}).unwrap();

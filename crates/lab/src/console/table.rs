@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use sim::result::source::{OVERHEARD, Source};
+use sim::result::source::{OVERHEARD, ServedBy};
 use sim::result::{RunResult, Transfer};
 
 /// Everything that a person wants to know first; `medium` is said of the medium.
@@ -51,7 +51,7 @@ fn by_hops(result: &RunResult) -> String {
 
 /// The shares that sources had, and the share of hits.
 fn shares(result: &RunResult) -> String {
-    let part = |(source, share): (&Source, &f64)| format!("{source} {:.0} %", 100.0 * share);
+    let part = |(source, share): (&ServedBy, &f64)| format!("{source} {:.0} %", 100.0 * share);
     let parts: Vec<_> = result.share_by_source.iter().map(part).collect();
     format!("{} (hits in the mesh: {:.0} %)", parts.join(", "), 100.0 * result.hit_share())
 }
@@ -81,7 +81,7 @@ fn line(transfer: &Transfer) -> String {
         transfer.ttfb_s,
         transfer.seconds,
         transfer.kbps,
-        transfer.source.map_or("-", Source::name),
+        transfer.source.map_or("-", ServedBy::name),
         verdict(transfer)
     )
 }

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use sha2::{Digest as _, Sha256};
 use sim::result::Transfer;
-use sim::result::source::{self, Given, Source};
+use sim::result::source::{self, BytesBySource, ServedBy};
 use sim::scenario::{Request, Scenario};
 use wire::Scheme;
 
@@ -97,13 +97,15 @@ fn fetch(plan: Plan<'_>, number: usize) -> Transfer {
         |name| (0..scenario.routers.len()).find(|it| address::router(scenario, *it) == name);
     let giver = cache_status(&got.headers).as_deref().and_then(source::giver).and_then(router);
     let asked_before = requests[..number].contains(request);
-    let source = Source::of(giver, request.receiver, scenario.gateway, asked_before);
+    let source = ServedBy::of(giver, request.receiver, scenario.gateway, asked_before);
     let told = (scheme.overhears() && got.failure.is_none())
         .then(|| overheard::told(scenario, &programs.hearsay, request.receiver, &url))
         .flatten();
     let from_gateway = before.and_then(|before| given()?.checked_sub(before));
     let bytes_by_source = match told {
-        Some(told) => Given { from_gateway, ..told }.by_source(source, asked_before, got.bytes),
+        Some(told) => {
+            BytesBySource { from_gateway, ..told }.by_source(source, asked_before, got.bytes)
+        }
         None => BTreeMap::from([(source.name().to_owned(), got.bytes)]),
     };
     Transfer {

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
-use sim::result::source::Given;
+use sim::result::source::BytesBySource;
 use sim::scenario::Scenario;
 
 use super::routers;
@@ -20,11 +20,16 @@ const AGAIN: Duration = Duration::from_millis(20);
 struct Told {
     uri: String,
     #[serde(flatten)]
-    given: Given,
+    given: BytesBySource,
 }
 
 /// What the daemon of a client's router tells of the latest transfer of a file.
-pub fn told(scenario: &Scenario, hearsay: &Path, router: usize, url: &str) -> Option<Given> {
+pub fn told(
+    scenario: &Scenario,
+    hearsay: &Path,
+    router: usize,
+    url: &str,
+) -> Option<BytesBySource> {
     let began = Instant::now();
     loop {
         let status = routers::ask(scenario, hearsay, router, "status").ok().flatten();

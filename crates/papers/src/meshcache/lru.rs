@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use sim::result::source::Source;
+use sim::result::source::ServedBy;
 
 /// A request: the way from the gateway to the router of its client, the file, and its size.
 pub(super) struct Asked {
@@ -27,8 +27,8 @@ pub(super) fn hop_by_hop(requests: &[Asked], store_bytes: u64) -> Hits {
         let found = routers.iter().position(has);
         let is_known = !asked.insert((*access, *file));
         let giver = found.map_or(*gateway, |place| routers[place]);
-        let source = Source::of(Some(giver), *access, *gateway, is_known);
-        let kinds = [Source::Local, Source::PhLocal, Source::Remote];
+        let source = ServedBy::of(Some(giver), *access, *gateway, is_known);
+        let kinds = [ServedBy::Local, ServedBy::PhLocal, ServedBy::Remote];
         if let Some(kind) = kinds.iter().position(|it| *it == source) {
             counts[kind] += 1;
         }

@@ -14,7 +14,7 @@ use crate::experiment::{
 };
 use report::{Bars, Group};
 use sim::hosts::content;
-use sim::result::source::Source;
+use sim::result::source::ServedBy;
 use sim::result::{RunResult, Transfer};
 use sim::router::browse::browse;
 use sim::router::mesh::Mesh;
@@ -133,9 +133,9 @@ fn run(name: &str, scheme: Scheme, seed: u64, extent: Extent) -> Result<Vec<f64>
         browsed.aat_kbps(),
         bytes(&|it| it.source.is_none_or(|source| !source.is_hit())),
         result.radio.packets_per_file,
-        share(Source::Local),
-        share(Source::PhLocal),
-        share(Source::Remote),
+        share(ServedBy::Local),
+        share(ServedBy::PhLocal),
+        share(ServedBy::Remote),
         result.transfers.len() as f64,
         bytes(&|_| true),
         distinct as f64 / KB,
@@ -171,7 +171,7 @@ fn idle_packets(scenario: &Scenario, scheme: Scheme, seed: u64) -> Result<f64, R
 }
 
 /// The share of requests that a source answered.
-fn percent(result: &RunResult, source: Source) -> f64 {
+fn percent(result: &RunResult, source: ServedBy) -> f64 {
     100.0 * result.share_by_source.get(&source).copied().unwrap_or(0.0)
 }
 

@@ -1,6 +1,6 @@
 //! Runs and transfers, for tests.
 
-use super::source::{self, Source};
+use super::source::{self, ServedBy};
 use super::{Gateway, Radio, RunResult, Transfer};
 
 pub(crate) fn transfer(client: &str, kbps: f64) -> Transfer {
@@ -12,7 +12,7 @@ pub(crate) fn transfer(client: &str, kbps: f64) -> Transfer {
         ttfb_s: 0.25,
         seconds: 8000.0 / kbps,
         kbps,
-        source: Some(Source::Gateway),
+        source: Some(ServedBy::Gateway),
         bytes_by_source: [("gateway".to_owned(), 1_000_000)].into(),
         sha256_ok: true,
         error: None,

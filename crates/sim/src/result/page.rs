@@ -11,7 +11,7 @@ use report::page::{document, keys, tile};
 use report::stats::median;
 use report::{Ground, cdf, map, text};
 
-use super::source::Source;
+use super::source::ServedBy;
 use super::stats::{self, Scheme};
 use super::{RunResult, tables};
 
@@ -260,7 +260,7 @@ fn receivers<'a>(scheme: &Scheme<'a>) -> BTreeMap<&'a str, map::Receiver> {
 /// A curve for each scheme.
 fn throughputs(schemes: &[Scheme<'_>]) -> Vec<cdf::Curve> {
     let curve = |scheme: &Scheme<'_>| {
-        let hits = scheme.transfers().filter(|it| it.source.is_some_and(Source::is_hit));
+        let hits = scheme.transfers().filter(|it| it.source.is_some_and(ServedBy::is_hit));
         cdf::Curve::new(scheme.name, scheme.throughputs(), hits.map(|it| it.kbps))
     };
     schemes.iter().map(curve).collect()

@@ -10,7 +10,7 @@ use super::Transfer;
 /// Who had what a client got. The first three are hits: they spare the gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Source {
+pub enum ServedBy {
     /// The access router, whose own clients had asked for it before.
     Local,
     /// The access router, which had it only because it had relayed it for others.
@@ -28,7 +28,7 @@ pub const OVERHEARD: &str = "overheard";
 /// Of bytes: of units that it half overheard, what it did not need to fetch.
 pub const REPAIRED: &str = "repaired";
 
-impl Source {
+impl ServedBy {
     /// All of them, from the nearest to the farthest.
     pub const ALL: [Self; 5] =
         [Self::Local, Self::PhLocal, Self::Remote, Self::Gateway, Self::Origin];
@@ -62,7 +62,7 @@ impl Source {
     }
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for ServedBy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
@@ -70,7 +70,7 @@ impl fmt::Display for Source {
 
 /// What an access router says of a transfer, and what the gateway gave meanwhile; in bytes.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
-pub struct Given {
+pub struct BytesBySource {
     /// From the router's store.
     pub local_bytes: u64,
     /// From peers.
@@ -86,24 +86,29 @@ pub struct Given {
     pub from_gateway: Option<u64>,
 }
 
-impl Given {
+impl BytesBySource {
     /// The bytes that each source had, of so many that the client got; `head` is whence the response's head
     /// came, `asked_before` whether clients of this router had asked for the same.
-    pub fn by_source(&self, head: Source, asked_before: bool, bytes: u64) -> BTreeMap<String, u64> {
-        let here = if asked_before { Source::Local } else { Source::PhLocal };
-        let far = if head == Source::Origin { Source::Origin } else { Source::Gateway };
+    pub fn by_source(
+        &self,
+        head: ServedBy,
+        asked_before: bool,
+        bytes: u64,
+    ) -> BTreeMap<String, u64> {
+        let here = if asked_before { ServedBy::Local } else { ServedBy::PhLocal };
+        let far = if head == ServedBy::Origin { ServedBy::Origin } else { ServedBy::Gateway };
         let of_gateway = match (self.from_gateway, head) {
             (Some(given), _) => given.min(self.peer_bytes),
-            (None, Source::Origin | Source::Gateway) => self.peer_bytes,
+            (None, ServedBy::Origin | ServedBy::Gateway) => self.peer_bytes,
             (None, _) => 0,
         };
         let parts = [
             (OVERHEARD, self.overheard_bytes),
             (REPAIRED, self.repaired_bytes),
             (here.name(), self.local_bytes),
-            (Source::Remote.name(), self.peer_bytes - of_gateway),
+            (ServedBy::Remote.name(), self.peer_bytes - of_gateway),
             (far.name(), of_gateway),
-            (Source::Origin.name(), self.origin_bytes),
+            (ServedBy::Origin.name(), self.origin_bytes),
         ];
         let mut sums = BTreeMap::new();
         for (name, part) in parts.into_iter().filter(|(_, part)| *part > 0) {
@@ -131,7 +136,7 @@ pub fn giver(cache_status: &str) -> Option<&str> {
 }
 
 /// The share of transfers that each had, among those that did not fail; empty without any.
-pub fn shares<'a>(transfers: impl IntoIterator<Item = &'a Transfer>) -> BTreeMap<Source, f64> {
+pub fn shares<'a>(transfers: impl IntoIterator<Item = &'a Transfer>) -> BTreeMap<ServedBy, f64> {
     let mut counts = BTreeMap::new();
     let mut all = 0;
     for source in transfers.into_iter().filter_map(|it| it.source) {
@@ -142,7 +147,7 @@ pub fn shares<'a>(transfers: impl IntoIterator<Item = &'a Transfer>) -> BTreeMap
 }
 
 /// The share of hits among shares.
-pub fn hits(shares: &BTreeMap<Source, f64>) -> f64 {
+pub fn hits(shares: &BTreeMap<ServedBy, f64>) -> f64 {
     // The sum of nothing is minus zero.
     shares
         .iter()
@@ -158,28 +163,28 @@ mod tests {
 
     #[test]
     fn each_byte_has_one_source() {
-        let given = Given {
+        let given = BytesBySource {
             local_bytes: 10,
             peer_bytes: 20,
             overheard_bytes: 60,
             repaired_bytes: 5,
-            ..Given::default()
+            ..BytesBySource::default()
         };
-        let sums = |given: Given, head, asked_before| {
+        let sums = |given: BytesBySource, head, asked_before| {
             let sums = given.by_source(head, asked_before, 100);
             assert_eq!(sums.values().sum::<u64>(), 100);
             sums.into_iter().map(|(name, bytes)| format!("{name} {bytes}")).collect::<Vec<_>>()
         };
         let expected = ["gateway 25", "overheard 60", "ph-local 10", "repaired 5"];
-        assert_eq!(sums(given, Source::Gateway, false), expected);
+        assert_eq!(sums(given, ServedBy::Gateway, false), expected);
         let expected = ["local 15", "overheard 60", "remote 20", "repaired 5"];
-        assert_eq!(sums(given, Source::Local, true), expected);
-        let known = Given { from_gateway: Some(12), ..given };
+        assert_eq!(sums(given, ServedBy::Local, true), expected);
+        let known = BytesBySource { from_gateway: Some(12), ..given };
         let expected = ["gateway 17", "overheard 60", "ph-local 10", "remote 8", "repaired 5"];
-        assert_eq!(sums(known, Source::Gateway, false), expected);
+        assert_eq!(sums(known, ServedBy::Gateway, false), expected);
         let expected = ["origin 17", "overheard 60", "ph-local 10", "remote 8", "repaired 5"];
-        assert_eq!(sums(known, Source::Origin, false), expected);
-        let nothing = Given::default().by_source(Source::Origin, false, 0);
+        assert_eq!(sums(known, ServedBy::Origin, false), expected);
+        let nothing = BytesBySource::default().by_source(ServedBy::Origin, false, 0);
         assert_eq!(nothing, BTreeMap::from([("origin".to_owned(), 0)]));
     }
 
@@ -204,15 +209,15 @@ mod tests {
     fn sources_have_the_names_of_the_paper() {
         let (access, relay, gateway) = (7, 4, 8);
         for (giver, asked_before, expected) in [
-            (Some(access), true, Source::Local),
-            (Some(access), false, Source::PhLocal),
-            (Some(relay), true, Source::Remote),
-            (Some(gateway), true, Source::Gateway),
-            (None, true, Source::Origin),
+            (Some(access), true, ServedBy::Local),
+            (Some(access), false, ServedBy::PhLocal),
+            (Some(relay), true, ServedBy::Remote),
+            (Some(gateway), true, ServedBy::Gateway),
+            (None, true, ServedBy::Origin),
         ] {
-            assert_eq!(Source::of(giver, access, gateway, asked_before), expected);
+            assert_eq!(ServedBy::of(giver, access, gateway, asked_before), expected);
         }
-        for source in Source::ALL {
+        for source in ServedBy::ALL {
             let json = serde_json::to_string(&source).unwrap();
             assert_eq!(json, format!("\"{source}\""));
         }
@@ -221,9 +226,10 @@ mod tests {
     #[test]
     fn failed_transfers_have_no_share() {
         let from = |source| Transfer { source, ..transfer("r1", 1.0) };
-        let [local, origin, failed] = [Some(Source::Local), Some(Source::Origin), None].map(from);
+        let [local, origin, failed] =
+            [Some(ServedBy::Local), Some(ServedBy::Origin), None].map(from);
         let shares = shares([&local, &origin, &failed, &origin, &origin]);
-        assert_eq!(shares, BTreeMap::from([(Source::Local, 0.25), (Source::Origin, 0.75)]));
+        assert_eq!(shares, BTreeMap::from([(ServedBy::Local, 0.25), (ServedBy::Origin, 0.75)]));
         assert_eq!(hits(&shares), 0.25);
         assert!(super::shares([&failed]).is_empty());
         assert!(hits(&BTreeMap::new()).is_sign_positive());

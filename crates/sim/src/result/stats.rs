@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use report::stats::{median, sorted};
 
-use super::source::Source;
+use super::source::ServedBy;
 use super::{RunResult, Transfer};
 
 /// What the clients behind one router got.
@@ -13,7 +13,7 @@ pub(super) struct Receiver {
     /// The median throughput, in kbit/s.
     pub(super) kbps: f64,
     /// How many transfers came from where.
-    pub(super) sources: BTreeMap<Source, usize>,
+    pub(super) sources: BTreeMap<ServedBy, usize>,
 }
 
 /// The runs of one scheme: they differ by their seeds.
@@ -127,10 +127,10 @@ mod tests {
     #[test]
     fn a_receiver_has_its_sources() {
         let from = |source| Transfer { source, ..transfer("a", 1.0) };
-        let sources = [Some(Source::Local), Some(Source::Remote), Some(Source::Origin), None];
+        let sources = [Some(ServedBy::Local), Some(ServedBy::Remote), Some(ServedBy::Origin), None];
         let runs = [run("thcp", 1, sources.map(from).to_vec())];
         let receivers = by_scheme(&runs)[0].receivers();
-        let counts = [(Source::Local, 1), (Source::Remote, 1), (Source::Origin, 1)];
+        let counts = [(ServedBy::Local, 1), (ServedBy::Remote, 1), (ServedBy::Origin, 1)];
         assert_eq!(receivers["a"].sources, BTreeMap::from(counts));
         assert!((receivers["a"].hit_share() - 2.0 / 3.0).abs() < 1e-12);
         assert_eq!(Receiver::default().hit_share(), 0.0);

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use maud::{Markup, html};
 use report::{chip, text};
 
-use super::source::{self, Source};
+use super::source::{self, ServedBy};
 use super::stats::{self, Scheme};
 use super::{RunResult, Transfer};
 
@@ -99,7 +99,7 @@ pub(super) fn shares(schemes: &[Scheme<'_>]) -> Markup {
         [format!("{hops}, kbit/s"), format!("{hops}, first byte")]
     });
     let heads: Vec<_> =
-        Source::ALL.map(|it| it.name().to_owned()).into_iter().chain(medians).collect();
+        ServedBy::ALL.map(|it| it.name().to_owned()).into_iter().chain(medians).collect();
     html! {
         @if !hops.is_empty() {
             section {
@@ -143,7 +143,7 @@ fn share_cells(scheme: &Scheme<'_>, hops: &BTreeSet<usize>) -> Vec<String> {
         [text::maybe(throughput), text::seconds(first_byte)]
     });
     let shares =
-        Source::ALL.map(|it| shares.get(&it).map_or(text::NONE.into(), |it| text::percent(*it)));
+        ServedBy::ALL.map(|it| shares.get(&it).map_or(text::NONE.into(), |it| text::percent(*it)));
     shares.into_iter().chain(medians).collect()
 }
 

@@ -13,7 +13,7 @@ use super::mesh::{Member, Mesh, ORIGIN, name};
 pub use super::mesh::{Options, RunError};
 use crate::hosts::{Ask, BEGIN, Got};
 use crate::net::Host;
-use crate::result::source::{self, Given, Source};
+use crate::result::source::{self, BytesBySource, ServedBy};
 use crate::result::{Gateway, Radio, RunResult, Transfer};
 use crate::scenario::{Request, Scenario, Traffic};
 use crate::world::{Tap, World};
@@ -111,7 +111,7 @@ impl Mesh<'_> {
                 let asked_before = requests[..number].contains(&request);
                 let mut transfer = transfer(self.scenario, request, asked_before, got);
                 if let Some(given) = self.given(request) {
-                    let head = transfer.source.unwrap_or(Source::Gateway);
+                    let head = transfer.source.unwrap_or(ServedBy::Gateway);
                     transfer.bytes_by_source = given.by_source(head, asked_before, transfer.bytes);
                 }
                 ended(&transfer);
@@ -121,7 +121,7 @@ impl Mesh<'_> {
     }
 
     /// What a router that overhears says of the transfer that its client has just got.
-    fn given(&self, request: Request) -> Option<Given> {
+    fn given(&self, request: Request) -> Option<BytesBySource> {
         let Member::Router(router) = self.world.program(request.receiver) else { return None };
         let path = crate::hosts::content::path(request.file);
         let report = router.overhears().then(|| router.report())?;
@@ -132,7 +132,7 @@ impl Mesh<'_> {
         let Recent {
             local_bytes, peer_bytes, origin_bytes, overheard_bytes, repaired_bytes, ..
         } = recent;
-        Some(Given {
+        Some(BytesBySource {
             local_bytes,
             peer_bytes,
             origin_bytes,
@@ -173,7 +173,7 @@ pub(super) fn transfer(
 ) -> Transfer {
     let router = |giver| (0..scenario.routers.len()).find(|it| name(scenario, *it) == giver);
     let giver = source::giver(&got.cache_status).and_then(router);
-    let source = Source::of(giver, request.receiver, scenario.gateway, asked_before);
+    let source = ServedBy::of(giver, request.receiver, scenario.gateway, asked_before);
     let seconds = got.took.as_secs_f64();
     Transfer {
         client: scenario.routers[request.receiver].name.clone(),
