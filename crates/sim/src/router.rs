@@ -76,8 +76,8 @@ pub struct Router {
     links: Links,
     callers: Callers,
     fetches: Fetches,
-    /// What the engine is to be told.
-    told: VecDeque<Input>,
+    /// Inputs that wait for the engine, oldest first.
+    inputs: VecDeque<Input>,
     has_peers: bool,
     overhears: bool,
     table: RouteTable,
@@ -124,7 +124,7 @@ impl Router {
             links: Links::default(),
             callers: Callers::new(settings.memory_bytes),
             fetches: Fetches::new(settings.names),
-            told: VecDeque::new(),
+            inputs: VecDeque::new(),
             has_peers,
             overhears: settings.overhear.is_some(),
             table: settings.table,
@@ -158,31 +158,31 @@ impl Router {
     /// Tells the engine what happened, and does all that it says, until it says no more.
     fn work(&mut self, now: Instant, host: &mut Host) {
         loop {
-            while let Some(input) = self.told.pop_front() {
+            while let Some(input) = self.inputs.pop_front() {
                 self.node.handle_input(now, input);
                 while let Some(output) = self.node.poll_output() {
                     self.perform(now, host, output);
                 }
             }
             // What the engine wrote while it took in one thing goes out together.
-            self.links.flush(now, host, &mut self.told);
-            self.callers.flush(now, host, &mut self.told);
-            if self.told.is_empty() {
+            self.links.flush(now, host, &mut self.inputs);
+            self.callers.flush(now, host, &mut self.inputs);
+            if self.inputs.is_empty() {
                 return;
             }
         }
     }
 
     fn perform(&mut self, now: Instant, host: &mut Host, output: Output) {
-        let told = &mut self.told;
+        let inputs = &mut self.inputs;
         match output {
             Output::Client(output) => self.callers.perform(now, output),
-            Output::Origin(output) => self.fetches.perform(now, host, output, told),
-            Output::Link(output) => self.links.perform(now, host, output, told),
-            Output::Store(output) => self.disk.perform(now, output, told),
+            Output::Origin(output) => self.fetches.perform(now, host, output, inputs),
+            Output::Link(output) => self.links.perform(now, host, output, inputs),
+            Output::Store(output) => self.disk.perform(now, output, inputs),
             Output::Name(name, _) => {
                 let addresses = self.fetches.resolve(&name);
-                told.push_back(Input::Name(name, Some(addresses)));
+                inputs.push_back(Input::Name(name, Some(addresses)));
             }
             // There is no socket for it yet, and no engine that sends one.
             Output::Datagram(..) => {}
@@ -193,9 +193,9 @@ impl Router {
     fn accepted(&mut self, now: Instant, host: &mut Host, id: SocketId, accepted: Accepted) {
         let Accepted { local, remote, intercepted } = accepted;
         if intercepted {
-            self.callers.accept(now, host, id, remote, local, &mut self.told);
+            self.callers.accept(now, host, id, remote, local, &mut self.inputs);
         } else if local.port() == PEER_PORT && self.has_peers {
-            self.links.accept(now, host, id, remote, &mut self.told);
+            self.links.accept(now, host, id, remote, &mut self.inputs);
         } else {
             host.abort(now, id);
         }
@@ -218,47 +218,47 @@ impl Program for Router {
             host.intercept(HTTP_PORT, &self.intercepts);
         }
         self.clock_at = now + CLOCK_EVERY;
-        self.told.push_back(Input::Clock(date(now)));
+        self.inputs.push_back(Input::Clock(date(now)));
         if self.has_peers {
             self.fetches.follow(now, host, &self.table);
-            self.told.push_back(Input::Routes(self.table.clone()));
+            self.inputs.push_back(Input::Routes(self.table.clone()));
         }
         self.work(now, host);
     }
 
     fn handle_event(&mut self, now: Instant, host: &mut Host, event: Event) {
-        let told = &mut self.told;
+        let inputs = &mut self.inputs;
         match event {
             Event::Accepted { id, local, remote, intercepted, .. } => {
                 let (local, remote) = (plain(local), plain(remote));
                 self.accepted(now, host, id, Accepted { local, remote, intercepted });
             }
-            Event::Connected(id) if self.links.has(id) => self.links.connected(id, told),
-            Event::Connected(id) => self.fetches.connected(now, host, id, told),
+            Event::Connected(id) if self.links.has(id) => self.links.connected(id, inputs),
+            Event::Connected(id) => self.fetches.connected(now, host, id, inputs),
             Event::Readable(id) if self.links.has(id) => self.links.ready(now, host, id, true),
             Event::Readable(id) if self.callers.has(id) => {
-                self.callers.readable(now, host, id, told);
+                self.callers.readable(now, host, id, inputs);
             }
             Event::Readable(id) if self.fetches.has(id) => {
-                self.fetches.ready(now, host, id, false, told);
+                self.fetches.ready(now, host, id, false, inputs);
             }
             Event::Readable(id) => discard(now, host, id),
             Event::Writable(id) if self.links.has(id) => self.links.ready(now, host, id, false),
             Event::Writable(id) if self.callers.has(id) => self.callers.writable(id),
             Event::Writable(id) if self.fetches.has(id) => {
-                self.fetches.ready(now, host, id, false, told);
+                self.fetches.ready(now, host, id, false, inputs);
             }
             Event::PeerClosed(id) if self.links.has(id) => self.links.ended(now, host, id),
             Event::PeerClosed(id) if self.callers.has(id) => {
-                self.callers.ended(now, host, id, told);
+                self.callers.ended(now, host, id, inputs);
             }
             Event::PeerClosed(id) if self.fetches.has(id) => {
-                self.fetches.ready(now, host, id, true, told);
+                self.fetches.ready(now, host, id, true, inputs);
             }
             Event::PeerClosed(id) => discard(now, host, id),
-            Event::Closed { id, .. } if self.links.has(id) => self.links.closed(id, told),
-            Event::Closed { id, .. } if self.callers.has(id) => self.callers.closed(id, told),
-            Event::Closed { id, why } => self.fetches.closed(now, host, id, why, told),
+            Event::Closed { id, .. } if self.links.has(id) => self.links.closed(id, inputs),
+            Event::Closed { id, .. } if self.callers.has(id) => self.callers.closed(id, inputs),
+            Event::Closed { id, why } => self.fetches.closed(now, host, id, why, inputs),
             Event::Writable(_) | Event::Datagram { .. } => {}
         }
         self.work(now, host);
@@ -268,7 +268,7 @@ impl Program for Router {
         // What is for us comes by its own connection, whoever relays it on its way.
         let is_ours = [packet.from, packet.to].iter().any(|it| host.addresses().contains(it.ip()));
         let Some(segment) = overheard(packet).filter(|_| !is_ours) else { return };
-        self.told.push_back(Input::Overheard(vec![segment]));
+        self.inputs.push_back(Input::Overheard(vec![segment]));
         self.work(now, host);
     }
 
@@ -278,23 +278,23 @@ impl Program for Router {
         if self.has_peers && table != self.table {
             self.table = table.clone();
             self.fetches.follow(now, host, &table);
-            self.told.push_back(Input::Routes(table));
+            self.inputs.push_back(Input::Routes(table));
             self.work(now, host);
         }
     }
 
     fn handle_timeout(&mut self, now: Instant, host: &mut Host) {
-        let told = &mut self.told;
+        let inputs = &mut self.inputs;
         if self.clock_at <= now {
             self.clock_at = now + CLOCK_EVERY;
-            told.push_back(Input::Clock(date(now)));
+            inputs.push_back(Input::Clock(date(now)));
         }
         if self.node.poll_timeout().is_some_and(|at| at <= now) {
-            told.push_back(Input::Tick);
+            inputs.push_back(Input::Tick);
         }
-        self.disk.handle_timeout(now, told);
-        self.links.handle_timeout(now, host, told);
-        self.fetches.handle_timeout(now, host, told);
+        self.disk.handle_timeout(now, inputs);
+        self.links.handle_timeout(now, host, inputs);
+        self.fetches.handle_timeout(now, host, inputs);
         self.work(now, host);
     }
 

@@ -87,7 +87,7 @@ impl Callers {
         socket: SocketId,
         client: SocketAddr,
         dialled: SocketAddr,
-        told: &mut VecDeque<Input>,
+        inputs: &mut VecDeque<Input>,
     ) {
         let network = Network::of(client.ip());
         let Ok(slot) = self.admission.arrive(now, Some(network), Arc::default()) else {
@@ -106,14 +106,14 @@ impl Callers {
             is_ended: false,
         };
         self.connections.insert(socket, caller);
-        self.make_room(now, host, told);
+        self.make_room(now, host, inputs);
     }
 
     /// Breaks off those that had to go for others.
-    fn make_room(&mut self, now: Instant, host: &mut Host, told: &mut VecDeque<Input>) {
+    fn make_room(&mut self, now: Instant, host: &mut Host, inputs: &mut VecDeque<Input>) {
         while let Some((slot, _)) = self.admission.poll_closed() {
             if let Some(socket) = self.slots.get(&slot).copied() {
-                self.leave(now, host, socket, told);
+                self.leave(now, host, socket, inputs);
             }
         }
     }
@@ -136,7 +136,7 @@ impl Callers {
         now: Instant,
         host: &mut Host,
         socket: SocketId,
-        told: &mut VecDeque<Input>,
+        inputs: &mut VecDeque<Input>,
     ) {
         let Some(caller) = self.connections.get_mut(&socket) else { return };
         // While one is answered, the next waits in the socket.
@@ -151,12 +151,12 @@ impl Callers {
                     Ok(Some(Part::End)) => {}
                     Ok(None) => break,
                     Ok(Some(Part::Body(_))) | Err(_) => {
-                        return self.leave(now, host, socket, told);
+                        return self.leave(now, host, socket, inputs);
                     }
                 }
             }
         }
-        self.begin(now, host, socket, told);
+        self.begin(now, host, socket, inputs);
     }
 
     /// There is room to write again.
@@ -170,12 +170,12 @@ impl Callers {
         now: Instant,
         host: &mut Host,
         socket: SocketId,
-        told: &mut VecDeque<Input>,
+        inputs: &mut VecDeque<Input>,
     ) {
         let Some(caller) = self.connections.get_mut(&socket) else { return };
         caller.is_ended = true;
         if caller.turn.is_some() {
-            self.leave(now, host, socket, told);
+            self.leave(now, host, socket, inputs);
         } else if caller.queue.is_empty() {
             self.forget(socket);
             host.close(now, socket);
@@ -183,13 +183,13 @@ impl Callers {
     }
 
     /// A connection is over.
-    pub fn closed(&mut self, socket: SocketId, told: &mut VecDeque<Input>) {
+    pub fn closed(&mut self, socket: SocketId, inputs: &mut VecDeque<Input>) {
         self.changed.remove(&socket);
         let caller = self.forget(socket);
         if let Some(turn) = caller.and_then(|caller| caller.turn)
             && self.exchanges.remove(&turn.id).is_some()
         {
-            told.push_back(Input::Client(ClientInput::Gone(turn.id)));
+            inputs.push_back(Input::Client(ClientInput::Gone(turn.id)));
         }
     }
 
@@ -199,9 +199,9 @@ impl Callers {
         now: Instant,
         host: &mut Host,
         socket: SocketId,
-        told: &mut VecDeque<Input>,
+        inputs: &mut VecDeque<Input>,
     ) {
-        self.closed(socket, told);
+        self.closed(socket, inputs);
         host.abort(now, socket);
     }
 
@@ -211,7 +211,7 @@ impl Callers {
         now: Instant,
         host: &mut Host,
         socket: SocketId,
-        told: &mut VecDeque<Input>,
+        inputs: &mut VecDeque<Input>,
     ) {
         let Some(caller) = self.connections.get_mut(&socket) else { return };
         if caller.turn.is_some() {
@@ -219,7 +219,7 @@ impl Callers {
         }
         let Some(head) = caller.waiting.pop_front() else { return };
         let Some(window) = self.admission.begin(now, caller.slot) else {
-            return self.leave(now, host, socket, told);
+            return self.leave(now, host, socket, inputs);
         };
         self.numbered += 1;
         let id = ExchangeId(self.numbered);
@@ -245,9 +245,9 @@ impl Callers {
             entrance: Entrance::Intercepted(caller.dialled),
         };
         self.exchanges.insert(id, socket);
-        told.push_back(Input::Client(ClientInput::Request(id, Box::new(request))));
-        told.push_back(Input::Client(ClientInput::Credit(id, window)));
-        self.make_room(now, host, told);
+        inputs.push_back(Input::Client(ClientInput::Request(id, Box::new(request))));
+        inputs.push_back(Input::Client(ClientInput::Credit(id, window)));
+        self.make_room(now, host, inputs);
     }
 
     fn with_turn(&mut self, id: ExchangeId, what: impl FnOnce(&mut Turn, &mut Queue)) {
@@ -331,7 +331,7 @@ impl Callers {
     }
 
     /// Writes what can be written, and gives credit for it.
-    pub fn flush(&mut self, now: Instant, host: &mut Host, told: &mut VecDeque<Input>) {
+    pub fn flush(&mut self, now: Instant, host: &mut Host, inputs: &mut VecDeque<Input>) {
         while let Some(socket) = self.changed.pop_first() {
             let Some(caller) = self.connections.get_mut(&socket) else { continue };
             let written = caller.write(now, host, socket);
@@ -340,14 +340,15 @@ impl Callers {
             let is_empty = caller.queue.is_empty();
             if !turn.is_over {
                 let credit = turn.window.give_back(is_empty);
-                told.extend(credit.map(|bytes| Input::Client(ClientInput::Credit(turn.id, bytes))));
+                inputs
+                    .extend(credit.map(|bytes| Input::Client(ClientInput::Credit(turn.id, bytes))));
             } else if is_empty {
                 let keeps = turn.keeps && !caller.is_ended;
                 caller.turn = None;
                 self.admission.end(now, caller.slot);
                 if keeps {
-                    self.begin(now, host, socket, told);
-                    self.readable(now, host, socket, told);
+                    self.begin(now, host, socket, inputs);
+                    self.readable(now, host, socket, inputs);
                 } else {
                     self.forget(socket);
                     host.close(now, socket);

@@ -70,11 +70,11 @@ impl Fetches {
         now: Instant,
         host: &mut Host,
         output: OriginOutput,
-        told: &mut VecDeque<Input>,
+        inputs: &mut VecDeque<Input>,
     ) {
         match output {
-            OriginOutput::Fetch(id, fetch) => self.begin(now, host, id, *fetch, told),
-            OriginOutput::Grant(id, bytes) => self.grant(now, host, id, bytes, told),
+            OriginOutput::Fetch(id, fetch) => self.begin(now, host, id, *fetch, inputs),
+            OriginOutput::Grant(id, bytes) => self.grant(now, host, id, bytes, inputs),
             OriginOutput::Cancel(id) => self.cancel(now, host, id),
             // Nobody publishes here.
             OriginOutput::TakeIn(..) => {}
@@ -88,7 +88,7 @@ impl Fetches {
         host: &mut Host,
         id: FetchId,
         fetch: Fetch,
-        told: &mut VecDeque<Input>,
+        inputs: &mut VecDeque<Input>,
     ) {
         let mut reader = Reader::new::<ResponseHead>();
         reader.expect(fetch.method == Method::HEAD);
@@ -102,7 +102,7 @@ impl Fetches {
             Ok((to, socket, is_open))
         });
         match begun {
-            Err(error) => told.push_back(Input::Origin(OriginInput::End(id, Err(error)))),
+            Err(error) => inputs.push_back(Input::Origin(OriginInput::End(id, Err(error)))),
             Ok((to, socket, is_open)) => {
                 self.ids.insert(socket, id);
                 let active = Active {
@@ -120,7 +120,7 @@ impl Fetches {
                     fetch,
                 };
                 self.active.insert(id, active);
-                self.go_on(now, host, id, told);
+                self.go_on(now, host, id, inputs);
             }
         }
     }
@@ -166,11 +166,11 @@ impl Fetches {
         host: &mut Host,
         id: FetchId,
         bytes: u64,
-        told: &mut VecDeque<Input>,
+        inputs: &mut VecDeque<Input>,
     ) {
         if let Some(active) = self.active.get_mut(&id) {
             active.grants.grant(now, bytes);
-            self.go_on(now, host, id, told);
+            self.go_on(now, host, id, inputs);
         }
     }
 
@@ -193,14 +193,14 @@ impl Fetches {
         now: Instant,
         host: &mut Host,
         socket: SocketId,
-        told: &mut VecDeque<Input>,
+        inputs: &mut VecDeque<Input>,
     ) {
         if let Some(id) = self.ids.get(&socket).copied()
             && let Some(active) = self.active.get_mut(&id)
         {
             active.is_open = true;
             active.until = Some(now + HEAD_MAX);
-            self.go_on(now, host, id, told);
+            self.go_on(now, host, id, inputs);
         }
     }
 
@@ -212,14 +212,14 @@ impl Fetches {
         host: &mut Host,
         socket: SocketId,
         is_ended: bool,
-        told: &mut VecDeque<Input>,
+        inputs: &mut VecDeque<Input>,
     ) {
         match self.ids.get(&socket).copied() {
             Some(id) => {
                 if let Some(active) = self.active.get_mut(&id) {
                     active.is_ended |= is_ended;
                 }
-                self.go_on(now, host, id, told);
+                self.go_on(now, host, id, inputs);
             }
             // What comes where nothing was asked is the end of it.
             None => {
@@ -237,7 +237,7 @@ impl Fetches {
         host: &mut Host,
         socket: SocketId,
         why: tcp::End,
-        told: &mut VecDeque<Input>,
+        inputs: &mut VecDeque<Input>,
     ) {
         self.idle.retain(|idle| *idle != socket);
         let Some(id) = self.ids.get(&socket).copied() else { return };
@@ -247,11 +247,11 @@ impl Fetches {
             (_, true) => FetchError::Truncated,
             (_, false) => FetchError::Unreachable,
         };
-        self.fail(now, host, id, error, told);
+        self.fail(now, host, id, error, inputs);
     }
 
     /// Writes and reads what can be written and read.
-    fn go_on(&mut self, now: Instant, host: &mut Host, id: FetchId, told: &mut VecDeque<Input>) {
+    fn go_on(&mut self, now: Instant, host: &mut Host, id: FetchId, inputs: &mut VecDeque<Input>) {
         let Some(active) = self.active.get_mut(&id) else { return };
         if !active.is_open {
             return;
@@ -261,10 +261,10 @@ impl Fetches {
                 return;
             }
         }
-        match active.read(now, host, id, told) {
+        match active.read(now, host, id, inputs) {
             Ok(false) => {}
             Ok(true) => self.end(now, host, id),
-            Err(error) => self.fail(now, host, id, error, told),
+            Err(error) => self.fail(now, host, id, error, inputs),
         }
     }
 
@@ -289,7 +289,7 @@ impl Fetches {
         host: &mut Host,
         id: FetchId,
         error: FetchError,
-        told: &mut VecDeque<Input>,
+        inputs: &mut VecDeque<Input>,
     ) {
         let Some(active) = self.active.get_mut(&id) else { return };
         self.ids.remove(&active.socket);
@@ -305,7 +305,7 @@ impl Fetches {
             return;
         }
         self.active.remove(&id);
-        told.push_back(Input::Origin(OriginInput::End(id, Err(error))));
+        inputs.push_back(Input::Origin(OriginInput::End(id, Err(error))));
     }
 
     /// When something is given up.
@@ -315,12 +315,12 @@ impl Fetches {
     }
 
     /// Gives up what has taken too long.
-    pub fn handle_timeout(&mut self, now: Instant, host: &mut Host, told: &mut VecDeque<Input>) {
+    pub fn handle_timeout(&mut self, now: Instant, host: &mut Host, inputs: &mut VecDeque<Input>) {
         self.drop_idle(now, host);
         let is_late = |active: &Active| active.poll_timeout().is_some_and(|until| until <= now);
         let late = self.active.iter().filter(|(_, active)| is_late(active));
         let late: Vec<_> = late.map(|(id, _)| *id).collect();
-        late.into_iter().for_each(|id| self.fail(now, host, id, FetchError::TimedOut, told));
+        late.into_iter().for_each(|id| self.fail(now, host, id, FetchError::TimedOut, inputs));
     }
 }
 
@@ -336,13 +336,13 @@ impl Active {
         now: Instant,
         host: &mut Host,
         id: FetchId,
-        told: &mut VecDeque<Input>,
+        inputs: &mut VecDeque<Input>,
     ) -> Result<bool, FetchError> {
         // A head needs no grant.
         while self.grants.is_open() || self.reader.is_in_head() {
             let Some(bytes) = read(now, host, self.socket, READ_MAX) else { break };
             self.reader.push(bytes);
-            if self.take(now, id, told)? {
+            if self.take(now, id, inputs)? {
                 return Ok(true);
             }
         }
@@ -351,7 +351,7 @@ impl Active {
         if self.is_ended && would_read && host.readable(self.socket) == 0 {
             return match self.reader.close::<ResponseHead>() {
                 Ok(Some(_)) => {
-                    told.push_back(Input::Origin(OriginInput::End(id, Ok(()))));
+                    inputs.push_back(Input::Origin(OriginInput::End(id, Ok(()))));
                     Ok(true)
                 }
                 _ => Err(FetchError::Truncated),
@@ -365,7 +365,7 @@ impl Active {
         &mut self,
         now: Instant,
         id: FetchId,
-        told: &mut VecDeque<Input>,
+        inputs: &mut VecDeque<Input>,
     ) -> Result<bool, FetchError> {
         loop {
             match self.reader.poll::<ResponseHead>() {
@@ -375,16 +375,20 @@ impl Active {
                 Ok(Some(Part::Head(head))) => {
                     (self.is_repeatable, self.until) = (false, None);
                     self.keeps = keeps_alive(head.version, &head.headers);
-                    told.push_back(Input::Origin(OriginInput::Head(id, head.status, head.headers)));
+                    inputs.push_back(Input::Origin(OriginInput::Head(
+                        id,
+                        head.status,
+                        head.headers,
+                    )));
                 }
                 Ok(Some(Part::Body(bytes))) => {
                     self.grants.took(now, bytes.len());
-                    told.push_back(Input::Origin(OriginInput::Body(id, bytes)));
+                    inputs.push_back(Input::Origin(OriginInput::Body(id, bytes)));
                 }
                 // An interim one's.
                 Ok(Some(Part::End)) if self.until.is_some() => {}
                 Ok(Some(Part::End)) => {
-                    told.push_back(Input::Origin(OriginInput::End(id, Ok(()))));
+                    inputs.push_back(Input::Origin(OriginInput::End(id, Ok(()))));
                     return Ok(true);
                 }
             }

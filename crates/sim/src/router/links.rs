@@ -58,12 +58,12 @@ impl Links {
         now: Instant,
         host: &mut Host,
         output: LinkOutput,
-        told: &mut VecDeque<Input>,
+        inputs: &mut VecDeque<Input>,
     ) {
         match output {
             LinkOutput::Connect(id, to) => {
                 if !self.dial(now, host, id, to) {
-                    told.push_back(Input::Link(LinkInput::Closed(id)));
+                    inputs.push_back(Input::Link(LinkInput::Closed(id)));
                 }
             }
             LinkOutput::Hangup(id) => self.hang_up(now, host, id, output),
@@ -112,7 +112,7 @@ impl Links {
         host: &mut Host,
         socket: SocketId,
         from: SocketAddr,
-        told: &mut VecDeque<Input>,
+        inputs: &mut VecDeque<Input>,
     ) {
         let place = Place::Accepted(from.ip());
         if !self.places.take(place) {
@@ -122,8 +122,8 @@ impl Links {
         let id = LinkId::accepted(self.accepted);
         self.accepted += 1;
         self.add(id, socket, place, true);
-        told.push_back(Input::Link(LinkInput::Accepted(id, from)));
-        told.push_back(Input::Link(LinkInput::Room(id, room(self.links.len()))));
+        inputs.push_back(Input::Link(LinkInput::Accepted(id, from)));
+        inputs.push_back(Input::Link(LinkInput::Room(id, room(self.links.len()))));
     }
 
     /// Whether this socket is a link's, or was.
@@ -132,12 +132,12 @@ impl Links {
     }
 
     /// A peer that was dialled has answered.
-    pub fn connected(&mut self, socket: SocketId, told: &mut VecDeque<Input>) {
+    pub fn connected(&mut self, socket: SocketId, inputs: &mut VecDeque<Input>) {
         let Some(id) = self.ids.get(&socket) else { return };
         if let Some(link) = self.links.get_mut(id) {
             link.is_open = true;
-            told.push_back(Input::Link(LinkInput::Connected(*id)));
-            told.push_back(Input::Link(LinkInput::Room(*id, room(self.links.len()))));
+            inputs.push_back(Input::Link(LinkInput::Connected(*id)));
+            inputs.push_back(Input::Link(LinkInput::Room(*id, room(self.links.len()))));
         }
     }
 
@@ -164,18 +164,18 @@ impl Links {
     }
 
     /// A connection is over.
-    pub fn closed(&mut self, socket: SocketId, told: &mut VecDeque<Input>) {
+    pub fn closed(&mut self, socket: SocketId, inputs: &mut VecDeque<Input>) {
         self.forget_parting(socket);
         if let Some(id) = self.ids.remove(&socket) {
             if let Some(link) = self.links.remove(&id) {
                 self.places.release(link.place);
             }
-            told.push_back(Input::Link(LinkInput::Closed(id)));
+            inputs.push_back(Input::Link(LinkInput::Closed(id)));
         }
     }
 
     /// Writes and reads what can be written and read.
-    pub fn flush(&mut self, now: Instant, host: &mut Host, told: &mut VecDeque<Input>) {
+    pub fn flush(&mut self, now: Instant, host: &mut Host, inputs: &mut VecDeque<Input>) {
         while let Some(id) = self.changed.pop_first() {
             let Some(link) = self.links.get_mut(&id).filter(|link| link.is_open) else { continue };
             if link.buffer.turns_bulk() {
@@ -184,7 +184,7 @@ impl Links {
             }
             let written = write(now, host, link.socket, &mut link.buffer);
             if written > 0 {
-                told.push_back(Input::Link(LinkInput::Room(id, written)));
+                inputs.push_back(Input::Link(LinkInput::Room(id, written)));
             }
             let most = link.buffer.most() as usize;
             if !link.is_readable || most == 0 || link.leaves(now, host) {
@@ -194,7 +194,7 @@ impl Links {
             link.buffer.received(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64));
             link.is_readable = bytes.is_some();
             if let Some(bytes) = bytes {
-                told.push_back(Input::Link(LinkInput::Received(id, bytes)));
+                inputs.push_back(Input::Link(LinkInput::Received(id, bytes)));
                 // Others have their turn, and the engine takes this in first.
                 self.changed.insert(id);
                 return;
@@ -202,7 +202,7 @@ impl Links {
             if link.is_ended {
                 let socket = link.socket;
                 host.close(now, socket);
-                self.closed(socket, told);
+                self.closed(socket, inputs);
             }
         }
     }
@@ -249,7 +249,7 @@ impl Links {
     }
 
     /// Gives up what has taken too long.
-    pub fn handle_timeout(&mut self, now: Instant, host: &mut Host, told: &mut VecDeque<Input>) {
+    pub fn handle_timeout(&mut self, now: Instant, host: &mut Host, inputs: &mut VecDeque<Input>) {
         while let Some((until, id)) = self.dials.front().copied()
             && until <= now
         {
@@ -257,7 +257,7 @@ impl Links {
             if let Some(link) = self.links.get(&id).filter(|link| !link.is_open) {
                 let socket = link.socket;
                 host.abort(now, socket);
-                self.closed(socket, told);
+                self.closed(socket, inputs);
             }
         }
         for (id, link) in &mut self.links {
