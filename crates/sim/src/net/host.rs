@@ -171,14 +171,14 @@ impl Host {
     pub fn read(&mut self, now: Instant, id: SocketId, max: usize) -> Option<Bytes> {
         self.now = now;
         let socket = self.sockets.get_mut(id)?;
-        socket.told_readable = false;
+        socket.reported_readable = false;
         let piece = socket.connection.read(max)?;
         let (owes, over) = (socket.connection.has_ack_due(), socket.connection.end().is_some());
         if owes {
             self.sockets.mark_busy(id.index);
         }
         if over {
-            self.tell(id.index);
+            self.report_events(id.index);
         }
         Some(piece)
     }
@@ -187,7 +187,7 @@ impl Host {
     /// acknowledge it before it is read, or has waited for as long as an acknowledgement may.
     pub fn gather(&mut self, id: SocketId, bytes: usize) {
         if let Some(socket) = self.sockets.get_mut(id) {
-            socket.told_readable = false;
+            socket.reported_readable = false;
             socket.connection.gather(bytes);
         }
     }
@@ -233,7 +233,7 @@ impl Host {
     pub fn abort(&mut self, now: Instant, id: SocketId) {
         self.change(now, id, |socket| {
             socket.connection.abort();
-            socket.told_closed = true;
+            socket.reported_closed = true;
         });
     }
 
@@ -300,7 +300,7 @@ impl Host {
             match socket.connection.poll_timeout() {
                 Some(at) if at <= now => {
                     socket.connection.handle_timeout(now);
-                    self.tell(index);
+                    self.report_events(index);
                     self.sockets.mark_busy(index);
                 }
                 Some(later) => self.timers.enter(index, later),
@@ -326,7 +326,7 @@ impl Host {
                 return Some(Packet { from, to, ttl: self.config.ttl, body: Body::Tcp(segment) });
             }
             let index = socket.id.index;
-            let over = socket.told_closed && socket.connection.state() == State::Closed;
+            let over = socket.reported_closed && socket.connection.state() == State::Closed;
             let due = socket.connection.poll_timeout();
             self.sockets.first_idle();
             if over {
@@ -344,44 +344,44 @@ impl Host {
     }
 
     /// Tells the program what is new about a connection.
-    fn tell(&mut self, index: u32) {
+    fn report_events(&mut self, index: u32) {
         let Some(socket) = self.sockets.at(index) else { return };
         let Socket { id, local, remote, .. } = *socket;
         let connection = &socket.connection;
         let events = &mut self.events;
-        if !socket.told_open {
+        if !socket.reported_open {
             if matches!(connection.state(), State::SynSent | State::SynReceived) {
                 return;
             }
             // A peer's connection that never was open is nothing to talk about.
             let never = connection.end().is_some_and(|why| why != End::Done);
             match socket.accepted {
-                Some(_) if never => socket.told_closed = true,
+                Some(_) if never => socket.reported_closed = true,
                 Some((interface, intercepted)) => {
                     events.push_back(Event::Accepted { id, local, remote, interface, intercepted });
                 }
                 None if never => {}
                 None => events.push_back(Event::Connected(id)),
             }
-            socket.told_open = true;
+            socket.reported_open = true;
         }
-        if socket.told_closed {
+        if socket.reported_closed {
             return;
         }
-        if !socket.told_readable && connection.is_readable() {
-            socket.told_readable = true;
+        if !socket.reported_readable && connection.is_readable() {
+            socket.reported_readable = true;
             events.push_back(Event::Readable(id));
         }
-        if socket.wants_room && connection.writable() >= room_worth_telling(&self.config.tcp) {
+        if socket.wants_room && connection.writable() >= room_worth_reporting(&self.config.tcp) {
             socket.wants_room = false;
             events.push_back(Event::Writable(id));
         }
-        if !socket.told_peer_closed && connection.peer_closed() {
-            socket.told_peer_closed = true;
+        if !socket.reported_peer_closed && connection.peer_closed() {
+            socket.reported_peer_closed = true;
             events.push_back(Event::PeerClosed(id));
         }
         if let Some(why) = connection.end().filter(|_| connection.readable() == 0) {
-            socket.told_closed = true;
+            socket.reported_closed = true;
             events.push_back(Event::Closed { id, why });
             self.sockets.mark_busy(index);
         }
@@ -389,6 +389,6 @@ impl Host {
 }
 
 /// Room for two segments, so that a program is not woken for each byte.
-fn room_worth_telling(config: &tcp::Config) -> usize {
+fn room_worth_reporting(config: &tcp::Config) -> usize {
     (2 * usize::from(config.mss)).min(config.send_buffer as usize / 2).max(1)
 }

@@ -76,7 +76,7 @@ impl Host {
             if let Some(socket) = self.sockets.at(index) {
                 socket.connection.handle_segment(self.now, segment);
             }
-            self.tell(index);
+            self.report_events(index);
             self.sockets.mark_busy(index);
             return None;
         }
@@ -104,7 +104,7 @@ impl Host {
     /// section 4.2.2.13).
     fn make_way(&mut self, index: u32, syn: &Segment) -> bool {
         let Some(socket) = self.sockets.at(index) else { return false };
-        let over = socket.connection.state() == State::TimeWait && socket.told_closed;
+        let over = socket.connection.state() == State::TimeWait && socket.reported_closed;
         let ahead = before(socket.connection.expected(), syn.seq);
         if over && ahead {
             self.sockets.remove(index);

@@ -16,13 +16,13 @@ pub struct Socket {
     /// If a peer opened it: over which interface, and whether it was meant for another host.
     pub accepted: Option<(Interface, bool)>,
     /// What the program has been told, or need not be told: that it is open, …
-    pub told_open: bool,
+    pub reported_open: bool,
     /// … that there is something to read, since it last read, …
-    pub told_readable: bool,
+    pub reported_readable: bool,
     /// … that the peer has closed, …
-    pub told_peer_closed: bool,
+    pub reported_peer_closed: bool,
     /// … and that it is over.
-    pub told_closed: bool,
+    pub reported_closed: bool,
     /// The last write did not fit.
     pub wants_room: bool,
     /// It is among those that may have something to send.
@@ -73,12 +73,12 @@ impl Sockets {
     /// The connection of this id, if it still is one.
     pub fn get(&self, id: SocketId) -> Option<&Socket> {
         let slot = self.slots.get(id.index as usize)?;
-        slot.socket.as_deref().filter(|it| it.id == id && !it.told_closed)
+        slot.socket.as_deref().filter(|it| it.id == id && !it.reported_closed)
     }
 
     /// The same, to change it.
     pub fn get_mut(&mut self, id: SocketId) -> Option<&mut Socket> {
-        self.at(id.index).filter(|it| it.id == id && !it.told_closed)
+        self.at(id.index).filter(|it| it.id == id && !it.reported_closed)
     }
 
     /// Adds a connection; there must be none between these addresses.
@@ -101,10 +101,10 @@ impl Sockets {
             remote,
             connection,
             accepted,
-            told_open: false,
-            told_readable: false,
-            told_peer_closed: false,
-            told_closed: false,
+            reported_open: false,
+            reported_readable: false,
+            reported_peer_closed: false,
+            reported_closed: false,
             wants_room: false,
             busy: false,
         }));

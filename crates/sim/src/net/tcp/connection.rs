@@ -335,10 +335,10 @@ impl Connection {
         if !self.synchronised() || self.peer_closed {
             return false;
         }
-        let told = ahead(self.input.next(), self.advertised);
-        let opened = self.input.room().saturating_sub(told);
+        let open = ahead(self.input.next(), self.advertised);
+        let opened = self.input.room().saturating_sub(open);
         let half = self.config.receive_buffer / 2;
-        opened >= half || (told < 2 * self.mss && opened >= half.min(2 * self.mss))
+        opened >= half || (open < 2 * self.mss && opened >= half.min(2 * self.mss))
     }
 
     /// Whether both sides know each other's sequence numbers, and it is not over.

@@ -162,10 +162,10 @@ impl Connection {
     /// the buffer at least (RFC 1122, section 4.2.3.3).
     fn advertise(&mut self) -> u32 {
         let next = self.input.next();
-        let told = ahead(next, self.advertised);
+        let open = ahead(next, self.advertised);
         let room = self.input.room();
-        if room < told.saturating_add(self.mss.min(self.config.receive_buffer / 2)) {
-            return told;
+        if room < open.saturating_add(self.mss.min(self.config.receive_buffer / 2)) {
+            return open;
         }
         self.advertised = next.wrapping_add(room);
         room
