@@ -70,12 +70,12 @@ pub struct Observers(Rc<RefCell<Vec<Observer>>>);
 struct Observer {
     /// The latest frame of each neighbour: drivers drop repetitions by its number.
     latest: BTreeMap<Mac, u16>,
-    ears: [Ear; Listening::ALL.len()],
+    listeners: [Listener; Listening::ALL.len()],
 }
 
 /// An engine, and what it gave out.
 #[derive(Debug)]
-struct Ear {
+struct Listener {
     engine: Overhear,
     chunks: BTreeSet<ChunkId>,
 }
@@ -83,7 +83,8 @@ struct Ear {
 impl Observers {
     /// One for each station.
     pub fn new(stations: usize) -> Self {
-        let observer = || Observer { latest: BTreeMap::new(), ears: Listening::ALL.map(Ear::new) };
+        let observer =
+            || Observer { latest: BTreeMap::new(), listeners: Listening::ALL.map(Listener::new) };
         Self(Rc::new(RefCell::new((0..stations).map(|_| observer()).collect())))
     }
 
@@ -96,7 +97,7 @@ impl Observers {
     /// more is on the air.
     pub fn finish(&self) -> Vec<[Made; Listening::ALL.len()]> {
         let mut observers = self.0.borrow_mut();
-        observers.iter_mut().map(|it| it.ears.each_mut().map(Ear::made)).collect()
+        observers.iter_mut().map(|it| it.listeners.each_mut().map(Listener::made)).collect()
     }
 }
 
@@ -116,12 +117,12 @@ impl Observer {
             return;
         }
         for segment in heard.flatten() {
-            self.ears.iter_mut().for_each(|it| it.hear(at, &segment));
+            self.listeners.iter_mut().for_each(|it| it.hear(at, &segment));
         }
     }
 }
 
-impl Ear {
+impl Listener {
     fn new(listening: Listening) -> Self {
         let engine = Overhear::with_options(BUDGET_BYTES, &SEED, listening.options());
         Self { engine, chunks: BTreeSet::new() }
