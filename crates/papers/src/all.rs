@@ -26,7 +26,7 @@ pub fn named(name: &str) -> Option<&'static Experiment> {
 mod tests {
     use super::*;
     use crate::experiment::trial::simulate;
-    use crate::experiment::{Clock, Extent, Told};
+    use crate::experiment::{Clock, Extent, Summary};
 
     #[test]
     fn of_what_was_not_run_nothing_is_told() {
@@ -35,9 +35,10 @@ mod tests {
         let jobs = plan.jobs();
         let ran = jobs.iter().filter(|it| it.curve() == ("emulab8 one by one", "end-to-end"));
         let rows = ran.flat_map(|it| it.run().unwrap()).collect();
-        let Told { findings, rows_csv, html, .. } = ditto.tell(rows, Extent::Full, Clock::Real);
-        let told: Vec<_> = findings.rows.iter().map(|it| &it.what[..]).collect();
-        assert_eq!(told, ["emulab8 one by one: end-to-end, median"]);
+        let Summary { findings, rows_csv, html, .. } =
+            ditto.summarise(rows, Extent::Full, Clock::Real);
+        let rows: Vec<_> = findings.rows.iter().map(|it| &it.what[..]).collect();
+        assert_eq!(rows, ["emulab8 one by one: end-to-end, median"]);
         assert!(!rows_csv.contains("NaN") && !html.contains("NaN"));
         assert!(html.contains("By real daemons"));
     }
@@ -54,8 +55,8 @@ mod tests {
         let text = serde_json::to_string(&outcome).unwrap();
         let read = serde_json::from_str(&text).unwrap();
         // Columns that it has nothing for are NaN, which is not equal to itself.
-        let [told, run] = [job.tell(&trial, &read), job.run()].map(|it| format!("{it:?}"));
-        assert_eq!(told, run);
+        let [read, run] = [job.rows_of(&trial, &read), job.run()].map(|it| format!("{it:?}"));
+        assert_eq!(read, run);
         assert_eq!(outcome.observers.len(), scenario.routers.len());
     }
 }

@@ -18,7 +18,7 @@ fn check(case: &Case) -> Vec<Checked> {
 fn failed(cases: &[Case], first: usize, of: usize) -> Vec<String> {
     let mut failed = Vec::new();
     for case in cases.iter().skip(first).step_by(of) {
-        for checked in check(case).iter().filter(|it| it.verdict() != Verdict::Told) {
+        for checked in check(case).iter().filter(|it| it.verdict() != Verdict::Uncompared) {
             let (figure, ours, word) =
                 (&checked.figure, checked.ours.mean, checked.verdict().word());
             let text = format!("{}, {}: {} {ours:.4}", case.group.name, case.name, figure.name);

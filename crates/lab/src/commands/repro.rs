@@ -76,17 +76,18 @@ fn repeat(experiment: &'static Experiment, args: &Repro) -> Result<(), Failure> 
         true => real::make(&jobs, &args.out.join(&name), args)?,
         false => Made { rows: simulate(experiment, &jobs, args)?, ..Made::default() },
     };
-    let told = experiment.tell(made.rows, extent, clock);
-    let reproduction = Reproduction { experiment, extent, clock, told: &told, points: &points };
+    let summary = experiment.summarise(made.rows, extent, clock);
+    let reproduction =
+        Reproduction { experiment, extent, clock, summary: &summary, points: &points };
     let json = reproduction.json(&name, provenance.clone())?;
-    let page = Files::new(&name, &args.out, provenance).write(&told, &json, &made.kept)?;
+    let page = Files::new(&name, &args.out, provenance).write(&summary, &json, &made.kept)?;
     if !args.quiet {
-        let count = |verdict| told.findings.count(verdict);
-        let [set, given] = told.findings.set_and_given();
+        let count = |verdict| summary.findings.count(verdict);
+        let [set, given] = summary.findings.set_and_given();
         let text = format!(
             "{name}: of {} predicted rows {} hold, {} more in the mean, {} not, {} are open; {set} set, {given} \
              given; {:.0} s; {page}\n",
-            told.findings.predicted(),
+            summary.findings.predicted(),
             count(Verdict::Holds),
             count(Verdict::Leans),
             count(Verdict::Fails),

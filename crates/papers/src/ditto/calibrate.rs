@@ -4,7 +4,7 @@
 
 use super::heard::Heard;
 use super::observe::{DITTO, WAYS};
-use super::tell::EFFICIENCY;
+use super::summary::EFFICIENCY;
 use super::{COLUMNS, TESTBEDS, Testbed, parameters, targets};
 use crate::experiment::{
     Chosen, Comparison, Estimate, Expectation, Experiment, Extent, Findings, Parameter, Picture,
@@ -59,7 +59,7 @@ pub(crate) const CALIBRATION: Experiment = Experiment {
     runs: Runs { simulated: 6, real: 3, quick: 1 },
     short: Short::SameSize,
     plan,
-    tell,
+    summarise,
 };
 
 fn plan(extent: Extent) -> Vec<Point> {
@@ -99,7 +99,7 @@ impl<'a> Tried<'a> {
     }
 }
 
-fn tell(samples: &Samples) -> Findings {
+fn summarise(samples: &Samples) -> Findings {
     let ran = TRIALS.iter().filter(|it| samples.panels().contains(&it.panel));
     let tried: Vec<_> = ran.filter_map(|trial| Tried::new(samples, trial)).collect();
     let of = |scenario: &str| -> Vec<_> {

@@ -24,7 +24,7 @@ pub(crate) const FIG1: Experiment = Experiment {
     runs: Runs { simulated: 3, real: 0, quick: 1 },
     short: Short::SameSize,
     plan,
-    tell,
+    summarise,
 };
 
 const SCENARIO: &str = "map21";
@@ -93,7 +93,7 @@ fn medians(samples: &Samples, series: &str, hops: usize) -> Vec<f64> {
     by_hops(samples, series, hops).into_iter().filter_map(stats::median).collect()
 }
 
-fn tell(samples: &Samples) -> Findings {
+fn summarise(samples: &Samples) -> Findings {
     let mut rows = Vec::new();
     for (series, _) in SERIES {
         rows.extend((1..=HOPS_MAX).map(|hops| median(samples, series, hops)));

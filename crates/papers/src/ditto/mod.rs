@@ -1,6 +1,6 @@
 //! Ditto's section 6: what observers reconstruct, and what the clients of a mesh that overhears get.
 //!
-//! *Where to start:* `observe.rs` for figures 11 to 16, `fetch.rs` for figures 17 to 20; `tell.rs` puts
+//! *Where to start:* `observe.rs` for figures 11 to 16, `fetch.rs` for figures 17 to 20; `summary.rs` puts
 //! ours beside the paper's, `draw.rs` draws both. `calibrate.rs` is how the one number of each testbed
 //! was found that says what observers lose, `topology_fit/` how it was found where the campus's routers stand. `sensitivity.rs` is what gains depend on, `fig1.rs` what the losses mean
 //! between all pairs.
@@ -14,8 +14,8 @@ mod observe;
 mod parameters;
 mod sensitivity;
 mod served;
+mod summary;
 mod targets;
-mod tell;
 mod topology_fit;
 
 use crate::experiment::{Experiment, Extent, Point, Runs, Short};
@@ -34,7 +34,7 @@ pub(crate) const ALL: Experiment = Experiment {
     runs: Runs { simulated: 5, real: 3, quick: 1 },
     short: Short::SameSize,
     plan,
-    tell: tell::tell,
+    summarise: summary::summarise,
 };
 
 /// One of the paper's testbeds.

@@ -20,7 +20,7 @@ pub(crate) const SENSITIVITY: Experiment = Experiment {
     runs: Runs { simulated: 3, real: 0, quick: 1 },
     short: Short::SameSize,
     plan,
-    tell,
+    summarise,
 };
 
 const ORDERS: &[u64] = &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
@@ -198,7 +198,7 @@ fn gains(under: &'static str) -> impl Iterator<Item = Gain> {
     })
 }
 
-fn tell(samples: &Samples) -> Findings {
+fn summarise(samples: &Samples) -> Findings {
     let rows = UNDER.into_iter().flat_map(gains).map(|gain| gain.row(samples));
     let rows: Vec<_> = rows.collect();
     Findings {

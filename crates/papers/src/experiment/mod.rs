@@ -3,7 +3,7 @@
 //! *What this is:* an [`Experiment`] is a list of [`Job`]s, which may run in any order and on any core, and says
 //! what came of them: [`Findings`], with pictures and a verdict for each row of the paper. *Who calls it:*
 //! the papers' folders, which make experiments, and `hearsay-lab repro`, which runs them. *What it never
-//! does:* touch files, clocks or threads. *Where to start:* [`Experiment::tell`].
+//! does:* touch files, clocks or threads. *Where to start:* [`Experiment::summarise`].
 
 mod estimate;
 mod findings;
@@ -59,7 +59,7 @@ pub struct Experiment {
     /// What a short run is worth.
     pub(crate) short: Short,
     pub(crate) plan: fn(Extent) -> Vec<Point>,
-    pub(crate) tell: fn(&Samples) -> Findings,
+    pub(crate) summarise: fn(&Samples) -> Findings,
 }
 
 /// How many runs of each point there are. The numbers stand here before the first is made; a page whose runs are
@@ -87,7 +87,7 @@ pub(crate) struct Point {
     key: Key,
     run: Run,
     /// What a seed's run takes place in, where no trial says so.
-    setting: Option<points::Told>,
+    setting: Option<points::MakeSetting>,
 }
 
 /// A row for each thing that was looked at.
@@ -163,16 +163,16 @@ impl Experiment {
     }
 
     /// What came of the runs, which may be in any order; the rows of each in theirs.
-    pub fn tell(&self, mut rows: Vec<Row>, extent: Extent, clock: Clock) -> Told {
+    pub fn summarise(&self, mut rows: Vec<Row>, extent: Extent, clock: Clock) -> Summary {
         rows.sort_by(|a, b| a.key.order(&b.key).then(a.seed.cmp(&b.seed)));
         let samples = Samples::new(self.columns, rows, clock);
-        let mut findings = (self.tell)(&samples);
+        let mut findings = (self.summarise)(&samples);
         // Of what was not run there is nothing to tell.
         findings.rows.retain(|it| it.ours.runs > 0);
         if (extent, self.short) == (Extent::Quick, Short::Smaller) {
             findings.rows.iter_mut().for_each(|it| it.expected = Expectation::Nothing);
         }
-        Told {
+        Summary {
             runs_csv: samples.csv(),
             rows_csv: findings.csv(),
             html: page::page(self, &samples, &findings, (extent, clock)),
@@ -183,7 +183,7 @@ impl Experiment {
 
 /// What there is to tell of an experiment.
 #[derive(Debug)]
-pub struct Told {
+pub struct Summary {
     /// Each run's figures.
     pub runs_csv: String,
     /// Ours beside the paper's.
@@ -232,7 +232,7 @@ impl Job<'_> {
     ///
     /// # Errors
     /// A sentence on what is wrong with its scenario.
-    pub fn tell(&self, trial: &Trial, outcome: &Outcome) -> Result<Vec<Row>, String> {
+    pub fn rows_of(&self, trial: &Trial, outcome: &Outcome) -> Result<Vec<Row>, String> {
         match &self.point.run {
             Run::Simulated(_) => Err(format!("{} is of the simulator alone", self.name())),
             Run::Tried(_, rows) => Ok(self.rows(rows(&trial.scenario()?, outcome))),

@@ -5,7 +5,7 @@ use report::provenance::Setting;
 use super::{Key, Plan, Point, Run, Trial};
 
 /// A seed's setting.
-pub(super) type Told = Box<dyn Fn(u64) -> Result<Setting, String> + Send + Sync>;
+pub(super) type MakeSetting = Box<dyn Fn(u64) -> Result<Setting, String> + Send + Sync>;
 
 /// A point, and what it is played in.
 #[derive(Clone, Debug)]

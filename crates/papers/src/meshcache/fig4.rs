@@ -19,7 +19,7 @@ pub(crate) const FIGURE: Experiment = Experiment {
     runs: Runs { simulated: 20, real: 0, quick: 3 },
     short: Short::SameSize,
     plan,
-    tell,
+    summarise,
 };
 
 fn plan(extent: Extent) -> Vec<Point> {
@@ -61,7 +61,7 @@ fn standing(panel: &str, hops: f64) -> Standing {
     }
 }
 
-fn tell(samples: &Samples) -> Findings {
+fn summarise(samples: &Samples) -> Findings {
     let rows = per_hop::rows(samples, "hops", [throughput, load], standing);
     let size = Parameter {
         name: "file",

@@ -16,7 +16,7 @@ pub(crate) const FIGURE: Experiment = Experiment {
     runs: Runs { simulated: 40, real: 0, quick: 3 },
     short: Short::SameSize,
     plan,
-    tell,
+    summarise,
 };
 
 fn plan(extent: Extent) -> Vec<Point> {
@@ -48,7 +48,7 @@ fn load(_: &str, _: f64) -> Expectation {
     Expectation::Less
 }
 
-fn tell(samples: &Samples) -> Findings {
+fn summarise(samples: &Samples) -> Findings {
     let rows = per_hop::rows(samples, "%", [throughput, load], |_, _| per_hop::AFTER_LOOKING);
     let size = Parameter {
         name: "file",

@@ -18,7 +18,7 @@ pub(crate) const FIGURE: Experiment = Experiment {
     runs: Runs { simulated: 40, real: 0, quick: 3 },
     short: Short::SameSize,
     plan,
-    tell,
+    summarise,
 };
 
 fn plan(extent: Extent) -> Vec<Point> {
@@ -64,7 +64,7 @@ fn growth(samples: &Samples, [over, under]: [&'static str; 2]) -> Option<Compari
     })
 }
 
-fn tell(samples: &Samples) -> Findings {
+fn summarise(samples: &Samples) -> Findings {
     let mut rows = per_hop::rows(samples, "KB", [throughput, load], |_, _| per_hop::AFTER_LOOKING);
     rows.extend(growth(samples, ["per-hop", "direct"]));
     rows.extend(growth(samples, ["ph-thcp", "thcp"]));

@@ -75,7 +75,7 @@ pub(crate) const TABLE: Experiment = Experiment {
     runs: Runs { simulated: 8, real: 0, quick: 1 },
     short: Short::Smaller,
     plan,
-    tell,
+    summarise,
 };
 
 fn plan(extent: Extent) -> Vec<Point> {
@@ -175,7 +175,7 @@ fn percent(result: &RunResult, source: ServedBy) -> f64 {
     100.0 * result.share_by_source.get(&source).copied().unwrap_or(0.0)
 }
 
-fn tell(samples: &Samples) -> Findings {
+fn summarise(samples: &Samples) -> Findings {
     let mut rows = Vec::new();
     for (metric, name, unit) in METRICS {
         rows.extend(ratios(samples, metric, name));

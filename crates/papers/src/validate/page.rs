@@ -180,7 +180,7 @@ fn verdict(verdict: Verdict) -> Markup {
     let class = match verdict {
         Verdict::Passed => "good",
         Verdict::Failed => "bad",
-        Verdict::Open | Verdict::Known | Verdict::Told => "of",
+        Verdict::Open | Verdict::Known | Verdict::Uncompared => "of",
     };
     html! { span class=(class) { (verdict.word()) } }
 }

@@ -39,7 +39,7 @@ impl Report {
     pub fn near_enough(&self, standing: &str) -> [usize; 2] {
         let of = self.figures().filter(|(case, _)| case.group.standing.word() == standing);
         let judged: Vec<_> =
-            of.map(|(_, it)| it.verdict()).filter(|it| *it != Verdict::Told).collect();
+            of.map(|(_, it)| it.verdict()).filter(|it| *it != Verdict::Uncompared).collect();
         [judged.len(), judged.iter().filter(|it| **it == Verdict::Passed).count()]
     }
 

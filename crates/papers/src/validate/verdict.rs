@@ -33,7 +33,7 @@ pub struct Reference {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Nobody demands anything.
-    Told,
+    Uncompared,
     /// It is.
     Passed,
     /// It is farther off than allowed, but so few runs with such a spread leave open where the reference
@@ -90,7 +90,7 @@ impl Checked {
     /// Whether it is near enough.
     pub fn verdict(&self) -> Verdict {
         let (Some(reference), Some(allowed)) = (self.figure.reference, self.figure.allowed) else {
-            return Verdict::Told;
+            return Verdict::Uncompared;
         };
         let off = (self.ours.mean - reference.mean).abs();
         let (sd, runs) = reference.spread.unwrap_or((0.0, 1.0));
@@ -111,7 +111,7 @@ impl Verdict {
     /// In a word; nothing if there is nothing to say.
     pub fn word(self) -> &'static str {
         match self {
-            Self::Told => "",
+            Self::Uncompared => "",
             Self::Passed => "ok",
             Self::Open => "open",
             Self::Known => "known",

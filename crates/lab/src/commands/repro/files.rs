@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use papers::experiment::Told;
+use papers::experiment::Summary;
 use report::provenance::Provenance;
 use serde::Serialize;
 
@@ -44,15 +44,20 @@ impl<'a> Files<'a> {
 
     /// Writes them all, the manifest last, which lists the outcomes of runs that were kept too. Gives where the
     /// page is.
-    pub fn write(mut self, told: &Told, json: &str, kept: &[PathBuf]) -> Result<String, Failure> {
+    pub fn write(
+        mut self,
+        summary: &Summary,
+        json: &str,
+        kept: &[PathBuf],
+    ) -> Result<String, Failure> {
         let origin = self.provenance.clone();
-        self.add("-runs.csv", &origin.on_csv(&told.runs_csv))?;
-        self.add(".csv", &origin.on_csv(&told.rows_csv))?;
-        for picture in &told.findings.pictures {
+        self.add("-runs.csv", &origin.on_csv(&summary.runs_csv))?;
+        self.add(".csv", &origin.on_csv(&summary.rows_csv))?;
+        for picture in &summary.findings.pictures {
             self.add(&format!("-{}.svg", picture.name), &origin.on_svg(&picture.svg))?;
         }
         self.add(".json", json)?;
-        let page = self.add(".html", &origin.on_html(&told.html))?;
+        let page = self.add(".html", &origin.on_html(&summary.html))?;
         for path in kept {
             let bytes = fs::read(path).map_err(|error| failed("read", path, &error))?;
             self.list(format!("{}/{}", self.name, file_name(path)), &bytes);

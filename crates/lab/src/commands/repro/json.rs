@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use papers::experiment::{Clock, Comparison, Experiment, Extent, Findings, Played, Told};
+use papers::experiment::{Clock, Comparison, Experiment, Extent, Findings, Played, Summary};
 use report::provenance::Provenance;
 use serde::Serialize;
 
@@ -16,7 +16,7 @@ pub struct Reproduction<'a> {
     pub experiment: &'a Experiment,
     pub extent: Extent,
     pub clock: Clock,
-    pub told: &'a Told,
+    pub summary: &'a Summary,
     /// What was run, and in what.
     pub points: &'a [Played],
 }
@@ -68,7 +68,7 @@ struct Point<'a> {
 impl Reproduction<'_> {
     /// All of it; its files begin with this name.
     pub fn json(&self, name: &str, provenance: Provenance) -> Result<String, Failure> {
-        let Findings { pictures, rows, parameters, medium, notes } = &self.told.findings;
+        let Findings { pictures, rows, parameters, medium, notes } = &self.summary.findings;
         let Experiment { name: experiment, title, about, .. } = self.experiment;
         let file = |it: &str| format!("{name}-{it}.svg");
         let document = Document {

@@ -92,7 +92,7 @@ impl<'a> Run<'a> {
 
     /// Its rows of an outcome.
     pub fn rows(&self, outcome: &Outcome) -> Result<Vec<Row>, Failure> {
-        self.job.tell(&self.trial, outcome).map_err(Failure::failed)
+        self.job.rows_of(&self.trial, outcome).map_err(Failure::failed)
     }
 
     /// What came of it before, if it was run.
@@ -123,13 +123,13 @@ impl<'a> Run<'a> {
             return Ok(());
         }
         let path = self.file();
-        let told = |it: &Program| format!("{} {}, commit {}", it.name, it.version, it.commit);
+        let named = |it: &Program| format!("{} {}, commit {}", it.name, it.version, it.commit);
         Err(Failure::refused(format!(
             "{} was made by {}, and this is {}: remove it to make it again, go on with that program, or name \
              another folder (--out)",
             path.display(),
-            told(made),
-            told(&ours)
+            named(made),
+            named(&ours)
         )))
     }
 

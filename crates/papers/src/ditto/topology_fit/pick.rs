@@ -54,7 +54,7 @@ pub(crate) const PLACES: Experiment = Experiment {
     runs: Runs { simulated: 1, real: 0, quick: 1 },
     short: Short::Smaller,
     plan,
-    tell,
+    summarise,
 };
 
 fn plan(extent: Extent) -> Vec<Point> {
@@ -198,7 +198,7 @@ impl Tried {
     }
 }
 
-fn tell(samples: &Samples) -> Findings {
+fn summarise(samples: &Samples) -> Findings {
     let xs = samples.xs(SCENARIO).into_iter();
     let mut tried: Vec<_> = xs.filter_map(|x| Tried::new(samples, x)).collect();
     tried.sort_by(|a, b| b.hears.cmp(&a.hears).then(a.misfit.total_cmp(&b.misfit)));

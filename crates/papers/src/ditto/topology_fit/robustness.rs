@@ -8,7 +8,7 @@ use super::pick::{SCENARIO, TURNS, own};
 use super::search::search;
 use crate::ditto::fetch::{SERVED, Served, receivers};
 use crate::ditto::served::median;
-use crate::ditto::tell::paper_gain;
+use crate::ditto::summary::paper_gain;
 use crate::ditto::{COLUMNS, FETCHINGS, parameters};
 use crate::experiment::{
     Chosen, Comparison, Estimate, Expectation, Experiment, Extent, Findings, Key, Parameter,
@@ -60,7 +60,7 @@ pub(crate) const ELSEWHERE: Experiment = Experiment {
     runs: Runs { simulated: 3, real: 0, quick: 1 },
     short: Short::Smaller,
     plan,
-    tell,
+    summarise,
 };
 
 fn plan(extent: Extent) -> Vec<Point> {
@@ -110,7 +110,7 @@ fn serve(served: Served, scenario: &Scenario, seed: u64) -> Result<Vec<Vec<f64>>
     Ok(receivers(scenario, &trial::simulate(scenario, served.scheme, seed, false)?))
 }
 
-fn tell(samples: &Samples) -> Findings {
+fn summarise(samples: &Samples) -> Findings {
     let gains = GAINS.map(|names| (names, gains(samples, names)));
     let series = gains.iter().map(|([over, under], all)| Series {
         name: format!("{over} over {under}"),

@@ -25,7 +25,7 @@ const BY_MEDIANS: Standing = Standing::Given("follows from the medians");
 /// Section 8: what a router hears in a day, of the median and of the largest, in GB.
 const DAY_GB: [f64; 2] = [3.0, 13.0];
 
-pub(super) fn tell(samples: &Samples) -> Findings {
+pub(super) fn summarise(samples: &Samples) -> Findings {
     let has = |panel: &str| samples.panels().contains(&panel);
     let testbeds = || TESTBEDS.iter().filter(|it| has(it.scenario));
     let fetchings = || FETCHINGS.iter().filter(|it| has(it.panel));
