@@ -28,8 +28,8 @@ pub fn out(page: &[u8]) -> io::Result<()> {
     }
 }
 
-/// What there is to tell.
-pub struct Told {
+/// What a command gives, in three forms.
+pub struct Summary {
     /// With a newline at its end.
     pub json: String,
     /// A page.
@@ -50,18 +50,18 @@ pub struct Wanted<'a> {
 }
 
 /// Writes it, files first: whoever reads standard output may go away.
-pub fn tell(wanted: Wanted<'_>, told: &Told) -> Result<(), Failure> {
+pub fn deliver(wanted: Wanted<'_>, summary: &Summary) -> Result<(), Failure> {
     let json_goes_to_stdout = wanted.json == Some(Path::new("-"));
     if let Some(path) = wanted.json.filter(|_| !json_goes_to_stdout) {
-        write(path, &told.json)?;
+        write(path, &summary.json)?;
     }
     if let Some(path) = wanted.html {
-        write(path, &told.html)?;
+        write(path, &summary.html)?;
     }
     if json_goes_to_stdout {
-        out(told.json.as_bytes())?;
+        out(summary.json.as_bytes())?;
     } else if !wanted.quiet {
-        out(told.table.as_bytes())?;
+        out(summary.table.as_bytes())?;
     }
     Ok(())
 }

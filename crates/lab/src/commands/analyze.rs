@@ -42,12 +42,12 @@ pub fn overhear(args: &AnalyzeOverhear) -> Result<(), Failure> {
         let observer = Observer::new(args.memory as usize, options);
         page.observers.push(observe(path, observer, &progress));
     }
-    tell(args, &page)?;
+    write(args, &page)?;
     let errors: Vec<_> = page.observers.iter().filter_map(|it| it.error.as_deref()).collect();
     if errors.is_empty() { Ok(()) } else { Err(Failure::refused(errors.join("\n"))) }
 }
 
-fn tell(args: &AnalyzeOverhear, page: &Page) -> Result<(), Failure> {
+fn write(args: &AnalyzeOverhear, page: &Page) -> Result<(), Failure> {
     let json_goes_to_stdout = args.json.as_deref() == Some(Path::new("-"));
     if let Some(path) = &args.json {
         let provenance = Provenance::new(origin(), &[], []);

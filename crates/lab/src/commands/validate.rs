@@ -10,7 +10,7 @@ use report::provenance::Provenance;
 use super::jobs::Jobs;
 use crate::cli::Validate;
 use crate::console::writable;
-use crate::console::{Told, Wanted, tell};
+use crate::console::{Summary, Wanted, deliver};
 use crate::failure::Failure;
 use crate::origin::origin;
 
@@ -45,13 +45,13 @@ pub fn run(args: &Validate) -> Result<(), Failure> {
     let began = Instant::now();
     let played = play(args, &cases, seeds)?;
     let report = compared(cases, seeds, &played, began.elapsed().as_secs_f64());
-    let told = Told {
+    let summary = Summary {
         html: provenance.on_html(&validate::page(&report)),
         json: json::text(&report, provenance)?,
         table: table::text(&report),
     };
     let (json, html) = (args.json.as_deref(), args.html.as_deref());
-    tell(Wanted { json, html, quiet: args.quiet }, &told)?;
+    deliver(Wanted { json, html, quiet: args.quiet }, &summary)?;
     judge(&report)
 }
 

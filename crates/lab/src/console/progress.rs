@@ -66,7 +66,7 @@ impl Step {
     }
 
     /// One part is done, and this is to be said of it.
-    pub fn tell(&self, text: String) {
+    pub fn tick_with(&self, text: String) {
         self.bar.set_message(text);
         self.bar.inc(1);
     }

@@ -86,9 +86,9 @@ fn fetch(plan: Plan<'_>, number: usize) -> Transfer {
     let request = &requests[number];
     let url = url(request.file);
     // While others fetch too, nobody knows for whom the gateway gives what.
-    let is_told = scheme.overhears() && scenario.workload.stagger.is_none();
+    let is_countable = scheme.overhears() && scenario.workload.stagger.is_none();
     let given =
-        || is_told.then(|| routers::given_by_gateway(scenario, &programs.hearsay)).flatten();
+        || is_countable.then(|| routers::given_by_gateway(scenario, &programs.hearsay)).flatten();
     let before = given();
     let answer = ask(&address::client(scenario, request.receiver), &url, number, &programs.curl);
     let got = answer
@@ -98,13 +98,13 @@ fn fetch(plan: Plan<'_>, number: usize) -> Transfer {
     let giver = cache_status(&got.headers).as_deref().and_then(source::giver).and_then(router);
     let asked_before = requests[..number].contains(request);
     let source = ServedBy::of(giver, request.receiver, scenario.gateway, asked_before);
-    let told = (scheme.overhears() && got.failure.is_none())
-        .then(|| overheard::told(scenario, &programs.hearsay, request.receiver, &url))
+    let counted = (scheme.overhears() && got.failure.is_none())
+        .then(|| overheard::bytes(scenario, &programs.hearsay, request.receiver, &url))
         .flatten();
     let from_gateway = before.and_then(|before| given()?.checked_sub(before));
-    let bytes_by_source = match told {
-        Some(told) => {
-            BytesBySource { from_gateway, ..told }.by_source(source, asked_before, got.bytes)
+    let bytes_by_source = match counted {
+        Some(counted) => {
+            BytesBySource { from_gateway, ..counted }.by_source(source, asked_before, got.bytes)
         }
         None => BTreeMap::from([(source.name().to_owned(), got.bytes)]),
     };

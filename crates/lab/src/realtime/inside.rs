@@ -56,7 +56,7 @@ pub fn run(args: &Run) -> Result<(), Failure> {
     let ends = [&snapshots[0], &snapshots[1]];
     let result =
         verdict::result(args, scheme, &scenario, transfers, ends, units_cut, began.elapsed());
-    tell(args, &scenario, &result, [&snapshots[0], &snapshots[1]])?;
+    write(args, &scenario, &result, [&snapshots[0], &snapshots[1]])?;
     if args.keep {
         keep(&scenario, lifeline);
         let [_, before] = &snapshots;
@@ -133,14 +133,14 @@ fn transfer(
     let scheme = scenario.scheme(args.scheme).map_err(io::Error::other)?;
     let plan = Plan { scenario, requests: &requests, files: &files, scheme, programs };
     let transfers = clients::run(plan, |transfer| {
-        step.tell(format!("router {}: {:.0} kbit/s", transfer.client, transfer.kbps));
+        step.tick_with(format!("router {}: {:.0} kbit/s", transfer.client, transfer.kbps));
     });
     let after = air.snapshot()?;
     step.done();
     Ok((transfers, [before, after]))
 }
 
-fn tell(
+fn write(
     args: &Run,
     scenario: &Scenario,
     run: &RunResult,

@@ -17,14 +17,14 @@ const AGAIN: Duration = Duration::from_millis(20);
 
 /// What a daemon tells of a transfer.
 #[derive(Debug, Deserialize)]
-struct Told {
+struct Recent {
     uri: String,
     #[serde(flatten)]
-    given: BytesBySource,
+    bytes: BytesBySource,
 }
 
 /// What the daemon of a client's router tells of the latest transfer of a file.
-pub fn told(
+pub fn bytes(
     scenario: &Scenario,
     hearsay: &Path,
     router: usize,
@@ -34,10 +34,10 @@ pub fn told(
     loop {
         let status = routers::ask(scenario, hearsay, router, "status").ok().flatten();
         let recent = status.map(|mut status| status["report"]["recent"].take());
-        let recent = recent.and_then(|it| serde_json::from_value::<Vec<Told>>(it).ok());
-        let told = recent.and_then(|it| it.into_iter().rev().find(|told| told.uri == url));
-        if told.is_some() || began.elapsed() > PATIENCE {
-            return told.map(|told| told.given);
+        let recent = recent.and_then(|it| serde_json::from_value::<Vec<Recent>>(it).ok());
+        let latest = recent.and_then(|it| it.into_iter().rev().find(|it| it.uri == url));
+        if latest.is_some() || began.elapsed() > PATIENCE {
+            return latest.map(|it| it.bytes);
         }
         thread::sleep(AGAIN);
     }

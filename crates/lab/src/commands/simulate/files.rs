@@ -12,7 +12,7 @@ use sim::world::{HOPS_MAX, Stat};
 use super::{Runs, captures, judge, seeds, wanted};
 use crate::cli::Sim;
 use crate::console::table;
-use crate::console::{Told, tell};
+use crate::console::{Summary, deliver};
 use crate::failure::Failure;
 use crate::ground::{ground, static_routes};
 use crate::origin::origin;
@@ -47,12 +47,12 @@ pub fn run(args: &Sim, scenario: &Scenario) -> Result<(), Failure> {
     let seeds = runs.results.iter().map(|it| it.seed);
     let all = Provenance::new(origin, &[scenario.setting(Some(scheme))], seeds);
     let html = page::compare(&runs.results, &ground(scenario, static_routes(scenario)));
-    let told = Told {
+    let summary = Summary {
         json: json(each, &runs.results)?,
         html: all.on_html(&html),
         table: text(scenario, &runs),
     };
-    tell(wanted(args), &told)?;
+    deliver(wanted(args), &summary)?;
     judge(runs.results.iter().flat_map(failed).collect(), args.strict)
 }
 

@@ -6,7 +6,7 @@ use sim::world::Outcome;
 
 use super::{Runs, captures, judge, seeds, wanted};
 use crate::cli::Sim;
-use crate::console::{Told, tell};
+use crate::console::{Summary, deliver};
 use crate::failure::Failure;
 use crate::origin::origin;
 
@@ -29,12 +29,12 @@ pub fn run(args: &Sim, scenario: &Scenario) -> Result<(), Failure> {
     })?;
     let seeds = runs.results.iter().map(|it| it.seed);
     let provenance = Provenance::new(origin, &[runs.scenario.setting(None)], seeds);
-    let told = Told {
+    let summary = Summary {
         html: provenance.on_html(&page::html(&runs.scenario, &runs)),
         json: json::text(&runs.scenario, &runs, provenance),
         table: table::text(&runs.scenario, &runs),
     };
-    tell(wanted(args), &told)?;
+    deliver(wanted(args), &summary)?;
     judge(failed(&runs), args.strict)
 }
 
