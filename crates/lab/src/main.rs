@@ -21,7 +21,7 @@ mod realtime;
 use cli::{Analyze, Cli, Command};
 use commands::{analyze, compare, list, repro, simulate, validate};
 use failure::Failure;
-use realtime::{inside, outside};
+use realtime::{launch, run};
 
 fn main() -> ExitCode {
     match dispatch(Cli::parse().command) {
@@ -38,8 +38,8 @@ fn end(failure: &Failure) -> ExitCode {
 
 fn dispatch(command: Command) -> Result<(), Failure> {
     match command {
-        Command::Run(args) => outside::run(&args, std::env::args_os().skip(2).collect()),
-        Command::Inside(args) => inside::run(&args).map_err(Failure::inside),
+        Command::Run(args) => launch::launch(&args, std::env::args_os().skip(2).collect()),
+        Command::Inside(args) => run::run(&args).map_err(Failure::inside),
         Command::Sim(args) => simulate::run(&args),
         Command::Validate(args) => validate::run(&args),
         Command::Repro(args) => repro::run(&args),

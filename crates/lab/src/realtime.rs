@@ -1,10 +1,10 @@
 //! A run in real time: real daemons and programs, an emulated radio.
 //!
-//! *Where to start:* `inside.rs`, a run from beginning to end; `air.rs`, the medium's loop; `outside.rs`,
+//! *Where to start:* `run.rs`, a run from beginning to end; `air.rs`, the medium's loop; `launch.rs`,
 //! how a run is begun and ended.
 
-pub mod inside;
-pub mod outside;
+pub mod launch;
+pub mod run;
 
 mod address;
 mod air;

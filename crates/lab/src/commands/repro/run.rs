@@ -22,7 +22,7 @@ use crate::cli::{Cli, Command};
 use crate::console;
 use crate::failure::Failure;
 use crate::origin::program;
-use crate::realtime::outside;
+use crate::realtime::launch;
 
 /// How often a run is tried of which the machine made nothing that counts.
 const TRIES: usize = 3;
@@ -175,7 +175,7 @@ impl<'a> Run<'a> {
         let parsed = Cli::try_parse_from(&words).map_err(Failure::failed)?;
         let Command::Run(args) = parsed.command else { return Err(Failure::failed("no run")) };
         // Behind the name of the program and of the command.
-        let end = outside::run(&args, words.into_iter().skip(2).collect());
+        let end = launch::launch(&args, words.into_iter().skip(2).collect());
         self.series.check()?;
         match end {
             // Transfers that fail are part of what comes of a run, which has said so.

@@ -19,7 +19,7 @@ use super::clients::Plan;
 use super::lifeline::Lifeline;
 use super::origin::Files;
 use super::require::Programs;
-use super::{address, clients, network, origin, outside, require, routers, verdict};
+use super::{address, clients, launch, network, origin, require, routers, verdict};
 use crate::cli::Run;
 use crate::console::progress::Progress;
 use crate::console::{self, table};
@@ -43,7 +43,7 @@ pub fn run(args: &Run) -> Result<(), Failure> {
     let began = Instant::now();
     let scenario =
         Scenario::load_seeded(&args.scenario, &args.set, args.seed).map_err(Failure::refused)?;
-    let scheme = outside::scheme(args, &scenario)?;
+    let scheme = launch::scheme(args, &scenario)?;
     let programs = require::programs(&scenario, scheme)?;
     let progress = Progress::new(args.quiet);
     network::make_private_places()?;
@@ -146,7 +146,7 @@ fn write(
     run: &RunResult,
     snapshots: [&Snapshot; 2],
 ) -> Result<(), Failure> {
-    let setting = scenario.setting(Some(outside::scheme(args, scenario)?));
+    let setting = scenario.setting(Some(launch::scheme(args, scenario)?));
     let provenance = Provenance::new(origin(), &[setting], [args.seed]);
     let stamped = provenance.clone().on(result::SCHEMA, run);
     let json = serde_json::to_string_pretty(&stamped).map_err(Failure::failed)? + "\n";

@@ -18,8 +18,8 @@ use signal_hook::iterator::Signals;
 use sim::scenario::Scenario;
 use wire::Scheme;
 
-use super::inside::ENTER;
 use super::require;
+use super::run::ENTER;
 use crate::cli::Run;
 use crate::console::writable;
 use crate::failure::Failure;
@@ -39,7 +39,7 @@ pub fn scheme(args: &Run, scenario: &Scenario) -> Result<Scheme, Failure> {
 }
 
 /// `hearsay-lab run`; `words` are its command line behind `run`.
-pub fn run(args: &Run, words: Vec<OsString>) -> Result<(), Failure> {
+pub fn launch(args: &Run, words: Vec<OsString>) -> Result<(), Failure> {
     let scenario =
         Scenario::load_seeded(&args.scenario, &args.set, args.seed).map_err(Failure::refused)?;
     require::playable(&scenario)?;
