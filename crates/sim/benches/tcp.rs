@@ -1,6 +1,6 @@
-//! How much CPU time TCP costs, without a medium between the two ends.
+//! The CPU time of TCP, without a medium between the two ends.
 //!
-//! `cargo bench -p sim --bench tcp`; throughput is payload per CPU second.
+//! `cargo bench -p sim --bench tcp`; throughput is payload per second of CPU time.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
@@ -12,10 +12,10 @@ use sim::net::{Config, Event, Host, Interface, SocketId};
 use wire::Instant;
 
 const MEGABYTE: usize = 1_000_000;
-/// After this time everything that one side has sent is with the other.
+/// After this time everything that one side has sent has arrived at the other.
 const DELAY: Duration = Duration::from_micros(500);
 
-/// Two connections, one of which has something to send.
+/// Two connections; one has data to send.
 struct Connections {
     now: Instant,
     from: Connection,

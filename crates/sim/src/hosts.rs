@@ -1,8 +1,8 @@
-//! What stands outside of the mesh: clients that ask for files, the origin that has them, and the
-//! HTTP/1.1 that they speak.
+//! The machines outside the mesh: clients that request files, the origin that has them, and the HTTP/1.1 that
+//! they speak.
 //!
-//! *Who calls it:* the world, as programs on machines; [`http`] also the router's driver. *What it never
-//! does:* cache, or decide who is asked. *Where to start:* [`Client`], [`Origin`].
+//! *Who calls it:* the world runs them as programs on machines; the router's driver uses [`http`] too. *What
+//! it never does:* cache, or decide which router is asked. *Where to start:* [`Client`], [`Origin`].
 
 use bytes::{Bytes, BytesMut};
 use wire::Instant;
@@ -25,7 +25,7 @@ pub(crate) use origin::format_date;
 pub use origin::{Answer, Body, Files};
 pub use server::Origin;
 
-/// Reads at most so much, in one piece, of all segments that have come.
+/// Reads up to `most` bytes, and joins the segments that have arrived into one piece.
 pub(crate) fn read(now: Instant, host: &mut Host, socket: SocketId, most: usize) -> Option<Bytes> {
     let first = host.read(now, socket, most)?;
     let mut left = most - first.len();
@@ -40,7 +40,8 @@ pub(crate) fn read(now: Instant, host: &mut Host, socket: SocketId, most: usize)
     Some(bytes.freeze())
 }
 
-/// Takes what comes at a socket of which nothing more is wanted: else its peer would wait for room.
+/// Reads and drops what arrives at a socket whose data is no longer wanted. Otherwise its receive window
+/// would stay closed, and its peer would wait.
 pub(crate) fn discard(now: Instant, host: &mut Host, socket: SocketId) {
     while host.read(now, socket, usize::MAX).is_some() {}
 }

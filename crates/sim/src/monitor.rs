@@ -1,23 +1,22 @@
-//! Frames as a station's monitor interface shows them: radiotap's header, then the frame without FCS.
+//! Frames as a station's monitor interface shows them: a radiotap header, then the frame without its FCS.
 //!
-//! *Who calls it:* the world, if somebody watches it, and the lab's air. *What it never does:* write
-//! files.
+//! *Who calls it:* the world if a tap watches it, and the lab's air. *What it never does:* write files.
 
 use radio::{Config, Control, ControlFrame, Destination, Frame, Phy, Rate, Reception, Station};
 use wire::Instant;
 use wire::capture::ieee80211::{self, Data, Mac};
 use wire::capture::radiotap::{self, Radiotap};
 
-/// The ad hoc network's own address on the air.
+/// The BSSID of the ad hoc network.
 pub const BSSID: Mac = [0x02, 0x68, 0x65, 0x61, 0x72, 0x00];
 
-/// The channels that we say it is: 1, or of 802.11a 36.
+/// Centre frequency of the channel that radiotap headers name: channel 1, or 36 for 802.11a.
 const CHANNEL_MHZ: u16 = 2412;
 const CHANNEL_A_MHZ: u16 = 5180;
-/// What a station's own frames are shown with.
+/// Signal strength with which a station's own frames are shown.
 const OWN_DBM: i8 = 0;
 
-/// One frame, made once and shown to all who heard it; the signal alone differs.
+/// One frame, built once and shown to each station that received it; only the signal strength differs.
 #[derive(Debug)]
 pub struct Monitor {
     shown: Vec<u8>,
@@ -26,7 +25,7 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// For the frames of such a channel.
+    /// A monitor for frames on a medium with this configuration.
     pub fn new(config: &Config) -> Self {
         let reserved_for_ack_us = config.reserved_for_ack().as_micros() as u16;
         Self { shown: Vec::new(), phy: config.phy, reserved_for_ack_us }
@@ -66,12 +65,12 @@ impl Monitor {
         }
     }
 
-    /// The frame as its sender shows it.
+    /// The frame as its sender's monitor interface shows it.
     pub fn shown_to_sender(&mut self) -> &[u8] {
         self.shown_with(OWN_DBM)
     }
 
-    /// The frame as one receiver got it.
+    /// The frame as a receiver's monitor interface shows it.
     pub fn shown_to(&mut self, reception: &Reception) -> &[u8] {
         self.shown_with(reception.power_dbm() as i8)
     }
@@ -81,7 +80,7 @@ impl Monitor {
         &self.shown
     }
 
-    /// Radiotap's time is that of the first bit behind preamble and header.
+    /// Radiotap's timestamp is that of the first bit after the preamble and header.
     fn begin(&mut self, began: Instant, rate: Rate) {
         let radiotap = Radiotap {
             tsft_us: (began + self.phy.preamble(rate)).as_nanos() / 1000,
@@ -94,7 +93,7 @@ impl Monitor {
     }
 }
 
-/// The link-layer address of a router, which are counted from 0.
+/// The MAC address of a router; routers are counted from 0.
 pub fn mac(router: usize) -> Mac {
     let [.., high, low] = (router + 1).to_be_bytes();
     [0x02, 0x68, 0x65, 0x61, 0x72_u8.wrapping_add(high), low]
@@ -130,7 +129,7 @@ mod tests {
         };
         monitor.control(&frame);
         let shown = monitor.shown_to_sender();
-        // A long preamble and header take 192 µs.
+        // The long preamble and header take 192 µs.
         assert_eq!(shown[8..16], 200_u64.to_le_bytes());
         assert_eq!(shown[radiotap::LEN..], ieee80211::rts(mac(1), mac(0), 314));
     }

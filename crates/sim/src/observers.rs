@@ -1,9 +1,9 @@
-//! Routers that only listen: what overhearing makes of the frames that each station hears.
+//! Stations that only listen: what the overhearing engine makes of the frames that each station receives.
 //!
-//! *What this is:* [`Observers`], a tap that gives each station's frames to engines of its own, as the
-//! paper's sniffers beside the routers did (Ditto, section 6.2). *Who calls it:* experiments: they watch
-//! a world with [`Observers::tap`], and ask for [`Observers::finish`] in the end. *What it never does:*
-//! change what is on the air. *Where to start:* [`Listening`].
+//! *What this is:* [`Observers`], a tap that gives each station's frames to engines of its own, like the
+//! paper's sniffers beside the routers (Ditto, section 6.2). *Who calls it:* experiments: they watch a world
+//! through [`Observers::tap`], and call [`Observers::finish`] at the end. *What it never does:* change what
+//! is on the air. *Where to start:* [`Listening`].
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,26 +17,28 @@ use wire::{ChunkId, Instant};
 
 use crate::world::Tap;
 
-/// More than what one transfer of a megabyte brings over some hops.
+/// More than one transfer of a megabyte adds over several hops.
 const BUDGET_BYTES: usize = 8 << 20;
-/// What engines hash with: nobody attacks them here, and runs must be the same.
+/// The key of the engines' hash tables. It is fixed because runs must repeat, and no attacker sends traffic
+/// here.
 const SEED: [u8; 32] = *b"observers of a simulated medium.";
-/// The end of all time.
+/// Later than any event.
 const NEVER: Instant = Instant::from_nanos(u64::MAX);
 
-/// How observers listen.
+/// How an observer reassembles chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listening {
-    /// As the daemon does.
+    /// Like the daemon.
     Whole,
-    /// As the paper's: of no use is what a stream brings of a chunk whose first packet was missed there.
+    /// Like the paper's observers: if the first packet of a chunk was missed in a TCP stream, the rest of
+    /// that chunk in that stream is not used.
     First,
-    /// The same, and each stream for itself: no chunk is made of several.
+    /// Like `First`, and no chunk is joined from several streams.
     Alone,
 }
 
 impl Listening {
-    /// All, by their places.
+    /// All ways, in the order of the results.
     pub const ALL: [Self; 3] = [Self::Whole, Self::First, Self::Alone];
 
     fn options(self) -> Options {
@@ -50,30 +52,31 @@ impl Listening {
     }
 }
 
-/// What one observer made of what it heard.
+/// What one observer has reconstructed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Made {
-    /// Chunks that are whole, each counted once.
+    /// Complete chunks, each counted once.
     pub chunks: usize,
-    /// Payload of TCP that was heard, repetitions of a frame not counted.
+    /// TCP payload received, without repeated frames.
     pub payload_bytes: u64,
-    /// Bytes that were kept, and made no chunk.
+    /// Bytes that were kept but completed no chunk.
     pub unused_bytes: u64,
 }
 
-/// All stations, listening.
+/// The observers of all stations.
 #[derive(Clone, Debug)]
 pub struct Observers(Rc<RefCell<Vec<Observer>>>);
 
-/// One station.
+/// The observer of one station.
 #[derive(Debug)]
 struct Observer {
-    /// The latest frame of each neighbour: drivers drop repetitions by its number.
+    /// The sequence number of each neighbour's latest frame. As drivers do, a repeated frame is dropped by
+    /// it.
     latest: BTreeMap<Mac, u16>,
     listeners: [Listener; Listening::ALL.len()],
 }
 
-/// An engine, and what it gave out.
+/// An engine, and the chunks that it has reconstructed.
 #[derive(Debug)]
 struct Listener {
     engine: Overhear,
@@ -81,20 +84,20 @@ struct Listener {
 }
 
 impl Observers {
-    /// One for each station.
+    /// Observers for this many stations.
     pub fn new(stations: usize) -> Self {
         let observer =
             || Observer { latest: BTreeMap::new(), listeners: Listening::ALL.map(Listener::new) };
         Self(Rc::new(RefCell::new((0..stations).map(|_| observer()).collect())))
     }
 
-    /// For [`World::watch`](crate::world::World::watch).
+    /// The tap for [`World::watch`](crate::world::World::watch).
     pub fn tap(&self) -> Box<dyn Tap> {
         Box::new(self.clone())
     }
 
-    /// What each station has made of all that it heard, in each way of listening; to be asked when nothing
-    /// more is on the air.
+    /// What each station has reconstructed, in each way of listening. Call it when nothing more is on the
+    /// air.
     pub fn finish(&self) -> Vec<[Made; Listening::ALL.len()]> {
         let mut observers = self.0.borrow_mut();
         observers.iter_mut().map(|it| it.listeners.each_mut().map(Listener::made)).collect()
@@ -145,7 +148,7 @@ impl Listener {
     }
 
     fn made(&mut self) -> Made {
-        // What waits for a head has waited in vain.
+        // Lets the engine give up what still waits for a chunk's head.
         self.engine.handle_timeout(NEVER);
         self.drain();
         let it = self.engine.counters();

@@ -1,7 +1,7 @@
-//! A wire: one direction of a link with a rate, a delay and a queue, in virtual time.
+//! One direction of a wired link with a rate, a delay and a queue, in virtual time.
 //!
-//! *What this is:* [`Pipe`], for the gateway's uplink. *Who calls it:* the simulator's loop, and the
-//! lab's medium in real time. *What it never does:* lose or reorder what it has taken, or read a clock.
+//! *What this is:* [`Pipe`], for the gateway's uplink. *Who calls it:* the simulator's loop, and the lab's
+//! medium in real time. *What it never does:* lose or reorder a packet that it has accepted, or read a clock.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -12,21 +12,21 @@ const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
 /// One direction of a wired link.
 ///
-/// A packet leaves when the ones before it have left and its own bits have been sent, and arrives one
-/// delay later. When packets leave is known to a fraction of a nanosecond, so a long run of packets
-/// takes as long as its bits take and does not drift.
+/// A packet leaves when the packets before it have left and its own bits are sent, and arrives one delay
+/// later. Departure times are kept to a fraction of a nanosecond, so that a long run of packets does not
+/// drift.
 #[derive(Clone, Debug)]
 pub struct Pipe<F> {
     bits_per_second: u64,
     delay: Duration,
     packets_max: usize,
-    /// Until when the wire is busy, in whole nanoseconds…
+    /// When the link falls idle, in whole nanoseconds, …
     busy_nanos: u64,
-    /// … and in addition so many parts of a nanosecond, `bits_per_second` of which make one.
+    /// … plus this many parts of a nanosecond; `bits_per_second` parts make one nanosecond.
     busy_parts: u64,
-    /// In the order in which they leave.
+    /// Packets in the order in which they leave.
     packets: VecDeque<Packet<F>>,
-    /// How many of them had left when something was last sent.
+    /// How many of them had left at the latest send.
     left: usize,
 }
 
@@ -37,7 +37,7 @@ struct Packet<F> {
 }
 
 impl<F> Pipe<F> {
-    /// An empty one; at most `packets_max` packets wait while another is being sent.
+    /// An idle link. At most `packets_max` packets wait while another is being sent.
     ///
     /// # Panics
     ///
@@ -55,7 +55,7 @@ impl<F> Pipe<F> {
         }
     }
 
-    /// Takes a packet of so many bytes, or gives it back because the queue is full.
+    /// Takes a packet of `bytes` bytes, or gives it back if the queue is full.
     ///
     /// `now` must not go back from one call to the next, here and in [`Pipe::receive`].
     pub fn send(&mut self, now: Instant, bytes: u32, packet: F) -> Result<(), F> {
@@ -77,14 +77,13 @@ impl<F> Pipe<F> {
         Ok(())
     }
 
-    /// When the next packet arrives, if one is on its way.
+    /// When the next packet arrives, if one is in flight.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.packets.front().map(|packet| packet.leaves + self.delay)
     }
 
-    /// The next packet that has arrived by now, with the moment of its arrival.
-    ///
-    /// That is the first whole nanosecond by which all of it is there.
+    /// The next packet that has arrived at `now`, and when it arrived: at the first whole nanosecond at which
+    /// all its bits are there.
     pub fn receive(&mut self, now: Instant) -> Option<(Instant, F)> {
         let arrived = self.poll_timeout().filter(|it| *it <= now)?;
         let packet = self.packets.pop_front()?;
@@ -145,7 +144,7 @@ mod tests {
     fn a_fraction_is_forgotten_when_the_wire_falls_idle() {
         let mut pipe = Pipe::new(3_000_000_000, Duration::ZERO, 10);
         pipe.send(at(0), 1, ()).unwrap();
-        // Busy until 8/3 ns: at 2 ns the next must wait, at 10 ns it need not.
+        // The link is busy until 8/3 ns: a packet at 2 ns must wait, one at 10 ns need not.
         pipe.send(at(2), 1, ()).unwrap();
         pipe.send(at(10), 1, ()).unwrap();
         let arrivals: Vec<_> =
@@ -162,13 +161,13 @@ mod tests {
         }
         assert_eq!(pipe.send(at(0), 125, 3), Err(3));
         assert_eq!(pipe.send(at(999_999), 125, 4), Err(4));
-        // The first has left, though it has not arrived.
+        // The first packet has left, though it has not arrived.
         assert_eq!(pipe.send(at(1_000_000), 125, 5), Ok(()));
         assert_eq!(pipe.send(at(1_000_000), 125, 6), Err(6));
         let arrived: Vec<_> = std::iter::from_fn(|| pipe.receive(at(14_000_000))).collect();
         let expected = [(11, 0), (12, 1), (13, 2), (14, 5)];
         assert_eq!(arrived, expected.map(|(ms, packet)| (at(ms * 1_000_000), packet)));
-        // What has been fetched counts no more.
+        // Packets that were received do not count.
         for packet in 7..10 {
             assert_eq!(pipe.send(at(14_000_000), 125, packet), Ok(()));
         }

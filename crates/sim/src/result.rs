@@ -1,4 +1,4 @@
-//! What a run gave: the JSON that every driver of a scenario writes, and that reports are made of.
+//! The result of a run: the JSON that simulator and lab write, and that pages are made from.
 
 use std::collections::BTreeMap;
 
@@ -14,35 +14,36 @@ mod tables;
 
 use source::ServedBy;
 
-/// The schema of a result, with where it comes from beside it: `docs/schema/run-1.json`.
+/// Name of the schema of a result with its provenance: `docs/schema/run-1.json`.
 pub const SCHEMA: &str = "hearsay/run/1";
 
-/// One run of one scenario.
+/// The result of one run of a scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunResult {
     /// The scenario's name.
     pub scenario: String,
-    /// Who intercepts and caches: `end-to-end`, `default`, `thcp`, `ph-thcp`, `ditto`.
+    /// The scheme, which says which routers intercept and cache: `end-to-end`, `default`, `thcp`, `ph-thcp`,
+    /// `ditto`.
     pub scheme: String,
-    /// Losses, back-off, order and content came from here.
+    /// The seed of losses, back-off, the order of requests, and content.
     pub seed: u64,
     /// `lab` (real time, real daemons) or `sim` (virtual time).
     pub mode: String,
-    /// Whether the medium kept up with the clock; always so in virtual time.
+    /// Whether the medium kept up with the clock; always true in virtual time.
     pub valid: bool,
-    /// When the first request could go out, in seconds since 1970: what captures show before is how routers
-    /// met.
+    /// When the first request could go out, in seconds since 1970. Captured frames before that belong to
+    /// routers meeting their peers.
     #[serde(default)]
     pub began_unix_s: f64,
-    /// In the order in which they began.
+    /// All transfers, in the order in which they began.
     pub transfers: Vec<Transfer>,
-    /// The share of the transfers that each source had; those that failed are left out.
+    /// The share of the transfers that each source served, without failed transfers.
     pub share_by_source: BTreeMap<ServedBy, f64>,
-    /// What the gateway carried.
+    /// What passed through the gateway.
     pub gateway: Gateway,
-    /// What the air carried.
+    /// What was sent over the air.
     pub radio: Radio,
-    /// How long the run took, with building up.
+    /// Duration of the run with its set-up, in seconds of wall-clock time.
     pub wall_seconds: f64,
 }
 
@@ -52,7 +53,7 @@ impl RunResult {
         median(self.transfers.iter().map(|transfer| transfer.kbps)).unwrap_or(0.0)
     }
 
-    /// The same for clients that are so many hops from the gateway.
+    /// The median throughput in kbit/s by the client's number of hops from the gateway.
     pub fn median_kbps_by_hops(&self) -> BTreeMap<usize, f64> {
         stats::by_hops(&self.transfers)
             .into_iter()
@@ -62,76 +63,75 @@ impl RunResult {
             .collect()
     }
 
-    /// The share of transfers that spared the gateway.
+    /// The share of transfers served without the gateway.
     pub fn hit_share(&self) -> f64 {
         source::hits(&self.share_by_source)
     }
 }
 
-/// One client's download.
+/// One download by a client.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Transfer {
     /// The access router that the client is wired to.
     pub client: String,
-    /// How many hops that is from the gateway.
+    /// Number of hops from that router to the gateway.
     pub hops: usize,
-    /// What it asked for.
+    /// The requested URL.
     pub url: String,
     /// Bytes of the body that arrived.
     pub bytes: u64,
-    /// From the start to the first byte of the response.
+    /// Seconds from the start to the first byte of the response.
     pub ttfb_s: f64,
-    /// From the start to the last byte.
+    /// Seconds from the start to the last byte.
     pub seconds: f64,
     /// `bytes` over `seconds`, in kbit/s.
     pub kbps: f64,
-    /// Who had what it got; not of transfers that failed.
+    /// Who served it; `None` for a failed transfer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<ServedBy>,
-    /// Where the bytes came from: `local`, `ph-local`, `remote`, `gateway`, `origin`, `overheard`,
-    /// `repaired` (overheard, of units of which a peer sent the rest).
+    /// Bytes by source: `local`, `ph-local`, `remote`, `gateway`, `origin`, `overheard`, `repaired` (the
+    /// overheard part of units whose rest a peer sent).
     pub bytes_by_source: BTreeMap<String, u64>,
-    /// Whether the body was what the origin has.
+    /// Whether the body equals the origin's file.
     pub sha256_ok: bool,
-    /// Why it failed, if it did: then the body is not whole, rather than wrong.
+    /// Why it failed, if it did. A failed transfer has an incomplete body, not a wrong one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// What the gateway carried during the transfers.
+/// What passed through the gateway during the transfers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Gateway {
     /// Bytes of IP packets that came from the origin over the uplink.
     pub bytes_from_origin: u64,
-    /// Bytes of 802.11 frames that the gateway sent, repetitions and acknowledgements counted.
+    /// Bytes of the 802.11 frames that the gateway sent, including retransmissions and acknowledgements.
     pub bytes_over_air: u64,
-    /// Units that it cut of what came from the origin.
+    /// Number of units that it cut from the origin's responses.
     #[serde(default)]
     pub units_cut: u64,
 }
 
-/// What the air carried during the transfers.
+/// What was sent over the air during the transfers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Radio {
-    /// What holds an idle receiver, `lock` or `nolock`, as the scenario's key says; no figure means
-    /// anything without.
+    /// What holds an idle receiver, `lock` or `nolock`, as the scenario's key `receiver` says. Figures of the
+    /// two are not comparable.
     #[serde(default)]
     pub receiver: String,
-    /// What decides whether a frame arrives, `capture` or `bit-error`.
+    /// What decides whether a frame is received, `capture` or `bit-error`.
     #[serde(default)]
     pub reception: String,
-    /// 802.11 data frames, repetitions included.
+    /// 802.11 data frames, including retransmissions.
     pub data_frames: u64,
     /// 802.11 control frames: acknowledgements.
     pub control_frames: u64,
-    /// Sum of the durations of all frames.
+    /// Sum of the durations of all frames, in seconds.
     pub airtime_seconds: f64,
-    /// Network load: IP packets that were sent, at all hops, TCP's acknowledgements counted, over the
-    /// number of transfers.
+    /// Network load: IP packets sent at all hops, including TCP acknowledgements, per transfer.
     pub packets_per_file: f64,
-    /// Packets of the routing protocol that were sent; they are not in `packets_per_file`.
+    /// Packets of the routing protocol that were sent. `packets_per_file` does not include them.
     pub routing_packets: u64,
-    /// How late the medium acted, in milliseconds, at the 99th percentile; 0 in virtual time.
+    /// How late the medium acted: the 99th percentile in milliseconds; 0 in virtual time.
     pub late_ms_p99: f64,
 }
 

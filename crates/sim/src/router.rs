@@ -1,9 +1,9 @@
 //! A router: the daemon's engine, driven in virtual time.
 //!
-//! *What this is:* [`Router`], the program that gives one [`Node`] what happens at its machine's sockets and
-//! on its disk, and does what it says; it stands where the daemon's loop stands. *Who calls it:* the world.
-//! *What it never does:* decide anything that the engine decides. *Where to start:* `Router::work`; then
-//! `callers.rs` (clients), `fetches.rs` (origins), `links.rs` (peers), `disk.rs`.
+//! *What this is:* [`Router`], the program that gives one [`Node`] the events of its machine's sockets and
+//! disk, and performs the engine's outputs, as the daemon's loop does. *Who calls it:* the world. *What it
+//! never does:* decide anything that the engine decides. *Where to start:* `Router::work`; then `callers.rs`
+//! (clients), `fetches.rs` (origins), `links.rs` (peers), `disk.rs`.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -37,39 +37,39 @@ use links::{Links, plain};
 
 /// The port for peers.
 pub const PEER_PORT: u16 = 3131;
-/// The port of what clients ask for.
+/// The port on which clients' requests are intercepted.
 pub const HTTP_PORT: u16 = 80;
-/// When the program was built, as the daemon has it: a clock before this is wrong.
+/// When the program was built. As in the daemon, a clock before this date is wrong.
 const BUILT: Date = Date::from_unix(1_793_491_200);
 
-/// How a router is.
+/// The settings of a router.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Its name, in what caches say of themselves.
+    /// Its name in `Cache-Status`.
     pub name: String,
-    /// All its chance, and who it is to its peers, come from here.
+    /// The seed of its random numbers and of its identity towards peers.
     pub seed: u64,
-    /// How it selects whom to ask; `None`: it knows of no peers.
+    /// How it selects the peer to ask; `None` if it has no peers.
     pub selection: Option<Selection>,
-    /// Its way to the gateway, at the beginning.
+    /// Its routes at the beginning.
     pub table: RouteTable,
     /// The station with the uplink.
     pub gateway: usize,
     /// Interfaces on which clients are intercepted.
     pub intercepts: Vec<Interface>,
-    /// Listens to what neighbours send each other.
+    /// How it listens to frames between neighbours, if it does.
     pub overhear: Option<Listening>,
-    /// What it keeps.
+    /// The size and policy of its store.
     pub store: StoreSize,
-    /// Of the engine's memory, in bytes.
+    /// The engine's memory budget, in bytes.
     pub memory_bytes: u64,
-    /// How content is cut.
+    /// How content is cut into units.
     pub profile: &'static Profile,
-    /// Addresses of origins, by name.
+    /// Addresses of origins, by host name.
     pub names: BTreeMap<String, IpAddr>,
 }
 
-/// An engine and all that its driver has.
+/// An engine and the state of its driver.
 pub struct Router {
     node: Node,
     disk: Disk,
@@ -89,10 +89,11 @@ pub struct Router {
 
 #[deny(clippy::wildcard_enum_match_arm, reason = "no output may be overlooked")]
 impl Router {
-    /// An engine on an empty disk.
+    /// An engine with an empty store.
     ///
     /// # Errors
-    /// Those that the store has, which has none in memory.
+    ///
+    /// Errors of the store; a store in memory has none.
     pub fn new(settings: Settings) -> Result<Self, store::Error> {
         let (disk, index) = Disk::new(settings.store, settings.seed)?;
         let stream = |purpose: &str| blake3::derive_key(purpose, &settings.seed.to_le_bytes());
@@ -111,7 +112,7 @@ impl Router {
             seed: stream("hearsay sim 2026 chance"),
             memory_bytes: settings.memory_bytes,
             profile: settings.profile,
-            // As the daemon's: one object never pushes out everything else.
+            // As in the daemon, one object never evicts all others.
             object_bytes_max: settings.store.bytes / 2,
             allow: Vec::new(),
             access: node::Access::default(),
@@ -135,27 +136,27 @@ impl Router {
         })
     }
 
-    /// What the engine has counted.
+    /// The engine's counters.
     pub fn report(&self) -> Report {
         self.node.report()
     }
 
-    /// Whether it listens to what is for others.
+    /// Whether it listens to frames for others.
     pub fn overhears(&self) -> bool {
         self.overhears
     }
 
-    /// Whether it is connected with a peer at this address.
+    /// Whether it is connected to a peer at this address.
     pub fn knows(&self, address: IpAddr) -> bool {
         self.node.peers().iter().any(|peer| peer.address == address)
     }
 
-    /// How often the engine had something to say to whoever runs it: that something is wrong.
+    /// How often the engine gave a notice for its operator: that something is wrong.
     pub fn notices(&self) -> u64 {
         self.notices
     }
 
-    /// Tells the engine what happened, and does all that it says, until it says no more.
+    /// Gives the engine its inputs and performs its outputs, until there are no more of either.
     fn work(&mut self, now: Instant, host: &mut Host) {
         loop {
             while let Some(input) = self.inputs.pop_front() {
@@ -164,7 +165,7 @@ impl Router {
                     self.perform(now, host, output);
                 }
             }
-            // What the engine wrote while it took in one thing goes out together.
+            // Everything that the engine wrote for one input goes out together.
             self.links.flush(now, host, &mut self.inputs);
             self.callers.flush(now, host, &mut self.inputs);
             if self.inputs.is_empty() {
@@ -184,7 +185,7 @@ impl Router {
                 let addresses = self.fetches.resolve(&name);
                 inputs.push_back(Input::Name(name, Some(addresses)));
             }
-            // There is no socket for it yet, and no engine that sends one.
+            // The simulator has no datagram socket for peers yet, and no scheme sends a datagram.
             Output::Datagram(..) => {}
             Output::Notice(_) => self.notices += 1,
         }
@@ -202,7 +203,7 @@ impl Router {
     }
 }
 
-/// What a driver needs to know of a connection that was accepted.
+/// What the driver needs to know of an accepted connection.
 struct Accepted {
     local: SocketAddr,
     remote: SocketAddr,
@@ -265,7 +266,8 @@ impl Program for Router {
     }
 
     fn overhear(&mut self, now: Instant, host: &mut Host, packet: &Packet) {
-        // What is for us comes by its own connection, whoever relays it on its way.
+        // Segments addressed to or from this router also arrive on its own connection, so they are not
+        // overheard.
         let is_ours = [packet.from, packet.to].iter().any(|it| host.addresses().contains(it.ip()));
         let Some(segment) = overheard(packet).filter(|_| !is_ours) else { return };
         self.inputs.push_back(Input::Overheard(vec![segment]));
@@ -316,7 +318,7 @@ impl fmt::Debug for Router {
     }
 }
 
-/// A segment that says something, as a capture would show it.
+/// A segment with payload, as a capture would show it.
 fn overheard(packet: &Packet) -> Option<Overheard> {
     let Body::Tcp(segment) = &packet.body else { return None };
     let has = |flag| segment.flags.has(flag);

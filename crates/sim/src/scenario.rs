@@ -1,10 +1,9 @@
-//! What a run takes place in: routers, who hears whom, the uplink, and what is asked for.
+//! A scenario: routers, who hears whom, the uplink, and what clients request.
 //!
-//! *What this is:* [`Scenario`], read from TOML, which cannot be wrong any more. *Who calls it:* the
-//! simulator and the lab; one file drives both. *What it never does:* draw by chance, except in
-//! [`Scenario::requests`] from a seed that is given; or read anything but the user's own file.
-//! *Where to start:* [`Scenario::load`], then `scenarios/chain.toml`, then `scenario/key.rs`, which
-//! lists every key.
+//! *What this is:* [`Scenario`], read from TOML and valid once it is read. *Who calls it:* the simulator and
+//! the lab; one file drives both. *What it never does:* draw random numbers, except from a given seed; or
+//! read any file but the user's own. *Where to start:* [`Scenario::load`], then `scenarios/chain.toml`, then
+//! `scenario/key.rs`, which lists every key.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -47,7 +46,7 @@ use tree::Tree;
 pub use variant::{Cancel, Halves, Heads, Streams, Units, Variant};
 pub use workload::{Order, Request, Workload};
 
-/// Those that are there wherever the program is.
+/// The scenarios that are part of the program.
 const BUILT_IN: [(&str, &str); 8] = [
     ("chain", include_str!("../../../scenarios/chain.toml")),
     ("emulab8", include_str!("../../../scenarios/emulab8.toml")),
@@ -62,43 +61,43 @@ const BUILT_IN: [(&str, &str); 8] = [
 /// A mesh, its uplink, and what its clients do.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// Of a built-in one its name, else that of the file without its ending.
+    /// The name of a built-in scenario, else the file's name without its ending.
     pub name: String,
     /// What it is, in a sentence.
     pub description: String,
     /// The stations' rates and queues.
     pub radio: radio::Config,
-    /// Who hears whom; a station's number is its router's place in `routers`.
+    /// Which stations hear each other. A station's number is its router's index in `routers`.
     pub links: Links,
-    /// Frames can be received up to here, in metres.
+    /// The farthest distance at which frames can be received, in metres.
     pub range_m: f64,
-    /// In the order of the file.
+    /// All routers, in the order of the file.
     pub routers: Vec<Router>,
-    /// Which of the routers has the uplink.
+    /// The router with the uplink.
     pub gateway: usize,
-    /// Routers whose clients ask for files, in their order; never the gateway, none twice.
+    /// Routers whose clients request files, in order; never the gateway, none twice.
     pub receivers: Vec<usize>,
-    /// How links change while it runs, if they do.
+    /// How links change during a run, if they do.
     pub changes: Option<Changes>,
     /// Where the lab's routers get their routes from.
     pub routing: Routing,
-    /// How TCP of the lab's machines avoids congestion.
+    /// The congestion control of the lab's machines.
     pub congestion: Congestion,
-    /// What routers do otherwise than by default.
+    /// Settings in which routers differ from the daemon's defaults.
     pub variant: Variant,
-    /// Between the gateway and the origin.
+    /// The link between the gateway and the origin.
     pub uplink: Uplink,
-    /// What moves through the mesh.
+    /// The kind of traffic.
     pub traffic: Traffic,
-    /// What the clients do, where they ask for files.
+    /// What clients request, if the traffic is files.
     pub workload: Workload,
-    /// How much there is of traffic that goes on until the time is over.
+    /// The flows, if the traffic is flows that last until the run ends.
     pub load: Load,
-    /// What clients do that read pages.
+    /// What clients do, if they read pages.
     pub browsing: Browsing,
-    /// The machines' TCP, where the simulator is their stack.
+    /// TCP settings of the simulator's machines.
     pub tcp: tcp::Config,
-    /// Every key that applies, with its value now, for reports.
+    /// Every key that applies, with its current value, for reports.
     pub keys: Vec<Key>,
     tree: Tree,
 }
@@ -114,41 +113,41 @@ pub struct Router {
     pub y_m: f64,
 }
 
-/// Who decides on routes.
+/// What decides on routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Routing {
-    /// The scenario, once and for all.
+    /// The scenario: routes are fixed.
     Static,
-    /// babeld, while it runs.
+    /// babeld, during the run.
     Babel,
 }
 
-/// An algorithm of Linux, by which TCP avoids congestion.
+/// An algorithm of Linux's TCP for congestion control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Congestion {
-    /// As the papers' and the simulator's; each kernel has it, and allows it to everybody.
+    /// Reno, like the papers and the simulator. Every kernel has it and permits it to all users.
     Reno,
-    /// What Linux takes unless told otherwise.
+    /// Cubic, Linux's default.
     Cubic,
-    /// Sends by timers, at the rate that it has measured.
+    /// BBR, which sends at the rate that it has measured, by timers.
     Bbr,
 }
 
-/// A wire with the same rate and delay both ways.
+/// A wired link with the same rate and delay in both directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Uplink {
-    /// Rate each way.
+    /// Rate in each direction.
     pub bits_per_second: u64,
-    /// Delay one way.
+    /// One-way delay.
     pub delay: Duration,
 }
 
-/// What may be changed.
+/// A key of scenarios, and its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// As it is written, with its unit.
+    /// The name as it is written, with its unit.
     pub name: &'static str,
-    /// As [`Scenario::load`] takes it.
+    /// The value as [`Scenario::load`] takes it.
     pub value: String,
     /// What it means.
     pub meaning: &'static str,
@@ -165,24 +164,24 @@ impl Choice for Congestion {
 }
 
 impl Congestion {
-    /// As Linux calls it.
+    /// The name that Linux uses.
     pub fn name(self) -> &'static str {
         self.word()
     }
 }
 
 impl Scenario {
-    /// The built-in scenario of this name, or the one in this file (whatever has a `/` or ends in
-    /// `.toml`), with keys changed as `settings` says; of two settings of a key the last counts.
+    /// Loads the built-in scenario of this name, or the scenario in this file (a name with a `/`, or that
+    /// ends in `.toml`), and changes keys as `settings` says. The last setting of a key counts.
     ///
-    /// A setting's value is read as TOML if it is TOML, else as a text.
+    /// A setting's value is read as TOML if it is valid TOML, else as a string.
     ///
-    /// Where routers stand at random, they stand as seed 1 says.
+    /// Routers at random places are placed by seed 1.
     pub fn load(name_or_path: &str, settings: &[(String, String)]) -> Result<Self, ScenarioError> {
         Self::load_seeded(name_or_path, settings, 1)
     }
 
-    /// The same, with places of routers by this seed, if they stand at random.
+    /// Like [`Self::load`], with random places drawn by this seed.
     pub fn load_seeded(
         name_or_path: &str,
         settings: &[(String, String)],
@@ -192,9 +191,9 @@ impl Scenario {
             let path = std::path::Path::new(name_or_path);
             let refuse =
                 |why: &str| ScenarioError::one(name_or_path, &format!("cannot be read: {why}"));
-            // It is read more than once, which a pipe cannot be.
+            // The file is read more than once, which a pipe does not allow.
             if std::fs::metadata(path).is_ok_and(|it| !it.is_file()) {
-                return Err(refuse("it is no regular file"));
+                return Err(refuse("it is not a regular file"));
             }
             let text = std::fs::read_to_string(path).map_err(|error| refuse(&error.to_string()))?;
             let name = path.file_stem().unwrap_or_default().to_string_lossy();
@@ -205,7 +204,7 @@ impl Scenario {
         from_text(name_or_path, source, settings, seed)
     }
 
-    /// The built-in scenario of this name with these routers in place of its own.
+    /// Loads a built-in scenario with these routers in place of its own.
     pub fn load_placed(
         name: &str,
         settings: &[(String, String)],
@@ -216,8 +215,8 @@ impl Scenario {
         from_file(name, source.name, file, settings, 1)
     }
 
-    /// Who intercepts and caches: as asked for, or as the paper has it that routers are of; else the gateway
-    /// alone.
+    /// The scheme of a run: the one asked for, else the paper's whose variant the routers are, else `default`
+    /// (the gateway alone).
     pub fn scheme(&self, asked: Option<Scheme>) -> Result<Scheme, ScenarioError> {
         let theirs = self.variant.paper.map(Paper::scheme);
         match (asked, theirs) {
@@ -231,49 +230,49 @@ impl Scenario {
         }
     }
 
-    /// A key's value now; empty if it does not apply.
+    /// A key's current value; empty if the key does not apply.
     pub fn key(&self, name: &str) -> &str {
         self.keys.iter().find(|key| key.name == name).map_or("", |key| &key.value)
     }
 
-    /// Every key that applies, and its value now.
+    /// Every key that applies, with its current value.
     pub fn values(&self) -> BTreeMap<String, String> {
         self.keys.iter().map(|key| (key.name.to_owned(), key.value.clone())).collect()
     }
 
-    /// The same, and what it is of, for those who want to run it again.
+    /// The scenario's name, scheme and values, for provenance.
     pub fn setting(&self, scheme: Option<Scheme>) -> Setting {
         let scheme = scheme.map(|it| it.name().to_owned());
         Setting { scenario: self.name.clone(), scheme, keys: self.values() }
     }
 
-    /// The names of those that need no file, always in the same order.
+    /// The names of the built-in scenarios, always in the same order.
     pub fn built_in() -> impl Iterator<Item = &'static str> + Clone {
         BUILT_IN.iter().map(|(name, _)| *name)
     }
 
-    /// Where router `from` sends what is for router `to`, along the static routes; `None` if they
-    /// are one, or one of them has no route.
+    /// The next hop from router `from` to router `to` on the static routes. `None` if they are the same
+    /// router, or one of them has no route.
     pub fn next_hop(&self, from: usize, to: usize) -> Option<usize> {
         self.tree.next_hop(from, to)
     }
 
-    /// The static route to a router, the gateway first and the router last; empty if it has none.
+    /// The static route to a router, from the gateway to the router; empty if it has none.
     pub fn path(&self, to: usize) -> Vec<usize> {
         self.tree.path(to)
     }
 
-    /// All hops of the static routes, each once: from a router to the next towards the gateway.
+    /// All hops of the static routes, each once, from a router to the next towards the gateway.
     pub fn tree_hops(&self) -> Vec<(usize, usize)> {
         self.tree.hops()
     }
 
-    /// How many links the static route to a router has; 0 for the gateway, and without a route.
+    /// Number of hops of the static route to a router; 0 for the gateway, and without a route.
     pub fn hops(&self, router: usize) -> usize {
         self.path(router).len().saturating_sub(1)
     }
 
-    /// What is asked for, in the order in which the requests begin; the same for the same seed.
+    /// All requests in the order in which they begin; the same for the same seed.
     pub fn requests(&self, seed: u64) -> Vec<Request> {
         self.workload.requests(&self.receivers, seed)
     }

@@ -1,4 +1,4 @@
-//! The scenarios that come with the program, and files of the user's.
+//! The built-in scenarios, and files of a user's own.
 
 use std::path::Path;
 
@@ -19,13 +19,13 @@ fn hops(scenario: &Scenario, name: &str) -> usize {
     scenario.hops(index(scenario, name))
 }
 
-/// The route to a router, as the papers write it.
+/// The route to a router as the papers write it.
 fn route(scenario: &Scenario, name: &str) -> String {
     let path = scenario.path(index(scenario, name));
     path.iter().map(|it| scenario.routers[*it].name.as_str()).collect::<Vec<_>>().join(" ")
 }
 
-/// Lengths of the links that routes use, as shares of the range.
+/// Lengths of the links on routes, as shares of the range.
 fn shares(scenario: &Scenario) -> Vec<f64> {
     let mut shares = Vec::new();
     for receiver in &scenario.receivers {
@@ -47,14 +47,14 @@ fn every_built_in_scenario_loads_with_routes_over_good_links() {
         assert!(!scenario.description.is_empty());
         let bytes = if scenario.traffic == Traffic::Fetches { 51_200 } else { 1_000_000 };
         assert_eq!(scenario.workload.bytes, bytes);
-        // Those at random stand where they stand.
+        // Scenarios with random places have no places to check.
         let is_random = name == "mesh50" || name.starts_with("meshcache");
         let share_max = if is_random { 1.0 } else { 0.92 };
         assert!(shares(&scenario).iter().all(|share| *share <= share_max), "{name}");
     }
 }
 
-/// One that is not embedded would be found by nobody.
+/// A scenario that is not built in could not be found by name.
 #[test]
 fn every_file_among_the_scenarios_is_built_in() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");

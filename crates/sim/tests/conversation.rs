@@ -1,5 +1,5 @@
-//! A router between a client that says what it likes and an origin: connections that are kept, requests
-//! that follow each other closely, and what is no HTTP.
+//! A router between an origin and a client that sends arbitrary bytes: kept connections, pipelined requests,
+//! and bytes that are not HTTP.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddrV4};
@@ -65,8 +65,8 @@ impl Program for Member {
     }
 }
 
-/// What a client hears that says this at once, whether its connection was ended, and how many requests
-/// came to the origin.
+/// Gives what a client receives that sends these bytes at once, whether its connection was closed, and how
+/// many requests reached the origin.
 fn talk(says: &str) -> (String, bool, u64) {
     let host = |machine: usize| Host::new(Config::default(), &[address(machine)], machine as u64);
     let settings = Settings {

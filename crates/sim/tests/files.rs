@@ -1,4 +1,4 @@
-//! The engines over the simulated mesh: each scheme brings the right bytes, from where it should.
+//! The engines over the simulated mesh: under each scheme the right bytes come from the expected source.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn go(scenario: &Scenario, scheme: Scheme, seed: u64) -> RunResult {
     run(scenario, scheme, seed, Options::default(), None, |_| {}).unwrap()
 }
 
-/// All that was asked for has come, and is right.
+/// All requested files have arrived, and are right.
 fn check(result: &RunResult, transfers: usize) {
     assert_eq!(result.transfers.len(), transfers);
     for transfer in &result.transfers {
@@ -32,8 +32,8 @@ fn sources(result: &RunResult) -> Vec<ServedBy> {
     result.transfers.iter().map(|it| it.source.unwrap()).collect()
 }
 
-/// Routers 0 (the gateway) to 3: the last one's client asks twice, then that of 2, then that of 1 for
-/// another file, and the last one for that.
+/// Routers 0 (the gateway) to 3. The client of 3 requests a file twice, then that of 2; then those of 1 and 3
+/// request another file.
 const CHAIN: [(&str, &str); 4] =
     [("hops", "3"), ("bytes", "60_000"), ("files", "2"), ("requests", "3:1 3:1 2:1 1:2 3:2")];
 
@@ -73,9 +73,10 @@ fn one_seed_is_one_run() {
     assert_ne!(first, go(&scenario, Scheme::PhThcp, 4));
 }
 
-/// Every router asks for each of two files twice, in random order. The lab, with real daemons and
-/// Linux's TCP, has 13.38, 6.77 and 3.66 MB from the gateway into the air, 0.42 MB over the uplink, and of
-/// ph-thcp's transfers half from the own router (docs/notebook/2026-11-21.md, means of five seeds).
+/// Every router requests each of two files twice, in random order. In the lab, with real daemons and Linux's
+/// TCP, the gateway sends 13.38, 6.77 and 3.66 MB over the air and receives 0.42 MB over the uplink, and half
+/// of the transfers under ph-thcp are served by the client's own router (docs/notebook/2026-11-21.md, means of five
+/// seeds).
 #[test]
 fn the_gateway_sends_what_it_sends_in_the_lab() {
     let settings = [("bytes", "200_000"), ("files", "2"), ("rounds", "2"), ("order", "random")];
@@ -103,8 +104,8 @@ fn clients_may_ask_at_the_same_time() {
     }
 }
 
-/// Six files, one after the other and then again: a store for half of them has none of them any more when
-/// its turn comes, and one for all has all.
+/// Six files, one after the other and then again. A store for half of them has evicted each before it is
+/// requested again; a store for all has all.
 #[test]
 fn a_small_store_lets_go_of_what_was_asked_for_longest_ago() {
     let settings = [("hops", "1"), ("bytes", "100_000"), ("files", "6"), ("rounds", "2")];
@@ -118,10 +119,10 @@ fn a_small_store_lets_go_of_what_was_asked_for_longest_ago() {
     }
 }
 
-/// Nothing gets through; each transfer is given up when its client has waited as long as in the lab.
+/// No frame arrives; each transfer ends when its client gives up, as in the lab.
 #[test]
 fn a_partition_is_told_transfer_by_transfer() {
-    // At the end of the range, where everything is lost.
+    // At the end of the range every frame is lost.
     let place = [("spacing_m", "250"), ("loss", "1.0")];
     let settings = [&place[..], &[("hops", "2"), ("bytes", "1000"), ("requests", "2 2")]].concat();
     let scenario = scenario("chain", &settings);

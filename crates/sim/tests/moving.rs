@@ -1,4 +1,4 @@
-//! Links that change: routers that walk away, or from relay to relay, and what is cut.
+//! Links that change: routers that move away or from relay to relay, and links that are cut.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +13,7 @@ use wire::{Instant, Scheme};
 
 /// The gateway and a router 100 m from it.
 const TWO: &str = "gateway = 'g'\n[routers]\ng = [0, 0]\na = [100, 0]\n";
-/// The router walks straight to somewhere on a large square, at 50 m/s.
+/// The router moves straight to a random place in a large square, at 50 m/s.
 const AWAY: [(&str, &str); 5] = [
     ("mobility", "waypoint"),
     ("walk_m", "100_000"),
@@ -21,8 +21,8 @@ const AWAY: [(&str, &str); 5] = [
     ("speed_max_m_s", "50"),
     ("seconds", "20"),
 ];
-/// The gateway in the middle of a square, and four relays so that w is in range of one wherever it walks, and
-/// has no farther than two hops to go.
+/// The gateway in the middle of a square, and four relays: w is always in range of one of them, and at most
+/// two hops from the gateway.
 const RELAYS: &str = "gateway = 'g'\nreceivers = ['w']\nmovers = ['w']\nmobility = 'waypoint'\n\
     walk_m = 700\nspeed_min_m_s = 80\nspeed_max_m_s = 80\npause_s = 0\n\
     [routers]\ng = [350, 350]\nne = [525, 175]\nnw = [175, 175]\nse = [525, 525]\nsw = [175, 525]\n\
@@ -113,7 +113,7 @@ fn engines_are_told_their_new_way_and_files_go_on() {
 
 #[test]
 fn a_cut_takes_effect_at_its_time_and_routes_go_round_it() {
-    // The router has two relays, of which the first is taken.
+    // Router d has two relays; the first is used.
     let diamond = "gateway = 'g'\nreceivers = ['d']\ntraffic = 'tcp'\nseconds = 9\n\
         [routers]\ng = [0, 0]\nb = [200, 10]\nc = [200, -10]\nd = [400, 0]\n";
     let last = |settings: &[(&str, &str)]| {
@@ -128,7 +128,7 @@ fn a_cut_takes_effect_at_its_time_and_routes_go_round_it() {
     };
     let (early, late, reroutes, all) = last(&[]);
     assert_eq!((early, late, reroutes), (Some(1), Some(1), 0));
-    // Of a router and of either of its links, looked at on the next full second.
+    // Cuts of a router and of each of its links. Routes are computed again at the next full second.
     for cut in ["b@4.5", "g:b@4.5", "d:b@4.5"] {
         let (early, late, reroutes, bytes) = last(&[("cuts", cut)]);
         assert_eq!((early, late, reroutes), (Some(1), Some(2), 1), "{cut}");

@@ -5,7 +5,7 @@ use sim::router::run::{self, Options};
 use sim::scenario::Scenario;
 use wire::Scheme;
 
-/// The gateway with two leaves beside it, which hear it equally well.
+/// The gateway with two leaves, which hear it equally well.
 fn leaves(settings: &[(&str, &str)]) -> Scenario {
     let text = "gateway = \"g\"\nbytes = 200_000\nrange_m = 60.0\ncarrier_sense_m = 200.0\n\
                 routes = [\"g a\", \"g b\"]\n[routers]\ng = [0, 0]\na = [40, 0]\nb = [0, 40]\n";
@@ -36,12 +36,12 @@ fn who_overheard_all_is_served_by_its_own_router() {
     assert_eq!(share(&ditto, 0, "origin"), 1.0);
     assert!(share(&ditto, 1, "overheard") > 0.95, "{:?}", ditto.transfers[1].bytes_by_source);
     assert!(ditto.transfers[1].seconds < on_path.transfers[1].seconds / 5.0);
-    // So it is not on the air again.
+    // Overheard content is not sent over the air again.
     assert!(ditto.gateway.bytes_over_air < on_path.gateway.bytes_over_air * 2 / 3);
     assert_eq!(share(&on_path, 1, "overheard"), 0.0);
 }
 
-/// Half of the frames for others get lost: next to no chunk is whole, and much of each is there.
+/// Half of the frames for others are lost: hardly any chunk is complete, but much of each is received.
 #[test]
 fn what_was_half_heard_is_not_fetched_again() {
     let [with, without] = ["repaired", "dropped"]
@@ -51,7 +51,7 @@ fn what_was_half_heard_is_not_fetched_again() {
     assert!(with.gateway.bytes_over_air < without.gateway.bytes_over_air);
 }
 
-/// Half of the frames for others get lost. Ditto as its paper has it makes something of whole chunks alone.
+/// Half of the frames for others are lost. Ditto as in its paper uses complete chunks only.
 #[test]
 fn as_published_what_was_half_heard_is_of_no_use() {
     let [ours, theirs] = ["none", "ditto"].map(|paper| {

@@ -1,4 +1,4 @@
-//! Runs of flows and fetches: the same twice, contention, and what fails.
+//! Runs of flows and fetches: repeatability, contention, and failures.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -15,7 +15,7 @@ fn load(name: &str, settings: &[(&str, &str)], seed: u64) -> Scenario {
     Scenario::load_seeded(name, &settings, seed).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// All frames that were shown.
+/// All frames shown to the tap.
 #[derive(Clone, Debug, Default)]
 struct Shown(Rc<RefCell<Vec<u8>>>);
 
@@ -47,7 +47,7 @@ fn the_same_seed_gives_the_same_frames_and_figures() {
         assert_eq!(first.0, again.0, "{name}");
         assert!(first.1 == again.1, "{name}: other frames");
         assert!(first.1 != other.1, "{name}: the seed changes nothing");
-        // Who watches changes nothing.
+        // A tap changes nothing.
         assert_eq!(world::run(&load(name, settings, 3), 3, None), Some(first.0));
     }
 }
@@ -57,7 +57,7 @@ fn flows_begin_one_after_the_other() {
     let settings = [("seconds", "10"), ("flows", "3"), ("stagger_s", "4"), ("hops", "2")];
     let outcome = world::run(&load("bulk", &settings, 1), 1, None).unwrap();
     assert_eq!(outcome.flow_kbps.len(), 3);
-    // The last has 2 of 10 seconds, and shares them.
+    // The last flow has 2 of 10 seconds, and shares them.
     assert!(outcome.flow_kbps[2] < outcome.flow_kbps[0] / 2.0, "{:?}", outcome.flow_kbps);
     assert!((outcome.flow_kbps.iter().sum::<f64>() - outcome.goodput_kbps).abs() < 1e-6);
     assert_eq!(outcome.failed, Vec::<String>::new());
@@ -89,7 +89,7 @@ fn what_stands_still_or_begins_too_late_is_named() {
         run("mesh50", &[&[("seconds", "3")], &cut[..]].concat()),
         ["none of 25 clients got anything"]
     );
-    // 2 s, 0.9 s, and no time at all.
+    // Flows of 2 s, 0.9 s, and no time at all.
     let late = [("seconds", "2"), ("flows", "3"), ("stagger_s", "1.1")];
     let expected = "flow 3 from 0 to 4: it never began, as the run was over";
     assert_eq!(run("bulk", &late), [expected]);
@@ -124,7 +124,7 @@ fn flows_of_udp_share_what_there_is() {
     assert!((0.3..=0.7).contains(&mean), "{shares:?}");
 }
 
-/// The middle of a cell of stations that are all alike, and the pairs of the textbooks.
+/// The middle of a cell of equal stations, and the pairs of the textbooks.
 #[test]
 fn contention_is_shared() {
     let lasts = Duration::from_secs(5);
@@ -137,7 +137,7 @@ fn contention_is_shared() {
     for pair in [&hidden, &exposed] {
         assert!((share(pair) - 0.5).abs() < 0.1, "{:?}", pair.flow_kbps);
     }
-    // Who does not hear the other collides with it.
+    // Stations that do not hear each other collide.
     assert!(hidden.data_fail_share > 0.3 && cell.data_fail_share < 0.25);
     assert!(exposed.data_fail_share < 0.25, "{}", exposed.data_fail_share);
     assert!(exposed.goodput_kbps > hidden.goodput_kbps);

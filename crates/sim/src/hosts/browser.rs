@@ -1,5 +1,5 @@
-//! The clients behind one router that read pages: each asks for a file, and for the next when it has that
-//! one; at the end of a page it thinks.
+//! The clients behind one router that read pages. Each requests the files of a page one after the other, then
+//! thinks until it requests the next page.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,37 +12,37 @@ use crate::net::{Event, Host};
 use crate::scenario::Reader;
 use crate::world::Program;
 
-/// The clients of one machine. An [`Ask`]'s number is the client's.
+/// The clients of one machine. The number of an [`Ask`] is the number of its client.
 #[derive(Debug)]
 pub struct Browser {
     client: Client,
     people: Vec<Person>,
-    /// By file, in bytes.
+    /// Size of each file in bytes, by its number.
     sizes: Arc<[u64]>,
-    /// No page begins from then on; `None`: none has begun.
+    /// No page begins after this; `None` before [`Self::begin`].
     ends: Option<Instant>,
     done: VecDeque<Got>,
 }
 
-/// Someone who reads.
+/// One client, and where it is in its page.
 #[derive(Debug)]
 struct Person {
     reader: Reader,
-    /// When the next page begins; `None` while files of one come.
+    /// When its next page begins; `None` while it fetches the files of one.
     thinks_until: Option<Instant>,
-    /// Files of the page that are still to be asked for.
+    /// Files of the page that it has still to request.
     left: usize,
 }
 
 impl Browser {
-    /// They do nothing yet.
+    /// Clients that stay idle until [`Self::begin`].
     pub fn new(client: Client, readers: Vec<Reader>, sizes: Arc<[u64]>) -> Self {
         let person = |reader| Person { reader, thinks_until: None, left: 0 };
         let people = readers.into_iter().map(person).collect();
         Self { client, people, sizes, ends: None, done: VecDeque::new() }
     }
 
-    /// They read from now on, for so long.
+    /// Starts all clients; none begins a page after `lasts`.
     pub fn begin(&mut self, now: Instant, lasts: Duration) {
         self.ends = Some(now + lasts);
         for person in &mut self.people {
@@ -51,12 +51,12 @@ impl Browser {
         }
     }
 
-    /// Whether somebody has yet to get something.
+    /// Whether a client is fetching a file or will begin another page.
     pub fn is_busy(&self) -> bool {
         self.client.is_busy() || self.poll_timeout().is_some()
     }
 
-    /// A transfer that has ended.
+    /// The next transfer that has ended.
     pub fn poll_done(&mut self) -> Option<Got> {
         self.done.pop_front()
     }
@@ -68,7 +68,7 @@ impl Browser {
         self.client.ask(now, host, Ask { number, file, size: self.sizes[file] });
     }
 
-    /// Whoever has got a file asks for the next, or thinks.
+    /// A client whose file has ended requests the next file of its page, or thinks.
     fn go_on(&mut self, now: Instant, host: &mut Host) {
         while let Some(got) = self.client.poll_done() {
             let number = got.ask.number;

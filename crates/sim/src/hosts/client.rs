@@ -1,5 +1,5 @@
-//! A client as the lab's curl is one: a connection for each file, a request, and a look at each byte of the
-//! answer.
+//! A client like the lab's curl: it opens a connection for each file, sends one request, and checks each byte
+//! of the response.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -14,51 +14,52 @@ use super::http::{Malformed, Part, Reader, ResponseHead, request};
 use crate::net::{Event, Host, SocketId};
 use crate::world::Program;
 
-/// A transfer is given up if nothing comes for so long, from the first attempt to connect on.
+/// A transfer fails if nothing arrives for this long, counted from the first attempt to connect.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Bytes taken from a socket at one time.
+/// Largest read from a socket, in bytes.
 const READ_MAX: usize = 64 * 1024;
 
-/// What to get.
+/// A file to fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask {
-    /// What the client calls it.
+    /// The number that the client gives to the transfer.
     pub number: usize,
     /// Which file.
     pub file: usize,
-    /// How large the file is, in bytes.
+    /// Its size, in bytes.
     pub size: u64,
 }
 
-/// What came of it.
+/// What a transfer gave.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Got {
-    /// What was to be got.
+    /// The file that was requested.
     pub ask: Ask,
     /// When the client began.
     pub began: Instant,
-    /// From there to the first byte of the response.
+    /// Time from there to the first byte of the response.
     pub first_byte: Option<Duration>,
-    /// From there to the end.
+    /// Time from there to the end.
     pub took: Duration,
-    /// Bytes of content that came.
+    /// Bytes of content received.
     pub bytes: u64,
-    /// What the caches on the way say of themselves (RFC 9211); empty if they say nothing.
+    /// The response's `Cache-Status` (RFC 9211): what each cache on the way says of itself. Empty if there is
+    /// none.
     pub cache_status: String,
-    /// Whether the content was the file's, whole.
+    /// Whether the content was the whole file and nothing else.
     pub is_right: bool,
-    /// Why it is not a whole answer, if it is not.
+    /// Why the response is incomplete, if it is.
     pub failure: Option<String>,
 }
 
-/// The client of one machine; several transfers may be under way.
+/// The client of one machine; it may run several transfers at once.
 #[derive(Debug)]
 pub struct Client {
-    /// Its name, as in `Host`.
+    /// The origin's name, sent in `Host`.
     name: String,
     origin: SocketAddrV4,
-    /// The origin's files are made from it.
+    /// The origin's files are generated from it.
     seed: u64,
     active: Vec<Transfer>,
     done: VecDeque<Got>,
@@ -70,13 +71,13 @@ struct Transfer {
     reader: Reader,
     check: Check,
     got: Got,
-    /// It is given up then, unless something comes.
+    /// The transfer fails at this time unless something arrives.
     until: Instant,
     status: Option<StatusCode>,
 }
 
 impl Client {
-    /// Asks the origin of this name and address, whose files are made from this seed.
+    /// A client of the origin of this name and address, whose files are generated from `seed`.
     pub fn new(name: &str, origin: SocketAddrV4, seed: u64) -> Self {
         Self { name: name.to_owned(), origin, seed, active: Vec::new(), done: VecDeque::new() }
     }
@@ -110,7 +111,7 @@ impl Client {
         });
     }
 
-    /// A transfer that has ended.
+    /// The next transfer that has ended.
     pub fn poll_done(&mut self) -> Option<Got> {
         self.done.pop_front()
     }
@@ -132,7 +133,7 @@ impl Client {
         request(&Method::GET, &path(file), &headers)
     }
 
-    /// A transfer has ended.
+    /// Ends a transfer.
     fn end(&mut self, now: Instant, host: &mut Host, place: usize, failure: Option<String>) {
         let Transfer { socket, mut got, check, status, .. } = self.active.remove(place);
         got.took = now - got.began;
@@ -168,7 +169,7 @@ impl Client {
 }
 
 impl Transfer {
-    /// Looks at what came; whether the answer is complete.
+    /// Parses and checks the bytes received. Returns whether the response is complete.
     fn take(&mut self, now: Instant) -> Result<bool, Malformed> {
         self.got.first_byte.get_or_insert(now - self.got.began);
         while let Some(part) = self.reader.poll::<ResponseHead>()? {
@@ -198,7 +199,7 @@ impl Program for Client {
                 if let Some(place) = place(self, id) {
                     self.active[place].until = now + PATIENCE;
                     let mut bytes = self.request(self.active[place].got.ask.file);
-                    // A new connection has room for so little.
+                    // The send buffer of a new connection always has room for a request.
                     host.write(now, id, &mut bytes);
                 }
             }
@@ -210,7 +211,7 @@ impl Program for Client {
                 if let Some(at) = place(self, id) {
                     self.read(now, host, at);
                 }
-                // It may have ended with what was read.
+                // The bytes just read may have completed the response.
                 if let Some(at) = place(self, id) {
                     let end = self.active[at].reader.close::<ResponseHead>();
                     let failure = match end {
@@ -222,7 +223,7 @@ impl Program for Client {
             }
             Event::Closed { id, why } => {
                 if let Some(place) = place(self, id) {
-                    self.end(now, host, place, Some(format!("the connection broke: {why:?}")));
+                    self.end(now, host, place, Some(format!("the connection failed: {why:?}")));
                 }
             }
             _ => {}
@@ -232,7 +233,7 @@ impl Program for Client {
     fn handle_timeout(&mut self, now: Instant, host: &mut Host) {
         while let Some(place) = self.active.iter().position(|transfer| transfer.until <= now) {
             let seconds = PATIENCE.as_secs();
-            self.end(now, host, place, Some(format!("nothing came for {seconds} seconds")));
+            self.end(now, host, place, Some(format!("nothing arrived for {seconds} seconds")));
         }
     }
 

@@ -1,15 +1,15 @@
-//! Files that depend on a seed alone: the same ones that the lab's origin has.
+//! Files generated from a seed alone, the same as those of the lab's origin.
 
 use blake3::OutputReader;
 
-/// Says what the stream is for; part of what a seed means.
+/// The purpose under which BLAKE3 derives the key. Changing it changes all files.
 const PURPOSE: &str = "hearsay-lab 2026 content of files";
 
-/// Bytes that are made, or compared, at one time.
+/// Bytes generated or compared at one time.
 pub(crate) const BLOCK: usize = 8 * 1024;
 
-/// The bytes of a file from its beginning, without end: the stream of BLAKE3 under a key that names seed
-/// and file, so that no two files share a chunk.
+/// The bytes of a file from its beginning, without end. They are BLAKE3's output under a key that is derived
+/// from seed and file number, so no two files share a chunk.
 pub fn stream(seed: u64, file: usize) -> OutputReader {
     blake3::Hasher::new_derive_key(PURPOSE)
         .update(&seed.to_le_bytes())
@@ -17,12 +17,12 @@ pub fn stream(seed: u64, file: usize) -> OutputReader {
         .finalize_xof()
 }
 
-/// Where a file is to be had: its path at the origin.
+/// A file's path at the origin.
 pub fn path(file: usize) -> String {
     format!("/file-{}.bin", file + 1)
 }
 
-/// Which file has this path.
+/// The file with this path.
 pub fn file(path: &str) -> Option<usize> {
     let number = path.strip_prefix("/file-")?.strip_suffix(".bin")?;
     if number.starts_with(['0', '+']) {
@@ -31,7 +31,7 @@ pub fn file(path: &str) -> Option<usize> {
     number.parse::<usize>().ok()?.checked_sub(1)
 }
 
-/// Compares bytes, as they come, with those of a file.
+/// Compares bytes with those of a file as they arrive.
 #[derive(Debug)]
 pub struct Check {
     stream: OutputReader,
@@ -39,12 +39,12 @@ pub struct Check {
 }
 
 impl Check {
-    /// From the file's first byte on.
+    /// A check that begins at the file's first byte.
     pub fn new(seed: u64, file: usize) -> Self {
         Self { stream: stream(seed, file), is_right: true }
     }
 
-    /// The next bytes of what should be the file.
+    /// Compares the next bytes of what should be the file.
     pub fn take(&mut self, bytes: &[u8]) {
         let mut block = [0; BLOCK];
         for piece in bytes.chunks(BLOCK) {
@@ -57,7 +57,7 @@ impl Check {
         }
     }
 
-    /// Whether all that came was right.
+    /// Whether all bytes so far were right.
     pub fn is_right(&self) -> bool {
         self.is_right
     }

@@ -1,21 +1,21 @@
-//! HTTP/1.1 as bytes: heads read and written, content taken out of its framing (RFC 9112).
+//! HTTP/1.1 as bytes (RFC 9112): reads and writes heads, and removes the framing of content.
 //!
-//! *Who calls it:* simulated clients, the origin, and the router's driver on both of its sides, where
-//! the daemon has hyper. Heads pass the engine's own [`Screen`] first, as in the daemon: what could be
-//! read in two ways is refused, and no head is larger than it lets pass.
+//! *Who calls it:* simulated clients, the origin, and both sides of the router's driver, where the daemon has
+//! hyper. As in the daemon, the engine's [`Screen`] sees each head first: it refuses a head that two parsers
+//! could read differently, or that is too large.
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version, header};
 use node::{Refusal, Screen, Verdict};
 
-/// Fields of one head, at most.
+/// Largest number of fields in a head.
 const FIELDS_MAX: usize = 64;
-/// Bytes of a chunk's size line, or of one line of the trailers, at most.
+/// Longest line with a chunk's size, and longest line of the trailers, in bytes.
 const LINE_MAX: usize = 1024;
-/// Lines of trailers, at most.
+/// Largest number of lines in the trailers.
 const TRAILERS_MAX: u32 = 16;
 
-/// What is read is not HTTP/1.1, or more than is taken.
+/// The bytes are not HTTP/1.1, or exceed a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
@@ -25,14 +25,14 @@ impl From<Refusal> for Malformed {
     }
 }
 
-/// How a message's content ends.
+/// How the end of a message's content is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// After so many bytes; none, if there is no content.
+    /// After this many bytes; 0 if there is no content.
     Length(u64),
-    /// With the last chunk and its trailers.
+    /// After the last chunk and its trailers.
     Chunked,
-    /// With the connection.
+    /// At the end of the connection.
     UntilClose,
 }
 
@@ -41,52 +41,53 @@ pub enum Framing {
 pub struct RequestHead {
     /// What to do.
     pub method: Method,
-    /// With what: a path, usually.
+    /// The request's target, usually a path.
     pub uri: Uri,
-    /// By which version.
+    /// HTTP's version.
     pub version: Version,
-    /// The rest.
+    /// The header fields.
     pub headers: HeaderMap,
 }
 
 /// The head of a response.
 #[derive(Debug)]
 pub struct ResponseHead {
-    /// What came of it.
+    /// The response's status.
     pub status: StatusCode,
-    /// Its version.
+    /// HTTP's version.
     pub version: Version,
-    /// The rest.
+    /// The header fields.
     pub headers: HeaderMap,
 }
 
-/// A piece of a message.
+/// A part of a message.
 #[derive(Debug)]
 pub enum Part<H> {
-    /// It begins.
+    /// The head: a message begins.
     Head(H),
-    /// Some of its content.
+    /// A piece of its content.
     Body(Bytes),
-    /// It is complete.
+    /// The end: the message is complete.
     End,
 }
 
-/// Reads heads of one kind.
+/// A kind of head, that of requests or that of responses.
 pub trait Head: Sized {
-    /// Looks at such heads first.
+    /// The screen that a head must pass before it is parsed.
     fn screen() -> Screen;
-    /// Reads what the screen let pass.
+    /// Parses a head that has passed the screen.
     fn parse(bytes: &[u8]) -> Result<Self, Malformed>;
-    /// What follows; `to_head`: this answers a HEAD.
+    /// How long the content is; `to_head` says that the message answers a HEAD request.
     fn framing(&self, to_head: bool) -> Framing;
 }
 
-/// One direction of a connection: takes bytes as they come, gives messages piece by piece.
+/// Reads one direction of a connection: takes bytes as they arrive, gives messages part by part.
 #[derive(Debug)]
 pub struct Reader {
-    /// What came and was not given on.
+    /// Received bytes that were not given on.
     held: BytesMut,
-    /// Content that came and was not given on, which needs no copy; `held` is empty then.
+    /// Received content that was not given on and can be given on without a copy. If it is not empty, `held`
+    /// is.
     whole: Bytes,
     state: State,
     to_head: bool,
@@ -99,37 +100,37 @@ enum State {
     UntilClose,
     ChunkSize,
     ChunkData(u64),
-    /// After a chunk's data.
+    /// Before the line end that follows a chunk's data.
     ChunkEnd,
     Trailers(u32),
     End,
-    /// The other side will send no more.
+    /// The peer has closed its side.
     Closed,
 }
 
 impl Reader {
-    /// For messages of one kind.
+    /// A reader of messages of one kind.
     pub fn new<H: Head>() -> Self {
         let (held, whole) = (BytesMut::new(), Bytes::new());
         Self { held, whole, state: State::Head(H::screen()), to_head: false }
     }
 
-    /// The next response answers a HEAD, or does not.
+    /// Says whether the next response answers a HEAD request.
     pub fn expect(&mut self, to_head: bool) {
         self.to_head = to_head;
     }
 
-    /// Whether nothing of a message has come yet.
+    /// Whether no byte of the next message has arrived.
     pub fn is_idle(&self) -> bool {
         matches!(self.state, State::Head(_)) && self.held.is_empty() && self.whole.is_empty()
     }
 
-    /// Whether the next bytes are of a head.
+    /// Whether the next bytes belong to a head.
     pub fn is_in_head(&self) -> bool {
         matches!(self.state, State::Head(_))
     }
 
-    /// Takes in what came.
+    /// Takes bytes that arrived.
     pub fn push(&mut self, bytes: Bytes) {
         if self.held.is_empty() && self.whole.is_empty() {
             self.whole = bytes;
@@ -139,7 +140,7 @@ impl Reader {
         }
     }
 
-    /// The next piece, if enough has come for one. Poll until there is none.
+    /// The next part, if enough bytes have arrived. Poll until there is none.
     pub fn poll<H: Head>(&mut self) -> Result<Option<Part<H>>, Malformed> {
         loop {
             match &mut self.state {
@@ -174,8 +175,8 @@ impl Reader {
         }
     }
 
-    /// The other side has ended the connection: whether that is the end of a message, or between two
-    /// of them. Everything that came must have been polled.
+    /// The peer has closed its side. Returns the end of the message if that is how it ends, `None` between
+    /// two messages, an error within one. The caller has polled all parts before.
     pub fn close<H: Head>(&mut self) -> Result<Option<Part<H>>, Malformed> {
         let is_idle = self.is_idle();
         match std::mem::replace(&mut self.state, State::Closed) {
@@ -203,14 +204,14 @@ impl Reader {
         Ok(Some(Part::Head(head)))
     }
 
-    /// Everything that came in one piece.
+    /// Moves all bytes into `held`, in one piece.
     fn gather(&mut self) {
         if !self.whole.is_empty() {
             self.held.extend_from_slice(&std::mem::take(&mut self.whole));
         }
     }
 
-    /// At most so much of what came.
+    /// Up to `most` bytes of content.
     fn content(&mut self, most: u64) -> Bytes {
         if self.whole.is_empty() {
             self.whole = self.held.split().freeze();
@@ -219,7 +220,7 @@ impl Reader {
         self.whole.split_to(self.whole.len().min(most))
     }
 
-    /// The next line, without its end.
+    /// The next line, without its line end.
     fn line(&mut self) -> Result<Option<Bytes>, Malformed> {
         self.gather();
         match self.held.iter().take(LINE_MAX).position(|byte| *byte == b'\n') {
@@ -232,7 +233,7 @@ impl Reader {
         }
     }
 
-    /// What comes after a line of the chunked coding (RFC 9112 section 7.1).
+    /// The state after a line of the chunked coding (RFC 9112 section 7.1).
     fn after(&self, line: &[u8]) -> Result<State, Malformed> {
         match self.state {
             State::ChunkEnd if line.is_empty() => Ok(State::ChunkSize),
@@ -305,8 +306,8 @@ impl Head for ResponseHead {
     }
 }
 
-/// What the fields say of the content (RFC 9112 section 6.3); the screen has seen to it that they say
-/// one thing.
+/// The framing of the content as the fields give it (RFC 9112 section 6.3). The screen has refused fields
+/// that contradict each other.
 fn framing(headers: &HeaderMap) -> Framing {
     if headers.contains_key(header::TRANSFER_ENCODING) {
         return Framing::Chunked;
@@ -315,7 +316,7 @@ fn framing(headers: &HeaderMap) -> Framing {
     length.and_then(|it| it.trim().parse().ok()).map_or(Framing::UntilClose, Framing::Length)
 }
 
-/// Whether more messages may follow on the connection (RFC 9112 section 9.3).
+/// Whether another message may follow on the connection (RFC 9112 section 9.3).
 pub fn keeps_alive(version: Version, headers: &HeaderMap) -> bool {
     let lines = headers.get_all(header::CONNECTION).iter().filter_map(|it| it.to_str().ok());
     let mut words = lines.flat_map(|line| line.split(',')).map(str::trim);
@@ -347,14 +348,14 @@ pub fn response(status: StatusCode, headers: &HeaderMap) -> Bytes {
     bytes.freeze()
 }
 
-/// A chunk of the chunked coding, without its end, for so many bytes.
+/// The size line of a chunk with this many bytes (chunked coding).
 pub fn chunk_size(bytes: usize) -> Bytes {
     format!("{bytes:x}\r\n").into()
 }
 
-/// What follows a chunk's bytes.
+/// The line end after a chunk's data.
 pub const CHUNK_END: Bytes = Bytes::from_static(b"\r\n");
-/// What ends chunked content.
+/// The last chunk, which ends chunked content.
 pub const LAST_CHUNK: Bytes = Bytes::from_static(b"0\r\n\r\n");
 
 fn put_fields(bytes: &mut BytesMut, headers: &HeaderMap) {

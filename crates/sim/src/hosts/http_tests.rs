@@ -1,7 +1,8 @@
 use super::*;
 use proptest::prelude::*;
 
-/// Reads it all in pieces of so many bytes: statuses or methods, contents, and whether all was sound.
+/// Reads `bytes` in pieces of `piece` bytes. Gives methods or statuses, contents, and whether all of it was
+/// well-formed.
 fn read(bytes: &[u8], piece: usize, close: bool) -> (Vec<String>, bool) {
     let mut reader = Reader::new::<ResponseHead>();
     let mut told = Vec::new();

@@ -1,4 +1,4 @@
-//! What the origin answers: files made from a seed, as a plain web server gives them out.
+//! The origin's responses: files generated from a seed, served as a plain web server would.
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -8,16 +8,16 @@ use wire::Date;
 use super::content::{BLOCK, file, stream};
 use super::http::RequestHead;
 
-/// What the origin has.
+/// The origin's files.
 #[derive(Clone, Debug)]
 pub struct Files {
-    /// The content comes from here.
+    /// Their content is generated from it.
     pub seed: u64,
-    /// The size of each file in bytes, by its number.
+    /// Size of each file in bytes, by its number.
     pub sizes: Vec<u64>,
-    /// Files stay fresh for so many seconds after they were given out.
+    /// `max-age` of each response, in seconds.
     pub max_age_s: u64,
-    /// When they were last changed.
+    /// When all files were last modified.
     pub changed: Date,
 }
 
@@ -27,7 +27,7 @@ impl Files {
         self.sizes.get(file).copied()
     }
 
-    /// What a request is answered with.
+    /// The response to a request.
     pub fn answer(&self, request: &RequestHead, now: Date) -> Answer {
         if request.method != Method::GET && request.method != Method::HEAD {
             return Answer::empty(StatusCode::METHOD_NOT_ALLOWED, now);
@@ -60,14 +60,14 @@ impl Files {
     }
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug)]
 pub struct Answer {
-    /// What came of it.
+    /// Its status.
     pub status: StatusCode,
-    /// The rest of the head.
+    /// Its header fields.
     pub headers: HeaderMap,
-    /// What follows the head, if anything does.
+    /// Its content, if it has any.
     pub body: Option<Body>,
 }
 
@@ -80,14 +80,14 @@ impl Answer {
     }
 
     fn put(&mut self, name: header::HeaderName, text: &str) {
-        // All of it is ASCII of our own making.
+        // All header values are ASCII that this file wrote.
         if let Ok(value) = HeaderValue::try_from(text) {
             self.headers.insert(name, value);
         }
     }
 }
 
-/// Part of a file, made as it is taken.
+/// A range of a file, generated as it is taken.
 #[derive(Debug)]
 pub struct Body {
     stream: blake3::OutputReader,
@@ -101,7 +101,7 @@ impl Body {
         Self { stream, left: range.end - range.start }
     }
 
-    /// The next bytes, at most so many; nothing at the end.
+    /// The next bytes, `most` at most; `None` at the end.
     pub fn take(&mut self, most: usize) -> Option<Bytes> {
         let length = self.left.min(most.min(BLOCK) as u64) as usize;
         let mut bytes = BytesMut::zeroed(length);
@@ -111,7 +111,7 @@ impl Body {
     }
 }
 
-/// Whether what the asker has is still good (RFC 9110 section 13.2.2).
+/// Whether the client's copy is still valid (RFC 9110 section 13.2.2).
 fn confirms(asked: &HeaderMap, tag: &str, changed: Date) -> bool {
     let text = |name| asked.get(name).and_then(|value| value.to_str().ok());
     match (text(header::IF_NONE_MATCH), text(header::IF_MODIFIED_SINCE)) {
@@ -121,7 +121,8 @@ fn confirms(asked: &HeaderMap, tag: &str, changed: Date) -> bool {
     }
 }
 
-/// The one range that is asked for, unless the file is another by now or the range is not in it.
+/// The requested range. `None` if `If-Range` names another version of the file, or if the range lies outside
+/// it.
 fn range(asked: &HeaderMap, tag: &str, size: u64) -> Option<Range<u64>> {
     if asked.get(header::IF_RANGE).is_some_and(|it| it.as_bytes() != tag.as_bytes()) {
         return None;
@@ -136,7 +137,7 @@ fn range(asked: &HeaderMap, tag: &str, size: u64) -> Option<Range<u64>> {
     (start < end).then_some(start..end)
 }
 
-/// A date as HTTP has it.
+/// A date in HTTP's format.
 pub(crate) fn format_date(date: Date) -> String {
     let since = std::time::Duration::from_secs(date.as_unix());
     httpdate::fmt_http_date(std::time::SystemTime::UNIX_EPOCH + since)

@@ -1,4 +1,4 @@
-//! The origin, as a program: a plain web server with connections that are kept for the next request.
+//! The origin as a program: a plain web server that keeps connections for the next request.
 
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
@@ -10,11 +10,11 @@ use super::origin::{Body, Files};
 use crate::net::{Event, Host, SocketId};
 use crate::world::Program;
 
-/// Connections at one time; further ones are refused.
+/// Largest number of connections; further ones are refused.
 const CONNECTIONS_MAX: usize = 4096;
-/// Requests of one connection that wait for their turn; the rest waits in the socket.
+/// Pipelined requests of one connection that wait here; further ones stay in the socket.
 const WAITING_MAX: usize = 16;
-/// Bytes taken from a socket at one time.
+/// Largest read from a socket, in bytes.
 const READ_MAX: usize = 16 * 1024;
 
 /// The origin.
@@ -30,23 +30,23 @@ pub struct Origin {
 struct Connection {
     reader: Reader,
     waiting: VecDeque<RequestHead>,
-    /// What is to be sent next …
+    /// Bytes to send next, …
     next: Bytes,
-    /// … and the content behind it.
+    /// … and the content to send after them.
     body: Option<Body>,
-    /// No request is to follow the one that is being answered.
+    /// The connection closes after this response.
     is_last: bool,
-    /// The client will send no more.
+    /// The client has closed its side.
     is_ended: bool,
 }
 
 impl Origin {
-    /// Listens on a port.
+    /// An origin that listens on `port`.
     pub fn new(files: Files, port: u16) -> Self {
         Self { files, port, connections: BTreeMap::new(), requests: 0 }
     }
 
-    /// How many requests came.
+    /// Number of requests received.
     pub fn requests(&self) -> u64 {
         self.requests
     }
@@ -79,7 +79,8 @@ impl Connection {
         }
     }
 
-    /// Reads and answers as far as it goes; whether the connection is done with.
+    /// Reads requests and sends responses as far as buffers allow. Returns whether the connection is
+    /// finished.
     fn serve(
         &mut self,
         now: Instant,
@@ -111,7 +112,7 @@ impl Connection {
         {
             self.reader.push(bytes);
             while let Some(part) = self.reader.poll()? {
-                // What requests carry is not looked at.
+                // A request's content is ignored.
                 if let Part::Head(head) = part {
                     self.waiting.push_back(head);
                 }
@@ -120,7 +121,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends what there is room for; whether that was all.
+    /// Sends as much as the socket takes. Returns whether the response is sent.
     fn send(&mut self, now: Instant, host: &mut Host, id: SocketId) -> bool {
         loop {
             if self.next.is_empty() {

@@ -1,8 +1,8 @@
-//! The true bytes of a packet, for captures.
+//! A packet's bytes, for captures.
 //!
-//! *What this is:* [`Packet::write`]. *Who calls it:* whoever writes what goes over the air into a
-//! file. *What it never does:* get called where nobody looks: simulated machines exchange typed
-//! packets. *Where to start:* there.
+//! *What this is:* [`Packet::write`]. *Who calls it:* code that writes captured packets to a file. *What it
+//! never does:* run without a capture, since simulated machines exchange typed packets. *Where to start:*
+//! there.
 
 use super::segment::{IP_HEADER, TCP_HEADER, UDP_HEADER};
 use super::{Body, Flags, Packet, Segment};
@@ -11,15 +11,15 @@ use super::{Body, Flags, Packet, Segment};
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// Windows count 2^7 bytes, as Linux has it for buffers of some megabytes (RFC 7323, section 2.2).
+/// Windows are in units of 2^7 bytes, as Linux chooses for buffers of some megabytes (RFC 7323, section 2.2).
 const WINDOW_SHIFT: u8 = 7;
 
 impl Packet {
-    /// Appends the packet's bytes as they would go over a network: IPv4 header, TCP or UDP header with
-    /// their checksums, payload. As many as [`Packet::bytes`] says.
+    /// Appends the packet's bytes as they would go over a network: IPv4 header, TCP or UDP header with their
+    /// checksums, payload. Their number is [`Packet::bytes`].
     ///
-    /// A window is written in units of 128 bytes, as the SYN's window scale option says, and rounded up.
-    /// The length of what is longer than IPv4 allows is not right.
+    /// A window is written in units of 128 bytes, as the SYN's window scale option says, and rounded up. The
+    /// length field is wrong in packets longer than IPv4 allows.
     pub fn write(&self, out: &mut Vec<u8>) {
         let start = out.len();
         self.write_ip_header(out);
@@ -43,7 +43,7 @@ impl Packet {
         let pseudo = sum(&out[start + 12..start + 20]) + u64::from(self.protocol()) + len as u64;
         let mut checksum = checksum(pseudo + sum(&out[transport..]));
         if checksum == 0 && self.protocol() == UDP {
-            // 0 would mean that there is none.
+            // A checksum of 0 would mean that there is none (RFC 768).
             checksum = 0xffff;
         }
         out[place..place + 2].copy_from_slice(&checksum.to_be_bytes());
@@ -61,7 +61,7 @@ impl Packet {
         let header_words = (IP_HEADER / 4) as u8;
         out.extend_from_slice(&[4 << 4 | header_words, 0]);
         out.extend_from_slice(&(self.bytes() as u16).to_be_bytes());
-        // Never fragmented, so it needs no identification (RFC 6864, section 4.1).
+        // A packet that is never fragmented needs no identification (RFC 6864, section 4.1).
         out.extend_from_slice(&[0, 0, 0x40, 0]);
         out.extend_from_slice(&[self.ttl, self.protocol(), 0, 0]);
         out.extend_from_slice(&self.from.ip().octets());
@@ -72,13 +72,13 @@ impl Packet {
 }
 
 impl Segment {
-    /// Everything after the ports, without the checksum.
+    /// Appends the header after the ports, without the checksum, and the payload.
     fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.seq.to_be_bytes());
         out.extend_from_slice(&self.ack.to_be_bytes());
         let header_words = (self.header_bytes() / 4) as u8;
         out.extend_from_slice(&[header_words << 4, self.flags.bits()]);
-        // A SYN's own window is never scaled.
+        // The window of a SYN is never scaled (RFC 7323, section 2.2).
         let shift = if self.flags.has(Flags::SYN) { 0 } else { WINDOW_SHIFT };
         let window = self.window.div_ceil(1 << shift).min(u32::from(u16::MAX)) as u16;
         out.extend_from_slice(&window.to_be_bytes());
@@ -92,14 +92,14 @@ impl Segment {
     }
 }
 
-/// The sum of 16-bit words, an odd byte at the end being the high one of a last word.
+/// The sum of 16-bit words; a last odd byte is the high byte of its word.
 fn sum(bytes: &[u8]) -> u64 {
     let (pairs, odd) = bytes.as_chunks::<2>();
     let whole: u64 = pairs.iter().map(|pair| u64::from(u16::from_be_bytes(*pair))).sum();
     whole + odd.first().map_or(0, |byte| u64::from(*byte) << 8)
 }
 
-/// The Internet checksum of such a sum (RFC 1071).
+/// The Internet checksum (RFC 1071) that belongs to this sum.
 fn checksum(mut sum: u64) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -125,7 +125,7 @@ mod tests {
         out
     }
 
-    /// Adds up 16-bit words with the carry put back at once: all ones if the checksum is right.
+    /// Adds 16-bit words with end-around carry: the sum is all ones if the checksum is right.
     fn adds_up(bytes: &[u8]) -> bool {
         let mut total = 0u16;
         for pair in bytes.chunks(2) {
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_datagram_without_a_checksum_of_its_own_is_never_written() {
-        // Two bytes of payload make the sum whatever is wanted: here all ones.
+        // Two bytes of payload can give the sum any value: here all ones.
         let without =
             written(&packet(Body::Udp(Datagram { payload: Bytes::from_static(&[0, 0]) })));
         let payload = Bytes::copy_from_slice(&without[26..28]);

@@ -1,9 +1,9 @@
 //! The sockets of one machine.
 //!
-//! *What this is:* [`Host`], which gives each packet to the connection, listener or interception that
-//! it belongs to, or back to be forwarded. *Who calls it:* the driver of a machine, which carries
-//! packets and runs a program on it. *What it never does:* know interfaces' routes or queues; it says
-//! what is to be sent, not over which of them. *Where to start:* [`Host::handle_packet`].
+//! *What this is:* [`Host`], which gives each packet to its connection, listener or interception, or returns
+//! it to be forwarded. *Who calls it:* the driver of a machine, which carries packets and runs a program.
+//! *What it never does:* know routes, or queues of interfaces: it gives packets, and the driver chooses the
+//! interface. *Where to start:* [`Host::handle_packet`].
 
 mod incoming;
 mod sockets;
@@ -26,9 +26,9 @@ pub use self::words::{Config, ConnectError, Event, Interface, SocketId};
 use super::tcp::{self, Connection, End, State};
 use super::{Body, Datagram, Packet};
 
-/// Ports that a host chooses from (RFC 6335, section 6).
+/// The ephemeral ports (RFC 6335, section 6).
 const EPHEMERAL: std::ops::RangeInclusive<u16> = 49_152..=65_535;
-/// More packets or datagrams than this do not wait for a driver that does not fetch them.
+/// Packets or datagrams that wait for the driver to fetch them; further ones are dropped.
 const WAITING_MAX: usize = 4096;
 
 /// The sockets of one machine.
@@ -46,21 +46,21 @@ pub struct Host {
     taking_datagrams: Vec<u16>,
     sockets: Sockets,
     timers: Timers,
-    /// What does not belong to a connection.
+    /// Packets that belong to no connection, such as refusals and datagrams.
     packets: VecDeque<Packet>,
     events: VecDeque<Event>,
-    /// When it was last called.
+    /// The time of the latest call.
     now: Instant,
     expired: u64,
 }
 
 impl Host {
-    /// One with these addresses, of which it speaks by the first where nothing else is said. The seed
-    /// decides sequence numbers and ports.
+    /// A host with these addresses. It uses the first one unless a call names another. The seed decides
+    /// initial sequence numbers and ports.
     ///
     /// # Panics
     ///
-    /// If there is no address.
+    /// If `addresses` is empty.
     pub fn new(config: Config, addresses: &[Ipv4Addr], seed: u64) -> Self {
         assert!(!addresses.is_empty(), "a host has an address");
         let mut chance = SplitMix64::seed_from_u64(seed);
@@ -88,15 +88,15 @@ impl Host {
         &self.addresses
     }
 
-    /// Accepts connections to this port of its own addresses from now on.
+    /// From now on, accepts connections to this port of its own addresses.
     pub fn listen(&mut self, port: u16) {
         if !self.listening.contains(&port) {
             self.listening.push(port);
         }
     }
 
-    /// Accepts connections to this port of other hosts' addresses that come in by these interfaces,
-    /// instead of forwarding them, from now on. An empty list ends it. Connections that are open stay.
+    /// From now on, accepts connections to this port of other hosts' addresses that arrive on these
+    /// interfaces, instead of forwarding them. An empty list ends interception for new connections only.
     pub fn intercept(&mut self, port: u16, interfaces: &[Interface]) {
         self.intercepting.retain(|(other, _)| *other != port);
         if !interfaces.is_empty() {
@@ -104,20 +104,20 @@ impl Host {
         }
     }
 
-    /// Takes datagrams to this port from now on.
+    /// From now on, takes datagrams to this port.
     pub fn listen_datagrams(&mut self, port: u16) {
         if !self.taking_datagrams.contains(&port) {
             self.taking_datagrams.push(port);
         }
     }
 
-    /// Begins a connection from its first address and a free port.
+    /// Opens a connection from its first address and a free port.
     pub fn connect(&mut self, now: Instant, to: SocketAddrV4) -> Result<SocketId, ConnectError> {
         self.connect_from(now, SocketAddrV4::new(self.addresses[0], 0), to)
     }
 
-    /// Begins a connection from this address and port, which may be another host's if answers come by
-    /// here; port 0 takes a free one.
+    /// Opens a connection from this address and port; port 0 takes a free one. The address may be another
+    /// host's if its packets are routed through this host.
     pub fn connect_from(
         &mut self,
         now: Instant,
@@ -135,7 +135,7 @@ impl Host {
         Ok(id)
     }
 
-    /// The address with a port, if it had none, by which no connection to that peer exists.
+    /// `local` with its port, or with a free one if that is 0. `None` if no port is free for that peer.
     fn free_port(&mut self, local: SocketAddrV4, to: SocketAddrV4) -> Option<SocketAddrV4> {
         if local.port() != 0 {
             return self.sockets.find(local, to).is_none().then_some(local);
@@ -151,8 +151,8 @@ impl Host {
         None
     }
 
-    /// Takes as much off the front of `data` as there is room for, and says how much. If something is
-    /// left, [`Event::Writable`] will tell when there is room again.
+    /// Takes as many bytes off the front of `data` as fit, and returns their number. If some are left,
+    /// [`Event::Writable`] follows once there is room.
     pub fn write(&mut self, now: Instant, id: SocketId, data: &mut Bytes) -> usize {
         let taken = self.change(now, id, |socket| {
             let taken = socket.connection.write(data);
@@ -162,12 +162,12 @@ impl Host {
         taken.unwrap_or(0)
     }
 
-    /// How much a write would take.
+    /// How many bytes a write would take.
     pub fn writable(&self, id: SocketId) -> usize {
         self.connection(id).map_or(0, Connection::writable)
     }
 
-    /// The next piece of what was received, of at most `max` bytes; `None` if there is nothing now.
+    /// The next received bytes, at most `max`; `None` if there are none now.
     pub fn read(&mut self, now: Instant, id: SocketId, max: usize) -> Option<Bytes> {
         self.now = now;
         let socket = self.sockets.get_mut(id)?;
@@ -183,8 +183,8 @@ impl Host {
         Some(piece)
     }
 
-    /// Leaves what there is unread until it is so much, upon which [`Event::Readable`] tells. Linux does not
-    /// acknowledge it before it is read, or has waited for as long as an acknowledgement may.
+    /// Delays [`Event::Readable`] until at least `bytes` can be read. Like Linux, the host does not
+    /// acknowledge the waiting bytes before they are read or the delayed-acknowledgement timer ends.
     pub fn gather(&mut self, id: SocketId, bytes: usize) {
         if let Some(socket) = self.sockets.get_mut(id) {
             socket.reported_readable = false;
@@ -192,18 +192,18 @@ impl Host {
         }
     }
 
-    /// How much there is to read.
+    /// How many bytes can be read.
     pub fn readable(&self, id: SocketId) -> usize {
         self.connection(id).map_or(0, Connection::readable)
     }
 
-    /// Nothing more will be written: a FIN follows the data. The peer's data may still be read until it
-    /// closes too, upon which [`Event::Closed`] tells the end.
+    /// Closes this side: a FIN follows the written data. The peer's data can be read until the peer closes
+    /// too and [`Event::Closed`] follows.
     pub fn close(&mut self, now: Instant, id: SocketId) {
         self.change(now, id, |socket| socket.connection.close());
     }
 
-    /// A packet that this host has made waits to be sent.
+    /// A packet of this host has entered an interface's queue.
     pub fn enter_queue(&mut self, packet: &Packet) {
         if let Some(index) = self.queued(packet)
             && let Some(socket) = self.sockets.at(index)
@@ -212,7 +212,7 @@ impl Host {
         }
     }
 
-    /// It does not wait any more, sent or not: whether something may now be sent behind it.
+    /// A packet has left the queue, sent or dropped. Returns whether the connection may send more now.
     pub fn leave_queue(&mut self, packet: &Packet) -> bool {
         let Some(index) = self.queued(packet) else { return false };
         if let Some(socket) = self.sockets.at(index) {
@@ -222,14 +222,15 @@ impl Host {
         true
     }
 
-    /// Whose packet it is, if that matters to what is sent behind it.
+    /// The connection of a queued packet. `None` unless the packet has data, for which later small segments
+    /// wait (`cork`).
     fn queued(&self, packet: &Packet) -> Option<u32> {
         let Body::Tcp(segment) = &packet.body else { return None };
         let counts = self.config.tcp.cork && !segment.payload.is_empty();
         if counts { self.sockets.find(packet.from, packet.to) } else { None }
     }
 
-    /// Ends a connection at once, with a RST to the peer. Its id means nothing any more.
+    /// Ends a connection at once with a RST to the peer. Its id becomes invalid.
     pub fn abort(&mut self, now: Instant, id: SocketId) {
         self.change(now, id, |socket| {
             socket.connection.abort();
@@ -237,14 +238,14 @@ impl Host {
         });
     }
 
-    /// Whether small segments of this connection go out at once.
+    /// Sets whether small segments of this connection are sent at once.
     pub fn set_nodelay(&mut self, id: SocketId, nodelay: bool) {
         if let Some(socket) = self.sockets.get_mut(id) {
             socket.connection.set_nodelay(nodelay);
         }
     }
 
-    /// The connection behind an id, for questions.
+    /// The connection of an id, for its getters.
     pub fn connection(&self, id: SocketId) -> Option<&Connection> {
         self.sockets.get(id).map(|socket| &socket.connection)
     }
@@ -254,18 +255,18 @@ impl Host {
         self.sockets.get(id).map(|socket| (socket.local, socket.remote))
     }
 
-    /// How many connections there are, closing ones counted.
+    /// Number of connections, including those that are closing.
     #[cfg(test)]
     pub fn sockets(&self) -> usize {
         self.sockets.len()
     }
 
-    /// How many packets could go no further because their hops were used up.
+    /// Number of packets dropped because their time to live was used up.
     pub fn expired(&self) -> u64 {
         self.expired
     }
 
-    /// Sends a datagram from its first address and this port.
+    /// Sends a datagram from its first address and port `from`.
     pub fn send_datagram(&mut self, now: Instant, from: u16, to: SocketAddrV4, payload: Bytes) {
         self.now = now;
         let from = SocketAddrV4::new(self.addresses[0], from);
@@ -279,7 +280,7 @@ impl Host {
         }
     }
 
-    /// Does something with a connection, and sees what comes of it.
+    /// Applies `act` to a connection, then reports events and output.
     fn change<T>(
         &mut self,
         now: Instant,
@@ -292,7 +293,7 @@ impl Host {
         Some(result)
     }
 
-    /// Does what is due by now.
+    /// Does everything that is due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.now = now;
         while let Some(index) = self.timers.take(now) {
@@ -309,13 +310,13 @@ impl Host {
         }
     }
 
-    /// By when [`handle_timeout`](Self::handle_timeout) is to be called. It may then have nothing to do.
+    /// When to call [`handle_timeout`](Self::handle_timeout) next. There may then be nothing to do.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.timers.earliest()
     }
 
-    /// The next packet that this host has made, for the driver to route; one to an address of its own
-    /// is for [`handle_packet`](Self::handle_packet).
+    /// The next packet that this host has made, for the driver to route. A packet to one of its own addresses
+    /// goes to [`handle_packet`](Self::handle_packet).
     pub fn poll_packet(&mut self) -> Option<Packet> {
         if let Some(packet) = self.packets.pop_front() {
             return Some(packet);
@@ -338,12 +339,12 @@ impl Host {
         None
     }
 
-    /// The next thing to tell the program.
+    /// The next event for the program.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// Tells the program what is new about a connection.
+    /// Queues the events of a connection that the program does not know yet.
     fn report_events(&mut self, index: u32) {
         let Some(socket) = self.sockets.at(index) else { return };
         let Socket { id, local, remote, .. } = *socket;
@@ -353,7 +354,7 @@ impl Host {
             if matches!(connection.state(), State::SynSent | State::SynReceived) {
                 return;
             }
-            // A peer's connection that never was open is nothing to talk about.
+            // The program never learns of a peer's connection that fails before it is open.
             let never = connection.end().is_some_and(|why| why != End::Done);
             match socket.accepted {
                 Some(_) if never => socket.reported_closed = true,
@@ -388,7 +389,7 @@ impl Host {
     }
 }
 
-/// Room for two segments, so that a program is not woken for each byte.
+/// Room for two segments: with less, the program would be woken for each byte.
 fn room_worth_reporting(config: &tcp::Config) -> usize {
     (2 * usize::from(config.mss)).min(config.send_buffer as usize / 2).max(1)
 }

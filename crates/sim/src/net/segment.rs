@@ -1,8 +1,8 @@
 //! What machines send each other: IPv4 packets with a TCP segment or a UDP datagram.
 //!
-//! *What this is:* packets as typed values; their true bytes are made only when somebody asks, by
-//! [`Packet::write`]. *Who calls it:* hosts make and take them, the world carries them. *What it never
-//! does:* fragment: a packet is as large as its payload makes it. *Where to start:* [`Packet`].
+//! *What this is:* packets as typed values; [`Packet::write`] makes their bytes when a capture needs them.
+//! *Who calls it:* hosts make and take them, the world carries them. *What it never does:* fragment: a packet
+//! is as large as its payload makes it. *Where to start:* [`Packet`].
 
 use std::net::SocketAddrV4;
 use std::ops::BitOr;
@@ -21,11 +21,11 @@ pub(super) const SYN_OPTIONS: u32 = 8;
 /// One IPv4 packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// Address and port that it comes from.
+    /// Source address and port.
     pub from: SocketAddrV4,
-    /// Address and port that it goes to.
+    /// Destination address and port.
     pub to: SocketAddrV4,
-    /// How many more hops it may go (time to live).
+    /// Time to live: how many more hops it may go.
     pub ttl: u8,
     /// What it carries.
     pub body: Body,
@@ -52,13 +52,13 @@ pub struct Datagram {
 pub struct Segment {
     /// Sequence number of its first byte (or of its SYN or FIN).
     pub seq: u32,
-    /// The next sequence number expected from the other side; counts only with [`Flags::ACK`].
+    /// The next sequence number expected from the other side; valid only with [`Flags::ACK`].
     pub ack: u32,
-    /// Which control bits are set.
+    /// The control bits.
     pub flags: Flags,
-    /// How many bytes after `ack` the sender of this would take: in bytes, whatever the scale.
+    /// The receive window: how many bytes after `ack` its sender accepts, in bytes without scaling.
     pub window: u32,
-    /// On a SYN, the largest payload its sender wants to get.
+    /// On a SYN, the largest payload that its sender accepts.
     pub mss: Option<u16>,
     /// The data.
     pub payload: Bytes,
@@ -69,15 +69,15 @@ pub struct Segment {
 pub struct Flags(u8);
 
 impl Flags {
-    /// No more data from the sender.
+    /// The sender sends no more data.
     pub const FIN: Self = Self(0x01);
     /// Synchronise sequence numbers.
     pub const SYN: Self = Self(0x02);
     /// Reset the connection.
     pub const RST: Self = Self(0x04);
-    /// Nothing more is waiting to be sent behind this.
+    /// Push: no more data waits to be sent after this.
     pub const PSH: Self = Self(0x08);
-    /// The acknowledgement number counts.
+    /// The acknowledgement number is valid.
     pub const ACK: Self = Self(0x10);
 
     /// Whether all bits of `other` are set here.
@@ -85,12 +85,12 @@ impl Flags {
         self.0 & other.0 == other.0
     }
 
-    /// Whether this begins a connection.
+    /// Whether this opens a connection: SYN without ACK or RST.
     pub const fn only_syn(self) -> bool {
         self.has(Self::SYN) && self.0 & (Self::ACK.0 | Self::RST.0) == 0
     }
 
-    /// The bits as they stand in the header.
+    /// The bits as in the header.
     pub const fn bits(self) -> u8 {
         self.0
     }
@@ -105,7 +105,7 @@ impl BitOr for Flags {
 }
 
 impl Packet {
-    /// Length of the IPv4 packet in bytes, headers and all.
+    /// Length of the IPv4 packet in bytes, headers included.
     pub fn bytes(&self) -> u32 {
         IP_HEADER
             + match &self.body {
@@ -121,7 +121,7 @@ impl Segment {
         TCP_HEADER + if self.mss.is_some() { SYN_OPTIONS } else { 0 }
     }
 
-    /// How many sequence numbers it takes: its data, and one each for SYN and FIN.
+    /// Number of sequence numbers that it takes: its data, and one each for SYN and FIN.
     pub fn sequence_len(&self) -> u32 {
         let marks = u32::from(self.flags.has(Flags::SYN)) + u32::from(self.flags.has(Flags::FIN));
         self.payload.len() as u32 + marks

@@ -1,12 +1,11 @@
-//! One TCP connection without sockets or clocks: NewReno, without selective acknowledgement or
-//! timestamps, as the classic studies of wireless meshes used it.
+//! One TCP connection without sockets or clocks: NewReno without selective acknowledgements or timestamps, as
+//! in the classic studies of wireless meshes.
 //!
-//! *What this is:* [`Connection`]. Connections are opened, closed and acknowledged as RFC 9293 and RFC
-//! 1122 say, the window follows RFC 5681, recovery RFC 6582, limited transmit RFC 3042, the
-//! retransmission timer RFC 6298; or, for comparisons, losses are repaired as in ns-3
-//! ([`Recovery`]). *Who calls it:* [`Host`](super::Host), and tests. *What it never
-//! does:* know addresses or ports, or wait. *Where to start:* [`Connection`]; then `input.rs` for what
-//! a segment does, `output.rs` for what is sent when.
+//! *What this is:* [`Connection`]. Opening, closing and acknowledging follow RFC 9293 and RFC 1122, the
+//! congestion window RFC 5681, recovery RFC 6582, limited transmit RFC 3042, the retransmission timer RFC
+//! 6298. For comparisons it can recover losses as ns-3 does ([`Recovery`]). *Who calls it:*
+//! [`Host`](super::Host), and tests. *What it never does:* know addresses or ports, or wait. *Where to
+//! start:* [`Connection`]; then `input.rs` for what a segment does, `output.rs` for what is sent when.
 
 mod config;
 mod congestion;

@@ -1,5 +1,5 @@
-//! What runs gave, as a page for people: head, figures, a map of the mesh, the distribution of
-//! throughputs, every transfer, in this order. The same results give the same bytes.
+//! The results of runs as a page: head, figures, a map of the mesh, the distribution of throughputs, every
+//! transfer. The same results give the same bytes.
 //!
 //! Start at [`html()`] and [`compare`].
 
@@ -20,8 +20,8 @@ pub fn html(result: &RunResult, ground: &Ground) -> String {
     compare(slice::from_ref(result), ground)
 }
 
-/// Several runs of one scenario as a page: seeds of one scheme are pooled, schemes stand side by
-/// side, from the one without caches to the one with most of them.
+/// A page of several runs of one scenario. Seeds of a scheme are pooled; schemes stand side by side, from the
+/// one without caches to the one with most.
 pub fn compare(results: &[RunResult], ground: &Ground) -> String {
     let schemes = stats::by_scheme(results);
     let title = title(results);
@@ -36,7 +36,7 @@ pub fn compare(results: &[RunResult], ground: &Ground) -> String {
     document(&title, &main)
 }
 
-/// The scenario's name; all of them, should they differ.
+/// The scenario's name; all names if they differ.
 fn title(results: &[RunResult]) -> String {
     let names = distinct(results.iter().map(|run| run.scenario.as_str()));
     if names.is_empty() { "No runs".to_owned() } else { text::clean(&names.join(" + ")) }
@@ -94,7 +94,7 @@ fn validity(results: &[RunResult]) -> Markup {
     }
 }
 
-/// What makes figures doubtful, before the figures.
+/// Warnings, before the figures that they make doubtful.
 fn warnings(results: &[RunResult]) -> Markup {
     let transfers = |count: usize, run: &RunResult| {
         format!("{count} of {}", text::plural(run.transfers.len(), "transfer"))
@@ -125,7 +125,7 @@ fn warnings(results: &[RunResult]) -> Markup {
     }
 }
 
-/// One of them, with what each run that it strikes has to say; nothing if it strikes none.
+/// One warning, with a line for each run that it concerns; empty if it concerns none.
 fn warning(
     results: &[RunResult],
     strikes: impl Fn(&RunResult) -> bool,
@@ -144,12 +144,12 @@ fn warning(
     }
 }
 
-/// How many transfers of a run gave something else than the origin has.
+/// Number of a run's transfers whose body differs from the origin's.
 fn wrong(run: &RunResult) -> usize {
     run.transfers.iter().filter(|it| !it.sha256_ok && it.error.is_none()).count()
 }
 
-/// How many transfers of a run did not come to their end.
+/// Number of a run's transfers that failed.
 fn failed(run: &RunResult) -> usize {
     run.transfers.iter().filter(|it| it.error.is_some()).count()
 }
@@ -248,7 +248,7 @@ fn pictures(schemes: &[Scheme<'_>], ground: &Ground) -> Markup {
     }
 }
 
-/// What the map shows of a scheme's receivers, by their names.
+/// What the map shows of a scheme's receivers, by name.
 fn receivers<'a>(scheme: &Scheme<'a>) -> BTreeMap<&'a str, map::Receiver> {
     let shown = |(name, it): (&'a str, stats::Receiver)| {
         let sources = it.sources.iter().map(|(source, count)| (source.name(), *count)).collect();

@@ -1,4 +1,4 @@
-//! Where a transfer's bytes came from, by the names that MeshCache has for it (section 6.2).
+//! Who served a transfer's bytes, by the names that MeshCache uses (section 6.2).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,34 +7,34 @@ use serde::{Deserialize, Serialize};
 
 use super::Transfer;
 
-/// Who had what a client got. The first three are hits: they spare the gateway.
+/// Who served a response. The first three are hits: they spare the gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ServedBy {
-    /// The access router, whose own clients had asked for it before.
+    /// The access router, for content that its own clients had requested before.
     Local,
-    /// The access router, which had it only because it had relayed it for others.
+    /// The access router, for content that it had only because it relayed it for others.
     PhLocal,
     /// A router on the way to the gateway.
     Remote,
     /// The gateway.
     Gateway,
-    /// Nobody in the mesh.
+    /// The origin: no router of the mesh had it.
     Origin,
 }
 
-/// Of bytes: of units that the access router overheard whole.
+/// Source of bytes in units that the access router overheard completely.
 pub const OVERHEARD: &str = "overheard";
-/// Of bytes: of units that it half overheard, what it did not need to fetch.
+/// Source of the overheard bytes in units that it overheard in part and fetched the rest of.
 pub const REPAIRED: &str = "repaired";
 
 impl ServedBy {
-    /// All of them, from the nearest to the farthest.
+    /// All sources, from the nearest to the farthest.
     pub const ALL: [Self; 5] =
         [Self::Local, Self::PhLocal, Self::Remote, Self::Gateway, Self::Origin];
 
-    /// Whose bytes they were: `giver` is a router, or `None` for whoever is not in the mesh;
-    /// `asked_before` says whether clients of the access router had asked for the same.
+    /// The source of a response: `giver` is the router that served it, or `None` for the origin.
+    /// `asked_before` says whether clients of the access router had requested the same before.
     pub fn of(giver: Option<usize>, access: usize, gateway: usize, asked_before: bool) -> Self {
         match giver {
             None => Self::Origin,
@@ -45,7 +45,7 @@ impl ServedBy {
         }
     }
 
-    /// As results have it.
+    /// Its name in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Local => "local",
@@ -68,27 +68,28 @@ impl fmt::Display for ServedBy {
     }
 }
 
-/// What an access router says of a transfer, and what the gateway gave meanwhile; in bytes.
+/// What an access router reports of a transfer, and what the gateway gave meanwhile, in bytes.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 pub struct BytesBySource {
-    /// From the router's store.
+    /// Bytes from the router's store.
     pub local_bytes: u64,
-    /// From peers.
+    /// Bytes from peers.
     pub peer_bytes: u64,
-    /// From the origin, without peers.
+    /// Bytes from the origin directly.
     pub origin_bytes: u64,
-    /// Of units that it had overheard whole.
+    /// Bytes in units that the router had overheard completely.
     pub overheard_bytes: u64,
-    /// Of units that it half overheard, what it did not need to fetch.
+    /// The overheard bytes in units that it overheard in part.
     pub repaired_bytes: u64,
-    /// What the gateway gave meanwhile. `None` while others fetch too, when nobody knows for whom.
+    /// Bytes that the gateway gave meanwhile. `None` while other clients fetch too, because its bytes cannot
+    /// be told apart.
     #[serde(skip)]
     pub from_gateway: Option<u64>,
 }
 
 impl BytesBySource {
-    /// The bytes that each source had, of so many that the client got; `head` is whence the response's head
-    /// came, `asked_before` whether clients of this router had asked for the same.
+    /// Bytes by source, adding up to at least the `bytes` that the client got. `head` is the source of the
+    /// response's head; `asked_before` says whether clients of this router had requested the same before.
     pub fn by_source(
         &self,
         head: ServedBy,
@@ -114,7 +115,7 @@ impl BytesBySource {
         for (name, part) in parts.into_iter().filter(|(_, part)| *part > 0) {
             *sums.entry(name.to_owned()).or_insert(0) += part;
         }
-        // A client may have had more than was counted: what came as the head did.
+        // If the client got more than the router counted, the rest came from where the head came from.
         let rest = bytes.saturating_sub(sums.values().sum());
         if rest > 0 || sums.is_empty() {
             *sums.entry(head.name().to_owned()).or_insert(0) += rest;
@@ -123,11 +124,11 @@ impl BytesBySource {
     }
 }
 
-/// The cache whose bytes a response's `Cache-Status` (RFC 9211) says they are: the nearest to the
-/// client that had them, or was getting them for somebody else. `None`: no cache had them.
+/// The cache that served a response, from its `Cache-Status` (RFC 9211): the one nearest to the client that
+/// had the content, or was already fetching it for another client. `None` if no cache had it.
 ///
-/// Caches stand in the order in which the response passed them; those that had to ask the next one
-/// say so by `fwd`. One that asked only whether what it had was still good had it.
+/// Caches are listed in the order in which the response passed them. A cache that asked the next one says so
+/// by `fwd`; one that only revalidated its copy had the content.
 pub fn giver(cache_status: &str) -> Option<&str> {
     let gave = |parameter: &str| matches!(parameter, "hit" | "collapsed" | "fwd-status=304");
     let had = |cache: &&str| cache.split(';').skip(1).any(|it| gave(it.trim()));
@@ -135,7 +136,7 @@ pub fn giver(cache_status: &str) -> Option<&str> {
     Some(cache.split(';').next()?.trim())
 }
 
-/// The share of transfers that each had, among those that did not fail; empty without any.
+/// The share of transfers that each source served, without failed ones; empty if all failed.
 pub fn shares<'a>(transfers: impl IntoIterator<Item = &'a Transfer>) -> BTreeMap<ServedBy, f64> {
     let mut counts = BTreeMap::new();
     let mut all = 0;
@@ -146,9 +147,9 @@ pub fn shares<'a>(transfers: impl IntoIterator<Item = &'a Transfer>) -> BTreeMap
     counts.into_iter().map(|(source, count)| (source, f64::from(count) / f64::from(all))).collect()
 }
 
-/// The share of hits among shares.
+/// The sum of the shares of hits.
 pub fn hits(shares: &BTreeMap<ServedBy, f64>) -> f64 {
-    // The sum of nothing is minus zero.
+    // The sum of an empty iterator of floats would be -0.0.
     shares
         .iter()
         .filter(|(source, _)| source.is_hit())

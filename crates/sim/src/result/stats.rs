@@ -1,4 +1,4 @@
-//! What several runs say together: medians, distributions, schemes. Only finite values count.
+//! Figures over several runs: medians, distributions, schemes. Only finite values count.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,16 @@ use report::stats::{median, sorted};
 use super::source::ServedBy;
 use super::{RunResult, Transfer};
 
-/// What the clients behind one router got.
+/// Figures of the clients behind one router.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Receiver {
     /// The median throughput, in kbit/s.
     pub(super) kbps: f64,
-    /// How many transfers came from where.
+    /// Number of transfers from each source.
     pub(super) sources: BTreeMap<ServedBy, usize>,
 }
 
-/// The runs of one scheme: they differ by their seeds.
+/// The runs of one scheme, which differ by seed.
 pub(super) struct Scheme<'a> {
     pub(super) name: &'a str,
     pub(super) runs: Vec<&'a RunResult>,
@@ -33,12 +33,12 @@ impl<'a> Scheme<'a> {
         sorted(self.transfers().map(|transfer| transfer.kbps))
     }
 
-    /// The median of what each run has of something.
+    /// The median over runs of a figure.
     pub(super) fn median_of(&self, what: impl Fn(&RunResult) -> f64) -> Option<f64> {
         median(self.runs.iter().map(|run| what(run)))
     }
 
-    /// What the clients behind each router got, by its name.
+    /// Figures of the clients behind each router, by its name.
     pub(super) fn receivers(&self) -> BTreeMap<&'a str, Receiver> {
         let mut by_client = BTreeMap::<_, Vec<_>>::new();
         for transfer in self.transfers() {
@@ -57,7 +57,7 @@ impl<'a> Scheme<'a> {
 }
 
 impl Receiver {
-    /// The share of its transfers that spared the gateway.
+    /// The share of its transfers served without the gateway.
     pub(super) fn hit_share(&self) -> f64 {
         let count = |hits: bool| -> usize {
             self.sources.iter().filter(|(it, _)| it.is_hit() || !hits).map(|(_, n)| n).sum()
@@ -66,7 +66,7 @@ impl Receiver {
     }
 }
 
-/// Transfers by how many hops their clients are from the gateway.
+/// The median throughput by the client's number of hops from the gateway.
 pub(super) fn by_hops<'a>(
     transfers: impl IntoIterator<Item = &'a Transfer>,
 ) -> BTreeMap<usize, Vec<&'a Transfer>> {
@@ -77,7 +77,7 @@ pub(super) fn by_hops<'a>(
     by_hops
 }
 
-/// The schemes in the order of what they cache; then others, in the order in which they appear.
+/// The schemes in order of how much they cache; then others in order of appearance.
 pub(super) fn by_scheme(results: &[RunResult]) -> Vec<Scheme<'_>> {
     let mut schemes = Vec::<Scheme<'_>>::new();
     for run in results {

@@ -1,5 +1,5 @@
-//! The tables: schemes, transfers, keys. On narrow screens rows become cards, and the cells'
-//! `data-label` stands for the head.
+//! The tables of schemes, transfers and keys. On narrow screens rows become cards, and the cells'
+//! `data-label` replaces the table's head.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ pub(super) fn delivered(run: &RunResult) -> u64 {
     run.transfers.iter().fold(0, |sum, transfer| sum.saturating_add(transfer.bytes))
 }
 
-/// The schemes with their medians; the first is what the others are held against.
+/// The schemes with their medians; all are compared with the first.
 pub(super) fn schemes(schemes: &[Scheme<'_>]) -> Markup {
     let medians: Vec<_> =
         schemes.iter().map(|scheme| report::stats::median(scheme.throughputs())).collect();
@@ -55,7 +55,7 @@ pub(super) fn schemes(schemes: &[Scheme<'_>]) -> Markup {
     }
 }
 
-/// With the colour of the scheme's curve, and a mark if not all its runs are valid.
+/// A scheme's name in the colour of its curve, marked if some of its runs are invalid.
 fn scheme_name(at: usize, scheme: &Scheme<'_>) -> Markup {
     let invalid = scheme.runs.iter().filter(|run| !run.valid).count();
     html! {
@@ -90,7 +90,7 @@ fn scheme_cells(scheme: &Scheme<'_>, median: Option<f64>, first: Option<f64>) ->
     ]
 }
 
-/// Who had what clients got, and how fast it came over how many hops; nothing without transfers.
+/// Who served clients, and the throughput by number of hops; empty without transfers.
 pub(super) fn shares(schemes: &[Scheme<'_>]) -> Markup {
     let hops: BTreeSet<_> =
         schemes.iter().flat_map(Scheme::transfers).map(|transfer| transfer.hops).collect();
@@ -192,7 +192,7 @@ fn row(transfer: &Transfer) -> Markup {
     }
 }
 
-/// The largest first; those that gave nothing are left out.
+/// The sources of a transfer, the largest first.
 fn sources(bytes_by_source: &BTreeMap<String, u64>) -> String {
     let mut sources: Vec<_> = bytes_by_source.iter().filter(|(_, bytes)| **bytes > 0).collect();
     sources.sort_by_key(|(_, bytes)| std::cmp::Reverse(**bytes));

@@ -1,4 +1,4 @@
-//! Clients that read pages for an hour or so, under one of the schemes: MeshCache's section 6.2.
+//! Clients that read pages for an hour or so under one of the schemes, as in MeshCache's section 6.2.
 //!
 //! *Who calls it:* [`run`](super::run::run), and experiments. *Where to start:* [`browse`].
 
@@ -15,20 +15,20 @@ use crate::result::{RunResult, Transfer};
 use crate::scenario::{Request, Scenario};
 use crate::world::Tap;
 
-/// What came of it.
+/// The result of a run whose clients read pages.
 #[derive(Clone, Debug)]
 pub struct Browsed {
-    /// As of other runs; transfers in the order in which they began.
+    /// As in other runs; transfers are in the order in which they began.
     pub result: RunResult,
-    /// For each transfer, which of its router's clients it was.
+    /// For each transfer, the number of the client behind its router.
     pub readers: Vec<usize>,
-    /// Bytes of content that the gateway gave into the mesh; 0 where it has no engine.
+    /// Bytes of content that the gateway gave to clients and peers; 0 if it has no engine.
     pub gateway_bytes: u64,
 }
 
 impl Browsed {
-    /// Average aggregate throughput in kbit/s: each client's bytes over the time that it spent on them,
-    /// averaged over those that got anything (MeshCache, section 5).
+    /// Average aggregate throughput in kbit/s (MeshCache, section 5): each client's bytes over the time of
+    /// its transfers, averaged over clients that got data.
     pub fn aat_kbps(&self) -> f64 {
         let mut clients = BTreeMap::new();
         for (transfer, reader) in self.result.transfers.iter().zip(&self.readers) {
@@ -46,10 +46,11 @@ impl Browsed {
     }
 }
 
-/// Lets a scenario's clients read. Stores and freshness are the scenario's.
+/// Lets a scenario's clients read pages. The scenario decides store size and freshness.
 ///
 /// # Errors
-/// Those that a router's store has, which has none in memory.
+///
+/// Errors of a router's store; a store in memory has none.
 pub fn browse(
     scenario: &Scenario,
     scheme: Scheme,
@@ -81,7 +82,7 @@ pub fn browse(
 }
 
 impl Mesh<'_> {
-    /// All that clients got, with their routers, in the order in which they asked.
+    /// All transfers, with their routers, in the order of the requests.
     fn read(&mut self) -> Vec<(usize, Got)> {
         let lasts = self.scenario.browsing.lasts;
         let clients: Vec<_> = self.clients.iter().map(|(it, machine)| (*it, *machine)).collect();
@@ -97,7 +98,7 @@ impl Mesh<'_> {
             Member::Browser(browser) => browser.is_busy(),
             _ => false,
         };
-        // Whatever is under way comes to an end, if only because its client gives up.
+        // Transfers in progress run to their end; one that stalls ends when its client gives up.
         for (_, machine) in &clients {
             while is_busy(self, *machine) && self.world.step().is_some() {}
         }
@@ -115,7 +116,7 @@ impl Mesh<'_> {
         all
     }
 
-    /// What the gateway's engine has given to clients and to peers.
+    /// Bytes that the gateway's engine has given to clients and peers.
     pub(super) fn given_by_gateway(&self) -> u64 {
         let Report {
             served_local_bytes,
@@ -127,7 +128,7 @@ impl Mesh<'_> {
         served_local_bytes + served_origin_bytes + peer_units_out_bytes + relayed_opaque_bytes
     }
 
-    /// What the gateway's engine has counted; nothing where it has none.
+    /// The counters of the gateway's engine; all zero if it has none.
     pub(super) fn report_of_gateway(&self) -> Report {
         match self.world.program(self.scenario.gateway) {
             Member::Router(gateway) => gateway.report(),

@@ -1,7 +1,7 @@
-//! Clients' connections, which were meant for an origin and came to us: requests read, answers written,
-//! and credit given as the answers leave.
+//! Clients' intercepted connections: reads requests, writes responses, and grants the engine credit as
+//! responses leave.
 //!
-//! Requests with content and tunnels, which no simulated client asks for, are broken off.
+//! Requests with content and tunnels are aborted; no simulated client sends them.
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "no output may be overlooked")]
 
@@ -30,7 +30,7 @@ pub(super) struct Callers {
     slots: BTreeMap<Slot, SocketId>,
     connections: BTreeMap<SocketId, Caller>,
     exchanges: BTreeMap<ExchangeId, SocketId>,
-    /// Connections for which there is something to write.
+    /// Connections that have something to write.
     changed: BTreeSet<SocketId>,
     numbered: u64,
 }
@@ -39,35 +39,35 @@ pub(super) struct Callers {
 struct Caller {
     slot: Slot,
     client: IpAddr,
-    /// Whom it meant to dial.
+    /// The address that the client dialled.
     dialled: SocketAddr,
     reader: Reader,
-    /// Heads of requests that wait for their turn.
+    /// Pipelined requests that wait for the current one to end.
     waiting: VecDeque<RequestHead>,
     turn: Option<Turn>,
-    /// What is to be written: the bytes, and how many of them are content.
+    /// What to write: pieces, and how many bytes of each are content.
     queue: VecDeque<(Bytes, u64)>,
-    /// The client will send no more.
+    /// The client has closed its side.
     is_ended: bool,
 }
 
-/// A request that is being answered.
+/// The request that is being answered.
 #[derive(Debug)]
 struct Turn {
     id: ExchangeId,
     version: Version,
-    /// Whether the connection may serve another request afterwards.
+    /// Whether the connection is kept for another request.
     keeps: bool,
     to_head: bool,
     is_chunked: bool,
-    /// Content that may be on its way, and what was written of it.
+    /// Credit for content, and how much of it was written.
     window: ClientWindow,
     is_answered: bool,
     is_over: bool,
 }
 
 impl Callers {
-    /// None yet; `memory_bytes` is the engine's budget, and decides how many connections there can be.
+    /// No connections. `memory_bytes` is the engine's budget, which limits their number.
     pub fn new(memory_bytes: u64) -> Self {
         Self {
             admission: Admission::new(CONNECTIONS_MAX, memory_bytes),
@@ -79,7 +79,7 @@ impl Callers {
         }
     }
 
-    /// A client has connected, and meant somebody else.
+    /// Accepts an intercepted connection.
     pub fn accept(
         &mut self,
         now: Instant,
@@ -91,7 +91,7 @@ impl Callers {
     ) {
         let network = Network::of(client.ip());
         let Ok(slot) = self.admission.arrive(now, Some(network), Arc::default()) else {
-            // The simulator has no other way for a client: it tries again.
+            // A refused client cannot bypass the router here, so it must try again.
             return host.abort(now, socket);
         };
         self.slots.insert(slot, socket);
@@ -109,7 +109,7 @@ impl Callers {
         self.make_room(now, host, inputs);
     }
 
-    /// Breaks off those that had to go for others.
+    /// Aborts connections that admission closes to make room for others.
     fn make_room(&mut self, now: Instant, host: &mut Host, inputs: &mut VecDeque<Input>) {
         while let Some((slot, _)) = self.admission.poll_closed() {
             if let Some(socket) = self.slots.get(&slot).copied() {
@@ -130,7 +130,7 @@ impl Callers {
         self.connections.contains_key(&socket)
     }
 
-    /// There is something to read.
+    /// A client's connection can be read.
     pub fn readable(
         &mut self,
         now: Instant,
@@ -139,7 +139,7 @@ impl Callers {
         inputs: &mut VecDeque<Input>,
     ) {
         let Some(caller) = self.connections.get_mut(&socket) else { return };
-        // While one is answered, the next waits in the socket.
+        // While a request is answered, the next one waits in the socket.
         while caller.turn.is_none()
             && caller.waiting.is_empty()
             && let Some(bytes) = host.read(now, socket, HEAD_READ_MAX)
@@ -159,12 +159,12 @@ impl Callers {
         self.begin(now, host, socket, inputs);
     }
 
-    /// There is room to write again.
+    /// A client's connection can be written again.
     pub fn writable(&mut self, socket: SocketId) {
         self.changed.insert(socket);
     }
 
-    /// A client has closed its side: whoever is being answered has left, as it has in the daemon.
+    /// A client has closed its side. As in the daemon, that cancels the current request.
     pub fn ended(
         &mut self,
         now: Instant,
@@ -182,7 +182,7 @@ impl Callers {
         }
     }
 
-    /// A connection is over.
+    /// A connection has ended.
     pub fn closed(&mut self, socket: SocketId, inputs: &mut VecDeque<Input>) {
         self.changed.remove(&socket);
         let caller = self.forget(socket);
@@ -193,7 +193,7 @@ impl Callers {
         }
     }
 
-    /// Breaks a connection off.
+    /// Aborts a connection.
     fn leave(
         &mut self,
         now: Instant,
@@ -205,7 +205,7 @@ impl Callers {
         host.abort(now, socket);
     }
 
-    /// The next request's turn, if there is one and nobody else's.
+    /// Starts the next request, unless one is being answered.
     fn begin(
         &mut self,
         now: Instant,
@@ -258,7 +258,7 @@ impl Callers {
         self.changed.insert(socket);
     }
 
-    /// Does what the engine says for a client.
+    /// Performs an output of the engine for a client.
     pub fn perform(&mut self, now: Instant, output: ClientOutput) {
         match output {
             ClientOutput::Respond(id, head) => self.respond(id, *head, date(now)),
@@ -267,12 +267,12 @@ impl Callers {
             ClientOutput::Abort(id) | ClientOutput::Tunnel(id, ..) | ClientOutput::Relay(id, _) => {
                 self.end(id, false)
             }
-            // Nobody publishes here.
+            // No file is published in the simulator.
             ClientOutput::Published(..) => {}
         }
     }
 
-    /// The engine answers.
+    /// Queues a response's head.
     fn respond(&mut self, id: ExchangeId, head: Head, date: Date) {
         self.with_turn(id, |turn, queue| {
             let Head { status, mut headers, length } = head;
@@ -298,7 +298,7 @@ impl Callers {
         });
     }
 
-    /// The engine gives content.
+    /// Queues content.
     fn give(&mut self, id: ExchangeId, bytes: Bytes) {
         self.with_turn(id, |turn, queue| {
             let count = bytes.len() as u64;
@@ -312,12 +312,12 @@ impl Callers {
         });
     }
 
-    /// An answer has ended, as it should or not.
+    /// Ends a response, complete or not.
     fn end(&mut self, id: ExchangeId, is_complete: bool) {
         self.with_turn(id, |turn, queue| {
             turn.is_over = true;
             if !turn.is_answered {
-                // The engine never ends without a head; should it, the client is told so.
+                // The engine gives a head before each end. Should it not, the client gets a 502.
                 let length = (header::CONTENT_LENGTH, HeaderValue::from_static("0"));
                 let head = response(StatusCode::BAD_GATEWAY, &[length].into_iter().collect());
                 queue.push_back((head, 0));
@@ -330,7 +330,7 @@ impl Callers {
         self.exchanges.remove(&id);
     }
 
-    /// Writes what can be written, and gives credit for it.
+    /// Writes as much as sockets take, and grants credit for what was written.
     pub fn flush(&mut self, now: Instant, host: &mut Host, inputs: &mut VecDeque<Input>) {
         while let Some(socket) = self.changed.pop_first() {
             let Some(caller) = self.connections.get_mut(&socket) else { continue };
@@ -361,7 +361,7 @@ impl Callers {
 type Queue = VecDeque<(Bytes, u64)>;
 
 impl Caller {
-    /// Writes what the socket takes; how much content was among it.
+    /// Writes as much as the socket takes. Returns how much of that was content.
     fn write(&mut self, now: Instant, host: &mut Host, socket: SocketId) -> u64 {
         let mut written = 0;
         while let Some((bytes, content)) = self.queue.front_mut() {

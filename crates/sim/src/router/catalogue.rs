@@ -1,23 +1,23 @@
-//! A catalogue without a file: the store's own, but for what survives a crash. The database behind that
-//! one would take a fourth of a simulation's time, and megabytes of each router.
+//! A catalogue in memory, which behaves like the store's except that it does not survive a crash. The store's
+//! database would take a quarter of a simulation's time, and megabytes for each router.
 
 use std::collections::BTreeMap;
 
 use store::Change;
 use wire::{ObjectKey, RecordId};
 
-/// Rows by object, and segments of manifests by record; a test holds it to the store's.
+/// Rows by object, and segments of manifests by record. A test compares it with the store's.
 #[derive(Debug, Default)]
 pub(super) struct Catalogue {
     budget_bytes: u64,
     used_bytes: u64,
-    /// Rows written so far.
+    /// Number of rows written so far; each row's place in `order`.
     writes: u64,
     rows: BTreeMap<ObjectKey, Row>,
-    /// When each row was written, the oldest first.
+    /// Rows by the time of their latest write, the oldest first.
     order: BTreeMap<u64, ObjectKey>,
     segments: BTreeMap<(RecordId, u32), Vec<u8>>,
-    /// Whose rows name these records.
+    /// The row that names each record.
     owners: BTreeMap<RecordId, ObjectKey>,
 }
 
@@ -29,14 +29,14 @@ struct Row {
 }
 
 impl Row {
-    /// With what the store writes beside its bytes.
+    /// Its cost in the budget, including what the store writes beside its bytes.
     fn cost(&self) -> u64 {
         cost(10 + self.records.len() * RecordId::LEN + self.bytes.len())
     }
 }
 
 impl Catalogue {
-    /// An empty one, for rows and segments of so many bytes, counted as the store counts them.
+    /// An empty catalogue with a budget of `budget_bytes`, counted as in the store.
     pub fn new(budget_bytes: u64) -> Self {
         Self { budget_bytes, ..Self::default() }
     }
@@ -51,7 +51,7 @@ impl Catalogue {
         self.segments.get(&(*record, number)).cloned()
     }
 
-    /// Makes changes; where the budget is exceeded the rows written longest ago leave.
+    /// Makes changes. If the budget is exceeded, the rows written longest ago are evicted.
     pub fn apply(&mut self, changes: Vec<Change>) {
         for change in changes {
             match change {
@@ -80,13 +80,13 @@ impl Catalogue {
         self.rows.insert(key, row);
     }
 
-    /// Removes a row, and of its records those that are not to stay.
+    /// Removes a row and its records, except those in `stay`.
     fn remove(&mut self, key: &ObjectKey, stay: &[RecordId]) {
         let Some(row) = self.rows.remove(key) else { return };
         self.used_bytes -= row.cost();
         self.order.remove(&row.written);
         for record in row.records.iter().filter(|record| !stay.contains(record)) {
-            // Another row may have taken the record over.
+            // Another row may name the record by now.
             if self.owners.get(record) == Some(key) {
                 self.drop_record(record);
             }
@@ -98,7 +98,8 @@ impl Catalogue {
         self.used_bytes -= before.map_or(0, |old| cost(old.len()));
         let more = cost(bytes.len());
         self.fit(self.budget_bytes.saturating_sub(more));
-        // Else all that is left belongs to records in the making. A reader copes with a gap.
+        // If it still does not fit, records that are being written use the whole budget. The segment is
+        // dropped: readers cope with a missing one.
         if self.used_bytes + more <= self.budget_bytes {
             self.segments.insert((record, number), bytes);
             self.used_bytes += more;
@@ -115,7 +116,7 @@ impl Catalogue {
         self.owners.remove(record);
     }
 
-    /// Gives all segments of a record to another, in place of those that it has.
+    /// Moves all segments of a record to another, replacing those that it has.
     fn adopt(&mut self, from: &RecordId, to: &RecordId) {
         if from == to {
             return;
@@ -132,14 +133,14 @@ impl Catalogue {
         self.owners.extend(owner.map(|key| (*to, key)));
     }
 
-    /// What has no place in the order is never the oldest.
+    /// Takes a row out of the order, so that it is never evicted.
     fn keep(&mut self, key: &ObjectKey) {
         if let Some(row) = self.rows.get(key) {
             self.order.remove(&row.written);
         }
     }
 
-    /// Lets the rows written longest ago go until so many bytes are enough.
+    /// Evicts the rows written longest ago until `budget_bytes` are enough.
     fn fit(&mut self, budget_bytes: u64) {
         while self.used_bytes > budget_bytes {
             let Some((_, key)) = self.order.pop_first() else { return };
@@ -148,7 +149,7 @@ impl Catalogue {
     }
 }
 
-/// Bytes that a value of this length is counted with: what pages of 4 KiB would take for it.
+/// Bytes counted for a value of this length: its share of the database's 4 KiB pages.
 fn cost(length: usize) -> u64 {
     let length = length as u64 + 160;
     if length < 4096 { length * 4 / 3 } else { length.next_power_of_two() }

@@ -1,8 +1,8 @@
-//! A router's disk: the daemon's own log and index, on files in memory, with a catalogue beside them that
-//! has no file; all answer at once.
+//! A router's disk: the daemon's own log and index on files in memory, and a catalogue in memory. All
+//! operations finish at once.
 //!
-//! A flash takes well below a millisecond for what a packet on the air takes several, so its time is
-//! not modelled; its size, and what leaves it to make room, is the store's own affair.
+//! A flash write takes well below a millisecond, a packet on the air several, so the disk's time is not
+//! modelled. Capacity and eviction are the store's own.
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "no output may be overlooked")]
 
@@ -16,22 +16,22 @@ use wire::Instant;
 
 use super::catalogue::Catalogue;
 
-/// Bytes that the catalogue may take, beside the units.
+/// The catalogue's budget in bytes, in addition to that of units.
 const CATALOGUE_BYTES: u64 = 16 << 20;
 
-/// How much a router keeps.
+/// The size of a router's store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreSize {
-    /// Bytes of units, with what keeps them apart.
+    /// Bytes of units, including the log's overhead.
     pub bytes: u64,
-    /// What leaves first.
+    /// Eviction policy.
     pub policy: Policy,
 }
 
 impl StoreSize {
-    /// Of a store that holds about so many bytes of content, and lets go what was not asked for longest.
+    /// A store for about `content_bytes` of content with LRU eviction.
     ///
-    /// The log keeps two segments free to write to, and some bytes beside each unit.
+    /// The log keeps two segments free for writing, and adds a few bytes to each unit.
     pub fn lru(content_bytes: u64) -> Self {
         let policy = Policy::Lru;
         let segment = Index::new(content_bytes, policy).segment_bytes();
@@ -48,10 +48,11 @@ pub(super) struct Disk {
 }
 
 impl Disk {
-    /// An empty one, and the engine's index of it.
+    /// An empty store, and its index for the engine.
     ///
     /// # Errors
-    /// None that files in memory have; those that the store has.
+    ///
+    /// Errors of the store; files in memory have none.
     pub fn new(size: StoreSize, seed: u64) -> Result<(Self, Index), Error> {
         let files: Arc<dyn Files> = Arc::new(Memory::new());
         let mut index = Index::new(size.bytes, size.policy);
@@ -60,7 +61,7 @@ impl Disk {
         Ok((Self { log, catalogue, units, roomless: DiskQueue::default() }, index))
     }
 
-    /// Does what is to be done, and puts the answers behind those that wait already.
+    /// Performs an output of the engine, and queues the store's answers.
     pub fn perform(&mut self, now: Instant, output: StoreOutput, answers: &mut VecDeque<Input>) {
         let answer = match output {
             StoreOutput::Lookup(key) => StoreInput::Row(key, self.catalogue.get(&key)),
@@ -74,7 +75,7 @@ impl Disk {
                 self.catalogue.apply(changes);
                 StoreInput::Changed(ticket, true)
             }
-            // Not that memory could lose anything: but the log keeps account of what is not synced.
+            // Memory loses nothing without a sync, but the log counts unsynced bytes.
             StoreOutput::Sync => StoreInput::Synced(self.log.sync().is_ok()),
             StoreOutput::List(segment) => {
                 StoreInput::Entries(segment, self.log.entries(segment).ok())
@@ -93,12 +94,12 @@ impl Disk {
         answers.push_back(Input::Store(answer));
     }
 
-    /// When somebody will have waited for room in vain.
+    /// When the next append that waits for room times out.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.roomless.poll_timeout()
     }
 
-    /// Nobody waits for room longer than that.
+    /// Fails appends that have waited too long for room.
     pub fn handle_timeout(&mut self, now: Instant, answers: &mut VecDeque<Input>) {
         let in_vain = self.roomless.expire(now);
         answers.extend(in_vain.map(|ticket| Input::Store(StoreInput::Appended(ticket, None))));

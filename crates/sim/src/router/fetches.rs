@@ -1,5 +1,4 @@
-//! Requests to origins, over connections that are kept for the next one; with the same waits as in the
-//! daemon.
+//! Requests to origins, over connections that are kept for later requests, with the daemon's timeouts.
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "no output may be overlooked")]
 
@@ -19,7 +18,7 @@ use crate::hosts::http::{Malformed, Part, Reader, ResponseHead, keeps_alive, req
 use crate::hosts::{discard, read};
 use crate::net::{Host, SocketId, tcp};
 
-/// All requests under way, and connections that wait for one.
+/// All requests in progress, and idle connections.
 #[derive(Debug)]
 pub(super) struct Fetches {
     /// Addresses by name.
@@ -33,18 +32,18 @@ pub(super) struct Fetches {
 struct Active {
     fetch: Fetch,
     to: SocketAddrV4,
-    /// What its connection was made for.
+    /// What its connection may be used for.
     made: Made,
     socket: SocketId,
     reader: Reader,
-    /// What is left of the request.
+    /// The unsent rest of the request.
     request: Bytes,
-    /// It went by a connection that had been kept, and no head has come: it can be sent again by another.
+    /// The request went over a kept connection and no head has arrived, so it can be sent again over a new
+    /// connection.
     is_repeatable: bool,
     is_open: bool,
     grants: Grants,
-    /// Until when the connection, and then the head, is waited for; `None`: the head has come, after any
-    /// interim ones.
+    /// When the connection, or then the head, times out. `None` once the final head has arrived.
     until: Option<Instant>,
     keeps: bool,
     /// The origin has closed its side.
@@ -52,7 +51,7 @@ struct Active {
 }
 
 impl Fetches {
-    /// None yet; origins have these names.
+    /// No requests. `names` are the origins' addresses.
     pub fn new(names: BTreeMap<String, IpAddr>) -> Self {
         let (active, ids) = (BTreeMap::new(), BTreeMap::new());
         Self { names, active, ids, idle: OriginPool::default() }
@@ -64,7 +63,7 @@ impl Fetches {
         literal.or_else(|| self.names.get(name).copied()).into_iter().collect()
     }
 
-    /// Does what the engine says at an origin.
+    /// Performs an output of the engine for an origin.
     pub fn perform(
         &mut self,
         now: Instant,
@@ -76,12 +75,12 @@ impl Fetches {
             OriginOutput::Fetch(id, fetch) => self.begin(now, host, id, *fetch, inputs),
             OriginOutput::Grant(id, bytes) => self.grant(now, host, id, bytes, inputs),
             OriginOutput::Cancel(id) => self.cancel(now, host, id),
-            // Nobody publishes here.
+            // No file is published in the simulator.
             OriginOutput::TakeIn(..) => {}
         }
     }
 
-    /// Begins a request.
+    /// Starts a request.
     fn begin(
         &mut self,
         now: Instant,
@@ -125,7 +124,7 @@ impl Fetches {
         }
     }
 
-    /// Whom to dial, if that may be done.
+    /// The address to dial, if access rules permit it.
     fn address(&self, host: &Host, fetch: &Fetch) -> Result<SocketAddrV4, FetchError> {
         let (addresses, port) = match &fetch.dial {
             Dial::Address(address) => (vec![address.ip()], address.port()),
@@ -135,7 +134,7 @@ impl Fetches {
             return Err(FetchError::Unresolved);
         }
         let is_own = |ip: IpAddr| host.addresses().iter().any(|own| IpAddr::V4(*own) == ip);
-        // A simulated router has one zone: all that is not itself is outside.
+        // A simulated router has one zone: every address but its own leads out.
         let leads = |ip| if is_own(ip) { Leads::Here } else { Leads::Out };
         let may = |to: &SocketAddr| Access::default().may_dial(fetch.caller, *to, leads).is_ok();
         match addresses.into_iter().map(|ip| SocketAddr::new(ip, port)).find(may) {
@@ -154,12 +153,12 @@ impl Fetches {
         self.idle.expire(now).into_iter().for_each(|socket| host.close(now, socket));
     }
 
-    /// The way to the gateway is this: connections that it has cut off are dropped.
+    /// Drops connections that a new route to the gateway has cut off.
     pub fn follow(&mut self, now: Instant, host: &mut Host, routes: &RouteTable) {
         self.idle.follow(routes).into_iter().for_each(|socket| host.close(now, socket));
     }
 
-    /// So many more bytes of content may come.
+    /// The engine accepts `bytes` more bytes of content.
     fn grant(
         &mut self,
         now: Instant,
@@ -174,7 +173,7 @@ impl Fetches {
         }
     }
 
-    /// Breaks a request off.
+    /// Cancels a request.
     fn cancel(&mut self, now: Instant, host: &mut Host, id: FetchId) {
         if let Some(active) = self.active.remove(&id) {
             self.ids.remove(&active.socket);
@@ -182,12 +181,12 @@ impl Fetches {
         }
     }
 
-    /// Whether this socket is that of a request, or waits for one.
+    /// Whether this socket belongs to a request, or is idle.
     pub fn has(&self, socket: SocketId) -> bool {
         self.ids.contains_key(&socket) || self.idle.any(|idle| *idle == socket)
     }
 
-    /// An origin has answered a dial.
+    /// A dial to an origin has succeeded.
     pub fn connected(
         &mut self,
         now: Instant,
@@ -204,8 +203,7 @@ impl Fetches {
         }
     }
 
-    /// There is something to read at a socket, or room to write, or (`is_ended`) the origin has closed
-    /// its side.
+    /// A socket can be read or written, or (`is_ended`) the origin has closed its side.
     pub fn ready(
         &mut self,
         now: Instant,
@@ -221,7 +219,7 @@ impl Fetches {
                 }
                 self.go_on(now, host, id, inputs);
             }
-            // What comes where nothing was asked is the end of it.
+            // Data without a request ends an idle connection.
             None => {
                 self.idle.retain(|idle| *idle != socket);
                 discard(now, host, socket);
@@ -230,7 +228,7 @@ impl Fetches {
         }
     }
 
-    /// A connection is over.
+    /// A connection has ended.
     pub fn closed(
         &mut self,
         now: Instant,
@@ -250,7 +248,7 @@ impl Fetches {
         self.fail(now, host, id, error, inputs);
     }
 
-    /// Writes and reads what can be written and read.
+    /// Writes and reads as much as possible.
     fn go_on(&mut self, now: Instant, host: &mut Host, id: FetchId, inputs: &mut VecDeque<Input>) {
         let Some(active) = self.active.get_mut(&id) else { return };
         if !active.is_open {
@@ -268,7 +266,7 @@ impl Fetches {
         }
     }
 
-    /// A response was complete: its connection may serve another.
+    /// A response is complete: its connection can be kept.
     fn end(&mut self, now: Instant, host: &mut Host, id: FetchId) {
         let Some(active) = self.active.remove(&id) else { return };
         self.ids.remove(&active.socket);
@@ -281,8 +279,8 @@ impl Fetches {
         left.into_iter().for_each(|socket| host.close(now, socket));
     }
 
-    /// A request has failed, unless it can be sent again: the origin may have closed a connection that
-    /// was kept before the request reached it.
+    /// Fails a request, or sends it again if that is safe: the origin may have closed a kept connection
+    /// before the request arrived.
     fn fail(
         &mut self,
         now: Instant,
@@ -308,13 +306,13 @@ impl Fetches {
         inputs.push_back(Input::Origin(OriginInput::End(id, Err(error))));
     }
 
-    /// When something is given up.
+    /// When the next request times out.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let active = self.active.values().filter_map(Active::poll_timeout).min();
         active.into_iter().chain(self.idle.poll_timeout()).min()
     }
 
-    /// Gives up what has taken too long.
+    /// Fails requests that have timed out.
     pub fn handle_timeout(&mut self, now: Instant, host: &mut Host, inputs: &mut VecDeque<Input>) {
         self.drop_idle(now, host);
         let is_late = |active: &Active| active.poll_timeout().is_some_and(|until| until <= now);
@@ -325,12 +323,12 @@ impl Fetches {
 }
 
 impl Active {
-    /// When it is given up.
+    /// When it times out.
     fn poll_timeout(&self) -> Option<Instant> {
         self.until.or(self.grants.poll_timeout())
     }
 
-    /// Reads what is granted; whether the response is complete.
+    /// Reads as much as is granted. Returns whether the response is complete.
     fn read(
         &mut self,
         now: Instant,
@@ -338,7 +336,7 @@ impl Active {
         id: FetchId,
         inputs: &mut VecDeque<Input>,
     ) -> Result<bool, FetchError> {
-        // A head needs no grant.
+        // A head may be read without a grant.
         while self.grants.is_open() || self.reader.is_in_head() {
             let Some(bytes) = read(now, host, self.socket, READ_MAX) else { break };
             self.reader.push(bytes);
@@ -346,7 +344,7 @@ impl Active {
                 return Ok(true);
             }
         }
-        // Its end is looked at only where more would be read.
+        // The end of the connection counts only once all granted data is read.
         let would_read = self.grants.is_open() || self.reader.is_in_head();
         if self.is_ended && would_read && host.readable(self.socket) == 0 {
             return match self.reader.close::<ResponseHead>() {
@@ -360,7 +358,7 @@ impl Active {
         Ok(false)
     }
 
-    /// Tells what came; whether the response is complete.
+    /// Gives the engine the parts that have arrived. Returns whether the response is complete.
     fn take(
         &mut self,
         now: Instant,
@@ -385,7 +383,7 @@ impl Active {
                     self.grants.took(now, bytes.len());
                     inputs.push_back(Input::Origin(OriginInput::Body(id, bytes)));
                 }
-                // An interim one's.
+                // The end of an interim response.
                 Ok(Some(Part::End)) if self.until.is_some() => {}
                 Ok(Some(Part::End)) => {
                     inputs.push_back(Input::Origin(OriginInput::End(id, Ok(()))));
@@ -396,7 +394,7 @@ impl Active {
     }
 }
 
-/// What is sent: no simulated client's request has content.
+/// The head of a request; no simulated client's request has content.
 fn head(fetch: &Fetch) -> Bytes {
     request(&fetch.method, &fetch.path, &fetch.headers)
 }

@@ -1,5 +1,5 @@
-//! Connections with peers: what the engine says of them done to sockets, and what sockets do told to
-//! the engine; with the same limits and waits as in the daemon.
+//! Connections with peers: performs the engine's outputs on sockets, and gives their events to the engine,
+//! with the daemon's limits and timeouts.
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "no output may be overlooked")]
 
@@ -14,18 +14,18 @@ use wire::Instant;
 use crate::hosts::{discard, read};
 use crate::net::{Host, SocketId};
 
-/// All links.
+/// All connections with peers.
 #[derive(Debug, Default)]
 pub(super) struct Links {
     places: Places,
     links: BTreeMap<LinkId, LinkState>,
     ids: BTreeMap<SocketId, LinkId>,
-    /// Hung up, and not over yet.
+    /// Connections that are hung up but not closed.
     parting: BTreeMap<SocketId, Parting>,
     farewells: Farewells<SocketId>,
-    /// Lines that the engine has written to, or wants to read from.
+    /// Connections that the engine has written to or wants to read from.
     changed: BTreeSet<LinkId>,
-    /// When the dials that nobody has answered yet are given up; all have as long.
+    /// When each unanswered dial times out. All have the same timeout, so they are in order.
     dials: VecDeque<(Instant, LinkId)>,
     accepted: u64,
 }
@@ -36,9 +36,9 @@ struct LinkState {
     socket: SocketId,
     buffer: LinkBuffer,
     is_open: bool,
-    /// There may be something to read.
+    /// Data may be waiting in the socket.
     is_readable: bool,
-    /// The peer has closed its side, and what came before may not have been read.
+    /// The peer has closed its side; data before that may still be unread.
     is_ended: bool,
 }
 
@@ -52,7 +52,7 @@ struct Parting {
 }
 
 impl Links {
-    /// Does what the engine says; what is written and read follows with [`flush`](Self::flush).
+    /// Performs an output of the engine. [`flush`](Self::flush) writes and reads.
     pub fn perform(
         &mut self,
         now: Instant,
@@ -116,7 +116,7 @@ impl Links {
     ) {
         let place = Place::Accepted(from.ip());
         if !self.places.take(place) {
-            // A simulated host accepts by itself: there is no queue in which it could wait for a place.
+            // A simulated host accepts at once, so a connection cannot wait for a place.
             return host.abort(now, socket);
         }
         let id = LinkId::accepted(self.accepted);
@@ -126,12 +126,12 @@ impl Links {
         inputs.push_back(Input::Link(LinkInput::Room(id, room(self.links.len()))));
     }
 
-    /// Whether this socket is a link's, or was.
+    /// Whether this socket is a peer's connection, open or hung up.
     pub fn has(&self, socket: SocketId) -> bool {
         self.ids.contains_key(&socket) || self.parting.contains_key(&socket)
     }
 
-    /// A peer that was dialled has answered.
+    /// A dial to a peer has succeeded.
     pub fn connected(&mut self, socket: SocketId, inputs: &mut VecDeque<Input>) {
         let Some(id) = self.ids.get(&socket) else { return };
         if let Some(link) = self.links.get_mut(id) {
@@ -141,7 +141,7 @@ impl Links {
         }
     }
 
-    /// There is something to read at a socket (`is_readable`), or room to write.
+    /// A socket can be read (`is_readable`) or written.
     pub fn ready(&mut self, now: Instant, host: &mut Host, socket: SocketId, is_readable: bool) {
         if let Some(id) = self.ids.get(&socket)
             && let Some(link) = self.links.get_mut(id)
@@ -163,7 +163,7 @@ impl Links {
         self.ready(now, host, socket, true);
     }
 
-    /// A connection is over.
+    /// A connection has ended.
     pub fn closed(&mut self, socket: SocketId, inputs: &mut VecDeque<Input>) {
         self.forget_parting(socket);
         if let Some(id) = self.ids.remove(&socket) {
@@ -174,12 +174,13 @@ impl Links {
         }
     }
 
-    /// Writes and reads what can be written and read.
+    /// Writes and reads as much as possible.
     pub fn flush(&mut self, now: Instant, host: &mut Host, inputs: &mut VecDeque<Input>) {
         while let Some(id) = self.changed.pop_first() {
             let Some(link) = self.links.get_mut(&id).filter(|link| link.is_open) else { continue };
             if link.buffer.turns_bulk() {
-                // A unit is no multiple of a packet: what is left of one goes with the next.
+                // Units are not multiples of a packet: with Nagle's algorithm the rest of one goes with the
+                // next.
                 host.set_nodelay(link.socket, false);
             }
             let written = write(now, host, link.socket, &mut link.buffer);
@@ -195,7 +196,7 @@ impl Links {
             link.is_readable = bytes.is_some();
             if let Some(bytes) = bytes {
                 inputs.push_back(Input::Link(LinkInput::Received(id, bytes)));
-                // Others have their turn, and the engine takes this in first.
+                // The engine takes this input before more is read, and other connections get their turn.
                 self.changed.insert(id);
                 return;
             }
@@ -207,7 +208,7 @@ impl Links {
         }
     }
 
-    /// Sends what was written, then parts.
+    /// Sends what was written, then closes the connection.
     fn hang_up(&mut self, now: Instant, host: &mut Host, id: LinkId, output: LinkOutput) {
         let Some(mut link) = self.links.remove(&id) else { return };
         link.buffer.take(output);
@@ -226,7 +227,7 @@ impl Links {
         self.part(now, host, link.socket);
     }
 
-    /// Goes on with what a hang-up has left to do.
+    /// Continues a hang-up.
     fn part(&mut self, now: Instant, host: &mut Host, socket: SocketId) {
         let Some(parting) = self.parting.get_mut(&socket) else { return };
         write(now, host, socket, &mut parting.buffer);
@@ -240,7 +241,7 @@ impl Links {
         }
     }
 
-    /// When something is given up.
+    /// When the next dial or hang-up times out.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let dial = self.dials.front().map(|(until, _)| *until);
         let parting = self.parting.values().map(|it| it.until).min();
@@ -248,7 +249,7 @@ impl Links {
         [dial, parting, gathering].into_iter().flatten().min()
     }
 
-    /// Gives up what has taken too long.
+    /// Ends dials and hang-ups that have timed out.
     pub fn handle_timeout(&mut self, now: Instant, host: &mut Host, inputs: &mut VecDeque<Input>) {
         while let Some((until, id)) = self.dials.front().copied()
             && until <= now
@@ -269,7 +270,8 @@ impl Links {
         let late = self.parting.iter().filter(|(_, it)| it.until <= now);
         let late: Vec<_> = late.map(|(socket, _)| *socket).collect();
         for socket in late {
-            // A socket that the daemon drops may still have something to send in its kernel; here all ends.
+            // The daemon's kernel may still send data of a socket that is dropped; here the connection ends
+            // at once.
             host.abort(now, socket);
             self.forget_parting(socket);
         }
@@ -284,7 +286,7 @@ impl Links {
 }
 
 impl LinkState {
-    /// Whether what has come is left where it is for now.
+    /// Whether received data stays in the socket for now.
     fn leaves(&mut self, now: Instant, host: &mut Host) -> bool {
         let unread = host.readable(self.socket);
         let is_left = self.buffer.leaves(now, unread as u64, self.is_ended);
@@ -298,7 +300,7 @@ impl LinkState {
     }
 }
 
-/// Writes what the socket takes; how much that was.
+/// Writes as much as the socket takes. Returns how much that was.
 fn write(now: Instant, host: &mut Host, socket: SocketId, buffer: &mut LinkBuffer) -> u64 {
     let mut written = 0;
     loop {
@@ -312,7 +314,7 @@ fn write(now: Instant, host: &mut Host, socket: SocketId, buffer: &mut LinkBuffe
     }
 }
 
-/// The address of a peer, as the engine has it.
+/// A peer's address as the engine has it.
 pub(super) fn plain(address: std::net::SocketAddrV4) -> SocketAddr {
     SocketAddr::new(IpAddr::V4(*address.ip()), address.port())
 }

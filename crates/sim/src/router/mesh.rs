@@ -1,7 +1,7 @@
 //! A mesh of routers with clients behind them, and the origin behind its gateway.
 //!
-//! *Who calls it:* [`run`](super::run), and workloads of their own: they let clients ask by
-//! [`World::act`], and time pass by [`World::step`]. *Where to start:* [`Mesh::build`].
+//! *Who calls it:* [`run`](super::run), and workloads of their own, which make clients ask through
+//! [`World::act`] and let time pass through [`World::step`]. *Where to start:* [`Mesh::build`].
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddrV4};
@@ -18,34 +18,34 @@ use crate::net::{self, Event, Host, Interface, Packet};
 use crate::scenario::{self, Scenario, Traffic};
 use crate::world::{AIR, Program, Routes, Wire, World, address};
 
-/// The origin's name.
+/// The origin's host name.
 pub const ORIGIN: &str = "origin";
-/// Packets that may wait at an end of the uplink, as in the lab.
+/// Length of the queue at each end of the uplink in packets, as in the lab.
 const UPLINK_PACKETS_MAX: usize = 1000;
-/// Peers have so long to meet before the first client asks …
+/// Peers have this long to meet before the first client asks, …
 const MEET_PATIENCE: Duration = Duration::from_secs(60);
-/// … which is looked at so often.
+/// … and this is how often the loop checks.
 const MEET_EVERY: Duration = Duration::from_millis(10);
-/// After they have met, routers dial for units; a SYN that is lost is sent again within this.
+/// After routers have met they open connections for units. A lost SYN is sent again within this time.
 const UNITS_AFTER: Duration = Duration::from_secs(2);
-/// Linux holds an acknowledgement back for so long at least, and mostly.
+/// Linux's minimum and usual delay of an acknowledgement.
 const DELAYED_ACK: Duration = Duration::from_millis(40);
-/// What a router may keep of what it half heard.
+/// Memory of a router for what it has overheard in part.
 const OVERHEAR_BYTES: usize = 8 << 20;
-/// The origin's files were last changed a year before a world begins.
+/// When the origin's files were last modified: a year before a world begins.
 const CHANGED: Date = Date::from_unix(BEGIN.as_unix() - 31_536_000);
-/// Says which seed of a machine is whose.
+/// Stream numbers that derive the seeds of hosts and routers from a run's seed.
 const HOSTS: u16 = 1;
 const ROUTERS: u16 = 3;
 
-/// What is not in scenarios. The default is what the lab has.
+/// Settings that scenarios do not have. The defaults are the lab's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Of each router.
+    /// The store of each router.
     pub store: StoreSize,
-    /// Of each engine's memory, in bytes.
+    /// The memory budget of each engine, in bytes.
     pub memory_bytes: u64,
-    /// For so many seconds files stay fresh.
+    /// How long files stay fresh, in seconds.
     pub max_age_s: u64,
 }
 
@@ -62,40 +62,41 @@ impl Default for Options {
 /// Why a scenario could not be run.
 pub type RunError = store::Error;
 
-/// What runs on a machine.
+/// The program of a machine.
 #[derive(Debug)]
 pub enum Member {
     /// A router with an engine.
     Router(Box<Router>),
     /// A router that only forwards.
     Plain,
-    /// Wired to a router.
+    /// A client wired to a router.
     Client(Client),
-    /// The same, for clients that read pages.
+    /// Clients wired to a router that read pages.
     Browser(Box<Browser>),
-    /// Wired to the gateway.
+    /// The origin, wired to the gateway.
     Origin(Origin),
 }
 
 /// A world of routers, clients and the origin.
 #[derive(Debug)]
 pub struct Mesh<'a> {
-    /// All of it.
+    /// All machines and the medium.
     pub world: World<Member>,
     pub(super) scenario: &'a Scenario,
-    /// Each router's client, where it has one.
+    /// The machine of each router's client, by router.
     pub(super) clients: BTreeMap<usize, usize>,
     /// The origin's machine.
     pub(super) origin: usize,
-    /// What the gateway had given when the latest request began.
+    /// Bytes that the gateway had given when the latest request began.
     pub(super) given_before: u64,
 }
 
 impl<'a> Mesh<'a> {
-    /// All machines, before anything has happened.
+    /// All machines, at the beginning of time.
     ///
     /// # Errors
-    /// Those that a router's store has, which has none in memory.
+    ///
+    /// Errors of a router's store; a store in memory has none.
     pub fn build(
         scenario: &'a Scenario,
         scheme: Scheme,
@@ -105,7 +106,7 @@ impl<'a> Mesh<'a> {
         let count = scenario.routers.len();
         let variant = scenario.variant;
         let listening = Listening { memory_bytes: OVERHEAR_BYTES, options: variant.overhear() };
-        // Stations come first, then the origin, then clients.
+        // Addresses are in this order: stations, the origin, clients.
         let origin = address(count);
         let mut routes = Routes::over(count, scenario.tree_hops());
         let routers = (0..count).map(|router| {
@@ -165,7 +166,7 @@ impl<'a> Mesh<'a> {
         Ok(Self { world, scenario, clients, origin, given_before: 0 })
     }
 
-    /// Lets peers meet: until each router is connected with whom it will ask, but not for ever.
+    /// Lets time pass until each router is connected to the peer that it will ask, or the timeout ends.
     pub fn meet(&mut self, scheme: Scheme) {
         let until = self.world.now() + MEET_PATIENCE;
         while !self.has_met(scheme) && self.world.now() < until {
@@ -177,7 +178,7 @@ impl<'a> Mesh<'a> {
     fn has_met(&mut self, scheme: Scheme) -> bool {
         let Scenario { gateway, .. } = *self.scenario;
         (0..self.scenario.routers.len()).all(|router| {
-            // Whoever has no route will ask nobody.
+            // A router without a route asks no peer.
             let next_hop = self.world.routes().next_hop(router, gateway);
             let asked = match scheme.selection() {
                 None => None,
@@ -192,10 +193,10 @@ impl<'a> Mesh<'a> {
     }
 }
 
-/// A router's first wire; the gateway's is that to the origin.
+/// A router's first wire. The gateway's leads to the origin.
 const LAN: Interface = Interface(1);
 
-/// The interfaces on which a router intercepts clients: towards the mesh, or towards its own.
+/// The interfaces on which a router intercepts connections: the mesh's, or its own clients'.
 fn intercepts(scenario: &Scenario, scheme: Scheme, router: usize) -> Vec<Interface> {
     let is_gateway = router == scenario.gateway;
     match scheme.interception() {
@@ -209,7 +210,7 @@ fn intercepts(scenario: &Scenario, scheme: Scheme, router: usize) -> Vec<Interfa
     }
 }
 
-/// Of the origin's files.
+/// Sizes of the origin's files, in bytes.
 fn sizes(scenario: &Scenario, seed: u64) -> Vec<u64> {
     match scenario.traffic {
         Traffic::Pages => scenario.browsing.sizes(seed),
@@ -233,17 +234,17 @@ fn readers(
     (wire, Member::Browser(Box::new(Browser::new(client, readers, sizes.clone()))))
 }
 
-/// The network stack of all machines: as the scenario says, but that no acknowledgement waits for longer
-/// than with Linux, for which the daemon is made. With a fifth of a second, as in ns-3, each lone segment
-/// of the origin would look like an origin that pauses. And small segments wait for those before them to
-/// leave the machine, as with Linux.
+/// The settings of all machines' network stacks. Two of them are Linux's, for which the daemon is made,
+/// whatever the scenario says: acknowledgements are delayed by 40 ms at most, and small segments wait for
+/// earlier ones to leave the machine. With ns-3's delay of 200 ms, each single segment of the origin would
+/// look like an origin that pauses.
 fn config(scenario: &Scenario) -> net::Config {
     let delayed_ack_timeout = scenario.tcp.delayed_ack_timeout.min(DELAYED_ACK);
     let tcp = net::tcp::Config { delayed_ack_timeout, cork: true, ..scenario.tcp };
     net::Config { tcp, ..net::Config::default() }
 }
 
-/// A router's name in what caches say of themselves, as in the lab.
+/// A router's name in `Cache-Status`, as in the lab.
 pub(super) fn name(scenario: &Scenario, router: usize) -> String {
     format!("router-{}", scenario.routers[router].name)
 }

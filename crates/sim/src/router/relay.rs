@@ -1,9 +1,8 @@
-//! Transport hop by hop without a cache: plain bytes that each hop's TCP ends at, as MeshCache compared
-//! it with one connection from end to end (section 6.1, figures 4 to 6).
+//! Transport hop by hop without a cache: each hop has a TCP connection of its own, as in MeshCache's
+//! comparison with one connection from end to end (section 6.1, figures 4 to 6).
 //!
-//! *What this is:* [`Download`], a chain with a source at one end and a sink at the other. *Who calls
-//! it:* experiments. *What it never does:* look at the bytes, or keep them. *Where to start:*
-//! [`Download::run`].
+//! *What this is:* [`Download`], a chain with a source at one end and a sink at the other. *Who calls it:*
+//! experiments. *What it never does:* look at the bytes, or store them. *Where to start:* [`Download::run`].
 
 use std::collections::VecDeque;
 use std::net::SocketAddrV4;
@@ -17,64 +16,64 @@ use crate::net::{self, Event, Host, SocketId, tcp};
 use crate::scenario::seed;
 use crate::world::{Program, Routes, World, address};
 
-/// The port of the source and of the relays.
+/// The port that the source and the relays listen on.
 const PORT: u16 = 9000;
-/// Each socket's buffers at the relays and the ends, in bytes (MeshCache, section 6.1).
+/// Size of each socket's buffers at relays and ends, in bytes (MeshCache, section 6.1).
 pub const SOCKET_BUFFER: u32 = 16 * 1024;
-/// What a relay holds beside them, in bytes (MeshCache, section 6.1).
+/// A relay's buffer between its two sockets, in bytes (MeshCache, section 6.1).
 pub const RELAY_BUFFER: usize = 8 * 1024;
-/// What files consist of.
+/// The content of files.
 static NOTHING: [u8; 8192] = [0; 8192];
 
-/// How bytes come from the source to the sink.
+/// How bytes get from the source to the sink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
-    /// Over one connection, which relays forward packets of.
+    /// Over one connection, whose packets relays forward.
     Direct,
-    /// Over a connection for each hop.
+    /// Over one connection a hop.
     PerHop,
 }
 
-/// One file, over a chain of stations: the first has it, the last wants it.
+/// The download of one file over a chain of stations, from the first to the last.
 #[derive(Clone, Debug)]
 pub struct Download {
     /// The stations' rates and queues.
     pub radio: radio::Config,
-    /// Between the stations, which are as many as hops and one more.
+    /// The links between the stations, which number one more than the hops.
     pub links: Links,
-    /// How it comes.
+    /// How the bytes are carried.
     pub transport: Transport,
-    /// Its size.
+    /// Size of the file, in bytes.
     pub bytes: u64,
-    /// Of all chance.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// The TCP of all machines.
+    /// TCP settings of all machines.
     pub tcp: tcp::Config,
-    /// It is given up after so long.
+    /// The download fails after this long.
     pub patience: Duration,
 }
 
-/// What came of it.
+/// What a download gave.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Downloaded {
-    /// From the sink's first attempt to connect to the last byte; to when it was given up, if it was.
+    /// Seconds from the sink's first attempt to connect to the last byte, or to the failure.
     pub seconds: f64,
-    /// Of the bytes that came, in kbit/s.
+    /// Throughput in kbit/s.
     pub kbps: f64,
-    /// IP packets that were sent, at all hops, acknowledgements of TCP counted: network load.
+    /// Network load: IP packets sent at all hops, including TCP acknowledgements.
     pub packets: u64,
-    /// Whether all of it came.
+    /// Whether the whole file arrived.
     pub is_whole: bool,
 }
 
-/// TCP with MeshCache's socket buffers.
+/// TCP settings with MeshCache's socket buffers.
 pub fn small_buffers() -> tcp::Config {
     let (send_buffer, receive_buffer) = (SOCKET_BUFFER, SOCKET_BUFFER);
     tcp::Config { send_buffer, receive_buffer, ..tcp::Config::default() }
 }
 
-/// A chain of stations so far apart, in metres; each hop loses the share of frames that `losses` says,
-/// both ways.
+/// A chain of stations `spacing_m` metres apart. Each hop loses the given share of frames, in both
+/// directions.
 pub fn chain(spacing_m: f64, ranges: radio::Ranges, losses: &[f64]) -> Links {
     let place = |number: usize| (number as f64 * spacing_m, 0.0);
     let places: Vec<_> = (0..=losses.len()).map(place).collect();
@@ -91,7 +90,7 @@ pub fn chain(spacing_m: f64, ranges: radio::Ranges, losses: &[f64]) -> Links {
 }
 
 impl Download {
-    /// Runs it.
+    /// Runs the download.
     pub fn run(&self) -> Downloaded {
         let stations = self.links.stations();
         let last = stations - 1;
@@ -130,10 +129,10 @@ impl Download {
     }
 }
 
-/// What runs on a station.
+/// The program of a station.
 #[derive(Debug)]
 enum Member {
-    /// Gives its file to whoever connects, once.
+    /// Sends its file to the first station that connects.
     Source {
         left: u64,
         socket: Option<SocketId>,
@@ -142,23 +141,23 @@ enum Member {
     Sink(Sink),
 }
 
-/// Where the file is to go.
+/// The destination of the file.
 #[derive(Debug, Default)]
 struct Sink {
-    /// The machine that it asks.
+    /// The machine that it connects to.
     from: usize,
     bytes: u64,
     ended: Option<Instant>,
 }
 
-/// Asks the next station for whoever asks it, and gives on what comes.
+/// Connects to the next station for each station that connects to it, and passes bytes on.
 #[derive(Debug)]
 struct Relay {
     from: usize,
     pairs: Vec<Pair>,
 }
 
-/// Two connections of a relay.
+/// The two connections of a relay.
 #[derive(Debug)]
 struct Pair {
     /// Towards the source …
@@ -166,9 +165,9 @@ struct Pair {
     /// … and towards the sink.
     down: SocketId,
     buffer: VecDeque<Bytes>,
-    /// Bytes in it.
+    /// Bytes in `buffer`.
     held: usize,
-    /// The source's side is closed.
+    /// The connection towards the source has ended.
     is_ended: bool,
 }
 
@@ -248,7 +247,7 @@ impl Relay {
         }
     }
 
-    /// Gives on what came, as far as there is room.
+    /// Passes bytes on, as far as there is room.
     fn pass(&mut self, now: Instant, host: &mut Host, id: SocketId, is_closed: bool) {
         let of_it = |pair: &&mut Pair| pair.up == id || pair.down == id;
         let Some(pair) = self.pairs.iter_mut().find(of_it) else { return };
@@ -280,7 +279,7 @@ impl Relay {
     }
 }
 
-/// Sends what is left of a file, as far as there is room, and closes behind it.
+/// Sends the rest of a file, as far as there is room, then closes.
 fn send(now: Instant, host: &mut Host, socket: SocketId, left: &mut u64) {
     while *left > 0 {
         let length = (*left).min(NOTHING.len() as u64) as usize;

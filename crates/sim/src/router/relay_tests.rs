@@ -25,7 +25,7 @@ fn all_bytes_arrive_either_way() {
     }
 }
 
-/// Without losses both move the same packets: "almost identical" in MeshCache's figure 4.
+/// Without losses both ways send about as many packets: MeshCache calls figure 4's curves "almost identical".
 #[test]
 fn hop_by_hop_is_about_as_fast_and_as_much_load() {
     let direct = download(4, 0.0, Transport::Direct, 500_000);
@@ -36,8 +36,8 @@ fn hop_by_hop_is_about_as_fast_and_as_much_load() {
     assert!((0.9..1.15).contains(&ratio), "{direct:?} {per_hop:?}");
 }
 
-/// MeshCache, figure 5: a loss is mended where it happened. Half of all frames lost both ways leaves
-/// one packet in 130 lost on each hop after seven attempts, which TCP has to mend.
+/// MeshCache, figure 5: a loss is repaired on the hop where it happens. With half of all frames lost in both
+/// directions, one packet in 130 is lost on each hop after seven attempts, and TCP has to repair it.
 #[test]
 fn hop_by_hop_stands_losses_better() {
     let direct = download(6, 0.5, Transport::Direct, 300_000);

@@ -1,4 +1,4 @@
-//! A scenario's files, fetched by its clients under one of the schemes: what the lab does in real time.
+//! A scenario's clients fetch its files under one of the schemes: what the lab does in real time.
 //!
 //! *Who calls it:* the lab's program, and experiments. *Where to start:* [`run`].
 
@@ -18,11 +18,12 @@ use crate::result::{Gateway, Radio, RunResult, Transfer};
 use crate::scenario::{Request, Scenario, Traffic};
 use crate::world::{Tap, World};
 
-/// Runs a scenario's requests. `watch` may have frames shown; `ended` is told each transfer as it ends.
-/// The wall's seconds in the result are left at 0, since here is no clock.
+/// Runs a scenario's requests. `watch` gives a tap that sees frames; `ended` is called with each transfer as
+/// it ends. `wall_seconds` of the result stays 0, since this crate reads no clock.
 ///
 /// # Errors
-/// Those that a router's store has, which has none in memory.
+///
+/// Errors of a router's store; a store in memory has none.
 pub fn run(
     scenario: &Scenario,
     scheme: Scheme,
@@ -42,7 +43,7 @@ pub fn run(
 }
 
 impl Mesh<'_> {
-    /// What comes of all requests, from now on.
+    /// Runs all requests from now on, and gives the result.
     pub fn play(
         &mut self,
         scheme: Scheme,
@@ -85,7 +86,7 @@ impl Mesh<'_> {
         transfers.into_values().collect()
     }
 
-    /// Lets time pass until a client has all that it asked for, or has given up.
+    /// Lets time pass until a client's transfer has ended.
     fn wait(&mut self, client: usize) {
         let is_busy = |world: &World<Member>| match world.program(client) {
             Member::Client(client) => client.is_busy(),
@@ -120,13 +121,13 @@ impl Mesh<'_> {
         }
     }
 
-    /// What a router that overhears says of the transfer that its client has just got.
+    /// What an overhearing router reports of its client's latest transfer.
     fn given(&self, request: Request) -> Option<BytesBySource> {
         let Member::Router(router) = self.world.program(request.receiver) else { return None };
         let path = crate::hosts::content::path(request.file);
         let report = router.overhears().then(|| router.report())?;
         let recent = report.recent.into_iter().rev().find(|it| it.uri.ends_with(&path))?;
-        // While others fetch too, nobody knows for whom the gateway gives what.
+        // While other clients fetch too, the gateway's bytes cannot be told apart.
         let is_alone = self.scenario.workload.stagger.is_none();
         let from_gateway = is_alone.then(|| self.given_by_gateway() - self.given_before);
         let Recent {
@@ -155,7 +156,7 @@ impl Mesh<'_> {
     }
 }
 
-/// What has been counted up to a moment.
+/// Counters at a moment.
 pub(super) struct Snapshot {
     stations: Vec<Report>,
     from_origin: u64,
@@ -164,7 +165,7 @@ pub(super) struct Snapshot {
     at: Instant,
 }
 
-/// What became of a request; whether clients of its router had asked for the same before.
+/// The result of a request. `asked_before` says whether clients of its router had requested the same before.
 pub(super) fn transfer(
     scenario: &Scenario,
     request: Request,

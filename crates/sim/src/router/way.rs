@@ -1,4 +1,4 @@
-//! What a router knows of its way to the gateway.
+//! A router's routes to the gateway.
 
 use std::iter;
 use std::net::IpAddr;
@@ -7,7 +7,7 @@ use node::{Interface, Route, RouteSource, RouteTable, Uplink};
 
 use crate::world::{Routes, address};
 
-/// The way of a station's router, as the daemon would be told it.
+/// The routes of a station's router, as the daemon would read them from the kernel.
 pub fn table(routes: &mut Routes, station: usize, gateway: usize) -> RouteTable {
     let interface = |name: &str, index| Interface { name: name.to_owned(), index };
     let address = |station| IpAddr::V4(address(station));

@@ -1,4 +1,4 @@
-//! Puts together what a file and the settings say, and refuses what does not fit together.
+//! Builds a scenario from a file and settings, and refuses contradictions.
 
 use std::time::Duration;
 
@@ -14,22 +14,22 @@ use super::tree::{self, Tree};
 use super::{Browsing, Load, Request, Router, Scenario, Traffic, Uplink, Workload, random};
 use crate::net::tcp;
 
-/// Each has a port of its own.
+/// Largest number of flows; each takes a port of its own.
 const FLOWS_MAX: u64 = 10_000;
 
-/// A run with more would not end.
+/// Largest number of requests; a run with more would take too long.
 const REQUESTS_MAX: usize = 100_000;
 
-/// What the origin may have, in bytes: the lab keeps it in memory.
+/// Largest total size of the origin's files, in bytes: the lab keeps them in memory.
 const CONTENT_BYTES_MAX: u64 = 1_000_000_000;
 
-/// What a flow of UDP offers where nobody says how much: more than one hop can carry, and as much at
-/// 11 Mbit/s as the studies with ns-3 took, 8 Mbit/s.
+/// Rate of a UDP flow if none is given, as a share of the bit rate: more than one hop can carry. At 11 Mbit/s
+/// it is 8 Mbit/s, as in the studies with ns-3.
 const OFFERED_SHARE: f64 = 8.0 / 11.0;
 const OFFERED_MBPS_MIN: f64 = 8.0;
 
-/// The scenario that a file and the settings describe; `place` is the file's name,
-/// routers that stand at random stand as `seed` says.
+/// The scenario that a file and settings describe. `place` is the file's name; `seed` places routers that
+/// stand at random.
 pub(super) fn build(
     name: &str,
     place: &str,
@@ -160,7 +160,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// What `requests` says.
+    /// The trace that `requests` gives.
     fn trace(&self) -> Result<Vec<Request>, ScenarioError> {
         let mut wrong = ScenarioError::default();
         let mut trace = Vec::new();
@@ -183,8 +183,8 @@ impl<'a> Builder<'a> {
         wrong.unless(trace)
     }
 
-    /// Those that the requests name; else those that are named themselves; else all but the gateway,
-    /// and of a chain the last.
+    /// The routers that requests name; else the `receivers` key; else the last router of a chain, or all
+    /// routers but the gateway.
     fn receivers(&self, trace: &[Request]) -> Result<Vec<usize>, ScenarioError> {
         if !trace.is_empty() {
             let mut receivers = Vec::new();
@@ -225,11 +225,11 @@ impl<'a> Builder<'a> {
         wrong.unless(receivers)
     }
 
-    /// Of routes that are wrong the first is told: the others are mostly so for the same reason.
+    /// Only the first wrong route is reported: the same mistake is usually behind the others.
     fn tree(&self) -> Result<Tree, ScenarioError> {
         let mut tree = Tree::new(self.routers.len(), self.gateway);
         match (self.file.layout, &self.file.routes) {
-            // A chain goes from each to the next, even where one could be left out.
+            // A chain's route passes every router, even where a shorter one exists.
             (Layout::Chain, _) => {
                 let route: Vec<_> = (0..self.routers.len()).collect();
                 self.join(&mut tree, &route)
@@ -253,7 +253,7 @@ impl<'a> Builder<'a> {
         Ok(tree)
     }
 
-    /// Given routes stay, but for what is cut; others are found anew.
+    /// Fixed routes stay, except for hops that are cut; others are computed again.
     fn changes(&self, tree: &Tree) -> Result<Option<Changes>, ScenarioError> {
         let settings = &self.file.settings;
         let ways = match (self.file.layout, &self.file.routes) {
@@ -272,7 +272,7 @@ impl<'a> Builder<'a> {
             .map_err(|text| ScenarioError::one(self.place, &text))
     }
 
-    /// The routers of a route as it is written.
+    /// The routers of a route as written.
     fn route(&self, route: &Route) -> Result<Vec<usize>, String> {
         let mut routers = Vec::new();
         for name in route.text.split_whitespace() {
@@ -294,7 +294,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Adds a route to the others.
+    /// Joins a route to the tree of the others.
     fn join(&self, tree: &mut Tree, route: &[usize]) -> Result<(), String> {
         let name = |router: usize| &self.routers[router].name;
         for hop in route.windows(2) {
@@ -369,7 +369,7 @@ fn check_rates(place: &str, settings: &Settings) -> Result<(), ScenarioError> {
     for (name, rate) in [("data_mbps", settings.data), ("basic_mbps", settings.basic)] {
         if !settings.phy.has(rate) {
             let text = format!(
-                "`{name}` is {}, which 802.11{} has not: it has {}",
+                "`{name}` is {}, which 802.11{} does not have: it has {}",
                 mbps(rate),
                 settings.phy.word(),
                 rates(|rate| settings.phy.has(rate))
@@ -385,7 +385,7 @@ fn chain(settings: &Settings) -> Vec<Router> {
     places.map(|(number, x_m)| Router { name: number.to_string(), x_m, y_m: 0.0 }).collect()
 }
 
-/// Which frames the links lose.
+/// The kinds of frames that links lose.
 fn loss_scope(settings: &Settings) -> LossScope {
     if settings.per > 0.0 { settings.per_scope } else { LossScope::Data }
 }
@@ -475,7 +475,7 @@ fn places_m(routers: &[Router]) -> Vec<(f64, f64)> {
     routers.iter().map(|router| (router.x_m, router.y_m)).collect()
 }
 
-/// Why frames do not pass a link of this length, and what to do.
+/// Why frames do not cross a link of this length, and what to change.
 fn too_weak(settings: &Settings, distance_m: f64) -> String {
     let (range_m, shadowing_db) = (settings.range_m, settings.shadowing_db);
     if distance_m > range_m {
@@ -494,7 +494,7 @@ fn distance_m(a: &Router, b: &Router) -> f64 {
     (dx * dx + dy * dy).sqrt()
 }
 
-/// The place of the router of this name.
+/// The index of the router of this name.
 fn find(routers: &[Router], name: &str) -> Result<usize, String> {
     let names = routers.iter().map(|router| router.name.as_str());
     let found = names.clone().position(|it| it == name);

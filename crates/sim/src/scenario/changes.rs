@@ -1,6 +1,6 @@
-//! How links change while a scenario runs: who walks, and what is cut when.
+//! How links change during a run: routers move, and links are cut.
 //!
-//! *Who calls it:* `build.rs` makes it of keys; the world acts on it (`world/motion.rs`).
+//! *Who calls it:* `build.rs` makes it from keys; the world acts on it (`world/motion.rs`).
 
 use std::fmt;
 use std::time::Duration;
@@ -15,9 +15,9 @@ use super::metric::Metric;
 use super::signals::{Signals, distance_m};
 use super::tree::{self, Tree};
 
-/// A day: no time of a cut is later.
+/// Latest time of a cut: one day.
 const CUT_S_MAX: f64 = 86_400.0;
-/// Each change of a link looks at all of them.
+/// Largest number of cuts; each change of a link searches all of them.
 const CUTS_MAX: usize = 1_000;
 
 /// How routers move.
@@ -32,7 +32,7 @@ impl Choice for Mobility {
         &[(Self::None, "none"), (Self::Waypoint, "waypoint")];
 }
 
-/// What the keys say of it.
+/// The values of the keys about changes.
 #[derive(Clone, Debug)]
 pub(super) struct Changing {
     pub mobility: Mobility,
@@ -60,7 +60,7 @@ impl Default for Changing {
     }
 }
 
-/// A cut as it is written: a router, or two whose link it is; and when.
+/// A cut as written: a router, or the two routers of a link, and the time.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct CutWish {
     router: String,
@@ -69,7 +69,7 @@ pub(super) struct CutWish {
 }
 
 impl CutWish {
-    /// Of `ROUTER@SECONDS` or `ROUTER:ROUTER@SECONDS`.
+    /// Parses `ROUTER@SECONDS` or `ROUTER:ROUTER@SECONDS`.
     pub fn read(text: &str) -> Option<Self> {
         let (what, at_s) = text.split_once('@')?;
         let at_s = at_s.parse().ok().filter(|it| (0.0..=CUT_S_MAX).contains(it))?;
@@ -92,19 +92,19 @@ impl fmt::Display for CutWish {
     }
 }
 
-/// From a moment on there are no links of a router, or none between two.
+/// From a moment on, cuts all links of a router, or the link between two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// Whose links.
+    /// The router whose links are cut.
     pub router: usize,
-    /// Only those with this one.
+    /// If given, only the link with this router is cut.
     pub other: Option<usize>,
-    /// From the beginning of the world.
+    /// The time since the beginning of the run.
     pub at: Duration,
 }
 
 impl Cut {
-    /// Whether it is between these two.
+    /// Whether it cuts the link between these two.
     pub fn is_between(&self, a: usize, b: usize) -> bool {
         match self.other {
             None => self.router == a || self.router == b,
@@ -113,25 +113,25 @@ impl Cut {
     }
 }
 
-/// Which way packets go when links have changed.
+/// How routes are found after links have changed.
 #[derive(Clone, Debug)]
 pub(super) enum Ways {
-    /// Over these hops, as far as they are still there.
+    /// Over these hops, as far as their links still exist.
     Given(Vec<(usize, usize)>),
-    /// Over the shortest to the gateway.
+    /// By the shortest path to the gateway.
     Shortest { gateway: usize, metric: Metric, scope: LossScope },
 }
 
-/// How links change while a scenario runs.
+/// How links change during a run.
 #[derive(Clone, Debug)]
 pub struct Changes {
     /// How routers walk.
     pub walks: Walks,
-    /// Those that do.
+    /// The routers that move.
     pub movers: Vec<usize>,
-    /// In the order of their times.
+    /// Cuts in the order of time.
     pub cuts: Vec<Cut>,
-    /// So often routes are found anew.
+    /// How often routes are computed again.
     pub routes_every: Duration,
     places_m: Vec<(f64, f64)>,
     signals: Signals,
@@ -139,7 +139,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Nobody walks yet, and nothing is cut.
+    /// Changes without moving routers or cuts.
     pub(super) fn new(
         settings: &Settings,
         layout: Layout,
@@ -186,7 +186,7 @@ impl Changes {
         })
     }
 
-    /// The same with all who walk and all that is cut; `None` if that is nothing.
+    /// Adds the moving routers and the cuts. `None` if there are neither.
     pub(super) fn who(
         mut self,
         keys: &Changing,
@@ -220,22 +220,22 @@ impl Changes {
         Ok(changes.then_some(self))
     }
 
-    /// Where all stand at the beginning.
+    /// The places of all routers at the beginning.
     pub(crate) fn field(&self) -> Field {
         Field::new(self.signals.propagation().clone(), &self.places_m)
     }
 
-    /// What a link of this length loses.
+    /// The loss of a link of this length.
     pub(crate) fn loss(&self, m: f64) -> f64 {
         self.signals.loss(m)
     }
 
-    /// The link between two places, with what is heard of frames for others.
+    /// The link between two places, including what it loses of overheard frames.
     pub(crate) fn overheard(&self, link: Link, from_m: (f64, f64), to_m: (f64, f64)) -> Link {
         self.signals.overheard(link, distance_m(from_m, to_m))
     }
 
-    /// The hops of routes over these links, each once: from a router to the next towards the gateway.
+    /// The hops of routes over these links, each once, from a router to the next towards the gateway.
     pub(crate) fn hops(&self, links: &Links) -> Vec<(usize, usize)> {
         match &self.ways {
             Ways::Given(hops) => {

@@ -1,4 +1,4 @@
-//! Keys whose values are words.
+//! Keys whose value is one of a few words.
 
 use crate::net::tcp::Recovery;
 use radio::{Dcf, Decoding, Locking, LossScope, Phy, Rate};
@@ -8,7 +8,7 @@ pub trait Choice: Copy + PartialEq + 'static {
     /// All values, with their words.
     const ALL: &'static [(Self, &'static str)];
 
-    /// As it is written.
+    /// The word of a value.
     fn word(self) -> &'static str {
         let known = Self::ALL.iter().find(|(value, _)| *value == self);
         known.map_or("", |(_, word)| word)
@@ -17,11 +17,11 @@ pub trait Choice: Copy + PartialEq + 'static {
 
 /// A field that holds a [`Choice`].
 pub trait Word {
-    /// What may be written.
+    /// All words that are allowed.
     fn words(&self) -> Vec<&'static str>;
-    /// What is there.
+    /// The word of the current value.
     fn word(&self) -> &'static str;
-    /// Takes another value.
+    /// Sets the value of this word; `None` if the word is unknown.
     fn take(&mut self, word: &str) -> Option<()>;
 }
 
@@ -40,14 +40,14 @@ impl<T: Choice> Word for T {
     }
 }
 
-/// How signals weaken with distance.
+/// How signal power falls with distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spreading {
     TwoRay,
     LogDistance,
 }
 
-/// Of each frame at each receiver.
+/// Random fading, drawn for each frame at each receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fading {
     None,
@@ -93,12 +93,12 @@ impl Choice for Phy {
         &[(Self::B, "b"), (Self::BShort, "b-short"), (Self::A, "a"), (Self::G, "g")];
 }
 
-/// In Mbit/s.
+/// A rate in Mbit/s.
 pub fn mbps(rate: Rate) -> f64 {
     rate.mbps()
 }
 
-/// The rates of which this holds, for whoever wrote another.
+/// The rates for which `holds` is true, for error messages.
 pub fn rates(holds: impl Fn(Rate) -> bool) -> String {
     let rates = Rate::ALL.into_iter().filter(|rate| holds(*rate));
     let rates: Vec<_> = rates.map(|rate| rate.mbps().to_string()).collect();

@@ -1,8 +1,8 @@
-//! Clients that read pages: which files they ask for, how many of them, and how long they think.
+//! Clients that read pages: which files they request, how many, and how long they think.
 //!
-//! The model of MeshCache's section 5, with what its text leaves to others: popularity after Zipf, alike
-//! among neighbours but not the same (as it says after Yin and Cao); pages of several files, and times to
-//! think that have a long tail (as it says after Mah).
+//! The model of MeshCache's section 5. Popularity follows Zipf's law and is similar among neighbours, but not
+//! the same (the paper cites Yin and Cao). Pages have several files, and think times a long tail (the paper
+//! cites Mah).
 
 use std::time::Duration;
 
@@ -11,43 +11,44 @@ use rand_xoshiro::rand_core::{RngCore as _, SeedableRng as _};
 
 use super::Router;
 
-/// Says which streams of a seed these are; part of what a seed means. Clients are numbered from the last.
+/// Numbers of the random streams of a seed. Changing them changes runs. Clients use numbers from `CLIENTS`
+/// on.
 const SIZES: u16 = 16;
 const CLIENTS: u16 = 17;
-/// Before the run began, clients had been reading for so long: so they do not begin all at once.
+/// Clients have read for this long before the run begins, so that they do not all start together.
 const BEFORE_S: f64 = 86_400.0;
 
-/// What clients do that read pages.
+/// What clients that read pages do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Browsing {
-    /// Behind each receiver.
+    /// Number of clients behind each receiver.
     pub clients: u16,
-    /// How many different files there are.
+    /// Number of different files.
     pub files: usize,
-    /// Sizes are uniform between these, in bytes.
+    /// Smallest and largest size of a file in bytes; sizes are uniform between them.
     pub bytes: [u64; 2],
-    /// The file of rank n is asked for n^-theta times as often as the first.
+    /// Zipf's exponent: the file of rank n is requested n^-theta times as often as the first.
     pub theta: f64,
-    /// Side of the squares of ground on which popularity is the same, in metres: from one square to the
-    /// next it is shifted by a rank.
+    /// Side of the squares of ground, in metres, in which popularity is the same. From one square to the next
+    /// it shifts by one rank.
     pub square_m: f64,
-    /// Mean number of files of a page; geometric.
+    /// Mean number of files in a page; the distribution is geometric.
     pub page_files: f64,
-    /// Mean time from the end of a page to the next, in seconds; log-normal.
+    /// Mean time from the end of a page to the next, in seconds; the distribution is log-normal.
     pub think_s: f64,
-    /// Standard deviation of its logarithm.
+    /// Standard deviation of the think time's logarithm.
     pub think_sigma: f64,
-    /// No page begins later.
+    /// No page begins after this.
     pub lasts: Duration,
-    /// For so many seconds files stay fresh.
+    /// How long files stay fresh, in seconds.
     pub max_age_s: u64,
-    /// What each router keeps, in bytes of content; the file that was not asked for longest leaves first.
+    /// Size of each router's store, in bytes of content; eviction is LRU.
     pub store_bytes: u64,
-    /// Rate of the wire that a router's clients share, in bits a second.
+    /// Rate of the wire that a router's clients share, in bits per second.
     pub access_bps: u64,
 }
 
-/// One client's pages.
+/// One client that reads pages.
 #[derive(Clone, Debug)]
 pub struct Reader {
     chance: Xoshiro256PlusPlus,
@@ -68,7 +69,7 @@ impl Browsing {
         (0..self.files).map(|_| size().min(most)).collect()
     }
 
-    /// One of the clients of a router, which stands at some place and has this number.
+    /// The client of this number behind a router.
     pub fn reader(&self, router: &Router, number: usize, client: u16, seed: u64) -> Reader {
         let chance = super::seed(seed, number, CLIENTS + client);
         let square = |m: f64| (m / self.square_m).floor().max(0.0) as usize;
@@ -84,7 +85,7 @@ impl Browsing {
 }
 
 impl Reader {
-    /// When the first page of the run begins, in seconds from its beginning.
+    /// When its first page in the run begins, in seconds.
     pub fn first_s(&mut self) -> f64 {
         let mut at = -BEFORE_S;
         while at < 0.0 {
@@ -93,9 +94,9 @@ impl Reader {
         at
     }
 
-    /// For how long it thinks, in seconds.
+    /// Draws a think time, in seconds.
     pub fn think_s(&mut self) -> f64 {
-        // Two uniform numbers make a normal one (Box and Muller, 1958); the first is not 0.
+        // Two uniform numbers give a normal one (Box and Muller, 1958); the first must not be 0.
         let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.unit()));
         let normal = radius * libm::cos(std::f64::consts::TAU * self.unit());
         // The mean of exp(mu + sigma n) is exp(mu + sigma^2 / 2).
@@ -103,7 +104,7 @@ impl Reader {
         self.think_s * libm::exp(sigma * normal - sigma * sigma / 2.0)
     }
 
-    /// How many files a page has; at least one.
+    /// Draws the number of files in a page, at least one.
     pub fn page(&mut self) -> usize {
         let more = 1.0 - 1.0 / self.page_files;
         let mut files = 1;
@@ -113,7 +114,7 @@ impl Reader {
         files
     }
 
-    /// Which file it asks for.
+    /// Draws the file to request.
     pub fn file(&mut self) -> usize {
         let share = self.unit();
         let rank = self.popularity.partition_point(|below| *below <= share);
@@ -125,7 +126,7 @@ impl Reader {
     }
 }
 
-/// For each rank the share of requests for it and all before.
+/// For each rank, the share of requests for it and all ranks before it.
 fn popularity(files: usize, theta: f64) -> Vec<f64> {
     let mut sum = 0.0;
     let mut below: Vec<_> = (1..=files)
@@ -138,7 +139,7 @@ fn popularity(files: usize, theta: f64) -> Vec<f64> {
     below
 }
 
-/// From 0 to below 1, of 53 bits.
+/// A number from 0 to below 1, made from 53 bits.
 fn unit(bits: u64) -> f64 {
     (bits >> 11) as f64 / (1_u64 << 53) as f64
 }

@@ -1,4 +1,4 @@
-//! A scenario's file as it is written: its tables, and on which line each thing stands.
+//! A scenario's file as written: its tables, and the line of each item for error messages.
 
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
@@ -10,50 +10,50 @@ use super::keys::{KEYS, METRES_MAX};
 use super::problem::{ScenarioError, advice, quote};
 use super::traffic::Traffic;
 
-/// More are too many for one channel, and for one machine that plays them all.
+/// More routers are too many for one channel, and for one machine that runs them all.
 const ROUTERS_MAX: usize = 1000;
-/// Names become parts of the names of network namespaces and files.
+/// Longest name of a router. Names become parts of the names of network namespaces and files.
 const NAME_CHARS_MAX: usize = 16;
-/// What a file may say besides keys.
+/// What a file may contain besides keys.
 pub(super) const STRUCTURE: [&str; 3] = ["description", "routers", "routes"];
 
-/// A text and its name, to say where in it something is.
+/// A TOML text, and its name for error messages.
 #[derive(Clone, Copy)]
 pub(super) struct Source<'a> {
     pub name: &'a str,
     pub text: &'a str,
 }
 
-/// What a file says.
+/// The contents of a file.
 #[derive(Debug)]
 pub(super) struct File {
     pub description: String,
     pub layout: Layout,
-    /// In the order of the file; none in a chain.
+    /// Routers in the order of the file; empty for a chain.
     pub routers: Vec<Router>,
-    /// Each with its place in the file; `None`: they are to be found.
+    /// Fixed routes, each with its place in the file. `None` if routes are to be computed.
     pub routes: Option<Vec<Route>>,
     pub settings: Settings,
 }
 
 impl File {
-    /// Whether a key means anything here.
+    /// Whether a key applies to this scenario.
     fn has(&self, spec: &Spec) -> bool {
         spec.applies_to(self.layout, self.settings.traffic)
     }
 }
 
-/// One route as it is written.
+/// One route as written.
 #[derive(Debug)]
 pub(super) struct Route {
-    /// `file:line`.
+    /// Where it is written, as `file:line`.
     pub place: String,
-    /// Names of routers between spaces, the gateway first.
+    /// Names of routers separated by spaces, the gateway first.
     pub text: String,
 }
 
 impl Source<'_> {
-    /// `file:line` of a byte.
+    /// The place of a byte as `file:line`.
     fn place(&self, at: usize) -> String {
         let before = self.text.as_bytes().iter().take(at);
         format!("{}:{}", self.name, 1 + before.filter(|byte| **byte == b'\n').count())
@@ -68,7 +68,7 @@ impl Source<'_> {
     }
 }
 
-/// Reads a file; whatever it says that has no meaning is an error, because it would do nothing.
+/// Reads a file. An unknown key is an error, because it would have no effect.
 pub(super) fn read(source: Source<'_>) -> Result<File, ScenarioError> {
     let table = DeTable::parse(source.text).map_err(|error| {
         let place = error.span().map_or(source.name.to_owned(), |span| source.place(span.start));
@@ -99,7 +99,7 @@ pub(super) fn read(source: Source<'_>) -> Result<File, ScenarioError> {
     reader.wrong.unless(file)
 }
 
-/// Changes one key; the place of what is wrong is `key=value`.
+/// Sets one key. Errors name the setting as `key=value`.
 pub(super) fn set(file: &mut File, name: &str, value: &str) -> Result<(), ScenarioError> {
     let place = format!("{}={}", quote(name), quote(value));
     let wrong = |text: String| ScenarioError::one(&place, &text);
@@ -107,11 +107,11 @@ pub(super) fn set(file: &mut File, name: &str, value: &str) -> Result<(), Scenar
         Some(spec) if file.has(spec) => spec,
         Some(spec) => return Err(wrong(misplaced(spec, file))),
         None if STRUCTURE.contains(&name) => {
-            return Err(wrong(format!("`{name}` is no key: change it in a file of your own")));
+            return Err(wrong(format!("`{name}` is not a key: change it in a file of your own")));
         }
         None => return Err(wrong(unknown(name, known(file)))),
     };
-    // What is no TOML is a text, so that words need no quotes in a shell.
+    // A value that is not valid TOML is a string, so that words need no quotes in a shell.
     let parsed = DeValue::parse(value).map(Spanned::into_inner);
     let parsed = parsed.unwrap_or_else(|_| DeValue::String(DeString::from(value)));
     spec.set(&mut file.settings, &parsed, value).map_err(wrong)
@@ -138,7 +138,7 @@ impl Reader<'_> {
             },
             ("routers", _) => self.routers(file, &place, value.get_ref()),
             ("routes", _) if file.layout == Layout::Chain => {
-                self.wrong.add(&place, "`routes` has no meaning in a chain: it has but one");
+                self.wrong.add(&place, "`routes` has no meaning in a chain, which has only one");
             }
             ("routes", _) if file.layout == Layout::Random => {
                 self.wrong.add(&place, "`routes` has no meaning where routers stand at random");
@@ -200,7 +200,7 @@ fn router(name: &str, value: &DeValue<'_>) -> Result<Router, String> {
         list.next().is_none().then_some(position)
     });
     match position {
-        // In TOML whatever stands below a table's head belongs to the table.
+        // In TOML all lines below a table's head belong to that table.
         None if key::find(name).is_some() || STRUCTURE.contains(&name) => {
             Err(format!("`{name}` stands among the routers: move it above [routers]"))
         }
@@ -228,7 +228,7 @@ fn in_order<'a, 'i>(
     entries
 }
 
-/// When a key is read: what others mean depends on the traffic, and the paper says what others are.
+/// The order in which keys are read: `traffic` and `paper` first, because other keys depend on them.
 pub(super) fn rank(key: &str) -> usize {
     const FIRST: [&str; 2] = ["traffic", "paper"];
     FIRST.iter().position(|it| *it == key).unwrap_or(FIRST.len())

@@ -1,4 +1,4 @@
-//! What a key of a scenario is: where its value goes, how it is read, and how it is shown.
+//! The definition of a key: where its value is stored, how it is read, and how it is shown.
 //!
 //! The keys themselves are in `keys.rs`.
 
@@ -19,7 +19,7 @@ use super::variant::Variant;
 use super::workload::Order;
 use super::{Congestion, Key, Routing};
 
-/// What the keys say now; where there is no sensible default, `None` until somebody says it.
+/// The current values of all keys. Keys without a sensible default are `None` until they are set.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub hops: u64,
@@ -166,12 +166,12 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The router nearest to it is the gateway, unless one is named.
+    /// The place that the gateway should be near. The nearest router is the gateway, unless one is named.
     pub fn gateway_place_m(&self) -> (f64, f64) {
         (self.gateway_x * self.area_m, self.gateway_y * self.area_m)
     }
 
-    /// Every key of such a layout, with its value now.
+    /// Every key that applies to this layout, with its current value.
     pub fn keys(&self, layout: Layout) -> Vec<Key> {
         let mut now = self.clone();
         let known = KEYS.iter().filter(|spec| spec.applies_to(layout, self.traffic));
@@ -181,7 +181,7 @@ impl Settings {
     }
 }
 
-/// A request as it is written: a router, and which file, counted from 1.
+/// A request as written: a router, and a file's number counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Wish {
     pub router: String,
@@ -191,7 +191,7 @@ pub(super) struct Wish {
 /// Where the routers stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
-    /// In a line, as many as `hops` says.
+    /// In a line; the key `hops` gives their number.
     Chain,
     /// Where `[routers]` says.
     Placed,
@@ -199,35 +199,35 @@ pub(super) enum Layout {
     Random,
 }
 
-/// One key.
+/// The definition of one key.
 pub(super) struct Spec {
-    /// As it is written.
+    /// Its name as written.
     pub name: &'static str,
     /// What it means, with its unit.
     pub meaning: &'static str,
-    /// Empty: in all.
+    /// The layouts that it applies to; empty means all.
     pub layouts: &'static [Layout],
-    /// Empty: for all.
+    /// The kinds of traffic that it applies to; empty means all.
     pub traffic: &'static [Traffic],
     pub slot: Slot,
 }
 
-/// No frame is longer (maximum MPDU).
+/// The longest frame of 802.11 (maximum MPDU), in bytes.
 const THRESHOLD_MAX: u64 = 2347;
 
 pub(super) type Field<T> = fn(&mut Settings) -> &mut T;
 
-/// Where a value goes, and what it may be.
+/// Where a value is stored, and which values are allowed.
 pub(super) enum Slot {
     Whole(RangeInclusive<u64>, Field<u64>),
     Number(RangeInclusive<f64>, Field<f64>),
     Rate(Field<Rate>),
     Word(fn(&mut Settings) -> &mut dyn Word),
-    /// True, false, or from how many bytes on.
+    /// True, false, or the smallest length in bytes.
     Threshold(Field<Option<u64>>),
     Router(Field<Option<String>>),
     Routers(Field<Option<Vec<String>>>),
-    /// There may be none.
+    /// A list of routers, which may be empty.
     Movers(Field<Vec<String>>),
     Requests(Field<Vec<Wish>>),
     Cuts(Field<Vec<CutWish>>),
@@ -239,13 +239,13 @@ pub(super) fn find(name: &str) -> Option<&'static Spec> {
 }
 
 impl Spec {
-    /// Whether it means anything there.
+    /// Whether the key applies to this layout and traffic.
     pub fn applies_to(&self, layout: Layout, traffic: Traffic) -> bool {
         (self.layouts.is_empty() || self.layouts.contains(&layout))
             && (self.traffic.is_empty() || self.traffic.contains(&traffic))
     }
 
-    /// Takes a value, `raw` as it was written; or says what it must be.
+    /// Sets the key to `value`, which was written as `raw`. Otherwise returns what values are allowed.
     pub fn set(&self, to: &mut Settings, value: &DeValue<'_>, raw: &str) -> Result<(), String> {
         let taken = match &self.slot {
             Slot::Whole(range, field) => {
@@ -293,7 +293,7 @@ impl Spec {
 }
 
 impl Slot {
-    /// What a value must be.
+    /// What values are allowed.
     fn form(&self) -> String {
         match self {
             Self::Whole(range, _) => {
@@ -334,7 +334,7 @@ fn integer(value: &DeValue<'_>) -> Option<i128> {
     i128::from_str_radix(integer.as_str(), integer.radix()).ok()
 }
 
-/// Also written as a number: from so many bytes on.
+/// Takes a boolean, or a number of bytes.
 fn threshold(value: &DeValue<'_>) -> Option<Option<u64>> {
     match value.as_bool() {
         Some(all) => Some(all.then_some(0)),
@@ -342,9 +342,9 @@ fn threshold(value: &DeValue<'_>) -> Option<Option<u64>> {
     }
 }
 
-/// Also written as `1e6`.
+/// Takes also a whole number written as `1e6`.
 fn whole(value: &DeValue<'_>) -> Option<u64> {
-    /// Up to here a double holds every whole number.
+    /// Up to here a double represents every whole number.
     const EXACT_MAX: f64 = (1_u64 << 53) as f64;
     if let Some(integer) = integer(value) {
         return u64::try_from(integer).ok();
@@ -353,7 +353,7 @@ fn whole(value: &DeValue<'_>) -> Option<u64> {
     (0.0..=EXACT_MAX).contains(&number).then_some(number as u64)
 }
 
-/// Also written as a whole one.
+/// Takes also an integer.
 pub(super) fn number(value: &DeValue<'_>) -> Option<f64> {
     match value.as_float() {
         Some(float) => float.as_str().parse().ok().filter(|it: &f64| it.is_finite()),
@@ -361,7 +361,7 @@ pub(super) fn number(value: &DeValue<'_>) -> Option<f64> {
     }
 }
 
-/// Routers are mostly called by numbers, so those need no quotes.
+/// Takes also an integer, because most routers are named by numbers, which then need no quotes.
 fn router(value: &DeValue<'_>) -> Option<String> {
     match value.as_str() {
         Some(name) => (!name.trim().is_empty()).then(|| name.trim().to_owned()),
@@ -375,7 +375,7 @@ impl fmt::Display for Wish {
     }
 }
 
-/// Without a file it is the first.
+/// Without a number, the request is for the first file.
 fn wish(text: &str) -> Option<Wish> {
     let (router, file) = match text.split_once(':') {
         Some((router, file)) => (router, file.parse().ok().filter(|it| FILES.contains(it))?),
@@ -384,7 +384,7 @@ fn wish(text: &str) -> Option<Wish> {
     (!router.is_empty()).then(|| Wish { router: router.to_owned(), file })
 }
 
-/// Each of a list's texts as `read` takes it; there may be none.
+/// Reads each of a list's texts with `read`; the list may be empty.
 fn each<T>(value: &DeValue<'_>, read: fn(&str) -> Option<T>) -> Option<Vec<T>> {
     let none = value.as_str().is_some_and(|text| text.trim().is_empty())
         || value.as_array().is_some_and(|list| list.iter().next().is_none());

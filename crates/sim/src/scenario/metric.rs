@@ -1,25 +1,25 @@
-//! What paths cost.
+//! The cost of paths.
 
 use radio::{Links, LossScope, Station};
 
 use super::choice::Choice;
 
-/// What a hop without losses costs; whole numbers, so that sums are the same on every machine.
+/// The cost of a hop without losses. Costs are whole numbers, so that sums are the same on every machine.
 pub(crate) const HOP: u64 = 1 << 20;
 
-/// What makes a path short.
+/// The metric by which routes are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Metric {
-    /// The number of its hops.
+    /// The number of hops.
     Hops,
-    /// The expected number of transmissions, a frame and its acknowledgement counted as one
-    /// (De Couto et al., MobiCom 2003).
+    /// The expected number of transmissions, counting a frame and its acknowledgement as one (De Couto et
+    /// al., MobiCom 2003).
     Etx,
 }
 
 impl Metric {
-    /// What the hop between two stations costs a frame from the first to the second; `None` if frames
-    /// cannot be received both ways. `scope` says whether acknowledgements get lost too.
+    /// The cost of the hop `from` → `to`; `None` if frames cannot be received in both directions. `scope`
+    /// says whether acknowledgements are lost too.
     pub fn cost(self, links: &Links, scope: LossScope, from: usize, to: usize) -> Option<u64> {
         let arrives = |from: usize, to: usize| {
             let link = links.get(Station(from as u16), Station(to as u16))?;
@@ -32,7 +32,8 @@ impl Metric {
         };
         Some(match self {
             Self::Hops => HOP,
-            // A path over the worst links is still a path, and sums stay far below the end of numbers.
+            // The lower bound keeps a path over the worst links possible, and sums of costs far below
+            // overflow.
             Self::Etx => (HOP as f64 / succeeds.max(1e-6)) as u64,
         })
     }

@@ -1,37 +1,37 @@
-//! What is wrong with a scenario, and words for it that fit on a line.
+//! The errors of a scenario, each on one line.
 
 use std::fmt;
 
-/// Longer quotations of what somebody wrote are cut, in characters.
+/// Longer quotations of user input are cut, in characters.
 const QUOTE_CHARS_MAX: usize = 40;
-/// Of longer lists the start is told.
+/// Of longer lists of names, only this many are shown.
 const NAMES_MAX: usize = 24;
 
-/// All that is wrong, so that it can be put right in one go. One line each: where, what, and what to
-/// do about it.
+/// All errors of a scenario, so that they can be corrected together. Each is one line: the place, the error,
+/// and what to do about it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScenarioError {
-    /// At least one.
+    /// One line an error; never empty.
     pub lines: Vec<String>,
 }
 
 impl ScenarioError {
-    /// One thing that is wrong.
+    /// A single error.
     pub(super) fn one(place: &str, text: &str) -> Self {
         Self { lines: vec![format!("{place}: {text}")] }
     }
 
-    /// A setting that is wrong.
+    /// An error in a setting.
     pub fn setting(key: &str, value: &str, text: &str) -> Self {
         Self::one(&format!("{}={}", quote(key), quote(value)), text)
     }
 
-    /// Adds one.
+    /// Adds an error.
     pub(super) fn add(&mut self, place: &str, text: &str) {
         self.lines.push(format!("{place}: {text}"));
     }
 
-    /// `value` if nothing is wrong.
+    /// `value` if there is no error.
     pub(super) fn unless<T>(self, value: T) -> Result<T, Self> {
         if self.lines.is_empty() { Ok(value) } else { Err(self) }
     }
@@ -45,7 +45,7 @@ impl fmt::Display for ScenarioError {
 
 impl std::error::Error for ScenarioError {}
 
-/// What somebody wrote, on one line and not too much of it.
+/// User input on one line, cut if it is long.
 pub(super) fn quote(text: &str) -> String {
     let is_long = text.chars().nth(QUOTE_CHARS_MAX).is_some();
     let start: String = text.chars().take(QUOTE_CHARS_MAX).collect();
@@ -53,11 +53,11 @@ pub(super) fn quote(text: &str) -> String {
     if is_long { format!("{start}…") } else { start }
 }
 
-/// The nearest of the known names, or what there is.
+/// Suggests the known name nearest to `name`, or lists all known names.
 pub(super) fn advice<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
-    // What is cut from a long name is far from anything that is known.
+    // The cut end of a long name does not matter: known names are shorter.
     let name = quote(name);
-    // Of a single letter nothing would be left.
+    // A name of one letter must match exactly; otherwise every other letter would be near.
     let far = if name.len() < 2 { 0 } else { (name.len() / 3).max(1) };
     let near = known.clone().map(|it| (strsim::osa_distance(&name, it), it)).min();
     match near.filter(|(distance, _)| *distance <= far) {

@@ -1,4 +1,4 @@
-//! Chance: routers that stand at random, and where the chance of everything else comes from.
+//! Random places of routers, and the seeds of all other random streams.
 
 use radio::{Propagation, Station};
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
@@ -6,17 +6,17 @@ use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
 
 use super::Router;
 
-/// Says which of the streams that come from one seed this is; part of what a seed means.
+/// Number of this random stream among those of a seed. Changing it changes random places.
 const PURPOSE: u64 = 4 << 16;
-/// So many meshes are drawn before we believe that none is connected,
+/// Largest number of meshes drawn to find a connected one,
 const DRAWS_MAX: usize = 1_000;
-/// and of large ones so many that they have no more routers together.
+/// and largest number of routers in all of them together.
 const DRAWN_MAX: usize = 100_000;
 
-/// Routers on a square, each coordinate uniform, named by numbers from 0.
+/// Routers at random places in a square, each coordinate uniform, named by numbers from 0.
 ///
-/// All are connected over links of `range_m` at most: meshes are drawn until one is. `None` if none of many
-/// is.
+/// Meshes are drawn until one is connected over links of at most `range_m`. `None` if none of many is
+/// connected.
 pub(super) fn routers(
     count: usize,
     area_m: f64,
@@ -40,7 +40,7 @@ pub(super) fn routers(
     None
 }
 
-/// The router nearest to a place; of several the first.
+/// The router nearest to a place; the first of several.
 pub(super) fn nearest(routers: &[Router], (x_m, y_m): (f64, f64)) -> usize {
     let far = |router: &Router| {
         let (dx, dy) = (router.x_m - x_m, router.y_m - y_m);
@@ -50,9 +50,9 @@ pub(super) fn nearest(routers: &[Router], (x_m, y_m): (f64, f64)) -> usize {
     nearest.unwrap_or(0)
 }
 
-/// So many of the routers but the gateway, in order of their numbers; all, if there are not as many.
+/// `count` random routers other than the gateway, in the order of their numbers; all if there are fewer.
 pub(super) fn receivers(routers: usize, gateway: usize, count: usize, seed: u64) -> Vec<usize> {
-    // The places come from this stream's beginning; what follows is another's.
+    // Places use the beginning of this stream, so receivers use a later part.
     let mut stream = stream(seed);
     stream.jump();
     let mut left: Vec<_> = (0..routers).filter(|it| *it != gateway).collect();
@@ -66,8 +66,8 @@ pub(super) fn receivers(routers: usize, gateway: usize, count: usize, seed: u64)
     chosen
 }
 
-/// Whether each can be reached from the first. Longer links than `range_m`, which there may be with shadowing,
-/// are left out: with some propagation nearly all pairs have one.
+/// Whether all routers are connected. Longer links than `range_m`, which shadowing can make, do not count:
+/// with some settings nearly every pair has one.
 fn are_connected(positions_m: &[(f64, f64)], range_m: f64, propagation: &Propagation) -> bool {
     let joined = |one: usize, other: usize| {
         let (from, to) = (positions_m[one], positions_m[other]);
@@ -94,15 +94,15 @@ fn stream(seed: u64) -> Xoshiro256PlusPlus {
     Xoshiro256PlusPlus::seed_from_u64(root ^ PURPOSE)
 }
 
-/// From 0 to below 1, of 53 bits.
+/// A number from 0 to below 1, made from 53 bits.
 fn unit(bits: u64) -> f64 {
     (bits >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// A seed for one of a world's machines, from the world's; `purpose` tells streams of one machine
-/// apart.
+/// A seed for one of a world's machines, derived from the world's. `purpose` separates the streams of a
+/// machine.
 pub fn seed(seed: u64, machine: usize, purpose: u16) -> u64 {
-    // Salted, for the medium derives its streams from the same seed.
+    // The salt separates these streams from those that the medium derives from the same seed.
     let root = SplitMix64::seed_from_u64(seed ^ u64::from_be_bytes(*b"machines")).next_u64();
     let place = (machine as u64) << 16 | u64::from(purpose);
     SplitMix64::seed_from_u64(root ^ place).next_u64()
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn routers_that_cannot_be_connected_are_given_up() {
         assert_eq!(routers(3, 100_000.0, 250.0, &usual(), 1), None);
-        // Nearly all sense each other, so that a draw has as many links as pairs.
+        // With this shadowing nearly all routers sense each other, so a draw has a link for each pair.
         let path_loss =
             PathLoss::LogDistance { loss_1m_db: 40.0, exponent: 2.0, shadowing_db: 20.0, seed: 1 };
         let shadowed = Propagation::by_power(path_loss, 24.5, -63.0, -70.0);
@@ -158,8 +158,8 @@ mod tests {
         let seeds: BTreeSet<_> = (0..50).flat_map(|it| [seed(1, it, 0), seed(1, it, 1)]).collect();
         assert_eq!(seeds.len(), 100);
         assert_ne!(seed(1, 0, 0), seed(2, 0, 0));
-        // Nor is any a stream of the medium's, which has the same seed: there purpose and station take the
-        // place of machine and purpose.
+        // No machine's stream equals one of the medium's, which derives its streams from purpose and station
+        // under the same seed.
         let streams = (1..=4_u64).flat_map(|purpose| (0..50_u64).map(move |it| purpose << 16 | it));
         let root = SplitMix64::seed_from_u64(1).next_u64();
         let mediums = |place| SplitMix64::seed_from_u64(root ^ place).next_u64();

@@ -1,4 +1,4 @@
-//! What is left of a signal between two places, as a scenario's keys say.
+//! The strength of signals between two places, from a scenario's keys.
 
 use radio::propagation::{self, Field, PathLoss};
 use radio::{Link, Links, Propagation, Ranges, Station};
@@ -9,7 +9,7 @@ use super::key::Settings;
 /// Path loss at 1 m in the 2.4 GHz band, in dB (free space).
 const LOSS_1M_DB: f64 = 40.0;
 
-/// How signals spread, and what else is lost on their way.
+/// How signals spread, and the frame loss of links.
 #[derive(Clone, Debug)]
 pub(crate) struct Signals {
     propagation: Propagation,
@@ -17,14 +17,14 @@ pub(crate) struct Signals {
     range_m: f64,
     loss: f64,
     loss_exponent: f64,
-    /// Lost on a link of any length.
+    /// Loss on a link of any length.
     per: f64,
-    /// From where on nothing is heard of frames for others, in metres, and how that begins.
+    /// The distance in metres from which frames for others are always lost, and the exponent of their loss.
     overhear: Option<(f64, f64)>,
 }
 
 impl Signals {
-    /// As the keys say; shadowing is by the seed.
+    /// Takes the keys' values; the seed draws shadowing.
     pub fn new(settings: &Settings, seed: u64) -> Self {
         let overhears = settings.overhear_m > 0.0;
         Self {
@@ -57,15 +57,14 @@ impl Signals {
         links
     }
 
-    /// What a link of this length loses of frames that nothing disturbs. Through `libm`, so that it is the
-    /// same on every machine.
+    /// The loss of a link of this length, without interference. It uses `libm`, so that it is the same on
+    /// every machine.
     pub fn loss(&self, m: f64) -> f64 {
         let share = libm::pow(m / self.range_m, self.loss_exponent);
         1.0 - (1.0 - (self.loss * share).min(1.0)) * (1.0 - self.per)
     }
 
-    /// A link of this length with what is lost of frames for others, which may be heard farther than routes
-    /// go, or less far.
+    /// A link with its loss of frames for others. They may be received farther than routes go, or less far.
     pub fn overheard(&self, link: Link, m: f64) -> Link {
         let Some((overhear_m, exponent)) = self.overhear else { return link };
         let lost = libm::pow(m / overhear_m, exponent).min(1.0);
@@ -74,13 +73,14 @@ impl Signals {
     }
 }
 
-/// In metres.
+/// A distance in metres.
 pub(crate) fn distance_m(a: (f64, f64), b: (f64, f64)) -> f64 {
     let (dx, dy) = (a.0 - b.0, a.1 - b.1);
     (dx * dx + dy * dy).sqrt()
 }
 
-/// Signals are as strong at the ends of the ranges as they must be, before shadowing and fading.
+/// The propagation model. Before shadowing and fading, signals at the ends of the ranges are just strong
+/// enough.
 fn propagation(settings: &Settings, seed: u64) -> Propagation {
     let propagation = match settings.spreading {
         Spreading::TwoRay => Propagation::in_ranges(Ranges {

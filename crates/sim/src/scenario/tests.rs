@@ -3,7 +3,7 @@ use radio::{LossScope, Station};
 
 use super::*;
 
-/// Three in a line, in range of the next only.
+/// Three routers in a line, each in range of its neighbours only.
 const THREE: &str =
     "gateway = 'g'\nroutes = ['g a b']\n[routers]\ng = [0, 0]\na = [200, 0]\nb = [400, 0.5]\n";
 
@@ -44,20 +44,20 @@ fn a_file_and_settings_become_a_scenario() {
 
 #[test]
 fn frames_for_others_are_lost_by_distance_and_routes_are_not() {
-    // g and b are 400 m apart, a is between them; nobody is received beyond 250 m.
+    // g and b are 400 m apart, and a is between them; no frame is received beyond 250 m.
     let loss = |settings: &[(&str, &str)], to| {
         let scenario = load(THREE, settings).unwrap();
         assert_eq!(scenario.path(2), [0, 1, 2]);
         let link = *scenario.links.get(Station(0), Station(to)).unwrap();
         assert_eq!((link.decodable, link.loss), (to == 1, 0.0));
-        // b stands half a metre aside.
+        // b stands half a metre off the line.
         link.overheard_loss.map(|it| (it * 1e5).round() / 1e5)
     };
     assert_eq!(loss(&[], 1), None);
     assert_eq!(loss(&[("overhear_m", "400")], 1), Some(0.125));
     assert_eq!(loss(&[("overhear_m", "400"), ("overhear_exponent", "1")], 1), Some(0.5));
     assert_eq!(loss(&[("overhear_m", "800")], 2), Some(0.125));
-    // Too far to be heard at all, and too far though frames for oneself would arrive.
+    // Too far to be heard at all, and too far to overhear although frames for the station itself arrive.
     assert_eq!(
         (loss(&[("overhear_m", "400")], 2), loss(&[("overhear_m", "100")], 1)),
         (None, Some(1.0))
@@ -96,7 +96,7 @@ fn routers_walk_and_links_are_cut_as_the_keys_say() {
     assert_eq!(changes.routes_every, Duration::from_secs(1));
     let named = load(&placed, &[&moving[..], &[("movers", "g")]].concat()).unwrap();
     assert_eq!(named.changes.unwrap().movers, [0]);
-    // Given routes can be cut too, and cuts are in order.
+    // Links of fixed routes can be cut too, and cuts are sorted by time.
     let scenario = load(THREE, &[("cuts", "b@9 g:a@0.5")]).unwrap();
     let cut = |router, other, ms| Cut { router, other, at: Duration::from_millis(ms) };
     let expected = [cut(0, Some(1), 500), cut(2, None, 9000)];
@@ -212,7 +212,7 @@ fn what_a_setting_says_wrongly_is_told_with_the_setting() {
         ("losss", "1", "losss=1: unknown key `losss`: did you mean `loss`?"),
         ("loss", "lots", "loss=lots: `loss` must be a number from 0 to 1, not lots"),
         ("hops", "4", "hops=4: `hops` is for chains, and this scenario places its [routers]"),
-        ("routes", "[]", "routes=[]: `routes` is no key: change it in a file of your own"),
+        ("routes", "[]", "routes=[]: `routes` is not a key: change it in a file of your own"),
         ("", "", "=: unknown key ``: known here: "),
     ] {
         let complaint = complaint(THREE, &[(key, value)]);
@@ -302,7 +302,7 @@ fn routes_must_make_a_tree_that_reaches_the_receivers() {
     assert!(alone.starts_with(expected), "{alone}");
 }
 
-/// What asks for nothing may stand alone.
+/// Routers that request nothing may be unconnected.
 #[test]
 fn only_receivers_need_routes() {
     let text = THREE.replace("g a b", "g a");
@@ -320,7 +320,7 @@ fn the_routes_of_the_testbeds_are_those_that_would_be_found() {
     }
 }
 
-/// A line of a file: now and then as it should be.
+/// A line of a file, which is valid now and then.
 fn line() -> impl Strategy<Value = String> {
     let names: Vec<_> = keys::KEYS.iter().map(|spec| spec.name).chain(file::STRUCTURE).collect();
     let name = prop_oneof![
@@ -375,7 +375,7 @@ proptest! {
         let _ = load(base, &settings);
     }
 
-    /// What a report says is what was run: loading it again gives the same.
+    /// Loading the keys that a report shows gives the same scenario again.
     #[test]
     fn keys_are_shown_as_they_are_taken(
         loss in 0.0..=1.0, exponent in 0.0..16.0, delay_ms in 0.0..60_000.0,

@@ -1,21 +1,21 @@
-//! What moves through the mesh.
+//! The kinds of traffic.
 
 use std::time::Duration;
 
 use super::choice::Choice;
 
-/// What moves through the mesh.
+/// The kind of traffic in the mesh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Traffic {
-    /// Clients ask for files of the origin, one after the other: [`Workload`](super::Workload).
+    /// Clients request files of the origin: [`Workload`](super::Workload).
     Files,
-    /// Each receiver gets as much as TCP brings from the gateway.
+    /// A TCP flow from the gateway to each receiver, as fast as TCP allows.
     Tcp,
-    /// Each receiver gets UDP packets from the gateway at a constant rate.
+    /// A UDP flow from the gateway to each receiver at a constant rate.
     Udp,
     /// Each receiver fetches a file from the gateway over TCP, thinks, and fetches again.
     Fetches,
-    /// Clients read pages of the origin's files for a while: [`Browsing`](super::Browsing).
+    /// Clients read pages of the origin's files: [`Browsing`](super::Browsing).
     Pages,
 }
 
@@ -29,17 +29,17 @@ impl Choice for Traffic {
     ];
 }
 
-/// How much of it, where it goes on until the time is over.
+/// The flows or fetches of traffic that lasts until the run ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load {
-    /// How long a run lasts.
+    /// Duration of a run.
     pub lasts: Duration,
     /// Flows to each receiver.
     pub flows: usize,
-    /// From the start of a flow to the start of the next.
+    /// Time from the start of a flow to the start of the next.
     pub stagger: Duration,
-    /// Payload bits a second that each flow of UDP offers.
+    /// Rate of each UDP flow, in bits of payload per second.
     pub offered_bps: u64,
-    /// Mean time from the end of a fetch to the next; exponential.
+    /// Mean think time from the end of a fetch to the next; the distribution is exponential.
     pub think: Duration,
 }

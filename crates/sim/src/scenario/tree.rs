@@ -1,28 +1,28 @@
-//! Routes to the gateway: a tree, given or found.
+//! Routes to the gateway: a tree, fixed or computed.
 
 use radio::{Links, LossScope, Station};
 
 use super::metric::Metric;
 
-/// For each router its next hop towards the gateway.
+/// Each router's next hop towards the gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tree {
     gateway: usize,
-    /// `None` for the gateway, and for whoever has no route.
+    /// `None` for the gateway, and for a router without a route.
     parents: Vec<Option<usize>>,
 }
 
 impl Tree {
-    /// Nobody has a route yet.
+    /// A tree without routes.
     pub fn new(routers: usize, gateway: usize) -> Self {
         Self { gateway, parents: vec![None; routers] }
     }
 
-    /// The shortest routes over links that can be received both ways; of equal ones those with the
-    /// lowest sum of losses, among those the ones over routers listed first.
+    /// The shortest routes over links that work in both directions. Of equal routes, the one with the lowest
+    /// sum of losses wins, then the one over routers listed first.
     pub fn shortest(links: &Links, scope: LossScope, gateway: usize, metric: Metric) -> Self {
         let mut tree = Self::new(links.stations(), gateway);
-        // By router: what its route costs and loses, as far as we know.
+        // For each router, the cost and loss of the best route so far.
         let mut best = vec![(u64::MAX, f64::INFINITY); links.stations()];
         best[gateway] = (0, 0.0);
         let mut open: Vec<_> = (0..links.stations()).collect();
@@ -48,7 +48,7 @@ impl Tree {
         tree
     }
 
-    /// Adds the hop from `router` to `parent`; the other parent if it had one already.
+    /// Adds the hop from `router` to `parent`. Returns an existing other parent as an error.
     pub fn join(&mut self, router: usize, parent: usize) -> Result<(), usize> {
         match self.parents[router].replace(parent) {
             Some(other) if other != parent => Err(other),
@@ -56,17 +56,17 @@ impl Tree {
         }
     }
 
-    /// Whether this router has a route to the gateway, or is it.
+    /// Whether this router is the gateway or has a route to it.
     pub fn connects(&self, router: usize) -> bool {
         router == self.gateway || self.parent(router).is_some()
     }
 
-    /// All hops, each once: from a router to the next towards the gateway.
+    /// All hops, each once, from a router to the next towards the gateway.
     pub fn hops(&self) -> Vec<(usize, usize)> {
         (0..self.parents.len()).filter_map(|it| Some((it, self.parent(it)?))).collect()
     }
 
-    /// From `from` on the way to `to`.
+    /// The next hop from `from` to `to`.
     pub fn next_hop(&self, from: usize, to: usize) -> Option<usize> {
         if from == to || !self.connects(from) || !self.connects(to) {
             return None;
@@ -81,7 +81,7 @@ impl Tree {
         self.parent(from)
     }
 
-    /// From the gateway to a router, both included; empty if there is no route.
+    /// The route from the gateway to a router, both included; empty if there is none.
     pub fn path(&self, to: usize) -> Vec<usize> {
         let steps = self.connects(to).then_some(to);
         let mut path: Vec<_> = std::iter::successors(steps, |it| self.parent(*it)).collect();
@@ -94,7 +94,7 @@ impl Tree {
     }
 }
 
-/// What a link loses on average of both ways; `None` if frames cannot be received both ways.
+/// The loss of a link, averaged over both directions; `None` if frames cannot be received in both.
 pub(super) fn loss(links: &Links, a: usize, b: usize) -> Option<f64> {
     let one_way = |from: usize, to: usize| {
         let station = |index| u16::try_from(index).ok().map(Station);
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn next_hops_lead_along_the_tree_between_any_two() {
-        // 0 - 1 - 2, 1 - 3, 0 - 4; 5 stands alone.
+        // 0 - 1 - 2, 1 - 3, 0 - 4; 5 is not connected.
         let mut tree = Tree::new(6, 0);
         for (router, parent) in [(1, 0), (2, 1), (3, 1), (4, 0), (2, 1)] {
             assert_eq!(tree.join(router, parent), Ok(()));
@@ -137,12 +137,12 @@ mod tests {
 
     #[test]
     fn the_shortest_has_fewest_hops_then_least_loss_then_the_first() {
-        // 3 is reached over 1 or 2; 2 stands nearer to the straight line.
+        // Router 3 is reached over 1 or 2; 2 is nearer to the straight line.
         let tree = shortest(&[(0.0, 0.0), (200.0, 90.0), (200.0, 10.0), (400.0, 0.0)]);
         assert_eq!(tree.path(3), [0, 2, 3]);
         let tree = shortest(&[(0.0, 0.0), (200.0, 10.0), (200.0, -10.0), (400.0, 0.0)]);
         assert_eq!(tree.path(3), [0, 1, 3]);
-        // One long hop is preferred to two short ones.
+        // One long hop is shorter than two short ones.
         assert_eq!(shortest(&[(0.0, 0.0), (240.0, 0.0), (120.0, 0.0)]).path(1), [0, 1]);
         assert!(!shortest(&[(0.0, 0.0), (251.0, 0.0)]).connects(1));
     }

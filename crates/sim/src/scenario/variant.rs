@@ -1,4 +1,4 @@
-//! What routers may do otherwise than they do by default, to see what it is worth.
+//! Settings in which routers can differ from the defaults, to measure what each is worth.
 
 use content::Profile;
 use node::overhear;
@@ -6,24 +6,24 @@ use wire::Paper;
 
 use super::choice::{Choice, Word};
 
-/// What is the same on all routers. The words are those of the daemon's table `[experiment]`.
+/// Settings of all routers. The words are those of the daemon's table `[experiment]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variant {
-    /// All of it is as that paper has it.
+    /// If set, everything is as in that paper.
     pub paper: Option<Paper>,
-    /// How content is cut.
+    /// The size of units.
     pub units: Units,
-    /// What is heard of a unit in several streams.
+    /// Whether parts of a unit overheard in several streams are joined.
     pub streams: Streams,
-    /// What is heard of a unit in part.
+    /// Whether a unit overheard in part is completed by a peer.
     pub halves: Halves,
-    /// What is heard behind a head that was missed.
+    /// Whether bytes are used after a chunk head that was missed.
     pub heads: Heads,
-    /// What is overheard before the peer sends it that was asked for it.
+    /// Whether a unit overheard while a peer sends it is cancelled at that peer.
     pub cancel: Cancel,
 }
 
-/// How content is cut.
+/// The size of units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Units {
     /// 4 to 16 KiB, 8 on average.
@@ -32,39 +32,39 @@ pub enum Units {
     Coarse,
 }
 
-/// What is heard of a unit in several streams (Ditto, section 4.3).
+/// What happens to parts of a unit overheard in several streams (Ditto, section 4.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Streams {
-    /// Makes one unit.
+    /// They are joined.
     Joined,
-    /// Stays apart.
+    /// Each stream is kept apart.
     Alone,
 }
 
-/// What is heard of a unit in part.
+/// What happens to a unit overheard in part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Halves {
-    /// Need not be sent again.
+    /// A peer sends the rest.
     Repaired,
-    /// Is of no use.
+    /// It is dropped.
     Dropped,
 }
 
-/// What is heard behind a head that was missed (Ditto, section 6.3).
+/// What happens to bytes after a chunk head that was missed (Ditto, section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heads {
-    /// Is known by what lies around it.
+    /// They are placed by the units around them.
     Guessed,
-    /// Is of no use.
+    /// They are dropped.
     Needed,
 }
 
-/// What is overheard before the peer sends it that was asked for it (Ditto, section 8).
+/// What happens when a unit is overheard that a peer was asked for (Ditto, section 8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cancel {
-    /// Need not be sent any more.
+    /// The request is cancelled.
     On,
-    /// Comes all the same.
+    /// The peer sends the unit all the same.
     Off,
 }
 
@@ -82,7 +82,7 @@ impl Default for Variant {
 }
 
 impl Variant {
-    /// As engines have it.
+    /// The profile for engines.
     pub fn profile(&self) -> &'static Profile {
         match self.units {
             Units::Fine => Profile::DEFAULT,
@@ -90,7 +90,7 @@ impl Variant {
         }
     }
 
-    /// As engines have it.
+    /// The options for overhearing engines.
     pub fn overhear(&self) -> overhear::Options {
         overhear::Options {
             joins_streams: self.streams == Streams::Joined,
@@ -100,14 +100,14 @@ impl Variant {
         }
     }
 
-    /// Keys and values, as the daemon's configuration has them.
+    /// Keys and values of the daemon's configuration.
     pub fn words(&self) -> [(&'static str, &'static str); 5] {
         let mut it = *self;
         it.fields().map(|(key, field)| (key, field.word()))
     }
 
-    /// What the daemon's configuration has to say of it: the paper, which says all the rest, or what is not as by
-    /// default.
+    /// The keys that the daemon's configuration needs: the paper, which sets all others; else the keys that
+    /// differ from their defaults.
     pub fn varied(&self) -> Vec<(&'static str, &'static str)> {
         if let Some(paper) = self.paper {
             return vec![("paper", paper.name())];
@@ -116,7 +116,7 @@ impl Variant {
         words.filter(|(now, usual)| now != usual).map(|(now, _)| now).collect()
     }
 
-    /// Whatever a paper says no value of is as by default.
+    /// The settings of a paper; keys that a paper leaves open have their defaults.
     fn of(paper: Option<Paper>) -> Self {
         let mut it = Self { paper, ..Self::default() };
         for (key, word) in paper.map_or(&[][..], Paper::settings) {
@@ -127,7 +127,7 @@ impl Variant {
         it
     }
 
-    /// What is not as the paper has it that it is of, if it is of one: what is wrong with it.
+    /// Fails if a key contradicts the paper that is set.
     pub(super) fn check(&self) -> Result<(), String> {
         let Some(paper) = self.paper else { return Ok(()) };
         let pairs = self.words().into_iter().zip(Self::of(self.paper).words());
@@ -150,7 +150,7 @@ impl Variant {
     }
 }
 
-/// The key `paper`.
+/// The value of the key `paper` for none.
 const NO_PAPER: &str = "none";
 
 impl Word for Variant {
@@ -162,7 +162,7 @@ impl Word for Variant {
         self.paper.map_or(NO_PAPER, Paper::name)
     }
 
-    /// Says all the other keys too; those that are said later are [checked](Self::check).
+    /// Sets all other keys too; keys set later are [checked](Self::check).
     fn take(&mut self, word: &str) -> Option<()> {
         let paper = Paper::ALL.into_iter().find(|it| it.name() == word);
         if paper.is_none() && word != NO_PAPER {

@@ -1,4 +1,4 @@
-//! What is asked for, by whom, and in which order.
+//! The requests of clients: who requests what, in which order.
 
 use std::time::Duration;
 
@@ -7,42 +7,42 @@ use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
 
 use super::choice::Choice;
 
-/// Says which of the streams that come from one seed this is; part of what a seed means.
+/// Number of this random stream among those of a seed. Changing it changes runs.
 const PURPOSE: u64 = 3 << 16;
 
-/// What the clients do.
+/// What the clients request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Workload {
-    /// Size of each file.
+    /// Size of each file, in bytes.
     pub bytes: u64,
-    /// How many different files there are.
+    /// Number of different files.
     pub files: usize,
-    /// What is asked for in one round; empty: each receiver asks for each file.
+    /// The requests of one round. If empty, each receiver requests each file.
     pub trace: Vec<Request>,
-    /// How many rounds there are.
+    /// Number of rounds.
     pub rounds: usize,
-    /// Of the requests.
+    /// The order of requests.
     pub order: Order,
-    /// From the start of one transfer to the start of the next; `None`: it starts when the one
-    /// before has ended.
+    /// Time from the start of one transfer to the start of the next. `None`: each starts when the one before
+    /// has ended.
     pub stagger: Option<Duration>,
 }
 
-/// In which order requests begin.
+/// The order in which requests begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Round by round, file by file, receivers as they are listed.
+    /// Round by round, file by file, receivers in the listed order.
     Listed,
-    /// All requests shuffled, by the seed.
+    /// All requests shuffled by the seed.
     Random,
 }
 
-/// One client asks for one file.
+/// A client's request for a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Request {
-    /// The router that the client is wired to, by its place among the scenario's routers.
+    /// The router that the client is wired to, by its index among the scenario's routers.
     pub receiver: usize,
-    /// Which file, from 0.
+    /// The file's number, from 0.
     pub file: usize,
 }
 
@@ -67,8 +67,8 @@ impl Workload {
     }
 }
 
-/// Fisher and Yates's shuffle; numbers below a bound by multiplying and shifting (Lemire, 2019),
-/// whose bias is below 2^-44 for what we have to shuffle.
+/// Fisher and Yates's shuffle. Numbers below a bound are made by multiplying and shifting (Lemire, 2019),
+/// with a bias below 2^-44 for lists of this length.
 fn shuffle<T>(items: &mut [T], seed: u64) {
     let root = SplitMix64::seed_from_u64(seed).next_u64();
     let mut stream = Xoshiro256PlusPlus::seed_from_u64(root ^ PURPOSE);
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(random, listed);
     }
 
-    /// An experiment that is repeated must ask in the same order.
+    /// A repeated experiment must have the same order of requests.
     #[test]
     fn what_a_seed_means_is_frozen() {
         let mut items = [0, 1, 2, 3, 4, 5, 6, 7];

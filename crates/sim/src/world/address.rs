@@ -1,13 +1,13 @@
-//! Who has which address: a machine's place in the world, in one network.
+//! The addresses of machines, by their index in the world. All are in one network.
 //!
-//! Stations come first, in their order, so routers have the addresses that the lab gives them.
-//! A router has one address on all its interfaces.
+//! Stations come first, in their order, so routers have the same addresses as in the lab. A router has one
+//! address on all its interfaces.
 
 use std::net::Ipv4Addr;
 
-/// Of the network that all machines are in: 10.77.0.0/16.
+/// The network of all machines: 10.77.0.0/16.
 const NET: u32 = 10 << 24 | 77 << 16;
-/// More have no address.
+/// Number of addresses in the network.
 pub const MACHINES_MAX: usize = 65_534;
 
 /// The address of a machine.
@@ -20,7 +20,7 @@ pub fn address(machine: usize) -> Ipv4Addr {
     Ipv4Addr::from_bits(NET + machine as u32 + 1)
 }
 
-/// The machine that would have this address.
+/// The machine with this address.
 pub fn machine(address: Ipv4Addr) -> Option<usize> {
     let number = address.to_bits().checked_sub(NET + 1)? as usize;
     (number < MACHINES_MAX).then_some(number)

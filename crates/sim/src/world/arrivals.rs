@@ -1,11 +1,11 @@
-//! How evenly something arrives.
+//! The delay variation of a flow.
 
 use std::time::Duration;
 
 use wire::Instant;
 
-/// The delay variation of a flow: |(t1 - t2) - (t2 - t3)| over the times at which three packets in a
-/// row arrived (WINE, section 5.1).
+/// The delay variation of a flow: |(t1 - t2) - (t2 - t3)|, where t1, t2 and t3 are the arrival times of three
+/// consecutive packets (WINE, section 5.1).
 #[derive(Clone, Debug, Default)]
 pub struct Arrivals {
     last: Option<Instant>,
@@ -15,7 +15,7 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Something arrives.
+    /// A packet has arrived.
     pub fn add(&mut self, now: Instant) {
         let Some(last) = self.last.replace(now) else { return };
         let gap = now - last;
@@ -25,7 +25,7 @@ impl Arrivals {
         }
     }
 
-    /// The sum of all variations, and how many there were.
+    /// The sum of all variations, and their number.
     pub fn variation(&self) -> (Duration, u32) {
         (self.sum, self.count)
     }

@@ -1,5 +1,4 @@
-//! Stations that get into each other's way, all within a hop: the cases that have closed forms or are
-//! told in textbooks.
+//! Contention among stations that are a hop apart: cases with closed forms, or known from textbooks.
 
 use std::time::Duration;
 
@@ -11,27 +10,27 @@ use super::{Routes, Setup};
 use crate::net::tcp;
 use crate::scenario::Metric;
 
-/// What neighbours are apart.
+/// Distance between neighbours.
 const NEAR_M: f64 = 200.0;
-/// Carriers are sensed, and disturb, as far as the next neighbour and no farther.
+/// Carrier sense and interference reach the next neighbour and no farther.
 const SENSE_SHORT_M: f64 = 300.0;
-/// A receiver is disturbed by a sender that its own, on the other side, does not sense.
+/// A receiver is disturbed by a sender that its own sender, on the other side, does not sense.
 const SENSE_ASYMMETRIC_M: f64 = 440.0;
-/// More than a hop carries, in bits a second.
+/// More than one hop carries, in bits per second.
 const SATURATED: Kind = Kind::Udp { bits_per_second: 8_000_000 };
 
 /// Stations and their flows.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// What it takes place in.
+    /// The setup of the run.
     pub setup: Setup,
-    /// Saturated flows of UDP.
+    /// Saturated UDP flows.
     pub flows: Vec<Flow>,
 }
 
-/// `senders` stations that all sense each other and all send to one more, station 0 (Bianchi's cell).
+/// `senders` stations in range of each other, all sending to station 0 (Bianchi's model).
 pub fn cell(radio: radio::Config, senders: usize, lasts: Duration) -> Case {
-    // On a ring, so that each is received as strongly as any other.
+    // The senders stand on a ring, so that all are received equally strongly.
     let place = |number: usize| {
         let turn = 2.0 * std::f64::consts::PI * number as f64 / senders as f64;
         (libm::cos(turn), libm::sin(turn))
@@ -41,19 +40,19 @@ pub fn cell(radio: radio::Config, senders: usize, lasts: Duration) -> Case {
     case(radio, &places, Ranges::default(), flows, lasts)
 }
 
-/// Two stations that do not sense each other send to the one between them, station 1.
+/// Hidden terminals: stations 0 and 2 do not sense each other, and both send to station 1 between them.
 pub fn hidden_pair(radio: radio::Config, lasts: Duration) -> Case {
     line(radio, 3, vec![(0, 1), (2, 1)], lasts)
 }
 
-/// Two stations that sense each other, 1 and 2, send away from each other to 0 and 3, which would not
-/// be disturbed.
+/// Exposed terminals: stations 1 and 2 sense each other and send away from each other, to 0 and 3. Their
+/// transmissions would not disturb each other.
 pub fn exposed_pair(radio: radio::Config, lasts: Duration) -> Case {
     line(radio, 4, vec![(1, 0), (2, 3)], lasts)
 }
 
-/// Station 0 sends to 1, and 2, which it does not sense, to 3 on its far side: the receiver 1 is
-/// `apart_m` from 2, up to 440, and hears both; 3 hears its own sender alone.
+/// Station 0 sends to 1, and station 2, which does not sense 0, sends to 3 on its far side. Receiver 1 is
+/// `apart_m` from 2 (up to 440) and receives both senders; 3 receives its own sender alone.
 pub fn asymmetric_pair(radio: radio::Config, apart_m: f64, lasts: Duration) -> Case {
     let places = [0.0, NEAR_M, NEAR_M + apart_m, 2.0 * NEAR_M + apart_m].map(|x_m| (x_m, 0.0));
     let ranges = Ranges { sense_m: SENSE_ASYMMETRIC_M, ..Ranges::default() };

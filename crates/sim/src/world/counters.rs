@@ -1,30 +1,30 @@
-//! What the world counts.
+//! The counters of a world.
 
-/// Packets that were lost, by cause.
+/// Lost packets, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Drops {
-    /// No try was acknowledged, and there were no more.
+    /// All transmissions on a hop failed.
     pub retries: u64,
-    /// The queue was full at the first station on their way.
+    /// The queue was full at the first station of the route.
     pub queue_source: u64,
-    /// The queue was full at a later one.
+    /// The queue was full at a later station.
     pub queue_relays: u64,
-    /// A wire's queue was full.
+    /// The queue of a wire was full.
     pub wires: u64,
-    /// There was no way to where they should go.
+    /// There was no route to the destination.
     pub no_route: u64,
 }
 
-/// Counters, all of which only grow.
+/// Counters, which only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// What was lost.
+    /// Lost packets.
     pub drops: Drops,
-    /// Steps of the loop; frames of the medium that stations heard, and packets that it is done with; and
-    /// packets that machines got.
+    /// Number of events: steps of the loop, frames that stations received, packets that the medium has
+    /// finished, and packets that machines received.
     pub events: u64,
     /// How often routes changed.
     pub reroutes: u64,
-    /// IP packets that were on the air at least once, at all hops.
+    /// IP packets that were on the air at least once, counted at each hop.
     pub packets_sent: u64,
 }

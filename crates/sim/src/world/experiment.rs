@@ -1,4 +1,4 @@
-//! Flows or fetches, of a scenario or of a setup of one's own, from beginning to end.
+//! Runs flows or fetches, of a scenario or of a setup given directly, from beginning to end.
 
 use std::net::SocketAddrV4;
 use std::time::Duration;
@@ -15,41 +15,41 @@ use crate::net::tcp::{self, End};
 use crate::net::{self, Host};
 use crate::scenario::{self, Changes, Scenario, Traffic};
 
-/// Says which seed of a machine is whose.
+/// Numbers of the streams that derive the seeds of hosts and clients from a run's seed.
 const HOSTS: u16 = 1;
 const CLIENTS: u16 = 2;
 const FLOWS: u16 = 3;
 
-/// Packets go no farther (the TTL of [`net::Config`]).
+/// Largest number of hops of a packet (the TTL of [`net::Config`]).
 pub const HOPS_MAX: usize = 64;
-/// A flow that brought nothing has failed if it had so long, or all of the run.
+/// A flow without any data has failed if it lasted this long or for the whole run.
 const ENOUGH: Duration = Duration::from_secs(1);
-/// A client's first fetch of which nothing arrives for so long has failed, whatever may become of it,
+/// A client's first fetch has failed once nothing has arrived for this long,
 const PATIENCE: Duration = Duration::from_secs(5);
-/// and a later one after so long: where many compete, TCP's back-off alone can take ten seconds.
+/// and a later fetch after this long: under contention, TCP's back-off alone can take ten seconds.
 const STALL: Duration = Duration::from_secs(20);
 
-/// What flows and fetches take place in.
+/// The machines and links of a run.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// The stations' rates and queues.
     pub radio: radio::Config,
-    /// Who hears whom.
+    /// Which stations hear each other.
     pub links: Links,
     /// How links and routes change, if they do.
     pub changes: Option<Changes>,
-    /// The way between any two, at the beginning.
+    /// The routes between any two stations, at the beginning.
     pub routes: Routes,
-    /// The machines' TCP.
+    /// TCP settings of the machines.
     pub tcp: tcp::Config,
-    /// What to call the machines where something fails.
+    /// The machines' names for error messages.
     pub names: Vec<String>,
-    /// How long it lasts.
+    /// Duration of the run.
     pub lasts: Duration,
 }
 
 impl Setup {
-    /// A scenario's, over its routes.
+    /// The setup of a scenario, with its routes.
     pub fn of(scenario: &Scenario) -> Self {
         Self {
             radio: scenario.radio.clone(),
@@ -117,7 +117,7 @@ impl Setup {
         outcome
     }
 
-    /// Runs the fetches of some machines from a server.
+    /// Runs fetches of some machines from a server.
     pub fn run_fetches(
         &self,
         fetching: &Fetching,
@@ -161,7 +161,7 @@ impl Setup {
         outcome
     }
 
-    /// What does not depend on the traffic.
+    /// The part of the outcome that does not depend on the kind of traffic.
     fn common<P: Program>(&self, world: &World<P>, seed: u64) -> Outcome {
         let (counters, total) = (world.counters(), world.medium().total());
         let drops = counters.drops;
@@ -181,12 +181,12 @@ impl Setup {
     }
 }
 
-/// Whether there is no way from one to the other.
+/// Whether there is no route from one to the other.
 fn is_apart(routes: &mut Routes, from: usize, to: usize) -> bool {
     from != to && routes.next_hop(from, to).is_none()
 }
 
-/// What keeps packets between two machines from arriving, if it is plain to see.
+/// Why packets between two machines do not arrive, if routes show it.
 fn cause(routes: &mut Routes, from: usize, to: usize) -> &'static str {
     if is_apart(routes, from, to) {
         return ": at the end there was no route";
@@ -200,8 +200,8 @@ fn cause(routes: &mut Routes, from: usize, to: usize) -> &'static str {
     }
 }
 
-/// A client's fetches that failed, and the one that stands still; where there is no route to it any more
-/// that is one of which nothing comes at the end.
+/// A client's failed fetches, and its current one if that has stalled. If the client has no route any more, a
+/// fetch without data at the end of the run counts as stalled.
 fn failed(client: &Client, name: &str, now: Instant, is_apart: bool) -> Vec<String> {
     let mut failed: Vec<_> = client
         .failed()
@@ -225,26 +225,25 @@ fn failed(client: &Client, name: &str, now: Instant, is_apart: bool) -> Vec<Stri
     failed
 }
 
-/// Who fetches what.
+/// The fetches of a run.
 #[derive(Clone, Debug)]
 pub struct Fetching {
-    /// The machine that has the file.
+    /// The server's machine.
     pub server: usize,
-    /// Those that fetch it.
+    /// The clients' machines.
     pub clients: Vec<usize>,
-    /// Its size.
+    /// Size of the file, in bytes.
     pub bytes: u64,
-    /// Mean time from the end of a fetch to the next.
+    /// Mean think time from the end of a fetch to the next.
     pub think: Duration,
 }
 
-/// A world of a scenario's routers, without clients or origin, over its static routes.
+/// A world of a scenario's routers and its static routes, without clients or origin.
 pub fn world<P: Program>(scenario: &Scenario, seed: u64, programs: Vec<P>) -> World<P> {
     Setup::of(scenario).world(seed, programs)
 }
 
-/// Runs a scenario's flows or fetches; `None` if it has neither, but files of an origin. `watch` is
-/// shown all frames.
+/// Runs a scenario's flows or fetches. `None` if its traffic is files of an origin. `watch` sees all frames.
 pub fn run(scenario: &Scenario, seed: u64, watch: Option<Box<dyn Tap>>) -> Option<Outcome> {
     let setup = Setup::of(scenario);
     match scenario.traffic {
@@ -262,7 +261,7 @@ pub fn run(scenario: &Scenario, seed: u64, watch: Option<Box<dyn Tap>>) -> Optio
     }
 }
 
-/// A scenario's flows: from the gateway to each receiver, one starting after the other.
+/// A scenario's flows: from the gateway to each receiver, started one after the other.
 pub fn flows_of(scenario: &Scenario) -> Vec<Flow> {
     let load = &scenario.load;
     let kind = match scenario.traffic {

@@ -1,7 +1,7 @@
-//! Clients that fetch a file over TCP, think, and fetch again; and the server that has it.
+//! Clients that fetch a file over TCP, think, and fetch again; and their server.
 //!
-//! *What this is:* [`Fetcher`], the program of a machine that fetches or serves. *What it never does:*
-//! speak HTTP or cache: a request and a file are so many bytes.
+//! *What this is:* [`Fetcher`], the program of a machine that fetches or serves. *What it never does:* speak
+//! HTTP or cache: a request and a file are plain bytes of a given length.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
@@ -17,24 +17,24 @@ use super::times::Times;
 use crate::net::tcp::End;
 use crate::net::{Event, Host, SocketId};
 
-/// Where the server listens.
+/// The server's port.
 pub const PORT: u16 = 80;
 
-/// About as long as a short request of HTTP.
+/// Length of a request, about that of a short HTTP request.
 const REQUEST_BYTES: usize = 64;
-/// So many failures of a client are kept; the others are only counted.
+/// Number of failures whose details are kept; later ones are only counted.
 pub const FAILED_MAX: usize = 20;
-/// What requests and files consist of.
+/// The content of requests and files.
 static NOTHING: [u8; 65_536] = [0; 65_536];
 
-/// What a machine does.
+/// The program of a machine.
 #[derive(Debug)]
 pub enum Fetcher {
-    /// Relays.
+    /// Only forwards.
     Idle,
     /// Fetches.
     Client(Box<Client>),
-    /// Has the file.
+    /// Serves the file.
     Server(Server),
 }
 
@@ -46,13 +46,13 @@ pub struct Client {
     think: Duration,
     chance: Xoshiro256PlusPlus,
     state: State,
-    /// Of those that ended well.
+    /// Durations of successful fetches.
     times: Times,
-    /// The first that failed: their numbers, from 1, and why.
+    /// The first failed fetches: their numbers, from 1, and reasons.
     failed: Vec<(u64, End)>,
-    /// How many failed.
+    /// Number of failed fetches.
     failures: u64,
-    /// Bytes of files that arrived, of those too that have not ended.
+    /// Bytes of files received, including those of a fetch in progress.
     bytes: u64,
 }
 
@@ -61,7 +61,7 @@ enum State {
     Thinking {
         until: Instant,
     },
-    /// `last` is when bytes of it last arrived, or when it began.
+    /// `last` is the time of the latest data, or of the beginning.
     Fetching {
         id: SocketId,
         began: Instant,
@@ -70,16 +70,16 @@ enum State {
     },
 }
 
-/// Sends the file to whoever asks for it.
+/// Sends the file to each client that requests it.
 #[derive(Debug)]
 pub struct Server {
     file_bytes: u64,
-    /// For each connection how much of the request it has not read, and of the file not sent.
+    /// For each connection, the unread bytes of the request and the unsent bytes of the file.
     open: BTreeMap<SocketId, (usize, u64)>,
 }
 
 impl Server {
-    /// One with a file of so many bytes.
+    /// A server with a file of `file_bytes` bytes.
     pub fn new(file_bytes: u64) -> Self {
         Self { file_bytes, open: BTreeMap::new() }
     }
@@ -119,7 +119,7 @@ impl Server {
 }
 
 impl Client {
-    /// One that has just begun to think; `seed` says for how long it thinks each time.
+    /// A client that has just begun to think; `seed` draws its think times.
     pub fn new(server: SocketAddrV4, file_bytes: u64, think: Duration, seed: u64) -> Self {
         let mut chance = Xoshiro256PlusPlus::seed_from_u64(seed);
         let until = Instant::ZERO + exponential(&mut chance, think);
@@ -136,27 +136,27 @@ impl Client {
         }
     }
 
-    /// How long those fetches took that ended well.
+    /// Durations of successful fetches.
     pub fn times(&self) -> &Times {
         &self.times
     }
 
-    /// The first fetches that failed, up to [`FAILED_MAX`]: their numbers, from 1, and why.
+    /// The first failed fetches, up to [`FAILED_MAX`]: their numbers, from 1, and reasons.
     pub fn failed(&self) -> &[(u64, End)] {
         &self.failed
     }
 
-    /// How many failed.
+    /// Number of failed fetches.
     pub fn failures(&self) -> u64 {
         self.failures
     }
 
-    /// How many have ended, well or not.
+    /// Number of ended fetches, failed ones included.
     pub fn ended(&self) -> u64 {
         self.times.count() + self.failures
     }
 
-    /// Since when nothing has arrived of the fetch that has not ended, if there is one.
+    /// Since when the fetch in progress has received nothing, if there is one.
     pub fn waiting(&self) -> Option<Instant> {
         match self.state {
             State::Thinking { .. } => None,
@@ -164,7 +164,7 @@ impl Client {
         }
     }
 
-    /// Bytes of files that arrived.
+    /// Bytes of files received.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -252,9 +252,9 @@ impl Program for Fetcher {
     }
 }
 
-/// An exponential time of this mean, through `libm`, so that it is the same on every machine.
+/// An exponentially distributed time of this mean. It uses `libm`, so that it is the same on every machine.
 fn exponential(chance: &mut Xoshiro256PlusPlus, mean: Duration) -> Duration {
-    // Above 0 and up to 1, of 53 bits.
+    // A number above 0 and up to 1, made from 53 bits.
     let uniform = ((chance.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
     mean.mul_f64(-libm::log(uniform))
 }

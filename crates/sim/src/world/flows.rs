@@ -1,7 +1,7 @@
-//! Flows that take all they can get: over TCP, or UDP at a constant rate.
+//! Saturated flows over TCP, or over UDP at a constant rate.
 //!
-//! *What this is:* [`Endpoint`], the program of a machine that sends and receives flows. *Who calls
-//! it:* `experiment.rs`, and whoever wants contention between machines of a world of their own.
+//! *What this is:* [`Endpoint`], the program of a machine that sends and receives flows. *Who calls it:*
+//! `experiment.rs`, and code that measures contention in a world of its own.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
@@ -20,9 +20,9 @@ use crate::net::{Event, Host, SocketId};
 /// Payload of a UDP packet, in bytes.
 pub const DATAGRAM_BYTES: usize = 1460;
 
-/// The first flow's port at its receiver; each has its own.
+/// The first flow's port at its receiver; each flow has its own.
 const PORT: u16 = 5001;
-/// What flows consist of.
+/// The content of flows.
 static NOTHING: [u8; 65_536] = [0; 65_536];
 
 /// One flow between two machines.
@@ -34,24 +34,24 @@ pub struct Flow {
     pub to: usize,
     /// When it begins.
     pub starts: Instant,
-    /// What it is.
+    /// Over TCP or UDP.
     pub kind: Kind,
 }
 
-/// What a flow is.
+/// The transport of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A TCP connection whose sender never runs out of data.
     Tcp,
     /// UDP packets of [`DATAGRAM_BYTES`] at a constant rate.
     Udp {
-        /// Payload bits a second.
+        /// Rate of payload, in bits per second.
         bits_per_second: u64,
     },
 }
 
-/// Where a machine sends several flows of UDP, each begins up to a packet's interval later, by the seed.
-/// In step, the first would find room in the queue every time, and the others hardly ever.
+/// If a machine sends several UDP flows, each starts up to a packet's interval later, drawn by the seed. In
+/// step, the first flow would find room in the queue each time, and the others hardly ever.
 pub(super) fn out_of_step(flows: &[Flow], seed: u64) -> Vec<Flow> {
     let is_udp = |flow: &Flow| matches!(flow.kind, Kind::Udp { .. });
     let mut udp_from = BTreeMap::new();
@@ -68,18 +68,18 @@ pub(super) fn out_of_step(flows: &[Flow], seed: u64) -> Vec<Flow> {
     flows.iter().map(|flow| Flow { starts: flow.starts + late(flow), ..*flow }).collect()
 }
 
-/// How long so many UDP packets last.
+/// How long this many UDP packets last.
 fn interval_nanos(packets: u64, bits_per_second: u64) -> Option<u64> {
     let bits = u128::from(packets) * 8 * DATAGRAM_BYTES as u128;
     u64::try_from(bits * 1_000_000_000 / u128::from(bits_per_second.max(1))).ok()
 }
 
-/// A machine's part in flows.
+/// The flows that begin and end at a machine.
 #[derive(Debug, Default)]
 pub struct Endpoint {
     sources: Vec<Source>,
     sinks: Vec<Sink>,
-    /// When the next source is due.
+    /// When the next flow sends next.
     due: Option<Instant>,
 }
 
@@ -87,33 +87,33 @@ pub struct Endpoint {
 struct Source {
     to: SocketAddrV4,
     flow: Flow,
-    /// Packets of UDP that were sent, or 1 when TCP has begun.
+    /// Number of UDP packets sent; for TCP 1 once the connection has begun.
     sent: u64,
     socket: Option<SocketId>,
     number: usize,
-    /// Why it is over, if it is.
+    /// How the connection ended, if it has.
     ended: Option<End>,
 }
 
-/// What came of a flow.
+/// The receiving end of a flow.
 #[derive(Debug)]
 pub struct Sink {
-    /// Its place in the list of flows.
+    /// The flow's index in the list of flows.
     pub number: usize,
-    /// Bytes of payload that the receiver got.
+    /// Bytes of payload received.
     pub bytes: u64,
-    /// When.
+    /// Arrival times.
     pub arrivals: Arrivals,
     port: u16,
     socket: Option<SocketId>,
     is_tcp: bool,
 }
 
-/// The parts of so many machines in these flows, by machine.
+/// The endpoints of these flows on `machines` machines, by machine.
 ///
 /// # Panics
 ///
-/// If there are more flows than ports, or a flow's machine is not there.
+/// If there are more flows than ports, or a flow names a machine that does not exist.
 pub fn endpoints(machines: usize, flows: &[Flow]) -> Vec<Endpoint> {
     let mut endpoints: Vec<_> = (0..machines).map(|_| Endpoint::default()).collect();
     for (number, flow) in flows.iter().enumerate() {
@@ -141,12 +141,12 @@ pub fn endpoints(machines: usize, flows: &[Flow]) -> Vec<Endpoint> {
 }
 
 impl Endpoint {
-    /// What came of the flows to this machine.
+    /// The receiving ends of flows to this machine.
     pub fn sinks(&self) -> &[Sink] {
         &self.sinks
     }
 
-    /// Flows from this machine whose connections are over, and how they ended.
+    /// Flows from this machine whose connections have ended, and how.
     pub fn ended(&self) -> impl Iterator<Item = (usize, End)> {
         self.sources.iter().filter_map(|it| Some((it.number, it.ended?)))
     }
@@ -226,12 +226,12 @@ impl Program for Endpoint {
 }
 
 impl Source {
-    /// When it sends its next packet, or begins its connection.
+    /// When it sends its next packet, or opens its connection.
     fn due(&self) -> Option<Instant> {
         match self.flow.kind {
             Kind::Tcp => (self.sent == 0).then_some(self.flow.starts),
             Kind::Udp { bits_per_second } => {
-                // From the beginning, so that nothing drifts.
+                // Times are computed from the flow's start, so that they do not drift.
                 let nanos = interval_nanos(self.sent, bits_per_second)?;
                 self.flow.starts.as_nanos().checked_add(nanos).map(Instant::from_nanos)
             }
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn flows_of_udp_from_one_machine_begin_within_an_interval() {
-        // A packet of 1460 bytes each millisecond.
+        // A packet of 1460 bytes every millisecond.
         let kind = Kind::Udp { bits_per_second: 11_680_000 };
         let starts = Instant::ZERO + Duration::from_secs(1);
         let flow = |from, kind| Flow { from, to: 9, starts, kind };

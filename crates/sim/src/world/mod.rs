@@ -1,16 +1,16 @@
-//! Many machines, one medium and some wires, in virtual time.
+//! Machines, one medium and wires, in virtual time.
 //!
-//! *What this is:* [`World`], the loop of the simulator: what is due next happens, at its time, and
-//! then all that follows from it at the same time. *Who calls it:* the experiments beside it
-//! (`flows`, `fetches`) and whoever builds a world of routers and clients. *What it never does:* read
-//! a clock, draw by chance (the medium and the programs have seeds of their own), or allocate for a
-//! packet once its queues have grown. *Where to start:* [`Program`], what runs on a machine; then
-//! [`World::new`], [`World::attach`], [`World::run`].
+//! *What this is:* [`World`], the loop of the simulator. Each step performs what is due next, and everything
+//! that follows from it at the same moment. *Who calls it:* the experiments beside it (`flows`, `fetches`),
+//! and code that builds a world of routers and clients. *What it never does:* read a clock, draw random
+//! numbers (the medium and the programs have seeds of their own), or allocate for a packet once its queues
+//! have grown. *Where to start:* [`Program`], which runs on a machine; then [`World::new`],
+//! [`World::attach`], [`World::run`].
 //!
-//! Each machine has one TCP/IP stack ([`Host`]). The first machines are the medium's stations, in its
-//! order; others hang on one of them by a wire: a client on its router, the origin on the gateway.
-//! Packets go hop by hop along shortest paths, which stay as they are unless links change (`motion.rs`);
-//! see `packets.rs`.
+//! Each machine has one TCP/IP stack ([`Host`]). The first machines are the medium's stations, in its order.
+//! Each further machine is connected to a station by a wire: a client to its router, the origin to the
+//! gateway. Packets go hop by hop along shortest paths, which change only with the links (`motion.rs`); see
+//! `packets.rs`.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -50,27 +50,27 @@ pub use times::Times;
 pub use watch::Tap;
 use watch::Watch;
 
-/// A station's interface on the mesh; its wires are numbered from the next.
+/// A station's interface on the mesh; its wires have the next numbers.
 pub const AIR: Interface = Interface(0);
 
 /// Both directions of a wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wire {
-    /// Rate each way.
+    /// Rate in each direction.
     pub bits_per_second: u64,
-    /// Delay one way.
+    /// One-way delay.
     pub delay: Duration,
-    /// Packets that may wait at an end while another is being sent.
+    /// Length of the queue at each end, in packets, without the one being sent.
     pub packets_max: usize,
 }
 
 impl Wire {
-    /// Of a client to its router: 1 Gbit/s without delay, like the cable of an office.
+    /// The wire of a client to its router: 1 Gbit/s without delay, like an Ethernet cable.
     pub const LAN: Self =
         Self { bits_per_second: 1_000_000_000, delay: Duration::ZERO, packets_max: 1000 };
 }
 
-/// All machines and what joins them. `P` is what runs on them.
+/// All machines and what connects them. `P` is the type of their programs.
 #[derive(Debug)]
 pub struct World<P> {
     now: Instant,
@@ -79,16 +79,16 @@ pub struct World<P> {
     stations: usize,
     routes: Routes,
     machines: Vec<Machine<P>>,
-    /// Two for each wire: from the station, and to it.
+    /// Two for each wire: the one from the station, then the one to it.
     ends: Vec<End>,
-    /// Of machines first, then of wires' ends, then of what changes links.
+    /// Due times of machines, then of wires' ends, then of link changes.
     due: Due,
     motion: Option<Box<Motion>>,
-    /// Packets that have just reached a machine.
+    /// Packets that have just arrived at a machine.
     arrived: VecDeque<(usize, Interface, Packet)>,
-    /// Machines one of whose own packets has just left their queue.
+    /// Machines with a packet of their own that has just left the queue.
     relieved: Vec<usize>,
-    /// Packets that a station has just heard and that are for others; none unless somebody listens.
+    /// Packets for other stations that a station has just received; always empty unless programs listen.
     overheard: VecDeque<(usize, Packet)>,
     listens: bool,
     counters: Counters,
@@ -100,18 +100,18 @@ pub struct World<P> {
 struct Machine<P> {
     host: Host,
     program: P,
-    /// `None`: it is a station.
+    /// The machine's wire; `None` for a station.
     wired: Option<Wired>,
-    /// How many wires hang on it.
+    /// Number of wires at the machine, if it is a station.
     wires: u16,
 }
 
-/// What a machine that is no station hangs on.
+/// The wire of a machine that is not a station.
 #[derive(Clone, Copy, Debug)]
 struct Wired {
-    /// The machine at the other end.
+    /// The station at the other end.
     station: usize,
-    /// The place of the wire's end there among the ends; this machine's is the next.
+    /// Index of the station's end of the wire. This machine's end has the next index.
     end: usize,
 }
 
@@ -119,19 +119,19 @@ struct Wired {
 #[derive(Debug)]
 struct End {
     pipe: Pipe<Packet>,
-    /// Bytes of the packets that it has brought there.
+    /// Bytes of the packets that it has delivered.
     bytes: u64,
-    /// Where it leads.
+    /// The machine that it leads to.
     to: usize,
     interface: Interface,
 }
 
 impl<P: Program> World<P> {
-    /// A world of stations, each with its host and its program; `seed` is the medium's.
+    /// A world of stations, each with a host and a program; `seed` is the medium's.
     ///
     /// # Panics
     ///
-    /// If there are not as many machines as stations among the links.
+    /// If the number of machines differs from that of stations in `links`.
     pub fn new(
         radio: radio::Config,
         links: Links,
@@ -160,15 +160,15 @@ impl<P: Program> World<P> {
         }
     }
 
-    /// Adds a machine on a wire to a station, before the world has begun to move; returns its place.
+    /// Adds a machine on a wire to a station, before the world's first step; returns its index.
     ///
-    /// The station gets an interface for it: its first wire is interface 1, its second 2, and so on.
-    /// On the new machine the wire is interface 1. What is for the machine's address goes over the
-    /// wire, and so does all that the machine sends.
+    /// The station gets an interface for the wire: its first wire is interface 1, its second 2, and so on. On
+    /// the new machine the wire is interface 1. Packets to the machine's address, and all packets that it
+    /// sends, go over the wire.
     ///
     /// # Panics
     ///
-    /// If there is no such station, or the world has moved.
+    /// If there is no such station, or the world has already made a step.
     pub fn attach(&mut self, station: usize, wire: Wire, host: Host, program: P) -> usize {
         assert!(
             !self.started && station < self.stations,
@@ -187,18 +187,18 @@ impl<P: Program> World<P> {
         machine
     }
 
-    /// Shows all frames from now on to a tap.
+    /// From now on, shows all frames to a tap.
     pub fn watch(&mut self, tap: Box<dyn Tap>) {
         self.watch = Some(Watch::new(tap, self.medium.config()));
     }
 
-    /// Gives stations' programs what they hear on the air that is for others.
+    /// From now on, gives stations' programs the packets for others that they receive.
     pub fn listen(&mut self) {
         self.listens = true;
     }
 
-    /// Lets happen all that is due until `until`, which is now from then on. False if nothing will
-    /// ever happen again.
+    /// Performs everything that is due until `until`, and sets the time to it. Returns false if nothing will
+    /// ever be due again.
     pub fn run(&mut self, until: Instant) -> bool {
         self.start();
         while self.next().is_some_and(|at| at <= until) {
@@ -208,13 +208,13 @@ impl<P: Program> World<P> {
         self.next().is_some()
     }
 
-    /// Lets happen what is due next, and returns when that was; `None` if nothing ever is.
+    /// Performs what is due next, and returns its time; `None` if nothing is due.
     pub fn step(&mut self) -> Option<Instant> {
         self.start();
         let at = self.next()?;
         self.now = at;
         self.counters.events += 1;
-        // The medium lets begin what is to begin at an instant last of all.
+        // At one instant the medium comes last: transmissions that begin now see everything else first.
         match self.due.next().filter(|(due, _)| *due == at) {
             Some((_, place)) if place < self.machines.len() => self.wake(place),
             Some((_, place)) if place < self.machines.len() + self.ends.len() => {
@@ -230,13 +230,13 @@ impl<P: Program> World<P> {
         Some(at)
     }
 
-    /// When something is due next.
+    /// When the next thing is due.
     fn next(&self) -> Option<Instant> {
         let due = self.due.next().map(|(at, _)| at);
         due.into_iter().chain(self.medium.poll_timeout()).min()
     }
 
-    /// Acts on a machine from outside: for what no program of its own does.
+    /// Acts on a machine from outside its program.
     pub fn act<T>(
         &mut self,
         machine: usize,
@@ -250,32 +250,32 @@ impl<P: Program> World<P> {
         result
     }
 
-    /// The time that it is.
+    /// The current time.
     pub fn now(&self) -> Instant {
         self.now
     }
 
-    /// What runs on a machine.
+    /// A machine's program.
     pub fn program(&self, machine: usize) -> &P {
         &self.machines[machine].program
     }
 
-    /// What runs on each machine, in their order.
+    /// All machines' programs, in order.
     pub fn programs(&self) -> impl Iterator<Item = &P> {
         self.machines.iter().map(|machine| &machine.program)
     }
 
-    /// Ways between stations, as they are now.
+    /// The current routes between stations.
     pub fn routes(&mut self) -> &mut Routes {
         &mut self.routes
     }
 
-    /// The air, for its counters.
+    /// The medium, for its counters.
     pub fn medium(&self) -> &Medium<Packet> {
         &self.medium
     }
 
-    /// Bytes of packets that a wired machine's wire has brought to its station, and to itself.
+    /// Bytes that a wired machine's wire has delivered to its station, and to the machine.
     pub fn carried(&self, machine: usize) -> [u64; 2] {
         let carried = self.machines[machine]
             .wired
@@ -283,12 +283,12 @@ impl<P: Program> World<P> {
         carried.unwrap_or_default()
     }
 
-    /// What was counted.
+    /// The world's counters.
     pub fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// Packets that ended at a relay, as they had passed as many hops as a packet may.
+    /// Number of packets dropped at a relay because their time to live was used up.
     pub fn expired(&self) -> u64 {
         self.machines.iter().map(|machine| machine.host.expired()).sum()
     }
@@ -308,7 +308,7 @@ impl<P: Program> World<P> {
         }
     }
 
-    /// A machine's timers.
+    /// Handles a machine's timers.
     fn wake(&mut self, machine: usize) {
         let now = self.now;
         let Machine { host, program, .. } = &mut self.machines[machine];

@@ -1,8 +1,8 @@
-//! Links that change while the world runs: stations that walk, and links that are cut.
+//! Links that change during a run: stations that move, and links that are cut.
 //!
-//! *What this is:* [`Motion`], which knows when the next change is due, and tells what it is.
-//! *Who calls it:* the world's loop. *What it never does:* touch the medium or a machine.
-//! Routes follow at their own, slower pace: between two looks packets go the way that was.
+//! *What this is:* [`Motion`], which knows when the next change is due, and what it is. *Who calls it:* the
+//! world's loop. *What it never does:* touch the medium or a machine. Routes are computed again at a slower
+//! pace; in between, packets follow the old ones.
 
 use std::time::Duration;
 
@@ -14,34 +14,34 @@ use wire::Instant;
 use super::{Program, Routes, World};
 use crate::scenario::{Changes, seed};
 
-/// So often those who walk are looked at: at 20 m/s, each two metres.
+/// How often moving stations are updated: at 20 m/s, every two metres.
 const STEP: Duration = Duration::from_millis(100);
-/// Says which seed of a world this is.
+/// Number of the stream that derives the seed of walks.
 const WALKS: u16 = 4;
 
-/// A link as it is from now on: from whom, to whom, and what it is.
+/// A changed link: sender, receiver, and the link from now on.
 type Changed = (Station, Station, Option<Link>);
 
-/// What changes, and how far that has come.
+/// The changes of a run, and how far they have progressed.
 #[derive(Debug)]
 pub(super) struct Motion {
     changes: Changes,
     walkers: Vec<(Station, Walk)>,
     field: Field,
-    /// As they are now.
+    /// The current links.
     links: Links,
-    /// So many of the cuts have been made.
+    /// Number of cuts made so far.
     cuts_made: usize,
-    /// When walkers are looked at next.
+    /// When moving stations are updated next.
     step_at: Instant,
-    /// When routes are found next; `None` as long as no link has changed.
+    /// When routes are computed next; `None` while no link has changed.
     routes_at: Option<Instant>,
     hops: Vec<(usize, usize)>,
     changed: Vec<Changed>,
 }
 
 impl Motion {
-    /// Of stations with these links at the beginning.
+    /// The state at the beginning, with these links.
     fn new(changes: Changes, links: Links, world_seed: u64) -> Self {
         let field = changes.field();
         let walk = |mover: &usize| {
@@ -70,7 +70,7 @@ impl Motion {
         [step, cut, self.routes_at].into_iter().flatten().min()
     }
 
-    /// Lets change what is due.
+    /// Makes the changes that are due.
     fn handle_timeout(&mut self, now: Instant) {
         self.cut(now);
         if self.step_at <= now {
@@ -108,7 +108,7 @@ impl Motion {
     fn walk(&mut self, now: Instant, walker: usize) {
         let (station, walk) = &mut self.walkers[walker];
         let to_m = walk.position_m(now);
-        // Who rests changes nothing.
+        // A station at rest changes no link.
         if self.field.position_m(*station) == Some(to_m) {
             return;
         }
@@ -125,7 +125,7 @@ impl Motion {
         }
     }
 
-    /// The routes, if their time has come and they are others than before.
+    /// New routes, if it is time to compute them and they differ from the old ones.
     fn routes(&mut self, now: Instant) -> Option<Routes> {
         self.routes_at.take_if(|at| *at <= now)?;
         let hops = self.changes.hops(&self.links);
@@ -140,18 +140,18 @@ fn place(station: Station) -> usize {
 }
 
 impl<P: Program> World<P> {
-    /// Lets links change from the world's beginning on, `links` being those at that time; the seed is that of
-    /// all walks.
+    /// Makes links change from the beginning of the world on. `links` are those at the beginning; the seed
+    /// draws all walks.
     ///
     /// # Panics
     ///
-    /// If the world has moved.
+    /// If the world has already made a step.
     pub fn change(&mut self, changes: Changes, links: Links, seed: u64) {
         assert!(!self.started, "links change from the start");
         self.motion = Some(Box::new(Motion::new(changes, links, seed)));
     }
 
-    /// Lets links and routes change as is due.
+    /// Makes the changes of links and routes that are due.
     pub(super) fn move_on(&mut self) {
         let Some(mut motion) = self.motion.take() else { return };
         motion.handle_timeout(self.now);
@@ -172,7 +172,7 @@ impl<P: Program> World<P> {
         self.plan_motion();
     }
 
-    /// Says when links change next.
+    /// Schedules the next change.
     pub(super) fn plan_motion(&mut self) {
         if let Some(motion) = &self.motion {
             let place = self.machines.len() + self.ends.len();

@@ -1,63 +1,63 @@
-//! What a run of flows or fetches gave.
+//! The outcome of a run of flows or fetches.
 
 use serde::Serialize;
 
 use super::times::Times;
 
-/// What a run of flows or fetches gave.
+/// The outcome of a run of flows or fetches.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Outcome {
-    /// All chance came from here.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// Bytes that applications got, over the time, in kbit/s.
+    /// Bytes that applications received, over the run's time, in kbit/s.
     pub goodput_kbps: f64,
-    /// Packets that no try brought over a hop.
+    /// Packets lost because all transmissions on a hop failed.
     pub retry_drops: u64,
-    /// Packets for which a queue had no room: the sum of the next two.
+    /// Packets lost to full queues: the sum of the next two.
     pub queue_drops: u64,
-    /// At the first station on their way.
+    /// Of these, at the first station of the route.
     pub queue_drops_source: u64,
-    /// At a later one.
+    /// Of these, at later stations.
     pub queue_drops_relays: u64,
-    /// Packets that had passed as many hops as a packet may, 64.
+    /// Packets dropped after 64 hops, the largest number allowed.
     pub expired: u64,
-    /// Mean of |(t1 - t2) - (t2 - t3)| over the arrival times of three packets in a row.
-    /// None of fetches.
+    /// Mean of |(t1 - t2) - (t2 - t3)| over the arrival times of three consecutive packets. `None` for
+    /// fetches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_variation_ms: Option<f64>,
-    /// Data frames that were sent, repetitions counted.
+    /// Data frames sent, retransmissions included.
     pub data_frames: u64,
-    /// The share of them that was not acknowledged.
+    /// The share of data frames that were not acknowledged.
     pub data_fail_share: f64,
-    /// The bytes of each flow, in kbit/s; none of fetches.
+    /// The goodput of each flow, in kbit/s; empty for fetches.
     pub flow_kbps: Vec<f64>,
-    /// Fetches, if there are any.
+    /// Figures of fetches, if the traffic is fetches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fetches: Option<Fetches>,
-    /// What failed, by name.
+    /// A line for each failed flow or client.
     pub failed: Vec<String>,
-    /// How long the run lasted in virtual time.
+    /// Duration of the run in virtual time, in seconds.
     pub simulated_seconds: f64,
-    /// Steps of the loop; frames of the medium that stations heard, and packets that it is done with; and
-    /// packets that machines got.
+    /// Number of events: steps of the loop, frames that stations received, packets that the medium has
+    /// finished, and packets that machines received.
     pub events: u64,
 }
 
-/// What came of fetches.
+/// Figures of fetches.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Fetches {
-    /// How many ended well.
+    /// Number of successful fetches.
     pub count: u64,
-    /// How long those took.
+    /// Mean duration, in seconds.
     pub mean_s: f64,
-    /// The median of that.
+    /// Median duration, in seconds.
     pub p50_s: f64,
-    /// 95 % took no longer.
+    /// 95th percentile of the duration, in seconds.
     pub p95_s: f64,
 }
 
 impl Fetches {
-    /// Of fetches that took so long.
+    /// The figures of these durations.
     pub(super) fn of(times: &Times) -> Self {
         Self {
             count: times.count(),
@@ -68,17 +68,17 @@ impl Fetches {
     }
 }
 
-/// A figure over seeds.
+/// A figure over seeds: mean and standard deviation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Stat {
     /// Its mean.
     pub mean: f64,
-    /// Its standard deviation, as of a sample: over the number of seeds less one.
+    /// The sample standard deviation, with the number of seeds less one as divisor.
     pub sd: f64,
 }
 
 impl Stat {
-    /// Of some values; 0 without any.
+    /// Mean and deviation of some values; 0 without values.
     pub fn of(values: impl Iterator<Item = f64> + Clone) -> Self {
         let count = values.clone().count();
         let mean = values.clone().sum::<f64>() / count.max(1) as f64;
@@ -89,7 +89,7 @@ impl Stat {
 }
 
 impl Outcome {
-    /// The figures that are told over seeds, by their names.
+    /// The figures that are reported over seeds, by name.
     pub fn figures(&self) -> Vec<(&'static str, f64)> {
         let mut figures = vec![
             ("goodput_kbps", self.goodput_kbps),

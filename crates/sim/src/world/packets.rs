@@ -1,4 +1,4 @@
-//! A packet's way: out of a host, over the air or a wire, hop by hop, into a host.
+//! How the world moves a packet: out of a host, over the air or a wire, hop by hop, into a host.
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "no output may be overlooked")]
 
@@ -8,7 +8,7 @@ use super::{AIR, End, Machine, Program, Wired, World, machine};
 use crate::net::Packet;
 
 impl<P: Program> World<P> {
-    /// Lets packets that have arrived take effect, and those that this makes arrive at once too.
+    /// Delivers packets that have arrived, and those that arrive at once because of them.
     pub(super) fn settle(&mut self) {
         loop {
             while let Some((machine, interface, packet)) = self.arrived.pop_front() {
@@ -33,8 +33,8 @@ impl<P: Program> World<P> {
         }
     }
 
-    /// Gives a machine's program what its host has to say, sends what its host has to send, and asks
-    /// both when they want to be woken.
+    /// Gives a machine's program its host's events, sends its host's packets, and asks both for their next
+    /// timeout.
     pub(super) fn drain(&mut self, machine: usize) {
         let now = self.now;
         loop {
@@ -50,13 +50,12 @@ impl<P: Program> World<P> {
         self.due.set(machine, due);
     }
 
-    /// A packet in transit: the place for whatever is to take, hold, insert or drop such packets
-    /// below IP.
+    /// Forwards a packet in transit. This is the place to intercept, delay, insert or drop packets below IP.
     fn forward(&mut self, machine: usize, packet: Packet) {
         self.send(machine, packet);
     }
 
-    /// A machine sends a packet on its way.
+    /// Sends a packet of machine `from`.
     fn send(&mut self, from: usize, packet: Packet) {
         let to = machine(*packet.to.ip()).filter(|it| *it < self.machines.len());
         let Some(to) = to else {
@@ -83,7 +82,7 @@ impl<P: Program> World<P> {
         self.due.set(self.machines.len() + end, pipe.poll_timeout());
     }
 
-    /// One hop towards a station.
+    /// Sends a packet one hop towards a station.
     fn send_by_air(&mut self, from: usize, to: usize, packet: Packet) {
         let Some(next) = self.routes.next_hop(from, to) else {
             self.counters.drops.no_route += 1;
@@ -96,7 +95,7 @@ impl<P: Program> World<P> {
         self.drain_medium();
     }
 
-    /// What has come over a wire's end.
+    /// Takes the packets that a wire has delivered.
     pub(super) fn arrive_by_wire(&mut self, end: usize) {
         let End { pipe, bytes, to, interface } = &mut self.ends[end];
         while let Some((_, packet)) = pipe.receive(self.now) {
@@ -106,7 +105,7 @@ impl<P: Program> World<P> {
         self.due.set(self.machines.len() + end, pipe.poll_timeout());
     }
 
-    /// Takes out of the medium what stations heard, and what became of what they sent.
+    /// Takes the medium's outputs: received frames, and the fate of sent packets.
     pub(super) fn drain_medium(&mut self) {
         while let Some(output) = self.medium.poll_output() {
             self.counters.events += 1;
@@ -151,7 +150,7 @@ impl<P: Program> World<P> {
     }
 }
 
-/// The first station on a packet's way.
+/// The first station on a packet's route.
 fn entered<P>(machines: &[Machine<P>], packet: &Packet) -> Station {
     let sender = machine(*packet.from.ip()).unwrap_or_default();
     let wired = machines.get(sender).and_then(|it| it.wired);

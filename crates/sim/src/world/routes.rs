@@ -1,4 +1,4 @@
-//! Routes between stations: shortest paths over links as they are at a moment.
+//! Routes between stations: shortest paths over the current links.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,21 +7,21 @@ use radio::{Links, LossScope};
 
 use crate::scenario::{HOP, Metric};
 
-/// Nobody.
+/// No station.
 const NONE: u16 = u16::MAX;
 
-/// Next hops between any two stations. They are found when they are first asked for.
+/// Next hops between any two stations, computed when a destination is first used.
 #[derive(Clone, Debug)]
 pub struct Routes {
-    /// By station: who has a hop to it, in order of their numbers, and what that costs.
+    /// For each station, the stations with a hop to it in order of their numbers, and the hops' costs.
     neighbours: Vec<Vec<(u16, u64)>>,
-    /// By destination: each station's next hop; empty if nobody has asked.
+    /// For each destination, every station's next hop; empty until the destination is used.
     towards: Vec<Vec<u16>>,
 }
 
 impl Routes {
-    /// Shortest paths over links that can be received both ways; of equals, over the stations that
-    /// come first.
+    /// Shortest paths over links that work in both directions. Of equal paths, the one over earlier stations
+    /// wins.
     pub fn shortest(links: &Links, metric: Metric, scope: LossScope) -> Self {
         let mut routes = Self::new(links.stations());
         for (to, neighbours) in routes.neighbours.iter_mut().enumerate() {
@@ -33,7 +33,7 @@ impl Routes {
         routes
     }
 
-    /// Over these hops alone, each both ways.
+    /// Routes over these hops only, each in both directions.
     pub fn over(stations: usize, hops: impl IntoIterator<Item = (usize, usize)>) -> Self {
         let mut routes = Self::new(stations);
         for (a, b) in hops {
@@ -47,7 +47,7 @@ impl Routes {
         Self { neighbours: vec![Vec::new(); stations], towards: vec![Vec::new(); stations] }
     }
 
-    /// Where `from` sends what is for `to`; `None` if there is no way, or they are one.
+    /// The next hop from `from` to `to`; `None` if there is no route, or they are the same.
     pub fn next_hop(&mut self, from: usize, to: usize) -> Option<usize> {
         if self.towards[to].is_empty() {
             self.towards[to] = self.search(to);
@@ -56,7 +56,7 @@ impl Routes {
         (next != NONE).then_some(usize::from(next))
     }
 
-    /// Dijkstra's algorithm, from the destination outwards.
+    /// Dijkstra's algorithm, starting at the destination.
     fn search(&self, to: usize) -> Vec<u16> {
         let mut next = vec![NONE; self.neighbours.len()];
         let mut costs = vec![u64::MAX; self.neighbours.len()];
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn hops_count_hops_and_etx_what_they_lose() {
-        // 0 reaches 3 at 240 m at once, or over 1 and 2, 80 m each.
+        // Station 0 reaches 3 at 240 m directly, or over 1 and 2, 80 m each.
         let places = [(0.0, 0.0), (80.0, 0.0), (160.0, 0.0), (240.0, 0.0), (900.0, 0.0)];
         let links = links(&places, |m| if m > 200.0 { 0.6 } else { 0.0 });
         let mut routes = Routes::shortest(&links, Metric::Hops, LossScope::Data);
@@ -113,19 +113,19 @@ mod tests {
 
     #[test]
     fn acknowledgements_count_if_they_are_lost_too() {
-        // At once 0.55 of the frames get through, and over 1 all.
+        // Directly 0.55 of the frames arrive, and over 1 all.
         let places = [(0.0, 0.0), (120.0, 0.0), (240.0, 0.0)];
         let mut links = links(&places, |m| if m > 200.0 { 0.45 } else { 0.0 });
         let cost = |links: &Links, scope| Metric::Etx.cost(links, scope, 0, 2).unwrap() as f64;
         assert!((cost(&links, LossScope::Data) * 0.55 / HOP as f64 - 1.0).abs() < 1e-5);
         assert!((cost(&links, LossScope::All) * 0.55 * 0.55 / HOP as f64 - 1.0).abs() < 1e-5);
-        // 1.8 transmissions are fewer than 2, but 3.3 are more.
+        // Directly it takes 1.8 transmissions, fewer than 2. With lost acknowledgements it takes 3.3.
         let path_of = |links: &Links, scope, from, to| {
             path(&mut Routes::shortest(links, Metric::Etx, scope), from, to)
         };
         assert_eq!(path_of(&links, LossScope::Data, 0, 2), [0, 2]);
         assert_eq!(path_of(&links, LossScope::All, 0, 2), [0, 1, 2]);
-        // What the way back loses matters only to acknowledgements.
+        // The loss of the way back matters only for acknowledgements.
         let link = *links.get(Station(2), Station(0)).unwrap();
         links.set(Station(2), Station(0), Link { loss: 0.9, ..link });
         assert_eq!(path_of(&links, LossScope::Data, 0, 2), [0, 2]);

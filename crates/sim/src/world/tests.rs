@@ -1,4 +1,4 @@
-//! Worlds with programs that do next to nothing.
+//! Worlds whose programs do very little.
 
 use std::net::SocketAddrV4;
 
@@ -11,7 +11,7 @@ use crate::scenario::{Metric, seed};
 
 const PORT: u16 = 9;
 
-/// Says one thing to another machine, and answers whatever it is told.
+/// Sends one message to another machine, and answers each message that it receives.
 #[derive(Debug, Default)]
 struct Talker {
     says: Option<(SocketAddrV4, &'static [u8])>,

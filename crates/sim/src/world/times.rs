@@ -1,26 +1,26 @@
-//! How long many things took, in little room: counts of times that are nearly alike.
+//! Quantiles of many durations in little memory: a histogram.
 //!
 //! *Who calls it:* clients, for each fetch, and the experiment, for the quantiles of all. *What it never
-//! does:* grow with how many there are.
+//! does:* grow with the number of durations.
 
 use std::time::Duration;
 
-/// Bits of a time that count, behind its first: times in one bin differ by less than 1 part in 128.
+/// Significant bits of a duration after the first: durations in one bin differ by less than 1 part in 128.
 const BITS: u32 = 7;
-/// How many times there may be in a bin's power of two.
+/// Number of bins in each power of two.
 const PER_OCTAVE: u64 = 1 << BITS;
 
-/// Times, by bins. Mean and count are exact, quantiles to half a bin, 0.4 %.
+/// A histogram of durations. Mean and count are exact, quantiles to half a bin, 0.4 %.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Times {
     count: u64,
     sum_nanos: u128,
-    /// By bin; as long as the longest time needs, at most some 7400.
+    /// Counts by bin; as long as the longest duration needs, at most about 7400.
     bins: Vec<u32>,
 }
 
 impl Times {
-    /// One more.
+    /// Adds a duration.
     pub fn record(&mut self, time: Duration) {
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.count += 1;
@@ -29,7 +29,7 @@ impl Times {
         *bin = bin.saturating_add(1);
     }
 
-    /// All of others too.
+    /// Adds all durations of another histogram.
     pub fn add(&mut self, others: &Self) {
         self.count += others.count;
         self.sum_nanos += others.sum_nanos;
@@ -39,17 +39,17 @@ impl Times {
         }
     }
 
-    /// How many there are.
+    /// Number of durations.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Their mean, in seconds; 0 without any.
+    /// Their mean in seconds; 0 if there are none.
     pub fn mean_s(&self) -> f64 {
         self.sum_nanos as f64 / 1e9 / self.count.max(1) as f64
     }
 
-    /// So large a share of them took no longer, in seconds; 0 without any.
+    /// The quantile for `share`, in seconds; 0 if there are none.
     pub fn quantile_s(&self, share: f64) -> f64 {
         let wanted = ((share * self.count as f64).ceil() as u64).max(1);
         let mut below = 0;
@@ -70,7 +70,7 @@ impl Times {
     }
 }
 
-/// Short times have bins of their own; each power of two has as many bins as the next.
+/// The bin of a duration. Short durations have bins of their own; each power of two has equally many bins.
 fn bin(nanos: u64) -> usize {
     let shift = (u64::BITS - nanos.leading_zeros()).saturating_sub(BITS + 1);
     (u64::from(shift) * PER_OCTAVE + (nanos >> shift)) as usize

@@ -1,4 +1,4 @@
-//! Who watches a world is shown each frame, as stations' monitor interfaces show it.
+//! Shows each frame of a world to a tap, as stations' monitor interfaces would show it.
 
 use std::fmt;
 
@@ -9,19 +9,19 @@ use wire::capture::ieee80211::Mac;
 use crate::monitor::{Monitor, mac};
 use crate::net::Packet;
 
-/// What the packets in frames are: IPv4.
+/// The EtherType of IPv4, which all frames carry.
 const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
-/// The link-layer address of all.
+/// The broadcast MAC address.
 const BROADCAST: Mac = [0xff; 6];
 
-/// Who is shown frames.
+/// A viewer of frames.
 pub trait Tap: fmt::Debug {
-    /// A station sent or received a frame, whose last bit ended at `at`: radiotap's header, then the
-    /// frame without FCS.
+    /// A station has sent or received a frame whose last bit ended at `at`. `frame` is a radiotap header,
+    /// then the frame without FCS.
     fn frame(&mut self, station: usize, at: Instant, frame: &[u8]);
 }
 
-/// A tap, and what it is shown.
+/// A tap, and what builds the frames for it.
 #[derive(Debug)]
 pub(super) struct Watch {
     tap: Box<dyn Tap>,
@@ -30,7 +30,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// For the frames of such a channel.
+    /// A watch on a medium with this configuration.
     pub fn new(tap: Box<dyn Tap>, config: &Config) -> Self {
         Self { tap, monitor: Monitor::new(config), packet: Vec::new() }
     }

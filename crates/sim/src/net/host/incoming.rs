@@ -1,4 +1,4 @@
-//! What becomes of a packet that came in.
+//! What a host does with a packet that arrives.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -11,8 +11,8 @@ use crate::net::tcp::{Connection, State, before};
 use crate::net::{Body, Flags, Packet, Segment};
 
 impl Host {
-    /// Takes a packet that came in by an interface. One that is neither for this host nor intercepted
-    /// comes back to be forwarded, with one hop less to go, unless it has none left.
+    /// Takes a packet that arrived on an interface. Returns it, with its time to live reduced, if it is
+    /// neither for this host nor intercepted; drops it if its time to live is used up.
     pub fn handle_packet(
         &mut self,
         now: Instant,
@@ -34,7 +34,7 @@ impl Host {
         }
     }
 
-    /// Broadcasts and multicasts go no further than to those who hear them.
+    /// Broadcast and multicast packets are for every host that receives them; none forwards them.
     fn is_for_us(&self, address: Ipv4Addr) -> bool {
         self.addresses.contains(&address) || address.is_broadcast() || address.is_multicast()
     }
@@ -60,8 +60,8 @@ impl Host {
         }
     }
 
-    /// Gives a segment to its connection, begins one, or refuses it; one that is for somebody else comes
-    /// back.
+    /// Gives a segment to its connection, opens a connection, or refuses it. Returns a segment that is for
+    /// another host.
     fn handle_segment(
         &mut self,
         interface: Interface,
@@ -100,8 +100,8 @@ impl Host {
         self.intercepting.iter().any(|(other, by)| *other == port && by.contains(&interface))
     }
 
-    /// A new connection may take the place of one in TIME-WAIT if its sequence is ahead (RFC 1122,
-    /// section 4.2.2.13).
+    /// A SYN may replace a connection in TIME-WAIT if its sequence number is ahead (RFC 1122, section
+    /// 4.2.2.13).
     fn make_way(&mut self, index: u32, syn: &Segment) -> bool {
         let Some(socket) = self.sockets.at(index) else { return false };
         let over = socket.connection.state() == State::TimeWait && socket.reported_closed;
@@ -112,7 +112,7 @@ impl Host {
         over && ahead
     }
 
-    /// A full table leaves a SYN unanswered; it will come again.
+    /// A host with no free socket does not answer a SYN; the peer sends it again.
     fn accept(
         &mut self,
         from: SocketAddrV4,

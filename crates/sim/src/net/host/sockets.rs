@@ -1,4 +1,4 @@
-//! The table of a host's connections: by number, and by the addresses of both sides.
+//! The table of a host's connections, by number and by the addresses of both sides.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddrV4;
@@ -6,26 +6,26 @@ use std::net::SocketAddrV4;
 use super::{Interface, SocketId};
 use crate::net::tcp::Connection;
 
-/// One connection, and what its program knows of it.
+/// One connection, and which of its events the program has had.
 #[derive(Clone, Debug)]
 pub struct Socket {
     pub id: SocketId,
     pub local: SocketAddrV4,
     pub remote: SocketAddrV4,
     pub connection: Connection,
-    /// If a peer opened it: over which interface, and whether it was meant for another host.
+    /// If a peer opened it: on which interface, and whether it was intercepted.
     pub accepted: Option<(Interface, bool)>,
-    /// What the program has been told, or need not be told: that it is open, …
+    /// Events that the program has had, or does not need: the connection is open, …
     pub reported_open: bool,
-    /// … that there is something to read, since it last read, …
+    /// … data can be read (reset by each read), …
     pub reported_readable: bool,
-    /// … that the peer has closed, …
+    /// … the peer has closed its side, …
     pub reported_peer_closed: bool,
-    /// … and that it is over.
+    /// … the connection has ended.
     pub reported_closed: bool,
     /// The last write did not fit.
     pub wants_room: bool,
-    /// It is among those that may have something to send.
+    /// It is in the list of connections that may have something to send.
     pub busy: bool,
 }
 
@@ -41,7 +41,7 @@ pub struct Sockets {
     slots: Vec<Slot>,
     free: Vec<u32>,
     by_addresses: BTreeMap<u128, u32>,
-    /// Those that may have something to send.
+    /// Connections that may have something to send.
     busy: VecDeque<u32>,
 }
 
@@ -52,7 +52,7 @@ fn key(local: SocketAddrV4, remote: SocketAddrV4) -> u128 {
 }
 
 impl Sockets {
-    /// How many there are.
+    /// Number of connections.
     pub fn len(&self) -> usize {
         self.by_addresses.len()
     }
@@ -65,23 +65,23 @@ impl Sockets {
         self.by_addresses.get(&key(local, remote)).copied()
     }
 
-    /// The connection of this number.
+    /// The connection at this index.
     pub fn at(&mut self, index: u32) -> Option<&mut Socket> {
         self.slots.get_mut(index as usize)?.socket.as_deref_mut()
     }
 
-    /// The connection of this id, if it still is one.
+    /// The connection of this id, while the id is valid.
     pub fn get(&self, id: SocketId) -> Option<&Socket> {
         let slot = self.slots.get(id.index as usize)?;
         slot.socket.as_deref().filter(|it| it.id == id && !it.reported_closed)
     }
 
-    /// The same, to change it.
+    /// Like [`get`](Self::get), mutable.
     pub fn get_mut(&mut self, id: SocketId) -> Option<&mut Socket> {
         self.at(id.index).filter(|it| it.id == id && !it.reported_closed)
     }
 
-    /// Adds a connection; there must be none between these addresses.
+    /// Adds a connection. There must be none between these addresses.
     pub fn insert(
         &mut self,
         local: SocketAddrV4,
@@ -124,7 +124,7 @@ impl Sockets {
         }
     }
 
-    /// Remembers that a connection may have something to send.
+    /// Notes that a connection may have something to send.
     pub fn mark_busy(&mut self, index: u32) {
         let Some(socket) = self.at(index) else { return };
         if !std::mem::replace(&mut socket.busy, true) {
@@ -132,13 +132,13 @@ impl Sockets {
         }
     }
 
-    /// The first that may have something to send.
+    /// The first connection that may have something to send.
     pub fn first_busy(&mut self) -> Option<&mut Socket> {
         let index = *self.busy.front()?;
         self.at(index)
     }
 
-    /// The first has nothing more to send now.
+    /// Notes that the first such connection has nothing to send now.
     pub fn first_idle(&mut self) {
         if let Some(index) = self.busy.pop_front()
             && let Some(socket) = self.at(index)

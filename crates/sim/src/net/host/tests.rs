@@ -13,7 +13,7 @@ const HOP: Duration = Duration::from_millis(10);
 const CLIENT: usize = 0;
 const ROUTER: usize = 1;
 const SERVER: usize = 2;
-/// A host's interface towards the client's end of the line, and towards the other.
+/// A host's interface towards the client's end of the line, and towards the server's.
 const BEFORE: Interface = Interface(0);
 const AFTER: Interface = Interface(1);
 
@@ -28,7 +28,7 @@ fn at(host: usize, port: u16) -> SocketAddrV4 {
 struct Line {
     now: Instant,
     hosts: Vec<Host>,
-    /// When it arrives, where, by which interface.
+    /// Arrival time, host, interface, packet.
     carried: Vec<(Instant, usize, Interface, Packet)>,
     events: Vec<(usize, Event)>,
     cut: bool,
@@ -44,7 +44,7 @@ impl Line {
         Self { now: Instant::ZERO, hosts, carried: vec![], events: vec![], cut: false }
     }
 
-    /// Puts a packet on its way from a host on.
+    /// Sends a packet from a host to its next hop.
     fn carry(&mut self, from: usize, packet: Packet) {
         let to = usize::from(packet.to.ip().octets()[3]);
         let (next, by) = if to > from { (from + 1, BEFORE) } else { (from - 1, AFTER) };
@@ -98,7 +98,7 @@ impl Line {
         of_host.into_iter().map(|it| it.1).collect()
     }
 
-    /// A connection from the client to this port of the server's, and who accepted it.
+    /// Opens a connection from the client to `to`. Gives the client's socket and the acceptor's.
     fn open(&mut self, to: SocketAddrV4, acceptor: usize) -> (SocketId, SocketId) {
         let id = self.hosts[CLIENT].connect(self.now, to).unwrap();
         self.run_for(100 * MS);
@@ -150,7 +150,7 @@ fn a_connection_from_its_beginning_to_its_end() {
     assert_eq!(line.events(CLIENT), [Event::Readable(id), Event::PeerClosed(id)]);
     line.hosts[CLIENT].close(line.now, id);
     line.run_for(50 * MS);
-    // The server's side is done; the client's as soon as everything is read.
+    // The server's side has ended; the client's ends once everything is read.
     assert_eq!(
         line.events(SERVER),
         [Event::PeerClosed(other), Event::Closed { id: other, why: End::Done }]
@@ -192,7 +192,7 @@ fn a_peer_that_vanishes_and_one_that_forgets() {
     let (id, other) = line.open(at(SERVER, 80), SERVER);
     line.cut = true;
     line.write(CLIENT, id, b"hello?");
-    // The server resets its side, which nobody gets to know.
+    // The server resets its side, and the RST is lost.
     line.hosts[SERVER].abort(line.now, other);
     line.run_for(1000 * MS);
     assert_eq!((line.events(CLIENT), line.hosts[SERVER].sockets()), (vec![], 0));
@@ -235,14 +235,14 @@ fn a_router_takes_connections_to_others_by_the_interfaces_that_it_was_told() {
     line.write(CLIENT, id, b"hello");
     line.run_for(15 * MS);
     assert_eq!(line.read(ROUTER, taken), b"hello");
-    // Other ports pass, and so does what comes from elsewhere.
+    // Other ports are forwarded, and so are connections from other interfaces.
     line.events.clear();
     line.open(at(SERVER, 81), SERVER);
     line.hosts[CLIENT].listen(80);
     let back = line.hosts[SERVER].connect(line.now, at(CLIENT, 80)).unwrap();
     line.run_for(100 * MS);
     assert_eq!(line.events(SERVER), [Event::Connected(back)]);
-    // It ends for new connections, not for those that are there.
+    // Interception ends for new connections, not for open ones.
     line.hosts[ROUTER].intercept(80, &[]);
     line.events.clear();
     line.open(at(SERVER, 80), SERVER);
@@ -376,13 +376,13 @@ fn a_new_connection_takes_the_place_of_one_in_time_wait() {
     line.run_for(25 * MS);
     line.hosts[CLIENT].close(line.now, first);
     line.run_for(100 * MS);
-    // The client's side is over, the server's in TIME-WAIT.
+    // The client's side has ended; the server's is in TIME-WAIT.
     assert_eq!((line.hosts[CLIENT].sockets(), line.hosts[SERVER].sockets()), (0, 1));
     let sequence_goes_on = |line: &Line| line.hosts[SERVER].sockets.find(at(SERVER, 80), from);
     assert!(sequence_goes_on(&line).is_some());
     line.events.clear();
     let mut syn = None;
-    // A first sequence number is ahead of the last one in half of all cases.
+    // An initial sequence number is ahead of the last one in half of all cases.
     while syn.is_none() {
         let id = line.hosts[CLIENT].connect_from(line.now, from, at(SERVER, 80)).unwrap();
         let packet = line.hosts[CLIENT].poll_packet().unwrap();

@@ -1,19 +1,19 @@
-//! When to look at which socket: a heap with one entry for each.
+//! When each socket must be looked at: a heap with one entry a socket.
 //!
-//! An entry may be earlier than what is due, since timers are mostly moved back and seldom run out: then
-//! the socket is looked at in vain and entered anew.
+//! An entry may be earlier than the socket's timer, because timers are usually moved back and rarely expire.
+//! Such a socket is looked at early, without effect, and entered again.
 
 use wire::Instant;
 
-/// Not in the heap.
+/// Place of a socket that is not in the heap.
 const NOWHERE: u32 = u32::MAX;
 
-/// The earliest of many sockets' times.
+/// A heap of sockets by the time of their earliest timer.
 #[derive(Clone, Debug, Default)]
 pub struct Timers {
-    /// Sockets; none is due before the one at half its index.
+    /// Entries in heap order: none is due before the entry at half its index.
     heap: Vec<(Instant, u32)>,
-    /// Where each socket is in the heap.
+    /// Each socket's place in the heap.
     place: Vec<u32>,
 }
 
@@ -23,7 +23,7 @@ impl Timers {
         self.heap.first().map(|(at, _)| *at)
     }
 
-    /// Enters a socket, unless it is entered for this time or an earlier one.
+    /// Enters a socket, unless it already has an entry for this time or an earlier one.
     pub fn enter(&mut self, socket: u32, at: Instant) {
         if self.place.len() <= socket as usize {
             self.place.resize(socket as usize + 1, NOWHERE);
@@ -39,7 +39,7 @@ impl Timers {
         self.rise(place);
     }
 
-    /// Takes out the first of those due by now.
+    /// Removes and returns the first socket that is due at `now`.
     pub fn take(&mut self, now: Instant) -> Option<u32> {
         let (_, socket) = *self.heap.first().filter(|(at, _)| *at <= now)?;
         self.place[socket as usize] = NOWHERE;
@@ -91,7 +91,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     proptest! {
-        /// The same as a plain map, of which the smallest time is searched.
+        /// Behaves like a plain map that is searched for its smallest time.
         #[test]
         fn the_earliest_comes_first(steps in prop::collection::vec((0..12u32, 0..50u64), 1..200)) {
             let mut timers = Timers::default();

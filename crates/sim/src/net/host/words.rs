@@ -1,4 +1,4 @@
-//! What a host is told and tells: its settings, its interfaces and connections by number, its events.
+//! The types of a host's interface: its settings, interfaces and connections by number, and events.
 
 use std::fmt;
 use std::net::SocketAddrV4;
@@ -7,14 +7,14 @@ use bytes::Bytes;
 
 use crate::net::tcp::{self, End};
 
-/// How a host is set.
+/// The settings of a host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
-    /// Its TCP.
+    /// Settings of its TCP.
     pub tcp: tcp::Config,
-    /// Time to live of the packets that it makes.
+    /// Time to live of its packets.
     pub ttl: u8,
-    /// How many connections it has at most, closing ones counted.
+    /// Largest number of connections, including those that are closing.
     pub sockets_max: usize,
 }
 
@@ -24,24 +24,23 @@ impl Default for Config {
     }
 }
 
-/// One of a machine's interfaces, numbered by its driver.
+/// An interface of a machine, by the number that its driver gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Interface(pub u16);
 
-/// A connection of a host. One of a connection that is over is never used again; whatever is asked of
-/// it does nothing.
+/// A connection of a host. The id of an ended connection is never used again; calls with it have no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SocketId {
     pub(super) index: u32,
     pub(super) generation: u32,
 }
 
-/// Why no connection could be begun.
+/// Why a connection could not be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectError {
-    /// The host has as many connections as it can have.
+    /// The host has `sockets_max` connections.
     TooManySockets,
-    /// Every port that could be used towards this peer is in use.
+    /// All ports that could be used towards this peer are in use.
     NoFreePort,
 }
 
@@ -56,47 +55,47 @@ impl fmt::Display for ConnectError {
 
 impl std::error::Error for ConnectError {}
 
-/// What a host tells the program that runs on it.
+/// What a host reports to its program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A connection that was begun here is open.
+    /// A connection that this host opened is established.
     Connected(SocketId),
     /// A peer has opened a connection.
     Accepted {
         /// The new connection.
         id: SocketId,
-        /// The address it was opened to: of this host, or, if intercepted, of another.
+        /// The destination address: one of this host's, or of another host if the connection was intercepted.
         local: SocketAddrV4,
         /// The peer.
         remote: SocketAddrV4,
-        /// Over which interface its SYN came in.
+        /// The interface on which the SYN arrived.
         interface: Interface,
-        /// Whether it was meant for another host.
+        /// Whether it was opened to another host.
         intercepted: bool,
     },
-    /// There is something to read: read until nothing is left, or nothing more is told.
+    /// Data can be read. Read until nothing is left, or no further event comes.
     Readable(SocketId),
-    /// There is room again, after a write that did not fit.
+    /// There is room again after a write that did not fit.
     Writable(SocketId),
-    /// The peer has closed its side. What came before may still have to be read.
+    /// The peer has closed its side. Data may still have to be read.
     PeerClosed(SocketId),
-    /// The connection is over; its id means nothing any more. One that this host aborted is not told,
-    /// nor one of a peer's that never was open.
+    /// The connection has ended, and its id is invalid. There is no such event for a connection that this
+    /// host aborted, nor for a peer's connection that was never established.
     Closed {
         /// The connection.
         id: SocketId,
         /// How it ended.
         why: End,
     },
-    /// A datagram came for a port that is listened to.
+    /// A datagram arrived at a port that this host takes datagrams on.
     Datagram {
         /// Who sent it.
         from: SocketAddrV4,
-        /// To which address and port.
+        /// Its destination address and port.
         to: SocketAddrV4,
-        /// Over which interface it came in.
+        /// The interface on which it arrived.
         interface: Interface,
-        /// What it says.
+        /// Its payload.
         payload: Bytes,
     },
 }

@@ -1,21 +1,21 @@
-//! How a machine's TCP is set.
+//! The settings of a machine's TCP.
 
 use std::time::Duration;
 
-/// What a sender makes of losses.
+/// How a sender recovers from losses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recovery {
     /// As RFC 6582 says.
     #[default]
     Standard,
-    /// As ns-3 3.37 without selective acknowledgements and with its classic recovery: by guesses which
-    /// segments have arrived, and by what it sends again when a guess turns out wrong (`guesses.rs`).
+    /// As ns-3 3.37 with its classic recovery and without selective acknowledgements: the sender guesses
+    /// which segments have arrived, and sends a segment again when a guess turns out wrong (`guesses.rs`).
     Ns3,
 }
 
 /// The settings of TCP on one machine.
 ///
-/// The default is what ns-3 has where studies leave it alone, and what the RFCs say elsewhere.
+/// The defaults are ns-3's where studies leave those unchanged, and the RFCs' elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
     /// Largest payload of a segment, bytes.
@@ -28,30 +28,30 @@ pub struct Config {
     pub rto_min: Duration,
     /// Largest retransmission timeout, however often it has been doubled.
     pub rto_max: Duration,
-    /// How often a SYN is sent again before nobody is believed to be there.
+    /// How often a SYN is sent again before the peer counts as unreachable.
     pub syn_retries: u32,
-    /// How often data or a probe is sent again without an answer before the peer is believed gone.
-    /// With an RTO of 0.2 s, 9 of them take over 100 s (RFC 1122, section 4.2.3.5).
+    /// How often data or a probe is sent again without an answer before the peer counts as gone. With an RTO
+    /// of 0.2 s, 9 retries take over 100 s (RFC 1122, section 4.2.3.5).
     pub retries: u32,
-    /// After how many segments an acknowledgement is sent at once; 1: each is acknowledged at once.
+    /// An acknowledgement is sent at once after this many segments; 1 acknowledges each.
     pub delayed_ack: u32,
-    /// For how long an acknowledgement may be held back (RFC 1122: below 0.5 s).
+    /// How long an acknowledgement may be delayed (RFC 1122: below 0.5 s).
     pub delayed_ack_timeout: Duration,
-    /// What it makes of losses.
+    /// How it recovers from losses.
     pub recovery: Recovery,
-    /// How much written data waits for being sent and acknowledged, bytes.
+    /// Size of the send buffer in bytes: data that waits to be sent or acknowledged.
     pub send_buffer: u32,
-    /// How much received data waits for being read, bytes: the largest window.
+    /// Size of the receive buffer in bytes, and so the largest window.
     pub receive_buffer: u32,
     /// Whether small segments go out at once, without Nagle's algorithm (RFC 1122, section 4.2.3.4).
     pub nodelay: bool,
-    /// Whether a small segment waits, whatever `nodelay` says, while data of its connection is still in
-    /// the machine's own queue: more may join it, and it would not go earlier (Linux: tcp_autocorking).
+    /// Whether a small segment waits, whatever `nodelay` says, while data of its connection is still in the
+    /// machine's own queue (Linux: tcp_autocorking). More data may join it, and it would not be sent earlier.
     pub cork: bool,
-    /// For how long a closed connection answers a repeated FIN. Twice the time a segment may live in
-    /// theory; what may live in a simulated mesh lives far shorter.
+    /// How long a closed connection answers a repeated FIN. RFC 9293 says twice a segment's maximum lifetime,
+    /// which is far shorter in a simulated mesh than on the Internet.
     pub time_wait: Duration,
-    /// For how long a connection waits in silence for the peer's FIN, its own having been acknowledged.
+    /// How long a connection waits in silence for the peer's FIN after its own FIN is acknowledged.
     pub fin_wait: Duration,
 }
 

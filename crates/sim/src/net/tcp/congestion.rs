@@ -1,44 +1,44 @@
-//! How much may be on its way: NewReno (RFC 5681 and RFC 6582), with limited transmit (RFC 3042), or what
-//! ns-3 makes of it.
+//! The congestion window: NewReno (RFC 5681, RFC 6582) with limited transmit (RFC 3042), or as in ns-3.
 
 use super::Recovery;
 use super::guesses::Guesses;
 use super::seq::before;
 
-/// So many duplicate acknowledgements mean a loss.
+/// This many duplicate acknowledgements mean a loss.
 const DUPLICATES: u32 = 3;
 
-/// The congestion window and what moves it. Windows are in bytes.
+/// The congestion window and the state that changes it. Windows are in bytes.
 #[derive(Clone, Debug)]
 pub struct Congestion {
     mss: u32,
     window: u32,
     threshold: u32,
     duplicates: u32,
-    /// What had been sent when the last loss was noticed: older losses start no second recovery.
+    /// The highest sequence number sent when the last loss was detected. Losses below it start no second
+    /// recovery.
     recover: u32,
     recovering: bool,
     first_partial: bool,
     recovery: Recovery,
-    /// In ns-3's recovery.
+    /// Used by ns-3's recovery only.
     guesses: Guesses,
-    /// In ns-3's recovery: what was out at a timeout is not yet repaired.
+    /// Used by ns-3's recovery only: data that was in flight at a timeout is not yet acknowledged.
     timed_out: bool,
 }
 
-/// What an acknowledgement of new data means.
+/// What an acknowledgement of new data means for recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// Nothing that is known is missing.
+    /// No segment is known to be missing.
     Whole,
-    /// The next segment is missing too; `first` in this recovery to say so.
+    /// A partial acknowledgement: the next segment is missing too. `first` marks the first in this recovery.
     Partial { first: bool },
-    /// The next segment was wrongly held for arrived, and is taken for lost (ns-3).
+    /// The next segment was wrongly assumed to have arrived, and now counts as lost (ns-3).
     Misjudged,
 }
 
 impl Congestion {
-    /// At the beginning of a connection, whose first byte has the sequence number after `iss`.
+    /// The state at the beginning of a connection whose initial sequence number is `iss`.
     pub fn new(mss: u32, initial_window: u32, iss: u32, recovery: Recovery) -> Self {
         Self {
             mss,
@@ -54,8 +54,8 @@ impl Congestion {
         }
     }
 
-    /// How much may be on its way now: for each of the first two duplicates one segment more, in ns-3 for
-    /// each that is held for arrived.
+    /// How many bytes may be in flight now. Each of the first two duplicates allows one segment more; in
+    /// ns-3, each segment that is assumed to have arrived does.
     pub fn allowed(&self) -> u32 {
         if self.recovery == Recovery::Ns3 {
             return self.window.saturating_add(self.guessed());
@@ -76,14 +76,15 @@ impl Congestion {
         self.threshold
     }
 
-    /// Whether losses of one window are being repaired.
+    /// Whether the sender is in fast recovery.
     #[cfg(test)]
     pub fn recovering(&self) -> bool {
         self.recovering
     }
 
-    /// A duplicate acknowledgement of `una`; so much is on its way, and `sent` is the sequence number
-    /// after all of it. Whether this one starts a recovery: the first segment is to be sent again.
+    /// A duplicate acknowledgement of `una` arrived. `flight` is the number of bytes in flight, `sent` the
+    /// sequence number after them. Returns whether it starts a recovery, so that the first segment must be
+    /// sent again.
     pub fn duplicate(&mut self, una: u32, flight: u32, sent: u32) -> bool {
         if self.recovery == Recovery::Ns3 {
             return self.duplicate_in_ns3(una, flight, sent);
@@ -96,7 +97,7 @@ impl Congestion {
         if self.duplicates != DUPLICATES || !before(self.recover, una) {
             return false;
         }
-        // What limited transmit sent beyond the window does not count.
+        // Segments that limited transmit sent beyond the window do not count (RFC 5681, section 3.2).
         self.threshold = self.half_of(flight.min(self.window));
         self.window = self.threshold + DUPLICATES * self.mss;
         self.recover = sent;
@@ -105,7 +106,8 @@ impl Congestion {
         true
     }
 
-    /// The same in ns-3, which counts none after a timeout until all that was out is repaired.
+    /// Like [`duplicate`](Self::duplicate), in ns-3. After a timeout it ignores duplicates until all data in
+    /// flight at the timeout is acknowledged.
     fn duplicate_in_ns3(&mut self, una: u32, flight: u32, sent: u32) -> bool {
         if self.timed_out && before(una, self.recover) {
             return false;
@@ -126,7 +128,7 @@ impl Congestion {
         true
     }
 
-    /// The same as in [`acknowledged`](Self::acknowledged) in ns-3.
+    /// Like [`acknowledged`](Self::acknowledged), in ns-3.
     fn acknowledged_in_ns3(&mut self, una: u32, acked: u32, flight: u32) -> Progress {
         let left = flight.saturating_sub(acked).div_ceil(self.mss);
         let misjudged = self.guesses.acknowledged(acked.div_ceil(self.mss), left);
@@ -143,20 +145,20 @@ impl Congestion {
         if misjudged { Progress::Misjudged } else { Progress::Whole }
     }
 
-    /// How much is held for arrived.
+    /// How many bytes are assumed to have arrived.
     fn guessed(&self) -> u32 {
         self.guesses.count().saturating_mul(self.mss)
     }
 
-    /// So much is newly acknowledged, up to `una`; so much was on its way before.
+    /// `acked` bytes are newly acknowledged, up to `una`; `flight` bytes were in flight before.
     pub fn acknowledged(&mut self, una: u32, acked: u32, flight: u32) -> Progress {
         self.duplicates = 0;
         if self.recovery == Recovery::Ns3 {
             return self.acknowledged_in_ns3(una, acked, flight);
         }
         if !self.recovering {
-            // A window that is not used says nothing about the network (RFC 7661, section 4.3: less than
-            // half of it).
+            // A window that is less than half used says nothing about the network, so it does not grow (RFC
+            // 7661, section 4.3).
             if flight >= self.window / 2 {
                 self.grow(acked);
             }
@@ -168,13 +170,14 @@ impl Congestion {
             self.window = (self.window.saturating_sub(acked) + again).max(self.mss);
             return Progress::Partial { first };
         }
-        // Of the two ways to leave a recovery the one that ns-2 and ns-3 take (RFC 6582, step 3, 2).
+        // RFC 6582, section 3.2, step 3, allows two ways to leave a recovery. This is option 2, which ns-2
+        // and ns-3 take.
         self.recovering = false;
         self.window = self.threshold;
         Progress::Whole
     }
 
-    /// Slow start, or congestion avoidance as in equation 3 of RFC 5681.
+    /// Grows by slow start, or by congestion avoidance (RFC 5681, equation 3).
     fn grow(&mut self, acked: u32) {
         let more = if self.window < self.threshold {
             acked.min(self.mss)
@@ -184,8 +187,8 @@ impl Congestion {
         self.window = self.window.saturating_add(more);
     }
 
-    /// The retransmission timer has run out with so much on its way; `again`: for a segment that it
-    /// had run out for before.
+    /// The retransmission timer expired with `flight` bytes in flight; `again` says that it expired for the
+    /// same segment before.
     pub fn timed_out(&mut self, flight: u32, sent: u32, again: bool) {
         if !again {
             self.threshold = self.half_of(flight.saturating_sub(self.guessed()));
@@ -198,7 +201,8 @@ impl Congestion {
         self.duplicates = 0;
     }
 
-    /// Nothing was sent for longer than a timeout, so what is known may be old (RFC 5681, section 4.1).
+    /// After an idle time longer than a timeout, what is known of the network may be outdated: the window
+    /// shrinks (RFC 5681, section 4.1).
     pub fn idle(&mut self, initial_window: u32) {
         self.window = self.window.min(initial_window * self.mss);
         self.duplicates = 0;
@@ -219,13 +223,13 @@ mod tests {
         Congestion::new(MSS, segments, 0, Recovery::Standard)
     }
 
-    /// One that has been told of ten duplicates of 5001, with ten segments on their way, as in ns-3.
+    /// A window in ns-3's recovery, after ten duplicates of 5001 with ten segments in flight.
     fn recovering_as_ns3() -> Congestion {
         let mut it = Congestion::new(MSS, 10, 0, Recovery::Ns3);
         assert!(!it.duplicate(5001, 10_000, 15_001));
         assert_eq!(it.allowed(), 11_000, "one is held for arrived");
         assert!(!it.duplicate(5001, 11_000, 16_001));
-        // Three of twelve are held for arrived: half of nine.
+        // Three of twelve segments are assumed to have arrived, so the threshold is half of nine.
         assert!(it.duplicate(5001, 12_000, 17_001));
         assert_eq!((it.threshold(), it.window(), it.allowed()), (4500, 4500, 7500));
         (0..7).for_each(|_| assert!(!it.duplicate(5001, 12_000, 17_001)));
@@ -238,10 +242,10 @@ mod tests {
         let mut it = recovering_as_ns3();
         assert_eq!(it.acknowledged(7001, 2000, 14_000), Progress::Partial { first: true });
         assert_eq!((it.window(), it.allowed()), (4500, 4500 + 9000));
-        // All is there, beyond every guess.
+        // Everything is acknowledged, beyond all guesses.
         assert_eq!(it.acknowledged(17_001, 10_000, 17_000), Progress::Whole);
         assert!(!it.recovering() && it.allowed() == it.window());
-        // With guesses left the next segment is sent again, though nothing says that it is lost.
+        // While guesses remain, the next segment is sent again, although nothing shows that it is lost.
         let mut it = recovering_as_ns3();
         it.recover = 8001;
         assert_eq!(it.acknowledged(8001, 3000, 14_000), Progress::Misjudged);
@@ -267,7 +271,7 @@ mod tests {
         assert_eq!(it.window(), 3000);
         it.acknowledged(3001, 2000, 2500);
         assert_eq!(it.window(), 4000);
-        // Fewer bytes, less growth; a window that is not filled does not grow.
+        // An acknowledgement of fewer bytes adds less. A window that is not filled does not grow.
         it.acknowledged(3101, 100, 3500);
         assert_eq!(it.window(), 4100);
         it.acknowledged(4101, 1000, 2049);
@@ -291,7 +295,7 @@ mod tests {
         assert_eq!(it.allowed(), 11_000);
         assert!(!it.duplicate(5001, 11_000, 16_001));
         assert_eq!(it.allowed(), 12_000);
-        // Two segments went out beyond the window: they do not count.
+        // Two segments went out beyond the window; they do not count.
         assert!(it.duplicate(5001, 12_000, 17_001));
         assert_eq!((it.threshold(), it.window(), it.recovering()), (5000, 8000, true));
         assert!(!it.duplicate(5001, 12_000, 17_001));

@@ -1,4 +1,4 @@
-//! A connection: what it remembers, and what its user does with it.
+//! The state of a connection, and the commands of its user.
 
 use bytes::Bytes;
 use std::time::Duration;
@@ -16,75 +16,76 @@ use crate::net::Segment;
 ///
 /// Methods are of four kinds. *Input:* [`handle_segment`](Self::handle_segment) and
 /// [`handle_timeout`](Self::handle_timeout). *Commands:* [`write`](Self::write), [`read`](Self::read),
-/// [`close`](Self::close), [`abort`](Self::abort). *Output:*
-/// [`poll_transmit`](Self::poll_transmit), to be called until it gives `None` after every input and
-/// command, at the same moment, and then [`poll_timeout`](Self::poll_timeout). *Questions:* the rest.
+/// [`close`](Self::close), [`abort`](Self::abort). *Output:* after each input and command, at the same
+/// moment, call [`poll_transmit`](Self::poll_transmit) until it gives `None`, then
+/// [`poll_timeout`](Self::poll_timeout). *Getters:* the rest.
 #[derive(Clone, Debug)]
 pub struct Connection {
     pub(super) config: Config,
     pub(super) state: State,
     pub(super) end: Option<End>,
     pub(super) counters: Counters,
-    /// Largest payload that both sides want.
+    /// Largest payload that both sides accept.
     pub(super) mss: u32,
 
-    /// Our first sequence number: that of our SYN.
+    /// Our initial sequence number: that of our SYN.
     pub(super) iss: u32,
-    /// First one that is not acknowledged.
+    /// The first unacknowledged sequence number (SND.UNA).
     pub(super) una: u32,
-    /// The next to be sent; goes back to `una` when the retransmission timer runs out.
+    /// The next sequence number to send (SND.NXT). It goes back to `una` when the retransmission timer
+    /// expires.
     pub(super) next: u32,
-    /// The one after the highest ever sent.
+    /// The sequence number after the highest ever sent.
     pub(super) sent: u32,
-    /// How much after `una` the peer takes, the most it ever took, and by which segment we know
-    /// (RFC 9293: SND.WL1 and SND.WL2).
+    /// The peer's window after `una`, the largest it ever was, and the segment that set it (RFC 9293: SND.WL1
+    /// and SND.WL2).
     pub(super) window: u32,
     pub(super) window_max: u32,
     pub(super) window_seq: u32,
     pub(super) window_ack: u32,
-    /// Data from `una` on, or from the byte after the SYN as long as that is not acknowledged.
+    /// Data from `una` on; from the byte after the SYN while that is unacknowledged.
     pub(super) output: SendBuffer,
-    /// A FIN is to follow the data.
+    /// The user has closed: a FIN follows the data.
     pub(super) fin_wanted: bool,
     pub(super) congestion: Congestion,
     pub(super) rtt: Rtt,
-    /// The segment at `una` is to be sent again at once.
+    /// The segment at `una` must be sent again at once.
     pub(super) resend: bool,
-    /// Something is to be sent although the peer's window is too small.
+    /// A probe must be sent although the peer's window is too small.
     pub(super) probe: bool,
-    /// How often the window was probed since it closed.
+    /// Number of window probes since the window closed.
     pub(super) probes: u32,
-    /// How often something was sent again since the peer's last answer.
+    /// Number of retransmissions since the peer's last answer.
     pub(super) tries: u32,
-    /// Our SYN had to be sent again.
+    /// Our SYN was sent more than once.
     pub(super) syn_was_lost: bool,
     pub(super) last_sent: Instant,
-    /// Segments with data that have not left the machine's own queue.
+    /// Segments with data that are still in the machine's own queue.
     pub(super) queued: u32,
-    /// A RST with this sequence number is to be sent.
+    /// A RST with this sequence number must be sent.
     pub(super) reset: Option<u32>,
 
     pub(super) input: ReceiveBuffer,
-    /// The peer's first sequence number.
+    /// The peer's initial sequence number.
     pub(super) irs: u32,
-    /// Sequence number after all that we have said we would take.
+    /// The right edge of the window that we have advertised.
     pub(super) advertised: u32,
-    /// Sequence number of the peer's FIN, once one came.
+    /// Sequence number of the peer's FIN, once it has arrived.
     pub(super) fin_at: Option<u32>,
     pub(super) peer_closed: bool,
-    /// An acknowledgement is to be sent at once.
+    /// An acknowledgement must be sent at once.
     pub(super) ack_due: bool,
-    /// Segments that are not acknowledged yet.
+    /// Received segments that are not acknowledged yet.
     pub(super) unacked: u32,
-    /// What comes in order is left unread until it is so much, and not acknowledged before it is read, or
-    /// before that has waited long enough.
+    /// The user reads no fewer bytes than this. Until then received data is not acknowledged, unless the
+    /// delayed-acknowledgement timer expires.
     pub(super) gathers: usize,
 
-    /// When to send again what is not acknowledged, or to probe the window.
+    /// When the retransmission or window-probe timer expires.
     pub(super) retry_at: Option<Instant>,
-    /// When to acknowledge what is not acknowledged yet.
+    /// When the delayed-acknowledgement timer expires.
     pub(super) ack_at: Option<Instant>,
-    /// When to stop waiting for the peer: in FIN-WAIT-2, TIME-WAIT, and for the last read.
+    /// When to stop waiting for the peer, in FIN-WAIT-2 and TIME-WAIT, or for the user's last read.
     pub(super) leave_at: Option<Instant>,
 }
 
@@ -93,56 +94,56 @@ pub struct Connection {
 pub enum State {
     /// A SYN has been sent.
     SynSent,
-    /// SYNs have gone both ways, ours is not acknowledged.
+    /// SYNs have gone both ways; ours is not acknowledged.
     SynReceived,
     /// Data may flow both ways.
     Established,
     /// We have closed; our FIN is not acknowledged.
     FinWait1,
-    /// Our FIN is acknowledged, the peer may still send.
+    /// Our FIN is acknowledged; the peer may still send.
     FinWait2,
-    /// The peer has closed, we may still send.
+    /// The peer has closed; we may still send.
     CloseWait,
-    /// Both have closed at the same time; our FIN is not acknowledged.
+    /// Both sides have closed at the same time; our FIN is not acknowledged.
     Closing,
-    /// The peer has closed, then we; our FIN is not acknowledged.
+    /// The peer has closed, then we have; our FIN is not acknowledged.
     LastAck,
-    /// Both have closed; a repeated FIN is still answered.
+    /// Both sides have closed; a repeated FIN is still answered.
     TimeWait,
-    /// Over; [`Connection::end`] says how.
+    /// The connection has ended; [`Connection::end`] says how.
     Closed,
 }
 
 /// How a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Both sides have closed, and all data has been acknowledged.
+    /// Both sides have closed, and all data is acknowledged.
     Done,
-    /// Nobody listens there: a RST answered our SYN.
+    /// The peer does not listen on that port: a RST answered our SYN.
     Refused,
-    /// The peer has reset it.
+    /// The peer has reset the connection.
     Reset,
-    /// The peer has not answered for too long.
+    /// The peer has not answered in time.
     TimedOut,
-    /// It has been aborted on this side.
+    /// This side has aborted it.
     Aborted,
 }
 
-/// What a connection has done so far.
+/// Counts of what a connection has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Segments sent, of any kind.
     pub segments: u64,
-    /// Segments with data, SYN or FIN that had been sent before.
+    /// Retransmitted segments with data, SYN or FIN.
     pub retransmitted: u64,
-    /// How often the retransmission timer ran out.
+    /// How often the retransmission timer expired.
     pub timeouts: u64,
     /// How often three duplicate acknowledgements started a fast recovery.
     pub recoveries: u64,
 }
 
 impl Connection {
-    /// One that is being opened from here; `iss` is its first sequence number.
+    /// Opens a connection actively; `iss` is its initial sequence number.
     pub fn connect(config: Config, now: Instant, iss: u32) -> Self {
         let mss = u32::from(config.mss);
         let first = iss.wrapping_add(1);
@@ -186,53 +187,53 @@ impl Connection {
         }
     }
 
-    /// One that is being opened by a peer, whose first segment is this SYN.
+    /// Opens a connection passively: `syn` is the peer's first segment.
     pub fn accept(config: Config, now: Instant, iss: u32, syn: &Segment) -> Self {
         let mut it = Self { state: State::SynReceived, ..Self::connect(config, now, iss) };
         it.meet(syn);
         it
     }
 
-    /// Takes as much off the front of `data` as there is room for, and says how much.
+    /// Takes as many bytes off the front of `data` as fit, and returns their number.
     pub fn write(&mut self, data: &mut Bytes) -> usize {
         if self.writable() == 0 { 0 } else { self.output.push(data) }
     }
 
-    /// How much [`write`](Self::write) would take; none once closed.
+    /// How many bytes [`write`](Self::write) would take; none once closed.
     pub fn writable(&self) -> usize {
         if self.fin_wanted || self.end.is_some() { 0 } else { self.output.room() }
     }
 
-    /// The next piece of what was received in order, of at most `max` bytes.
+    /// The next bytes received in order, at most `max`.
     pub fn read(&mut self, max: usize) -> Option<Bytes> {
         let piece = self.input.read(max)?;
-        // What its reader had let gather (Linux: tcp_cleanup_rbuf).
+        // Linux acknowledges here what had waited for the user's read (tcp_cleanup_rbuf).
         let gathered = std::mem::take(&mut self.gathers) > 0;
         self.ack_due |= self.window_update_due() || (gathered && self.owes_ack());
         Some(piece)
     }
 
-    /// Until the next read, less than so much counts as nothing to read.
+    /// Until the next read, fewer than `bytes` received bytes count as nothing to read.
     pub fn gather(&mut self, bytes: usize) {
         self.gathers = bytes;
     }
 
-    /// Whether so much is there that it is worth reading.
+    /// Whether enough bytes have arrived for the user to read.
     pub fn is_readable(&self) -> bool {
         self.readable() >= self.gathers.max(1)
     }
 
-    /// Whether so many segments have come that they are to be acknowledged.
+    /// Whether enough segments have arrived that an acknowledgement is due.
     pub(super) fn owes_ack(&self) -> bool {
         self.unacked >= self.config.delayed_ack
     }
 
-    /// How much there is to read.
+    /// How many bytes can be read.
     pub fn readable(&self) -> usize {
         self.input.len() as usize
     }
 
-    /// Nothing more will be written: a FIN follows the data. The peer's data may still be read.
+    /// Closes this side: a FIN follows the data. The peer's data can still be read.
     pub fn close(&mut self) {
         self.fin_wanted = true;
         self.state = match self.state {
@@ -242,7 +243,7 @@ impl Connection {
         };
     }
 
-    /// Ends it at once, with a RST to the peer.
+    /// Ends the connection at once, with a RST to the peer.
     pub fn abort(&mut self) {
         if !matches!(self.state, State::SynSent | State::TimeWait | State::Closed) {
             self.reset = Some(self.usable_seq());
@@ -250,37 +251,37 @@ impl Connection {
         self.finish(End::Aborted);
     }
 
-    /// Whether Nagle's algorithm is off from now on.
+    /// Sets whether Nagle's algorithm is off.
     pub fn set_nodelay(&mut self, nodelay: bool) {
         self.config.nodelay = nodelay;
     }
 
-    /// A segment with data waits in the machine's own queue.
+    /// A segment with data has entered the machine's own queue.
     pub fn enter_queue(&mut self) {
         self.queued += 1;
     }
 
-    /// One of them is gone, sent or not.
+    /// A segment has left that queue, sent or dropped.
     pub fn leave_queue(&mut self) {
         self.queued = self.queued.saturating_sub(1);
     }
 
-    /// Where it stands.
+    /// Its state.
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// How it ended, once it is over: in [`State::TimeWait`] or [`State::Closed`].
+    /// How it ended, once it is in [`State::TimeWait`] or [`State::Closed`].
     pub fn end(&self) -> Option<End> {
         self.end
     }
 
-    /// Whether the peer's FIN is here, with all data before it. Some may still have to be read.
+    /// Whether the peer's FIN and all data before it have arrived. Some data may still have to be read.
     pub fn peer_closed(&self) -> bool {
         self.peer_closed
     }
 
-    /// How many sequence numbers are on their way, as far as is known.
+    /// Number of sequence numbers in flight, as far as this side knows.
     pub fn flight(&self) -> u32 {
         self.next.wrapping_sub(self.una)
     }
@@ -303,34 +304,34 @@ impl Connection {
         self.rtt.smoothed()
     }
 
-    /// The retransmission timeout now.
+    /// The current retransmission timeout.
     pub fn rto(&self) -> Duration {
         self.rtt.rto()
     }
 
-    /// The next sequence number that is expected of the peer.
+    /// The next sequence number expected from the peer.
     pub fn expected(&self) -> u32 {
         self.input.next()
     }
 
-    /// Whether an acknowledgement waits to be fetched.
+    /// Whether an acknowledgement must be sent at once.
     pub fn has_ack_due(&self) -> bool {
         self.ack_due
     }
 
-    /// What it has done so far.
+    /// Counts of what it has done.
     pub fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// How many pieces of received data there are.
+    /// Number of pieces of received data.
     #[cfg(test)]
     pub(super) fn buffered_pieces(&self) -> usize {
         self.input.pieces()
     }
 
-    /// Whether what has been read opened the window so far that the peer should know: by half of it, or
-    /// by two segments where no more than that was open.
+    /// Whether reading has opened the window far enough that the peer should be told: by half the buffer, or
+    /// by two segments if less than two were open.
     fn window_update_due(&self) -> bool {
         if !self.synchronised() || self.peer_closed {
             return false;
@@ -341,12 +342,12 @@ impl Connection {
         opened >= half || (open < 2 * self.mss && opened >= half.min(2 * self.mss))
     }
 
-    /// Whether both sides know each other's sequence numbers, and it is not over.
+    /// Whether both sides know each other's sequence numbers, and the connection has not ended.
     pub(super) fn synchronised(&self) -> bool {
         !matches!(self.state, State::SynSent | State::SynReceived | State::Closed)
     }
 
-    /// It is over. Data that came before an orderly end can be read for a while.
+    /// Ends the connection. After an orderly end its data can be read for a while.
     pub(super) fn finish(&mut self, end: End) {
         self.state = State::Closed;
         self.end = Some(end);

@@ -1,4 +1,4 @@
-//! What a segment of the peer's does (RFC 9293, section 3.10.7).
+//! How a connection handles the peer's segments (RFC 9293, section 3.10.7).
 
 use wire::Instant;
 
@@ -9,7 +9,7 @@ use super::seq::{ahead, before};
 use crate::net::{Flags, Segment};
 
 impl Connection {
-    /// Takes a segment of the peer's.
+    /// Handles a segment from the peer.
     pub fn handle_segment(&mut self, now: Instant, segment: Segment) {
         match self.state {
             State::Closed => {}
@@ -21,11 +21,11 @@ impl Connection {
         }
     }
 
-    /// What comes while nothing but our SYN is out.
+    /// Handles a segment in SYN-SENT.
     fn handle_answer(&mut self, now: Instant, segment: &Segment) {
         let acked = segment.flags.has(Flags::ACK);
         if acked && segment.ack != self.iss.wrapping_add(1) {
-            // It is about an older connection, which the peer still has.
+            // The acknowledgement belongs to an older connection, which the peer still has.
             if !segment.flags.has(Flags::RST) {
                 self.reset = Some(segment.ack);
             }
@@ -39,30 +39,31 @@ impl Connection {
                 self.open(now, segment);
                 self.ack_due = true;
             } else {
-                // Both have opened at the same time.
+                // Both sides have opened at the same time.
                 self.state = State::SynReceived;
                 self.next = self.iss;
             }
         }
     }
 
-    /// Learns where the peer's sequence begins and what it takes.
+    /// Takes the peer's initial sequence number, window and MSS from its SYN.
     pub(super) fn meet(&mut self, syn: &Segment) {
         self.irs = syn.seq;
         self.input = ReceiveBuffer::new(self.config.receive_buffer, syn.seq.wrapping_add(1));
         self.advertised = self.input.next();
-        // Without the option 536 bytes would be meant; everybody here sends it.
+        // RFC 9293 assumes 536 bytes without the option. Every host here sends it.
         self.mss = self.mss.min(u32::from(syn.mss.unwrap_or(536))).max(1);
         self.window = syn.window;
         self.window_max = syn.window;
         self.window_seq = syn.seq;
     }
 
-    /// Our SYN is acknowledged.
+    /// Our SYN is acknowledged: the connection is established.
     fn open(&mut self, now: Instant, segment: &Segment) {
         let mut initial_window = self.config.initial_window;
         if self.syn_was_lost {
-            // RFC 5681, section 3.1, and RFC 6298, rule 5.7, whoever noticed it first.
+            // After a lost SYN, RFC 5681 section 3.1 and RFC 6298 rule 5.7 apply, whichever side
+            // retransmitted.
             initial_window = 1;
             self.rtt.syn_was_lost();
         }
@@ -80,7 +81,7 @@ impl Connection {
         self.state = if self.fin_wanted { State::FinWait1 } else { State::Established };
     }
 
-    /// A RST counts if it lies in the window.
+    /// Handles a RST, which is valid only inside the window.
     fn handle_reset(&mut self, segment: &Segment) {
         let next = self.input.next();
         let inside = !before(segment.seq, next) && before(segment.seq, self.advertised);
@@ -90,13 +91,13 @@ impl Connection {
         }
     }
 
-    /// The peer's SYN again: our answer to it got lost.
+    /// Handles the peer's SYN again: our answer to it was lost.
     fn handle_repeated_syn(&mut self, segment: &Segment) {
         let repeated = self.state == State::SynReceived && segment.seq == self.irs;
         if !repeated {
             self.ack_due = true;
         } else if segment.flags.has(Flags::ACK) && segment.ack == self.sent {
-            // Both opened at the same time, and the peer's plain acknowledgement got lost.
+            // Both sides opened at the same time, and the peer's plain acknowledgement was lost.
             self.next = segment.ack;
             self.ack_due = true;
         } else {
@@ -104,7 +105,7 @@ impl Connection {
         }
     }
 
-    /// A segment within the sequence, or near it.
+    /// Handles a segment in a synchronised state.
     fn handle_sequence(&mut self, now: Instant, segment: Segment) {
         let next = self.input.next();
         let right = if before(self.advertised, next) { next } else { self.advertised };
@@ -113,7 +114,7 @@ impl Connection {
             self.ack_due = true;
             return;
         }
-        // What the peer knows already it is told again, for the last time may have got lost.
+        // Data that the peer repeats is acknowledged again: our last acknowledgement may have been lost.
         let repeated = len > 0 && !before(next, segment.seq.wrapping_add(len));
         self.ack_due |= repeated;
         if self.state == State::SynReceived {
@@ -137,7 +138,7 @@ impl Connection {
         }
     }
 
-    /// What the segment says about ours; whether the rest of it is worth reading.
+    /// Handles the acknowledgement number. Returns whether the rest of the segment should be processed.
     fn handle_ack(&mut self, now: Instant, segment: &Segment) -> bool {
         let ack = segment.ack;
         if before(self.sent, ack) {
@@ -166,7 +167,7 @@ impl Connection {
         true
     }
 
-    /// The newest segment tells how much the peer takes.
+    /// Takes the peer's window from the segment, if that is the newest.
     fn update_window(&mut self, segment: &Segment) {
         let newer = before(self.window_seq, segment.seq)
             || (self.window_seq == segment.seq && !before(segment.ack, self.window_ack));
@@ -179,14 +180,14 @@ impl Connection {
         self.window_seq = segment.seq;
         self.window_ack = segment.ack;
         if opened && self.next == self.una {
-            // No need to probe any more.
+            // The window is open: probing ends.
             self.retry_at = None;
             self.probe = false;
             self.probes = 0;
         }
     }
 
-    /// Something new is acknowledged.
+    /// Handles an acknowledgement of new data.
     fn handle_progress(&mut self, now: Instant, ack: u32) {
         let acked = ack.wrapping_sub(self.una);
         let flight = self.flight();
@@ -203,7 +204,8 @@ impl Connection {
         if self.next == self.una {
             self.retry_at = None;
         } else if progress != (Progress::Partial { first: false }) {
-            // Later partial ones leave the timer alone, so that many losses end in a timeout.
+            // Only the first partial acknowledgement restarts the timer. A window with many losses therefore
+            // ends in a timeout (RFC 6582, section 4: the impatient variant).
             self.retry_at = Some(now + self.rtt.rto());
         }
         if fin_acked {
@@ -228,7 +230,7 @@ impl Connection {
         }
     }
 
-    /// Goes to TIME-WAIT.
+    /// Enters TIME-WAIT.
     fn wait_a_while(&mut self, now: Instant) {
         self.state = State::TimeWait;
         self.end = Some(End::Done);
@@ -236,7 +238,7 @@ impl Connection {
         self.leave_at = Some(now + self.config.time_wait);
     }
 
-    /// Takes the data that lies in the window, which ends at `right`, and the FIN.
+    /// Takes the data inside the window, whose right edge is `right`, and the FIN.
     fn handle_data(&mut self, now: Instant, segment: Segment, right: u32) {
         let Segment { mut seq, mut payload, flags, .. } = segment;
         let known = ahead(seq, self.input.next()).min(payload.len() as u32);
@@ -261,7 +263,7 @@ impl Connection {
         }
     }
 
-    /// All of the peer's data is here.
+    /// Handles the peer's FIN once all its data has arrived.
     fn handle_fin(&mut self, now: Instant) {
         self.input.skip();
         self.peer_closed = true;

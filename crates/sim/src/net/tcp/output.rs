@@ -1,4 +1,4 @@
-//! What is sent when.
+//! What a connection sends, and when.
 
 use bytes::Bytes;
 use wire::Instant;
@@ -9,7 +9,7 @@ use super::seq::{ahead, before, later};
 use crate::net::{Flags, Segment};
 
 impl Connection {
-    /// The next segment to be sent now.
+    /// The next segment to send now.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
         if let Some(seq) = self.reset.take() {
             return Some(self.make_reset(seq));
@@ -38,7 +38,7 @@ impl Connection {
         Some(syn)
     }
 
-    /// The first segment that is missing, in fast retransmit and after partial acknowledgements.
+    /// Sends the first missing segment again: in fast retransmit, and after partial acknowledgements.
     fn transmit_again(&mut self, now: Instant) -> Segment {
         self.resend = false;
         let flight = self.sent.wrapping_sub(self.una);
@@ -51,7 +51,7 @@ impl Connection {
         self.make_data(now, self.una, len, fin)
     }
 
-    /// What is next in the sequence, if the windows are open and it is worth a segment.
+    /// The next segment in sequence, if both windows are open and it is large enough to send.
     fn transmit_data(&mut self, now: Instant) -> Option<Segment> {
         let flight = self.flight();
         let unsent = self.output.len().saturating_sub(flight);
@@ -75,13 +75,13 @@ impl Connection {
         Some(self.make_data(now, seq, len, fin))
     }
 
-    /// Whether a FIN is to be sent, or was sent and is not acknowledged.
+    /// Whether a FIN must be sent, or is unacknowledged.
     fn owes_fin(&self) -> bool {
         matches!(self.state, State::FinWait1 | State::Closing | State::LastAck)
     }
 
-    /// Against silly windows: a full segment, or all there is, or half of what the peer ever took
-    /// (RFC 1122, section 4.2.3.4).
+    /// Avoids the silly window syndrome (RFC 1122, section 4.2.3.4): sends a full segment, all data there is,
+    /// or at least half the largest window that the peer has advertised.
     fn worth_sending(&self, unsent: u32, len: u32, flight: u32) -> bool {
         if len == unsent {
             let corked = self.config.cork && self.queued > 0 && flight > 0;
@@ -93,7 +93,7 @@ impl Connection {
         len == self.mss || (len > 0 && len >= self.window_max / 2)
     }
 
-    /// With nothing on its way no acknowledgement would come: the window has to be asked for.
+    /// Arms the probe timer. With nothing in flight, no acknowledgement would reopen the window.
     fn wait_for_window(&mut self, now: Instant) -> Option<Segment> {
         if self.next == self.una && self.retry_at.is_none() {
             self.retry_at = Some(now + self.probe_interval());
@@ -101,8 +101,8 @@ impl Connection {
         None
     }
 
-    /// One byte although the peer takes none: it answers with its window. It is not counted as sent,
-    /// but if the peer takes it, it is acknowledged.
+    /// A probe: one byte beyond the peer's closed window, which makes it answer with its window. The byte
+    /// does not count as sent, but is acknowledged if the peer accepts it.
     fn transmit_probe(&mut self, now: Instant) -> Segment {
         self.retry_at = Some(now + self.probe_interval());
         let segment = self.make_data(now, self.una, 1, false);
@@ -119,7 +119,7 @@ impl Connection {
         Some(self.finish_segment(seq, Flags::ACK, Bytes::new()))
     }
 
-    /// A segment with so much data from this sequence number on.
+    /// A segment with `len` bytes of data from sequence number `seq` on.
     fn make_data(&mut self, now: Instant, seq: u32, len: u32, fin: bool) -> Segment {
         let offset = seq.wrapping_sub(self.una);
         let payload = if len > 0 { self.output.slice(offset, len) } else { Bytes::new() };
@@ -133,7 +133,7 @@ impl Connection {
         self.make(now, seq, flags, payload)
     }
 
-    /// A segment that takes part of the sequence: it is counted, timed and waited for.
+    /// A segment that takes sequence numbers: it is counted and timed, and starts the retransmission timer.
     fn make(&mut self, now: Instant, seq: u32, flags: Flags, payload: Bytes) -> Segment {
         let segment = self.finish_segment(seq, flags, payload);
         let end = seq.wrapping_add(segment.sequence_len());
@@ -149,7 +149,7 @@ impl Connection {
         segment
     }
 
-    /// A segment with what every one says: what is acknowledged and how much more is taken.
+    /// Completes a segment with what each carries: the acknowledgement number and the window.
     fn finish_segment(&mut self, seq: u32, flags: Flags, payload: Bytes) -> Segment {
         self.ack_due = false;
         self.unacked = 0;
@@ -158,7 +158,7 @@ impl Connection {
         Segment { seq, ack: self.input.next(), flags, window, mss: None, payload }
     }
 
-    /// How much more is taken. The window's end never goes back, and moves only by a segment or half
+    /// The window to advertise. Its right edge never moves left, and moves right only by a segment or half
     /// the buffer at least (RFC 1122, section 4.2.3.3).
     fn advertise(&mut self) -> u32 {
         let next = self.input.next();
@@ -171,7 +171,7 @@ impl Connection {
         room
     }
 
-    /// A RST, which means no more than its sequence number.
+    /// A RST; only its sequence number matters.
     fn make_reset(&mut self, seq: u32) -> Segment {
         self.counters.segments += 1;
         let flags = if self.synchronised() || self.end.is_some() {
@@ -183,8 +183,8 @@ impl Connection {
         Segment { seq, ack, flags, window: 0, mss: None, payload: Bytes::new() }
     }
 
-    /// A sequence number that the peer takes from us in a segment without data: not beyond its window,
-    /// where a probe may have gone.
+    /// The sequence number for a segment without data. It lies inside the peer's window, which `next` may not
+    /// after a probe.
     pub(super) fn usable_seq(&self) -> u32 {
         let right = self.una.wrapping_add(self.window);
         if before(right, self.sent) { right } else { self.sent }

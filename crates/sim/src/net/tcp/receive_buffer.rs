@@ -1,4 +1,4 @@
-//! What was received and is not yet read: in order, or waiting for what is missing before it.
+//! Received data that is not yet read, in order or after a gap.
 
 use std::collections::VecDeque;
 
@@ -6,43 +6,43 @@ use bytes::{Buf, Bytes};
 
 use super::seq::{ahead, before};
 
-/// More pieces than this are kept neither in order nor out of order, however small they are.
+/// Largest number of pieces, in order and out of order together, however small they are.
 const PIECES_MAX: usize = 4096;
 
-/// Bytes of one sequence, in the pieces in which they came.
+/// Bytes of one sequence, in the pieces in which they arrived.
 #[derive(Clone, Debug)]
 pub struct ReceiveBuffer {
     capacity: u32,
     next: u32,
     len: u32,
     ready: VecDeque<Bytes>,
-    /// By sequence number; no two overlap, none begins at `next`.
+    /// Pieces after a gap, by sequence number; no two overlap, and none begins at `next`.
     early: Vec<(u32, Bytes)>,
 }
 
-/// What a piece was good for.
+/// Where a piece fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// It was the next one, and nothing waited for it.
+    /// It was the next one, and none waited after it.
     Next,
-    /// It was missing before others.
+    /// It filled a gap before other pieces.
     FilledGap,
-    /// Others are missing before it, or it was not kept.
+    /// It lies after a gap, or was dropped.
     Early,
 }
 
 impl ReceiveBuffer {
-    /// An empty one that waits for the byte of this sequence number.
+    /// An empty buffer that expects the byte with this sequence number.
     pub fn new(capacity: u32, next: u32) -> Self {
         Self { capacity, next, len: 0, ready: VecDeque::new(), early: Vec::new() }
     }
 
-    /// Sequence number of the next byte that is missing.
+    /// Sequence number of the next missing byte.
     pub fn next(&self) -> u32 {
         self.next
     }
 
-    /// Goes over a sequence number without a byte: that of a FIN.
+    /// Skips a sequence number that has no byte: that of a FIN.
     pub fn skip(&mut self) {
         self.next = self.next.wrapping_add(1);
     }
@@ -52,12 +52,12 @@ impl ReceiveBuffer {
         self.len
     }
 
-    /// How many bytes after `next` there is room for.
+    /// The window: how many bytes after `next` fit.
     pub fn room(&self) -> u32 {
         self.capacity - self.len
     }
 
-    /// Takes a piece that lies in the window: it neither begins before `next` nor ends after the room.
+    /// Takes a piece that lies inside the window: it begins at `next` or later, and fits.
     pub fn insert(&mut self, seq: u32, piece: Bytes) -> Arrival {
         if seq != self.next || self.ready.len() >= PIECES_MAX {
             self.keep(seq, piece);
@@ -77,7 +77,7 @@ impl ReceiveBuffer {
         self.ready.push_back(piece);
     }
 
-    /// Keeps what of an early piece is not there yet.
+    /// Stores those bytes of a piece after a gap that are not stored yet.
     fn keep(&mut self, mut seq: u32, mut piece: Bytes) {
         let mut place = self.early.partition_point(|(other, _)| before(*other, seq));
         if let Some((other, kept)) = self.early[..place].last() {
@@ -102,7 +102,7 @@ impl ReceiveBuffer {
         }
     }
 
-    /// Moves what is early no more.
+    /// Moves pieces that now follow in order to the readable ones.
     fn join(&mut self) {
         let mut joined = 0;
         while let Some((seq, piece)) = self.early.get_mut(joined)
@@ -119,7 +119,7 @@ impl ReceiveBuffer {
         self.early.drain(..joined);
     }
 
-    /// The next piece, of at most `max` bytes.
+    /// The next bytes, at most `max`.
     pub fn read(&mut self, max: usize) -> Option<Bytes> {
         let front = self.ready.front_mut().filter(|_| max > 0)?;
         let piece = if front.len() <= max { self.ready.pop_front()? } else { front.split_to(max) };
@@ -127,12 +127,12 @@ impl ReceiveBuffer {
         Some(piece)
     }
 
-    /// Forgets everything.
+    /// Drops all data.
     pub fn clear(&mut self) {
         *self = Self::new(self.capacity, self.next);
     }
 
-    /// How many pieces wait, for tests of what is kept.
+    /// Number of pieces, for tests of the limit.
     #[cfg(test)]
     pub fn pieces(&self) -> usize {
         self.ready.len() + self.early.len()
@@ -177,7 +177,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever overlaps in whatever order: what is read is what was sent.
+        /// In whatever order overlapping pieces arrive, the reader gets what was sent.
         #[test]
         fn pieces_in_any_order_give_the_sequence(
             start: u32,

@@ -1,4 +1,4 @@
-//! How long to wait for an acknowledgement (RFC 6298).
+//! The retransmission timeout (RFC 6298).
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,63 +8,63 @@ use wire::Instant;
 use super::Config;
 use super::seq::before;
 
-/// As fine as the clock is taken to be: less than this is never added for deviation (ns-3: 1 ms).
+/// The clock's granularity, the least that is added for deviation (ns-3: 1 ms).
 const GRANULARITY: Duration = Duration::from_millis(1);
-/// The timeout with which data begins after a SYN got lost (RFC 6298, rule 5.7).
+/// The timeout for the first data after a SYN was lost (RFC 6298, rule 5.7).
 const RTO_AFTER_LOST_SYN: Duration = Duration::from_secs(3);
-/// So many segments are timed at once; more are not needed.
+/// Largest number of segments timed at once.
 const TIMED_MAX: usize = 256;
 
-/// The estimate of the round trip, and the timeout that follows from it.
+/// The estimate of the round-trip time, and the timeout that follows from it.
 #[derive(Clone, Debug)]
 pub struct Rtt {
     min: Duration,
     max: Duration,
-    /// Smoothed round trip and its mean deviation, once there was one.
+    /// Smoothed round-trip time and its mean deviation, after the first measurement.
     estimate: Option<(Duration, Duration)>,
     rto: Duration,
-    /// Of segments sent once: the sequence number after them, and when they were sent.
+    /// Segments sent once: the sequence number after each, and when it was sent.
     timed: VecDeque<(u32, Instant)>,
 }
 
 impl Rtt {
-    /// Before anything was measured.
+    /// The state before any measurement.
     pub fn new(config: &Config) -> Self {
         let (min, max) = (config.rto_min, config.rto_max);
         Self { min, max, estimate: None, rto: config.rto_initial, timed: VecDeque::new() }
     }
 
-    /// The timeout now, with every doubling since the last measurement.
+    /// The current timeout, including every doubling since the last measurement.
     pub fn rto(&self) -> Duration {
         self.rto
     }
 
-    /// The smoothed round trip, once one was measured.
+    /// The smoothed round-trip time, once one is measured.
     #[cfg(test)]
     pub fn smoothed(&self) -> Option<Duration> {
         self.estimate.map(|(smoothed, _)| smoothed)
     }
 
-    /// Something goes out for the first time; `end` is the sequence number after it.
+    /// A segment is sent for the first time; `end` is the sequence number after it.
     pub fn sent(&mut self, now: Instant, end: u32) {
         if self.timed.len() < TIMED_MAX {
             self.timed.push_back((end, now));
         }
     }
 
-    /// Something goes out again, so nothing that is out now tells a round trip: its acknowledgement may
-    /// be for either copy, or held back by it (Karn's algorithm).
+    /// A segment is sent again, so no segment in flight gives a round-trip time: its acknowledgement may
+    /// answer either copy, or be delayed by the gap (Karn's algorithm).
     pub fn sent_again(&mut self) {
         self.timed.clear();
     }
 
-    /// The same of the one segment that ends there alone, as ns-3 has it.
+    /// In ns-3, only the repeated segment, which ends at `end`, is excluded.
     pub fn one_sent_again(&mut self, end: u32) {
         self.timed.retain(|(other, _)| *other != end);
     }
 
-    /// Everything before `ack` is there. The oldest of it is measured, so that the time for which the
-    /// peer may hold back an acknowledgement is counted.
+    /// Everything before `ack` is acknowledged. The oldest segment of it is measured, so that the time
+    /// includes the peer's delayed acknowledgement.
     pub fn acknowledged(&mut self, now: Instant, ack: u32) {
         let mut oldest = None;
         while let Some((end, sent)) = self.timed.front()
@@ -78,7 +78,7 @@ impl Rtt {
         }
     }
 
-    /// Rules 2.2 to 2.4.
+    /// Updates the estimate (rules 2.2 to 2.4).
     fn measured(&mut self, round_trip: Duration) {
         let (smoothed, deviation) = match self.estimate {
             None => (round_trip, round_trip / 2),
@@ -92,12 +92,12 @@ impl Rtt {
         self.rto = rto.max(self.min).min(self.max);
     }
 
-    /// The timer has run out: the next time takes twice as long (rule 5.5).
+    /// The timer has expired: the timeout doubles (rule 5.5).
     pub fn back_off(&mut self) {
         self.rto = (self.rto * 2).min(self.max);
     }
 
-    /// The SYN had to be sent again, and now it is acknowledged.
+    /// The SYN was sent again, and is now acknowledged.
     pub fn syn_was_lost(&mut self) {
         self.rto = RTO_AFTER_LOST_SYN.min(self.max);
     }
@@ -119,7 +119,7 @@ mod tests {
         assert_eq!(rtt.rto(), 1000 * MS);
         rtt.sent(at(0), 10);
         rtt.acknowledged(at(400), 10);
-        // First: R + 4 * R/2.
+        // First measurement: R + 4 * R/2.
         assert_eq!(rtt.rto(), 1200 * MS);
         rtt.sent(at(1000), 20);
         rtt.acknowledged(at(1800), 20);
@@ -151,7 +151,7 @@ mod tests {
         rtt.sent_again();
         rtt.acknowledged(at(500), 20);
         assert_eq!((rtt.smoothed(), rtt.rto()), (None, 2000 * MS));
-        // What is sent anew ends the doubling.
+        // A measurement of new data ends the doubling.
         rtt.sent(at(500), 30);
         rtt.acknowledged(at(600), 30);
         assert_eq!((rtt.smoothed(), rtt.rto()), (Some(100 * MS), 300 * MS));

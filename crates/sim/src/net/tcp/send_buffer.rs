@@ -1,19 +1,19 @@
-//! What was written and is not yet acknowledged, in the pieces in which it was written.
+//! Data that is written but not yet acknowledged, in the pieces in which it was written.
 
 use std::collections::VecDeque;
 
 use bytes::{Buf, Bytes, BytesMut};
 
-/// More pieces than this do not wait, however small they are.
+/// Largest number of pieces, however small they are.
 const PIECES_MAX: usize = 4096;
 
-/// A queue of bytes that begins with the first unacknowledged one.
+/// A queue of bytes that begins with the first unacknowledged byte.
 #[derive(Clone, Debug, Default)]
 pub struct SendBuffer {
     capacity: usize,
     len: usize,
     pieces: VecDeque<Bytes>,
-    /// A piece, and where in the queue it begins. The next slice is most often found there.
+    /// Index and start of the piece that was found last. The next slice usually begins there.
     found: (usize, usize),
 }
 
@@ -23,17 +23,17 @@ impl SendBuffer {
         Self { capacity: capacity as usize, ..Self::default() }
     }
 
-    /// How many bytes are there.
+    /// Number of bytes in the buffer.
     pub fn len(&self) -> u32 {
         self.len as u32
     }
 
-    /// How many more it takes.
+    /// How many more bytes fit.
     pub fn room(&self) -> usize {
         if self.pieces.len() < PIECES_MAX { self.capacity - self.len } else { 0 }
     }
 
-    /// Takes as much off the front of `data` as there is room for, and says how much.
+    /// Takes as many bytes off the front of `data` as fit, and returns their number.
     pub fn push(&mut self, data: &mut Bytes) -> usize {
         let taken = data.len().min(self.room());
         if taken > 0 {
@@ -43,7 +43,7 @@ impl SendBuffer {
         taken
     }
 
-    /// So many bytes from this offset on; copied only if they span pieces. They must be there.
+    /// `len` bytes from `offset` on, which must be in the buffer. They are copied only if they span pieces.
     pub fn slice(&mut self, offset: u32, len: u32) -> Bytes {
         let (offset, len) = (offset as usize, len as usize);
         let (mut index, mut start) = self.found;
@@ -71,7 +71,7 @@ impl SendBuffer {
         whole.freeze()
     }
 
-    /// Forgets so many bytes from the front: they are acknowledged. No more than are there.
+    /// Removes the first `count` bytes, which are acknowledged. There must be as many.
     pub fn discard(&mut self, count: u32) {
         let mut left = count as usize;
         self.len -= left;
@@ -79,7 +79,7 @@ impl SendBuffer {
         while let Some(front) = self.pieces.front_mut() {
             if left < front.len() {
                 front.advance(left);
-                // The piece now begins later, and everything behind it sooner.
+                // This piece now begins later, and all pieces behind it move forward.
                 start = if index == 0 { 0 } else { start - left };
                 break;
             }
@@ -90,7 +90,7 @@ impl SendBuffer {
         self.found = (index, start);
     }
 
-    /// Forgets everything.
+    /// Drops all data.
     pub fn clear(&mut self) {
         *self = Self { capacity: self.capacity, ..Self::default() };
     }
@@ -126,7 +126,7 @@ mod tests {
     }
 
     proptest! {
-        /// The same as a plain vector of bytes, whatever is done.
+        /// Behaves like a plain vector of bytes.
         #[test]
         fn a_buffer_is_a_row_of_bytes(steps in prop::collection::vec((0..3, 0..40u32, 0..40u32), 1..200)) {
             let mut buffer = SendBuffer::new(100);

@@ -1,4 +1,4 @@
-//! Two connections and what lies between them, in virtual time.
+//! Two connections and the line between them, in virtual time.
 
 mod closing;
 mod loss;
@@ -17,12 +17,12 @@ use super::{Config, Connection};
 use crate::net::{Flags, Segment};
 
 pub const MS: Duration = Duration::from_millis(1);
-/// One way between the two; so round trips take 100 ms.
+/// One-way delay; a round trip takes 100 ms.
 pub const DELAY: Duration = Duration::from_millis(50);
 pub const CLIENT: usize = 0;
 pub const SERVER: usize = 1;
 
-/// For each copy of a segment that arrives, how much later than usual it does so.
+/// For a segment, the extra delay of each copy that arrives.
 pub type Fate = Box<dyn FnMut(&Sent) -> Vec<Duration>>;
 
 /// A segment that a side has sent.
@@ -37,12 +37,12 @@ pub struct Sent {
 pub struct Pair {
     pub now: Instant,
     pub client: Connection,
-    /// There is one as soon as a SYN has come.
+    /// Exists once a SYN has arrived.
     pub server: Option<Connection>,
     server_config: Config,
     server_iss: u32,
     fate: Fate,
-    /// By arrival, then by number.
+    /// Segments on the line, by arrival and number.
     line: BTreeMap<(Instant, usize), (usize, Segment)>,
     count: usize,
     pub sent: Vec<Sent>,
@@ -79,7 +79,7 @@ impl Pair {
         pair
     }
 
-    /// From now on segments for which this says so get lost.
+    /// From now on, drops the segments that `lost` selects.
     pub fn lose(&mut self, mut lost: impl FnMut(&Sent) -> bool + 'static) {
         self.fate = Box::new(move |sent| if lost(sent) { vec![] } else { vec![Duration::ZERO] });
     }
@@ -92,7 +92,7 @@ impl Pair {
         self.side(SERVER)
     }
 
-    /// Runs until both are open.
+    /// Runs until both sides are established.
     pub fn opened(config: Config) -> Self {
         let mut pair = Self::new(config);
         pair.run_for(4 * DELAY);
@@ -100,21 +100,21 @@ impl Pair {
         pair
     }
 
-    /// Writes all of it, as room comes.
+    /// Writes all of `data`, as room becomes free.
     pub fn write(&mut self, side: usize, data: impl Into<Bytes>) {
         assert!(self.pending[side].is_empty());
         self.pending[side] = data.into();
         self.drain();
     }
 
-    /// Has a side do something.
+    /// Applies `act` to a side.
     pub fn then<T>(&mut self, side: usize, act: impl FnOnce(&mut Connection) -> T) -> T {
         let result = act(self.side(side));
         self.drain();
         result
     }
 
-    /// Lets the programs read and write, and puts on the line what the sides send.
+    /// Lets the programs read and write, and sends the sides' segments.
     pub fn drain(&mut self) {
         for side in [CLIENT, SERVER] {
             let connection = match (side, &mut self.server) {
@@ -146,7 +146,7 @@ impl Pair {
         [arrival, self.client.poll_timeout(), server].into_iter().flatten().min()
     }
 
-    /// Runs until this moment.
+    /// Runs until `end`.
     pub fn run_until(&mut self, end: Instant) {
         while let Some(next) = self.next().filter(|at| *at <= end) {
             assert!(next >= self.now, "what was due at {next:?} was not done by {:?}", self.now);
@@ -188,7 +188,7 @@ impl Pair {
         }
     }
 
-    /// What a side has sent: when (in ms since this moment), from which offset on, how many bytes.
+    /// The data that a side has sent since `since`: time in ms, offset, number of bytes.
     pub fn data_sent(&self, from: usize, since: Instant) -> Vec<(u64, u32, usize)> {
         let iss = if from == CLIENT { CLIENT_ISS } else { SERVER_ISS };
         let sent = self.sent.iter().filter(|it| it.from == from && it.at >= since);
@@ -197,7 +197,7 @@ impl Pair {
             .collect()
     }
 
-    /// Plain acknowledgements that a side has sent: when, and up to which offset.
+    /// The plain acknowledgements that a side has sent: time in ms, offset.
     pub fn acks_sent(&self, from: usize, since: Instant) -> Vec<(u64, u32)> {
         let iss = if from == CLIENT { SERVER_ISS } else { CLIENT_ISS };
         let sent = self.sent.iter().filter(|it| it.from == from && it.at >= since);
@@ -212,12 +212,12 @@ pub fn ms(time: Duration) -> u64 {
     time.as_millis() as u64
 }
 
-/// Bytes that differ enough to notice when they are out of place.
+/// Bytes varied enough that a misplaced one is noticed.
 pub fn data(len: usize) -> Vec<u8> {
     (0..len).map(|i| (i ^ (i >> 8) ^ (i >> 16)) as u8).collect()
 }
 
-/// Segments of 1,000 bytes, so that figures are round.
+/// Segments of 1,000 bytes, for round figures.
 pub fn round() -> Config {
     Config { mss: 1000, ..Config::default() }
 }

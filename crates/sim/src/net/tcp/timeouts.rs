@@ -1,4 +1,4 @@
-//! What is done when nothing comes.
+//! What a connection does when a timer expires.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use wire::Instant;
 use super::connection::{Connection, End, State};
 
 impl Connection {
-    /// When [`handle_timeout`](Self::handle_timeout) has something to do.
+    /// When to call [`handle_timeout`](Self::handle_timeout) next.
     pub fn poll_timeout(&self) -> Option<Instant> {
         [self.retry_at, self.ack_at, self.leave_at].into_iter().flatten().min()
     }
 
-    /// Does what is due by now.
+    /// Handles every timer that has expired at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         let due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
         if due(self.leave_at) {
@@ -35,7 +35,7 @@ impl Connection {
         }
     }
 
-    /// No acknowledgement came, or the peer's window did not open.
+    /// The retransmission or probe timer has expired: no acknowledgement came, or the window stayed closed.
     fn retry(&mut self) {
         let opening = matches!(self.state, State::SynSent | State::SynReceived);
         self.tries += 1;
@@ -59,15 +59,15 @@ impl Connection {
         }
     }
 
-    /// Our SYN got lost, or the peer's answer to it.
+    /// Our SYN or the peer's answer was lost: sends the SYN again.
     pub(super) fn send_syn_again(&mut self) {
         self.syn_was_lost = true;
         self.rtt.sent_again();
         self.next = self.iss;
     }
 
-    /// How long the peer's window may stay closed before it is probed (again): as long as the
-    /// retransmission timeout, then twice as long each time (RFC 1122, section 4.2.2.17).
+    /// How long the peer's window may stay closed until the next probe: the retransmission timeout at first,
+    /// then twice as long each time (RFC 1122, section 4.2.2.17).
     pub(super) fn probe_interval(&self) -> Duration {
         let doubled = self.rtt.rto().saturating_mul(1 << self.probes.min(16));
         doubled.min(self.config.rto_max)

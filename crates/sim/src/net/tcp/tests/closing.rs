@@ -18,7 +18,7 @@ fn one_closes_after_the_other_and_all_data_goes_before() {
     assert_eq!(pair.server().state(), State::CloseWait);
     pair.run_for(50 * MS);
     assert_eq!(states(&mut pair), (State::FinWait2, State::CloseWait));
-    // The other half goes on.
+    // The other direction still works.
     pair.write(SERVER, data(9000));
     pair.run_for(1000 * MS);
     assert_eq!((pair.got[SERVER].len(), pair.got[CLIENT].len()), (1500, 9000));

@@ -1,4 +1,4 @@
-//! What is done about loss (RFC 5681, 6298, 6582, 3042).
+//! How a connection recovers from losses (RFC 5681, 6298, 6582, 3042).
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -6,8 +6,8 @@ use std::rc::Rc;
 use super::*;
 use crate::net::tcp::{End, State};
 
-/// One that may send twenty segments at once, whose timeout is 400 ms, and from now on loses the
-/// segments of these numbers: each once, or as often as it is named.
+/// A pair whose client may send twenty segments at once and has a timeout of 400 ms. From now on the line
+/// drops each segment whose number is in `lost`, as often as the number occurs there.
 fn twenty_of_which_are_lost(lost: &[u32]) -> (Pair, Instant) {
     let rto_min = 400 * MS;
     let mut pair = Pair::opened(Config { initial_window: 20, delayed_ack: 1, rto_min, ..round() });
@@ -23,7 +23,7 @@ fn twenty_of_which_are_lost(lost: &[u32]) -> (Pair, Instant) {
     (pair, start)
 }
 
-/// The segments from number `first` on that were sent at this moment, by their numbers.
+/// The numbers, from `first` on, of the segments that were sent at this moment.
 fn numbers(pair: &Pair, start: Instant, at: u64) -> Vec<u32> {
     let sent = pair.data_sent(CLIENT, start);
     sent.iter().filter(|it| it.0 == at).map(|it| it.1 / 1000).collect()
@@ -35,8 +35,9 @@ fn the_third_duplicate_brings_a_retransmission_and_the_first_two_new_data() {
     pair.write(CLIENT, data(100_000));
     assert_eq!(numbers(&pair, start, 0), (0..20).collect::<Vec<_>>());
     pair.run_for(100 * MS);
-    // 19 duplicates come at once: two let one segment each out, the third the lost one. The window is
-    // then 10 + 3 segments, and each of the other 16 adds one: 29, of which 22 are out already.
+    // 19 duplicates arrive at once. Each of the first two lets one new segment out, the third the lost one.
+    // The window is then 10 + 3 segments, and each of the other 16 duplicates adds one: 29, and 22 of those
+    // are already sent.
     let expected: Vec<_> = [20, 21, 0].into_iter().chain(22..29).collect();
     assert_eq!(numbers(&pair, start, 100), expected);
     assert_eq!(pair.client.slow_start_threshold(), 10_000);
@@ -44,8 +45,8 @@ fn the_third_duplicate_brings_a_retransmission_and_the_first_two_new_data() {
     let counters = pair.client.counters();
     assert_eq!((counters.recoveries, counters.retransmitted, counters.timeouts), (1, 1, 0));
     pair.run_for(MS);
-    // All 22 are acknowledged and the window is the halved one; the seven after them are acknowledged
-    // too, and each adds a tenth of a segment.
+    // All 22 are acknowledged, and the window is halved. The next seven are acknowledged too, and each adds a
+    // tenth of a segment.
     assert!((10_000..=10_700).contains(&pair.client.congestion_window()));
     pair.run_for(3000 * MS);
     assert!(pair.got[SERVER] == data(100_000));
@@ -71,8 +72,8 @@ fn each_partial_acknowledgement_repairs_one_loss_at_once_and_the_window_is_halve
 
 #[test]
 fn when_many_are_lost_the_timer_ends_a_slow_recovery() {
-    // One hole is repaired in each 100 ms, and only the first partial acknowledgement starts the timer
-    // anew, so at 200 + 400 ms it runs out.
+    // One gap is repaired every 100 ms. Only the first partial acknowledgement restarts the timer, so it
+    // expires at 200 + 400 ms.
     let (mut pair, _) = twenty_of_which_are_lost(&[0, 2, 4, 6, 8, 10]);
     pair.write(CLIENT, data(100_000));
     pair.run_for(599 * MS);
@@ -89,7 +90,7 @@ fn the_last_segment_lost_is_sent_again_by_the_timer() {
     pair.write(CLIENT, data(10_000));
     pair.run_for(100 * MS);
     assert_eq!(pair.client.flight(), 1000);
-    // The timer began anew with the last acknowledgement, at 100 ms.
+    // The last acknowledgement restarted the timer, at 100 ms.
     pair.run_for(399 * MS);
     assert_eq!(pair.data_sent(CLIENT, start).len(), 10);
     pair.run_for(MS);
@@ -141,8 +142,8 @@ fn a_lost_retransmission_is_left_to_the_timer() {
     pair.run_for(5000 * MS);
     let again: Vec<_> =
         pair.data_sent(CLIENT, start).iter().filter(|it| it.1 == 0).map(|it| it.0).collect();
-    // First, fast, and when the timer that began with the first runs out: nothing new was
-    // acknowledged meanwhile.
+    // Sent first, by fast retransmit, and when the timer of the first copy expires: no new data was
+    // acknowledged in between.
     assert_eq!(again, [0, 100, 400]);
     assert!(pair.got[SERVER] == data(20_000));
 }

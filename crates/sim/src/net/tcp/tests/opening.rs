@@ -1,4 +1,4 @@
-//! How connections begin (RFC 9293, section 3.5).
+//! How connections are opened (RFC 9293, section 3.5).
 
 use super::*;
 use crate::net::tcp::{End, State};
@@ -67,14 +67,14 @@ fn a_lost_answer_is_repeated_at_once_when_the_syn_comes_again() {
     assert_eq!(pair.client.state(), State::Established);
     let answers = pair.sent.iter().filter(|it| it.segment.flags == Flags::SYN | Flags::ACK);
     let answers: Vec<_> = answers.map(|it| ms(it.at - Instant::ZERO)).collect();
-    // At 1050 both the repeated SYN and the timer ask for it; one answer is enough.
+    // At 1050 ms the repeated SYN and the timer both cause an answer; one is sent.
     assert_eq!(answers[..2], [50, 1050]);
 }
 
 #[test]
 fn a_lost_answer_counts_as_lost_though_the_syn_comes_again_before_the_timer_runs_out() {
     let mut pair = Pair::new(round());
-    // The first SYN comes 200 ms late, so the server's timer runs to 1250; its answer is lost.
+    // The first SYN arrives 200 ms late, so the server's timer expires at 1250 ms. Its answer is lost.
     let (at, of_syn) = pair.line.pop_first().map(|(key, it)| (key.0, it)).unwrap();
     pair.line.insert((at + 200 * MS, 0), of_syn);
     let mut first = true;

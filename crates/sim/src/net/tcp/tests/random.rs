@@ -1,10 +1,10 @@
-//! Any line that is not dead: whatever it loses, reorders or doubles, all arrives.
+//! Whatever a line loses, reorders or duplicates, all data arrives, unless the line is dead.
 
 use super::*;
 use crate::net::tcp::{End, State};
 use proptest::prelude::*;
 
-/// What a line does, by turns, with what is sent over it.
+/// What the line does in turn with the segments sent over it.
 fn line() -> impl Strategy<Value = Vec<Vec<Duration>>> {
     let delay = prop_oneof![4 => Just(0), 1 => 0..400u64].prop_map(Duration::from_millis);
     let copies = prop_oneof![
@@ -26,7 +26,7 @@ fn config() -> impl Strategy<Value = Config> {
             send_buffer,
             receive_buffer,
             nodelay,
-            // Nobody gives up here.
+            // No side gives up in these runs.
             retries: 1000,
             syn_retries: 1000,
             rto_max: Duration::from_secs(2),
@@ -36,7 +36,7 @@ fn config() -> impl Strategy<Value = Config> {
     )
 }
 
-/// A number that is different each time, so that no pattern of the line repeats with one of TCP's.
+/// A different number each time, so that no pattern of the line coincides with one of TCP's.
 fn turn(state: &mut u64) -> usize {
     *state ^= *state << 13;
     *state ^= *state >> 7;
@@ -79,7 +79,7 @@ proptest! {
         prop_assert_eq!(pair.server().state(), State::Closed);
     }
 
-    /// Segments that make no sense, at any time: nothing panics, nothing grows beyond its limits.
+    /// Meaningless segments at any time cause no panic, and nothing grows beyond its limits.
     #[test]
     fn nothing_a_peer_sends_does_harm(
         segments in prop::collection::vec(

@@ -1,4 +1,4 @@
-//! Acknowledgements and the receiver's window.
+//! Acknowledgements and the receive window.
 
 use super::*;
 use crate::net::tcp::{End, State};
@@ -9,7 +9,7 @@ fn segment(seq: u32, len: usize) -> Segment {
     Segment { seq, ack: SERVER_ISS + 1, flags: Flags::ACK, window: 100_000, mss: None, payload }
 }
 
-/// What a server that gets this says at once: up to which offset it acknowledges.
+/// Gives a server this segment and reads the data. Returns the offset that the server acknowledges at once.
 fn answer(pair: &mut Pair, segment: Segment) -> Option<u32> {
     let now = pair.now;
     pair.server().handle_segment(now, segment);
@@ -26,7 +26,7 @@ fn every_second_segment_is_acknowledged_at_once() {
     assert_eq!(answers, [None, Some(2000), None, Some(4000), None, Some(6000)]);
 }
 
-/// What a server that gets this says at once, without reading it.
+/// The same without reading the data.
 fn take(pair: &mut Pair, segment: Segment) -> Option<u32> {
     let now = pair.now;
     pair.server().handle_segment(now, segment);
@@ -89,17 +89,17 @@ fn what_is_out_of_order_or_known_is_acknowledged_at_once() {
     let mut answer = |seq, len| answer(&mut pair, segment(seq, len));
     assert_eq!(answer(1000, 1000), Some(0));
     assert_eq!(answer(3000, 1000), Some(0));
-    // Fills a gap, in part and then wholly.
+    // Fills a gap, in part and then completely.
     assert_eq!(answer(0, 1000), Some(2000));
     assert_eq!(answer(2000, 1000), Some(4000));
     assert_eq!(answer(500, 1000), Some(4000));
     assert_eq!(answer(0, 1), Some(4000));
-    // What is known in part is taken for the rest.
+    // Of data that is known in part, the rest is taken.
     assert_eq!(answer(3500, 1000), None);
     assert_eq!(answer(4500, 1000), Some(5500));
     // Beyond the window.
     assert_eq!(answer(200_000, 1000), Some(5500));
-    // Before everything: a plain acknowledgement that was overtaken needs no answer.
+    // Before everything: a plain acknowledgement that arrives late needs no answer.
     assert_eq!(answer(0, 0), None);
 }
 
@@ -111,7 +111,7 @@ fn a_full_window_stops_the_sender_and_reading_lets_it_go_on() {
     pair.run_for(1000 * MS);
     assert_eq!(pair.server().readable(), 8000);
     assert_eq!(pair.client.flight(), 0);
-    // A window of less than two segments is not worth telling.
+    // A window of less than two segments is not worth an update.
     let start = pair.now;
     pair.then(SERVER, |server| server.read(1000));
     pair.then(SERVER, |server| server.read(500));
@@ -132,8 +132,8 @@ fn a_closed_window_is_probed_ever_more_seldom_as_long_as_there_is_an_answer() {
     pair.reads[SERVER] = false;
     pair.write(CLIENT, data(10_000));
     pair.run_for(250 * MS);
-    // The window was full at 150 ms (two times two segments) and the client knew at 200 ms. All
-    // round trips took 100 ms, three of them, so the timeout is 100 + 4 * 50 * (3/4)^4 ms or 200 ms.
+    // The window was full at 150 ms (two times two segments), and the client knew at 200 ms. Three round
+    // trips were measured, each 100 ms, so the timeout is 100 + 4 * 50 * (3/4)^4 ms, or 200 ms at least.
     let start = pair.now;
     pair.run_for(600_000 * MS);
     let probes = pair.data_sent(CLIENT, start);

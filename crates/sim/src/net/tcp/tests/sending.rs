@@ -1,4 +1,4 @@
-//! What is sent when nothing gets lost.
+//! What is sent on a line without losses.
 
 use super::*;
 
@@ -21,7 +21,7 @@ fn with_delayed_acknowledgements_slow_start_is_half_as_steep() {
     pair.write(CLIENT, data(30_000));
     pair.run_for(350 * MS);
     let bursts = |at| pair.data_sent(CLIENT, start).iter().filter(|it| it.0 == at).count();
-    // 2, then one acknowledgement: 3, of which two are acknowledged at once, …
+    // Two segments, then one acknowledgement; three segments, two of them acknowledged at once, …
     assert_eq!([0, 100, 200].map(bursts), [2, 3, 3]);
     let acks = pair.acks_sent(SERVER, start);
     assert_eq!(acks[..2], [(50, 2000), (150, 4000)]);
@@ -37,7 +37,7 @@ fn everything_arrives_whatever_the_pieces() {
     assert!(pair.got[SERVER] == data(1_000_000) && pair.got[CLIENT] == data(3000));
     let counters = pair.client.counters();
     assert_eq!((counters.retransmitted, counters.timeouts), (0, 0));
-    // All of full size, but where the window or the data ends.
+    // All segments are of full size, except where the window or the data ends.
     let short = pair.data_sent(CLIENT, start).iter().filter(|it| it.2 < 1460).count();
     assert!(short <= 1, "{short} short segments");
 }
@@ -53,7 +53,7 @@ fn no_more_is_on_its_way_than_the_peer_takes() {
         assert!(pair.client.flight() <= 10_000);
     }
     assert_eq!(pair.got[SERVER], data(200_000));
-    // The congestion window does not grow without being used.
+    // The congestion window does not grow while it is not used.
     assert!(pair.client.congestion_window() <= 21_000);
 }
 
