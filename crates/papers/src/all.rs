@@ -1,9 +1,9 @@
-//! All experiments, by name.
+//! All experiments by name.
 
 use crate::experiment::Experiment;
 use crate::{ditto, meshcache};
 
-/// All that can be run again, in the order in which they are listed.
+/// All experiments, in the order in which they are listed.
 pub static ALL: [Experiment; 10] = [
     meshcache::FIG4,
     meshcache::FIG5,
@@ -54,7 +54,7 @@ mod tests {
         let outcome = simulate(&scenario, trial.scheme, trial.seed, true).unwrap();
         let text = serde_json::to_string(&outcome).unwrap();
         let read = serde_json::from_str(&text).unwrap();
-        // Columns that it has nothing for are NaN, which is not equal to itself.
+        // Columns without a value are NaN, which is not equal to itself, so the text is compared.
         let [read, run] = [job.rows_of(&trial, &read), job.run()].map(|it| format!("{it:?}"));
         assert_eq!(read, run);
         assert_eq!(outcome.observers.len(), scenario.routers.len());

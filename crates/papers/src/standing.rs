@@ -1,18 +1,18 @@
-//! What a row that is held against a reference is evidence of.
+//! What a row is evidence of.
 
-/// Whether the row could have come out otherwise. Only what was predicted is evidence of the model.
+/// Whether the row could have come out otherwise. Only a predicted row is evidence of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// The model was set by this figure, or chosen after it had been looked at. The text says what was.
+    /// The model was fitted to this figure, or chosen after it was known. The text says what was.
     Set(&'static str),
     /// It cannot come out otherwise, or it follows from other rows. The text says why.
     Given(&'static str),
-    /// Nothing was set or chosen by it.
+    /// Nothing was fitted to it or chosen by it.
     Predicted,
 }
 
 impl Standing {
-    /// In a word.
+    /// Its name in a table.
     pub fn word(self) -> &'static str {
         match self {
             Self::Set(_) => "set",
@@ -21,7 +21,7 @@ impl Standing {
         }
     }
 
-    /// By what it was set, or why it is given; empty of what was predicted.
+    /// What was set by it, or why it is given; empty for a predicted row.
     pub fn why(self) -> &'static str {
         match self {
             Self::Set(why) | Self::Given(why) => why,

@@ -1,5 +1,6 @@
-//! Every case of `hearsay-lab validate --quick`: ns-3's chains, losses, cells and pairs, by its rules of the
-//! medium and by those of the papers' experiments, and closed forms. Run with `--nocapture` to see the figures; `hearsay-lab validate` has them in full.
+//! Every case of `hearsay-lab validate --quick`: ns-3's chains, losses, cells and pairs, under ns-3's rules
+//! of the medium and under those of the papers' experiments; and closed forms. Run with `--nocapture` to see
+//! the figures; `hearsay-lab validate` runs them in full.
 
 use std::thread;
 
@@ -7,14 +8,14 @@ use papers::validate::{self, Case, Checked, Effort, Verdict};
 
 const SEEDS: [u64; 2] = [1, 2];
 
-/// A case's figures over the seeds.
+/// The figures of a case over the seeds.
 fn check(case: &Case) -> Vec<Checked> {
     let runs = SEEDS.map(|seed| case.run(seed).expect("the case can be run").values);
     let figures = case.figures.iter().enumerate();
     figures.map(|(at, it)| Checked::of(it, runs.iter().map(|run| run[at]))).collect()
 }
 
-/// Those that are too far off, of every `of`-th case.
+/// The figures that are too far off, of every `of`-th case from `first` on.
 fn failed(cases: &[Case], first: usize, of: usize) -> Vec<String> {
     let mut failed = Vec::new();
     for case in cases.iter().skip(first).step_by(of) {
@@ -29,7 +30,7 @@ fn failed(cases: &[Case], first: usize, of: usize) -> Vec<String> {
     failed
 }
 
-/// Those of all cases that are too far off, on two cores.
+/// The figures of all cases that are too far off, computed on two cores.
 fn all_failed(settings: &[(String, String)]) -> Vec<String> {
     let cases = validate::cases(Effort::Quick, settings).expect("all cases can be run");
     assert!(cases.len() > 50);
@@ -40,7 +41,7 @@ fn all_failed(settings: &[(String, String)]) -> Vec<String> {
     [here, there].concat()
 }
 
-/// Fresh cases by the papers' rules as well.
+/// This includes the fresh cases under the papers' rules.
 #[test]
 fn every_case_is_near_enough() {
     assert_eq!(all_failed(&[]), [""; 0]);

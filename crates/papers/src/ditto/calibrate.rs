@@ -1,6 +1,6 @@
-//! How far observers hear: the one number of each testbed that is set by what the paper's observers
-//! reconstructed (section 6.2). In `map21` only values count at which router 7 is within hearing of all three
-//! senders on the way to router 1 (decision 0019).
+//! How far observers hear: the one parameter of each testbed that is fitted to what the paper's observers
+//! reconstructed (section 6.2). In `map21` only values count at which router 7 hears all three senders on the
+//! route to router 1 (decision 0019).
 
 use super::heard::Heard;
 use super::observe::{DITTO, WAYS};
@@ -13,7 +13,7 @@ use crate::experiment::{
 use report::{Chart, Curve};
 use sim::scenario::Scenario;
 
-/// One value of `overhear_m` that is tried.
+/// A value of `overhear_m` to try.
 #[derive(Clone, Copy, Debug)]
 struct Trial {
     scenario: &'static str,
@@ -77,12 +77,12 @@ fn testbed(trial: &Trial) -> Option<&'static Testbed> {
     TESTBEDS.iter().find(|it| it.scenario == trial.scenario)
 }
 
-/// What observers reconstruct at one value.
+/// What observers reconstruct with one value.
 struct Tried<'a> {
     trial: &'a Trial,
     any: Estimate,
     half: Estimate,
-    /// How far both are from the paper's, in points.
+    /// Distance of both shares from the paper's, in percentage points.
     off: f64,
     paper: [f64; 2],
 }
@@ -164,7 +164,7 @@ fn picture(scenario: &str, tried: &[&Tried<'_>]) -> Picture {
     }
 }
 
-/// Which value is nearest, and which one the scenario has.
+/// Which value is nearest to the paper, and which one the scenario has.
 fn verdict(scenario: &str, tried: &[&Tried<'_>]) -> String {
     let best = tried.iter().min_by(|a, b| a.off.total_cmp(&b.off));
     let best =

@@ -1,4 +1,4 @@
-//! The paper's figures, with our curves.
+//! The paper's figures with our curves.
 
 use super::fetch::{PUBLISHED, SERVED};
 use super::heard::Heard;
@@ -10,10 +10,10 @@ use super::{FETCHINGS, TESTBEDS};
 use crate::experiment::{Estimate, Picture, Samples};
 use report::{Chart, Curve, Distribution, Series};
 
-/// More than any hop carries: what is above came out of the router's own store.
+/// Upper end of the axis, more than any hop carries. Faster transfers came from the router's own store.
 const HIGHEST_KBPS: f64 = 8000.0;
 
-/// Schemes of figure 17, and ours; the variants of ours are in the distributions.
+/// The schemes of figure 17, and ours. Variants of ours are shown in the distributions only.
 const THE_PAPERS: [&str; 4] = ["end-to-end", "on-path", PUBLISHED, "ditto"];
 
 pub(super) fn pictures(samples: &Samples) -> Vec<Picture> {
@@ -47,7 +47,7 @@ fn reconstruction(samples: &Samples) -> Vec<Picture> {
     vec![efficiency("fig11", "Figure 11: chunks of a transfer that observers reconstruct", series)]
 }
 
-/// Figures 12 to 16, which the paper has of the campus alone.
+/// Figures 12 to 16, which the paper shows for the campus only.
 fn of_testbed(samples: &Samples, panel: &'static str, paper: &str) -> Vec<Picture> {
     let heard = Heard::new(samples, panel, DITTO);
     let coarse = Heard::new(samples, panel, COARSE);
@@ -142,7 +142,7 @@ fn of_observers(name: &str, caption: &str, x: &str, series: Vec<Series>) -> Pict
     Picture { name: name.to_owned(), caption: caption.to_owned(), svg: picture.svg() }
 }
 
-/// Figures 17 to 20: the distribution, and where there is one order each receiver in it.
+/// Figures 17 to 20: the distribution; and each receiver, if there is only one order.
 fn throughput(samples: &Samples, panel: &'static str) -> Vec<Picture> {
     let served = |series| Served::new(samples, panel, series);
     let series = SERVED.iter().map(|it| Series {
@@ -150,7 +150,7 @@ fn throughput(samples: &Samples, panel: &'static str) -> Vec<Picture> {
         values: served(it.series).throughputs(),
         paper: paper_median(panel, it.series).map(|it| (it, 0.5)).into_iter().collect(),
     });
-    // Of real daemons some may not have been run yet.
+    // Of runs with real daemons, some series may be missing.
     let series = series.filter(|it| !it.values.is_empty());
     let caption = format!("{}{panel}: throughput of receivers", figure(panel));
     let picture = Distribution {
@@ -171,7 +171,7 @@ fn throughput(samples: &Samples, panel: &'static str) -> Vec<Picture> {
     pictures
 }
 
-/// Figure 17: each receiver, in the order in which they asked.
+/// Figure 17: each receiver, in the order of the requests.
 fn each(samples: &Samples, panel: &'static str) -> Picture {
     let cut = |it: Estimate| match it.mean > HIGHEST_KBPS {
         true => Estimate { mean: HIGHEST_KBPS, sure: None, ..it },
@@ -190,7 +190,7 @@ fn each(samples: &Samples, panel: &'static str) -> Picture {
     Picture { name: format!("fig17-{}", panel.replace(' ', "-")), caption, svg }
 }
 
-/// Of each receiver, where its bytes came from with ditto.
+/// The sources of each receiver's bytes with ditto.
 fn sources(samples: &Samples, panel: &'static str) -> Picture {
     let curve = |column: &&str| {
         let each = Served::new(samples, panel, "ditto").each(column).into_iter().enumerate();

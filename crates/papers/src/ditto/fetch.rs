@@ -1,4 +1,4 @@
-//! Throughput, section 6.4: the leaves fetch one file after another's transfer, with what earlier
+//! Throughput, section 6.4: leaves fetch one file, each after another leaf's transfer, with what earlier
 //! transfers have left in the routers' stores.
 
 use super::observe::COARSE;
@@ -8,27 +8,27 @@ use sim::result::Transfer;
 use sim::scenario::Scenario;
 use wire::Scheme;
 
-/// Who is served how.
+/// A scheme under which receivers are served.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Served {
-    /// As the paper calls it.
+    /// Its name in the paper.
     pub series: &'static str,
-    /// As we do.
+    /// Our scheme.
     pub scheme: Scheme,
-    /// What routers do otherwise than by default.
+    /// Keys in which routers differ from the defaults.
     pub keys: &'static [(&'static str, &'static str)],
 }
 
 pub(super) const ON_PATH: &str = "on-path";
-/// Ditto as its paper has it: what is held against the paper's figures. Ours is "ditto".
+/// Ditto as its paper describes it, which is compared with the paper's figures. Our own variant is "ditto".
 pub(super) const PUBLISHED: &str = "ditto-paper";
-/// Units that were half heard are dropped.
+/// Units overheard in part are dropped.
 pub(super) const WITHOUT_REPAIR: &str = "ditto without repair";
 /// The paper's "without inter-stream reassembly".
 pub(super) const WITHOUT_JOINING: &str = "ditto without joining";
 pub(super) const ON_PATH_COARSE: &str = "on-path 32 KiB";
 
-/// All that are compared, from nothing to everything.
+/// All schemes that are compared, from no caching to all features.
 pub(super) const SERVED: [Served; 8] = [
     Served { series: "end-to-end", scheme: Scheme::EndToEnd, keys: &[] },
     Served { series: ON_PATH, scheme: Scheme::PhThcp, keys: &[] },
@@ -40,45 +40,45 @@ pub(super) const SERVED: [Served; 8] = [
     Served { series: COARSE, scheme: Scheme::Ditto, keys: &[("units", "32KiB")] },
 ];
 
-/// Leaves that ask.
+/// Leaves that request the file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Leaves {
-    /// Of ours.
+    /// The scenario.
     pub scenario: &'static str,
-    /// As the scenario's key `receivers` takes them.
+    /// The leaves, as the scenario's key `receivers` takes them.
     pub receivers: &'static str,
 }
 
-/// In the order in which figure 17 has them, as far as our testbed has such leaves.
+/// The leaves of figure 17 in its order, as far as our testbed has them.
 pub(super) const EMULAB: Leaves = Leaves { scenario: "emulab8", receivers: "1 2 3 5 7" };
-/// The paper's.
+/// The paper's leaves.
 pub(super) const MAP: Leaves =
     Leaves { scenario: "map21", receivers: "2 3 5 7 14 15 18 19 25 27 38" };
 
-/// When they ask.
+/// When leaves begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum When {
-    /// One when the other has its file.
+    /// Each begins when the one before has its file.
     Sequential,
-    /// One so many seconds after the other, whatever it has by then.
+    /// Each begins this many seconds after the one before.
     Staggered(u32),
 }
 
-/// A picture's worth of runs.
+/// The runs of one picture.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fetching {
     /// Its name.
     pub panel: &'static str,
-    /// Who asks.
+    /// The leaves that fetch.
     pub leaves: Leaves,
-    /// When.
+    /// When they begin.
     pub when: When,
-    /// In which orders: 0 as listed, others shuffled by this number.
+    /// Their orders: 0 is the listed order, other numbers are seeds of shuffles.
     pub orders: &'static [u64],
 }
 
 impl Fetching {
-    /// Each order with each scheme.
+    /// A point for each order and scheme.
     pub fn points(self, rank: usize) -> Vec<Point> {
         let served = SERVED.into_iter().enumerate();
         let points = served.flat_map(|(place, served)| {
@@ -96,7 +96,7 @@ impl Fetching {
         points.collect()
     }
 
-    /// A run in an order, with other values of keys.
+    /// A trial in one order, with `keys` set in addition.
     pub fn trial(
         self,
         served: Served,
@@ -110,7 +110,7 @@ impl Fetching {
         Ok(Trial { scenario, settings, scheme, seed, is_observed: false })
     }
 
-    /// What the scenario's keys are for that; receivers ask in the order in which they are listed.
+    /// The scenario's settings for that. Receivers ask in the order in which they are listed.
     pub fn settings(self, order: u64) -> Result<Vec<(String, String)>, String> {
         let stagger_s = match self.when {
             When::Sequential => 0,
@@ -137,13 +137,13 @@ fn setting((key, value): (&str, &str)) -> (String, String) {
     (key.to_owned(), value.to_owned())
 }
 
-/// What each transfer of a run brings.
+/// A row for each transfer of a run.
 pub(super) fn receivers(_: &Scenario, outcome: &Outcome) -> Vec<Vec<f64>> {
     let rows = outcome.result.transfers.iter().enumerate();
     rows.map(|(place, transfer)| figures(place, transfer)).collect()
 }
 
-/// What a receiver got, and from where.
+/// The figures of one receiver: throughput, and its bytes by source.
 fn figures(place: usize, transfer: &Transfer) -> Vec<f64> {
     let share = |source: &str| {
         let bytes = transfer.bytes_by_source.get(source).copied().unwrap_or(0);

@@ -1,5 +1,6 @@
-//! Figure 1: what TCP carries between any two routers, by the number of hops; and UDP beside it. The losses of
-//! `map21` were set by one median of transfers that end at the gateway: here is what they mean elsewhere.
+//! Figure 1: TCP throughput between any two routers by number of hops, and UDP beside it. The losses of
+//! `map21` were fitted to one median of transfers from the gateway; this shows what they mean for all other
+//! pairs.
 
 use std::time::Duration;
 
@@ -29,16 +30,16 @@ pub(crate) const FIG1: Experiment = Experiment {
 
 const SCENARIO: &str = "map21";
 const ROUTERS: usize = 22;
-/// How long each flow lasts: what netperf takes unless told otherwise.
+/// Duration of each flow: netperf's default.
 const LASTS: Duration = Duration::from_secs(10);
-/// More than a hop carries.
+/// More than one hop carries.
 const SATURATED: Kind = Kind::Udp { bits_per_second: 8_000_000 };
 const SERIES: [(&str, Kind); 2] = [("tcp", Kind::Tcp), ("udp", SATURATED)];
-/// The figure has curves up to so many hops.
+/// The figure has curves up to this number of hops.
 const HOPS_MAX: usize = 4;
-/// Of a few points, every so manieth pair.
+/// A quick run takes only every 45th pair.
 const QUICK_STEP: usize = 45;
-/// Says which streams of a seed a pair's flow has.
+/// Number of the random stream of the pairs' flows.
 const PAIRS: u16 = 11;
 
 fn plan(extent: Extent) -> Vec<Point> {
@@ -56,7 +57,7 @@ fn plan(extent: Extent) -> Vec<Point> {
     points
 }
 
-/// What all flows have in common: each row says how many hops its own goes.
+/// The settings that all flows share. Each row has its number of hops.
 fn setting() -> Result<Setting, String> {
     let scenario = Scenario::load(SCENARIO, &[]).map_err(|error| error.to_string())?;
     let mut setting = scenario.setting(None);
@@ -65,7 +66,7 @@ fn setting() -> Result<Setting, String> {
     Ok(setting)
 }
 
-/// One flow, alone.
+/// Runs one flow, alone.
 fn run(from: usize, to: usize, kind: Kind, seed: u64) -> Result<Vec<f64>, String> {
     let scenario = Scenario::load(SCENARIO, &[]).map_err(|error| error.to_string())?;
     let scope = scenario.radio.loss_scope;
@@ -77,7 +78,7 @@ fn run(from: usize, to: usize, kind: Kind, seed: u64) -> Result<Vec<f64>, String
     Ok(row(&[("hops", hops as f64), ("kbps", outcome.goodput_kbps)]))
 }
 
-/// Throughputs of all pairs that are so many hops apart, by seeds.
+/// Throughputs of all pairs that are `hops` hops apart, by seed.
 fn by_hops(samples: &Samples, series: &str, hops: usize) -> Vec<Vec<f64>> {
     let of = |column| samples.by_seed(SCENARIO, series, column);
     let seeds = of("hops").into_iter().zip(of("kbps"));
@@ -88,7 +89,7 @@ fn by_hops(samples: &Samples, series: &str, hops: usize) -> Vec<Vec<f64>> {
     here.collect()
 }
 
-/// Their median, of each seed.
+/// The median of these, for each seed.
 fn medians(samples: &Samples, series: &str, hops: usize) -> Vec<f64> {
     by_hops(samples, series, hops).into_iter().filter_map(stats::median).collect()
 }
@@ -184,7 +185,7 @@ fn far(hops: usize) -> String {
     format!("{hops} hop{}", if hops == 1 { "" } else { "s" })
 }
 
-/// How many pairs are how far apart.
+/// The number of pairs at each distance.
 fn counts(samples: &Samples, series: &str) -> String {
     let of = |hops| by_hops(samples, series, hops).first().map_or(0, Vec::len);
     let near: Vec<_> = (1..=HOPS_MAX).map(|hops| of(hops).to_string()).collect();

@@ -1,9 +1,9 @@
-//! Ditto's section 6: what observers reconstruct, and what the clients of a mesh that overhears get.
+//! Ditto's section 6: what observers reconstruct, and what clients get in a mesh whose routers overhear.
 //!
-//! *Where to start:* `observe.rs` for figures 11 to 16, `fetch.rs` for figures 17 to 20; `summary.rs` puts
-//! ours beside the paper's, `draw.rs` draws both. `calibrate.rs` is how the one number of each testbed
-//! was found that says what observers lose, `topology_fit/` how it was found where the campus's routers stand. `sensitivity.rs` is what gains depend on, `fig1.rs` what the losses mean
-//! between all pairs.
+//! *Where to start:* `observe.rs` for figures 11 to 16, `fetch.rs` for figures 17 to 20. `summary.rs`
+//! compares our figures with the paper's, `draw.rs` draws both. `calibrate.rs` fits the one parameter of each
+//! testbed that says what observers lose; `topology_fit/` finds places for the campus's routers.
+//! `sensitivity.rs` shows what gains depend on, `fig1.rs` what the losses mean between all pairs.
 
 mod calibrate;
 mod draw;
@@ -40,11 +40,11 @@ pub(crate) const ALL: Experiment = Experiment {
 /// One of the paper's testbeds.
 #[derive(Debug)]
 struct Testbed {
-    /// Ours.
+    /// Our scenario.
     scenario: &'static str,
-    /// As `data/targets` calls it.
+    /// Its name in `data/targets`.
     paper: &'static str,
-    /// Everybody but the gateway.
+    /// All routers but the gateway.
     receivers: &'static [&'static str],
 }
 
@@ -64,7 +64,7 @@ const TESTBEDS: [Testbed; 2] = [
     },
 ];
 
-/// What is fetched, and in which orders.
+/// What is fetched, in which orders.
 const FETCHINGS: [Fetching; 6] = [
     Fetching { panel: "emulab8 one by one", leaves: EMULAB, when: When::Sequential, orders: &[0] },
     Fetching { panel: "emulab8 every 5 s", leaves: EMULAB, when: When::Staggered(5), orders: &[0] },
@@ -84,7 +84,7 @@ const FETCHINGS: [Fetching; 6] = [
     },
 ];
 
-/// Of each row; those that a row has nothing for stay empty. Shares in per cent.
+/// The columns of a row; a row leaves those empty that it has no value for. Shares are in per cent.
 const COLUMNS: &[&str] = &[
     "node",
     "relay",
@@ -108,14 +108,14 @@ const COLUMNS: &[&str] = &[
     "origin",
 ];
 
-/// A row of these figures, in the order of the columns.
+/// A row with these figures, in the order of the columns.
 fn row(figures: &[(&str, f64)]) -> Vec<f64> {
     debug_assert!(figures.iter().all(|(name, _)| COLUMNS.contains(name)), "{figures:?}");
     let figure = |column: &&str| figures.iter().find(|(name, _)| name == column);
     COLUMNS.iter().map(|it| figure(it).map_or(f64::NAN, |(_, figure)| *figure)).collect()
 }
 
-/// A figure of a row; NaN for one that it does not have.
+/// A figure of a row; NaN if the row does not have it.
 fn figure(row: &[f64], name: &str) -> f64 {
     let place = COLUMNS.iter().position(|it| *it == name);
     place.and_then(|it| row.get(it)).copied().unwrap_or(f64::NAN)

@@ -1,4 +1,4 @@
-//! Reconstruction, section 6.2: one transfer at a time with empty caches, and all routers but its ends
+//! Reconstruction, section 6.2: one transfer at a time with empty caches. All routers but the two ends
 //! listen.
 
 use super::{Testbed, row};
@@ -7,36 +7,36 @@ use sim::observers::Made;
 use sim::scenario::{self, Scenario, Units};
 use wire::Scheme;
 
-/// Says which streams of a seed transfers to one receiver have.
+/// Number of the random stream of transfers to a receiver.
 const TRANSFERS: u16 = 9;
 
-/// How the file travels while others listen.
+/// How the file is sent while routers listen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Way {
-    /// On the page, and in CSV.
+    /// The name on the page and in CSV.
     pub series: &'static str,
-    /// Hop by hop, or in one connection.
+    /// Hop by hop, or over one connection from end to end.
     pub scheme: Scheme,
-    /// How long chunks are.
+    /// The size of chunks.
     pub units: Units,
 }
 
-/// Ditto's way; and one connection from the gateway to the receiver, chunks and all: with empty caches,
-/// a router's store has no part in it.
+/// Ditto's way, hop by hop; and the same chunks over one connection from the gateway to the receiver. With
+/// empty caches the routers' stores make no difference.
 pub(super) const WAYS: [Way; 3] = [
     Way { series: DITTO, scheme: Scheme::PhThcp, units: Units::Fine },
     Way { series: COARSE, scheme: Scheme::PhThcp, units: Units::Coarse },
     Way { series: END_TO_END, scheme: Scheme::Thcp, units: Units::Fine },
 ];
 
-/// Chunks of 8 KiB.
+/// Hop by hop, with chunks of 8 KiB.
 pub(super) const DITTO: &str = "ditto";
-/// Chunks of 32 KiB.
+/// Hop by hop, with chunks of 32 KiB.
 pub(super) const COARSE: &str = "ditto 32 KiB";
 pub(super) const END_TO_END: &str = "end-to-end";
 
 impl Way {
-    /// A point for each receiver of a testbed, with other values of keys where `settings` says so.
+    /// A point for each receiver of a testbed, with `settings` in addition.
     pub fn points(
         self,
         testbed: &Testbed,
@@ -68,7 +68,7 @@ impl Way {
         Ok(trial)
     }
 
-    /// Each observer of the transfer to a scenario's first receiver, in virtual time.
+    /// A row for each observer of the transfer to a scenario's first receiver, in virtual time.
     pub fn watch(self, scenario: &Scenario, seed: u64) -> Result<Vec<Vec<f64>>, String> {
         let mut scenario = scenario.clone();
         scenario.variant.units = self.units;
@@ -77,12 +77,12 @@ impl Way {
     }
 }
 
-/// Transfers to different receivers have different chance.
+/// A seed of its own for each receiver's transfer.
 fn chance(scenario: &Scenario, seed: u64) -> u64 {
     scenario::seed(seed, scenario.receivers[0], TRANSFERS)
 }
 
-/// A row of each observer of the one transfer.
+/// A row for each observer of the one transfer.
 fn observers(scenario: &Scenario, outcome: &Outcome) -> Vec<Vec<f64>> {
     let receiver = scenario.receivers[0];
     let path = scenario.path(receiver);
@@ -111,7 +111,7 @@ fn observers(scenario: &Scenario, outcome: &Outcome) -> Vec<Vec<f64>> {
     listeners.map(observer).collect()
 }
 
-/// A part in per cent; of nothing, none.
+/// A part in per cent; 0 of nothing.
 fn percent(part: u64, whole: u64) -> f64 {
     if whole > 0 { 100.0 * part as f64 / whole as f64 } else { 0.0 }
 }

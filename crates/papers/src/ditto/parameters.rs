@@ -1,4 +1,4 @@
-//! What the paper leaves out of its testbeds, and what we took.
+//! Parameters that the paper does not give for its testbeds, and our values.
 
 use super::TESTBEDS;
 use super::fetch::PUBLISHED;
@@ -6,9 +6,9 @@ use crate::experiment::parameters::keys;
 use crate::experiment::{Chosen, Parameter};
 use sim::scenario::Scenario;
 
-/// Keys whose values the paper says.
+/// Keys whose values the paper gives.
 const STATED: [&str; 4] = ["gateway", "bytes", "phy", "stagger_s"];
-/// Keys that have a word of their own below.
+/// Keys that have an entry of their own below.
 const TOLD: [&str; 12] = [
     "receivers",
     "order",
@@ -24,7 +24,7 @@ const TOLD: [&str; 12] = [
     "overhear_spell_ms",
 ];
 
-/// All of them, by both testbeds.
+/// All parameters, for both testbeds.
 pub(super) fn parameters() -> Vec<Parameter> {
     let testbeds: Vec<_> =
         TESTBEDS.iter().filter_map(|it| Scenario::load(it.scenario, &[]).ok()).collect();

@@ -1,6 +1,6 @@
-//! What gains depend on: how well routers hear what is for others, and whether half-heard chunks are repaired.
-//! Nothing here is set by a throughput, and nothing is held against the paper: it says which part of a gain is
-//! the choice of a medium, and which is the system's.
+//! What gains depend on: how well routers overhear, and whether partly overheard chunks are repaired. Nothing
+//! here is fitted to a throughput or compared with the paper. It shows which part of a gain comes from the
+//! model of the medium, and which from the system.
 
 use super::fetch::{EMULAB, MAP};
 use super::fetch::{Fetching, ON_PATH, PUBLISHED, SERVED, Served as Scheme, When, receivers};
@@ -25,11 +25,12 @@ pub(crate) const SENSITIVITY: Experiment = Experiment {
 
 const ORDERS: &[u64] = &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
 
-/// A testbed, where nobody listens: panels of ways of listening have its name and theirs.
+/// A testbed, and the panel without overhearing. Panels of ways of listening add the way's name to the
+/// testbed's.
 #[derive(Clone, Copy, Debug)]
 struct Bed {
     scenario: &'static str,
-    /// In the legend.
+    /// Its name in the legend.
     short: &'static str,
     fetching: Fetching,
 }
@@ -52,19 +53,19 @@ static BEDS: [Bed; 2] = [
     },
 ];
 
-/// A way of listening: what is lost of frames for others.
+/// A way of listening: the loss of frames for others.
 #[derive(Clone, Copy, Debug)]
 struct Way {
-    /// Below its bars.
+    /// Its name below the bars.
     name: &'static str,
-    /// In words.
+    /// Its description.
     about: &'static str,
-    /// By testbed, in the order of [`BEDS`].
+    /// Its panels by testbed, in the order of [`BEDS`].
     panels: [&'static str; 2],
     keys: [&'static [(&'static str, &'static str)]; 2],
 }
 
-/// From those who hear the least.
+/// From the way in which routers hear least.
 static WAYS: [Way; 5] = [
     Way {
         name: "as one's own",
@@ -116,7 +117,7 @@ fn plan(extent: Extent) -> Vec<Point> {
             points.extend(schemes(OVER).flat_map(|it| bed.points(panel, it, keys, orders)));
         }
     }
-    // They are listed as they come.
+    // Panels are listed in this order.
     points
 }
 
@@ -125,7 +126,7 @@ fn schemes(series: [&'static str; 2]) -> impl Iterator<Item = Scheme> {
 }
 
 impl Bed {
-    /// A scheme in each order, with other values of keys.
+    /// A scheme in each order, with `keys` set in addition.
     fn points(
         &self,
         panel: &'static str,
@@ -144,7 +145,7 @@ impl Bed {
     }
 }
 
-/// Where a panel's series comes among the others.
+/// The rank of a panel's series among the others.
 fn rank(panel: &str, served: Scheme) -> usize {
     let panels = BEDS.iter().enumerate().flat_map(|(place, bed)| {
         [bed.scenario].into_iter().chain(WAYS.iter().map(move |way| way.panels[place]))
@@ -154,7 +155,7 @@ fn rank(panel: &str, served: Scheme) -> usize {
     place * SERVED.len() + series
 }
 
-/// What is told: a way of listening in a testbed, and what is over what there.
+/// A row: the gain of one scheme over another, for a way of listening in a testbed.
 struct Gain {
     place: usize,
     way: &'static Way,
@@ -172,7 +173,7 @@ impl Gain {
         Served::new(samples, self.panel(), self.over).gain(&under)
     }
 
-    /// The paper's, which has it of one testbed and does not know how well its routers heard.
+    /// The paper's gain, which it gives for one testbed. It does not say how well its routers overhear.
     fn paper(&self) -> Option<f64> {
         let metric = format!("median_gain_vs_{}_random_orders", self.under);
         let is_theirs = self.place == 0 && self.over == PUBLISHED;
@@ -217,7 +218,7 @@ fn summarise(samples: &Samples) -> Findings {
     }
 }
 
-/// All gains over end to end.
+/// All gains over end-to-end.
 fn picture(samples: &Samples) -> Picture {
     let bars = |way: &'static Way| {
         let of_way = gains(UNDER[0]).filter(move |it| it.way.name == way.name);

@@ -5,7 +5,7 @@ use crate::experiment::resample::Series;
 use crate::experiment::{Estimate, Samples};
 use report::stats;
 
-/// Receivers of one picture under one scheme, in all its orders.
+/// The receivers of one picture under one scheme, in all its orders.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Served<'a> {
     samples: &'a Samples,
@@ -27,17 +27,17 @@ impl<'a> Served<'a> {
         self.samples.series([self.panel, self.series], None, Some("node"))
     }
 
-    /// The mean over the seeds of the median.
+    /// The median, averaged over seeds.
     pub fn median(&self) -> Estimate {
         self.drawn().mean(median)
     }
 
-    /// One scheme's median over another's.
+    /// The ratio of this scheme's median to another's.
     pub fn gain(&self, under: &Self) -> Estimate {
         self.drawn().ratio(median, &under.drawn(), median)
     }
 
-    /// All throughputs, each receiver's mean over the seeds, as the paper's averages over runs.
+    /// All throughputs, each receiver's averaged over seeds, as the paper averages over runs.
     pub fn throughputs(&self) -> Vec<f64> {
         let seeds = self.samples.by_seed(self.panel, self.series, "kbps");
         let receivers = seeds.iter().map(Vec::len).min().unwrap_or(0);
@@ -45,7 +45,7 @@ impl<'a> Served<'a> {
         (0..receivers).map(mean).collect()
     }
 
-    /// A figure of each receiver, and the receivers in the order in which they asked; of the first order.
+    /// A figure of each receiver in the first order, in the order of the requests.
     pub fn each(&self, column: &str) -> Vec<(f64, Estimate)> {
         let nodes = self.samples.by_seed(self.panel, self.series, "node");
         let figures = self.samples.by_seed(self.panel, self.series, column);
@@ -69,7 +69,7 @@ impl<'a> Served<'a> {
         self.drawn().mean(mean)
     }
 
-    /// How many transfers did not end well.
+    /// Number of failed transfers.
     pub fn failed(&self) -> usize {
         let whole = self.samples.by_seed(self.panel, self.series, "whole");
         whole.into_iter().flatten().filter(|it| *it < 1.0).count()

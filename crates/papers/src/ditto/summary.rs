@@ -1,4 +1,4 @@
-//! Ours beside what the paper's text says.
+//! Our figures beside those of the paper's text.
 
 use super::fetch::{ON_PATH_COARSE, PUBLISHED, SERVED, WITHOUT_JOINING, WITHOUT_REPAIR};
 use super::heard::Heard;
@@ -8,12 +8,13 @@ use super::{FETCHINGS, TESTBEDS, Testbed};
 use super::{draw, parameters, targets};
 use crate::experiment::{Comparison, Estimate, Expectation, Findings, Samples, Standing};
 
-/// By the paper's reassembly, which needs each chunk's first packet on each stream; its overhead.
+/// Reassembly as in the paper, which needs each chunk's first packet in each stream; and its overhead.
 pub(super) const EFFICIENCY: &str = "efficiency_first";
 pub(super) const OVERHEAD: &str = "overhead_first";
-/// The transfer and the observer of which the paper tells what streams of several hops brought (section 6.3).
+/// The receiver and the observer for which the paper says what joining streams of several hops gains (section
+/// 6.3).
 const SEVERAL_HOPS: (f64, f64) = (1.0, 7.0);
-/// Why rows are no predictions.
+/// Why rows are not predictions.
 const BY_SHARES: Standing = Standing::Set("overhear_m was set by it (decisions 0015, 0019)");
 const BY_PLACES: Standing = Standing::Set("places of map21 were chosen by it (decision 0019)");
 const BY_LOSS: Standing = Standing::Set("loss was set by it (decision 0007)");
@@ -22,7 +23,7 @@ const NO_FEWER: Standing =
 const NO_MORE: Standing = Standing::Given("what is joined is no longer kept in vain");
 const NO_NEED: Standing = Standing::Given("leaving out a need loses no chunk");
 const BY_MEDIANS: Standing = Standing::Given("follows from the medians");
-/// Section 8: what a router hears in a day, of the median and of the largest, in GB.
+/// Section 8: what the median router and the busiest one hear in a day, in GB.
 const DAY_GB: [f64; 2] = [3.0, 13.0];
 
 pub(super) fn summarise(samples: &Samples) -> Findings {
@@ -48,7 +49,8 @@ pub(super) fn summarise(samples: &Samples) -> Findings {
     }
 }
 
-/// What the paper says of reconstruction. The shares set `overhear_m`, and all of it the places of `map21`.
+/// What the paper says of reconstruction. The shares set `overhear_m`; all of these rows set the places of
+/// `map21`.
 fn observers(samples: &Samples, testbed: &Testbed) -> Vec<Comparison> {
     let heard = Heard::new(samples, testbed.scenario, DITTO);
     let coarse = Heard::new(samples, testbed.scenario, COARSE);
@@ -110,7 +112,7 @@ fn observers(samples: &Samples, testbed: &Testbed) -> Vec<Comparison> {
     ]
 }
 
-/// Schemes of reassembly, and what the first packet costs.
+/// Ways of reassembly, and the cost of needing the first packet.
 fn details(samples: &Samples, testbed: &Testbed) -> Vec<Comparison> {
     let heard = Heard::new(samples, testbed.scenario, DITTO);
     let direct = Heard::new(samples, testbed.scenario, END_TO_END);
@@ -160,8 +162,8 @@ fn details(samples: &Samples, testbed: &Testbed) -> Vec<Comparison> {
     rows
 }
 
-/// By how much more a router reconstructs of one transfer than from each stream alone, in per cent of all
-/// chunks.
+/// How much more of a transfer a router reconstructs by joining streams than from each stream alone, in per
+/// cent of all chunks.
 fn several_hops(samples: &Samples, panel: &str, receiver: f64, node: f64) -> Estimate {
     let values = |column| samples.values(panel, DITTO, receiver, column);
     let each = values("node").into_iter().zip(values(EFFICIENCY)).zip(values("efficiency_alone"));
@@ -169,7 +171,7 @@ fn several_hops(samples: &Samples, panel: &str, receiver: f64, node: f64) -> Est
     Estimate::of(&gains.collect::<Vec<_>>())
 }
 
-/// What is told of one scheme over another. The paper's are of its own system.
+/// The pairs of schemes that are compared. The paper's are those of its own system.
 const GAINS: [[&str; 2]; 8] = [
     [PUBLISHED, "end-to-end"],
     [PUBLISHED, "on-path"],
@@ -181,7 +183,7 @@ const GAINS: [[&str; 2]; 8] = [
     [COARSE, ON_PATH_COARSE],
 ];
 
-/// Medians, and what schemes gain over each other.
+/// Medians, and gains of schemes over each other.
 fn throughputs(samples: &Samples, panel: &'static str) -> Vec<Comparison> {
     let of = |series| Served::new(samples, panel, series);
     let median = |series| paper_median(panel, series);
@@ -214,7 +216,7 @@ fn throughputs(samples: &Samples, panel: &'static str) -> Vec<Comparison> {
     medians.chain(gains).collect()
 }
 
-/// Where receivers' bytes came from.
+/// The sources of receivers' bytes.
 fn shares(samples: &Samples, panel: &'static str) -> Vec<Comparison> {
     let served = Served::new(samples, panel, "ditto");
     let kinds = [
@@ -236,7 +238,7 @@ fn shares(samples: &Samples, panel: &'static str) -> Vec<Comparison> {
     kinds.into_iter().map(row).collect()
 }
 
-/// Section 8, from what our observers hear.
+/// Section 8, computed from what our observers hear.
 fn sizes(samples: &Samples, testbed: &Testbed) -> Vec<String> {
     let heard = Heard::new(samples, testbed.scenario, DITTO);
     if heard.nodes().is_empty() {
@@ -262,14 +264,14 @@ fn sizes(samples: &Samples, testbed: &Testbed) -> Vec<String> {
     )]
 }
 
-/// Transfers that observers heard and that did not end: what was on the air counts as it is.
+/// Transfers that observers heard and that failed. What was on the air counts all the same.
 fn unfinished(samples: &Samples, testbed: &Testbed) -> Vec<String> {
     let count = |series: &str| {
         let xs = samples.xs(testbed.scenario).into_iter();
         let of = |x| samples.values(testbed.scenario, series, x, "whole");
         let observers = Heard::new(samples, testbed.scenario, series).nodes().len();
         let broken = xs.flat_map(of).filter(|it| *it < 1.0).count();
-        // Each observer of a transfer has a row; the receiver is none.
+        // Each observer of a transfer has a row; the receiver has none.
         broken / observers.saturating_sub(1).max(1)
     };
     WAYS.iter()
@@ -293,7 +295,7 @@ fn failures(samples: &Samples, panel: &'static str) -> Vec<String> {
         .collect()
 }
 
-/// A median of the paper's, in kbit/s.
+/// A median of the paper, in kbit/s.
 pub(super) fn paper_median(panel: &str, series: &str) -> Option<f64> {
     let (testbed, metric) = match panel {
         "emulab8 one by one" => ("emulab", "median_throughput_sequential"),
@@ -304,7 +306,7 @@ pub(super) fn paper_median(panel: &str, series: &str) -> Option<f64> {
     targets::figure(testbed, theirs(series)?, metric)
 }
 
-/// A gain that the paper prints, or that its medians have.
+/// A gain that the paper prints, or that follows from its medians.
 pub(super) fn paper_gain(panel: &str, over: &str, under: &str) -> Option<f64> {
     if panel == "emulab8 in ten orders" {
         let metric = format!("median_gain_vs_{under}_random_orders");
@@ -313,7 +315,7 @@ pub(super) fn paper_gain(panel: &str, over: &str, under: &str) -> Option<f64> {
     Some(paper_median(panel, over)? / paper_median(panel, under)?)
 }
 
-/// What the paper calls a series of ours; `None` of our own system, which it does not have.
+/// The paper's name of a series of ours; `None` for our own variants, which it does not have.
 fn theirs(series: &str) -> Option<&str> {
     match series {
         "ditto" => None,

@@ -4,7 +4,7 @@ use crate::experiment::targets::find;
 
 const FIGURES: &str = include_str!("../../data/targets/ditto.csv");
 
-/// One of them; `None` if it prints none.
+/// One figure; `None` if the paper does not print it.
 pub(super) fn figure(testbed: &str, scheme: &str, metric: &str) -> Option<f64> {
     let sections = ["section6.2", "section6.2.2", "section6.3", "section6.4.2"];
     sections.into_iter().find_map(|section| find(FIGURES, [section, testbed, scheme, metric]))

@@ -1,29 +1,29 @@
-//! Means over runs, and how sure they are.
+//! Means over runs, and their confidence intervals.
 
 use report::Mean;
 
-/// A mean, and where it lies.
+/// A mean and its confidence intervals.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Estimate {
     /// The mean.
     pub mean: f64,
-    /// `None` of a single run: nobody knows.
+    /// `None` for a single run, which has no interval.
     pub sure: Option<Intervals>,
-    /// Of so many runs.
+    /// Number of runs.
     pub runs: usize,
 }
 
 /// Confidence intervals of a mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Intervals {
-    /// Of 95 %.
+    /// The 95 % interval.
     pub wide: [f64; 2],
-    /// Of 90 %: two tests of one side each, at 5 %.
+    /// The 90 % interval: two one-sided tests at 5 %.
     pub narrow: [f64; 2],
 }
 
 impl Estimate {
-    /// Of values that are independent of each other, by Student's t.
+    /// The estimate from independent values, by Student's t.
     pub fn of(values: &[f64]) -> Self {
         let runs = values.len();
         let mean = values.iter().sum::<f64>() / runs.max(1) as f64;
@@ -31,8 +31,8 @@ impl Estimate {
         Self { mean, sure: error.map(|it| Intervals::around(mean, it, runs - 1)), runs }
     }
 
-    /// Of the ratio of two means over the same seeds in virtual time. Runs of a seed have much of their chance
-    /// in common there, so the interval comes from their differences: that of a ratio estimator.
+    /// The ratio of two means over the same seeds in virtual time. Runs with the same seed share much of
+    /// their randomness, so the interval is that of a ratio estimator, from the runs' differences.
     pub fn ratio(over: &[f64], under: &[f64]) -> Self {
         let runs = over.len().min(under.len());
         let mean = |values: &[f64]| values[..runs].iter().sum::<f64>() / runs.max(1) as f64;
@@ -43,7 +43,7 @@ impl Estimate {
         Self { mean: ratio, sure: error.map(|it| Intervals::around(ratio, it, runs - 1)), runs }
     }
 
-    /// The interval of 95 %.
+    /// The 95 % interval.
     pub fn interval(&self) -> Option<[f64; 2]> {
         self.sure.map(|it| it.wide)
     }
@@ -62,14 +62,14 @@ impl From<Estimate> for Mean {
     }
 }
 
-/// The standard error of a mean, from the distances to it.
+/// The standard error of a mean, from the residuals.
 fn error(rests: impl Iterator<Item = f64>, runs: usize) -> Option<f64> {
     let freedom = runs.checked_sub(1).filter(|it| *it > 0)?;
     let variance = rests.map(|it| it * it).sum::<f64>() / freedom as f64;
     Some((variance / runs as f64).sqrt())
 }
 
-/// The 97.5 and the 95 % quantile of Student's t, from the tables; between the rows the larger ones.
+/// The 97.5 % and 95 % quantiles of Student's t from a table. Between its rows the larger value is used.
 fn student(freedom: usize) -> [f64; 2] {
     const FIRST: [[f64; 2]; 30] = [
         [12.706, 6.314],
@@ -116,7 +116,7 @@ fn student(freedom: usize) -> [f64; 2] {
 mod tests {
     use super::*;
 
-    /// By hand: of 1, 2, 3 the deviation is 1, and t(2) = 4.303.
+    /// By hand: the deviation of 1, 2, 3 is 1, and t(2) = 4.303.
     #[test]
     fn an_interval_is_students() {
         let estimate = Estimate::of(&[1.0, 2.0, 3.0]);

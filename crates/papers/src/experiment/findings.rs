@@ -1,4 +1,4 @@
-//! What an experiment found: ours beside the paper's, row by row.
+//! What an experiment found: our figures beside the paper's, row by row.
 
 use std::fmt::Write as _;
 
@@ -6,37 +6,37 @@ use super::estimate::Intervals;
 use super::parameters::Parameter;
 use super::{Estimate, Standing};
 
-/// What came of an experiment.
+/// The findings of an experiment.
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
-    /// In the order of the paper.
+    /// Pictures, in the order of the paper.
     pub pictures: Vec<Picture>,
-    /// In the order of the paper.
+    /// Rows, in the order of the paper.
     pub rows: Vec<Comparison>,
-    /// What the paper leaves out, or what we have differently.
+    /// Parameters that the paper does not give, or that we set differently.
     pub parameters: Vec<Parameter>,
-    /// What holds the receiver, and what decides whether a frame arrives: no figure means anything
-    /// without.
+    /// What holds an idle receiver, and what decides whether a frame is received. No figure can be compared
+    /// without it.
     pub medium: String,
-    /// What else one must know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
 
 /// A picture.
 #[derive(Clone, Debug)]
 pub struct Picture {
-    /// Of its file, after the experiment's.
+    /// The end of its file's name, after the experiment's.
     pub name: String,
-    /// Above it on the page.
+    /// The caption above it.
     pub caption: String,
-    /// It itself.
+    /// The picture itself.
     pub svg: String,
 }
 
 /// What the paper says of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Expectation {
-    /// A ratio of about 1: shown to be within 5 % of it (two tests of one side each, at 5 %).
+    /// A ratio of about 1, shown to be within 5 % of it (two one-sided tests at 5 %).
     Similar,
     /// A ratio above 1.
     More,
@@ -46,49 +46,49 @@ pub enum Expectation {
     Ratio(f64),
     /// This figure, within 25 %.
     Figure(f64),
-    /// Nothing: ours stands there for whoever wants to compare.
+    /// Nothing: our figure is shown without a comparison.
     Nothing,
 }
 
-/// Whether ours is as the paper says.
+/// Whether our figure agrees with the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// It is.
+    /// It agrees.
     Holds,
-    /// The mean is, but its confidence interval reaches to the other side.
+    /// The mean agrees, but its confidence interval includes values that do not.
     Leans,
-    /// It is not.
+    /// It does not agree.
     Fails,
-    /// One run shows nothing either way.
+    /// A single run shows nothing either way.
     Open,
-    /// There is nothing to compare with.
+    /// The paper has no figure for it.
     None,
 }
 
-/// A row: ours beside the paper's.
+/// A row: our figure beside the paper's.
 #[derive(Clone, Debug)]
 pub struct Comparison {
-    /// Rows of one heading stand together.
+    /// Rows with the same heading form a table.
     pub heading: String,
     /// What is compared.
     pub what: String,
-    /// Ours.
+    /// Our figure.
     pub ours: Estimate,
-    /// Its unit; empty of a ratio.
+    /// Its unit; empty for a ratio.
     pub unit: &'static str,
-    /// The paper's.
+    /// What the paper says.
     pub expected: Expectation,
-    /// Whether it could have come out otherwise; means nothing where the paper says nothing.
+    /// Whether the row is evidence of the model. Meaningless if the paper says nothing.
     pub standing: Standing,
 }
 
-/// How near a figure must be.
+/// Largest relative distance of a figure from the paper's.
 const NEAR: f64 = 0.25;
-/// How near to 1 a ratio must be where the paper says "similar".
+/// Largest distance of a ratio from 1 where the paper says "similar".
 const SIMILAR: f64 = 0.05;
 
 impl Comparison {
-    /// Ours over the paper's; `None` where the paper prints none.
+    /// Our figure over the paper's; `None` if the paper prints none.
     pub fn ratio(&self) -> Option<f64> {
         match self.expected {
             Expectation::Ratio(paper) | Expectation::Figure(paper) => Some(self.ours.mean / paper),
@@ -96,7 +96,7 @@ impl Comparison {
         }
     }
 
-    /// Whether it tells anything of the model: it was predicted, and the paper says what it should be.
+    /// Whether the row is evidence of the model: it was predicted, and the paper says what it should be.
     pub fn is_evidence(&self) -> bool {
         self.standing == Standing::Predicted && self.is_compared()
     }
@@ -106,7 +106,7 @@ impl Comparison {
         self.expected != Expectation::Nothing
     }
 
-    /// The verdict as a column has it. Of what was set or is given nothing can hold: it is met or not.
+    /// The verdict's text in a table. A row that was set or is given cannot hold: it is met or not.
     pub fn word(&self) -> &'static str {
         match (self.standing, self.verdict()) {
             (Standing::Predicted, verdict) => verdict.text(),
@@ -117,7 +117,7 @@ impl Comparison {
         }
     }
 
-    /// Whether ours is as the paper says.
+    /// Whether our figure agrees with the paper.
     pub fn verdict(&self) -> Verdict {
         let is_near = |it: f64, paper: f64| (it / paper - 1.0).abs() <= NEAR;
         match self.expected {
@@ -144,7 +144,7 @@ impl Comparison {
 }
 
 impl Expectation {
-    /// As a column of a table has it.
+    /// The text in a table.
     pub fn text(self) -> String {
         match self {
             Self::Similar => format!("≈ 1 (± {:.0} %)", SIMILAR * 100.0),
@@ -158,7 +158,7 @@ impl Expectation {
 }
 
 impl Verdict {
-    /// As a column of a table has it.
+    /// The text in a table.
     pub fn text(self) -> &'static str {
         match self {
             Self::Holds => "holds",
@@ -171,17 +171,17 @@ impl Verdict {
 }
 
 impl Findings {
-    /// How many predicted rows have this verdict.
+    /// Number of predicted rows with this verdict.
     pub fn count(&self, verdict: Verdict) -> usize {
         self.rows.iter().filter(|row| row.is_evidence() && row.verdict() == verdict).count()
     }
 
-    /// How many rows tell anything of the model.
+    /// Number of rows that are evidence of the model.
     pub fn predicted(&self) -> usize {
         self.rows.iter().filter(|row| row.is_evidence()).count()
     }
 
-    /// How many rows the paper speaks of that the model was set by, and how many cannot come out otherwise.
+    /// Number of compared rows that the model was set by, and of those that could not come out otherwise.
     pub fn set_and_given(&self) -> [usize; 2] {
         ["set", "given"].map(|word| {
             let is_so = |row: &&Comparison| row.is_compared() && row.standing.word() == word;
@@ -189,7 +189,7 @@ impl Findings {
         })
     }
 
-    /// Each row on a line.
+    /// One line a row.
     pub(super) fn csv(&self) -> String {
         let head =
             "heading,what,unit,ours,ci95_low,ci95_high,runs,paper,ratio,standing,verdict,why";
@@ -201,7 +201,7 @@ impl Findings {
                 .map_or([const { String::new() }; 2], |it| it.map(|it| it.to_string()));
             let ratio = row.ratio().map_or(String::new(), |it| it.to_string());
             let (heading, what) = (quoted(&row.heading), quoted(&row.what));
-            // Where there is nothing to compare with, nothing was set or predicted either.
+            // A row without a comparison was neither set nor predicted.
             let standing = if row.is_compared() { row.standing.word() } else { "" };
             let why = quoted(if row.is_compared() { row.standing.why() } else { "" });
             let _ = writeln!(
@@ -218,7 +218,7 @@ impl Findings {
     }
 }
 
-/// As CSV has texts with commas in them (RFC 4180).
+/// A CSV field, quoted if necessary (RFC 4180).
 pub(super) fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n']) {
         return format!("\"{}\"", text.replace('"', "\"\""));
@@ -247,7 +247,7 @@ mod tests {
             (0.9, 0.3, Expectation::More, Verdict::Fails),
             (0.9, 0.05, Expectation::Less, Verdict::Holds),
             (0.97, 0.02, Expectation::Similar, Verdict::Holds),
-            // The narrower interval counts: it ends at 1.046.
+            // The narrower interval decides: it ends at 1.046.
             (1.01, 0.045, Expectation::Similar, Verdict::Holds),
             (0.97, 0.04, Expectation::Similar, Verdict::Leans),
             (0.94, 0.005, Expectation::Similar, Verdict::Fails),

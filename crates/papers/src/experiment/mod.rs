@@ -1,9 +1,9 @@
-//! What experiments of all papers have in common.
+//! What experiments of all papers share.
 //!
-//! *What this is:* an [`Experiment`] is a list of [`Job`]s, which may run in any order and on any core, and says
-//! what came of them: [`Findings`], with pictures and a verdict for each row of the paper. *Who calls it:*
-//! the papers' folders, which make experiments, and `hearsay-lab repro`, which runs them. *What it never
-//! does:* touch files, clocks or threads. *Where to start:* [`Experiment::summarise`].
+//! *What this is:* an [`Experiment`] is a list of [`Job`]s, which may run in any order and on any core. Their
+//! rows are summarised as [`Findings`], with pictures and a verdict for each row of the paper. *Who calls
+//! it:* the papers' folders, which define experiments, and `hearsay-lab repro`, which runs them. *What it
+//! never does:* touch files, clocks or threads. *Where to start:* [`Experiment::summarise`].
 
 mod estimate;
 mod findings;
@@ -28,76 +28,75 @@ use sim::scenario::Scenario;
 /// How much of an experiment is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// All that the paper shows.
+    /// Everything that the paper shows.
     Full,
-    /// A few points: for tests.
+    /// A few points, for tests.
     Quick,
 }
 
-/// Which time went by.
+/// The clock of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
-    /// The simulator's.
+    /// The simulator's virtual time.
     Virtual,
-    /// That of real daemons on an emulated radio.
+    /// Real time, with real daemons on an emulated radio.
     Real,
 }
 
 /// One figure or table of a paper.
 #[derive(Debug)]
 pub struct Experiment {
-    /// On the command line, and of its files.
+    /// Its name on the command line and in file names.
     pub name: &'static str,
-    /// What it is called there.
+    /// Its title in the paper.
     pub title: &'static str,
-    /// In a sentence.
+    /// A description in one sentence.
     pub about: &'static str,
-    /// Of each run, by place.
+    /// The names of a row's figures, in order.
     pub(crate) columns: &'static [&'static str],
-    /// Runs of each point.
+    /// Number of runs of each point.
     pub(crate) runs: Runs,
-    /// What a short run is worth.
+    /// What a quick run runs.
     pub(crate) short: Short,
     pub(crate) plan: fn(Extent) -> Vec<Point>,
     pub(crate) summarise: fn(&Samples) -> Findings,
 }
 
-/// How many runs of each point there are. The numbers stand here before the first is made; a page whose runs are
-/// of another number shows both.
+/// Number of runs of each point, decided before the first run. A page with another number of runs shows both.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Runs {
     pub simulated: u64,
-    /// With real daemons; of what they cannot run, none.
+    /// With real daemons; 0 if they cannot run it.
     pub real: u64,
-    /// Of a few points.
+    /// In a quick run.
     pub quick: u64,
 }
 
 /// What [`Extent::Quick`] runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Short {
-    /// Some of the paper's points, as they are.
+    /// Some of the paper's points, unchanged.
     SameSize,
-    /// Something smaller. The paper's figures say nothing of it.
+    /// A smaller case, about which the paper's figures say nothing.
     Smaller,
 }
 
-/// Something that is run with several seeds.
+/// One point of an experiment, which is run with several seeds.
 pub(crate) struct Point {
     key: Key,
     run: Run,
-    /// What a seed's run takes place in, where no trial says so.
+    /// The setting of a seed's run, if no trial gives it.
     setting: Option<points::MakeSetting>,
 }
 
-/// A row for each thing that was looked at.
+/// One row for each thing that was measured.
 pub(crate) type Rows = Vec<Vec<f64>>;
 
-/// How rows are come by.
+/// How a point's rows are made.
 enum Run {
-    /// Of a seed, in virtual time alone.
+    /// By a function of the seed, in virtual time only.
     Simulated(Box<dyn Fn(u64) -> Result<Rows, String> + Send + Sync>),
-    /// From the outcome of a trial, whoever makes it.
+    /// From the outcome of a trial, simulated or made with real daemons.
     Tried(Box<dyn Fn(u64) -> Result<Trial, String> + Send + Sync>, fn(&Scenario, &Outcome) -> Rows),
 }
 
@@ -109,7 +108,7 @@ impl Point {
         Self { key, run: Run::Simulated(Box::new(run)), setting: None }
     }
 
-    /// Of runs that give one row.
+    /// A point whose runs give one row each.
     pub(crate) fn single(
         key: Key,
         run: impl Fn(u64) -> Result<Vec<f64>, String> + Send + Sync + 'static,
@@ -139,13 +138,14 @@ pub struct Plan {
 }
 
 impl Experiment {
-    /// What is to be run, with `seeds` runs of each point; without, as many as it is worth.
+    /// The plan with `seeds` runs of each point; without `seeds`, with the number that the experiment
+    /// defines.
     pub fn plan(&self, extent: Extent, clock: Clock, seeds: Option<u64>) -> Plan {
         let seeds = seeds.unwrap_or_else(|| self.usual(extent, clock));
         Plan { points: (self.plan)(extent), seeds }
     }
 
-    /// How many runs of each point were decided on.
+    /// The number of runs of each point that the experiment defines.
     fn usual(&self, extent: Extent, clock: Clock) -> u64 {
         match (extent, clock) {
             (Extent::Quick, _) => self.runs.quick,
@@ -162,12 +162,12 @@ impl Experiment {
             .all(|it| it.trial().is_some())
     }
 
-    /// What came of the runs, which may be in any order; the rows of each in theirs.
+    /// The findings of runs. Runs may be in any order; the rows of each are in their own.
     pub fn summarise(&self, mut rows: Vec<Row>, extent: Extent, clock: Clock) -> Summary {
         rows.sort_by(|a, b| a.key.order(&b.key).then(a.seed.cmp(&b.seed)));
         let samples = Samples::new(self.columns, rows, clock);
         let mut findings = (self.summarise)(&samples);
-        // Of what was not run there is nothing to tell.
+        // Rows of points that were not run are left out.
         findings.rows.retain(|it| it.ours.runs > 0);
         if (extent, self.short) == (Extent::Quick, Short::Smaller) {
             findings.rows.iter_mut().for_each(|it| it.expected = Expectation::Nothing);
@@ -181,16 +181,16 @@ impl Experiment {
     }
 }
 
-/// What there is to tell of an experiment.
+/// An experiment's results as files and findings.
 #[derive(Debug)]
 pub struct Summary {
     /// Each run's figures.
     pub runs_csv: String,
-    /// Ours beside the paper's.
+    /// Our figures beside the paper's.
     pub rows_csv: String,
-    /// Both with pictures, for people.
+    /// A page with both, and pictures.
     pub html: String,
-    /// What the page is made of.
+    /// The findings that the page shows.
     pub findings: Findings,
 }
 
@@ -203,9 +203,10 @@ impl Plan {
 }
 
 impl Job<'_> {
-    /// Runs it in virtual time; gives its rows, in their order.
+    /// Runs it in virtual time, and gives its rows in order.
     ///
     /// # Errors
+    ///
     /// A sentence on why it could not be run.
     pub fn run(&self) -> Result<Vec<Row>, String> {
         match &self.point.run {
@@ -220,7 +221,7 @@ impl Job<'_> {
         }
     }
 
-    /// What real daemons would have to do for it; `None` if it is of the simulator alone.
+    /// The trial that real daemons can make instead; `None` if only the simulator can run this job.
     pub fn trial(&self) -> Option<Result<Trial, String>> {
         match &self.point.run {
             Run::Simulated(_) => None,
@@ -228,9 +229,10 @@ impl Job<'_> {
         }
     }
 
-    /// The rows of a trial that somebody else has made.
+    /// The rows of a trial that was made elsewhere.
     ///
     /// # Errors
+    ///
     /// A sentence on what is wrong with its scenario.
     pub fn rows_of(&self, trial: &Trial, outcome: &Outcome) -> Result<Vec<Row>, String> {
         match &self.point.run {
@@ -239,18 +241,18 @@ impl Job<'_> {
         }
     }
 
-    /// Its name among all of the experiment, for files: panel, series, place on the axis, seed.
+    /// Its name within the experiment, for files: panel, series, place on the axis, seed.
     pub fn name(&self) -> String {
         let Key { panel, series, x, .. } = &self.point.key;
         format!("{panel}.{series}.{x}.{}", self.seed).replace(' ', "-")
     }
 
-    /// What it is part of: a panel's series.
+    /// Its panel and series.
     pub fn curve(&self) -> (&'static str, &'static str) {
         (self.point.key.panel, self.point.key.series)
     }
 
-    /// Which of several runs of a point it is, beginning with 1.
+    /// Its seed, counted from 1.
     pub fn seed(&self) -> u64 {
         self.seed
     }

@@ -1,39 +1,40 @@
-//! What papers leave out, and what we took: what has a word of its own, and then every key of the scenarios.
+//! Parameters that papers do not give, and our values: first those with an entry of their own, then every
+//! other key of the scenarios.
 
 use sim::scenario::Scenario;
 
 /// A parameter, the same for all schemes.
 #[derive(Clone, Debug)]
 pub struct Parameter {
-    /// Which one.
+    /// Its name.
     pub name: &'static str,
-    /// What we took.
+    /// Our value.
     pub value: String,
-    /// How we came to it.
+    /// How we chose it.
     pub chosen: Chosen,
-    /// Why.
+    /// The reason.
     pub why: &'static str,
 }
 
-/// How we came to a value.
+/// How we chose a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chosen {
-    /// The paper says so, or we read it so.
+    /// The paper gives it, or we read it so.
     Paper,
-    /// Before anything was compared, and not changed since.
+    /// Chosen before anything was compared, and not changed since.
     Once,
-    /// By a figure of the paper.
+    /// Fitted to a figure of the paper.
     Fitted,
-    /// When results had been looked at.
+    /// Chosen after results were known.
     AfterLooking,
-    /// Otherwise than the paper, on purpose.
+    /// Different from the paper on purpose.
     Ours,
-    /// For no figure: what the scenario or the simulator has anyway.
+    /// Chosen for no figure: the default of the scenario or the simulator.
     AsItIs,
 }
 
 impl Chosen {
-    /// As a column has it.
+    /// The text in a table.
     pub fn text(self) -> &'static str {
         match self {
             Self::Paper => "the paper's",
@@ -46,7 +47,7 @@ impl Chosen {
     }
 }
 
-/// Every key of some scenarios that the paper does not state and that nobody has told of, in their order.
+/// Every key of some scenarios that the paper does not state and that has no entry of its own, in order.
 pub(crate) fn keys(scenarios: &[Scenario], stated: &[&str], told: &[&str]) -> Vec<Parameter> {
     let mut names: Vec<_> = scenarios.iter().flat_map(|it| &it.keys).map(|it| it.name).collect();
     let known = |name: &&&str| !names.contains(*name);
@@ -56,7 +57,7 @@ pub(crate) fn keys(scenarios: &[Scenario], stated: &[&str], told: &[&str]) -> Ve
     names.into_iter().map(|name| key(scenarios, name)).collect()
 }
 
-/// One value if all have the same.
+/// One value if all scenarios have the same.
 fn key(scenarios: &[Scenario], name: &'static str) -> Parameter {
     let have = || scenarios.iter().filter(|it| it.keys.iter().any(|key| key.name == name));
     let value = |it: &Scenario| match it.key(name) {

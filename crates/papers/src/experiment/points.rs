@@ -1,23 +1,23 @@
-//! What the points of an experiment are played in, for those who want to play one again.
+//! The settings of an experiment's points, for readers who want to run one again.
 
 use report::provenance::Setting;
 
 use super::{Key, Plan, Point, Run, Trial};
 
-/// A seed's setting.
+/// Gives the setting of a seed's run.
 pub(super) type MakeSetting = Box<dyn Fn(u64) -> Result<Setting, String> + Send + Sync>;
 
-/// A point, and what it is played in.
+/// A point and its setting.
 #[derive(Clone, Debug)]
 pub struct Played {
-    /// Which one.
+    /// The point.
     pub key: Key,
-    /// Its keys that are the same for all seeds; `None` if nobody knows.
+    /// The keys that are the same for all seeds; `None` if the point has no setting.
     pub setting: Option<Setting>,
 }
 
 impl Point {
-    /// The same point, which says what it is played in.
+    /// The same point with a setting.
     pub(crate) fn within(
         self,
         setting: impl Fn(u64) -> Result<Setting, String> + Send + Sync + 'static,
@@ -41,18 +41,19 @@ impl Trial {
 }
 
 impl Plan {
-    /// How many runs there are of each point, with seeds from 1 on.
+    /// Number of runs of each point, with seeds from 1 on.
     pub fn seeds(&self) -> u64 {
         self.seeds
     }
 
-    /// What each point is played in.
+    /// The setting of each point.
     ///
     /// # Errors
+    ///
     /// A sentence on what is wrong with a scenario.
     pub fn played(&self) -> Result<Vec<Played>, String> {
         let played = |point: &Point| {
-            // What seeds decide is different in any two of them.
+            // Keys that depend on the seed differ between the first and the last.
             let first = point.setting(1).transpose()?;
             let last = point.setting(self.seeds).transpose()?;
             let setting = first.zip(last).map(|(first, last)| first.common(&last));

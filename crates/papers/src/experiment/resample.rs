@@ -1,5 +1,5 @@
-//! How sure a figure is where more than seeds was left to chance: orders, receivers and seeds are drawn anew
-//! together, each of them with replacement (a bootstrap of crossed factors).
+//! Confidence intervals of figures that depend on more random factors than seeds: orders, receivers and seeds
+//! are resampled together, each with replacement (a bootstrap of crossed factors).
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
@@ -8,41 +8,42 @@ use report::stats;
 use super::estimate::Intervals;
 use super::{Clock, Estimate};
 
-/// So often all is drawn anew.
+/// Number of resamples.
 const TIMES: usize = 1_000;
 
-/// What came of a series. Empty of one that was not run.
+/// The rows of a series; empty if it was not run.
 #[derive(Clone, Debug)]
 pub(crate) struct Series<'a> {
-    /// Rows of each seed, each with its places among the orders and among the receivers.
+    /// The rows of each seed, each with its index among the orders and among the receivers.
     pub(super) seeds: Vec<Vec<([usize; 2], &'a [f64])>>,
-    /// How many orders and receivers there are in all series of the panel.
+    /// Number of orders and of receivers in all series of the panel.
     pub(super) sizes: [usize; 2],
-    /// Orders times seeds.
+    /// Number of orders times number of seeds.
     pub(super) runs: usize,
     pub(super) clock: Clock,
 }
 
-/// What was drawn: how often each order and each receiver, and which seeds.
+/// A resample: how often each order and each receiver was drawn, and which seeds.
 struct Draw {
     counts: [Vec<usize>; 2],
     seeds: Vec<usize>,
 }
 
-/// A figure of the rows of one seed.
+/// Computes a figure from the rows of one seed.
 pub(crate) trait Figure: Fn(&[&[f64]]) -> f64 {}
 impl<F: Fn(&[&[f64]]) -> f64> Figure for F {}
 
 impl Series<'_> {
-    /// The mean of a figure over the seeds.
+    /// The mean of a figure over seeds.
     pub fn mean(&self, figure: impl Figure) -> Estimate {
         let chance = &mut Xoshiro256PlusPlus::seed_from_u64(0);
         let drawn = (0..TIMES).map(|_| self.of(&Draw::new(self, chance), &figure));
         self.estimate(self.of(&Draw::all(self), &figure), self.runs, drawn)
     }
 
-    /// A figure over another of another series, or of the same: orders and receivers are the same for both.
-    /// Seeds are too in virtual time, where runs of one seed have chance in common; runs of real daemons have not.
+    /// A figure divided by a figure of this or another series. Both use the same orders and receivers. In
+    /// virtual time they use the same seeds too, because runs with the same seed share randomness; runs of
+    /// real daemons do not.
     pub fn ratio(&self, figure: impl Figure, under: &Self, other: impl Figure) -> Estimate {
         let chance = &mut Xoshiro256PlusPlus::seed_from_u64(0);
         let is_same = std::ptr::eq(self, under);
@@ -76,7 +77,7 @@ impl Series<'_> {
         if runs < 2 {
             return Estimate { mean, sure: None, runs };
         }
-        // Where nothing was heard in what was drawn, a ratio is no number.
+        // A ratio is NaN for a resample in which nothing was heard, and is left out.
         let all = stats::sorted(drawn);
         let at = |share: f64| all[(share * (all.len() - 1) as f64).round() as usize];
         let sure = (all.len() >= TIMES / 2)
@@ -86,7 +87,7 @@ impl Series<'_> {
 }
 
 impl Draw {
-    /// Everything once.
+    /// Every order, receiver and seed once.
     fn all(series: &Series<'_>) -> Self {
         let counts = series.sizes.map(|size| vec![1; size]);
         Self { counts, seeds: (0..series.seeds.len()).collect() }
@@ -115,7 +116,7 @@ fn below(count: usize, chance: &mut Xoshiro256PlusPlus) -> usize {
 mod tests {
     use super::*;
 
-    /// Figures of 20 orders, 20 receivers and some seeds.
+    /// A series with 20 orders, 20 receivers and some seeds.
     fn series(rows: &[f64], seeds: usize, clock: Clock) -> Series<'_> {
         let of_seed = |seed: usize| {
             let rows = rows[seed * 400..][..400].chunks(1).enumerate();
@@ -135,7 +136,8 @@ mod tests {
 
     #[test]
     fn what_differs_by_order_or_receiver_alone_is_unsure_by_that() {
-        // 0 to 19, by order or by receiver: the deviation of a mean of 20 such is 5.77 / sqrt(20).
+        // Figures from 0 to 19, by order or by receiver: the deviation of the mean of 20 such is 5.77 /
+        // sqrt(20).
         let by_order: Vec<_> = (0..800).map(|it| f64::from(it % 400 / 20)).collect();
         let by_receiver: Vec<_> = (0..800).map(|it| f64::from(it % 20)).collect();
         for rows in [by_order, by_receiver] {

@@ -1,4 +1,4 @@
-//! What runs gave, by what was run.
+//! The results of runs, by point.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -8,27 +8,27 @@ use super::findings::quoted;
 use super::resample::Series;
 use super::{Clock, Estimate};
 
-/// What was run.
+/// A point of an experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Key {
-    /// Which picture, or which row of a table.
+    /// The picture, or the row of a table.
     pub panel: &'static str,
-    /// Which curve.
+    /// The curve.
     pub series: &'static str,
-    /// Where on the axis.
+    /// The place on the axis.
     pub x: f64,
-    /// Where panel and series come among the others.
+    /// The rank of panel and series among the others.
     pub rank: usize,
 }
 
-/// What a run gave, or one part of it.
+/// The result of a run, or one part of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// What was run.
+    /// The point that was run.
     pub key: Key,
-    /// All its chance came from here.
+    /// The seed of the run.
     pub seed: u64,
-    /// By place, as the experiment names them.
+    /// Figures in the order of the experiment's columns.
     pub figures: Vec<f64>,
 }
 
@@ -48,22 +48,22 @@ impl Key {
 }
 
 impl Samples {
-    /// Of rows in their order.
+    /// Takes rows that are in order.
     pub(super) fn new(columns: &'static [&'static str], rows: Vec<Row>, clock: Clock) -> Self {
         Self { columns, rows, clock }
     }
 
-    /// How many runs there were.
+    /// Number of runs.
     pub fn len(&self) -> usize {
         self.rows.chunk_by(|a, b| a.seed == b.seed && a.key == b.key).count()
     }
 
-    /// Whether there were none.
+    /// Whether there is no run.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// How many runs of a point there were.
+    /// Number of runs of a point.
     pub fn seeds(&self) -> usize {
         let of_first = |first: &Row| {
             let mut seeds: Vec<_> = self.of(&first.key).map(|row| row.seed).collect();
@@ -73,7 +73,7 @@ impl Samples {
         self.rows.first().map_or(0, of_first)
     }
 
-    /// A figure of all rows, by seeds in their order; empty if nothing like that was run.
+    /// A figure of all rows of a point, in the order of seeds; empty if the point was not run.
     pub fn values(&self, panel: &str, series: &str, x: f64, column: &str) -> Vec<f64> {
         let Some(place) = self.columns.iter().position(|it| *it == column) else {
             return Vec::new();
@@ -83,7 +83,7 @@ impl Samples {
         rows.filter_map(|row| row.figures.get(place).copied()).collect()
     }
 
-    /// A figure of all rows of a series, whatever their place on the axis: for each seed its own, in order.
+    /// A figure of all rows of a series, for each seed, at any place on the axis.
     pub fn by_seed(&self, panel: &str, series: &str, column: &str) -> Vec<Vec<f64>> {
         let mut seeds = BTreeMap::<u64, Vec<f64>>::new();
         let Some(place) = self.columns.iter().position(|it| *it == column) else {
@@ -97,8 +97,8 @@ impl Samples {
         seeds.into_values().collect()
     }
 
-    /// All rows of a series, or those at one place on the axis, as they are drawn anew: by order, which is the place
-    /// on the axis, by the receiver that a column names, if one does, and by seed.
+    /// The rows of a series for resampling, or of one place on its axis: by order, which is the place on the
+    /// axis; by receiver, if `receiver` names a column; and by seed.
     pub(crate) fn series(
         &self,
         [panel, series]: [&str; 2],
@@ -127,18 +127,18 @@ impl Samples {
         Series { seeds: seeds.into_values().collect(), sizes, runs, clock: self.clock }
     }
 
-    /// A figure's mean.
+    /// The mean of a figure.
     pub fn mean(&self, panel: &str, series: &str, x: f64, column: &str) -> Estimate {
         Estimate::of(&self.values(panel, series, x, column))
     }
 
-    /// A figure of one series over that of another.
+    /// The ratio of a figure of two series.
     pub fn ratio(&self, panel: &str, [over, under]: [&str; 2], x: f64, column: &str) -> Estimate {
         let values = |series| self.values(panel, series, x, column);
         Estimate::ratio(&values(over), &values(under))
     }
 
-    /// Where on the axis a panel has runs, ascending.
+    /// The places on the axis at which a panel has runs, ascending.
     pub fn xs(&self, panel: &str) -> Vec<f64> {
         let of_panel = self.rows.iter().filter(|row| row.key.panel == panel);
         let mut xs: Vec<_> = of_panel.map(|row| row.key.x).collect();
@@ -154,13 +154,13 @@ impl Samples {
         panels
     }
 
-    /// Each run on a line.
+    /// One line a run.
     pub(super) fn csv(&self) -> String {
         let mut text = format!("panel,series,x,seed,{}\n", self.columns.join(","));
         for Row { key, seed, figures } in &self.rows {
             let (panel, series) = (quoted(key.panel), quoted(key.series));
             let _ = write!(text, "{panel},{series},{},{seed}", key.x);
-            // What a row has no figure for is left empty.
+            // A missing figure is left empty.
             let figure = |it: &f64| if it.is_nan() { String::new() } else { it.to_string() };
             figures.iter().for_each(|it| _ = write!(text, ",{}", figure(it)));
             text.push('\n');
@@ -173,7 +173,7 @@ impl Samples {
     }
 }
 
-/// Whether two rows are of one run.
+/// Whether two rows belong to one run.
 fn same(a: &&Row, b: &&Row) -> bool {
     a.seed == b.seed && a.key == b.key
 }

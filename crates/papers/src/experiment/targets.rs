@@ -1,6 +1,6 @@
-//! The figures that the papers print, as they are kept in `data/targets`.
+//! The figures that the papers print, from `data/targets`.
 
-/// The figure of a row that begins so, behind its unit.
+/// The figure of the row that begins with these fields; it follows the unit.
 pub(crate) fn find(text: &str, row: [&str; 4]) -> Option<f64> {
     let found = text.lines().find_map(|line| {
         let mut fields = line.split(',');

@@ -1,4 +1,4 @@
-//! A run of an experiment that can be made in virtual time, and by real daemons too.
+//! A run of an experiment that can be made in virtual time or by real daemons.
 
 use std::collections::BTreeMap;
 
@@ -10,37 +10,38 @@ use sim::result::RunResult;
 use sim::router::mesh::{Mesh, Options};
 use sim::scenario::Scenario;
 
-/// What is to be run.
+/// What to run.
 #[derive(Clone, Debug)]
 pub struct Trial {
-    /// One of ours.
+    /// A built-in scenario.
     pub scenario: &'static str,
-    /// Other values of its keys.
+    /// Values of its keys.
     pub settings: Vec<(String, String)>,
-    /// Who intercepts and caches.
+    /// The scheme.
     pub scheme: Scheme,
-    /// All chance comes from here.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// What each router's monitor interface shows is looked at, too.
+    /// Whether every router's monitor interface is observed too.
     pub is_observed: bool,
 }
 
-/// What came of it.
+/// What a trial gave.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// Every key of the scenario that it was made with, and its value.
+    /// Every key of its scenario, with its value.
     pub keys: BTreeMap<String, String>,
     /// What clients got.
     pub result: RunResult,
-    /// What each router made of what it heard from the first request on, in each way of listening; empty if
-    /// nobody looked.
+    /// What each router reconstructed from the first request on, in each way of listening; empty without
+    /// observers.
     pub observers: Vec<[Made; Listening::ALL.len()]>,
 }
 
 impl Trial {
-    /// The scenario as it is to be run.
+    /// The scenario to run.
     ///
     /// # Errors
+    ///
     /// A sentence on what is wrong with it.
     pub fn scenario(&self) -> Result<Scenario, String> {
         let scenario = Scenario::load_seeded(self.scenario, &self.settings, self.seed);
@@ -48,7 +49,7 @@ impl Trial {
     }
 }
 
-/// Runs it in virtual time, in whichever places.
+/// Runs a scenario in virtual time.
 pub(crate) fn simulate(
     scenario: &Scenario,
     scheme: Scheme,

@@ -1,8 +1,8 @@
-//! Why table 2's gateway load of S2 cannot come out of the workload that the paper states, wherever the gateway is.
+//! Why the workload that the paper states cannot give table 2's gateway load of S2, wherever the gateway is.
 //!
-//! What the gateway gives by default fixes requests times mean size. The more requests there are, the more of them
-//! are for files that somebody had before, and the less the gateway has to give: each file once, at least. But the
-//! more of them hit at their own router too, and how many do with thcp the paper says.
+//! The gateway's load by default fixes the number of requests times their mean size. The more requests there
+//! are, the more of them are repeated, and the less the gateway has to send: at least each file once. But
+//! more of them then also hit at the client's own router, and the paper says how many do with thcp.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
@@ -10,32 +10,32 @@ use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use super::lru::{self, Asked};
 use super::targets;
 
-/// The paper's: routers with clients, files, how popular they are, a router's store.
+/// The paper's values: routers with clients, number of files, Zipf's exponent, size of a router's store.
 const ROUTERS: u64 = 25;
 const FILES: usize = 1000;
 const THETA: f64 = 0.8;
 const STORE_BYTES: u64 = 2048 * 1024;
 const KB: f64 = 1024.0;
-/// Draws that means are over.
+/// Number of draws that means are taken over.
 const DRAWS: u64 = 12;
 
-/// In per cent: requests that hit at their own router with thcp, and what a gateway gives at least of what it gives
-/// by default.
+/// In per cent: requests that hit at the client's own router with thcp, and the least gateway load relative
+/// to the default.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bound {
     pub local: f64,
     pub least: f64,
 }
 
-/// Where this number of requests is for as many bytes as S2's gateway gives by default. All routers like the same files, which
-/// is the best for caches on the way.
+/// The bound for this number of requests, with as many bytes as S2's gateway sends by default. Popularity is
+/// the same at all routers, which is best for caches on the route.
 pub(super) fn bound(requests: usize) -> Bound {
     let draws: Vec<_> = (0..DRAWS).map(|seed| draw(requests, seed)).collect();
     let mean = |of: fn(&Bound) -> f64| draws.iter().map(of).sum::<f64>() / draws.len() as f64;
     Bound { local: mean(|it| it.local), least: mean(|it| it.least) }
 }
 
-/// The paper's, in S2: the least is what ph-thcp leaves to the gateway.
+/// The paper's values in S2; the least load is that of ph-thcp.
 pub(super) fn paper() -> Option<Bound> {
     let load = |scheme| targets::figure("table2", "S2", scheme, "gateway_load");
     let default = load("default")?;
@@ -47,7 +47,7 @@ fn draw(requests: usize, seed: u64) -> Bound {
     let chance = &mut Xoshiro256PlusPlus::seed_from_u64(seed);
     let wanted = targets::figure("table2", "S2", "default", "gateway_load").unwrap_or(f64::NAN);
     let mean = wanted * KB / requests as f64;
-    // Uniform from 1 to 100, whose mean is 50.5, stretched to this mean.
+    // Sizes uniform from 1 to 100, whose mean is 50.5, scaled to the mean wanted.
     let sizes: Vec<_> = (0..FILES).map(|_| (1.0 + 99.0 * unit(chance)) / 50.5 * mean).collect();
     let mut weights = 0.0;
     let popular: Vec<_> = (1..=FILES)
@@ -72,12 +72,12 @@ fn draw(requests: usize, seed: u64) -> Bound {
     Bound { local, least: 100.0 * distinct as f64 / all as f64 }
 }
 
-/// From 0 to below 1, of 53 bits.
+/// A number from 0 to below 1, made from 53 bits.
 fn unit(chance: &mut Xoshiro256PlusPlus) -> f64 {
     (chance.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// For the page: closed, and why.
+/// A note for the page on why this row cannot agree.
 pub(super) fn note() -> Option<String> {
     let paper = paper()?;
     let told = [1200, 1500, 2000, 2350].map(|requests| {
@@ -105,11 +105,11 @@ mod tests {
         assert!((paper.local - 13.4).abs() < 0.05 && (paper.least - 29.4).abs() < 0.05);
         for requests in [1000, 1200, 1500, 2000, 2350, 3000] {
             let Bound { local, least } = bound(requests);
-            // Room for what chance and another reading of sizes would change.
+            // Margins for randomness, and for other readings of the sizes.
             assert!(local > 1.4 * paper.local || least > 1.2 * paper.least, "{requests}");
         }
         println!("{}", note().unwrap());
-        // As many as our clients make: as many hits at home as the paper has.
+        // With our clients' number of requests, the local hits are those of the paper.
         let ours = bound(1200);
         assert!((ours.local - paper.local).abs() < 1.5 && ours.least > 38.0, "{ours:?}");
     }

@@ -6,7 +6,7 @@ use crate::experiment::{
     Standing,
 };
 
-/// Of the file.
+/// Size of the file, in bytes.
 const BYTES: u64 = 1_000_000;
 const CALM: &str = "no fading";
 const FADING: &str = "Rayleigh fading";
@@ -41,8 +41,8 @@ fn plan(extent: Extent) -> Vec<Point> {
     per_hop::points(&chains)
 }
 
-/// "Similar" without fading, "slightly better" with; the load "identical". Over one hop both are one
-/// connection.
+/// The paper: throughput is "similar" without fading and "slightly better" with it; the load is "identical".
+/// Over one hop both transports are one connection.
 fn throughput(panel: &str, hops: f64) -> Expectation {
     if panel == FADING && hops > 1.0 { Expectation::More } else { Expectation::Similar }
 }
@@ -51,7 +51,7 @@ fn load(_: &str, _: f64) -> Expectation {
     Expectation::Similar
 }
 
-/// The radio was chosen when one with which fading stops long chains had been run; nothing was chosen by rows
+/// The radio was chosen after a run with one whose fading stops long chains. Nothing was chosen by the rows
 /// without fading.
 fn standing(panel: &str, hops: f64) -> Standing {
     match panel {

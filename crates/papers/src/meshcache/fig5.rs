@@ -1,11 +1,11 @@
-//! Figure 5: links that lose frames, each its own share.
+//! Figure 5: links with random losses, each with its own share.
 
 use super::per_hop::{self, Chain, Loss};
 use crate::experiment::{
     Chosen, Expectation, Experiment, Extent, Findings, Parameter, Point, Runs, Samples, Short,
 };
 
-/// Of the file.
+/// Size of the file, in bytes.
 const BYTES: u64 = 1_000_000;
 
 pub(crate) const FIGURE: Experiment = Experiment {
@@ -43,7 +43,7 @@ fn throughput(_: &str, _: f64) -> Expectation {
     Expectation::More
 }
 
-/// "Slightly lower".
+/// The paper: "slightly lower".
 fn load(_: &str, _: f64) -> Expectation {
     Expectation::Less
 }

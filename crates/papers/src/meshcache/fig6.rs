@@ -45,7 +45,8 @@ fn load(_: &str, _: f64) -> Expectation {
     Expectation::Less
 }
 
-/// "By an increasing margin": the advantage with the largest file over that with the smallest.
+/// The paper: "by an increasing margin". This is the advantage with the largest file over that with the
+/// smallest.
 fn growth(samples: &Samples, [over, under]: [&'static str; 2]) -> Option<Comparison> {
     let xs = samples.xs(PANEL);
     let (least, most) = (*xs.first()?, *xs.last()?);

@@ -1,11 +1,11 @@
-//! What caches of whole files would have had: the same requests, in the same order, against stores that let
-//! go whatever was not asked for longest. It tells what a scheme can give from what our engines make of it.
+//! The hits that caches of whole files would have for the same requests in the same order, with LRU eviction.
+//! This separates what a scheme can give from what our engines achieve.
 
 use std::collections::BTreeMap;
 
 use sim::result::source::ServedBy;
 
-/// A request: the way from the gateway to the router of its client, the file, and its size.
+/// A request: the path from the gateway to its client's router, the file, and its size.
 pub(super) struct Asked {
     pub path: Vec<usize>,
     pub file: usize,
@@ -15,7 +15,7 @@ pub(super) struct Asked {
 /// Shares of requests, in percent: local, ph-local, remote.
 pub(super) type Hits = [f64; 3];
 
-/// Hits if each router on the way keeps what passes, in a store of so many bytes.
+/// The hits if each router on the path keeps what it forwards, in a store of `store_bytes` bytes.
 pub(super) fn hop_by_hop(requests: &[Asked], store_bytes: u64) -> Hits {
     let mut stores: BTreeMap<usize, Store> = BTreeMap::new();
     let mut asked = std::collections::BTreeSet::new();
@@ -40,7 +40,7 @@ pub(super) fn hop_by_hop(requests: &[Asked], store_bytes: u64) -> Hits {
     counts.map(|count| 100.0 * f64::from(count) / requests.len().max(1) as f64)
 }
 
-/// The file that was asked for last is the last.
+/// Files in the order of their latest request.
 #[derive(Default)]
 struct Store {
     files: Vec<(usize, u64)>,
@@ -65,7 +65,7 @@ impl Store {
 mod tests {
     use super::*;
 
-    /// Gateway 0, then 1, then 2 and 3 behind it.
+    /// Gateway 0, then router 1, then 2 and 3 behind it.
     fn ask(router: usize, file: usize) -> Asked {
         let path = if router == 1 { vec![0, 1] } else { vec![0, 1, router] };
         Asked { path, file, bytes: 10 }
@@ -74,14 +74,14 @@ mod tests {
     #[test]
     fn hits_are_of_three_kinds() {
         let requests = [ask(2, 7), ask(3, 7), ask(1, 7), ask(2, 7)];
-        // The first finds nothing, the second at 1, the third at home without having asked.
+        // The first request misses, the second hits at 1, the third at home, which had not requested it.
         assert_eq!(hop_by_hop(&requests, 100), [25.0, 25.0, 25.0]);
     }
 
     #[test]
     fn what_was_not_asked_for_longest_leaves() {
         let requests = [ask(1, 1), ask(1, 2), ask(1, 1), ask(1, 3), ask(1, 1), ask(1, 2)];
-        // Two files fit: 3 pushes out 2.
+        // Two files fit: file 3 evicts file 2.
         assert_eq!(hop_by_hop(&requests, 20), [100.0 / 3.0, 0.0, 0.0]);
     }
 }

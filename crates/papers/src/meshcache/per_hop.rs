@@ -1,5 +1,5 @@
-//! MeshCache's section 6.1: one connection from end to end against a connection for each hop, over a
-//! chain; and our transfer of chunks beside it, end to end (`thcp`) and hop by hop (`ph-thcp`).
+//! MeshCache's section 6.1: one connection from end to end against one connection a hop, over a chain; and
+//! our chunks, end to end (`thcp`) and hop by hop (`ph-thcp`).
 
 use std::time::Duration;
 
@@ -17,44 +17,44 @@ use sim::router::relay::{Download, RELAY_BUFFER, SOCKET_BUFFER, Transport};
 use sim::router::run::{self, Options};
 use sim::scenario::{self, Scenario};
 
-/// What is measured of each run.
+/// The figures of a run.
 pub(super) const COLUMNS: &[&str] = &["kbps", "packets", "whole"];
-/// What is compared.
+/// The transports that are compared.
 pub(super) const SERIES: [&str; 4] = ["direct", "per-hop", "thcp", "ph-thcp"];
-/// Plain bytes, and chunks: end to end, and hop by hop.
+/// The ratios: hop by hop over end to end, for plain bytes and for chunks.
 const PAIRS: [[&str; 2]; 2] = [["per-hop", "direct"], ["ph-thcp", "thcp"]];
-/// A transfer that takes longer is given up.
+/// A transfer fails after this long.
 const PATIENCE: Duration = Duration::from_secs(1_000);
-/// Says which stream of a seed the losses of links come from.
+/// Number of the random stream of links' losses.
 const LOSSES: u16 = 7;
 
-/// A chain, and what is fetched over it.
+/// A chain, and the file that is fetched over it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chain {
-    /// Which picture it is in.
+    /// Its picture.
     pub panel: &'static str,
-    /// Where it is there.
+    /// Its place on the axis.
     pub x: f64,
-    /// Links.
+    /// Number of hops.
     pub hops: usize,
-    /// Of the file.
+    /// Size of the file, in bytes.
     pub bytes: u64,
     /// Whether signals fade (Rayleigh).
     pub fading: bool,
-    /// Each link loses a share of frames that is uniform from 0 to this, or just this.
+    /// Random frame loss of each link.
     pub loss: Loss,
 }
 
-/// What links lose, beside what the air does.
+/// Random frame loss of links, in addition to that of the radio.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Loss {
-    /// This share of frames, all alike.
+    /// This share on each link.
     Each(f64),
-    /// Up to this share, each link its own, by the seed.
+    /// Up to this share, uniform, drawn for each link by the seed.
     UpTo(f64),
 }
 
-/// Each chain with each transport; panels come in the order in which they are given.
+/// A point for each chain and transport. Panels are in the given order.
 pub(super) fn points(chains: &[Chain]) -> Vec<Point> {
     let mut panels: Vec<_> = chains.iter().map(|it| it.panel).collect();
     panels.dedup();
@@ -81,7 +81,7 @@ impl Chain {
         }
     }
 
-    /// What it is played in; what links lose is no key of the scenario.
+    /// Its setting. The random losses are not a key of the scenario.
     fn setting(self, series: &str, seed: u64) -> Result<Setting, String> {
         let mut setting = self.scenario(seed)?.setting(series.parse().ok());
         let loss = match self.loss {
@@ -92,7 +92,7 @@ impl Chain {
         Ok(setting)
     }
 
-    /// Plain bytes.
+    /// Runs the download of plain bytes.
     fn download(self, transport: Transport, seed: u64) -> Result<Vec<f64>, String> {
         let scenario = self.scenario(seed)?;
         let download = Download {
@@ -101,7 +101,7 @@ impl Chain {
             transport,
             bytes: self.bytes,
             seed,
-            // Nobody turned Nagle's algorithm off. The engines do, where they say what should go at once.
+            // The paper does not switch Nagle's algorithm off. The engines do for what they send at once.
             tcp: tcp::Config { nodelay: false, ..scenario.tcp },
             patience: PATIENCE,
         };
@@ -109,7 +109,7 @@ impl Chain {
         Ok(vec![got.kbps, got.packets as f64, f64::from(u8::from(got.is_whole))])
     }
 
-    /// The same file through the engines, from an origin beside the gateway; no router has it yet.
+    /// Runs the download through the engines, from an origin beside the gateway, with empty stores.
     fn chunks(self, scheme: Scheme, seed: u64) -> Result<Vec<f64>, String> {
         let scenario = self.scenario(seed)?;
         let result = run::run(&scenario, scheme, seed, Options::default(), None, |_| {})
@@ -156,37 +156,37 @@ impl Chain {
     }
 }
 
-/// The radio of all that repeats GloMoSim's runs.
+/// The radio of all runs that repeat those of GloMoSim.
 ///
-/// There a receiver follows what it can decode and all else is noise, a frame must be 10 dB above it, and
-/// each packet to one station is announced by RTS, after which it has four tries instead of seven.
+/// There a receiver follows the first frame that it can decode, and all else is noise. A frame must be 10 dB
+/// above the noise. Unicast packets use RTS, and then have four transmissions instead of seven.
 pub(super) const MEDIUM: [(&str, &str); 4] =
     [("receiver", "nolock"), ("reception", "capture"), ("dcf", "standard"), ("rts", "true")];
 
-/// How far frames are received and sensed on the chains, in metres: what GloMoSim's example file gives
-/// (15 dBm, -81 and -91 dBm, two rays between antennas of 1.5 m). Without fading only the next router
-/// hears a frame, and there with 11 dB to spare.
+/// Ranges of reception and carrier sense on the chains, in metres, from GloMoSim's example file (15 dBm, -81
+/// and -91 dBm, two-ray ground reflection with antennas at 1.5 m). Without fading only the next router
+/// receives a frame, with 11 dB to spare.
 pub(super) const RANGES_M: [f64; 2] = [377.0, 670.0];
 
-/// The least retransmission timeout on the chains, in seconds: RFC 6298's, and that of GloMoSim's TCP,
-/// which is FreeBSD 2.2.2's. With less than the 0.2 s for which a lone segment's acknowledgement may
-/// wait, or for which a relay may not get hold of the medium, timers of single hops run out for nothing.
+/// The smallest retransmission timeout on the chains, in seconds, as in RFC 6298 and in GloMoSim's TCP, which
+/// is that of FreeBSD 2.2.2. A single segment's acknowledgement may be delayed by 0.2 s, and a relay may wait
+/// as long for the medium; with a smaller timeout, timers of single hops would expire spuriously.
 const RTO_MIN_S: u32 = 1;
 
-/// From 0 to below 1, of 53 bits.
+/// A number from 0 to below 1, made from 53 bits.
 fn unit(bits: u64) -> f64 {
     (bits >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// What an expectation is of, by panel and place on the axis.
+/// The expectation for a panel and a place on the axis.
 pub(super) type Expected = fn(panel: &str, x: f64) -> Expectation;
-/// The same of whether rows could have come out otherwise.
+/// The standing of its row.
 pub(super) type Standings = fn(panel: &str, x: f64) -> Standing;
-/// Three radios and two TCPs were run, and their rows counted, before these were kept.
+/// Three radios and two TCPs were run and compared before these were chosen.
 pub(super) const AFTER_LOOKING: Standing =
     Standing::Set("radio and TCP were chosen after such rows had been looked at");
 
-/// Rows of throughput and of load, hop by hop over end to end, for each panel and place.
+/// The rows of throughput and load: the ratio of hop by hop to end to end, for each panel and place.
 pub(super) fn rows(
     samples: &Samples,
     unit: &str,
@@ -244,7 +244,7 @@ pub(super) fn pictures(samples: &Samples, axis: &str) -> Vec<Picture> {
     pictures
 }
 
-/// Findings of one of the figures.
+/// The findings of one of the figures.
 pub(super) fn findings(
     samples: &Samples,
     rows: Vec<Comparison>,
@@ -341,9 +341,9 @@ fn parameters() -> Vec<Parameter> {
     told.into_iter().chain(keys(&scenario, &STATED, &TOLD)).collect()
 }
 
-/// Keys whose values the paper says, or the figure varies.
+/// Keys whose values the paper gives, or that the figure varies.
 const STATED: [&str; 6] = ["hops", "spacing_m", "bytes", "fading", "propagation", "phy"];
-/// Keys that have a word of their own.
+/// Keys that have an entry of their own.
 const TOLD: [&str; 10] = [
     "range_m",
     "carrier_sense_m",

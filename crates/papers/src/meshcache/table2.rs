@@ -1,5 +1,5 @@
-//! Table 2: clients read pages for an hour, with a cache at the gateway alone, at access routers, and at
-//! each hop; for three places of the gateway.
+//! Table 2: clients read pages for an hour, with a cache at the gateway only, at access routers, and at each
+//! hop; for three places of the gateway.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -23,16 +23,16 @@ use sim::scenario::Scenario;
 
 pub(super) const PLACES: [(&str, &str); 3] =
     [("S1", "meshcache-s1"), ("S2", "meshcache-s2"), ("S3", "meshcache-s3")];
-/// A small mesh that is as busy: for tests.
+/// A smaller mesh that is equally busy, for tests.
 const SMALL: (&str, &str) = ("small", "meshcache-s1");
 const SCHEMES: [Scheme; 3] = [Scheme::Default, Scheme::Thcp, Scheme::PhThcp];
 const PAIRS: [[&str; 2]; 3] = [["thcp", "default"], ["ph-thcp", "default"], ["ph-thcp", "thcp"]];
-/// For so long a mesh without clients is looked at.
+/// How long a mesh without clients is measured.
 const IDLE: Duration = Duration::from_secs(300);
-/// As the paper's gateway load has it.
+/// Bytes in a KB of the paper's gateway load.
 const KB: f64 = 1024.0;
 
-/// Why rows are no predictions.
+/// Why rows are not predictions.
 const BY_THINKING: Standing = Standing::Set("times to think were set by it");
 const BY_ORIGIN: Standing =
     Standing::Set("the origin was moved into the gateway after throughputs had been looked at");
@@ -40,7 +40,7 @@ const BY_PINGS: Standing =
     Standing::Set("peers were made to tell of themselves less often after it had been looked at");
 const BY_FIGURES: Standing = Standing::Given("follows from the figures of both");
 
-/// Figures that the paper's table has, with their names there and their units.
+/// The paper's metrics, our names for them, and their units.
 const METRICS: [(&str, &str, &str); 3] = [
     ("aat", "average aggregate throughput", "kbit/s"),
     ("gateway_load", "gateway load", "KB"),
@@ -147,7 +147,7 @@ fn run(name: &str, scheme: Scheme, seed: u64, extent: Extent) -> Result<Vec<f64>
     Ok(figures.into_iter().chain(kept).chain(all_kept).collect())
 }
 
-/// What was asked for, in order.
+/// The requests in order.
 fn asked(scenario: &Scenario, result: &RunResult) -> Vec<Asked> {
     let router = |name: &str| scenario.routers.iter().position(|it| it.name == name);
     let number =
@@ -159,8 +159,7 @@ fn asked(scenario: &Scenario, result: &RunResult) -> Vec<Asked> {
     result.transfers.iter().filter_map(asked).collect()
 }
 
-/// Packets that the mesh sends while nobody reads, for as long as the run lasts: of peers that tell each
-/// other that they are there.
+/// Packets that the mesh sends during a run without clients: peers announce themselves to each other.
 fn idle_packets(scenario: &Scenario, scheme: Scheme, seed: u64) -> Result<f64, RunError> {
     let mut mesh = Mesh::build(scenario, scheme, seed, Options::default())?;
     mesh.meet(scheme);
@@ -170,7 +169,7 @@ fn idle_packets(scenario: &Scenario, scheme: Scheme, seed: u64) -> Result<f64, R
     Ok(sent as f64 * scenario.browsing.lasts.as_secs_f64() / IDLE.as_secs_f64())
 }
 
-/// The share of requests that a source answered.
+/// The share of requests that a source answered, in per cent.
 fn percent(result: &RunResult, source: ServedBy) -> f64 {
     100.0 * result.share_by_source.get(&source).copied().unwrap_or(0.0)
 }
@@ -192,7 +191,7 @@ fn summarise(samples: &Samples) -> Findings {
     }
 }
 
-/// Between schemes: what the paper's claims are.
+/// Ratios between schemes, which are the paper's claims.
 fn ratios(samples: &Samples, metric: &'static str, name: &str) -> Vec<Comparison> {
     let mut rows = Vec::new();
     for panel in samples.panels() {
@@ -248,7 +247,7 @@ fn standing(metric: &str, scheme: &str) -> Standing {
     }
 }
 
-/// The network load without what idle peers say, which the paper's schemes do not.
+/// The network load without announcements between idle peers, which the paper's schemes do not send.
 fn quiet(samples: &Samples) -> Vec<Comparison> {
     let load = |panel, scheme| {
         let [all, idle] = ["network_load", "idle"].map(|it| samples.values(panel, scheme, 0.0, it));
@@ -275,7 +274,7 @@ fn quiet(samples: &Samples) -> Vec<Comparison> {
     rows
 }
 
-/// Section 6.2 prints those of S1 and, where they are 0, says nothing.
+/// The hits. Section 6.2 prints those of S1, and does not mention those that are 0.
 fn hits(samples: &Samples) -> Vec<Comparison> {
     let kinds = [
         ("thcp", "local", "hit_rate_local", "thcp"),
@@ -369,7 +368,7 @@ fn notes(samples: &Samples) -> Vec<String> {
     notes
 }
 
-/// What clients get in the hour, on average over the places.
+/// What clients get in the hour, in MB, averaged over the gateway's places.
 fn wanted_mb(samples: &Samples) -> f64 {
     let wanted: Vec<_> = samples
         .panels()

@@ -4,7 +4,7 @@ use crate::experiment::targets::find;
 
 const FIGURES: &str = include_str!("../../data/targets/meshcache.csv");
 
-/// One of them; `None` if it prints none.
+/// One figure; `None` if the paper does not print it.
 pub(super) fn figure(source: &str, scenario: &str, scheme: &str, metric: &str) -> Option<f64> {
     find(FIGURES, [source, scenario, scheme, metric])
 }

@@ -1,11 +1,11 @@
-//! What the paper leaves out of table 2, and what we took.
+//! Parameters of table 2 that the paper does not give, and our values.
 
 use super::table2::PLACES;
 use crate::experiment::parameters::keys;
 use crate::experiment::{Chosen, Parameter};
 use sim::scenario::Scenario;
 
-/// All of it. `wanted_mb` is what clients get in the hour, in MB.
+/// All parameters. `wanted_mb` is what clients get in the hour, in MB.
 pub(super) fn parameters(wanted_mb: f64) -> Vec<Parameter> {
     let mut all = of_clients(wanted_mb);
     all.extend(of_mesh());
@@ -104,7 +104,7 @@ fn of_mesh() -> Vec<Parameter> {
     ]
 }
 
-/// Keys whose values the paper says.
+/// Keys whose values the paper gives.
 const STATED: [&str; 13] = [
     "nodes",
     "area_m",
@@ -120,7 +120,7 @@ const STATED: [&str; 13] = [
     "store_kb",
     "propagation",
 ];
-/// Keys that have a word of their own.
+/// Keys that have an entry of their own.
 const TOLD: [&str; 16] = [
     "gateway",
     "gateway_x",

@@ -1,7 +1,7 @@
-//! Cases that nothing was tuned to: chains of other hops, spacings and losses, and pairs of senders.
+//! Cases that nothing was tuned to: chains with other hops, spacings and losses, and pairs of senders.
 //!
-//! Each is held against what ns-3 made of the same links and flows ([`super::ns3`] writes them for it), by
-//! the rules of the medium that reproductions use and by ns-3's own. The figures that are kept are those of
+//! Each is compared with ns-3's result for the same links and flows ([`super::ns3`] writes the program),
+//! under the rules of the medium that reproductions use and under ns-3's own. The stored figures are those of
 //! one such run.
 
 use super::reference;
@@ -10,12 +10,12 @@ use super::{Case, Group, Play, Settings, medium, setting};
 use crate::Standing;
 use sim::scenario::ScenarioError;
 
-/// What ns-3 gave when it was asked last.
+/// ns-3's figures of the latest run.
 pub const KEPT: &str = include_str!("../../data/ns3/fresh.csv");
 
-/// Goodputs may be off by so much,
+/// Largest relative error of goodputs,
 const OFF_MAX: f64 = 0.1;
-/// and that of senders that do not sense each other, of which one has a receiver near the other.
+/// and of those of senders that do not sense each other, if one has a receiver near the other.
 const OFF_MAX_ASYMMETRIC: f64 = 0.15;
 
 const GOODPUT: &str = "goodput_kbps";
@@ -23,10 +23,10 @@ const GOODPUT: &str = "goodput_kbps";
 const CHAIN_S: f64 = 30.0;
 const PAIR_S: f64 = 20.0;
 
-/// Hops, metres between neighbours, other keys, and how those are called.
+/// Hops, metres between neighbours, other keys, and a name for these.
 type Chain = (u16, u16, &'static [(&'static str, &'static str)], &'static str);
 
-/// Each with TCP and with UDP.
+/// Each is run with TCP and with UDP.
 const CHAINS: [Chain; 13] = [
     (3, 220, &[], ""),
     (5, 150, &[], ""),
@@ -43,7 +43,7 @@ const CHAINS: [Chain; 13] = [
     (6, 200, &[("data_mbps", "5.5"), ("basic_mbps", "2")], " 5.5 Mbit/s"),
 ];
 
-/// The pairs, each without and with RTS.
+/// The pairs, each run without and with RTS.
 const PAIRS: [(Play, &str); 5] = [
     (Play::ExposedPair, "exposed pair"),
     (Play::AsymmetricPair(260), "asymmetric pair 260 m"),
@@ -52,7 +52,7 @@ const PAIRS: [(Play, &str); 5] = [
     (Play::AsymmetricPair(380), "asymmetric pair 380 m"),
 ];
 
-/// The rules of the medium, and goodputs that are known to be farther off by them: their ratios to ns-3's.
+/// Rules of the medium, and the goodputs that are known to be off under them, as ratios to ns-3's.
 struct Rules {
     group: Group,
     keys: [(&'static str, &'static str); 2],
@@ -86,7 +86,7 @@ const RULES: [Rules; 2] = [
     },
 ];
 
-/// A case, whatever the rules.
+/// A case under any rules.
 #[derive(Clone, Debug)]
 pub struct Fresh {
     pub name: String,
@@ -94,12 +94,12 @@ pub struct Fresh {
     pub keys: Settings,
 }
 
-/// All of them.
+/// All cases.
 pub fn all() -> Vec<Fresh> {
     CHAINS.iter().flat_map(chains).chain(PAIRS.iter().flat_map(pairs)).collect()
 }
 
-/// All of them by both rules, beside these figures of ns-3.
+/// All cases under both rules, beside these figures of ns-3.
 pub fn cases(figures: &str) -> Result<Vec<Case>, ScenarioError> {
     let references: Vec<_> = rows(figures).collect();
     let both = RULES.iter().flat_map(|rules| all().into_iter().map(move |fresh| (rules, fresh)));

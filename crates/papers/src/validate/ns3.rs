@@ -1,7 +1,8 @@
-//! The fresh cases as a program of ns-3, and what its runs print as a table.
+//! The fresh cases as a program for ns-3, and its output as a table.
 //!
-//! *What this is:* [`files`], the program's text; [`table`], the figures in the form in which they are kept.
-//! *Who calls it:* `hearsay-lab validate --ns3`, which builds and runs it. *What it never does:* either.
+//! *What this is:* [`files`], the program's text; [`table`], the figures in the form in which they are
+//! stored. *Who calls it:* `hearsay-lab validate --ns3`, which builds and runs the program. *What it never
+//! does:* build or run it.
 
 use std::fmt::Write as _;
 
@@ -14,22 +15,23 @@ use sim::world::{Setup, Stat};
 use super::fresh::{self, Fresh};
 use super::reference::COLUMNS;
 
-/// More than any frame has.
+/// More bytes than any frame has.
 const NEVER_BYTES: u32 = 65_535;
 
-/// How many cases the program has.
+/// Number of cases in the program.
 pub fn count() -> usize {
     fresh::all().len()
 }
 
-/// The program's files: their names, and what is in them.
+/// The program's files, as names and contents.
 pub fn files() -> Result<[(&'static str, String); 2], ScenarioError> {
     let cases: Vec<_> = fresh::all().iter().map(case).collect::<Result<_, _>>()?;
     let cases = format!("static const std::vector<Case> CASES = {{\n{}}};\n", cases.concat());
     Ok([("program.cc", include_str!("ns3/program.cc").to_owned()), ("cases.h", cases)])
 }
 
-/// A line for each case: means and deviations of what its runs printed; `None` if one printed something else.
+/// A table with a line for each case: means and deviations of what its runs printed. `None` if a run printed
+/// something else.
 pub fn table<S: AsRef<str>>(printed: &[Vec<S>]) -> Option<String> {
     let mut table = "case,seeds".to_owned();
     COLUMNS.iter().for_each(|(column, _)| {
@@ -40,7 +42,7 @@ pub fn table<S: AsRef<str>>(printed: &[Vec<S>]) -> Option<String> {
         let _ = write!(table, "{},{}", fresh.name, runs.len());
         for (column, _) in COLUMNS {
             let values: Vec<_> = runs.iter().map(|run| value(run.as_ref(), column)).collect();
-            // Not all cases have all figures, but all have this one.
+            // Some cases lack some figures, but all have this one.
             match values.into_iter().collect::<Option<Vec<_>>>() {
                 Some(values) => {
                     let stat = Stat::of(values.into_iter());
@@ -93,7 +95,7 @@ fn case(fresh: &Fresh) -> Result<String, ScenarioError> {
     ))
 }
 
-/// Its name in ns-3.
+/// The name of a rate in ns-3.
 fn mode(rate: Rate) -> &'static str {
     match rate {
         Rate::Mbps1 => "DsssRate1Mbps",
@@ -143,7 +145,8 @@ mod tests {
         assert_eq!(cases.matches("\n{\"").count(), count());
         let asymmetric = cases.split("{\"asymmetric pair 300 m\"").nth(1).unwrap();
         let asymmetric = asymmetric.split("},\n{\"").next().unwrap();
-        // Three links each way: from a sender to its receiver, and that to the other sender.
+        // Three links in each direction: from each sender to its receiver, and from one receiver to the other
+        // sender.
         assert_eq!(asymmetric.matches(", true, 0}").count(), 4, "{asymmetric}");
         assert_eq!(asymmetric.matches(", false, 0}").count(), 2, "{asymmetric}");
         assert!(asymmetric.contains("{0, 1, 0, 8000000}, {2, 3, 0, 8000000}"), "{asymmetric}");

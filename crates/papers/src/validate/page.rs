@@ -1,4 +1,4 @@
-//! The page of figures beside their references: for each group a picture and a table.
+//! The page of figures beside their references, with a picture and a table for each group.
 
 use maud::{Markup, PreEscaped, html};
 use report::page::document;
@@ -98,7 +98,7 @@ fn failed(report: &Report) -> Markup {
     }
 }
 
-/// The picture's figure, and how far off it may be.
+/// The picture's figure, and its largest allowed error.
 fn caption(cases: &[(Case, Vec<Checked>)]) -> String {
     let first = cases.first().and_then(|(_, figures)| figures.first());
     let Some(figure) = first.map(|it| &it.figure) else { return String::new() };
@@ -108,7 +108,7 @@ fn caption(cases: &[(Case, Vec<Checked>)]) -> String {
     }
 }
 
-/// The first figure of each case.
+/// A bar for the first figure of each case.
 fn bars(cases: &[(Case, Vec<Checked>)]) -> Vec<bars::Bar> {
     let bar = |(case, figures): &(Case, Vec<Checked>)| {
         let checked = figures.first()?;
@@ -171,7 +171,7 @@ fn cells(checked: &Checked) -> [String; 4] {
     ]
 }
 
-/// Shares of one to more digits than other numbers.
+/// Shares below 1 have more digits than other numbers.
 fn amount(value: f64) -> String {
     if value > 0.0 && value < 1.0 { format!("{value:.4}") } else { text::number(value) }
 }

@@ -1,34 +1,34 @@
-//! What is played in a case.
+//! The scenarios and setups that cases run.
 
 use super::Settings;
 use sim::scenario::{Scenario, ScenarioError};
 use sim::world::{self, Outcome, Setup, contention};
 
-/// What is played in a case.
+/// What a case runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Play {
     /// The scenario `bulk`: a flow over a chain.
     Chain,
-    /// So many saturated senders in one cell, with the radio of `bulk`.
+    /// This many saturated senders in one cell, with the radio of `bulk`.
     Cell(usize),
-    /// Two senders that do not sense each other.
+    /// Hidden terminals: two senders that do not sense each other.
     HiddenPair,
-    /// Two senders that sense each other and need not.
+    /// Exposed terminals: two senders that sense each other although their receivers are not disturbed.
     ExposedPair,
-    /// A sender whose receiver is so many metres from another sender that it does not sense.
+    /// A sender whose receiver is this many metres from another sender, which the first does not sense.
     AsymmetricPair(u16),
     /// The scenario `mesh50`.
     Mesh,
 }
 
 impl Play {
-    /// What it takes place in.
+    /// Its scenario.
     pub fn scenario(self, settings: &Settings, seed: u64) -> Result<Scenario, ScenarioError> {
         let name = if self == Self::Mesh { "mesh50" } else { "bulk" };
         Scenario::load_seeded(name, settings, seed)
     }
 
-    /// Its stations and flows; none of fetches.
+    /// Its stations and flows; `None` if it has fetches.
     pub fn world(self, scenario: &Scenario) -> Option<contention::Case> {
         let (radio, lasts) = (scenario.radio.clone(), scenario.load.lasts);
         Some(match self {

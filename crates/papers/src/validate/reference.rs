@@ -6,13 +6,13 @@ use super::{Case, Figure, Group, Play, Settings, medium, setting};
 use crate::Standing;
 use sim::scenario::ScenarioError;
 
-/// Goodputs and shares may be off by so much.
+/// Largest relative error of goodputs and shares.
 const OFF_MAX: f64 = 0.15;
 
-/// The rules `ns3` were found by these very figures.
+/// The rules `ns3` were made with these very figures in view.
 const BY_THESE: Standing = Standing::Set("the rules `ns3` were made with these figures in view");
 
-/// The files, in the order in which they are told of.
+/// The files, in the order of the report.
 const FILES: [(Group, &str); 5] = [
     (
         Group { name: "chain", about: "One saturated flow over a chain.", standing: BY_THESE },
@@ -53,7 +53,7 @@ const FILES: [(Group, &str); 5] = [
     ),
 ];
 
-/// Columns (`_mean`, `_sd`), and our names for them.
+/// Columns (with `_mean` and `_sd`), and our names for them.
 pub const COLUMNS: [(&str, &str); 11] = [
     ("goodput_kbps", "goodput_kbps"),
     ("share1", SHARE),
@@ -68,7 +68,7 @@ pub const COLUMNS: [(&str, &str); 11] = [
     ("fetch_p95_s", "fetch_p95_s"),
 ];
 
-/// All of them.
+/// All cases.
 pub fn cases(settings: &[(String, String)]) -> Result<Vec<Case>, ScenarioError> {
     let all = FILES.iter().flat_map(|(group, table)| rows(table).map(move |row| (*group, row)));
     all.map(|(group, row)| case(group, &row, settings)).collect()
@@ -92,7 +92,7 @@ fn play(row: &Row<'_>) -> Play {
     }
 }
 
-/// Keys of the scenario by the columns that say the same.
+/// The scenario's keys, from columns with the same meaning.
 fn settings(row: &Row<'_>, play: Play) -> Settings {
     let mut settings = Vec::new();
     let columns = [
@@ -107,7 +107,7 @@ fn settings(row: &Row<'_>, play: Play) -> Settings {
         settings.extend(row.text(column).map(|value| setting(key, value)));
     }
     settings.extend(row.text("rts").map(|value| setting("rts", value == "1")));
-    // A mesh has traffic of its own.
+    // A mesh has its own traffic.
     settings.extend(
         row.text("traffic").filter(|_| play != Play::Mesh).map(|value| setting("traffic", value)),
     );
@@ -136,7 +136,7 @@ fn name(row: &Row<'_>, play: Play) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// The figures of a row, of which those of these names are judged: they may be off by so much.
+/// The figures of a row. Those in `judged` may be off by `off_max`; the others are only shown.
 pub fn figures(row: &Row<'_>, judged: &[&str], off_max: f64) -> Vec<Figure> {
     let runs = row.number("seeds").unwrap_or(1.0);
     let figure = |(column, name): (&str, &'static str)| {

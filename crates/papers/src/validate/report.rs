@@ -1,26 +1,26 @@
-//! What was compared, all together.
+//! All comparisons together.
 
 use super::{Case, Checked, Group, Verdict};
 
-/// What was compared.
+/// All comparisons.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// So many runs of each case.
+    /// Number of runs of each case.
     pub seeds: u64,
-    /// The cases, each with its figures; those of a group follow each other.
+    /// The cases, each with its figures; those of a group are adjacent.
     pub cases: Vec<(Case, Vec<Checked>)>,
-    /// What it took.
+    /// The cost of all runs.
     pub cost: Cost,
 }
 
-/// What all runs together took.
+/// The cost of all runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
-    /// Virtual time.
+    /// Virtual time, in seconds.
     pub simulated_seconds: f64,
-    /// Steps of the simulator.
+    /// Number of the simulator's steps.
     pub events: u64,
-    /// Time on the wall.
+    /// Wall-clock time, in seconds.
     pub wall_seconds: f64,
 }
 
@@ -30,12 +30,12 @@ impl Report {
         self.cases.iter().flat_map(|(case, figures)| figures.iter().map(move |it| (case, it)))
     }
 
-    /// How many figures are judged so, whatever they are evidence of.
+    /// Number of figures with this verdict, of any standing.
     pub fn count(&self, verdict: Verdict) -> usize {
         self.figures().filter(|(_, checked)| checked.verdict() == verdict).count()
     }
 
-    /// Of the figures of one standing, how many are judged, and how many of these are near enough.
+    /// Of the figures with one standing, how many are judged, and how many of these are near enough.
     pub fn near_enough(&self, standing: &str) -> [usize; 2] {
         let of = self.figures().filter(|(case, _)| case.group.standing.word() == standing);
         let judged: Vec<_> =

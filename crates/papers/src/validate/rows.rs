@@ -1,4 +1,4 @@
-//! Tables with a head line and commas, as the reference is kept in.
+//! Reads tables in CSV with a head line, the form in which references are stored.
 
 /// One line of a table.
 #[derive(Clone, Debug)]
@@ -6,7 +6,7 @@ pub struct Row<'a> {
     cells: Vec<(&'a str, &'a str)>,
 }
 
-/// The lines of a table below its head.
+/// The lines of a table after its head.
 pub fn rows(table: &str) -> impl Iterator<Item = Row<'_>> {
     let mut lines = table.lines();
     let head: Vec<_> = lines.next().unwrap_or_default().split(',').collect();
@@ -14,7 +14,7 @@ pub fn rows(table: &str) -> impl Iterator<Item = Row<'_>> {
 }
 
 impl<'a> Row<'a> {
-    /// What stands in a column, if there is such a column and something in it.
+    /// The text of a column; `None` if there is no such column or the cell is empty.
     pub fn text(&self, column: &str) -> Option<&'a str> {
         let cell = self.cells.iter().find(|(name, _)| *name == column);
         cell.map(|(_, text)| *text).filter(|text| !text.is_empty())

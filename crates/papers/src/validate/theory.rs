@@ -1,8 +1,8 @@
 //! The cases that have closed forms.
 //!
-//! They are about the standard's DCF, so that is what is run, with 10 dB capture; whether stations wait
-//! for an EIFS after a collision depends on what they receive, and `radio::theory` takes it into account.
-//! Last come pairs of senders that nobody has figures for, to be looked at.
+//! They describe the standard's DCF, so the runs use it, with 10 dB capture. Whether stations wait for an
+//! EIFS after a collision depends on what they receive, which `radio::theory` takes into account. The last
+//! cases are pairs of senders that have no reference and are only shown.
 
 use radio::theory;
 
@@ -12,21 +12,21 @@ use crate::Standing;
 use sim::scenario::ScenarioError;
 use sim::world::flows::DATAGRAM_BYTES;
 
-/// One sender to one receiver may be off by so much.
+/// Largest relative error with one sender and one receiver.
 const SINGLE_HOP_OFF_MAX: f64 = 0.02;
-/// Saturated cells by so much.
+/// Largest relative error of saturated cells.
 const BIANCHI_OFF_MAX: f64 = 0.05;
 
 const FULL_S: f64 = 20.0;
 const QUICK_S: f64 = 4.0;
 
 const PAYLOAD_BYTES: u32 = DATAGRAM_BYTES as u32;
-/// With the headers of IP and UDP.
+/// Length with the headers of IP and UDP.
 const PACKET_BYTES: u32 = PAYLOAD_BYTES + 20 + 8;
-/// With those of LLC and SNAP too.
+/// Length with the headers of LLC and SNAP too.
 const MSDU_BYTES: u32 = PACKET_BYTES + 8;
 
-/// It shows that the medium keeps its times, no more.
+/// One sender only shows that the medium keeps its times.
 const SAME_SUMS: Standing = Standing::Given("one sender adds up the same times as the formula");
 
 const ONE_HOP: Group = Group {
@@ -52,7 +52,7 @@ const PAIRS: Group = Group {
     standing: Standing::Predicted,
 };
 
-/// Physical layer, data rate, basic rate, in Mbit/s, as the scenario takes them.
+/// Physical layer, data rate, basic rate in Mbit/s, as the scenario takes them.
 type Rates = (&'static str, &'static str, &'static str);
 const ONE_HOP_RATES: [Rates; 6] = [
     ("b", "11", "1"),
@@ -67,20 +67,20 @@ const CELL_RATES: Rates = ("b", "11", "1");
 const CELL_RATES_OFDM: Rates = ("a", "54", "6");
 const SENDERS: [usize; 14] = [1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, 40, 50];
 const SENDERS_QUICK: [usize; 5] = [1, 2, 5, 10, 50];
-/// So many that what each offers fills even the fastest channel.
+/// Enough senders to fill even the fastest channel.
 const SENDERS_OFDM: [usize; 3] = [5, 10, 20];
 
-/// What makes a case.
+/// The definition of a case.
 struct Recipe {
     group: Group,
     name: String,
     play: Play,
     keys: Settings,
-    /// The figures, and what the radio should make of them.
+    /// Computes the figures and their references from the radio.
     expect: fn(&radio::Config, Play) -> Vec<Figure>,
 }
 
-/// All of them.
+/// All cases.
 pub fn cases(effort: Effort, more: &[(String, String)]) -> Result<Vec<Case>, ScenarioError> {
     let is_quick = effort == Effort::Quick;
     let lasts = if is_quick { QUICK_S } else { FULL_S };
@@ -121,7 +121,7 @@ fn one_hop() -> impl Iterator<Item = Recipe> {
 }
 
 fn jun() -> impl Iterator<Item = Recipe> {
-    // An MSDU is all that follows the MAC header.
+    // An MSDU is everything after the MAC header.
     JUN_RATES.into_iter().map(|rates| Recipe {
         group: JUN,
         name: format!("b, {} Mbit/s, basic {}", rates.1, rates.2),
@@ -129,7 +129,7 @@ fn jun() -> impl Iterator<Item = Recipe> {
         keys: one_hop_keys(rates),
         expect: |radio, _| {
             let bits = theory::maximum_of_jun(radio.data_rate, radio.basic_rate, MSDU_BYTES);
-            // Of each MSDU that is the payload.
+            // The payload is this share of each MSDU.
             let share = f64::from(PAYLOAD_BYTES) / f64::from(MSDU_BYTES);
             vec![figure("goodput_kbps", bits / 1e3 * share, SINGLE_HOP_OFF_MAX)]
         },
@@ -151,7 +151,7 @@ fn cells(senders: &[usize]) -> impl Iterator<Item = Recipe> {
                 let cell = theory::saturation(radio, senders as u32, PACKET_BYTES);
                 let goodput = kbps(cell.packets_per_second, PAYLOAD_BYTES);
                 let mut figures = vec![figure("goodput_kbps", goodput, BIANCHI_OFF_MAX)];
-                // With RTS it is those that collide, which are not counted among data frames.
+                // With RTS, only RTS frames collide, and those are not counted among data frames.
                 if radio.rts_threshold.is_none() {
                     let reference = Some(Reference { mean: cell.collision, spread: None });
                     let name = "data_fail_share";
@@ -163,7 +163,7 @@ fn cells(senders: &[usize]) -> impl Iterator<Item = Recipe> {
     })
 }
 
-/// With both rules of reception, or the one that `more` says.
+/// With both rules of reception, or with the one that `more` sets.
 fn pairs(more: &[(String, String)]) -> impl Iterator<Item = Recipe> {
     let plays = [Play::ExposedPair, Play::AsymmetricPair(250), Play::AsymmetricPair(300)];
     let asked = more.iter().rfind(|(key, _)| key == "reception").map(|(_, value)| value.clone());
@@ -197,7 +197,7 @@ fn pairs(more: &[(String, String)]) -> impl Iterator<Item = Recipe> {
     })
 }
 
-/// `make` is told whether, and what to add to the name.
+/// Calls `make` without and with RTS, giving it what to add to the name.
 fn with_and_without_rts(make: impl Fn(bool, &str) -> Recipe) -> [Recipe; 2] {
     [make(false, ""), make(true, ", RTS")]
 }
@@ -227,7 +227,7 @@ mod tests {
             let case = cases.iter().find(|case| case.name == name).unwrap();
             case.figures[0].reference.unwrap().mean
         };
-        // 50 DIFS, 310 backoff, 192 + 1109 data, 10 SIFS, 192 + 112 ACK: 1975 us for 11680 bits.
+        // 50 DIFS, 310 back-off, 192 + 1109 data, 10 SIFS, 192 + 112 ACK: 1975 µs for 11680 bits.
         assert!((reference("b, 11 Mbit/s, basic 1") - 11_680.0 / 1.975).abs() < 1.0);
         assert_eq!(cases.iter().filter(|case| case.group == BIANCHI).count(), 2 * (5 + 3));
         let medium = "receiver lock, reception capture, dcf standard";

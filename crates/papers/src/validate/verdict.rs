@@ -1,57 +1,57 @@
-//! How far a case is from its reference.
+//! Whether a case is near enough to its reference.
 
 use sim::world::{Outcome, Stat};
 
-/// A reference is uncertain within so many standard errors of its mean.
+/// A reference's mean is uncertain by this many standard errors.
 const STANDARD_ERRORS: f64 = 2.0;
-/// What is known to be off may be so much more or less than that.
+/// A ratio that is known to be off may differ from its known value by this much.
 const KNOWN_WITHIN: f64 = 0.05;
 
-/// What a case gives, and what it should be.
+/// One figure of a case, and its reference.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     /// Its name, with its unit.
     pub name: &'static str,
-    /// What it should be; `None` if nobody says.
+    /// What it should be; `None` if there is no reference.
     pub reference: Option<Reference>,
-    /// By which share it may be off; `None`: it is only told.
+    /// Largest relative error; `None` if the figure is only shown.
     pub allowed: Option<f64>,
-    /// The ratio to its reference that it is known to have where that is farther off.
+    /// Its known ratio to the reference, if that is outside the allowed error.
     pub known: Option<f64>,
 }
 
-/// What a figure should be.
+/// The reference of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reference {
-    /// Its mean, or what a formula says.
+    /// Its mean, or the value of a formula.
     pub mean: f64,
-    /// Its standard deviation over so many runs; `None` of a formula.
+    /// Its standard deviation, and the number of runs; `None` for a formula.
     pub spread: Option<(f64, f64)>,
 }
 
-/// Whether a figure is near enough.
+/// Whether a figure is near enough to its reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Nobody demands anything.
+    /// There is no reference, or no allowed error.
     Uncompared,
-    /// It is.
+    /// It is near enough.
     Passed,
-    /// It is farther off than allowed, but so few runs with such a spread leave open where the reference
-    /// lies: it is within two standard errors.
+    /// The error is larger than allowed, but within two standard errors of a reference with few runs, so the
+    /// result is open.
     Open,
-    /// It is farther off than allowed, and as much as it is known to be, for a reason that
-    /// docs/simulator.md tells.
+    /// The error is larger than allowed, and as large as it is known to be, for a reason that
+    /// docs/simulator.md gives.
     Known,
-    /// It is not.
+    /// It is not near enough.
     Failed,
 }
 
 /// A figure over seeds, beside its reference.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checked {
-    /// What it should be.
+    /// The figure and its reference.
     pub figure: Figure,
-    /// What it is.
+    /// Our value over seeds.
     pub ours: Stat,
 }
 
@@ -71,12 +71,12 @@ impl Figure {
 pub(super) const SHARE: &str = "share_of_first";
 
 impl Checked {
-    /// Over runs.
+    /// Checks a figure's values over runs.
     pub fn of(figure: &Figure, values: impl Iterator<Item = f64> + Clone) -> Self {
         Self { figure: figure.clone(), ours: Stat::of(values) }
     }
 
-    /// Ours over the reference.
+    /// Our mean over the reference's.
     pub fn ratio(&self) -> Option<f64> {
         let reference = self.figure.reference?.mean;
         (reference != 0.0).then(|| self.ours.mean / reference)
@@ -87,14 +87,14 @@ impl Checked {
         ratios.is_some_and(|(ratio, known)| (ratio - known).abs() <= KNOWN_WITHIN)
     }
 
-    /// Whether it is near enough.
+    /// Whether it is near enough to its reference.
     pub fn verdict(&self) -> Verdict {
         let (Some(reference), Some(allowed)) = (self.figure.reference, self.figure.allowed) else {
             return Verdict::Uncompared;
         };
         let off = (self.ours.mean - reference.mean).abs();
         let (sd, runs) = reference.spread.unwrap_or((0.0, 1.0));
-        // What is no number is not near.
+        // NaN is not near.
         if off <= allowed * reference.mean {
             Verdict::Passed
         } else if off <= STANDARD_ERRORS * sd / runs.sqrt() {
@@ -108,7 +108,7 @@ impl Checked {
 }
 
 impl Verdict {
-    /// In a word; nothing if there is nothing to say.
+    /// The verdict's text; empty without a comparison.
     pub fn word(self) -> &'static str {
         match self {
             Self::Uncompared => "",

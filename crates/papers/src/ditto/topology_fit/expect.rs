@@ -1,26 +1,26 @@
-//! What observers may be expected to reconstruct, without simulating it: each packet of each hop is sent
-//! until it arrives, and each time an observer hears it or not.
+//! What observers are expected to reconstruct, computed without simulation: each packet is sent on each hop
+//! until it arrives, and an observer hears each transmission or not.
 
 use super::ground::{Ground, Places, RANGE_M, ROUTERS, distance_m};
 use super::objective::{self, Figures, HALF, Observed, Table};
 
-/// What a link as long as [`RANGE_M`] loses: `loss` of the scenario.
+/// The loss of a link of length [`RANGE_M`]: the scenario's key `loss`.
 pub(super) const LINK_LOSS: f64 = 0.85;
-/// Payload of a packet.
+/// Payload of a packet, in bytes.
 const SEGMENT_BYTES: f64 = 1448.0;
 const FILE_BYTES: f64 = 1e6;
-/// How long chunks of either size are, at equal shares of them, in bytes: those of 8 KiB have 4 at least and
-/// end by chance after that.
+/// Lengths of chunks in bytes, each for an equal share of them. Chunks of "8 KiB" have at least 4 KiB and end
+/// at random after that.
 const LENGTHS: [&[f64]; 2] = [&[4600.0, 5700.0, 7100.0, 9300.0, 14_300.0], &[30_700.0]];
-/// Fewer chunks than this are expected to be none.
+/// Below this number of expected chunks, none is expected.
 const CHUNKS_MIN: f64 = 0.5;
-/// How far what one observer reconstructs is from what is expected, as a share of all chunks (logistic).
+/// Spread of what one observer reconstructs around the expectation, as a share of all chunks (logistic).
 const SPREAD: f64 = 0.03;
-/// Fewer packets than this are nothing heard.
+/// Below this expected number of packets, none is heard.
 const HEARD_MIN: f64 = 1e-3;
 
-/// The figures that are expected. Whoever is about to reconstruct half counts in part: else places are found
-/// where many stand just below.
+/// The expected figures. An observer that is about to reconstruct half counts in part; otherwise the search
+/// would find places where many observers are just below half.
 pub(super) fn figures(ground: &Ground, table: &Table) -> Figures {
     let mut figures = objective::figures(ground, table);
     let all = || table.iter().flatten().flatten();
@@ -29,7 +29,7 @@ pub(super) fn figures(ground: &Ground, table: &Table) -> Figures {
     figures
 }
 
-/// All transfers, with observers that hear so far.
+/// All transfers, with observers that hear up to `overhear_m`.
 pub(super) fn table(ground: &Ground, places: &Places, overhear_m: f64) -> Table {
     let mut table = [[None; ROUTERS]; ROUTERS];
     for (receiver, path) in ground.paths.iter().enumerate().skip(1) {
@@ -40,7 +40,7 @@ pub(super) fn table(ground: &Ground, places: &Places, overhear_m: f64) -> Table 
             let mut it = observed(&hops);
             let near = |router: &usize| distance_m(places[*router], places[observer]) < overhear_m;
             if hops.is_empty() && path.iter().any(near) {
-                // It hears what is asked for and nothing of what comes.
+                // It hears requests, but none of the data.
                 it = Observed { has_heard: true, overhead: [1.0; 2], ..it };
             }
             table[receiver][observer] = Some(it);
@@ -49,7 +49,7 @@ pub(super) fn table(ground: &Ground, places: &Places, overhear_m: f64) -> Table 
     table
 }
 
-/// The share of a hop's packets that an observer hears once or oftener.
+/// The share of a hop's packets that an observer hears at least once.
 pub(super) fn heard(places: &Places, [from, to, observer]: [usize; 3], overhear_m: f64) -> f64 {
     if observer == from || observer == to {
         return 1.0;
@@ -58,11 +58,11 @@ pub(super) fn heard(places: &Places, [from, to, observer]: [usize; 3], overhear_
     let lost = LINK_LOSS * length * length;
     let far = distance_m(places[from], places[observer]) / overhear_m;
     let missed = (far * far * far).min(1.0);
-    // However often it was sent, it was missed each time.
+    // The observer misses a packet only if it misses every transmission of it.
     1.0 - (1.0 - lost) * missed / (1.0 - lost * missed)
 }
 
-/// What comes of so much of each hop's packets.
+/// What an observer reconstructs that hears these shares of each hop's packets.
 fn observed(hops: &[f64]) -> Observed {
     let missed: f64 = hops.iter().map(|it| 1.0 - it).product();
     let heard: f64 = hops.iter().sum();
@@ -86,7 +86,8 @@ fn observed(hops: &[f64]) -> Observed {
     it
 }
 
-/// The chance that a chunk of so many packets is whole if streams are joined whose first packet was heard.
+/// The probability that a chunk of `packets` packets is complete if the streams whose first packet was heard
+/// are joined.
 pub(super) fn joined(hops: &[f64], packets: f64) -> f64 {
     let of = |joined: u32| {
         let (mut chance, mut missed) = (1.0, 1.0);

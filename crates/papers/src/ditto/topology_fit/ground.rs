@@ -1,16 +1,15 @@
-//! What places must be: as far from each other as figure 10's links are long, and such that its routes are
-//! the best ones.
+//! The constraints on places: links have the lengths of figure 10, and its routes are the best ones.
 
 use sim::scenario::Router;
 
 /// The gateway.
 const GATEWAY: u8 = 11;
-/// Frames are received up to here: `range_m` of the scenario.
+/// The range of frames: the scenario's key `range_m`.
 pub(super) const RANGE_M: f64 = 80.0;
-/// Nearer no two routers stand.
+/// Smallest distance of two routers.
 const APART_M: f64 = 10.0;
 
-/// A link of figure 10, and how long ours is: what it loses follows from that, and stays.
+/// A link of figure 10 and our length for it. The length decides its loss, and does not change.
 struct Link {
     from: u8,
     to: u8,
@@ -21,7 +20,7 @@ const fn link(from: u8, to: u8, metres: f64) -> Link {
     Link { from, to, metres }
 }
 
-/// Parents come before their children; routers in the order in which the scenario has them.
+/// Parents come before their children. Routers are in the scenario's order.
 const LINKS: [Link; 21] = [
     link(11, 5, 31.76),
     link(11, 14, 39.05),
@@ -46,22 +45,22 @@ const LINKS: [Link; 21] = [
     link(4, 19, 63.25),
 ];
 
-/// How many stand there.
+/// Number of routers.
 pub(super) const ROUTERS: usize = LINKS.len() + 1;
 
-/// In metres, by places in [`Ground::names`].
+/// Coordinates in metres, in the order of [`Ground::names`].
 pub(super) type Places = [(f64, f64); ROUTERS];
 
-/// The tree of figure 10; routers by their places in it, the gateway first.
+/// The tree of figure 10. Routers are numbered by their place in it, the gateway first.
 #[derive(Debug)]
 pub(super) struct Ground {
-    /// As the paper numbers them.
+    /// The paper's numbers of the routers.
     pub names: [u8; ROUTERS],
-    /// From the gateway to each, both included.
+    /// The path from the gateway to each router, both included.
     pub paths: Vec<Vec<usize>>,
-    /// Of each router's link towards the gateway, in metres.
+    /// The length of each router's link towards the gateway, in metres.
     lengths_m: [f64; ROUTERS],
-    /// What a route loses, but for a factor: losses grow with the square of the length.
+    /// The loss of each route up to a factor: losses grow with the square of the length.
     lost: [f64; ROUTERS],
 }
 
@@ -84,29 +83,29 @@ impl Ground {
         it
     }
 
-    /// The place of a router in the tree; the gateway's for one that is not there.
+    /// The index of a router in the tree; the gateway's for an unknown one.
     pub fn find(&self, name: u8) -> usize {
         self.names.iter().position(|it| *it == name).unwrap_or(0)
     }
 
-    /// The next router towards the gateway; of the gateway itself.
+    /// The next router towards the gateway; the gateway itself for the gateway.
     pub fn parent(&self, router: usize) -> usize {
         let path = &self.paths[router];
         path[path.len().saturating_sub(2)]
     }
 
-    /// How long its link towards the gateway is, in metres.
+    /// The length of its link towards the gateway, in metres.
     #[cfg(test)]
     pub fn length_m(&self, router: usize) -> f64 {
         self.lengths_m[router]
     }
 
-    /// How many hops away it is.
+    /// Its number of hops from the gateway.
     pub fn hops(&self, router: usize) -> usize {
         self.paths[router].len() - 1
     }
 
-    /// Where a router stands whose link turns this way, to the decimetre.
+    /// The place of a router whose link points in this direction, rounded to the decimetre.
     pub fn place(&self, router: usize, places: &Places, angle: f64) -> (f64, f64) {
         let (x_m, y_m) = places[self.parent(router)];
         let decimetres = |m: f64| (10.0 * m).round() / 10.0;
@@ -114,17 +113,18 @@ impl Ground {
         (decimetres(x_m + m * libm::cos(angle)), decimetres(y_m + m * libm::sin(angle)))
     }
 
-    /// Whether a router may stand where it does, as far as those before it are concerned.
+    /// Whether a router's place is valid with respect to all routers before it.
     pub fn stands(&self, router: usize, places: &Places) -> bool {
         (0..router).all(|other| self.bear(other, router, places))
     }
 
-    /// Whether all may.
+    /// Whether all places are valid.
     pub fn all_stand(&self, places: &Places) -> bool {
         (1..ROUTERS).all(|it| self.stands(it, places))
     }
 
-    /// Whether neither of two shows the other a better way, and they are not in the same spot.
+    /// Whether two places are valid together: neither router offers the other a better route, and they are
+    /// not too near.
     fn bear(&self, one: usize, other: usize, places: &Places) -> bool {
         let m = distance_m(places[one], places[other]);
         if self.parent(one) == other || self.parent(other) == one {
@@ -140,7 +140,7 @@ impl Ground {
         m >= APART_M && (m > RANGE_M || is_worse)
     }
 
-    /// As a scenario has them.
+    /// The routers as a scenario has them.
     pub fn routers(&self, places: &Places) -> Vec<Router> {
         let each = self.names.iter().zip(places);
         each.map(|(name, (x_m, y_m))| Router { name: name.to_string(), x_m: *x_m, y_m: *y_m })
@@ -148,7 +148,7 @@ impl Ground {
     }
 }
 
-/// In metres.
+/// A distance in metres.
 pub(super) fn distance_m(a: (f64, f64), b: (f64, f64)) -> f64 {
     let (dx, dy) = (a.0 - b.0, a.1 - b.1);
     (dx * dx + dy * dy).sqrt()

@@ -1,9 +1,9 @@
-//! Where the campus's routers stand. The paper draws them and says nothing more, so their places are ours:
-//! drawn by chance under the routes of figure 10, and chosen by what observers reconstruct there
-//! (sections 6.2 and 6.3), never by throughput.
+//! Where the campus's routers stand. The paper shows their places in a drawing only, so ours are random
+//! places under the routes of figure 10. They are chosen by what observers reconstruct there (sections 6.2
+//! and 6.3), never by throughput.
 //!
-//! *Where to start:* `ground.rs` for what places must be, `objective.rs` for what they are chosen by, `search.rs`
-//! for how they are found; `pick.rs` is the experiment, `robustness.rs` what the choice is worth.
+//! *Where to start:* `ground.rs` for the constraints on places, `objective.rs` for the objective, `search.rs`
+//! for the search; `pick.rs` is the experiment, `robustness.rs` shows how much depends on the choice.
 
 mod expect;
 mod ground;

@@ -1,10 +1,10 @@
-//! What places are chosen by: how far the figures of reconstruction are from the paper's.
+//! The objective by which places are chosen: the distance of the figures of reconstruction from the paper's.
 
 use super::ground::{Ground, ROUTERS};
 use crate::ditto::targets;
 use report::stats;
 
-/// Figures of reconstruction at once, in per cent; the last four by section 6.3 and figure 12.
+/// The figures of reconstruction, in per cent; the last four are from section 6.3 and figure 12.
 pub(super) const FIGURES: [&str; 10] = [
     "any",
     "half",
@@ -18,7 +18,7 @@ pub(super) const FIGURES: [&str; 10] = [
     "far_silent",
 ];
 
-/// What they are, to a reader.
+/// Their meanings, for a reader.
 pub(super) const MEANINGS: [&str; FIGURES.len()] = [
     "observers that reconstruct anything",
     "observers that reconstruct more than half",
@@ -32,37 +32,38 @@ pub(super) const MEANINGS: [&str; FIGURES.len()] = [
     "of the fifteen, those that never reconstruct anything",
 ];
 
-/// The place of "half" among them.
+/// The index of "half" among them.
 pub(super) const HALF: usize = 1;
 
-/// What a point of each weighs: twice what the paper states for both testbeds, and what names a router.
+/// The weight of each figure: 2 for what the paper states for both testbeds, and for what names a router;
+/// else 1.
 const WEIGHTS: [f64; FIGURES.len()] = [2.0, 2.0, 1.0, 1.0, 1.0, 1.0, 2.0, 1.0, 1.0, 1.0];
 
-/// Section 6.2.1: their medians are high.
+/// Section 6.2.1: routers with high medians.
 const NEAR: [u8; 6] = [14, 30, 34, 5, 37, 22];
-/// Section 6.3: who combines streams of the transfer to whom.
+/// Section 6.3: the observer that joins streams, and the receiver of that transfer.
 pub(super) const STREAMS: (u8, u8) = (7, 1);
 
-/// What one observer of a transfer made of it; shares of all chunks, and of what was heard.
+/// What one observer of a transfer reconstructed, as shares of all chunks, and of what it heard.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Observed {
-    /// Chunks that it reconstructed, of 8 and of 32 KiB.
+    /// Share of chunks that it reconstructed, for chunks of 8 and of 32 KiB.
     pub efficiency: [f64; 2],
-    /// The same by each stream alone, of 8 KiB.
+    /// The same for 8 KiB if each stream stands alone.
     pub alone: f64,
-    /// Bytes kept in vain.
+    /// Share of bytes that it kept but did not use.
     pub overhead: [f64; 2],
     /// Whether it heard anything at all.
     pub has_heard: bool,
 }
 
-/// Every observer of every transfer: by receiver, then by observer, routers as in [`Ground`].
+/// Every observer of every transfer, by receiver and then by observer; routers are numbered as in [`Ground`].
 pub(super) type Table = [[Option<Observed>; ROUTERS]; ROUTERS];
 
 /// The figures, in the order of [`FIGURES`].
 pub(super) type Figures = [f64; FIGURES.len()];
 
-/// The paper's.
+/// The paper's figures.
 pub(super) fn paper() -> Figures {
     let figure = |scheme, metric| targets::figure("campus", scheme, metric).unwrap_or(f64::NAN);
     let best = "chunks_reconstructed_by_best_20pct_observers";
@@ -81,18 +82,19 @@ pub(super) fn paper() -> Figures {
     ]
 }
 
-/// By how many points, weighed, figures are off.
+/// The objective: the weighted sum of distances from the paper's figures, in percentage points.
 pub(super) fn misfit(figures: &Figures) -> f64 {
     let each = figures.iter().zip(paper()).zip(WEIGHTS);
     each.map(|((ours, paper), weight)| weight * (ours - paper).abs()).sum()
 }
 
-/// The part of it that sets `overhear_m` (decision 0015): anything, and more than half.
+/// The part of it that sets `overhear_m` (decision 0015): the shares that reconstruct anything, and more than
+/// half.
 pub(super) fn shares_off(figures: &Figures) -> f64 {
     figures.iter().zip(paper()).take(2).map(|(ours, paper)| (ours - paper).abs()).sum()
 }
 
-/// The figures of a whole table.
+/// The figures of a table.
 pub(super) fn figures(ground: &Ground, table: &Table) -> Figures {
     let all: Vec<_> = table.iter().flatten().flatten().copied().collect();
     let above = |least: f64| {
@@ -119,8 +121,8 @@ pub(super) fn figures(ground: &Ground, table: &Table) -> Figures {
     ]
 }
 
-/// Figure 12: by how much the medians of those next to the gateway are below half, the others' medians, and
-/// how many of these never reconstruct anything; in per cent.
+/// Figure 12, in per cent: how far the medians of routers next to the gateway are below half, the medians of
+/// the others, and the share of these that never reconstruct anything.
 fn proximity(ground: &Ground, table: &Table) -> [f64; 3] {
     let (mut below, mut medians, mut silent) = (Vec::new(), Vec::new(), Vec::new());
     for observer in 1..ROUTERS {
@@ -136,7 +138,7 @@ fn proximity(ground: &Ground, table: &Table) -> [f64; 3] {
     [below, medians, silent].map(|all| 100.0 * all.iter().sum::<f64>() / all.len().max(1) as f64)
 }
 
-/// What this share of some values is at or below; 0 of none.
+/// A quantile of some values; 0 without values.
 fn quantile(values: impl Iterator<Item = f64>, share: f64) -> f64 {
     let sorted = stats::sorted(values);
     let place = (share * sorted.len() as f64).ceil() as usize;

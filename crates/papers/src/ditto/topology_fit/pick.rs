@@ -1,4 +1,4 @@
-//! Many places, simulated where they promise something, and the one that fits best.
+//! Draws many random places, simulates the promising ones, and picks the one that fits best.
 
 use std::fmt::Write as _;
 use std::sync::OnceLock;
@@ -19,16 +19,16 @@ use sim::scenario::Scenario;
 
 pub(super) const SCENARIO: &str = "map21";
 const SERIES: &str = "places";
-/// Draws, numbered from 1; number 0 are the scenario's own places.
+/// Number of draws, counted from 1. Draw 0 is the scenario's own places.
 const DRAWS: u32 = 120;
-/// Turns of one router or two that are tried to better a draw.
+/// Number of turns of one or two routers that are tried to improve a draw.
 pub(super) const TURNS: usize = 3_000;
-/// Draws of which more is expected to be off are not simulated, in points.
+/// Draws with a larger expected misfit are not simulated; in percentage points.
 const PROMISING: f64 = 80.0;
-/// Values of `overhear_m` that are simulated, from the one expected to be best, in metres.
+/// Values of `overhear_m` to simulate, relative to the one expected to be best, in metres.
 const AROUND_M: [f64; 3] = [-2.0, 0.0, 2.0];
 
-/// What stands in a row: the [`FIGURES`] in their order, and what they are of.
+/// The columns of a row: keys, then the [`FIGURES`] in their order.
 pub(super) const COLUMNS: &[&str] = &[
     "overhear_m",
     "simulated",
@@ -61,13 +61,14 @@ fn plan(extent: Extent) -> Vec<Point> {
     let draws = if extent == Extent::Full { DRAWS } else { 0 };
     let point = |draw: u32| {
         let key = Key { panel: SCENARIO, series: SERIES, x: f64::from(draw), rank: 0 };
-        // Places are the same for all seeds, and take longer to find than to simulate.
+        // Places are the same for all seeds, and finding them takes longer than simulating them.
         let found = OnceLock::new();
         let run = move |seed| match found.get_or_init(|| find(draw)) {
             Ok(spot) => try_out(draw, spot, seed, extent),
             Err(error) => Err(error.clone()),
         };
-        // Each row says its overhear_m, and has a transfer to each router, with chunks of both sizes.
+        // These keys vary within a point: each row has its `overhear_m`, and transfers go to each router,
+        // with chunks of both sizes.
         let beside = ["overhear_m", "receivers", "units"];
         Point::simulated(key, run).within(move |_| {
             let scenario = Scenario::load(SCENARIO, &[]).map_err(|error| error.to_string())?;
@@ -88,7 +89,7 @@ fn find(draw: u32) -> Result<Spot, String> {
     }
 }
 
-/// What is expected of a draw, and what comes of it for each value of `overhear_m`.
+/// A row with what is expected of a draw, and one for each simulated value of `overhear_m`.
 fn try_out(draw: u32, spot: &Spot, seed: u64, extent: Extent) -> Result<Vec<Vec<f64>>, String> {
     let ground = Ground::new();
     let expected = expect::figures(&ground, &expect::table(&ground, &spot.places, spot.overhear_m));
@@ -119,7 +120,7 @@ pub(super) fn own(ground: &Ground) -> Result<Places, String> {
     Ok(places)
 }
 
-/// Every transfer once, with chunks of both sizes.
+/// Simulates every transfer once, with chunks of both sizes.
 fn simulate(
     ground: &Ground,
     places: &Places,
@@ -149,7 +150,7 @@ fn simulate(
     Ok(table)
 }
 
-/// What an observer made of chunks of one size.
+/// Enters what an observer reconstructed of chunks of one size.
 fn note(it: &mut Observed, size: usize, row: &[f64]) {
     let share = |name| figure(row, name) / 100.0;
     it.efficiency[size] = share("efficiency_first");
@@ -160,18 +161,19 @@ fn note(it: &mut Observed, size: usize, row: &[f64]) {
     }
 }
 
-/// A draw where it fits best, means over the seeds.
+/// A draw at its best value of `overhear_m`, averaged over seeds.
 struct Tried {
     draw: u32,
     overhear_m: f64,
     figures: [Estimate; FIGURES.len()],
     misfit: f64,
-    /// Router 7 stands within hearing of all three senders.
+    /// Whether router 7 hears all three senders.
     hears: bool,
 }
 
 impl Tried {
-    /// At the value of `overhear_m` that brings the two shares nearest; `None` if nothing was simulated.
+    /// Takes the value of `overhear_m` at which the two shares are nearest to the paper's; `None` if nothing
+    /// was simulated.
     fn new(samples: &Samples, x: f64) -> Option<Self> {
         let column = |name| samples.values(SCENARIO, SERIES, x, name);
         let (metres, simulated) = (column("overhear_m"), column("simulated"));
@@ -247,7 +249,7 @@ fn rows(tried: &Tried) -> Vec<Comparison> {
     figures.chain([off]).collect()
 }
 
-/// The best places as a scenario has them.
+/// The best places in the form of a scenario file.
 fn text(best: &Tried) -> String {
     let ground = Ground::new();
     let mut text = format!("draw {}, as a scenario's `[routers]`:", best.draw);

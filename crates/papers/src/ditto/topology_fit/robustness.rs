@@ -1,5 +1,5 @@
-//! How much clients get where routers stand elsewhere, and observers reconstruct about as much: how far gains
-//! depend on the choice of places, which was made before any of this was run.
+//! Throughput at other places at which observers reconstruct about as much: how far gains depend on the
+//! choice of places. The choice was made before any of this was run.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ use report::stats;
 use report::{Distribution, Series};
 use sim::scenario::{Router, Scenario};
 
-/// Whose gains are looked at.
+/// The panel whose gains are shown.
 const PANEL: &str = "map21 one by one";
 const GAINS: [[&str; 2]; 2] = [["ditto", "end-to-end"], ["ditto", "on-path"]];
 
-/// The draws of `ditto-places` of which least is expected to be off, best first, each with its `overhear_m`: of
-/// draw 93 the scenario's; of the other simulated ones the nearest; of those that were not simulated 2 m below the
-/// expected, as it was for nearly all that were.
+/// The draws of `ditto-places` with the smallest expected misfit, best first, each with its `overhear_m`. For
+/// draw 93 that is the scenario's; for other simulated draws the nearest value; for the rest 2 m below the
+/// expected value, as it was for nearly all simulated draws.
 const FITTING: [(u32, f64); 24] = [
     (15, 90.0),
     (93, 88.0),
@@ -82,7 +82,7 @@ fn plan(extent: Extent) -> Vec<Point> {
     }
 }
 
-/// Each scheme of which gains are told, in one draw's places.
+/// Each scheme whose gains are shown, at one draw's places.
 fn points(draw: u32, routers: Vec<Router>, keys: &[(String, String)]) -> Vec<Point> {
     let routers = Arc::new(routers);
     let told = |it: &Served| GAINS.iter().flatten().any(|series| *series == it.series);
@@ -143,7 +143,7 @@ fn summarise(samples: &Samples) -> Findings {
     }
 }
 
-/// In each draw's places, by the medians of what receivers got.
+/// The ratio of median throughputs at each draw's places.
 fn gains(samples: &Samples, names: [&str; 2]) -> Vec<(f64, Estimate)> {
     let of = |draw: f64| {
         let [over, under] =
@@ -166,7 +166,7 @@ fn rows([over, under]: &[&str; 2], gains: &[(f64, Estimate)]) -> Vec<Comparison>
     gains.iter().map(row).collect()
 }
 
-/// The median and the range over all places.
+/// The median and the range over all draws.
 fn spread([over, under]: &[&str; 2], gains: &[(f64, Estimate)]) -> Option<String> {
     let all = stats::sorted(gains.iter().map(|(_, it)| it.mean));
     let (least, most, median) = (all.first()?, all.last()?, stats::median(all.iter().copied())?);

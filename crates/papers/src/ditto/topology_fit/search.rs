@@ -1,4 +1,4 @@
-//! Places by chance, and better ones near them.
+//! Random places, and better ones near them.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
@@ -9,36 +9,36 @@ use super::ground::{Ground, Places, ROUTERS, distance_m};
 use super::objective::{Figures, STREAMS, misfit, shares_off};
 use sim::scenario;
 
-/// Says which of the streams of a seed places have.
+/// Number of the random stream of places among those of a seed.
 const PURPOSE: u16 = 11;
-/// So often a router is turned before all are drawn anew.
+/// Attempts to place one router before all are drawn again.
 const TURNS_MAX: usize = 200;
-/// Values of `overhear_m` that are tried, in metres.
+/// Values of `overhear_m` to try, in metres.
 pub(super) const OVERHEAR_M: [f64; 8] = [76.0, 80.0, 84.0, 88.0, 92.0, 96.0, 100.0, 104.0];
-/// The transfer's senders that router 7 has to hear (section 6.3).
+/// The senders of the transfer that router 7 has to hear (section 6.3).
 const SENDERS: [u8; 3] = [11, 30, 13];
-/// At which of them router 7 hears all in a draw, before it is bettered.
+/// The value of `overhear_m` at which router 7 must hear them all in a new draw.
 const HEARING_M: f64 = 92.0;
-/// Further off than places can be where router 7 hears all of them, in points.
+/// Penalty while router 7 does not hear all of them, in points; more than any misfit.
 const DEAF: f64 = 1e4;
 /// The share of steps that turn two routers.
 const PAIRS: f64 = 0.3;
-/// The share of turns that go anywhere.
+/// The share of turns to any direction.
 const ANYWHERE: f64 = 0.3;
-/// How far other turns go at most, in radians.
+/// Largest angle of the other turns, in radians.
 const SMALL: f64 = 0.5;
 
-/// Places, with what is expected of them.
+/// Places, and their expected misfit.
 #[derive(Clone, Debug)]
 pub(super) struct Spot {
     pub places: Places,
-    /// At which the two shares are nearest to the paper's.
+    /// The value of `overhear_m` at which the two shares are nearest to the paper's.
     pub overhear_m: f64,
-    /// Off by so much there.
+    /// The expected misfit at that value, in points.
     pub misfit: f64,
 }
 
-/// Draws places and betters them by so many turns of one router or two.
+/// Draws places, then improves them by `turns` turns of one or two routers.
 pub(super) fn search(ground: &Ground, seed: u64, turns: usize) -> Spot {
     let mut chance = Chance::new(seed);
     let mut angles = chance.draw(ground);
@@ -62,12 +62,12 @@ pub(super) fn search(ground: &Ground, seed: u64, turns: usize) -> Spot {
 }
 
 impl Spot {
-    /// What is expected where all stand so.
+    /// The expected misfit of these places.
     pub fn at(ground: &Ground, places: &Places) -> Self {
         Self::among(ground, places, &OVERHEAR_M)
     }
 
-    /// The same, with values of `overhear_m` next to this one.
+    /// The same, trying only values of `overhear_m` next to this one.
     fn near(ground: &Ground, places: &Places, overhear_m: f64) -> Self {
         let at = OVERHEAR_M.iter().position(|it| *it == overhear_m).unwrap_or(0);
         let around = at.saturating_sub(1)..(at + 2).min(OVERHEAR_M.len());
@@ -89,7 +89,8 @@ impl Spot {
     }
 }
 
-/// By how many metres router 7 is too far from who sends to 1 and on the way there; none if it hears all.
+/// How far router 7 is outside the range of the senders on the route to router 1, in metres; 0 if it hears
+/// them all.
 pub(super) fn out_of_hearing_m(ground: &Ground, places: &Places, overhear_m: f64) -> f64 {
     let ear = places[ground.find(STREAMS.0)];
     let far = |sender: u8| distance_m(ear, places[ground.find(sender)]) - overhear_m;
@@ -104,7 +105,7 @@ fn placed(ground: &Ground, angles: &[f64; ROUTERS]) -> Places {
     places
 }
 
-/// The chance of one draw.
+/// The random numbers of one draw.
 struct Chance(Xoshiro256PlusPlus);
 
 impl Chance {
@@ -112,7 +113,7 @@ impl Chance {
         Self(Xoshiro256PlusPlus::seed_from_u64(scenario::seed(seed, 0, PURPOSE)))
     }
 
-    /// From 0 to below 1.
+    /// A number from 0 to below 1.
     fn share(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
@@ -130,8 +131,8 @@ impl Chance {
         };
     }
 
-    /// Turns one router after another until it may stand there; begins anew if one never may, or router 7
-    /// hears too little.
+    /// Turns each router in order until its place is valid. Starts again if that fails for one, or if router
+    /// 7 does not hear enough.
     fn draw(&mut self, ground: &Ground) -> [f64; ROUTERS] {
         loop {
             let (mut angles, mut places) = ([0.0; ROUTERS], [(0.0, 0.0); ROUTERS]);

@@ -1,4 +1,4 @@
-//! Of places: what they must be, what they are chosen by, and how they are found.
+//! Places: their constraints, the objective, and the search.
 
 use super::expect;
 use super::ground::{Ground, Places, RANGE_M, ROUTERS, distance_m};
@@ -7,7 +7,7 @@ use super::pick::{COLUMNS, own};
 use super::search::{out_of_hearing_m, search};
 use sim::scenario::Scenario;
 
-/// Every observer of every transfer has made the same.
+/// A table in which every observer of every transfer has reconstructed the same.
 fn all(it: Observed) -> Table {
     let mut table: Table = [[None; ROUTERS]; ROUTERS];
     for (receiver, observers) in table.iter_mut().enumerate().skip(1) {
@@ -32,7 +32,7 @@ fn the_tree_is_figure_tens() {
     assert_eq!((ground.hops(ground.find(38)), ground.parent(0)), (4, 0));
 }
 
-/// The scenario's places are such as the rule demands, to the decimetre to which they are written.
+/// The scenario's places satisfy the constraints, to the decimetre to which they are written.
 #[test]
 fn the_scenario_keeps_to_the_rule() {
     let ground = Ground::new();
@@ -60,13 +60,13 @@ fn nobody_stands_where_a_better_way_is() {
     };
     let of = |name: u8| places[ground.find(name)];
     assert!(ground.all_stand(&places));
-    // In one spot; too far from the next router; and three hops away beside the gateway.
+    // At the same place; too far from the next router; and three hops away but beside the gateway.
     assert!(!with(14, of(5)));
     assert!(!with(19, (of(4).0 + 81.0, of(4).1)));
     assert!(!with(19, (20.0, 20.0)));
 }
 
-/// By hand: 120 + 300 observers; the best fifth are all alike.
+/// By hand: 120 + 300 observers, which are all alike, and so is the best fifth.
 #[test]
 fn figures_of_observers_who_are_all_alike() {
     let ground = Ground::new();
@@ -81,7 +81,7 @@ fn figures_of_observers_who_are_all_alike() {
     assert_eq!(misfit(&paper()), 0.0);
 }
 
-/// Over a link that loses nothing a frame is sent once, and heard or not.
+/// On a link without losses a frame is sent once, and heard or not.
 #[test]
 fn what_is_expected_where_it_can_be_told_by_hand() {
     let hear = |from_m: f64, to_m: f64, observer_m: f64| {
@@ -93,7 +93,7 @@ fn what_is_expected_where_it_can_be_told_by_hand() {
     };
     assert!((hear(0.0, 0.0, 45.0) - 7.0 / 8.0).abs() < 1e-12);
     assert_eq!((hear(0.0, 0.0, 90.0), hear(0.0, 70.0, 91.0)), (0.0, 0.0));
-    // What is sent again is heard better.
+    // Retransmitted packets are heard more often.
     assert!(hear(0.0, 70.0, 45.0) > 7.0 / 8.0);
     assert!((expect::joined(&[0.5], 4.0) - 0.5_f64.powi(4)).abs() < 1e-12);
     assert!((expect::alone(&[0.5, 0.5], 1.0) - 0.75).abs() < 1e-12);
