@@ -1,11 +1,11 @@
-//! Says which commit the program is built of. Without git, or where these files are in no repository of
-//! their own, it says that it does not know.
+//! Finds the commit that the program is built from. Without git, or outside a repository of this project, the
+//! commit is unknown.
 
 use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What a crate is built of.
+/// The files and folders that a crate is built from.
 const BUILT_OF: [&str; 4] = ["Cargo.toml", "build.rs", "data", "src"];
 
 fn main() {
@@ -15,13 +15,13 @@ fn main() {
 }
 
 fn commit(root: &Path) -> Option<String> {
-    // Sources may lie unpacked in somebody else's repository.
+    // The sources may be unpacked inside another repository.
     let top = PathBuf::from(git(root, &["rev-parse", "--show-toplevel"])?);
     if top.canonicalize().ok()? != *root {
         return None;
     }
     let built_of = built_of(root);
-    // Moves with each commit, merge and checkout.
+    // This file changes with each commit, merge and checkout.
     let log = root.join(git(root, &["rev-parse", "--git-path", "logs/HEAD"])?);
     for path in built_of.iter().chain([&log]).filter(|it| it.exists()) {
         println!("cargo::rerun-if-changed={}", path.display());
@@ -32,7 +32,7 @@ fn commit(root: &Path) -> Option<String> {
     Some(if changed.is_empty() { commit } else { format!("{commit}-dirty") })
 }
 
-/// What decides about the programs.
+/// All paths that change the program.
 fn built_of(root: &Path) -> Vec<PathBuf> {
     let crates = root.join("crates").read_dir().into_iter().flatten().flatten();
     let of_crate = |it: DirEntry| BUILT_OF.map(|name| it.path().join(name));
@@ -42,12 +42,12 @@ fn built_of(root: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// What git says; `None` if there is none, or it does not know.
+/// The output of a git command; `None` if git is missing or fails.
 fn git(root: &Path, words: &[&str]) -> Option<String> {
     let output = Command::new("git")
         .args(words)
         .current_dir(root)
-        // Looking must not touch what makes us look again.
+        // Without this, git could rewrite the index, and so trigger a rebuild.
         .env("GIT_OPTIONAL_LOCKS", "0")
         .output()
         .ok()

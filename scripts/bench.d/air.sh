@@ -30,7 +30,7 @@ measure_air() {
 chain() {
     "$lab" run chain --scheme end-to-end --set "hops=$1" --set bytes=1000 --seed "$2" --keep --quiet 2>"$work/lab" &
     lab_pid=$!
-    wait_for 30 "the chain to stand" grep -q 'the mesh stands' "$work/lab" || die "$(cat "$work/lab")"
+    wait_for 30 "the mesh to run" grep -q 'the mesh runs' "$work/lab" || die "$(cat "$work/lab")"
     inside=$(pgrep -P "$(pgrep -P "$lab_pid")")
     on_router "$1" iperf3 --server --daemon >/dev/null
     wait_for 10 "iperf3 to listen" on_router "$1" sh -c 'ss -Hltn sport = 5201 | grep -q .'

@@ -1,4 +1,4 @@
-//! The command line, as clap reads it. What the commands do is in `commands` and `realtime`.
+//! The command line, as clap parses it. The commands are in `commands` and `realtime`.
 
 use std::path::PathBuf;
 
@@ -10,47 +10,47 @@ use wire::Scheme;
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (commit ", env!("HEARSAY_COMMIT"), ")");
 
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 failed; 2 wrong command line or scenario, or \
-    something is missing: nothing was built, or a capture cannot be read; 4 a transfer was not what \
-    the origin has; 128 and the signal's \
-    number: ended by a signal, like 130 after ctrl-C.";
+    something is missing: nothing was built, or a capture cannot be read; 4 a transfer differed from \
+    the origin's file; 128 plus the signal's \
+    number: ended by a signal, such as 130 after ctrl-C.";
 
 /// A wireless mesh on one machine: real routers, real traffic, an emulated radio.
 #[derive(Debug, Parser)]
 #[command(name = "hearsay-lab", version = VERSION, after_help = EXIT_CODES)]
 pub struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to do.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Build a scenario's mesh, run its transfers, and take everything down again
     Run(Run),
-    /// Inside the namespaces that `run` has made: do it
+    /// Run a scenario inside the namespaces that `run` has made
     #[command(hide = true)]
     Inside(Run),
     /// Run a scenario in virtual time, once for each seed
     Sim(Sim),
-    /// Hold the simulator against ns-3 and against closed forms
+    /// Compare the simulator with ns-3 and with closed forms
     Validate(Validate),
-    /// Repeat experiments of the papers, and put ours beside theirs
+    /// Repeat experiments of the papers and compare the results with theirs
     Repro(Repro),
-    /// Put several results of one scenario on one page, side by side
+    /// Put several results of one scenario on one page
     Compare(Compare),
     /// Read captures
     #[command(subcommand)]
     Analyze(Analyze),
     /// Show the scenarios and their keys
     List {
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
     /// Print completions for a shell
     Completions {
-        /// Which shell
+        /// The shell
         shell: clap_complete::Shell,
     },
     /// Print the manual page
@@ -62,28 +62,28 @@ pub enum Command {
 pub struct Run {
     /// A scenario's name (see `hearsay-lab list`), or a file: ./NAME.toml
     pub scenario: String,
-    /// Who intercepts and caches [default: that of the key `paper`, or default]
+    /// The scheme: which routers intercept and cache [default: the scheme of the key `paper`, or default]
     #[arg(long, value_name = "SCHEME", value_parser = schemes())]
     pub scheme: Option<Scheme>,
-    /// Another value for a key of the scenario; may be given more than once
+    /// Set a key of the scenario; may be given more than once
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
     pub set: Vec<(String, String)>,
-    /// All chance comes from here: losses, back-off, order, content of files
+    /// Seed of all random numbers: losses, back-off, order of requests, content of files
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// Write the result as JSON; - is standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Write a report with pictures, as one HTML file
+    /// Write a page with pictures, as one HTML file
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Capture what a router's monitor interface shows; may be given more than once
+    /// Capture a router's monitor interface; may be given more than once
     #[arg(long, value_name = "ROUTER=FILE", value_parser = capture)]
     pub pcap: Vec<(String, String)>,
-    /// Leave the mesh standing after the transfers, until ctrl-C
+    /// Keep the mesh after the transfers, until ctrl-C
     #[arg(long)]
     pub keep: bool,
-    /// No progress, no table
+    /// Print no progress and no table
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -93,36 +93,38 @@ pub struct Run {
 pub struct Sim {
     /// A scenario's name (see `hearsay-lab list`), or a file: ./NAME.toml
     pub scenario: String,
-    /// Who intercepts and caches, where clients ask for files [default: that of the key `paper`, or default]
+    /// The scheme, if clients request files: which routers intercept and cache [default: the scheme of the
+    /// key `paper`, or default]
     #[arg(long, value_name = "SCHEME", value_parser = schemes())]
     pub scheme: Option<Scheme>,
-    /// Another value for a key of the scenario; may be given more than once
+    /// Set a key of the scenario; may be given more than once
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
     pub set: Vec<(String, String)>,
-    /// The first run's seed: all its chance comes from there
+    /// Seed of the first run's random numbers
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// How many runs, each with the next seed
+    /// Number of runs, each with the next seed
     #[arg(long, value_name = "K", default_value_t = 1,
         value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub seeds: u64,
-    /// How many runs at a time [default: one for each core]
+    /// Number of runs at a time [default: one for each core]
     #[arg(long, value_name = "N", value_parser = jobs)]
     pub jobs: Option<usize>,
     /// Write the results as JSON; - is standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Write a report, as one HTML file
+    /// Write a page, as one HTML file
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Write what each router's monitor interface shows: DIR/ROUTER.pcap, or of several seeds
+    /// Capture every router's monitor interface, in DIR/ROUTER.pcap, or with several seeds in
     /// DIR/seed-N/ROUTER.pcap
     #[arg(long, value_name = "DIR")]
     pub pcap: Option<PathBuf>,
-    /// Fail if a flow or a client got nothing, or a transfer ended early: as a rule that is what came of the run
+    /// Fail if a flow or a client got no data, or a transfer ended early. Without this option that is a
+    /// result, not a failure
     #[arg(long)]
     pub strict: bool,
-    /// No progress, no table
+    /// Print no progress and no table
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -130,21 +132,21 @@ pub struct Sim {
 /// `hearsay-lab validate`.
 #[derive(Debug, Clone, Args)]
 pub struct Validate {
-    /// Fewer runs, and fewer cells
+    /// Make fewer runs of fewer cells
     #[arg(long)]
     pub quick: bool,
-    /// Run ns-3 as well, where it is installed: writes a program of cases that nothing was tuned to, builds it in
-    /// DIR, runs it, and compares by both rules of the medium
+    /// Run ns-3 as well, if it is installed: write a program of cases that nothing was tuned to, build it in
+    /// DIR, run it, and compare under both rules of the medium
     #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = "ns3",
         conflicts_with_all = ["quick", "set"])]
     pub ns3: Option<PathBuf>,
-    /// How many runs of each case [default: 5, or 2 with --quick, or 10 with --ns3]
+    /// Number of runs of each case [default: 5, or 2 with --quick, or 10 with --ns3]
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub seeds: Option<u64>,
-    /// How many runs at a time [default: one for each core]
+    /// Number of runs at a time [default: one for each core]
     #[arg(long, value_name = "N", value_parser = jobs)]
     pub jobs: Option<usize>,
-    /// Another medium than the reference's, for all cases: receiver, reception or dcf
+    /// Use another medium than the reference's in all cases; KEY is receiver, reception or dcf
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
     pub set: Vec<(String, String)>,
     /// Write the figures as JSON; - is standard output
@@ -153,7 +155,7 @@ pub struct Validate {
     /// Write a page with pictures, as one HTML file
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// No progress, no table
+    /// Print no progress and no table
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -161,29 +163,29 @@ pub struct Validate {
 /// `hearsay-lab repro`.
 #[derive(Debug, Clone, Args)]
 pub struct Repro {
-    /// Which one, or "all"; without, what there is
+    /// An experiment, or "all"; without it, the experiments are listed
     pub name: Option<String>,
-    /// How many runs of each point [default: as many as the experiment says]
+    /// Number of runs of each point [default: that of the experiment]
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub seeds: Option<u64>,
-    /// A few points only, in seconds
+    /// Run only a few points, which takes seconds
     #[arg(long)]
     pub quick: bool,
-    /// With real daemons in real time, which takes hours (ditto, ditto-calibration): what was run is kept in
-    /// DIR/NAME-real and not run again
+    /// Run real daemons in real time, which takes hours (ditto, ditto-calibration). Outcomes are kept in
+    /// DIR/NAME-real, and those runs are not made again
     #[arg(long, conflicts_with = "quick")]
     pub real: bool,
-    /// Run only what has this in its name, like "emulab8-one-by-one" or ".end-to-end."; the names are those of
-    /// the files there
+    /// Make only runs with TEXT in their names, like "emulab8-one-by-one" or ".end-to-end."; the names are
+    /// those of the kept files
     #[arg(long, value_name = "TEXT", requires = "real")]
     pub only: Option<String>,
-    /// How many runs at a time [default: one for each core; one with --real]
+    /// Number of runs at a time [default: one for each core; one with --real]
     #[arg(long, value_name = "N", value_parser = jobs)]
     pub jobs: Option<usize>,
-    /// Where CSV, SVG and HTML files go
+    /// Folder for CSV, SVG and HTML files
     #[arg(long, value_name = "DIR", default_value = "repro")]
     pub out: PathBuf,
-    /// No progress, no summary
+    /// Print no progress and no summary
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -191,13 +193,13 @@ pub struct Repro {
 /// `hearsay-lab compare`.
 #[derive(Debug, Args)]
 pub struct Compare {
-    /// What `run --json` wrote; runs of one scheme with several seeds count as one
+    /// Results of `run --json`; runs of one scheme with several seeds are pooled
     #[arg(required = true)]
     pub results: Vec<PathBuf>,
-    /// Where the page goes
+    /// Write the page to this file
     #[arg(long, value_name = "FILE")]
     pub html: PathBuf,
-    /// The scenario, if it is a file of yours [default: the one that the results name]
+    /// The scenario's file, if it is not a built-in scenario [default: the scenario that the results name]
     #[arg(long, value_name = "FILE")]
     pub scenario: Option<String>,
 }
@@ -205,30 +207,29 @@ pub struct Compare {
 /// `hearsay-lab analyze`.
 #[derive(Debug, Subcommand)]
 pub enum Analyze {
-    /// What a router would have overheard that heard what a capture holds
+    /// Show what a router would have overheard that received the frames of a capture
     Overhear(AnalyzeOverhear),
 }
 
 /// `hearsay-lab analyze overhear`.
 #[derive(Debug, Args)]
 pub struct AnalyzeOverhear {
-    /// Captures (pcap or pcapng; Ethernet, 802.11, radiotap), each an observer of its own; - is
-    /// standard input
+    /// Captures (pcap or pcapng; Ethernet, 802.11, radiotap), each a separate observer; - is standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// What an observer may hold, in bytes
+    /// Memory of an observer, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 16 << 20, value_parser = memory())]
     pub memory: u64,
-    /// Reassemble each stream alone: what was heard of a chunk on several hops is not joined
+    /// Reassemble each stream alone: parts of a chunk from several hops are not joined
     #[arg(long)]
     pub streams_alone: bool,
-    /// Use a chunk's bytes only behind a head that was heard in the same stream
+    /// Use a chunk's bytes only after a head that was heard in the same stream
     #[arg(long)]
     pub need_heads: bool,
     /// Write the result as JSON; - is standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// No progress, no table
+    /// Print no progress and no table
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -240,10 +241,10 @@ fn schemes() -> impl TypedValueParser<Value = Scheme> {
 
 fn jobs(text: &str) -> Result<usize, String> {
     let jobs = text.parse().ok().filter(|jobs| (1..=1024).contains(jobs));
-    jobs.ok_or_else(|| "this is no whole number from 1 to 1024".to_owned())
+    jobs.ok_or_else(|| "this is not a whole number from 1 to 1024".to_owned())
 }
 
-/// From the smallest budget of an engine to what no router has.
+/// From an engine's smallest budget to more memory than any router has.
 fn memory() -> RangedU64ValueParser<u64> {
     RangedU64ValueParser::new().range(Overhear::BUDGET_MIN as u64..=64 << 30)
 }

@@ -1,4 +1,4 @@
-//! The commands beside `run`, each in the file named like it (`sim` in `simulate.rs`).
+//! The commands other than `run`, each in the file of its name (`sim` in `simulate.rs`).
 
 pub mod analyze;
 pub mod compare;

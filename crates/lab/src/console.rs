@@ -1,5 +1,5 @@
-//! What a person or a script gets to read: lines of standard error, and results on standard output and in files.
-//! That nobody reads (a closed pipe) is no error of ours.
+//! Output: lines on standard error, and results on standard output and in files. It is not an error if the
+//! reader closes the pipe.
 
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -10,17 +10,17 @@ pub mod progress;
 pub mod table;
 pub mod writable;
 
-/// Something went wrong, or has to be known: a line of standard error with our name before it.
+/// Prints an error or a warning on standard error, after the program's name.
 pub fn note(text: &str) {
     err(&format!("hearsay-lab: {text}"));
 }
 
-/// A line of standard error.
+/// Prints a line on standard error.
 pub fn err(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
-/// The answer, on standard output.
+/// Prints a result on standard output.
 pub fn out(page: &[u8]) -> io::Result<()> {
     match io::stdout().write_all(page).and_then(|()| io::stdout().flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -28,28 +28,28 @@ pub fn out(page: &[u8]) -> io::Result<()> {
     }
 }
 
-/// What a command gives, in three forms.
+/// The result of a command, in three forms.
 pub struct Summary {
-    /// With a newline at its end.
+    /// JSON, with a newline at its end.
     pub json: String,
-    /// A page.
+    /// The page.
     pub html: String,
-    /// For a terminal.
+    /// The table for a terminal.
     pub table: String,
 }
 
-/// What was asked for.
+/// The requested outputs.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
-    /// Where the JSON goes; `-` is standard output, and then there is no table.
+    /// File for the JSON; `-` is standard output, and then no table is printed.
     pub json: Option<&'a Path>,
-    /// Where the page goes.
+    /// File for the page.
     pub html: Option<&'a Path>,
-    /// No table.
+    /// Whether to print no table.
     pub quiet: bool,
 }
 
-/// Writes it, files first: whoever reads standard output may go away.
+/// Writes the requested outputs. Files come first, because the reader of standard output may close it.
 pub fn deliver(wanted: Wanted<'_>, summary: &Summary) -> Result<(), Failure> {
     let json_goes_to_stdout = wanted.json == Some(Path::new("-"));
     if let Some(path) = wanted.json.filter(|_| !json_goes_to_stdout) {
@@ -72,7 +72,7 @@ pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
         .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))
 }
 
-/// So many of something, in words.
+/// A number with its noun, in the plural if necessary.
 pub fn count(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

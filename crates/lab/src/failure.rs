@@ -1,46 +1,46 @@
-//! How a command ends: the exit codes, which scripts may rely on.
+//! How commands end: their exit codes, which scripts may rely on.
 
 use std::fmt;
 use std::io;
 
-/// Exit code of a run that was broken off by ctrl-C.
+/// Exit code of a run that was ended by ctrl-C.
 pub const INTERRUPTED: u8 = 130;
 
-/// What the inside of a run adds to its exit code, so that the outside knows it from those of
-/// `unshare`, which stands between them.
+/// Added to the exit code by the process inside a run's namespaces, so that the launcher can tell it from an
+/// exit code of `unshare`, which stands between them.
 const FROM_INSIDE: u8 = 64;
 
-/// The end of a command that did not do what it was asked to.
+/// The failure of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// Exit code.
     pub code: u8,
-    /// What went wrong and what to do; empty if it was said already.
+    /// What failed and what to do; empty if that is printed already.
     pub message: String,
 }
 
 impl Failure {
-    /// It was tried and failed.
+    /// The command was carried out and failed.
     pub fn failed(message: impl fmt::Display) -> Self {
         Self { code: 1, message: message.to_string() }
     }
 
-    /// Something is wrong or missing; nothing was tried.
+    /// Something is wrong or missing, and nothing was started.
     pub fn refused(message: impl fmt::Display) -> Self {
         Self { code: 2, message: message.to_string() }
     }
 
-    /// A client got something else than the origin has.
+    /// A client got other bytes than the origin has.
     pub fn wrong_bytes(message: impl fmt::Display) -> Self {
         Self { code: 4, message: message.to_string() }
     }
 
-    /// As the inside of a run tells it to the outside.
+    /// The same failure with the exit code that the process inside the namespaces uses.
     pub fn inside(self) -> Self {
         Self { code: self.code + FROM_INSIDE, ..self }
     }
 
-    /// What an exit code means if it is one of the inside's, which has said why.
+    /// The failure for an exit code of the process inside, which has printed its message.
     pub fn said_inside(code: i32) -> Option<Self> {
         let code = u8::try_from(code).ok()?.checked_sub(FROM_INSIDE)?;
         (code < FROM_INSIDE).then_some(Self { code, message: String::new() })

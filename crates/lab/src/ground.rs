@@ -1,10 +1,10 @@
-//! What the report needs of a scenario for its map.
+//! The parts of a scenario that a page's map needs.
 
 use radio::Station;
 use report::{Ground, Line, Place};
 use sim::scenario::Scenario;
 
-/// The ground that a run took place on, and the hops that traffic took.
+/// The map's data: routers, links, and the hops of routes.
 pub fn ground(scenario: &Scenario, routes: Vec<Line>) -> Ground {
     let places = scenario.routers.iter().map(|router| Place {
         name: router.name.clone(),
@@ -32,7 +32,7 @@ fn links(scenario: &Scenario) -> Vec<Line> {
     lines(scenario, pairs)
 }
 
-/// The hops of the scenario's own routes.
+/// The hops of the scenario's static routes.
 pub fn static_routes(scenario: &Scenario) -> Vec<Line> {
     let mut hops: Vec<_> = scenario
         .receivers
@@ -45,7 +45,7 @@ pub fn static_routes(scenario: &Scenario) -> Vec<Line> {
     lines(scenario, hops)
 }
 
-/// The links of these pairs of routers, where frames can be received over them.
+/// The links of these pairs of routers, if frames can be received on them.
 pub fn lines(scenario: &Scenario, pairs: impl IntoIterator<Item = (usize, usize)>) -> Vec<Line> {
     let line = |(from, to): (usize, usize)| {
         let link = scenario.links.get(Station(from as u16), Station(to as u16))?;

@@ -1,10 +1,10 @@
-//! `hearsay-lab`: a wireless mesh on one machine: in real time with real daemons, or in virtual time.
+//! `hearsay-lab`: a wireless mesh on one machine, in real time with real daemons, or in virtual time.
 //!
-//! *What this is:* each router of a scenario in a network namespace, its interface `wl0` joined to
-//! the others' by the medium of `radio`, which this program drives by the clock. *Where to start:*
+//! *What this is:* each router of a scenario has a network namespace, whose interface `wl0` is connected to
+//! the others' by the medium of `radio`; this program drives that by the clock. *Where to start:*
 //! `realtime/`, runs of real daemons; `commands/`, one file for each other command, such as
-//! `commands/simulate.rs` for runs in virtual time; `console.rs`, what is printed. *What it never does:*
-//! send anything out of its own namespaces, or end anything that it did not start.
+//! `commands/simulate.rs` for runs in virtual time; `console.rs`, output. *What it never does:* send a packet
+//! out of its own namespaces, or end a process that it did not start.
 
 use std::process::ExitCode;
 
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Says on standard error what went wrong.
+/// Prints the failure on standard error.
 fn end(failure: &Failure) -> ExitCode {
     failure.message.lines().for_each(console::note);
     ExitCode::from(failure.code)
@@ -55,7 +55,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
     }
 }
 
-/// One page for the program and its commands.
+/// The manual page of the program and its commands.
 fn manual() -> std::io::Result<Vec<u8>> {
     let mut out = Vec::new();
     let mut command = Cli::command();
@@ -63,7 +63,7 @@ fn manual() -> std::io::Result<Vec<u8>> {
     clap_mangen::Man::new(command.clone()).render(&mut out)?;
     let shown = |it: &&clap::Command| !it.is_hide_set() && it.get_name() != "help";
     for sub in command.get_subcommands().filter(shown) {
-        // Of a command that has commands, these are what can be done.
+        // A command with subcommands is described by these.
         let inner: Vec<_> = sub.get_subcommands().filter(shown).collect();
         for sub in if inner.is_empty() { vec![sub] } else { inner } {
             let manual = clap_mangen::Man::new(sub.clone());

@@ -1,4 +1,4 @@
-//! Where what this program writes comes from: its build, its command line, the date, the machine.
+//! The provenance of this program's output: build, command line, date, machine.
 
 use std::env;
 use std::fs;
@@ -10,7 +10,7 @@ use report::provenance::{Machine, Origin, Program, quoted};
 
 const SECONDS_A_DAY: u64 = 86_400;
 
-/// Of what this process writes.
+/// The origin of this process's output.
 pub fn origin() -> Origin {
     Origin {
         program: program(),
@@ -20,7 +20,7 @@ pub fn origin() -> Origin {
     }
 }
 
-/// This build.
+/// This build of the program.
 pub fn program() -> Program {
     Program {
         name: "hearsay-lab".to_owned(),
@@ -29,11 +29,11 @@ pub fn program() -> Program {
     }
 }
 
-/// As somebody else would type it.
+/// The command line as a user would type it.
 fn command(words: impl Iterator<Item = String>) -> String {
     let as_typed = |(place, word): (usize, String)| match (place, word.as_str()) {
         (0, _) => "hearsay-lab".to_owned(),
-        // It is `run` that starts it.
+        // `inside` is started by `run` only.
         (1, "inside") => "run".to_owned(),
         _ => quoted(&word),
     };
@@ -50,17 +50,17 @@ fn machine() -> Machine {
     }
 }
 
-/// The model that `/proc/cpuinfo` names, where the architecture has it.
+/// The processor's model in `/proc/cpuinfo`; some architectures have none.
 fn cpu(info: &str) -> Option<&str> {
     let mut facts = info.lines().filter_map(|line| line.split_once(':'));
     let (_, model) = facts.find(|(name, _)| name.trim() == "model name")?;
     Some(model.trim()).filter(|it| !it.is_empty())
 }
 
-/// Seconds since 1970 as RFC 3339 has them, by Howard Hinnant's way from days to dates.
+/// A time since 1970 in RFC 3339's format, by Howard Hinnant's algorithm for dates.
 fn date(seconds: u64) -> String {
     let (days, second) = (seconds / SECONDS_A_DAY, seconds % SECONDS_A_DAY);
-    // Years begin with March here, so that the odd day is their last.
+    // Years begin in March here, so that the leap day is their last day.
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;

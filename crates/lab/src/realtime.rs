@@ -1,7 +1,7 @@
-//! A run in real time: real daemons and programs, an emulated radio.
+//! A run in real time: real daemons and programs on an emulated radio.
 //!
-//! *Where to start:* `run.rs`, a run from beginning to end; `air.rs`, the medium's loop; `launch.rs`,
-//! how a run is begun and ended.
+//! *Where to start:* `launch.rs`, how a run is started and ended; `run.rs`, the run itself, inside its
+//! namespaces; `air.rs`, the medium's loop.
 
 pub mod launch;
 pub mod run;

@@ -1,4 +1,4 @@
-//! What captures hold, as overhearing finds it. `captures/README.md` says how they were made.
+//! What the overhearing engine finds in captures. `captures/README.md` says how they were made.
 
 mod lab;
 
@@ -9,14 +9,14 @@ use lab::capture::read;
 use lab::{Ended, World};
 use serde_json::Value;
 
-/// What the run's client has downloaded.
+/// Size of the file that the run's client downloaded.
 const BYTES: u64 = 60_000;
 
-/// What the gateway's monitor interface has shown: it overhears the next router.
+/// Captured by the gateway's monitor interface, which overhears the next router.
 const GATEWAY: &str = "0.pcap";
-/// What that router's has shown: all was sent to it.
+/// Captured by that router, to which all frames were sent.
 const ROUTER: &str = "1.pcap";
-/// What a router on neither hop of another download has shown: it overhears both.
+/// Captured by a router on neither hop of another download; it overhears both hops.
 const OBSERVER: &str = "6.pcap";
 const OBSERVED_BYTES: u64 = 24_000;
 
@@ -29,7 +29,7 @@ fn analyze(args: &[&str]) -> Ended {
     World::new().run(&[&["analyze", "overhear"], args].concat())
 }
 
-/// The observers as JSON has them.
+/// The observers in the JSON.
 #[track_caller]
 fn observers(args: &[&str]) -> Vec<Value> {
     let json = analyze(&[args, &["--json", "-"]].concat()).expect(0).json();
@@ -40,7 +40,7 @@ fn number(observer: &Value, field: &str) -> u64 {
     observer[field].as_u64().unwrap_or_else(|| panic!("no {field} in {observer}"))
 }
 
-/// What is the same however often it is done.
+/// Counts that do not depend on how the file is read.
 fn without_times(mut observer: Value) -> Value {
     for field in ["file", "capture_bytes", "processing_seconds"] {
         observer.as_object_mut().expect("an object").remove(field);
@@ -120,7 +120,7 @@ fn several_files_are_several_observers() {
         assert_eq!(without_times(observer), without_times(alone));
     }
     let text = analyze(&[&capture(GATEWAY), &capture(ROUTER)]).expect(0).out;
-    for part in [GATEWAY, ROUTER, "reconstructed", "unused", "half heard", "lacks", "no capture"] {
+    for part in [GATEWAY, ROUTER, "reconstructed", "unused", "half heard", "lacks", "cannot show"] {
         assert!(text.contains(part), "no {part} in: {text}");
     }
 }
@@ -172,7 +172,7 @@ fn the_newer_kind_of_file_is_read_too_and_from_standard_input() {
     assert_eq!(without_times(json["observers"][0].clone()), without_times(older));
 }
 
-/// The same frames in blocks: little endian, nanoseconds, one interface of link type 127.
+/// The same frames as pcapng: little endian, nanoseconds, one interface of link type 127.
 fn pcapng(pcap: &[u8]) -> Vec<u8> {
     let mut file = block(0x0a0d_0d0a, &{
         let mut body = 0x1a2b_3c4d_u32.to_le_bytes().to_vec();
@@ -219,7 +219,7 @@ fn what_cannot_be_read_is_named_with_place_and_cause() {
 fn what_is_before_a_cut_is_told_and_so_are_other_files() {
     let world = World::new();
     let whole = fs::read(capture(GATEWAY)).expect("it is there");
-    // Within the second frame: it begins behind the headers of the file and of the first.
+    // Inside the second frame, which begins after the headers of the file and of the first frame.
     let first = u32::from_le_bytes(whole[24 + 8..][..4].try_into().expect("four"));
     let second = 24 + 16 + first as usize;
     fs::write(world.path("cut"), &whole[..second + 20]).expect("written");

@@ -1,4 +1,4 @@
-//! What a router's monitor interface shows, captured in a file.
+//! Captures of a router's monitor interface.
 
 mod lab;
 
@@ -7,7 +7,7 @@ use lab::{World, can_run};
 
 const BYTES: usize = 50_000;
 
-/// What holds of all captures of a mesh of routers 0 to 2.
+/// Checks that hold for all captures of a mesh of routers 0 to 2.
 #[track_caller]
 fn check(records: &[Record]) {
     assert!(records.iter().all(|it| it.radiotap_length == 23));
@@ -43,14 +43,14 @@ fn a_router_hears_what_the_next_one_forwards() {
         let frames = capture.iter().filter(|it| it.is_data() && it.from() == from && it.to() == to);
         frames.filter_map(|it| it.tcp_of_server().map(<[u8]>::len)).sum::<usize>()
     };
-    // The first hop hears the second one's copy of the file, with no address of its own in it; but
-    // for what is sent while it sends itself.
+    // The gateway hears the second hop's copy of the file, although no address in it is the gateway's own. It
+    // misses only frames that it sends over.
     let overheard = heard(&gateway, 1, 2);
     assert!(overheard > BYTES * 4 / 5, "{overheard}");
     assert!(heard(&middle, 0, 1) > BYTES, "{}", heard(&middle, 0, 1));
     // 400 m are too far.
     assert!(gateway.iter().filter(|it| it.is_data()).all(|it| it.from() == 1));
-    // Nobody hears itself.
+    // A station does not hear its own frames.
     assert!(middle.iter().filter(|it| it.is_data()).all(|it| it.from() != 1));
     world.nothing_is_left();
 }
@@ -77,8 +77,8 @@ fn a_router_that_is_not_on_the_path_hears_what_is_in_its_range() {
     ended.expect(0);
     let records = read(&world.path("2.pcap"));
     check(&records);
-    // Router 1's confirmations of TCP on their way to router 0, and its acknowledgements of frames
-    // that cannot be heard themselves.
+    // TCP acknowledgements from router 1 to router 0, and 802.11 acknowledgements of frames that this router
+    // cannot hear itself.
     let data: Vec<_> = records.iter().filter(|it| it.is_data() && it.to() == 0).collect();
     assert!(data.len() > 5 && data.iter().all(|it| it.from() == 1), "{data:?}");
     let acks = records.iter().filter(|it| it.is_ack() && it.to() == 0).count();

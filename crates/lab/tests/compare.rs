@@ -6,7 +6,7 @@ use std::fs;
 
 use lab::World;
 
-/// A result as `run --json` writes it, of one transfer.
+/// A result as `run --json` writes it, with one transfer.
 fn result(scenario: &str, scheme: &str, kbps: u32) -> String {
     format!(
         r#"{{"scenario":"{scenario}","scheme":"{scheme}","seed":1,"mode":"lab","valid":true,
@@ -19,7 +19,7 @@ fn result(scenario: &str, scheme: &str, kbps: u32) -> String {
     )
 }
 
-/// A world with two results of one scenario, one of another, and what is no result.
+/// A world with two results of one scenario, one of another, and a file that is not a result.
 fn world() -> World {
     let world = World::new();
     for (file, text) in [

@@ -1,11 +1,11 @@
-//! However a run ends, nothing is left behind.
+//! Whatever ends a run, it leaves nothing behind.
 
 mod lab;
 
 use lab::{Process, Run, World, can_run, wait_until};
 use rustix::process::Signal;
 
-/// Transfers that take much longer than any of these tests.
+/// Transfers that last much longer than any of these tests.
 const LONG: [&str; 6] = ["run", "chain", "--set", "hops=2", "--set", "bytes=50000000"];
 
 /// A run in the middle of a transfer, and all its processes.
@@ -15,7 +15,7 @@ fn in_the_middle(world: &World) -> (Run, Vec<Process>) {
     let family = run.family();
     let has = |name| family.iter().any(|it| it.name.starts_with(name));
     assert!(has("unshare") && has("nginx") && has("hearsay"), "{family:?}");
-    // So that nothing is found later because it is gone, not because it cannot be found.
+    // Checks first that processes can be found at all: later none may be.
     assert!(world.processes().len() > 3, "{:?}", world.processes());
     (run, family)
 }
@@ -83,7 +83,7 @@ fn killing_the_outside_ends_all() {
     nothing_is_left(&world, &family);
 }
 
-/// Kills one of the processes between the one that the user sees and those of the mesh.
+/// Kills one of the processes between the launcher and the mesh.
 #[track_caller]
 fn killing_one_ends_all(test: &str, name: &str) {
     if !can_run(test) {
@@ -96,7 +96,7 @@ fn killing_one_ends_all(test: &str, name: &str) {
     let ended = run.end().expect(1);
     nothing_is_left(&world, &family);
     let last = ended.err.lines().last().unwrap_or_default();
-    let told = "hearsay-lab: something ended the inside of the run";
+    let told = "hearsay-lab: the process inside the namespaces was ended";
     assert!(last.starts_with(told), "{}", ended.err);
 }
 
@@ -117,7 +117,7 @@ fn a_run_that_is_killed_while_it_builds_leaves_nothing() {
     }
     for signal in [Signal::KILL, Signal::INT] {
         let world = World::new();
-        // Many namespaces take a while.
+        // Many namespaces take a while to build.
         let mut run = world.start(&["run", "map21", "--set", "bytes=50000"]);
         run.wait_for_inside();
         let family = run.family();

@@ -1,4 +1,4 @@
-//! Runs of somebody who is not root.
+//! Runs of a user who is not root.
 
 mod lab;
 
@@ -12,7 +12,7 @@ use rustix::process::Signal;
 
 const NOBODY: [&str; 6] = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"];
 
-/// Where others find the programs: the target directory may be in somebody's home.
+/// A folder for the programs that others can read: the target directory may be in a private home.
 fn copy_programs(world: &World) -> String {
     let lab = Path::new(env!("CARGO_BIN_EXE_hearsay-lab"));
     for program in [lab.to_owned(), lab.with_file_name("hearsay")] {
@@ -23,8 +23,8 @@ fn copy_programs(world: &World) -> String {
     world.text("hearsay-lab")
 }
 
-/// As root: a command of an ordinary user who may use /dev/net/tun, as Debian sets it up. A node of
-/// our own stands in for the machine's, in a mount namespace of our own.
+/// Makes a command, started as root, that runs as an ordinary user who may use /dev/net/tun, as on Debian. A
+/// device node of our own replaces the machine's, in a mount namespace of our own.
 fn as_nobody(world: &World, program: &[&str]) -> Command {
     let script = "mount -t tmpfs -o dev none /mnt; mknod -m 666 /mnt/tun c 10 200
         mount --bind /mnt/tun /dev/net/tun; umount -l /mnt; exec \"$@\"";
@@ -33,7 +33,7 @@ fn as_nobody(world: &World, program: &[&str]) -> Command {
     command
 }
 
-/// A run as an ordinary user, or `None` if that is not possible here, which is said.
+/// A run as an ordinary user. `None` if that is impossible here, which is printed.
 fn run(test: &str, world: &World, args: &[&str]) -> Option<Run> {
     if !is_root() {
         return can_run(test).then(|| world.start(args));
@@ -146,7 +146,7 @@ fn a_user_who_may_not_make_namespaces_is_told_what_to_do() {
     }
     let world = World::new();
     let program = copy_programs(&world);
-    // In a user namespace that has the limit set to none: the machine's own is not touched.
+    // A user namespace whose limit is none; the machine's own limit is not changed.
     let script = "echo 0 >/proc/sys/user/max_user_namespaces; exec \"$@\"";
     let inside = ["unshare", "--user", "--map-root-user", "sh", "-ec", script, "sh"];
     let keep = ["setpriv", "--bounding-set", "-all", "--inh-caps", "-all"];

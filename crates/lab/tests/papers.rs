@@ -1,5 +1,4 @@
-//! `docs/papers.md`: every mechanism is shown by a command that runs, or by a test that is there, or is said to be
-//! missing.
+//! `docs/papers.md`: every mechanism has a command that runs, or a test that exists, or is marked as missing.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +6,7 @@ use std::process::Command;
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const PAGE: &str = include_str!("../../../docs/papers.md");
 const PAPERS: [&str; 5] = ["MeshCache", "Ditto", "Wanax", "InPCM", "WINE"];
-/// Whose files may be shorter than theirs, to show the same.
+/// Scenarios whose files may be smaller than the papers', to show the same.
 const OF_FILES: [&str; 3] = ["chain", "emulab8", "map21"];
 
 /// A row of a paper's table.
@@ -35,12 +34,12 @@ fn rows() -> Vec<Row> {
     rows
 }
 
-/// What stands between back-ticks.
+/// The texts between back-ticks.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
 
-/// The words of a command as a shell has them.
+/// The words of a command as a shell splits them.
 fn words(command: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     for (place, part) in command.split('"').enumerate() {
@@ -100,7 +99,7 @@ fn every_command_runs() {
     commands.into_iter().for_each(run);
 }
 
-/// What `paper` can be, the page says and runs.
+/// The page lists and runs all values of `paper`.
 #[test]
 fn every_paper_that_can_be_set_is_shown() {
     for paper in wire::Paper::ALL {

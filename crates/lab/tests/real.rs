@@ -10,10 +10,11 @@ use lab::{Run, World, can_run};
 use rustix::process::Signal;
 use serde_json::Value;
 
-/// All that it makes here: the transfer to router 2, with chunks of 32 KiB, heard by the five others.
+/// The only run that this test makes: the transfer to router 2 with chunks of 32 KiB, heard by the five
+/// others.
 const ONE: &str = "emulab8.ditto-32-KiB.2.1";
-/// A machine that is busy with other tests makes some runs late, which do not count.
-const PATIENCE: usize = 5;
+/// Attempts: a machine that is busy with other tests makes some runs late, and they do not count.
+const TRIES_MAX: usize = 5;
 
 fn args<'a>(out: &'a str, only: &'a str) -> [&'a str; 10] {
     ["repro", "ditto", "--real", "--quiet", "--seeds", "1", "--only", only, "--out", out]
@@ -29,7 +30,7 @@ fn a_run_is_kept_and_not_made_again() {
     let kept = world.path(&format!("out/ditto-real/{ONE}.json"));
     let mut tries = 0;
     while !kept.exists() {
-        assert!(tries < PATIENCE, "no run was in time");
+        assert!(tries < TRIES_MAX, "no run was in time");
         tries += 1;
         let ended = world.run(&args(&out, ONE));
         // All others are missing from the page.
@@ -41,18 +42,18 @@ fn a_run_is_kept_and_not_made_again() {
     let outcome: Value = serde_json::from_str(&text).unwrap();
     assert_valid(&outcome);
     assert_eq!(outcome["result"]["transfers"][0]["sha256_ok"], true);
-    // 1 MB in units of 24 to 32 KiB, but for the last.
+    // 1 MB in units of 24 to 32 KiB, except for the last.
     let cut = outcome["result"]["gateway"]["units_cut"].as_u64().unwrap();
     assert!((31..=42).contains(&cut), "{cut}");
     let observers = outcome["observers"].as_array().unwrap();
     assert_eq!(observers.len(), 8);
     let heard = observers.iter().filter(|it| it[0]["chunks"].as_u64() > Some(0)).count();
     assert!((3..=8).contains(&heard), "{outcome:#}");
-    // Nothing but that stays: no captures, no result beside it.
+    // Only the outcome is kept: no captures, no result beside it.
     let entries = fs::read_dir(world.path("out/ditto-real")).unwrap();
     assert_eq!(entries.count(), 1);
 
-    // Without a daemon nothing can be run; nothing need be.
+    // Without a daemon nothing can be run; here nothing has to be.
     let mut again = world.lab(&args(&out, ONE));
     again.env("HEARSAY_BIN", "/nowhere");
     let again = Run::start(again).end().expect(1);
@@ -73,7 +74,7 @@ fn a_run_is_kept_and_not_made_again() {
     world.run(&args(&out, "nothing")).expect_refusal(&[&[ONE], &versions[..]].concat());
     for (changed, why) in [
         (text.replace("\"32KiB\"", "\"8KiB\""), "was made with another `units` than now"),
-        ("{}".to_owned(), "is no outcome of a run"),
+        ("{}".to_owned(), "is not an outcome of a run"),
     ] {
         fs::write(&kept, changed).unwrap();
         world.run(&args(&out, "nothing")).expect_refusal(&[ONE, why, "remove it"]);
@@ -118,5 +119,5 @@ fn ctrl_c_ends_all_runs_and_what_was_begun_is_not_kept() {
 fn what_the_simulator_alone_can_do_is_refused() {
     let world = World::new();
     let refused = world.run(&["repro", "ditto-places", "--real", "--out", &world.text("out")]);
-    refused.expect_refusal(&["ditto-places is of the simulator alone", "leave out --real"]);
+    refused.expect_refusal(&["ditto-places runs in the simulator only", "leave out --real"]);
 }

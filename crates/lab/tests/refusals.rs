@@ -1,4 +1,4 @@
-//! What cannot be done is refused in one clear line, before anything is built.
+//! Impossible requests are refused in one clear line, before anything is built.
 
 mod lab;
 
@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use lab::{Ended, Run, World, can_run, is_root, skipped, tool};
 
-/// A refusal takes a moment; on a busy machine, not much more.
+/// A refusal is immediate; a busy machine may need this long.
 const MOMENT: Duration = Duration::from_secs(5);
 
-/// A run that would be over soon if it began.
+/// A run that would end soon if it began.
 const SMALL: [&str; 6] = ["run", "chain", "--set", "hops=1", "--set", "bytes=1000"];
 
 #[track_caller]
@@ -106,7 +106,7 @@ fn a_daemon_that_is_none_is_named() {
     }
 }
 
-/// Outputs that cannot be written lose a run that took its time.
+/// An output that cannot be written would waste a long run.
 #[track_caller]
 fn an_output_is_refused(test: &str, option: &str, value: &str, culprit: &str) {
     if !can_run(test) {
@@ -153,7 +153,7 @@ fn a_router_is_captured_in_one_file_only() {
         ended.expect_refusal(&["router 0"]);
         return;
     }
-    // Or both have it.
+    // Or both options are the same.
     ended.expect(0);
     let length = |name| fs::metadata(world.path(name)).map_or(0, |it| it.len());
     assert_eq!(length("a.pcap"), length("b.pcap"));
@@ -216,7 +216,7 @@ fn a_daemon_below_run_is_found() {
     ended.expect(0);
 }
 
-/// Runs a script that ends as `hearsay-lab`, in a mount namespace of its own.
+/// Runs a script that ends with `hearsay-lab`, in a mount namespace of its own.
 fn behind(world: &World, script: &str, args: &[&str]) -> Option<Ended> {
     let user: &[&str] = if is_root() { &[] } else { &["--user", "--map-root-user"] };
     let unshare = || {
@@ -244,7 +244,7 @@ fn a_missing_program_is_named_with_what_to_install() {
             continue;
         };
         let world = World::new();
-        // A device is no program.
+        // A device is not a program.
         let script = format!("mount --bind /dev/null {}; exec \"$@\"", path.display());
         let Some(ended) = behind(&world, &script, args) else {
             return skipped(TEST, "mount namespaces are not allowed here");

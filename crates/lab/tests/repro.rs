@@ -1,4 +1,4 @@
-//! `hearsay-lab repro`: what it writes, and that it writes the same again.
+//! `hearsay-lab repro`: its files, and that it writes the same again.
 
 mod lab;
 
@@ -48,8 +48,8 @@ fn what_is_not_there_is_refused_with_what_is() {
     assert!(String::from_utf8(output.stderr).unwrap().contains("meshcache-fig4"));
 }
 
-/// A short reproduction: files, the directions of the paper where a few points show them, and the same
-/// bytes on one core as on all.
+/// A short reproduction: its files, the paper's directions where a few points show them, and the same bytes
+/// on one core as on all.
 #[test]
 fn a_short_reproduction_goes_the_papers_way_and_is_the_same_again() {
     let [once, again] = [(); 2].map(|()| tempfile::tempdir().unwrap());
@@ -77,7 +77,7 @@ fn a_short_reproduction_goes_the_papers_way_and_is_the_same_again() {
     assert_eq!(pictures.count(), 4 + 4 + 2 + 3 + 1 + 9 + 1 + 1 + 2);
     let all = fs::read_dir(once.path()).unwrap().count();
     assert_eq!(all, 27 + NAMES.len() * 5, "pictures, and five files of each");
-    // Figure 4: nothing changes much without fading. Figure 5: with losses of 30 % per-hop wins.
+    // Figure 4: without fading little changes. Figure 5: with losses of 30 %, per-hop wins.
     let found = |name: &str, row: &str| {
         let rows = text(&once.path().join(format!("{name}.csv")));
         rows.lines().find(|line| line.starts_with(row)).expect(row).to_owned()
@@ -108,7 +108,8 @@ fn a_short_reproduction_goes_the_papers_way_and_is_the_same_again() {
         let found = found(name, row);
         assert!(found.contains(&format!(",{verdict},")), "{found}");
     }
-    // What is smaller than the paper's, or spreads too much in a short run, has no verdict that says so.
+    // A row that is smaller than the paper's, or spreads too much in a short run, has no verdict that claims
+    // otherwise.
     let gateway = "\"gateway load, schemes compared\",small:";
     for (name, row, unit, least, most) in [
         ("meshcache-table2", &format!("{gateway} thcp over default")[..], "", 0.5, 1.0),
@@ -123,7 +124,7 @@ fn a_short_reproduction_goes_the_papers_way_and_is_the_same_again() {
     assert!(!text(&once.path().join("meshcache-table2.csv")).contains("hold"));
 }
 
-/// All files of a reproduction are listed with their digests, and say where they come from.
+/// The manifest lists all files of a reproduction with their digests, and each file has its provenance.
 fn manifest_is_of_what_is_there(folder: &Path, name: &str) {
     let manifest = text(&folder.join(format!("{name}-manifest.json")));
     let manifest: Value = serde_json::from_str(&manifest).unwrap();

@@ -1,4 +1,4 @@
-//! Who has what clients get, scheme by scheme, with real daemons that ask each other over the air.
+//! Who serves clients under each scheme, with real daemons that ask each other over the air.
 
 mod lab;
 
@@ -9,8 +9,8 @@ use serde_json::Value;
 
 const BYTES: f64 = 100_000.0;
 
-/// A chain of three hops. A client at its end asks twice, then one on the way; then one on the way
-/// for another file, before it is asked for at the end.
+/// A chain of three hops. The client at its end requests a file twice, then one on the route does. Then that
+/// one requests another file, before the client at the end does.
 const CHAIN: [&str; 12] = [
     "run",
     "chain",
@@ -123,7 +123,7 @@ fn clients_that_ask_at_one_time_share_what_comes() {
     world.nothing_is_left();
 }
 
-/// How many of a transfer's bytes were overheard, whole units and parts of units.
+/// How many of a transfer's bytes were overheard, in complete and in incomplete units.
 fn overheard(transfer: &Value) -> f64 {
     let of = |source: &str| transfer["bytes_by_source"][source].as_f64().unwrap_or(0.0);
     of("overheard") + of("repaired")
@@ -135,7 +135,7 @@ fn with_ditto_who_was_in_range_has_it_already() {
         return;
     }
     let world = World::new();
-    // Both hear the gateway, and all that it says.
+    // Both receive all frames of the gateway.
     let text = "gateway = 'middle'\nbytes = 300_000\nreceivers = ['left', 'right']\n\
         range_m = 100\ncarrier_sense_m = 220\n\
         [routers]\nleft = [-90, 0]\nmiddle = [0, 0]\nright = [90, 0]\n";
@@ -143,7 +143,7 @@ fn with_ditto_who_was_in_range_has_it_already() {
     let result = run(&world, &["run", "./mine.toml", "--scheme", "ditto", "--json", "-"]);
     let transfers = result["transfers"].as_array().expect("a list");
     assert_eq!(overheard(&transfers[0]), 0.0, "{result:#}");
-    // All but a unit or two, and the list of units: no second copy goes over the air.
+    // All but one or two units, and the list of units: no second copy goes over the air.
     assert!(overheard(&transfers[1]) > 0.9 * 300_000.0, "{result:#}");
     let of = |field: &str| result["gateway"][field].as_f64().expect("a number") / 300_000.0;
     assert!(of("bytes_from_origin") < 1.2 && of("bytes_over_air") < 1.4, "{result:#}");
@@ -164,7 +164,7 @@ fn with_ditto_what_was_lost_in_part_is_mended() {
         let all: f64 = sources.values().filter_map(Value::as_f64).sum();
         assert_eq!(all, transfer["bytes"].as_f64().expect("a number"), "{transfer:#}");
     }
-    // Router 5 hears the gateway well, and asks fifth: most of it is there.
+    // Router 5 receives the gateway's frames well, and asks fifth: it has overheard most of the file.
     let fifth = transfers.iter().find(|it| it["client"] == "5").expect("router 5");
     assert!(overheard(fifth) > 0.5 * 200_000.0, "{result:#}");
     let repaired = transfers.iter().filter_map(|it| it["bytes_by_source"]["repaired"].as_f64());
@@ -172,7 +172,7 @@ fn with_ditto_what_was_lost_in_part_is_mended() {
     world.nothing_is_left();
 }
 
-/// All that the paper says and nothing of ours: daemons take it by one word.
+/// All that the paper says and nothing of ours: daemons take it by one key.
 #[test]
 fn with_ditto_as_published_nothing_is_mended() {
     if !can_run("with_ditto_as_published_nothing_is_mended") {

@@ -1,4 +1,4 @@
-//! `hearsay-lab sim`: the same twice, whatever the number of threads; captures; what is refused.
+//! `hearsay-lab sim`: repeatability with any number of threads; captures; refusals.
 
 mod lab;
 
@@ -42,7 +42,7 @@ fn a_seed_gives_the_same_bytes_however_many_run_at_a_time() {
             assert!(bytes.len() > 10_000 && bytes == file("together").expect("a capture"));
         }
     }
-    // One of them alone is the same too.
+    // One of them alone gives the same too.
     let second = ["sim", "bulk", "--seed", "2", "--set", "seconds=1", "--set", "hops=3"];
     run(&world, &[&second[..], &["--quiet", "--pcap", "second"]].concat());
     let file = |path: &str| fs::read(world.path(path)).expect("a capture");
@@ -129,7 +129,7 @@ fn captures_have_what_each_station_sent_and_got() {
     }
 }
 
-/// An IPv4 packet with a TCP segment, whole, with the right checksums (RFC 1071).
+/// A complete IPv4 packet with a TCP segment, with the right checksums (RFC 1071).
 #[track_caller]
 fn check_tcp(packet: &[u8]) {
     let sum = |bytes: &[u8], more: u32| {
@@ -171,14 +171,14 @@ fn figures_say_where_they_come_from() {
     assert_valid(&json);
     assert_origin(it, "hearsay-lab sim bulk --seeds 3 --set seconds=1 --set hops=3 --quiet --json");
     assert_eq!((&it["scenarios"], &it["seeds"]), (&["bulk"][..].into(), &[1, 2, 3][..].into()));
-    // What was set, and what was not.
+    // A key that was set, and one that was not.
     assert_eq!((&it["keys"]["hops"], &it["keys"]["rts"]), (&"3".into(), &"false".into()));
     assert_eq!(it["keys"], json["keys"]);
     let page = fs::read_to_string(world.path("page.html")).expect("the page");
     for part in ["<footer>", "<dd>hearsay-lab sim bulk --seeds 3", "hops=3", "Linux "] {
         assert!(page.contains(part), "no {part}");
     }
-    // A run of several says its own seed, and what is its own by it.
+    // Each of several runs gives its own seed, and its own values.
     let files = ["sim", "chain", "--set", "bytes=20000", "--seeds", "2", "--quiet", "--json", "-"];
     let runs = run(&world, &files).json();
     for (seed, one) in (1..).zip(runs.as_array().expect("a list")) {

@@ -1,4 +1,4 @@
-//! Runs to their end: what was transferred, and what is told of it.
+//! Complete runs: the transfers, and what is reported of them.
 
 mod lab;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 const BYTES: u64 = 100_000;
 
-/// A chain of two hops whose client asks twice for the same file.
+/// A chain of two hops whose client requests the same file twice.
 const TWO_ROUNDS: [&str; 10] = [
     "run",
     "chain",
@@ -38,7 +38,7 @@ fn clients(result: &Value) -> Vec<&str> {
     transfers(result).iter().map(|it| it["client"].as_str().expect("a name")).collect()
 }
 
-/// Where each transfer's bytes came from; each came from one place.
+/// The source of each transfer's bytes; each has one.
 #[track_caller]
 fn sources(result: &Value) -> Vec<&str> {
     let sources = transfers(result).iter().map(|it| {
@@ -56,7 +56,7 @@ fn number(value: &Value, pointer: &str) -> f64 {
     value.pointer(pointer).and_then(Value::as_f64).unwrap_or_else(|| panic!("{pointer}: {value}"))
 }
 
-/// The names of a result, its units and what must hold of any.
+/// Names and units of a result's members, and what must hold for any result.
 #[track_caller]
 fn check(result: &Value, bytes: u64) {
     let all = "began_unix_s gateway mode provenance radio scenario schema scheme seed share_by_source \
@@ -86,7 +86,7 @@ fn check(result: &Value, bytes: u64) {
     assert!((1.0..=data).contains(&number(result, control)), "{result}");
 }
 
-/// Two rounds over two hops that do not lose anything.
+/// Two rounds over two hops without losses.
 fn two_rounds(world: &World, scheme: &str) -> (Value, Ended) {
     let ended = world.run(&[&TWO_ROUNDS[..], &["--scheme", scheme, "--json", "-"]].concat());
     let ended = ended.expect(0);
@@ -96,8 +96,8 @@ fn two_rounds(world: &World, scheme: &str) -> (Value, Ended) {
     assert_eq!(result["scheme"], scheme);
     assert_eq!(result["seed"], 7);
     assert_eq!(clients(&result), ["2", "2"]);
-    // Both transfers go over the air twice, in packets of 1500 bytes at most; everybody hears
-    // everybody's carrier, so at most one sends.
+    // Both transfers go over the air twice, in packets of 1500 bytes at most. All stations hear each other's
+    // carrier, so at most one sends at a time.
     let payload = 2.0 * BYTES as f64;
     assert!((payload..1.5 * payload).contains(&number(&result, "/gateway/bytes_over_air")));
     assert!(number(&result, "/radio/packets_per_file") > 2.0 * BYTES as f64 / 1500.0, "{result}");
@@ -130,7 +130,7 @@ fn a_gateway_that_caches_asks_the_origin_once() {
     assert_eq!(sources(&result), ["origin", "gateway"]);
     let from_origin = number(&result, "/gateway/bytes_from_origin");
     assert!((1.0..1.3).contains(&(from_origin / BYTES as f64)), "{result}");
-    // Standard output is for the result; what goes on is told beside it.
+    // Standard output is for the result; progress goes to standard error.
     assert!(ended.err.contains("transfers"), "{}", ended.err);
     world.nothing_is_left();
 }
@@ -151,7 +151,7 @@ fn a_person_is_shown_a_table_and_given_files() {
     check(&serde_json::from_slice(&json).expect("JSON"), BYTES);
     let page = fs::read_to_string(world.path("r.html")).expect("the report");
     assert!(page.starts_with("<!DOCTYPE html>") && page.trim_end().ends_with("</html>"));
-    // The map and the distribution of throughput; nothing is fetched from elsewhere.
+    // The map and the distribution of throughput; the page loads nothing from elsewhere.
     assert!(page.matches("<svg").count() >= 2 && !page.contains("src=\"http"), "{page}");
     world.nothing_is_left();
 }
@@ -168,7 +168,7 @@ fn a_quiet_run_says_nothing() {
     let result: Value = serde_json::from_slice(&json).expect("JSON");
     check(&result, 50_000);
     assert_eq!(ended.out, "");
-    // A run that does not count says so, whoever listens.
+    // A run that does not count says so on standard error, even with --quiet.
     assert!(ended.err.is_empty() || result["valid"] == false, "{}", ended.err);
     assert_eq!(ended.err.contains("NOT VALID"), result["valid"] == false, "{}", ended.err);
 }
@@ -199,7 +199,7 @@ fn transfers_that_overlap_are_told_in_the_order_in_which_they_began() {
     check(&result, BYTES);
     let clients = clients(&result);
     assert_eq!(clients.len(), 6);
-    // Whoever is nearer to the gateway is done sooner, but comes later.
+    // Clients nearer to the gateway are done sooner, but begin later.
     let mut first = clients.clone();
     first.dedup();
     assert!(first[0] == "3", "{clients:?}");
@@ -244,7 +244,7 @@ fn a_scenario_of_ones_own_is_run() {
     let text = "gateway = 'middle'\nbytes = 50_000\nfiles = 2\nrange_m = 100\n\
         carrier_sense_m = 220\n[routers]\nleft-1 = [-90, 0]\nmiddle = [0, 0]\nright_2 = [90, 0]\n";
     fs::write(world.path("mine.toml"), text).expect("it can be written");
-    // Nothing of the surroundings matters.
+    // The environment does not matter.
     let mut command = world.lab(&["run", "./mine.toml", "--json", "-"]);
     command.env("http_proxy", "http://192.0.2.1:1").env("ALL_PROXY", "http://192.0.2.1:1");
     let result = Run::start(command).end().expect(0).json();

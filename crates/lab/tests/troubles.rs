@@ -1,4 +1,4 @@
-//! Daemons die, routes change, strangers knock: clients see a delay, or an honest end, and never wrong
+//! Daemons die, routes change, strangers connect: clients see a delay or a proper failure, and never wrong
 //! bytes.
 
 mod lab;
@@ -15,7 +15,7 @@ fn chain(world: &World, scheme: &str) -> Kept {
     Kept::start(world, &[&args[..], &["--set", "requests=3 2 1"]].concat())
 }
 
-/// A client at the end of the chain that has some of a file.
+/// A client at the end of the chain that has received a part of a file.
 fn in_the_middle(mesh: &Kept) -> (lab::kept::Download, Vec<u8>) {
     let bytes = mesh.publish("large.bin", LENGTH);
     let mut download = mesh.download("3", "large.bin");
@@ -39,7 +39,7 @@ fn a_relay_whose_daemon_dies_costs_a_delay() {
     let (download, bytes) = in_the_middle(&mesh);
     mesh.kill("2");
     download.end().expect(&bytes);
-    // The neighbour is passed over from now on.
+    // From now on the failed neighbour is skipped.
     let more = mesh.publish("more.bin", 50_000);
     mesh.get("3", "more.bin").expect(&more);
     over(&world, mesh);
@@ -57,7 +57,7 @@ fn what_a_relay_kept_is_there_after_it_was_killed() {
     let kept = || mesh.status("2").is_some_and(|it| it["report"]["unsynced"] == false);
     wait_until(|| format!("{:#?}", mesh.status("2")), kept);
     let _again = mesh.restart("2");
-    // Nobody else has it any more.
+    // No other router has it any more.
     for router in ["0", "1", "3"] {
         mesh.kill(router);
     }
@@ -100,11 +100,11 @@ fn a_mesh_without_daemons_carries_as_if_there_had_never_been_any() {
     over(&world, mesh);
 }
 
-/// Two ways from `far` to the gateway, over `left`, which is the first, and over `right`.
+/// Two routes from `far` to the gateway: over `left`, which is the first, and over `right`.
 const DIAMOND: &str = "gateway = 'gate'\nreceivers = ['far']\nbytes = 1000\nroutes = ['gate left far', \
     'gate right']\n[routers]\ngate = [0, 0]\nleft = [160, 100]\nright = [160, -100]\nfar = [320, 0]\n";
 
-/// Sends what goes between `far` and the gateway over `right`.
+/// Moves traffic between `far` and the gateway to `right`.
 fn move_to_the_right(mesh: &Kept) {
     // In the order of the file.
     let [gate, right, far] = ["10.77.0.1", "10.77.0.3", "10.77.0.4"];
@@ -135,7 +135,7 @@ fn routes_that_change_cost_a_delay() {
         let mut download = mesh.download("far", "large.bin");
         download.wait_for(LENGTH / 5);
         move_to_the_right(&mesh);
-        // The old way is not there any more.
+        // The old route does not work any more.
         mesh.say("router-left", &["ip", "link", "set", "wl0", "down"]);
         download.end().expect(&bytes);
         let more = mesh.publish("more.bin", 50_000);
@@ -146,7 +146,7 @@ fn routes_that_change_cost_a_delay() {
     }
 }
 
-/// What strangers do to a router's port for peers, as bash does it; each marks that it got through.
+/// What strangers do to a router's port for peers, as bash scripts; each marks that it got through.
 const STRANGERS: [(&str, &str); 4] = [
     ("garbage", "while :; do exec 3<>$door && head -c 100000 /dev/urandom >&3; touch $mark; done"),
     (
@@ -176,7 +176,7 @@ fn strangers_at_the_port_for_peers_disturb_nobody() {
     let daemons = ["0", "1", "2", "3"].map(|router| mesh.daemon(router));
     for (number, (what, script)) in STRANGERS.iter().enumerate() {
         let mark = format!("/run/lab/stranger-{number}");
-        // From next to it, over the air.
+        // From a neighbour, over the air.
         let script = format!("door=/dev/tcp/10.77.0.2/3131; mark={mark}; {script}");
         let _stranger = mesh.start_within("router-0", &["bash", "-c", &script]);
         let got_through = || mesh.command("router-0", &["test", "-e", &mark]).status();

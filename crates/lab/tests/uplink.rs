@@ -1,5 +1,5 @@
-//! The uplink moves to another router while a client downloads: that costs a delay, and who asks later
-//! is answered by the new way.
+//! The uplink moves to another router while a client downloads: the download is delayed, and later requests
+//! use the new route.
 
 mod lab;
 
@@ -10,23 +10,23 @@ use serde_json::Value;
 
 const BYTES: u64 = 1_000_000;
 
-/// A row with the uplink at one end; at the other is the router that will have it. The uplink is slower
-/// than the air, so that the gateway is never far ahead of the client. Under babeld the daemons find out
-/// who the gateway is; where routes are static, the lab tells them once for all.
+/// Routers in a row; the uplink moves from the router at one end to the one at the other. It is slower than
+/// the air, so that the gateway is never far ahead of the client. Under babeld the daemons find the gateway's
+/// address; with static routes the lab configures it.
 const ROW: &str = "gateway = 'old'\nreceivers = ['near', 'far']\nrequests = 'far near'\n\
     bytes = 1_000_000\nuplink_mbps = 1.0\nrouting = 'babel'\nroutes = ['old near far new']\n\
     [routers]\nold = [0, 0]\nnear = [200, 0]\nfar = [400, 0]\nnew = [600, 0]\n";
 
-/// What `ip` is told, and where. babeld alone would need a quarter of a minute to turn the default
-/// routes round; it does not tell anybody of those that are set like this.
+/// Commands for `ip`, and their namespaces. babeld alone would take a quarter of a minute to change the
+/// default routes, and it does not announce routes that are set like this.
 const MOVE: [(&str, &str); 17] = [
-    // Another wire to the origin.
+    // A second wire to the origin.
     ("origin", "link add eth1 type veth peer name wan0 netns router-new"),
     ("origin", "addr add 10.79.1.2/30 dev eth1"),
     ("origin", "link set eth1 up"),
     ("router-new", "addr add 10.79.1.1/30 dev wan0"),
     ("router-new", "link set wan0 up"),
-    // The first one goes, and its routes with it.
+    // The first wire goes, and its routes with it.
     ("router-old", "link set wan0 down"),
     ("origin", "link set eth0 down"),
     // The address that the old gateway had there goes with its connections: packets follow it.
@@ -36,7 +36,7 @@ const MOVE: [(&str, &str); 17] = [
     ("origin", "route add 10.79.0.1 via 10.79.1.1"),
     ("origin", "route add 10.77.0.0/16 via 10.79.1.1"),
     ("origin", "route add 10.78.0.0/16 via 10.79.1.1"),
-    // Everybody turns round.
+    // All default routes change direction.
     ("router-new", "route replace default via 10.79.1.2"),
     ("router-far", "route replace default via 10.77.0.4 dev wl0 onlink"),
     ("router-near", "route replace default via 10.77.0.3 dev wl0 onlink"),
@@ -56,14 +56,14 @@ fn move_the_uplink(mesh: &Kept) {
     }
 }
 
-/// Waits until a router's daemon says so of itself.
+/// Waits until a router's status satisfies a condition.
 #[track_caller]
 fn wait_for(mesh: &Kept, router: &str, says: impl Fn(&Value) -> bool) {
     let otherwise = || format!("{router}: {:#?}", mesh.status(router));
     wait_until(otherwise, || mesh.status(router).is_some_and(|it| says(&it)));
 }
 
-/// What is told of each transfer under a name.
+/// A member of each transfer.
 fn each<'a>(result: &'a Value, name: &str) -> Vec<&'a Value> {
     result["transfers"].as_array().expect("a list").iter().map(|it| &it[name]).collect()
 }
@@ -87,12 +87,12 @@ fn costs_a_delay(test: &str, scheme: &str, later: &[&str]) {
     mesh.wait_for_result();
     let result = fs::read(world.path("result.json")).expect("it is written");
     let result: Value = serde_json::from_slice(&result).expect("it is JSON");
-    // The client behind `near` asked when the other had all.
+    // The client behind `near` asked when the other had everything.
     assert_eq!(each(&result, "client"), ["far", "near"], "{result:#}");
     assert_eq!(each(&result, "sha256_ok"), [true, true], "{result:#}");
     assert_eq!(each(&result, "hops"), [1, 2], "{result:#}");
     assert_eq!(result["transfers"][0]["source"], "origin", "{result:#}");
-    // It is counted at the first wire; the rest came over the other.
+    // Bytes are counted at the first wire; the rest came over the second.
     let before = result["gateway"]["bytes_from_origin"].as_u64().expect("a number");
     assert!((BYTES / 5..BYTES).contains(&before), "{result:#}");
     let more = mesh.publish("more.bin", 50_000);

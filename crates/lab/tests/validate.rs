@@ -1,5 +1,5 @@
-//! `hearsay-lab validate`: what it writes, and how it ends. Whether the simulator is near enough is
-//! tested where it lives (`papers/tests/references.rs`).
+//! `hearsay-lab validate`: its output, and its exit code. `papers/tests/references.rs` tests whether the
+//! simulator is near enough.
 
 mod lab;
 
@@ -9,7 +9,7 @@ use lab::World;
 use lab::provenance::assert_origin;
 use lab::schema::assert_valid;
 
-/// Such receivers are not those of ns-3's chains with others.
+/// Settings under which receivers differ from those of ns-3's chains.
 const OTHER: [&str; 8] =
     ["validate", "--quick", "--seeds", "1", "--jobs", "2", "--set", "receiver=lock"];
 

@@ -1,4 +1,4 @@
-//! The commands that only say something.
+//! Commands that only print something.
 
 mod lab;
 
@@ -60,7 +60,7 @@ fn every_key_can_be_set_to_what_the_list_says() {
     }
     let list: Value = serde_json::from_str(&said(&["list", "--json"])).expect("JSON");
     let world = World::new();
-    // Those with other traffic are the simulator's.
+    // Scenarios with other traffic are for the simulator.
     let is_files = |key: &Value| key["name"] == "traffic" && key["value"] == "files";
     let is_ours = |it: &&Value| it["keys"].as_array().is_some_and(|keys| keys.iter().any(is_files));
     for scenario in list.as_array().expect("a list").iter().filter(is_ours) {
@@ -73,7 +73,7 @@ fn every_key_can_be_set_to_what_the_list_says() {
                 format!("{}={}", text(&key["name"]), text(&key["value"])),
             ]);
         }
-        // All are taken: what is refused is the capture of nobody.
+        // All keys are accepted: the refusal is about the unknown router.
         args.extend(["--pcap".to_owned(), "nobody=x".to_owned()]);
         let args: Vec<_> = args.iter().map(String::as_str).collect();
         world.run(&args).expect_refusal(&["--pcap", "nobody"]);

@@ -18,7 +18,7 @@ mod origin;
 mod server;
 
 pub use browser::Browser;
-pub use client::{Ask, Client, Got, PATIENCE};
+pub use client::{Ask, Client, Got, TIMEOUT};
 pub use date::BEGIN;
 pub(crate) use date::date;
 pub(crate) use origin::format_date;

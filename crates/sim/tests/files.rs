@@ -131,8 +131,8 @@ fn a_partition_is_told_transfer_by_transfer() {
         assert_eq!(result.transfers.len(), 2, "{scheme}");
         for transfer in &result.transfers {
             assert!(transfer.error.is_some() && !transfer.sha256_ok, "{scheme}: {transfer:?}");
-            let patience = Duration::from_secs(61).as_secs_f64();
-            assert!(transfer.seconds <= patience, "{scheme}: {transfer:?}");
+            let timeout = Duration::from_secs(61).as_secs_f64();
+            assert!(transfer.seconds <= timeout, "{scheme}: {transfer:?}");
         }
         assert!(result.share_by_source.is_empty());
     }

@@ -1,8 +1,8 @@
-//! `hearsay-lab analyze overhear`: what a router would have overheard that heard what a capture holds.
+//! `hearsay-lab analyze overhear`: what a router would have overheard that received the frames of a capture.
 //!
-//! *What this is:* the driver of one overhearing engine (`node::overhear`) per file: pieces of the file
-//! in, counts out. `observer.rs` feeds the engine, `observed.rs` is the result, `words.rs` says it.
-//! *What it never does:* hold more than a piece of a file and the engine's budget.
+//! *What this is:* the driver of one overhearing engine (`node::overhear`) per file: pieces of the file in,
+//! counts out. `observer.rs` feeds the engine, `observed.rs` is the result, `words.rs` its text. *What it
+//! never does:* hold more than a piece of a file and the engine's budget.
 
 mod observed;
 mod observer;
@@ -26,11 +26,11 @@ use crate::origin::origin;
 use observed::{Observed, Page};
 use observer::Observer;
 
-/// How much of a file is read at a time.
+/// Bytes read from a file at a time.
 const PIECE: usize = 64 << 10;
 
-/// Reads the files, one after the other, and tells of each as far as it could be read. What could not
-/// is said last.
+/// Reads the files one after the other, and reports on each as far as it can be read. Errors are reported
+/// last.
 pub fn overhear(args: &AnalyzeOverhear) -> Result<(), Failure> {
     let progress = Progress::new(args.quiet);
     let (streams_alone, need_heads) = (args.streams_alone, args.need_heads);
@@ -85,7 +85,7 @@ fn observe(path: &Path, mut observer: Observer, progress: &Progress) -> Observed
     observed
 }
 
-/// What is to be read, and its length if it is known.
+/// The file or standard input, and its length if that is known.
 fn open(path: &Path) -> io::Result<(Box<dyn Read>, Option<u64>)> {
     if path == Path::new("-") {
         return Ok((Box::new(io::stdin()), None));
@@ -96,16 +96,16 @@ fn open(path: &Path) -> io::Result<(Box<dyn Read>, Option<u64>)> {
     Ok((Box::new(file), length))
 }
 
-/// How far a file was read.
+/// Progress in reading a file.
 #[derive(Debug, Default)]
 struct Reading {
     bytes: u64,
-    /// What it took, without reading.
+    /// Processing time, without reading.
     processing: Duration,
 }
 
 impl Reading {
-    /// Reads to the end, or to where it cannot go on, and says why.
+    /// Reads to the end, or to the first error, which it returns.
     fn read(
         &mut self,
         mut file: impl Read,

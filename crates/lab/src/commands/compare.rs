@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::ground::{ground, static_routes};
 use crate::origin::origin;
 
-/// What a file has; what was written by earlier versions does not say where it comes from.
+/// A file's contents. Files of earlier versions have no provenance.
 #[derive(Clone, Deserialize)]
 struct Read {
     provenance: Option<Provenance>,
@@ -36,7 +36,7 @@ pub fn run(args: &Compare) -> Result<(), Failure> {
     let scenario = args.scenario.as_ref().unwrap_or(name);
     let scenario = Scenario::load(scenario, &[]).map_err(Failure::refused)?;
     let mut ground = ground(&scenario, static_routes(&scenario));
-    // Results may differ by the keys that were set: the page's foot has those of each.
+    // Results may differ in keys that were set; the page's foot lists those of each.
     ground.keys.clear();
     let mut page = sim::result::page::compare(&results, &ground);
     let all: Vec<_> = sources.into_iter().flatten().collect();
@@ -47,7 +47,7 @@ pub fn run(args: &Compare) -> Result<(), Failure> {
         .map_err(|error| Failure::failed(format!("cannot write {}: {error}", args.html.display())))
 }
 
-/// One for all runs of a command.
+/// One provenance for all runs of a command.
 fn by_origin(all: &[Provenance]) -> Vec<Provenance> {
     let mut origins: Vec<&Origin> = Vec::new();
     for it in all {
@@ -61,7 +61,7 @@ fn by_origin(all: &[Provenance]) -> Vec<Provenance> {
     origins.into_iter().map(|it| merged(it.clone(), &of(it))).collect()
 }
 
-/// Of several runs together, as somebody else puts them on a page.
+/// The provenance of several runs together.
 fn merged(origin: Origin, all: &[Provenance]) -> Provenance {
     let setting = |it: &Provenance| Setting {
         scenario: it.scenarios.concat(),
@@ -77,7 +77,7 @@ fn read(path: &Path) -> Result<Vec<Read>, Failure> {
     let refuse =
         |why: &dyn std::fmt::Display| Failure::refused(format!("{}: {why}", path.display()));
     let text = fs::read_to_string(path).map_err(|error| refuse(&error))?;
-    let wrong = |error| refuse(&format!("is no result of a run: {error}"));
+    let wrong = |error| refuse(&format!("is not a result of a run: {error}"));
     if text.trim_start().starts_with('[') {
         return serde_json::from_str(&text).map_err(wrong);
     }

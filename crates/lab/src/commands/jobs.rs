@@ -1,4 +1,4 @@
-//! Several runs at a time, on all cores, for whatever runs more than once in virtual time.
+//! Runs many simulations on all cores.
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,20 +8,20 @@ use std::thread;
 use crate::console::progress::Progress;
 use crate::failure::Failure;
 
-/// How runs are done.
+/// How to run them.
 #[derive(Clone, Copy, Debug)]
 pub struct Jobs {
-    /// What they are called while they go on.
+    /// What to call them in the progress bar.
     pub what: &'static str,
-    /// How many at a time; `None`: one for each core.
+    /// Number of runs at a time; `None` means one for each core.
     pub at_a_time: Option<usize>,
-    /// Nothing is said of them.
+    /// Whether to show no progress.
     pub quiet: bool,
 }
 
 impl Jobs {
-    /// Does so many, beginning with the first; what came of each, in order. After a failure none begins; the
-    /// first is told.
+    /// Runs `count` jobs, the first one first, and gives their results in order. After a failure no further
+    /// job begins, and the first failure is returned.
     pub fn run<T: Send>(
         self,
         count: usize,
@@ -31,7 +31,7 @@ impl Jobs {
         let next = AtomicUsize::new(0);
         let (done, results) = mpsc::channel();
         let work = || {
-            // Each thread takes what is next, until nothing is.
+            // Each thread takes the next job until none is left.
             while let Some(place) =
                 Some(next.fetch_add(1, Ordering::Relaxed)).filter(|it| *it < count)
             {

@@ -6,7 +6,7 @@ use sim::scenario::Scenario;
 use crate::console;
 use crate::failure::Failure;
 
-/// Shows them all.
+/// Prints all scenarios and their keys.
 pub fn show(as_json: bool) -> Result<(), Failure> {
     let scenarios: Vec<_> = Scenario::built_in()
         .map(|name| Scenario::load(name, &[]))

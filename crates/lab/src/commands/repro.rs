@@ -1,6 +1,6 @@
-//! `hearsay-lab repro`: experiments of the papers, run again on all cores, or by real daemons.
+//! `hearsay-lab repro`: repeats experiments of the papers on all cores, or with real daemons.
 //!
-//! *Where to start:* [`run()`]. What the experiments are, is in the crate `papers`; here are threads, files and
+//! *Where to start:* [`run()`]. The crate `papers` defines the experiments; here are threads, files and
 //! clocks.
 
 mod files;
@@ -25,7 +25,7 @@ use files::Files;
 use json::Reproduction;
 use real::Made;
 
-/// Stands for each of them.
+/// The name that stands for all experiments.
 const EACH: &str = "all";
 
 /// `hearsay-lab repro`.
@@ -36,7 +36,7 @@ pub fn run(args: &Repro) -> Result<(), Failure> {
         name => vec![named(name).ok_or_else(|| unknown(name))?],
     };
     if let Some(other) = chosen.iter().find(|it| args.real && !it.is_for_daemons()) {
-        let text = format!("{} is of the simulator alone: leave out --real", other.name);
+        let text = format!("{} runs in the simulator only: leave out --real", other.name);
         return Err(Failure::refused(text));
     }
     let refuse =
@@ -51,7 +51,7 @@ fn list() -> String {
     for Experiment { name, about, .. } in &ALL {
         let _ = writeln!(text, "{name:<width$}  {about}");
     }
-    let _ = writeln!(text, "{EACH:<width$}  Each of them");
+    let _ = writeln!(text, "{EACH:<width$}  All experiments");
     text
 }
 
@@ -60,7 +60,7 @@ fn unknown(name: &str) -> Failure {
     Failure::refused(format!("unknown experiment {name:?}: there are {}", names.join(", ")))
 }
 
-/// Runs one, writes its files, and says in short what came of it.
+/// Runs one experiment, writes its files, and prints a summary.
 fn repeat(experiment: &'static Experiment, args: &Repro) -> Result<(), Failure> {
     let began = Instant::now();
     let extent = if args.quick { Extent::Quick } else { Extent::Full };
@@ -99,18 +99,18 @@ fn repeat(experiment: &'static Experiment, args: &Repro) -> Result<(), Failure> 
     complete(made.failed, made.left_out, jobs.len())
 }
 
-/// A page that does without some runs is not what was to be made.
+/// Fails if runs are missing, because the page is then incomplete.
 fn complete(failed: usize, left_out: usize, all: usize) -> Result<(), Failure> {
     let mut missing = Vec::new();
     if failed > 0 {
         missing.push(format!(
-            "{failed} of {all} runs failed, or the machine was too busy; the page does without: run the same \
+            "{failed} of {all} runs failed, or the machine was too busy; the page lacks them: run the same \
              again to make them"
         ));
     }
     if left_out > 0 {
         missing.push(format!(
-            "not there, for --only did not ask for them: {left_out} of {all} runs; the page does without"
+            "not made, because --only left them out: {left_out} of {all} runs; the page lacks them"
         ));
     }
     if missing.is_empty() { Ok(()) } else { Err(Failure::failed(missing.join("\n"))) }

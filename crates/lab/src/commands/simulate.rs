@@ -1,6 +1,6 @@
-//! `hearsay-lab sim`: runs of a scenario in virtual time, each seed a run, on all cores.
+//! `hearsay-lab sim`: runs of a scenario in virtual time, one for each seed, on all cores.
 //!
-//! *Where to start:* [`run`]. What a run is, is in the crate `sim`; here are threads, files and clocks.
+//! *Where to start:* [`run`]. The crate `sim` makes the runs; here are threads, files and clocks.
 
 use sim::scenario::{Congestion, Routing, Scenario, Traffic};
 
@@ -25,40 +25,40 @@ pub fn run(args: &Sim) -> Result<(), Failure> {
         (Traffic::Files | Traffic::Pages, _) => files::run(args, &scenario),
         (_, Some(_)) => {
             let traffic = scenario.key("traffic");
-            let text = format!("--scheme: `traffic` is \"{traffic}\", which nobody caches");
+            let text = format!("--scheme: `traffic` is \"{traffic}\", which no router caches");
             Err(Failure::refused(text))
         }
         (Traffic::Tcp | Traffic::Udp | Traffic::Fetches, None) => flows::run(args, &scenario),
     }
 }
 
-/// The scenario as a seed has it.
+/// The scenario with a seed's random places.
 fn load(args: &Sim, seed: u64) -> Result<Scenario, Failure> {
     let scenario =
         Scenario::load_seeded(&args.scenario, &args.set, seed).map_err(Failure::refused)?;
     if scenario.routing == Routing::Babel {
         let text = "`routing` is \"babel\", and in virtual time routes are static: leave it out, or \
-            take `hearsay-lab run`";
+            use `hearsay-lab run`";
         return Err(Failure::refused(text));
     }
     if scenario.congestion != Congestion::Reno {
-        let text = "`congestion` is how the kernel's TCP avoids congestion, and in virtual time there is no \
-            kernel but NewReno: leave it out, or take `hearsay-lab run`";
+        let text = "`congestion` is for the kernel's TCP, and in virtual time TCP is always NewReno: leave it \
+            out, or use `hearsay-lab run`";
         return Err(Failure::refused(text));
     }
     Ok(scenario)
 }
 
-/// What was asked for.
+/// The requested outputs.
 fn wanted(args: &Sim) -> Wanted<'_> {
     Wanted { json: args.json.as_deref(), html: args.html.as_deref(), quiet: args.quiet }
 }
 
-/// So many failures are named here; the JSON has them all.
+/// Failures named here; the JSON lists all.
 const NAMED_MAX: usize = 20;
 
-/// What failed in any run is named. That something got nothing is what came of a scenario, and no failure of
-/// ours, unless it is to be one; wrong bytes always are.
+/// Names the failures of all runs. A flow or client without data is a result of the scenario, and a failure
+/// only with `--strict`; wrong bytes always are a failure.
 fn judge(failed: Vec<Failure>, is_strict: bool) -> Result<(), Failure> {
     let Some(code) = failed.iter().map(|it| it.code).max() else { return Ok(()) };
     let others = failed.len().saturating_sub(NAMED_MAX);

@@ -1,6 +1,6 @@
-//! `hearsay-lab validate`: the simulator held against ns-3 and against closed forms, on all cores.
+//! `hearsay-lab validate`: compares the simulator with ns-3 and with closed forms, on all cores.
 //!
-//! *Where to start:* [`run`]. What is compared, and when it is near enough, is in `papers::validate`.
+//! *Where to start:* [`run`]. `papers::validate` defines the cases and how near they must be.
 
 use std::time::Instant;
 
@@ -18,7 +18,7 @@ mod json;
 mod ns3;
 mod table;
 
-/// Runs of each case, unless the command line says otherwise.
+/// Number of runs of each case, unless the command line gives another.
 const SEEDS: u64 = 5;
 const SEEDS_QUICK: u64 = 2;
 const SEEDS_NS3: u64 = 10;
@@ -55,11 +55,11 @@ pub fn run(args: &Validate) -> Result<(), Failure> {
     judge(&report)
 }
 
-/// Every case with every seed, from 1; those of a case follow each other.
+/// Runs every case with every seed from 1 on; the runs of a case are adjacent.
 fn play(args: &Validate, cases: &[Case], seeds: u64) -> Result<Vec<Played>, Failure> {
     let runs = cases.len() * seeds as usize;
     let jobs = Jobs { what: "runs", at_a_time: args.jobs, quiet: args.quiet };
-    // The longest stand last: from the end.
+    // The longest cases are last in the list, so the list is run backwards.
     let mut played = jobs.run(runs, |turn| {
         let place = runs - 1 - turn;
         let (case, seed) = (place / seeds as usize, 1 + place as u64 % seeds);
@@ -87,7 +87,7 @@ fn compared(cases: Vec<Case>, seeds: u64, played: &[Played], wall_seconds: f64) 
     }
 }
 
-/// What is too far off is named.
+/// Fails with the names of figures that are too far off.
 fn judge(report: &Report) -> Result<(), Failure> {
     let failed: Vec<_> = report
         .figures()

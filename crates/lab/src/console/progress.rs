@@ -1,4 +1,4 @@
-//! What a run says while it goes on: a bar on a terminal, a line for each step elsewhere.
+//! The progress of a run: a bar on a terminal, else a line for each step.
 
 use std::io::IsTerminal as _;
 use std::time::Instant;
@@ -7,13 +7,13 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 
 use crate::console;
 
-/// Says what goes on, on standard error.
+/// Shows progress on standard error.
 #[derive(Debug)]
 pub struct Progress {
     quiet: bool,
 }
 
-/// Something that goes on, in a known number of parts.
+/// A step with a known number of parts.
 #[derive(Debug)]
 pub struct Step {
     what: &'static str,
@@ -23,7 +23,7 @@ pub struct Step {
 }
 
 impl Progress {
-    /// Says nothing if `quiet`.
+    /// Shows nothing if `quiet`.
     pub fn new(quiet: bool) -> Self {
         Self { quiet }
     }
@@ -33,24 +33,25 @@ impl Progress {
         if draws { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() }
     }
 
-    /// Bytes are read, of so many if that is known. Nothing is left of the bar when it is dropped.
+    /// A bar for reading a file of `length` bytes, if the length is known. The bar vanishes when it is
+    /// dropped.
     pub fn bytes(&self, what: String, length: Option<u64>) -> ProgressBar {
         let template = match length {
             Some(_) => "{prefix} {bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta}",
             None => "{prefix} {spinner} {bytes} {bytes_per_sec}",
         };
-        let style = ProgressStyle::with_template(template).expect("the template is right");
+        let style = ProgressStyle::with_template(template).expect("the template is valid");
         ProgressBar::with_draw_target(length, self.target())
             .with_style(style.progress_chars("━╸─"))
             .with_prefix(what)
             .with_finish(ProgressFinish::AndClear)
     }
 
-    /// Something of `parts` parts begins.
+    /// Begins a step with `parts` parts.
     pub fn step(&self, what: &'static str, parts: usize) -> Step {
         let target = self.target();
         let style = ProgressStyle::with_template("{prefix:<12} {bar:30} {pos}/{len} {msg}")
-            .expect("the template is right");
+            .expect("the template is valid");
         let bar = ProgressBar::with_draw_target(Some(parts as u64), target)
             .with_style(style.progress_chars("━╸─"))
             .with_prefix(what);
@@ -65,7 +66,7 @@ impl Step {
         self.bar.inc(1);
     }
 
-    /// One part is done, and this is to be said of it.
+    /// One part is done; `text` is shown beside the bar.
     pub fn tick_with(&self, text: String) {
         self.bar.set_message(text);
         self.bar.inc(1);

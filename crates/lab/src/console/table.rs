@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use sim::result::source::{OVERHEARD, ServedBy};
 use sim::result::{RunResult, Transfer};
 
-/// Everything that a person wants to know first; `medium` is said of the medium.
+/// The most important figures; `medium` is a sentence on the medium.
 pub fn page(result: &RunResult, medium: &str) -> String {
     let mut page = format!(
         "{:<8} {:>4} {:<26} {:>10} {:>8} {:>8} {:>8}  {:<8} sha256\n",
@@ -40,7 +40,7 @@ pub fn page(result: &RunResult, medium: &str) -> String {
     page
 }
 
-/// What clients got that are so many hops from the gateway, where they are not all as many.
+/// The median throughput by the clients' number of hops, if that differs.
 fn by_hops(result: &RunResult) -> String {
     let medians = result.median_kbps_by_hops();
     let part = |(hops, kbps): (&usize, &f64)| {
@@ -49,14 +49,14 @@ fn by_hops(result: &RunResult) -> String {
     if medians.len() > 1 { medians.iter().map(part).collect() } else { String::new() }
 }
 
-/// The shares that sources had, and the share of hits.
+/// The shares of transfers by source, and the share of hits.
 fn shares(result: &RunResult) -> String {
     let part = |(source, share): (&ServedBy, &f64)| format!("{source} {:.0} %", 100.0 * share);
     let parts: Vec<_> = result.share_by_source.iter().map(part).collect();
     format!("{} (hits in the mesh: {:.0} %)", parts.join(", "), 100.0 * result.hit_share())
 }
 
-/// The shares of all bytes that sources had, where some were overheard.
+/// The shares of bytes by source, if some were overheard.
 fn bytes(result: &RunResult) -> String {
     let mut sums = BTreeMap::<&str, u64>::new();
     for (source, bytes) in result.transfers.iter().flat_map(|it| &it.bytes_by_source) {

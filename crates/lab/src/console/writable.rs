@@ -1,4 +1,4 @@
-//! Whether what is to be written can be written, looked at before a run begins.
+//! Checks before a run that its outputs can be written.
 
 use std::fs::{self, OpenOptions};
 use std::path::Path;
@@ -6,20 +6,21 @@ use std::path::Path;
 use crate::cli::Run;
 use crate::failure::Failure;
 
-/// Looks whether what is to be written can be written when the run is over.
+/// Checks that the outputs of a real run can be written.
 pub fn outputs(args: &Run) -> Result<(), Failure> {
     let captures = args.pcap.iter().map(|(_, path)| Path::new(path));
     files(args.json.as_deref(), args.html.as_deref(), captures, true)
 }
 
-/// The same for runs in virtual time, which have no place of their own.
+/// Checks that the outputs of runs in virtual time can be written.
 pub fn results(json: Option<&Path>, html: Option<&Path>) -> Result<(), Failure> {
     files(json, html, std::iter::empty(), false)?;
     let json = json.filter(|path| *path != Path::new("-"));
     json.into_iter().chain(html).try_for_each(opens)
 }
 
-/// Not everything that seems writable is. What is no file, a pipe maybe, is left alone.
+/// Opens a file for writing, because permissions alone do not tell. Pipes and other special files are left
+/// alone.
 fn opens(path: &Path) -> Result<(), Failure> {
     let is_new = !path.exists();
     if !is_new && !path.is_file() {
@@ -72,7 +73,7 @@ fn writable(path: &Path, hidden: bool) -> Result<(), Failure> {
     }
 }
 
-/// Whether a path leads below /run, which a run covers with its own.
+/// Whether a path is below /run, where a real run mounts its own directory.
 pub fn is_hidden(path: &Path) -> bool {
     path.starts_with("/run")
 }

@@ -1,4 +1,4 @@
-//! Who has which name and address. Routers are counted from 0 in the scenario's order.
+//! Names and addresses. Routers are counted from 0 in the scenario's order.
 
 use std::net::Ipv4Addr;
 
@@ -15,7 +15,7 @@ pub const ORIGIN_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 79, 0, 2);
 /// The gateway's end of the uplink.
 pub const UPLINK_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 79, 0, 1);
 
-/// All routers' addresses, and all clients' networks, as the origin routes them.
+/// The networks of all routers and of all clients, as the origin routes them.
 pub const MESH_NET: &str = "10.77.0.0/16";
 pub const CLIENTS_NET: &str = "10.78.0.0/16";
 
@@ -34,7 +34,7 @@ pub fn mesh(router: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 77, 0, number(router))
 }
 
-/// A router's address where its client is.
+/// A router's address on its client's network.
 pub fn lan(router: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 78, number(router), 1)
 }
@@ -54,18 +54,18 @@ pub fn lan_client(router: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 78, number(router), 2)
 }
 
-/// A router's link-layer address on the air.
+/// A router's MAC address on the mesh.
 pub fn mac(router: usize) -> Mac {
     monitor::mac(router)
 }
 
-/// The router that has this link-layer address.
+/// The router with this MAC address.
 pub fn router_of(mac: &[u8], routers: usize) -> Option<usize> {
     let [0x02, 0x68, 0x65, 0x61, 0x72, number] = *mac else { return None };
     usize::from(number).checked_sub(1).filter(|router| *router < routers)
 }
 
-/// As `ip` wants to read it.
+/// A MAC address in the format that `ip` reads.
 pub fn mac_text(mac: Mac) -> String {
     mac.map(|byte| format!("{byte:02x}")).join(":")
 }

@@ -1,8 +1,8 @@
-//! The medium and the uplink in real time: frames come from TAP devices, wait in the engines until
-//! their time has come, and go to the TAP devices of those who receive them.
+//! The medium and the uplink in real time. Frames come from TAP devices, wait in the engines until they are
+//! due, and go to the TAP devices of their receivers.
 //!
-//! One thread does it all. The engines work in virtual time, which the wall clock pulls along: when
-//! this thread is late, a frame arrives late, but those after it do not. How late is counted.
+//! One thread does it all. The engines work in virtual time, which follows the wall clock. If the thread is
+//! late, it delivers a frame late, but that does not delay later frames. The lateness is counted.
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "no output may be overlooked")]
 
@@ -28,10 +28,10 @@ use super::priority;
 use super::tap::Tap;
 use crate::console;
 
-/// Frames taken from one interface before another has its turn.
+/// Frames read from one interface before another gets its turn.
 const BATCH: usize = 64;
 
-/// The interfaces that the air and the uplink join.
+/// The interfaces that the air and the uplink connect.
 #[derive(Debug)]
 pub struct Ports {
     /// Each router's interface on the mesh.
@@ -42,40 +42,40 @@ pub struct Ports {
     pub uplink: [Tap; 2],
 }
 
-/// What happens to frames between the interfaces.
+/// The engines that move frames between the interfaces.
 pub struct Engines {
     pub medium: Medium<Buffer>,
-    /// When virtual time is zero, and the date that it has then.
+    /// When virtual time began, and the date at that moment.
     pub zero: WallInstant,
     pub epoch: SystemTime,
-    /// From the gateway to the origin, and back.
+    /// The uplink's directions: from the gateway to the origin, and back.
     pub uplink: [Pipe<Buffer>; 2],
     pub captures: Captures,
 }
 
-/// The state of the counters at one moment.
+/// All counters at one moment.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// By station.
+    /// The medium's counters, by station.
     pub stations: Vec<Report>,
-    /// Bytes of IP packets that came to the gateway over the uplink.
+    /// Bytes of IP packets that reached the gateway over the uplink.
     pub from_origin: u64,
-    /// Packets that were sent into the air, at all hops: of IP, and of the routing protocol.
+    /// Packets sent over the air, counted at each hop: IP, and the routing protocol.
     pub ip_packets: u64,
     pub routing_packets: u64,
     pub late: Lateness,
     /// Processor time of this thread.
     pub busy: Duration,
     pub at: WallInstant,
-    /// Whether the thread runs before all ordinary ones.
+    /// Whether the thread has real-time priority.
     pub realtime: bool,
-    /// Frames that are missing in captures.
+    /// Frames that captures lost.
     pub uncaptured: u64,
-    /// The date, as captures have it.
+    /// The date, from the same clock as the captures.
     pub date: SystemTime,
 }
 
-/// The running thread. It ends when this is dropped.
+/// The thread that runs the air. It ends when this is dropped.
 #[derive(Debug)]
 pub struct Air {
     ask: Option<PipeWriter>,
@@ -84,7 +84,7 @@ pub struct Air {
 }
 
 impl Air {
-    /// Starts it.
+    /// Starts the thread.
     pub fn start(ports: Ports, engines: Engines) -> io::Result<Self> {
         let (questions, ask) = io::pipe()?;
         let (answer, answers) = mpsc::channel();
@@ -97,9 +97,9 @@ impl Air {
         Ok(Self { ask: Some(ask), answers, thread: Some(thread) })
     }
 
-    /// The counters now. Fails if the thread has ended.
+    /// The current counters. Fails if the thread has ended.
     pub fn snapshot(&mut self) -> io::Result<Snapshot> {
-        let ask = self.ask.as_mut().expect("it is there until dropped");
+        let ask = self.ask.as_mut().expect("it is open until dropped");
         ask.write_all(b"?")?;
         self.answers.recv().map_err(|_| io::Error::other("the medium has stopped"))
     }
@@ -142,7 +142,7 @@ impl Work {
     }
 
     fn run(&mut self, ports: &Ports, mut questions: PipeReader, answer: &mpsc::Sender<Snapshot>) {
-        // A second handle, because the first is borrowed for as long as it is watched.
+        // A second handle, because the first stays borrowed while it is polled.
         let Ok(watched) = questions.try_clone() else { return };
         let taps: Vec<_> = ports.mesh.iter().chain(&ports.uplink).collect();
         let mut asked = [PollFd::from_borrowed_fd(watched.as_fd(), PollFlags::IN)].to_vec();
@@ -169,7 +169,7 @@ impl Work {
                 if events.contains(PollFlags::IN) {
                     self.take_in(port, taps[port], ports);
                 } else if !events.is_empty() {
-                    // Its device is gone, and would be ready for ever.
+                    // The device is gone; it would be ready for ever.
                     ports_asked.swap_remove(place);
                     asked.swap_remove(place + 1);
                 }
@@ -181,7 +181,7 @@ impl Work {
         elapsed(self.zero)
     }
 
-    /// How long nothing is due; `None` is for ever.
+    /// Time until something is due; `None` if nothing is.
     fn wait(&self) -> Option<Timespec> {
         let [up, down] = &self.engines.uplink;
         let due = [self.engines.medium.poll_timeout(), up.poll_timeout(), down.poll_timeout()];
@@ -189,7 +189,7 @@ impl Work {
         Some(Timespec::try_from(due.since(self.now())).expect("a wait of less than ages"))
     }
 
-    /// Does what is due.
+    /// Performs everything that is due.
     fn advance(&mut self, ports: &Ports) {
         let now = self.now();
         self.engines.medium.handle_timeout(now);
@@ -206,7 +206,7 @@ impl Work {
         }
     }
 
-    /// Carries out what the medium says.
+    /// Performs the medium's outputs.
     fn drain(&mut self, ports: &Ports) {
         let Self { engines, monitor, zero, late, spare, ip_packets, routing_packets, .. } = self;
         let Engines { medium, captures, .. } = engines;
@@ -216,7 +216,8 @@ impl Work {
                     for reception in by.iter().filter(|it| it.is_new && is_for(&frame, it.by)) {
                         ports.mesh[usize::from(reception.by.0)].send(payload.bytes());
                     }
-                    // What was to happen first has happened; monitors may have it a little later.
+                    // The addressee has its frame, so its lateness is known. Monitors may get theirs a little
+                    // later.
                     late.add(elapsed(*zero).since(frame.ended));
                     let to = payload.destination();
                     monitor.data(&frame, to, payload.ethertype(), payload.packet());
@@ -238,7 +239,7 @@ impl Work {
         }
     }
 
-    /// Takes in what an interface has sent.
+    /// Reads the frames that a router or an end of the uplink has sent.
     fn take_in(&mut self, port: usize, tap: &Tap, ports: &Ports) {
         for _ in 0..BATCH {
             let mut frame = self.spare.pop().unwrap_or_else(Buffer::new);
@@ -261,7 +262,7 @@ impl Work {
         let to = match address::router_of(&frame.destination(), self.stations) {
             Some(router) => Destination::Station(Station(router as u16)),
             None if frame.is_for_many() => Destination::Broadcast,
-            // Nobody has this address, so nobody would acknowledge.
+            // No station has this address, so no station would acknowledge the frame.
             None => return self.spare.push(frame),
         };
         let (from, bytes) = (Station(station as u16), frame.packet_length());
@@ -300,7 +301,7 @@ fn is_for(frame: &Frame, station: Station) -> bool {
     }
 }
 
-/// Gives what the monitor holds to all that received it.
+/// Sends the monitor's frame to all stations that received it.
 fn show(
     monitor: &mut Monitor,
     by: &[Reception],

@@ -4,21 +4,21 @@ use wire::capture::ieee80211::Mac;
 
 use super::tap::Tap;
 
-/// Longest Ethernet frame: an MTU of 1500 bytes and the header.
+/// Longest Ethernet frame: its header, and an MTU of 1500 bytes.
 const FRAME_MAX: usize = ETHERNET_HEADER + 1500;
 const ETHERNET_HEADER: usize = 14;
 
 /// The port of the Babel protocol (RFC 8966), which runs over UDP over IPv6.
 const BABEL_PORT: [u8; 2] = 6696u16.to_be_bytes();
 
-/// A kind of packet.
+/// The kind of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carries {
     /// IP, of either version.
     Ip,
-    /// The routing protocol's.
+    /// A packet of the routing protocol.
     Routing,
-    /// Whatever finds neighbours and announces addresses: ARP, ICMPv6.
+    /// Neighbour discovery and address resolution: ARP, ICMPv6.
     Other,
 }
 
@@ -30,33 +30,33 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// An empty one.
+    /// An empty buffer.
     pub fn new() -> Self {
         Self { bytes: Box::new([0; FRAME_MAX]), length: 0 }
     }
 
-    /// Takes the next frame of an interface, if there is one.
+    /// Reads the next frame of an interface. Returns whether there was one.
     pub fn receive(&mut self, tap: &Tap) -> bool {
         self.length = tap.receive(&mut self.bytes[..]).ok().flatten().unwrap_or(0);
         self.length >= ETHERNET_HEADER
     }
 
-    /// All of it.
+    /// All bytes of the frame.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
 
-    /// The link-layer address that it is for.
+    /// The destination MAC address.
     pub fn destination(&self) -> Mac {
         std::array::from_fn(|at| self.bytes[at])
     }
 
-    /// Broadcast and multicast.
+    /// Whether it is broadcast or multicast.
     pub fn is_for_many(&self) -> bool {
         self.bytes[0] & 1 == 1
     }
 
-    /// What kind of packet it carries.
+    /// The kind of its packet.
     pub fn carries(&self) -> Carries {
         let packet = self.packet();
         match self.ethertype() {
@@ -70,17 +70,17 @@ impl Buffer {
         }
     }
 
-    /// Its type, as in its header.
+    /// The EtherType.
     pub fn ethertype(&self) -> [u8; 2] {
         [self.bytes[12], self.bytes[13]]
     }
 
-    /// What the network layer sent.
+    /// The packet after the Ethernet header.
     pub fn packet(&self) -> &[u8] {
         &self.bytes[ETHERNET_HEADER..self.length]
     }
 
-    /// How long that is, in bytes.
+    /// Length of the packet, in bytes.
     pub fn packet_length(&self) -> u32 {
         (self.length - ETHERNET_HEADER) as u32
     }
@@ -98,7 +98,7 @@ mod tests {
         frame
     }
 
-    /// An IPv6 packet of a protocol whose header has this destination port.
+    /// An IPv6 packet whose next header has this destination port.
     fn ipv6(next_header: u8, port: u16) -> [u8; 48] {
         let mut packet = [0; 48];
         packet[6] = next_header;

@@ -1,5 +1,5 @@
-//! Capture files of monitor interfaces, written by a thread of their own so that the air never
-//! waits for a disk.
+//! Capture files of monitor interfaces. A thread of its own writes them, so that the air never waits for a
+//! disk.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
@@ -13,13 +13,13 @@ use wire::capture::pcap;
 
 use crate::console;
 
-/// Frames that may wait to be written, of all stations; more are not captured, and counted.
+/// Frames of all stations that may wait to be written; further ones are lost and counted.
 const WAITING_MAX: usize = 16_384;
 
-/// Where the air puts what monitor interfaces show; only what was asked for is kept.
+/// Takes the frames of all monitor interfaces, and keeps those that were requested.
 #[derive(Debug)]
 pub struct Captures {
-    /// By station: the number of its file.
+    /// For each station the number of its file.
     files: Vec<Option<usize>>,
     queue: Option<SyncSender<Record>>,
     writer: Option<JoinHandle<io::Result<()>>>,
@@ -34,8 +34,8 @@ struct Record {
 }
 
 impl Captures {
-    /// Creates the files, and a thread that writes them. `wanted` are stations and their files,
-    /// `epoch` the date at which virtual time is zero.
+    /// Creates the files, and a thread that writes them. `wanted` are stations and their files; `epoch` is
+    /// the date at which virtual time is zero.
     pub fn start(
         stations: usize,
         wanted: &[(usize, &Path)],
@@ -60,23 +60,23 @@ impl Captures {
         Ok(Self { files, queue: Some(queue), writer: Some(writer), lost: 0 })
     }
 
-    /// Keeps a frame, if this station's were asked for.
+    /// Keeps a frame if its station was requested.
     pub fn add(&mut self, station: usize, time: Instant, frame: &[u8]) {
         let (Some(file), Some(queue)) = (self.files[station], &self.queue) else { return };
-        // Where the writer has failed it says why at the end.
+        // If the writer has failed, it reports the error at the end.
         if queue.try_send(Record { file, time, frame: frame.to_vec() }).is_err() {
             self.lost += 1;
         }
     }
 
-    /// Frames that should have been kept, and were not.
+    /// Number of frames lost.
     pub fn lost(&self) -> u64 {
         self.lost
     }
 }
 
 impl Drop for Captures {
-    /// Waits until all is written.
+    /// Waits until everything is written.
     fn drop(&mut self) {
         drop(self.queue.take());
         let written = self.writer.take().map(JoinHandle::join);
@@ -92,8 +92,7 @@ impl Drop for Captures {
     }
 }
 
-/// Writes until nobody can send any more. What came is flushed before waiting for more, so that a
-/// run that is killed leaves files that can be read.
+/// Writes until all senders are gone. It flushes before it waits, so that a killed run leaves readable files.
 fn write(
     records: &Receiver<Record>,
     mut files: Vec<BufWriter<File>>,

@@ -1,4 +1,4 @@
-//! Programs that run for as long as the run does.
+//! Background programs that run as long as the run.
 
 use std::fs::{self, File};
 use std::io;
@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use super::namespace::within;
 use super::network::WORKSPACE;
 
-/// How often a condition is looked at.
+/// How often a condition is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// A program in the background. It is killed when this is dropped.
+/// A background program. It is killed when this is dropped.
 #[derive(Debug)]
 pub struct Background {
     name: String,
@@ -21,17 +21,17 @@ pub struct Background {
 }
 
 impl Background {
-    /// Starts it in a namespace; what it says goes to a file of this name.
+    /// Starts a program in a namespace; its output goes to a log file with this name.
     pub fn start(namespace: &str, name: &str, command: &mut Command) -> io::Result<Self> {
         let log = File::create(log_path(name))?;
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
-        // A group of its own: ctrl-C on the terminal is for the lab, which then ends all of them.
+        // A process group of its own: ctrl-C on the terminal is for the lab, which then ends all programs.
         command.process_group(0);
         let child = within(namespace, || command.spawn())??;
         Ok(Self { name: name.to_owned(), child })
     }
 
-    /// An error that shows what the program said last, if it has ended.
+    /// Fails with the program's last output if it has ended.
     pub fn check(&mut self) -> io::Result<()> {
         match self.child.try_wait()? {
             None => Ok(()),
@@ -41,7 +41,7 @@ impl Background {
         }
     }
 
-    /// The last lines that it said.
+    /// The last lines of its output.
     pub fn said(&self) -> String {
         let text = fs::read_to_string(log_path(&self.name)).unwrap_or_default();
         let lines: Vec<_> = text.lines().collect();
@@ -59,18 +59,18 @@ impl Drop for Background {
     }
 }
 
-/// Waits until something holds, while these programs run. The error says what was waited for.
+/// Waits until a condition holds, while these programs run. The error names the condition.
 pub fn wait_for(
     what: &str,
-    patience: Duration,
+    timeout: Duration,
     programs: &mut [Background],
     mut holds: impl FnMut() -> io::Result<bool>,
 ) -> io::Result<()> {
-    let deadline = Instant::now() + patience;
+    let deadline = Instant::now() + timeout;
     while !holds()? {
         programs.iter_mut().try_for_each(Background::check)?;
         if Instant::now() >= deadline {
-            let text = format!("{what}: not so after {} s", patience.as_secs());
+            let text = format!("timed out after {} s: {what}", timeout.as_secs());
             return Err(io::Error::new(io::ErrorKind::TimedOut, text));
         }
         std::thread::sleep(LOOK_EVERY);

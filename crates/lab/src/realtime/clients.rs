@@ -1,4 +1,4 @@
-//! Clients: curl, behind their access routers, one request after the other or staggered.
+//! Clients: curl behind the access routers, one request after the other or staggered.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,32 +24,33 @@ use super::overheard;
 use super::require::Programs;
 use super::routers;
 
-/// A transfer is given up if the origin cannot be reached, or if next to nothing comes, for so long.
-const PATIENCE_S: &str = "60";
+/// A transfer fails if the origin cannot be reached for this long, or data is slower than `SLOWEST` for this
+/// long; in seconds.
+const TIMEOUT_S: &str = "60";
 
-/// What is next to nothing, in bytes a second.
-const NEXT_TO_NOTHING: &str = "100";
+/// The slowest transfer that does not fail, in bytes per second.
+const SLOWEST: &str = "100";
 
-/// Transfers at one time; a further one begins when one of them has ended.
+/// Largest number of transfers at one time; a further one begins when one has ended.
 const AT_ONCE_MAX: usize = 200;
 
-/// What is to be transferred, and by whom.
+/// The transfers of a run.
 #[derive(Clone, Copy)]
 pub struct Plan<'a> {
-    /// Where.
+    /// The scenario.
     pub scenario: &'a Scenario,
-    /// Who asks for what, in order.
+    /// The requests, in order.
     pub requests: &'a [Request],
-    /// What the origin has.
+    /// The origin's files.
     pub files: &'a Files,
-    /// Who intercepts and caches.
+    /// The scheme.
     pub scheme: Scheme,
-    /// What runs.
+    /// The programs to use.
     pub programs: &'a Programs,
 }
 
-/// Sends all requests, and gives their transfers in the order in which they began. `ended` is told
-/// each as it ends.
+/// Sends all requests, and gives their transfers in the order in which they began. Calls `ended` with each
+/// transfer as it ends.
 pub fn run(plan: Plan<'_>, ended: impl Fn(&Transfer) + Sync) -> Vec<Transfer> {
     let Plan { scenario, requests, .. } = plan;
     let transfers = Mutex::new(BTreeMap::new());
@@ -80,12 +81,12 @@ pub fn run(plan: Plan<'_>, ended: impl Fn(&Transfer) + Sync) -> Vec<Transfer> {
     transfers.into_inner().expect("nobody panicked").into_values().collect()
 }
 
-/// The transfer of one of the requests. Whatever goes wrong with it is told in it.
+/// Makes one request. Errors are part of the transfer.
 fn fetch(plan: Plan<'_>, number: usize) -> Transfer {
     let Plan { scenario, requests, files, scheme, programs } = plan;
     let request = &requests[number];
     let url = url(request.file);
-    // While others fetch too, nobody knows for whom the gateway gives what.
+    // While other clients fetch too, the gateway's bytes cannot be told apart.
     let is_countable = scheme.overhears() && scenario.workload.stagger.is_none();
     let given =
         || is_countable.then(|| routers::given_by_gateway(scenario, &programs.hearsay)).flatten();
@@ -110,7 +111,7 @@ fn fetch(plan: Plan<'_>, number: usize) -> Transfer {
     };
     Transfer {
         client: scenario.routers[request.receiver].name.clone(),
-        // Routes that cannot be read have no hops.
+        // Without readable routes the number of hops is 0.
         hops: routers::hops(scenario, request.receiver).unwrap_or(0),
         url,
         bytes: got.bytes,
@@ -124,7 +125,7 @@ fn fetch(plan: Plan<'_>, number: usize) -> Transfer {
     }
 }
 
-/// What curl got, and what it says of it.
+/// What curl received and reported.
 #[derive(Default)]
 struct Got {
     headers: String,
@@ -132,7 +133,7 @@ struct Got {
     hash: [u8; 32],
     ttfb_s: f64,
     seconds: f64,
-    /// Why this is not a whole answer, if it is not.
+    /// Why the response is incomplete, if it is.
     failure: Option<String>,
 }
 
@@ -141,8 +142,8 @@ fn ask(namespace: &str, url: &str, number: usize, curl: &Path) -> io::Result<Got
     let mut command = Command::new(curl);
     command
         .args(["--disable", "--silent", "--show-error", "--noproxy", "*"])
-        .args(["--connect-timeout", PATIENCE_S])
-        .args(["--speed-time", PATIENCE_S, "--speed-limit", NEXT_TO_NOTHING, "--dump-header"])
+        .args(["--connect-timeout", TIMEOUT_S])
+        .args(["--speed-time", TIMEOUT_S, "--speed-limit", SLOWEST, "--dump-header"])
         .arg(&head)
         .args(["--write-out", "%{stderr}%{http_code} %{time_starttransfer} %{time_total}\n", url])
         .stdin(Stdio::null())
@@ -179,7 +180,7 @@ fn digest(mut body: impl Read) -> io::Result<(u64, [u8; 32])> {
     }
 }
 
-/// What curl's last line says: status, seconds to the first byte and to the last.
+/// Curl's last line: status, seconds to the first byte and to the last.
 fn times(said: &str) -> (u16, f64, f64) {
     let mut words = said.lines().last().unwrap_or_default().split(' ');
     let status = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
@@ -187,7 +188,7 @@ fn times(said: &str) -> (u16, f64, f64) {
     (status, seconds(), seconds())
 }
 
-/// All that caches say of themselves in `Cache-Status`, in one line.
+/// All `Cache-Status` fields, in one line.
 fn cache_status(headers: &str) -> Option<String> {
     let fields = headers.lines().filter_map(|line| line.split_once(':'));
     let lines: Vec<_> = fields

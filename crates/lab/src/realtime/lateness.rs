@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
-/// Finest step, up to a millisecond.
+/// Width of the fine bins, up to a millisecond.
 const FINE: Duration = Duration::from_micros(1);
 const FINE_STEPS: usize = 1_000;
 
-/// Step from there on.
+/// Width of the coarse bins, from there on.
 const COARSE: Duration = Duration::from_micros(100);
-/// The last one has no upper end.
+/// The last bin has no upper end.
 const COARSE_STEPS: usize = 9_991;
 
-/// Where the coarse steps begin, in coarse steps.
+/// Where the coarse bins begin, in units of coarse bins.
 const FIRST_COARSE: usize = 10;
 
-/// Counts of how late, in steps of 1 µs up to 1 ms, then of 100 µs up to a second.
+/// A histogram of delays, in bins of 1 µs up to 1 ms, then of 100 µs up to a second.
 #[derive(Clone, Debug)]
 pub struct Lateness {
     steps: Vec<u64>,
@@ -28,7 +28,7 @@ impl Default for Lateness {
 }
 
 impl Lateness {
-    /// Something happened so long after it should have.
+    /// Adds a delay.
     pub fn add(&mut self, late: Duration) {
         let fine = (late.as_nanos() / FINE.as_nanos()) as usize;
         let step = if fine < FINE_STEPS {
@@ -41,7 +41,7 @@ impl Lateness {
         self.count += 1;
     }
 
-    /// How late this part of all that happened was at most, rounded up to a step; zero if nothing did.
+    /// The quantile for `part`, rounded up to a bin; zero without delays.
     pub fn quantile(&self, part: f64) -> Duration {
         let wanted = (self.count as f64 * part).ceil() as u64;
         let mut seen = 0;
@@ -54,7 +54,7 @@ impl Lateness {
         Duration::ZERO
     }
 
-    /// What was added since `earlier`, a former state of this.
+    /// The delays added since `earlier`, a former state of this histogram.
     pub fn since(&self, earlier: &Self) -> Self {
         let steps = self.steps.iter().zip(&earlier.steps).map(|(now, then)| now - then).collect();
         Self { steps, count: self.count - earlier.count }

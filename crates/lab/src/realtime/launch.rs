@@ -1,9 +1,9 @@
-//! The part of a run that stays outside its namespaces: it looks whether everything is there,
-//! starts itself again inside, and waits.
+//! The launcher: the part of a run that stays outside its namespaces. It checks that everything needed is
+//! there, starts itself again inside, and waits.
 //!
-//! Its end of the inside's standard input is the lifeline: when it closes, on a signal or because
-//! this process is no more, the inside ends, and the kernel ends all that the inside started and
-//! takes away its namespaces, devices and files.
+//! It holds the other end of the inner process's standard input, the lifeline. When that closes, on a signal
+//! or because the launcher has died, the inner process ends. The kernel then ends all processes in its
+//! namespaces, and removes namespaces, devices and files.
 
 use std::env;
 use std::ffi::OsString;
@@ -24,21 +24,21 @@ use crate::cli::Run;
 use crate::console::writable;
 use crate::failure::Failure;
 
-/// How long the inside may take to end when it has been told to.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long the inner process may take to end after the lifeline is cut.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What the process waits for.
+/// What the launcher waits for.
 enum Event {
     Signal(i32),
     Ended(io::Result<ExitStatus>),
 }
 
-/// The scheme that was asked for, or that the scenario's paper has.
+/// The requested scheme, or that of the scenario's paper.
 pub fn scheme(args: &Run, scenario: &Scenario) -> Result<Scheme, Failure> {
     scenario.scheme(args.scheme).map_err(Failure::refused)
 }
 
-/// `hearsay-lab run`; `words` are its command line behind `run`.
+/// `hearsay-lab run`; `words` is its command line after `run`.
 pub fn launch(args: &Run, words: Vec<OsString>) -> Result<(), Failure> {
     let scenario =
         Scenario::load_seeded(&args.scenario, &args.set, args.seed).map_err(Failure::refused)?;
@@ -47,7 +47,7 @@ pub fn launch(args: &Run, words: Vec<OsString>) -> Result<(), Failure> {
     require::routers(&scenario, args)?;
     writable::outputs(args)?;
     require::rights()?;
-    // From here on a signal is answered by taking down what was built.
+    // From here on a signal removes what was built.
     let (events, next) = channel();
     let signals = events.clone();
     let mut caught = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
@@ -75,12 +75,12 @@ fn start_inside(words: Vec<OsString>) -> io::Result<Child> {
         .env("PATH", env::join_paths(require::complete_path()).map_err(io::Error::other)?)
         .env(ENTER, how_to_enter())
         .stdin(Stdio::piped())
-        // A group of its own: ctrl-C on the terminal is for us.
+        // A process group of its own: ctrl-C on the terminal is for the launcher.
         .process_group(0)
         .spawn()
 }
 
-/// Our child is `unshare`, and its child the first process inside.
+/// The command that enters the namespaces. Our child is `unshare`; its child is the first process inside.
 fn how_to_enter() -> String {
     let us = std::process::id();
     let namespaces = require::namespaces().join(" ");
@@ -95,7 +95,7 @@ fn wait(
     let mut interrupted = None;
     loop {
         let event = if interrupted.is_some() {
-            next.recv_timeout(PATIENCE)
+            next.recv_timeout(TIMEOUT)
         } else {
             next.recv().map_err(|_| RecvTimeoutError::Disconnected)
         };
@@ -105,7 +105,7 @@ fn wait(
                 drop(lifeline.take());
             }
             Ok(Event::Ended(status)) => return ended(status?, interrupted),
-            // It hangs. `unshare` takes the inside with it.
+            // The inner process hangs. `unshare` ends it when killed.
             Err(_) => rustix::process::kill_process(inside, rustix::process::Signal::KILL)
                 .map_err(io::Error::from)?,
         }
@@ -116,12 +116,14 @@ fn ended(status: ExitStatus, interrupted: Option<i32>) -> Result<(), Failure> {
     if status.success() {
         return Ok(());
     }
-    // A run that was kept ends by ctrl-C, and may have failed before.
+    // A kept run ends by ctrl-C, and may have failed before.
     if let Some(failure) = status.code().and_then(Failure::said_inside) {
         return Err(failure);
     }
     match interrupted {
         Some(signal) => Err(Failure { code: 128 + signal as u8, message: "interrupted".into() }),
-        None => Err(Failure::failed(format!("something ended the inside of the run ({status})"))),
+        None => {
+            Err(Failure::failed(format!("the process inside the namespaces was ended ({status})")))
+        }
     }
 }

@@ -1,5 +1,4 @@
-//! The end of the lifeline inside the namespaces: when the outside closes it or is no more, the
-//! run is over.
+//! The lifeline's end inside the namespaces: when the launcher closes it or dies, the run ends.
 
 use std::io::Read as _;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,15 +6,15 @@ use std::sync::mpsc::{Receiver, channel};
 
 use crate::failure::INTERRUPTED;
 
-/// Whether somebody waits for the end of the line. If not, it ends the process.
+/// Whether a thread waits for the lifeline to be cut. If none does, the watcher ends the process.
 static AWAITED: AtomicBool = AtomicBool::new(false);
 
 /// Watches standard input.
 pub struct Lifeline(Receiver<()>);
 
 impl Lifeline {
-    /// Begins to watch: if the line ends, so does this process, which is the namespaces' first and
-    /// takes all the others with it.
+    /// Begins to watch. When the line is cut, this process ends. It is the namespaces' first process, so the
+    /// kernel ends all others.
     pub fn watch() -> Self {
         let (cut, is_cut) = channel();
         std::thread::spawn(move || {
@@ -29,7 +28,7 @@ impl Lifeline {
         Self(is_cut)
     }
 
-    /// Waits for the end of the line.
+    /// Waits until the line is cut.
     pub fn wait(self) {
         AWAITED.store(true, Ordering::SeqCst);
         let _ = self.0.recv();

@@ -1,4 +1,4 @@
-//! Network namespaces: made by `ip`, entered by threads.
+//! Network namespaces: `ip` makes them, threads enter them.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-/// Does something on a thread that has moved to a namespace: sockets and devices that are made
-/// there stay there, and so do processes that are started there.
+/// Runs `work` on a thread that has moved to a namespace. Sockets and devices made there, and processes
+/// started there, stay in the namespace.
 pub fn within<T: Send>(namespace: &str, work: impl FnOnce() -> T + Send) -> io::Result<T> {
     std::thread::scope(|scope| {
         let moved = scope.spawn(|| {
@@ -20,7 +20,7 @@ pub fn within<T: Send>(namespace: &str, work: impl FnOnce() -> T + Send) -> io::
     })
 }
 
-/// Gives `ip` a list of commands, here or in a namespace. The error is what `ip` says.
+/// Gives `ip` a list of commands, here or in a namespace. The error is the output of `ip`.
 pub fn ip(namespace: Option<&str>, commands: &[String]) -> io::Result<()> {
     let mut ip = Command::new("ip");
     if let Some(namespace) = namespace {
@@ -33,7 +33,7 @@ pub fn ip(namespace: Option<&str>, commands: &[String]) -> io::Result<()> {
         .stderr(Stdio::piped())
         .spawn()?;
     let text = commands.join("\n") + "\n";
-    // If it ends before it has read everything, what it says is the error, not the broken pipe.
+    // If `ip` ends before it has read everything, its output is the error, not the broken pipe.
     let _ = child.stdin.take().expect("it is piped").write_all(text.as_bytes());
     let output = child.wait_with_output()?;
     if output.status.success() {
@@ -44,7 +44,7 @@ pub fn ip(namespace: Option<&str>, commands: &[String]) -> io::Result<()> {
     Err(io::Error::other(format!("ip{place}: {}", said.trim().replace('\n', "; "))))
 }
 
-/// Sets kernel parameters, `name=value` with dots or slashes, in the thread's own namespace.
+/// Sets kernel parameters, as `name=value` with dots or slashes, in the thread's namespace.
 pub fn sysctl(settings: &[&str]) -> io::Result<()> {
     for setting in settings {
         let (name, value) = setting.split_once('=').expect("name=value");

@@ -1,12 +1,12 @@
-//! The namespaces of a run and what joins them:
+//! The namespaces of a run and their connections:
 //!
 //! ```text
 //!   client-7 eth0 ── lan0 router-7 wl0 ~~ the air ~~ wl0 router-8 wan0 ── uplink ── eth0 origin
 //!                           mon0                       mon0
 //! ```
 //!
-//! All of it is inside a mount, process and network namespace of the run's own, so that no name can
-//! clash with anything outside, and the kernel takes all of it away when the run's process ends.
+//! All of it is inside a mount, process and network namespace of the run's own. No name can clash with one
+//! outside, and the kernel removes everything when the run's process ends.
 
 use std::fs;
 use std::io;
@@ -20,26 +20,25 @@ use super::air::Ports;
 use super::namespace::{ip, sysctl, within};
 use super::tap::{Kind, Tap};
 
-/// Where everything that programs write during a run is: in memory, seen by the run alone.
+/// The folder of all files that programs write during a run: in memory, and visible to the run only.
 pub const WORKSPACE: &str = "/run/lab";
 
-/// Without a routing daemon nothing but data is to be on the air, and IPv6 would announce itself.
+/// Settings without a routing daemon: IPv6 would announce itself, and only data should be on the air.
 const WITHOUT_IPV6: [&str; 1] = ["net.ipv6.conf.default.disable_ipv6=1"];
 
-/// babeld speaks IPv6, over addresses that cannot be used for a second if they are first checked for
-/// duplicates.
+/// Settings with babeld, which uses IPv6. Duplicate address detection would delay each address by a second.
 const WITH_IPV6: [&str; 3] = [
     "net.ipv6.conf.default.accept_dad=0",
     "net.ipv6.conf.default.dad_transmits=0",
     "net.ipv6.conf.default.router_solicitations=0",
 ];
 
-/// What every namespace needs: routers of a mesh send on the interface that they received on.
+/// Settings of every namespace. Routers of a mesh send packets on the interface that they came from.
 const SETTINGS: [&str; 9] = [
-    // A new namespace has the machine's buffers of TCP; these are Linux's own.
+    // A new namespace has the machine's TCP buffers; these are Linux's defaults.
     "net.ipv4.tcp_rmem=4096 131072 6291456",
     "net.ipv4.tcp_wmem=4096 16384 4194304",
-    // Chains can have more hops than the usual 64.
+    // Chains can have more hops than the usual TTL of 64.
     "net.ipv4.ip_default_ttl=255",
     "net.ipv4.ip_forward=1",
     "net.ipv4.conf.all.send_redirects=0",
@@ -49,12 +48,12 @@ const SETTINGS: [&str; 9] = [
     "net.ipv4.conf.default.rp_filter=0",
 ];
 
-/// What a router's interface on the mesh needs: ARP asks by broadcast, which nobody repeats on the
-/// air, so it must not give up after three losses.
+/// Settings of a router's mesh interface. ARP requests are broadcast and so not retransmitted on the air; ARP
+/// must not give up after three losses.
 const MESH_SETTINGS: [&str; 2] =
     ["net.ipv4.neigh.wl0.mcast_solicit=20", "net.ipv4.neigh.wl0.retrans_time_ms=100"];
 
-/// Makes /run and /etc/hosts ours. To be called once, inside the run's own mount namespace.
+/// Mounts a /run and an /etc/hosts of the run's own. Call it once, inside the run's mount namespace.
 pub fn make_private_places() -> io::Result<()> {
     mount("tmpfs", "/run", "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, None)?;
     fs::create_dir_all(WORKSPACE)?;
@@ -65,7 +64,7 @@ pub fn make_private_places() -> io::Result<()> {
     Ok(())
 }
 
-/// Builds all namespaces and interfaces; `built` is told each namespace.
+/// Builds all namespaces and interfaces; calls `built` after each namespace.
 pub fn build(scenario: &Scenario, mut built: impl FnMut()) -> io::Result<Ports> {
     let routers = 0..scenario.routers.len();
     let mut names: Vec<_> = routers.clone().map(|it| address::router(scenario, it)).collect();
@@ -117,8 +116,9 @@ fn ipv6_settings(routing: Routing) -> &'static [&'static str] {
     }
 }
 
-/// A new namespace has the machine's way to avoid congestion, on which results must not depend. In namespaces the kernel
-/// allows others than Reno only if they are its own default, or the administrator says so.
+/// Sets the congestion control. A new namespace has the machine's, on which results must not depend. In
+/// namespaces the kernel allows others than Reno only if they are its default, or the administrator permits
+/// them.
 fn avoid_congestion(congestion: Congestion) -> io::Result<()> {
     let name = congestion.name();
     sysctl(&[&format!("net.ipv4.tcp_congestion_control={name}")]).map_err(|error| {
@@ -130,7 +130,7 @@ fn avoid_congestion(congestion: Congestion) -> io::Result<()> {
     })
 }
 
-/// How many namespaces [`build`] builds.
+/// Number of namespaces that [`build`] builds.
 pub fn size(scenario: &Scenario) -> usize {
     scenario.routers.len() + scenario.receivers.len() + 1
 }
@@ -163,8 +163,8 @@ fn router_commands(scenario: &Scenario, router: usize) -> Vec<String> {
     commands
 }
 
-/// Routes to all others, and the neighbours they lead over: in a network without a routing daemon
-/// nothing but data is to be on the air.
+/// Static routes to all other routers, and the MAC addresses of neighbours: without a routing daemon only
+/// data should be on the air.
 fn static_routes(scenario: &Scenario, router: usize) -> Vec<String> {
     let mut commands = Vec::new();
     let mut neighbours = vec![false; scenario.routers.len()];

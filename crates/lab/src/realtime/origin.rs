@@ -1,4 +1,4 @@
-//! The origin: nginx, and files that depend on the seed alone.
+//! The origin: nginx, and files generated from the seed.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -16,9 +16,9 @@ use super::namespace::within;
 use super::network::WORKSPACE;
 
 /// How long nginx may take to answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What the origin has: the hash of each file, by its number.
+/// The SHA-256 of each of the origin's files, by its number.
 #[derive(Debug)]
 pub struct Files(Vec<[u8; 32]>);
 
@@ -35,7 +35,7 @@ impl Files {
     }
 }
 
-/// Where a file is to be had.
+/// The URL of a file.
 pub fn url(number: usize) -> String {
     format!("http://{}{}", address::ORIGIN, content::path(number))
 }
@@ -45,13 +45,13 @@ pub fn start(nginx: &Path) -> io::Result<Background> {
     let config = PathBuf::from(WORKSPACE).join("nginx.conf");
     fs::write(&config, configuration())?;
     let mut command = Command::new(nginx);
-    // Inside a user namespace there is nobody else to become.
+    // Inside a user namespace there is no other user to switch to.
     command.args(["-e", "stderr", "-g", "user root root; daemon off;", "-c"]).arg(&config);
     let background = Background::start(address::ORIGIN, "nginx", &mut command)?;
     let server = SocketAddr::from((address::ORIGIN_ADDRESS, 80));
     let mut programs = [background];
-    wait_for("nginx answers", PATIENCE, &mut programs, || {
-        within(address::ORIGIN, || TcpStream::connect_timeout(&server, PATIENCE).is_ok())
+    wait_for("nginx answers", TIMEOUT, &mut programs, || {
+        within(address::ORIGIN, || TcpStream::connect_timeout(&server, TIMEOUT).is_ok())
     })?;
     let [background] = programs;
     Ok(background)
@@ -92,7 +92,7 @@ fn name(number: usize) -> String {
     content::path(number).split_off(1)
 }
 
-/// The simulator's origin has the same bytes.
+/// Writes a file, with the same bytes as in the simulator, and returns its SHA-256.
 fn make(number: usize, bytes: u64, seed: u64) -> io::Result<[u8; 32]> {
     let mut file = io::BufWriter::new(fs::File::create(folder().join(name(number)))?);
     let mut stream = content::stream(seed, number);

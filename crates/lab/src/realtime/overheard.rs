@@ -1,5 +1,5 @@
-//! Where a transfer's bytes came from when some of them were overheard: only the access router's daemon
-//! knows, and tells it with its latest transfers.
+//! The sources of a transfer's bytes, if some were overheard: only the access router's daemon knows, and
+//! reports them with its latest transfers.
 
 use std::path::Path;
 use std::thread;
@@ -11,11 +11,11 @@ use sim::scenario::Scenario;
 
 use super::routers;
 
-/// The client may be done before its router has written down that it is.
-const PATIENCE: Duration = Duration::from_secs(2);
-const AGAIN: Duration = Duration::from_millis(20);
+/// How long to wait for the report: the client may be done before its router has recorded the transfer.
+const TIMEOUT: Duration = Duration::from_secs(2);
+const POLL_EVERY: Duration = Duration::from_millis(20);
 
-/// What a daemon tells of a transfer.
+/// A daemon's report of a transfer.
 #[derive(Debug, Deserialize)]
 struct Recent {
     uri: String,
@@ -23,7 +23,7 @@ struct Recent {
     bytes: BytesBySource,
 }
 
-/// What the daemon of a client's router tells of the latest transfer of a file.
+/// What the daemon of a client's router reports of the latest transfer of a file.
 pub fn bytes(
     scenario: &Scenario,
     hearsay: &Path,
@@ -36,9 +36,9 @@ pub fn bytes(
         let recent = status.map(|mut status| status["report"]["recent"].take());
         let recent = recent.and_then(|it| serde_json::from_value::<Vec<Recent>>(it).ok());
         let latest = recent.and_then(|it| it.into_iter().rev().find(|it| it.uri == url));
-        if latest.is_some() || began.elapsed() > PATIENCE {
+        if latest.is_some() || began.elapsed() > TIMEOUT {
             return latest.map(|it| it.bytes);
         }
-        thread::sleep(AGAIN);
+        thread::sleep(POLL_EVERY);
     }
 }

@@ -1,15 +1,15 @@
-//! A thread that runs before all ordinary ones, on processors that do not sleep, where the machine allows it.
+//! Real-time priority for a thread, and processors that do not sleep, if the machine allows it.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::num::NonZeroU64;
 use std::process::{Command, Stdio};
 
-/// Above everything ordinary, below what the kernel runs at 50 and more.
+/// Above all ordinary threads, below the kernel's own at 50 and more.
 const PRIORITY: &str = "10";
 
-/// Makes the calling thread SCHED_FIFO, and says whether that worked. Where it did not, at least
-/// its timers are exact.
+/// Gives the calling thread the policy SCHED_FIFO, and returns whether that worked. Its timers become exact
+/// in any case.
 pub fn claim() -> bool {
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     let thread = rustix::thread::gettid().as_raw_nonzero().to_string();
@@ -22,9 +22,9 @@ pub fn claim() -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// Keeps processors awake for as long as what this returns is there: a virtual one that sleeps may take
-/// milliseconds to wake. `None` where that is not allowed, as for ordinary users. (Documentation of the
-/// kernel, PM Quality of Service: a latency in microseconds, as 32 bits.)
+/// Keeps processors awake as long as the returned file is open: a virtual processor may take milliseconds to
+/// wake. `None` if it is not allowed, as for ordinary users. (Kernel documentation, PM Quality of Service: a
+/// latency in microseconds, as 32 bits.)
 pub fn stay_awake() -> Option<File> {
     let mut file = OpenOptions::new().write(true).open("/dev/cpu_dma_latency").ok()?;
     file.write_all(&0_i32.to_ne_bytes()).ok()?;

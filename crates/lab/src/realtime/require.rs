@@ -1,4 +1,4 @@
-//! What a run needs of the machine, looked at before anything is built.
+//! Checks what a run needs of the machine, before anything is built.
 
 use std::env;
 use std::fs::{self, OpenOptions};
@@ -15,10 +15,11 @@ use crate::cli::Run;
 use crate::console::writable;
 use crate::failure::Failure;
 
-/// Where Debian keeps programs that ordinary users' PATH does not name.
+/// Folders in which Debian keeps programs, and which ordinary users' PATH lacks.
 const MORE_FOLDERS: [&str; 5] = ["/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/bin", "/bin"];
 
-/// So many have names, addresses and a clock's patience here.
+/// Largest number of routers. There are names and addresses for these, and the medium keeps up with the
+/// clock.
 const ROUTERS_MAX: usize = 200;
 
 /// The programs that a run starts.
@@ -27,11 +28,11 @@ pub struct Programs {
     pub curl: PathBuf,
     pub nginx: PathBuf,
     pub hearsay: PathBuf,
-    /// Only where it makes the routes.
+    /// Only if babeld makes the routes.
     pub babeld: Option<PathBuf>,
 }
 
-/// Makes programs findable, for us and for all that we start.
+/// The PATH for us and all programs that we start.
 pub fn complete_path() -> Vec<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let mut folders: Vec<_> = env::split_paths(&path).collect();
@@ -43,7 +44,7 @@ pub fn complete_path() -> Vec<PathBuf> {
     folders
 }
 
-/// Finds the programs, or says which are missing and what to install.
+/// Finds the programs, or reports which are missing and what to install.
 pub fn programs(scenario: &Scenario, scheme: Scheme) -> Result<Programs, Failure> {
     let mut missing = Vec::new();
     let mut find = |name: &'static str, package: &'static str| {
@@ -78,13 +79,13 @@ pub fn programs(scenario: &Scenario, scheme: Scheme) -> Result<Programs, Failure
     Ok(Programs { curl, nginx, hearsay, babeld })
 }
 
-/// Looks whether a scenario can be played in real time.
+/// Checks that a scenario can be run in real time.
 pub fn playable(scenario: &Scenario) -> Result<(), Failure> {
     let (name, routers) = (&scenario.name, scenario.routers.len());
     let here = "`hearsay-lab sim` can";
     if scenario.traffic != Traffic::Files {
         let traffic = scenario.key("traffic");
-        let text = format!("{name}: `traffic` is \"{traffic}\", which no daemon plays; {here}");
+        let text = format!("{name}: `traffic` is \"{traffic}\", which daemons cannot run; {here}");
         return Err(Failure::refused(text));
     }
     if scenario.changes.is_some() {
@@ -99,7 +100,7 @@ pub fn playable(scenario: &Scenario) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Looks whether the routers that options name are in the scenario.
+/// Checks that the routers that options name are in the scenario.
 pub fn routers(scenario: &Scenario, args: &Run) -> Result<(), Failure> {
     let names: Vec<_> = scenario.routers.iter().map(|it| it.name.as_str()).collect();
     for (place, (router, _)) in args.pcap.iter().enumerate() {
@@ -115,11 +116,11 @@ pub fn routers(scenario: &Scenario, args: &Run) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The daemon: where HEARSAY_BIN says, beside this program, or on the PATH.
+/// The daemon: the one that HEARSAY_BIN names, beside this program, or on the PATH.
 fn hearsay() -> Result<PathBuf, Failure> {
     if let Some(path) = env::var_os("HEARSAY_BIN").map(PathBuf::from) {
         return fs::canonicalize(&path).ok().filter(|it| is_program(it)).ok_or_else(|| {
-            Failure::refused(format!("HEARSAY_BIN: {} is no program", path.display()))
+            Failure::refused(format!("HEARSAY_BIN: {} is not a program", path.display()))
         });
     }
     let beside = env::current_exe().ok().map(|it| it.with_file_name("hearsay"));
@@ -131,7 +132,7 @@ fn hearsay() -> Result<PathBuf, Failure> {
     })
 }
 
-/// Finds out whether we may make namespaces and TAP devices, or says what is needed.
+/// Checks that we may make namespaces and TAP devices, or reports what is needed.
 pub fn rights() -> Result<(), Failure> {
     if let Err(error) = OpenOptions::new().read(true).write(true).open(DEVICE) {
         let next = match error.kind() {
@@ -161,15 +162,15 @@ pub fn rights() -> Result<(), Failure> {
     )))
 }
 
-/// The namespaces of a run, as options of `unshare` and `nsenter`: an ordinary user needs a user
-/// namespace too.
+/// The namespaces of a run as options of `unshare` and `nsenter`. An ordinary user needs a user namespace
+/// too.
 pub fn namespaces() -> Vec<&'static str> {
     let is_root = fs::metadata("/proc/self").is_ok_and(|it| it.uid() == 0);
     let ours = ["--mount", "--net", "--pid"];
     if is_root { ours.to_vec() } else { [&["--user"], &ours[..]].concat() }
 }
 
-/// How to get them.
+/// The options of `unshare` that make them.
 pub fn unshare_flags() -> Vec<&'static str> {
     let mut flags = namespaces();
     if flags.contains(&"--user") {

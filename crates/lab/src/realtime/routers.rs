@@ -1,4 +1,4 @@
-//! What runs on the routers: babeld, where it makes the routes, and one `hearsay` each.
+//! The programs on routers: babeld, if it makes the routes, and `hearsay`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,13 +18,13 @@ use super::namespace::within;
 use super::network::WORKSPACE;
 
 /// How long routes may take to appear, with the slowest hellos and many losses.
-const ROUTES_PATIENCE: Duration = Duration::from_secs(60);
+const ROUTES_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long one attempt to reach the origin may take.
-const CONNECT_PATIENCE: Duration = Duration::from_secs(1);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How long the daemons may take to start, all of them on a slow machine.
-const DAEMONS_PATIENCE: Duration = Duration::from_secs(60);
+const DAEMONS_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Starts babeld on every router.
 pub fn start_babeld(scenario: &Scenario, babeld: &Path) -> io::Result<Vec<Background>> {
@@ -34,14 +34,15 @@ pub fn start_babeld(scenario: &Scenario, babeld: &Path) -> io::Result<Vec<Backgr
             let file = |kind: &str| PathBuf::from(WORKSPACE).join(format!("{namespace}.{kind}"));
             let mut command = Command::new(babeld);
             command
-                // Not the machine's own configuration.
+                // Ignores the machine's own configuration.
                 .args(["-c", "/dev/null", "-h", "0.5", "-H", "0.5", "-I"])
                 .arg(file("babeld-pid"))
                 .arg("-S")
                 .arg(file("babeld-state"))
                 .args(["-g", "33123"])
                 .args(["-C", "interface wl0 type wireless update-interval 1"])
-                // The client's network and, at the gateway, the way out. Nothing else of the kernel's.
+                // Announces the client's network and, at the gateway, the default route; no other route of
+                // the kernel.
                 .args(["-C", &format!("redistribute ip {} eq 24", address::lan_net(router))])
                 .args(["-C", "redistribute ip 0.0.0.0/0 le 0 metric 128"])
                 .args(["-C", "redistribute local ip 10.77.0.0/16 ge 32"])
@@ -51,8 +52,8 @@ pub fn start_babeld(scenario: &Scenario, babeld: &Path) -> io::Result<Vec<Backgr
         .collect()
 }
 
-/// Waits until every router has a way out and the gateway a way to every client, and then until
-/// every client reaches the origin; `reached` is told each.
+/// Waits until every router has a default route, the gateway has a route to every client, and every client
+/// reaches the origin. Calls `reached` for each client.
 pub fn wait_for_routes(
     scenario: &Scenario,
     babelds: &mut [Background],
@@ -61,11 +62,11 @@ pub fn wait_for_routes(
     let connected = |router: &usize| !scenario.path(*router).is_empty();
     for router in (0..scenario.routers.len()).filter(connected) {
         let what = format!("router {} has its routes", scenario.routers[router].name);
-        wait_for(&what, ROUTES_PATIENCE, babelds, || has_routes(scenario, router))?;
+        wait_for(&what, ROUTES_TIMEOUT, babelds, || has_routes(scenario, router))?;
     }
-    // All at once: most of the time goes by in waiting for ARP, which the first packets need.
+    // All clients at once: most of the time is spent on ARP, which the first packets need.
     let mut waiting: Vec<_> = scenario.receivers.clone();
-    wait_for("every client reaches the origin", ROUTES_PATIENCE, babelds, || {
+    wait_for("every client reaches the origin", ROUTES_TIMEOUT, babelds, || {
         let reaches = std::thread::scope(|scope| {
             let reach = |receiver| scope.spawn(move || reaches_origin(scenario, receiver));
             let attempts: Vec<_> = waiting.iter().map(|it| reach(*it)).collect();
@@ -82,7 +83,7 @@ pub fn wait_for_routes(
 fn reaches_origin(scenario: &Scenario, receiver: usize) -> io::Result<bool> {
     let origin = SocketAddr::from((address::ORIGIN_ADDRESS, 80));
     within(&address::client(scenario, receiver), || {
-        TcpStream::connect_timeout(&origin, CONNECT_PATIENCE).is_ok()
+        TcpStream::connect_timeout(&origin, CONNECT_TIMEOUT).is_ok()
     })
 }
 
@@ -103,7 +104,7 @@ fn kernel_routes(scenario: &Scenario, router: usize) -> io::Result<String> {
     })?
 }
 
-/// The second field of a line of the kernel's table: an address, as a number in its byte order.
+/// The second field of a line of the kernel's table: an address in hexadecimal, in its byte order.
 fn destination(line: &str) -> Option<Ipv4Addr> {
     number(line.split_whitespace().nth(1)?)
 }
@@ -112,7 +113,7 @@ fn number(word: &str) -> Option<Ipv4Addr> {
     u32::from_str_radix(word, 16).ok().map(|it| Ipv4Addr::from(it.to_ne_bytes()))
 }
 
-/// Where a router sends what is for the origin, as its kernel has it.
+/// The next hop from a router to the origin, from its kernel's table.
 pub fn next_hop(scenario: &Scenario, router: usize) -> io::Result<Option<usize>> {
     let table = kernel_routes(scenario, router)?;
     let default = table.lines().find(|line| destination(line) == Some(Ipv4Addr::UNSPECIFIED));
@@ -120,11 +121,11 @@ pub fn next_hop(scenario: &Scenario, router: usize) -> io::Result<Option<usize>>
     Ok((0..scenario.routers.len()).find(|it| over == Some(address::mesh(*it))))
 }
 
-/// How many hops a router is from the gateway, as the routers' kernels have it.
+/// Number of hops from a router to the gateway, from the kernels' tables.
 pub fn hops(scenario: &Scenario, router: usize) -> io::Result<usize> {
     let mut hops = 0;
     let mut at = router;
-    // A loop, while routes change, is as long as all of them.
+    // While routes change there may be a loop, so the search ends after as many hops as there are routers.
     while hops < scenario.routers.len()
         && let Some(next) = next_hop(scenario, at)?
     {
@@ -133,14 +134,14 @@ pub fn hops(scenario: &Scenario, router: usize) -> io::Result<usize> {
     Ok(hops)
 }
 
-/// The hops between the gateway and the receivers, as the routers' kernels have them now: pairs of routers, the
-/// nearer to the gateway first.
+/// The hops between the gateway and the receivers, from the kernels' current tables: pairs of routers, the
+/// one nearer to the gateway first.
 pub fn routes(scenario: &Scenario) -> io::Result<Vec<(usize, usize)>> {
     let mut hops = Vec::new();
     for receiver in &scenario.receivers {
         let mut router = *receiver;
         while let Some(next) = next_hop(scenario, router)? {
-            // What others went before, or a loop.
+            // An earlier path had this hop, or there is a loop.
             if hops.contains(&(next, router)) {
                 break;
             }
@@ -151,11 +152,11 @@ pub fn routes(scenario: &Scenario) -> io::Result<Vec<(usize, usize)>> {
     Ok(hops)
 }
 
-/// Starts `hearsay` on every router and waits until all are ready; the scheme says whose interfaces
-/// they intercept, and whether they know of each other. `ready` is told each.
+/// Starts `hearsay` on every router, and waits until all are ready. The scheme decides whose interfaces they
+/// intercept, and whether they have peers. Calls `ready` for each router.
 ///
-/// Peers come up from the gateway outwards: one that finds nobody at its next hop does without it for
-/// a while.
+/// Daemons start from the gateway outwards: a daemon that finds no peer at its next hop waits before it tries
+/// again.
 pub fn start_hearsay(
     scenario: &Scenario,
     scheme: Scheme,
@@ -179,7 +180,7 @@ pub fn start_hearsay(
         }
         for router in ring {
             let what = format!("hearsay on router {} is ready", scenario.routers[router].name);
-            wait_for(&what, DAEMONS_PATIENCE, &mut daemons, || {
+            wait_for(&what, DAEMONS_TIMEOUT, &mut daemons, || {
                 is_ready(scenario, scheme, hearsay, router)
             })?;
             ready();
@@ -215,7 +216,7 @@ fn start_one(
     Background::start(&namespace, &format!("{namespace}.hearsay"), &mut command)
 }
 
-/// The interface that a router's daemon intercepts, if any.
+/// The interface on which a router's daemon intercepts, if any.
 fn intercepted(scenario: &Scenario, scheme: Scheme, router: usize) -> Option<&'static str> {
     match scheme.interception()? {
         Interception::Gateway => (router == scenario.gateway).then_some("wl0"),
@@ -223,11 +224,11 @@ fn intercepted(scenario: &Scenario, scheme: Scheme, router: usize) -> Option<&'s
     }
 }
 
-/// What a daemon's command line does not say: its name in `Cache-Status`, what it does otherwise than by
-/// default, and where the gateway is if no routing daemon tells.
+/// The daemon's configuration beyond its command line: its name in `Cache-Status`, settings that differ from
+/// the defaults, and the gateway's address if no routing daemon gives it.
 fn configuration(scenario: &Scenario, scheme: Scheme, router: usize) -> String {
     let mut text = format!("name = \"{}\"\n", address::router(scenario, router));
-    // Written only where something is varied, so that daemons before there was that table can be run.
+    // Written only if a setting differs, so that versions without this table can be run.
     let varied = scenario.variant.varied();
     if !varied.is_empty() {
         text += "[experiment]\n";
@@ -242,7 +243,7 @@ fn configuration(scenario: &Scenario, scheme: Scheme, router: usize) -> String {
     text
 }
 
-/// What a router's daemon says of itself, if it answers; `what` is a command.
+/// The answer of a router's daemon to a command, if it answers.
 pub fn ask(
     scenario: &Scenario,
     hearsay: &Path,
@@ -254,7 +255,7 @@ pub fn ask(
     Ok(serde_json::from_slice(&command.output()?.stdout).ok())
 }
 
-/// What the gateway's daemon has given to clients and to peers, in bytes, if it answers.
+/// Bytes that the gateway's daemon has given to clients and peers, if it answers.
 pub fn given_by_gateway(scenario: &Scenario, hearsay: &Path) -> Option<u64> {
     let status = ask(scenario, hearsay, scenario.gateway, "status").ok()??;
     let given = [
@@ -266,15 +267,17 @@ pub fn given_by_gateway(scenario: &Scenario, hearsay: &Path) -> Option<u64> {
     given.into_iter().map(|it| status["report"][it].as_u64()).sum()
 }
 
-/// How many units the gateway's daemon has cut of what came from the origin.
+/// Number of units that the gateway's daemon has cut from the origin's responses.
 pub fn units_cut(scenario: &Scenario, hearsay: &Path) -> io::Result<u64> {
     let status = ask(scenario, hearsay, scenario.gateway, "status")?;
     let count = status.and_then(|it| it["report"]["units_cut"].as_u64());
-    count.ok_or_else(|| io::Error::other("the gateway's daemon does not say what it has cut"))
+    count.ok_or_else(|| {
+        io::Error::other("the gateway's daemon does not report how many units it has cut")
+    })
 }
 
-/// Whether a daemon answers, hears what it is to overhear and, where it has peers, knows the way to the
-/// gateway and is connected with whom it will ask.
+/// Whether a daemon answers, listens if it should overhear and, if it has peers, knows the route to the
+/// gateway and is connected to the peer that it will ask.
 fn is_ready(
     scenario: &Scenario,
     scheme: Scheme,

@@ -1,5 +1,5 @@
-//! A run, inside its namespaces: build, start, transfer, write down. Nothing is taken down here:
-//! when this process ends, the kernel does it.
+//! A run, inside its namespaces: builds, starts, transfers, writes. It removes nothing: the kernel does that
+//! when this process ends.
 
 use std::io;
 use std::path::Path;
@@ -27,15 +27,15 @@ use crate::failure::Failure;
 use crate::ground::{ground, lines};
 use crate::origin::origin;
 
-/// Names the variable in which the outside says how to enter the namespaces from there.
+/// The environment variable with the command that enters the namespaces from outside.
 pub const ENTER: &str = "HEARSAY_LAB_ENTER";
 
-/// Packets that may wait at an end of the uplink, as in a Linux interface's queue.
+/// Length of the queue at each end of the uplink, in packets, as of a Linux interface.
 const UPLINK_PACKETS_MAX: usize = 1000;
 
 /// `hearsay-lab inside`.
 pub fn run(args: &Run) -> Result<(), Failure> {
-    // Elsewhere it would cover the machine's own /run.
+    // In another process this would hide the machine's own /run.
     if std::process::id() != 1 || std::env::var_os(ENTER).is_none() {
         return Err(Failure::refused("`inside` is for `hearsay-lab run` to start"));
     }
@@ -50,7 +50,7 @@ pub fn run(args: &Run) -> Result<(), Failure> {
     let mut air = build(args, &scenario, &progress)?;
     let mut running = start(scheme, &scenario, &programs, &progress)?;
     let (transfers, snapshots) = transfer(args, &scenario, &programs, &progress, &mut air)?;
-    // What was measured without one of them is not what was to be measured.
+    // If a program has ended, the measurement is invalid.
     running.iter_mut().try_for_each(Background::check)?;
     let units_cut = routers::units_cut(&scenario, &programs.hearsay)?;
     let ends = [&snapshots[0], &snapshots[1]];
@@ -95,7 +95,7 @@ fn engines(args: &Run, scenario: &Scenario, ports: &Ports) -> io::Result<Engines
     })
 }
 
-/// Starts all programs and waits until they are ready; they end when what this returns is dropped.
+/// Starts all programs and waits until they are ready. They end when the returned values are dropped.
 fn start(
     scheme: Scheme,
     scenario: &Scenario,
@@ -151,7 +151,7 @@ fn write(
     let stamped = provenance.clone().on(result::SCHEMA, run);
     let json = serde_json::to_string_pretty(&stamped).map_err(Failure::failed)? + "\n";
     let json_goes_to_stdout = args.json.as_deref() == Some(Path::new("-"));
-    // Files first: whoever reads standard output may go away.
+    // Files come first, because the reader of standard output may close it.
     if let Some(path) = args.json.as_deref().filter(|_| !json_goes_to_stdout) {
         console::write(path, &json)?;
     }
@@ -172,11 +172,11 @@ fn write(
     Ok(console::out(page.as_bytes())?)
 }
 
-/// Says how to get in, and waits for ctrl-C.
+/// Prints how to enter the mesh, and waits for ctrl-C.
 fn keep(scenario: &Scenario, lifeline: Lifeline) {
     let enter = std::env::var(ENTER).unwrap_or_default();
     let namespace = address::router(scenario, scenario.gateway);
-    console::note("the mesh stands until ctrl-C. A shell on its gateway:");
+    console::note("the mesh runs until ctrl-C. A shell on its gateway:");
     console::err(&format!("  {enter} \\\n    ip netns exec {namespace} bash"));
     lifeline.wait();
 }

@@ -1,6 +1,6 @@
-//! TAP devices: network interfaces whose other end is a file of ours.
+//! TAP devices: network interfaces whose other end is a file descriptor.
 //!
-//! The only `unsafe` of the lab: two ioctls that no library offers safely.
+//! This file has the only `unsafe` code of the lab: two ioctls that no library offers safely.
 
 #![allow(unsafe_code, reason = "ioctls of /dev/net/tun")]
 
@@ -12,19 +12,19 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use rustix::fs::OFlags;
 use rustix::ioctl::{IntegerSetter, Opcode, Setter, ioctl};
 
-/// Where TAP devices come from.
+/// The file that makes TAP devices.
 pub const DEVICE: &str = "/dev/net/tun";
 
-/// What kind of frames an interface claims to carry.
+/// The kind of frames of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// As every Ethernet device.
+    /// Ethernet.
     Ethernet,
     /// 802.11 with radiotap headers, as a monitor interface: the kernel's IP ignores them.
     Monitor,
 }
 
-/// One device, in the network namespace of the thread that made it. It goes when this is dropped.
+/// One device, in the network namespace of the thread that made it. It vanishes when this is dropped.
 #[derive(Debug)]
 pub struct Tap(File);
 
@@ -32,7 +32,7 @@ pub struct Tap(File);
 const TUNSETIFF: Opcode = rustix::ioctl::opcode::write::<i32>(b'T', 202);
 const TUNSETLINK: Opcode = rustix::ioctl::opcode::write::<i32>(b'T', 205);
 
-/// `IFF_TAP | IFF_NO_PI`: Ethernet frames, nothing before them.
+/// `IFF_TAP | IFF_NO_PI`: plain Ethernet frames.
 const IFF_TAP_NO_PI: u16 = 0x1002;
 
 /// `linux/if_arp.h`: `ARPHRD_IEEE80211_RADIOTAP`.
@@ -64,7 +64,7 @@ impl Tap {
         Ok(Self(file))
     }
 
-    /// Takes the next frame that the kernel sent; `None` if there is none now.
+    /// Reads the next frame that the kernel sent; `None` if there is none now.
     pub fn receive(&self, frame: &mut [u8]) -> io::Result<Option<usize>> {
         match rustix::io::read(&self.0, frame) {
             Ok(length) => Ok(Some(length)),
@@ -73,8 +73,8 @@ impl Tap {
         }
     }
 
-    /// Gives the kernel a frame. What it cannot take (the device is down, no memory) is lost, as
-    /// on any cable.
+    /// Gives the kernel a frame. As on a cable, a frame that it cannot take is lost (the device is down, no
+    /// memory).
     pub fn send(&self, frame: &[u8]) {
         let _ = rustix::io::write(&self.0, frame);
     }

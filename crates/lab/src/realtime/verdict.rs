@@ -1,4 +1,4 @@
-//! What a run gave, from the transfers and the medium's counters before and after them.
+//! The result of a run, from its transfers and the medium's counters before and after them.
 
 use std::time::{Duration, SystemTime};
 
@@ -12,14 +12,14 @@ use super::air::Snapshot;
 use crate::cli::Run;
 use crate::failure::Failure;
 
-/// A medium later than this at the 99th percentile has not shown what the scenario's would have:
-/// a third of what a full frame and its acknowledgement take on the air at 11 Mbit/s.
+/// Largest lateness at the 99th percentile of a medium that still behaves as the scenario says: a third of
+/// the airtime of a full frame and its acknowledgement at 11 Mbit/s.
 const LATE_MAX: Duration = Duration::from_micros(500);
 
-/// Nor if it once stood still for longer than TCP takes to think a packet lost.
+/// Longest pause: more, and TCP takes packets for lost.
 const PAUSE_MAX: Duration = Duration::from_millis(200);
 
-/// What is written as JSON.
+/// The result that is written as JSON.
 pub fn result(
     args: &Run,
     scheme: Scheme,
@@ -69,13 +69,13 @@ fn unix_seconds(date: SystemTime) -> f64 {
     date.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }
 
-/// Wrong bytes are worse than none.
+/// Fails if transfers failed; wrong bytes are the worse failure.
 pub fn judge(result: &RunResult) -> Result<(), Failure> {
     let all = result.transfers.len();
     let failed = result.transfers.iter().filter(|it| it.error.is_some()).count();
     let wrong = result.transfers.iter().filter(|it| it.error.is_none() && !it.sha256_ok).count();
     if wrong > 0 {
-        Err(Failure::wrong_bytes(format!("{wrong} of {all} transfers brought wrong bytes")))
+        Err(Failure::wrong_bytes(format!("{wrong} of {all} transfers have wrong bytes")))
     } else if failed > 0 {
         Err(Failure::failed(format!("{failed} of {all} transfers failed")))
     } else {
@@ -83,13 +83,13 @@ pub fn judge(result: &RunResult) -> Result<(), Failure> {
     }
 }
 
-/// The processor's share that the medium took, between two snapshots.
+/// The share of a processor that the medium used between two snapshots.
 pub fn busy_share([before, after]: [&Snapshot; 2]) -> f64 {
     let busy = after.busy.saturating_sub(before.busy).as_secs_f64();
     busy / (after.at - before.at).as_secs_f64().max(1e-9)
 }
 
-/// How the medium kept up between two snapshots.
+/// How well the medium kept up between two snapshots.
 pub fn medium(snapshots: [&Snapshot; 2]) -> String {
     let [before, after] = snapshots;
     format!(

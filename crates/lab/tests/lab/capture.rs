@@ -1,18 +1,18 @@
-//! Capture files, read the slow and plain way.
+//! A slow and simple reader of capture files.
 
 use std::fs;
 use std::path::Path;
 
-/// A frame in a capture.
+/// A captured frame.
 #[derive(Debug)]
 pub struct Record {
     pub nanoseconds: u64,
     pub radiotap_length: usize,
-    /// From the first byte of the 802.11 header on.
+    /// The bytes from the 802.11 header on.
     pub frame: Vec<u8>,
 }
 
-/// Reads a capture of link type 127, radiotap. It must be whole.
+/// Reads a complete capture of link type 127, radiotap.
 #[track_caller]
 pub fn read(path: &Path) -> Vec<Record> {
     let bytes = fs::read(path).expect("there is a capture");
@@ -49,18 +49,18 @@ impl Record {
         self.frame[0] == 0xd4
     }
 
-    /// The router that is to receive it, by the last byte of its address, from 0 on; for a
-    /// broadcast another number.
+    /// The receiving router, from the last byte of its address, counted from 0; another number for
+    /// broadcasts.
     pub fn to(&self) -> u8 {
         self.frame[9].wrapping_sub(1)
     }
 
-    /// The router that sent this data frame, counted likewise.
+    /// The router that sent this data frame.
     pub fn from(&self) -> u8 {
         self.frame[15].wrapping_sub(1)
     }
 
-    /// The bytes of TCP from port 80 in it.
+    /// The bytes of TCP from port 80.
     pub fn tcp_of_server(&self) -> Option<&[u8]> {
         let packet = self.frame.get(24..).filter(|_| self.is_data())?;
         let ip = packet.strip_prefix(&[0xaa, 0xaa, 3, 0, 0, 0, 8, 0])?;

@@ -1,4 +1,4 @@
-//! What a command said and how it ended.
+//! The output and exit code of a command.
 
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// It ended with this code and did not panic.
+    /// Checks the exit code, and that the command did not panic.
     #[track_caller]
     pub fn expect(self, code: i32) -> Self {
         assert_eq!(self.status.code(), Some(code), "{}{}", self.out, self.err);
@@ -24,7 +24,7 @@ impl Ended {
         self
     }
 
-    /// It was refused in one line that says these things.
+    /// Checks that it was refused in one line with these words.
     #[track_caller]
     pub fn expect_refusal(self, parts: &[&str]) -> Self {
         let this = self.expect(2);
@@ -42,7 +42,7 @@ impl Ended {
         this
     }
 
-    /// All of standard output as JSON, which is as the schema says that it names.
+    /// Standard output as JSON, validated against the schema that it names.
     #[track_caller]
     pub fn json(&self) -> Value {
         let json: Value =

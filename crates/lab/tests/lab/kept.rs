@@ -1,4 +1,4 @@
-//! A mesh that stands until the test is over: its origin's files, its clients, its daemons.
+//! A mesh that runs until the test is over: its origin's files, its clients, its daemons.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -11,7 +11,7 @@ use super::processes::{Process, family};
 use super::run::{Run, kill};
 use super::{Ended, World, wait_until};
 
-/// A run with `--keep`, and how to get in.
+/// A run with `--keep`, and its namespaces.
 pub struct Kept {
     run: Run,
     /// A process inside, and the namespaces to enter.
@@ -19,39 +19,39 @@ pub struct Kept {
     namespaces: Vec<String>,
 }
 
-/// How what a kept run says last ends: the command for a shell on its gateway.
-const TOLD: &str = "bash\n";
+/// The end of a kept run's last line: the command for a shell on its gateway.
+const LAST_WORD: &str = "bash\n";
 
-/// A process that the test has started inside. It is killed when this is dropped.
+/// A process that the test has started inside the namespaces. It is killed when this is dropped.
 pub struct Within(Child);
 
-/// A client that downloads.
+/// A client's download.
 pub struct Download {
     curl: Within,
-    /// What has come so far, head and body.
+    /// Bytes received so far, head and body.
     came: Vec<u8>,
 }
 
-/// What a client got.
+/// The response that a client received.
 pub struct Got {
-    /// All of the response's head.
+    /// The response's head.
     pub head: String,
-    /// As much of the body as came.
+    /// The bytes of the body that arrived.
     pub body: Vec<u8>,
-    /// Whether curl found nothing wrong.
+    /// Whether curl reported success.
     pub is_whole: bool,
 }
 
 impl Kept {
-    /// Starts a run, and waits until its mesh stands and its own transfers are over.
+    /// Starts a run, and waits until its own transfers are over.
     #[track_caller]
     pub fn start(world: &World, args: &[&str]) -> Self {
         let mut run = world.start(&[args, &["--keep"]].concat());
-        run.wait_for_word(TOLD);
+        run.wait_for_word(LAST_WORD);
         Self::enter(run)
     }
 
-    /// Starts a run, and waits until its mesh stands and the first of its own clients asks.
+    /// Starts a run, and waits until the first of its own clients asks.
     #[track_caller]
     pub fn begin(world: &World, args: &[&str]) -> Self {
         let mut run = world.start(&[args, &["--keep"]].concat());
@@ -62,10 +62,10 @@ impl Kept {
     /// Waits until the run's own transfers are over and their result is written.
     #[track_caller]
     pub fn wait_for_result(&mut self) {
-        self.run.wait_for_word(TOLD);
+        self.run.wait_for_word(LAST_WORD);
     }
 
-    /// The inside has the command by which users enter, and so the namespaces.
+    /// The process inside has the command that enters the namespaces in its environment.
     #[track_caller]
     fn enter(mut run: Run) -> Self {
         let inside = run.wait_for_inside();
@@ -79,7 +79,7 @@ impl Kept {
         Self { run, inside, namespaces }
     }
 
-    /// A command inside, in one of the network namespaces.
+    /// A command inside one of the network namespaces.
     pub fn command(&self, namespace: &str, words: &[&str]) -> Command {
         let mut command = Command::new("nsenter");
         let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
@@ -88,7 +88,7 @@ impl Kept {
         command
     }
 
-    /// What a command says; it must succeed.
+    /// The output of a command, which must succeed.
     #[track_caller]
     pub fn say(&self, namespace: &str, words: &[&str]) -> String {
         let output = self.command(namespace, words).stdin(Stdio::null()).output();
@@ -98,7 +98,7 @@ impl Kept {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Starts something inside that goes on.
+    /// Starts a background process inside.
     #[track_caller]
     pub fn start_within(&self, namespace: &str, words: &[&str]) -> Within {
         let mut command = self.command(namespace, words);
@@ -106,7 +106,7 @@ impl Kept {
         Within(command.spawn().expect("it starts"))
     }
 
-    /// Puts a file on the origin, of bytes that nothing else has.
+    /// Puts a file of unique content on the origin.
     #[track_caller]
     pub fn publish(&self, name: &str, length: usize) -> Vec<u8> {
         let mut bytes = vec![0; length];
@@ -133,13 +133,13 @@ impl Kept {
         Download { curl, came: Vec::new() }
     }
 
-    /// The same to its end.
+    /// Downloads a file to its end.
     #[track_caller]
     pub fn get(&self, router: &str, name: &str) -> Got {
         self.download(router, name).end()
     }
 
-    /// The daemon of a router.
+    /// The process of a router's daemon.
     #[track_caller]
     pub fn daemon(&self, router: &str) -> Process {
         let control = format!("/run/lab/router-{router}.control");
@@ -148,7 +148,7 @@ impl Kept {
         family.iter().find(has).unwrap_or_else(|| panic!("no daemon in {family:?}")).clone()
     }
 
-    /// Ends a router's daemon without giving it a chance to do anything.
+    /// Kills a router's daemon with SIGKILL.
     #[track_caller]
     pub fn kill(&self, router: &str) {
         let daemon = self.daemon(router);
@@ -156,7 +156,7 @@ impl Kept {
         wait_until(|| format!("{daemon:?} is there"), || !daemon.is_alive());
     }
 
-    /// Ends it like that, starts it anew, and waits until it answers and knows its way.
+    /// Kills it, starts it again, and waits until it answers and has a route.
     #[track_caller]
     pub fn restart(&self, router: &str) -> Within {
         let words = words(&self.daemon(router));
@@ -168,7 +168,7 @@ impl Kept {
         daemon
     }
 
-    /// What a router's daemon says of itself, if it answers.
+    /// The status of a router's daemon, if it answers.
     pub fn status(&self, router: &str) -> Option<Value> {
         let daemon = std::path::Path::new(env!("CARGO_BIN_EXE_hearsay-lab"));
         let daemon = daemon.with_file_name("hearsay");
@@ -178,7 +178,7 @@ impl Kept {
         serde_json::from_slice(&output.stdout).ok()
     }
 
-    /// Takes all of it down.
+    /// Ends the run.
     #[track_caller]
     pub fn end(self) -> Ended {
         self.run.signal(Signal::INT);
@@ -187,7 +187,7 @@ impl Kept {
 }
 
 impl Download {
-    /// Waits until so much has come.
+    /// Waits until this many bytes have arrived.
     #[track_caller]
     pub fn wait_for(&mut self, bytes: usize) {
         let stdout = self.curl.0.stdout.as_mut().expect("it is piped");
@@ -199,7 +199,7 @@ impl Download {
         }
     }
 
-    /// The rest, until curl ends; curl itself sets the limit.
+    /// Waits for the rest; curl has a time limit of its own.
     pub fn end(mut self) -> Got {
         let stdout = self.curl.0.stdout.as_mut().expect("it is piped");
         stdout.read_to_end(&mut self.came).expect("a pipe can be read");
@@ -212,7 +212,7 @@ impl Download {
 }
 
 impl Got {
-    /// It was all that the origin has, with status 200.
+    /// Checks that the response is the origin's file with status 200.
     #[track_caller]
     pub fn expect(self, bytes: &[u8]) -> Self {
         let came = self.body.len();
@@ -221,14 +221,14 @@ impl Got {
         self
     }
 
-    /// What the caches on the way say of themselves, from the origin's side.
+    /// `Cache-Status`, from the origin's side.
     pub fn caches(&self) -> Vec<String> {
         let fields = self.head.lines().filter_map(|line| line.split_once(':'));
         let lists = fields.filter(|(name, _)| name.eq_ignore_ascii_case("cache-status"));
         lists.flat_map(|(_, list)| list.split(',')).map(|it| it.trim().to_owned()).collect()
     }
 
-    /// The cache next to the client answered, and from what it had.
+    /// Checks that the cache next to the client answered from its store.
     #[track_caller]
     pub fn expect_hit_at(&self, router: &str) {
         let last = self.caches().pop().unwrap_or_default();
@@ -239,13 +239,13 @@ impl Got {
 
 impl Drop for Within {
     fn drop(&mut self) {
-        // `nsenter` is its parent, and does not take it along.
+        // `nsenter` is its parent, and does not end it.
         family(self.0.id().cast_signed()).iter().for_each(kill);
         let _ = self.0.wait();
     }
 }
 
-/// A process's command line.
+/// The command line of a process.
 fn words(process: &Process) -> Vec<String> {
     let line = fs::read(format!("/proc/{}/cmdline", process.id)).unwrap_or_default();
     let words = line.split(|byte| *byte == 0).filter(|word| !word.is_empty());

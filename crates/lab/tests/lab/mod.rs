@@ -1,9 +1,8 @@
-//! What the black-box tests are made of: `hearsay-lab` as a real process, and looks at what it
-//! does to the machine.
+//! The tools of the black-box tests: `hearsay-lab` as a real process, and its effects on the machine.
 //!
-//! *What this is:* [`World`], a directory that vanishes, and the air, which one test has at a time;
-//! [`Run`], a lab that runs; [`Ended`], one that did; [`can_run`], whether this machine lets it.
-//! *What it never does:* wait for a fixed time, or end a process that no test started.
+//! *What this is:* [`World`], a temporary directory and the air, which one test has at a time; [`Run`], a
+//! running lab; [`Ended`], one that has ended; [`can_run`], whether this machine permits runs. *What it never
+//! does:* wait for a fixed time, or end a process that no test started.
 
 #![allow(dead_code, unused_imports, reason = "no test file uses all of it")]
 
@@ -29,23 +28,23 @@ pub use kept::Kept;
 pub use processes::Process;
 pub use run::{Run, kill};
 
-/// Whatever a test waits for must have happened after so long; a busy machine may need most of it.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a test waits for a condition; a busy machine may need most of it.
+pub const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How often a condition is looked at.
+/// How often a condition is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Runs are in real time: on a small machine two at once make each other late.
 static AIR: Mutex<()> = Mutex::new(());
 
-/// A directory for one test, which has the air for as long as it has this.
+/// The directory of one test, which has the air as long as this exists.
 pub struct World {
     dir: tempfile::TempDir,
     before: Outside,
     _air: MutexGuard<'static, ()>,
 }
 
-/// What a run must leave as it was.
+/// The state of the machine that a run must not change.
 #[derive(Debug, PartialEq, Eq)]
 struct Outside {
     namespaces: BTreeSet<String>,
@@ -59,7 +58,7 @@ impl World {
         let air = AIR.lock().unwrap_or_else(PoisonError::into_inner);
         let dir = tempfile::Builder::new().prefix("hearsay-lab-test.").tempdir();
         let dir = dir.expect("a directory for the test");
-        // For runs of other users.
+        // So that other users can run it.
         open_to_all(dir.path(), 0o755);
         fs::create_dir(dir.path().join("tmp")).expect("mkdir");
         open_to_all(&dir.path().join("tmp"), 0o777);
@@ -70,19 +69,19 @@ impl World {
         self.dir.path().join(name)
     }
 
-    /// The same, for a command line.
+    /// The same for a command line.
     pub fn text(&self, name: &str) -> String {
         self.path(name).into_os_string().into_string().expect("a path of plain letters")
     }
 
-    /// `hearsay-lab` with these arguments. Its processes can be told by their TMPDIR.
+    /// `hearsay-lab` with these arguments. Its processes are recognised by their TMPDIR.
     pub fn lab(&self, args: &[&str]) -> Command {
         let mut command = self.command(env!("CARGO_BIN_EXE_hearsay-lab"));
         command.args(args);
         command
     }
 
-    /// Any program, in the same surroundings.
+    /// Any program, in the same environment.
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         command.current_dir(self.dir.path()).env("TMPDIR", self.path("tmp"));
@@ -101,12 +100,12 @@ impl World {
         Run::start(self.lab(args))
     }
 
-    /// Processes of its runs, but for those that overwrite their variables.
+    /// Processes of its runs, except those that overwrite their environment.
     pub fn processes(&self) -> Vec<Process> {
         processes::with_variable("TMPDIR", &self.path("tmp"))
     }
 
-    /// Waits until the machine is as it was before the test, and no process of a run is left.
+    /// Waits until the machine is as before the test, and no process of a run is left.
     #[track_caller]
     pub fn nothing_is_left(&self) {
         let left = || self.processes();
@@ -138,23 +137,23 @@ pub fn open_to_all(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("chmod");
 }
 
-/// Waits until something holds; `otherwise` says what it is instead.
+/// Waits until a condition holds; `otherwise` describes the failure.
 #[track_caller]
 pub fn wait_until(otherwise: impl Fn() -> String, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {
-        assert!(begun.elapsed() < PATIENCE, "waited in vain: {}", otherwise());
+        assert!(begun.elapsed() < TIMEOUT, "waited in vain: {}", otherwise());
         std::thread::sleep(LOOK_EVERY);
     }
 }
 
-/// Whether this machine allows runs and has what they need; if not, says so.
+/// Whether this machine permits runs and has the programs; if not, prints why.
 pub fn can_run(test: &str) -> bool {
     let why = missing(&["ip", "unshare", "nft", "curl", "nginx"]).or_else(no_rights);
     why.map(|why| skipped(test, &why)).is_none()
 }
 
-/// Why a run cannot be tried: one of these programs is not there.
+/// Why runs are impossible: a missing program.
 pub fn missing(programs: &[&str]) -> Option<String> {
     let absent = programs.iter().find(|name| tool(name).is_none());
     let absent = absent.map(|name| format!("{name} is not installed"));
@@ -181,15 +180,15 @@ pub fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|it| it.uid() == 0)
 }
 
-/// Where a program is; Debian keeps some where ordinary users' PATH does not look.
+/// The path of a program. Debian keeps some outside ordinary users' PATH.
 pub fn tool(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let more = ["/usr/sbin", "/sbin", "/usr/local/sbin"].map(PathBuf::from);
     std::env::split_paths(&path).chain(more).map(|it| it.join(name)).find(|it| it.exists())
 }
 
-/// Runs a command inside a kept mesh, by the command that the lab has told for a shell, which a user
-/// types who is given as a prefix.
+/// Runs a command inside a kept mesh, by the command that the lab prints for a shell. The user who types it
+/// is given as a prefix.
 #[track_caller]
 pub fn enter(said: &str, what: &str, user: &[&str]) -> String {
     let at = said.find("nsenter").expect("the command is told");
@@ -201,7 +200,7 @@ pub fn enter(said: &str, what: &str, user: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Says, past the harness's capture, that a test was not run.
+/// Prints that a test was not run, past the harness's capture.
 pub fn skipped(test: &str, why: &str) {
     let _ = writeln!(std::io::stderr(), "SKIPPED: {test}: {why}");
 }

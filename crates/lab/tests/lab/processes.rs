@@ -1,9 +1,9 @@
-//! Processes, as `/proc` tells of them.
+//! Processes from `/proc`.
 
 use std::fs;
 use std::path::Path;
 
-/// A process, told from a later one that has the same id.
+/// A process, distinguished from a later one with the same id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
     pub id: i32,
@@ -15,7 +15,7 @@ pub struct Process {
 impl Process {
     fn read(id: i32) -> Option<Self> {
         let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-        // The name is in parentheses and may hold anything.
+        // The name is in parentheses and may contain any character.
         let (before, after) = stat.rsplit_once(") ")?;
         let fields: Vec<_> = after.split(' ').collect();
         let is_dead = matches!(*fields.first()?, "Z" | "X");
@@ -38,7 +38,7 @@ fn all() -> Vec<Process> {
     ids.filter_map(Process::read).collect()
 }
 
-/// A process and all that it started, parents before their children.
+/// A process and all its descendants, parents before their children.
 pub fn family(root: i32) -> Vec<Process> {
     let all = all();
     let mut family: Vec<_> = all.iter().filter(|it| it.id == root).cloned().collect();
@@ -51,7 +51,7 @@ pub fn family(root: i32) -> Vec<Process> {
     family
 }
 
-/// Processes that have this variable; some programs overwrite theirs.
+/// Processes with this environment variable; some programs overwrite theirs.
 pub fn with_variable(name: &str, value: &Path) -> Vec<Process> {
     let wanted = format!("{name}={}", value.display());
     let has = |process: &Process| {

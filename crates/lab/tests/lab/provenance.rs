@@ -1,8 +1,8 @@
-//! What files say of where they come from, and files without it: for what has to be the same again.
+//! The provenance in output files, and files without it, for comparisons.
 
 use serde_json::Value;
 
-/// Lines of JSON but for those that tell of the machine, the date and the command.
+/// Lines of JSON without those about the machine, the date and the command.
 pub fn lasting(json: &str) -> String {
     let of_machine =
         |line: &str| ["wall_seconds", "cpu_seconds"].iter().any(|it| line.contains(it));
@@ -21,7 +21,7 @@ pub fn lasting(json: &str) -> String {
     lines.join("\n")
 }
 
-/// The same of any kind of file that is written.
+/// The same for any kind of output file.
 pub fn lasting_of(file: &str, text: &str) -> String {
     match file.rsplit_once('.').expect("an ending").1 {
         "json" => lasting(text),
@@ -37,7 +37,7 @@ fn outside(text: &str, begin: &str, end: &str) -> String {
     before.to_owned() + after
 }
 
-/// It says program and commit, command, date and machine.
+/// Checks that program and commit, command, date and machine are given.
 #[track_caller]
 pub fn assert_origin(provenance: &Value, command: &str) {
     let text = |path: &str| provenance.pointer(path).and_then(Value::as_str).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A `hearsay-lab` that runs.
+//! A running `hearsay-lab`.
 
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::processes::{Process, family};
 use super::{Ended, wait_until};
 
-/// It is killed when this is dropped, and it must take all that it started with it.
+/// It is killed when this is dropped, and then must end all that it started.
 pub struct Run {
     child: Child,
     began: Instant,
@@ -19,7 +19,7 @@ pub struct Run {
     err: Said,
 }
 
-/// What it has said so far.
+/// Its output so far.
 struct Said {
     bytes: Arc<Mutex<Vec<u8>>>,
     reader: JoinHandle<()>,
@@ -40,12 +40,12 @@ impl Run {
         self.child.id().cast_signed()
     }
 
-    /// It and all that it has started.
+    /// It and all its descendants.
     pub fn family(&self) -> Vec<Process> {
         family(self.id())
     }
 
-    /// Waits until it has said this on standard error, and gives all that it has said there.
+    /// Waits until this appears on standard error, and returns all of standard error.
     #[track_caller]
     pub fn wait_for_word(&mut self, word: &str) -> String {
         self.wait_while_it_runs(word, |run| run.err.text().contains(word));
@@ -64,7 +64,7 @@ impl Run {
         found.expect("it was waited for")
     }
 
-    /// Waits until there is the part of it that is inside the namespaces.
+    /// Waits until its process inside the namespaces exists.
     #[track_caller]
     pub fn wait_for_inside(&mut self) -> Process {
         let mut found = None;
@@ -82,7 +82,7 @@ impl Run {
         let said = Arc::clone(&self.err.bytes);
         let otherwise = || format!("{what}: {}", text(&said));
         wait_until(otherwise, || {
-            // What it said last is there once the reader has ended.
+            // Its last output is complete once the reader has ended.
             let holds = holds(self);
             assert!(holds || !has_ended, "it ended before {what}: {}", self.err.text());
             has_ended = matches!(self.child.try_wait(), Ok(Some(_))) && self.err.is_complete();
@@ -114,7 +114,7 @@ impl Run {
     }
 }
 
-/// Ends a process of a run without giving it a chance to do anything.
+/// Kills a process of a run with SIGKILL.
 pub fn kill(process: &Process) {
     send(process.id, Signal::KILL);
 }

@@ -1,14 +1,15 @@
-//! JSON held against the schemas in `docs/schema`: the keywords of JSON Schema that these use, and no others.
+//! Validates JSON against the schemas in `docs/schema`, with the keywords of JSON Schema that they use and no
+//! others.
 
 use std::fs;
 use std::path::PathBuf;
 
 use serde_json::Value;
 
-/// What says something to people alone.
+/// Keywords that are for people only.
 const SILENT: [&str; 5] = ["$schema", "$defs", "title", "description", "format"];
 
-/// What a program wrote is as the schema says that it names.
+/// Validates a program's output against the schema that it names.
 #[track_caller]
 pub fn assert_valid(json: &Value) {
     let name = json["schema"].as_str().unwrap_or_else(|| panic!("no schema in: {json:#}"));
@@ -18,7 +19,7 @@ pub fn assert_valid(json: &Value) {
     assert!(wrong.is_empty(), "not as {name} says:\n  {}", wrong.join("\n  "));
 }
 
-/// Each place that is not as a schema says.
+/// Lists each place that contradicts the schema.
 pub fn wrong(json: &Value, kind: &str, version: &str) -> Vec<String> {
     let document = Document::read(&format!("{kind}-{version}.json"));
     let mut wrong = Vec::new();

@@ -146,7 +146,7 @@ fn of_what_is_looked_at() -> Vec<Parameter> {
             "the paper's Ditto drops them, so it is to be held against \"ditto without repair\"",
         ),
         parameter(
-            "memory, stores, patience",
+            "memory, stores, timeouts",
             "the program's own: 16 MiB of memory and 8 MiB for what is half heard, all else as packaging/hearsay.toml has it",
             Chosen::AsItIs,
             "the paper names no sizes and no times",

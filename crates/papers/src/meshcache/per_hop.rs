@@ -24,7 +24,7 @@ pub(super) const SERIES: [&str; 4] = ["direct", "per-hop", "thcp", "ph-thcp"];
 /// The ratios: hop by hop over end to end, for plain bytes and for chunks.
 const PAIRS: [[&str; 2]; 2] = [["per-hop", "direct"], ["ph-thcp", "thcp"]];
 /// A transfer fails after this long.
-const PATIENCE: Duration = Duration::from_secs(1_000);
+const TIMEOUT: Duration = Duration::from_secs(1_000);
 /// Number of the random stream of links' losses.
 const LOSSES: u16 = 7;
 
@@ -103,7 +103,7 @@ impl Chain {
             seed,
             // The paper does not switch Nagle's algorithm off. The engines do for what they send at once.
             tcp: tcp::Config { nodelay: false, ..scenario.tcp },
-            patience: PATIENCE,
+            timeout: TIMEOUT,
         };
         let got = download.run();
         Ok(vec![got.kbps, got.packets as f64, f64::from(u8::from(got.is_whole))])

@@ -15,7 +15,7 @@ use crate::net::{Event, Host, SocketId};
 use crate::world::Program;
 
 /// A transfer fails if nothing arrives for this long, counted from the first attempt to connect.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Largest read from a socket, in bytes.
 const READ_MAX: usize = 64 * 1024;
@@ -106,7 +106,7 @@ impl Client {
             reader: Reader::new::<ResponseHead>(),
             check: Check::new(self.seed, ask.file),
             got,
-            until: now + PATIENCE,
+            until: now + TIMEOUT,
             status: None,
         });
     }
@@ -155,7 +155,7 @@ impl Client {
     fn read(&mut self, now: Instant, host: &mut Host, place: usize) {
         let transfer = &mut self.active[place];
         while let Some(bytes) = host.read(now, transfer.socket, READ_MAX) {
-            transfer.until = now + PATIENCE;
+            transfer.until = now + TIMEOUT;
             transfer.reader.push(bytes);
             match transfer.take(now) {
                 Ok(false) => {}
@@ -197,7 +197,7 @@ impl Program for Client {
         match event {
             Event::Connected(id) => {
                 if let Some(place) = place(self, id) {
-                    self.active[place].until = now + PATIENCE;
+                    self.active[place].until = now + TIMEOUT;
                     let mut bytes = self.request(self.active[place].got.ask.file);
                     // The send buffer of a new connection always has room for a request.
                     host.write(now, id, &mut bytes);
@@ -232,7 +232,7 @@ impl Program for Client {
 
     fn handle_timeout(&mut self, now: Instant, host: &mut Host) {
         while let Some(place) = self.active.iter().position(|transfer| transfer.until <= now) {
-            let seconds = PATIENCE.as_secs();
+            let seconds = TIMEOUT.as_secs();
             self.end(now, host, place, Some(format!("nothing arrived for {seconds} seconds")));
         }
     }

@@ -23,7 +23,7 @@ pub const ORIGIN: &str = "origin";
 /// Length of the queue at each end of the uplink in packets, as in the lab.
 const UPLINK_PACKETS_MAX: usize = 1000;
 /// Peers have this long to meet before the first client asks, …
-const MEET_PATIENCE: Duration = Duration::from_secs(60);
+const MEET_TIMEOUT: Duration = Duration::from_secs(60);
 /// … and this is how often the loop checks.
 const MEET_EVERY: Duration = Duration::from_millis(10);
 /// After routers have met they open connections for units. A lost SYN is sent again within this time.
@@ -168,7 +168,7 @@ impl<'a> Mesh<'a> {
 
     /// Lets time pass until each router is connected to the peer that it will ask, or the timeout ends.
     pub fn meet(&mut self, scheme: Scheme) {
-        let until = self.world.now() + MEET_PATIENCE;
+        let until = self.world.now() + MEET_TIMEOUT;
         while !self.has_met(scheme) && self.world.now() < until {
             self.world.run(self.world.now() + MEET_EVERY);
         }

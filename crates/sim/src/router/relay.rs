@@ -50,7 +50,7 @@ pub struct Download {
     /// TCP settings of all machines.
     pub tcp: tcp::Config,
     /// The download fails after this long.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 /// What a download gave.
@@ -112,7 +112,7 @@ impl Download {
         let routes = Routes::over(stations, (0..last).map(|hop| (hop, hop + 1)));
         let mut world =
             World::new(self.radio.clone(), self.links.clone(), routes, self.seed, machines);
-        let until = Instant::ZERO + self.patience;
+        let until = Instant::ZERO + self.timeout;
         let sink = |world: &World<Member>| match world.program(last) {
             Member::Sink(sink) => (sink.bytes, sink.ended),
             _ => (0, None),

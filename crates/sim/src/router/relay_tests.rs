@@ -8,7 +8,7 @@ fn download(hops: usize, loss: f64, transport: Transport, bytes: u64) -> Downloa
         bytes,
         seed: 7,
         tcp: small_buffers(),
-        patience: Duration::from_secs(300),
+        timeout: Duration::from_secs(300),
     };
     let result = download.run();
     assert_eq!(result, download.run(), "the same seed gives the same run");

@@ -23,11 +23,11 @@ const FLOWS: u16 = 3;
 /// Largest number of hops of a packet (the TTL of [`net::Config`]).
 pub const HOPS_MAX: usize = 64;
 /// A flow without any data has failed if it lasted this long or for the whole run.
-const ENOUGH: Duration = Duration::from_secs(1);
+const FLOW_MIN: Duration = Duration::from_secs(1);
 /// A client's first fetch has failed once nothing has arrived for this long,
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// and a later fetch after this long: under contention, TCP's back-off alone can take ten seconds.
-const STALL: Duration = Duration::from_secs(20);
+const STALL_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The machines and links of a run.
 #[derive(Clone, Debug)]
@@ -99,7 +99,7 @@ impl Setup {
             ended[number] = Some(end);
         }
         let mut routes = world.routes().clone();
-        let enough = ENOUGH.min(self.lasts);
+        let enough = FLOW_MIN.min(self.lasts);
         for (number, flow) in flows.iter().enumerate() {
             let had = world.now() - flow.starts;
             let silent = outcome.flow_kbps[number] == 0.0;
@@ -213,12 +213,12 @@ fn failed(client: &Client, name: &str, now: Instant, is_apart: bool) -> Vec<Stri
         failed.push(format!("{others} more fetches of {name}"));
     }
     let waits = client.waiting().map_or(Duration::ZERO, |since| now - since);
-    let patience = match client.bytes() {
+    let timeout = match client.bytes() {
         _ if is_apart => Duration::ZERO,
-        0 => PATIENCE,
-        _ => STALL,
+        0 => TIMEOUT,
+        _ => STALL_TIMEOUT,
     };
-    if waits > patience {
+    if waits > timeout {
         let (number, seconds) = (client.ended() + 1, waits.as_secs_f64());
         failed.push(format!("fetch {number} of {name}: nothing arrived for {seconds:.1} s"));
     }

@@ -1,4 +1,4 @@
-//! What observers have heard, as JSON has it; `docs/lab.md` says what each field means.
+//! The JSON of what observers overheard; `docs/lab.md` documents each field.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -6,100 +6,100 @@ use std::ops::Range;
 use serde::Serialize;
 use wire::ChunkId;
 
-/// The schema of [`Page`], with where it comes from beside it.
+/// Name of the schema of [`Page`] with its provenance.
 pub const SCHEMA: &str = "hearsay/overheard/1";
 
-/// All files.
+/// The results of all files.
 #[derive(Debug, Serialize)]
 pub struct Page {
-    /// What each engine could hold, in bytes.
+    /// Memory of each engine, in bytes.
     pub memory_bytes: u64,
     /// Whether each stream was reassembled alone.
     pub streams_alone: bool,
-    /// Whether bytes were of use only behind a head that was heard.
+    /// Whether bytes were used only after a head that was heard.
     pub need_heads: bool,
-    /// In the order of the command line.
+    /// One for each file, in the order of the command line.
     pub observers: Vec<Observed>,
 }
 
-/// One file.
+/// The result of one file.
 #[derive(Debug, Default, Serialize)]
 pub struct Observed {
-    /// As the command line has it.
+    /// The file's name as on the command line.
     pub file: String,
-    /// Why it could not be read to its end; all else holds up to there.
+    /// Why it could not be read to its end; the other fields count what was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Bytes of the file that were read.
+    /// Bytes read from the file.
     pub capture_bytes: u64,
-    /// Records.
+    /// Number of captured frames.
     pub frames: u64,
-    /// The earliest time of a record, in seconds since 1970.
+    /// Time of the earliest frame, in seconds since 1970.
     pub began_unix_s: f64,
-    /// From there to the latest.
+    /// Seconds from there to the latest frame.
     pub seconds: f64,
-    /// Packets that gave no TCP segment, by reason.
+    /// Packets without a TCP segment, by reason.
     pub refused: BTreeMap<&'static str, u64>,
-    /// TCP segments.
+    /// Number of TCP segments.
     pub segments: u64,
-    /// Flows with payload, each direction for itself.
+    /// Flows with payload; each direction of a connection is a flow.
     pub flows: u64,
-    /// TCP payload.
+    /// Bytes of TCP payload.
     pub payload_bytes: u64,
-    /// Heads of chunks, repetitions too.
+    /// Number of chunk heads, including repeated ones.
     pub heads: u64,
-    /// Those of them that were not heard, but known from what another flow has there.
+    /// Of these, heads that were not heard but known from another flow.
     pub heads_guessed: u64,
     /// Chunks whose head was heard.
     pub chunks_named: u64,
-    /// Their bytes, as heads say.
+    /// Their bytes, as the heads say.
     pub chunks_named_bytes: u64,
-    /// Chunks that came together and bear their names.
+    /// Chunks that are complete and match their names.
     pub chunks_reconstructed: u64,
     /// Their bytes.
     pub chunks_reconstructed_bytes: u64,
-    /// The share of those that were named.
+    /// Their share of the chunks whose head was heard.
     pub reconstructed_share: Option<f64>,
-    /// The same of bytes.
+    /// Their share of the bytes of those chunks.
     pub reconstructed_bytes_share: Option<f64>,
-    /// Payload that did not help to make a chunk: the paper's memory overhead.
+    /// Payload that completed no chunk: the paper's memory overhead.
     pub unused_bytes: u64,
     /// Its share of all payload.
     pub unused_share: Option<f64>,
-    /// Of what is unused: what was there already.
+    /// Unused bytes that were received before.
     pub duplicate_bytes: u64,
-    /// What no head claimed: other traffic, and chunks without their heads.
+    /// Unused bytes that belong to no head: other traffic, and chunks without heads.
     pub unclaimed_bytes: u64,
-    /// What is there of half-heard chunks.
+    /// Unused bytes of incomplete chunks.
     pub half_heard_bytes: u64,
-    /// What made room.
+    /// Unused bytes that were evicted.
     pub evicted_bytes: u64,
-    /// What was false.
+    /// Unused bytes of chunks that did not match their names.
     pub false_bytes: u64,
-    /// Chunks that were not complete in the end.
+    /// Chunks that were incomplete at the end.
     pub half_heard: Vec<HalfHeard>,
-    /// How often a chunk was complete and did not bear its name.
+    /// How often a complete chunk did not match its name.
     pub chunks_false: u64,
-    /// Chunks that made room for others.
+    /// Chunks evicted to make room.
     pub chunks_evicted: u64,
-    /// Flows that made room for others.
+    /// Flows evicted to make room.
     pub flows_evicted: u64,
-    /// The most that the engine held.
+    /// Largest memory use of the engine, in bytes.
     pub memory_peak_bytes: u64,
-    /// What parsing and reassembly took, without reading.
+    /// Seconds of parsing and reassembly, without reading.
     pub processing_seconds: f64,
 }
 
-/// A chunk that was named, and is not complete.
+/// A chunk whose head was heard and that is incomplete.
 #[derive(Debug, Serialize)]
 pub struct HalfHeard {
     /// Its name.
     pub name: String,
-    /// Its length.
+    /// Its length, in bytes.
     pub bytes: u32,
-    /// How much of that is missing.
+    /// Number of missing bytes.
     pub missing_bytes: u32,
-    /// Where: first byte, and the one behind the last.
+    /// The gaps: first missing byte, and the byte after the last.
     pub missing: Vec<[u32; 2]>,
 }
 

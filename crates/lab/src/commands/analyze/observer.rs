@@ -1,4 +1,4 @@
-//! One observer: the records of one capture, in their time, to an engine of its own.
+//! One observer: feeds the frames of one capture, with their times, to an engine.
 
 use std::hash::{BuildHasher as _, RandomState};
 
@@ -9,26 +9,26 @@ use wire::capture::{Heard, Refusal};
 
 use super::observed::{HalfHeard, Observed};
 
-/// The end of all time.
+/// Later than any event.
 const NEVER: Instant = Instant::from_nanos(u64::MAX);
 
-/// An engine, and what is counted before it.
+/// An engine, and counts of its input.
 #[derive(Debug)]
 pub struct Observer {
     engine: Overhear,
-    /// Time does not go back, whatever the records say.
+    /// The latest time so far: the engine's time never goes back, even if records do.
     now: Instant,
     times: Option<(Instant, Instant)>,
     frames: u64,
-    /// Packets that gave no segment, by reason.
+    /// Packets without a TCP segment, by reason.
     refused: [u64; Refusal::ALL.len()],
-    /// Chunks that were begun, and their bytes.
+    /// Chunks whose head was heard, and their bytes.
     named: u64,
     named_bytes: u64,
 }
 
 impl Observer {
-    /// With so many bytes for its engine, and a way to listen.
+    /// An observer with `memory` bytes for its engine, and these ways of listening.
     pub fn new(memory: usize, options: Options) -> Self {
         Self {
             engine: Overhear::with_options(memory, &seed(), options),
@@ -41,7 +41,7 @@ impl Observer {
         }
     }
 
-    /// A frame was captured.
+    /// Handles a captured frame.
     pub fn handle_record(&mut self, record: &Record<'_>) {
         self.frames += 1;
         let (first, last) = self.times.unwrap_or((record.time, record.time));
@@ -62,7 +62,7 @@ impl Observer {
         }
     }
 
-    /// Whoever has nothing yet wants all: chunks are counted, by the engine, and dropped.
+    /// Drops the chunks that the engine gives; it has counted them.
     fn drain(&mut self) {
         while let Some(output) = self.engine.poll_output() {
             if let Output::Begun { total, .. } = output {
@@ -72,9 +72,9 @@ impl Observer {
         }
     }
 
-    /// The capture is over.
+    /// Ends the capture, and gives the result.
     pub fn finish(mut self) -> Observed {
-        // What waits for a head has waited in vain.
+        // Lets the engine give up what still waits for a chunk's head.
         self.engine.handle_timeout(NEVER);
         self.drain();
         let half_heard = self.half_heard();
@@ -113,7 +113,7 @@ impl Observer {
         }
     }
 
-    /// In the order of their names.
+    /// Incomplete chunks in the order of their names.
     fn half_heard(&self) -> Vec<HalfHeard> {
         let mut all: Vec<_> = self.engine.unfinished().map(HalfHeard::from).collect();
         all.sort_unstable_by(|a, b| a.name.cmp(&b.name));
@@ -121,12 +121,12 @@ impl Observer {
     }
 }
 
-/// A part of something; `None` of nothing.
+/// A part as a share; `None` of nothing.
 fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// No capture can know it; nothing that is told depends on it.
+/// A seed that no capture's author can know. No result depends on it.
 fn seed() -> [u8; 32] {
     let mut seed = [0; 32];
     for word in seed.chunks_exact_mut(8) {

@@ -1,20 +1,20 @@
-//! What observers have heard, as text.
+//! The result of observers as text.
 
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
 
 use super::observed::{HalfHeard, Observed, Page};
 
-/// More half-heard chunks than that are told by their number.
+/// Incomplete chunks that are listed; further ones are only counted.
 const HALF_HEARD_MAX: usize = 8;
-/// More gaps than that likewise.
+/// Gaps that are listed; further ones are only counted.
 const GAPS_MAX: usize = 6;
 
 const WHAT_SHARES_ARE_OF: &str = "\
-Shares are of the chunks whose heads a capture holds: what else was sent, no capture can tell.
+Shares are of the chunks whose heads a capture holds; it cannot show what else was sent.
 ";
 
-/// A block for each file of which anything could be read.
+/// A block of text for each file with at least one frame.
 pub fn page(page: &Page) -> String {
     let blocks: Vec<_> = page.observers.iter().filter(|it| it.frames > 0).map(block).collect();
     if blocks.is_empty() {
@@ -45,7 +45,7 @@ fn block(it: &Observed) -> String {
         ("of that", of_that(it)),
         ("false", count(it.chunks_false, "chunk")),
         (
-            "made room",
+            "evicted",
             format!(
                 "{}, {}; at most {} bytes were held",
                 count(it.chunks_evicted, "chunk"),
@@ -99,13 +99,13 @@ fn unused(it: &Observed) -> String {
     format!("{} bytes, {} of the payload", it.unused_bytes, percent(it.unused_share))
 }
 
-/// All that is unused is in one of these.
+/// The causes of unused bytes; each byte has one.
 fn of_that(it: &Observed) -> String {
     let parts = [
         (it.duplicate_bytes, "heard before"),
-        (it.unclaimed_bytes, "of no chunk known"),
+        (it.unclaimed_bytes, "of no known chunk"),
         (it.half_heard_bytes, "of half-heard chunks"),
-        (it.evicted_bytes, "that made room"),
+        (it.evicted_bytes, "evicted"),
         (it.false_bytes, "false"),
     ];
     parts.map(|(bytes, what)| format!("{bytes} {what}")).join(", ")
@@ -126,7 +126,7 @@ fn half_heard(all: &[HalfHeard]) -> String {
     if all.is_empty() { chunks } else { format!("{chunks}, {missing} of {bytes} bytes missing") }
 }
 
-/// What is missing of the first few.
+/// The gaps of the first chunks.
 fn gaps(all: &[HalfHeard]) -> String {
     let mut lines = String::new();
     for it in all.iter().take(HALF_HEARD_MAX) {

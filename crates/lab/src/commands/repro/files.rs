@@ -1,4 +1,4 @@
-//! The files of a reproduction: each says where it comes from, and a manifest lists them.
+//! The files of a reproduction: each carries its provenance, and a manifest lists them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 
-/// The schema of [`Manifest`], with where it comes from beside it.
+/// Name of the schema of [`Manifest`] with its provenance.
 const SCHEMA: &str = "hearsay/manifest/1";
 
-/// What a reproduction consists of.
+/// The list of a reproduction's files.
 #[derive(Serialize)]
 struct Manifest {
     files: Vec<Entry>,
@@ -21,10 +21,10 @@ struct Manifest {
 /// A file.
 #[derive(Serialize)]
 struct Entry {
-    /// From the manifest's folder.
+    /// The path relative to the manifest.
     path: String,
     bytes: usize,
-    /// In hexadecimal digits.
+    /// The BLAKE3 digest in hexadecimal.
     blake3: String,
 }
 
@@ -37,13 +37,13 @@ pub struct Files<'a> {
 }
 
 impl<'a> Files<'a> {
-    /// None yet; their names all begin with this one.
+    /// No files yet; all names will begin with `name`.
     pub fn new(name: &'a str, folder: &'a Path, provenance: Provenance) -> Self {
         Self { name, folder, provenance, written: Vec::new() }
     }
 
-    /// Writes them all, the manifest last, which lists the outcomes of runs that were kept too. Gives where the
-    /// page is.
+    /// Writes all files, the manifest last. The manifest lists kept outcomes too. Returns the path of the
+    /// page.
     pub fn write(
         mut self,
         summary: &Summary,
@@ -68,7 +68,7 @@ impl<'a> Files<'a> {
         Ok(page)
     }
 
-    /// Gives where it is.
+    /// Writes one file, and returns its path.
     fn add(&mut self, ending: &str, text: &str) -> Result<String, Failure> {
         let path = self.folder.join(format!("{}{ending}", self.name));
         fs::write(&path, text).map_err(|error| failed("write", &path, &error))?;

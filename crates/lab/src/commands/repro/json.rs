@@ -1,4 +1,4 @@
-//! What came of a reproduction, as JSON.
+//! The result of a reproduction as JSON.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,16 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 
-/// The schema of what is written here, with where it comes from beside it.
+/// Name of the schema of this JSON with its provenance.
 const SCHEMA: &str = "hearsay/reproduction/1";
 
-/// An experiment that was run again.
+/// An experiment that was repeated.
 pub struct Reproduction<'a> {
     pub experiment: &'a Experiment,
     pub extent: Extent,
     pub clock: Clock,
     pub summary: &'a Summary,
-    /// What was run, and in what.
+    /// Its points and their settings.
     pub points: &'a [Played],
 }
 
@@ -32,7 +32,7 @@ struct Document<'a> {
     rows: Vec<Row<'a>>,
     parameters: Vec<[&'a str; 3]>,
     notes: &'a [String],
-    /// File and caption.
+    /// File name and caption.
     pictures: Vec<[String; 2]>,
     points: Vec<Point<'a>>,
 }
@@ -43,7 +43,7 @@ struct Row<'a> {
     what: &'a str,
     unit: &'a str,
     ours: f64,
-    /// None of a single run.
+    /// `None` for a single run.
     ci95: Option<[f64; 2]>,
     runs: usize,
     paper: String,
@@ -61,12 +61,12 @@ struct Point<'a> {
     x: f64,
     scenario: Option<&'a str>,
     scheme: Option<&'a str>,
-    /// Those that are not the same for all points.
+    /// Keys that differ between points.
     keys: BTreeMap<&'a str, &'a str>,
 }
 
 impl Reproduction<'_> {
-    /// All of it; its files begin with this name.
+    /// The JSON of all of it; the reproduction's files begin with `name`.
     pub fn json(&self, name: &str, provenance: Provenance) -> Result<String, Failure> {
         let Findings { pictures, rows, parameters, medium, notes } = &self.summary.findings;
         let Experiment { name: experiment, title, about, .. } = self.experiment;

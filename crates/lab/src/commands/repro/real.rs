@@ -1,5 +1,5 @@
-//! Experiments with real daemons, in real time: each run is one of `hearsay-lab run`, and what came of it
-//! is kept in a folder, so that hours of runs can be broken off and gone on with. `run.rs` is one run.
+//! Experiments with real daemons in real time. Each run is a `hearsay-lab run`, and its outcome is kept in a
+//! folder, so that a series of hours can be interrupted and continued. `run.rs` is one run.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,20 +15,20 @@ use crate::cli::Repro;
 use crate::commands::jobs::Jobs;
 use crate::failure::Failure;
 
-/// What there is of an experiment.
+/// The runs of an experiment that exist.
 #[derive(Default)]
 pub struct Made {
-    /// Of runs that are there for all points of their curve.
+    /// Rows of runs that exist for all points of their curve.
     pub rows: Vec<Row>,
-    /// Runs that should have been made, and could not.
+    /// Number of runs that failed.
     pub failed: usize,
-    /// Runs that were not asked for, and are not there.
+    /// Number of runs that do not exist and were not requested.
     pub left_out: usize,
-    /// Where outcomes of runs are kept, of all that are there.
+    /// Files with the outcomes of all runs that exist.
     pub kept: Vec<PathBuf>,
 }
 
-/// Makes the runs that are not there yet, one seed after the other.
+/// Makes the missing runs, one seed after the other.
 pub fn make(jobs: &[Job<'_>], folder: &Path, args: &Repro) -> Result<Made, Failure> {
     let series = Series::new(folder)?;
     let runs = jobs.iter().map(|job| Run::of(job, &series)).collect::<Result<Vec<_>, _>>()?;
@@ -51,12 +51,12 @@ pub fn make(jobs: &[Job<'_>], folder: &Path, args: &Repro) -> Result<Made, Failu
     Ok(Made { rows: complete(ran), failed, left_out, kept })
 }
 
-/// All runs, and whether they are to go on.
+/// A series of runs, and whether it should continue.
 pub struct Series {
-    /// Where outcomes are kept.
+    /// The folder of outcomes.
     pub folder: PathBuf,
-    /// The signal that has come, if not 0. Each run hears of one that comes while it goes on; this is for those
-    /// that come between.
+    /// The signal that was received, or 0. A run handles signals while it lasts; this is for signals between
+    /// runs.
     signal: Arc<AtomicUsize>,
 }
 
@@ -65,7 +65,7 @@ impl Series {
         let refuse =
             |error| Failure::refused(format!("cannot write to {}: {error}", folder.display()));
         fs::create_dir_all(folder).map_err(refuse)?;
-        // As it stands on the command lines of runs.
+        // The path as it stands on the command lines of runs.
         let folder = folder.canonicalize().map_err(refuse)?;
         if folder.to_str().is_none() {
             let text = format!("{}: captures need a path of UTF-8", folder.display());
@@ -78,7 +78,7 @@ impl Series {
         Ok(Self { folder, signal })
     }
 
-    /// An error once a signal has come.
+    /// Fails once a signal was received.
     pub fn check(&self) -> Result<(), Failure> {
         match self.signal.load(Ordering::Relaxed) {
             0 => Ok(()),
@@ -87,7 +87,7 @@ impl Series {
     }
 }
 
-/// A run that is there, or is not.
+/// A run and its outcome, if it exists.
 struct Ran<T> {
     curve: (&'static str, &'static str),
     seed: u64,
@@ -101,8 +101,8 @@ impl Ran<Row> {
     }
 }
 
-/// Of each curve the seeds of which all runs are there, up to the first of which one is not: figures are means
-/// over seeds, and each seed has all orders.
+/// For each curve, the runs of all seeds before the first incomplete one. Figures are means over seeds, and
+/// each seed must have all orders.
 fn complete<T>(all: Vec<Ran<T>>) -> Vec<T> {
     let mut broken = BTreeMap::new();
     for run in all.iter().filter(|it| it.rows.is_none()) {

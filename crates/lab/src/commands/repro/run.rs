@@ -24,13 +24,13 @@ use crate::failure::Failure;
 use crate::origin::program;
 use crate::realtime::launch;
 
-/// How often a run is tried of which the machine made nothing that counts.
+/// Attempts at a run whose results do not count because the machine was too busy.
 const TRIES: usize = 3;
 
-/// The schema of an outcome that is kept, with where it comes from beside it.
+/// Name of the schema of a kept outcome with its provenance.
 const SCHEMA: &str = "hearsay/outcome/1";
 
-/// Of a kept outcome: who made it.
+/// The part of a kept outcome that says which program made it.
 #[derive(Deserialize)]
 struct Maker {
     provenance: Option<Provenance>,
@@ -38,9 +38,9 @@ struct Maker {
 
 /// One run.
 pub struct Run<'a> {
-    /// Which one of its experiment.
+    /// Its job in the experiment.
     pub job: &'a Job<'a>,
-    /// Its name there, and of its file.
+    /// Its name in the experiment and in file names.
     pub name: String,
     series: &'a Series,
     trial: Trial,
@@ -48,28 +48,28 @@ pub struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// As its experiment has it.
+    /// The run of a job.
     pub fn of(job: &'a Job<'a>, series: &'a Series) -> Result<Self, Failure> {
-        let trial = job.trial().ok_or_else(|| Failure::failed("a run of the simulator alone"))?;
+        let trial = job.trial().ok_or_else(|| Failure::failed("a run for the simulator only"))?;
         let trial = trial.map_err(Failure::failed)?;
         let scenario = trial.scenario().map_err(Failure::failed)?;
         Ok(Self { job, name: job.name(), series, trial, scenario })
     }
 
-    /// Where its outcome is kept.
+    /// The file of its outcome.
     pub fn file(&self) -> PathBuf {
         self.series.folder.join(format!("{}.json", self.name))
     }
 
-    /// A path that no other process takes.
+    /// A path that no other process uses.
     fn own(&self, kind: &str) -> PathBuf {
         self.series.folder.join(format!("{}.{}.{kind}", self.name, std::process::id()))
     }
 
-    /// Runs until an outcome counts, which is kept; says whether one is. None is if the machine was too busy
-    /// each time.
+    /// Runs until an outcome counts, and keeps that. Returns whether there is one; there is none if the
+    /// machine was too busy each time.
     pub fn make(&self) -> Result<bool, Failure> {
-        // Somebody else may be at the same series.
+        // Another process may work on the same series.
         if self.kept()?.is_some() {
             return Ok(true);
         }
@@ -80,7 +80,7 @@ impl<'a> Run<'a> {
                     return self.keep(&outcome).map(|()| true);
                 }
                 Ok(_) => console::note(&format!("{}: not valid", self.name)),
-                // Another try may go well.
+                // Another attempt may succeed.
                 Err(failure) if failure.code == 1 => {
                     console::note(&format!("{}: failed. {}", self.name, failure.message));
                 }
@@ -90,12 +90,12 @@ impl<'a> Run<'a> {
         Ok(false)
     }
 
-    /// Its rows of an outcome.
+    /// Its rows, from an outcome.
     pub fn rows(&self, outcome: &Outcome) -> Result<Vec<Row>, Failure> {
         self.job.rows_of(&self.trial, outcome).map_err(Failure::failed)
     }
 
-    /// What came of it before, if it was run.
+    /// The kept outcome, if the run was made before.
     pub fn kept(&self) -> Result<Option<Outcome>, Failure> {
         let path = self.file();
         let text = match fs::read(&path) {
@@ -105,9 +105,9 @@ impl<'a> Run<'a> {
         };
         let refuse = |error| {
             let path = path.display();
-            Failure::refused(format!("{path} is no outcome of a run ({error}): remove it"))
+            Failure::refused(format!("{path} is not an outcome of a run ({error}): remove it"))
         };
-        // Another program's outcomes may have other members.
+        // Outcomes of another version may have other members.
         if let Some(made) = serde_json::from_slice::<Maker>(&text).map_err(refuse)?.provenance {
             self.check_program(&made.origin.program)?;
         }
@@ -116,7 +116,7 @@ impl<'a> Run<'a> {
         Ok(Some(outcome))
     }
 
-    /// What another version of this program made does not count: it need not be what this one would make.
+    /// Refuses an outcome of another version of this program, which may differ from ours.
     fn check_program(&self, made: &Program) -> Result<(), Failure> {
         let ours = program();
         if *made == ours {
@@ -133,7 +133,7 @@ impl<'a> Run<'a> {
         )))
     }
 
-    /// What was made otherwise than it would be now does not count.
+    /// Refuses an outcome that was made with other settings.
     fn check(&self, outcome: &Outcome) -> Result<(), Failure> {
         let now = self.scenario.values();
         let made = (&outcome.result.scheme[..], outcome.result.seed);
@@ -147,18 +147,19 @@ impl<'a> Run<'a> {
             None if self.is_whole(outcome) => return Ok(()),
             None => "other routers or requests".to_owned(),
         };
-        let text = format!("{} was made with {why} than now: remove it", self.file().display());
+        let text =
+            format!("{} was made with {why} than this run: remove it", self.file().display());
         Err(Failure::refused(text))
     }
 
-    /// As many transfers and observers as there must be.
+    /// Whether there are all transfers and observers.
     fn is_whole(&self, outcome: &Outcome) -> bool {
         let observers = if self.trial.is_observed { self.scenario.routers.len() } else { 0 };
         let transfers = self.scenario.requests(self.trial.seed).len();
         (outcome.observers.len(), outcome.result.transfers.len()) == (observers, transfers)
     }
 
-    /// Whole or not at all, whenever somebody ends us.
+    /// Writes the outcome by renaming, so that an interrupted write leaves none.
     fn keep(&self, outcome: &Stamped<Outcome>) -> Result<(), Failure> {
         let path = self.file();
         let part = self.own("part");
@@ -167,18 +168,18 @@ impl<'a> Run<'a> {
         fs::write(&part, json).and_then(|()| fs::rename(&part, &path)).map_err(failed)
     }
 
-    /// A run in a folder of its own, of which nothing stays.
+    /// Makes the run in a temporary folder.
     fn attempt(&self) -> Result<Stamped<Outcome>, Failure> {
         let scratch = Scratch::new(self.own("running"))?;
         let json = scratch.0.join("result.json");
         let words = self.words(&scratch.0);
         let parsed = Cli::try_parse_from(&words).map_err(Failure::failed)?;
         let Command::Run(args) = parsed.command else { return Err(Failure::failed("no run")) };
-        // Behind the name of the program and of the command.
+        // Without the names of the program and of the command.
         let end = launch::launch(&args, words.into_iter().skip(2).collect());
         self.series.check()?;
         match end {
-            // Transfers that fail are part of what comes of a run, which has said so.
+            // Failed transfers are part of the outcome. The run has reported them.
             Err(failure) if failure.code == 1 && failure.message.is_empty() && json.exists() => {}
             Err(failure) => return Err(failure),
             Ok(()) => {}
@@ -214,7 +215,7 @@ impl<'a> Run<'a> {
         words
     }
 
-    /// What each router made of what its monitor interface showed from a date on.
+    /// What each router reconstructed from its monitor interface's frames from a date on.
     fn observe(&self, scratch: &Path, from_unix_s: f64) -> Result<Vec<[Heard; 3]>, Failure> {
         let from = Instant::ZERO + Duration::from_secs_f64(from_unix_s.max(0.0));
         let observers = Observers::new(self.scenario.routers.len());
@@ -241,8 +242,8 @@ fn capture_of(scratch: &Path, router: &str) -> PathBuf {
     scratch.join(format!("{router}.pcap"))
 }
 
-/// A folder that goes when it is dropped; a run that was killed has left it as it was, for whoever has its
-/// process id next.
+/// A folder that is removed when this is dropped. A killed run leaves it behind; the next process with the
+/// same id replaces it.
 struct Scratch(PathBuf);
 
 impl Scratch {

@@ -1,5 +1,5 @@
-//! Capture files of simulated stations, one for each: written in large pieces, so that a thousand
-//! stations need no thousand open files.
+//! Capture files of simulated stations, one each. They are written in large pieces, so that a thousand
+//! stations do not need a thousand open files.
 
 use std::cell::RefCell;
 use std::fs::{self, File, OpenOptions};
@@ -17,24 +17,24 @@ use wire::capture::pcap;
 use crate::cli::Sim;
 use crate::failure::Failure;
 
-/// So much of a file is kept before it is written.
+/// Bytes of a file that are collected before they are written.
 const KEPT_BYTES: usize = 1 << 16;
-/// Virtual time begins with the date 1970-01-01, so that the same seed gives the same bytes.
+/// Virtual time begins at 1970-01-01, so that the same seed gives the same bytes.
 const EPOCH: Duration = Duration::ZERO;
 
-/// The files of a run.
+/// The capture files of a run.
 #[derive(Clone, Debug)]
 pub struct Captures(Rc<RefCell<Files>>);
 
 #[derive(Debug, Default)]
 struct Files {
-    /// By station: the file, and what is not yet in it.
+    /// For each station the file, and the bytes that are not yet written.
     files: Vec<(PathBuf, Vec<u8>)>,
-    /// What went wrong first.
+    /// The first error.
     failed: Option<io::Error>,
 }
 
-/// Makes the folder for the captures, if there are to be any.
+/// Makes the folder for captures, if they were requested.
 pub fn folder(args: &Sim) -> Result<(), Failure> {
     let refuse = |folder: &Path, error: io::Error| {
         Failure::refused(format!("cannot write to {}: {error}", folder.display()))
@@ -45,7 +45,7 @@ pub fn folder(args: &Sim) -> Result<(), Failure> {
     rustix::fs::access(folder, access).map_err(|error| refuse(folder, error.into()))
 }
 
-/// What a world is to show its frames to, if they are to be captured, and the files.
+/// The tap and files of a run; no tap if captures were not requested.
 pub fn tap(
     args: &Sim,
     scenario: &Scenario,
@@ -72,7 +72,7 @@ pub fn tap(
 }
 
 impl Captures {
-    /// Writes what is not yet written.
+    /// Writes everything that is not yet written.
     pub fn finish(&self) -> Result<(), Failure> {
         let mut all = self.0.borrow_mut();
         (0..all.files.len()).for_each(|station| all.write(station));

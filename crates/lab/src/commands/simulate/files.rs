@@ -1,4 +1,4 @@
-//! Runs in which clients ask for files, as in the lab.
+//! Runs in which clients request files, as in the lab.
 
 use std::fmt::Write as _;
 use std::time::Instant;
@@ -19,7 +19,7 @@ use crate::origin::origin;
 
 type Figure = fn(&RunResult) -> f64;
 
-/// What is told over seeds, and how to get it.
+/// Figures that are shown over seeds, and how to compute them.
 const FIGURES: [(&str, Figure); 5] = [
     ("median kbit/s", RunResult::median_kbps),
     ("hits", RunResult::hit_share),
@@ -28,7 +28,7 @@ const FIGURES: [(&str, Figure); 5] = [
     ("packets a file", |it| it.radio.packets_per_file),
 ];
 
-/// Runs them all and tells what came of them.
+/// Runs all seeds, and writes the results.
 pub fn run(args: &Sim, scenario: &Scenario) -> Result<(), Failure> {
     let scheme = scenario.scheme(args.scheme).map_err(Failure::refused)?;
     check(args, scenario)?;
@@ -56,7 +56,7 @@ pub fn run(args: &Sim, scenario: &Scenario) -> Result<(), Failure> {
     judge(runs.results.iter().flat_map(failed).collect(), args.strict)
 }
 
-/// What came of each transfer of each run is kept until all have ended.
+/// Largest number of transfers: the results of all runs are kept until the last run ends.
 const TRANSFERS_MAX: u64 = 1_000_000;
 
 fn check(args: &Sim, scenario: &Scenario) -> Result<(), Failure> {
@@ -72,7 +72,7 @@ fn check(args: &Sim, scenario: &Scenario) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A run's transfers that failed or, worse, brought something else.
+/// A run's failed transfers, and those with wrong bytes.
 fn failed(run: &RunResult) -> Vec<Failure> {
     let seed = run.seed;
     let judge = |it: &Transfer| {
@@ -89,7 +89,7 @@ fn failed(run: &RunResult) -> Vec<Failure> {
     run.transfers.iter().filter_map(judge).collect()
 }
 
-/// Of one run the object that the lab writes; of several a list of them.
+/// For one run the object that `run` writes, for several a list of such objects.
 fn json(each: Vec<Provenance>, results: &[RunResult]) -> Result<String, Failure> {
     let stamped = each.into_iter().zip(results).map(|(it, result)| it.on(result::SCHEMA, result));
     let text = match stamped.collect::<Vec<Stamped<_>>>().as_slice() {

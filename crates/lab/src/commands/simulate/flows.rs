@@ -14,10 +14,10 @@ mod json;
 mod page;
 mod table;
 
-/// What came of each flow of each run is kept until all have ended.
+/// Largest number of flows: the results of all runs are kept until the last run ends.
 const FLOWS_MAX: u64 = 1_000_000;
 
-/// Runs them all and tells what came of them.
+/// Runs all seeds, and writes the results.
 pub fn run(args: &Sim, scenario: &Scenario) -> Result<(), Failure> {
     check(args, scenario)?;
     let origin = origin();

@@ -1,4 +1,4 @@
-//! A run for each seed.
+//! One run for each seed.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -12,20 +12,20 @@ use crate::cli::Sim;
 use crate::commands::jobs::Jobs;
 use crate::failure::Failure;
 
-/// Several runs, and what they cost.
+/// The runs of several seeds, and their cost.
 pub struct Runs<T> {
-    /// The first seed's, with the keys alone that are the same for all.
+    /// The scenario, with only those keys that are the same for all seeds.
     pub scenario: Scenario,
-    /// In the order of their seeds.
+    /// Results in the order of their seeds.
     pub results: Vec<T>,
-    /// From the beginning of the first to the end of the last.
+    /// Seconds from the beginning of the first run to the end of the last.
     pub wall_seconds: f64,
-    /// Of all runs together.
+    /// Processor time of all runs together, in seconds.
     pub cpu_seconds: f64,
 }
 
 impl<A, B> Runs<(A, B)> {
-    /// The first of each pair, and the runs with the second alone.
+    /// Separates the first of each pair; the runs keep the second.
     pub fn unzip(self) -> (Vec<A>, Runs<B>) {
         let (firsts, results) = self.results.into_iter().unzip();
         let Self { scenario, wall_seconds, cpu_seconds, .. } = self;
@@ -33,8 +33,8 @@ impl<A, B> Runs<(A, B)> {
     }
 }
 
-/// Runs all seeds that the command line names, from the first, whose scenario it is. After a failure none
-/// begins; the first is told.
+/// Runs all seeds of the command line; `scenario` is that of the first. After a failure no further run
+/// begins, and the first failure is returned.
 pub fn each<T: Send>(
     args: &Sim,
     first: &Scenario,
@@ -62,7 +62,7 @@ pub fn each<T: Send>(
     })
 }
 
-/// The first of several scenarios without what holds for it alone.
+/// The first scenario, without keys that differ between seeds.
 fn common(first: &Scenario, differ: &BTreeSet<&str>, args: &Sim) -> Scenario {
     let mut common = first.clone();
     if !differ.is_empty() {

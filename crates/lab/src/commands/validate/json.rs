@@ -1,4 +1,4 @@
-//! What was compared, as JSON.
+//! The comparisons as JSON.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use sim::world::Stat;
 
 use crate::failure::Failure;
 
-/// The schema of what is written here.
+/// Name of the schema of this JSON.
 const SCHEMA: &str = "hearsay/validation/1";
 /// What figures are evidence of.
 const STANDINGS: [&str; 3] = ["predicted", "set", "given"];
@@ -17,7 +17,7 @@ const STANDINGS: [&str; 3] = ["predicted", "set", "given"];
 #[derive(Serialize)]
 struct Document<'a> {
     seeds: u64,
-    /// Of predicted, set and given figures: how many are judged, and how many are near enough.
+    /// For predicted, set and given figures: how many are judged, and how many are near enough.
     near_enough: BTreeMap<&'static str, [usize; 2]>,
     passed: usize,
     open: usize,
@@ -34,21 +34,21 @@ struct Document<'a> {
 struct Line<'a> {
     group: &'a str,
     case: &'a str,
-    /// Whether it was predicted.
+    /// What the figure is evidence of.
     standing: &'static str,
-    /// When a station can receive, and what.
+    /// How the medium receives.
     medium: &'a str,
     figure: &'a str,
     ours: Stat,
     reference: Option<f64>,
     reference_sd: Option<f64>,
     ratio: Option<f64>,
-    /// Off by so large a share at most; none: it is only told.
+    /// Largest relative error; `None` if the figure is only shown.
     allowed: Option<f64>,
     verdict: &'static str,
 }
 
-/// All of it.
+/// The JSON of all comparisons.
 pub fn text(report: &Report, provenance: Provenance) -> Result<String, Failure> {
     let lines = report.figures().map(|(case, checked)| Line {
         group: case.group.name,

@@ -1,7 +1,7 @@
-//! `--ns3`: ns-3's figures of the fresh cases, made on this machine.
+//! `--ns3`: makes ns-3's figures of the fresh cases on this machine.
 //!
-//! *Where to start:* [`cases`]. The program's text is of `papers::validate::ns3`; here it is written, built
-//! and run.
+//! *Where to start:* [`cases`]. `papers::validate::ns3` has the program's text; here it is written, built and
+//! run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,14 +26,14 @@ const LIBRARIES: [&str; 8] = [
     "-lns3-core",
 ];
 
-/// What to do about a missing ns-3.
+/// Advice if ns-3 is missing.
 const NEXT: &str = "on Debian 12 `scripts/setup --long` installs ns-3 3.37 and a compiler";
 
-/// The figures as a table, beside the program.
+/// File name of the table of figures, beside the program.
 const TABLE: &str = "figures.csv";
 
-/// Builds the program in a folder, runs each of its cases so often, from seed 1 on, and gives the cases with
-/// what came of that.
+/// Builds the program in a folder, runs each case with `seeds` seeds from 1 on, and gives the cases beside
+/// its figures.
 pub fn cases(folder: &Path, seeds: u64, jobs: Jobs) -> Result<Vec<Case>, Failure> {
     let cannot = |error| Failure::refused(format!("cannot write in {}: {error}", folder.display()));
     fs::create_dir_all(folder).map_err(cannot)?;
@@ -45,7 +45,7 @@ pub fn cases(folder: &Path, seeds: u64, jobs: Jobs) -> Result<Vec<Case>, Failure
     let runs: Vec<_> = printed.chunks(seeds as usize).map(<[String]>::to_vec).collect();
     let table = ns3::table(&runs).ok_or_else(|| {
         Failure::failed(format!(
-            "{} printed no figures: it is not as it was written",
+            "{} printed no figures: it is not the program that was written",
             program.display()
         ))
     })?;
@@ -72,7 +72,7 @@ fn build(folder: &Path) -> Result<PathBuf, Failure> {
     Err(Failure::refused(format!("no program of ns-3 can be built: {why}\n{NEXT}")))
 }
 
-/// What each case printed with each seed; runs of a case follow each other.
+/// The output of each case with each seed; the runs of a case are adjacent.
 fn run(program: &Path, seeds: u64, jobs: Jobs) -> Result<Vec<String>, Failure> {
     jobs.run(ns3::count() * seeds as usize, |place| {
         let (case, seed) = (place as u64 / seeds, 1 + place as u64 % seeds);

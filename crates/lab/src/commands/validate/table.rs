@@ -1,4 +1,4 @@
-//! What was compared, for a terminal.
+//! The comparisons for a terminal.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use papers::validate::{Checked, Report, Verdict};
 
 use crate::console::count;
 
-/// Groups, and a line for each figure; then what came of it all.
+/// The groups with a line for each figure, then the counts of verdicts.
 pub fn text(report: &Report) -> String {
     let mut text = String::new();
     for (group, cases) in report.groups() {
@@ -66,7 +66,7 @@ fn line(checked: &Checked) -> String {
     text.trim_end().to_owned()
 }
 
-/// To four digits or so.
+/// A number with about four digits.
 fn number(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),

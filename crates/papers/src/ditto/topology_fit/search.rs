@@ -20,7 +20,7 @@ const SENDERS: [u8; 3] = [11, 30, 13];
 /// The value of `overhear_m` at which router 7 must hear them all in a new draw.
 const HEARING_M: f64 = 92.0;
 /// Penalty while router 7 does not hear all of them, in points; more than any misfit.
-const DEAF: f64 = 1e4;
+const OUT_OF_HEARING: f64 = 1e4;
 /// The share of steps that turn two routers.
 const PAIRS: f64 = 0.3;
 /// The share of turns to any direction.
@@ -84,7 +84,7 @@ impl Spot {
         }
         let (overhear_m, figures) = best.unwrap_or_default();
         let far_m = out_of_hearing_m(ground, places, overhear_m);
-        let misfit = if far_m > 0.0 { DEAF + far_m } else { misfit(&figures) };
+        let misfit = if far_m > 0.0 { OUT_OF_HEARING + far_m } else { misfit(&figures) };
         Self { places: *places, overhear_m, misfit }
     }
 }
@@ -92,8 +92,8 @@ impl Spot {
 /// How far router 7 is outside the range of the senders on the route to router 1, in metres; 0 if it hears
 /// them all.
 pub(super) fn out_of_hearing_m(ground: &Ground, places: &Places, overhear_m: f64) -> f64 {
-    let ear = places[ground.find(STREAMS.0)];
-    let far = |sender: u8| distance_m(ear, places[ground.find(sender)]) - overhear_m;
+    let listener = places[ground.find(STREAMS.0)];
+    let far = |sender: u8| distance_m(listener, places[ground.find(sender)]) - overhear_m;
     SENDERS.into_iter().map(|it| far(it).max(0.0)).sum()
 }
 

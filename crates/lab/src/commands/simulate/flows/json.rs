@@ -1,4 +1,4 @@
-//! What runs of flows or fetches gave, as JSON.
+//! The results of flows or fetches as JSON.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use sim::world::{Outcome, Stat, over_seeds};
 
 use crate::commands::simulate::Runs;
 
-/// The schema of what is written here.
+/// Name of the schema of this JSON.
 const SCHEMA: &str = "hearsay/flows/1";
 
 #[derive(Serialize)]
@@ -17,13 +17,13 @@ struct Document<'a> {
     scenario: &'a str,
     mode: &'static str,
     seeds: Vec<u64>,
-    /// When a station can receive, and what: figures mean nothing without.
+    /// What holds an idle receiver, and what decides on reception: figures cannot be compared without.
     receiver: &'a str,
     reception: &'a str,
     keys: BTreeMap<&'static str, &'a str>,
     #[serde(flatten)]
     figures: BTreeMap<&'static str, Stat>,
-    /// Of all runs together.
+    /// Sums over all runs.
     simulated_seconds: f64,
     events: u64,
     runs: &'a [Outcome],
@@ -31,7 +31,7 @@ struct Document<'a> {
     cpu_seconds: f64,
 }
 
-/// All of it.
+/// The JSON of all runs.
 pub fn text(scenario: &Scenario, runs: &Runs<Outcome>, provenance: Provenance) -> String {
     let document = Document {
         scenario: &scenario.name,

@@ -1,4 +1,4 @@
-//! What runs of flows or fetches gave, for a terminal.
+//! The results of flows or fetches for a terminal.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use sim::world::{Outcome, over_seeds};
 use crate::commands::simulate::Runs;
 use crate::console::count;
 
-/// Each figure over the seeds, what the medium was, and how fast it went.
+/// Each figure over the seeds, the medium, and the speed of the simulation.
 pub fn text(scenario: &Scenario, runs: &Runs<Outcome>) -> String {
     let mut text = format!(
         "{}, {}; receiver {}, reception {}\n\n{:<20} {:>14} {:>12}\n",
