@@ -2,7 +2,7 @@
 
 set -Eeuo pipefail
 
-# Debian keeps nft, ip, nginx and squid where ordinary users' PATH does not look.
+# Debian installs nft, ip, nginx and squid outside ordinary users' PATH.
 PATH=$PATH:/usr/sbin:/sbin
 export LC_ALL=C
 
@@ -15,7 +15,7 @@ die() {
     exit 1
 }
 
-# need PROGRAM... : stops with the next step if one of them is not installed.
+# need PROGRAM... : ends the script with advice if one of them is not installed.
 need() {
     local program
     for program; do
@@ -23,7 +23,7 @@ need() {
     done
 }
 
-# on_exit COMMAND : to be run when the script ends, however it ends; the last one first.
+# on_exit COMMAND : runs a command when the script ends, for whatever reason; the latest is run first.
 exit_commands=()
 on_exit() {
     exit_commands=("$1" "${exit_commands[@]}")
@@ -39,29 +39,29 @@ run_exit_commands() {
     done
 }
 
-# make_workspace : a directory in $work that vanishes when the script ends.
+# make_workspace : makes a directory, sets $work to it, and removes it when the script ends.
 make_workspace() {
     work=$(mktemp -d "${TMPDIR:-/tmp}/hearsay.XXXXXX")
     export work
-    # Programs that give up their rights (squid) must still reach their own part of it.
+    # Programs that drop their privileges (squid) must still reach their own part of it.
     chmod 755 "$work"
     on_exit 'rm -rf "$work"'
 }
 
-# wait_for SECONDS WHAT COMMAND... : until the command succeeds; stops with an error at the deadline.
+# wait_for SECONDS WHAT COMMAND... : waits until the command succeeds; fails at the deadline.
 wait_for() {
     local deadline=$((SECONDS + $1)) what=$2
     shift 2
     until "$@" >/dev/null 2>&1; do
         ((SECONDS < deadline)) || {
-            warn "waited in vain for: $what"
+            warn "timed out waiting for: $what"
             return 1
         }
         sleep 0.02
     done
 }
 
-# start NAME COMMAND... : in the background; its output goes to $work/NAME.log, its id to $started.
+# start NAME COMMAND... : starts a background process; its output goes to $work/NAME.log, its id to $started.
 start() {
     local name=$1
     shift
@@ -76,16 +76,16 @@ stop() {
     wait "$1" 2>/dev/null || true
 }
 
-# in_private_network COMMAND... : runs it where it owns the network, the process ids and /run.
-# Everything that it starts and makes there ends with it, even if it is killed, so that nothing
-# is left behind on the machine. Needs root, or user namespaces for an ordinary user.
+# in_private_network COMMAND... : runs a command in network, process and mount namespaces of its own, with its own
+# /run. All that it starts and makes there ends with it, even if it is killed. Needs root, or user namespaces for
+# an ordinary user.
 in_private_network() {
     need unshare ip
     local flags=(-nm) inside code=0
     ((EUID == 0)) || flags=(-Urnm)
     flags+=(--pid --fork --mount-proc --kill-child)
     can_have_private_network || die "network namespaces are not allowed here: run as root, or allow user namespaces (sysctl kernel.unprivileged_userns_clone=1; in a container: --privileged)"
-    # Not in the foreground: unshare itself lets no signal end it.
+    # In the background, because unshare ignores signals.
     unshare "${flags[@]}" bash -c '
         mount -t tmpfs tmpfs /run && ip link set lo up && exec "$@"' private "$@" &
     inside=$!
@@ -101,7 +101,7 @@ can_have_private_network() {
 }
 
 # nginx_config NAME EVENTS_AND_HTTP : prints a configuration that writes below $work/NAME only.
-# No tcp_nopush: with it small answers wait for the other end's delayed acknowledgement.
+# Without tcp_nopush, which would make small responses wait for the other end's delayed acknowledgement.
 nginx_config() {
     mkdir -p "$work/$1"
     cat <<END
@@ -127,14 +127,14 @@ $2
 END
 }
 
-# run_nginx CONFIG : what to give to `start`. The workers stay who we are: inside a user namespace
-# there is nobody else to become.
+# run_nginx CONFIG : runs nginx; to be given to `start`. The workers keep our user, because a user namespace has no
+# other.
 run_nginx() {
     exec nginx -g "user $(id -un) $(id -gn);" -e "$1.err" -c "$1"
 }
 
-# binaries : builds the daemon and the lab, or takes HEARSAY_BIN and what stands beside it; their
-# paths go to $hearsay and $lab.
+# binaries : builds the daemon and the lab, or takes HEARSAY_BIN and the lab in the same folder; sets $hearsay and
+# $lab to their paths.
 binaries() {
     hearsay=${HEARSAY_BIN:-}
     if [[ -z $hearsay ]]; then

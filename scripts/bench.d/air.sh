@@ -1,8 +1,8 @@
 # The lab's medium against theory and ns-3: one saturated flow over chains of routers without losses.
 # To be sourced by scripts/bench.
-# BENCH_SECONDS (20) of each flow, BENCH_SEEDS ("1 2 3"), BENCH_HOPS ("1 2 4 6 8").
+# BENCH_SECONDS (20): duration of each flow, BENCH_SEEDS ("1 2 3"), BENCH_HOPS ("1 2 4 6 8").
 
-# ns3 HOPS TRAFFIC : what ns-3 gives, in kbit/s of payload; nothing for other lengths.
+# ns3 HOPS TRAFFIC : prints ns-3's figure in kbit/s of payload; nothing for other lengths.
 ns3() {
     awk -F, -v hops="$1" -v traffic="$2" '
         NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
@@ -26,7 +26,7 @@ measure_air() {
     done
 }
 
-# chain HOPS SEED SECONDS : the three flows over one chain; figures go to $work/FLOW.HOPS.
+# chain HOPS SEED SECONDS : runs the three flows over one chain; figures go to $work/FLOW.HOPS.
 chain() {
     "$lab" run chain --scheme end-to-end --set "hops=$1" --set bytes=1000 --seed "$2" --keep --quiet 2>"$work/lab" &
     lab_pid=$!
@@ -34,7 +34,7 @@ chain() {
     inside=$(pgrep -P "$(pgrep -P "$lab_pid")")
     on_router "$1" iperf3 --server --daemon >/dev/null
     wait_for 10 "iperf3 to listen" on_router "$1" sh -c 'ss -Hltn sport = 5201 | grep -q .'
-    # More than fits, so that the sender's queue is never empty.
+    # More than the air carries, so that the sender's queue is never empty.
     flow udp "$1" "$3" --udp --bitrate 7M --length 1460
     flow cubic "$1" "$3" --congestion cubic
     flow reno "$1" "$3" --congestion reno
@@ -50,7 +50,7 @@ on_router() {
     nsenter --target "$inside" --all ip netns exec "router-$router" "$@"
 }
 
-# flow NAME HOPS SECONDS OPTIONS... : from the gateway to the last router.
+# flow NAME HOPS SECONDS OPTIONS... : runs one flow from the gateway to the last router.
 flow() {
     local name=$1 hops=$2 seconds=$3
     shift 3

@@ -1,4 +1,4 @@
-"""Times the first byte of answers: OBJECT COUNT ORIGIN_PORT NAME=KIND:PORT...; prints a table.
+"""Measures the time to the first byte of responses: OBJECT COUNT ORIGIN_PORT NAME=KIND:PORT...; prints a table.
 
 Each contender is asked in turn over one kept-alive connection, so that whatever else the machine
 does falls on all alike. KIND `forward` puts the whole URL into the request line.
@@ -22,7 +22,7 @@ class Contender:
         self.times = []
 
     def ask(self, path):
-        """Seconds from the request's last byte to the answer's first."""
+        """Seconds from the request's last byte to the response's first byte."""
         if self.socket is None:
             self.socket = socket.create_connection(self.address)
             self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

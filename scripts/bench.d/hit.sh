@@ -1,4 +1,4 @@
-# Warm hits per second, side by side. To be sourced by scripts/bench.
+# Cache hits per second of several proxies, side by side. To be sourced by scripts/bench.
 # BENCH_SECONDS (4) a run, BENCH_ROUNDS (3) runs of each, interleaved; BENCH_CONNECTIONS (32).
 
 contenders=(hearsay hearsay-memory squid squid-rock nginx)
@@ -24,7 +24,7 @@ measure_hit() {
     python3 "$parts/hit_table.py" "$work/hits" "${contenders[@]}"
 }
 
-# Every URL twice (some caches keep a thing only then), and half a second of load.
+# Requests every URL twice (some caches store only at the second request), then loads the proxy for half a second.
 warm() {
     local n pass
     for pass in 1 2; do

@@ -41,7 +41,7 @@ resident() { awk -v field="$1:" '$1 == field { printf "%.1f", $2 / 1024 }' "/pro
 
 forget_peak() { echo 5 >"/proc/$pid/clear_refs"; }
 
-# An origin of bytes that never repeat, so that every unit is a new one.
+# An origin whose bytes never repeat, so that every unit is new.
 start_stream() {
     local kept=$started
     start stream taskset -c "$client_core" python3 "$parts/stream_origin.py" "$stream_port"
@@ -65,6 +65,6 @@ slow_clients() {
             --proxy "http://127.0.0.1:${ports[hearsay]}" "http://127.0.0.1:$origin_port/1g" >/dev/null 2>&1 &
         pids+=($!)
     done
-    # Most reach their time limit before the end of the object: that is no failure.
+    # Most clients reach their time limit before the end of the object, which is not a failure.
     wait "${pids[@]}" || true
 }

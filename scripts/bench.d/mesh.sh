@@ -1,7 +1,8 @@
 # MeshCache's schemes on the lab's meshes, with real daemons. To be sourced by scripts/bench.
-# BENCH_SEEDS (5): how many; BENCH_PARTS ("path chains emulab8"): which tables; BENCH_HOPS
+# BENCH_SEEDS (5): number of seeds; BENCH_PARTS ("path chains emulab8"): the tables; BENCH_HOPS
 # ("1 2 3 4 5 6 7 8") and BENCH_LOSSES ("0 0.1 0.2 0.3") of the chains; BENCH_BYTES (1000000) of a file.
-# Results stay in target/bench/mesh. All of it takes about two hours on a quiet machine. Ditto's: `hearsay-lab repro ditto --real`.
+# Results stay in target/bench/mesh. All parts take about two hours on a quiet machine. For Ditto's experiments
+# run `hearsay-lab repro ditto --real`.
 
 tries=3
 
@@ -23,7 +24,7 @@ measure_mesh() {
     ((missed == 0)) || die "$missed runs are missing: the machine was too busy, or they failed"
 }
 
-# A client at the far end of four hops, a second one there, one two hops down the path.
+# A client at the far end of four hops, a second one at the same place, and one two hops from the gateway.
 part_path() {
     local scheme seed
     for scheme in end-to-end ph-thcp; do
@@ -33,14 +34,14 @@ part_path() {
     done
 }
 
-# One connection from end to end, or one for each hop: a cold file at the far end.
+# One connection from end to end, or one for each hop: the far end downloads a file that no router has.
 part_chains() {
     local scheme seed hops loss
     for loss in ${BENCH_LOSSES:-0 0.1 0.2 0.3}; do
         for hops in ${BENCH_HOPS:-1 2 3 4 5 6 7 8}; do
             for scheme in thcp ph-thcp; do
                 for seed in "${seeds[@]}"; do
-                    # Every link loses as much, however long it is.
+                    # Every link has the same loss, whatever its length.
                     one chains "$loss.$hops.$scheme.$seed" chain --scheme "$scheme" --seed "$seed" \
                         --set "hops=$hops" --set "loss=$loss" --set loss_exponent=0
                 done
@@ -49,7 +50,7 @@ part_chains() {
     done
 }
 
-# Every router asks for each of two files twice, in random order.
+# Every router requests each of two files twice, in random order.
 part_emulab8() {
     local scheme seed
     for scheme in end-to-end default thcp ph-thcp; do
@@ -61,7 +62,7 @@ part_emulab8() {
     "$lab" compare "$results"/emulab8/*.json --html "$results/emulab8.html"
 }
 
-# one PART NAME ARGUMENTS... : a run whose result counts; what the machine made late is run again.
+# one PART NAME ARGUMENTS... : makes a run whose result counts; a run that the machine made late is repeated.
 one() {
     local result=$results/$1/$2.json try
     shift 2

@@ -32,7 +32,7 @@ def ratio(values, others):
 
 
 def path_table(runs):
-    """Who asks, in the order of the requests."""
+    """The clients, in the order of the requests."""
     clients = ("first client, 4 hops", "second client there", "client two hops down")
     row("", "end-to-end", "ph-thcp", "ratio", "first byte, s: end-to-end", "ph-thcp", "from")
     row("---", *["--:"] * 5, "---")
@@ -63,7 +63,7 @@ def chains_table(runs):
 
 
 def emulab8_table(runs):
-    """A seed's median or mean is one value. By hops: transfers that were no local hits, too."""
+    """Each seed gives one value, its median or mean. Figures by hops are given without local hits too."""
     of = {scheme: [run for _, run in runs if run["scheme"] == scheme] for scheme in SCHEMES}
     hops = sorted({it["hops"] for _, run in runs for it in run["transfers"]})
     row("scheme", "gateway into the air, MB", "ratio to default", "from origin, MB", "packets a file", "mean (AAT)", "median",
@@ -82,7 +82,7 @@ def emulab8_table(runs):
 
 
 def by_hops(runs, hops, with_local):
-    """Each run's median over clients so many hops away."""
+    """Each run's median over clients that are this many hops away."""
     rates = [[it["kbps"] for it in run["transfers"]
               if it["hops"] == hops and (with_local or it["source"] not in KINDS[:2])] for run in runs]
     return [median(it) for it in rates if it]

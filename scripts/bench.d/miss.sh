@@ -1,5 +1,5 @@
 # What a miss adds to the time to the first byte. To be sourced by scripts/bench.
-# BENCH_REQUESTS (2000) of each, in turn, one at a time, on kept-alive connections.
+# BENCH_REQUESTS (2000): requests to each proxy in turn, one at a time, on kept-alive connections.
 
 measure_miss() {
     local name places=("direct=reverse:$origin_port")
@@ -15,7 +15,7 @@ measure_miss() {
         say ""
         taskset -c "$client_core" python3 "$parts/first_byte.py" "$object" "$count" "$origin_port" "${places[@]}"
     done
-    # Warming up asks too; what matters is that nobody answered from what he had.
+    # The count includes warming up. It shows that no proxy answered from its store.
     local asked=$(($(origin_requests) - before)) wanted=$((2 * count * ${#places[@]}))
     ((asked >= wanted)) || say "INVALID: the origin was asked $asked times, not $wanted"
 }

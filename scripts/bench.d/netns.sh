@@ -1,7 +1,7 @@
 # Routers in namespaces of their own on fast links, and an origin. To be sourced by benchmarks.
 
-# add_nodes NODE... : namespaces that forward. TCP does not pace itself there, as by default with Linux, whatever
-# the machine prefers: bbr's timers cost a sender on a fast link an eighth more. Only reno may be had everywhere.
+# add_nodes NODE... : makes namespaces that forward. Their TCP uses reno, which every kernel permits in namespaces.
+# It does not pace, like Linux's default: bbr's timers would cost a sender on a fast link an eighth more.
 add_nodes() {
     local node
     for node; do
@@ -12,7 +12,7 @@ add_nodes() {
     done
 }
 
-# link NAMESPACE INTERFACE ADDRESS NAMESPACE INTERFACE ADDRESS
+# link NAMESPACE INTERFACE ADDRESS NAMESPACE INTERFACE ADDRESS : makes a link between two namespaces.
 link() {
     ip link add "$2" netns "$1" type veth peer name "$5" netns "$4"
     ip -n "$1" addr add "$3/30" dev "$2"
@@ -26,10 +26,10 @@ start_stream_origin() {
     wait_for 10 "the origin" ip netns exec gateway curl -sfo /dev/null --noproxy '*' http://198.51.100.2/1/1
 }
 
-# has_route NODE : whether it knows the way to the gateway.
+# has_route NODE : whether its daemon has a route to the gateway.
 has_route() { "$hearsay" status --json --control "$work/$1.control" | grep -q '"next_hop"'; }
 
-# start_daemon NODE ARGUMENTS... : with a store of its own, its peers behind wl0; its number is in daemon.
+# start_daemon NODE ARGUMENTS... : starts a daemon with a store of its own and peers on wl0; sets daemon[NODE].
 start_daemon() {
     local node=$1
     say "name = \"$node\"" >"$work/$node.toml"

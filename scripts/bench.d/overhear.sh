@@ -1,5 +1,5 @@
-# What overhearing costs: two routers on a wire that everybody hears (veth and a bridge that floods, no radio), one of
-# them fetching at a fixed rate, and a third that listens: its processor time, and what was dropped. The third verifies
+# The cost of overhearing: processor time and dropped packets of a router that listens. Two other routers are on a
+# shared wire (veth and a bridge that floods, no radio), and one of them fetches at a fixed rate. The listener verifies
 # and stores what it hears. To be sourced by scripts/bench.
 # BENCH_OVERHEAR_MB (256), BENCH_OVERHEAR_RATE (12500000 bytes a second: 100 Mbit/s), BENCH_ROUNDS (3).
 
@@ -22,8 +22,8 @@ measure_overhear() {
     for ((round = 1; round <= rounds; round++)); do measure_round "$round"; done
 }
 
-# o --- gateway --- br0 --- access --- client, and the listener twice on br0: with its own interface and with its ear.
-# Packets are as long as on the air: nobody joins or splits them.
+# o --- gateway --- br0 --- access --- client. The listener is on br0 twice: with its mesh interface, and with the
+# interface that it captures on. Packets are as long as on the air: segmentation offload is off.
 lay_wire() {
     ip link add br0 type bridge ageing_time 0
     ip link set br0 up
@@ -39,7 +39,7 @@ lay_wire() {
     ip -n ear route add default via 10.77.0.1
 }
 
-# plug NAMESPACE INTERFACE [ADDRESS] : to the bridge.
+# plug NAMESPACE INTERFACE [ADDRESS] : connects an interface to the bridge.
 plug() {
     ip link add "$1-$2" gso_max_segs 1 gro_max_size 1500 type veth peer name "$2" netns "$1"
     ip link set "$1-$2" master br0 up
@@ -47,7 +47,7 @@ plug() {
     [[ -z ${3:-} ]] || ip -n "$1" addr add "$3" dev "$2"
 }
 
-# start_node NODE [deaf]
+# start_node NODE [deaf] : starts its daemon; with "deaf" it does not overhear.
 start_node() {
     local extra=(--listen 127.0.0.1:3128)
     [[ $1 == access ]] && extra=(--listen 10.78.0.1:3128)
@@ -55,13 +55,13 @@ start_node() {
     start_daemon "$1" "${extra[@]}"
 }
 
-# fetch MIB NUMBER : prints seconds.
+# fetch MIB NUMBER : downloads an object, and prints the seconds it took.
 fetch() {
     ip netns exec client curl -sSf -o /dev/null -w '%{time_total}\n' --limit-rate "$rate" --noproxy '' \
         --proxy http://10.78.0.1:3128 "http://198.51.100.2/$1/$2"
 }
 
-# ticks : processor time of the listener so far, in hundredths of a second: all of it, and its capture's.
+# ticks : prints the listener's processor time so far, in hundredths of a second: the whole process, then its capture.
 ticks() {
     local all capture
     all=$(awk '{ print $14 + $15 }' "/proc/${daemon[ear]}/stat")
@@ -69,7 +69,7 @@ ticks() {
     say "$all ${capture:-0}"
 }
 
-# counter NAME : of the listener.
+# counter NAME : prints a counter of the listener.
 counter() { "$hearsay" status --json --control "$work/ear.control" | grep -o "\"$1\": *[0-9]*" | head -1 | grep -o '[0-9]*$'; }
 
 measure_round() {

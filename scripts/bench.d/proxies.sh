@@ -5,7 +5,7 @@ origin_port=8080
 proxy_core=0
 client_core=1
 
-# kind and port of each contender. A forward proxy is told the whole URL, a reverse proxy a path.
+# Kind and port of each contender. A forward proxy gets the whole URL, a reverse proxy a path.
 declare -A kinds=([hearsay]=forward [hearsay-memory]=forward [squid]=forward [squid-rock]=forward [nginx]=reverse)
 declare -A ports=([hearsay]=3128 [hearsay-memory]=3129 [squid]=3140 [squid-rock]=3141 [nginx]=8081)
 
@@ -28,7 +28,7 @@ start_origin() {
         die "the origin did not start: $(tail -n 5 "$work/origin.log")"
 }
 
-# start_proxy NAME : one of the contenders; until it answers.
+# start_proxy NAME : starts one of the contenders, and waits until it answers.
 start_proxy() {
     case $1 in
     hearsay) start_hearsay "$1" "$work/store" 16GiB ;;
@@ -47,7 +47,7 @@ cache_dir rock $work/rock 2048"
         die "$1 did not start: $(tail -n 20 "$work/$1.log")"
 }
 
-# ask NAME PATH [CURL OPTION]... : one request through a contender.
+# ask NAME PATH [CURL OPTION]... : sends one request through a contender.
 ask() {
     local name=$1 path=$2
     shift 2
@@ -62,8 +62,8 @@ start_hearsay() {
     start "$1" taskset -c "$proxy_core" "$hearsay" run --listen "127.0.0.1:${ports[$1]}" --store "$2" --store-size "$3" --control "$work/$1.control"
 }
 
-# Debian's squid, without what would slow it: no access log, no ICMP. It is unknown where it keeps
-# its sockets unless it may use /run/squid; in our private /run that is made here.
+# Debian's squid, without features that slow it: no access log, no ICMP. It needs /run/squid for its sockets,
+# which is made here in our private /run.
 start_squid() {
     mkdir -p /run/squid
     cat >"$work/$1.conf" <<END
@@ -108,5 +108,5 @@ start_nginx() {
     start "$1" taskset -c "$proxy_core" bash -c '. "$0/scripts/lib.sh"; run_nginx "$1"' "$root" "$work/$1.conf"
 }
 
-# origin_requests : how many the origin has answered so far.
+# origin_requests : prints how many requests the origin has answered so far.
 origin_requests() { wc -l <"$work/origin.asked"; }

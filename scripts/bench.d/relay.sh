@@ -1,5 +1,5 @@
-# A relay between two others on fast links (veth, no radio): what it carries for each second of a processor, what
-# is said beside the units, and its memory with many transfers at once. To be sourced by scripts/bench.
+# A relay between two other routers on fast links (veth, no radio): bytes per second of processor time, bytes of
+# messages other than units, and memory with many transfers at once. To be sourced by scripts/bench.
 # BENCH_RELAY_MB (1024), BENCH_ROUNDS (3), BENCH_CLIENTS (100), BENCH_CLIENT_MB (4), BENCH_CLIENT_RATE (1M).
 
 relay_mb=${BENCH_RELAY_MB:-1024}
@@ -25,7 +25,7 @@ measure_relay() {
     many_at_once
 }
 
-# o --- gateway --- relay --- access --- client: what a router fetches for itself is not for its peers
+# o --- gateway --- relay --- access --- client
 lay_links() {
     add_nodes o gateway relay access client
     link o up0 198.51.100.2 gateway up0 198.51.100.1
@@ -46,16 +46,16 @@ start_node() {
     start_daemon "$1" "${extra[@]}"
 }
 
-# fetch NAME MIB NUMBER : prints seconds.
+# fetch NAME MIB NUMBER : downloads an object, and prints the seconds it took.
 fetch() {
     ip netns exec client curl -sSf -o /dev/null -w '%{time_total}\n' --noproxy '' \
         --proxy http://10.78.0.1:3128 "http://198.51.100.2/$2/$3"
 }
 
-# ticks NODE : processor time of its daemon so far, in hundredths of a second.
+# ticks NODE : prints its daemon's processor time so far, in hundredths of a second.
 ticks() { awk '{ print $14 + $15 }' "/proc/${daemon[$1]}/stat"; }
 
-# counter NODE NAME
+# counter NODE NAME : prints a counter of its daemon.
 counter() { "$hearsay" status --json --control "$work/$1.control" | grep -o "\"$2\": *[0-9]*" | head -1 | grep -o '[0-9]*$'; }
 
 measure_round() {

@@ -1,4 +1,4 @@
-"""One attack on a router, and what an honest client beside it sees.
+"""Runs one attack on a router, and measures what an honest client sees meanwhile.
 
     siege.py origin ADDRESS PORT
     siege.py ATTACK PID PROXY ORIGIN SECONDS [COMMAND...]
@@ -29,7 +29,7 @@ PATIENCE = 5.0
 
 
 def descriptors(wanted=20000):
-    """As many files as we may have, up to what is wanted."""
+    """Raises the limit of open files as far as permitted."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
@@ -39,7 +39,7 @@ def descriptors(wanted=20000):
 
 
 async def answer(reader, writer):
-    """/warm and /large may be kept, whatever stands behind them; /never is not answered, nor is any body."""
+    """/warm and /large may be stored, whatever follows them in the path; /never gets no answer, nor does a request with a body."""
     try:
         while True:
             head = await reader.readuntil(b"\r\n\r\n")
@@ -51,7 +51,7 @@ async def answer(reader, writer):
                 b"HTTP/1.1 200 OK\r\nCache-Control: public, max-age=86400\r\n"
                 b"Content-Length: %d\r\n\r\n" % length
             )
-            # Each block is another one, so that nothing is stored twice.
+            # Each block is different, so that no unit is stored twice.
             for block in range(length // WARM):
                 begin = b"%s %d " % (path, block)
                 writer.write((begin + os.urandom(WARM))[:WARM])
@@ -62,7 +62,7 @@ async def answer(reader, writer):
         writer.close()
 
 
-# Attacks: each is given where the proxy is and keeps its sockets until it is ended.
+# Attacks: each gets the proxy's address, and keeps its sockets open until it is ended.
 
 
 class Crowd:
@@ -73,7 +73,7 @@ class Crowd:
         self.held = []
 
     async def connect(self, **options):
-        """A connection that is held; None if it is refused."""
+        """Opens a connection and keeps it; None if it is refused."""
         source = (CROWD[len(self.held) % len(CROWD)], 0)
         try:
             sock = socket.socket()
@@ -89,7 +89,7 @@ class Crowd:
             return None
 
     async def send(self, sock, data):
-        """All of it, unless the other side will not have it."""
+        """Sends all of it, unless the other side refuses."""
         try:
             loop = asyncio.get_running_loop()
             await asyncio.wait_for(loop.sock_sendall(sock, data), 3600)
@@ -118,7 +118,7 @@ async def nothing(sock, number):
 
 
 async def idle(crowd, origin):
-    """2,048 connections that say nothing, and as many again."""
+    """2,048 connections that send nothing, and then 2,048 more."""
     for _ in range(2):
         await crowd.each(2048, nothing)
 
@@ -131,7 +131,7 @@ async def half_heads(crowd, origin):
 
 
 async def no_readers(crowd, origin):
-    """2,000 clients that ask for a large object and read nothing."""
+    """2,000 clients that request a large object and read nothing."""
     ask = get(origin, "/large")
     await crowd.each(2000, lambda sock, number: crowd.send(sock, ask), SO_RCVBUF=4096)
 
@@ -150,7 +150,7 @@ async def slow_bodies(crowd, origin):
 
 
 async def leavers(crowd, origin):
-    """500 clients that ask for what is never answered and leave, over and over."""
+    """500 clients that request a URL that gets no answer and leave, over and over."""
 
     async def leave(sock, number):
         await crowd.send(sock, get(origin, f"/never{time.monotonic_ns()}"))
@@ -163,7 +163,7 @@ async def leavers(crowd, origin):
 
 
 async def names(crowd, origin):
-    """2,000 requests for as many hosts, whose names nobody resolves."""
+    """2,000 requests for 2,000 hosts, whose names do not resolve."""
     ask = lambda number: get(f"host{number}.invalid", "/")
     await crowd.each(2000, lambda sock, number: crowd.send(sock, ask(number)))
 
@@ -180,17 +180,17 @@ ATTACKS = {
 
 
 async def attack(name, proxy, origin):
-    """Runs one, and holds what it has until it is ended."""
+    """Runs one attack, and keeps its connections until it is ended."""
     crowd = Crowd(proxy)
     await ATTACKS[name](crowd, origin)
     await asyncio.sleep(3600)
 
 
-# What it comes to
+# Measurements
 
 
 class Peak:
-    """The most that the daemon and TCP take, in bytes: TCP of the whole machine, as sockstat has it in each
+    """The largest memory use of the daemon and of TCP, in bytes: TCP's of the whole machine, from sockstat in each
     namespace, and of the router's own connections; the daemon and those together."""
 
     def __init__(self, pid):
@@ -198,7 +198,7 @@ class Peak:
         self.resident = self.tcp = self.own = self.both = 0
 
     def look(self):
-        """False if the daemon is not there."""
+        """Measures once; False if the daemon has ended."""
         try:
             resident = field(f"/proc/{self.pid}/status", "VmRSS:", 1) * 1024
             tcp = field(f"/proc/{self.pid}/net/sockstat", "TCP:", 10) * os.sysconf("SC_PAGE_SIZE")
@@ -209,7 +209,7 @@ class Peak:
         return True
 
     def look_closely(self):
-        """What the connections of the router alone take: received, sent, and set aside for either."""
+        """Memory of the router's connections alone: received data, sent data, and memory reserved for both."""
         command = ["nsenter", "-t", str(self.pid), "-n", "ss", "-tmnHO"]
         listed = subprocess.run(command, capture_output=True, text=True).stdout
         own = sum(
@@ -221,18 +221,18 @@ class Peak:
 
 
 def signed(number):
-    """What is set aside for a connection may be less than nothing for a moment; ss shows it without a sign."""
+    """Reserved memory can be negative for a moment; ss prints it as an unsigned number."""
     return number - 2**32 if number >= 2**31 else number
 
 
 def field(path, line, number):
-    """A number in a line of a file that begins so."""
+    """The number in a file's line that begins with this text."""
     with open(path, encoding="ascii") as lines:
         return int(next(it for it in lines if it.startswith(line)).split()[number])
 
 
 async def honest(proxy, origin):
-    """Seconds to the first byte of an answer that is whole and right; None if it was not."""
+    """Seconds to the first byte of a complete and right response; None if it was not."""
     began = time.monotonic()
     try:
         async with asyncio.timeout(PATIENCE):
@@ -251,7 +251,7 @@ async def honest(proxy, origin):
 
 
 async def watch(peak, proxy, origin, seconds):
-    """What the honest client saw, and whether the daemon was there to the end."""
+    """What the honest client saw, and whether the daemon survived."""
     asked, end = [], time.monotonic() + seconds
     alive = True
     while alive and time.monotonic() < end:

@@ -1,5 +1,5 @@
-# Attacks on a router's daemon: what it takes of memory, with what the kernel keeps for its connections, and what
-# an honest client beside it sees. To be sourced by scripts/bench.
+# Attacks on a router's daemon: its memory, the kernel's memory for its connections, and what an honest client
+# sees meanwhile. To be sourced by scripts/bench.
 # BENCH_ATTACKS ("nothing idle half-heads no-readers slow-bodies leavers names peers"), BENCH_SECONDS (15),
 # BENCH_MEMORY (16MiB); BENCH_OVERHEAR=1: with overhearing on; HEARSAY_BIN: another daemon.
 
@@ -21,7 +21,7 @@ measure_siege() {
     for attack in $attacks; do one_attack "$attack"; done
 }
 
-# client (eleven addresses) --- router --- o; strangers are the router's neighbours in the mesh.
+# client (eleven addresses) --- router --- o; attacking peers are the router's neighbours in the mesh.
 lay_siege() {
     add_nodes o router client strangers
     link o up0 198.51.100.2 router up0 198.51.100.1
@@ -38,7 +38,7 @@ lay_siege() {
     ip -n router route add default via 198.51.100.2
 }
 
-# one_attack NAME : on a daemon that has just begun.
+# one_attack NAME : runs an attack on a daemon that has just started.
 one_attack() {
     local more=() attacker=()
     [[ -z ${BENCH_OVERHEAR:-} ]] || more=(--mesh wl0 --overhear wl0)
