@@ -243,6 +243,7 @@ impl Program for Router {
             Event::Readable(id) if self.fetches.has(id) => {
                 self.fetches.ready(now, host, id, false, inputs);
             }
+            // The socket was closed here, but its peer still sends.
             Event::Readable(id) => discard(now, host, id),
             Event::Writable(id) if self.links.has(id) => self.links.ready(now, host, id, false),
             Event::Writable(id) if self.callers.has(id) => self.callers.writable(id),
@@ -277,6 +278,7 @@ impl Program for Router {
     fn rerouted(&mut self, now: Instant, host: &mut Host, routes: &mut Routes) {
         let Some(station) = host.addresses().first().and_then(|it| machine(*it)) else { return };
         let table = way::table(routes, station, self.gateway);
+        // A router without peers always sends its requests to origins directly.
         if self.has_peers && table != self.table {
             self.table = table.clone();
             self.fetches.follow(now, host, &table);

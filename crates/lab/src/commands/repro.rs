@@ -70,6 +70,7 @@ fn repeat(experiment: &'static Experiment, args: &Repro) -> Result<(), Failure> 
     let name =
         if args.real { format!("{}-real", experiment.name) } else { experiment.name.to_owned() };
     let points = plan.played().map_err(Failure::failed)?;
+    // The provenance names every setting, so that each point can be run again.
     let settings: Vec<_> = points.iter().filter_map(|it| it.setting.clone()).collect();
     let provenance = Provenance::new(origin(), &settings, 1..=plan.seeds());
     let made = match args.real {

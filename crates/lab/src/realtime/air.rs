@@ -159,11 +159,13 @@ impl Work {
                 }
             }
             if !asked[0].revents().is_empty() {
+                // One byte asks for a snapshot. The end of the pipe ends the thread.
                 match questions.read(&mut [0]) {
                     Ok(1) if answer.send(self.snapshot()).is_ok() => {}
                     _ => return,
                 }
             }
+            // Backwards, because `swap_remove` moves the last entry to the removed place.
             for place in (0..ports_asked.len()).rev() {
                 let (port, events) = (ports_asked[place], asked[place + 1].revents());
                 if events.contains(PollFlags::IN) {
@@ -194,6 +196,7 @@ impl Work {
         let now = self.now();
         self.engines.medium.handle_timeout(now);
         self.drain(ports);
+        // Each direction of the uplink ends at the opposite interface, so the interfaces are reversed.
         for (pipe, tap) in self.engines.uplink.iter_mut().zip(ports.uplink.iter().rev()) {
             while let Some((due, frame)) = pipe.receive(now) {
                 tap.send(frame.bytes());
@@ -229,6 +232,7 @@ impl Work {
                 }
                 Output::Done { payload, tries, .. } => {
                     match payload.carries() {
+                        // A frame that found the queue full was never on the air.
                         Carries::Ip => *ip_packets += u64::from(tries > 0),
                         Carries::Routing => *routing_packets += u64::from(tries > 0),
                         Carries::Other => {}

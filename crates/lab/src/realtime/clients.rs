@@ -70,6 +70,7 @@ pub fn run(plan: Plan<'_>, ended: impl Fn(&Transfer) + Sync) -> Vec<Transfer> {
             };
             let due = began + stagger * number as u32;
             std::thread::sleep(due.saturating_duration_since(Instant::now()));
+            // The channel is a semaphore: it blocks while the largest number of transfers is running.
             places.send(()).expect("the other end is here too");
             let (fetch, place) = (&fetch, &place);
             scope.spawn(move || {
@@ -102,6 +103,7 @@ fn fetch(plan: Plan<'_>, number: usize) -> Transfer {
     let counted = (scheme.overhears() && got.failure.is_none())
         .then(|| overheard::bytes(scenario, &programs.hearsay, request.receiver, &url))
         .flatten();
+    // The difference is what the gateway gave during this transfer.
     let from_gateway = before.and_then(|before| given()?.checked_sub(before));
     let bytes_by_source = match counted {
         Some(counted) => {

@@ -84,6 +84,7 @@ pub fn build(scenario: &Scenario, mut built: impl FnMut()) -> io::Result<Ports> 
     let mut mesh = Vec::new();
     let mut monitor = Vec::new();
     for router in routers {
+        // A TAP device must be made inside its namespace: it stays there, and its other end is ours.
         let (wl0, mon0) = within(&address::router(scenario, router), || {
             let taps = (Tap::new("wl0", Kind::Ethernet)?, Tap::new("mon0", Kind::Monitor)?);
             sysctl(&MESH_SETTINGS)?;

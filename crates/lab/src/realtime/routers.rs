@@ -165,6 +165,7 @@ pub fn start_hearsay(
 ) -> io::Result<Vec<Background>> {
     let mut rings = BTreeMap::<_, Vec<_>>::new();
     for router in 0..scenario.routers.len() {
+        // A router without a route is in the last ring.
         let is_alone = scenario.path(router).is_empty();
         let ring = if scheme.selection().is_some() {
             (is_alone, scenario.hops(router))
@@ -178,6 +179,7 @@ pub fn start_hearsay(
         for router in &ring {
             daemons.push(start_one(scenario, scheme, hearsay, *router)?);
         }
+        // All daemons of a ring start at once; the next ring starts when these are ready.
         for router in ring {
             let what = format!("hearsay on router {} is ready", scenario.routers[router].name);
             wait_for(&what, DAEMONS_TIMEOUT, &mut daemons, || {

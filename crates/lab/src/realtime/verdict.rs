@@ -29,6 +29,7 @@ pub fn result(
     units_cut: u64,
     wall: Duration,
 ) -> RunResult {
+    // The counters also cover the time before the transfers, which does not count.
     let late = after.late.since(&before.late);
     let (late, longest) = (late.quantile(0.99), late.quantile(1.0));
     let sum = |count: fn(&Report) -> u64| {

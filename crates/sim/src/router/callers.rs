@@ -218,6 +218,7 @@ impl Callers {
             return;
         }
         let Some(head) = caller.waiting.pop_front() else { return };
+        // Without memory for another response the connection is closed.
         let Some(window) = self.admission.begin(now, caller.slot) else {
             return self.leave(now, host, socket, inputs);
         };
@@ -247,6 +248,7 @@ impl Callers {
         self.exchanges.insert(id, socket);
         inputs.push_back(Input::Client(ClientInput::Request(id, Box::new(request))));
         inputs.push_back(Input::Client(ClientInput::Credit(id, window)));
+        // The new exchange takes memory, for which admission may close idle connections.
         self.make_room(now, host, inputs);
     }
 

@@ -110,9 +110,11 @@ impl Fetches {
                     socket,
                     reader,
                     request: head(&fetch),
+                    // A kept connection may already be closed at the origin.
                     is_repeatable: is_open,
                     is_open,
                     grants: Grants::default(),
+                    // A kept connection is open, so the wait is for the head.
                     until: Some(now + if is_open { HEAD_MAX } else { DIAL_MAX }),
                     keeps: false,
                     is_ended: false,

@@ -112,6 +112,7 @@ impl<'a> Mesh<'a> {
         let routers = (0..count).map(|router| {
             let intercepts = intercepts(scenario, scheme, router);
             if scheme.selection().is_none() && intercepts.is_empty() {
+                // A router that neither intercepts nor has peers has nothing for an engine to do.
                 return Ok(Member::Plain);
             }
             let settings = Settings {
@@ -187,6 +188,7 @@ impl<'a> Mesh<'a> {
             };
             match (self.world.program(router), asked) {
                 (Member::Router(it), Some(asked)) => it.knows(IpAddr::V4(address(asked))),
+                // A router without an engine, or without a peer to ask, has nothing to wait for.
                 _ => true,
             }
         })

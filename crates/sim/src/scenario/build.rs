@@ -83,6 +83,7 @@ impl<'a> Builder<'a> {
         let changes = self.changes(&tree)?;
         let workload = workload(&self.file.settings, trace);
         self.check_load(&workload, receivers.len())?;
+        // Reports show the receivers by name, even if the file does not give them.
         let names = receivers.iter().map(|it| self.routers[*it].name.clone());
         self.file.settings.receivers = Some(names.collect());
         let settings = &self.file.settings;

@@ -160,6 +160,7 @@ impl Changes {
                 "`mobility` changes the routes, and `routes` gives them: leave one out".to_owned()
             );
         }
+        // Random places come with a square; fixed places do not.
         let side_m = match (keys.walk_m, layout) {
             (0.0, Layout::Random) => settings.area_m,
             (0.0, _) if moves => {
@@ -204,6 +205,7 @@ impl Changes {
             Mobility::None if !self.movers.is_empty() => {
                 return Err("`movers` do not move: set `mobility`, or leave them out".to_owned());
             }
+            // The gateway stays where its uplink is, unless `movers` names it.
             Mobility::Waypoint if self.movers.is_empty() => {
                 self.movers = (0..self.places_m.len()).filter(|it| *it != gateway).collect();
             }

@@ -99,6 +99,7 @@ impl Setup {
             ended[number] = Some(end);
         }
         let mut routes = world.routes().clone();
+        // A flow that has just begun is not expected to have delivered data yet.
         let enough = FLOW_MIN.min(self.lasts);
         for (number, flow) in flows.iter().enumerate() {
             let had = world.now() - flow.starts;
@@ -107,6 +108,7 @@ impl Setup {
                 Some(end) => words(end),
                 None if had == Duration::ZERO => "it never began, as the run was over",
                 None if silent && had >= enough => "nothing arrived",
+                // No route is left, although the flow may have delivered data before.
                 None if is_apart(&mut routes, flow.from, flow.to) => "it was cut off",
                 None => continue,
             };
@@ -152,6 +154,7 @@ impl Setup {
                 outcome.failed.push(what + cause(&mut routes, fetching.server, machine));
             }
         }
+        // In a short run no client may have waited long enough to count as failed.
         if got == 0 && outcome.failed.is_empty() {
             let clients = fetching.clients.len();
             outcome.failed.push(format!("none of {clients} clients got anything"));

@@ -20,6 +20,7 @@ impl<P: Program> World<P> {
                     self.drain(machine);
                 }
             }
+            // Overheard packets come after all packets that are for a machine.
             let machine = if let Some((machine, packet)) = self.overheard.pop_front() {
                 let Machine { host, program, .. } = &mut self.machines[machine];
                 program.overhear(self.now, host, &packet);
@@ -46,6 +47,7 @@ impl<P: Program> World<P> {
             self.send(machine, packet);
         }
         let Machine { host, program, .. } = &self.machines[machine];
+        // Only now is the machine quiescent, so its timers are final.
         let due = host.poll_timeout().into_iter().chain(program.poll_timeout()).min();
         self.due.set(machine, due);
     }
@@ -114,6 +116,8 @@ impl<P: Program> World<P> {
                     if let Some(watch) = &mut self.watch {
                         watch.data(&frame, payload, by);
                     }
+                    // A retransmission whose acknowledgement was lost is received again, but delivered
+                    // once.
                     for heard in by.iter().filter(|it| it.is_new) {
                         let at = Destination::Station(heard.by);
                         let machine = usize::from(heard.by.0);
@@ -130,8 +134,10 @@ impl<P: Program> World<P> {
                     }
                 }
                 Output::Done { from, payload, outcome, tries, .. } => {
+                    // A packet that found the queue full was never on the air.
                     self.counters.packets_sent += u64::from(tries > 0);
                     let sender = usize::from(from.0);
+                    // The connection may have held back small segments behind this packet.
                     if self.machines[sender].host.leave_queue(&payload) {
                         self.relieved.push(sender);
                     }

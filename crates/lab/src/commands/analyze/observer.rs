@@ -62,7 +62,7 @@ impl Observer {
         }
     }
 
-    /// Drops the chunks that the engine gives; it has counted them.
+    /// Counts chunks whose head was heard. Complete chunks are dropped: the engine has counted them.
     fn drain(&mut self) {
         while let Some(output) = self.engine.poll_output() {
             if let Output::Begun { total, .. } = output {

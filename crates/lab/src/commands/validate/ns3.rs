@@ -69,7 +69,7 @@ fn build(folder: &Path) -> Result<PathBuf, Failure> {
     let said = String::from_utf8_lossy(&built.stderr);
     let why = said.lines().find(|line| line.contains("error") || line.contains("cannot find"));
     let why = why.or(said.lines().next()).unwrap_or("c++ does not say why");
-    Err(Failure::refused(format!("no program of ns-3 can be built: {why}\n{NEXT}")))
+    Err(Failure::refused(format!("the program for ns-3 cannot be built: {why}\n{NEXT}")))
 }
 
 /// The output of each case with each seed; the runs of a case are adjacent.

@@ -80,6 +80,8 @@ impl Host {
             self.sockets.mark_busy(index);
             return None;
         }
+        // The segment belongs to no connection. A listener or an interception may accept it; otherwise it
+        // is refused if it was for this host, or forwarded.
         let ours = self.addresses.contains(to.ip());
         let wanted = match ours {
             true => self.listening.contains(&to.port()),

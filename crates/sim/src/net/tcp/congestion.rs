@@ -90,10 +90,12 @@ impl Congestion {
             return self.duplicate_in_ns3(una, flight, sent);
         }
         if self.recovering {
+            // Each further duplicate shows that a segment has left the network (RFC 5681, section 3.2, step 4).
             self.window = self.window.saturating_add(self.mss);
             return false;
         }
         self.duplicates = self.duplicates.saturating_add(1);
+        // Duplicates of data sent before the last recovery or timeout start no new one.
         if self.duplicates != DUPLICATES || !before(self.recover, una) {
             return false;
         }
@@ -165,6 +167,8 @@ impl Congestion {
             return Progress::Whole;
         }
         if before(una, self.recover) {
+            // A partial acknowledgement deflates the window by what it acknowledges, and lets one segment
+            // out (RFC 6582, section 3.2, step 3).
             let first = std::mem::take(&mut self.first_partial);
             let again = if acked >= self.mss { self.mss } else { 0 };
             self.window = (self.window.saturating_sub(acked) + again).max(self.mss);
@@ -190,6 +194,7 @@ impl Congestion {
     /// The retransmission timer expired with `flight` bytes in flight; `again` says that it expired for the
     /// same segment before.
     pub fn timed_out(&mut self, flight: u32, sent: u32, again: bool) {
+        // A second timeout for the same segment keeps the threshold (RFC 5681, section 3.1).
         if !again {
             self.threshold = self.half_of(flight.saturating_sub(self.guessed()));
         }

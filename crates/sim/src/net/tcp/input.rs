@@ -110,6 +110,7 @@ impl Connection {
         let next = self.input.next();
         let right = if before(self.advertised, next) { next } else { self.advertised };
         let len = segment.sequence_len();
+        // A segment beyond the window is only acknowledged (RFC 9293, section 3.10.7.4).
         if before(right, segment.seq) {
             self.ack_due = true;
             return;
@@ -118,6 +119,7 @@ impl Connection {
         let repeated = len > 0 && !before(next, segment.seq.wrapping_add(len));
         self.ack_due |= repeated;
         if self.state == State::SynReceived {
+            // Only the acknowledgement of our SYN completes the handshake.
             if segment.ack != self.iss.wrapping_add(1) {
                 self.reset = Some(segment.ack);
                 return;
@@ -129,6 +131,7 @@ impl Connection {
         }
         match self.state {
             State::Closed => return,
+            // The peer still sends, so the wait for its FIN starts again.
             State::FinWait2 => self.leave_at = Some(now + self.config.fin_wait),
             State::TimeWait if repeated => self.leave_at = Some(now + self.config.time_wait),
             _ => {}
@@ -141,6 +144,7 @@ impl Connection {
     /// Handles the acknowledgement number. Returns whether the rest of the segment should be processed.
     fn handle_ack(&mut self, now: Instant, segment: &Segment) -> bool {
         let ack = segment.ack;
+        // The peer acknowledges data that we never sent.
         if before(self.sent, ack) {
             self.ack_due = true;
             return false;
@@ -148,6 +152,7 @@ impl Connection {
         if before(ack, self.una) {
             return true;
         }
+        // An answer to a probe proves that the peer is alive, even if its window stays closed.
         if self.probes > 0 {
             self.tries = 0;
         }
@@ -246,11 +251,14 @@ impl Connection {
         let room = ahead(seq, right) as usize;
         let whole = payload.len() - known as usize <= room;
         payload = payload.slice(known as usize..payload.len().min(known as usize + room));
+        // A FIN whose data does not fit in the window is dropped with that data; the peer sends it again.
         if flags.has(Flags::FIN) && whole {
             self.fin_at = Some(seq.wrapping_add(payload.len() as u32));
         }
         let arrival =
             if payload.is_empty() { Arrival::Early } else { self.input.insert(seq, payload) };
+        // Data in order may be acknowledged later. A gap, or data that fills one, is acknowledged at once,
+        // because the sender recovers by these acknowledgements (RFC 5681, section 4.2).
         if arrival == Arrival::Next {
             self.unacked += 1;
             self.ack_due |= self.owes_ack() && self.readable() >= self.gathers;

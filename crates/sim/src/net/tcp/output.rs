@@ -32,6 +32,7 @@ impl Connection {
         self.next = self.iss.wrapping_add(1);
         let mut syn = self.make(now, self.iss, flags, Bytes::new());
         syn.mss = Some(self.config.mss);
+        // The first SYN acknowledges nothing.
         if !answer {
             (syn.ack, syn.window) = (0, self.config.receive_buffer);
         }
@@ -43,6 +44,7 @@ impl Connection {
         self.resend = false;
         let flight = self.sent.wrapping_sub(self.una);
         let len = self.output.len().min(self.mss).min(flight);
+        // A repeated segment gives no round-trip time.
         match self.config.recovery {
             Recovery::Standard => self.rtt.sent_again(),
             Recovery::Ns3 => self.rtt.one_sent_again(self.una.wrapping_add(len)),
@@ -59,11 +61,13 @@ impl Connection {
         if unsent == 0 && !fin_due {
             return None;
         }
+        // After an idle time longer than a timeout the window is reduced.
         if flight == 0 && now - self.last_sent > self.rtt.rto() {
             self.congestion.idle(self.config.initial_window);
         }
         let usable = self.congestion.allowed().min(self.window).saturating_sub(flight);
         let len = unsent.min(usable).min(self.mss);
+        // A probe sends what little fits in the window, or one byte beyond it if nothing fits.
         let probe = std::mem::take(&mut self.probe);
         let forced = probe && len > 0;
         if !forced && !self.worth_sending(unsent, len, flight) {

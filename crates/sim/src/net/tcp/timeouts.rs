@@ -17,6 +17,8 @@ impl Connection {
         let due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
         if due(self.leave_at) {
             self.leave_at = None;
+            // In FIN-WAIT-2 the peer has never closed. In TIME-WAIT, or while waiting for the last read,
+            // the connection is done.
             if self.state == State::FinWait2 {
                 self.finish(End::TimedOut);
             } else {
@@ -46,6 +48,7 @@ impl Connection {
             self.rtt.back_off();
             self.send_syn_again();
         } else if self.window == 0 || self.next == self.una {
+            // With nothing in flight or a closed window, the window is probed instead of retransmitting.
             self.next = self.una;
             self.probe = true;
             self.probes += 1;
