@@ -9,7 +9,7 @@ use sim::scenario::Scenario;
 /// Keys whose values the paper gives.
 const STATED: [&str; 4] = ["gateway", "bytes", "phy", "stagger_s"];
 /// Keys that have an entry of their own below.
-const TOLD: [&str; 12] = [
+const OWN_ENTRY: [&str; 12] = [
     "receivers",
     "order",
     "routing",
@@ -34,7 +34,7 @@ pub(super) fn parameters() -> Vec<Parameter> {
     };
     let mut all = of_medium(&both);
     all.extend(of_what_is_looked_at());
-    all.extend(keys(&testbeds, &STATED, &TOLD));
+    all.extend(keys(&testbeds, &STATED, &OWN_ENTRY));
     all
 }
 

@@ -63,7 +63,7 @@ fn observers(samples: &Samples, testbed: &Testbed) -> Vec<Comparison> {
         expected,
         standing,
     };
-    let told = |what: &str, ours| row(what, ours, Expectation::Nothing, Standing::Predicted);
+    let shown = |what: &str, ours| row(what, ours, Expectation::Nothing, Standing::Predicted);
     let best = "chunks_reconstructed_by_best_20pct_observers";
     let overhead = "memory_overhead_of_60pct_observers_below";
     let (any, half) = ("observers_reconstructing_any", "observers_reconstructing_over_half");
@@ -99,16 +99,16 @@ fn observers(samples: &Samples, testbed: &Testbed) -> Vec<Comparison> {
             paper("ditto-32KB", overhead),
             BY_PLACES,
         ),
-        told(
+        shown(
             "8 KiB, among those that heard anything, 60 % below",
             heard.quantile_of_hearers(OVERHEAD, 0.6),
         ),
-        told(
+        shown(
             "32 KiB, among those that heard anything, 60 % below",
             coarse.quantile_of_hearers(OVERHEAD, 0.6),
         ),
-        told("by our reassembly, reconstruct anything", heard.above("efficiency", 0.0)),
-        told("by our reassembly, reconstruct more than half", heard.above("efficiency", 50.0)),
+        shown("by our reassembly, reconstruct anything", heard.above("efficiency", 0.0)),
+        shown("by our reassembly, reconstruct more than half", heard.above("efficiency", 50.0)),
     ]
 }
 
@@ -156,8 +156,8 @@ fn details(samples: &Samples, testbed: &Testbed) -> Vec<Comparison> {
         let (receiver, node) = SEVERAL_HOPS;
         let what = "router 7 has so many points more from several streams of the transfer to 1";
         let ours = several_hops(samples, testbed.scenario, receiver, node);
-        let told = row(what, ours, Expectation::Figure(points), BY_PLACES);
-        rows.push(Comparison { unit: "%", ..told });
+        let comparison = row(what, ours, Expectation::Figure(points), BY_PLACES);
+        rows.push(Comparison { unit: "%", ..comparison });
     }
     rows
 }

@@ -263,12 +263,12 @@ mod tests {
 
     #[test]
     fn only_what_was_predicted_counts_and_nothing_else_holds() {
-        let told = |standing| Comparison { standing, ..row(1.2, 0.1, Expectation::More) };
+        let with = |standing| Comparison { standing, ..row(1.2, 0.1, Expectation::More) };
         let rows = vec![
-            told(Standing::Predicted),
-            told(Standing::Set("loss was, by it")),
-            told(Standing::Given("a part of the whole")),
-            Comparison { expected: Expectation::Nothing, ..told(Standing::Predicted) },
+            with(Standing::Predicted),
+            with(Standing::Set("loss was, by it")),
+            with(Standing::Given("a part of the whole")),
+            Comparison { expected: Expectation::Nothing, ..with(Standing::Predicted) },
         ];
         let findings = Findings { rows, ..Findings::default() };
         assert_eq!((findings.count(Verdict::Holds), findings.predicted()), (1, 1));
@@ -282,9 +282,9 @@ mod tests {
     fn one_run_shows_nothing() {
         for (mean, expected) in [(2.0, Expectation::More), (0.5, Expectation::More)] {
             let ours = Estimate::of(&[mean]);
-            let told = Comparison { ours, ..row(mean, 0.1, expected) };
-            assert_eq!(told.verdict(), Verdict::Open);
-            let findings = Findings { rows: vec![told], ..Findings::default() };
+            let comparison = Comparison { ours, ..row(mean, 0.1, expected) };
+            assert_eq!(comparison.verdict(), Verdict::Open);
+            let findings = Findings { rows: vec![comparison], ..Findings::default() };
             assert_eq!((findings.predicted(), findings.count(Verdict::Open)), (1, 1));
             assert!(!findings.csv().contains("hold"));
         }

@@ -48,12 +48,12 @@ impl Chosen {
 }
 
 /// Every key of some scenarios that the paper does not state and that has no entry of its own, in order.
-pub(crate) fn keys(scenarios: &[Scenario], stated: &[&str], told: &[&str]) -> Vec<Parameter> {
+pub(crate) fn keys(scenarios: &[Scenario], stated: &[&str], listed: &[&str]) -> Vec<Parameter> {
     let mut names: Vec<_> = scenarios.iter().flat_map(|it| &it.keys).map(|it| it.name).collect();
     let known = |name: &&&str| !names.contains(*name);
-    debug_assert_eq!(stated.iter().chain(told).find(known), None, "no such key");
+    debug_assert_eq!(stated.iter().chain(listed).find(known), None, "no such key");
     let mut seen = std::collections::BTreeSet::new();
-    names.retain(|name| seen.insert(*name) && !stated.contains(name) && !told.contains(name));
+    names.retain(|name| seen.insert(*name) && !stated.contains(name) && !listed.contains(name));
     names.into_iter().map(|name| key(scenarios, name)).collect()
 }
 
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_key_is_listed_that_nobody_told_of() {
+    fn every_key_without_an_entry_is_listed() {
         let scenarios = ["map21", "emulab8"].map(|it| Scenario::load(it, &[]).unwrap());
         let all = keys(&scenarios, &["bytes"], &["loss"]);
         let of = |name| all.iter().find(|it| it.name == name);

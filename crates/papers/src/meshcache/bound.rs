@@ -80,7 +80,7 @@ fn unit(chance: &mut Xoshiro256PlusPlus) -> f64 {
 /// A note for the page on why this row cannot agree.
 pub(super) fn note() -> Option<String> {
     let paper = paper()?;
-    let told = [1200, 1500, 2000, 2350].map(|requests| {
+    let examples = [1200, 1500, 2000, 2350].map(|requests| {
         let Bound { local, least } = bound(requests);
         format!("{local:.0} and {least:.0} % with {requests}")
     });
@@ -91,7 +91,7 @@ pub(super) fn note() -> Option<String> {
          once: {}. No number of requests gives both",
         paper.local,
         paper.least,
-        told.join(", "),
+        examples.join(", "),
     ))
 }
 

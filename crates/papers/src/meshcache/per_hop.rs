@@ -286,7 +286,7 @@ pub(super) fn medium() -> String {
 
 fn parameters() -> Vec<Parameter> {
     let parameter = |name, value: String, chosen, why| Parameter { name, value, chosen, why };
-    let told = vec![
+    let listed = vec![
         parameter(
             "socket buffers",
             format!("{} KB each way", SOCKET_BUFFER / 1024),
@@ -338,13 +338,13 @@ fn parameters() -> Vec<Parameter> {
     let chain =
         Chain { panel: "", x: 0.0, hops: 4, bytes: 1, fading: false, loss: Loss::Each(0.0) };
     let scenario: Vec<_> = chain.scenario(1).into_iter().collect();
-    told.into_iter().chain(keys(&scenario, &STATED, &TOLD)).collect()
+    listed.into_iter().chain(keys(&scenario, &STATED, &OWN_ENTRY)).collect()
 }
 
 /// Keys whose values the paper gives, or that the figure varies.
 const STATED: [&str; 6] = ["hops", "spacing_m", "bytes", "fading", "propagation", "phy"];
 /// Keys that have an entry of their own.
-const TOLD: [&str; 10] = [
+const OWN_ENTRY: [&str; 10] = [
     "range_m",
     "carrier_sense_m",
     "rts",

@@ -10,7 +10,7 @@ pub(super) fn parameters(wanted_mb: f64) -> Vec<Parameter> {
     let mut all = of_clients(wanted_mb);
     all.extend(of_mesh());
     let scenarios: Vec<_> = PLACES.iter().filter_map(|it| Scenario::load(it.1, &[]).ok()).collect();
-    all.extend(keys(&scenarios, &STATED, &TOLD));
+    all.extend(keys(&scenarios, &STATED, &OWN_ENTRY));
     all
 }
 
@@ -121,7 +121,7 @@ const STATED: [&str; 13] = [
     "propagation",
 ];
 /// Keys that have an entry of their own.
-const TOLD: [&str; 16] = [
+const OWN_ENTRY: [&str; 16] = [
     "gateway",
     "gateway_x",
     "gateway_y",

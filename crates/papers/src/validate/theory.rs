@@ -189,8 +189,8 @@ fn pairs(more: &[(String, String)]) -> impl Iterator<Item = Recipe> {
                     setting("rts", rts),
                 ],
                 expect: |_, _| {
-                    let told = |name| Figure { name, reference: None, allowed: None, known: None };
-                    ["goodput_kbps", SHARE, "data_fail_share"].map(told).to_vec()
+                    let shown = |name| Figure { name, reference: None, allowed: None, known: None };
+                    ["goodput_kbps", SHARE, "data_fail_share"].map(shown).to_vec()
                 },
             })
         })
@@ -250,8 +250,8 @@ mod tests {
         let cases = cases(Effort::Quick, &[setting("reception", "bit-error")]).unwrap();
         let pairs: Vec<_> = cases.iter().filter(|case| case.group == PAIRS).collect();
         assert_eq!(pairs.len(), 6);
-        let told =
+        let is_shown =
             |case: &Case| case.name.contains("bit-error") && case.medium.contains("bit-error");
-        assert!(pairs.into_iter().all(told));
+        assert!(pairs.into_iter().all(is_shown));
     }
 }

@@ -85,7 +85,7 @@ fn plan(extent: Extent) -> Vec<Point> {
 /// Each scheme whose gains are shown, at one draw's places.
 fn points(draw: u32, routers: Vec<Router>, keys: &[(String, String)]) -> Vec<Point> {
     let routers = Arc::new(routers);
-    let told = |it: &Served| GAINS.iter().flatten().any(|series| *series == it.series);
+    let is_shown = |it: &Served| GAINS.iter().flatten().any(|series| *series == it.series);
     let point = |(rank, served): (usize, Served)| {
         let key = Key { panel: PANEL, series: served.series, x: f64::from(draw), rank };
         let (routers, keys) = (Arc::clone(&routers), keys.to_vec());
@@ -94,7 +94,7 @@ fn points(draw: u32, routers: Vec<Router>, keys: &[(String, String)]) -> Vec<Poi
         Point::simulated(key, move |seed| serve(served, &scenario()?, seed))
             .within(move |_| Ok(within()?.setting(Some(served.scheme))))
     };
-    SERVED.into_iter().filter(told).enumerate().map(point).collect()
+    SERVED.into_iter().filter(is_shown).enumerate().map(point).collect()
 }
 
 fn scenario(routers: &[Router], keys: &[(String, String)]) -> Result<Scenario, String> {
