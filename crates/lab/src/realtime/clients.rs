@@ -57,7 +57,7 @@ pub fn run(plan: Plan<'_>, ended: impl Fn(&Transfer) + Sync) -> Vec<Transfer> {
     let fetch = |number: usize| {
         let transfer = fetch(plan, number);
         ended(&transfer);
-        transfers.lock().expect("nobody panics").insert(number, transfer);
+        transfers.lock().expect("no thread panics").insert(number, transfer);
     };
     let began = Instant::now();
     let (places, place) = sync_channel(AT_ONCE_MAX);
@@ -71,15 +71,15 @@ pub fn run(plan: Plan<'_>, ended: impl Fn(&Transfer) + Sync) -> Vec<Transfer> {
             let due = began + stagger * number as u32;
             std::thread::sleep(due.saturating_duration_since(Instant::now()));
             // The channel is a semaphore: it blocks while the largest number of transfers is running.
-            places.send(()).expect("the other end is here too");
+            places.send(()).expect("the receiver lives as long");
             let (fetch, place) = (&fetch, &place);
             scope.spawn(move || {
                 fetch(number);
-                place.lock().expect("nobody panics").recv().expect("it was sent");
+                place.lock().expect("no thread panics").recv().expect("a permit was sent");
             });
         }
     });
-    transfers.into_inner().expect("nobody panicked").into_values().collect()
+    transfers.into_inner().expect("no thread panicked").into_values().collect()
 }
 
 /// Makes one request. Errors are part of the transfer.

@@ -70,7 +70,7 @@ pub fn wait_for_routes(
         let reaches = std::thread::scope(|scope| {
             let reach = |receiver| scope.spawn(move || reaches_origin(scenario, receiver));
             let attempts: Vec<_> = waiting.iter().map(|it| reach(*it)).collect();
-            let ends = attempts.into_iter().map(|it| it.join().expect("nobody panics"));
+            let ends = attempts.into_iter().map(|it| it.join().expect("no thread panics"));
             ends.collect::<io::Result<Vec<_>>>()
         })?;
         reaches.iter().filter(|it| **it).for_each(|_| reached());

@@ -137,7 +137,7 @@ fn of_what_is_looked_at() -> Vec<Parameter> {
             "orders",
             "one by one and every 5 s: as listed in emulab8, shuffle 1 in map21; ten orders: shuffles 1 to 10",
             Chosen::Once,
-            "the paper's were drawn by chance, and are not told",
+            "the paper's were random, and it does not give them",
         ),
         parameter(
             "half-heard units",

@@ -18,10 +18,11 @@ const SEVERAL_HOPS: (f64, f64) = (1.0, 7.0);
 const BY_SHARES: Standing = Standing::Set("overhear_m was set by it (decisions 0015, 0019)");
 const BY_PLACES: Standing = Standing::Set("places of map21 were chosen by it (decision 0019)");
 const BY_LOSS: Standing = Standing::Set("loss was set by it (decision 0007)");
-const NO_FEWER: Standing =
-    Standing::Given("who joins streams has all that each of them gives, and seldom hears several");
-const NO_MORE: Standing = Standing::Given("what is joined is no longer kept in vain");
-const NO_NEED: Standing = Standing::Given("leaving out a need loses no chunk");
+const NO_FEWER: Standing = Standing::Given(
+    "an observer that joins streams has what each of them gives, and seldom hears several",
+);
+const NO_MORE: Standing = Standing::Given("joined parts complete chunks, and so count as used");
+const NO_NEED: Standing = Standing::Given("without the need for the first packet no chunk is lost");
 const BY_MEDIANS: Standing = Standing::Given("follows from the medians");
 /// Section 8: what the median router and the busiest one hear in a day, in GB.
 const DAY_GB: [f64; 2] = [3.0, 13.0];
@@ -154,7 +155,7 @@ fn details(samples: &Samples, testbed: &Testbed) -> Vec<Comparison> {
     ];
     if let Some(points) = paper("node7_reconstruction_gain_from_inter_stream") {
         let (receiver, node) = SEVERAL_HOPS;
-        let what = "router 7 has so many points more from several streams of the transfer to 1";
+        let what = "points that router 7 gains by joining streams of the transfer to 1";
         let ours = several_hops(samples, testbed.scenario, receiver, node);
         let comparison = row(what, ours, Expectation::Figure(points), BY_PLACES);
         rows.push(Comparison { unit: "%", ..comparison });
@@ -279,7 +280,7 @@ fn unfinished(samples: &Samples, testbed: &Testbed) -> Vec<String> {
         .filter(|(_, count)| *count > 0)
         .map(|(series, count)| {
             format!(
-                "{}, {series}: {count} of the transfers that observers heard did not end well",
+                "{}, {series}: {count} of the transfers that observers heard failed",
                 testbed.scenario
             )
         })
@@ -291,7 +292,7 @@ fn failures(samples: &Samples, panel: &'static str) -> Vec<String> {
     let broken = SERVED.iter().map(|it| (it.series, failed(it.series)));
     broken
         .filter(|(_, count)| *count > 0)
-        .map(|(series, count)| format!("{panel}, {series}: {count} transfers did not end well"))
+        .map(|(series, count)| format!("{panel}, {series}: {count} transfers failed"))
         .collect()
 }
 

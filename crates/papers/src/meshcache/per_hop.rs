@@ -184,7 +184,7 @@ pub(super) type Expected = fn(panel: &str, x: f64) -> Expectation;
 pub(super) type Standings = fn(panel: &str, x: f64) -> Standing;
 /// Three radios and two TCPs were run and compared before these were chosen.
 pub(super) const AFTER_LOOKING: Standing =
-    Standing::Set("radio and TCP were chosen after such rows had been looked at");
+    Standing::Set("radio and TCP were chosen after such rows were known");
 
 /// The rows of throughput and load: the ratio of hop by hop to end to end, for each panel and place.
 pub(super) fn rows(
@@ -264,7 +264,7 @@ pub(super) fn findings(
     let broken: Vec<_> =
         SERIES.into_iter().map(|it| (it, whole(it))).filter(|(_, count)| *count > 0).collect();
     let notes = broken.into_iter().map(|(series, count)| {
-        format!("{series}: {count} transfers did not end well; what they got counts as it is")
+        format!("{series}: {count} transfers failed; the bytes that they got count")
     });
     Findings {
         pictures: pictures(samples, axis),

@@ -33,11 +33,11 @@ const IDLE: Duration = Duration::from_secs(300);
 const KB: f64 = 1024.0;
 
 /// Why rows are not predictions.
-const BY_THINKING: Standing = Standing::Set("times to think were set by it");
+const BY_THINKING: Standing = Standing::Set("think times were fitted to it");
 const BY_ORIGIN: Standing =
-    Standing::Set("the origin was moved into the gateway after throughputs had been looked at");
+    Standing::Set("the origin was moved into the gateway after throughputs were known");
 const BY_PINGS: Standing =
-    Standing::Set("peers were made to tell of themselves less often after it had been looked at");
+    Standing::Set("peers were made to announce themselves less often after it was known");
 const BY_FIGURES: Standing = Standing::Given("follows from the figures of both");
 
 /// The paper's metrics, our names for them, and their units.
@@ -347,8 +347,8 @@ fn notes(samples: &Samples) -> Vec<String> {
              (local, ph-local, remote) with 2 MB each, {all} % without a limit"
         ));
         notes.push(format!(
-            "{panel}: of the packets a file, {:.0} with thcp and {:.0} with ph-thcp are of idle peers \
-             that tell each other that they are there",
+            "{panel}: of the packets a file, {:.0} with thcp and {:.0} with ph-thcp are announcements \
+             between idle peers",
             mean("thcp", "idle"),
             mean("ph-thcp", "idle"),
         ));
@@ -363,7 +363,7 @@ fn notes(samples: &Samples) -> Vec<String> {
         .flatten()
         .sum();
     if failed > 0.0 {
-        notes.push(format!("{failed} transfers did not end well"));
+        notes.push(format!("{failed} transfers failed"));
     }
     notes
 }

@@ -33,7 +33,7 @@ fn of_clients(wanted_mb: f64) -> Vec<Parameter> {
             "the paper averages over random scenarios, too",
         ),
         parameter(
-            "times to think",
+            "think times",
             &format!(
                 "log-normal, mean 1100 s, sigma 1.5: clients get {wanted_mb:.1} MB in the hour"
             ),
@@ -97,7 +97,7 @@ fn of_mesh() -> Vec<Parameter> {
         ),
         parameter(
             "peers that are idle",
-            "tell each other every 300 s that they are there",
+            "announce themselves to each other every 300 s",
             Chosen::AfterLooking,
             "ours; with 60 s and 20 s the network's load had been higher",
         ),

@@ -217,7 +217,7 @@ fn summarise(samples: &Samples) -> Findings {
             name: "what places are chosen by",
             value: "the sum of all figures' distances from the paper's, weighed".to_owned(),
             chosen: Chosen::Fitted,
-            why: "figures of reconstruction alone (decision 0019); no throughput is looked at",
+            why: "figures of reconstruction alone (decision 0019); not by throughput",
         }]
         .into_iter()
         .chain(parameters::parameters())

@@ -133,7 +133,7 @@ fn summarise(samples: &Samples) -> Findings {
             value: "the draws of ditto-places of which least is expected to be off, each with its own overhear_m"
                 .to_owned(),
             chosen: Chosen::Fitted,
-            why: "chosen by what observers reconstruct, as those of the scenario (decision 0019), and before any gain there was looked at",
+            why: "chosen by what observers reconstruct, as those of the scenario (decision 0019), before any gain there was known",
         }]
         .into_iter()
         .chain(parameters::parameters())

@@ -2,9 +2,9 @@
 //
 //   ./program CASE SEED        prints a line `NAME VALUE` for each figure
 //
-// Signals are as strong as the case says for each link, not by places. What a link loses, and frames on links
-// that can only be sensed, fail after they were received. Machines know each other's MAC addresses and routes,
-// and there is no queueing discipline above the stations' queues, which no packet leaves for its age.
+// The case gives the strength of signals for each link; places do not matter. A link's losses, and all frames on
+// links that can only be sensed, fail after they are received. Machines know each other's MAC addresses and routes.
+// There is no queueing discipline above the stations' queues, and no packet is dropped for its age.
 
 #include "ns3/applications-module.h"
 #include "ns3/core-module.h"
@@ -24,7 +24,7 @@
 
 using namespace ns3;
 
-/// What `to` gets of the signal of `from`.
+/// Strength of the signal of `from` at `to`.
 struct Link
 {
     unsigned from;
@@ -36,7 +36,7 @@ struct Link
     double loss;
 };
 
-/// At `at` a packet for `to` goes to `next`.
+/// A route: at `at`, packets for `to` go to `next`.
 struct Route
 {
     unsigned at;
@@ -82,7 +82,7 @@ static const double TRANSMIT_DBM = 24.5;
 static const double OUT_OF_REACH_DB = 1000;
 static const unsigned PAYLOAD_BYTES = 1460;
 static const unsigned FIRST_PORT = 5001;
-/// Flows begin only then, so that all is set up.
+/// When flows begin; by then everything is set up.
 static const double WARM_UP_SECONDS = 1;
 
 struct Counts
@@ -98,10 +98,10 @@ static Counts counts;
 /// Stations at which flows begin or end.
 static std::set<unsigned> ends;
 static std::map<Mac48Address, unsigned> stationOf;
-/// Who sent a control frame, which need not say so itself.
+/// The sender of a control frame, which the frame itself may not name.
 static std::map<uint64_t, unsigned> senderOfControl;
 
-/// Fails frames as a receiver's links say.
+/// Drops frames by the losses of a receiver's links.
 class LossOfLinks : public ErrorModel
 {
   public:
@@ -179,8 +179,8 @@ DataFailed(Mac48Address)
     counts.dataFailed++;
 }
 
-/// ACK and CTS go at this rate: a station that has met all others does not take their fastest rates for
-/// basic ones.
+/// Makes ACK and CTS use this rate. Otherwise a station would take the fastest rates of stations that it has met
+/// for basic rates.
 static void
 SetBasicMode(Ptr<WifiRemoteStationManager> manager, const char* mode)
 {
