@@ -36,7 +36,7 @@ fn a_run_is_kept_and_not_made_again() {
         // All others are missing from the page.
         let ended = ended.expect(1);
         assert_eq!(ended.err.contains("failed, or the machine was too busy"), !kept.exists());
-        assert!(ended.err.contains("not there, for --only did not ask for them"), "{}", ended.err);
+        assert!(ended.err.contains("not made, because --only left them out"), "{}", ended.err);
     }
     let text = fs::read_to_string(&kept).unwrap();
     let outcome: Value = serde_json::from_str(&text).unwrap();
@@ -73,7 +73,7 @@ fn a_run_is_kept_and_not_made_again() {
     let versions = ["commit 0123456789ab, and this is", program["commit"].as_str().unwrap()];
     world.run(&args(&out, "nothing")).expect_refusal(&[&[ONE], &versions[..]].concat());
     for (changed, why) in [
-        (text.replace("\"32KiB\"", "\"8KiB\""), "was made with another `units` than now"),
+        (text.replace("\"32KiB\"", "\"8KiB\""), "was made with another `units` than this run"),
         ("{}".to_owned(), "is not an outcome of a run"),
     ] {
         fs::write(&kept, changed).unwrap();
