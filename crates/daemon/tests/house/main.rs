@@ -1,7 +1,10 @@
 //! The rules of the house that a machine can check. ARCHITECTURE.md says why they are there.
 
+mod book;
 mod code;
 mod docs;
+#[path = "../guide/mod.rs"]
+mod guide;
 mod places;
 mod shape;
 

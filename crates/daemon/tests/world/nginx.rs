@@ -61,9 +61,10 @@ impl Nginx {
         }
     }
 
-    /// A file to be served.
+    /// A file to be served, and the folders above it.
     pub fn put(&self, name: &str, bytes: &[u8]) {
         let path = self.dir.join("www").join(name);
+        fs::create_dir_all(path.parent().expect("it is below www")).expect("mkdir");
         fs::write(path, bytes).expect("write");
     }
 

@@ -1,0 +1,22 @@
+//! The operator's guide, done as it says: all its pages in their order, on one small mesh.
+
+mod guide;
+#[path = "guide/stage.rs"]
+mod stage;
+mod world;
+
+use stage::Stage;
+use world::{World, network};
+
+#[test]
+fn an_evening_goes_as_the_guide_says() {
+    network::inside("an_evening_goes_as_the_guide_says", || {
+        let world = World::new();
+        let mut stage = Stage::new(&world);
+        let pages = guide::summary().into_iter().filter(|it| it.starts_with("operate/"));
+        for step in pages.flat_map(|page| guide::steps(&page)) {
+            eprintln!("{}", step.place);
+            stage.perform(&step);
+        }
+    });
+}

@@ -1,0 +1,55 @@
+//! The researcher's guide, done as it says: each page in a directory of its own.
+
+#[path = "../../daemon/tests/guide/mod.rs"]
+mod guide;
+mod lab;
+
+use std::path::Path;
+
+use guide::{Step, Way, missing};
+use lab::{World, can_run};
+
+/// A step in real time, which a busy machine may make late, is tried this often.
+const TRIES: usize = 5;
+
+#[test]
+fn the_researchers_guide_goes_as_it_says() {
+    for page in guide::summary().iter().filter(|it| it.starts_with("research/")) {
+        let steps = guide::steps(page);
+        if !steps.iter().any(is_in_real_time) || can_run(page) {
+            let world = World::new();
+            steps.iter().for_each(|step| perform(&world, step));
+            world.nothing_is_left();
+        }
+    }
+}
+
+/// Whether it runs real daemons.
+fn is_in_real_time(step: &Step) -> bool {
+    step.script.contains("hearsay-lab run ")
+}
+
+/// Does a step, and holds it to what it should print.
+fn perform(world: &World, step: &Step) {
+    assert_eq!(step.way, Way::Once, "{}: steps of this guide are run once", step.place);
+    let expected = step.expected.as_deref().unwrap_or_default();
+    for tries_left in (0..if is_in_real_time(step) { TRIES } else { 1 }).rev() {
+        let (is_success, printed) = run(world, &step.script);
+        let missing = missing(expected, &printed);
+        if is_success && missing.is_none() {
+            return;
+        }
+        assert!(tries_left > 0, "{}: no line {missing:?} in\n{printed}", step.place);
+    }
+}
+
+/// Runs a script to its end: whether it succeeded, and what it printed.
+fn run(world: &World, script: &str) -> (bool, String) {
+    let built = Path::new(env!("CARGO_BIN_EXE_hearsay-lab")).parent().expect("a folder").display();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let script = format!("exec 2>&1; set -eu\n{script}");
+    let mut command = world.command("bash");
+    command.args(["-c", &script]).env("PATH", format!("{built}:/usr/sbin:/sbin:{path}"));
+    let output = command.env("NO_COLOR", "1").output().expect("bash starts");
+    (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
+}
