@@ -58,15 +58,24 @@ pub fn summary() -> Vec<String> {
     links.map(|(path, _)| path.to_owned()).collect()
 }
 
-/// The blocks of a page, and of the files that it includes.
-pub fn blocks(page: &str) -> Vec<Block> {
+/// A page and the files that it includes: the name and the text of each.
+pub fn texts(page: &str) -> Vec<(String, String)> {
     let path = pages_dir().join(page);
     let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{page}: {error}"));
-    let included = text.lines().filter_map(|line| {
-        let name = line.strip_prefix("{{#include ")?.strip_suffix("}}")?;
-        fs::read_to_string(path.with_file_name(name)).ok().map(|text| in_text(name, &text))
+    let names = text.lines().filter_map(|it| it.strip_prefix("{{#include ")?.strip_suffix("}}"));
+    // Behind a colon there are lines, or the name of a part.
+    let names = names.map(|name| name.split(':').next().unwrap_or_default());
+    let included = names.map(|name| {
+        let text = fs::read_to_string(path.with_file_name(name));
+        (name.to_owned(), text.unwrap_or_else(|error| panic!("{page}: {name}: {error}")))
     });
-    in_text(page, &text).into_iter().chain(included.flatten()).collect()
+    let included: Vec<_> = included.collect();
+    [vec![(page.to_owned(), text)], included].concat()
+}
+
+/// The blocks of a page, and of the files that it includes.
+pub fn blocks(page: &str) -> Vec<Block> {
+    texts(page).iter().flat_map(|(name, text)| in_text(name, text)).collect()
 }
 
 fn in_text(page: &str, text: &str) -> Vec<Block> {

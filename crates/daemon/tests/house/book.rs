@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::guide::{self, Block};
-use crate::{none, read, root};
+use crate::{none, root};
 
 /// Which tests run the commands of which pages, and on which machines.
 const TESTS: [(&str, &str, &[&str]); 2] = [
@@ -47,7 +47,7 @@ fn add_pages(folder: &Path, before: &str, pages: &mut BTreeSet<String>) {
         let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
         if path.is_dir() {
             add_pages(&path, &format!("{before}{name}/"), pages);
-        } else if name.ends_with(".md") && name != "README.md" {
+        } else if name.ends_with(".md") {
             pages.insert(format!("{before}{name}"));
         }
     }
@@ -58,7 +58,7 @@ fn links_of_the_book_lead_to_pages() {
     let mut wrong = Vec::new();
     for page in guide::summary() {
         let path = guide::pages_dir().join(&page);
-        for line in read(&path).lines() {
+        for line in guide::texts(&page).iter().flat_map(|(_, text)| text.lines()) {
             let links = line.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
             let files = links.map(|(link, _)| link.split('#').next().unwrap_or_default());
             let files = files.filter(|link| !link.is_empty() && !link.contains("://"));
