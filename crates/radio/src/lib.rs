@@ -36,7 +36,6 @@ mod airtime;
 mod chance;
 mod config;
 mod contention;
-mod due;
 mod error_rate;
 mod hearers;
 mod links;
@@ -58,7 +57,6 @@ mod transceiver;
 pub mod waypoint;
 
 pub use config::{Config, Dcf, Decoding, Locking, LossScope};
-pub use due::Due;
 pub use links::{Link, Links, Thresholds};
 pub use medium::Medium;
 pub use output::{

@@ -1,8 +1,7 @@
 //! The timers of all stations.
 
-use crate::due::Due;
 use crate::output::Station;
-use wire::Instant;
+use wire::{Instant, TimerQueue};
 
 /// The kinds of timers. Timers due at the same instant are handled in this order: frames that end
 /// come before those that begin, and a transmission of data begins only after everything else was
@@ -30,13 +29,13 @@ const KINDS: [Timer; 5] =
 pub struct Timers {
     stations: usize,
     /// By kind, then by station, so that the first of several equal times has the right kind.
-    due: Due,
+    due: TimerQueue,
 }
 
 impl Timers {
     /// Timers for this number of stations, none set.
     pub fn new(stations: usize) -> Self {
-        Self { stations, due: Due::new(stations * KINDS.len()) }
+        Self { stations, due: TimerQueue::new(stations * KINDS.len()) }
     }
 
     /// When this timer is due, if it is set.

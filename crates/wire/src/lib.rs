@@ -2,8 +2,8 @@
 //!
 //! *What this is:* names of content ([`ChunkId`], [`RecordId`], [`ObjectKey`]), time ([`Instant`],
 //! [`Date`]), the messages between peers ([`peer`]), the frames that monitor interfaces capture
-//! ([`capture`]), the schemes that are compared ([`Scheme`]) and the systems of the papers
-//! ([`Paper`]). *Who calls it:* every crate. *What it never does:* read a clock, open anything,
+//! ([`capture`]), timers ([`TimerQueue`]), the schemes that are compared ([`Scheme`]) and the systems
+//! of the papers ([`Paper`]). *Who calls it:* every crate. *What it never does:* read a clock, open anything,
 //! decide anything. *Where to start:* `id.rs`.
 
 pub mod capture;
@@ -12,6 +12,7 @@ mod paper;
 pub mod peer;
 mod scheme;
 mod time;
+mod timer_queue;
 pub mod varint;
 
 pub use id::{
@@ -20,3 +21,4 @@ pub use id::{
 pub use paper::Paper;
 pub use scheme::{Interception, ParseSchemeError, Scheme, Selection};
 pub use time::{Date, Instant};
+pub use timer_queue::TimerQueue;

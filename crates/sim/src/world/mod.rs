@@ -15,8 +15,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use radio::{Due, Links, Medium};
-use wire::Instant;
+use radio::{Links, Medium};
+use wire::{Instant, TimerQueue};
 
 use crate::net::{Host, Interface, Packet};
 use crate::pipe::Pipe;
@@ -82,7 +82,7 @@ pub struct World<P> {
     /// Two for each wire: the one from the station, then the one to it.
     ends: Vec<End>,
     /// Due times of machines, then of wires' ends, then of link changes.
-    due: Due,
+    due: TimerQueue,
     motion: Option<Box<Motion>>,
     /// Packets that have just arrived at a machine.
     arrived: VecDeque<(usize, Interface, Packet)>,
@@ -149,7 +149,7 @@ impl<P: Program> World<P> {
             routes,
             machines: machines.into_iter().map(station).collect(),
             ends: Vec::new(),
-            due: Due::new(0),
+            due: TimerQueue::new(0),
             motion: None,
             arrived: VecDeque::new(),
             relieved: Vec::new(),
@@ -298,7 +298,7 @@ impl<P: Program> World<P> {
             return;
         }
         let moving = usize::from(self.motion.is_some());
-        self.due = Due::new(self.machines.len() + self.ends.len() + moving);
+        self.due = TimerQueue::new(self.machines.len() + self.ends.len() + moving);
         self.plan_motion();
         for machine in 0..self.machines.len() {
             let Machine { host, program, .. } = &mut self.machines[machine];
