@@ -136,9 +136,9 @@ pub enum Level {
     Warn,
     /// Starts, stops and changes
     Info,
-    /// Each request
+    /// Each request, and each step of the engine: whom it asks, how a transfer goes, which peers there are
     Debug,
-    /// Each step
+    /// Each timer, each overheard chunk, each input that came too late
     Trace,
 }
 

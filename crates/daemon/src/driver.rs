@@ -6,7 +6,7 @@
 use crate::connections::{ConnectionLimit, Permit};
 use crate::disk::Disk;
 use crate::links::{Links, Tell};
-use crate::{clients, origins};
+use crate::{clients, engine_log, origins};
 use bytes::Bytes;
 use host::clock::Clock;
 use host::origin::Pool;
@@ -46,6 +46,8 @@ struct Inner {
 
 struct State {
     node: Node,
+    /// The router's.
+    name: String,
     disk: Disk,
     clock: Clock,
     pending: VecDeque<Input>,
@@ -102,10 +104,18 @@ pub struct BodyCredit {
 }
 
 impl Driver {
-    /// Drives an engine, for clients in these places.
-    pub fn new(node: Node, disk: Disk, pool: Pool, limit: Rc<ConnectionLimit>) -> Self {
+    /// Drives the engine of the router of this name, for clients in these places.
+    pub fn new(
+        mut node: Node,
+        name: String,
+        disk: Disk,
+        pool: Pool,
+        limit: Rc<ConnectionLimit>,
+    ) -> Self {
+        engine_log::start(node.events());
         let state = State {
             node,
+            name,
             disk,
             clock: Clock::start(),
             pending: VecDeque::new(),
@@ -126,18 +136,20 @@ impl Driver {
 
     /// Tells the engine what happened, and does all that it says, until it says no more.
     pub fn feed(&self, input: Input) {
-        let mut state = self.0.state.borrow_mut();
+        let state = &mut *self.0.state.borrow_mut();
         state.pending.push_back(input);
         while let Some(input) = state.pending.pop_front() {
             let now = state.clock.now();
             state.node.handle_input(now, input);
             while let Some(output) = state.node.poll_output() {
-                self.perform(&mut state, output);
+                self.perform(state, output);
             }
+            engine_log::drain(&state.name, state.node.events());
         }
         // Whoever is woken too early only looks again: most inputs move what is due to a later time.
         let armed = self.0.armed.get();
-        if state.node.poll_timeout().is_some_and(|at| armed.is_none_or(|armed| at < armed)) {
+        let wanted = state.node.poll_timeout();
+        if wanted.is_some_and(|(at, _)| armed.is_none_or(|armed| at < armed)) {
             self.0.rearm.notify_one();
         }
     }
@@ -147,7 +159,9 @@ impl Driver {
         loop {
             let clock = {
                 let state = self.0.state.borrow();
-                self.0.armed.set(state.node.poll_timeout());
+                let next = state.node.poll_timeout();
+                engine_log::sleeps(&state.name, state.clock.now(), next);
+                self.0.armed.set(next.map(|(at, _)| at));
                 state.clock
             };
             tokio::select! {
@@ -216,7 +230,7 @@ impl Driver {
 
     /// The answer to a client for which an origin was dialled in vain.
     pub fn dialled_in_vain(&self, error: FetchError) -> (Head, Bytes) {
-        self.0.state.borrow().node.dialled_in_vain(error)
+        node::dialled_in_vain(&self.0.state.borrow().name, error)
     }
 
     /// The peers that are there.

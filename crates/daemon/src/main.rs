@@ -18,6 +18,7 @@ mod control;
 mod disk;
 mod drain;
 mod driver;
+mod engine_log;
 mod entropy;
 mod exit;
 mod get;

@@ -100,7 +100,7 @@ async fn drive(config: Config, given: Given) -> Result<(), DriveError> {
     let egress = egress::follow(config.access.out.clone(), &config.mesh.interfaces).await?;
     let pool = Pool::new(Dialler::new(access(&config), egress.clone()));
     let limit = ConnectionLimit::new(clients::connections_max(), config.memory_bytes);
-    let driver = Driver::new(engine, disk, pool, limit);
+    let driver = Driver::new(engine, config.name.clone(), disk, pool, limit);
     driver.set_clock();
     spawn_loops(&driver, answered);
     let observer = Rc::new(Observer::new(driver.clone(), &config, listeners.addresses()));

@@ -120,6 +120,10 @@ pub struct Sim {
     /// DIR/seed-N/ROUTER.pcap
     #[arg(long, value_name = "DIR")]
     pub pcap: Option<PathBuf>,
+    /// Write what each router's engine did, a JSON object on each line behind the first, which says where they
+    /// come from. For instance: jq -r 'select(.event == "source") | [.at_ns, .node, .source] | @tsv' FILE
+    #[arg(long, value_name = "FILE")]
+    pub events: Option<PathBuf>,
     /// Fail if a flow or a client got no data, or a transfer ended early. Without this option that is a
     /// result, not a failure
     #[arg(long)]

@@ -4,6 +4,7 @@ use crate::catalogue::{Manifests, Published, Rows, Segments, Signed};
 use crate::chunks::{Chunks, InFlight, Opener, is_sealed_as};
 use crate::clock::Clock;
 use crate::dns::DnsCache;
+use crate::events::{Events, Stale};
 use crate::exchanges::Exchanges;
 use crate::heard::Heard;
 use crate::http::Record;
@@ -86,6 +87,8 @@ pub struct Context {
     /// Objects while they come: only `object` writes it.
     pub transfers: Transfers,
     pub report: Report,
+    /// What is done, for people who watch it.
+    pub events: Events,
     pub out: VecDeque<Output>,
 }
 
@@ -124,6 +127,7 @@ impl Context {
             exchanges: Exchanges::default(),
             pursuits: Pursuits::default(),
             transfers: Transfers::default(),
+            events: Events::default(),
             out: VecDeque::new(),
             config,
         }
@@ -191,8 +195,10 @@ impl Context {
         if let LinkInput::Received(_, bytes) = &input {
             self.report.peer_in_bytes += bytes.len() as u64;
         }
-        if let Some(mesh) = &mut self.mesh {
-            mesh.peers.handle(self.now, input);
+        if let Some(mesh) = &mut self.mesh
+            && !mesh.peers.handle(self.now, input)
+        {
+            self.events.stale(Stale::Link);
         }
     }
 
@@ -245,7 +251,7 @@ impl Context {
         if !done {
             self.store_failed();
         } else if self.trust == Trust::Tried {
-            self.trust = Trust::Doubted;
+            self.trust.turn(Trust::Doubted, &mut self.events);
         }
         self.synced
     }
@@ -261,7 +267,7 @@ impl Context {
             self.sync();
         }
         if self.trust.tried_at().is_some_and(|at| at <= self.now) {
-            self.trust = Trust::Tried;
+            self.trust.turn(Trust::Tried, &mut self.events);
             self.sync();
         }
     }
@@ -315,14 +321,15 @@ impl Context {
     /// The store failed: it is left alone for a while.
     pub fn store_failed(&mut self) {
         self.report.store_failures += 1;
-        self.trust = Trust::Failed(self.now + STORE_RETRY);
+        self.trust.turn(Trust::Failed(self.now + STORE_RETRY), &mut self.events);
     }
 
     /// Gives out one thing that was found of what was heard.
     pub fn poll_heard(&mut self) -> Option<Heard> {
         let pinned_max = if self.store_works() { self.pinned_max() } else { 0 };
         let (chunks, in_flight) = (&mut self.chunks, &mut self.in_flight);
-        self.ear.as_mut()?.poll(self.now, &mut Here { chunks, in_flight, pinned_max })
+        let mut here = Here { chunks, in_flight, pinned_max, events: &mut self.events };
+        self.ear.as_mut()?.poll(self.now, &mut here)
     }
 
     /// Tells peers what they need not send any more, because it was heard.

@@ -4,6 +4,7 @@ use crate::access::{Access, Forbidden, Prefix};
 use crate::routes::RouteTable;
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, Uri, Version};
+use serde::Serialize;
 use std::net::{IpAddr, SocketAddr};
 use store::{Entry, Location, SegmentId};
 use wire::capture::Segment;
@@ -13,8 +14,23 @@ use wire::{ChunkId, Date, ObjectKey, Oid, PublicKey, RecordId, Selection};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExchangeId(pub u64);
 
+impl ExchangeId {
+    /// Set in the numbers of peers' requests, which the engine gives.
+    const OF_PEER: u64 = 1 << 63;
+
+    /// The peers' request of this number.
+    pub(crate) const fn from_peer(number: u64) -> Self {
+        Self(Self::OF_PEER | number)
+    }
+
+    /// The number among the requests of peers, if it is one of theirs.
+    pub(crate) const fn of_peer(self) -> Option<u64> {
+        if self.0 & Self::OF_PEER == 0 { None } else { Some(self.0 & !Self::OF_PEER) }
+    }
+}
+
 /// One request of ours to an origin, until its response has ended. Numbered by the engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct FetchId(pub u64);
 
 /// One thing asked of the disk, answered once. Numbered by the engine.
@@ -57,6 +73,19 @@ pub enum LinkInput {
     Room(LinkId, u64),
     /// It has ended, or never came to be.
     Closed(LinkId),
+}
+
+impl LinkInput {
+    /// The connection that it is about.
+    pub const fn link(&self) -> LinkId {
+        match self {
+            Self::Accepted(link, _)
+            | Self::Connected(link)
+            | Self::Received(link, _)
+            | Self::Room(link, _)
+            | Self::Closed(link) => *link,
+        }
+    }
 }
 
 /// What a node is told of its mesh at birth.

@@ -18,6 +18,7 @@ mod clock;
 mod context;
 mod dns;
 pub mod driver;
+pub mod events;
 mod exchanges;
 mod hasher;
 mod heard;
@@ -43,6 +44,7 @@ mod request;
 mod routes;
 mod source;
 pub mod testing;
+mod timer;
 mod transfers;
 mod trust;
 mod turns;
@@ -52,6 +54,8 @@ mod ways;
 pub use access::{Access, Caller, Forbidden, Leads, Prefix, PrefixError, is_local, may_use, plain};
 pub use catalogue::PublishedInfo;
 pub use catalogue::stored_segment;
+pub use client::dialled_in_vain;
+pub use events::{Event, Stale};
 pub use http::{
     Audience, ContentRange, OPEN_KEY, Record, Refusal, Row, Screen, Target, Verdict,
     looks_like_http, repeats, strong_validator,
@@ -67,4 +71,5 @@ pub use peers::PeerInfo;
 pub use report::{Recent, Report, Requests, Unstored};
 pub use routes::{Interface, Route, RouteSource, RouteTable, Uplink};
 pub use source::select;
+pub use timer::Timer;
 pub use ways::Ways;

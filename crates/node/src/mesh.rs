@@ -102,7 +102,7 @@ impl Mesh {
     /// Numbers a request of a peer among the driver's, which count up from below.
     pub fn draw_exchange(&mut self) -> ExchangeId {
         self.exchanges += 1;
-        ExchangeId(1 << 63 | self.exchanges)
+        ExchangeId::from_peer(self.exchanges)
     }
 
     /// Whether anybody but an origin could be asked for what is missing of an object.

@@ -9,19 +9,19 @@ mod values;
 mod way;
 
 use crate::catalogue::{LIST, PublishedInfo};
-use crate::client::{Client, dialled_in_vain};
+use crate::client::Client;
 use crate::context::Context;
-use crate::input::{
-    ClientInput, Config, FetchError, FetchId, Input, OriginInput, PutError, StoreInput,
-};
+use crate::events::{Event, Events, RequestEnd, Stale};
+use crate::input::{ClientInput, Config, FetchId, Input, OriginInput, PutError, StoreInput};
 use crate::object::Objects;
-use crate::output::{Head, OriginOutput, Output};
+use crate::output::{OriginOutput, Output};
 use crate::overhear::Listener;
 use crate::peers::PeerInfo;
 use crate::publish::Publish;
 use crate::report::Report;
 use crate::source::select::Select;
 use crate::source::{Source, select};
+use crate::timer::{self, Timer};
 use crate::{hints, http};
 use ::http::{HeaderMap, StatusCode};
 use bytes::Bytes;
@@ -100,25 +100,24 @@ impl Node {
         self.cx.out.pop_front()
     }
 
-    /// When it wants an [`Input::Tick`], if nothing else happens.
-    pub fn poll_timeout(&self) -> Option<Instant> {
-        let peers = self.cx.mesh.as_ref().and_then(|mesh| mesh.peers.poll_timeout());
-        let meet = self.cx.mesh.as_ref().and_then(|mesh| mesh.routes.meet_at);
-        let ear = self.cx.ear.as_ref().and_then(Listener::poll_timeout);
-        let own = [
-            self.cx.sync_at,
-            self.cx.trust.tried_at(),
-            self.object.poll_timeout(),
-            self.source.poll_timeout(),
-        ];
-        let others = [self.publish.poll_timeout(), meet, peers, ear];
-        own.into_iter().chain(others).flatten().min()
+    /// When it wants an [`Input::Tick`] if nothing else happens, and why.
+    pub fn poll_timeout(&self) -> Option<(Instant, Timer)> {
+        let mesh = self.cx.mesh.as_ref();
+        let services = timer::earliest([
+            (Timer::Sync, self.cx.sync_at),
+            (Timer::StoreRetry, self.cx.trust.tried_at()),
+            (Timer::PublishedList, self.publish.poll_timeout()),
+            (Timer::Meet, mesh.and_then(|mesh| mesh.routes.meet_at)),
+            (Timer::Peers, mesh.and_then(|mesh| mesh.peers.poll_timeout())),
+        ]);
+        let listener = self.cx.ear.as_ref().and_then(Listener::poll_timeout);
+        let others = [self.object.poll_timeout(), self.source.poll_timeout(), listener];
+        others.into_iter().chain([services]).flatten().min()
     }
 
-    /// The answer to a client for which an origin was dialled in vain, by the driver alone: its head and its
-    /// content.
-    pub fn dialled_in_vain(&self, error: FetchError) -> (Head, Bytes) {
-        dialled_in_vain(&self.cx.config.name, error)
+    /// What it did, for people who watch it. A driver that turns this on drains it after the outputs of each input.
+    pub fn events(&mut self) -> &mut Events {
+        &mut self.cx.events
     }
 
     /// All peers, by id.
@@ -181,7 +180,7 @@ impl Node {
             ClientInput::Credit(id, bytes) => self.client.credit(&mut self.cx, id, bytes),
             ClientInput::Gone(id) => {
                 self.publish.handle_gone(id);
-                self.client.leave(&mut self.cx, id);
+                self.client.leave(&mut self.cx, id, RequestEnd::Left);
             }
             ClientInput::Put(id, length) => self.publish.handle_put(&mut self.cx, id, length),
             ClientInput::Withdraw(id, name) => {
@@ -192,18 +191,22 @@ impl Node {
 
     fn origin(&mut self, input: OriginInput) {
         match input {
-            OriginInput::Head(line, status, headers) => {
-                if let Some(id) = self.source.carried(&self.cx, line) {
-                    self.head(id, status, headers);
-                }
-            }
+            OriginInput::Head(line, status, headers) => match self.source.carried(&self.cx, line) {
+                Some(id) => self.head(id, status, headers),
+                None => self.cx.events.stale(Stale::OriginHead),
+            },
             OriginInput::Body(line, bytes) => match self.source.carried(&self.cx, line) {
                 Some(id) => self.body(id, bytes),
                 // More than was asked for, of what is done with.
-                None => self.cx.out.push_back(Output::Origin(OriginOutput::Cancel(line))),
+                None => {
+                    self.cx.events.stale(Stale::OriginBody);
+                    self.cx.out.push_back(Output::Origin(OriginOutput::Cancel(line)));
+                }
             },
             OriginInput::End(line, result) => {
-                let Some(id) = self.source.carried(&self.cx, line) else { return };
+                let Some(id) = self.source.carried(&self.cx, line) else {
+                    return self.cx.events.stale(Stale::OriginEnd);
+                };
                 if let Some(result) = self.source.line_ends(&mut self.cx, id, result) {
                     self.ends(id, result);
                 }
@@ -289,6 +292,9 @@ impl Node {
     }
 
     fn tick(&mut self) {
+        if let Some((_, timer)) = self.poll_timeout().filter(|(at, _)| *at <= self.cx.now) {
+            self.cx.events.emit(|| Event::Timer { timer });
+        }
         self.cx.handle_timeout();
         self.publish.handle_timeout(&mut self.cx);
         self.object.handle_timeout(&mut self.cx);

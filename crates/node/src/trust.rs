@@ -1,5 +1,6 @@
 //! Whether the store is used.
 
+use crate::events::{Event, Events, StoreState};
 use wire::Instant;
 
 /// Whether the store is used.
@@ -16,6 +17,18 @@ pub enum Trust {
 }
 
 impl Trust {
+    /// The store is in another state.
+    pub fn turn(&mut self, to: Self, events: &mut Events) {
+        *self = to;
+        let state = match to {
+            Self::Works => StoreState::Works,
+            Self::Failed(_) => StoreState::Failed,
+            Self::Tried => StoreState::Tried,
+            Self::Doubted => StoreState::Doubted,
+        };
+        events.emit(|| Event::Store { state });
+    }
+
     /// When it is to be tried again, if it failed.
     pub fn tried_at(self) -> Option<Instant> {
         match self {

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
 
 use content::Profile;
 use node::driver::CLOCK_EVERY;
@@ -85,7 +86,12 @@ pub struct Router {
     intercepts: Vec<Interface>,
     clock_at: Instant,
     notices: u64,
+    /// Is given what the engine does, as that of this router.
+    events: Option<(usize, EventSink)>,
 }
+
+/// Is given each event of each router's engine: the router, when, and what.
+pub type EventSink = Rc<dyn Fn(usize, Instant, &node::Event)>;
 
 #[deny(clippy::wildcard_enum_match_arm, reason = "no output may be overlooked")]
 impl Router {
@@ -133,7 +139,14 @@ impl Router {
             intercepts: settings.intercepts,
             clock_at: Instant::ZERO,
             notices: 0,
+            events: None,
         })
+    }
+
+    /// Gives all that the engine does from now on to `events`, as what this router did.
+    pub fn watch(&mut self, router: usize, events: EventSink) {
+        self.node.events().watch(true);
+        self.events = Some((router, events));
     }
 
     /// The engine's counters.
@@ -163,6 +176,9 @@ impl Router {
                 self.node.handle_input(now, input);
                 while let Some(output) = self.node.poll_output() {
                     self.perform(now, host, output);
+                }
+                while let Some(event) = self.node.events().poll() {
+                    self.events.iter().for_each(|(router, give)| give(*router, now, &event));
                 }
             }
             // Everything that the engine wrote for one input goes out together.
@@ -293,7 +309,7 @@ impl Program for Router {
             self.clock_at = now + CLOCK_EVERY;
             inputs.push_back(Input::Clock(date(now)));
         }
-        if self.node.poll_timeout().is_some_and(|at| at <= now) {
+        if self.node.poll_timeout().is_some_and(|(at, _)| at <= now) {
             inputs.push_back(Input::Tick);
         }
         self.disk.handle_timeout(now, inputs);
@@ -303,7 +319,7 @@ impl Program for Router {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let engine = self.node.poll_timeout();
+        let engine = self.node.poll_timeout().map(|(at, _)| at);
         let driver = [
             self.disk.poll_timeout(),
             self.links.poll_timeout(),

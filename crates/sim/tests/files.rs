@@ -5,7 +5,7 @@ use std::time::Duration;
 use sim::result::RunResult;
 use sim::result::source::ServedBy;
 use sim::router::StoreSize;
-use sim::router::run::{Options, run};
+use sim::router::run::{Options, Watchers, run};
 use sim::scenario::Scenario;
 use wire::Scheme;
 
@@ -16,7 +16,7 @@ fn scenario(name: &str, settings: &[(&str, &str)]) -> Scenario {
 }
 
 fn go(scenario: &Scenario, scheme: Scheme, seed: u64) -> RunResult {
-    run(scenario, scheme, seed, Options::default(), None, |_| {}).unwrap()
+    run(scenario, scheme, seed, Options::default(), Watchers::default(), |_| {}).unwrap()
 }
 
 /// All requested files have arrived, and are right.
@@ -113,7 +113,8 @@ fn a_small_store_lets_go_of_what_was_asked_for_longest_ago() {
     for (content_bytes, expected) in [(300_000, ServedBy::Origin), (900_000, ServedBy::Local)] {
         let store = StoreSize::lru(content_bytes);
         let options = Options { store, memory_bytes: 1 << 20, ..Options::default() };
-        let result = run(&scenario, Scheme::PhThcp, 1, options, None, |_| {}).unwrap();
+        let result =
+            run(&scenario, Scheme::PhThcp, 1, options, Watchers::default(), |_| {}).unwrap();
         check(&result, 12);
         assert_eq!(sources(&result)[6..], [expected; 6], "{content_bytes}");
     }

@@ -5,7 +5,7 @@ use std::fs;
 use std::time::Duration;
 
 use sim::router::mesh::{Member, Mesh};
-use sim::router::run::{Options, run};
+use sim::router::run::{Options, Watchers, run};
 use sim::scenario::Scenario;
 use sim::world::flows::{Endpoint, Flow, Kind, endpoints};
 use sim::world::{self, World, address};
@@ -67,7 +67,8 @@ fn a_file_for_whoever_walks_away_ends_with_an_error() {
     let away = &AWAY[..4];
     let scenario = load("file", TWO, &[away, &[("bytes", "20_000_000")]].concat());
     for scheme in [Scheme::EndToEnd, Scheme::PhThcp] {
-        let result = run(&scenario, scheme, 1, Options::default(), None, |_| {}).unwrap();
+        let result =
+            run(&scenario, scheme, 1, Options::default(), Watchers::default(), |_| {}).unwrap();
         let [transfer] = &result.transfers[..] else { panic!("{result:?}") };
         assert!(transfer.error.is_some() && transfer.bytes > 0, "{scheme}: {transfer:?}");
     }

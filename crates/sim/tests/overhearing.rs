@@ -1,7 +1,7 @@
 //! Routers that overhear, in virtual time.
 
 use sim::result::RunResult;
-use sim::router::run::{self, Options};
+use sim::router::run::{self, Options, Watchers};
 use sim::scenario::Scenario;
 use wire::Scheme;
 
@@ -18,7 +18,8 @@ fn leaves(settings: &[(&str, &str)]) -> Scenario {
 }
 
 fn run(scenario: &Scenario, scheme: Scheme) -> RunResult {
-    let result = run::run(scenario, scheme, 1, Options::default(), None, |_| {}).unwrap();
+    let result =
+        run::run(scenario, scheme, 1, Options::default(), Watchers::default(), |_| {}).unwrap();
     assert!(result.transfers.iter().all(|it| it.sha256_ok), "{:?}", result.transfers);
     result
 }

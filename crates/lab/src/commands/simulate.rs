@@ -10,6 +10,7 @@ use crate::console::{self, Wanted};
 use crate::failure::Failure;
 
 mod captures;
+mod events;
 mod files;
 mod flows;
 mod seeds;
@@ -18,9 +19,11 @@ use seeds::Runs;
 
 /// `hearsay-lab sim`.
 pub fn run(args: &Sim) -> Result<(), Failure> {
-    writable::results(args.json.as_deref(), args.html.as_deref())?;
+    let [json, html, events] = [&args.json, &args.html, &args.events].map(Option::as_deref);
+    writable::results(json, html, events)?;
     let scenario = load(args, args.seed)?;
     captures::folder(args)?;
+    events::check(args, &scenario)?;
     match (scenario.traffic, args.scheme) {
         (Traffic::Files | Traffic::Pages, _) => files::run(args, &scenario),
         (_, Some(_)) => {

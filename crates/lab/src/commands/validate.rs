@@ -25,7 +25,7 @@ const SEEDS_NS3: u64 = 10;
 
 /// `hearsay-lab validate`.
 pub fn run(args: &Validate) -> Result<(), Failure> {
-    writable::results(args.json.as_deref(), args.html.as_deref())?;
+    writable::results(args.json.as_deref(), args.html.as_deref(), None)?;
     let (effort, seeds) = match args {
         Validate { quick: true, .. } => (Effort::Quick, SEEDS_QUICK),
         Validate { ns3: Some(_), .. } => (Effort::Full, SEEDS_NS3),

@@ -13,10 +13,14 @@ pub fn outputs(args: &Run) -> Result<(), Failure> {
 }
 
 /// Checks that the outputs of runs in virtual time can be written.
-pub fn results(json: Option<&Path>, html: Option<&Path>) -> Result<(), Failure> {
-    files(json, html, std::iter::empty(), false)?;
+pub fn results(
+    json: Option<&Path>,
+    html: Option<&Path>,
+    events: Option<&Path>,
+) -> Result<(), Failure> {
+    files(json, html, events.into_iter(), false)?;
     let json = json.filter(|path| *path != Path::new("-"));
-    json.into_iter().chain(html).try_for_each(opens)
+    json.into_iter().chain(html).chain(events).try_for_each(opens)
 }
 
 /// Opens a file for writing, because permissions alone do not tell. Pipes and other special files are left

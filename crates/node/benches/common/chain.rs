@@ -76,7 +76,8 @@ impl Chain {
     /// Lets the next timer go off, if there is one in time.
     fn tick(&mut self, until: Instant) -> bool {
         let timers = self.routers.iter().enumerate();
-        let next = timers.filter_map(|(number, it)| Some((it.node.poll_timeout()?, number))).min();
+        let next =
+            timers.filter_map(|(number, it)| Some((it.node.poll_timeout()?.0, number))).min();
         let Some((at, number)) = next.filter(|(at, _)| *at <= until) else { return false };
         self.now = self.now.max(at);
         self.give(number, Input::Tick);

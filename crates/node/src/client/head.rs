@@ -3,6 +3,7 @@
 use super::Client;
 use crate::client::miss::{Miss, Pass, Stage};
 use crate::context::Context;
+use crate::events::{Event, Judgement, Stale};
 use crate::exchanges::exchange::State;
 use crate::http;
 use crate::http::{CacheControl, Record, add_status, add_upstream, bodiless, content_length};
@@ -17,16 +18,21 @@ impl Client {
     /// The head of a response.
     pub fn head(&mut self, cx: &mut Context, id: FetchId, status: StatusCode, headers: HeaderMap) {
         self.misses.invalidate(cx, id, status, &headers);
-        let Some(miss) = self.misses.get(&id) else { return };
+        let Some(miss) = self.misses.get(&id) else { return cx.events.stale(Stale::OriginHead) };
+        let code = status.as_u16();
+        let judged = |verdict| move || Event::Head { fetch: id, status: code, verdict };
         if let Stage::Passing(_) = miss.stage {
+            cx.events.emit(judged(Judgement::Passed));
             return self.pass_on(cx, id, status, headers);
         }
         if let (Some(old), true, StatusCode::NOT_MODIFIED) = (&miss.old, miss.confirms, status) {
             let old = Rc::clone(old);
+            cx.events.emit(judged(Judgement::Confirms));
             return self.confirmed(cx, id, &old, &headers);
         }
         if let Some(old) = miss.stands_in(cx, status) {
-            let detail = format!("fwd=stale; fwd-status={}", status.as_u16());
+            let detail = format!("fwd=stale; fwd-status={code}");
+            cx.events.emit(judged(Judgement::StandsIn));
             let waiters = self.misses.retire(id);
             cx.turns.end(id);
             for waiter in waiters {
@@ -35,8 +41,14 @@ impl Client {
             return;
         }
         match miss.judge(cx, status, &headers) {
-            Ok(()) => self.misses.begin_storing(cx, id, status, headers, &mut self.values),
-            Err(reason) => self.do_not_store(cx, id, reason, status, headers),
+            Ok(()) => {
+                cx.events.emit(judged(Judgement::Object));
+                self.misses.begin_storing(cx, id, status, headers, &mut self.values);
+            }
+            Err(reason) => {
+                cx.events.emit(judged(Judgement::Passed));
+                self.do_not_store(cx, id, reason, status, headers);
+            }
         }
     }
 

@@ -4,6 +4,7 @@
 use super::{Client, Value};
 use crate::client::miss::Stage;
 use crate::context::Context;
+use crate::events::Event;
 use crate::exchanges::exchange::State;
 use crate::http::{CacheControl, Record, Reuse, Row, selects};
 use crate::input::{Entrance, ExchangeId, FetchId};
@@ -112,7 +113,9 @@ impl Client {
         let named = exchange.ask.named;
         if cx.mesh.as_ref().is_some_and(|mesh| mesh.has_sources(named)) {
             let ask = exchange.ask.clone();
-            let fetch = self.misses.fetch(cx, ask, None, "uri-miss", vec![id], &mut self.values);
+            let (old, why) = (None, "uri-miss");
+            let fetch = self.misses.fetch(cx, ask, old, why, vec![id], &mut self.values);
+            cx.events.emit(|| Event::Miss { exchange: id, fetch, why });
             return cx.exchanges.put_state(id, State::Waiting(fetch));
         }
         self.dismiss(cx, id, Outcome::UnknownRecord);
@@ -150,25 +153,26 @@ impl Client {
             return self.misses.pass(cx, id, "partial", "range", &mut self.values);
         }
         let joins = ask.is_plain() && !ask.is_insistent() && !ask.alone;
-        if joins && self.join(cx, id) {
-            return;
+        if let Some(fetch) = joins.then(|| self.join(cx, id)).flatten() {
+            return cx.events.emit(|| Event::Join { exchange: id, fetch });
         }
         let why = if ask.is_insistent() { "request" } else { why };
         let fetch = self.misses.fetch(cx, ask, old, why, vec![id], &mut self.values);
+        cx.events.emit(|| Event::Miss { exchange: id, fetch, why });
         cx.exchanges.put_state(id, State::Waiting(fetch));
     }
 
     /// Joins the transfer of the same object, if there is one that will do.
-    fn join(&mut self, cx: &mut Context, id: ExchangeId) -> bool {
+    fn join(&mut self, cx: &mut Context, id: ExchangeId) -> Option<FetchId> {
         let ask = &cx.exchanges[&id].ask;
-        let Some(fetch_id) = self.misses.joinable.get(&ask.key).copied() else { return false };
+        let fetch_id = self.misses.joinable.get(&ask.key).copied()?;
         let (now, right) = (cx.date(), cx.clock_right());
         let crowded = cx.chunks.pinned_bytes() > cx.pinned_max();
-        let Some(miss) = self.misses.get_mut(&fetch_id) else { return false };
+        let miss = self.misses.get_mut(&fetch_id)?;
         // What waits for us is not waited for (protocol: No loops).
         let asked = cx.pursuits.get(&fetch_id).and_then(Pursuit::peer);
         if asked.is_some_and(|peer| ask.trail.visited.contains(&peer)) {
-            return false;
+            return None;
         }
         match &miss.stage {
             Stage::Asking => {
@@ -177,18 +181,18 @@ impl Client {
                 cx.exchanges.put_state(id, State::Waiting(fetch_id));
             }
             Stage::Object => {
-                let Some(incoming) = cx.transfers.get(&fetch_id) else { return false };
+                let incoming = cx.transfers.get(&fetch_id)?;
                 let record = incoming.so_far();
                 let fits = record.clocked == right && http::may_join(&record, &ask.headers, now);
                 if !fits || incoming.memory_only || incoming.starts_late() || crowded {
-                    return false;
+                    return None;
                 }
                 cx.report.requests.collapsed += 1;
                 self.serve_growing(cx, id, fetch_id, true);
             }
-            Stage::Passing(_) => return false,
+            Stage::Passing(_) => return None,
         }
-        true
+        Some(fetch_id)
     }
 
     /// A stored response will do: sees first whether its units are still there.

@@ -4,6 +4,7 @@ use super::miss::{Miss, Pass, Stage};
 use super::peer_head::selecting;
 use super::{Value, Values};
 use crate::context::Context;
+use crate::events::Event;
 use crate::exchanges::exchange::State;
 use crate::hasher::Map;
 use crate::http::{Asked, Audience, Record, RecordSignature, Row, bodiless, content_length};
@@ -98,6 +99,7 @@ impl Misses {
             ..Miss::new(Rc::new(ask), cx.date(), why, vec![id])
         };
         let fetch_id = self.start(cx, miss, headers, Goal::Pass, values);
+        cx.events.emit(|| Event::Pass { exchange: id, fetch: fetch_id, why: reason });
         cx.exchanges.put_state(id, State::Waiting(fetch_id));
     }
 

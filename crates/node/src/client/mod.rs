@@ -25,6 +25,7 @@ mod supply;
 
 use crate::chunks::Unit;
 use crate::context::Context;
+use crate::events::{RequestEnd, Stale};
 use crate::exchanges::exchange::Exchange;
 use crate::input::{ExchangeId, FetchId};
 use crate::pursuits::Quest;
@@ -112,7 +113,7 @@ impl Client {
         let mut supplied: Vec<ExchangeId> = self.supplies.of(peer).collect();
         supplied.sort_unstable();
         for id in supplied {
-            self.leave(cx, id);
+            self.leave(cx, id, RequestEnd::Left);
         }
     }
 
@@ -143,7 +144,7 @@ impl Client {
                 cx.report.wants_taken_back += peer_reader.unwant(&names, cx.now) as u64;
                 cx.turns.ready(id);
             }
-            Message::Cancel(_) => self.leave(cx, id),
+            Message::Cancel(_) => self.leave(cx, id, RequestEnd::Left),
             _ => {}
         }
     }
@@ -151,6 +152,9 @@ impl Client {
     /// The addresses of a host are known, or that it has none.
     pub fn handle_name(&mut self, cx: &mut Context, host: String, addresses: Option<Vec<IpAddr>>) {
         for id in cx.dns.handle_resolved(cx.now, host, addresses) {
+            if !cx.exchanges.contains_key(&id) {
+                cx.events.stale(Stale::Name);
+            }
             self.look(cx, id);
         }
     }
@@ -160,6 +164,9 @@ impl Client {
         let (waiters, row) = cx.rows.handle_row(key, bytes);
         row.records.iter().filter(|it| it.clocked).for_each(|it| cx.clock.seen(it.received));
         for id in waiters {
+            if !cx.exchanges.contains_key(&id) {
+                cx.events.stale(Stale::Row);
+            }
             self.decide(cx, id, &row);
         }
     }

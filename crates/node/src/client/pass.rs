@@ -3,6 +3,7 @@
 use super::{Client, Value};
 use crate::client::miss::{Miss, Stage};
 use crate::context::Context;
+use crate::events::Stale;
 use crate::exchanges::exchange::State;
 use crate::input::{FetchError, FetchId};
 use bytes::Bytes;
@@ -10,7 +11,9 @@ use bytes::Bytes;
 impl Client {
     /// Content of a response has come.
     pub fn handle_body(&mut self, cx: &mut Context, id: FetchId, bytes: Bytes) {
-        let Some(pass) = self.misses.get_mut(&id).and_then(Miss::pass) else { return };
+        let Some(pass) = self.misses.get_mut(&id).and_then(Miss::pass) else {
+            return cx.events.stale(Stale::OriginBody);
+        };
         pass.received += bytes.len() as u64;
         let count = cx.report.not_stored.entry(pass.reason).or_default();
         count.bytes += bytes.len() as u64;
@@ -20,7 +23,9 @@ impl Client {
 
     /// A response has ended, well or not.
     pub fn handle_end(&mut self, cx: &mut Context, id: FetchId, result: Result<(), FetchError>) {
-        let Some(miss) = self.misses.get_mut(&id) else { return };
+        let Some(miss) = self.misses.get_mut(&id) else {
+            return cx.events.stale(Stale::OriginEnd);
+        };
         match &mut miss.stage {
             Stage::Passing(pass) if !pass.held.is_empty() => {
                 pass.over = Some(result);

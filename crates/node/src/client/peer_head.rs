@@ -3,6 +3,7 @@
 use super::{Client, Value};
 use crate::client::miss::{Miss, Stage};
 use crate::context::Context;
+use crate::events::{Event, Judgement, Stale};
 use crate::http::{Record, RecordSignature, headers};
 use crate::identity::verify;
 use crate::input::FetchId;
@@ -60,8 +61,12 @@ impl Client {
             return cx.expel(peer, "a record of a response that none is made of");
         }
         let asking = |miss: &&mut Miss| matches!(miss.stage, Stage::Asking);
-        let Some(fetch) = self.misses.get_mut(&id).filter(asking) else { return };
+        let Some(fetch) = self.misses.get_mut(&id).filter(asking) else {
+            return cx.events.stale(Stale::PeerAnswer);
+        };
         fetch.status_line.clone_from(&head.status_line);
+        let verdict = if head.confirmed { Judgement::Confirms } else { Judgement::Object };
+        cx.events.emit(|| Event::Head { fetch: id, status: head.status, verdict });
         if !head.confirmed {
             let others = self.misses.follow(cx, id, head, status, headers, &mut self.values);
             return self.ask_alone(cx, &others);
@@ -112,6 +117,8 @@ impl Client {
         match cx.transfers.contains_key(&id) {
             true => self.values.push_back(Value::GoesOn(id)),
             false => {
+                let verdict = Judgement::Object;
+                cx.events.emit(|| Event::Head { fetch: id, status: head.status, verdict });
                 let values = &mut self.values;
                 self.misses.follow_named(cx, id, name, root, head, values);
             }
@@ -171,7 +178,9 @@ impl Client {
         offset: u64,
         bytes: Bytes,
     ) {
-        let Some(pass) = self.misses.get_mut(&id).and_then(Miss::pass) else { return };
+        let Some(pass) = self.misses.get_mut(&id).and_then(Miss::pass) else {
+            return cx.events.stale(Stale::PeerAnswer);
+        };
         let beyond = pass.received + bytes.len() as u64 > pass.granted;
         match offset == pass.received && !beyond {
             true => {

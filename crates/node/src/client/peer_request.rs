@@ -3,6 +3,7 @@
 use super::Client;
 use super::charge::{cost_of_ask, size_of_ask};
 use crate::context::Context;
+use crate::events::Event;
 use crate::exchanges::exchange::{Exchange, State};
 use crate::exchanges::peer_reader::REQUESTS_MAX;
 use crate::http::{Audience, Target};
@@ -41,7 +42,8 @@ impl Client {
                 let Some(mesh) = &mut cx.mesh else { return };
                 let id = mesh.draw_exchange();
                 self.supplies.requests.insert((peer, request), id);
-                let credit = ask.trail.credit;
+                let (credit, url) = (ask.trail.credit, || ask.target.to_string());
+                cx.events.emit(|| Event::Request { exchange: id, peer: Some(peer), url: url() });
                 cx.exchanges.insert(id, Exchange { ask, credit, state: State::Looking });
                 self.supplies.charge(cx, id);
                 return self.look(cx, id);

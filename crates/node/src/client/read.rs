@@ -2,6 +2,7 @@
 
 use super::Client;
 use crate::context::Context;
+use crate::events::Stale;
 use crate::exchanges::exchange::{Exchange, Source, State};
 use crate::input::Ticket;
 use crate::{catalogue, named};
@@ -23,7 +24,10 @@ impl Client {
         let bytes = bytes.filter(|bytes| is_certified(cx, at, bytes));
         let (waiters, segment) = cx.manifests.handle_segment(at, bytes.as_deref());
         for id in waiters {
-            let Some(exchange) = cx.exchanges.get_mut(&id) else { continue };
+            let Some(exchange) = cx.exchanges.get_mut(&id) else {
+                cx.events.stale(Stale::Segment);
+                continue;
+            };
             match (&mut exchange.state, &segment) {
                 (State::Checking(..), segment) => self.checked(cx, id, segment.as_deref()),
                 (State::ClientReader(client_reader), Some(segment)) => {
@@ -64,7 +68,10 @@ impl Client {
         let arrived = cx.chunks.handle_units(ticket, units, &mut cx.ids, &mut cx.out);
         let Some(arrived) = arrived else { return };
         for id in arrived.waiters {
-            let Some(exchange) = cx.exchanges.get_mut(&id) else { continue };
+            let Some(exchange) = cx.exchanges.get_mut(&id) else {
+                cx.events.stale(Stale::Chunks);
+                continue;
+            };
             let ahead = arrived.units.iter().cloned();
             match &mut exchange.state {
                 State::ClientReader(client_reader) => {

@@ -4,6 +4,7 @@ use super::Client;
 use super::forwards::ends_here;
 use crate::access::{Access, Caller, may_use};
 use crate::context::Context;
+use crate::events::Event;
 use crate::exchanges::exchange::{Exchange, State};
 use crate::http::{Audience, Target};
 use crate::input::{Config, Entrance, ExchangeId, FetchError, Request};
@@ -45,6 +46,8 @@ impl Client {
                 Ok(ask) => match ask.forbidden(&cx.config.access) {
                     Some(why) => self.unreachable(cx, id, Some(FetchError::Forbidden(why))),
                     None => {
+                        let url = || ask.target.to_string();
+                        cx.events.emit(|| Event::Request { exchange: id, peer: None, url: url() });
                         let exchange = Exchange { ask, credit: 0, state: State::Looking };
                         cx.exchanges.insert(id, exchange);
                         self.admit(cx, id);

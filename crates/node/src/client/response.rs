@@ -4,6 +4,7 @@ use super::{Client, Value};
 use crate::access::Forbidden;
 use crate::catalogue::segment_number;
 use crate::context::Context;
+use crate::events::{Event, RequestEnd};
 use crate::exchanges::exchange::{ClientReader, Piece, Source, State};
 use crate::http;
 use crate::http::{Ranges, Record, add_status, add_upstream, bodiless};
@@ -44,6 +45,7 @@ impl Client {
         forwarded: Option<&str>,
     ) {
         let Some(exchange) = cx.exchanges.get(&id) else { return };
+        cx.events.emit(|| Event::Hit { exchange: id, record: record.id });
         let detail = match forwarded {
             Some(detail) => detail.to_owned(),
             None => format!("hit; ttl={left}"),
@@ -157,6 +159,7 @@ impl Client {
         let exchange = cx.exchanges.get(&id).filter(|_| is_unreadable);
         if let Some(request) = exchange.and_then(|exchange| exchange.ask.past_us()) {
             cx.exchanges.remove(&id);
+            cx.events.emit(|| Event::RequestEnds { exchange: id, how: RequestEnd::Relayed });
             cx.report.requests.pass += 1;
             cx.report.not_stored.entry("unreadable").or_default().responses += 1;
             let output = ClientOutput::Relay(id, Box::new(request));
@@ -175,6 +178,7 @@ impl Client {
         kind: Option<&str>,
     ) {
         cx.report.requests.error += 1;
+        cx.events.emit(|| Event::RequestEnds { exchange: id, how: RequestEnd::Refused });
         let (mut head, text) = say(&cx.config.name, status, why, kind);
         let to_head =
             cx.exchanges.remove(&id).is_some_and(|exchange| exchange.ask.method == Method::HEAD);

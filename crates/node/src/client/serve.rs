@@ -5,6 +5,7 @@ use crate::catalogue::segment_number;
 use crate::chunks::Unit;
 use crate::client::miss::Miss;
 use crate::context::Context;
+use crate::events::{Event, RequestEnd, Stale};
 use crate::exchanges::exchange::{ClientReader, Cursor, Exchange, Piece, Sent, Source, State};
 use crate::input::{ExchangeId, FetchId};
 use crate::output::{ClientOutput, Output};
@@ -69,7 +70,9 @@ impl Client {
 
     /// The client can take more.
     pub fn credit(&mut self, cx: &mut Context, id: ExchangeId, bytes: u64) {
-        let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
+        let Some(exchange) = cx.exchanges.get_mut(&id) else {
+            return cx.events.stale(Stale::ClientCredit);
+        };
         exchange.credit = exchange.credit.saturating_add_unsigned(bytes);
         match exchange.state {
             State::Passing(fetch) => {
@@ -95,7 +98,7 @@ impl Client {
             self.reading(cx, id).remember();
             cx.out.push_back(Output::Client(ClientOutput::Finish(id)));
         }
-        self.close_exchange(cx, id);
+        self.close_exchange(cx, id, RequestEnd::Complete);
     }
 
     /// A reader's object cannot be completed: as if it had never been stored.
@@ -122,19 +125,19 @@ impl Client {
         let of = cx.exchanges.get(&id).filter(|exchange| exchange.flows());
         let told = of.and_then(|exchange| exchange.peer());
         let told = told.and_then(|(peer, request)| self.supplies.get(peer, request));
-        self.close_exchange(cx, id);
+        self.close_exchange(cx, id, RequestEnd::Broken);
         if let Some(told) = told {
-            self.leave(cx, told);
+            self.leave(cx, told, RequestEnd::Broken);
         }
     }
 
-    /// The client has left.
-    pub fn leave(&mut self, cx: &mut Context, id: ExchangeId) {
+    /// A request ends before its response does, mostly because the client has left.
+    pub fn leave(&mut self, cx: &mut Context, id: ExchangeId, how: RequestEnd) {
         let waiting = match cx.exchanges.get(&id).map(|exchange| &exchange.state) {
             Some(State::Waiting(fetch) | State::Passing(fetch)) => Some(*fetch),
             _ => None,
         };
-        self.close_exchange(cx, id);
+        self.close_exchange(cx, id, how);
         let Some(fetch_id) = waiting else { return };
         let Some(fetch) = self.misses.get_mut(&fetch_id) else { return };
         fetch.waiters.retain(|waiter| *waiter != id);
@@ -144,7 +147,7 @@ impl Client {
         }
     }
 
-    fn close_exchange(&mut self, cx: &mut Context, id: ExchangeId) {
+    fn close_exchange(&mut self, cx: &mut Context, id: ExchangeId, how: RequestEnd) {
         let incoming = cx.exchanges.reads_growing(id);
         let exchange = cx.exchanges.remove(&id);
         self.supplies.budget.end(id);
@@ -156,10 +159,11 @@ impl Client {
                 exchange.peer().and_then(|request| self.supplies.requests.remove(&request));
             }
             if let Some(flow) = exchange.flow() {
-                self.leave(cx, flow);
+                self.leave(cx, flow, how);
             }
         }
         let Some(exchange) = exchange else { return };
+        cx.events.emit(|| Event::RequestEnds { exchange: id, how });
         if let State::ClientReader(client_reader) = &exchange.state
             && let Some(repair) = client_reader.repair
         {

@@ -5,6 +5,7 @@ use super::{Client, Value, Values};
 use crate::catalogue::Signed;
 use crate::chunks::Unit;
 use crate::context::Context;
+use crate::events::RequestEnd;
 use crate::exchanges::exchange::{ClientReader, Exchange, Piece, Source, State};
 use crate::exchanges::peer_reader::{PEER_WANTS_MAX, PeerReader, WANTS_MAX, Wants};
 use crate::hasher::Set;
@@ -170,7 +171,7 @@ impl Client {
     pub fn dismiss(&mut self, cx: &mut Context, id: ExchangeId, outcome: Outcome) -> bool {
         let is_peer = self.supplies.end(cx, id, outcome);
         if is_peer {
-            self.leave(cx, id);
+            self.leave(cx, id, RequestEnd::Refused);
         }
         is_peer
     }

@@ -1,16 +1,20 @@
 //! What peers say, and what follows from it.
 
 use super::Node;
+use crate::events::{self, Events, LinkEnd, Stale};
 use crate::hints;
+use crate::input::FetchId;
 use crate::peers::{Down, Event};
+use crate::source::Source;
 use wire::NodeId;
-use wire::peer::{Message, Refusal};
+use wire::peer::{Message, Refusal, Request};
 
 impl Node {
     pub(super) fn peer_event(&mut self, event: Event) {
         let cx = &mut self.cx;
         match event {
             Event::Up { peer, dialled } => {
+                cx.events.emit(|| events::Event::LinkUp { peer, dialled });
                 cx.introduce();
                 if let Some(address) = dialled {
                     self.source.peer_is_up(cx, peer, address);
@@ -21,12 +25,14 @@ impl Node {
             Event::Chunk(peer, head, bytes) => self.object.unit_part(cx, peer, head, bytes),
             Event::Room(peer) => self.client.supply_peer(cx, peer),
             Event::DataLost(peer) => self.source.want_again_of(cx, peer),
-            Event::Down(peer, _) => {
+            Event::Down(peer, why) => {
+                cx.events.emit(|| events::Event::LinkDown { peer, why: why.into() });
                 cx.forget_holder(peer);
                 self.client.peer_is_gone(cx, peer);
                 self.source.peer_is_gone(cx, peer);
             }
             Event::Failed(address, why) => {
+                cx.events.emit(|| events::Event::LinkFailed { address, why: why.into() });
                 let mesh = cx.mesh.as_mut();
                 if let Down::Refused(refusal) = why
                     && mesh.is_some_and(|mesh| mesh.routes.is_news(cx.now, address.ip()))
@@ -36,9 +42,12 @@ impl Node {
                 self.source.no_peer(cx, address);
             }
             Event::Rejected(address, refusal) => {
+                let why = refusal.into();
+                cx.events.emit(|| events::Event::LinkRefused { address, why });
                 cx.notice(format!("refused a node at {address}: {}", reason(refusal)));
             }
-            Event::Expelled(_, address, why) => {
+            Event::Expelled(peer, address, why) => {
+                cx.events.emit(|| events::Event::Expelled { peer, why });
                 cx.notice(format!("left the peer at {address} for a while: {why}"));
             }
         }
@@ -57,17 +66,17 @@ impl Node {
                 self.source.peer_ends(cx, (peer, request), outcome);
             }
             Message::Head(request, head) => {
-                if let Some(id) = self.source.asked(peer, request) {
+                if let Some(id) = asked(&self.source, &mut cx.events, peer, request) {
                     self.client.record_head(cx, id, (peer, request), *head);
                 }
             }
             Message::Opaque(request, opaque) => {
-                if let Some(id) = self.source.asked(peer, request) {
+                if let Some(id) = asked(&self.source, &mut cx.events, peer, request) {
                     self.client.opaque_head(cx, id, (peer, request), *opaque);
                 }
             }
             Message::Bytes(request, offset, bytes) => {
-                let Some(id) = self.source.asked(peer, request) else { return };
+                let Some(id) = asked(&self.source, &mut cx.events, peer, request) else { return };
                 match cx.transfers.contains_key(&id) {
                     true => {
                         self.object.loose_bytes(cx, id, (peer, request), offset, bytes.into());
@@ -76,27 +85,47 @@ impl Node {
                 }
             }
             Message::Segment(request, signature, bytes) => {
-                if let Some(id) = self.source.asked(peer, request) {
+                if let Some(id) = asked(&self.source, &mut cx.events, peer, request) {
                     self.object.segment(cx, id, (peer, request), *signature, &bytes);
                 }
             }
             Message::DontHave(request, names) => {
-                if let Some(id) = self.source.asked(peer, request) {
+                if let Some(id) = asked(&self.source, &mut cx.events, peer, request) {
                     self.object.units_lost(cx, id, &names);
                 }
             }
             Message::Credit(request, ..)
             | Message::Want(request, _)
             | Message::CancelWant(request, _)
-            | Message::Cancel(request) => {
-                if let Some(id) = self.client.supplies.get(peer, request) {
-                    self.client.peer_says(cx, id, message);
-                }
-            }
+            | Message::Cancel(request) => match self.client.supplies.get(peer, request) {
+                Some(id) => self.client.peer_says(cx, id, message),
+                None => cx.events.stale(Stale::PeerRequest),
+            },
             Message::Have(names) => hints::hold(cx, peer, names),
             Message::Withdraw(names) => hints::let_go(cx, peer, &names),
             // The rest is between the connections.
             Message::Hello(_) | Message::Token(_) | Message::Ping(_) | Message::Pong(_) => {}
+        }
+    }
+}
+
+/// The fetch for which a peer was asked; none if it is over.
+fn asked(source: &Source, events: &mut Events, peer: NodeId, request: Request) -> Option<FetchId> {
+    let id = source.asked(peer, request);
+    if id.is_none() {
+        events.stale(Stale::PeerAnswer);
+    }
+    id
+}
+
+impl From<Down> for LinkEnd {
+    fn from(down: Down) -> Self {
+        match down {
+            Down::Unreachable => Self::Unreachable,
+            Down::Refused(refusal) => refusal.into(),
+            Down::Closed => Self::Closed,
+            Down::Silent => Self::Silent,
+            Down::Misbehaved => Self::Misbehaved,
         }
     }
 }

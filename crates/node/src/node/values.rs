@@ -1,6 +1,7 @@
 //! What machines say to each other: each value goes to the machine that it is for. Nothing is decided here.
 
 use super::{Node, way};
+use crate::events::Event;
 use crate::input::{FetchError, FetchId};
 use crate::output::{OriginOutput, Output};
 use crate::{client, object, source};
@@ -95,7 +96,12 @@ impl Node {
         way::enter("source says something");
         use source::Value;
         match value {
-            Value::Ended(id, result) => self.ends(id, result),
+            Value::Ended(id, result) => {
+                if let Err(why) = result {
+                    self.cx.events.emit(|| Event::GiveUp { fetch: id, why });
+                }
+                self.ends(id, result);
+            }
             Value::AllCame(id) => self.object.all_came(&mut self.cx, id),
             Value::Lost(id) => self.object.supplier_lost(&mut self.cx, id),
             Value::CannotFill(id) => _ = self.object.cannot_fill(&mut self.cx, id),

@@ -76,7 +76,7 @@ impl Objects {
         let mut incoming = Incoming::filling(record);
         incoming.label = Some(Label { key, uri, named });
         let id = self.seek(cx, ask.headers.clone(), Rc::new(ask), Goal::Holes);
-        cx.transfers.insert(id, incoming);
+        self.begin(cx, id, incoming);
         Some(id)
     }
 

@@ -1,6 +1,6 @@
 //! Objects while they come from an origin: cut, named, listed, written, and at last closed.
 
-use super::{ABANDONED_MAX, Objects, Value};
+use super::{ABANDONED_MAX, Objects, Value, is_in_state};
 use crate::catalogue::Signed;
 use crate::context::Context;
 use crate::input::{ExchangeId, FetchId};
@@ -34,7 +34,7 @@ impl Objects {
         let mut incoming = Incoming::new(record, StatusCode::OK, HeaderMap::new(), came, transfer);
         incoming.announced = Some(bytes);
         incoming.record_signature = Some(named::VOUCHER);
-        cx.transfers.insert(id, incoming);
+        self.begin(cx, id, incoming);
         cx.turns.dirty(id);
     }
 
@@ -148,6 +148,7 @@ impl Objects {
         let group = incoming.flush();
         let Some(last) = incoming.cutting().map(Cutting::close) else { return };
         incoming.transfer = Transfer::Closed(None);
+        cx.events.emit(|| is_in_state(id, incoming));
         cx.append(Some(id), group);
         self.add_segment(cx, id, Rc::new(last));
         let Some(incoming) = cx.transfers.get_mut(&id) else {

@@ -18,11 +18,13 @@ mod units;
 
 use crate::chunks::Unit;
 use crate::context::Context;
+use crate::events::Event;
 use crate::hasher::Map;
 use crate::http::Record;
 use crate::input::{ExchangeId, FetchId};
 use crate::output::{Output, StoreOutput};
 use crate::pursuits::Quest;
+use crate::timer::{self, Timer};
 use crate::transfers::Readers;
 use crate::transfers::cutting::Fresh;
 use crate::transfers::incoming::{Incoming, Label};
@@ -133,12 +135,13 @@ impl Objects {
         self.values.push_back(value);
     }
 
-    /// When it wants to be woken.
-    pub fn poll_timeout(&self) -> Option<Instant> {
-        let orphan = self.orphans.front().map(|(until, _)| *until);
-        let list = self.to_list.front().map(|(at, _)| *at);
-        let pause = self.pauses.first().map(|(at, _)| *at);
-        [orphan, list, pause].into_iter().flatten().min()
+    /// When it wants to be woken, and why.
+    pub fn poll_timeout(&self) -> Option<(Instant, Timer)> {
+        timer::earliest([
+            (Timer::Orphan, self.orphans.front().map(|(until, _)| *until)),
+            (Timer::Segment, self.to_list.front().map(|(at, _)| *at)),
+            (Timer::Pause, self.pauses.first().map(|(at, _)| *at)),
+        ])
     }
 
     /// Time has passed.
@@ -174,6 +177,7 @@ impl Objects {
 
     /// An object begins to come.
     pub fn begin(&mut self, cx: &mut Context, id: FetchId, incoming: Incoming) {
+        cx.events.emit(|| is_in_state(id, &incoming));
         cx.transfers.insert(id, incoming);
     }
 
@@ -237,6 +241,7 @@ impl Objects {
     /// An object is over.
     fn remove(&mut self, cx: &mut Context, id: FetchId) -> Option<Incoming> {
         let incoming = cx.transfers.remove(&id)?;
+        cx.events.emit(|| has_ended(id, &incoming));
         self.says(Value::Over(id));
         Some(incoming)
     }
@@ -245,6 +250,7 @@ impl Objects {
     pub fn cancel(&mut self, cx: &mut Context, id: FetchId) {
         self.repairs.remove(&id);
         if let Some(incoming) = cx.transfers.remove(&id) {
+            cx.events.emit(|| has_ended(id, &incoming));
             for reader in self.drop_storing(cx, id, incoming) {
                 self.says(Value::Broken(reader));
             }
@@ -319,6 +325,17 @@ impl Objects {
             cx.turns.end(id);
         }
     }
+}
+
+/// A transfer has begun, or is in another state.
+fn is_in_state(id: FetchId, incoming: &Incoming) -> Event {
+    Event::Transfer { fetch: id, record: incoming.record, state: incoming.transfer.state() }
+}
+
+/// A transfer is over.
+fn has_ended(id: FetchId, incoming: &Incoming) -> Event {
+    let stored = incoming.is_ended() && !incoming.failed;
+    Event::TransferEnds { fetch: id, bytes: incoming.received_bytes, stored }
 }
 
 /// Whether another transfer or the catalogue has the same record, and so its segments.

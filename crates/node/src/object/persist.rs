@@ -3,6 +3,7 @@
 use super::{Objects, Value};
 use crate::chunks::Appended;
 use crate::context::Context;
+use crate::events::Stale;
 use crate::http::Record;
 use crate::input::{FetchId, Ticket};
 use crate::trust::Trust;
@@ -13,11 +14,15 @@ impl Objects {
     /// Units were written, or could not be.
     pub fn appended(&mut self, cx: &mut Context, ticket: Ticket, places: Option<Vec<Location>>) {
         let appended = cx.chunks.handle_appended(ticket, places, &mut cx.out);
-        let Some(Appended { fetch, bytes, refused, waited, failed }) = appended else { return };
+        let Some(Appended { fetch, bytes, refused, waited, failed }) = appended else {
+            return cx.events.stale(Stale::Written);
+        };
         // Of what nobody asked for there may be too much for the disk at times, and that is no failure of it.
         match (fetch, refused.is_empty()) {
             (Some(_), false) => cx.store_failed(),
-            (Some(_), true) if cx.trust == Trust::Doubted => cx.trust = Trust::Works,
+            (Some(_), true) if cx.trust == Trust::Doubted => {
+                cx.trust.turn(Trust::Works, &mut cx.events);
+            }
             _ => {}
         }
         for other in failed {

@@ -3,6 +3,7 @@
 use super::{ABANDONED_MAX, Objects, Value};
 use crate::chunks::{Flight, Unit};
 use crate::context::Context;
+use crate::events::Stale;
 use crate::http::Record;
 use crate::input::FetchId;
 use crate::pursuits::Pursuit;
@@ -73,14 +74,14 @@ impl Objects {
         if !cx.in_flight.contains(name) {
             if cx.chunks.holds(name) {
                 // It has come another way meanwhile.
-                return;
+                return cx.events.stale(Stale::Chunk);
             }
             // It may have overtaken the manifest, which comes by another connection.
             let whole = bytes.len() as u32 == total;
             return match whole && content::name(&bytes) == *name {
                 true => cx.in_flight.early.keep(*name, bytes),
                 false if whole => cx.expel(peer, "a unit is not what its name says"),
-                false => {}
+                false => cx.events.stale(Stale::Chunk),
             };
         }
         let of = cx.in_flight.get_mut(name).map(|flight| flight.fetch);
@@ -88,7 +89,7 @@ impl Objects {
         let asked = giving.is_some_and(|(supplier, _)| supplier == peer);
         if !asked && (bytes.len() as u32) < total {
             // Parts are joined only if they come from one.
-            return;
+            return cx.events.stale(Stale::Chunk);
         }
         let arrived = cx.in_flight.arrive(name, total, offset, bytes);
         let Some((flight, whole)) = arrived else { return };

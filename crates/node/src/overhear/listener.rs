@@ -12,8 +12,10 @@
 
 use super::{Options, Output, Overhear, Overhearing, SEGMENTS_AT_ONCE};
 use crate::chunks::{Chunks, Flight, InFlight, Part};
+use crate::events::{Event, Events};
 use crate::heard::Heard;
 use crate::input::{Config, FetchId, Listening, Overheard};
+use crate::timer::{self, Timer};
 use bytes::Bytes;
 use content::Segment;
 use smallvec::SmallVec;
@@ -55,6 +57,8 @@ pub struct Here<'a> {
     pub in_flight: &'a mut InFlight,
     /// Units may wait in memory for the disk up to this many bytes; none, where there is no disk.
     pub pinned_max: u64,
+    /// What is taken in, for people who watch it.
+    pub events: &'a mut Events,
 }
 
 /// See the module.
@@ -130,10 +134,13 @@ impl Listener {
         });
     }
 
-    /// When it wants [`handle_timeout`](Self::handle_timeout) to be called.
-    pub fn poll_timeout(&self) -> Option<Instant> {
-        let awaiting = self.awaiting.values().copied();
-        self.engine.poll_timeout().into_iter().chain(self.write_at).chain(awaiting).min()
+    /// When it wants [`handle_timeout`](Self::handle_timeout) to be called, and why.
+    pub fn poll_timeout(&self) -> Option<(Instant, Timer)> {
+        timer::earliest([
+            (Timer::OverheardFlow, self.engine.poll_timeout()),
+            (Timer::OverheardWrite, self.write_at),
+            (Timer::OverheardWait, self.awaiting.values().copied().min()),
+        ])
     }
 
     /// Gives out one thing that was found, and keeps what nobody asked for; to be called until there is none.
@@ -153,7 +160,11 @@ impl Listener {
                     self.engine.lost(now, name);
                 }
                 Output::Chunk { name, bytes } => match here.in_flight.remove(&name) {
-                    Some(flight) => self.heard_first(name, flight, bytes),
+                    Some(flight) => {
+                        let fetch = Some(flight.fetch);
+                        here.events.emit(|| Event::Overheard { chunk: name, fetch });
+                        self.heard_first(name, flight, bytes);
+                    }
                     None => self.heard_unsolicited(now, here, name, bytes),
                 },
             }
@@ -194,6 +205,7 @@ impl Listener {
             self.report.dropped_bytes += length;
             return self.engine.lost(now, name);
         }
+        here.events.emit(|| Event::Overheard { chunk: name, fetch: None });
         here.chunks.pin(name, bytes.clone(), Provenance::Overheard);
         self.collect(now, name, bytes);
     }

@@ -203,8 +203,10 @@ impl Peers {
         self.me.key()
     }
 
-    /// Something happened to a link.
-    pub fn handle(&mut self, now: Instant, input: LinkInput) {
+    /// Something happened to a link; false if there is no such link, or no more.
+    pub fn handle(&mut self, now: Instant, input: LinkInput) -> bool {
+        let is_known = self.links.contains_key(&input.link());
+        let begins = matches!(input, LinkInput::Accepted(..));
         match input {
             LinkInput::Accepted(link, address) => self.accepted(now, link, address),
             LinkInput::Connected(link) => self.connected(now, link),
@@ -216,6 +218,7 @@ impl Peers {
                 }
             }
         }
+        is_known || begins
     }
 
     /// Lets due timers go off.

@@ -3,6 +3,7 @@
 use super::{Publish, Waiter, answer};
 use crate::catalogue::{LIST, Object, Published, PublishedInfo};
 use crate::context::{Context, STORE_RETRY};
+use crate::events::Event;
 use crate::hints;
 use crate::input::{ExchangeId, PutError, Ticket};
 use crate::named;
@@ -176,7 +177,11 @@ impl Publish {
             if done && !waiter.withdraws {
                 hints::tell_of(cx, &waiter.name);
             }
-            answer(cx, waiter.exchange, if done { Ok(waiter.name) } else { Err(PutError::Store) });
+            let Waiter { exchange, name, withdraws, .. } = waiter;
+            if done {
+                cx.events.emit(|| Event::Published { object: name, published: !withdraws });
+            }
+            answer(cx, exchange, if done { Ok(name) } else { Err(PutError::Store) });
         }
     }
 }

@@ -6,6 +6,7 @@ use super::list::List;
 use super::{Publish, Waiter, answer};
 use crate::catalogue;
 use crate::context::Context;
+use crate::events::Event;
 use crate::hints;
 use crate::http::Row;
 use crate::input::PutError;
@@ -163,6 +164,7 @@ impl Publish {
 fn spoil(cx: &mut Context, name: &Oid) {
     if cx.published.set_whole(name, false) {
         hints::leads_elsewhere(cx);
+        cx.events.emit(|| Event::PublishedLost { object: *name });
         cx.notice(format!("the published object {name} is not whole here any more: put it again"));
     }
 }

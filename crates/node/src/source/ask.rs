@@ -3,6 +3,7 @@
 use super::select::{Answer, Said};
 use super::{LOOK_EVERY, Source, Value};
 use crate::context::Context;
+use crate::events::{Event, SourceKind};
 use crate::http::fields;
 use crate::input::{FetchError, FetchId};
 use crate::output::{OriginOutput, Output};
@@ -31,6 +32,7 @@ impl Source {
         };
         pursuit.via = Upstream::Sought(cx.now);
         let may = |address| pursuit.may_ask(mesh, address);
+        cx.events.emit(|| Event::Source { fetch: id, of: SourceKind::Selection });
         self.select.begin(cx.now, &pursuit.query(mesh, id, &may));
         self.look_again(cx.now);
         self.hear_select(cx);
@@ -79,6 +81,8 @@ impl Source {
         mesh.peers.dial(cx.now, socket);
         if let Some(pursuit) = cx.pursuits.get_mut(&id) {
             pursuit.via = Upstream::Dialling(socket);
+            let of = SourceKind::Dialled { address: socket };
+            cx.events.emit(|| Event::Source { fetch: id, of });
         }
         self.look_at.get_or_insert(cx.now + LOOK_EVERY);
     }
@@ -109,6 +113,7 @@ impl Source {
             self.asks.remove(&(peer, request));
             return self.ask_origin(cx, id);
         }
+        cx.events.emit(|| Event::Source { fetch: id, of: SourceKind::Peer { peer } });
         cx.report.asks_out += 1;
         self.look_at.get_or_insert(cx.now + LOOK_EVERY);
     }
@@ -133,6 +138,9 @@ impl Source {
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         if pursuit.quest.goal.is_object() {
             // Two versions are never spliced: it has to be the same transfer, by another way.
+            if pursuit.via != Upstream::Nobody || pursuit.stranded.is_none() {
+                cx.events.emit(|| Event::Source { fetch: id, of: SourceKind::None });
+            }
             pursuit.via = Upstream::Nobody;
             pursuit.lost_route_at.get_or_insert(cx.now);
             pursuit.tried.clear();
@@ -148,6 +156,7 @@ impl Source {
     pub fn dial_origin(&mut self, cx: &mut Context, id: FetchId) {
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         pursuit.via = Upstream::Origin;
+        cx.events.emit(|| Event::Source { fetch: id, of: SourceKind::Origin });
         let request = pursuit.origin_request(pursuit.quest.headers.clone());
         cx.out.push_back(Output::Origin(OriginOutput::Fetch(id, Box::new(request))));
     }

@@ -3,6 +3,7 @@
 use super::{Source, Value};
 use crate::access::Forbidden;
 use crate::context::Context;
+use crate::events::{Event, NextSource, Stale};
 use crate::input::{FetchError, FetchId};
 use crate::output::{OriginOutput, Output};
 use crate::pursuits::{Goal, Pursuit, Upstream};
@@ -44,6 +45,7 @@ impl Source {
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         let asked = pursuit.request();
         pursuit.via = Upstream::Nobody;
+        cx.events.emit(|| Event::NextSource { fetch: id, why: NextSource::Lost });
         asked.into_iter().for_each(|asked| self.withdraw(cx, asked));
         if self.fall_back(cx, id) {
             return;
@@ -132,7 +134,9 @@ impl Source {
 
     /// A response of a peer has ended.
     pub fn peer_ends(&mut self, cx: &mut Context, asked: (NodeId, Request), outcome: Outcome) {
-        let Some(id) = self.asked(asked.0, asked.1) else { return };
+        let Some(id) = self.asked(asked.0, asked.1) else {
+            return cx.events.stale(Stale::PeerAnswer);
+        };
         self.does_not_lead(cx, id, asked.0, outcome);
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         if pursuit.previous == Some(asked) {

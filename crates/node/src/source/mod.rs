@@ -21,6 +21,7 @@ use crate::context::Context;
 use crate::hasher::Map;
 use crate::input::{FetchError, FetchId};
 use crate::pursuits::{Goal, Pursuit, Quest, Upstream};
+use crate::timer::{self, Timer};
 use crate::transfers::incoming::Incoming;
 use select::Select;
 use std::collections::VecDeque;
@@ -83,9 +84,12 @@ impl Source {
         }
     }
 
-    /// When it wants to be woken.
-    pub fn poll_timeout(&self) -> Option<Instant> {
-        self.look_at.into_iter().chain(self.select.poll_timeout()).min()
+    /// When it wants to be woken, and why.
+    pub fn poll_timeout(&self) -> Option<(Instant, Timer)> {
+        timer::earliest([
+            (Timer::Progress, self.look_at),
+            (Timer::Selection, self.select.poll_timeout()),
+        ])
     }
 
     /// Gives out one value.

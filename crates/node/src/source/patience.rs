@@ -2,6 +2,7 @@
 
 use super::{LOOK_EVERY, Source, Value};
 use crate::context::Context;
+use crate::events::{Event, NextSource};
 use crate::input::{FetchError, FetchId};
 use crate::pursuits::{Goal, Pursuit, Upstream};
 use crate::request::Asker;
@@ -82,15 +83,15 @@ impl Source {
         let may_race = pursuit.may_race_origin(cx);
         let mute = is_mute(cx, supplier.filter(|_| awaits || open), since);
         if mute && first && self.may_ask_another(cx, id) {
-            self.ask_another(cx, id);
+            self.ask_another(cx, id, NextSource::Mute);
         } else if mute && first && may_race {
             cx.pursuits.entry(id).and_modify(|pursuit| pursuit.origin_raced = true);
-            self.ask_another(cx, id);
+            self.ask_another(cx, id, NextSource::Mute);
         } else if awaits
             && (silent > patience || waited > HEAD_TIMEOUT)
             && self.may_ask_another(cx, id)
         {
-            self.ask_another(cx, id);
+            self.ask_another(cx, id, NextSource::Silent);
         } else if (open || is_asking) && waited > HEAD_TIMEOUT {
             self.lose_way(cx, id);
         } else if flying && silent > SUPPLIER_TIMEOUT {
@@ -104,8 +105,9 @@ impl Source {
 
     /// The next hop takes its time, perhaps because the origin does, or the air is full: another is asked
     /// too, and who answers first is listened to. Until then units are wanted of the previous.
-    fn ask_another(&mut self, cx: &mut Context, id: FetchId) {
+    fn ask_another(&mut self, cx: &mut Context, id: FetchId, why: NextSource) {
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
+        cx.events.emit(|| Event::NextSource { fetch: id, why });
         if let (true, Some(peer), Some(mesh)) =
             (pursuit.is_named(), pursuit.peer(), cx.mesh.as_mut())
         {

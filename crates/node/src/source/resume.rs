@@ -6,6 +6,7 @@
 
 use super::{LOOK_EVERY, Source, Value};
 use crate::context::Context;
+use crate::events::Event;
 use crate::http;
 use crate::input::{FetchError, FetchId};
 use crate::output::{OriginOutput, Output};
@@ -59,6 +60,7 @@ impl Source {
             Some(Resumed { line: Some(line), answered: false, end: None, asked: cx.now });
         let request = pursuit.origin_request(headers);
         self.lines.insert(line, id);
+        cx.events.emit(|| Event::Resume { fetch: id, from: rest.from });
         cx.report.resumes += 1;
         cx.out.push_back(Output::Origin(OriginOutput::Fetch(line, Box::new(request))));
     }

@@ -1,6 +1,7 @@
 //! How an object comes, and what of that is known for each way.
 
 use super::cutting::Cutting;
+use crate::events::TransferState;
 use crate::http::Record;
 use bytes::Bytes;
 use content::Segment;
@@ -19,6 +20,18 @@ pub enum Transfer {
     /// All of it was cut: the record, whose readers wait until the disk has what it names; none if the store did not
     /// take all.
     Closed(Option<Rc<Record>>),
+}
+
+impl Transfer {
+    /// Which state it is, for people who watch it.
+    pub fn state(&self) -> TransferState {
+        match self {
+            Self::Cutting(_) => TransferState::Cutting,
+            Self::Listing(_) => TransferState::Listing,
+            Self::Filling(_) => TransferState::Filling,
+            Self::Closed(_) => TransferState::Closed,
+        }
+    }
 }
 
 /// A manifest that comes from a peer.

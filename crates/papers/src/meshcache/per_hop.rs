@@ -14,7 +14,7 @@ use report::provenance::Setting;
 use report::{Chart, Curve, text};
 use sim::net::tcp;
 use sim::router::relay::{Download, RELAY_BUFFER, SOCKET_BUFFER, Transport};
-use sim::router::run::{self, Options};
+use sim::router::run::{self, Options, Watchers};
 use sim::scenario::{self, Scenario};
 
 /// The figures of a run.
@@ -112,8 +112,9 @@ impl Chain {
     /// Runs the download through the engines, from an origin beside the gateway, with empty stores.
     fn chunks(self, scheme: Scheme, seed: u64) -> Result<Vec<f64>, String> {
         let scenario = self.scenario(seed)?;
-        let result = run::run(&scenario, scheme, seed, Options::default(), None, |_| {})
-            .map_err(|error| error.to_string())?;
+        let result =
+            run::run(&scenario, scheme, seed, Options::default(), Watchers::default(), |_| {})
+                .map_err(|error| error.to_string())?;
         let Some(transfer) = result.transfers.first() else { return Err("no transfer".to_owned()) };
         let is_whole = f64::from(u8::from(transfer.sha256_ok));
         Ok(vec![transfer.kbps, result.radio.packets_per_file, is_whole])

@@ -18,7 +18,7 @@ use sim::result::source::ServedBy;
 use sim::result::{RunResult, Transfer};
 use sim::router::browse::browse;
 use sim::router::mesh::Mesh;
-use sim::router::run::{Options, RunError};
+use sim::router::run::{Options, RunError, Watchers};
 use sim::scenario::Scenario;
 
 pub(super) const PLACES: [(&str, &str); 3] =
@@ -113,8 +113,9 @@ fn load(name: &str, seed: u64, extent: Extent) -> Result<Scenario, String> {
 
 fn run(name: &str, scheme: Scheme, seed: u64, extent: Extent) -> Result<Vec<f64>, String> {
     let scenario = load(name, seed, extent)?;
-    let browsed = browse(&scenario, scheme, seed, Options::default(), None, &mut |_| {})
-        .map_err(|error| error.to_string())?;
+    let browsed =
+        browse(&scenario, scheme, seed, Options::default(), Watchers::default(), &mut |_| {})
+            .map_err(|error| error.to_string())?;
     let result = &browsed.result;
     let all = result.transfers.len().max(1) as f64;
     let share = |source| percent(result, source);

@@ -6,14 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use wire::Scheme;
 
-use super::mesh::{Member, Mesh, Options, RunError};
+use super::mesh::{Member, Mesh, Options, RunError, Watchers};
 use super::run::{result, transfer};
 use super::{Report, StoreSize};
 use crate::hosts::Got;
 use crate::net::Host;
 use crate::result::{RunResult, Transfer};
 use crate::scenario::{Request, Scenario};
-use crate::world::Tap;
 
 /// The result of a run whose clients read pages.
 #[derive(Clone, Debug)]
@@ -56,13 +55,13 @@ pub fn browse(
     scheme: Scheme,
     seed: u64,
     options: Options,
-    watch: Option<Box<dyn Tap>>,
+    watchers: Watchers,
     ended: &mut impl FnMut(&Transfer),
 ) -> Result<Browsed, RunError> {
     let browsing = &scenario.browsing;
     let (store, max_age_s) = (StoreSize::lru(browsing.store_bytes), browsing.max_age_s);
     let mut mesh = Mesh::build(scenario, scheme, seed, Options { store, max_age_s, ..options })?;
-    watch.into_iter().for_each(|it| mesh.world.watch(it));
+    mesh.watch(watchers);
     mesh.meet(scheme);
     let (before, given) = (mesh.snapshot(), mesh.given_by_gateway());
     let got = mesh.read();

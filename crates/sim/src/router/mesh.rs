@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddrV4};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,11 +13,11 @@ use node::Listening;
 use store::Policy;
 use wire::{Date, Instant, Interception, Scheme, Selection};
 
-use super::{HTTP_PORT, Router, Settings, StoreSize, way};
+use super::{EventSink, HTTP_PORT, Router, Settings, StoreSize, way};
 use crate::hosts::{BEGIN, Browser, Client, Files, Origin};
-use crate::net::{self, Event, Host, Interface, Packet};
+use crate::net::{self, Host, Interface, Packet};
 use crate::scenario::{self, Scenario, Traffic};
-use crate::world::{AIR, Program, Routes, Wire, World, address};
+use crate::world::{AIR, Program, Routes, Tap, Wire, World, address};
 
 /// The origin's host name.
 pub const ORIGIN: &str = "origin";
@@ -57,6 +58,15 @@ impl Default for Options {
             max_age_s: 86_400,
         }
     }
+}
+
+/// Who watches a run; nobody, unless said.
+#[derive(Default)]
+pub struct Watchers {
+    /// Is shown each frame.
+    pub frames: Option<Box<dyn Tap>>,
+    /// Is given what the engines do.
+    pub events: Option<EventSink>,
 }
 
 /// Why a scenario could not be run.
@@ -167,6 +177,17 @@ impl<'a> Mesh<'a> {
         Ok(Self { world, scenario, clients, origin, given_before: 0 })
     }
 
+    /// Shows a run to those who watch it; to be called before anything has happened.
+    pub fn watch(&mut self, watchers: Watchers) {
+        watchers.frames.into_iter().for_each(|it| self.world.watch(it));
+        let Some(events) = watchers.events else { return };
+        for (router, member) in self.world.programs_mut().enumerate() {
+            if let Member::Router(it) = member {
+                it.watch(router, Rc::clone(&events));
+            }
+        }
+    }
+
     /// Lets time pass until each router is connected to the peer that it will ask, or the timeout ends.
     pub fn meet(&mut self, scheme: Scheme) {
         let until = self.world.now() + MEET_TIMEOUT;
@@ -262,7 +283,7 @@ impl Program for Member {
         }
     }
 
-    fn handle_event(&mut self, now: Instant, host: &mut Host, event: Event) {
+    fn handle_event(&mut self, now: Instant, host: &mut Host, event: net::Event) {
         match self {
             Self::Router(router) => router.handle_event(now, host, event),
             Self::Client(client) => client.handle_event(now, host, event),

@@ -4,22 +4,23 @@
 
 use std::collections::BTreeMap;
 
+pub use node::Event;
 use node::Recent;
 use radio::{Report, Station};
 use wire::{Instant, Scheme};
 
 use super::browse::browse;
 use super::mesh::{Member, Mesh, ORIGIN, name};
-pub use super::mesh::{Options, RunError};
+pub use super::mesh::{Options, RunError, Watchers};
 use crate::hosts::{Ask, BEGIN, Got};
 use crate::net::Host;
 use crate::result::source::{self, BytesBySource, ServedBy};
 use crate::result::{Gateway, Radio, RunResult, Transfer};
 use crate::scenario::{Request, Scenario, Traffic};
-use crate::world::{Tap, World};
+use crate::world::World;
 
-/// Runs a scenario's requests. `watch` gives a tap that sees frames; `ended` is called with each transfer as
-/// it ends. `wall_seconds` of the result stays 0, since this crate reads no clock.
+/// Runs a scenario's requests. `ended` is called with each transfer as it ends. `wall_seconds` of the result
+/// stays 0, since this crate reads no clock.
 ///
 /// # Errors
 ///
@@ -29,15 +30,15 @@ pub fn run(
     scheme: Scheme,
     seed: u64,
     options: Options,
-    watch: Option<Box<dyn Tap>>,
+    watchers: Watchers,
     mut ended: impl FnMut(&Transfer),
 ) -> Result<RunResult, RunError> {
     if scenario.traffic == Traffic::Pages {
-        let browsed = browse(scenario, scheme, seed, options, watch, &mut ended)?;
+        let browsed = browse(scenario, scheme, seed, options, watchers, &mut ended)?;
         return Ok(browsed.result);
     }
     let mut mesh = Mesh::build(scenario, scheme, seed, options)?;
-    watch.into_iter().for_each(|it| mesh.world.watch(it));
+    mesh.watch(watchers);
     mesh.meet(scheme);
     Ok(mesh.play(scheme, seed, &mut ended))
 }

@@ -265,6 +265,11 @@ impl<P: Program> World<P> {
         self.machines.iter().map(|machine| &machine.program)
     }
 
+    /// The same, to change them before the world begins: later, what a program does then would go unnoticed.
+    pub fn programs_mut(&mut self) -> impl Iterator<Item = &mut P> {
+        self.machines.iter_mut().map(|machine| &mut machine.program)
+    }
+
     /// The current routes between stations.
     pub fn routes(&mut self) -> &mut Routes {
         &mut self.routes

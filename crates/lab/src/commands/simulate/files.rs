@@ -5,10 +5,11 @@ use std::time::Instant;
 
 use report::provenance::{Provenance, Stamped};
 use sim::result::{self, RunResult, Transfer, page};
-use sim::router::run::Options;
+use sim::router::run::{self, Options, Watchers};
 use sim::scenario::Scenario;
 use sim::world::{HOPS_MAX, Stat};
 
+use super::events::EventLog;
 use super::{Runs, captures, judge, seeds, wanted};
 use crate::cli::Sim;
 use crate::console::table;
@@ -35,12 +36,17 @@ pub fn run(args: &Sim, scenario: &Scenario) -> Result<(), Failure> {
     let origin = origin();
     let runs = seeds::each(args, scenario, |scenario, seed| {
         let began = Instant::now();
-        let (tap, files) = captures::tap(args, scenario, seed)?;
-        let result = sim::router::run::run(scenario, scheme, seed, Options::default(), tap, |_| {});
+        let setting = scenario.setting(Some(scheme));
+        let provenance = Provenance::new(origin.clone(), &[setting], [seed]);
+        let (frames, files) = captures::tap(args, scenario, seed)?;
+        let log = EventLog::create(args, scenario, &provenance)?;
+        let watchers = Watchers { frames, events: log.as_ref().map(EventLog::sink) };
+        let result = run::run(scenario, scheme, seed, Options::default(), watchers, |_| {});
         files.finish()?;
+        log.map_or(Ok(()), EventLog::finish)?;
         let result = result.map_err(Failure::failed)?;
         let result = RunResult { wall_seconds: began.elapsed().as_secs_f64(), ..result };
-        Ok((Provenance::new(origin.clone(), &[scenario.setting(Some(scheme))], [seed]), result))
+        Ok((provenance, result))
     })?;
     let (each, runs) = runs.unzip();
     let scenario = &runs.scenario;

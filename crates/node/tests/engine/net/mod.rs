@@ -223,8 +223,8 @@ impl Net {
     fn step(&mut self, until: Option<Instant>) -> bool {
         assert!(self.events < EVENTS_MAX, "it goes round in circles");
         let next = self.queue.first_key_value().map(|(at, _)| *at);
-        let timer = until.and_then(|until| self.node.poll_timeout().filter(|at| *at <= until));
-        if let Some(at) = timer
+        let timer = self.node.poll_timeout().filter(|(at, _)| until.is_some_and(|it| *at <= it));
+        if let Some((at, _)) = timer
             && next.is_none_or(|(next, _)| at <= next)
         {
             self.now = self.now.max(at);

@@ -201,7 +201,7 @@ impl Machine {
 
     pub fn poll_timeout(&self) -> Option<Instant> {
         match &self.program {
-            Program::Node(node) => node.poll_timeout(),
+            Program::Node(node) => node.poll_timeout().map(|(at, _)| at),
             Program::Liar(liar) => liar.poll_timeout(),
             Program::Oracle(_) | Program::Nothing => None,
         }
