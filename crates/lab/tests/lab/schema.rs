@@ -27,6 +27,14 @@ pub fn wrong(json: &Value, kind: &str, version: &str) -> Vec<String> {
     wrong
 }
 
+/// Each place that is not as a definition in a schema says.
+pub fn wrong_as(json: &Value, definition: &str, kind: &str, version: &str) -> Vec<String> {
+    let document = Document::read(&format!("{kind}-{version}.json"));
+    let mut wrong = Vec::new();
+    document.follow(json, &format!("#/$defs/{definition}"), "", &mut wrong);
+    wrong
+}
+
 struct Document(Value);
 
 impl Document {

@@ -334,7 +334,7 @@ fn is_in_state(id: FetchId, incoming: &Incoming) -> Event {
 
 /// A transfer is over.
 fn has_ended(id: FetchId, incoming: &Incoming) -> Event {
-    let stored = incoming.is_ended() && !incoming.failed;
+    let stored = incoming.is_ended() && !incoming.memory_only;
     Event::TransferEnds { fetch: id, bytes: incoming.received_bytes, stored }
 }
 

@@ -32,3 +32,4 @@ mod torture;
 mod unsafe_methods;
 mod vary;
 mod versions;
+mod watching;

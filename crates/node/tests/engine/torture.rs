@@ -40,6 +40,11 @@ fn nothing_stale_or_private_was_shared(client: &Client) {
 
 /// A world after so many things have happened in it.
 pub fn run(seed: u64, steps: usize) -> Net {
+    run_watched(seed, steps, false)
+}
+
+/// The same, perhaps with a note of what the engine did.
+pub fn run_watched(seed: u64, steps: usize, is_watched: bool) -> Net {
     let mut dice = Dice(seed);
     let mut net = Net::with(Options {
         seed,
@@ -48,6 +53,7 @@ pub fn run(seed: u64, steps: usize) -> Net {
         object_bytes_max: 1_500_000,
         disk_delay: Duration::from_millis(dice.below(4)),
     });
+    net.node.events().watch(is_watched);
     net.names.insert("o.test".into(), vec![[192, 0, 2, 1].into()]);
     for number in 0..URLS {
         net.origin.put(&url(number), page(&mut dice));

@@ -31,4 +31,5 @@ mod torture;
 mod uncacheable;
 mod unsigned;
 mod waiting;
+mod watching;
 mod world;

@@ -44,6 +44,8 @@ pub struct Net {
     pub relays: Vec<node::Fetch>,
     /// Every output so far.
     pub trace: Trace,
+    /// Every event since [`Net::watch`].
+    pub watched: Vec<node::Event>,
     clients: Vec<Client>,
     now: Instant,
     /// What date it was at the instant zero.
@@ -68,6 +70,7 @@ impl Net {
             tunnels: Vec::new(),
             relays: Vec::new(),
             trace: Trace::default(),
+            watched: Vec::new(),
             clients: Vec::new(),
             now: Instant::ZERO,
             begin: BEGIN,
@@ -77,6 +80,18 @@ impl Net {
         };
         net.feed(Input::Clock(BEGIN));
         net
+    }
+
+    /// Notes what the engine does from now on.
+    pub fn watch(&mut self) {
+        self.node.events().watch(true);
+    }
+
+    /// What it did since this was last asked, without its timers.
+    pub fn did(&mut self) -> Vec<node::Event> {
+        let mut did = std::mem::take(&mut self.watched);
+        did.retain(|event| !matches!(event, node::Event::Timer { .. }));
+        did
     }
 
     /// The daemon ends and begins again on the same disk.
@@ -276,6 +291,7 @@ impl Net {
             self.trace.note(self.now, 0, &output);
             self.perform(output);
         }
+        self.watched.extend(std::iter::from_fn(|| self.node.events().poll()));
         if self.events.is_multiple_of(32) {
             self.check_memory();
         }

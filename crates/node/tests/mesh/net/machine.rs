@@ -6,8 +6,8 @@ use crate::common::{BEGIN, Options, Shelf};
 use bytes::Bytes;
 use node::select::{Select, of};
 use node::{
-    Access, Config, Input, Interface, LinkOutput, Listening, MeshConfig, Node, OPEN_KEY, Output,
-    Report, Route, RouteSource, RouteTable, Uplink, overhear,
+    Access, Config, Event, Input, Interface, LinkOutput, Listening, MeshConfig, Node, OPEN_KEY,
+    Output, Report, Route, RouteSource, RouteTable, Uplink, overhear,
 };
 use std::time::Duration;
 use wire::{Date, Instant, PublicKey, Selection};
@@ -141,6 +141,9 @@ pub struct Machine {
     pub table: RouteTable,
     /// Makes its scheme, if that is not the plan's.
     pub select: Option<Box<dyn Fn() -> Box<dyn Select>>>,
+    /// Whether what its engine does is noted, and what it did.
+    pub is_watched: bool,
+    pub watched: Vec<Event>,
     /// Counts its programs: what was meant for an earlier one is not for this one.
     pub life: u64,
     number: usize,
@@ -154,6 +157,8 @@ impl Machine {
             disk: None,
             table: RouteTable::Nowhere,
             select: None,
+            is_watched: false,
+            watched: Vec::new(),
             life: 0,
             number,
         }
@@ -173,9 +178,18 @@ impl Machine {
         self.life += 1;
         let config = self.plan.config(self.number, self.life);
         let select = self.select.as_ref().map_or_else(|| of(self.plan.selection), |make| make());
-        let node = Node::with_select(config, index, select);
+        let mut node = Node::with_select(config, index, select);
+        node.events().watch(self.is_watched);
         self.program = Program::Node(Box::new(node));
         vec![Input::Clock(self.date(now)), Input::Routes(self.table.clone())]
+    }
+
+    /// Notes what its engine does from now on, also after a restart.
+    pub fn watch(&mut self) {
+        self.is_watched = true;
+        if let Program::Node(node) = &mut self.program {
+            node.events().watch(true);
+        }
     }
 
     /// What the machine believes the date to be.
@@ -212,7 +226,9 @@ impl Machine {
         match &mut self.program {
             Program::Node(node) => {
                 node.handle_input(now, input);
-                std::iter::from_fn(|| node.poll_output()).collect()
+                let outputs = std::iter::from_fn(|| node.poll_output()).collect();
+                self.watched.extend(std::iter::from_fn(|| node.events().poll()));
+                outputs
             }
             Program::Liar(liar) => {
                 match input {

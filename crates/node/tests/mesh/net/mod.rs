@@ -40,7 +40,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use wire::peer::{Connection, Message};
-use wire::{Instant, Oid};
+use wire::{Instant, NodeId, Oid};
 
 /// Nobody waits longer than this for an answer.
 const TIMEOUT: Duration = Duration::from_secs(180);
@@ -435,6 +435,24 @@ impl Mesh {
     /// Whether a client's own node served it out of its store.
     pub fn is_hit(&self, id: usize) -> bool {
         self.cache(id).ends_with_hit_of(&format!("n{}", self.places[id]))
+    }
+
+    /// Who a node is to its peers.
+    pub fn id(&self, node: usize) -> NodeId {
+        let (id, _) = self.machines[node].node().identity().expect("it is in a mesh");
+        id
+    }
+
+    /// Notes what a node does from now on.
+    pub fn watch(&mut self, node: usize) {
+        self.machines[node].watch();
+    }
+
+    /// What it did since this was last asked, without its timers.
+    pub fn did(&mut self, node: usize) -> Vec<node::Event> {
+        let mut did = std::mem::take(&mut self.machines[node].watched);
+        did.retain(|event| !matches!(event, node::Event::Timer { .. }));
+        did
     }
 
     pub fn report(&self, node: usize) -> Report {
