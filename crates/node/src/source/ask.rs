@@ -138,9 +138,7 @@ impl Source {
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         if pursuit.quest.goal.is_object() {
             // Two versions are never spliced: it has to be the same transfer, by another way.
-            if pursuit.via != Upstream::Nobody || pursuit.lost_route_at.is_none() {
-                cx.events.emit(|| Event::Source { fetch: id, of: SourceKind::None });
-            }
+            cx.events.emit(|| Event::Source { fetch: id, of: SourceKind::None });
             pursuit.via = Upstream::Nobody;
             pursuit.lost_route_at.get_or_insert(cx.now);
             pursuit.tried.clear();
