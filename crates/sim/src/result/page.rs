@@ -13,7 +13,7 @@ use report::{Ground, cdf, map, text};
 
 use super::source::ServedBy;
 use super::stats::{self, Scheme};
-use super::{RunResult, tables};
+use super::{RunResult, saving, tables};
 
 /// One run as a page.
 pub fn html(result: &RunResult, ground: &Ground) -> String {
@@ -26,7 +26,7 @@ pub fn compare(results: &[RunResult], ground: &Ground) -> String {
     let schemes = stats::by_scheme(results);
     let title = title(results);
     let main = html! {
-        (head(&title, results, ground))
+        (head(&title, results, &schemes, ground))
         (warnings(results))
         (figures(results, &schemes))
         (pictures(&schemes, ground))
@@ -53,18 +53,19 @@ fn distinct<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     seen
 }
 
-fn head(title: &str, results: &[RunResult], ground: &Ground) -> Markup {
-    let schemes: Vec<_> = stats::by_scheme(results).iter().map(|scheme| scheme.name).collect();
+fn head(title: &str, results: &[RunResult], schemes: &[Scheme<'_>], ground: &Ground) -> Markup {
+    let names: Vec<_> = schemes.iter().map(|scheme| scheme.name).collect();
     let modes = distinct(results.iter().map(|run| run.mode.as_str()));
     html! {
         header {
             h1 { (title) }
+            @if let Some(sentence) = saving::sentence(schemes) { p class="lead" { (sentence) } }
             p class="facts" {
                 @if let [run] = results {
                     (fact("scheme", &run.scheme))
                     (fact("seed", &run.seed.to_string()))
                 } @else if !results.is_empty() {
-                    (fact("schemes", &schemes.join(", ")))
+                    (fact("schemes", &names.join(", ")))
                     (fact("runs", &text::grouped(results.len() as u64)))
                 }
                 @if !modes.is_empty() { (fact("mode", &modes.join(", "))) }

@@ -35,6 +35,19 @@ fn a_run_has_its_figures() {
 }
 
 #[test]
+fn a_page_opens_with_what_was_saved() {
+    let runs = [run("end-to-end", 1, vec![]), run("ditto", 1, vec![transfer("r1", 10.0)])];
+    let page = page_of(&runs[1..], &chain(2));
+    let after_title = page.split_once("</h1>").unwrap().1;
+    assert!(
+        after_title.starts_with("<p class=\"lead\">With Hearsay (ditto), "),
+        "{after_title:.80}"
+    );
+    assert!(page_of(&runs[..1], &chain(2)).contains("Clients received nothing."));
+    assert!(!page_of(&[], &Ground::default()).contains("class=\"lead\""));
+}
+
+#[test]
 fn a_page_refers_to_nothing_outside() {
     let page = page_of(&[run("ditto", 7, vec![transfer("r1", 1000.0)])], &chain(3));
     let outside = ["<script", "<link", "href=", "src=", "url(", "@import"];
