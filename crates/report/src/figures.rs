@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use maud::{Markup, PreEscaped, html};
+use maud::{Markup, html};
 
 use crate::{Ground, map, page, text};
 
@@ -29,12 +29,7 @@ pub fn figures(figures: &Figures, ground: &Ground) -> String {
         }
         (failed(&figures.failed))
         (over_seeds(&figures.over_seeds))
-        div class="pictures" {
-            figure class="alone" {
-                figcaption { "The mesh" }
-                div class="scroll" { (PreEscaped(map::svg(ground, &BTreeMap::new()))) }
-            }
-        }
+        div class="pictures" { (map::figure("The mesh", ground, &BTreeMap::new())) }
         (runs(figures))
         (page::keys(&ground.keys))
     };

@@ -5,12 +5,12 @@ mod legend;
 
 use std::collections::BTreeMap;
 
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 
 use crate::labels::{self, Area, Name, Segment};
 use crate::picture::{self, px};
 use crate::{Ground, Line, axis, text};
-use frame::Frame;
+use frame::{Frame, Screen};
 
 const NAME_SIZE: f64 = 11.0;
 const NAME_CHARS_MAX: usize = 16;
@@ -65,14 +65,36 @@ impl Shades {
     }
 }
 
-/// Whether the picture is better as wide as the page.
+/// The map as a figure of a page. A wide mesh is drawn twice: over the whole page, and once more for a phone,
+/// where the wide picture would be too small to read. The style of the page shows one of the two.
+pub fn figure(caption: &str, ground: &Ground, receivers: &BTreeMap<&str, Receiver>) -> Markup {
+    let picture = |screen| PreEscaped(drawn(ground, receivers, screen));
+    let is_wide = is_wide(ground);
+    html! {
+        figure class=[is_wide.then_some("wide")] {
+            figcaption { (text::clean(caption)) }
+            @if is_wide {
+                div class="on-screens" { (picture(Screen::Any)) }
+                div class="on-phones" { (picture(Screen::Phone)) }
+            } @else {
+                (picture(Screen::Any))
+            }
+        }
+    }
+}
+
+/// Whether the figure takes the whole width of the page.
 pub fn is_wide(ground: &Ground) -> bool {
-    Frame::over(ground).is_wide
+    Frame::over(ground, Screen::Any).is_wide
 }
 
 /// The picture as a file of its own; `receivers` by router name.
 pub fn svg(ground: &Ground, receivers: &BTreeMap<&str, Receiver>) -> String {
-    let frame = Frame::over(ground);
+    drawn(ground, receivers, Screen::Any)
+}
+
+fn drawn(ground: &Ground, receivers: &BTreeMap<&str, Receiver>, screen: Screen) -> String {
+    let frame = Frame::over(ground, screen);
     let of_places = ground.routers.iter().filter_map(|place| receivers.get(place.name.as_str()));
     let shades = Shades::over(of_places.clone().map(|it| it.kbps));
     let hits = of_places.clone().any(|it| it.hit_share > 0.0);

@@ -25,12 +25,30 @@ fn grid(routers: usize, spacing_m: f64) -> Ground {
 fn a_chain_is_flat_and_wide() {
     let ground = chain(5);
     assert!(is_wide(&ground));
-    let frame = Frame::over(&ground);
+    let frame = Frame::over(&ground, Screen::Any);
     assert!(frame.height < frame.width / 4.0);
     assert_eq!(frame.dots[0].1, frame.dots[4].1);
     assert_eq!(frame.dots[4].0 - frame.dots[0].0, frame.width - 68.0);
     let svg = drawn(&ground, &[("r4", 800.0)]);
     assert_eq!(svg.matches("<circle").count(), 4 + 1, "four dots and the legend's");
+}
+
+#[test]
+fn a_wide_mesh_is_drawn_for_phones_too() {
+    let page = figure("<mesh>", &chain(9), &BTreeMap::new()).into_string();
+    assert_well_formed(&page);
+    assert!(page.contains("&lt;mesh&gt;"));
+    let (wide, phone) = page.split_once("class=\"on-phones\"").unwrap();
+    assert!(wide.contains("class=\"on-screens\"") && wide.contains("viewBox=\"0 0 680 "), "{wide}");
+    // All routers are there, with their names.
+    assert!(phone.contains("viewBox=\"0 0 360 "), "{phone}");
+    assert_eq!(phone.matches("class=\"name").count(), 9);
+    for dot in Frame::over(&chain(9), Screen::Phone).dots {
+        assert!((0.0..=360.0).contains(&dot.0));
+    }
+    let mut upright = chain(6);
+    upright.routers.iter_mut().for_each(|place| (place.x_m, place.y_m) = (0.0, place.x_m));
+    assert!(!figure("", &upright, &BTreeMap::new()).into_string().contains("on-phones"));
 }
 
 #[test]
@@ -46,7 +64,7 @@ fn hits_are_rings() {
 
 #[test]
 fn a_link_past_a_third_router_is_an_arc() {
-    let frame = Frame::over(&chain(3));
+    let frame = Frame::over(&chain(3), Screen::Any);
     assert!(frame.path(0, 1).contains('L'));
     assert!(frame.path(0, 2).contains('Q'));
 }
@@ -55,7 +73,7 @@ fn a_link_past_a_third_router_is_an_arc() {
 fn north_is_up() {
     let mut ground = chain(2);
     ground.routers[1].y_m = 500.0;
-    let frame = Frame::over(&ground);
+    let frame = Frame::over(&ground, Screen::Any);
     assert!(frame.dots[1].1 < frame.dots[0].1);
 }
 

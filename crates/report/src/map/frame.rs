@@ -4,51 +4,67 @@ use super::px;
 use crate::labels::{Point, Segment};
 use crate::{Ground, stats};
 
-/// As wide as a column of the page, and as the page.
-const WIDTHS: (f64, f64) = (440.0, 680.0);
+/// The widths of a picture: a column of the page, the whole page, a phone.
+const COLUMN: f64 = 440.0;
+const PAGE: f64 = 680.0;
+const PHONE: f64 = 360.0;
 
-/// Around the dots, for their names.
+/// The distance from the outermost dots to the edge: their names stand there.
 const MARGIN: f64 = 34.0;
 
-/// The height that the dots may take.
+/// Limits of the height that the dots take.
 const HEIGHT_MIN: f64 = 20.0;
 const HEIGHT_MAX: f64 = 430.0;
 
-/// Wider than this many times its height, a mesh gets the page's width.
+/// A mesh that is wider than its height by this factor gets the width of the page.
 const WIDE_RATIO: f64 = 2.2;
 
-/// So do more routers than this.
+/// A mesh of more routers than this gets the width of the page too.
 const ROUTERS_MANY: usize = 60;
 
-/// Less extent than this is none, in metres.
+/// An extent below this many metres counts as none.
 const EXTENT_MIN_M: f64 = 1e-6;
 
 const RADIUS_MAX: f64 = 7.0;
 const RADIUS_MIN: f64 = 2.5;
 
-/// Where things are in the picture, in pixels.
+/// Which screens a picture is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Screen {
+    /// As wide as the mesh needs.
+    Any,
+    /// Narrow enough for a phone.
+    Phone,
+}
+
+/// The places of routers in the picture, in pixels.
 pub(super) struct Frame {
     pub(super) width: f64,
-    /// Without the legend.
+    /// The height without the legend.
     pub(super) height: f64,
+    /// Whether the mesh needs the width of the page.
     pub(super) is_wide: bool,
-    /// Pixels to a metre; none where all routers stand in one place.
+    /// Pixels in a metre; `None` if all routers stand in one place.
     pub(super) scale: Option<f64>,
     /// The centres of the routers' dots.
     pub(super) dots: Vec<Point>,
-    /// Of a dot.
+    /// The radius of a dot.
     pub(super) radius: f64,
 }
 
 impl Frame {
-    pub(super) fn over(ground: &Ground) -> Self {
+    pub(super) fn over(ground: &Ground, screen: Screen) -> Self {
         let places: Vec<_> =
             ground.routers.iter().map(|place| (metres(place.x_m), metres(place.y_m))).collect();
         let (west, east) = range(places.iter().map(|place| place.0));
         let (south, north) = range(places.iter().map(|place| place.1));
         let (across, along) = (east - west, north - south);
         let is_wide = across > WIDE_RATIO * along.max(EXTENT_MIN_M) || places.len() > ROUTERS_MANY;
-        let width = if is_wide { WIDTHS.1 } else { WIDTHS.0 };
+        let width = match (screen, is_wide) {
+            (Screen::Any, true) => PAGE,
+            (Screen::Any, false) => COLUMN,
+            (Screen::Phone, _) => PHONE,
+        };
         let inner = width - 2.0 * MARGIN;
         let scale =
             (across.max(along) > EXTENT_MIN_M).then(|| (inner / across).min(HEIGHT_MAX / along));
@@ -63,7 +79,7 @@ impl Frame {
         Self { width, height, is_wide, scale, dots, radius }
     }
 
-    /// The path from a router to another: straight, or in an arc where a third stands in the way.
+    /// The path between two routers: a line, or an arc if a third router stands on the line.
     pub(super) fn path(&self, from: usize, to: usize) -> String {
         let ((ax, ay), (bx, by)) = (self.dots[from], self.dots[to]);
         let start = format!("M{} {}", px(ax), px(ay));
@@ -85,7 +101,7 @@ impl Frame {
     }
 }
 
-/// Whether a point lies near a line and not near its ends.
+/// Whether a point is near a line but not near its ends.
 fn between(point: Point, (a, b): Segment, near: f64) -> bool {
     let (dx, dy) = (b.0 - a.0, b.1 - a.1);
     let (px, py) = (point.0 - a.0, point.1 - a.1);
@@ -95,7 +111,7 @@ fn between(point: Point, (a, b): Segment, near: f64) -> bool {
     aside < near && along > near && along < length - near
 }
 
-/// Small enough that neighbours stay apart: a share of the median distance to the nearest.
+/// A share of the median distance to the nearest dot, so that neighbours stay apart.
 fn radius(dots: &[Point]) -> f64 {
     let square = |a: Point, b: Point| (a.0 - b.0) * (a.0 - b.0) + (a.1 - b.1) * (a.1 - b.1);
     let nearest = |&dot: &Point| {

@@ -230,18 +230,13 @@ fn lateness(run: &RunResult) -> String {
 fn pictures(schemes: &[Scheme<'_>], ground: &Ground) -> Markup {
     let Some(last) = schemes.last() else { return html! {} };
     let bare = ground.routers.is_empty();
-    let wide = map::is_wide(ground);
+    let is_alone = bare || map::is_wide(ground);
     let coloured =
         if schemes.len() > 1 { format!(", coloured by {}", last.name) } else { String::new() };
     html! {
         div class="pictures" {
-            @if !bare {
-                figure class=[wide.then_some("wide")] {
-                    figcaption { "The mesh" (text::clean(&coloured)) }
-                    div class="scroll" { (PreEscaped(map::svg(ground, &receivers(last)))) }
-                }
-            }
-            figure class=[(wide || bare).then_some("alone")] {
+            @if !bare { (map::figure(&format!("The mesh{coloured}"), ground, &receivers(last))) }
+            figure class=[is_alone.then_some("alone")] {
                 figcaption { "Throughput over the transfers" }
                 div class="scroll" { (PreEscaped(cdf::svg(&throughputs(schemes)))) }
             }
