@@ -203,6 +203,9 @@ pub struct Compare {
     /// Write the page to this file
     #[arg(long, value_name = "FILE")]
     pub html: PathBuf,
+    /// Draw the mesh without Hearsay and with it, as SVG; some of the results must be of end-to-end
+    #[arg(long, value_name = "FILE")]
+    pub picture: Option<PathBuf>,
     /// The scenario's file, if it is not a built-in scenario [default: the scenario that the results name]
     #[arg(long, value_name = "FILE")]
     pub scenario: Option<String>,

@@ -46,6 +46,25 @@ fn schemes_stand_side_by_side() {
 }
 
 #[test]
+fn the_picture_of_both_is_the_same_for_the_same_results() {
+    let world = world();
+    let [slow, fast, page] = ["slow.json", "fast.json", "page.html"].map(|it| world.text(it));
+    let draw = |name: &str| {
+        let path = world.text(name);
+        let args = ["compare", &slow, &fast, "--html", &page, "--picture", &path];
+        world.run(&args).expect(0);
+        fs::read_to_string(path).expect("the picture")
+    };
+    let picture = draw("a.svg");
+    assert_eq!(picture, draw("b.svg"));
+    for part in ["Without Hearsay", "With Hearsay (default)", "internet", "1.10\u{a0}kB"] {
+        assert!(picture.contains(part), "no {part}");
+    }
+    let refused = world.run(&["compare", &fast, "--html", &page, "--picture", &slow]);
+    refused.expect_refusal(&["--picture", "end-to-end"]);
+}
+
+#[test]
 fn what_cannot_be_compared_is_refused_in_one_line() {
     let world = world();
     let [slow, other, none, page] =

@@ -10,7 +10,7 @@ use maud::{Markup, PreEscaped, html};
 use crate::labels::{self, Area, Name, Segment};
 use crate::picture::{self, px};
 use crate::{Ground, Line, axis, text};
-use frame::{Frame, Screen};
+pub(crate) use frame::{Frame, Screen};
 
 const NAME_SIZE: f64 = 11.0;
 const NAME_CHARS_MAX: usize = 16;
@@ -129,7 +129,7 @@ fn pairs(lines: &[Line], routers: usize) -> BTreeMap<(usize, usize), f64> {
 }
 
 /// One path for all links of about the same quality.
-fn links(ground: &Ground, frame: &Frame) -> Markup {
+pub(crate) fn links(ground: &Ground, frame: &Frame) -> Markup {
     let mut paths = BTreeMap::<u32, String>::new();
     for ((from, to), quality) in pairs(&ground.links, ground.routers.len()) {
         let step = (quality * f64::from(QUALITIES)).round() as u32;
@@ -147,7 +147,7 @@ fn opacity(step: u32) -> f64 {
     f64::from(12 + 68 * step / QUALITIES) / 100.0
 }
 
-fn routes(ground: &Ground, frame: &Frame) -> Markup {
+pub(crate) fn routes(ground: &Ground, frame: &Frame) -> Markup {
     let pairs = pairs(&ground.routes, ground.routers.len());
     let path: String = pairs.keys().map(|&(from, to)| frame.path(from, to)).collect();
     html! { @if !path.is_empty() { path class="route" d=(path) {} } }
@@ -199,7 +199,7 @@ fn ring(x: f64, y: f64, radius: f64, share: f64) -> Markup {
 }
 
 /// The gateway's mark, about as large as a dot.
-fn square(x: f64, y: f64, radius: f64) -> Markup {
+pub(crate) fn square(x: f64, y: f64, radius: f64) -> Markup {
     let side = px(1.8 * radius);
     html! {
         rect class="gateway" x=(px(x - side / 2.0)) y=(px(y - side / 2.0)) rx="1.5"

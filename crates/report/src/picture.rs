@@ -68,6 +68,17 @@ pub(crate) fn text_width(text: &str, size: f64) -> f64 {
     text.chars().map(em).sum::<f64>() * size
 }
 
+/// A text cut to a width in pixels, with an ellipsis if something is missing.
+pub(crate) fn fit(text: &str, size: f64, width: f64) -> String {
+    let mut kept = text::clean(text);
+    if text_width(&kept, size) <= width {
+        return kept;
+    }
+    let ellipsis = text_width("…", size);
+    while kept.pop().is_some() && text_width(&kept, size) + ellipsis > width {}
+    kept + "…"
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

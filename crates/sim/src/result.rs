@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(test)]
 mod fixtures;
 pub mod page;
+pub mod pair;
 mod saving;
 pub mod source;
 mod stats;

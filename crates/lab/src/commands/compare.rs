@@ -38,13 +38,24 @@ pub fn run(args: &Compare) -> Result<(), Failure> {
     let mut ground = ground(&scenario, static_routes(&scenario));
     // Results may differ in keys that were set; the page's foot lists those of each.
     ground.keys.clear();
-    let mut page = sim::result::page::compare(&results, &ground);
     let all: Vec<_> = sources.into_iter().flatten().collect();
-    for one in by_origin(&all).iter().chain([&merged(origin(), &all)]) {
-        page = one.on_html(&page);
+    let by_origin = by_origin(&all);
+    if let Some(path) = &args.picture {
+        let picture = sim::result::pair::svg(&results, &ground).ok_or_else(|| {
+            Failure::refused("--picture: needs results of end-to-end and of another scheme")
+        })?;
+        // Where the results come from, but not when they were drawn: the same results give the same bytes.
+        write(path, &by_origin.iter().fold(picture, |picture, one| one.on_svg(&picture)))?;
     }
-    fs::write(&args.html, page)
-        .map_err(|error| Failure::failed(format!("cannot write {}: {error}", args.html.display())))
+    let page = sim::result::page::compare(&results, &ground);
+    let last = merged(origin(), &all);
+    let sources = by_origin.iter().chain([&last]);
+    write(&args.html, &sources.fold(page, |page, one| one.on_html(&page)))
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    fs::write(path, text)
+        .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))
 }
 
 /// One provenance for all runs of a command.

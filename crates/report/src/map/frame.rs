@@ -30,7 +30,7 @@ const RADIUS_MIN: f64 = 2.5;
 
 /// Which screens a picture is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Screen {
+pub(crate) enum Screen {
     /// As wide as the mesh needs.
     Any,
     /// Narrow enough for a phone.
@@ -38,22 +38,22 @@ pub(super) enum Screen {
 }
 
 /// The places of routers in the picture, in pixels.
-pub(super) struct Frame {
-    pub(super) width: f64,
+pub(crate) struct Frame {
+    pub(crate) width: f64,
     /// The height without the legend.
-    pub(super) height: f64,
+    pub(crate) height: f64,
     /// Whether the mesh needs the width of the page.
-    pub(super) is_wide: bool,
+    pub(crate) is_wide: bool,
     /// Pixels in a metre; `None` if all routers stand in one place.
-    pub(super) scale: Option<f64>,
+    pub(crate) scale: Option<f64>,
     /// The centres of the routers' dots.
-    pub(super) dots: Vec<Point>,
+    pub(crate) dots: Vec<Point>,
     /// The radius of a dot.
-    pub(super) radius: f64,
+    pub(crate) radius: f64,
 }
 
 impl Frame {
-    pub(super) fn over(ground: &Ground, screen: Screen) -> Self {
+    pub(crate) fn over(ground: &Ground, screen: Screen) -> Self {
         let places: Vec<_> =
             ground.routers.iter().map(|place| (metres(place.x_m), metres(place.y_m))).collect();
         let (west, east) = range(places.iter().map(|place| place.0));
@@ -80,7 +80,7 @@ impl Frame {
     }
 
     /// The path between two routers: a line, or an arc if a third router stands on the line.
-    pub(super) fn path(&self, from: usize, to: usize) -> String {
+    pub(crate) fn path(&self, from: usize, to: usize) -> String {
         let ((ax, ay), (bx, by)) = (self.dots[from], self.dots[to]);
         let start = format!("M{} {}", px(ax), px(ay));
         if !self.is_blocked(from, to) {

@@ -1,39 +1,33 @@
-//! What the marks of the map mean, and how long a metre is.
+//! The legend of the map: the scale in metres, the marks, the colours.
 
 use maud::{Markup, html};
 
 use super::{Frame, Shades};
 use crate::axis;
+use crate::legend::{self, Entry, Room};
 use crate::picture::{px, text_width};
 use crate::text;
 use crate::{Ground, map::square};
 
 const LEFT: f64 = 8.0;
-const ROW: f64 = 22.0;
 const TEXT_SIZE: f64 = 12.0;
 
-/// From a mark's start to its text.
-const MARK: f64 = 24.0;
+/// The width of a mark.
+const MARK: f64 = 18.0;
 
-/// Of one colour.
+/// The width and height of the sample of a colour.
 const SWATCH: (f64, f64) = (56.0, 10.0);
 
-/// One mark and its meaning; drawn with its middle at the left end.
-struct Entry {
-    mark: Markup,
-    meaning: &'static str,
-}
-
-/// The legend, to stand under the map, and its height.
+/// The legend and its height. It stands under the map.
 pub(super) fn legend(ground: &Ground, frame: &Frame, shades: &Shades, hits: bool) -> (Markup, f64) {
     let top = frame.height + 14.0;
-    let (rows, marks) = marks(entries(ground, hits), frame.width);
-    let marks_top = top + ROW + 2.0;
-    let shades_top = marks_top + ROW * rows as f64 + 3.0;
+    let room = Room { left: LEFT, top: top + 12.0, width: frame.width - LEFT - 4.0 };
+    let (marks, marks_height) = legend::legend(&entries(ground, hits), room);
+    let shades_top = room.top + marks_height + 12.0;
     let shades_height = if shades.edges.is_empty() { 0.0 } else { 44.0 };
     let markup = html! {
         (scale_bar(ground, frame, top))
-        g transform=(format!("translate(0 {})", px(marks_top))) { (marks) }
+        (marks)
         @if shades_height > 0.0 { (ramp(shades, shades_top)) }
     };
     (markup, shades_top + shades_height - frame.height)
@@ -56,56 +50,30 @@ fn scale_bar(ground: &Ground, frame: &Frame, y: f64) -> Markup {
     }
 }
 
-/// Entries one after another, in as many rows as they need.
-fn marks(entries: Vec<Entry>, width: f64) -> (usize, Markup) {
-    let (mut x, mut row) = (LEFT, 0);
-    let mut place = |entry: Entry| {
-        let length = MARK + text_width(entry.meaning, TEXT_SIZE);
-        if x > LEFT && x + length > width - 4.0 {
-            (x, row) = (LEFT, row + 1);
-        }
-        let at = (x, ROW * f64::from(row));
-        x += length + 10.0;
-        (at, entry)
-    };
-    let placed: Vec<_> = entries.into_iter().map(&mut place).collect();
-    let markup = html! {
-        @for ((x, y), entry) in placed {
-            g transform=(format!("translate({} {})", px(x), px(y))) {
-                (entry.mark)
-                text x=(MARK) y="4" { (entry.meaning) }
-            }
-        }
-    };
-    (row as usize + 1, markup)
-}
-
 fn entries(ground: &Ground, hits: bool) -> Vec<Entry> {
+    let entry = |mark, meaning: &str| Entry { mark, width: MARK, meaning: meaning.to_owned() };
     let line = |class| html! { path class=(class) d="M0 0H18" {} };
     let dot = html! { circle class="dot" cx="9" cy="0" r="5.5" {} };
-    let mut entries = vec![
-        Entry { mark: square(9.0, 0.0, 5.5), meaning: "gateway" },
-        Entry { mark: dot, meaning: "router" },
-    ];
+    let mut entries = vec![entry(square(9.0, 0.0, 5.5), "gateway"), entry(dot, "router")];
     if !ground.routes.is_empty() {
-        entries.push(Entry { mark: line("route"), meaning: "route" });
+        entries.push(entry(line("route"), "route"));
     }
     if !ground.links.is_empty() {
-        entries.push(Entry { mark: line("link"), meaning: "link, faint if lossy" });
+        entries.push(entry(line("link"), "link, faint if lossy"));
     }
     if hits {
-        entries.push(Entry { mark: super::ring(9.0, 0.0, 5.5, 0.5), meaning: "share of hits" });
+        entries.push(entry(super::ring(9.0, 0.0, 5.5, 0.5), "share of hits"));
     }
     entries
 }
 
-/// The colours from slow to fast, with the throughputs between them.
+/// The colours from slow to fast, with the throughputs at their borders.
 fn ramp(shades: &Shades, top: f64) -> Markup {
     let swatches = shades.edges.len() - 1;
     let x = |at: usize| px(LEFT + SWATCH.0 * at as f64);
     let (bar_y, text_y) = (px(top + 14.0), px(top + 40.0));
     let texts: Vec<_> = shades.edges.iter().map(|edge| text::number(*edge)).collect();
-    // The first stands to the right of its place, not above it.
+    // The first text begins at its border, the others are centred on theirs.
     let fits = texts.iter().all(|it| 1.5 * text_width(it, TEXT_SIZE) < SWATCH.0);
     html! {
         text x=(LEFT) y=(px(top + 3.0)) { "receiver’s median throughput, kbit/s" }

@@ -13,7 +13,7 @@ use report::{Ground, cdf, map, text};
 
 use super::source::ServedBy;
 use super::stats::{self, Scheme};
-use super::{RunResult, saving, tables};
+use super::{RunResult, pair, saving, tables};
 
 /// One run as a page.
 pub fn html(result: &RunResult, ground: &Ground) -> String {
@@ -235,6 +235,9 @@ fn pictures(schemes: &[Scheme<'_>], ground: &Ground) -> Markup {
         if schemes.len() > 1 { format!(", coloured by {}", last.name) } else { String::new() };
     html! {
         div class="pictures" {
+            @if let Some(halves) = pair::halves(schemes).filter(|_| !bare) {
+                (report::pair::figure("Where the bytes came from, by the client's router", ground, &halves))
+            }
             @if !bare { (map::figure(&format!("The mesh{coloured}"), ground, &receivers(last))) }
             figure class=[is_alone.then_some("alone")] {
                 figcaption { "Throughput over the transfers" }

@@ -1,7 +1,6 @@
 //! What Hearsay saved, in plain sentences for the head of a page.
 
 use report::text;
-use wire::Scheme as Kind;
 
 use super::stats::Scheme;
 use super::tables::delivered;
@@ -36,10 +35,12 @@ impl Bytes {
 pub(super) fn sentence(schemes: &[Scheme<'_>]) -> Option<String> {
     let last = schemes.last()?;
     let with = Bytes::of(last)?;
-    let without = schemes.iter().find(|it| is_without(it)).and_then(Bytes::of);
+    let without = schemes.iter().find(|it| it.is_without_caches()).and_then(Bytes::of);
     Some(match without {
         _ if with.delivered == 0.0 => "Clients received nothing.".to_owned(),
-        Some(without) if is_without(last) => format!("Without Hearsay, {}.", for_clients(without)),
+        Some(without) if last.is_without_caches() => {
+            format!("Without Hearsay, {}.", for_clients(without))
+        }
         Some(without) => beside(last.name, with, without),
         None => format!(
             "With Hearsay ({}), {}: {}.",
@@ -48,10 +49,6 @@ pub(super) fn sentence(schemes: &[Scheme<'_>]) -> Option<String> {
             fewer(with.uplink, with.delivered)
         ),
     })
-}
-
-fn is_without(scheme: &Scheme<'_>) -> bool {
-    scheme.name == Kind::EndToEnd.name()
 }
 
 fn for_clients(bytes: Bytes) -> String {

@@ -23,6 +23,11 @@ pub(super) struct Scheme<'a> {
 }
 
 impl<'a> Scheme<'a> {
+    /// Whether its clients fetch from the origin themselves: what other schemes are held against.
+    pub(super) fn is_without_caches(&self) -> bool {
+        self.name == wire::Scheme::EndToEnd.name()
+    }
+
     /// All transfers of all runs.
     pub(super) fn transfers(&self) -> impl Iterator<Item = &'a Transfer> {
         self.runs.iter().flat_map(|run| &run.transfers)
