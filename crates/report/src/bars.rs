@@ -1,10 +1,10 @@
-//! Values beside references: for each a row with a bar, and a mark where it should end.
+//! Values beside references: a row for each value, with a bar, and a mark at the reference.
 
 use maud::{Markup, html};
 
 use crate::axis::Axis;
 use crate::picture::{self, px};
-use crate::{stats, text};
+use crate::{stats, text, ticks};
 
 const WIDTH: f64 = 760.0;
 const LEFT: f64 = 256.0;
@@ -13,19 +13,18 @@ const TOP: f64 = 34.0;
 const ROW: f64 = 19.0;
 const BAR: f64 = 11.0;
 const FOOT: f64 = 26.0;
-/// Names longer than this are cut.
-const NAME_CHARS_MAX: usize = 40;
+const TEXT_SIZE: f64 = 12.0;
 
-/// A row; means with their deviations.
+/// A row. Each pair is a mean and its standard deviation.
 #[derive(Clone, Debug)]
 pub struct Bar {
-    /// At the left end.
+    /// The name at the left end.
     pub name: String,
-    /// How long the bar is.
+    /// The length of the bar.
     pub ours: (f64, f64),
-    /// Where the mark stands.
+    /// The place of the mark.
     pub reference: Option<(f64, f64)>,
-    /// What stands at the right end.
+    /// The text at the right end.
     pub note: String,
     /// Whether it has the colour of failures.
     pub is_bad: bool,
@@ -40,13 +39,14 @@ pub fn svg(bars: &[Bar]) -> String {
     let ends = stats::sorted(ends);
     let axis = Axis::from_zero(ends.last().copied().unwrap_or(0.0));
     let foot = TOP + ROW * bars.len() as f64;
+    let names: Vec<_> = axis.ticks.iter().map(|it| (x_of(&axis, *it), text::tick(*it))).collect();
     let body = html! {
         (legend())
         @for &tick in &axis.ticks {
             @let x = x_of(&axis, tick);
             path class=(if tick == 0.0 { "axis" } else { "grid" }) d=(format!("M{x} {TOP}V{foot}")) {}
-            text class="mid" x=(x) y=(foot + 17.0) { (text::tick(tick)) }
         }
+        (ticks::below(&names, foot + 17.0, WIDTH))
         @for (at, bar) in bars.iter().enumerate() { (row(bar, TOP + ROW * at as f64, &axis)) }
     };
     picture::svg(WIDTH, foot + FOOT, "Values beside their references", &body)
@@ -74,7 +74,7 @@ fn row(bar: &Bar, top: f64, axis: &Axis) -> Markup {
     let class = if bar.is_bad { picture::fill(7) } else { picture::fill(0) };
     html! {
         text class="end" x=(LEFT - 8.0) y=(px(middle + 4.0)) {
-            (text::clean(&text::short(&bar.name, NAME_CHARS_MAX)))
+            (picture::fit(&bar.name, TEXT_SIZE, LEFT - 12.0))
         }
         rect class=(class) x=(LEFT) y=(px(middle - BAR / 2.0)) width=(px(end - LEFT)) height=(BAR) {}
         path class="axis" d=(whisker(bar.ours, middle + 2.5)) {}

@@ -1,11 +1,11 @@
-//! The distribution of throughputs: for each scheme a curve of steps, its median marked.
+//! The distribution of throughputs: a curve of steps for each scheme, with a mark at its median.
 
 use maud::{Markup, html};
 
 use crate::axis::Axis;
-use crate::labels::Area;
+use crate::labels::{self, Area, Name, Point, Segment};
 use crate::picture::{self, px};
-use crate::{stats, text};
+use crate::{coincide, stats, text, ticks};
 
 const WIDTH: f64 = 440.0;
 const PLOT: Area = Area { left: 44.0, top: 30.0, right: 420.0, bottom: 308.0 };
@@ -13,14 +13,16 @@ const PLOT: Area = Area { left: 44.0, top: 30.0, right: 420.0, bottom: 308.0 };
 const AXIS_HEIGHT: f64 = 46.0;
 const LEGEND_ROW: f64 = 19.0;
 const TEXT_SIZE: f64 = 12.0;
+/// Bold text is a little wider.
+const STRONG_SIZE: f64 = 1.08 * TEXT_SIZE;
 
 /// One scheme's curve.
 #[derive(Clone, Debug)]
 pub struct Curve {
     name: String,
-    /// Ascending.
+    /// The throughputs, ascending.
     values: Vec<f64>,
-    /// Those among them that were hits.
+    /// The throughputs of hits among them, ascending.
     hits: Vec<f64>,
     median: Option<f64>,
 }
@@ -30,7 +32,9 @@ pub fn svg(curves: &[Curve]) -> String {
     let all = stats::sorted(curves.iter().flat_map(|curve| curve.values.iter().copied()));
     let axis = Axis::over(&all);
     let rows = if curves.len() > 1 { curves.len() } else { 0 };
-    let height = PLOT.bottom + AXIS_HEIGHT + LEGEND_ROW * rows as f64 + 2.0;
+    let foot = PLOT.bottom + AXIS_HEIGHT + LEGEND_ROW * rows as f64 + 2.0;
+    let notes = coincide::notes(&places(curves, &axis));
+    let height = foot + coincide::ROW * notes.len() as f64;
     let zeros = axis.log && all.first() == Some(&0.0);
     let body = html! {
         (shares(curves.iter().any(|curve| !curve.hits.is_empty())))
@@ -38,6 +42,7 @@ pub fn svg(curves: &[Curve]) -> String {
         @for (at, curve) in curves.iter().enumerate() { (steps(at, curve, &axis)) }
         (medians(curves, &axis))
         @if rows > 0 { (legend(curves)) }
+        (coincide::rows(&notes, (PLOT.left, foot), WIDTH - PLOT.left))
         @if all.is_empty() {
             text class="mid" x=(px((PLOT.left + PLOT.right) / 2.0)) y="150" { "no transfers" }
         }
@@ -58,6 +63,13 @@ impl Curve {
     }
 }
 
+/// The corners of each curve.
+fn places<'a>(curves: &'a [Curve], axis: &Axis) -> Vec<(&'a str, Vec<Point>)> {
+    let point = |(value, share)| (x_of(axis, value), y_of(share));
+    let points = |curve: &Curve| stats::cdf(&curve.values).into_iter().map(point).collect();
+    curves.iter().map(|curve| (curve.name.as_str(), points(curve))).collect()
+}
+
 fn x_of(axis: &Axis, value: f64) -> f64 {
     px(PLOT.left + axis.share(value) * (PLOT.right - PLOT.left))
 }
@@ -66,7 +78,7 @@ fn y_of(share: f64) -> f64 {
     px(PLOT.bottom - share * (PLOT.bottom - PLOT.top))
 }
 
-/// The vertical axis, and what dots on curves mean.
+/// The vertical axis, and the meaning of dots on curves.
 fn shares(dots: bool) -> Markup {
     html! {
         text x="8" y="15" { "share of transfers at or below" }
@@ -87,17 +99,15 @@ fn throughputs(axis: &Axis, zeros: bool) -> Markup {
         (true, false) => "throughput, kbit/s (logarithmic)",
         (true, true) => "throughput, kbit/s (logarithmic; zero at the left edge)",
     };
+    let ticks: Vec<_> = axis.ticks.iter().map(|it| (x_of(axis, *it), text::tick(*it))).collect();
     html! {
-        @for &tick in &axis.ticks {
-            @let x = x_of(axis, tick);
-            path class="axis" d=(format!("M{x} {}v5", PLOT.bottom)) {}
-            text class="mid" x=(x) y=(PLOT.bottom + 19.0) { (text::tick(tick)) }
-        }
+        @for (x, _) in &ticks { path class="axis" d=(format!("M{x} {}v5", PLOT.bottom)) {} }
+        (ticks::below(&ticks, PLOT.bottom + 19.0, WIDTH))
         text class="mid" x=(px((PLOT.left + PLOT.right) / 2.0)) y=(PLOT.bottom + 38.0) { (title) }
     }
 }
 
-/// From the lower left, a rise at each value, to the upper right.
+/// A curve from the lower left to the upper right that rises at each value.
 fn steps(at: usize, curve: &Curve, axis: &Axis) -> Markup {
     let step = |(value, share)| format!("H{}V{}", x_of(axis, value), y_of(share));
     let steps: String = stats::cdf(&curve.values).into_iter().map(step).collect();
@@ -113,59 +123,60 @@ fn steps(at: usize, curve: &Curve, axis: &Axis) -> Markup {
     }
 }
 
-/// Where on the curve hits are, each value once.
+/// The points of the curve that have a hit, each value once.
 fn hits(curve: &Curve) -> impl Iterator<Item = (f64, f64)> {
     let is_hit = |value: &f64| curve.hits.binary_search_by(|it| it.total_cmp(value)).is_ok();
     stats::cdf(&curve.values).into_iter().filter(move |(value, _)| is_hit(value))
 }
 
-/// A point on each curve. The outermost two have their values beside them, where no curve runs;
-/// the legend has the rest.
+/// A mark at each median, and its value beside it if there is room. The legend has all values.
 fn medians(curves: &[Curve], axis: &Axis) -> Markup {
-    let point = |(at, curve): (usize, &Curve)| Some((at, curve.median?));
-    let mut points: Vec<_> = curves.iter().enumerate().filter_map(point).collect();
-    points.sort_by(|a, b| a.1.total_cmp(&b.1));
-    let last = points.len().saturating_sub(1);
-    let alone = curves.len() == 1;
+    let known = |(at, curve): (usize, &Curve)| Some((at, curve.median?));
+    let medians: Vec<_> = curves.iter().enumerate().filter_map(known).collect();
+    let dots: Vec<_> = medians.iter().map(|it| (x_of(axis, it.1), y_of(0.5))).collect();
+    let values: Vec<_> = medians.iter().map(|it| median_text(it.1, curves.len() == 1)).collect();
+    let areas = value_areas(&values, &dots, &lines(curves, axis));
     html! {
-        @for (rank, &(at, median)) in points.iter().enumerate() {
-            @let x = x_of(axis, median);
-            circle class={ "point " (picture::fill(at)) } cx=(x) cy=(y_of(0.5)) r="5.5" {}
-            @if rank == last {
-                (value_right(x, &median_text(median, alone)))
-            } @else if rank == 0 {
-                (value_left(x, &median_text(median, alone)))
+        @for ((at, _), (x, y)) in medians.iter().zip(&dots) { (picture::marker(*at, *x, *y)) }
+        @for (value, area) in values.iter().zip(areas) {
+            @if let Some(area) = area {
+                text class="strong halo mid" x=(px((area.left + area.right) / 2.0))
+                    y=(px(area.bottom - 4.0)) { (value) }
             }
         }
     }
 }
 
+/// Where values stand: in the plot, and away from marks, from each other and, if it can be, from curves.
+fn value_areas(values: &[String], dots: &[Point], lines: &[(Segment, u32)]) -> Vec<Option<Area>> {
+    let name = |(dot, value): (usize, &String)| {
+        let width = picture::text_width(value, STRONG_SIZE);
+        Name { dot, width, height: TEXT_SIZE + 3.0 }
+    };
+    let names: Vec<_> = values.iter().enumerate().map(name).collect();
+    let bounds = Area { right: WIDTH - 2.0, ..PLOT };
+    labels::place(&names, &labels::Room { bounds, dots, radius: 6.0, lines })
+}
+
+/// The steps of all curves.
+fn lines(curves: &[Curve], axis: &Axis) -> Vec<(Segment, u32)> {
+    let of = |curve: &Curve| {
+        let mut at = (PLOT.left, y_of(0.0));
+        let mut lines = Vec::new();
+        for (value, share) in stats::cdf(&curve.values) {
+            let corner = (x_of(axis, value), at.1);
+            let top = (corner.0, y_of(share));
+            lines.extend([((at, corner), 1), ((corner, top), 1)]);
+            at = top;
+        }
+        lines
+    };
+    curves.iter().flat_map(of).collect()
+}
+
 fn median_text(median: f64, alone: bool) -> String {
     let value = text::number(median);
     if alone { format!("median {value} kbit/s") } else { value }
-}
-
-/// To the lower right of a point: curves rise to the right.
-fn value_right(x: f64, value: &str) -> Markup {
-    let room = x + 10.0 + 1.08 * picture::text_width(value, TEXT_SIZE) < WIDTH;
-    let (x, y) = (px(x + 10.0), px(y_of(0.5) + 19.0));
-    html! {
-        @if room {
-            text class="strong halo" x=(x) y=(y) { (value) }
-        } @else {
-            text class="strong halo end" x=(WIDTH - 4.0) y=(y) { (value) }
-        }
-    }
-}
-
-/// To the upper left of a point, but not over the axis.
-fn value_left(x: f64, value: &str) -> Markup {
-    let left = x - 10.0 - picture::text_width(value, TEXT_SIZE);
-    html! {
-        @if left > PLOT.left {
-            text class="strong halo end" x=(px(x - 10.0)) y=(px(y_of(0.5) - 9.0)) { (value) }
-        }
-    }
 }
 
 /// A row for each scheme: its line, its name, its median.
@@ -175,6 +186,7 @@ fn legend(curves: &[Curve]) -> Markup {
             @let y = px(PLOT.bottom + AXIS_HEIGHT + LEGEND_ROW * (at as f64 + 0.5));
             path class={ "curve " (picture::stroke(at)) } stroke-dasharray=[picture::dashes(at)]
                 d=(format!("M{} {}h34", PLOT.left, y)) {}
+            (picture::marker(at, PLOT.left + 17.0, y))
             text class="strong" x=(PLOT.left + 44.0) y=(px(y + 4.0)) { (curve.name) }
             text class="end" x=(PLOT.right) y=(px(y + 4.0)) {
                 "median " (text::with_unit(curve.median, "kbit/s"))

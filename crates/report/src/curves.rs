@@ -3,35 +3,31 @@
 use maud::{Markup, html};
 
 use crate::axis::Axis;
-use crate::labels::Area;
+use crate::labels::{Area, Point};
+use crate::legend::{self, Room};
 use crate::mean::Mean;
-use crate::{picture, stats, text};
+use crate::{coincide, picture, stats, text, ticks};
 use picture::px;
 
 const WIDTH: f64 = 520.0;
 const PLOT: Area = Area { left: 62.0, top: 32.0, right: 502.0, bottom: 300.0 };
 /// From the plot to the foot of the axis title.
 const AXIS_HEIGHT: f64 = 46.0;
-const LEGEND_ROW: f64 = 19.0;
-/// Entries of the legend in a row.
-const LEGEND_COLUMNS: usize = 4;
-/// Room beside the first and the last point.
+/// From the ends of the axis to the first and the last point.
 const MARGIN: f64 = 16.0;
 /// Half of the bar at an interval's end.
 const CAP: f64 = 3.5;
-/// Curves are apart by so much, so that their intervals do not cover each other.
+/// Curves are moved apart by this distance, so that their intervals do not cover each other.
 const APART: f64 = 3.0;
-/// More places than this, and only some are named.
-const NAMED_MAX: usize = 9;
 
 /// A picture of curves.
 #[derive(Clone, Debug)]
 pub struct Chart {
-    /// For those who cannot see it.
+    /// The description for readers who cannot see the picture.
     pub label: String,
-    /// Below the axis, with its unit.
+    /// The title below the horizontal axis, with its unit.
     pub x: String,
-    /// Above the axis, with its unit.
+    /// The title above the vertical axis, with its unit.
     pub y: String,
     /// In the order of the legend.
     pub curves: Vec<Curve>,
@@ -40,35 +36,50 @@ pub struct Chart {
 /// A curve.
 #[derive(Clone, Debug)]
 pub struct Curve {
-    /// In the legend.
+    /// The name in the legend.
     pub name: String,
     /// From left to right.
     pub points: Vec<(f64, Mean)>,
 }
 
 impl Chart {
-    /// As a file of its own.
+    /// The picture as a file of its own.
     pub fn svg(&self) -> String {
         let points = || self.curves.iter().flat_map(|curve| &curve.points);
         let x = Places::of(&stats::sorted(points().map(|(x, _)| *x)));
         // From zero, so that heights can be compared.
         let high = points().map(|(_, it)| it.high()).fold(0.0, f64::max);
         let y = Axis::from_zero(high);
-        let rows = self.curves.len().div_ceil(LEGEND_COLUMNS);
-        let height = PLOT.bottom + AXIS_HEIGHT + LEGEND_ROW * rows as f64 + 4.0;
+        let entry = |(at, it): (usize, &Curve)| legend::curve(at, &it.name);
+        let entries: Vec<_> = self.curves.iter().enumerate().map(entry).collect();
+        let room = Room { left: 8.0, top: PLOT.bottom + AXIS_HEIGHT, width: WIDTH - 16.0 };
+        let (legend, legend_height) = legend::legend(&entries, room);
+        let foot = room.top + legend_height;
+        let notes = coincide::notes(&self.places(&x, &y));
         let body = html! {
             (upright(&y, &self.y))
             (flat(&x, &self.x))
             @for (at, curve) in self.curves.iter().enumerate() {
                 (line(at, self.curves.len(), curve, &x, &y))
             }
-            (legend(&self.curves))
+            (legend)
+            (coincide::rows(&notes, (8.0, foot), WIDTH - 16.0))
         };
+        let height = foot + coincide::ROW * notes.len() as f64 + 4.0;
         picture::svg(WIDTH, height, &self.label, &body)
+    }
+
+    /// The points of each curve, before curves are moved apart.
+    fn places(&self, places: &Places, axis: &Axis) -> Vec<(&str, Vec<Point>)> {
+        let point = |(x, it): &(f64, Mean)| (places.x(*x), y_of(axis, it.mean));
+        let known = |curve: &Curve| {
+            curve.points.iter().filter(|(_, it)| it.mean.is_finite()).map(point).collect()
+        };
+        self.curves.iter().map(|curve| (curve.name.as_str(), known(curve))).collect()
     }
 }
 
-/// Where values lie on the horizontal axis: to scale, or at equal distances where they are very uneven.
+/// The places of values on the horizontal axis: to scale, or at equal distances if they are very uneven.
 struct Places {
     values: Vec<f64>,
     is_even: bool,
@@ -93,11 +104,6 @@ impl Places {
         let value = if self.is_even { value } else { place(value) };
         left + (value - first) / (last - first) * (right - left)
     }
-
-    fn named(&self) -> impl Iterator<Item = f64> {
-        let step = self.values.len().div_ceil(NAMED_MAX).max(1);
-        self.values.iter().copied().step_by(step)
-    }
 }
 
 fn y_of(axis: &Axis, value: f64) -> f64 {
@@ -117,12 +123,10 @@ fn upright(axis: &Axis, title: &str) -> Markup {
 }
 
 fn flat(places: &Places, title: &str) -> Markup {
+    let ticks: Vec<_> = places.values.iter().map(|it| (places.x(*it), text::tick(*it))).collect();
     html! {
-        @for value in places.named() {
-            @let x = px(places.x(value));
-            path class="axis" d=(format!("M{x} {}v5", PLOT.bottom)) {}
-            text class="mid" x=(x) y=(PLOT.bottom + 19.0) { (text::tick(value)) }
-        }
+        @for (x, _) in &ticks { path class="axis" d=(format!("M{} {}v5", px(*x), PLOT.bottom)) {} }
+        (ticks::below(&ticks, PLOT.bottom + 19.0, WIDTH))
         text class="mid" x=(px((PLOT.left + PLOT.right) / 2.0)) y=(PLOT.bottom + 38.0) {
             (text::clean(title))
         }
@@ -147,21 +151,7 @@ fn line(at: usize, count: usize, curve: &Curve, places: &Places, axis: &Axis) ->
                     "M{x} {low}V{high}M{} {low}h{w}M{} {high}h{w}", x - CAP, x - CAP, w = 2.0 * CAP
                 )) {}
             }
-            circle class={ "point " (picture::fill(at)) } cx=(x) cy=(y) r="4" {}
-        }
-    }
-}
-
-fn legend(curves: &[Curve]) -> Markup {
-    let column = (PLOT.right - PLOT.left) / LEGEND_COLUMNS as f64;
-    html! {
-        @for (at, curve) in curves.iter().enumerate() {
-            @let x = px(PLOT.left + column * (at % LEGEND_COLUMNS) as f64);
-            @let y = PLOT.bottom + AXIS_HEIGHT + LEGEND_ROW * (at / LEGEND_COLUMNS) as f64 + 10.0;
-            path class={ "curve " (picture::stroke(at)) } stroke-dasharray=[picture::dashes(at)]
-                d=(format!("M{x} {}h24", y - 4.0)) {}
-            circle class={ "point " (picture::fill(at)) } cx=(x + 12.0) cy=(y - 4.0) r="4" {}
-            text x=(x + 31.0) y=(y) { (text::clean(&text::short(&curve.name, 16))) }
+            (picture::marker(at, x, y))
         }
     }
 }
@@ -184,7 +174,12 @@ mod tests {
             curves: vec![curve("a<b", 10.0), curve("c", 5.0)],
         };
         let svg = chart.svg();
-        assert_eq!(svg.matches("<circle").count(), 2 * 2 + 2);
+        // Two known points and an entry of the legend for each curve, each curve with a shape of its own.
+        assert_eq!(svg.matches("<circle class=\"point").count(), 3);
+        assert_eq!(svg.matches("<path class=\"point").count(), 3);
+        assert!(!svg.contains("coincide"));
+        let twins = Chart { curves: vec![curve("a", 10.0), curve("b", 10.0)], ..chart.clone() };
+        assert!(twins.svg().contains("b coincides with a"));
         assert!(svg.contains("a&lt;b") && !svg.contains("a<b") && !svg.contains("NaN"));
         assert!(svg.contains(">25<") || svg.contains(">20<"), "the axis reaches the values");
         assert!(Chart { curves: Vec::new(), ..chart }.svg().contains("hops"));

@@ -1,52 +1,52 @@
-//! A distribution as papers draw it: for each series a curve of steps, and what the paper prints of its
-//! own as crosses.
+//! Distributions as papers draw them: a curve of steps for each series, and a cross for each value that the paper
+//! prints.
 
 use maud::{Markup, html};
 
 use crate::axis::Axis;
-use crate::labels::Area;
+use crate::labels::{Area, Point};
+use crate::legend::{self, Room};
 use crate::picture::{self, px};
-use crate::stats;
-use crate::text;
+use crate::{coincide, stats, text, ticks};
 
 const WIDTH: f64 = 520.0;
 const PLOT: Area = Area { left: 52.0, top: 32.0, right: 502.0, bottom: 300.0 };
 /// From the plot to the foot of the axis title.
 const AXIS_HEIGHT: f64 = 46.0;
-const LEGEND_ROW: f64 = 19.0;
-/// Entries of the legend in a row.
-const LEGEND_COLUMNS: usize = 2;
-/// Half of a cross.
+/// Half of the width of a cross.
 const CROSS: f64 = 5.0;
+/// Two curves are compared at this number of shares.
+const COMPARED: usize = 20;
 
 /// A picture of distributions.
 #[derive(Clone, Debug)]
 pub struct Distribution {
-    /// For those who cannot see it.
+    /// The description for readers who cannot see the picture.
     pub label: String,
-    /// Below the axis, with its unit.
+    /// The title below the axis, with its unit.
     pub x: String,
-    /// Where the axis ends, from 0 on; `None`: where values say, logarithmic if they are far apart.
+    /// The end of an axis that begins at 0. With `None` the values decide, and the axis is logarithmic if they are
+    /// far apart.
     pub until: Option<f64>,
-    /// What the shares are of.
+    /// What is counted: the shares are shares of it.
     pub of: String,
-    /// In the order of the legend.
+    /// The series in the order of the legend.
     pub series: Vec<Series>,
 }
 
-/// One series.
+/// The values of one curve.
 #[derive(Clone, Debug, Default)]
 pub struct Series {
-    /// In the legend.
+    /// The name in the legend.
     pub name: String,
-    /// In any order; what is not finite is left out.
+    /// The values in any order. Those that are not finite are left out.
     pub values: Vec<f64>,
-    /// What the paper prints: a value, and the share at or below it.
+    /// What the paper prints: values, each with the share at or below it.
     pub paper: Vec<(f64, f64)>,
 }
 
 impl Distribution {
-    /// As a file of its own.
+    /// The picture as a file of its own.
     pub fn svg(&self) -> String {
         let values = self.series.iter().flat_map(|it| it.values.iter().copied());
         let paper = self.series.iter().flat_map(|it| it.paper.iter().map(|(value, _)| *value));
@@ -54,8 +54,12 @@ impl Distribution {
             Some(high) => Axis::from_zero(high),
             None => Axis::over(&stats::sorted(values.chain(paper))),
         };
-        let rows = self.series.len().div_ceil(LEGEND_COLUMNS);
-        let height = PLOT.bottom + AXIS_HEIGHT + LEGEND_ROW * rows as f64 + 4.0;
+        let entry = |(at, it): (usize, &Series)| legend::curve(at, &it.name);
+        let entries: Vec<_> = self.series.iter().enumerate().map(entry).collect();
+        let room = Room { left: 8.0, top: PLOT.bottom + AXIS_HEIGHT, width: WIDTH - 16.0 };
+        let (legend, legend_height) = legend::legend(&entries, room);
+        let foot = room.top + legend_height;
+        let notes = coincide::notes(&self.places(&axis));
         let body = html! {
             (upright(&self.of, self.series.iter().any(|it| !it.paper.is_empty())))
             (flat(&axis, &self.x))
@@ -63,9 +67,18 @@ impl Distribution {
             @for (at, series) in self.series.iter().enumerate() {
                 @for (value, share) in &series.paper { (cross(at, *value, *share, &axis)) }
             }
-            (legend(&self.series))
+            (legend)
+            (coincide::rows(&notes, (8.0, foot), WIDTH - 16.0))
         };
+        let height = foot + coincide::ROW * notes.len() as f64 + 4.0;
         picture::svg(WIDTH, height, &self.label, &body)
+    }
+
+    /// For each series the points of its curve at equal steps of the share.
+    fn places(&self, axis: &Axis) -> Vec<(&str, Vec<Point>)> {
+        let shares = (1..=COMPARED).map(|at| at as f64 / COMPARED as f64);
+        let points = |it: &Series| quantiles(&it.values, shares.clone(), axis);
+        self.series.iter().map(|it| (it.name.as_str(), points(it))).collect()
     }
 }
 
@@ -91,12 +104,10 @@ fn upright(of: &str, has_paper: bool) -> Markup {
 }
 
 fn flat(axis: &Axis, title: &str) -> Markup {
+    let ticks: Vec<_> = axis.ticks.iter().map(|it| (x_of(axis, *it), text::tick(*it))).collect();
     html! {
-        @for &tick in &axis.ticks {
-            @let x = x_of(axis, tick);
-            path class="axis" d=(format!("M{x} {}v5", PLOT.bottom)) {}
-            text class="mid" x=(x) y=(PLOT.bottom + 19.0) { (text::tick(tick)) }
-        }
+        @for (x, _) in &ticks { path class="axis" d=(format!("M{x} {}v5", PLOT.bottom)) {} }
+        (ticks::below(&ticks, PLOT.bottom + 19.0, WIDTH))
         text class="mid" x=(px((PLOT.left + PLOT.right) / 2.0)) y=(PLOT.bottom + 38.0) {
             (text::clean(title)) @if axis.log { " (logarithmic)" }
         }
@@ -105,6 +116,7 @@ fn flat(axis: &Axis, title: &str) -> Markup {
 
 fn steps(at: usize, series: &Series, axis: &Axis) -> Markup {
     let values = stats::sorted(series.values.iter().copied());
+    let marks = quantiles(&values, [0.25, 0.5, 0.75].into_iter(), axis);
     let step = |(value, share)| format!("H{}V{}", x_of(axis, value), y_of(share));
     let steps: String = stats::cdf(&values).into_iter().map(step).collect();
     let path = format!("M{} {}{steps}H{}", PLOT.left, y_of(0.0), PLOT.right);
@@ -112,8 +124,18 @@ fn steps(at: usize, series: &Series, axis: &Axis) -> Markup {
         @if !values.is_empty() {
             path class={ "curve " (picture::stroke(at)) } stroke-dasharray=[picture::dashes(at)]
                 d=(path) { title { (text::clean(&series.name)) } }
+            @for (x, y) in marks { (picture::marker(at, x, y)) }
         }
     }
+}
+
+/// Where the curve reaches each share; nothing without values.
+fn quantiles(values: &[f64], shares: impl Iterator<Item = f64>, axis: &Axis) -> Vec<Point> {
+    let values = stats::sorted(values.iter().copied());
+    let last = values.len().checked_sub(1);
+    let at =
+        |share: f64| last.map(|last| ((share * values.len() as f64).ceil() as usize - 1).min(last));
+    shares.filter_map(|share| Some((x_of(axis, values[at(share)?]), y_of(share)))).collect()
 }
 
 fn cross(at: usize, value: f64, share: f64, axis: &Axis) -> Markup {
@@ -122,19 +144,6 @@ fn cross(at: usize, value: f64, share: f64, axis: &Axis) -> Markup {
         path class={ "curve " (picture::stroke(at)) } d=(format!(
             "M{} {}l{w} {w}m0 -{w}l-{w} {w}", px(x - CROSS), px(y - CROSS), w = 2.0 * CROSS
         )) {}
-    }
-}
-
-fn legend(series: &[Series]) -> Markup {
-    let column = (PLOT.right - PLOT.left) / LEGEND_COLUMNS as f64;
-    html! {
-        @for (at, series) in series.iter().enumerate() {
-            @let x = px(PLOT.left + column * (at % LEGEND_COLUMNS) as f64);
-            @let y = PLOT.bottom + AXIS_HEIGHT + LEGEND_ROW * (at / LEGEND_COLUMNS) as f64 + 10.0;
-            path class={ "curve " (picture::stroke(at)) } stroke-dasharray=[picture::dashes(at)]
-                d=(format!("M{x} {}h24", y - 4.0)) {}
-            text x=(x + 31.0) y=(y) { (text::clean(&text::short(&series.name, 32))) }
-        }
     }
 }
 
@@ -164,5 +173,10 @@ mod tests {
         let curve = svg.split("<path").find(|it| it.contains("<title>")).unwrap();
         assert_eq!((curve.matches('V').count(), curve.matches('H').count()), (2, 3));
         assert_eq!(svg.matches("m0 -10").count(), 1);
+        // A mark at each quartile, and in the legend; the other series has no values.
+        assert_eq!(svg.matches("<circle class=\"point").count(), 3 + 1);
+        let twin = Series { name: "twin".to_owned(), ..all.series[0].clone() };
+        let twins = Distribution { series: vec![all.series[0].clone(), twin], ..all };
+        assert!(twins.svg().contains("twin coincides with a&lt;b"));
     }
 }

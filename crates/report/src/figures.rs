@@ -81,7 +81,7 @@ fn runs(figures: &Figures) -> Markup {
                 table {
                     thead { tr {
                         th scope="col" { "run" }
-                        @for (name, _) in &figures.over_seeds { th class="n" scope="col" { code { (name) } } }
+                        @for (name, _) in &figures.over_seeds { th class="n" scope="col" { (breakable(name)) } }
                     } }
                     tbody {
                         @for (name, values) in &figures.runs {
@@ -97,6 +97,11 @@ fn runs(figures: &Figures) -> Markup {
     }
 }
 
+/// A name in code that may break after each underscore: tables of many columns stay narrow.
+fn breakable(name: &str) -> Markup {
+    html! { code { @for part in name.split_inclusive('_') { (part) wbr; } } }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,7 +115,9 @@ mod tests {
             failed: vec!["flow 1 from a to b: nothing arrived".to_owned()],
         };
         let page = super::figures(&figures, &Ground::default());
-        for part in ["goodput_kbps", "seed 1", "flow 1 from a to b", "&lt;b&gt;"] {
+        for part in
+            ["goodput_kbps", "goodput_<wbr>kbps", "seed 1", "flow 1 from a to b", "&lt;b&gt;"]
+        {
             assert!(page.contains(part), "{part}");
         }
         assert!(!page.contains("<b></title>"));

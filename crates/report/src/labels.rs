@@ -1,7 +1,10 @@
-//! Where names stand beside dots, so that they cover neither dots nor each other.
+//! Names beside dots: they cover no dots, and do not touch each other.
 
-/// From a dot's edge to its name.
+/// From the edge of a dot to its name.
 const GAP: f64 = 3.0;
+
+/// The least distance between two names.
+const APART: f64 = 2.0;
 
 /// In pixels, y downwards.
 pub(crate) type Point = (f64, f64);
@@ -19,12 +22,22 @@ pub(crate) struct Area {
 }
 
 impl Area {
-    /// Whether the two share more than an edge.
+    /// Whether two rectangles share more than an edge.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
         self.left < other.right
             && other.left < self.right
             && self.top < other.bottom
             && other.top < self.bottom
+    }
+
+    /// The same rectangle, larger by a margin on each side.
+    fn grown(&self, by: f64) -> Self {
+        Self {
+            left: self.left - by,
+            top: self.top - by,
+            right: self.right + by,
+            bottom: self.bottom + by,
+        }
     }
 
     fn holds(&self, other: &Self) -> bool {
@@ -34,7 +47,7 @@ impl Area {
             && self.bottom >= other.bottom
     }
 
-    /// Whether a line from `a` to `b` passes through (the slab method).
+    /// Whether a line from `a` to `b` crosses the rectangle (the slab method).
     fn crossed_by(&self, a: Point, b: Point) -> bool {
         let x = within(a.0, b.0, self.left, self.right);
         let y = within(a.1, b.1, self.top, self.bottom);
@@ -42,7 +55,7 @@ impl Area {
     }
 }
 
-/// The part of the way from `a` to `b`, as shares of it, that lies between two bounds.
+/// Between which shares of the way from `a` to `b` a point is between two bounds.
 fn within(a: f64, b: f64, low: f64, high: f64) -> (f64, f64) {
     if a == b {
         let inside = low < a && a < high;
@@ -52,32 +65,32 @@ fn within(a: f64, b: f64, low: f64, high: f64) -> (f64, f64) {
     (s.min(t), s.max(t))
 }
 
-/// What names must keep clear of, and what they had better.
+/// What names must not cover, and what they should not.
 pub(crate) struct Room<'a> {
-    /// Nothing may stand outside.
+    /// Names stay inside.
     pub(crate) bounds: Area,
     /// The centres of all dots.
     pub(crate) dots: &'a [Point],
-    /// Of all dots.
+    /// The radius of all dots.
     pub(crate) radius: f64,
-    /// Lines that names had better not cover, and how much it matters.
+    /// Lines that names should not cover, each with its weight.
     pub(crate) lines: &'a [(Segment, u32)],
 }
 
-/// A name to be placed.
+/// A name that needs a place.
 pub(crate) struct Name {
-    /// Which dot it belongs to.
+    /// The index of its dot.
     pub(crate) dot: usize,
     pub(crate) width: f64,
     pub(crate) height: f64,
 }
 
-/// For each name, in order of importance, where it stands; none where there is no room.
+/// The place of each name, or `None` if there is no room. Names come in the order of their importance.
 pub(crate) fn place(names: &[Name], room: &Room<'_>) -> Vec<Option<Area>> {
     let mut taken = Vec::<Area>::new();
     let mut place_one = |name: &Name| {
-        let free =
-            |area: &Area| room.is_free(area) && !taken.iter().any(|other| other.overlaps(area));
+        let touches = |area: &Area| taken.iter().any(|other| other.grown(APART).overlaps(area));
+        let free = |area: &Area| room.is_free(area) && !touches(area);
         let options = candidates(name, room).into_iter().filter(free);
         let area = options.min_by_key(|area| room.lines_under(area))?;
         taken.push(area);
@@ -86,7 +99,7 @@ pub(crate) fn place(names: &[Name], room: &Room<'_>) -> Vec<Option<Area>> {
     names.iter().map(&mut place_one).collect()
 }
 
-/// Around the dot: the more usual places first.
+/// Places around the dot, the most usual first.
 fn candidates(name: &Name, room: &Room<'_>) -> [Area; 8] {
     let (x, y) = room.dots[name.dot];
     let (side, diagonal) = (room.radius + GAP, 0.72 * room.radius + GAP - 1.0);
@@ -161,7 +174,7 @@ mod tests {
         assert!(!areas.is_empty());
         for (at, area) in areas.iter().enumerate() {
             assert!(BOUNDS.holds(area));
-            assert!(!areas[at + 1..].iter().any(|other| other.overlaps(area)));
+            assert!(!areas[at + 1..].iter().any(|other| other.grown(APART).overlaps(area)));
             let dot = |&(x, y): &Point| Area {
                 left: x - 3.5,
                 right: x + 3.5,

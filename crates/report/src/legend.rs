@@ -22,6 +22,15 @@ pub(crate) struct Entry {
     pub(crate) meaning: String,
 }
 
+/// The entry of a curve, by its place among all.
+pub(crate) fn curve(at: usize, name: &str) -> Entry {
+    let mark = html! {
+        path class={ "curve " (picture::stroke(at)) } stroke-dasharray=[picture::dashes(at)] d="M0 0h34" {}
+        (picture::marker(at, 17.0, 0.0))
+    };
+    Entry { mark, width: 34.0, meaning: name.to_owned() }
+}
+
 /// Where a legend stands.
 #[derive(Clone, Copy)]
 pub(crate) struct Room {

@@ -10,6 +10,7 @@
 mod axis;
 pub mod bars;
 pub mod cdf;
+mod coincide;
 mod curves;
 mod distribution;
 mod figures;
@@ -23,9 +24,11 @@ pub mod page;
 pub mod pair;
 mod picture;
 pub mod provenance;
+mod shares;
 pub mod stats;
 pub mod testing;
 pub mod text;
+mod ticks;
 
 pub use curves::{Chart, Curve};
 pub use distribution::{Distribution, Series};
@@ -34,3 +37,4 @@ pub use ground::{Ground, Line, Place};
 pub use groups::{Bars, Group};
 pub use mean::Mean;
 pub use picture::chip;
+pub use shares::{Row, Shares};

@@ -11,8 +11,8 @@ const STYLE: &str = include_str!("picture.css");
 /// How many hues the style has.
 const HUES: usize = 9;
 
-/// Neighbours differ by their dashes also, for print without colours.
-const DASHES: [Option<&str>; 3] = [None, Some("7 3"), Some("2 2.5")];
+/// Neighbours differ by their dashes too, for print without colours.
+const DASHES: [Option<&str>; 5] = [None, Some("7 3"), Some("2 2.5"), Some("9 3 2 3"), Some("12 4")];
 
 /// The colour of a stroke by its place among all.
 pub(crate) fn stroke(at: usize) -> String {
@@ -35,7 +35,23 @@ pub fn chip(at: usize) -> Markup {
 
 /// The dashes of a line by its place among all.
 pub(crate) fn dashes(at: usize) -> Option<&'static str> {
-    DASHES[(at + at / HUES) % DASHES.len()]
+    DASHES[at % DASHES.len()]
+}
+
+/// The mark of a point by the place of its curve among all: five shapes, in the colour of the curve.
+pub(crate) fn marker(at: usize, x: f64, y: f64) -> Markup {
+    let class = format!("point {}", fill(at));
+    let (x, y) = (px(x), px(y));
+    let path = |outline: &str| {
+        html! { path class=(class) d=(format!("M{x} {y}{outline}")) {} }
+    };
+    match at % 5 {
+        0 => html! { circle class=(class) cx=(x) cy=(y) r="4.5" {} },
+        1 => path("m-4.5 -4.5h9v9h-9z"),
+        2 => path("m0 -6l5.5 9.5h-11z"),
+        3 => path("m0 -6l6 6l-6 6l-6 -6z"),
+        _ => path("m0 6l5.5 -9.5h-11z"),
+    }
 }
 
 /// A complete SVG: on its own a file, and as it is a part of a page.
@@ -92,8 +108,8 @@ mod tests {
     #[test]
     fn many_lines_stay_apart() {
         let looks: std::collections::BTreeSet<_> =
-            (0..27).map(|at| (stroke(at), dashes(at))).collect();
-        assert_eq!(looks.len(), 27);
+            (0..45).map(|at| (stroke(at), dashes(at))).collect();
+        assert_eq!(looks.len(), 45);
     }
 
     #[test]

@@ -174,7 +174,7 @@ impl Provenance {
             ("machine", format!("{}, {} cores, {}", machine.cpu, machine.cores, machine.kernel)),
             ("scenario", self.scenarios.join(", ")),
             ("scheme", self.schemes.join(", ")),
-            ("seed", ranges(&self.seeds)),
+            ("seed", text::ranges(&self.seeds)),
             ("keys", self.keys.iter().map(pair).collect::<Vec<_>>().join(" ")),
             ("keys that differ", self.varied.iter().map(several).collect::<Vec<_>>().join(" ")),
         ];
@@ -202,17 +202,6 @@ pub fn quoted(word: &str) -> String {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', r"'\''"))
-}
-
-/// Ascending numbers, in short: `1–20, 22`.
-fn ranges(numbers: &[u64]) -> String {
-    let follows = |a: &u64, b: &u64| a.checked_add(1) == Some(*b);
-    let range = |run: &[u64]| match run {
-        [first, .., last] => format!("{first}–{last}"),
-        [only] => only.to_string(),
-        [] => String::new(),
-    };
-    numbers.chunk_by(follows).map(range).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

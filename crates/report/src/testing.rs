@@ -3,7 +3,7 @@
 use crate::{Ground, Line, Place};
 
 /// HTML elements that have no end.
-const VOID: [&str; 2] = ["meta", "!DOCTYPE"];
+const VOID: [&str; 3] = ["meta", "wbr", "!DOCTYPE"];
 
 /// Routers on a line, 100 m apart, that hear two hops far.
 pub fn chain(routers: usize) -> Ground {

@@ -105,6 +105,17 @@ pub fn bytes(count: u64) -> String {
     with_unit(Some(value), unit)
 }
 
+/// Ascending whole numbers in short: `1–20, 22`.
+pub fn ranges(numbers: &[u64]) -> String {
+    let follows = |a: &u64, b: &u64| a.checked_add(1) == Some(*b);
+    let range = |run: &[u64]| match run {
+        [first, .., last] => format!("{first}–{last}"),
+        [only] => only.to_string(),
+        [] => String::new(),
+    };
+    numbers.chunk_by(follows).map(range).collect::<Vec<_>>().join(", ")
+}
+
 /// `1 run`, `2 runs`.
 pub fn plural(count: usize, noun: &str) -> String {
     let ending = if count == 1 { "" } else { "s" };

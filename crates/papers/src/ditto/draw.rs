@@ -8,10 +8,13 @@ use super::summary::{EFFICIENCY, OVERHEAD, paper_median};
 use super::targets;
 use super::{FETCHINGS, TESTBEDS};
 use crate::experiment::{Estimate, Picture, Samples};
-use report::{Chart, Curve, Distribution, Series};
+use report::{Bars, Distribution, Group, Mean, Row, Series, Shares};
 
 /// Upper end of the axis, more than any hop carries. Faster transfers came from the router's own store.
 const HIGHEST_KBPS: f64 = 8000.0;
+
+/// The order of receivers in pictures of each.
+const ORDER: &str = "receivers in the order in which they ask";
 
 /// The schemes of figure 17, and ours. Variants of ours are shown in the distributions only.
 const THE_PAPERS: [&str; 4] = ["end-to-end", "on-path", PUBLISHED, "ditto"];
@@ -106,24 +109,22 @@ fn proximity(heard: &Heard<'_>, panel: &str) -> Picture {
     };
     let mut nodes: Vec<_> = heard.nodes().into_iter().map(of_node).collect();
     nodes.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1)));
-    let curve = |name: &str, of: fn(&(f64, f64)) -> f64| Curve {
-        name: name.to_owned(),
-        points: nodes
-            .iter()
-            .enumerate()
-            .map(|(place, it)| (place as f64 + 1.0, Estimate::of(&[of(it)]).into()))
-            .collect(),
+    let bar = |value: f64| (Estimate::of(&[value]).into(), None);
+    let group = |(place, (median, most)): (usize, &(f64, f64))| Group {
+        name: (place + 1).to_string(),
+        bars: vec![bar(*median), bar(*most)],
     };
-    let chart = Chart {
+    let bars = Bars {
         label: format!("chunks reconstructed by each router, {panel}"),
-        x: "routers, by their median".to_owned(),
         y: "chunks reconstructed, %".to_owned(),
-        curves: vec![curve("median", |it| it.0), curve("maximum", |it| it.1)],
+        x: "routers, by their median".to_owned(),
+        series: ["median", "maximum"].map(str::to_owned).into(),
+        groups: nodes.iter().enumerate().map(group).collect(),
     };
     Picture {
         name: format!("fig12-{panel}"),
         caption: format!("Figure 12, {panel}: each router over the transfers that it observed"),
-        svg: chart.svg(),
+        svg: bars.svg(),
     }
 }
 
@@ -177,41 +178,44 @@ fn each(samples: &Samples, panel: &'static str) -> Picture {
         true => Estimate { mean: HIGHEST_KBPS, sure: None, ..it },
         false => it,
     };
-    let curve = |series: &'static str| {
-        let each = Served::new(samples, panel, series).each("kbps").into_iter().enumerate();
-        let points =
-            each.map(|(place, (_, kbps))| (place as f64 + 1.0, cut(kbps).into())).collect();
-        Curve { name: series.to_owned(), points }
+    let of = |series: &'static str| Served::new(samples, panel, series).each("kbps");
+    let each = THE_PAPERS.map(of);
+    let bar = |(_, kbps): &(f64, Estimate)| (cut(*kbps).into(), None);
+    // Of real daemons some schemes may not have been run yet.
+    let unknown = (Mean { mean: f64::NAN, interval: None }, None);
+    let group = |(place, (node, _)): (usize, &(f64, Estimate))| Group {
+        name: node.to_string(),
+        bars: each.iter().map(|it| it.get(place).map_or(unknown, bar)).collect(),
     };
-    let y = format!("throughput, kbit/s (above {HIGHEST_KBPS} drawn there)");
+    let first = each.iter().max_by_key(|it| it.len());
     let caption = format!("Figure 17, {panel}: each receiver");
-    let curves = THE_PAPERS.into_iter().map(curve).collect();
-    let svg = Chart { label: caption.clone(), x: order(samples, panel), y, curves }.svg();
-    Picture { name: format!("fig17-{}", panel.replace(' ', "-")), caption, svg }
+    let bars = Bars {
+        label: caption.clone(),
+        y: format!("throughput, kbit/s (above {HIGHEST_KBPS} drawn there)"),
+        x: ORDER.to_owned(),
+        series: THE_PAPERS.map(str::to_owned).into(),
+        groups: first.into_iter().flatten().enumerate().map(group).collect(),
+    };
+    Picture { name: format!("fig17-{}", panel.replace(' ', "-")), caption, svg: bars.svg() }
 }
 
 /// The sources of each receiver's bytes with ditto.
 fn sources(samples: &Samples, panel: &'static str) -> Picture {
-    let curve = |column: &&str| {
-        let each = Served::new(samples, panel, "ditto").each(column).into_iter().enumerate();
-        let points = each.map(|(place, (_, share))| (place as f64 + 1.0, share.into())).collect();
-        Curve { name: (*column).to_owned(), points }
+    let columns = ["overheard", "repaired", "held", "peers", "gateway", "origin"];
+    let served = Served::new(samples, panel, "ditto");
+    let each = columns.map(|column| served.each(column));
+    let row = |(place, (node, _)): (usize, &(f64, Estimate))| Row {
+        name: format!("receiver {node}"),
+        amounts: each.iter().map(|it| it[place].1.mean).collect(),
     };
     let caption = format!("Where each receiver's bytes came from, ditto, {panel}");
-    let columns = ["overheard", "repaired", "held", "peers", "gateway", "origin"];
-    let chart = Chart {
+    let shares = Shares {
         label: caption.clone(),
-        x: order(samples, panel),
-        y: "share of bytes, %".to_owned(),
-        curves: columns.iter().map(curve).collect(),
+        of: format!("bytes; {ORDER}"),
+        sources: columns.map(str::to_owned).into(),
+        rows: each[0].iter().enumerate().map(row).collect(),
     };
-    Picture { name: format!("sources-{}", panel.replace(' ', "-")), caption, svg: chart.svg() }
-}
-
-fn order(samples: &Samples, panel: &'static str) -> String {
-    let each = Served::new(samples, panel, "ditto").each("kbps");
-    let names: Vec<_> = each.iter().map(|(node, _)| node.to_string()).collect();
-    format!("receivers in the order in which they ask: {}", names.join(", "))
+    Picture { name: format!("sources-{}", panel.replace(' ', "-")), caption, svg: shares.svg() }
 }
 
 fn figure(panel: &str) -> &'static str {

@@ -238,6 +238,7 @@ fn picture(samples: &Samples) -> Picture {
     let picture = Bars {
         label: caption.clone(),
         y: format!("times {}", UNDER[0]),
+        x: String::new(),
         series: series.collect(),
         groups: groups.collect(),
     };

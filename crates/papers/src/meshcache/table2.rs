@@ -314,6 +314,7 @@ fn picture(samples: &Samples, metric: &'static str, name: &str, unit: &str) -> P
     let bars = Bars {
         label: format!("{name} of each scheme"),
         y: format!("{name}, {unit}"),
+        x: String::new(),
         series: SCHEMES.map(|scheme| scheme.name().to_owned()).into(),
         groups: samples.panels().iter().map(group).collect(),
     };
