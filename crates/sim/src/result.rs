@@ -11,6 +11,7 @@ pub mod page;
 pub mod pair;
 mod saving;
 pub mod source;
+mod sources;
 mod stats;
 mod tables;
 

@@ -13,7 +13,7 @@ use report::{Ground, cdf, map, text};
 
 use super::source::ServedBy;
 use super::stats::{self, Scheme};
-use super::{RunResult, pair, saving, tables};
+use super::{RunResult, pair, saving, sources, tables};
 
 /// One run as a page.
 pub fn html(result: &RunResult, ground: &Ground) -> String {
@@ -30,6 +30,7 @@ pub fn compare(results: &[RunResult], ground: &Ground) -> String {
         (warnings(results))
         (figures(results, &schemes))
         (pictures(&schemes, ground))
+        (tables::by_hops(&schemes))
         (transfers(results, &schemes))
         (keys(&ground.keys))
     };
@@ -172,7 +173,6 @@ fn figures(results: &[RunResult], schemes: &[Scheme<'_>]) -> Markup {
             [] => p { "There are no runs to report." },
             [run] => {
                 section class="tiles" aria-label="Summary" { (tiles(run)) }
-                (tables::shares(schemes))
             },
             _ => {
                 section {
@@ -180,10 +180,10 @@ fn figures(results: &[RunResult], schemes: &[Scheme<'_>]) -> Markup {
                     (tables::schemes(schemes))
                     p class="note" {
                         "Throughput and time to first byte: medians over all transfers of a scheme. \
-                         Hits: of all of them. The rest: medians over its runs."
+                         Hits: transfers whose file a router other than the gateway had stored. \
+                         The rest: medians over its runs."
                     }
                 }
-                (tables::shares(schemes))
             },
         }
     }
@@ -230,7 +230,8 @@ fn lateness(run: &RunResult) -> String {
 fn pictures(schemes: &[Scheme<'_>], ground: &Ground) -> Markup {
     let Some(last) = schemes.last() else { return html! {} };
     let bare = ground.routers.is_empty();
-    let is_alone = bare || map::is_wide(ground);
+    // Map and distribution stand beside each other, unless the map takes a row of its own.
+    let is_alone = !bare && !map::is_wide(ground);
     let coloured =
         if schemes.len() > 1 { format!(", coloured by {}", last.name) } else { String::new() };
     html! {
@@ -239,10 +240,11 @@ fn pictures(schemes: &[Scheme<'_>], ground: &Ground) -> Markup {
                 (report::pair::figure("Where the bytes came from, by the client's router", ground, &halves))
             }
             @if !bare { (map::figure(&format!("The mesh{coloured}"), ground, &receivers(last))) }
-            figure class=[is_alone.then_some("alone")] {
+            figure {
                 figcaption { "Throughput over the transfers" }
                 div class="scroll" { (PreEscaped(cdf::svg(&throughputs(schemes)))) }
             }
+            (sources::figure(schemes, is_alone))
         }
     }
 }

@@ -90,8 +90,7 @@ fn schemes_are_compared_by_pooled_medians() {
         run("ditto", 2, vec![transfer("r1", 350.0)]),
     ];
     let page = page_of(&runs, &chain(2));
-    for text in
-        ["× 2.50", ">250<", ">1, 2<", "coloured by ditto", "ditto, seed 2: 1\u{a0}transfer<"]
+    for text in ["× 2.50", ">250<", ">1–2<", "coloured by ditto", "ditto, seed 2: 1\u{a0}transfer<"]
     {
         assert!(page.contains(text), "{text}");
     }

@@ -1,12 +1,12 @@
-//! The tables of schemes, transfers and keys. On narrow screens rows become cards, and the cells'
-//! `data-label` replaces the table's head.
+//! The tables of schemes, hops and transfers. On narrow screens rows become cards, in which the `data-label` of a
+//! cell stands for the head of its column.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
 use report::{chip, text};
 
-use super::source::{self, ServedBy};
+use super::source;
 use super::stats::{self, Scheme};
 use super::{RunResult, Transfer};
 
@@ -15,7 +15,7 @@ pub(super) fn delivered(run: &RunResult) -> u64 {
     run.transfers.iter().fold(0, |sum, transfer| sum.saturating_add(transfer.bytes))
 }
 
-/// The schemes with their medians; all are compared with the first.
+/// The schemes with their medians. The others are compared with the first.
 pub(super) fn schemes(schemes: &[Scheme<'_>]) -> Markup {
     let medians: Vec<_> =
         schemes.iter().map(|scheme| report::stats::median(scheme.throughputs())).collect();
@@ -55,7 +55,7 @@ pub(super) fn schemes(schemes: &[Scheme<'_>]) -> Markup {
     }
 }
 
-/// A scheme's name in the colour of its curve, marked if some of its runs are invalid.
+/// The name of a scheme with the colour of its curve, and a mark if not all its runs are valid.
 fn scheme_name(at: usize, scheme: &Scheme<'_>) -> Markup {
     let invalid = scheme.runs.iter().filter(|run| !run.valid).count();
     html! {
@@ -68,13 +68,13 @@ fn scheme_name(at: usize, scheme: &Scheme<'_>) -> Markup {
 }
 
 fn scheme_cells(scheme: &Scheme<'_>, median: Option<f64>, first: Option<f64>) -> [String; 11] {
-    let seeds: Vec<_> = scheme.runs.iter().map(|run| run.seed.to_string()).collect();
+    let seeds: BTreeSet<_> = scheme.runs.iter().map(|run| run.seed).collect();
     let ratio = median.zip(first).filter(|(_, first)| *first > 0.0);
     let first_byte = report::stats::median(scheme.transfers().map(|transfer| transfer.ttfb_s));
     let bytes =
         |value: Option<f64>| value.map_or(text::NONE.into(), |value| text::bytes(value as u64));
     [
-        seeds.join(", "),
+        text::ranges(&seeds.into_iter().collect::<Vec<_>>()),
         text::grouped(scheme.transfers().count() as u64),
         text::maybe(median),
         ratio.map_or(text::NONE.into(), |(median, first)| {
@@ -90,61 +90,56 @@ fn scheme_cells(scheme: &Scheme<'_>, median: Option<f64>, first: Option<f64>) ->
     ]
 }
 
-/// Who served clients, and the throughput by number of hops; empty without transfers.
-pub(super) fn shares(schemes: &[Scheme<'_>]) -> Markup {
-    let hops: BTreeSet<_> =
-        schemes.iter().flat_map(Scheme::transfers).map(|transfer| transfer.hops).collect();
-    let medians = hops.iter().flat_map(|&hops| {
-        let hops = text::plural(hops, "hop");
-        [format!("{hops}, kbit/s"), format!("{hops}, first byte")]
-    });
-    let heads: Vec<_> =
-        ServedBy::ALL.map(|it| it.name().to_owned()).into_iter().chain(medians).collect();
+/// Medians by the distance of clients from the gateway: a row for each scheme at each distance, so that the table
+/// stays narrow on long chains.
+pub(super) fn by_hops(schemes: &[Scheme<'_>]) -> Markup {
+    let each: Vec<_> = schemes.iter().map(|it| stats::by_hops(it.transfers())).collect();
+    let hops: BTreeSet<_> = each.iter().flat_map(BTreeMap::keys).collect();
     html! {
         @if !hops.is_empty() {
             section {
-                h2 { "Sources, and medians by hops" }
+                h2 { "Medians by hops from the gateway" }
                 div class="scroll" {
                     table class="cards" {
                         thead { tr {
                             th scope="col" { "scheme" }
-                            @for head in &heads { th class="n" scope="col" { (head) } }
+                            @for head in HOPS_HEADS { th class="n" scope="col" { (head) } }
                         } }
                         tbody {
-                            @for (at, scheme) in schemes.iter().enumerate() {
-                                tr {
-                                    (scheme_name(at, scheme))
-                                    @for (head, value) in heads.iter().zip(share_cells(scheme, &hops)) {
-                                        td class="n" data-label=(head) { (value) }
+                            @for hops in hops {
+                                @for (at, (scheme, by_hops)) in schemes.iter().zip(&each).enumerate() {
+                                    @if let Some(transfers) = by_hops.get(hops) {
+                                        (hops_row(at, scheme, *hops, transfers))
                                     }
                                 }
                             }
                         }
                     }
                 }
-                p class="note" {
-                    "Shares of the transfers whose file was held by the access router because its own \
-                     clients had asked for it (local), or because it had relayed it for others \
-                     (ph-local), by a router on the way (remote), by the gateway, by nobody in the mesh. \
-                     The first three are hits."
-                }
             }
         }
     }
 }
 
-fn share_cells(scheme: &Scheme<'_>, hops: &BTreeSet<usize>) -> Vec<String> {
-    let shares = source::shares(scheme.transfers());
-    let by_hops = stats::by_hops(scheme.transfers());
-    let medians = hops.iter().flat_map(|hops| {
-        let transfers = by_hops.get(hops).map_or(&[][..], Vec::as_slice);
-        let throughput = report::stats::median(transfers.iter().map(|it| it.kbps));
-        let first_byte = report::stats::median(transfers.iter().map(|it| it.ttfb_s));
-        [text::maybe(throughput), text::seconds(first_byte)]
-    });
-    let shares =
-        ServedBy::ALL.map(|it| shares.get(&it).map_or(text::NONE.into(), |it| text::percent(*it)));
-    shares.into_iter().chain(medians).collect()
+const HOPS_HEADS: [&str; 4] = ["hops", "transfers", "kbit/s", "first byte"];
+
+fn hops_row(at: usize, scheme: &Scheme<'_>, hops: usize, transfers: &[&Transfer]) -> Markup {
+    let median =
+        |of: fn(&Transfer) -> f64| report::stats::median(transfers.iter().map(|it| of(it)));
+    let cells = [
+        hops.to_string(),
+        text::grouped(transfers.len() as u64),
+        text::maybe(median(|it| it.kbps)),
+        text::seconds(median(|it| it.ttfb_s)),
+    ];
+    html! {
+        tr {
+            (scheme_name(at, scheme))
+            @for (head, value) in HOPS_HEADS.into_iter().zip(cells) {
+                td class="n" data-label=(head) { (value) }
+            }
+        }
+    }
 }
 
 /// Every transfer, in the order in which they began.

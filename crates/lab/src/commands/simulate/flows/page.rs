@@ -11,7 +11,7 @@ use crate::ground::{ground, static_routes};
 pub fn html(scenario: &Scenario, runs: &Runs<Outcome>) -> String {
     let each = |run: &Outcome| {
         let figures = run.figures().into_iter().map(|(_, value)| value).collect();
-        (format!("seed {}", run.seed), figures)
+        (format!("seed\u{a0}{}", run.seed), figures)
     };
     let over_seeds = over_seeds(&runs.results).into_iter();
     let figures = Figures {
