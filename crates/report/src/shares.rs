@@ -25,8 +25,8 @@ pub struct Shares {
     pub label: String,
     /// What the bars are shares of.
     pub of: String,
-    /// The sources in the order of the parts.
-    pub sources: Vec<String>,
+    /// The sources in the order of the parts: the name and the number of the colour.
+    pub sources: Vec<(String, usize)>,
     /// From top to bottom.
     pub rows: Vec<Row>,
 }
@@ -64,7 +64,7 @@ impl Shares {
         let (legend, height) = legend::legend(&self.entries(), room);
         let body = html! {
             text x="8" y="16" { "share of " (text::clean(&self.of)) }
-            @for (at, row) in self.rows.iter().enumerate() { (bar(row, TOP + ROW * at as f64)) }
+            @for (at, row) in self.rows.iter().enumerate() { (self.bar(row, TOP + ROW * at as f64)) }
             @for quarter in [0.0, 0.25, 0.5, 0.75, 1.0] {
                 @let x = x_of(quarter);
                 path class="axis" d=(format!("M{x} {}v5", px(foot))) {}
@@ -75,13 +75,30 @@ impl Shares {
         picture::svg(WIDTH, foot + FOOT + height + 4.0, &self.label, &body)
     }
 
+    fn bar(&self, row: &Row, top: f64) -> Markup {
+        let (y, text_y) = (px(top + (ROW - BAR) / 2.0), px(top + ROW / 2.0 + 4.0));
+        html! {
+            text class="end" x=(LEFT - 8.0) y=(text_y) { (picture::fit(&row.name, TEXT_SIZE, LEFT - 12.0)) }
+            @for (at, share, before) in row.parts() {
+                @let hue = self.sources.get(at).map_or(at, |it| it.1);
+                @let (left, right) = (x_of(before), x_of(before + share));
+                rect class={ "slice " (picture::fill(hue)) } x=(left) y=(y) width=(px(right - left)) height=(BAR) {
+                    title { (text::percent(share)) }
+                }
+                @if right - left >= PERCENT_WIDTH {
+                    text class="inside mid" x=(px((left + right) / 2.0)) y=(text_y) { (text::percent(share)) }
+                }
+            }
+        }
+    }
+
     /// The sources that any row has.
     fn entries(&self) -> Vec<Entry> {
         let occurs =
             |at: usize| self.rows.iter().any(|row| row.parts().iter().any(|it| it.0 == at));
         let named = self.sources.iter().enumerate().filter(|(at, _)| occurs(*at));
-        let entry = |(at, name): (usize, &String)| Entry {
-            mark: html! { rect class=(picture::fill(at)) x="0" y="-6" width="14" height="12" {} },
+        let entry = |(_, (name, hue)): (usize, &(String, usize))| Entry {
+            mark: html! { rect class=(picture::fill(*hue)) x="0" y="-6" width="14" height="12" {} },
             width: 14.0,
             meaning: name.clone(),
         };
@@ -93,29 +110,14 @@ fn x_of(share: f64) -> f64 {
     px(LEFT + share * (RIGHT - LEFT))
 }
 
-fn bar(row: &Row, top: f64) -> Markup {
-    let (y, text_y) = (px(top + (ROW - BAR) / 2.0), px(top + ROW / 2.0 + 4.0));
-    html! {
-        text class="end" x=(LEFT - 8.0) y=(text_y) { (picture::fit(&row.name, TEXT_SIZE, LEFT - 12.0)) }
-        @for (at, share, before) in row.parts() {
-            @let (left, right) = (x_of(before), x_of(before + share));
-            rect class={ "slice " (picture::fill(at)) } x=(left) y=(y) width=(px(right - left)) height=(BAR) {
-                title { (text::percent(share)) }
-            }
-            @if right - left >= PERCENT_WIDTH {
-                text class="inside mid" x=(px((left + right) / 2.0)) y=(text_y) { (text::percent(share)) }
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::assert_well_formed;
 
     fn drawn(rows: Vec<Row>) -> String {
-        let sources = ["a<b", "b", "c"].map(str::to_owned).into();
+        let sources =
+            [("a<b", 4), ("b", 0), ("c", 1)].map(|(name, hue)| (name.to_owned(), hue)).into();
         let svg = Shares { label: String::new(), of: "bytes".to_owned(), sources, rows }.svg();
         assert_well_formed(&svg);
         assert!(!svg.contains("NaN"), "{svg}");

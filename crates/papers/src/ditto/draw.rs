@@ -212,7 +212,7 @@ fn sources(samples: &Samples, panel: &'static str) -> Picture {
     let shares = Shares {
         label: caption.clone(),
         of: format!("bytes; {ORDER}"),
-        sources: columns.map(str::to_owned).into(),
+        sources: columns.map(str::to_owned).into_iter().zip([2, 5, 0, 6, 3, 1]).collect(),
         rows: each[0].iter().enumerate().map(row).collect(),
     };
     Picture { name: format!("sources-{}", panel.replace(' ', "-")), caption, svg: shares.svg() }

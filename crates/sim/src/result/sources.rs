@@ -9,15 +9,16 @@ use super::Transfer;
 use super::source::{OVERHEARD, REPAIRED};
 use super::stats::Scheme;
 
-/// Sources from the nearest to the farthest, with their names on the page.
-const SOURCES: [(&str, &str); 7] = [
-    (OVERHEARD, "overheard"),
-    (REPAIRED, "overheard in part, then repaired"),
-    ("local", "stored by the client’s router for its own clients"),
-    ("ph-local", "stored there as it relayed it for others"),
-    ("remote", "stored by another router"),
-    ("gateway", "stored by the gateway"),
-    ("origin", "the origin, over the uplink"),
+/// Sources from the nearest to the farthest, each with its meaning and its colour. The colours are those of
+/// [`report::pair`].
+const SOURCES: [(&str, &str, usize); 7] = [
+    (OVERHEARD, "overheard", 2),
+    (REPAIRED, "overheard in part, then repaired", 5),
+    ("local", "stored by the client’s router for its own clients", 0),
+    ("ph-local", "stored there as it relayed it for others", 4),
+    ("remote", "stored by another router", 6),
+    ("gateway", "stored by the gateway", 3),
+    ("origin", "the origin, over the uplink", 1),
 ];
 
 /// The figure, alone in its row or not; nothing without bytes.
@@ -30,7 +31,7 @@ pub(super) fn figure(schemes: &[Scheme<'_>], is_alone: bool) -> Markup {
     let shares = Shares {
         label: format!("Where bytes came from, by {by}"),
         of: "the bytes that clients received".to_owned(),
-        sources: SOURCES.map(|(_, meaning)| meaning.to_owned()).into(),
+        sources: SOURCES.map(|(_, meaning, hue)| (meaning.to_owned(), hue)).into(),
         rows,
     };
     html! {
@@ -60,7 +61,7 @@ fn row<'a>(name: String, transfers: impl Iterator<Item = &'a Transfer>) -> Row {
     for (source, bytes) in transfers.flat_map(|it| &it.bytes_by_source) {
         *sums.entry(source).or_default() += *bytes as f64;
     }
-    let amounts = SOURCES.map(|(source, _)| sums.get(source).copied().unwrap_or(0.0));
+    let amounts = SOURCES.map(|(source, ..)| sums.get(source).copied().unwrap_or(0.0));
     Row { name, amounts: amounts.into() }
 }
 
