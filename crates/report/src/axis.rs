@@ -1,26 +1,26 @@
 //! Scales for throughputs: linear from zero, or logarithmic where the span is wide.
 
-/// From this ratio of the largest to the smallest positive value, the scale is logarithmic.
+/// The scale is logarithmic if the largest value is this many times the smallest positive one, or more.
 const WIDE_RATIO: f64 = 20.0;
 
-/// About how many ticks a linear scale has.
+/// The approximate number of ticks of a linear scale.
 const TICKS: f64 = 5.0;
 
-/// More ticks than this on a logarithmic scale, and only powers of ten stay.
+/// A logarithmic scale with more ticks than this keeps only powers of ten.
 const LOG_TICKS_MAX: usize = 8;
 
-/// Maps values to shares of a length.
+/// A scale: it maps values to shares of a length.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Axis {
     low: f64,
     high: f64,
     pub(crate) log: bool,
-    /// Ascending, from the one end to the other.
+    /// The values of the ticks, ascending, from one end of the scale to the other.
     pub(crate) ticks: Vec<f64>,
 }
 
 impl Axis {
-    /// The scale that shows all of some ascending values.
+    /// The scale for values in ascending order.
     pub(crate) fn over(sorted: &[f64]) -> Self {
         let high = sorted.last().copied().unwrap_or(0.0);
         match smallest_positive(sorted) {
@@ -30,7 +30,7 @@ impl Axis {
         }
     }
 
-    /// The linear scale from zero that shows a value.
+    /// The linear scale from zero to a value or a little more.
     pub(crate) fn from_zero(high: f64) -> Self {
         Self::linear(if high > 0.0 { high } else { 1.0 })
     }
@@ -55,7 +55,7 @@ impl Axis {
         Self { low, high, log: true, ticks }
     }
 
-    /// Where a value lies, from 0 to 1; what the scale does not reach lies at its end.
+    /// The place of a value, from 0 to 1. A value outside the scale is at the nearer end.
     pub(crate) fn share(&self, value: f64) -> f64 {
         let value = value.clamp(self.low, self.high);
         if self.log {
@@ -67,7 +67,7 @@ impl Axis {
     }
 }
 
-/// Equal steps between two values, in the sense of a scale that would show them.
+/// Values from `low` to `high` at equal distances on the scale that would show them.
 pub(crate) fn steps(low: f64, high: f64, count: usize) -> Vec<f64> {
     let share = |at: usize| at as f64 / count as f64;
     let between = |share: f64| match low > 0.0 && spans_wide(low, high) {
@@ -77,14 +77,14 @@ pub(crate) fn steps(low: f64, high: f64, count: usize) -> Vec<f64> {
     (0..=count).map(|at| between(share(at))).collect()
 }
 
-/// The nearest of 1, 2 and 5 times a power of ten that is not above a positive value.
+/// The largest number of the form 1, 2 or 5 times a power of ten that is not above a positive value.
 pub(crate) fn round_down(value: f64) -> f64 {
     let unit = power_of_ten(exponent(value));
     let fits = |m: &f64| m * unit <= value * (1.0 + 1e-9);
     [5.0, 2.0].into_iter().find(fits).unwrap_or(1.0) * unit
 }
 
-/// The nearest of 1, 2 and 5 times a power of ten that is not below a positive value.
+/// The smallest number of the form 1, 2 or 5 times a power of ten that is not below a positive value.
 fn round_up(value: f64) -> f64 {
     let unit = power_of_ten(exponent(value));
     let fits = |m: &f64| m * unit >= value * (1.0 - 1e-9);
@@ -101,11 +101,11 @@ fn smallest_positive(sorted: &[f64]) -> Option<f64> {
 
 fn exponent(value: f64) -> i32 {
     let floor = libm::floor(libm::log10(value)) as i32;
-    // The logarithm may fall short of a power of ten by a rounding.
+    // Rounding can put the logarithm of a power of ten just below a whole number.
     if power_of_ten(floor + 1) <= value { floor + 1 } else { floor }
 }
 
-/// Exactly rounded, as decimal literals are.
+/// A power of ten, rounded as decimal literals are.
 fn power_of_ten(exponent: i32) -> f64 {
     format!("1e{exponent}").parse().unwrap_or(1.0)
 }

@@ -16,7 +16,7 @@ const TEXT_SIZE: f64 = 12.0;
 /// Bold text is a little wider.
 const STRONG_SIZE: f64 = 1.08 * TEXT_SIZE;
 
-/// One scheme's curve.
+/// The curve of one scheme.
 #[derive(Clone, Debug)]
 pub struct Curve {
     name: String,
@@ -51,7 +51,7 @@ pub fn svg(curves: &[Curve]) -> String {
 }
 
 impl Curve {
-    /// A scheme's throughputs in kbit/s, and those of its hits among them; in any order.
+    /// The throughputs of a scheme in kbit/s, and those of its hits among them, in any order.
     pub fn new(
         name: &str,
         values: impl IntoIterator<Item = f64>,
@@ -179,7 +179,7 @@ fn median_text(median: f64, alone: bool) -> String {
     if alone { format!("median {value} kbit/s") } else { value }
 }
 
-/// A row for each scheme: its line, its name, its median.
+/// A row for each scheme, with its line, its name and its median.
 fn legend(curves: &[Curve]) -> Markup {
     html! {
         @for (at, curve) in curves.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! A page of figures over seeds: for runs that have no transfers.
+//! A page of figures over seeds, for runs that have no transfers.
 
 use std::collections::BTreeMap;
 
@@ -6,20 +6,20 @@ use maud::{Markup, html};
 
 use crate::{Ground, map, page, text};
 
-/// What such runs gave.
+/// The figures of runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figures {
     /// The scenario's name.
     pub title: String,
-    /// Each figure over the seeds: its mean and its deviation.
+    /// The mean and the standard deviation of each figure over the seeds, by its name.
     pub over_seeds: Vec<(&'static str, [f64; 2])>,
-    /// By run: its name, and its figures in the same order.
+    /// For each run its name, and its figures in the same order.
     pub runs: Vec<(String, Vec<f64>)>,
-    /// What failed, by name.
+    /// A line for each failure.
     pub failed: Vec<String>,
 }
 
-/// The page: figures, the mesh, each run.
+/// The page: figures over all seeds, the map, the figures of each run.
 pub fn figures(figures: &Figures, ground: &Ground) -> String {
     let title = text::clean(&figures.title);
     let main = html! {

@@ -1,41 +1,41 @@
-//! A mesh, as the map shows it.
+//! The mesh that runs took place on, for the map.
 
-/// What the runs have in common: the scenario's mesh and its keys.
+/// The mesh of a scenario and its keys, which all runs have in common.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ground {
-    /// What the scenario is about, in a sentence or two; may be empty.
+    /// What the scenario shows, in one or two sentences; may be empty.
     pub description: String,
-    /// All routers; the other fields name them by their index here.
+    /// All routers. Other fields refer to a router by its index here.
     pub routers: Vec<Place>,
-    /// Which router has the uplink.
+    /// The router that has the uplink.
     pub gateway: usize,
-    /// Who hears whom. Told in both directions, the worse one counts.
+    /// Which routers hear each other. If both directions are given, the worse one counts.
     pub links: Vec<Line>,
     /// The hops that traffic takes to and from the gateway.
     pub routes: Vec<Line>,
-    /// How far frames are received, in metres; 0 if there is no such limit.
+    /// The radio range in metres; 0 if it has no limit.
     pub range_m: f64,
-    /// The scenario's keys: name, value, meaning.
+    /// The keys of the scenario: name, value and meaning.
     pub keys: Vec<(String, String, String)>,
 }
 
-/// Where a router stands.
+/// The place of a router.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Place {
-    /// Receivers are known by it.
+    /// The name of the router. Receivers are found by it.
     pub name: String,
-    /// Towards the east, in metres.
+    /// The distance to the east, in metres.
     pub x_m: f64,
-    /// Towards the north, in metres.
+    /// The distance to the north, in metres.
     pub y_m: f64,
 }
 
 /// A link or a hop between two routers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// Index of a router.
+    /// The index of a router.
     pub from: usize,
-    /// Index of another.
+    /// The index of another router.
     pub to: usize,
     /// The share of frames that are lost, from 0 to 1.
     pub loss: f64,

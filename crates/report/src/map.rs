@@ -1,4 +1,4 @@
-//! The mesh from above: routers in their places, links, routes, receivers coloured by throughput.
+//! The mesh from above: routers at their places, links, routes, and receivers coloured by throughput.
 
 mod frame;
 mod legend;
@@ -15,29 +15,29 @@ pub(crate) use frame::{Frame, Screen};
 const NAME_SIZE: f64 = 11.0;
 const NAME_CHARS_MAX: usize = 16;
 
-/// How many colours the style has for throughputs.
+/// The number of colours that the style has for throughputs.
 const SHADES: usize = 5;
 
-/// From a dot's edge to the ring around it, which shows hits.
+/// From the edge of a dot to the ring around it that shows hits.
 const RING_GAP: f64 = 2.2;
 
-/// Links differ in opacity by this many steps.
+/// The number of steps of opacity of links.
 const QUALITIES: u32 = 10;
 
-/// What the clients behind one router got.
+/// What the clients of one router received.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Receiver {
     /// The median throughput, in kbit/s.
     pub kbps: f64,
     /// The share of its transfers that were hits.
     pub hit_share: f64,
-    /// How many transfers came from where.
+    /// The number of transfers by their source.
     pub sources: Vec<(&'static str, usize)>,
 }
 
 /// The colours that throughputs have on the map.
 struct Shades {
-    /// Ascending; one more than there are colours. Empty without throughputs.
+    /// The borders between colours, ascending: one more than there are colours. Empty without throughputs.
     edges: Vec<f64>,
 }
 
@@ -53,7 +53,7 @@ impl Shades {
         Self { edges }
     }
 
-    /// Which of the style's colours the `at`-th step has.
+    /// The class of the colour of a step.
     fn class(&self, at: usize) -> String {
         let only = self.edges.len() == 2;
         format!("q{}", if only { SHADES / 2 } else { at })
@@ -112,7 +112,8 @@ fn drawn(ground: &Ground, receivers: &BTreeMap<&str, Receiver>, screen: Screen) 
     picture::svg(frame.width, frame.height + legend_height, "Map of the mesh", &body)
 }
 
-/// The ends of the lines that have both, each pair once, with the quality from 0 to 1.
+/// The two routers of each line with its quality from 0 to 1, each pair once. Lines without two routers are left
+/// out.
 fn pairs(lines: &[Line], routers: usize) -> BTreeMap<(usize, usize), f64> {
     let mut pairs = BTreeMap::new();
     for line in lines {
@@ -121,7 +122,7 @@ fn pairs(lines: &[Line], routers: usize) -> BTreeMap<(usize, usize), f64> {
         }
         let quality = if line.loss.is_nan() { 0.0 } else { (1.0 - line.loss).clamp(0.0, 1.0) };
         let ends = (line.from.min(line.to), line.from.max(line.to));
-        // Frames and their acknowledgements need both directions: the worse one decides.
+        // A frame and its acknowledgement use both directions, so the worse one decides.
         let known = pairs.entry(ends).or_insert(1.0);
         *known = quality.min(*known);
     }
@@ -142,7 +143,7 @@ pub(crate) fn links(ground: &Ground, frame: &Frame) -> Markup {
     }
 }
 
-/// Even the worst link can be seen.
+/// The opacity of a step. The worst link is visible too.
 fn opacity(step: u32) -> f64 {
     f64::from(12 + 68 * step / QUALITIES) / 100.0
 }
@@ -184,13 +185,13 @@ fn dot(
     }
 }
 
-/// How many transfers came from where, for whoever points at a router.
+/// The number of transfers by their source, shown when a reader points at a router.
 fn sources(receiver: &Receiver) -> String {
     let part = |(source, count): &(&str, usize)| format!("; {source} {count}");
     receiver.sources.iter().map(part).collect()
 }
 
-/// As much of a circle as the share of transfers that were hits, from the right clockwise.
+/// An arc, clockwise from the right. It is the share of a circle that hits are of all transfers.
 fn ring(x: f64, y: f64, radius: f64, share: f64) -> Markup {
     html! {
         circle class="hits" cx=(px(x)) cy=(px(y)) r=(px(radius))
@@ -198,7 +199,7 @@ fn ring(x: f64, y: f64, radius: f64, share: f64) -> Markup {
     }
 }
 
-/// The gateway's mark, about as large as a dot.
+/// The mark of the gateway, about as large as a dot.
 pub(crate) fn square(x: f64, y: f64, radius: f64) -> Markup {
     let side = px(1.8 * radius);
     html! {
@@ -207,7 +208,7 @@ pub(crate) fn square(x: f64, y: f64, radius: f64) -> Markup {
     }
 }
 
-/// The gateway's name first, then those of receivers, then the rest as far as there is room.
+/// Names of routers: first that of the gateway, then those of receivers, then others if there is room.
 fn names(ground: &Ground, frame: &Frame, receivers: &BTreeMap<&str, Receiver>) -> Markup {
     let rank = |at: &usize| match ground.routers[*at].name.as_str() {
         _ if *at == ground.gateway => 0,
@@ -245,7 +246,7 @@ fn keep_clear<'a>(
     labels::Room { bounds, dots: &frame.dots, radius: frame.radius + 0.6, lines }
 }
 
-/// What names had better not cover: above all routes, then the clearer links.
+/// The lines that names should not cover: routes matter most, then links that lose few frames.
 fn lines(ground: &Ground, frame: &Frame) -> Vec<(Segment, u32)> {
     let routers = ground.routers.len();
     let routes = pairs(&ground.routes, routers).into_keys().map(|ends| (ends, 3));

@@ -1,4 +1,4 @@
-//! Maps of meshes as they come, and as they should not.
+//! Maps of ordinary meshes, and of meshes with odd values.
 
 use super::*;
 use crate::Place;

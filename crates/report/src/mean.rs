@@ -1,4 +1,4 @@
-//! A mean, and how sure it is.
+//! A mean and its confidence interval.
 
 /// A mean, and its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -10,7 +10,7 @@ pub struct Mean {
 }
 
 impl Mean {
-    /// How high it reaches in a picture.
+    /// The upper end of what a picture shows of it.
     pub(crate) fn high(&self) -> f64 {
         self.interval.map_or(self.mean, |[_, high]| high)
     }

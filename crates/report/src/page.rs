@@ -1,4 +1,4 @@
-//! The frame of a page, and what pages have in common.
+//! The frame of a page, and the parts that pages have in common.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -6,7 +6,7 @@ use crate::text;
 
 const STYLE: &str = include_str!("page.css");
 
-/// A whole page around what it says.
+/// A whole page with its title and its content.
 pub fn document(title: &str, main: &Markup) -> String {
     let markup = html! {
         (DOCTYPE)
@@ -26,7 +26,7 @@ pub fn document(title: &str, main: &Markup) -> String {
     markup.into_string()
 }
 
-/// A figure by itself: what it is, its value, and what one must know of it.
+/// One figure with its name, its value and a note.
 pub fn tile(name: &str, value: &str, note: &str) -> Markup {
     html! {
         div class="tile" {
@@ -37,7 +37,7 @@ pub fn tile(name: &str, value: &str, note: &str) -> Markup {
     }
 }
 
-/// A scenario's keys: name, value, meaning; nothing without any.
+/// The keys of a scenario: name, value and meaning. Nothing without keys.
 pub fn keys(keys: &[(String, String, String)]) -> Markup {
     html! {
         @if !keys.is_empty() {

@@ -1,5 +1,5 @@
-//! The same mesh without Hearsay and with it: the uplink as wide as its bytes, and for each router where its
-//! clients' bytes came from.
+//! The same mesh without Hearsay and with it. The width of the uplink shows its bytes; the colours of a router show
+//! the sources of its clients' bytes.
 
 use std::collections::BTreeMap;
 use std::f64::consts::TAU;
@@ -107,7 +107,7 @@ fn drawn(ground: &Ground, halves: &[Half<'_>; 2], screen: Screen) -> String {
     picture::svg(width, foot + legend_height + 10.0, "A mesh without Hearsay and with it", &body)
 }
 
-/// The mesh stands at the side of the half, and the internet at the other: near to the gateway.
+/// The mesh with its uplink. The internet stands at the side that is nearer to the gateway.
 fn mesh(ground: &Ground, frame: &Frame, half: &Half<'_>, halves: &[Half<'_>; 2]) -> Markup {
     let gateway = frame.dots.get(ground.gateway).copied();
     let is_left = gateway.is_none_or(|it| it.0 <= frame.width / 2.0);

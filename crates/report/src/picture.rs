@@ -1,14 +1,14 @@
-//! What all pictures share: the frame, the colours, and how lengths and texts are measured.
+//! The parts that all pictures share: the frame, the colours, the marks, and the measures of texts.
 
 use maud::{Markup, PreEscaped, html};
 
 use crate::text;
 
-/// The colours, light and dark. Sequential blues for amounts; hues that stay apart for the
-/// colour-blind for schemes.
+/// The colours, light and dark. Amounts have shades of blue. Schemes have hues that colour-blind readers can tell
+/// apart.
 const STYLE: &str = include_str!("picture.css");
 
-/// How many hues the style has.
+/// The number of hues of the style.
 const HUES: usize = 9;
 
 /// Neighbours differ by their dashes too, for print without colours.
@@ -24,7 +24,7 @@ pub(crate) fn fill(at: usize) -> String {
     format!("f{}", at % HUES)
 }
 
-/// A dot in the colour of an area, to stand before its name in a table.
+/// A dot in the colour of an area, for the name in a table.
 pub fn chip(at: usize) -> Markup {
     html! {
         svg class="pic chip" viewBox="0 0 10 10" aria-hidden="true" {
@@ -54,7 +54,7 @@ pub(crate) fn marker(at: usize, x: f64, y: f64) -> Markup {
     }
 }
 
-/// A complete SVG: on its own a file, and as it is a part of a page.
+/// A complete SVG, for a file of its own or a part of a page.
 pub(crate) fn svg(width: f64, height: f64, label: &str, body: &Markup) -> String {
     let (width, height) = (px(width), px(height));
     let markup = html! {
@@ -68,12 +68,12 @@ pub(crate) fn svg(width: f64, height: f64, label: &str, body: &Markup) -> String
     markup.into_string()
 }
 
-/// To a tenth of a pixel, never minus zero; what is no number becomes zero.
+/// A length to a tenth of a pixel, never minus zero. A value that is not finite becomes zero.
 pub(crate) fn px(value: f64) -> f64 {
     if value.is_finite() { (value * 10.0).round() / 10.0 + 0.0 } else { 0.0 }
 }
 
-/// How wide a text is likely to be, rather too wide than too narrow.
+/// An estimate of the width of a text, rather too wide than too narrow.
 pub(crate) fn text_width(text: &str, size: f64) -> f64 {
     let em = |c: char| match c {
         'i' | 'j' | 'l' | '.' | ',' | ':' | '\'' | '|' | ' ' | '\u{202f}' => 0.36,

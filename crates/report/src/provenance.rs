@@ -1,7 +1,7 @@
-//! Where figures come from: what somebody needs to make them again, as each kind of file says it.
+//! The origin of figures: what a reader needs to make them again, in the form that each kind of file has for it.
 //!
-//! Pictures, tables and pages are made without: the same values give the same bytes. Drivers, which have
-//! clocks and command lines, put it on what they write ([`Provenance::on_csv`] and the others).
+//! Pictures, tables and pages are made without it, so that the same values give the same bytes. Drivers have clocks
+//! and command lines, and add it to the files that they write ([`Provenance::on_csv`] and the others).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -14,32 +14,32 @@ use crate::text;
 /// Where figures come from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {
-    /// Who made them, when and how.
+    /// The program, the command, the date and the machine.
     #[serde(flatten)]
     pub origin: Origin,
-    /// What was run, by name.
+    /// The names of the scenarios.
     pub scenarios: Vec<String>,
-    /// Who intercepted and cached; empty where nobody could.
+    /// The schemes; empty for traffic that no router can cache.
     pub schemes: Vec<String>,
-    /// Of each point or run, ascending.
+    /// The seeds of all runs, ascending.
     pub seeds: Vec<u64>,
-    /// Every key that was the same for all, with its value, set or not.
+    /// The keys that had the same value in all runs, with the value, set or not.
     pub keys: BTreeMap<String, String>,
-    /// Keys that were not, with every value that they had.
+    /// The other keys, with all their values.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub varied: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// Who makes a file, when, and how.
+/// The program that makes a file, the command, the date and the machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
-    /// What was run.
+    /// The program.
     pub program: Program,
-    /// As a shell takes it.
+    /// The command line, quoted for a shell.
     pub command: String,
-    /// When, as RFC 3339 has it, in UTC.
+    /// The date and time in UTC, in the form of RFC 3339.
     pub date: String,
-    /// On what.
+    /// The machine.
     pub machine: Machine,
 }
 
@@ -50,8 +50,8 @@ pub struct Program {
     pub name: String,
     /// Its version.
     pub version: String,
-    /// The commit that it was built of, with `-dirty` behind it if something was changed since; `unknown`
-    /// where it was built without git.
+    /// The commit that it was built from, followed by `-dirty` if files had changed since. `unknown` if it was
+    /// built without git.
     pub commit: String,
 }
 
@@ -60,38 +60,38 @@ pub struct Program {
 pub struct Machine {
     /// The processor's model.
     pub cpu: String,
-    /// How many of them.
+    /// The number of processors.
     pub cores: usize,
     /// The kernel and its release.
     pub kernel: String,
 }
 
-/// What one run took place in.
+/// The setting of one run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {
     /// The scenario's name.
     pub scenario: String,
-    /// Who intercepted and cached; `None` where nobody could.
+    /// The scheme; `None` for traffic that no router can cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheme: Option<String>,
-    /// Every key, with its value, set or not.
+    /// All keys with their values, set or not.
     pub keys: BTreeMap<String, String>,
 }
 
-/// What a JSON file is, where it comes from, and what it says.
+/// The content of a JSON file, with its schema and its origin.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stamped<T> {
     /// The name of its schema, and its version: `hearsay/run/1` is in `docs/schema/run-1.json`.
     pub schema: String,
-    /// Where it comes from.
+    /// The origin of the content.
     pub provenance: Provenance,
-    /// What it says: its members stand beside the two above.
+    /// The content. Its members stand beside the two above.
     #[serde(flatten)]
     pub content: T,
 }
 
 impl Setting {
-    /// With those keys alone that another has too, with the same values: of runs that differ by their seeds.
+    /// The setting with only those keys that have the same value in another one, for runs that differ by their seeds.
     pub fn common(mut self, other: &Self) -> Self {
         self.keys.retain(|key, value| other.keys.get(key) == Some(value));
         self
@@ -99,7 +99,7 @@ impl Setting {
 }
 
 impl Provenance {
-    /// Of runs that took place in these settings.
+    /// The origin of runs in these settings.
     pub fn new(origin: Origin, settings: &[Setting], seeds: impl IntoIterator<Item = u64>) -> Self {
         let names: BTreeSet<_> = settings.iter().flat_map(|it| it.keys.keys()).collect();
         let (mut keys, mut varied) = (BTreeMap::new(), BTreeMap::new());
@@ -124,12 +124,12 @@ impl Provenance {
         }
     }
 
-    /// On a JSON file of this schema.
+    /// A JSON file of this schema with its origin.
     pub fn on<T>(self, schema: &str, content: T) -> Stamped<T> {
         Stamped { schema: schema.to_owned(), provenance: self, content }
     }
 
-    /// On a table: in lines before it that begin with `#`.
+    /// A table with its origin, in lines before it that begin with `#`.
     pub fn on_csv(&self, csv: &str) -> String {
         let mut whole = String::new();
         for (name, value) in self.lines() {
@@ -138,7 +138,7 @@ impl Provenance {
         whole + csv
     }
 
-    /// In a picture: as its `metadata`, behind its first tag.
+    /// A picture with its origin as `metadata` after the first tag.
     pub fn on_svg(&self, svg: &str) -> String {
         let lines = html! {
             metadata { @for (name, value) in self.lines() { (name) ": " (value) "\n" } }
@@ -147,7 +147,7 @@ impl Provenance {
         format!("{tag}>{}{rest}", lines.into_string())
     }
 
-    /// On a page: at its foot.
+    /// A page with its origin at the foot.
     pub fn on_html(&self, page: &str) -> String {
         let footer = html! {
             footer {
@@ -158,7 +158,7 @@ impl Provenance {
         format!("{page}{}</body>{end}", footer.into_string())
     }
 
-    /// What it says, for people: no value has more than a line.
+    /// Names and values for people, each value on one line.
     pub fn lines(&self) -> Vec<(&'static str, String)> {
         let Origin { program, command, date, machine } = &self.origin;
         let Program { name, version, commit } = program;
@@ -184,7 +184,7 @@ impl Provenance {
     }
 }
 
-/// Each once, in the order of first appearance.
+/// Each text once, in the order of first appearance.
 fn distinct<'a>(texts: impl Iterator<Item = &'a String>) -> Vec<String> {
     let mut seen = Vec::new();
     for text in texts {
@@ -195,7 +195,7 @@ fn distinct<'a>(texts: impl Iterator<Item = &'a String>) -> Vec<String> {
     seen
 }
 
-/// As a shell takes a word.
+/// A word quoted for a shell, if it needs it.
 pub fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "_-+./:@%=".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {

@@ -1,4 +1,4 @@
-//! Medians and distributions of many values. Only finite ones count.
+//! Medians and distributions. Values that are not finite are left out.
 
 /// The finite values, ascending.
 pub fn sorted(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
@@ -18,8 +18,8 @@ pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     Some(lower + (upper - lower) / 2.0)
 }
 
-/// The steps of the empirical distribution of ascending values: each value that occurs, with the
-/// share of all that are not above it.
+/// The empirical distribution of ascending values: each distinct value, with the share of values that are not above
+/// it.
 pub(crate) fn cdf(sorted: &[f64]) -> Vec<(f64, f64)> {
     let share = |count: usize| count as f64 / sorted.len() as f64;
     let last_of_equals = |at: usize| sorted.get(at + 1) != Some(&sorted[at]);

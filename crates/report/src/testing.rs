@@ -1,11 +1,11 @@
-//! For tests, here and of those who make pages.
+//! Helpers for tests of pages and pictures, here and in other crates.
 
 use crate::{Ground, Line, Place};
 
-/// HTML elements that have no end.
+/// HTML elements without an end tag.
 const VOID: [&str; 3] = ["meta", "wbr", "!DOCTYPE"];
 
-/// Routers on a line, 100 m apart, that hear two hops far.
+/// A chain of routers, 100 m apart, whose links reach over two hops.
 pub fn chain(routers: usize) -> Ground {
     let place = |at: usize| Place { name: format!("r{at}"), x_m: 100.0 * at as f64, y_m: 0.0 };
     let line =
@@ -22,7 +22,7 @@ pub fn chain(routers: usize) -> Ground {
     }
 }
 
-/// Every element ends in order, attributes are quoted, and no text holds a bare `<` or `&`.
+/// Asserts that elements are nested properly, attributes are quoted, and no text has a bare `<` or `&`.
 pub fn assert_well_formed(markup: &str) {
     let mut open = Vec::new();
     let mut rest = markup;

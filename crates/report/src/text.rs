@@ -1,15 +1,15 @@
-//! Numbers and names as people read them.
+//! Numbers and names for people.
 
-/// Between groups of three digits: narrow, and no line breaks there.
+/// The separator of groups of three digits: a narrow space without a line break.
 const GROUP: char = '\u{202f}';
 
-/// Between a number and its unit: no line breaks there.
+/// The separator of a number and its unit: a space without a line break.
 const UNIT: char = '\u{a0}';
 
-/// Where there is no number to show.
+/// The text for a missing number.
 pub const NONE: &str = "–";
 
-/// A text that XML can carry: what it forbids even when escaped becomes U+FFFD.
+/// A text that XML can carry. Characters that XML forbids, even escaped, become U+FFFD.
 pub fn clean(text: &str) -> String {
     let allowed = |c: char| match c {
         '\t' | '\n' | '\r' => true,
@@ -19,7 +19,7 @@ pub fn clean(text: &str) -> String {
     text.chars().map(|c| if allowed(c) { c } else { '\u{fffd}' }).collect()
 }
 
-/// A name cut to a length, for where the room is small.
+/// A name cut to a number of characters.
 pub fn short(text: &str, chars_max: usize) -> String {
     if text.chars().count() <= chars_max {
         return text.to_owned();
@@ -55,7 +55,7 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// The same without zeros that say nothing, as on axes: `0.5`, `2`.
+/// The same without zeros at the end, for axes: `0.5`, `2`.
 pub fn tick(value: f64) -> String {
     let text = number(value);
     if !text.contains('.') || text.contains('e') {
@@ -69,7 +69,7 @@ pub fn maybe(value: Option<f64>) -> String {
     value.map_or_else(|| NONE.to_owned(), number)
 }
 
-/// A number with its unit; a dash stays alone.
+/// A number with its unit, or a dash without one.
 pub fn with_unit(value: Option<f64>, unit: &str) -> String {
     match value.filter(|value| value.is_finite()) {
         Some(value) => format!("{}{UNIT}{unit}", number(value)),
@@ -122,7 +122,7 @@ pub fn plural(count: usize, noun: &str) -> String {
     format!("{}{UNIT}{noun}{ending}", grouped(count as u64))
 }
 
-/// With a capital letter, as a sentence or a heading begins.
+/// The text with a capital first letter, for a sentence or a heading.
 pub fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
