@@ -1,37 +1,38 @@
-//! What peers may make this node hold: one account of memory for all that they ask.
+//! One account of memory for all requests of peers.
 //!
-//! *What this is:* each request of a peer is charged what it takes now, by its real size: its fields, the
-//! units that it wants, the units that were read for it and are not sent yet, and a transfer as long as
-//! one may be needed. *Who calls it:* `charge.rs`, and nobody else. *What it never does:* look at a
-//! request. *Why:* decision 0025 has the calculation.
+//! *What it is:* each request is charged what it takes now: its fields, its wants, the units read
+//! for it and not sent yet, and a transfer while one may be needed. *Who calls it:* only
+//! `charge.rs` and `supplies.rs`. *What it never does:* look into a request. *Why:* decision 0025
+//! has the calculation.
 //!
-//! *Who gets what:* one peer alone may take all of it. When there is not enough, the peer that holds the
-//! most gives back, as long as it holds more than the one who asks would: so each of however many peers can
-//! have an equal part, in whatever order they came (max-min fairness: Bertsekas and Gallager, Data Networks, §6.5.2).
+//! *How memory is shared:* one peer alone may take all of it. When memory is short, the peer that
+//! holds the most gives back, as long as it holds more than the asking peer would. So every peer
+//! can reach an equal share, whatever the order of requests (max-min fairness: Bertsekas and
+//! Gallager, Data Networks, §6.5.2).
 
 use crate::hasher::Map;
 use crate::input::ExchangeId;
 use std::collections::{BTreeMap, BTreeSet};
 use wire::NodeId;
 
-/// The account is one part in this many of the node's memory.
+/// The account is the node's memory divided by this.
 const SHARE: u64 = 4;
 
-/// The account.
+/// The account; see the module.
 #[derive(Debug)]
 pub struct Budget {
     bytes_max: u64,
     used: u64,
     charges: Map<ExchangeId, (NodeId, u64)>,
     peers: BTreeMap<NodeId, u64>,
-    /// Requests that wait for memory to read units into.
+    /// Requests that wait for memory to read units.
     waiting: BTreeSet<ExchangeId>,
-    /// Something was given back since those that wait were looked at last.
+    /// Memory was given back since the waiting requests were last checked.
     has_more: bool,
 }
 
 impl Budget {
-    /// Nobody holds anything; `memory_bytes` is the budget of the whole node.
+    /// Nothing is charged; `memory_bytes` is the budget of the whole node.
     pub fn new(memory_bytes: u64) -> Self {
         Self {
             bytes_max: memory_bytes / SHARE,
@@ -43,25 +44,25 @@ impl Budget {
         }
     }
 
-    /// What nobody holds, in bytes.
+    /// Free memory in bytes.
     pub fn free(&self) -> u64 {
         self.bytes_max.saturating_sub(self.used)
     }
 
-    /// Who gives back so that a peer can have this much more: the one that holds the most, if it still
-    /// held more than that peer then would.
+    /// The peer that must give memory back so that `peer` can have this many bytes more: the one
+    /// that holds the most, if that is more than `peer` would then hold.
     pub fn who_gives_back(&self, peer: NodeId, bytes: u64) -> Option<NodeId> {
         let would = self.peers.get(&peer).copied().unwrap_or(0) + bytes;
         let (most, held) = self.peers.iter().max_by_key(|(_, held)| **held)?;
         (*held > would).then_some(*most)
     }
 
-    /// Whether nobody else holds anything.
+    /// Whether no other peer holds memory.
     pub fn holds_alone(&self, peer: NodeId) -> bool {
         self.peers.keys().all(|other| *other == peer)
     }
 
-    /// From now on a request takes this much.
+    /// Sets what a request takes, in bytes.
     pub fn charge(&mut self, request: ExchangeId, peer: NodeId, bytes: u64) {
         let before = self.give_back(request);
         self.has_more |= bytes < before;
@@ -70,13 +71,13 @@ impl Budget {
         self.charges.insert(request, (peer, bytes));
     }
 
-    /// A request is over.
+    /// A request has ended: its charge is released.
     pub fn end(&mut self, request: ExchangeId) {
         self.has_more |= self.give_back(request) > 0;
         self.waiting.remove(&request);
     }
 
-    /// Takes a charge off; answers how much it was.
+    /// Releases a charge; returns its bytes.
     fn give_back(&mut self, request: ExchangeId) -> u64 {
         let Some((peer, bytes)) = self.charges.remove(&request) else { return 0 };
         self.used -= bytes;
@@ -94,7 +95,7 @@ impl Budget {
         self.has_more
     }
 
-    /// None of those that wait can go on before something else is given back.
+    /// None of the waiting requests can go on before more memory is given back.
     pub fn was_looked_at(&mut self) {
         self.has_more = false;
     }
@@ -104,17 +105,17 @@ impl Budget {
         self.used
     }
 
-    /// A request waits until there is memory.
+    /// A request waits for memory.
     pub fn wait(&mut self, request: ExchangeId) {
         self.waiting.insert(request);
     }
 
-    /// Requests that wait for memory, in the order they were asked.
+    /// Requests that wait for memory, oldest first.
     pub fn waiting(&self) -> impl Iterator<Item = ExchangeId> {
         self.waiting.iter().copied()
     }
 
-    /// A request waits no more.
+    /// A request no longer waits.
     pub fn goes_on(&mut self, request: ExchangeId) {
         self.waiting.remove(&request);
     }
@@ -136,7 +137,7 @@ mod tests {
         const REQUEST: u64 = 32 << 10;
         let mut held: BTreeMap<NodeId, Vec<ExchangeId>> = BTreeMap::new();
         let mut asked = 0;
-        // Each asks for all it can have, one after the other.
+        // Each peer asks for all it can have, one after another.
         for number in 0..64 {
             let peer = peer(number);
             loop {

@@ -1,4 +1,5 @@
-//! What requests of peers take of memory: charged as it changes, and looked at before more is taken.
+//! How much memory each request of a peer takes. It is charged as it changes, and checked before
+//! more is taken.
 
 use super::Client;
 use super::supplies::Supplies;
@@ -9,30 +10,31 @@ use crate::request::AHEAD_MIN;
 use wire::NodeId;
 use wire::peer::{Get, Outcome};
 
-/// A request takes this much whatever it says: entries of tables, and messages that are made of it.
+/// What every request takes, in bytes: table entries, and messages made from it.
 const REQUEST_COST: u64 = 8 * 1024;
-/// A transfer takes this much as long as one is under way or may be needed: what an origin may always
-/// send, and the unit that it is cut into.
+/// What a transfer takes, in bytes, while one runs or may be needed: what an origin may always
+/// send, and the unit being cut.
 const TRANSFER_COST: u64 = AHEAD_MIN;
-/// A header field takes this much beside its name and value.
+/// What a header field takes beyond its name and value, in bytes.
 const FIELD_COST: usize = 128;
-/// A request is kept twice: as it was asked, and for whom it is asked of next.
+/// A request is kept twice: as it was received, and as it is sent on.
 const COPIES: usize = 2;
 
-/// What a request takes by what it says, in bytes.
+/// What a request's own text takes, in bytes.
 pub fn size_of_ask(ask: &Get) -> u64 {
     let fields = ask.fields.iter().map(|(name, value)| FIELD_COST + name.len() + value.len());
     (COPIES * (ask.uri.len() + fields.sum::<usize>())) as u64
 }
 
-/// What a request takes when it comes, in bytes: all but what it says, and that.
+/// What a new request takes, in bytes, if its text takes `size`.
 pub fn cost_of_ask(size: u64) -> u64 {
     REQUEST_COST + TRANSFER_COST + size
 }
 
 impl Client {
-    /// Whether a peer may have this much more memory. The peer that holds the most may have to give back:
-    /// the latest of its requests, which has got the least.
+    /// Makes room for this many more bytes of a peer; false if there is none. The peer that holds
+    /// the most may have to give memory back: its latest request ends, because least of it has been
+    /// served.
     pub fn has_room_for(&mut self, cx: &mut Context, peer: NodeId, bytes: u64) -> bool {
         while self.supplies.is_short_of(cx, bytes) {
             let most = self.supplies.budget.who_gives_back(peer, bytes);
@@ -46,7 +48,7 @@ impl Client {
         true
     }
 
-    /// There is no memory for what a peer wants of a request: it is told to ask elsewhere.
+    /// Ends a peer's request for lack of memory: the peer has to ask elsewhere.
     pub fn is_too_busy_for(&mut self, cx: &mut Context, id: ExchangeId) {
         cx.report.asks_short += 1;
         self.dismiss(cx, id, Outcome::Busy);
@@ -54,7 +56,7 @@ impl Client {
 }
 
 impl Supplies {
-    /// Whether less than this is free, and nothing that was read ahead is left to let go of.
+    /// Whether fewer bytes than this are free, even after dropping what was read ahead.
     fn is_short_of(&mut self, cx: &mut Context, bytes: u64) -> bool {
         while self.budget.free() < bytes {
             if !self.forget_ahead(cx) {
@@ -64,8 +66,8 @@ impl Supplies {
         false
     }
 
-    /// Lets go of units that were read ahead for the request which has the most of them, but for the next one
-    /// that it sends: they can be read again. False if there are none.
+    /// Drops what was read ahead for the request that holds most of it, except the unit that is
+    /// sent next. It can be read again. False if there is nothing to drop.
     fn forget_ahead(&mut self, cx: &mut Context) -> bool {
         let ahead = |id: &ExchangeId| {
             let count = cx.exchanges.peer_reader(*id)?.ahead.len();
@@ -81,7 +83,7 @@ impl Supplies {
         true
     }
 
-    /// Charges a request of a peer what it takes now.
+    /// Charges a peer's request what it takes now.
     pub fn charge(&mut self, cx: &Context, id: ExchangeId) {
         let Some(exchange) = cx.exchanges.get(&id) else { return };
         let Some((peer, _)) = exchange.peer() else { return };
@@ -89,7 +91,7 @@ impl Supplies {
     }
 }
 
-/// What the head of a record takes that a request pins, in bytes.
+/// What the header fields of the record that a request reads take, in bytes.
 fn size_of_head(cx: &Context, exchange: &Exchange) -> u64 {
     let headers = match exchange.source() {
         Some(Source::Closed(record)) => &record.headers,
@@ -112,7 +114,7 @@ fn takes(exchange: &Exchange) -> u64 {
             };
             transfer + peer_reader.wants.bytes() + peer_reader.read_bytes()
         }
-        // What flows beside units that were asked for.
+        // Loose bytes for a peer that also has units requested.
         State::ClientReader(client_reader) => {
             client_reader.ahead.iter().map(|(_, bytes)| bytes.len() as u64).sum::<u64>()
         }

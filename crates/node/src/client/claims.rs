@@ -1,4 +1,4 @@
-//! What a peer says of the units that it wants, held against the manifest that it was told.
+//! Checks the lengths that a peer claims for units against the manifest that it was sent.
 
 use super::supplies::Supplies;
 use crate::catalogue::Signed;
@@ -10,12 +10,12 @@ use std::rc::Rc;
 use wire::ChunkId;
 use wire::peer::{Message, Want};
 
-/// A peer wants what it was told of last: units are looked for in this many segments before that, at most.
+/// A peer usually wants units of the latest segments: at most this many segments back are searched.
 const SEGMENTS_MAX: u32 = 64;
 
 impl Supplies {
-    /// Takes out the wants whose length the manifest contradicts, and tells the peer that they are lost; notes
-    /// those that no segment in memory lists.
+    /// Drops wants whose length the manifest contradicts and tells the peer that it cannot have
+    /// them. Marks those that no segment in memory lists.
     pub fn check_wants(&self, cx: &mut Context, id: ExchangeId, wants: Vec<Want>) -> Vec<Want> {
         let listed = self.listed_lengths(cx, id, &wants);
         let (wants, false_ones): (Vec<_>, Vec<_>) = wants
@@ -34,7 +34,7 @@ impl Supplies {
         wants
     }
 
-    /// How long the wanted units are, in bytes, as far as segments in memory list them.
+    /// The lengths of the wanted units in bytes, where a segment in memory lists them.
     fn listed_lengths(
         &self,
         cx: &mut Context,
@@ -46,7 +46,8 @@ impl Supplies {
         let (told, latest) = (peer_reader.segment, peer_reader.claimed);
         let mut found = latest;
         let mut names: Set<ChunkId> = wants.iter().map(|want| want.name).collect();
-        // Most peers want units in order: those of the segment where the last one was, and of the next.
+        // Peers mostly want units in order, so the search begins at the segment that listed the
+        // last one.
         let oldest = told.saturating_sub(SEGMENTS_MAX);
         let next = latest.clamp(oldest, told)..told;
         for number in next.chain((oldest..latest.clamp(oldest, told)).rev()) {
@@ -67,7 +68,7 @@ impl Supplies {
         listed
     }
 
-    /// A segment that a peer was told, if memory has it.
+    /// A segment that the peer was sent, if it is in memory.
     fn told_segment(&self, cx: &mut Context, id: ExchangeId, number: u32) -> Option<Rc<Signed>> {
         let peer_reader = cx.exchanges.peer_reader(id)?;
         let (record, incoming) = (peer_reader.record, peer_reader.source.incoming());

@@ -1,4 +1,5 @@
-//! `Max-Forwards`: how many proxies a TRACE or an OPTIONS may pass (RFC 9110 §7.6.2, §9.3.7, §9.3.8).
+//! `Max-Forwards`: how many more proxies a TRACE or OPTIONS may pass (RFC 9110 §7.6.2, §9.3.7,
+//! §9.3.8).
 
 use crate::input::{ExchangeId, Request};
 use crate::output::{ClientOutput, Head, Output};
@@ -6,12 +7,12 @@ use ::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use bytes::Bytes;
 use std::collections::VecDeque;
 
-/// Counts a request down. True if it was to go no further than this, and is answered.
+/// Decrements `Max-Forwards`. True if this proxy is the last one, and has answered.
 pub fn ends_here(out: &mut VecDeque<Output>, id: ExchangeId, request: &mut Request) -> bool {
     if !matches!(request.method, Method::TRACE | Method::OPTIONS) {
         return false;
     }
-    // What is no number limits nothing.
+    // A value that is no number sets no limit.
     let Some(left) = max_forwards(&request.headers) else { return false };
     if let Some(left) = left.checked_sub(1) {
         request.headers.insert(header::MAX_FORWARDS, HeaderValue::from(left));
@@ -33,13 +34,14 @@ fn answer_as_last(out: &mut VecDeque<Output>, id: ExchangeId, request: &Request)
     let head = Head { status: StatusCode::OK, headers, length: Some(length) };
     out.push_back(Output::Client(ClientOutput::Respond(id, Box::new(head))));
     if !text.is_empty() {
-        // A head is no longer than the screen lets through: that is given without asking for credit.
+        // The reflected head passed the screen, so it is short enough to be sent without credit.
         out.push_back(Output::Client(ClientOutput::Data(id, text)));
     }
     out.push_back(Output::Client(ClientOutput::Finish(id)));
 }
 
-/// How many more proxies may pass a request on; `None` if that is not said, or not in one number.
+/// How many more proxies may forward the request; `None` if the field is absent, repeated or no
+/// number.
 fn max_forwards(headers: &HeaderMap) -> Option<u64> {
     let mut lines = headers.get_all(header::MAX_FORWARDS).iter();
     let (line, None) = (lines.next()?, lines.next()) else { return None };
@@ -48,7 +50,7 @@ fn max_forwards(headers: &HeaderMap) -> Option<u64> {
     is_number.then(|| text.parse().unwrap_or(u64::MAX))
 }
 
-/// A request as it came, without what is secret.
+/// The request as received, without fields that may hold credentials.
 fn reflection(request: &Request) -> Bytes {
     let Request { method, uri, version, headers, .. } = request;
     let mut text = format!("{method} {uri} {version:?}\r\n").into_bytes();
@@ -59,7 +61,7 @@ fn reflection(request: &Request) -> Bytes {
     text.into()
 }
 
-/// Whether a field may have credentials.
+/// Whether a field may hold credentials.
 fn is_secret(name: &HeaderName) -> bool {
     [header::AUTHORIZATION, header::COOKIE].contains(name) || name.as_str().starts_with("proxy-")
 }

@@ -1,4 +1,5 @@
-//! What a response's head makes of it: stored, given on, a confirmation, or an error.
+//! Decides what becomes of a response by its head: it is stored, passed on, a confirmation, or an
+//! error.
 
 use super::Client;
 use crate::client::miss::{Miss, Pass, Stage};
@@ -15,7 +16,7 @@ use std::rc::Rc;
 use wire::peer::Outcome;
 
 impl Client {
-    /// The head of a response.
+    /// The head of a response has arrived.
     pub fn head(&mut self, cx: &mut Context, id: FetchId, status: StatusCode, headers: HeaderMap) {
         self.misses.invalidate(cx, id, status, &headers);
         let Some(miss) = self.misses.get(&id) else { return cx.events.stale(Stale::OriginHead) };
@@ -52,7 +53,7 @@ impl Client {
         }
     }
 
-    /// An object begins to come: who waited reads it, if it is for them.
+    /// An object has begun: the requests that wait read it, if its response fits them.
     pub fn begun(&mut self, cx: &mut Context, id: FetchId) {
         let now = cx.date();
         let Some((miss, incoming)) = self.misses.get_mut(&id).zip(cx.transfers.get(&id)) else {
@@ -77,7 +78,8 @@ impl Client {
         self.ask_alone(cx, &others);
     }
 
-    /// The response is not stored: who began the transfer gets it, the others ask for themselves.
+    /// The response is not stored: the request that began it gets it, the others ask for
+    /// themselves.
     fn do_not_store(
         &mut self,
         cx: &mut Context,
@@ -88,7 +90,7 @@ impl Client {
     ) {
         let mut others = self.misses.retire(id);
         let Some(fetch) = self.misses.get_mut(&id) else { return };
-        // It may be for that one alone, and made with that one's fields.
+        // The response may be meant for that client alone, and depend on its header fields.
         let starter = others.iter().position(|waiter| Some(*waiter) == fetch.starter);
         match starter.map(|at| others.remove(at)) {
             Some(starter) => {
@@ -131,16 +133,16 @@ impl Client {
             let output = ClientOutput::Respond(client, Box::new(Head { status, headers, length }));
             cx.out.push_back(Output::Client(output));
         }
-        // A peer was given some credit with the request.
+        // A peer's request came with some credit of its own.
         self.misses.grant(id, (credit.max(0) as u64).saturating_sub(granted), &mut self.values);
     }
 
-    /// The origin says that the old record still holds (RFC 9111 §4.3.4).
+    /// The origin confirms the stored record (RFC 9111 §4.3.4).
     fn confirmed(&mut self, cx: &mut Context, id: FetchId, old: &Rc<Record>, headers: &HeaderMap) {
         let waiters = self.misses.retire(id);
         let Some(fetch) = self.misses.end(id, &mut self.values) else { return };
         if !http::confirms(headers, old) {
-            // It speaks of another version: ask again, without conditions.
+            // The confirmation is for another version: ask again without conditions.
             return self.ask_alone(cx, &waiters);
         }
         let starter = fetch.starter.and_then(|starter| cx.exchanges.get_mut(&starter));
@@ -151,7 +153,7 @@ impl Client {
         self.serve_confirmed(cx, &fetch, fresh, &waiters);
     }
 
-    /// A record holds again: its waiters are served from the store.
+    /// A record is fresh again: the waiting requests are served from the store.
     pub fn serve_confirmed(
         &mut self,
         cx: &mut Context,
@@ -161,7 +163,7 @@ impl Client {
     ) {
         let fresh = Rc::new(fresh);
         let control = CacheControl::of_response(&fresh.headers);
-        // After a cookie no lifetime is guessed: the next one asks again.
+        // A request with a cookie must not set a heuristic lifetime: the next request asks again.
         if !fetch.ask.headers.contains_key(header::COOKIE)
             || http::is_ruled(&fresh.headers, &control, fresh.received)
         {
@@ -179,12 +181,12 @@ impl Client {
         }
     }
 
-    /// No head came: a stale response where that is permitted, else an honest error.
+    /// No head arrived: answers with a stale response where that is permitted, else with an error.
     pub fn unanswered(&mut self, cx: &mut Context, id: FetchId, error: Option<FetchError>) {
         let in_vain = cx.pursuits.get(&id).is_some_and(Pursuit::is_helpless);
         let waiters = self.misses.retire(id);
         let Some(fetch) = self.misses.end(id, &mut self.values) else { return };
-        // Where peers were asked in vain before, it is the mesh that could not help.
+        // Peers had failed before: then it is the mesh that gave no answer.
         let is_forbidden = matches!(error, Some(FetchError::Forbidden(_)));
         let error = if in_vain && !is_forbidden { Some(FetchError::NoRoute) } else { error };
         let now = cx.date();

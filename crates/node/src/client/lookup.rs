@@ -1,5 +1,4 @@
-//! From a request to the decision where its answer comes from: the store, a transfer that it joins, or one that it
-//! begins.
+//! Decides where the answer to a request comes from: the store, a transfer under way, or a new one.
 
 use super::{Client, Value};
 use crate::client::miss::Stage;
@@ -15,16 +14,16 @@ use std::rc::Rc;
 use std::time::Duration;
 use wire::peer::{Outcome, Resume};
 
-/// Who joined a request that has no head after so long, of a peer that says nothing, goes to the gateway,
-/// alone (protocol: No loops).
+/// A request that joined another waits this long for a head while the peer sends nothing; then it
+/// asks the gateway, alone (docs/protocol.md, "No loops").
 const JOINED_TIMEOUT: Duration = Duration::from_secs(2);
-/// While the peer sends other things the air is full, and one more copy would fill it more; but nobody
-/// waits longer than this.
+/// It waits up to this long while the peer sends other things: the air is full then, and another
+/// copy would fill it more.
 const JOINED_MAX: Duration = Duration::from_secs(10);
 
 impl Client {
-    /// The host's addresses are known: sorts out what the request alone says cannot be cached, and
-    /// goes on to the catalogue.
+    /// The host's addresses are known. Passes on what the request alone shows to be uncacheable,
+    /// and looks the rest up in the catalogue.
     pub fn look(&mut self, cx: &mut Context, id: ExchangeId) {
         let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
         let addresses = cx.dns.of(&exchange.ask.target, cx.now);
@@ -34,6 +33,8 @@ impl Client {
             let target = &exchange.ask.target;
             let meant =
                 addresses.is_some_and(|addresses| addresses.contains(&dialled.ip().to_canonical()));
+            // Otherwise a client could dial a server of its own and have its answer stored under
+            // another host's name.
             if !meant || target.port() != dialled.port() {
                 return self.misses.pass(cx, id, "bypass", "host-mismatch", &mut self.values);
             }
@@ -51,7 +52,7 @@ impl Client {
         }
     }
 
-    /// The row is known: decides.
+    /// The row is known: hit, revalidation or miss.
     pub fn decide(&mut self, cx: &mut Context, id: ExchangeId, row: &Row) {
         let (now, clock_right) = (cx.date(), cx.clock_right());
         let Some(exchange) = cx.exchanges.get(&id) else { return };
@@ -60,7 +61,7 @@ impl Client {
             return self.take_up(cx, id, resume, row);
         }
         if let Some(name) = ask.named {
-            // What is stored answers, whatever its age.
+            // A named object never becomes stale: its name certifies its content.
             let wanted = named::record_id(&name);
             return match row.records.iter().find(|record| record.id == wanted) {
                 Some(record) => self.check(cx, id, Rc::clone(record), named::LEFT, None),
@@ -90,13 +91,13 @@ impl Client {
         }
     }
 
-    /// A peer goes on with a transfer that was broken off.
+    /// A peer resumes a transfer that was interrupted.
     pub fn take_up(&mut self, cx: &mut Context, id: ExchangeId, resume: Resume, row: &Row) {
         let Some(key) = cx.exchanges.get(&id).map(|exchange| exchange.ask.key) else {
             return;
         };
         let incoming = cx.transfers.iter().find_map(|(fetch_id, incoming)| {
-            // A record is of one object: it is not to be vouched for under the name of another.
+            // The key must match too: the record must not be served under another object's name.
             let same = incoming.label.as_ref().is_some_and(|label| label.key == key);
             let has = same
                 && incoming.record == resume.record
@@ -121,7 +122,7 @@ impl Client {
         self.dismiss(cx, id, Outcome::UnknownRecord);
     }
 
-    /// Nothing stored will do: joins a transfer, or begins one.
+    /// Nothing stored answers the request: joins a transfer, or begins one.
     pub fn miss(
         &mut self,
         cx: &mut Context,
@@ -162,14 +163,15 @@ impl Client {
         cx.exchanges.put_state(id, State::Waiting(fetch));
     }
 
-    /// Joins the transfer of the same object, if there is one that will do.
+    /// Joins a transfer of the same object if its response will fit this request too.
     fn join(&mut self, cx: &mut Context, id: ExchangeId) -> Option<FetchId> {
         let ask = &cx.exchanges[&id].ask;
         let fetch_id = self.misses.joinable.get(&ask.key).copied()?;
         let (now, right) = (cx.date(), cx.clock_right());
         let crowded = cx.chunks.pinned_bytes() > cx.pinned_max();
         let miss = self.misses.get_mut(&fetch_id)?;
-        // What waits for us is not waited for (protocol: No loops).
+        // If the peer that we asked waits for this request itself, waiting for its answer would be
+        // a deadlock (docs/protocol.md, "No loops").
         let asked = cx.pursuits.get(&fetch_id).and_then(Pursuit::peer);
         if asked.is_some_and(|peer| ask.trail.visited.contains(&peer)) {
             return None;
@@ -184,6 +186,8 @@ impl Client {
                 let incoming = cx.transfers.get(&fetch_id)?;
                 let record = incoming.so_far();
                 let fits = record.clocked == right && http::may_join(&record, &ask.headers, now);
+                // A new reader needs the object's beginning. It is missing if the object is kept in
+                // memory only, or starts late.
                 if !fits || incoming.memory_only || incoming.starts_late() || crowded {
                     return None;
                 }
@@ -195,7 +199,7 @@ impl Client {
         Some(fetch_id)
     }
 
-    /// A stored response will do: sees first whether its units are still there.
+    /// A stored response fits: checks first that its units are still stored.
     pub fn check(
         &mut self,
         cx: &mut Context,
@@ -225,7 +229,7 @@ impl Client {
         }
     }
 
-    /// The first segment has come, or is gone.
+    /// The first segment has been read; `None` if it is gone.
     pub fn checked(
         &mut self,
         cx: &mut Context,
@@ -242,8 +246,8 @@ impl Client {
         }
     }
 
-    /// The content of a record is gone, or so much of it that mending would not pay: as if it had
-    /// never been stored.
+    /// The record's content is gone, or too much of it for a repair to pay: treats the record as
+    /// never stored.
     fn lost(&mut self, cx: &mut Context, id: ExchangeId, record: &Rc<Record>) {
         let Some(exchange) = cx.exchanges.get(&id) else { return };
         let key = exchange.ask.key;
@@ -253,7 +257,7 @@ impl Client {
         self.miss(cx, id, None, "uri-miss");
     }
 
-    /// Who joined a request that has no head yet does not wait for ever.
+    /// Requests that joined a transfer without a head leave it after a timeout and ask alone.
     pub fn look_after_joined(&mut self, cx: &mut Context, id: FetchId) {
         let Some((mesh, fetch)) = cx.mesh.as_ref().zip(self.misses.get_mut(&id)) else {
             return;
@@ -278,12 +282,13 @@ impl Client {
         }
     }
 
-    /// These could not share somebody else's response.
+    /// Sends a request of its own for each of these exchanges, which cannot share another's
+    /// response.
     pub fn ask_alone(&mut self, cx: &mut Context, ids: &[ExchangeId]) {
         for id in ids {
             if let Some(exchange) = cx.exchanges.get_mut(id) {
                 exchange.ask.alone = true;
-                // What it waited for is not its own any more, and not to be broken off with it.
+                // The exchange must not end with the request that it waited for until now.
                 exchange.state = State::Looking;
                 self.miss(cx, *id, None, "uri-miss");
             }

@@ -1,4 +1,5 @@
-//! A request that nothing stored will do for: who waits for it, and what its head was judged to be.
+//! A request that nothing stored answers: which exchanges wait for it, and what becomes of its
+//! response.
 
 use crate::context::Context;
 use crate::http::{self, Asked, Record, content_length};
@@ -10,68 +11,70 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use wire::{Date, Instant};
 
-/// One request of ours on behalf of others, until its response has ended.
+/// One request that this node sends for others, until its response has ended.
 #[derive(Debug)]
 pub struct Miss {
     /// The request that began it.
     pub ask: Rc<Ask>,
-    /// The stale record that may stand in for the origin.
+    /// The stale record that may be served if the origin fails.
     pub old: Option<Rc<Record>>,
-    /// Whether it asks the origin to confirm that record.
+    /// Whether the request asks the origin to confirm that record.
     pub confirms: bool,
-    /// Why the response may not be stored, where that is known from the start.
+    /// The reason why the response may not be stored, if it is known from the start.
     pub unstorable: Option<&'static str>,
-    /// `Cache-Status` of the caches before us.
+    /// `Cache-Status` of the caches upstream.
     pub status_line: String,
-    /// Why we ask, in the words of RFC 9211 §2.2.
+    /// Why the request is forwarded, in the terms of RFC 9211 §2.2.
     pub why: &'static str,
-    /// Whose request it was made of; a response that may not be shared is for nobody else.
+    /// The exchange that the request was made from. A response that may not be shared goes only to
+    /// it.
     pub starter: Option<ExchangeId>,
-    /// Who waits for the head.
+    /// Exchanges that wait for the head.
     pub waiters: Vec<ExchangeId>,
-    /// Those of them that joined, and when.
+    /// Waiting exchanges that joined, and when.
     pub joined: Vec<(Instant, ExchangeId)>,
-    /// When it was asked.
+    /// When the request was sent.
     pub requested: Date,
-    /// Content bytes that a peer may send of a response that is not stored, before it is granted more.
+    /// Content bytes of a response that is not stored that a peer may send before it gets more
+    /// credit.
     pub granted: u64,
     pub stage: Stage,
 }
 
-/// How far a response is.
+/// The state of a response.
 #[derive(Debug)]
 pub enum Stage {
-    /// No head yet.
+    /// No head has arrived.
     Asking,
-    /// Given on as it comes, unstored.
+    /// Passed on as it arrives, not stored.
     Passing(Pass),
-    /// It is an object: its waiters read it, and others may join.
+    /// The response is an object: waiting exchanges read it, others may join.
     Object,
 }
 
-/// A response that is given on as it comes; not stored for this reason.
+/// A response that is passed on as it arrives, and the reason why it is not stored.
 #[derive(Debug)]
 pub struct Pass {
     pub client: ExchangeId,
     pub reason: &'static str,
-    /// Content bytes granted to the origin so far, and received.
+    /// Content bytes granted to the upstream so far; `received` counts those that have arrived.
     pub granted: u64,
     pub received: u64,
-    /// Content that its client cannot take yet.
+    /// Content for which the client has no credit yet.
     pub held: VecDeque<Bytes>,
-    /// How it ended, if that was before its client had all.
+    /// How the response ended, if the client has not taken all of it yet.
     pub over: Option<Result<(), FetchError>>,
 }
 
 impl Pass {
-    /// Nothing of it has come; so much may, in bytes.
+    /// Nothing has arrived; `granted` bytes may.
     pub fn new(client: ExchangeId, reason: &'static str, granted: u64) -> Self {
         Self { client, reason, granted, received: 0, held: VecDeque::new(), over: None }
     }
 }
 
 impl Miss {
-    /// One that has no head yet.
+    /// A request without a response yet.
     pub fn new(ask: Rc<Ask>, requested: Date, why: &'static str, waiters: Vec<ExchangeId>) -> Self {
         Self {
             ask,
@@ -89,7 +92,7 @@ impl Miss {
         }
     }
 
-    /// What is given on of it, if it is.
+    /// The response, if it is passed on.
     pub fn pass(&mut self) -> Option<&mut Pass> {
         match &mut self.stage {
             Stage::Passing(pass) => Some(pass),
@@ -97,7 +100,7 @@ impl Miss {
         }
     }
 
-    /// Whether a response with this head may be stored; why not, in one word.
+    /// Whether a response with this head may be stored; if not, the reason in one word.
     pub fn judge(
         &self,
         cx: &Context,
@@ -116,19 +119,21 @@ impl Miss {
             return Err("body-size");
         }
         if headers.contains_key(header::SET_COOKIE) && self.is_of_peer(cx) {
-            // The cookie is for that peer's client, and a record has none: so it gets the response as it is.
+            // The cookie is for that peer's client. A record has no cookies, so the response is
+            // passed on unchanged.
             return Err("cookie");
         }
         if cx.store_works() { Ok(()) } else { Err("store") }
     }
 
-    /// Whether it was begun for a peer, which asks for a client of its own or of others behind it.
+    /// Whether the request was begun for a peer, which asks for a client of its own or for others
+    /// behind it.
     fn is_of_peer(&self, cx: &Context) -> bool {
         let starter = self.starter.and_then(|starter| cx.exchanges.get(&starter));
         starter.is_some_and(|starter| starter.peer().is_some())
     }
 
-    /// What is used instead of a server error, where a stale response may be (RFC 5861 §4).
+    /// The stale record to serve in place of a server error, where that is permitted (RFC 5861 §4).
     pub fn stands_in(&self, cx: &Context, status: StatusCode) -> Option<Rc<Record>> {
         let old = self.old.as_ref()?;
         if !matches!(status.as_u16(), 500 | 502 | 503 | 504) {

@@ -1,4 +1,4 @@
-//! All requests that nothing stored would do for: which of them others may join, how each begins, and how it ends.
+//! All requests that nothing stored answers: which others may join, how each begins and ends.
 
 use super::miss::{Miss, Pass, Stage};
 use super::peer_head::selecting;
@@ -22,12 +22,12 @@ use std::rc::Rc;
 use wire::peer::Head;
 use wire::{ObjectKey, Oid};
 
-/// See the module.
+/// All misses; see the module.
 #[derive(Default)]
 pub struct Misses {
-    /// By the numbers of ours.
+    /// All of them by number.
     all: Map<FetchId, Miss>,
-    /// Which of them others may join.
+    /// The requests that others may join, by the object's key.
     pub joinable: Map<ObjectKey, FetchId>,
 }
 
@@ -46,7 +46,7 @@ impl DerefMut for Misses {
 }
 
 impl Misses {
-    /// Notes a transfer whose response may be stored.
+    /// Begins a request whose response may be stored.
     pub fn fetch(
         &mut self,
         cx: &mut Context,
@@ -57,7 +57,8 @@ impl Misses {
         values: &mut Values,
     ) -> FetchId {
         let mut headers = ask.headers.clone();
-        // With a range asked for, a changed object is given on, not fetched whole.
+        // If the request has a range and the object has changed, the response is passed on, not
+        // fetched whole.
         let ranged = headers.contains_key(header::RANGE);
         let confirms = old.as_ref().is_some_and(|old| {
             let mut asked = headers.clone();
@@ -81,7 +82,7 @@ impl Misses {
         id
     }
 
-    /// Gives a request on to its origin, and the answer back, unstored.
+    /// Begins a request whose response is passed on and not stored.
     pub fn pass(
         &mut self,
         cx: &mut Context,
@@ -103,7 +104,7 @@ impl Misses {
         cx.exchanges.put_state(id, State::Waiting(fetch_id));
     }
 
-    /// Notes a request of ours: it is asked of others, with these fields, when it has its turn.
+    /// Registers a request of this node. `source` sends it, with these fields, at its turn.
     fn start(
         &mut self,
         cx: &mut Context,
@@ -126,7 +127,7 @@ impl Misses {
         id
     }
 
-    /// Nobody may join any more; answers who waits.
+    /// No request may join from now on; returns those that wait.
     pub fn retire(&mut self, id: FetchId) -> Vec<ExchangeId> {
         let Some(miss) = self.all.get_mut(&id) else { return Vec::new() };
         let key = miss.ask.key;
@@ -138,12 +139,12 @@ impl Misses {
         waiters
     }
 
-    /// Whether nothing of a response has come.
+    /// Whether no head has arrived yet.
     pub fn is_asking(&self, id: FetchId) -> bool {
         self.all.get(&id).is_some_and(|miss| matches!(miss.stage, Stage::Asking))
     }
 
-    /// Whether nobody waits for a response, or reads it as it comes.
+    /// Whether no exchange waits for the response or reads it as it arrives.
     pub fn is_unwanted(&self, cx: &Context, id: FetchId) -> bool {
         self.all.get(&id).is_some_and(|miss| match &miss.stage {
             Stage::Asking => miss.waiters.is_empty(),
@@ -152,7 +153,7 @@ impl Misses {
         })
     }
 
-    /// An object is going to be cut out of what comes.
+    /// Begins an object from an origin's response: its body is cut into units.
     pub fn begin_storing(
         &mut self,
         cx: &mut Context,
@@ -184,7 +185,8 @@ impl Misses {
         cx.turns.dirty(id);
     }
 
-    /// An object is going to be listed; answers who waited and cannot share it.
+    /// Begins an object from a peer's manifest; returns the requests that waited and cannot share
+    /// it.
     pub fn follow(
         &mut self,
         cx: &mut Context,
@@ -216,7 +218,8 @@ impl Misses {
         incoming.memory_only = judged.is_err() || large || !cx.store_works();
         let mut others = Vec::new();
         if judged.is_err() {
-            // Whatever others think of it: here it is for nobody but who began.
+            // The peer may have stored it, but by this node's rules only the request that began it
+            // may have it.
             others = self.retire(id);
             let Some(fetch) = self.all.get_mut(&id) else { return Vec::new() };
             let starter = others.iter().position(|waiter| Some(*waiter) == fetch.starter);
@@ -226,8 +229,8 @@ impl Misses {
         others
     }
 
-    /// A named object is going to be listed. Nothing of it is told by the peer but the rest of
-    /// `Cache-Status`.
+    /// Begins a named object from a peer's manifest. The name certifies its head; the peer adds
+    /// only `Cache-Status`.
     pub fn follow_named(
         &mut self,
         cx: &mut Context,
@@ -255,7 +258,7 @@ impl Misses {
         self.begin(id, incoming, values);
     }
 
-    /// The head is that of an object, which begins to come.
+    /// The response becomes an object.
     pub fn begin(&mut self, id: FetchId, mut incoming: Incoming, values: &mut Values) {
         let Some(miss) = self.all.get_mut(&id) else { return };
         let (key, uri, named) = (miss.ask.key, miss.ask.target.to_string(), miss.ask.named);
@@ -265,7 +268,7 @@ impl Misses {
         values.push_back(Value::Begin(id, Box::new(incoming)));
     }
 
-    /// Accepts so much more of a response.
+    /// Lets the upstream send this many more bytes of a response that is not stored.
     pub fn grant(&mut self, id: FetchId, bytes: u64, values: &mut Values) {
         let Some(pass) = self.all.get_mut(&id).and_then(Miss::pass) else { return };
         let waits = pass.granted <= pass.received;
@@ -274,14 +277,14 @@ impl Misses {
         }
     }
 
-    /// Who was asked was told of so much.
+    /// The upstream was granted this many more bytes.
     pub fn handle_granted(&mut self, id: FetchId, bytes: u64) {
         if let Some(pass) = self.all.get_mut(&id).and_then(Miss::pass) {
             pass.granted += bytes;
         }
     }
 
-    /// A successful unsafe request makes what is stored for its target doubtful (RFC 9111 §4.4).
+    /// A successful unsafe request invalidates what is stored for its target (RFC 9111 §4.4).
     pub fn invalidate(
         &mut self,
         cx: &mut Context,
@@ -290,14 +293,14 @@ impl Misses {
         headers: &HeaderMap,
     ) {
         let Some(fetch) = self.all.get(&id) else { return };
-        // A server that is not known to be the host does not speak for its URIs.
+        // Only a server verified to be the host may invalidate the host's URIs.
         let speaks = fetch.ask.verified && !fetch.ask.method.is_safe();
         if !speaks || !(200..400).contains(&status.as_u16()) {
             return;
         }
         let target = fetch.ask.target.clone();
         let secret = &cx.config.secret;
-        // What others have stored may be from the same origin.
+        // Other audiences may have stored responses of the same origin.
         let audiences = match fetch.ask.audience {
             Audience::Everyone => &[Audience::Everyone][..],
             Audience::Site | Audience::ThisMachine => &Audience::ALL,
@@ -312,12 +315,12 @@ impl Misses {
             .flat_map(|target| audiences.iter().map(|audience| target.key(secret, *audience)));
         let keys: Vec<_> = keys.collect();
         for key in keys {
-            // What is under way is from before it.
+            // A response under way was requested before the change.
             self.joinable.remove(&key);
-            // What only the catalogue has is not worth a look-up: it goes.
+            // A row that is only in the catalogue is removed without reading it.
             match cx.rows.get(&key) {
                 Some(row) => cx.mark_invalid(key, &row),
-                // The answer to a look-up that is under way may be older than this.
+                // A look-up under way may return the row from before the change.
                 None if cx.rows.is_awaited(&key) => {
                     cx.write_row(key, Row::default());
                 }
@@ -326,21 +329,21 @@ impl Misses {
         }
     }
 
-    /// A request of ours is over.
+    /// A request of this node has ended.
     pub fn end(&mut self, id: FetchId, values: &mut Values) -> Option<Miss> {
         let miss = self.all.remove(&id)?;
         values.push_back(Value::Over(id));
         Some(miss)
     }
 
-    /// What was asked for is over, or nothing of it is wanted any more.
+    /// Removes a request that has ended or is not wanted any more.
     pub fn forget(&mut self, id: FetchId) {
         self.retire(id);
         self.all.remove(&id);
     }
 }
 
-/// The path that a URI reference names on the same host; `None` for another host.
+/// The path that a URI reference names, if it is on the same host.
 fn same_host(value: &HeaderValue, target: &http::Target) -> Option<String> {
     let text = value.to_str().ok()?;
     let uri: ::http::Uri = text.parse().ok()?;

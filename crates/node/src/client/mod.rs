@@ -1,9 +1,11 @@
-//! Requests of clients and of peers, from their heads to the ends of their responses.
+//! Requests of clients and peers, from the request's head to the end of its response.
 //!
-//! *What this is:* the machine that owns who asks, what for, and how far the answer is (`exchanges`, which all may
-//! read); requests of ours that nothing stored would do for (`misses.rs`); what peers make us hold (`supplies.rs`).
-//! *Values in:* what `object` says of readers, how responses end. *Values out:* [`Value`]. *What it never does:* keep an
-//! object, or choose whom to ask. *Where to start:* `request.rs`, `lookup.rs`.
+//! *What it owns:* each exchange: who asked, for what, and how much of the response is sent
+//! (`exchanges`, which every machine may read); misses, the requests that this node sends because
+//! nothing stored answers (`misses.rs`); the memory that peers' requests take (`supplies.rs`).
+//! *Values in:* what `object` reports about readers, how responses end. *Values out:* [`Value`].
+//! *What it never does:* store an object, or choose a peer or origin to ask. *Where to start:*
+//! `request.rs`, `lookup.rs`.
 
 pub mod budget;
 mod charge;
@@ -40,61 +42,61 @@ use wire::{ChunkId, NodeId, ObjectKey, RecordId};
 
 pub use response::dialled_in_vain;
 
-/// What the machine says.
+/// What this machine tells the others.
 #[derive(Debug)]
 pub enum Value {
-    /// This is to be asked of others.
+    /// Send this request to a peer or an origin.
     Seek(FetchId, Quest),
-    /// What is asked has a head, and is an object from now on.
+    /// The response's head has arrived, and the response becomes an object.
     Begin(FetchId, Box<Incoming>),
-    /// The record that a transfer is of is told of once more, by another peer.
+    /// Another peer has sent the head of the same record: the transfer continues.
     GoesOn(FetchId),
-    /// Two versions would be spliced: what has come is for nobody.
+    /// The peer offers another version. Two versions must not be spliced, so the transfer fails.
     Broken(FetchId),
-    /// The peer or origin that was asked may send this many bytes more. True: its silence counts from now on.
+    /// Let the peer or origin send this many more bytes. True: its silence counts from now on.
     Grant(FetchId, u64, bool),
-    /// This peer was believed by that request: nobody else is listened to.
+    /// This peer's answer to that request was accepted: answers from others are ignored.
     Heed(FetchId, (NodeId, Request)),
-    /// What a peer says is of no use here: it is asked elsewhere.
+    /// The peer's answer cannot be used: ask another.
     Disregard(FetchId),
-    /// The gateway itself is to be asked, and not who was by that request.
+    /// Ask the gateway itself instead of the peer that this request went to.
     TurnToGateway(FetchId, (NodeId, Request)),
-    /// All of a response that is not stored has come.
+    /// The upstream has ended a response that is not stored.
     Done(FetchId),
-    /// Nobody waits for it, but it may go on for a while.
+    /// No client waits for the response, but the transfer may run for a while without one.
     Orphan(FetchId),
-    /// A request is over, and gone.
+    /// A request of this node has ended and is removed.
     Over(FetchId),
-    /// Somebody reads an object.
+    /// An exchange begins to read an object.
     Join(FetchId, Reader, Joins),
-    /// A reader has left an object. True: it was a peer's.
+    /// A reader has left an object. True: it belonged to a peer.
     Left(FetchId, ExchangeId, bool),
-    /// A reader has come to a unit that is not here.
+    /// A reader needs a unit that is not stored.
     Missing(ExchangeId, (ChunkId, Unit)),
-    /// A peer's reader wants these, which may have to be asked for.
+    /// A peer wants these units of an object; request the missing ones.
     Forward(ExchangeId, FetchId, Vec<Want>),
-    /// More of a manifest is welcome to a reader, up to there.
+    /// A reader accepts the manifest up to this offset in bytes.
     ManifestCredit(FetchId, u64),
-    /// What lists an object is false.
+    /// The manifest of an object is false: a unit with the right name does not match its entry.
     Misled(FetchId),
     /// A record was taken out of its row.
     Forgotten(RecordId),
 }
 
-/// What was said and is not handed over yet, in order.
+/// Values not handed over yet, oldest first.
 type Values = VecDeque<Value>;
 
-/// See the module.
+/// The machine; see the module.
 pub struct Client {
-    /// Requests that nothing stored would do for.
+    /// Requests that nothing stored answers.
     pub misses: Misses,
-    /// Requests of peers, and what they make us hold.
+    /// Peers' requests, and the memory that they take.
     pub supplies: Supplies,
     values: Values,
 }
 
 impl Client {
-    /// Nobody asks yet; `memory_bytes` is the budget of the whole node.
+    /// No requests yet; `memory_bytes` is the budget of the whole node.
     pub fn new(memory_bytes: u64) -> Self {
         Self {
             misses: Misses::default(),
@@ -103,12 +105,12 @@ impl Client {
         }
     }
 
-    /// Gives out one value.
+    /// Takes the next value.
     pub fn poll(&mut self) -> Option<Value> {
         self.values.pop_front()
     }
 
-    /// A peer is gone, and wants nothing any more.
+    /// A peer has disconnected: its requests end.
     pub fn peer_is_gone(&mut self, cx: &mut Context, peer: NodeId) {
         let mut supplied: Vec<ExchangeId> = self.supplies.of(peer).collect();
         supplied.sort_unstable();
@@ -117,7 +119,7 @@ impl Client {
         }
     }
 
-    /// A unit for which somebody came cannot be had.
+    /// A unit that this reader needs cannot be had.
     pub fn lacks(&mut self, cx: &mut Context, id: ExchangeId) {
         if cx.exchanges.get(&id).is_some_and(Exchange::may_want) {
             self.supplies.lose_first(cx, id);
@@ -127,12 +129,12 @@ impl Client {
         }
     }
 
-    /// A peer can take more units.
+    /// The connection to a peer has room for more units.
     pub fn supply_peer(&mut self, cx: &mut Context, peer: NodeId) {
         self.supplies.supply_peer(cx, peer, &mut self.values);
     }
 
-    /// A peer says something of a request of its own.
+    /// Handles a peer's message about one of its own requests.
     pub fn peer_says(&mut self, cx: &mut Context, id: ExchangeId, message: Message) {
         match message {
             Message::Credit(_, bytes, manifest_credit) => {
@@ -149,7 +151,7 @@ impl Client {
         }
     }
 
-    /// The addresses of a host are known, or that it has none.
+    /// A host's name has been resolved; `None` if it has no address.
     pub fn handle_name(&mut self, cx: &mut Context, host: String, addresses: Option<Vec<IpAddr>>) {
         for id in cx.dns.handle_resolved(cx.now, host, addresses) {
             if !cx.exchanges.contains_key(&id) {
@@ -159,7 +161,7 @@ impl Client {
         }
     }
 
-    /// A row of the catalogue has come, or is not to be had.
+    /// A row has been read from the catalogue; `None` if there is none.
     pub fn handle_row(&mut self, cx: &mut Context, key: ObjectKey, bytes: Option<&[u8]>) {
         let (waiters, row) = cx.rows.handle_row(key, bytes);
         row.records.iter().filter(|it| it.clocked).for_each(|it| cx.clock.seen(it.received));

@@ -1,4 +1,4 @@
-//! Responses that are given on as they come, unstored.
+//! Responses that are passed on as they arrive and not stored.
 
 use super::{Client, Value};
 use crate::client::miss::{Miss, Stage};
@@ -9,7 +9,7 @@ use crate::input::{FetchError, FetchId};
 use bytes::Bytes;
 
 impl Client {
-    /// Content of a response has come.
+    /// Content of a response has arrived.
     pub fn handle_body(&mut self, cx: &mut Context, id: FetchId, bytes: Bytes) {
         let Some(pass) = self.misses.get_mut(&id).and_then(Miss::pass) else {
             return cx.events.stale(Stale::OriginBody);
@@ -21,12 +21,13 @@ impl Client {
         self.let_go(cx, id);
     }
 
-    /// A response has ended, well or not.
+    /// The upstream has ended a response, completely or with an error.
     pub fn handle_end(&mut self, cx: &mut Context, id: FetchId, result: Result<(), FetchError>) {
         let Some(miss) = self.misses.get_mut(&id) else {
             return cx.events.stale(Stale::OriginEnd);
         };
         match &mut miss.stage {
+            // The client still has bytes to take: the end is handled after them.
             Stage::Passing(pass) if !pass.held.is_empty() => {
                 pass.over = Some(result);
                 self.values.push_back(Value::Done(id));
@@ -47,7 +48,7 @@ impl Client {
         }
     }
 
-    /// Gives a client what it can take of a response that is not stored.
+    /// Sends a client as much of a response that is not stored as its credit allows.
     pub fn let_go(&mut self, cx: &mut Context, id: FetchId) {
         while let Some(pass) = self.misses.get_mut(&id).and_then(Miss::pass) {
             let client = pass.client;

@@ -1,4 +1,5 @@
-//! Heads that peers send: of records, which are verified, and of responses that are only given on.
+//! Heads from peers: of records, whose signature is checked, and of responses that are only passed
+//! on.
 
 use super::{Client, Value};
 use crate::client::miss::{Miss, Stage};
@@ -16,7 +17,7 @@ use wire::peer::{Head, Opaque, Request, Selecting};
 use wire::{NodeId, Oid};
 
 impl Client {
-    /// A peer answers with a record.
+    /// A peer answers with the head of a record.
     pub fn record_head(
         &mut self,
         cx: &mut Context,
@@ -32,7 +33,8 @@ impl Client {
             return self.named_head(cx, id, (peer, request), &name, &head);
         }
         if !mesh.believes(&head.signer) {
-            // It may be honest, and have dialled the origin itself.
+            // The peer may be honest: without a gateway it dials origins itself, and signs what it
+            // gets.
             self.values.push_back(Value::Heed(id, (peer, request)));
             return self.values.push_back(Value::Disregard(id));
         }
@@ -44,7 +46,7 @@ impl Client {
             Some(incoming) if incoming.record == head.record => {
                 self.values.push_back(Value::GoesOn(id))
             }
-            // Two versions are never spliced.
+            // Two versions must not be spliced.
             Some(_) => self.values.push_back(Value::Broken(id)),
             None => self.record_for(cx, id, peer, &head),
         }
@@ -97,8 +99,8 @@ impl Client {
         self.serve_confirmed(cx, &fetch, fresh, &waiters);
     }
 
-    /// A peer answers for a named object: what its name does not certify is a lie of that peer, because
-    /// every hop checks it.
+    /// A peer answers for a named object. Every hop checks the name, so a peer whose answer the
+    /// name does not certify has lied, and is expelled.
     pub fn named_head(
         &mut self,
         cx: &mut Context,
@@ -151,7 +153,7 @@ impl Client {
         let Some(fetch) = self.misses.get_mut(&id) else { return };
         let confirms = status == StatusCode::NOT_MODIFIED && fetch.confirms;
         if confirms && cx.mesh.as_ref().is_some_and(|mesh| !mesh.config.gateways.is_empty()) {
-            // No believed signer has signed it: the whole is asked for.
+            // No trusted signer has confirmed the record: the whole response is requested again.
             let waiters = self.misses.retire(id);
             self.misses.end(id, &mut self.values);
             return self.ask_alone(cx, &waiters);
@@ -169,7 +171,7 @@ impl Client {
         self.head(cx, id, status, headers);
     }
 
-    /// Content of a response that is not stored.
+    /// Content of a response that is not stored, from a peer.
     pub fn opaque_bytes(
         &mut self,
         cx: &mut Context,

@@ -1,4 +1,4 @@
-//! A peer's request understood, and admitted where there is memory for it.
+//! A peer's request: parsed, and admitted if there is memory for it.
 
 use super::Client;
 use super::charge::{cost_of_ask, size_of_ask};
@@ -16,7 +16,7 @@ use std::net::IpAddr;
 use wire::peer::{Message, Outcome};
 use wire::{NodeId, peer};
 
-/// More credit than this is not used at once, in bytes.
+/// Initial credit beyond this is ignored, in bytes.
 const CREDIT_MAX: u32 = 64 * 1024;
 
 impl Client {
@@ -57,7 +57,7 @@ impl Client {
     }
 }
 
-/// Reads what a peer asks; `None` if it makes no sense.
+/// Translates a peer's request; `None` if it is malformed.
 fn understand(cx: &Context, peer: NodeId, client: IpAddr, ask: peer::Get) -> Option<Ask> {
     let size = size_of_ask(&ask);
     let uri: Uri = ask.uri.parse().ok()?;

@@ -1,4 +1,4 @@
-//! What the disk gives for readers: segments of manifests, and units.
+//! What was read from the disk for readers: segments of manifests, and units.
 
 use super::Client;
 use crate::context::Context;
@@ -12,7 +12,7 @@ use std::rc::Rc;
 use wire::{ChunkId, RecordId};
 
 impl Client {
-    /// A segment of a manifest has come, or is gone.
+    /// A segment has been read; `None` if it is not stored any more.
     pub fn segment_read(
         &mut self,
         cx: &mut Context,
@@ -50,7 +50,7 @@ impl Client {
         }
     }
 
-    /// Units have come from the disk.
+    /// Units have been read from the disk.
     pub fn units_read(
         &mut self,
         cx: &mut Context,
@@ -58,6 +58,7 @@ impl Client {
         units: Option<Vec<(ChunkId, Bytes)>>,
     ) {
         let doubt = cx.chunks.handle_doubt(ticket, units.as_deref(), &mut cx.ids, &mut cx.out);
+        // The read was a check of doubtful units, not for a reader.
         if let Some(concerned) = doubt {
             cx.dirty();
             for fetch in concerned {
@@ -92,9 +93,9 @@ impl Client {
     }
 }
 
-/// Whether a segment that the catalogue has shown is what the name certifies, if those who wait for it
-/// asked by one. DnsCache of units vouch for each of them, and nothing but this for their order. What nobody
-/// waits for was read for the walk, which looks itself.
+/// Whether a segment read from the catalogue is certified by the name that its readers asked for. A
+/// unit's name vouches for its bytes; their order has only this check. A segment that no reader
+/// waits for was read for the walk over published objects, which checks it itself.
 fn is_certified(cx: &Context, at: (RecordId, u32), bytes: &[u8]) -> bool {
     let waiters = cx.manifests.waiters(&at);
     !waiters.is_empty()
@@ -106,7 +107,7 @@ fn is_certified(cx: &Context, at: (RecordId, u32), bytes: &[u8]) -> bool {
         })
 }
 
-/// The fields of the record that somebody reads, or is going to.
+/// The header fields of the record that an exchange reads or is about to read.
 fn headers_of<'a>(cx: &'a Context, exchange: &'a Exchange) -> Option<&'a HeaderMap> {
     if let State::Checking(record, ..) = &exchange.state {
         return Some(&record.headers);

@@ -1,4 +1,4 @@
-//! A client's request understood: refused, tunnelled, or on its way to the catalogue.
+//! A client's request: parsed, then refused, tunnelled, or looked up.
 
 use super::Client;
 use super::forwards::ends_here;
@@ -15,14 +15,14 @@ use ::http::uri::Authority;
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use std::net::SocketAddr;
 
-/// A request is passed on so many times, at most: a mesh that is wider has no use for a cache.
+/// A request passes at most this many nodes: a cache is of no use across a wider mesh.
 const HOPS_MAX: u8 = wire::peer::Get::VISITED_MAX as u8;
 
 const NOT_LOCAL: &str = "this proxy serves local clients only, and those that its operator names in \
                          `allow`; a private address behind the uplink is not local";
 
 impl Client {
-    /// A client asks.
+    /// A client sends a request.
     pub fn ask(&mut self, cx: &mut Context, id: ExchangeId, mut request: Request) {
         let Request { client, behind_uplink, entrance, .. } = request;
         if entrance == Entrance::Explicit && !may_use(client, behind_uplink, &cx.config.allow) {
@@ -78,12 +78,12 @@ impl Client {
         }
     }
 
-    /// Learns the addresses of a request's host, where they decide what becomes of it.
+    /// Resolves the host's name first, if the decision depends on its addresses.
     fn admit(&mut self, cx: &mut Context, id: ExchangeId) {
         let ask = &cx.exchanges[&id].ask;
         let matters = match ask.caller() {
             Caller::Intercepted => true,
-            // They tell whether the answer is for everyone.
+            // They decide whether the answer may be shared with everyone.
             Caller::Explicit => ask.named.is_none() && !cx.config.access.private.is_empty(),
             Caller::ThisMachine | Caller::Tunnel | Caller::Peer => false,
         };
@@ -96,7 +96,7 @@ impl Client {
     }
 }
 
-/// Reads a request's target, from its first line or from `Host` (RFC 9112 §3.3).
+/// Reads a request's target from its request line or from `Host` (RFC 9112 §3.3).
 fn understand(request: Request, via: &str, config: &Config) -> Result<Ask, &'static str> {
     let Request { method, uri, version, mut headers, has_body, client, at_home, entrance, .. } =
         request;
@@ -109,14 +109,14 @@ fn understand(request: Request, via: &str, config: &Config) -> Result<Ask, &'sta
     let upgrades = headers.get(header::UPGRADE).cloned().filter(|_| upgrade);
     http::strip_hop_by_hop(&mut headers);
     headers.remove(header::HOST);
-    // The body is sent as soon as it comes: nobody waits for a 100.
+    // The body is forwarded as it arrives, without waiting for a 100 (Continue).
     headers.remove(header::EXPECT);
     if let Some(upgrades) = upgrades {
         headers.insert(header::UPGRADE, upgrades);
         headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
     }
     http::add_via(&mut headers, version, via);
-    // Content and a connection for an upgrade are given to the first attempt: there is no second one.
+    // Content, or a connection to be upgraded, can be sent only once: there is no second attempt.
     let repeatable = !has_body && !upgrade;
     let may_turn_home = at_home && repeatable && may_be_shared(&target, &config.access);
     let exempt = at_home && !may_turn_home;
@@ -143,8 +143,8 @@ fn understand(request: Request, via: &str, config: &Config) -> Result<Ask, &'sta
     })
 }
 
-/// Whether what this machine asks for is what any client of the proxy could get, as far as the target tells:
-/// then its answer is for all of them.
+/// Whether any client of the proxy could make the same request from this machine, as far as the
+/// target shows. Then the answer is shared with all of them.
 fn may_be_shared(target: &Target, access: &Access) -> bool {
     let port = target.port();
     let permitted = match target.address() {

@@ -1,4 +1,4 @@
-//! Responses out of the store, and errors of our own.
+//! Responses from the store, and this node's own error responses.
 
 use super::{Client, Value};
 use crate::access::Forbidden;
@@ -20,12 +20,12 @@ use std::rc::Rc;
 use wire::RecordId;
 use wire::peer::Outcome;
 
-/// What `Cache-Status` says more of a response that begins with what was overheard.
+/// Adds to `Cache-Status` that the response begins with overheard bytes.
 pub(super) fn overheard(detail: String, heard: bool) -> String {
     if heard { detail + "; detail=overheard" } else { detail }
 }
 
-/// What a client gets of a record.
+/// The part of a record that a request gets.
 struct Selected {
     status: StatusCode,
     headers: HeaderMap,
@@ -34,8 +34,8 @@ struct Selected {
 }
 
 impl Client {
-    /// Answers out of the store. `left` is the freshness left in seconds; `forwarded` what
-    /// `Cache-Status` says if the origin was asked first.
+    /// Answers from the store. `left` is the remaining freshness in seconds; `forwarded` is the
+    /// `Cache-Status` detail if the origin was asked first.
     pub fn answer(
         &mut self,
         cx: &mut Context,
@@ -65,7 +65,7 @@ impl Client {
             _ => &mut counts.stale,
         }) += 1;
         let ask = &exchange.ask;
-        // Nobody who wrote the content can have known it.
+        // A random boundary, so that the author of the content cannot have put it there.
         let boundary = cx.record_ids.record_id();
         let mut chosen = select(&ask.method, &ask.headers, record, headers, boundary);
         let position = chosen.pieces.iter().find_map(|piece| match piece {
@@ -86,7 +86,7 @@ impl Client {
         cx.turns.ready(id);
     }
 
-    /// A client, or a peer, reads an object while it grows.
+    /// Lets a client or a peer read an object while it is fetched.
     pub fn serve_growing(
         &mut self,
         cx: &mut Context,
@@ -100,7 +100,8 @@ impl Client {
         let (why, upstream) = (miss.why, miss.status_line.clone());
         let Some(incoming) = cx.transfers.get(&id) else { return };
         let code = incoming.status.as_u16();
-        // RFC 9211 §2.6: only of what the cache stores. One that failed is tried again, and may fail again.
+        // RFC 9211 §2.6 allows `stored` only if the response is stored. A failed store is tried
+        // again, but may fail again.
         let is_kept = !incoming.memory_only && !incoming.starts_late() && cx.trust == Trust::Works;
         let stored = if is_kept { "; stored" } else { "" };
         let with = if collapsed { "; collapsed" } else { "" };
@@ -139,14 +140,15 @@ impl Client {
         cx.turns.ready(client);
     }
 
-    /// An error of our own: refuses a request that was not yet understood, or cannot be met.
+    /// Sends an error of this node: the request is malformed, not permitted, or cannot be served.
     pub fn refuse(&mut self, cx: &mut Context, id: ExchangeId, status: StatusCode, why: &str) {
         if !self.dismiss(cx, id, Outcome::NotCached) {
             self.respond_error(cx, id, status, why, None);
         }
     }
 
-    /// The origin could not be reached, or gave no sound answer (RFC 9209 names why).
+    /// Reports that the origin could not be reached or gave no valid response (RFC 9209 names the
+    /// error).
     pub fn unreachable(&mut self, cx: &mut Context, id: ExchangeId, error: Option<FetchError>) {
         if self.dismiss(cx, id, super::supply::outcome(error)) {
             return;
@@ -187,20 +189,21 @@ impl Client {
         }
         cx.out.push_back(Output::Client(ClientOutput::Respond(id, Box::new(head))));
         if !to_head {
-            // So little is given without asking for credit.
+            // The text is short enough to be sent without credit.
             cx.out.push_back(Output::Client(ClientOutput::Data(id, text)));
         }
         cx.out.push_back(Output::Client(ClientOutput::Finish(id)));
     }
 }
 
-/// The answer to a client for which an origin was dialled in vain: its head and its content.
+/// The response to a client if its origin could not be dialled: head and content.
 pub fn dialled_in_vain(name: &str, error: FetchError) -> (Head, Bytes) {
     let (status, kind, why) = reason(Some(error));
     say(name, status, &why, Some(kind))
 }
 
-/// How an error is told: the status, its name for `Proxy-Status` (RFC 9209 §2.3), and a sentence.
+/// How an error is reported: the status, its name in `Proxy-Status` (RFC 9209 §2.3), and a
+/// sentence.
 type Reason = (StatusCode, &'static str, String);
 
 fn reason(error: Option<FetchError>) -> Reason {

@@ -1,4 +1,4 @@
-//! Giving an object's bytes to a client, within its credit.
+//! Sends an object's bytes to a client, within its credit.
 
 use super::{Client, Value, Values};
 use crate::catalogue::segment_number;
@@ -19,30 +19,30 @@ use std::rc::Rc;
 use store::Provenance;
 use wire::peer::{Message, Outcome};
 
-/// One read of the disk, at most, in bytes.
+/// The most that one read of the disk fetches, in bytes.
 const READ_BYTES: u64 = 128 * 1024;
-/// Objects whose sources are remembered.
+/// The report lists this many of the latest responses with their sources.
 const RECENT_MAX: usize = 16;
 
-/// What to do next for a reader.
+/// The next step for a reader.
 enum Step {
     /// Send these bytes of the object.
     Send(Bytes),
-    /// Nothing before something else happens.
+    /// Wait for a read, a unit or credit.
     Wait,
-    /// All is sent.
+    /// All bytes are sent.
     Finish,
-    /// What is missing cannot be had.
+    /// Missing bytes cannot be had.
     Abort,
 }
 
 impl Client {
-    /// An exchange that is to be given content.
+    /// Access to an exchange in order to send it content.
     pub fn reading<'a>(&'a mut self, cx: &'a mut Context, id: ExchangeId) -> Reading<'a> {
         Reading { cx, id, values: &mut self.values }
     }
 
-    /// Sends what can be sent. It read from `before` on when its turn began.
+    /// Sends what can be sent. `before` is the reader's position when its turn began.
     pub fn go_on(&mut self, cx: &mut Context, id: ExchangeId, before: Option<u64>) {
         let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
         let incoming = match &mut exchange.state {
@@ -63,12 +63,13 @@ impl Client {
                 Step::Abort => return self.abandon(cx, id),
             }
         }
+        // The transfer may fetch ahead as its reader advances.
         if cx.exchanges.get(&id).is_some_and(|it| it.position() != before) {
             incoming.into_iter().for_each(|fetch| cx.turns.dirty(fetch));
         }
     }
 
-    /// The client can take more.
+    /// The client grants credit.
     pub fn credit(&mut self, cx: &mut Context, id: ExchangeId, bytes: u64) {
         let Some(exchange) = cx.exchanges.get_mut(&id) else {
             return cx.events.stale(Stale::ClientCredit);
@@ -101,7 +102,7 @@ impl Client {
         self.close_exchange(cx, id, RequestEnd::Complete);
     }
 
-    /// A reader's object cannot be completed: as if it had never been stored.
+    /// The rest of a reader's object cannot be had: a stored record is removed.
     pub fn abandon(&mut self, cx: &mut Context, reader: ExchangeId) {
         if let Some(exchange) = cx.exchanges.get(&reader)
             && let Some(Source::Closed(record)) = exchange.source()
@@ -122,6 +123,7 @@ impl Client {
         if !self.supplies.end(cx, id, Outcome::Truncated) {
             cx.out.push_back(Output::Client(ClientOutput::Abort(id)));
         }
+        // Loose bytes for a peer belong to its request: that one ends too.
         let of = cx.exchanges.get(&id).filter(|exchange| exchange.flows());
         let told = of.and_then(|exchange| exchange.peer());
         let told = told.and_then(|(peer, request)| self.supplies.get(peer, request));
@@ -154,7 +156,8 @@ impl Client {
         let of_peer = exchange.as_ref().is_some_and(|exchange| exchange.peer().is_some());
         if let Some(exchange) = &exchange {
             cx.in_flight.leave(id);
-            // What flows may end before the units that came before it are sent.
+            // A peer's loose bytes are an exchange of their own, which may end while units before
+            // them are still being sent.
             if !exchange.flows() {
                 exchange.peer().and_then(|request| self.supplies.requests.remove(&request));
             }
@@ -176,7 +179,7 @@ impl Client {
     }
 }
 
-/// One exchange that has its turn to be given content.
+/// An exchange that content is sent to.
 pub struct Reading<'a> {
     cx: &'a mut Context,
     id: ExchangeId,
@@ -184,7 +187,8 @@ pub struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// What has just come is for a reader, if it is up to date; the others find it in its unit.
+    /// Sends bytes that have just arrived directly to a reader that has come exactly so far. Other
+    /// readers take them from the unit.
     pub fn feed(&mut self, (at, bytes): Fresh) {
         let Some(exchange) = self.cx.exchanges.get_mut(&self.id) else { return };
         let State::ClientReader(client_reader) = &mut exchange.state else { return };
@@ -217,7 +221,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Takes bytes out of an object that is still coming, where it has come so far.
+    /// Takes bytes from an object that is still being fetched, up to what has arrived.
     fn step_growing(&mut self, fetch: FetchId, position: u64, count: u64) -> Step {
         let Some(incoming) = self.cx.transfers.get(&fetch) else { return Step::Abort };
         let end = incoming.frontier().min(incoming.limit());
@@ -244,10 +248,10 @@ impl Reading<'_> {
         Step::Send(bytes)
     }
 
-    /// Takes bytes out of the unit that covers a position.
+    /// Takes bytes from the unit that contains a position.
     fn step_unit(&mut self, position: u64, count: u64) -> Step {
         if !self.find(position) {
-            // A segment that does not list what it should never will.
+            // If the segment in hand does not cover the position, no later read will change that.
             let waits = self.cx.exchanges.get(&self.id).is_some_and(Exchange::waits);
             return if waits { Step::Wait } else { Step::Abort };
         }
@@ -258,6 +262,7 @@ impl Reading<'_> {
         while client_reader.ahead.front().is_some_and(|(ahead, _)| *ahead != entry.id) {
             client_reader.ahead.pop_front();
         }
+        // Credit may end inside a unit: the rest of the opened unit is kept for the next step.
         let mut clear = client_reader.clear.take().filter(|(of, _)| *of == entry);
         if clear.is_none() {
             let ahead = client_reader.ahead.front().map(|(_, bytes)| bytes.clone());
@@ -303,7 +308,8 @@ impl Reading<'_> {
         Step::Wait
     }
 
-    /// A unit is not what its entry says, though its name is true: so what lists it is false, and not kept.
+    /// The unit's name is true, but its bytes do not match its entry: the manifest is false, and is
+    /// not kept.
     fn misled(&mut self) -> Step {
         self.cx.report.units_false += 1;
         let source = self.cx.exchanges.get(&self.id).and_then(Exchange::source);
@@ -313,7 +319,7 @@ impl Reading<'_> {
         Step::Abort
     }
 
-    /// Moves a reader's cursor to a position; false if its segment has to be read first.
+    /// Moves the reader's cursor to a position; false if its segment has to be read first.
     fn find(&mut self, position: u64) -> bool {
         let Some(exchange) = self.cx.exchanges.get_mut(&self.id) else { return false };
         let State::ClientReader(client_reader) = &mut exchange.state else { return false };
@@ -337,7 +343,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Sends content, and counts it.
+    /// Sends content to a client or peer, and counts it.
     pub fn send(&mut self, bytes: Bytes) {
         let Some(exchange) = self.cx.exchanges.get_mut(&self.id) else { return };
         let length = bytes.len() as u64;
@@ -354,7 +360,7 @@ impl Reading<'_> {
         self.cx.out.push_back(Output::Client(ClientOutput::Data(self.id, bytes)));
     }
 
-    /// Content of a response for a peer that is not stored.
+    /// Sends a peer content of a response that is not stored.
     fn send_opaque(&mut self, bytes: &Bytes) {
         let Some(exchange) = self.cx.exchanges.get_mut(&self.id) else { return };
         let Some((peer, request)) = exchange.peer() else { return };
@@ -367,10 +373,11 @@ impl Reading<'_> {
         }
     }
 
-    /// Notes where the bytes of an object came from that a client has got.
+    /// Adds this response to the report's list of recent ones, with the source of its bytes.
     fn remember(&mut self) {
         let Some(exchange) = self.cx.exchanges.get(&self.id) else { return };
         let State::ClientReader(client_reader) = &exchange.state else { return };
+        // With a mesh key, addresses are confidential and not listed.
         if self.cx.config.secret != crate::http::OPEN_KEY {
             return;
         }
@@ -396,7 +403,7 @@ impl Reading<'_> {
 }
 
 impl ClientReader {
-    /// Counts bytes that a client gets, by where they came from.
+    /// Counts bytes sent to a client by their source.
     fn count(&mut self, bytes: u64, pursuits: &Pursuits, report: &mut Report) {
         let mut rest = bytes;
         let mut part = |of: &mut u64| {
@@ -424,7 +431,7 @@ impl ClientReader {
         report.served_origin_bytes += origin;
     }
 
-    /// Reads on in another segment; false if that does not cover the position.
+    /// Continues reading in another segment; false if it does not cover the position.
     pub fn turn_to(&mut self, segment: Rc<Segment>, position: u64) -> bool {
         let mut cursor = Cursor::begin(segment);
         let covers = cursor.advance(position);

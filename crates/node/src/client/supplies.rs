@@ -1,4 +1,4 @@
-//! Requests of peers: which exchanges they are here, and what they make this node hold.
+//! Peers' requests: which exchange each of them is, and the memory that they take.
 
 use super::budget::Budget;
 use crate::context::Context;
@@ -9,18 +9,18 @@ use std::collections::BTreeMap;
 use wire::peer::{ChunkHead, Message, Outcome, Request};
 use wire::{ChunkId, NodeId, RecordId};
 
-/// See the module.
+/// Peers' requests; see the module.
 pub struct Supplies {
-    /// Requests of peers, and the exchanges that they are here.
+    /// The exchange of each peer's request.
     pub requests: BTreeMap<(NodeId, Request), ExchangeId>,
-    /// What peers make us hold.
+    /// The memory that peers' requests take.
     pub budget: Budget,
-    /// The request that last had its turn to be sent units.
+    /// The request that last had a turn to send units.
     pub last_turn: ExchangeId,
 }
 
 impl Supplies {
-    /// No peer asks yet; `memory_bytes` is the budget of the whole node.
+    /// No requests yet; `memory_bytes` is the budget of the whole node.
     pub fn new(memory_bytes: u64) -> Self {
         Self {
             requests: BTreeMap::new(),
@@ -29,20 +29,21 @@ impl Supplies {
         }
     }
 
-    /// Which exchange a peer's request is.
+    /// The exchange of a peer's request.
     pub fn get(&self, peer: NodeId, request: Request) -> Option<ExchangeId> {
         self.requests.get(&(peer, request)).copied()
     }
 
-    /// All requests of a peer.
+    /// The exchanges of all requests of a peer.
     pub fn of(&self, peer: NodeId) -> impl Iterator<Item = ExchangeId> {
         let all = (peer, Request(0))..=(peer, Request(u32::MAX));
         self.requests.range(all).map(|(_, id)| *id)
     }
 
-    /// How much may be read for a request, at most `most`; `None` if it has to wait. Reading takes at
-    /// most half of what is free, so that what is asked and wanted next finds room. However
-    /// short memory is, a peer may have one unit in it: it gets on as long as it takes what it asked for.
+    /// How many bytes may be read for a request, at most `most`; `None` if it must wait. Reading
+    /// takes at most half of what is free, so that the next requests and wants find room. Each peer
+    /// may always have one unit read, so that it makes progress as long as it takes what it asked
+    /// for.
     pub fn room_to_read(&self, cx: &Context, id: ExchangeId, most: u64) -> Option<u64> {
         let (peer, _) = cx.exchanges.get(&id)?.peer()?;
         let room = (self.budget.free() / 2).min(most);
@@ -54,7 +55,7 @@ impl Supplies {
         (!self.of(peer).any(has_read)).then_some(unit)
     }
 
-    /// A request that has waited for memory and need not any more.
+    /// The first request that waits for memory and may read now.
     pub fn can_read_now(&mut self, cx: &Context) -> Option<ExchangeId> {
         if !self.budget.has_more() {
             return None;
@@ -68,13 +69,13 @@ impl Supplies {
         next
     }
 
-    /// How many units a peer wants, of all that it has asked for.
+    /// How many units a peer wants, over all its requests.
     pub fn wants_of(&self, cx: &Context, peer: NodeId) -> usize {
         let wants = |id| cx.exchanges.peer_reader(id).map_or(0, |it| it.wants.len());
         self.of(peer).map(wants).sum()
     }
 
-    /// A peer is told of an object from now on.
+    /// From now on the exchange serves a peer from this source.
     pub fn begin(&self, cx: &mut Context, id: ExchangeId, source: Source, record: RecordId) {
         let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
         let Some((peer, _)) = exchange.peer() else { return };
@@ -83,7 +84,7 @@ impl Supplies {
         cx.turns.ready(id);
     }
 
-    /// A peer is told that the unit which it wants first cannot be had here.
+    /// Tells a peer that the unit it wants first cannot be had here.
     pub fn lose_first(&self, cx: &mut Context, id: ExchangeId) {
         let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
         let Some((peer, request)) = exchange.peer() else { return };
@@ -93,7 +94,8 @@ impl Supplies {
         cx.say(peer, Message::DontHave(request, vec![name]));
     }
 
-    /// A unit could not be read with the length that a peer alone says it has: who said so is told.
+    /// A unit could not be read at the length that the peer claims: tells the peer that it cannot
+    /// be had.
     pub fn lose_unread(&self, cx: &mut Context, id: ExchangeId, unread: Option<(ChunkId, u32)>) {
         let Some(peer_reader) = cx.exchanges.peer_reader(id) else { return };
         let first = peer_reader.wants.front().map(|want| (want.name, want.length));
@@ -102,7 +104,7 @@ impl Supplies {
         }
     }
 
-    /// Tells a peer that its response has ended; false if it is no peer that asked.
+    /// Tells a peer that its response has ended; false if the exchange is a client's.
     pub fn end(&self, cx: &mut Context, id: ExchangeId, outcome: Outcome) -> bool {
         let Some((peer, request)) = cx.exchanges.get(&id).and_then(|it| it.peer()) else {
             return false;

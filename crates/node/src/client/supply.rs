@@ -1,4 +1,4 @@
-//! Peers that ask: telling them of an object, and sending the units that they want.
+//! Serves peers: sends them heads, segments of manifests, and the units that they want.
 
 use super::supplies::Supplies;
 use super::{Client, Value, Values};
@@ -23,26 +23,28 @@ use std::time::Duration;
 use wire::peer::{ChunkHead, Message, Outcome, Want};
 use wire::{ChunkId, NodeId, peer};
 
-/// One read of the disk, at most, in bytes.
+/// The most that one read of the disk fetches, in bytes.
 const READ_BYTES: u64 = 64 * 1024;
-/// Units that are looked at for one read.
+/// One read of the disk covers at most this many wanted units.
 const READ_UNITS: usize = 32;
-/// Bytes of units that one request sends in its turn, while others wait for theirs.
+/// One request sends this many bytes of units per turn while other requests of the peer wait: one
+/// unit (decision 0014).
 const TURN_BYTES: usize = 8 * 1024;
 
-/// A request of a peer is given up if nothing is said of it for so long: a client may have paused.
+/// A peer's request is dropped after this time without a message about it. It is long because the
+/// peer's client may have paused.
 const IDLE_MAX: Duration = Duration::from_secs(600);
 
-/// What came of trying to send a unit.
+/// The result of trying to send a unit.
 enum Sent {
-    /// It was given to the connection.
+    /// The connection took this many bytes.
     Sent(usize),
-    /// It will be here, or there will be room.
+    /// Not yet: the unit has to be read or fetched, or the connection is full.
     Later,
 }
 
 impl Client {
-    /// Tells a peer of a record that is closed.
+    /// Tells a peer of a record that is stored whole.
     pub fn supply_closed(
         &mut self,
         cx: &mut Context,
@@ -55,7 +57,7 @@ impl Client {
         let upstream = exchange.ask.trail.upstream.clone();
         let length = Some(record.length);
         if !self.supplies.say_head(cx, id, record, length, confirmed, (detail, &upstream)) {
-            // Larger than any message: it is for the asker to get it elsewhere.
+            // The head is larger than any message may be: the peer has to ask elsewhere.
             self.dismiss(cx, id, Outcome::Busy);
         } else if confirmed {
             self.dismiss(cx, id, Outcome::Complete);
@@ -64,7 +66,7 @@ impl Client {
         }
     }
 
-    /// Tells a peer of an object that is coming.
+    /// Tells a peer of an object that is still being fetched.
     pub fn supply_growing(
         &mut self,
         cx: &mut Context,
@@ -90,23 +92,24 @@ impl Client {
         ));
     }
 
-    /// A peer wants units: those that are not here are wanted of the next one at once.
+    /// A peer wants units. Those that are not stored are requested upstream at once.
     pub fn peer_wants(&mut self, cx: &mut Context, id: ExchangeId, wants: Vec<Want>) {
         let Some(peer_reader) = cx.exchanges.supplying_mut(id) else { return };
         let peer = peer_reader.peer;
-        // Who has lost a data connection wants all again that has not come.
+        // After the loss of a data connection the peer repeats all wants that were not answered.
         let queued: Set<ChunkId> = peer_reader.wants.iter().map(|want| want.name).collect();
         peer_reader.unlisted.retain(|name| queued.contains(name));
         let wants: Vec<Want> = wants.into_iter().filter(|it| !queued.contains(&it.name)).collect();
         let wants = self.supplies.check_wants(cx, id, wants);
         let Some(peer_reader) = cx.exchanges.peer_reader(id) else { return };
+        // Both limits are part of the protocol, so an honest peer never exceeds them.
         if peer_reader.wants.len() + wants.len() > WANTS_MAX
             || self.supplies.wants_of(cx, peer) > PEER_WANTS_MAX
         {
             return cx.expel(peer, "it wants more units than it can have on their way");
         }
-        // Wants of the only peer that holds any of the account wait there in any case: they are limited by their
-        // count, and it has nobody to make room for.
+        // If no other peer holds memory of the account, the wants are queued even without room:
+        // their number is limited, and no other peer could give memory back.
         let has_room = self.has_room_for(cx, peer, wants.iter().map(Wants::cost).sum());
         if !has_room && !self.supplies.budget.holds_alone(peer) {
             return self.is_too_busy_for(cx, id);
@@ -122,7 +125,7 @@ impl Client {
         cx.turns.ready(id);
     }
 
-    /// A peer can take more.
+    /// A peer grants credit for bytes, for the manifest, or for both.
     pub fn peer_credit(
         &mut self,
         cx: &mut Context,
@@ -132,7 +135,7 @@ impl Client {
     ) {
         let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
         let State::PeerReader(peer_reader) = &mut exchange.state else {
-            // Who takes a transfer up again may read on before it is answered.
+            // A peer that resumes a transfer may grant credit before it gets an answer.
             exchange.ask.trail.manifest_credit =
                 exchange.ask.trail.manifest_credit.max(manifest_credit);
             return self.credit(cx, id, u64::from(bytes));
@@ -143,7 +146,8 @@ impl Client {
         let (manifest_credit, incoming) =
             (peer_reader.manifest_credit, peer_reader.source.incoming());
         if let Some(fetch) = incoming {
-            // It has waited until it was worth a message already.
+            // The peer has already held this credit back until it was worth a message: pass it on
+            // at once.
             self.values.push_back(Value::ManifestCredit(fetch, manifest_credit));
             cx.turns.dirty(fetch);
         }
@@ -153,8 +157,8 @@ impl Client {
         }
     }
 
-    /// Peers that have not said anything of a request for very long are told to ask anew if they still
-    /// want it: some forget to cancel.
+    /// Ends peers' requests that have been idle too long: some peers forget to cancel. A peer that
+    /// still wants the object asks again.
     pub fn end_idle(&mut self, cx: &mut Context) {
         let idle = |id: &&ExchangeId| {
             cx.exchanges.peer_reader(**id).is_some_and(|it| cx.now - it.moved > IDLE_MAX)
@@ -167,7 +171,7 @@ impl Client {
         }
     }
 
-    /// Tells a peer that its response has ended, and lets it go; false if it is no peer that asked.
+    /// Ends a peer's request with this outcome; false if the exchange is a client's.
     pub fn dismiss(&mut self, cx: &mut Context, id: ExchangeId, outcome: Outcome) -> bool {
         let is_peer = self.supplies.end(cx, id, outcome);
         if is_peer {
@@ -178,7 +182,8 @@ impl Client {
 }
 
 impl Supplies {
-    /// The head of a response for a peer that is not stored; false if it is larger than any message.
+    /// Sends a peer the head of a response that is not stored; false if it is larger than any
+    /// message may be.
     pub fn say_opaque(
         &self,
         cx: &mut Context,
@@ -200,7 +205,7 @@ impl Supplies {
         cx.say(peer, Message::Opaque(request, Box::new(opaque)))
     }
 
-    /// Tells a peer the head of a record; false if it is larger than any message.
+    /// Sends a peer the head of a record; false if it is larger than any message may be.
     fn say_head(
         &self,
         cx: &mut Context,
@@ -210,7 +215,8 @@ impl Supplies {
         confirmed: bool,
         (detail, upstream): (&str, &str),
     ) -> bool {
-        // What one clock says is not to be held against another that is wrong: then nobody knows its age.
+        // A date from a wrong clock must not be compared with one from a right clock: then the age
+        // is told as unknown.
         let known = record.clocked == cx.clock_right();
         let age = if known { http::age(record, cx.date()) } else { u64::MAX };
         let exchange = cx.mesh.as_ref().zip(cx.exchanges.get(&id));
@@ -231,6 +237,8 @@ impl Supplies {
             length,
             status_line: status_line(upstream, &format!("{}; {detail}", cx.config.name)),
         };
+        // Another node may have fetched the record from the origin: its signature is passed on.
+        // Only a record without one is signed here.
         match &record.record_signature {
             Some(record_signature) => {
                 (head.signer, head.signature) =
@@ -241,7 +249,7 @@ impl Supplies {
         cx.say(peer, Message::Head(request, Box::new(head)))
     }
 
-    /// Tells and sends a peer what can be told and sent now.
+    /// Sends a peer all segments, units and bytes that can be sent now.
     pub fn supply(&mut self, cx: &mut Context, id: ExchangeId, values: &mut Values) {
         while self.tell_segment(cx, id) {}
         while let Some(Sent::Sent(_)) = self.send_want(cx, id, values) {}
@@ -249,10 +257,11 @@ impl Supplies {
         self.charge(cx, id);
     }
 
-    /// A peer can take more units: each of its requests gets a turn.
+    /// A peer can take more units: its requests take turns.
     pub fn supply_peer(&mut self, cx: &mut Context, peer: NodeId, values: &mut Values) {
         let mut turns: VecDeque<ExchangeId> = self.of(peer).collect();
         turns.make_contiguous().sort_unstable();
+        // Begin after the request that was served last, so that none is always first.
         if let Some(first) = turns.iter().position(|id| *id > self.last_turn) {
             turns.rotate_left(first);
         }
@@ -279,13 +288,14 @@ impl Supplies {
         }
     }
 
-    /// Tells a peer the next segment of a manifest; false if there is none that it welcomes.
+    /// Sends a peer the next segment of a manifest; false if none is left, or the peer's credit
+    /// does not reach it.
     fn tell_segment(&self, cx: &mut Context, id: ExchangeId) -> bool {
         let Some(exchange) = cx.exchanges.get(&id) else { return false };
         let Some((peer, request)) = exchange.peer() else { return false };
         let State::PeerReader(peer_reader) = &exchange.state else { return false };
         let may_tell = cx.mesh.as_ref().is_some_and(|mesh| mesh.peers.may_tell(peer));
-        // What flows is not listed too: it would cross twice.
+        // Loose bytes are not listed as well: they would be sent twice.
         let over = peer_reader.told || peer_reader.flow.is_some();
         if over || peer_reader.turning || !may_tell {
             return false;
@@ -301,6 +311,7 @@ impl Supplies {
         });
         peer_reader.segment += 1;
         peer_reader.told = signed.segment.closing.is_some();
+        // A small object fits into one round trip: its first units are sent without a want.
         if signed.segment.number == 0 && !exchange.ask.trail.sparing {
             let unsolicited = unsolicited(&signed.segment).into_iter();
             peer_reader.wants.extend(unsolicited.map(|(name, unit)| unit.want(name)));
@@ -309,7 +320,8 @@ impl Supplies {
         true
     }
 
-    /// The next segment that a peer is to be told, if it is here and welcome; it may have to be read.
+    /// The next segment for a peer, if it is in memory and within the peer's manifest credit.
+    /// Otherwise reads it.
     fn next_segment(&self, cx: &mut Context, id: ExchangeId) -> Option<Rc<Signed>> {
         let peer_reader = cx.exchanges.peer_reader(id)?;
         let (record, number, manifest_credit) =
@@ -333,8 +345,7 @@ impl Supplies {
         here
     }
 
-    /// Sends the next unit that a peer wants, if it is here; `None` if it wants none, or one that is
-    /// not here yet.
+    /// Sends the first unit of a peer's wants. `None` if it wants none.
     fn send_want(&mut self, cx: &mut Context, id: ExchangeId, values: &mut Values) -> Option<Sent> {
         let peer_reader = cx.exchanges.peer_reader(id)?;
         let (peer, want) = (peer_reader.peer, peer_reader.wants.front()?);
@@ -385,7 +396,8 @@ impl Supplies {
         sent.max(1)
     }
 
-    /// A unit that memory does not have is read, or waited for, or lost; others may go first meanwhile.
+    /// Looks for a unit that is not in memory: waits for it if it is in flight, else reads it from
+    /// the disk, else requests it. Other requests of the peer may be served meanwhile.
     fn find_unit(
         &mut self,
         cx: &mut Context,
@@ -416,7 +428,7 @@ impl Supplies {
         Some(Sent::Later)
     }
 
-    /// A peer that has all units gets the bytes that are in none, if it would have to wait for them.
+    /// Sends a peer the bytes that are in no unit yet, once it has all units before them.
     fn flow(&self, cx: &mut Context, id: ExchangeId, values: &mut Values) {
         let Some(exchange) = cx.exchanges.get(&id) else { return };
         let State::PeerReader(peer_reader) = &exchange.state else { return };
@@ -425,6 +437,7 @@ impl Supplies {
             return;
         }
         let Some(incoming) = cx.transfers.get(&fetch_id) else { return };
+        // A peer that still has segments to come gets those bytes as units.
         let told = incoming.offset_of(peer_reader.segment).is_none();
         let Some(from) = incoming.loose_from().filter(|_| told) else { return };
         let end = incoming.announced.unwrap_or(u64::MAX);
@@ -445,7 +458,8 @@ impl Supplies {
     }
 }
 
-/// The units that one read may give a peer. One whose length only the peer says is read by itself.
+/// The units that one read of the disk may fetch for a peer. A unit whose length no segment
+/// confirms is read by itself.
 fn readable(peer_reader: &PeerReader) -> Vec<(ChunkId, u32)> {
     let is_listed = |want: &&Want| !peer_reader.unlisted.contains(&want.name);
     let listed = peer_reader.wants.iter().take(READ_UNITS).take_while(is_listed);
@@ -456,7 +470,7 @@ fn readable(peer_reader: &PeerReader) -> Vec<(ChunkId, u32)> {
     units
 }
 
-/// `Cache-Status` with our member last; where that is too long, without the oldest members.
+/// `Cache-Status` with our member last. If it is too long, the oldest members are dropped.
 fn status_line(upstream: &str, own: &str) -> String {
     let all = if upstream.is_empty() { own.to_owned() } else { format!("{upstream}, {own}") };
     let mut rest = &all[..];
@@ -466,7 +480,7 @@ fn status_line(upstream: &str, own: &str) -> String {
     rest.to_owned()
 }
 
-/// What a peer is told of a failure.
+/// The outcome that tells a peer of this failure.
 pub(super) fn outcome(error: Option<FetchError>) -> Outcome {
     match error {
         Some(FetchError::Unresolved) => Outcome::Unresolved,
@@ -476,7 +490,7 @@ pub(super) fn outcome(error: Option<FetchError>) -> Outcome {
         Some(FetchError::Malformed) => Outcome::Malformed,
         Some(FetchError::NoRoute) => Outcome::Busy,
         Some(FetchError::NoHolder) => Outcome::NotCached,
-        // Of a peer no content comes.
+        // A peer's request has no content.
         Some(FetchError::Truncated | FetchError::Unsent) | None => Outcome::Truncated,
     }
 }
