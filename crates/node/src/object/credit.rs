@@ -1,5 +1,5 @@
-//! How much origins may send: a little ahead of the fastest reader, and never more than memory and disk
-//! can take.
+//! Credit for origins: each may be a little ahead of its fastest reader, and never further than
+//! memory and disk allow.
 
 use super::{AHEAD, Objects, Value};
 use crate::context::Context;
@@ -10,7 +10,7 @@ use crate::transfers::incoming::Incoming;
 use crate::transfers::transfer::Transfer;
 
 impl Objects {
-    /// Accepts so much more from an origin.
+    /// Lets the upstream send this many more bytes.
     pub fn grant(&mut self, cx: &mut Context, id: FetchId, bytes: u64) {
         if bytes > 0 {
             let waits = cx.transfers.get(&id).is_none_or(|it| it.granted <= it.received_bytes);
@@ -18,7 +18,7 @@ impl Objects {
         }
     }
 
-    /// The origin was told of so much.
+    /// The upstream was granted this many more bytes.
     pub fn handle_granted(&mut self, cx: &mut Context, id: FetchId, bytes: u64) {
         let Some(incoming) = cx.transfers.get_mut(&id).filter(|_| bytes > 0) else { return };
         incoming.granted += bytes;
@@ -27,15 +27,16 @@ impl Objects {
         }
     }
 
-    /// A body has broken off: what its origin was granted does not come.
+    /// A body has broken off: the bytes still granted to its origin will not come.
     pub fn handle_broken_off(&mut self, cx: &mut Context, id: FetchId) {
         if let Some(incoming) = cx.transfers.get_mut(&id) {
             incoming.granted = incoming.received_bytes;
         }
     }
 
-    /// Keeps the origin a little ahead of its fastest reader, as long as the disk keeps up and there
-    /// is memory. A little is always granted: what others were promised may never come.
+    /// Keeps an origin a little ahead of its fastest reader, as long as the disk keeps up and
+    /// memory is free. A minimum is always granted, because credit given to other origins may never
+    /// be used.
     pub fn grant_ahead(&mut self, cx: &mut Context, id: FetchId) {
         if cx.is_crowded() {
             self.ungranted = true;
@@ -44,6 +45,7 @@ impl Objects {
         let Some(incoming) = cx.transfers.get(&id) else { return };
         match &incoming.transfer {
             Transfer::Listing(_) | Transfer::Filling(_) => return self.want_ahead(cx, id),
+            // No reader is left: no credit until one returns.
             Transfer::Cutting(cutting) if cutting.awaits_resume && incoming.readers.is_empty() => {
                 return;
             }
@@ -51,7 +53,7 @@ impl Objects {
         }
         let readers = incoming.readers.iter();
         let positions = readers.filter_map(|reader| cx.exchanges.get(&reader.id)?.position());
-        // Where the store has failed, nothing may be forgotten before the slowest has it.
+        // If the store has failed, bytes must stay in memory until the slowest reader has them.
         let pace = if incoming.memory_only { positions.min() } else { positions.max() };
         let full_memory = cx.chunks.pinned_bytes() > cx.pinned_max();
         let ahead = if full_memory { AHEAD_MIN } else { AHEAD };
@@ -64,21 +66,21 @@ impl Objects {
         }
         let promised: u64 = cx.transfers.values().map(Incoming::promised).sum();
         let room = cx.pinned_max().saturating_sub(cx.chunks.pinned_bytes() + promised);
-        // Origins come in pieces. What the last one had beyond what was granted is held against what is
-        // granted next, and nothing would come if that were less.
+        // Origins send in whole pieces, so the last one may exceed the credit. The excess is added
+        // here: it is deducted from this grant, which otherwise might let nothing through.
         let beyond = incoming.received_bytes.saturating_sub(incoming.granted);
         self.grant(cx, id, open.min(room.max(little)) + beyond);
     }
 
-    /// What origins may send is worked out anew, whatever has happened since: nobody who waits for them says
-    /// anything more by itself.
+    /// Computes the credit of all origins anew, whatever has happened since: transfers that wait
+    /// for it will not ask by themselves.
     pub fn grant_anew(&mut self, cx: &mut Context) {
         let pursuits = &cx.pursuits;
         let ids = pursuits.keys().filter(|id| pursuits.is_at_origin(**id));
         ids.for_each(|id| cx.turns.dirty(*id));
     }
 
-    /// Goes on with transfers that waited for memory, once there is some.
+    /// Continues transfers that waited for memory, once some is free.
     pub fn grant_others(&mut self, cx: &mut Context) {
         if !self.ungranted || cx.is_crowded() {
             return;

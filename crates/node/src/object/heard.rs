@@ -1,4 +1,4 @@
-//! What neighbours' frames give for objects that come.
+//! Units of wanted objects that were overheard in neighbours' frames.
 
 use super::{Objects, Value};
 use crate::context::Context;
@@ -8,8 +8,8 @@ use crate::pursuits::Pursuit;
 use store::Provenance;
 
 impl Objects {
-    /// Segments were heard that are for others. What is found in a few is taken before the next are looked at:
-    /// the listener collects no more of what is here.
+    /// Takes in overheard segments. The results of a few are applied before the next are read, so
+    /// that the listener stops collecting units that are already held.
     pub fn handle_overheard(&mut self, cx: &mut Context, segments: &[Overheard]) {
         let aside = cx.in_flight.heard_cost();
         if let Some(ear) = &mut cx.ear {
@@ -23,7 +23,7 @@ impl Objects {
         cx.take_back();
     }
 
-    /// Takes all that the listener has found.
+    /// Applies everything that the listener has found.
     pub fn hand_on_heard(&mut self, cx: &mut Context) {
         while let Some(found) = cx.poll_heard() {
             self.hear(cx, found);
@@ -40,7 +40,8 @@ impl Objects {
             }
             Heard::Unit(name, flight, bytes) => {
                 let asked = cx.pursuits.get(&flight.fetch).and_then(Pursuit::giving);
-                // Of what has begun to come, the rest is written already.
+                // If the peer has already begun to send the unit, it has written the rest too:
+                // cancelling would save nothing.
                 if let Some((ear, asked)) = cx.ear.as_mut().zip(asked)
                     && !flight.has_begun()
                 {

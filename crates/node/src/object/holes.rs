@@ -1,5 +1,6 @@
-//! Holes in stored objects: units that eviction or decay took. A peer is asked for them by name; where no peer can
-//! give them, the origin is asked for the range. Each is held against its name before a client sees it.
+//! Holes: units missing from stored objects because they were evicted or damaged. They are
+//! requested from a peer by name; if no peer can supply them, from the origin by range. Each is
+//! checked against its name before a client gets it.
 
 use super::repair::Repairing;
 use super::{Objects, Value};
@@ -22,12 +23,13 @@ use std::rc::Rc;
 use store::Provenance;
 use wire::ChunkId;
 
-/// One request to an origin asks for so many bytes of a hole, at most, and so holds as much memory.
+/// One request to an origin covers at most this many bytes of a hole. They are held in memory.
 const HOLE_BYTES: u64 = 256 * 1024;
 
 impl Objects {
-    /// A reader has come to a unit that is not here: whether it comes, or can be asked for now; of who gives the
-    /// object, of a peer that fills holes or, for a client's reader, of the origin. The reader is woken then.
+    /// A reader needs a unit that is not held. Waits for it if it is in flight; otherwise requests
+    /// it from the object's supplier, from a peer that fills holes, or, for a client's reader, from
+    /// the origin. If none can supply it, says [`Value::Lacks`].
     pub fn find(&mut self, cx: &mut Context, reader: ExchangeId, (name, unit): (ChunkId, Unit)) {
         let source = cx.exchanges.get(&reader).and_then(Exchange::source);
         let incoming = source.and_then(Source::incoming);
@@ -38,7 +40,7 @@ impl Objects {
         }
     }
 
-    /// Turns the reader of a closed record into one of a transfer that fills its holes.
+    /// Gives the reader of a stored record a transfer that fills its holes from peers.
     fn reopen(&mut self, cx: &mut Context, id: ExchangeId) -> Option<FetchId> {
         let exchange = cx.exchanges.get(&id)?;
         let (source, unfillable) = match &exchange.state {
@@ -80,8 +82,8 @@ impl Objects {
         Some(id)
     }
 
-    /// No peer can fill the holes of a record: its readers turn to the origin. False if that is not what
-    /// the transfer was for.
+    /// No peer can fill a record's holes: its readers turn to the origin. False if this transfer
+    /// does not fill holes.
     pub fn cannot_fill(&mut self, cx: &mut Context, id: FetchId) -> bool {
         let incoming = cx.transfers.get(&id);
         let Some(Transfer::Filling(record)) = incoming.map(|it| &it.transfer) else {
@@ -96,16 +98,17 @@ impl Objects {
         true
     }
 
-    /// A reader has come to a unit that is gone: asks the origin for it. False if that cannot be done.
+    /// A reader needs a unit that is gone: requests it from the origin. False if that is not
+    /// possible.
     pub fn repair(&mut self, cx: &mut Context, reader: ExchangeId) -> bool {
         let Some(exchange) = cx.exchanges.get(&reader) else { return false };
         let State::ClientReader(client_reader) = &exchange.state else { return false };
         if exchange.ask.named.is_some() {
-            // There is no origin.
+            // A named object has no origin.
             return false;
         }
         if let Some(id) = client_reader.repair {
-            // It has used up what has come of the hole so far.
+            // The reader has used all units of the hole that have arrived so far.
             self.says(Value::Mends(reader, id));
             return true;
         }
@@ -128,7 +131,7 @@ impl Objects {
         let length: u64 = units.iter().map(|unit| u64::from(unit.length)).sum();
         let (first, ask) = (cursor.offset, exchange.ask.clone());
         let mut headers = ask.headers.clone();
-        // Other bytes than those that are missing are found out by their names in any case.
+        // Without a validator the origin may send another version: the units' names will show it.
         http::make_ranged(&mut headers, first, Some(first + length - 1), validator);
         let id = self.seek(cx, headers, Rc::new(ask), Goal::Range);
         self.repairs.insert(id, Repairing::new(reader, first, units));
@@ -136,7 +139,7 @@ impl Objects {
         true
     }
 
-    /// Notes what is asked of others for a stored object.
+    /// Sends a request for missing parts of a stored object.
     fn seek(&mut self, cx: &mut Context, headers: HeaderMap, ask: Rc<Ask>, goal: Goal) -> FetchId {
         let id = cx.ids.fetch();
         let quest = Quest { ask, headers, have: None, content: None, goal };
@@ -158,7 +161,8 @@ impl Objects {
             .collect()
     }
 
-    /// The head of an answer to a repair: it must be the very bytes of the very version.
+    /// The head of a repair's response, which must begin at the requested byte of the same version.
+    /// False if this is no repair.
     pub fn repair_head(
         &mut self,
         cx: &mut Context,
@@ -171,7 +175,7 @@ impl Objects {
         let fits =
             status == StatusCode::PARTIAL_CONTENT && ContentRange::of(headers).is_some_and(begins);
         if fits {
-            // One more, so that the end can be seen.
+            // One byte more than requested, so that the end of the response is seen.
             let bytes = repairing.wanted() + 1;
             self.grant(cx, id, bytes);
         } else {
@@ -180,13 +184,13 @@ impl Objects {
         true
     }
 
-    /// Content of a repair.
+    /// Content of a repair has arrived.
     pub fn repair_body(&mut self, cx: &mut Context, id: FetchId, bytes: &Bytes) {
         let Some(repairing) = self.repairs.get_mut(&id) else { return };
         let reader = repairing.reader;
         let Ok(units) = repairing.take(bytes) else { return self.give_up(cx, id) };
         let complete = repairing.units.is_empty();
-        // What is on its way to a reader need not be stored: where memory or the store fails, it is not.
+        // The reader gets these units in any case; they are stored only if memory and store allow.
         let stores = cx.store_works() && cx.chunks.pinned_bytes() <= cx.pinned_max();
         let mut group = Vec::new();
         for (unit, bytes) in &units {
@@ -203,7 +207,7 @@ impl Objects {
         }
     }
 
-    /// A hole cannot be mended: the client's transfer breaks off, and the record goes.
+    /// A hole cannot be repaired: the client's response breaks off, and the record is removed.
     pub fn give_up(&mut self, cx: &mut Context, id: FetchId) {
         let Some(repairing) = self.repairs.get(&id) else { return };
         let reader = repairing.reader;

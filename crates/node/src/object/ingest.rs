@@ -1,4 +1,4 @@
-//! Objects while they come from an origin: cut, named, listed, written, and at last closed.
+//! Objects that arrive from an origin: cut, named, listed, written, and finally closed.
 
 use super::{ABANDONED_MAX, Objects, Value, is_in_state};
 use crate::catalogue::Signed;
@@ -16,15 +16,17 @@ use std::rc::Rc;
 use std::time::Duration;
 use store::Provenance;
 
-/// Units that peers wait for are listed so soon after they were cut, however few they are.
+/// After this time, cut units that peers wait for are listed even if they are few.
 const LIST_AFTER: Duration = Duration::from_millis(20);
-/// Units in a segment that is closed because peers wait for it, at most: a signature for each 128 KiB.
+/// A segment closed because peers wait for it has at most this many units: one signature per 128
+/// KiB.
 const LISTED_UNITS: usize = 16;
-/// As much, in bytes, where units are of 8 KiB.
+/// The same limit in bytes, for units of 8 KiB.
 const LISTED_BYTES: u64 = 128 * 1024;
 
 impl Objects {
-    /// A file comes, of this length: it is kept like an origin's body, and gets its name at its end.
+    /// A file of this length is being published: it is stored like an origin's body, and gets its
+    /// name at its end.
     pub fn begin_file(&mut self, cx: &mut Context, id: FetchId, bytes: u64) {
         let cutting = Cutting::new(cx.config.profile, cx.sealer.clone());
         let transfer = Transfer::Cutting(Box::new(cutting));
@@ -38,7 +40,7 @@ impl Objects {
         cx.turns.dirty(id);
     }
 
-    /// Content of an object has come from its origin.
+    /// Content of an object has arrived from its origin.
     pub fn take_in(&mut self, cx: &mut Context, id: FetchId, bytes: &Bytes) {
         let Some(incoming) = cx.transfers.get_mut(&id) else { return };
         let before = incoming.received_bytes;
@@ -59,7 +61,7 @@ impl Objects {
         cx.turns.dirty(id);
     }
 
-    /// An object whose length was not announced is larger than what is stored.
+    /// An object of unannounced length has become larger than the store accepts.
     pub fn outgrow(&mut self, cx: &mut Context, id: FetchId) {
         let Some(incoming) = cx.transfers.get_mut(&id) else {
             return;
@@ -70,7 +72,7 @@ impl Objects {
         }
     }
 
-    /// A unit is whole: lists it, and has it written with its neighbours.
+    /// A unit is complete: lists it, and writes it together with its neighbours.
     pub fn keep(&mut self, cx: &mut Context, id: FetchId, unit: Fresh) {
         let Some(incoming) = cx.transfers.get_mut(&id) else {
             return;
@@ -82,12 +84,12 @@ impl Objects {
         self.enter(cx, id, unit, Provenance::Own);
     }
 
-    /// Our own manifest has one more segment.
+    /// A manifest made here has one more segment.
     fn add_segment(&mut self, cx: &mut Context, id: FetchId, segment: Rc<Segment>) {
         let Some(incoming) = cx.transfers.get_mut(&id) else {
             return;
         };
-        // What a name certifies needs no signature of ours.
+        // A published file needs no signature: its name certifies its segments.
         let signature =
             incoming.record_signature.as_ref().map(|record_signature| record_signature.signature);
         incoming.close_segment(&segment, signature);
@@ -95,8 +97,8 @@ impl Objects {
         self.says(Value::Listed(id, segment));
     }
 
-    /// Closes the open segment for peers that read along, once it is worth its signature: one unit at
-    /// first, then more and more. What is too little waits a moment.
+    /// Closes the open segment for peers that read along, once it is worth a signature: after one
+    /// unit at first, later after more. Fewer units wait a moment.
     pub fn list_for_peers(&mut self, cx: &mut Context, id: FetchId) {
         let Some(incoming) = cx.transfers.get_mut(&id) else {
             return;
@@ -105,9 +107,9 @@ impl Objects {
         let announced = incoming.announced.unwrap_or(u64::MAX);
         let Some(cutting) = incoming.cutting() else { return };
         let open = cutting.open_units();
-        // A small object is told of in one piece, so that all of it can follow unasked. So is what follows
-        // the first unit of one that fits into a segment: each message costs the air nearly as much as a
-        // packet of content.
+        // A small object is listed in one segment, so that all its units can follow it unasked. If
+        // an object fits into one segment, so is what follows its first unit: each message costs
+        // nearly as much air as a packet of content.
         let rest = announced <= UNASKED_BYTES || (announced <= LISTED_BYTES && closed > 0);
         let worth = if rest { usize::MAX } else { LISTED_UNITS.min(1 << closed.min(8)) };
         if open == 0 || !cx.is_read_by_peers(id) {
@@ -120,7 +122,7 @@ impl Objects {
         }
     }
 
-    /// Closes the open segment, and tells the peers.
+    /// Closes the open segment and sends it to peers.
     pub fn list_open(&mut self, cx: &mut Context, id: FetchId) {
         if !cx.is_read_by_peers(id) {
             return;
@@ -133,7 +135,7 @@ impl Objects {
         cx.turns.all_ready(cx.transfers.peers(id, &cx.exchanges));
     }
 
-    /// The object is whole: closes its record.
+    /// The object is complete: closes its record.
     pub fn close(&mut self, cx: &mut Context, id: FetchId) {
         let Some(cutting) = cx.transfers.get_mut(&id).and_then(Incoming::cutting) else {
             return;
@@ -170,7 +172,7 @@ impl Objects {
         cx.turns.dirty(id);
     }
 
-    /// The disk has all of a closed object: its readers go on from there.
+    /// A closed object is completely on disk: its readers continue from the store.
     pub fn settle(&mut self, cx: &mut Context, id: FetchId) {
         let Some(incoming) = cx.transfers.get_mut(&id) else {
             return;
@@ -190,7 +192,7 @@ impl Objects {
         }
     }
 
-    /// The origin ended too early: nobody takes the part for the whole (RFC 9111 §3.3).
+    /// The origin ended too early: the incomplete body must not pass for complete (RFC 9111 §3.3).
     pub fn broken(&mut self, cx: &mut Context, id: FetchId) {
         if self.cannot_fill(cx, id) {
             return;
@@ -201,7 +203,7 @@ impl Objects {
         }
     }
 
-    /// A reader has left a growing object, or has all of it.
+    /// A reader has left an object under way, or has all of it.
     pub fn unread(&mut self, cx: &mut Context, id: FetchId, reader: ExchangeId, of_peer: bool) {
         let Some(incoming) = cx.transfers.get_mut(&id) else { return };
         let received = incoming.received_bytes;
@@ -213,7 +215,7 @@ impl Objects {
             return cx.turns.dirty(id);
         }
         if !incoming.readers.is_empty() {
-            // Perhaps the others waited for this one.
+            // The others may have waited for this one.
             return cx.turns.dirty(id);
         }
         let left = incoming.announced.map(|length| length.saturating_sub(received));
@@ -221,7 +223,7 @@ impl Objects {
             self.orphan(cx, id);
             cx.turns.dirty(id);
         } else if of_peer && !incoming.memory_only {
-            // It may come back by another way, and go on (protocol: Resume).
+            // The peer may return by another route and resume (docs/protocol.md, "Resume").
             if let Some(cutting) = incoming.cutting() {
                 cutting.awaits_resume = true;
             }
@@ -231,7 +233,7 @@ impl Objects {
         }
     }
 
-    /// A transfer of which all has come from an origin ends with its last reader.
+    /// A transfer that an origin has completed ends with its last reader.
     pub fn forget_if_read(&mut self, cx: &mut Context, id: FetchId) {
         let Some(incoming) = cx.transfers.get(&id) else { return };
         if matches!(incoming.transfer, Transfer::Closed(_))

@@ -1,4 +1,5 @@
-//! Manifests that peers send: each segment is checked, kept, and tells which units may come or be asked for.
+//! Manifests from peers: each segment is checked and kept; its units may then arrive unasked or be
+//! requested.
 
 use super::{Objects, Value};
 use crate::catalogue;
@@ -17,7 +18,7 @@ use wire::peer::Request;
 use wire::{ChunkId, NodeId, PublicKey, Signature};
 
 impl Objects {
-    /// A segment of a manifest.
+    /// A segment of a manifest has arrived.
     pub fn segment(
         &mut self,
         cx: &mut Context,
@@ -34,15 +35,16 @@ impl Objects {
         };
         if contradicts(incoming, &segment) {
             return match incoming.listing().is_some_and(|listing| listing.turned) {
-                // It is the word of the one that was asked before.
+                // The length came from another peer, asked before this one: it is unknown which of
+                // them lied.
                 true => self.broken(cx, id),
                 false => cx.expel(peer, "a manifest of another length than was announced"),
             };
         }
-        // Another one that was asked meanwhile would tell the same segment again.
+        // Another peer asked meanwhile would send the same segment again.
         self.says(Value::Heed(id, (peer, request)));
         if !cx.in_flight.has(id) {
-            // Else only units show that the way is good.
+            // While units are in flight, only their arrival shows that the route works.
             cx.pursuits.found_way(id);
         }
         self.add_listed(cx, id, segment, signature);
@@ -83,7 +85,7 @@ impl Objects {
             self.outgrow(cx, id);
         }
         match self.awaits_order(cx, id, &segment) {
-            // Peers are told of it at once.
+            // Peers are told of the segment at once.
             true => cx.turns.all_ready(cx.transfers.peers(id, &cx.exchanges)),
             false => cx.turns.all_ready(cx.transfers.readers(id)),
         }
@@ -94,8 +96,8 @@ impl Objects {
         cx.turns.dirty(id);
     }
 
-    /// Whether readers of an object should want nothing for a moment: its first segment has come, and what was heard
-    /// of it may lie behind a missed head.
+    /// Whether an object's readers should wait a moment before they want units: its first segment
+    /// has arrived, and overheard units may still be found behind a missed head.
     fn awaits_order(&mut self, cx: &mut Context, id: FetchId, segment: &Segment) -> bool {
         let is_first = segment.number == 0 && segment.closing.is_none();
         let is_needed = is_first && segment.entries.iter().any(|it| cx.is_missing(&it.id));
@@ -105,6 +107,7 @@ impl Objects {
     }
 
     /// The first units of a small object follow its first segment unasked.
+    // This request asked for no unsolicited units, because they may have been overheard.
     fn expect_unsolicited(&mut self, cx: &mut Context, id: FetchId, segment: &Segment) {
         if cx.pursuits.get(&id).is_some_and(Pursuit::is_sparing) {
             let mut units = unsolicited(segment).into_iter().peekable();
@@ -132,7 +135,7 @@ impl Objects {
         }
     }
 
-    /// What comes unasked comes from a peer, too.
+    /// Unsolicited units count as coming from a peer, too.
     fn count_unsolicited(&mut self, cx: &mut Context, id: FetchId, name: &ChunkId, unit: Unit) {
         let Some(incoming) = cx.transfers.get_mut(&id) else {
             return;
@@ -150,7 +153,7 @@ impl Objects {
         }
     }
 
-    /// The manifest is whole.
+    /// The manifest is complete.
     fn listed_whole(&mut self, cx: &mut Context, id: FetchId, length: u64) {
         let Some(incoming) = cx.transfers.get_mut(&id) else { return };
         incoming.announced = Some(length);
@@ -164,7 +167,7 @@ impl Objects {
     }
 }
 
-/// Holds a segment against what is known of the object.
+/// Checks a segment against what is known of the object.
 fn check_segment(
     incoming: &Incoming,
     sealed: bool,
@@ -207,7 +210,7 @@ fn check_segment(
     Ok(segment)
 }
 
-/// Whether a manifest is of another length than was announced.
+/// Whether the manifest's length differs from the announced one.
 fn contradicts(incoming: &Incoming, segment: &Segment) -> bool {
     incoming.announced.is_some_and(|length| {
         segment.end_offset() > length
@@ -215,7 +218,7 @@ fn contradicts(incoming: &Incoming, segment: &Segment) -> bool {
     })
 }
 
-/// Whether units are smaller than the profile cuts them; the last of an object may be.
+/// Whether units are smaller than the profile allows. The last unit of an object may be.
 fn has_crumbs(segment: &Segment) -> bool {
     let last = segment.closing.is_some().then(|| segment.entries.len().saturating_sub(1));
     let small = |length| length < segment.profile.unit.minimum;

@@ -1,9 +1,11 @@
-//! Objects while they come: their heads, their manifests so far, and who reads them.
+//! Objects under way: their heads, their manifests so far, and their readers.
 //!
-//! *What this is:* the machine that owns transfers (`incoming`, which all may read): from origins, which are cut and
-//! named, from peers, which list them, and of files; and holes of stored objects. *Values in:* an object begins, who
-//! reads it and what they lack, bytes, units and segments. *Values out:* [`Value`]. *What it never does:* judge a
-//! response, or choose whom to ask. *Where to start:* `ingest.rs` for origins, `listed.rs` for peers.
+//! *What it owns:* transfers (`incoming`, which every machine may read): from origins, which are
+//! cut and named here; from peers, which send a manifest; of files being published; and repairs of
+//! stored objects. *Values in:* an object begins, which exchanges read it and what they lack,
+//! bytes, units, segments. *Values out:* [`Value`]. *What it never does:* judge a response, or
+//! choose a peer or origin to ask. *Where to start:* `ingest.rs` for origins, `listed.rs` for
+//! peers.
 
 mod credit;
 mod heard;
@@ -40,93 +42,94 @@ use store::{Change, Provenance};
 use wire::peer::{Request, Want};
 use wire::{ChunkId, Instant, NodeId, RecordId};
 
-/// An origin may be ahead of the fastest reader by this many bytes.
+/// An origin may be this many bytes ahead of the fastest reader.
 const AHEAD: u64 = 256 * 1024;
-/// An abandoned transfer goes on if at most this many bytes remain.
+/// A transfer whose readers have left continues if at most this many bytes remain.
 const ABANDONED_MAX: u64 = 1024 * 1024;
-/// Transfers that nobody waits for have so long …
+/// A transfer without readers may run for this long …
 const ORPHAN_TIMEOUT: Duration = Duration::from_secs(60);
-/// … and are so many, at most.
+/// … and at most this many of them run at a time.
 const ORPHANS_MAX: usize = 32;
 
-/// Units of a manifest, and where each stands.
+/// Units of a manifest, each with its place in the object.
 type Listed = Vec<(ChunkId, Unit)>;
 
-/// What the machine says.
+/// What this machine tells the others.
 #[derive(Debug)]
 pub enum Value {
-    /// This is to be asked of others, for the holes of a stored object.
+    /// Send this request, for the holes of a stored object.
     Seek(FetchId, Quest),
-    /// Somebody else is to be asked.
+    /// Ask another peer or the origin.
     AskNext(FetchId),
-    /// These units are wanted of who gives them.
+    /// Request these units from the supplier.
     Want(FetchId, Vec<Want>),
-    /// All that is on its way is wanted once more.
+    /// Request all units in flight once more.
     WantAgain(FetchId),
-    /// More of a manifest is welcome, up to there.
+    /// Accept the manifest up to this offset in bytes.
     ManifestCredit(FetchId, u64),
-    /// The peer may send so many bytes more that are in no unit.
+    /// The peer may send this many more loose bytes, which are in no unit.
     Credit(FetchId, u32),
-    /// The origin may send this many bytes more. True: its silence counts from now on.
+    /// The origin may send this many more bytes. True: its silence counts from now on.
     Grant(FetchId, u64, bool),
-    /// This peer was believed by that request: nobody else is listened to.
+    /// This peer's answer to that request was accepted: answers from others are ignored.
     Heed(FetchId, (NodeId, Request)),
-    /// The gateway itself is to be asked, and not who was by that request.
+    /// Ask the gateway itself instead of the peer that this request went to.
     TurnToGateway(FetchId, (NodeId, Request)),
-    /// This peer gives something.
+    /// This peer has sent something useful.
     Shows(FetchId, NodeId),
-    /// Nobody may join any more.
+    /// No other request may join this one any more.
     Retire(FetchId),
-    /// It is over, and gone.
+    /// A request has ended and is removed.
     Over(FetchId),
-    /// The object turned out to end here, for a reader.
+    /// For a reader: the object ends at this offset.
     Ends(ExchangeId, u64),
-    /// A reader goes on from the store. True: holes in it cannot be filled by peers.
+    /// A reader continues from the store. True: peers cannot fill its holes.
     Closed(ExchangeId, Rc<Record>, bool),
-    /// A reader gets no more.
+    /// A reader gets no more bytes.
     Broken(ExchangeId),
-    /// What a reader reads cannot be had: it is as if it had never been stored.
+    /// The rest of what a reader reads cannot be had: the stored record is removed.
     Unmendable(ExchangeId),
-    /// The unit that a reader has come to cannot be had.
+    /// The unit that a reader needs cannot be had.
     Lacks(ExchangeId),
-    /// A reader's closed record has a transfer again, which fills its holes.
+    /// A reader of a stored record has a transfer again, which fills holes.
     Reopened(ExchangeId, FetchId),
-    /// A reader waits for a hole that the origin is to fill by this request.
+    /// A reader waits for this request to the origin, which fills a hole.
     Mends(ExchangeId, FetchId),
-    /// These units of the hole have come for a reader. True: these were the last.
+    /// These units of a hole have arrived for a reader. True: they are the last.
     Mended(ExchangeId, Vec<(ChunkId, Bytes)>, bool),
-    /// So many bytes that a reader is to get come from a peer.
+    /// This many of the bytes that a reader will get come from a peer.
     FromPeer(ExchangeId, u64),
-    /// Of these, so many do not, for these readers, and so many were added to what was overheard.
+    /// This many of the bytes that these readers count as a peer's were overheard. The second
+    /// number: those in units that a peer completed.
     NotFromPeer(Vec<ExchangeId>, u64, u64),
-    /// The manifest of what comes has another segment.
+    /// A manifest has another segment.
     Listed(FetchId, Rc<Segment>),
-    /// The store did not take all of what comes.
+    /// The store did not take all of an object.
     Refused(FetchId),
-    /// The disk has all of it.
+    /// All of an object is on disk.
     Written(FetchId, Rc<Record>),
     /// A record was taken out of its row.
     Forgotten(RecordId),
 }
 
-/// See the module.
+/// The machine; see the module.
 #[derive(Default)]
 pub struct Objects {
-    /// Holes that are on their way from origins.
+    /// Holes that are being fetched from origins.
     repairs: Map<FetchId, Repairing>,
     /// Transfers that peers read, and when each counts as pausing.
     pauses: BTreeSet<(Instant, FetchId)>,
-    /// Transfers whose open segment of the manifest is to be closed for peers, and when.
+    /// Transfers with an open segment that will be closed for peers, and when.
     to_list: VecDeque<(Instant, FetchId)>,
     /// Transfers may be waiting for memory.
     ungranted: bool,
-    /// Transfers that nobody waited for when this was noted, and until when they may go on.
+    /// Transfers that had no reader when this was noted, and how long they may run.
     orphans: VecDeque<(Instant, FetchId)>,
     values: VecDeque<Value>,
 }
 
 impl Objects {
-    /// Gives out one value.
+    /// Takes the next value.
     pub fn poll(&mut self) -> Option<Value> {
         self.values.pop_front()
     }
@@ -144,7 +147,7 @@ impl Objects {
         ])
     }
 
-    /// Time has passed.
+    /// Handles all timers that are due.
     pub fn handle_timeout(&mut self, cx: &mut Context) {
         while let Some(id) = pop_due(&mut self.orphans, cx.now) {
             self.end_orphan(cx, id);
@@ -157,13 +160,13 @@ impl Objects {
         }
     }
 
-    /// A transfer does what there is to do.
+    /// A transfer's turn: writes, grants credit, requests units or ends, whatever is possible now.
     pub fn advance(&mut self, cx: &mut Context, id: FetchId) {
         let is_flying = cx.in_flight.has(id);
         let Some(incoming) = cx.transfers.get_mut(&id) else { return };
         let passed = incoming.pass(&cx.exchanges, &mut cx.chunks);
         if !is_flying && !incoming.is_cut() && !incoming.memory_only {
-            // When nothing more is on its way, what is collected is written.
+            // Nothing is in flight, so the collected group will not grow: write it.
             let group = incoming.flush();
             cx.append(Some(id), group);
         }
@@ -175,16 +178,16 @@ impl Objects {
         self.grant_ahead(cx, id);
     }
 
-    /// An object begins to come.
+    /// An object begins.
     pub fn begin(&mut self, cx: &mut Context, id: FetchId, incoming: Incoming) {
         cx.events.emit(|| is_in_state(id, &incoming));
         cx.transfers.insert(id, incoming);
     }
 
-    /// Somebody reads an object while it comes.
+    /// An exchange begins to read an object under way.
     pub fn join(&mut self, cx: &mut Context, id: FetchId, reader: Reader, joins: Joins) {
         let Some(incoming) = cx.transfers.get_mut(&id) else {
-            // Its last reader left just before, and it has been finished or dropped.
+            // The object's last reader had just left, and the object was finished or dropped.
             return self.says(Value::Broken(reader.id));
         };
         incoming.readers.push(reader);
@@ -204,7 +207,7 @@ impl Objects {
         }
     }
 
-    /// Content of an origin's response has come; false if it is of nothing here.
+    /// Content of an origin's response has arrived; false if it belongs to no object or repair.
     pub fn handle_body(&mut self, cx: &mut Context, id: FetchId, bytes: &Bytes) -> bool {
         let (grows, mends) = (cx.transfers.contains_key(&id), self.repairs.contains_key(&id));
         if grows {
@@ -215,7 +218,7 @@ impl Objects {
         grows || mends
     }
 
-    /// A response has ended, well or not; false if it is of nothing here.
+    /// A response has ended, completely or not; false if it belongs to no object or repair.
     pub fn handle_end(&mut self, cx: &mut Context, id: FetchId, well: bool) -> bool {
         let Some(incoming) = cx.transfers.get(&id) else {
             let mends = self.repairs.contains_key(&id);
@@ -232,13 +235,13 @@ impl Objects {
         true
     }
 
-    /// Whether nobody wants anything more of one; nothing is said of what is not here.
+    /// Whether a transfer or repair has no reader that wants more; false for unknown ones.
     pub fn is_unwanted(&self, cx: &Context, id: FetchId) -> bool {
         let incoming = cx.transfers.get(&id);
         incoming.is_some_and(|it| it.readers.is_empty()) || self.repairs.contains_key(&id)
     }
 
-    /// An object is over.
+    /// An object has ended.
     fn remove(&mut self, cx: &mut Context, id: FetchId) -> Option<Incoming> {
         let incoming = cx.transfers.remove(&id)?;
         cx.events.emit(|| has_ended(id, &incoming));
@@ -246,7 +249,7 @@ impl Objects {
         Some(incoming)
     }
 
-    /// Nothing more of one is wanted.
+    /// A transfer or repair is cancelled.
     pub fn cancel(&mut self, cx: &mut Context, id: FetchId) {
         self.repairs.remove(&id);
         if let Some(incoming) = cx.transfers.remove(&id) {
@@ -257,7 +260,7 @@ impl Objects {
         }
     }
 
-    /// A unit of an object is here, and named: has it written with its neighbours.
+    /// A unit has arrived and is named: it is written together with its neighbours.
     fn enter(&mut self, cx: &mut Context, id: FetchId, unit: Fresh, from: Provenance) {
         let full_memory = cx.chunks.pinned_bytes() > cx.pinned_max();
         let named = (unit.id, &unit.bytes);
@@ -277,12 +280,12 @@ impl Objects {
             false if parent_end => incoming.flush(),
             false => Vec::new(),
         };
-        // Neighbours are worth waiting for only while there is memory.
+        // If memory is short, the unit is written without waiting for its neighbours.
         let group = if group.is_empty() && full_memory { incoming.flush() } else { group };
         cx.append(Some(id), group);
     }
 
-    /// Lets go of all that a transfer had kept; answers who still reads.
+    /// Drops what a transfer has stored; returns the exchanges that still read it.
     fn drop_storing(&mut self, cx: &mut Context, id: FetchId, mut incoming: Incoming) -> Readers {
         let named = incoming.label.as_ref().and_then(|label| label.named);
         let published = named.is_some_and(|name| cx.published.has(&name));
@@ -293,17 +296,17 @@ impl Objects {
         let kept = incoming.in_row().is_some() && !incoming.memory_only;
         let record = incoming.record;
         if !kept && !published && !is_of_use(cx, record, incoming.label.as_ref()) {
-            // Those that wait would come behind it.
+            // Segments waiting to be written go first, or they would be written after the drop.
             cx.segments.write(&mut cx.ids, &mut cx.out);
             let drop = Change::DropSegments { record };
             cx.out.push_back(Output::Store(StoreOutput::Change(cx.ids.draw(), vec![drop])));
         }
-        // Another transfer may have met the same units, and count on their being written.
+        // Another transfer may contain the same units and rely on their being written.
         cx.append(Some(id), group);
         readers
     }
 
-    /// Nobody waits for a transfer: it may go on for a while.
+    /// A transfer has no reader: it may run for a while.
     pub fn orphan(&mut self, cx: &mut Context, id: FetchId) {
         self.orphans.retain(|(_, other)| *other != id);
         self.orphans.push_back((cx.now + ORPHAN_TIMEOUT, id));
@@ -314,10 +317,10 @@ impl Objects {
         }
     }
 
-    /// A transfer that nobody waited for has had its time; somebody may have joined it since.
+    /// The time of a transfer without readers is over; a reader may have joined since.
     fn end_orphan(&mut self, cx: &mut Context, id: FetchId) {
         let is_unread = cx.transfers.get(&id).is_none_or(|incoming| {
-            // The manifest of a listed object may be whole long before its units are here.
+            // A peer's manifest may be complete long before its units are.
             let comes = !matches!(incoming.transfer, Transfer::Closed(_));
             incoming.readers.is_empty() && comes
         });
@@ -338,14 +341,14 @@ fn has_ended(id: FetchId, incoming: &Incoming) -> Event {
     Event::TransferEnds { fetch: id, bytes: incoming.received_bytes, stored }
 }
 
-/// Whether another transfer or the catalogue has the same record, and so its segments.
+/// Whether another transfer or the catalogue needs the same record's segments.
 fn is_of_use(cx: &mut Context, record: RecordId, label: Option<&Label>) -> bool {
     let row = label.and_then(|label| cx.rows.get(&label.key));
     let is_kept = row.is_some_and(|row| row.records.iter().any(|kept| kept.id == record));
     is_kept || cx.transfers.has(record)
 }
 
-/// Takes out the first one whose time has come.
+/// Takes the first entry if it is due.
 fn pop_due(queue: &mut VecDeque<(Instant, FetchId)>, now: Instant) -> Option<FetchId> {
     let is_due = queue.front().is_some_and(|(at, _)| *at <= now);
     if is_due { queue.pop_front().map(|(_, id)| id) } else { None }

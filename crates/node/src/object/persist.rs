@@ -1,4 +1,4 @@
-//! What of objects goes to the store, and what comes of it.
+//! Writes objects to the store, and handles the results.
 
 use super::{Objects, Value};
 use crate::chunks::Appended;
@@ -11,13 +11,13 @@ use store::Location;
 use wire::{ChunkId, ObjectKey};
 
 impl Objects {
-    /// Units were written, or could not be.
+    /// Units have been written, or the store has refused them.
     pub fn appended(&mut self, cx: &mut Context, ticket: Ticket, places: Option<Vec<Location>>) {
         let appended = cx.chunks.handle_appended(ticket, places, &mut cx.out);
         let Some(Appended { fetch, bytes, refused, waited, failed }) = appended else {
             return cx.events.stale(Stale::Written);
         };
-        // Of what nobody asked for there may be too much for the disk at times, and that is no failure of it.
+        // Overheard units may exceed what the disk can take; that is no failure of the disk.
         match (fetch, refused.is_empty()) {
             (Some(_), false) => cx.store_failed(),
             (Some(_), true) if cx.trust == Trust::Doubted => {
@@ -36,16 +36,16 @@ impl Objects {
         cx.turns.dirty(id);
     }
 
-    /// The store did not take units of a transfer: it goes on without the store.
+    /// The store did not take units of a transfer: it continues in memory only.
     pub fn fail_storing(&mut self, cx: &mut Context, id: FetchId, refused: &[ChunkId]) {
         let Some(incoming) = cx.transfers.get_mut(&id) else {
-            // The transfer is over, and its record names units that will be missed.
+            // The transfer has ended, and its record names units that are missing.
             refused.iter().for_each(|id| cx.chunks.release(id));
             return;
         };
         incoming.memory_only = true;
         self.says(Value::Refused(id));
-        // Kept until every reader is past what had come by then.
+        // Units stay in memory until every reader is past the bytes that had arrived by then.
         let end = incoming.known_bytes();
         incoming.unstored.extend(refused.iter().map(|id| (end, *id)));
         let group = incoming.flush();
@@ -60,7 +60,7 @@ impl Objects {
         cx.turns.dirty(id);
     }
 
-    /// The catalogue has taken changes, or could not; false if they are of no object that comes.
+    /// The catalogue has made changes, or failed to; false if they belong to no object under way.
     pub fn handle_changed(&mut self, cx: &mut Context, ticket: Ticket, done: bool) -> bool {
         let Some(segments) = cx.segments.handle_changed(ticket) else { return false };
         for (id, number) in segments {

@@ -1,4 +1,4 @@
-//! What readers here want of an object that a peer lists: a window of units ahead of each, in batches.
+//! Requests units of a peer's object ahead of each reader: a window, in batches.
 
 use super::{ABANDONED_MAX, AHEAD, Listed, Objects, Value};
 use crate::chunks::Unit;
@@ -9,24 +9,25 @@ use crate::transfers::reader::Reader;
 use wire::ChunkId;
 use wire::peer::Want;
 
-/// Units are wanted in batches of so many bytes, at least, while others are on their way.
+/// While other units are in flight, new ones are requested in batches of at least this many bytes.
 const BATCH: u64 = AHEAD / 2;
 
-/// Units are looked at so far ahead of a reader, in bytes of the object: where most are here, few are missing.
+/// A reader looks at most this many bytes ahead. It may look further than the window, because units
+/// already held do not fill it.
 const REACH: u64 = OVERHEARD_PART as u64 * AHEAD;
 
-/// What a reader may want of an object.
+/// The range of an object in which a reader may want units.
 struct Window {
-    /// From where on, in bytes of the object.
+    /// Where it begins, in bytes of the object.
     from: u64,
-    /// Up to where.
+    /// Where it ends, in bytes of the object.
     to: u64,
-    /// How much may be asked of a peer, in weight of units.
+    /// How much may be requested from a peer, in weighted bytes.
     open: u64,
 }
 
 impl Objects {
-    /// Wants what a reader needs next and is not here.
+    /// Requests the units that a reader needs next and that are not held.
     pub fn want_for(&mut self, cx: &mut Context, fetch: FetchId, id: ExchangeId) {
         let Some(Window { mut from, to, mut open }) = self.window(cx, fetch, id) else {
             return self.extend_manifest_credit_for(cx, fetch, id, MANIFEST_CREDIT / 4);
@@ -64,8 +65,9 @@ impl Objects {
         self.extend_manifest_credit(cx, fetch, from + MANIFEST_CREDIT, MANIFEST_CREDIT / 4);
     }
 
-    /// What of an object a reader may want now; nothing if it is not worth it yet. Units that are here do not count: a
-    /// window that they filled would let only a little come in each round trip.
+    /// The range in which a reader may want units now; `None` if too little to be worth a message.
+    /// Units already held do not count: a window full of them would let little through per round
+    /// trip.
     fn window(&mut self, cx: &mut Context, fetch: FetchId, id: ExchangeId) -> Option<Window> {
         let (position, end) = cx.exchanges.get(&id)?.reads()?;
         let is_crowded = cx.is_crowded();
@@ -89,7 +91,7 @@ impl Objects {
         (worth && to > from && open > 0).then_some(Window { from, to, open })
     }
 
-    /// A reader counts a unit that is on its way, or has just come, as a peer's.
+    /// Counts a unit, in flight or just arrived, as coming from a peer for this reader.
     pub fn count_from_peer(
         &mut self,
         cx: &mut Context,
@@ -101,7 +103,7 @@ impl Objects {
         cx.in_flight.count_for(name, reader);
     }
 
-    /// Asks the peer of a transfer for units; if there is none now, the next one is asked.
+    /// Requests units from a transfer's peer, or from the next one if it has none now.
     pub fn want(&mut self, cx: &mut Context, id: FetchId, units: Listed) {
         let Some(incoming) = cx.transfers.get_mut(&id).filter(|_| !units.is_empty()) else {
             return;
@@ -129,8 +131,9 @@ impl Objects {
         }
     }
 
-    /// Nothing is to be wanted for a reader now, but what it has passed makes more of the manifest welcome:
-    /// where memory was full, units were wanted one by one, as it came to them. The router that cuts waits for this.
+    /// No units are requested for a reader now, but it has advanced, so more of the manifest can be
+    /// accepted. Where memory was full, units were requested one at a time as the reader came to
+    /// them, and the router that cuts the object waits for this credit.
     fn extend_manifest_credit_for(
         &mut self,
         cx: &mut Context,
@@ -145,8 +148,8 @@ impl Objects {
         self.extend_manifest_credit(cx, fetch, manifest_credit, worth);
     }
 
-    /// More of a transfer's manifest is welcome; it is said if it is worth a message, being more by so many
-    /// bytes than was said before.
+    /// Accepts more of a transfer's manifest. It is announced only if it exceeds the last
+    /// announcement by more than `worth` bytes.
     pub fn extend_manifest_credit(
         &mut self,
         cx: &mut Context,
@@ -162,7 +165,7 @@ impl Objects {
         }
     }
 
-    /// Wants of a peer that are not here go on to the next one, all at once.
+    /// Forwards a peer's wants of units not held here to the next peer, all at once.
     pub fn forward(&mut self, cx: &mut Context, id: ExchangeId, fetch: FetchId, wants: &[Want]) {
         let Some(incoming) = cx.transfers.get(&fetch).filter(|it| !it.is_cut()) else { return };
         let missing =
@@ -175,8 +178,8 @@ impl Objects {
         }
     }
 
-    /// Nothing of a transfer has come for a while: what its readers want and welcome is looked at anew, and said
-    /// even if it is little.
+    /// Nothing of a transfer has arrived for a while: repeats what its readers want and accept,
+    /// however little it is.
     pub fn want_anew(&mut self, cx: &mut Context, id: FetchId) {
         let Some(incoming) = cx.transfers.get_mut(&id) else {
             return;
@@ -187,8 +190,8 @@ impl Objects {
         }
     }
 
-    /// Has somebody woken when a unit is here, and wants it if nobody did; false if it cannot be had
-    /// from a peer.
+    /// Wakes a reader when a unit arrives, and requests the unit if it is not in flight. False if
+    /// no peer can supply it.
     pub fn await_unit(
         &mut self,
         cx: &mut Context,
@@ -204,7 +207,7 @@ impl Objects {
             }
             self.want(cx, fetch, vec![(name, unit)]);
             if !cx.in_flight.contains(&name) && cx.chunks.holds(&name) {
-                // It had come before.
+                // The unit had arrived before it was wanted.
                 cx.turns.ready(waiter);
                 return true;
             }
@@ -212,7 +215,7 @@ impl Objects {
         cx.in_flight.wait_for(&name, waiter)
     }
 
-    /// Readers want more, if there is memory and none waits for the order of what was heard.
+    /// Requests more for all readers, unless the order of overheard units is being awaited.
     pub fn want_ahead(&mut self, cx: &mut Context, id: FetchId) {
         if cx.ear.as_ref().is_some_and(|ear| ear.is_awaiting(id)) {
             return;
@@ -225,7 +228,7 @@ impl Objects {
         }
     }
 
-    /// Nobody reads any more, but little remains: all of it is wanted.
+    /// The last reader has left, but little remains: requests all of it.
     pub fn want_rest(&mut self, cx: &mut Context, id: FetchId) {
         let Some(incoming) = cx.transfers.get_mut(&id) else { return };
         let known = incoming.frontier();

@@ -1,4 +1,4 @@
-//! A hole of a stored object, on its way from the origin for one reader.
+//! A hole in a stored object, being fetched from the origin for one reader.
 
 use crate::input::ExchangeId;
 use bytes::Bytes;
@@ -6,14 +6,14 @@ use content::Entry;
 use std::collections::VecDeque;
 use wire::ChunkId;
 
-/// Units that are missing from a stored object, side by side, on their way from the origin.
+/// Consecutive units missing from a stored object, being fetched from the origin.
 #[derive(Debug)]
 pub struct Repairing {
-    /// Who waits for them.
+    /// The reader that waits for them.
     pub reader: ExchangeId,
-    /// Where the first begins in the object.
+    /// The offset of the first unit in the object.
     pub first: u64,
-    /// Those that are still to come, as the manifest lists them.
+    /// Units still to come, as the manifest lists them.
     pub units: VecDeque<Entry>,
     tail: Vec<u8>,
 }
@@ -27,13 +27,13 @@ impl Repairing {
         Self { reader, first, units, tail: Vec::new() }
     }
 
-    /// Bytes that are still to come.
+    /// Bytes still to come.
     pub fn wanted(&self) -> u64 {
         self.units.iter().map(|unit| u64::from(unit.length)).sum::<u64>() - self.tail.len() as u64
     }
 
-    /// Takes in content, and gives out the units that it completes as they are kept: sealed anew where they
-    /// were sealed, and each held against its name.
+    /// Takes content and returns the units that it completes, in the form in which they are stored:
+    /// sealed again if they were sealed, each checked against its name.
     pub fn take(&mut self, bytes: &[u8]) -> Result<Vec<(ChunkId, Bytes)>, OtherBytes> {
         self.tail.extend_from_slice(bytes);
         let (mut whole, mut used) = (Vec::new(), 0);

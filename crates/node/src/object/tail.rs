@@ -1,8 +1,9 @@
-//! Bodies that pause: what is in no unit yet is given to peers as it is, so that nobody waits for a
-//! boundary (protocol: A body that pauses). Here is who gets such bytes; `client` gives them.
+//! Bodies that pause inside a unit. Peers get the bytes that are in no unit yet as they are, so
+//! that no client waits for the unit's end (docs/protocol.md, "A body that pauses"). This file
+//! decides who gets such loose bytes; `client` sends them.
 //!
-//! Who dialled the origin goes on cutting and keeps the object; those behind get bytes that they do not
-//! keep.
+//! The router that dialled the origin continues to cut and stores the object. Routers behind it get
+//! bytes that they do not store.
 
 use super::{Objects, Value};
 use crate::context::Context;
@@ -15,17 +16,18 @@ use std::time::Duration;
 use wire::NodeId;
 use wire::peer::Request;
 
-/// A body whose end nobody knows pauses if nothing of it comes for so long: it may be a stream, and somebody
-/// waits for each word of it.
+/// A body of unknown length pauses if nothing arrives for this time: it may be a stream whose
+/// client waits for each word.
 const PAUSE: Duration = Duration::from_millis(200);
-/// A body of known length is a download: a lost packet on the uplink, or a satellite's first round trips,
-/// must not keep the routers on its way from keeping it.
+/// A body of known length is a download. A lost packet on the uplink, or a satellite's first round
+/// trips, must not prevent the routers on its path from storing it.
 const DOWNLOAD_PAUSE: Duration = Duration::from_secs(2);
-/// Bytes in no unit that may be on their way or kept for the slowest reader.
+/// Loose bytes that may be in flight or kept for the slowest reader.
 const LOOSE_MAX: u32 = 64 * 1024;
 
 impl Objects {
-    /// Something of a body has come: from now on its pause counts, if peers read it.
+    /// Content has arrived, or credit was granted: restarts the timer for a pause, if peers read
+    /// the body.
     pub fn watch(&mut self, cx: &mut Context, id: FetchId) {
         let read_by_peers = cx.is_read_by_peers(id);
         let Some(incoming) = cx.transfers.get_mut(&id) else {
@@ -45,10 +47,10 @@ impl Objects {
         }
     }
 
-    /// Nothing of a body has come for a while.
+    /// Nothing of a body has arrived for a while.
     pub fn paused(&mut self, cx: &mut Context, id: FetchId) {
         let Some(incoming) = cx.transfers.get_mut(&id) else { return };
-        // An origin that waits for us does not pause.
+        // An origin without credit waits for this node, and does not pause.
         let owes = incoming.granted > incoming.received_bytes;
         incoming.pause_at = None;
         if let Some(cutting) = incoming.cutting() {
@@ -58,7 +60,7 @@ impl Objects {
         cx.turns.all_ready(cx.transfers.readers(id));
     }
 
-    /// A peer gives bytes that are in no unit: the object is not kept here.
+    /// A peer sends loose bytes: the object is not stored here.
     pub fn loose_bytes(
         &mut self,
         cx: &mut Context,
@@ -71,6 +73,7 @@ impl Objects {
             return cx.expel(peer, "bytes that the object's name does not certify");
         }
         if !cx.takes_unsigned(id, peer) {
+            // Without a signature such bytes count only from a configured gateway (decision 0023).
             return self.says(Value::TurnToGateway(id, (peer, request)));
         }
         self.says(Value::Retire(id));

@@ -1,4 +1,5 @@
-//! Units of objects that come from peers, or were overheard, and what becomes of an object that a peer lists.
+//! Units of objects that arrive from peers or were overheard, and how an object from a peer's
+//! manifest ends.
 
 use super::{ABANDONED_MAX, Objects, Value};
 use crate::chunks::{Flight, Unit};
@@ -16,14 +17,14 @@ use store::Provenance;
 use wire::peer::ChunkHead;
 use wire::{ChunkId, NodeId};
 
-/// Units that a peer does not have and that are remembered for one transfer, at most.
+/// For one transfer, at most this many units that a peer does not have are remembered.
 const LOST_MAX: usize = 4096;
 
 impl Objects {
-    /// The peer that we turned to knows the transfer: what was on its way is wanted of it.
+    /// The peer asked last knows the record: units in flight are requested from it.
     pub fn goes_on(&mut self, cx: &mut Context, id: FetchId) {
         if !cx.in_flight.has(id) {
-            // Else only what comes shows that the way is good.
+            // While units are in flight, only their arrival shows that the route works.
             cx.pursuits.found_way(id);
         }
         if let Some(incoming) = cx.transfers.get_mut(&id).filter(|it| !it.is_cut()) {
@@ -36,17 +37,17 @@ impl Objects {
         cx.turns.all_ready(cx.transfers.readers(id));
     }
 
-    /// Who gave an object is gone: it goes on by another way; if nothing of it is on its way, what is here is kept
-    /// first.
+    /// An object's supplier is lost: another is asked. If all of it is listed and nothing is in
+    /// flight, what is held is stored instead.
     pub fn supplier_lost(&mut self, cx: &mut Context, id: FetchId) {
         let Some(incoming) = cx.transfers.get_mut(&id) else {
             return;
         };
         if let Some(listing) = incoming.listing() {
-            // The next one that is asked lists more of it, or begins its bytes elsewhere.
+            // The next supplier may list more of the object, or begin its loose bytes elsewhere.
             listing.tail = Tail::default();
         }
-        // What one does not have another may.
+        // Units that one peer lacks another may have.
         incoming.lost.clear();
         let whole = incoming.whole().cloned();
         cx.in_flight.drop_parts(id);
@@ -56,7 +57,7 @@ impl Objects {
         }
     }
 
-    /// Bytes of a unit have come.
+    /// Bytes of a unit have arrived.
     pub fn unit_part(&mut self, cx: &mut Context, peer: NodeId, head: ChunkHead, bytes: Bytes) {
         cx.report.peer_units_in_bytes += bytes.len() as u64;
         self.unit_bytes(cx, peer, &head.name, head.total, head.offset, bytes);
@@ -73,10 +74,10 @@ impl Objects {
     ) {
         if !cx.in_flight.contains(name) {
             if cx.chunks.holds(name) {
-                // It has come another way meanwhile.
+                // The unit has arrived from another source meanwhile.
                 return cx.events.stale(Stale::Chunk);
             }
-            // It may have overtaken the manifest, which comes by another connection.
+            // The unit may have overtaken the manifest, which comes by another connection.
             let whole = bytes.len() as u32 == total;
             return match whole && content::name(&bytes) == *name {
                 true => cx.in_flight.early.keep(*name, bytes),
@@ -88,12 +89,14 @@ impl Objects {
         let giving = of.and_then(|id| cx.pursuits.get(&id)?.giving());
         let asked = giving.is_some_and(|(supplier, _)| supplier == peer);
         if !asked && (bytes.len() as u32) < total {
-            // Parts are joined only if they come from one.
+            // Parts are joined only if they come from one peer.
             return cx.events.stale(Stale::Chunk);
         }
         let arrived = cx.in_flight.arrive(name, total, offset, bytes);
         let Some((flight, whole)) = arrived else { return };
         if content::name(&whole) != *name {
+            // Some of its bytes were overheard: they may be the false ones, so the peer is not
+            // blamed.
             if flight.heard_bytes() > 0 {
                 let Some(ear) = &mut cx.ear else { return };
                 ear.misheard(cx.now, &mut cx.in_flight, *name, flight);
@@ -115,7 +118,7 @@ impl Objects {
         self.unit_is_here(cx, *name, flight, whole, Provenance::Own);
     }
 
-    /// A unit that was on its way is here, and true.
+    /// A unit in flight has arrived and is verified.
     pub fn unit_is_here(
         &mut self,
         cx: &mut Context,
@@ -138,7 +141,7 @@ impl Objects {
         cx.turns.dirty(id);
     }
 
-    /// A unit that is wanted has come before, and is true.
+    /// A wanted unit had already arrived unsolicited, and is verified.
     pub fn came_early(&mut self, cx: &mut Context, name: ChunkId, bytes: Bytes) {
         let flight = cx.in_flight.remove(&name);
         if let Some(flight) = flight {
@@ -169,8 +172,8 @@ impl Objects {
         cx.turns.dirty(id);
     }
 
-    /// All that a followed object's readers here want has come: they go on from the store. Peers may
-    /// want more.
+    /// A peer's object ends once its readers here have requested all they need and nothing is in
+    /// flight: they continue from the store. Readers of peers may want more.
     pub fn settle_listed(&mut self, cx: &mut Context, id: FetchId, record: Rc<Record>) {
         let flying = cx.in_flight.has(id);
         let Some(incoming) = cx.transfers.get(&id) else { return };
@@ -184,7 +187,7 @@ impl Objects {
         }
     }
 
-    /// The last reader has left an object that a peer lists, or one of them.
+    /// A reader has left a peer's object.
     pub fn unread_listed(&mut self, cx: &mut Context, id: FetchId) {
         let Some(incoming) = cx.transfers.get_mut(&id) else { return };
         let received = incoming.received_bytes;
@@ -200,7 +203,7 @@ impl Objects {
             && cx.pursuits.get(&id).is_some_and(Pursuit::is_answered);
         let whole = incoming.whole().cloned().filter(|_| !cx.in_flight.has(id));
         match whole {
-            // It is kept if more came of it than its head.
+            // The object is stored if more than its head has arrived.
             Some(record)
                 if cx.begins_here(&record) && !(little && here && received < record.length) =>
             {
@@ -215,7 +218,7 @@ impl Objects {
         }
     }
 
-    /// A followed object is as complete as it will be: its record is kept.
+    /// A peer's object is as complete as it will be: its record is stored.
     pub fn finish_listed(&mut self, cx: &mut Context, id: FetchId, record: &Rc<Record>) {
         let Some(mut incoming) = self.remove(cx, id) else { return };
         let label = incoming.label.clone();
