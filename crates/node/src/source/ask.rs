@@ -1,4 +1,4 @@
-//! Asking: a peer, which may have to be dialled, or the origin.
+//! Sends a request: to a peer, which may have to be dialled first, or to the origin.
 
 use super::select::{Answer, Said};
 use super::{LOOK_EVERY, Source, Value};
@@ -25,7 +25,7 @@ impl Source {
         }
     }
 
-    /// The scheme finds out whom to ask.
+    /// Lets the scheme find out which peer to ask.
     fn find_out(&mut self, cx: &mut Context, id: FetchId) {
         let Some((mesh, pursuit)) = cx.mesh.as_ref().zip(cx.pursuits.get_mut(&id)) else {
             return;
@@ -38,13 +38,13 @@ impl Source {
         self.hear_select(cx);
     }
 
-    /// A datagram has come.
+    /// A datagram for the scheme has arrived.
     pub fn handle_datagram(&mut self, cx: &mut Context, from: SocketAddr, bytes: &[u8]) {
         self.select.handle_datagram(cx.now, from, bytes);
         self.hear_select(cx);
     }
 
-    /// Time has passed.
+    /// Handles the scheme's timer, if it is due.
     pub fn handle_timeout(&mut self, cx: &mut Context) {
         if self.select.poll_timeout().is_some_and(|at| at <= cx.now) {
             self.select.handle_timeout(cx.now);
@@ -118,7 +118,7 @@ impl Source {
         self.look_at.get_or_insert(cx.now + LOOK_EVERY);
     }
 
-    /// No peer can be asked: the origin is, where that makes sense.
+    /// No peer can be asked: asks the origin, if its answer can be used.
     pub(super) fn ask_origin(&mut self, cx: &mut Context, id: FetchId) {
         let Some(vouches) = cx.pursuits.get(&id).map(|it| it.is_vouched_for(cx)) else { return };
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
@@ -127,7 +127,7 @@ impl Source {
         }
         if pursuit.quest.ask.named.is_some() && !pursuit.quest.goal.is_object() {
             return match pursuit.previous.take() {
-                // The one asked first may only be slow.
+                // The peer asked first may only be slow.
                 Some((peer, request)) => pursuit.via = Upstream::Peer(peer, request),
                 None => self.ends(id, Err(FetchError::NoHolder)),
             };
@@ -137,8 +137,10 @@ impl Source {
         }
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         if pursuit.quest.goal.is_object() {
-            // Two versions are never spliced: it has to be the same transfer, by another way.
-            cx.events.emit(|| Event::Source { fetch: id, of: SourceKind::None });
+            // Two versions must not be spliced: the same transfer has to continue by another route.
+            if pursuit.via != Upstream::Nobody || pursuit.lost_route_at.is_none() {
+                cx.events.emit(|| Event::Source { fetch: id, of: SourceKind::None });
+            }
             pursuit.via = Upstream::Nobody;
             pursuit.lost_route_at.get_or_insert(cx.now);
             pursuit.tried.clear();
@@ -150,7 +152,7 @@ impl Source {
         }
     }
 
-    /// Asks the origin itself.
+    /// Sends the request to the origin.
     pub fn dial_origin(&mut self, cx: &mut Context, id: FetchId) {
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         pursuit.via = Upstream::Origin;
@@ -159,30 +161,32 @@ impl Source {
         cx.out.push_back(Output::Origin(OriginOutput::Fetch(id, Box::new(request))));
     }
 
-    /// A peer that was dialled is there: what waits for it is asked of it.
+    /// A peer that was dialled has connected: the requests that waited for it are sent.
     pub fn peer_is_up(&mut self, cx: &mut Context, peer: NodeId, address: SocketAddr) {
         let Some(mesh) = &mut cx.mesh else { return };
         mesh.routes.found(address.ip());
-        // A peer that is dialled will be asked: a lost SYN, for which TCP waits a second, is better lost now.
+        // A peer that was dialled will be asked soon. Opening the data connection now gets a lost
+        // SYN, for which TCP waits a second, over with early.
         mesh.peers.open_data(cx.now, peer);
         for id in self.dialled(cx, address) {
             self.ask_next(cx, id);
         }
     }
 
-    /// Nobody is a peer at an address that was dialled.
+    /// No peer answered at an address that was dialled.
     pub fn no_peer(&mut self, cx: &mut Context, address: SocketAddr) {
         let waited = self.found_nobody(cx, address);
         let Some(mesh) = &mut cx.mesh else { return };
         if !waited && hints::found_nobody(cx.now, mesh, address.ip()) {
-            // It was only to be met, and may just be starting.
+            // The address was dialled only to meet a neighbour, which may still be starting.
             mesh.routes.missed(cx.now);
         } else {
             mesh.routes.pass_over(cx.now, address.ip());
         }
     }
 
-    /// Nobody was met at an address: those that wait for it ask somebody else. False if none does.
+    /// No peer answered at an address: the requests that waited for it go elsewhere. False if there
+    /// were none.
     fn found_nobody(&mut self, cx: &mut Context, address: SocketAddr) -> bool {
         let waiting = self.dialled(cx, address);
         for id in &waiting {
@@ -194,7 +198,7 @@ impl Source {
         !waiting.is_empty()
     }
 
-    /// Who waits for an address that was dialled, and for no other meanwhile.
+    /// The requests that wait for this dialled address, and not for another by now.
     fn dialled(&mut self, cx: &Context, address: SocketAddr) -> Vec<FetchId> {
         let mut waiting = self.dialling.remove(&address).unwrap_or_default();
         waiting.sort_unstable();
@@ -210,7 +214,7 @@ impl Source {
 }
 
 impl Pursuit {
-    /// What an origin is asked, with these fields.
+    /// The request to the origin, with these header fields.
     pub(super) fn origin_request(&self, headers: HeaderMap) -> output::Fetch {
         output::Fetch { exchange: self.quest.content, ..self.quest.ask.bare_request(headers) }
     }
@@ -240,7 +244,7 @@ impl Pursuit {
             manifest_credit,
             credit: CREDIT,
             uri: self.quest.ask.target.to_string(),
-            // `Host` is not among them: the URI has it.
+            // `Host` is not among the fields: the URI contains it.
             fields: fields(&self.quest.headers),
         }
     }

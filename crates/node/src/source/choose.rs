@@ -1,4 +1,4 @@
-//! Who is the right one to be asked next.
+//! Chooses the peer to ask next.
 
 use super::Source;
 use super::select::{Answer, Query, Select};
@@ -11,18 +11,19 @@ use crate::request::{Ask, Asker, FIELDS_MAX};
 use std::net::IpAddr;
 use wire::{Oid, peer};
 
-/// So is a longer path.
+/// The longest path that a request to a peer may have, in bytes.
 const URI_MAX: usize = 8 * 1024;
 
 impl Source {
-    /// Whether there is a peer that could be asked and was not.
+    /// Whether there is a peer that could be asked and has not been.
     pub(super) fn may_ask_another(&self, cx: &Context, id: FetchId) -> bool {
         let pursuit = cx.pursuits.get(&id);
         pursuit.is_some_and(|pursuit| pursuit.choose(cx, id, &*self.select) != Answer::Nobody)
     }
 
-    /// How many transfers wait for the same peer, this one among them: each that goes elsewhere is more
-    /// load there, so the more they are, the longer they wait. One, where the route leads elsewhere anyway.
+    /// How many transfers wait for this transfer's peer, including it. Each one that moves is load
+    /// elsewhere, so the more there are, the longer they wait (decision 0014). One if the route
+    /// leads elsewhere by now.
     pub(super) fn asked_beside(&self, cx: &Context, id: FetchId, pursuit: &Pursuit) -> u32 {
         let Some((mesh, supplier)) = cx.mesh.as_ref().zip(pursuit.supplier()) else { return 1 };
         let first = pursuit.scheme_says(mesh, id, &*self.select, &|_| true);
@@ -34,8 +35,8 @@ impl Source {
 }
 
 impl Pursuit {
-    /// Whether what we would dial for is of use to who asked: where gateways are named, peers believe
-    /// nobody else.
+    /// Whether a response that this node gets from the origin can be used: where gateways are
+    /// configured, peers trust only them.
     pub(super) fn is_vouched_for(&self, cx: &Context) -> bool {
         let Some(mesh) = &cx.mesh else { return true };
         let for_peer = matches!(self.quest.ask.asker, Asker::Peer(..));
@@ -43,14 +44,14 @@ impl Pursuit {
         !for_peer || (!takes_up && mesh.believes(&mesh.peers.own_key()))
     }
 
-    /// Whether the origin can be asked while a peer may still answer: not once a head has come, since two
-    /// versions are never spliced.
+    /// Whether the origin may be asked while a peer may still answer. Not once a head has arrived:
+    /// two versions must not be spliced.
     pub(super) fn may_race_origin(&self, cx: &Context) -> bool {
         let asks = self.quest.goal == Goal::Head;
         asks && !self.origin_raced && !self.is_named() && self.is_vouched_for(cx)
     }
 
-    /// Whom to ask now: what holds under every scheme, and then what the scheme says.
+    /// The peer to ask now: first the rules that hold under every scheme, then the scheme's choice.
     pub(super) fn choose(&self, cx: &Context, id: FetchId, select: &dyn Select) -> Answer {
         let Some(mesh) = &cx.mesh else { return Answer::Nobody };
         let ask = &self.quest.ask;
@@ -59,6 +60,8 @@ impl Pursuit {
         let may = |address| self.may_ask(mesh, address);
         let first = |address| may(address) && !mesh.routes.is_passed_over(cx.now, address);
         let holder = ask.named.and_then(|name| holder(mesh, &name, first));
+        // A request that must not leave this site, or whose origin is inside the mesh, goes
+        // straight to the origin.
         let stays = ask.named.is_none() && (kept || self.is_direct(cx));
         match holder {
             _ if wide => return Answer::Nobody,
@@ -69,14 +72,16 @@ impl Pursuit {
         let resumes =
             ask.asker == Asker::Client && self.quest.goal.is_object() && ask.named.is_none();
         match self.scheme_says(mesh, id, select, &first) {
-            // The origin is of no use to it: one that did not answer lately may do so again. A peer that asks
-            // may have a way of its own, and waits itself.
+            // The client cannot use the origin any more, so a peer that did not answer lately is
+            // tried again (decision 0018). A peer's request is not: that peer may have another
+            // route.
             Answer::Nobody if resumes => self.scheme_says(mesh, id, select, &may),
             answer => answer,
         }
     }
 
-    /// What the scheme says. It is not asked of what goes straight to the gateway: that ends circles.
+    /// The scheme's choice. A request for the gateway itself does not use the scheme: that breaks
+    /// loops.
     fn scheme_says(
         &self,
         mesh: &Mesh,
@@ -90,7 +95,7 @@ impl Pursuit {
         select.choose(&self.query(mesh, id, may))
     }
 
-    /// What a scheme is asked.
+    /// The question for the scheme.
     pub(super) fn query<'a>(
         &self,
         mesh: &Mesh,
@@ -104,18 +109,19 @@ impl Pursuit {
         Query { id, key: self.quest.ask.key, per_hop, ways: mesh.routes.ways(), may }
     }
 
-    /// Whether a node has not been asked in vain, and does not wait for us itself.
+    /// Whether a node has not been tried yet, and does not wait for this request itself.
     pub(super) fn may_ask(&self, mesh: &Mesh, address: IpAddr) -> bool {
         let visited = |peer| self.quest.ask.trail.visited.contains(&peer);
         !self.tried.contains(&address) && !mesh.peers.at(address).is_some_and(visited)
     }
 
-    /// Whether each hop is to look, keep and forward: it is a flag of the request, not another transfer.
+    /// Whether each hop is to look up, store and forward the response. This is a flag of the
+    /// request.
     pub(super) fn is_per_hop(&self, mesh: &Mesh) -> bool {
         is_per_hop(&self.quest.ask, mesh) && !self.to_gateway
     }
 
-    /// Whether an origin is in the mesh itself, or the request cannot be told to a peer.
+    /// Whether the origin is inside the mesh, or the request is too long for a peer.
     fn is_direct(&self, cx: &Context) -> bool {
         let target = &self.quest.ask.target;
         let within = |address: IpAddr| cx.config.access.is_direct(address);
@@ -129,7 +135,7 @@ impl Pursuit {
     }
 }
 
-/// Whether a request wishes that each hop looks, keeps and forwards.
+/// Whether each hop is to look up, store and forward the response to a request.
 pub fn is_per_hop(ask: &Ask, mesh: &Mesh) -> bool {
     match ask.asker {
         Asker::Client => mesh.per_hop(),
@@ -137,7 +143,7 @@ pub fn is_per_hop(ask: &Ask, mesh: &Mesh) -> bool {
     }
 }
 
-/// Who says that it leads to a named object.
+/// The address of a peer that has announced a named object.
 fn holder(mesh: &Mesh, name: &Oid, may: impl Fn(IpAddr) -> bool) -> Option<IpAddr> {
     let holders = mesh.holders.of(name);
     holders.iter().filter_map(|peer| mesh.peers.address(*peer)).find(|address| may(*address))

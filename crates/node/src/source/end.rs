@@ -1,4 +1,5 @@
-//! When somebody who was asked answers, ends or is gone: who is listened to, and who is asked next.
+//! What happens when an upstream answers, ends or disconnects: which answer is accepted, and who is
+//! asked next.
 
 use super::{Source, Value};
 use crate::access::Forbidden;
@@ -12,7 +13,7 @@ use wire::NodeId;
 use wire::peer::{Message, Outcome, Request};
 
 impl Source {
-    /// Nothing more is wanted of a transfer, by any way.
+    /// Ends all requests of a transfer.
     pub fn end(&mut self, cx: &mut Context, id: FetchId) {
         let Some(pursuit) = cx.pursuits.remove(&id) else { return };
         self.select.end(id);
@@ -25,7 +26,7 @@ impl Source {
         }
     }
 
-    /// As [`end`](Self::end), and an origin that is asked is told.
+    /// Like [`end`](Self::end), and also cancels the request to the origin.
     pub fn cancel(&mut self, cx: &mut Context, id: FetchId) {
         let pursuit = cx.pursuits.get(&id).filter(|pursuit| pursuit.via == Upstream::Origin);
         if let Some(line) = pursuit.and_then(|pursuit| pursuit.line(id)) {
@@ -34,13 +35,13 @@ impl Source {
         self.end(cx, id);
     }
 
-    /// Nothing more is wanted of a request of ours.
+    /// Cancels one request to a peer.
     pub(super) fn withdraw(&mut self, cx: &mut Context, (peer, request): (NodeId, Request)) {
         self.asks.remove(&(peer, request));
         cx.say(peer, Message::Cancel(request));
     }
 
-    /// What was asked is gone, or of no use: it goes on by another way.
+    /// The upstream is lost or useless: another is asked.
     pub fn lose_way(&mut self, cx: &mut Context, id: FetchId) {
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         let asked = pursuit.request();
@@ -59,19 +60,19 @@ impl Source {
                 self.values.push_back(Value::Lost(id));
             }
             Goal::Head => self.ask_next(cx, id),
-            // Opaque bodies do not resume.
+            // A response that is only passed on cannot be resumed.
             Goal::Pass | Goal::Range => self.ends(id, Err(FetchError::Truncated)),
         }
     }
 
-    /// What a peer says is of no use here, though it may be honest: it is asked elsewhere.
+    /// What a peer says cannot be used here, though the peer may be honest: another is asked.
     pub fn disregard(&mut self, cx: &mut Context, id: FetchId) {
         if matches!(cx.pursuits.via(id), Some(Upstream::Peer(..))) {
             self.lose_way(cx, id);
         }
     }
 
-    /// The other one that was asked is of no help with a transfer: who was asked before goes on with it.
+    /// The second upstream cannot help with a transfer: the peer asked before continues it.
     pub(super) fn fall_back(&mut self, cx: &mut Context, id: FetchId) -> bool {
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return false };
         let of_use = match pursuit.quest.goal {
@@ -87,18 +88,18 @@ impl Source {
         true
     }
 
-    /// The origin that was asked beside a peer did not answer: whether that peer may still do so.
+    /// The origin, asked beside a peer, did not answer. True if that peer may still do so.
     pub fn falls_back_from_race(&mut self, cx: &mut Context, id: FetchId) -> bool {
         cx.pursuits.get(&id).is_some_and(|pursuit| pursuit.origin_raced) && self.fall_back(cx, id)
     }
 
-    /// Nobody but who is asked now is listened to any more.
+    /// Stops listening to all but the upstream asked last.
     pub fn forget_previous(&mut self, cx: &mut Context, id: FetchId) {
         let previous = cx.pursuits.get_mut(&id).and_then(|pursuit| pursuit.previous.take());
         previous.into_iter().for_each(|previous| self.withdraw(cx, previous));
     }
 
-    /// One of those who were asked has told what can be believed: the others are not asked any more.
+    /// An upstream has given an acceptable answer: the requests to the others are cancelled.
     pub fn heed(&mut self, cx: &mut Context, id: FetchId, asked: (NodeId, Request)) {
         self.listen_to(cx, id, asked);
         cx.pursuits.came(id, cx.now);
@@ -119,7 +120,7 @@ impl Source {
         other.into_iter().for_each(|other| self.withdraw(cx, other));
     }
 
-    /// A peer is gone, and what it was asked for goes on by another way.
+    /// A peer has disconnected: what it was asked for is requested elsewhere.
     pub fn peer_is_gone(&mut self, cx: &mut Context, peer: NodeId) {
         for id in cx
             .pursuits
@@ -132,7 +133,7 @@ impl Source {
         }
     }
 
-    /// A response of a peer has ended.
+    /// A peer has ended a response.
     pub fn peer_ends(&mut self, cx: &mut Context, asked: (NodeId, Request), outcome: Outcome) {
         let Some(id) = self.asked(asked.0, asked.1) else {
             return cx.events.stale(Stale::PeerAnswer);
@@ -149,7 +150,7 @@ impl Source {
         }
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         match pursuit.quest.goal {
-            // Its units may still be wanted.
+            // Units of the object may still be wanted.
             Goal::Object | Goal::Holes if outcome == Outcome::Complete => {
                 return self.values.push_back(Value::AllCame(id));
             }
@@ -169,36 +170,37 @@ impl Source {
             Goal::Pass | Goal::Range => false,
         };
         if another {
-            // It may know better.
+            // Another peer may know the record.
             return self.lose_way(cx, id);
         }
         match error(outcome, for_peer) {
             Some(error) => self.ends(id, Err(error)),
             None if goal == Goal::Head => self.ask_next(cx, id),
-            // The gateway has forgotten it; and what is given on does not resume.
+            // The gateway no longer has the record, or the response was only passed on and cannot
+            // be resumed.
             None => self.ends(id, Err(FetchError::Truncated)),
         }
     }
 
-    /// A transfer is asked of the gateway itself from now on. Without a gateway a request whose response has not
-    /// begun goes to the origin, and a body that has begun breaks off.
+    /// From now on a transfer is requested only from the gateway. Without a gateway, a request
+    /// without a head goes to the origin, and a body that has begun breaks off.
     pub fn turn_to_gateway(&mut self, cx: &mut Context, id: FetchId, asked: (NodeId, Request)) {
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         if pursuit.previous == Some(asked) {
-            // Another one has been asked meanwhile, and is listened to.
+            // Another peer was asked meanwhile; its answer is accepted.
             return self.forget_previous(cx, id);
         }
         pursuit.to_gateway = true;
         let begun = pursuit.quest.goal.is_object();
         if begun && pursuit.previous.is_none() && !self.may_ask_another(cx, id) {
-            // The same one would be asked again and again.
+            // The same peer would be asked again and again.
             return self.ends(id, Err(FetchError::Truncated));
         }
         self.lose_way(cx, id);
     }
 
-    /// A peer that was asked for a named object ends that: whatever it says, others come before it next
-    /// time if it has told nothing of the object.
+    /// A peer has ended a request for a named object. If it gave nothing of the object, other peers
+    /// are preferred next time.
     fn does_not_lead(&mut self, cx: &mut Context, id: FetchId, peer: NodeId, outcome: Outcome) {
         let pursuit = cx.pursuits.get(&id);
         let Some((pursuit, name)) = pursuit.and_then(|it| Some((it, it.quest.ask.named?))) else {
@@ -214,7 +216,7 @@ impl Source {
         }
     }
 
-    /// A peer has given a unit, and that is true: if it led to a named object, it did.
+    /// A peer has sent a verified unit: its announcement of a named object was true.
     pub fn shows(&mut self, cx: &mut Context, id: FetchId, peer: NodeId) {
         let is_named = cx.pursuits.get(&id).is_some_and(|it| it.quest.ask.named.is_some());
         if let Some(mesh) = cx.mesh.as_mut().filter(|_| is_named) {
@@ -223,8 +225,8 @@ impl Source {
     }
 }
 
-/// What a peer's outcome says of the origin; `None` if it says nothing of it. What it may not dial for us we may for
-/// our client.
+/// What a peer's outcome says about the origin; `None` if nothing. An origin that the peer may not
+/// dial for this node may still be dialled for its own client.
 fn error(outcome: Outcome, for_peer: bool) -> Option<FetchError> {
     match outcome {
         Outcome::Unresolved => Some(FetchError::Unresolved),
@@ -243,12 +245,13 @@ fn error(outcome: Outcome, for_peer: bool) -> Option<FetchError> {
 }
 
 impl Pursuit {
-    /// Whether the origin was asked after peers, in vain: it is the mesh that could not help.
+    /// Whether the origin was asked only after peers had failed: then it is the mesh that gave no
+    /// answer.
     pub fn is_helpless(&self) -> bool {
         self.via == Upstream::Origin && !self.tried.is_empty()
     }
 
-    /// Whether a named object is asked for.
+    /// Whether the request is for a named object.
     pub(super) fn is_named(&self) -> bool {
         self.quest.ask.named.is_some()
     }

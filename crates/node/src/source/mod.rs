@@ -1,12 +1,13 @@
-//! Whom to ask for what is not here, and whom next: the next hop, the gateway, who leads to a published object, the
-//! origin.
+//! Chooses where a missing object is requested, and where next: the next hop, the gateway, a peer
+//! that announced a named object, or the origin.
 //!
-//! *What this is:* the machine that owns what is asked of others: by what request, whom, who was tried, since when
-//! nothing has come, how a body goes on that its origin broke off. *Values in:* a request of ours begins
-//! ([`Source::begin`]), its head was judged ([`Pursuit::seeks`]), what peers and connections say of it, units wanted,
-//! bytes granted. *Values out:* [`Value`]. *What it never does:* look into an object or at who waits for it.
-//! *Where to start:* `choose.rs`; `patience.rs` for silence, `resume.rs` for broken bodies.
-//! *Sources:* MeshCache §3, §4.2.1, §4.3.1; docs/protocol.md (No loops, Resume).
+//! *What it owns:* each request upstream: its number, the peer or origin asked, the peers tried,
+//! the time of the last answer, and how a body continues that its origin broke off. *Values in:* a
+//! request begins ([`Source::begin`]), its head was judged ([`Pursuit::seeks`]), messages of peers
+//! and events of connections, units wanted, bytes granted. *Values out:* [`Value`]. *What it never
+//! does:* look into an object, or at the exchanges that wait for it. *Where to start:* `choose.rs`;
+//! `patience.rs` for timeouts, `resume.rs` for broken bodies. *Sources:* MeshCache §3, §4.2.1,
+//! §4.3.1; docs/protocol.md ("No loops", "Resume").
 
 mod ask;
 mod choose;
@@ -30,48 +31,49 @@ use std::time::Duration;
 use wire::peer::Request;
 use wire::{Instant, NodeId};
 
-/// While something is asked of peers, the engine looks this often whether it comes on.
+/// While peers have requests of ours, their progress is checked this often.
 pub const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// What the machine says.
+/// What this machine tells the others.
 #[derive(Debug)]
 pub enum Value {
-    /// What was asked has ended so: before a head, or in mid-body.
+    /// A request has ended with this result, before its head or within its body.
     Ended(FetchId, Result<(), FetchError>),
-    /// A peer says that all of an object has come.
+    /// A peer says that it has sent all of an object.
     AllCame(FetchId),
-    /// Who gave an object is gone, or of no use: what it listed in part, or did not have, says nothing of the next.
+    /// An object's supplier is lost. Its loose bytes, and what it lacked, say nothing about the
+    /// next supplier.
     Lost(FetchId),
     /// No peer can fill the holes of a record.
     CannotFill(FetchId),
-    /// So many more bytes may come than before.
+    /// This many more bytes have been granted to the upstream.
     Granted(FetchId, u64),
-    /// A body has broken off, and will be gone on with: what its origin was granted does not come.
+    /// A body has broken off and will be resumed: the bytes still granted will not come.
     BrokenOff(FetchId),
-    /// A body has broken off for good.
+    /// A body has broken off and cannot be resumed.
     Broken(FetchId),
-    /// Nothing of an object has come for a while, though more is to be listed.
+    /// Nothing of an object has arrived for a while, though its manifest is incomplete.
     Stalled(FetchId),
 }
 
-/// See the module.
+/// The machine; see the module.
 pub struct Source {
-    /// The scheme.
+    /// The selection scheme.
     select: Box<dyn Select>,
     /// Our requests to peers.
     asks: Map<(NodeId, Request), FetchId>,
-    /// Who waits for a peer that is being dialled.
+    /// Requests that wait for a peer to be dialled.
     dialling: Map<SocketAddr, Vec<FetchId>>,
-    /// Transfers by the requests for the rest of their bodies.
+    /// Transfers by the number of the range request for the rest of their body.
     lines: Map<FetchId, FetchId>,
-    /// When to look whether what peers were asked for comes on.
+    /// When to check the progress of requests to peers.
     pub look_at: Option<Instant>,
     requests: u32,
     values: VecDeque<Value>,
 }
 
 impl Source {
-    /// Nothing is asked yet; whom, this scheme says.
+    /// No requests yet; `select` is the scheme.
     pub fn new(select: Box<dyn Select>) -> Self {
         Self {
             select,
@@ -92,12 +94,12 @@ impl Source {
         ])
     }
 
-    /// Gives out one value.
+    /// Takes the next value.
     pub fn poll(&mut self) -> Option<Value> {
         self.values.pop_front()
     }
 
-    /// Something is to be asked of somebody; it is when the transfer has its turn.
+    /// Begins a request. A peer is chosen at the transfer's next turn.
     pub fn begin(&mut self, cx: &mut Context, id: FetchId, quest: Quest) {
         let pursuit = Pursuit {
             to_gateway: quest.ask.trail.to_gateway,
@@ -121,7 +123,8 @@ impl Source {
         }
     }
 
-    /// Asks the next hop, the gateway or the origin, if none is asked yet; of an object, for what is still to be listed.
+    /// Sends a request to the next hop, the gateway or the origin, if none has it; of an object,
+    /// for what is not listed yet.
     pub fn advance(&mut self, cx: &mut Context, id: FetchId) {
         if cx.pursuits.get(&id).is_some_and(|pursuit| pursuit.via == Upstream::Next) {
             let from = cx.transfers.get(&id).and_then(Incoming::goes_on_from);
@@ -129,7 +132,7 @@ impl Source {
         }
     }
 
-    /// Somebody is to be asked, when the transfer has its turn.
+    /// Chooses another upstream at the transfer's next turn.
     pub fn ask_next(&mut self, cx: &mut Context, id: FetchId) {
         if let Some(pursuit) = cx.pursuits.get_mut(&id) {
             pursuit.via = Upstream::Next;
@@ -137,14 +140,14 @@ impl Source {
         }
     }
 
-    /// All of it has come.
+    /// All of a response has arrived.
     pub fn done(&mut self, cx: &mut Context, id: FetchId) {
         if let Some(pursuit) = cx.pursuits.get_mut(&id).filter(|it| it.via != Upstream::Origin) {
             pursuit.via = Upstream::Done;
         }
     }
 
-    /// What a peer was asked for by a request, if it is still that.
+    /// The transfer that a request to a peer belongs to, if it still does.
     pub fn asked(&self, peer: NodeId, request: Request) -> Option<FetchId> {
         self.asks.get(&(peer, request)).copied()
     }

@@ -1,4 +1,4 @@
-//! Looking whether what was asked of peers comes on, and asking somebody else where it does not.
+//! Timeouts of requests to peers, and what is asked next after one.
 
 use super::{LOOK_EVERY, Source, Value};
 use crate::context::Context;
@@ -9,40 +9,43 @@ use crate::request::Asker;
 use std::time::Duration;
 use wire::{Instant, NodeId};
 
-/// A peer that gives nothing for so long is not given up: another is asked too, where there is one, and
-/// who answers first is listened to. Three losses of the same packet in a row, with the pauses that TCP
-/// makes in between, fit in.
+/// After this long without data from a peer, another one is asked too, if there is one; the first
+/// to answer wins (decision 0014). Long enough for three losses in a row of one packet, with TCP's
+/// pauses between them.
 const HOP_TIMEOUT: Duration = Duration::from_secs(5);
-/// If nobody else can be asked, units are waited for so long, of a peer that gives nothing at all: a little
-/// less than a client's minute.
+/// If no other peer can be asked, units are awaited this long from a peer that sends nothing at
+/// all: a little less than the minute after which clients give up.
 const SUPPLIER_TIMEOUT: Duration = Duration::from_secs(55);
-/// A head may take so long: the origin may be slow.
+/// A head may take this long, because the origin may be slow.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
-/// A transfer whose way broke waits so long for another one.
+/// A transfer that has lost its route waits this long for another.
 const STRANDED_MAX: Duration = Duration::from_secs(20);
-/// On behalf of a peer not so long: the peer may have a way of its own, and waits itself.
+/// For a peer's request the wait is shorter: that peer may have another route, and waits itself.
 const RELAY_STRANDED_MAX: Duration = Duration::from_secs(3);
-/// A scheme has so long to find out whom to ask; then nobody is.
+/// A scheme has this long to choose a peer; then none is asked.
 const SOUGHT_MAX: Duration = Duration::from_secs(2);
-/// A transfer of which nothing has come for so long, though more is to be listed, is looked at anew.
+/// A transfer without progress for this long, with an incomplete manifest, repeats its wants and
+/// credit.
 const ANEW: Duration = Duration::from_secs(2);
 
 impl Source {
-    /// What is asked of peers, or to be asked, in order.
+    /// Transfers that are at peers, or waiting for one, in order.
     pub fn at_peers(&self, cx: &Context) -> Vec<FetchId> {
         cx.pursuits.those(|pursuit| !matches!(pursuit.via, Upstream::Origin | Upstream::Done))
     }
 
-    /// Something is to be looked at again.
+    /// Starts the timer that checks progress.
     pub fn look_again(&mut self, now: Instant) {
         self.look_at.get_or_insert(now + LOOK_EVERY);
     }
 
-    /// Looks whether one comes on. `open`: an object's manifest is not whole, and nothing of it is on its way.
+    /// Checks a transfer's progress. `open`: the object's manifest is incomplete, and no unit is in
+    /// flight.
     pub fn look_after(&mut self, cx: &mut Context, id: FetchId, open: bool) {
         let Some(silent) = cx.pursuits.get(&id).map(|it| it.silent_for(cx)) else { return };
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
-        // A peer may have a way of its own, and waits itself; but one that was just found has its time.
+        // A peer may have another route and waits itself. But a route found just now gets its full
+        // time.
         let is_at_a_loss =
             pursuit.via == Upstream::Nobody && pursuit.quest.ask.asker != Asker::Client;
         let patience = if is_at_a_loss { RELAY_STRANDED_MAX } else { STRANDED_MAX };
@@ -66,7 +69,7 @@ impl Source {
         }
     }
 
-    /// A peer that was asked has its time; what that is depends on what is waited for.
+    /// Checks a peer that has our request. How long it may take depends on what is awaited.
     fn look_after_asked(&mut self, cx: &mut Context, id: FetchId, silent: Duration, open: bool) {
         let flying = cx.in_flight.has(id);
         let Some(pursuit) = cx.pursuits.get(&id) else { return };
@@ -82,6 +85,8 @@ impl Source {
         let (first, since) = (pursuit.previous.is_none(), pursuit.moved);
         let may_race = pursuit.may_race_origin(cx);
         let mute = is_mute(cx, supplier.filter(|_| awaits || open), since);
+        // A mute peer, which answers not even a ping, is not waited for: another peer, or else the
+        // origin, is asked at once (decision 0018).
         if mute && first && self.may_ask_another(cx, id) {
             self.ask_another(cx, id, NextSource::Mute);
         } else if mute && first && may_race {
@@ -96,6 +101,8 @@ impl Source {
             self.lose_way(cx, id);
         } else if flying && silent > SUPPLIER_TIMEOUT {
             self.ends(id, Err(FetchError::NoRoute));
+        // Units are owed and the peer is silent: its data connection may be stuck, and is dialled
+        // again.
         } else if let Some((mesh, peer)) = cx.mesh.as_mut().zip(supplier).filter(|_| flying) {
             mesh.peers.hurry(cx.now, peer);
         } else if open && waited > ANEW {
@@ -103,19 +110,19 @@ impl Source {
         }
     }
 
-    /// The next hop takes its time, perhaps because the origin does, or the air is full: another is asked
-    /// too, and who answers first is listened to. Until then units are wanted of the previous.
+    /// The next hop is slow, perhaps because the origin is or the air is full: another is asked
+    /// too, and the first to answer wins. Until then units are requested from the previous one.
     fn ask_another(&mut self, cx: &mut Context, id: FetchId, why: NextSource) {
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         cx.events.emit(|| Event::NextSource { fetch: id, why });
         if let (true, Some(peer), Some(mesh)) =
             (pursuit.is_named(), pursuit.peer(), cx.mesh.as_mut())
         {
-            // Others come before it next time.
+            // Other peers are preferred next time.
             mesh.holders.failed(peer);
         }
         match (pursuit.previous, pursuit.request()) {
-            // Of three, the one that has not helped yet is let go.
+            // At most two are asked at once: the one that has not helped yet is dropped.
             (Some(_), Some(asked)) => self.withdraw(cx, asked),
             (_, asked) => pursuit.previous = asked,
         }
@@ -124,8 +131,8 @@ impl Source {
 }
 
 impl Pursuit {
-    /// For how long the giver of a transfer has given nothing, for it or for any other: a peer that
-    /// gives to others is slow, not dead.
+    /// How long a transfer's supplier has sent nothing, for it or any other transfer. A peer that
+    /// sends to others is slow, not dead (decision 0014).
     fn silent_for(&self, cx: &Context) -> Duration {
         let gave = cx.mesh.as_ref().zip(self.supplier());
         let gave = gave.and_then(|(mesh, peer)| mesh.peers.gave(peer));
@@ -133,8 +140,8 @@ impl Pursuit {
     }
 }
 
-/// Whether a peer that something has been waited for since then seems to be gone: it does not even answer
-/// pings. If it has said nothing for a while, it is asked.
+/// Whether a peer that has owed something since then answers not even pings. A peer that has been
+/// silent for a while is pinged.
 fn is_mute(cx: &mut Context, supplier: Option<NodeId>, since: Instant) -> bool {
     let Some((mesh, supplier)) = cx.mesh.as_mut().zip(supplier) else { return false };
     mesh.peers.doubt(cx.now, supplier, since);

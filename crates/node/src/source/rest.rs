@@ -1,5 +1,5 @@
-//! Bodies of origins that break off (`source/resume.rs`): whether what is stored of one can be gone on with, and
-//! whether what comes is its rest.
+//! Bodies that their origin broke off (`source/resume.rs`): whether such a body can be resumed, and
+//! whether a response is its rest.
 
 use super::{Source, Value};
 use crate::context::Context;
@@ -13,7 +13,8 @@ use ::http::{HeaderMap, StatusCode, header};
 use wire::Instant;
 
 impl Source {
-    /// A request of a driver has ended. Answers how the response has, if that cannot be gone on with.
+    /// A driver's request has ended. Returns the response's result, or `None` if it will be
+    /// resumed.
     pub fn line_ends(
         &mut self,
         cx: &mut Context,
@@ -30,8 +31,8 @@ impl Source {
         None
     }
 
-    /// What is missing of a body that may be gone on with by range, if its origin cooperates. It is begun with only
-    /// for somebody who reads; once begun it goes on for who may come back.
+    /// What is missing of a body that may be resumed by range, if its origin allows it. It is begun
+    /// only while a reader waits; once begun it continues for readers that may return.
     fn rest_of(&mut self, cx: &mut Context, id: FetchId, begun: bool) -> Option<Rest> {
         let may_resume = cx.pursuits.get(&id).is_some_and(Pursuit::may_resume);
         let incoming = cx.transfers.get(&id).filter(|_| may_resume)?;
@@ -43,7 +44,7 @@ impl Source {
         (cut && known && !refuses && validator.is_some()).then_some(Rest { from, validator })
     }
 
-    /// The head of the rest of a body; false if it is the head of something else.
+    /// The head of the rest of a body; false if no rest was awaited.
     pub fn onward_head(
         &mut self,
         cx: &mut Context,
@@ -65,7 +66,7 @@ impl Source {
                 cx.turns.dirty(id);
             }
             None => {
-                // Another version, or no part of it: two are never spliced.
+                // Another version, or not the requested part: the two must not be spliced.
                 self.hang_up(cx, id);
                 self.values.push_back(Value::Broken(id));
             }
@@ -73,10 +74,11 @@ impl Source {
         true
     }
 
-    /// Looks whether bodies of origins come on that may have been cut off; whether to look again.
+    /// Checks bodies whose connection to the origin may be dead. True if they are to be checked
+    /// again.
     pub fn look_after_bodies(&mut self, cx: &mut Context) -> bool {
         let doubtful = |(id, incoming): (&FetchId, &Incoming)| {
-            // A body that has all come owes nothing, though it is still read.
+            // A complete body is owed nothing more, though it is still read.
             let pursuit = cx.pursuits.get(id).filter(|_| !incoming.is_ended());
             let since = pursuit.and_then(|it| it.doubted_since(cx));
             since.map(|since| (*id, since))
@@ -89,7 +91,7 @@ impl Source {
         !ids.is_empty()
     }
 
-    /// Since then nothing has been heard of a body, and the way out may be another.
+    /// Nothing has been heard of a body since then, and the way out may have changed.
     fn look_after_body(&mut self, cx: &mut Context, id: FetchId, since: Instant) {
         let Some(incoming) = cx.transfers.get(&id) else { return };
         let owes = incoming.granted > incoming.received_bytes;
@@ -110,7 +112,7 @@ impl Source {
     }
 }
 
-/// Where a body ends of which an answer is the rest; `None` if it is not.
+/// Where the body ends, if this response is its rest; `None` if it is not.
 fn rest_end(
     incoming: &Incoming,
     from: u64,
@@ -121,7 +123,7 @@ fn rest_end(
         return None;
     }
     let ContentRange { range, whole } = ContentRange::of(headers)?;
-    // An origin need not send all that it is asked for: the end is known or told, or this may not be it.
+    // An origin may send less than the requested range, so the end must be known or stated.
     let told = whole.or(incoming.announced) == Some(range.end);
     let same = |name| headers.get(&name).is_none_or(|it| incoming.headers.get(&name) == Some(it));
     let announced = incoming.announced.is_none_or(|length| length == range.end);
@@ -153,7 +155,7 @@ mod tests {
     const TAGGED: (&str, &str) = ("etag", "\"a\"");
     const REST: (&str, &str) = ("content-range", "bytes 100-299/300");
 
-    /// Where a body with these fields ends, when 100 bytes have come and a 206 follows with those.
+    /// Where the body with these fields ends, if a 206 with the others follows after 100 bytes.
     fn end_of(
         announced: Option<u64>,
         first: &[(&'static str, &'static str)],
@@ -180,7 +182,7 @@ mod tests {
         }
         assert_eq!(end(Some(400), "bytes 100-299/300"), None);
         assert_eq!(end(Some(300), "bytes 100-299/*"), Some(300));
-        // An origin need not send all of what it can give.
+        // An origin may send less than it could.
         assert_eq!(end(None, "bytes 100-299/*"), None);
     }
 

@@ -1,4 +1,4 @@
-//! Telling the peer or origin that gives something what is wanted of it, and how much may come.
+//! Tells the upstream which units are wanted, and how many bytes it may send.
 
 use super::{Source, Value};
 use crate::context::Context;
@@ -10,7 +10,7 @@ use wire::NodeId;
 use wire::peer::{Message, Want};
 
 impl Source {
-    /// Units of an object are wanted; if nobody listens now, the next one will be told.
+    /// Requests units of an object. If no upstream is known now, the next one will be told.
     pub fn want(&mut self, cx: &mut Context, id: FetchId, wants: &[Want]) {
         let Some(pursuit) = cx.pursuits.get(&id) else { return };
         let Some((peer, request)) = pursuit.giving().filter(|_| pursuit.answered) else { return };
@@ -24,20 +24,20 @@ impl Source {
         }
     }
 
-    /// Wants once more what is on its way.
+    /// Requests all units in flight again.
     pub fn want_again(&mut self, cx: &mut Context, id: FetchId) {
         let wants = cx.in_flight.wants_of(id);
         self.want(cx, id, &wants);
     }
 
-    /// What a peer had on its way to us is lost with a connection, and wanted once more.
+    /// A data connection was lost with the units on it: requests them again from that peer.
     pub fn want_again_of(&mut self, cx: &mut Context, peer: NodeId) {
         for id in cx.pursuits.those(|pursuit| pursuit.supplier() == Some(peer)) {
             self.want_again(cx, id);
         }
     }
 
-    /// More of an object's manifest is welcome, up to there.
+    /// Accepts an object's manifest up to this offset in bytes.
     pub fn extend_manifest_credit(&mut self, cx: &mut Context, id: FetchId, manifest_credit: u64) {
         let Some((mesh, pursuit)) = cx.mesh.as_mut().zip(cx.pursuits.get(&id)) else { return };
         for (peer, request) in pursuit.asked() {
@@ -45,14 +45,15 @@ impl Source {
         }
     }
 
-    /// The peer that is asked may send so many bytes more that are in no unit.
+    /// Lets the peer send this many more loose bytes, which are in no unit.
     pub fn credit(&mut self, cx: &mut Context, id: FetchId, bytes: u32) {
         if let Some(Upstream::Peer(peer, request)) = cx.pursuits.via(id) {
             cx.say(peer, Message::Credit(request, bytes, 0));
         }
     }
 
-    /// This many more bytes may come; says how many of them are told now. `waits`: silence counts from now on.
+    /// Grants this many more bytes, and reports how many of them were announced now. `waits`:
+    /// silence counts from now on.
     pub fn grant(&mut self, cx: &mut Context, id: FetchId, bytes: u64, waits: bool) {
         let told = self.tell_granted(cx, id, bytes, waits);
         if told > 0 {
@@ -62,12 +63,12 @@ impl Source {
 
     fn tell_granted(&mut self, cx: &mut Context, id: FetchId, bytes: u64, waits: bool) -> u64 {
         let Some(pursuit) = cx.pursuits.get_mut(&id) else {
-            // What is published comes by itself.
+            // A published file has no upstream.
             cx.out.push_back(Output::Origin(OriginOutput::Grant(id, bytes)));
             return bytes;
         };
         if let Upstream::Peer(peer, request) = pursuit.via {
-            // A message for each few bytes would cost more air than they do.
+            // A message for a few bytes would cost more air than the bytes themselves.
             pursuit.owed += bytes;
             if pursuit.owed < u64::from(CREDIT / 4) {
                 return 0;

@@ -1,8 +1,9 @@
-//! Whom a scheme asks for what is not here: the one thing in which schemes differ. A file a protocol.
+//! The selection scheme: which peer is asked for a missing object. Schemes differ only here, one
+//! file each.
 //!
-//! *Who calls it:* `source`, for every request of ours that may be asked of a peer. What holds under every scheme is
-//! decided before: what is for the origin alone, who has the request already, who was tried in vain, who answers
-//! nothing. *How to add one:* docs/adding-a-scheme.md.
+//! *Who calls it:* `source`, for each of our requests that may go to a peer. Rules of all schemes
+//! are applied before: what only the origin may get, peers that already have the request, peers
+//! tried before, and peers that do not answer. *How to add one:* docs/adding-a-scheme.md.
 
 mod ph_thcp;
 mod thcp;
@@ -15,71 +16,74 @@ use std::net::{IpAddr, SocketAddr};
 use thcp::Thcp;
 use wire::{Instant, ObjectKey, Selection};
 
-/// What is sought, and whom it may be asked.
+/// A request, and the peers that it may go to.
 pub struct Query<'a> {
-    /// The request of ours, until [`Select::end`].
+    /// Our request's number, valid until [`Select::end`].
     pub id: FetchId,
-    /// The name of the object, alike on all nodes of a mesh.
+    /// The object's name, the same on all nodes of a mesh.
     pub key: ObjectKey,
-    /// Whether a peer that asks wishes that each hop looks, keeps and forwards; `None` for our own clients.
+    /// Whether a peer wants each hop to look up, store and forward; `None` for our own clients.
     pub per_hop: Option<bool>,
-    /// What leads towards the gateway.
+    /// The routes towards the gateway.
     pub ways: Ways,
     /// Whether a node may be asked.
     pub may: &'a dyn Fn(IpAddr) -> bool,
 }
 
-/// Whom to ask.
+/// The peer to ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The node with this address.
     Found(IpAddr),
-    /// It is not known yet: the scheme finds out, once it is told to [`begin`](Select::begin).
+    /// Not known yet: the scheme finds out after [`begin`](Select::begin).
     Later,
     /// No peer.
     Nobody,
 }
 
-/// What a scheme says by itself.
+/// What a scheme does on its own.
 #[derive(Debug)]
 pub enum Said {
-    /// A datagram to another node.
+    /// Sends a datagram to another node.
     Datagram(SocketAddr, Bytes),
-    /// It is known now whom to ask: [`choose`](Select::choose) answers something else than [`Answer::Later`].
+    /// The peer is known now: [`choose`](Select::choose) no longer returns [`Answer::Later`].
     Known(FetchId),
 }
 
-/// A scheme. Time, datagrams and questions come in; what it says is polled after each.
+/// A scheme. Time, datagrams and queries come in; its output is polled after each.
 pub trait Select {
-    /// Whom to ask, as far as is known: asked at the beginning, and again whenever who was named did not help.
-    /// It is also asked what *would* be chosen, so nothing follows from a question alone.
+    /// The peer to ask, as far as is known. Called first at the beginning, and again after each
+    /// peer that did not help. It is also called to learn what *would* be chosen, so it must have
+    /// no effects.
     fn choose(&self, query: &Query<'_>) -> Answer;
 
-    /// Begins to find out for a request of which it said [`Answer::Later`], once more where it says that again. It has
-    /// to say [`Said::Known`] of it soon, whatever comes: after two seconds the request goes on without the scheme.
+    /// Starts to find a peer for a request for which `choose` returned [`Answer::Later`]; called
+    /// again if it does so again. The scheme must say [`Said::Known`] soon: after two seconds the
+    /// request goes on without it.
     fn begin(&mut self, _now: Instant, _query: &Query<'_>) {}
 
-    /// Nothing more is wanted of a request, whether or not it was begun to find out for it.
+    /// A request has ended, whether or not `begin` was called for it.
     fn end(&mut self, _id: FetchId) {}
 
-    /// A datagram has come. Anybody may have sent it.
+    /// A datagram has arrived; its sender is not authenticated.
     fn handle_datagram(&mut self, _now: Instant, _from: SocketAddr, _bytes: &[u8]) {}
 
-    /// The time that [`poll_timeout`](Self::poll_timeout) named has come: it names a later one now, or none.
+    /// The time of [`poll_timeout`](Self::poll_timeout) has come; from now on that returns a later
+    /// time or `None`.
     fn handle_timeout(&mut self, _now: Instant) {}
 
-    /// When it wants to be woken.
+    /// The next time at which the scheme has something to do.
     fn poll_timeout(&self) -> Option<Instant> {
         None
     }
 
-    /// One thing that it says.
+    /// Takes the next output.
     fn poll(&mut self) -> Option<Said> {
         None
     }
 }
 
-/// The protocol of this name.
+/// The scheme of this name.
 pub fn of(selection: Selection) -> Box<dyn Select> {
     match selection {
         Selection::Thcp => Box::new(Thcp),
@@ -87,8 +91,8 @@ pub fn of(selection: Selection) -> Box<dyn Select> {
     }
 }
 
-/// The first on the way towards the gateway that may be asked, as a request wishes; if it wishes nothing, as
-/// `per_hop` says.
+/// The first node towards the gateway that may be asked: hop by hop or end to end as the request
+/// says, or else as `per_hop` says.
 pub fn on_the_way(query: &Query<'_>, per_hop: bool) -> Answer {
     let per_hop = query.per_hop.unwrap_or(per_hop);
     query.ways.choose(per_hop, query.may).map_or(Answer::Nobody, Answer::Found)
@@ -101,7 +105,7 @@ mod tests {
     const HOP: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 2));
     const GATEWAY: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1));
 
-    /// Whom a scheme asks, where a request wishes this and only some may be asked.
+    /// The peer that a scheme chooses for this request, if only these may be asked.
     fn asked(selection: Selection, per_hop: Option<bool>, may: &[IpAddr]) -> Answer {
         let ways = Ways { next_hop: Some(HOP), gateway: Some(GATEWAY) };
         let may = |address| may.contains(&address);

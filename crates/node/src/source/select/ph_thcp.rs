@@ -1,5 +1,5 @@
-//! PH-THCP: the next hop towards the gateway is asked, which looks, keeps and forwards (MeshCache §4.3.1,
-//! architecture A3).
+//! PH-THCP: asks the next hop towards the gateway, which looks up, stores and forwards (MeshCache
+//! §4.3.1, architecture A3).
 
 use super::{Answer, Query, Select, on_the_way};
 

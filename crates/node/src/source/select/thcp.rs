@@ -1,4 +1,4 @@
-//! THCP: the gateway is asked, over one connection end to end (MeshCache §4.2.1, architecture A2).
+//! THCP: asks the gateway, over one connection end to end (MeshCache §4.2.1, architecture A2).
 
 use super::{Answer, Query, Select, on_the_way};
 
